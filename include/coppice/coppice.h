@@ -1,0 +1,299 @@
+/* coppice.h - the tool API: front-end and back-end.
+ *
+ * A network is one tree of nodes: the front-end at the root, back-ends at the
+ * leaves, commnodes between them. Calls step the network in the caller's
+ * thread; one background thread takes over when nobody calls. Several threads
+ * may use one network. In a forked child every call is -EPERM, and freeing
+ * only closes.
+ *
+ * Every struct that a user fills begins with `size`, set by its _INIT.
+ * Time-outs are in milliseconds: 0 does not wait, COP_FOREVER has no end. */
+#ifndef COPPICE_COPPICE_H
+#define COPPICE_COPPICE_H
+
+#include <coppice/packet.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define COP_FOREVER (-1)
+
+/* The lowest tag for applications; those below are Coppice's own. */
+#define COP_TAG_FIRST 100
+
+struct cop_network;      /* one tree, as seen from this node */
+struct cop_stream;       /* a channel between front-end and a communicator */
+struct cop_communicator; /* a set of back-ends */
+
+/* Times, in milliseconds; 0 means the default (PROTOCOL 13). */
+struct cop_times {
+    uint32_t heartbeat_ms;
+    uint32_t failure_timeout_ms;
+    uint32_t connect_timeout_ms;
+    uint32_t handshake_timeout_ms;
+    uint32_t orphan_timeout_ms;
+    uint32_t open_timeout_ms;
+    uint32_t launch_timeout_ms;
+    uint32_t filter_timeout_ms;
+};
+
+/* What cop_network_launch() is to start. Exactly one of `topology_path`,
+ * `topology_text` and `topology_shape` is given. Everything is borrowed for the call. */
+struct cop_launch {
+    size_t size;
+    const char *topology_path;   /* a topology file */
+    const char *topology_text;   /* or such a file's text */
+    const char *topology_shape;  /* or a shape over `hosts`, such as "8x8" */
+    const char *hosts;           /* host list for the shape; NULL: this host */
+    char *const *backend_argv;   /* the back-end and its arguments, ending in
+                                    NULL; a NULL pointer: back-ends attach by
+                                    themselves with a session file */
+    const char *commnode_path;   /* NULL: $COPPICE_COMMNODE, else installed */
+    const char *filter_path;     /* directories, colon-separated; NULL:
+                                    $COPPICE_FILTER_PATH and the installed */
+    const char *launcher;        /* "local" (NULL) or "ssh" */
+    char *const *ssh_argv;       /* the ssh command; NULL: ssh, in batch mode */
+    const char *networks;        /* CIDRs, comma-separated; NULL: all */
+    const char *session_path;    /* write a session file here, mode 0600 */
+    struct cop_times times;
+};
+#define COP_LAUNCH_INIT {.size = sizeof(struct cop_launch)}
+
+/* How a back-end joins. */
+struct cop_join {
+    size_t size;
+    const char *session_path; /* NULL: the bootstrap of whoever started us */
+    uint32_t timeout_ms;      /* 0: the default of `launch_timeout` */
+};
+#define COP_JOIN_INIT {.size = sizeof(struct cop_join)}
+
+/* Which waves a stream makes (PROTOCOL 4). */
+enum cop_sync {
+    COP_WAIT_FOR_ALL, /* one packet from each child */
+    COP_DO_NOT_WAIT,  /* each packet alone, at once */
+    COP_TIME_OUT,     /* what came within `wave_timeout_ms` of the first */
+};
+
+/* How a stream is opened. A filter named NULL passes everything through. The
+ * name for one role, where given, goes before the name for all. */
+struct cop_stream_options {
+    size_t size;
+    enum cop_sync sync;
+    uint32_t wave_timeout_ms;
+    const char *up_filter;
+    const char *up_filter_frontend;
+    const char *up_filter_backend;
+    const char *down_filter;
+    const struct cop_packet *parameters; /* for the filters; or NULL */
+    bool grow;                           /* late joiners become members */
+};
+#define COP_STREAM_OPTIONS_INIT {.size = sizeof(struct cop_stream_options)}
+
+/* What happened to the network. */
+enum cop_event_type {
+    COP_EVENT_NODE_LOST,      /* `rank`, a commnode, has died */
+    COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is a member no longer */
+    COP_EVENT_BACKEND_JOINED, /* `rank` has joined */
+    COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
+    COP_EVENT_STREAM_OPENED,  /* at a back-end: `stream_id` has begun */
+    COP_EVENT_STREAM_CLOSED,  /* `stream_id` has ended */
+    COP_EVENT_ENDED,          /* the network has ended; `text` says why */
+};
+struct cop_event {
+    size_t size;
+    enum cop_event_type type;
+    uint32_t rank;
+    uint32_t stream_id;
+    char text[256];
+};
+#define COP_EVENT_INIT {.size = sizeof(struct cop_event)}
+
+/* ---- front-end: the network ------------------------------------------- */
+
+/* Start a network: read the topology, start every node, wait until all have
+ * reported. On failure nothing is left running.
+ *
+ * Returns 0, or a negative errno with a sentence in `error`:
+ *   -EINVAL     the topology or an option is wrong
+ *   -ENOENT     a program was not found
+ *   -ETIMEDOUT  `launch_timeout` has passed; the text names what is missing
+ *   -EHOSTUNREACH  a host could not be reached; the text has its words
+ *   -ENOMEM, -EMFILE and others from the system */
+COP_API int cop_network_launch(struct cop_network **out,
+                               const struct cop_launch *launch,
+                               struct cop_error *error);
+
+/* All back-ends. Borrowed: valid until the network is freed; back-ends that
+ * join later come to it, lost ones leave it. */
+COP_API const struct cop_communicator *
+cop_network_everyone(struct cop_network *network);
+
+/* Make a communicator of `count` back-end ranks; free it with
+ * cop_communicator_free(). Returns 0, -EINVAL if a rank is no back-end,
+ * or -ENOMEM. */
+COP_API int cop_communicator_new(struct cop_communicator **out,
+                                 struct cop_network *network,
+                                 const uint32_t *ranks,
+                                 size_t count);
+COP_API void cop_communicator_free(struct cop_communicator *communicator);
+
+/* How many members it has now. */
+COP_API size_t cop_communicator_size(const struct cop_communicator *communicator);
+
+/* Member `index`, in order of rank; UINT32_MAX past the last. */
+COP_API uint32_t
+cop_communicator_rank(const struct cop_communicator *communicator,
+                      size_t index);
+
+/* Write a session file, mode 0600, with which back-ends may attach. It holds
+ * the session's key. Returns 0 or a negative errno with a sentence. */
+COP_API int cop_network_write_session(struct cop_network *network,
+                                      const char *path,
+                                      struct cop_error *error);
+
+/* ---- back-end: the network -------------------------------------------- */
+
+/* Join the network that started this program, or the one of a session file.
+ *
+ * Returns 0, or a negative errno with a sentence in `error`:
+ *   -ENOTCONN   not started by a network, and no session file was given
+ *   -EACCES     the other side does not know our key, or we not its
+ *   -ETIMEDOUT  no answer in time */
+COP_API int cop_network_join(struct cop_network **out,
+                             const struct cop_join *join,
+                             struct cop_error *error);
+
+/* ---- both ends: the network ------------------------------------------- */
+
+/* Our rank: 0 at the front-end. */
+COP_API uint32_t cop_network_rank(const struct cop_network *network);
+
+/* A descriptor for poll(): readable exactly while a receive or an event would
+ * not block. Borrowed; do not read it. */
+COP_API int cop_network_fd(const struct cop_network *network);
+
+/* Receive the next packet of any stream. At a back-end this is how streams
+ * are learnt of. `stream` may be NULL. The packet is the caller's.
+ *
+ * Returns 0, or:
+ *   -EAGAIN     nothing came within `timeout_ms`
+ *   -ENOTCONN   the network has ended and nothing is left */
+COP_API int cop_network_receive(struct cop_network *network,
+                                struct cop_stream **stream,
+                                struct cop_packet **packet,
+                                int timeout_ms);
+
+/* Take the oldest event. Returns 0, -EAGAIN or -ENOTCONN as above. */
+COP_API int cop_network_event(struct cop_network *network,
+                              struct cop_event *event,
+                              int timeout_ms);
+
+/* End the network, from the front-end: sync what is open, tell all nodes, wait
+ * for them up to `timeout_ms`, kill those that we started and that are still
+ * alive. At a back-end: leave it. Returns 0, or -ETIMEDOUT if some had to be
+ * killed. */
+COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
+
+/* Free `network` and its streams, after a shutdown of 10 s if there was none.
+ * NULL is fine. */
+COP_API void cop_network_free(struct cop_network *network);
+
+/* ---- streams ----------------------------------------------------------- */
+
+/* Open a stream to the members of `communicator`: done when every member has
+ * answered. Front-end only. The stream belongs to the network and is freed
+ * with it, or by cop_stream_close().
+ *
+ * Returns 0, or a negative errno with a sentence in `error`:
+ *   -EINVAL     an option is wrong
+ *   -ELIBBAD    a filter could not be loaded; the text names the node and
+ *               quotes the loader
+ *   -ETIMEDOUT  no answer within `open_timeout` */
+COP_API int cop_stream_open(struct cop_stream **out,
+                            struct cop_network *network,
+                            const struct cop_communicator *communicator,
+                            const struct cop_stream_options *options,
+                            struct cop_error *error);
+
+/* Close `stream`: nothing more can be sent or received on it. At the
+ * front-end this closes it everywhere, behind what was sent. NULL is fine. */
+COP_API void cop_stream_close(struct cop_stream *stream);
+
+/* The stream's number, the same in every node. Never 0, never reused. */
+COP_API uint32_t cop_stream_id(const struct cop_stream *stream);
+
+/* Send one packet on `stream`: down from the front-end, up from a back-end.
+ *
+ * The values are copied before return. The packet is queued and leaves by
+ * itself (PROTOCOL 14.3). Without credit the call drives the network until
+ * there is some, up to the stream's send time-out.
+ *
+ * tag      COP_TAG_FIRST or more: the application's number for what this is
+ * format   what follows, as in packet.h, such as "%d %s %alf"
+ *
+ * Returns 0, or:
+ *   -EINVAL    `format` is malformed, or `tag` is reserved
+ *   -EMSGSIZE  the packet is above COP_PACKET_MAX
+ *   -EAGAIN    no credit within the send time-out; nothing was queued
+ *   -ENOTCONN  the stream was closed or the network has ended
+ *   -ENOMEM    out of memory; nothing was queued */
+COP_API int cop_stream_send(struct cop_stream *stream,
+                            int32_t tag,
+                            const char *format,
+                            ...);
+
+/* As cop_stream_send(), with a packet; it stays the caller's. */
+COP_API int cop_stream_send_packet(struct cop_stream *stream,
+                                   const struct cop_packet *packet);
+
+/* How long a send may wait for credit: COP_FOREVER at first. */
+COP_API void cop_stream_set_send_timeout(struct cop_stream *stream,
+                                         int timeout_ms);
+
+/* Hand queued packets to the network now. Rarely needed: they leave within
+ * 1 ms by themselves. Returns 0 or -ENOTCONN. */
+COP_API int cop_stream_flush(struct cop_stream *stream);
+
+/* Receive the next packet of `stream`; the packet is the caller's.
+ * Returns 0, -EAGAIN if nothing came within `timeout_ms`, or -ENOTCONN if the
+ * stream was closed or the network has ended and nothing is left. */
+COP_API int cop_stream_receive(struct cop_stream *stream,
+                               struct cop_packet **packet,
+                               int timeout_ms);
+
+/* Wait until all that the members had sent in answer to what they were sent
+ * before this call is in the front-end's state and receivable. Front-end only.
+ * A member settles when its application has taken every earlier packet and
+ * calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
+ *
+ * Returns 0; 1 if a link was lost on a stream that cannot make it good; or:
+ *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members
+ *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
+ *   -ENOTCONN    the stream was closed or the network has ended */
+COP_API int cop_stream_sync(struct cop_stream *stream,
+                            int timeout_ms,
+                            struct cop_error *error);
+
+/* At a back-end that takes "start" and then only sends: all that was taken so
+ * far is dealt with. Returns 0 or -ENOTCONN. */
+COP_API int cop_stream_settle(struct cop_stream *stream);
+
+/* Give the stream's filters new parameters, in order with what is sent.
+ * Front-end only. Results as cop_stream_send(). */
+COP_API int
+cop_stream_set_parameters(struct cop_stream *stream, const char *format, ...);
+
+/* Whether the stream survives the death of commnodes without loss. `reason`,
+ * if not NULL, is set to a static sentence where not, else to NULL. */
+COP_API bool cop_stream_recoverable(const struct cop_stream *stream,
+                                    const char **reason);
+
+/* How many members the stream has now. */
+COP_API size_t cop_stream_size(const struct cop_stream *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

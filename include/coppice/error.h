@@ -1,0 +1,36 @@
+/* error.h - what every public header needs: visibility, and errors in words.
+ *
+ * Functions return 0 or a count, or a negative errno. Where a number cannot
+ * say enough, they also fill a `struct cop_error` that the caller passed. */
+#ifndef COPPICE_ERROR_H
+#define COPPICE_ERROR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define COP_API __attribute__((visibility("default")))
+
+/* A sentence for a person: what went wrong, where, and what to do. */
+struct cop_error {
+    char text[512];
+};
+
+/* Write a sentence into `error` and give `code` back, so that "say and fail"
+ * is one line: `return cop_error_set(error, -EINVAL, "%s: no leaf", path);`
+ *
+ * error    may be NULL: then only the code is returned
+ * code     a negative errno
+ * format   as for printf; a text that is too long is cut
+ *
+ * Returns `code`. */
+COP_API int cop_error_set(struct cop_error *error,
+                          int code,
+                          const char *format,
+                          ...) __attribute__((format(printf, 3, 4)));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

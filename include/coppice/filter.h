@@ -1,0 +1,146 @@
+/* filter.h - how to write a filter.
+ *
+ * A filter is a shared object NAME.so in a directory of the filter path. It
+ * exports one `struct cop_filter` by COP_FILTER_EXPORT and links against
+ * libcoppice only. There are two ways to write one:
+ *
+ *   wave filter  `filter(state, call)` is given a wave and emits packets, as
+ *                in MRNet.
+ *   join filter  `join`, `difference`, `pack`: the algebra of the
+ *                dissertation's chapter 3. Coppice does the rest: what goes
+ *                up is the difference of the new state and the old (equation
+ *                3.8), compensation is the packed state.
+ *
+ * Filters run in every node of the tree: front-end, commnodes, back-ends. All
+ * calls for one node come one after another, never two at once, but not
+ * always from the same thread. */
+#ifndef COPPICE_FILTER_H
+#define COPPICE_FILTER_H
+
+#include <coppice/packet.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The ABI of this header. A filter built for another one is not loaded. */
+#define COP_FILTER_ABI 1
+
+/* The laws that a filter obeys; the filter suite holds it to them. */
+enum cop_law {
+    COP_ASSOCIATIVE = 1 << 0, /* grouping inputs otherwise changes nothing */
+    COP_COMMUTATIVE = 1 << 1, /* nor does their order */
+    COP_IDEMPOTENT = 1 << 2,  /* nor does an input that comes twice */
+    COP_INVERTIBLE = 1 << 3,  /* `difference` takes inputs back out again */
+    COP_STATELESS = 1 << 4,   /* a wave's output depends on that wave alone */
+    COP_IDENTITY = 1 << 5,    /* a wave of one packet gives that packet: such
+                                 a call may be left out (stateless ones) */
+    COP_ONE_TO_ONE = 1 << 6,  /* downstream: one packet out for one in */
+};
+
+/* One call of a filter, read and answered through the functions below. */
+struct cop_filter_call;
+
+/* What a filter exports. Leave out what is optional by not naming it. */
+struct cop_filter {
+    uint32_t abi;        /* COP_FILTER_ABI */
+    uint32_t size;       /* sizeof(struct cop_filter) */
+    const char *name;    /* the name of the file without .so */
+    const char *summary; /* one line for people; optional */
+    uint32_t laws;       /* a sum of enum cop_law */
+
+    /* Make this node's state for one stream, from the parameters in `call`
+     * (which has no packets). Optional for a wave filter without state;
+     * required for a join filter, where the new state is the empty one.
+     * Returns 0 or a negative errno. */
+    int (*init)(void **state, struct cop_filter_call *call);
+
+    /* Free that state. Required with `init`. */
+    void (*free)(void *state);
+
+    /* Wave filter: take the packets of one wave, emit what goes on. `state`
+     * is what `init` made, or NULL. Returns 0, or a negative errno after
+     * cop_filter_fail() has said why. */
+    int (*filter)(void *state, struct cop_filter_call *call);
+
+    /* Wave filter, optional: pack the state so that the filter, given the
+     * packet in a wave of its own, takes in all that this one has taken in.
+     * With COP_IDEMPOTENT it makes the filter recoverable. NULL in `out`
+     * means "nothing yet". Returns 0 or a negative errno. */
+    int (*get_state)(void *state, struct cop_packet **out);
+
+    /* Join filter: take `packet` into `state`. On error `state` must be as
+     * before. Returns 0, or a negative errno. */
+    int (*join)(void *state,
+                const struct cop_packet *packet,
+                struct cop_filter_call *call);
+
+    /* Join filter: take out of `newer` what `older` has already. */
+    int (*difference)(void *newer, const void *older);
+
+    /* Join filter: the packet whose join into an empty state gives `state`;
+     * NULL in `out` if the state is empty. Returns 0 or a negative errno. */
+    int (*pack)(const void *state, struct cop_packet **out);
+};
+
+/* Export `filter`, a `struct cop_filter`: one line at the end of the file. */
+#define COP_FILTER_EXPORT(filter)                                              \
+    __attribute__((visibility("default"))) const struct cop_filter             \
+        *const coppice_filter = &(filter)
+
+/* How many packets this wave has. */
+COP_API size_t cop_filter_packet_count(const struct cop_filter_call *call);
+
+/* Packet `index` of the wave; borrowed for the call. NULL past the last. */
+COP_API const struct cop_packet *
+cop_filter_packet(const struct cop_filter_call *call, size_t index);
+
+/* The rank of the child that packet `index` came from; upwards in a back-end,
+ * and downwards, the node that it came from. */
+COP_API uint32_t cop_filter_inlet(const struct cop_filter_call *call,
+                                  size_t index);
+
+/* Send `packet` on in the direction of this call. `packet` is taken: to pass
+ * an input on, emit cop_packet_ref() of it. Returns 0 or -ENOMEM. */
+COP_API int cop_filter_emit(struct cop_filter_call *call,
+                            struct cop_packet *packet);
+
+/* Send `packet` against the direction of this call: to all children that have
+ * members, or to the parent. It belongs to no wave, and is lost with a link
+ * (PROTOCOL 5.6). `packet` is taken. Returns 0 or -ENOMEM. */
+COP_API int cop_filter_emit_against(struct cop_filter_call *call,
+                                    struct cop_packet *packet);
+
+/* Say why this call fails; the text becomes an event at the front-end.
+ * Returns -EPROTO, to be returned from the filter. */
+COP_API int cop_filter_fail(struct cop_filter_call *call,
+                            const char *format,
+                            ...) __attribute__((format(printf, 2, 3)));
+
+/* The stream's parameters as last set by the tool; NULL if it set none. */
+COP_API const struct cop_packet *
+cop_filter_parameters(const struct cop_filter_call *call);
+
+/* Whether the call's direction is up, towards the front-end. */
+COP_API bool cop_filter_is_upward(const struct cop_filter_call *call);
+
+/* The number of the wave in this call, as cop_packet_wave(). */
+COP_API uint64_t cop_filter_wave(const struct cop_filter_call *call);
+
+/* How many back-ends are contained in this wave. */
+COP_API uint32_t cop_filter_contributors(const struct cop_filter_call *call);
+
+/* This node's rank; its distance from the front-end; its live children. */
+COP_API uint32_t cop_filter_rank(const struct cop_filter_call *call);
+COP_API uint32_t cop_filter_depth(const struct cop_filter_call *call);
+COP_API uint32_t cop_filter_child_count(const struct cop_filter_call *call);
+
+/* Whether this node is the front-end; whether it is a back-end. */
+COP_API bool cop_filter_is_root(const struct cop_filter_call *call);
+COP_API bool cop_filter_is_leaf(const struct cop_filter_call *call);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
