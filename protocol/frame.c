@@ -11,8 +11,7 @@
 /* Below this a direct read saves nothing over the shared buffer. */
 #define DIRECT_LEN 16384
 
-#define FLAGS_KNOWN                                                            \
-    (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING)
+#define FLAGS_KNOWN (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING)
 
 const char *frame_name(uint8_t type)
 {

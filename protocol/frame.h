@@ -1,7 +1,8 @@
 /* frame.h - what travels on a link: a header of 32 bytes and a payload.
  *
  *     0        4    5     6          8        12    16       20      24
- *     | length |type|flags| reserved | stream | tag | origin | count | sequence |
+ *     | length |type|flags| reserved | stream | tag | origin | count | sequence
+ * |
  *
  * Network byte order (PROTOCOL 2.1). A frame is a small value; copying it does
  * not copy the payload: who keeps a copy takes a reference with frame_ref(). */
@@ -37,7 +38,9 @@
     X(FRAME_END, 17, "end")            /* down: the network has ended */
 
 #define FRAME_ENUM(name, number, text) name = number,
-enum frame_type { FRAME_TYPES(FRAME_ENUM) };
+enum frame_type {
+    FRAME_TYPES(FRAME_ENUM)
+};
 #undef FRAME_ENUM
 
 enum frame_flag {

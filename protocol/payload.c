@@ -30,7 +30,6 @@ struct payload *payload_ref(struct payload *payload)
 
 void payload_free(struct payload *payload)
 {
-    if (payload &&
-        __atomic_sub_fetch(&payload->refs, 1, __ATOMIC_ACQ_REL) == 0)
+    if (payload && __atomic_sub_fetch(&payload->refs, 1, __ATOMIC_ACQ_REL) == 0)
         free(payload);
 }

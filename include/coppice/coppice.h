@@ -39,26 +39,30 @@ struct cop_times {
 };
 
 /* What cop_network_launch() is to start. Exactly one of `topology_path`,
- * `topology_text` and `topology_shape` is given. Everything is borrowed for the call. */
+ * `topology_text` and `topology_shape` is given. Everything is borrowed for the
+ * call. */
 struct cop_launch {
     size_t size;
-    const char *topology_path;   /* a topology file */
-    const char *topology_text;   /* or such a file's text */
-    const char *topology_shape;  /* or a shape over `hosts`, such as "8x8" */
-    const char *hosts;           /* host list for the shape; NULL: this host */
-    char *const *backend_argv;   /* the back-end and its arguments, ending in
-                                    NULL; a NULL pointer: back-ends attach by
-                                    themselves with a session file */
-    const char *commnode_path;   /* NULL: $COPPICE_COMMNODE, else installed */
-    const char *filter_path;     /* directories, colon-separated; NULL:
-                                    $COPPICE_FILTER_PATH and the installed */
-    const char *launcher;        /* "local" (NULL) or "ssh" */
-    char *const *ssh_argv;       /* the ssh command; NULL: ssh, in batch mode */
-    const char *networks;        /* CIDRs, comma-separated; NULL: all */
-    const char *session_path;    /* write a session file here, mode 0600 */
+    const char *topology_path;  /* a topology file */
+    const char *topology_text;  /* or such a file's text */
+    const char *topology_shape; /* or a shape over `hosts`, such as "8x8" */
+    const char *hosts;          /* host list for the shape; NULL: this host */
+    char *const *backend_argv;  /* the back-end and its arguments, ending in
+                                   NULL; a NULL pointer: back-ends attach by
+                                   themselves with a session file */
+    const char *commnode_path;  /* NULL: $COPPICE_COMMNODE, else installed */
+    const char *filter_path;    /* directories, colon-separated; NULL:
+                                   $COPPICE_FILTER_PATH and the installed */
+    const char *launcher;       /* "local" (NULL) or "ssh" */
+    char *const *ssh_argv;      /* the ssh command; NULL: ssh, in batch mode */
+    const char *networks;       /* CIDRs, comma-separated; NULL: all */
+    const char *session_path;   /* write a session file here, mode 0600 */
     struct cop_times times;
 };
-#define COP_LAUNCH_INIT {.size = sizeof(struct cop_launch)}
+#define COP_LAUNCH_INIT                                                        \
+    {                                                                          \
+        .size = sizeof(struct cop_launch)                                      \
+    }
 
 /* How a back-end joins. */
 struct cop_join {
@@ -66,7 +70,10 @@ struct cop_join {
     const char *session_path; /* NULL: the bootstrap of whoever started us */
     uint32_t timeout_ms;      /* 0: the default of `launch_timeout` */
 };
-#define COP_JOIN_INIT {.size = sizeof(struct cop_join)}
+#define COP_JOIN_INIT                                                          \
+    {                                                                          \
+        .size = sizeof(struct cop_join)                                        \
+    }
 
 /* Which waves a stream makes (PROTOCOL 4). */
 enum cop_sync {
@@ -88,7 +95,10 @@ struct cop_stream_options {
     const struct cop_packet *parameters; /* for the filters; or NULL */
     bool grow;                           /* late joiners become members */
 };
-#define COP_STREAM_OPTIONS_INIT {.size = sizeof(struct cop_stream_options)}
+#define COP_STREAM_OPTIONS_INIT                                                \
+    {                                                                          \
+        .size = sizeof(struct cop_stream_options)                              \
+    }
 
 /* What happened to the network. */
 enum cop_event_type {
@@ -107,7 +117,10 @@ struct cop_event {
     uint32_t stream_id;
     char text[256];
 };
-#define COP_EVENT_INIT {.size = sizeof(struct cop_event)}
+#define COP_EVENT_INIT                                                         \
+    {                                                                          \
+        .size = sizeof(struct cop_event)                                       \
+    }
 
 /* ---- front-end: the network ------------------------------------------- */
 
@@ -126,8 +139,8 @@ COP_API int cop_network_launch(struct cop_network **out,
 
 /* All back-ends. Borrowed: valid until the network is freed; back-ends that
  * join later come to it, lost ones leave it. */
-COP_API const struct cop_communicator *
-cop_network_everyone(struct cop_network *network);
+COP_API const struct cop_communicator *cop_network_everyone(
+    struct cop_network *network);
 
 /* Make a communicator of `count` back-end ranks; free it with
  * cop_communicator_free(). Returns 0, -EINVAL if a rank is no back-end,
@@ -139,12 +152,12 @@ COP_API int cop_communicator_new(struct cop_communicator **out,
 COP_API void cop_communicator_free(struct cop_communicator *communicator);
 
 /* How many members it has now. */
-COP_API size_t cop_communicator_size(const struct cop_communicator *communicator);
+COP_API size_t
+cop_communicator_size(const struct cop_communicator *communicator);
 
 /* Member `index`, in order of rank; UINT32_MAX past the last. */
-COP_API uint32_t
-cop_communicator_rank(const struct cop_communicator *communicator,
-                      size_t index);
+COP_API uint32_t cop_communicator_rank(
+    const struct cop_communicator *communicator, size_t index);
 
 /* Write a session file, mode 0600, with which back-ends may attach. It holds
  * the session's key. Returns 0 or a negative errno with a sentence. */
@@ -281,8 +294,9 @@ COP_API int cop_stream_settle(struct cop_stream *stream);
 
 /* Give the stream's filters new parameters, in order with what is sent.
  * Front-end only. Results as cop_stream_send(). */
-COP_API int
-cop_stream_set_parameters(struct cop_stream *stream, const char *format, ...);
+COP_API int cop_stream_set_parameters(struct cop_stream *stream,
+                                      const char *format,
+                                      ...);
 
 /* Whether the stream survives the death of commnodes without loss. `reason`,
  * if not NULL, is set to a static sentence where not, else to NULL. */

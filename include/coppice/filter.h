@@ -85,15 +85,15 @@ struct cop_filter {
 
 /* Export `filter`, a `struct cop_filter`: one line at the end of the file. */
 #define COP_FILTER_EXPORT(filter)                                              \
-    __attribute__((visibility("default"))) const struct cop_filter             \
-        *const coppice_filter = &(filter)
+    __attribute__((visibility("default")))                                     \
+    const struct cop_filter *const coppice_filter = &(filter)
 
 /* How many packets this wave has. */
 COP_API size_t cop_filter_packet_count(const struct cop_filter_call *call);
 
 /* Packet `index` of the wave; borrowed for the call. NULL past the last. */
-COP_API const struct cop_packet *
-cop_filter_packet(const struct cop_filter_call *call, size_t index);
+COP_API const struct cop_packet *cop_filter_packet(
+    const struct cop_filter_call *call, size_t index);
 
 /* The rank of the child that packet `index` came from; upwards in a back-end,
  * and downwards, the node that it came from. */
@@ -118,8 +118,8 @@ COP_API int cop_filter_fail(struct cop_filter_call *call,
                             ...) __attribute__((format(printf, 2, 3)));
 
 /* The stream's parameters as last set by the tool; NULL if it set none. */
-COP_API const struct cop_packet *
-cop_filter_parameters(const struct cop_filter_call *call);
+COP_API const struct cop_packet *cop_filter_parameters(
+    const struct cop_filter_call *call);
 
 /* Whether the call's direction is up, towards the front-end. */
 COP_API bool cop_filter_is_upward(const struct cop_filter_call *call);

@@ -109,8 +109,9 @@ COP_API void cop_packet_free(struct cop_packet *packet);
  *   -EINVAL    `format` is not the packet's format; nothing was written
  *   -EBADMSG   the packet came from the network and is damaged
  *   -ENOMEM    out of memory */
-COP_API int
-cop_packet_unpack(const struct cop_packet *packet, const char *format, ...);
+COP_API int cop_packet_unpack(const struct cop_packet *packet,
+                              const char *format,
+                              ...);
 
 /* Read value number `index` (from 0) as a view into the packet.
  * Returns 0, -ENOENT past the last value, -EBADMSG or -ENOMEM as above. */

@@ -1,0 +1,246 @@
+/* node.h - the machine: one node of the tree, whatever its role.
+ *
+ *          events                              actions
+ *   link up, link down, frame   +-------+   send, close, spawn
+ *   tick, loaded, filtered ---->| node  |-> load, filter
+ *   what the application asks   +-------+   deliver, tell, exit
+ *
+ * Sans-I/O: no descriptor, clock, random number, log or thread in here. Time
+ * comes in with each event, in milliseconds of one monotonic clock. What is to
+ * be done comes out as values; nothing calls back, so nothing re-enters.
+ *
+ * A front-end is a node without a parent, a back-end one without children. */
+#ifndef PROTOCOL_NODE_H
+#define PROTOCOL_NODE_H
+
+#include <coppice/coppice.h>
+
+#include "protocol/frame.h"
+#include "protocol/ranks.h"
+
+struct node; /* opaque */
+
+enum node_role {
+    NODE_FRONTEND,
+    NODE_COMMNODE,
+    NODE_BACKEND
+};
+
+/* A node that is to be started by us. */
+struct node_child {
+    uint32_t rank;
+    const char *host;
+    enum node_role role;
+};
+
+/* What a node knows when it begins; borrowed for node_new(). */
+struct node_config {
+    enum node_role role;
+    uint32_t rank; /* RANK_NONE: a back-end that attaches and is not numbered */
+    uint32_t depth; /* 0 at the front-end */
+    const char *host;
+    const char *address; /* where we listen: "ADDRESS PORT ADDRESS ..." or "" */
+    const struct node_child *children;
+    size_t child_count;
+    uint32_t next_rank; /* front-end: the first rank for those that join */
+    bool attach;        /* front-end: ready without any back-end */
+    struct cop_times times;
+};
+
+/* ---- streams as the shells see them ---- */
+
+/* A stream's definition, as it travels in OPEN. Strings are "" for none. */
+struct stream_definition {
+    uint32_t id;
+    enum cop_sync sync;
+    uint32_t wave_timeout_ms;
+    bool grow;
+    struct ranks members;
+    char *up_filter; /* by role: front-end, commnode, back-end */
+    char *up_filter_frontend;
+    char *up_filter_backend;
+    char *down_filter;
+    struct payload *parameters; /* or NULL */
+};
+
+/* What a shell found when it loaded a stream's filters. */
+struct stream_filters {
+    bool up;              /* there is an upstream filter to be called here */
+    bool up_single;       /* it is to be called for a wave of one packet too */
+    bool down;            /* there is a downstream filter to be called here */
+    bool down_one_to_one; /* else the stream is not replayable (5.5) */
+    bool recoverable;     /* PROTOCOL 9.4 */
+};
+
+/* One call of a filter: the machine's until its EVENT_FILTERED has come. */
+struct node_call {
+    uint32_t stream;
+    bool upward;
+    uint64_t sequence;     /* as in packets (PROTOCOL 4.1) */
+    uint32_t contributors; /* back-ends in this wave */
+    uint32_t child_count;
+    const struct payload *parameters;
+    struct frame *inputs;
+    uint32_t *inlets; /* the rank that each input came from */
+    size_t input_count;
+};
+
+/* ---- events ---- */
+
+enum event_type {
+    EVENT_START,      /* begin: children are spawned; first event of all */
+    EVENT_LINK_UP,    /* link, rank, incarnation, role, is_parent: proved */
+    EVENT_LINK_DOWN,  /* link, text: it broke, and nothing more comes of it */
+    EVENT_FRAME,      /* link, frame (taken) */
+    EVENT_TICK,       /* only time has passed */
+    EVENT_CHILD_GONE, /* rank, text: could not be started, or has exited */
+    EVENT_LOADED,     /* stream, filters, text: NULL, or why it failed */
+    EVENT_FILTERED,   /* up, down (frames taken), text: NULL, or an error */
+    /* what the application asks */
+    EVENT_OPEN,       /* definition (copied); result: the stream's number */
+    EVENT_CLOSE,      /* stream */
+    EVENT_SEND,       /* stream, frame: tag, payload (taken, also on error) */
+    EVENT_RECEIVE,    /* it has called receive: on `stream`, or 0 for any */
+    EVENT_TAKEN,      /* stream, frame (borrowed): it was given this one */
+    EVENT_SETTLE,     /* stream: what it took is dealt with */
+    EVENT_PARAMETERS, /* stream, frame: payload (taken, also on error) */
+    EVENT_SYNC,       /* stream; result: the marker's sequence */
+    EVENT_SHUTDOWN,   /* front-end: end the network; back-end: leave it */
+};
+
+struct event {
+    enum event_type type;
+    uint64_t now_ms; /* never earlier than in the event before */
+    uint32_t link;
+    uint32_t rank;
+    uint32_t incarnation;
+    enum node_role role;
+    bool is_parent;
+    uint32_t stream;
+    struct frame frame;
+    const char *text;                           /* borrowed */
+    const struct stream_filters *filters;       /* borrowed */
+    const struct stream_definition *definition; /* borrowed */
+    struct frame *up; /* EVENT_FILTERED: tag and payload of each */
+    size_t up_count;
+    struct frame *down;
+    size_t down_count;
+};
+
+/* ---- actions ---- */
+
+enum action_type {
+    ACTION_SPAWN,   /* rank: start this child */
+    ACTION_SEND,    /* link, frame (the shell's to give back) */
+    ACTION_CLOSE,   /* link: send what is queued, then close; no event */
+    ACTION_RANK,    /* rank: a back-end that attached has its number */
+    ACTION_LOAD,    /* definition: load its filters, answer EVENT_LOADED */
+    ACTION_UNLOAD,  /* stream: free its filters, once no call is out */
+    ACTION_FILTER,  /* call: run it, answer EVENT_FILTERED */
+    ACTION_DELIVER, /* stream, frame (the shell's): to the application */
+    ACTION_TELL,    /* tell, ...: news for the application */
+    ACTION_EXIT,    /* text: this node has ended */
+};
+
+enum tell_type {
+    TELL_LAUNCHED,       /* front-end: all are ready; others: the table came */
+    TELL_LAUNCH_FAILED,  /* text: what is missing and why; code */
+    TELL_OPENED,         /* stream; code 0, or an error with text */
+    TELL_SYNCED,         /* stream, sequence; code 1 if lossy */
+    TELL_CLOSED,         /* stream */
+    TELL_NODE_LOST,      /* rank */
+    TELL_BACKEND_LOST,   /* rank */
+    TELL_BACKEND_JOINED, /* rank */
+    TELL_FILTER_ERROR,   /* rank, stream, text */
+    TELL_ENDED,          /* text: nothing more comes */
+};
+
+struct action {
+    enum action_type type;
+    uint32_t link;
+    uint32_t rank;
+    uint32_t stream;
+    struct frame frame;
+    enum tell_type tell;
+    int code; /* 0 or a negative errno */
+    uint64_t sequence;
+    char *text; /* owned by the array; NULL where there is none */
+    const struct stream_definition *definition; /* borrowed from the node */
+    const struct node_call *call;               /* borrowed from the node */
+};
+
+/* What one or more steps asked for; caller's storage, all zero to begin. */
+struct actions {
+    struct action *list;
+    size_t count;
+    size_t room;
+    uint64_t result; /* of EVENT_OPEN and EVENT_SYNC */
+    bool failed;     /* out of memory: the node has ended itself */
+};
+
+/* Forget the actions, giving back every frame and text that was not taken:
+ * who takes a frame sets its payload to NULL. Storage is kept for reuse. */
+void actions_clear(struct actions *actions);
+
+/* Free the storage too. */
+void actions_fini(struct actions *actions);
+
+/* ---- the machine ---- */
+
+/* Make a node. Returns 0, -EINVAL for a config that makes no sense, -ENOMEM. */
+int node_new(struct node **out, const struct node_config *config);
+
+/* Free `node`. NULL is fine. */
+void node_free(struct node *node);
+
+/* Tell `node` that `event` happened; append what is to be done to `out`.
+ *
+ * Link numbers are the shell's: small numbers, each used again only after its
+ * EVENT_LINK_DOWN or ACTION_CLOSE. Bytes from the network never make a step
+ * fail: a peer that breaks the protocol has its link closed.
+ *
+ * Returns 0, or for what the application asked:
+ *   -EAGAIN      EVENT_SEND: no credit now
+ *   -ENOENT      there is no such stream, or it is closed
+ *   -ENOTCONN    the node has ended
+ *   -EPERM       not in this role
+ *   -EINVAL      the definition makes no sense
+ *   -EOPNOTSUPP  EVENT_SYNC: the stream is not replayable
+ *   -ENOMEM      the node is to be freed */
+int node_step(struct node *node,
+              const struct event *event,
+              struct actions *out);
+
+/* When to wake it with EVENT_TICK, in ms; UINT64_MAX: never. */
+uint64_t node_deadline_ms(const struct node *node);
+
+/* Whether EVENT_SEND on `stream` would be accepted now. */
+bool node_can_send(const struct node *node, uint32_t stream);
+
+/* Whether an EVENT_RECEIVE could change anything now: a marker waits. */
+bool node_is_marked(const struct node *node);
+
+/* Back-ends now known to be in the network. Borrowed until the next step. */
+const struct ranks *node_backends(const struct node *node);
+
+/* Live members of `stream`; NULL if there is no such stream. Borrowed. */
+const struct ranks *node_members(const struct node *node, uint32_t stream);
+
+/* The members that a pending EVENT_SYNC waits for. Returns 0 or -ENOMEM. */
+int node_unsettled(const struct node *node, uint32_t stream, struct ranks *out);
+
+/* Facts for a session file and for filters. */
+uint32_t node_rank(const struct node *node);
+uint32_t node_depth(const struct node *node);
+
+/* The launched tree's internal nodes: rank and address of number `index`;
+ * false past the last. Borrowed until the next step. */
+bool node_internal(const struct node *node,
+                   size_t index,
+                   uint32_t *rank,
+                   const char **address);
+
+/* How many bytes the node holds on `stream`, for oracles and status. */
+uint64_t node_held_bytes(const struct node *node, uint32_t stream);
+
+#endif
