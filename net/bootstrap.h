@@ -1,0 +1,98 @@
+/* bootstrap.h - what a node is told at its birth.
+ *
+ * The front-end makes the first one; each node makes those of its children
+ * out of its own; they travel on a descriptor, never on a command line or in
+ * the environment (PROTOCOL 12.1). On the descriptor: 4 bytes of magic, a
+ * length, and one packet. An attaching back-end gets its own from a session
+ * file (net/session.h). */
+#ifndef NET_BOOTSTRAP_H
+#define NET_BOOTSTRAP_H
+
+#include <coppice/coppice.h>
+
+#include "protocol/node.h"
+
+struct topology;
+
+#define BOOTSTRAP_KEY_LEN     32
+#define BOOTSTRAP_SESSION_LEN 16
+
+/* Most bytes of one bootstrap: 64 MiB, a subtree of LIMIT_NODES included. */
+#define BOOTSTRAP_LEN_MAX (UINT32_C(64) << 20)
+
+/* The environment variable that holds the descriptor's number. */
+#define BOOTSTRAP_VARIABLE "COPPICE_BOOTSTRAP_FD"
+
+struct bootstrap {
+    unsigned char key[BOOTSTRAP_KEY_LEN];
+    unsigned char session[BOOTSTRAP_SESSION_LEN];
+    enum node_role role;
+    uint32_t rank; /* RANK_NONE: attaches, and is to be numbered */
+    uint32_t depth;
+    uint32_t next_rank;   /* front-end: the first rank for those that join */
+    bool attach;          /* no back-ends are started */
+    bool loopback;        /* a tree of local hosts only */
+    uint32_t parent_rank; /* RANK_NONE at the front-end */
+    char *parent_address; /* "ADDRESS PORT ADDRESS PORT ..." */
+    char *host;           /* our own name in the topology */
+    char *launcher;       /* "local" or "ssh" */
+    char **ssh_argv;      /* ends in NULL */
+    char *networks;       /* CIDRs, or "" for all */
+    char *filter_path;
+    char *commnode_path;
+    char **backend_argv; /* ends in NULL; NULL: none */
+    struct cop_times times;
+    struct topology *subtree; /* our own at its root; NULL: no children */
+    int fd; /* to whoever started us, until we are accepted; else -1 */
+};
+
+/* Make the front-end's, with a new key and session, out of the tool's options
+ * and its topology. Defaults are filled in: times, $COPPICE_COMMNODE,
+ * $COPPICE_FILTER_PATH.
+ *
+ * launch    borrowed; its topology_* and hosts members are not looked at
+ * topology  taken on success
+ *
+ * Returns 0, -EINVAL for an unknown launcher or bad networks, or -ENOMEM. */
+int bootstrap_launch(struct bootstrap **out,
+                     const struct cop_launch *launch,
+                     struct topology *topology,
+                     struct cop_error *error);
+
+/* Make the one of child `rank`, whose parent is `parent`, reached at
+ * `parent_address`. Returns 0, -EINVAL if it is no child, or -ENOMEM. */
+int bootstrap_child(struct bootstrap **out,
+                    const struct bootstrap *parent,
+                    uint32_t rank,
+                    const char *parent_address);
+
+/* Take over what whoever started this program has left for it: reads the
+ * descriptor named in the environment, and unsets the variable.
+ *
+ * Returns 0, or with a sentence in `error`:
+ *   -ENOTCONN   there is no such variable: this program was started by hand
+ *   -EPIPE      whoever started us is gone already
+ *   -ETIMEDOUT  it did not come within `timeout_ms`
+ *   -EBADMSG    it is damaged
+ *   -ENOMEM */
+int bootstrap_inherit(struct bootstrap **out,
+                      uint32_t timeout_ms,
+                      struct cop_error *error);
+
+/* The bytes for the descriptor; free() them. Returns 0 or -ENOMEM. */
+int bootstrap_encode(const struct bootstrap *bootstrap,
+                     unsigned char **out,
+                     size_t *len);
+
+/* Read such bytes, from a stranger. Returns 0, -EBADMSG or -ENOMEM. */
+int bootstrap_decode(struct bootstrap **out,
+                     const unsigned char *bytes,
+                     size_t len);
+
+/* Say that our parent has accepted us, and close the descriptor. */
+void bootstrap_accepted(struct bootstrap *bootstrap);
+
+/* Free it, forgetting the key; closes its descriptor. NULL is fine. */
+void bootstrap_free(struct bootstrap *bootstrap);
+
+#endif

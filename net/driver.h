@@ -1,0 +1,144 @@
+/* driver.h - the real world of one node: loop, links, children, threads.
+ *
+ *   shell (front-end, back-end, commnode)
+ *     |  driver_step, driver_wait        ^  deliver, tell, load, filter
+ *   +-v--------------------------------- +--+
+ *   | driver: lock, loop, one flush a turn  |
+ *   +-+--------------+------------------+---+
+ *     | node_step    | connections      | children
+ *
+ * The machine is stepped under the driver's lock, which is never held in a
+ * poll or in a filter (PROTOCOL 14). Whoever waits drives the loop; one
+ * background thread takes over when nobody has for some milliseconds.
+ *
+ * A shell does this:
+ *
+ *     driver_new(), driver_start(), then under driver_lock():
+ *     driver_wait() until it was told TELL_LAUNCHED or TELL_LAUNCH_FAILED;
+ *     driver_step() for what the application asks, driver_wait() for answers;
+ *     EVENT_SHUTDOWN, driver_wait() for the end, driver_reap(); driver_free().
+ */
+#ifndef NET_DRIVER_H
+#define NET_DRIVER_H
+
+#include <coppice/coppice.h>
+
+#include "net/bootstrap.h"
+#include "protocol/node.h"
+
+struct driver; /* opaque */
+
+/* What a shell does for its driver. All are called with the lock held, except
+ * `filter`; they may call nothing of the driver but driver_node(). Frames that
+ * are "taken" are the shell's: it empties or keeps them. */
+struct driver_ops {
+    /* Load the filters of a stream for our role. Fill in `filters`; set `slow`
+     * if one of them may take long (any that is not built in): then a
+     * background thread stands by. On error write why into `text`. Returns 0
+     * or a negative errno. The driver answers EVENT_LOADED. */
+    int (*load)(void *arg,
+                const struct stream_definition *definition,
+                struct stream_filters *filters,
+                bool *slow,
+                char *text,
+                size_t text_len);
+
+    /* Free the filters of `stream`; no call of it is out. */
+    void (*unload)(void *arg, uint32_t stream);
+
+    /* Run `call`, with the lock released, never two at once. Fill in `up`,
+     * `down` and `text` of `answer`: the arrays and the text are borrowed until
+     * the next call, the frames in them are taken. */
+    void (*filter)(void *arg,
+                   const struct node_call *call,
+                   struct event *answer);
+
+    /* A packet for the application; `frame` is taken. */
+    void (*deliver)(void *arg, uint32_t stream, struct frame *frame);
+
+    /* News: `tell`, `rank`, `stream`, `sequence`, `code`, `text` of `news`,
+     * borrowed. */
+    void (*tell)(void *arg, const struct action *news);
+
+    /* The node has ended: nothing more comes. `text` is borrowed. */
+    void (*exit)(void *arg, const char *text);
+
+    /* Optional: a line for a log, such as "LINK-DOWN" and "rank 12: reset". */
+    void (*log)(void *arg, const char *id, const char *text);
+};
+
+/* Make a driver and its node: own loop, listening sockets where the role has
+ * children, or may get some, a table of links. Descriptor limits are raised as
+ * far as allowed (PROTOCOL 12.4).
+ *
+ * bootstrap  taken on success
+ * ops, arg   kept
+ *
+ * Returns 0, or a negative errno with a sentence: -EMFILE if the descriptors
+ * do not suffice for the children, -EADDRNOTAVAIL if no interface is within
+ * `networks`, -EINVAL, -ENOMEM and others from the system. */
+int driver_new(struct driver **out,
+               struct bootstrap *bootstrap,
+               const struct driver_ops *ops,
+               void *arg,
+               struct cop_error *error);
+
+/* Free `driver` and what it holds: stops the background thread, closes links,
+ * kills children that still live. No other thread may be in a call. In a
+ * forked child it only closes. NULL is fine. */
+void driver_free(struct driver *driver);
+
+/* Begin: start the children, dial the parent. What comes of it is told by
+ * `tell` or `exit`. Lock held. Returns 0 or -ENOMEM. */
+int driver_start(struct driver *driver);
+
+/* Take the lock. Returns 0, or -EPERM in a forked child: then it is not held
+ * and nothing may be called but driver_free(). */
+int driver_lock(struct driver *driver);
+void driver_unlock(struct driver *driver);
+
+/* Tell the node that `event` happened now (`now_ms` is filled in), and do what
+ * it asks for. Frames in `event` are taken as protocol/node.h says.
+ *
+ * The lock is held before and after; it is released meanwhile if a filter has
+ * to run. Frames leave as PROTOCOL 14.3 says.
+ *
+ * result  of EVENT_OPEN and EVENT_SYNC; may be NULL
+ *
+ * Returns what node_step() returns; -ENOTCONN once the node has ended. */
+int driver_step(struct driver *driver, struct event *event, uint64_t *result);
+
+/* Whether what the caller waits for has happened; called with the lock. */
+typedef bool driver_done_fn(void *arg);
+
+/* Drive the loop, or wait for who drives it, until `done` says so. The lock is
+ * held before, after, and in `done`; released in between. Queued frames leave
+ * first. With a `timeout_ms` of 0 it takes what is there and does not wait;
+ * COP_FOREVER has no end.
+ *
+ * Returns 0 once `done` is true; -EAGAIN after `timeout_ms`; -ENOTCONN if the
+ * node has ended and `done` is still false. */
+int driver_wait(struct driver *driver,
+                driver_done_fn *done,
+                void *arg,
+                int timeout_ms);
+
+/* Hand what is queued to the network now. Lock held. */
+void driver_flush(struct driver *driver);
+
+/* From now on somebody polls a descriptor that the shell sets in `deliver` and
+ * `tell`: the background thread takes over quickly. Lock held. */
+void driver_attended(struct driver *driver);
+
+/* Wait up to `timeout_ms` for the children that we have started to end, then
+ * kill those that still live. Lock held. Returns how many had to be killed. */
+int driver_reap(struct driver *driver, int timeout_ms);
+
+/* The node, and what it was told at its birth. Borrowed; lock held. */
+struct node *driver_node(struct driver *driver);
+const struct bootstrap *driver_bootstrap(const struct driver *driver);
+
+/* Milliseconds of the monotonic clock, as in events. */
+uint64_t driver_now_ms(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* session.h - the file with which a back-end attaches to a network.
+ *
+ * It holds the session's key, so it is made with mode 0600, never seen half
+ * written, and is refused if others may read it. */
+#ifndef NET_SESSION_H
+#define NET_SESSION_H
+
+#include "net/bootstrap.h"
+
+/* Write the file for a launched network. An older one of the same name is
+ * replaced. Returns 0, or a negative errno with a sentence. */
+int session_write(const char *path,
+                  const struct bootstrap *frontend,
+                  const struct node *node,
+                  struct cop_error *error);
+
+/* Read such a file: what an attaching back-end is to know at its birth. Its
+ * parent is one of the lowest internal nodes, chosen by `spread` (the process
+ * number, say), so that many back-ends divide themselves.
+ *
+ * Returns 0, or with a sentence: -EACCES if the file is not ours alone,
+ * -EBADMSG if it is damaged, -ENOMEM, or what opening it gave. */
+int session_read(struct bootstrap **out,
+                 const char *path,
+                 uint32_t spread,
+                 struct cop_error *error);
+
+#endif
