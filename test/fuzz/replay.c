@@ -1,0 +1,138 @@
+/* replay.c - run a fuzz target over its corpus, without libFuzzer.
+ *
+ * usage: fuzz_NOUN [FILE|FOLDER]...
+ *
+ * Without arguments the corpus is test/fuzz/corpus/NOUN under $SOURCE, the
+ * top of the project. Prints each file before it is run, so that the last
+ * line names the one that crashed. Fails where there is nothing to run. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* Run the file at `path`. Returns 1, or a negative errno. */
+static int replay_file(const char *path, size_t len)
+{
+    /* Exactly as long as the input: a sanitizer sees one byte too far. */
+    uint8_t *data = malloc(len > 0 ? len : 1);
+    FILE *file = NULL;
+    int r = 1;
+
+    if (!data)
+        return -ENOMEM;
+    file = fopen(path, "re");
+    if (!file) {
+        r = -errno;
+        goto out;
+    }
+    if (fread(data, 1, len, file) != len) {
+        r = -EIO;
+        goto out;
+    }
+    printf("%s: %zu bytes\n", path, len);
+    fflush(stdout);
+    LLVMFuzzerTestOneInput(data, len);
+out:
+    if (file)
+        fclose(file);
+    free(data);
+    return r;
+}
+
+static int visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Run every file of the folder at `path`, by name. Returns how many, or a
+ * negative errno after saying which file. */
+static int replay_folder(const char *path)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(path, &entries, visible, alphasort);
+    int r = 0;
+
+    if (count < 0)
+        return -errno;
+    for (int i = 0; i < count; i++) {
+        char *inner = NULL;
+        struct stat status;
+
+        if (r >= 0 && asprintf(&inner, "%s/%s", path, entries[i]->d_name) < 0)
+            r = -ENOMEM;
+        if (r >= 0 && stat(inner, &status) < 0)
+            r = -errno;
+        if (r >= 0)
+            r = replay_file(inner, (size_t)status.st_size);
+        free(inner);
+        free(entries[i]);
+    }
+    free(entries);
+    return r < 0 ? r : count;
+}
+
+/* Run the file or folder at `path`. Returns how many files, or a negative
+ * errno after saying what is wrong. */
+static int replay(const char *path)
+{
+    struct stat status;
+    int r;
+
+    if (stat(path, &status) < 0)
+        r = -errno;
+    else if (S_ISDIR(status.st_mode))
+        r = replay_folder(path);
+    else
+        r = replay_file(path, (size_t)status.st_size);
+    if (r < 0)
+        fprintf(stderr, "%s: %s\n", path, strerror(-r));
+    return r;
+}
+
+/* Run the corpus that belongs to the program called `name`. */
+static int replay_own(const char *name)
+{
+    const char *source = getenv("SOURCE");
+    const char *noun = strstr(name, "fuzz_");
+    char *path = NULL;
+    int r;
+
+    if (!noun || !source) {
+        fprintf(stderr,
+                "%s: cannot tell which corpus: set SOURCE to the top of the "
+                "project, or name files\n",
+                name);
+        return -EINVAL;
+    }
+    if (asprintf(&path, "%s/test/fuzz/corpus/%s", source,
+                 noun + strlen("fuzz_")) < 0)
+        return -ENOMEM;
+    r = replay(path);
+    if (r == 0)
+        fprintf(stderr, "%s: an empty corpus: add a file\n", path);
+    free(path);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/');
+    int count = 0;
+    int r = 0;
+
+    if (argc < 2)
+        count = r = replay_own(slash ? slash + 1 : argv[0]);
+    for (int i = 1; i < argc && r >= 0; i++) {
+        r = replay(argv[i]);
+        count += r;
+    }
+    if (r < 0 || count == 0)
+        return EXIT_FAILURE;
+    printf("%d inputs\n", count);
+    return EXIT_SUCCESS;
+}
