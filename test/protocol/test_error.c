@@ -1,0 +1,46 @@
+/* test_error.c - errors in words. */
+#include <coppice/error.h>
+
+#include "test/check.h"
+
+#include <errno.h>
+
+/* "Say and fail" is one line: the code comes back. */
+static void the_code_comes_back(void)
+{
+    struct cop_error error = {""};
+
+    CHECK_IS(cop_error_set(&error, -EINVAL, "%s: %d", "tree.top", 7), -EINVAL);
+    CU_ASSERT_STRING_EQUAL(error.text, "tree.top: 7");
+}
+
+/* Who wants no words gets none. */
+static void no_error_is_fine(void)
+{
+    CHECK_IS(cop_error_set(NULL, -ENOENT, "%s", "lost"), -ENOENT);
+}
+
+/* A text that is too long is cut, and still ends. */
+static void a_long_text_is_cut(void)
+{
+    struct cop_error error;
+    char text[2 * sizeof error.text];
+
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    memset(&error, 'y', sizeof error);
+    CHECK_IS(cop_error_set(&error, -E2BIG, "%s", text), -E2BIG);
+    CU_ASSERT_EQUAL(strnlen(error.text, sizeof error.text),
+                    sizeof error.text - 1);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the code comes back", the_code_comes_back},
+        {"no error is fine", no_error_is_fine},
+        {"a long text is cut", a_long_text_is_cut},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("error", tests);
+}
