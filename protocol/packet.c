@@ -7,6 +7,7 @@
 
 #include "protocol/format.h"
 #include "protocol/image.h"
+#include "protocol/ranks.h"
 
 struct cop_packet {
     uint32_t refs;
@@ -121,6 +122,7 @@ static int packet_make(struct cop_packet **out,
     struct frame frame = {
         .type = FRAME_DATA,
         .tag = tag,
+        .origin = RANK_NONE, /* until a node sends it */
         .payload = payload,
     };
 

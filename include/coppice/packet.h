@@ -129,7 +129,7 @@ COP_API const char *cop_packet_format(const struct cop_packet *packet);
 /* The application's number for what this packet is. */
 COP_API int32_t cop_packet_tag(const struct cop_packet *packet);
 
-/* The rank of the node that made this packet. */
+/* The rank of the node that made this packet; UINT32_MAX until it is sent. */
 COP_API uint32_t cop_packet_origin(const struct cop_packet *packet);
 
 /* How many back-ends are contained in this packet; 0 for a compensation. */

@@ -1,0 +1,545 @@
+/* loader.c - the filters of one stream at one node: loaded, run, asked. */
+#include "filters/loader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters/plugin.h"
+#include "protocol/packet.h"
+
+/* One filter in one direction, with this node's state for this stream. */
+struct instance {
+    struct plugin *plugin; /* NULL: there is no filter */
+    const struct cop_filter *filter;
+    bool is_ready; /* `state` was made */
+    void *state;
+};
+
+struct loader {
+    struct instance up;
+    struct instance down;
+    struct cop_packet **packets; /* of the call that runs */
+    size_t packet_room;
+    const struct payload *parameters_seen; /* what `parameters` was made of */
+    struct cop_packet *parameters;         /* or NULL */
+};
+
+struct cop_filter_call {
+    const struct node_call *call;
+    const struct loader_node *node;
+    const struct loader *loader;
+    const struct cop_filter *filter;
+    size_t packet_count; /* 0 while a state is made */
+    struct loader_output *output;
+};
+
+/* ---- output ---- */
+
+static void frames_clear(struct frame *frames, size_t *count)
+{
+    size_t i;
+
+    for (i = 0; i < *count; i++)
+        frame_fini(&frames[i]);
+    *count = 0;
+}
+
+void loader_output_clear(struct loader_output *output)
+{
+    frames_clear(output->up, &output->up_count);
+    frames_clear(output->down, &output->down_count);
+    output->text[0] = '\0';
+}
+
+void loader_output_fini(struct loader_output *output)
+{
+    loader_output_clear(output);
+    free(output->up);
+    free(output->down);
+    memset(output, 0, sizeof(*output));
+}
+
+/* Append `frame`, which is taken, also on error. */
+static int frames_add(struct frame **frames,
+                      size_t *count,
+                      size_t *room,
+                      struct frame frame)
+{
+    struct frame *grown;
+    size_t wanted;
+
+    if (*count == *room) {
+        wanted = *room ? 2 * *room : 4;
+        grown = reallocarray(*frames, wanted, sizeof(**frames));
+        if (!grown) {
+            frame_fini(&frame);
+            return -ENOMEM;
+        }
+        *frames = grown;
+        *room = wanted;
+    }
+    (*frames)[(*count)++] = frame;
+    return 0;
+}
+
+static int output_add(struct loader_output *output,
+                      bool upward,
+                      struct frame frame)
+{
+    if (upward)
+        return frames_add(&output->up, &output->up_count, &output->up_room,
+                          frame);
+    return frames_add(&output->down, &output->down_count, &output->down_room,
+                      frame);
+}
+
+/* Say why, unless the filter has said so itself; the first reason counts. */
+static int output_fail(struct loader_output *output,
+                       const struct cop_filter *filter,
+                       int code)
+{
+    if (output->text[0] == '\0')
+        snprintf(output->text, sizeof(output->text), "%s: %s", filter->name,
+                 strerror(-code));
+    return code;
+}
+
+/* ---- what a filter may ask and do: coppice/filter.h ---- */
+
+size_t cop_filter_packet_count(const struct cop_filter_call *call)
+{
+    return call->packet_count;
+}
+
+const struct cop_packet *cop_filter_packet(const struct cop_filter_call *call,
+                                           size_t index)
+{
+    return index < call->packet_count ? call->loader->packets[index] : NULL;
+}
+
+uint32_t cop_filter_inlet(const struct cop_filter_call *call, size_t index)
+{
+    return index < call->packet_count ? call->call->inlets[index] : RANK_NONE;
+}
+
+static int emit(struct cop_filter_call *call,
+                struct cop_packet *packet,
+                bool upward)
+{
+    const struct frame *frame = packet_frame(packet);
+    int r;
+
+    r = output_add(call->output, upward,
+                   (struct frame){
+                       .type = FRAME_DATA,
+                       .tag = frame->tag,
+                       .origin = frame->origin == RANK_NONE ? call->node->rank
+                                                            : frame->origin,
+                       .payload = payload_ref(frame->payload),
+                   });
+    cop_packet_free(packet);
+    return r;
+}
+
+int cop_filter_emit(struct cop_filter_call *call, struct cop_packet *packet)
+{
+    return emit(call, packet, call->call->upward);
+}
+
+int cop_filter_emit_against(struct cop_filter_call *call,
+                            struct cop_packet *packet)
+{
+    return emit(call, packet, !call->call->upward);
+}
+
+int cop_filter_fail(struct cop_filter_call *call, const char *format, ...)
+{
+    char *text = call->output->text;
+    size_t room = sizeof(call->output->text);
+    va_list args;
+    int len;
+
+    if (text[0] != '\0')
+        return -EPROTO;
+    len = snprintf(text, room, "%s: ", call->filter->name);
+    if (len < 0 || (size_t)len >= room)
+        return -EPROTO;
+    va_start(args, format);
+    vsnprintf(text + len, room - (size_t)len, format, args);
+    va_end(args);
+    return -EPROTO;
+}
+
+const struct cop_packet *cop_filter_parameters(
+    const struct cop_filter_call *call)
+{
+    return call->loader->parameters;
+}
+
+bool cop_filter_is_upward(const struct cop_filter_call *call)
+{
+    return call->call->upward;
+}
+
+uint64_t cop_filter_wave(const struct cop_filter_call *call)
+{
+    return call->call->sequence & PACKET_WAVE_MASK;
+}
+
+uint32_t cop_filter_contributors(const struct cop_filter_call *call)
+{
+    return call->call->contributors;
+}
+
+uint32_t cop_filter_rank(const struct cop_filter_call *call)
+{
+    return call->node->rank;
+}
+
+uint32_t cop_filter_depth(const struct cop_filter_call *call)
+{
+    return call->node->depth;
+}
+
+uint32_t cop_filter_child_count(const struct cop_filter_call *call)
+{
+    return call->call->child_count;
+}
+
+bool cop_filter_is_root(const struct cop_filter_call *call)
+{
+    return call->node->role == NODE_FRONTEND;
+}
+
+bool cop_filter_is_leaf(const struct cop_filter_call *call)
+{
+    return call->node->role == NODE_BACKEND;
+}
+
+/* ---- loading ---- */
+
+/* Load filter `name`; "" is none. */
+static int instance_init(struct instance *instance,
+                         const char *directories,
+                         const char *name,
+                         struct cop_error *error)
+{
+    int r;
+
+    if (name[0] == '\0')
+        return 0;
+    r = plugin_open(&instance->plugin, directories, name, error);
+    if (r < 0)
+        return r;
+    instance->filter = plugin_filter(instance->plugin);
+    return 0;
+}
+
+static void instance_fini(struct instance *instance)
+{
+    if (instance->is_ready && instance->filter->free)
+        instance->filter->free(instance->state);
+    plugin_close(instance->plugin);
+}
+
+/* The upstream filter of nodes of `role`. */
+static const char *up_name(const struct stream_definition *definition,
+                           enum node_role role)
+{
+    const char *own = NULL;
+
+    if (role == NODE_FRONTEND)
+        own = definition->up_filter_frontend;
+    else if (role == NODE_BACKEND)
+        own = definition->up_filter_backend;
+    if (own && own[0] != '\0')
+        return own;
+    return definition->up_filter ? definition->up_filter : "";
+}
+
+int loader_new(struct loader **out,
+               const struct stream_definition *definition,
+               enum node_role role,
+               const char *directories,
+               struct cop_error *error)
+{
+    const char *down = definition->down_filter ? definition->down_filter : "";
+    struct loader *loader;
+    int r;
+
+    loader = calloc(1, sizeof(*loader));
+    if (!loader)
+        return cop_error_set(error, -ENOMEM, "out of memory");
+    r = instance_init(&loader->up, directories, up_name(definition, role),
+                      error);
+    if (r < 0)
+        goto out;
+    r = instance_init(&loader->down, directories, down, error);
+    if (r < 0)
+        goto out;
+    *out = loader;
+    loader = NULL; /* now the caller's */
+out:
+    loader_free(loader);
+    return r;
+}
+
+void loader_free(struct loader *loader)
+{
+    if (!loader)
+        return;
+    instance_fini(&loader->up);
+    instance_fini(&loader->down);
+    cop_packet_free(loader->parameters);
+    free(loader->packets);
+    free(loader);
+}
+
+struct stream_filters loader_facts(const struct loader *loader)
+{
+    const uint32_t skippable = COP_IDENTITY | COP_STATELESS;
+    const struct cop_filter *up = loader->up.filter;
+    const struct cop_filter *down = loader->down.filter;
+
+    return (struct stream_filters){
+        .up = up != NULL,
+        .up_single = up && (up->laws & skippable) != skippable,
+        .down = down != NULL,
+        .down_one_to_one = !down || (down->laws & COP_STATELESS &&
+                                     down->laws & COP_ONE_TO_ONE),
+        .recoverable = !loader_why_not_recoverable(loader),
+    };
+}
+
+const char *loader_why_not_recoverable(const struct loader *loader)
+{
+    const char *reason = NULL;
+
+    if (!loader->up.filter)
+        return "it has no upstream filter";
+    plugin_is_recoverable(loader->up.filter, &reason);
+    return reason;
+}
+
+/* ---- running ---- */
+
+/* Make a new state. Emitting in `init` is allowed to nobody: there is no wave,
+ * so what comes out is dropped by the caller's clearing. */
+static int state_new(void **state, struct cop_filter_call *call)
+{
+    size_t packet_count = call->packet_count;
+    int r;
+
+    *state = NULL;
+    if (!call->filter->init)
+        return 0;
+    call->packet_count = 0;
+    r = call->filter->init(state, call);
+    call->packet_count = packet_count;
+    return r;
+}
+
+/* Run a wave filter. What a call that fails has emitted does not count. */
+static int run_filter(struct instance *instance, struct cop_filter_call *call)
+{
+    int r;
+
+    r = instance->filter->filter(instance->state, call);
+    if (r >= 0)
+        return 0;
+    frames_clear(call->output->up, &call->output->up_count);
+    frames_clear(call->output->down, &call->output->down_count);
+    return output_fail(call->output, instance->filter, r);
+}
+
+/* Join the wave into `wave`; a packet that cannot be joined is left out.
+ * Returns 0, or the first error. */
+static int join_wave(void *wave, struct cop_filter_call *call)
+{
+    int first = 0;
+    size_t i;
+    int r;
+
+    for (i = 0; i < call->packet_count; i++) {
+        r = call->filter->join(wave, call->loader->packets[i], call);
+        if (r < 0)
+            output_fail(call->output, call->filter, r);
+        if (r < 0 && first == 0)
+            first = r;
+    }
+    return first;
+}
+
+/* Run a join filter. Equation 3.8: out = wave - state; state = state + out. */
+static int run_join(struct instance *instance, struct cop_filter_call *call)
+{
+    const struct cop_filter *filter = instance->filter;
+    bool keeps = !(filter->laws & COP_STATELESS);
+    struct cop_packet *packet = NULL;
+    void *wave = NULL;
+    int first;
+    int r;
+
+    r = state_new(&wave, call);
+    if (r < 0)
+        return output_fail(call->output, filter, r);
+    first = join_wave(wave, call);
+    if (keeps && filter->laws & COP_IDEMPOTENT)
+        r = filter->difference(wave, instance->state);
+    if (r >= 0)
+        r = filter->pack(wave, &packet);
+    if (r >= 0 && packet && keeps)
+        r = filter->join(instance->state, packet, call);
+    if (r < 0) {
+        output_fail(call->output, filter, r);
+    } else if (packet) {
+        r = cop_filter_emit(call, packet);
+        packet = NULL; /* was taken */
+        if (r < 0)
+            output_fail(call->output, filter, r);
+    }
+    cop_packet_free(packet);
+    filter->free(wave);
+    return first < 0 ? first : (r < 0 ? r : 0);
+}
+
+/* Make packets of the call's inputs. */
+static int packets_make(struct loader *loader, const struct node_call *call)
+{
+    struct cop_packet **grown;
+    struct frame frame;
+    size_t i;
+    int r;
+
+    if (call->input_count > loader->packet_room) {
+        grown = reallocarray(loader->packets, call->input_count,
+                             sizeof(*loader->packets));
+        if (!grown)
+            return -ENOMEM;
+        loader->packets = grown;
+        loader->packet_room = call->input_count;
+    }
+    for (i = 0; i < call->input_count; i++) {
+        frame = frame_ref(&call->inputs[i]);
+        r = packet_from_frame(&loader->packets[i], &frame);
+        if (r < 0) {
+            while (i-- > 0)
+                cop_packet_free(loader->packets[i]);
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* Make a packet of the parameters, if they are others than at the last call.
+ * The packet holds its payload, so the pointer is not used again meanwhile. */
+static int parameters_make(struct loader *loader, const struct payload *payload)
+{
+    struct cop_packet *packet = NULL;
+    int r;
+
+    if (payload == loader->parameters_seen)
+        return 0;
+    if (payload) {
+        r = packet_open(&packet, (struct payload *)payload);
+        if (r < 0)
+            return r;
+    }
+    cop_packet_free(loader->parameters);
+    loader->parameters = packet;
+    loader->parameters_seen = payload;
+    return 0;
+}
+
+/* Without a filter the inputs are passed on as they are. */
+static int pass_on(const struct node_call *call, struct loader_output *output)
+{
+    size_t i;
+    int r;
+
+    for (i = 0; i < call->input_count; i++) {
+        r = output_add(output, call->upward, frame_ref(&call->inputs[i]));
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Run the filter of `instance` on the packets that were made. */
+static int run(struct instance *instance, struct cop_filter_call *call)
+{
+    int r;
+
+    if (!instance->is_ready) {
+        r = state_new(&instance->state, call);
+        frames_clear(call->output->up, &call->output->up_count);
+        frames_clear(call->output->down, &call->output->down_count);
+        if (r < 0)
+            return output_fail(call->output, instance->filter, r);
+        instance->is_ready = true;
+    }
+    if (plugin_joins(instance->filter))
+        return run_join(instance, call);
+    return run_filter(instance, call);
+}
+
+int loader_call(struct loader *loader,
+                const struct node_call *call,
+                const struct loader_node *node,
+                struct loader_output *output)
+{
+    struct instance *instance = call->upward ? &loader->up : &loader->down;
+    struct cop_filter_call given = {
+        .call = call,
+        .node = node,
+        .loader = loader,
+        .filter = instance->filter,
+        .packet_count = call->input_count,
+        .output = output,
+    };
+    size_t i;
+    int r;
+
+    loader_output_clear(output);
+    if (!instance->filter)
+        return pass_on(call, output);
+    r = parameters_make(loader, call->parameters);
+    if (r >= 0)
+        r = packets_make(loader, call);
+    if (r < 0)
+        return output_fail(output, instance->filter, r);
+    r = run(instance, &given);
+    for (i = 0; i < call->input_count; i++)
+        cop_packet_free(loader->packets[i]);
+    return r;
+}
+
+int loader_state(struct loader *loader, struct frame *out)
+{
+    const struct instance *up = &loader->up;
+    struct cop_packet *packet = NULL;
+    const struct frame *frame;
+    int r;
+
+    if (!up->is_ready || up->filter->laws & COP_STATELESS)
+        return 0;
+    if (plugin_joins(up->filter))
+        r = up->filter->pack(up->state, &packet);
+    else if (up->filter->get_state)
+        r = up->filter->get_state(up->state, &packet);
+    else
+        return 0;
+    if (r < 0 || !packet)
+        return r < 0 ? r : 0;
+    frame = packet_frame(packet);
+    *out = (struct frame){
+        .type = FRAME_DATA,
+        .tag = frame->tag,
+        .payload = payload_ref(frame->payload),
+    };
+    cop_packet_free(packet);
+    return 1;
+}
