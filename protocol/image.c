@@ -101,7 +101,8 @@ static pthread_once_t hooked = PTHREAD_ONCE_INIT;
 static tpl_hook_t other_hook; /* the application's, or tpl's own */
 static _Thread_local jmp_buf *fatal_to;
 
-static int on_oops(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) int on_oops(const char *format,
+                                                         ...)
 {
     char text[LIMIT_TEXT];
     va_list args;
@@ -114,7 +115,8 @@ static int on_oops(const char *format, ...)
     return other_hook.oops("%s", text);
 }
 
-static void on_fatal(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) void on_fatal(const char *format,
+                                                           ...)
 {
     char text[LIMIT_TEXT];
     va_list args;
