@@ -15,10 +15,7 @@
     do {                                                                       \
         long check_r_ = (long)(call);                                          \
         if (check_r_ < 0)                                                      \
-            printf("\n%s:%d: %s: %s\n",                                        \
-                   __FILE__,                                                   \
-                   __LINE__,                                                   \
-                   #call,                                                      \
+            printf("\n%s:%d: %s: %s\n", __FILE__, __LINE__, #call,             \
                    strerror((int)-check_r_));                                  \
         CU_ASSERT_FATAL(check_r_ >= 0);                                        \
     } while (0)
@@ -28,12 +25,8 @@
     do {                                                                       \
         long check_r_ = (long)(call);                                          \
         if (check_r_ != (long)(expected))                                      \
-            printf("\n%s:%d: %s is %ld, not %s\n",                             \
-                   __FILE__,                                                   \
-                   __LINE__,                                                   \
-                   #call,                                                      \
-                   check_r_,                                                   \
-                   #expected);                                                 \
+            printf("\n%s:%d: %s is %ld, not %s\n", __FILE__, __LINE__, #call,  \
+                   check_r_, #expected);                                       \
         CU_ASSERT(check_r_ == (long)(expected));                               \
     } while (0)
 
