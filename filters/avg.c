@@ -1,0 +1,393 @@
+/* avg.c - the average over back-ends, right in any tree.
+ *
+ * An average of averages is wrong where fan-outs differ. So sums and the
+ * number of back-ends go up, and the front-end divides. A packet of ours is
+ * |mark and original types "%auc"|a sum for each value|count "%uld"|; one
+ * that is not ours is one back-end's. Integers are summed in 64 bits and
+ * divided towards zero. */
+#include "filters/numeric.h"
+
+/* The most values of a packet that can be averaged. */
+#define AVG_VALUES (COP_VALUES_MAX - 2)
+
+static const unsigned char mark[] = {'a', 'v', 'g', 1};
+
+/* Sums of one kind of number. */
+enum kind {
+    SIGNED,
+    UNSIGNED,
+    REAL,
+};
+
+union wide {
+    int64_t i;
+    uint64_t u;
+    double f;
+};
+
+/* Sums over the packets of a wave. */
+struct sums {
+    int value_count; /* -1: nothing was added yet */
+    enum cop_type types[AVG_VALUES];
+    struct cop_value values[AVG_VALUES]; /* of union wide */
+    uint64_t backends;
+};
+
+static enum kind kind_of(enum cop_type type)
+{
+    switch (type) {
+    case COP_CHAR:
+    case COP_INT16:
+    case COP_INT32:
+    case COP_INT64:
+        return SIGNED;
+    case COP_UCHAR:
+    case COP_UINT16:
+    case COP_UINT32:
+    case COP_UINT64:
+        return UNSIGNED;
+    case COP_FLOAT:
+    case COP_DOUBLE:
+    case COP_STRING:
+        return REAL;
+    }
+    return REAL;
+}
+
+static enum cop_type wide_type(enum kind kind)
+{
+    static const enum cop_type types[] = {
+        [SIGNED] = COP_INT64,
+        [UNSIGNED] = COP_UINT64,
+        [REAL] = COP_DOUBLE,
+    };
+
+    return types[kind];
+}
+
+static union wide widen(enum cop_type type, const void *data, uint64_t i)
+{
+    switch (type) {
+    case COP_CHAR:
+        return (union wide){.i = ((const signed char *)data)[i]};
+    case COP_UCHAR:
+        return (union wide){.u = ((const unsigned char *)data)[i]};
+    case COP_INT16:
+        return (union wide){.i = ((const int16_t *)data)[i]};
+    case COP_UINT16:
+        return (union wide){.u = ((const uint16_t *)data)[i]};
+    case COP_INT32:
+        return (union wide){.i = ((const int32_t *)data)[i]};
+    case COP_UINT32:
+        return (union wide){.u = ((const uint32_t *)data)[i]};
+    case COP_INT64:
+        return (union wide){.i = ((const int64_t *)data)[i]};
+    case COP_UINT64:
+        return (union wide){.u = ((const uint64_t *)data)[i]};
+    case COP_FLOAT:
+        return (union wide){.f = ((const float *)data)[i]};
+    case COP_DOUBLE:
+        return (union wide){.f = ((const double *)data)[i]};
+    case COP_STRING:
+        break;
+    }
+    return (union wide){.u = 0};
+}
+
+static void narrow(enum cop_type type, void *data, uint64_t i, union wide from)
+{
+    switch (type) {
+    case COP_CHAR:
+        ((signed char *)data)[i] = (signed char)from.i;
+        break;
+    case COP_UCHAR:
+        ((unsigned char *)data)[i] = (unsigned char)from.u;
+        break;
+    case COP_INT16:
+        ((int16_t *)data)[i] = (int16_t)from.i;
+        break;
+    case COP_UINT16:
+        ((uint16_t *)data)[i] = (uint16_t)from.u;
+        break;
+    case COP_INT32:
+        ((int32_t *)data)[i] = (int32_t)from.i;
+        break;
+    case COP_UINT32:
+        ((uint32_t *)data)[i] = (uint32_t)from.u;
+        break;
+    case COP_FLOAT:
+        ((float *)data)[i] = (float)from.f;
+        break;
+    case COP_INT64:
+    case COP_UINT64:
+    case COP_DOUBLE:
+        ((union wide *)data)[i] = from;
+        break;
+    case COP_STRING:
+        break;
+    }
+}
+
+/* Add `more` to `sum`; false if the sum does not fit. */
+static bool add(enum kind kind, union wide *sum, union wide more)
+{
+    switch (kind) {
+    case SIGNED:
+        return !__builtin_add_overflow(sum->i, more.i, &sum->i);
+    case UNSIGNED:
+        return !__builtin_add_overflow(sum->u, more.u, &sum->u);
+    case REAL:
+        sum->f += more.f;
+        return true;
+    }
+    return false;
+}
+
+static union wide divide(enum kind kind, union wide sum, uint64_t by)
+{
+    switch (kind) {
+    case SIGNED:
+        return (union wide){.i = sum.i / (int64_t)by};
+    case UNSIGNED:
+        return (union wide){.u = sum.u / by};
+    case REAL:
+        return (union wide){.f = sum.f / (double)by};
+    }
+    return sum;
+}
+
+static void sums_fini(struct sums *sums)
+{
+    int i;
+
+    for (i = 0; i < sums->value_count; i++)
+        free((void *)sums->values[i].data);
+}
+
+/* What a packet is: its original types, and how many back-ends are in it. */
+struct reading {
+    struct cop_value *values; /* without what `sums_emit` put around them */
+    int count;
+    enum cop_type types[AVG_VALUES];
+    uint64_t backends;
+};
+
+/* Take off what sums_emit() put around its values; false if this is not from
+ * there, or is damaged. */
+static bool read_ours(struct reading *out,
+                      struct cop_value values[COP_VALUES_MAX],
+                      int count)
+{
+    const unsigned char *head;
+    uint64_t i;
+
+    if (count < 2 || values[0].type != COP_UCHAR ||
+        values[0].shape != COP_ARRAY ||
+        values[0].count != sizeof(mark) + (uint64_t)count - 2 ||
+        memcmp(values[0].data, mark, sizeof(mark)) != 0 ||
+        values[count - 1].type != COP_UINT64 ||
+        values[count - 1].shape != COP_SCALAR)
+        return false;
+    head = values[0].data;
+    out->values = values + 1;
+    out->count = count - 2;
+    out->backends = *(const uint64_t *)values[count - 1].data;
+    for (i = 0; i < (uint64_t)out->count; i++) {
+        out->types[i] = (enum cop_type)head[sizeof(mark) + i];
+        if (out->types[i] >= COP_STRING ||
+            out->values[i].type != wide_type(kind_of(out->types[i])))
+            return false;
+    }
+    return out->backends > 0 && out->backends <= INT64_MAX;
+}
+
+static int read_packet(struct cop_filter_call *call,
+                       size_t index,
+                       struct cop_value values[COP_VALUES_MAX],
+                       struct reading *out)
+{
+    int count = numeric_read(call, index, values);
+    int i;
+
+    if (count < 0)
+        return count;
+    if (read_ours(out, values, count))
+        return 0;
+    if (count > AVG_VALUES)
+        return cop_filter_fail(call,
+                               "the packet from rank %u has %d values: at most "
+                               "%d can be averaged",
+                               cop_filter_inlet(call, index), count,
+                               AVG_VALUES);
+    *out = (struct reading){.values = values, .count = count, .backends = 1};
+    for (i = 0; i < count; i++)
+        out->types[i] = values[i].type;
+    return 0;
+}
+
+/* Begin with zeros for as many values as `reading` has. */
+static int sums_begin(struct sums *sums, const struct reading *reading)
+{
+    uint64_t count;
+    void *data;
+    int i;
+
+    sums->value_count = 0;
+    for (i = 0; i < reading->count; i++) {
+        count = reading->values[i].count;
+        data = calloc(count ? count : 1, sizeof(union wide));
+        if (!data)
+            return -ENOMEM;
+        sums->types[i] = reading->types[i];
+        sums->values[i] = (struct cop_value){
+            .type = wide_type(kind_of(reading->types[i])),
+            .shape = reading->values[i].shape,
+            .count = count,
+            .data = data,
+        };
+        sums->value_count++;
+    }
+    return 0;
+}
+
+static bool fits(const struct sums *sums, const struct reading *reading)
+{
+    int i;
+
+    for (i = 0; i < sums->value_count && i < reading->count; i++)
+        if (sums->types[i] != reading->types[i] ||
+            sums->values[i].shape != reading->values[i].shape ||
+            sums->values[i].count != reading->values[i].count)
+            return false;
+    return sums->value_count == reading->count;
+}
+
+static bool sums_add(struct sums *sums, const struct reading *reading)
+{
+    uint64_t i;
+    int v;
+
+    for (v = 0; v < sums->value_count; v++) {
+        const struct cop_value *value = &reading->values[v];
+        union wide *data = (union wide *)sums->values[v].data;
+        enum kind kind = kind_of(sums->types[v]);
+
+        for (i = 0; i < value->count; i++)
+            if (!add(kind, &data[i], widen(value->type, value->data, i)))
+                return false;
+    }
+    sums->backends += reading->backends;
+    return true;
+}
+
+static int sums_take(struct sums *sums,
+                     struct cop_filter_call *call,
+                     size_t index)
+{
+    struct cop_value values[COP_VALUES_MAX];
+    struct reading reading = {.count = 0};
+    int r;
+
+    r = read_packet(call, index, values, &reading);
+    if (r < 0)
+        return r;
+    if (sums->value_count < 0) {
+        r = sums_begin(sums, &reading);
+        if (r < 0)
+            return r;
+    }
+    if (!fits(sums, &reading))
+        return cop_filter_fail(call,
+                               "the packet from rank %u has other values than "
+                               "that from rank %u: all must have the same "
+                               "format and lengths",
+                               cop_filter_inlet(call, index),
+                               cop_filter_inlet(call, 0));
+    if (!sums_add(sums, &reading))
+        return cop_filter_fail(call,
+                               "the sum with the packet from rank %u does not "
+                               "fit in 64 bits",
+                               cop_filter_inlet(call, index));
+    return 0;
+}
+
+/* Put mark and types before the sums and the count behind them. */
+static int sums_pack(const struct sums *sums,
+                     int32_t tag,
+                     struct cop_packet **out)
+{
+    unsigned char head[sizeof(mark) + AVG_VALUES];
+    struct cop_value values[COP_VALUES_MAX];
+    int count = sums->value_count;
+    int i;
+
+    memcpy(head, mark, sizeof(mark));
+    for (i = 0; i < count; i++) {
+        head[sizeof(mark) + (size_t)i] = (unsigned char)sums->types[i];
+        values[i + 1] = sums->values[i];
+    }
+    values[0] = (struct cop_value){COP_UCHAR, COP_ARRAY,
+                                   sizeof(mark) + (uint64_t)count, head};
+    values[count + 1] =
+        (struct cop_value){COP_UINT64, COP_SCALAR, 1, &sums->backends};
+    return cop_packet_new_values(out, tag, values, (size_t)count + 2);
+}
+
+/* Divide, in place, and give the values their types back. */
+static int sums_divide(struct sums *sums, int32_t tag, struct cop_packet **out)
+{
+    uint64_t i;
+    int v;
+
+    for (v = 0; v < sums->value_count; v++) {
+        union wide *data = (union wide *)sums->values[v].data;
+        enum kind kind = kind_of(sums->types[v]);
+
+        /* No element is wider than ours, so none is overwritten unread. */
+        for (i = 0; i < sums->values[v].count; i++)
+            narrow(sums->types[v], data, i,
+                   divide(kind, data[i], sums->backends));
+        sums->values[v].type = sums->types[v];
+    }
+    return cop_packet_new_values(out, tag, sums->values,
+                                 (size_t)sums->value_count);
+}
+
+static int run(void *state, struct cop_filter_call *call)
+{
+    struct sums sums = {.value_count = -1};
+    struct cop_packet *packet;
+    int32_t tag;
+    size_t i;
+    int r = 0;
+
+    (void)state;
+    if (!cop_filter_is_upward(call) || cop_filter_packet_count(call) == 0)
+        return numeric_pass_on(call);
+    tag = cop_packet_tag(cop_filter_packet(call, 0));
+    for (i = 0; i < cop_filter_packet_count(call) && r >= 0; i++)
+        r = sums_take(&sums, call, i);
+    if (r < 0)
+        goto out;
+    if (cop_filter_is_root(call))
+        r = sums_divide(&sums, tag, &packet);
+    else
+        r = sums_pack(&sums, tag, &packet);
+    if (r < 0)
+        goto out;
+    r = cop_filter_emit(call, packet);
+out:
+    sums_fini(&sums);
+    return r;
+}
+
+static const struct cop_filter filter = {
+    .abi = COP_FILTER_ABI,
+    .size = sizeof(filter),
+    .name = "avg",
+    .summary = "average over back-ends, of arrays by element",
+    .laws = COP_ASSOCIATIVE | COP_COMMUTATIVE | COP_STATELESS | COP_ONE_TO_ONE,
+    .filter = run,
+};
+
+COP_FILTER_EXPORT(filter);

@@ -1,0 +1,188 @@
+/* concat.c - numbers and strings become arrays, arrays become longer ones.
+ *
+ * Value by value: "%d %as" becomes "%ad %as". The order is that of the inlets
+ * in the wave, so all of one subtree stay together. */
+#include <coppice/filter.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t element_len(enum cop_type type)
+{
+    switch (type) {
+    case COP_CHAR:
+    case COP_UCHAR:
+        return sizeof(char);
+    case COP_INT16:
+    case COP_UINT16:
+        return sizeof(int16_t);
+    case COP_INT32:
+    case COP_UINT32:
+        return sizeof(int32_t);
+    case COP_INT64:
+    case COP_UINT64:
+        return sizeof(int64_t);
+    case COP_FLOAT:
+        return sizeof(float);
+    case COP_DOUBLE:
+        return sizeof(double);
+    case COP_STRING:
+        return sizeof(const char *);
+    }
+    return 0;
+}
+
+/* How many values packet `index` has; an error that was said if it cannot be
+ * read or has not `expected` many, unless that is negative. */
+static int value_count(struct cop_filter_call *call, size_t index, int expected)
+{
+    const struct cop_packet *packet = cop_filter_packet(call, index);
+    int count = cop_packet_value_count(packet);
+
+    if (count < 0)
+        return cop_filter_fail(call,
+                               "the packet from rank %u cannot be read: %s",
+                               cop_filter_inlet(call, index), strerror(-count));
+    if (expected >= 0 && count != expected)
+        return cop_filter_fail(call,
+                               "the packet from rank %u has %d values, that "
+                               "from rank %u has %d: all must have as many",
+                               cop_filter_inlet(call, index), count,
+                               cop_filter_inlet(call, 0), expected);
+    return count;
+}
+
+/* Find out type, shape and length of what value `v` of all packets makes. */
+static int measure(struct cop_filter_call *call,
+                   size_t v,
+                   struct cop_value *out)
+{
+    struct cop_value value;
+    size_t i;
+    int r;
+
+    for (i = 0; i < cop_filter_packet_count(call); i++) {
+        r = cop_packet_value(cop_filter_packet(call, i), v, &value);
+        if (r < 0)
+            return r;
+        if (i == 0)
+            *out = (struct cop_value){.type = value.type, .shape = COP_ARRAY};
+        if (value.type != out->type)
+            return cop_filter_fail(
+                call,
+                "value %zu has another type in the packet from rank %u "
+                "(\"%s\") than in that from rank %u (\"%s\")",
+                v + 1, cop_filter_inlet(call, i),
+                cop_packet_format(cop_filter_packet(call, i)),
+                cop_filter_inlet(call, 0),
+                cop_packet_format(cop_filter_packet(call, 0)));
+        if (value.shape == COP_ARRAY64)
+            out->shape = COP_ARRAY64;
+        out->count += value.count;
+    }
+    return 0;
+}
+
+/* Put value `v` of all packets one behind the other into new memory. */
+static int gather(struct cop_filter_call *call, size_t v, struct cop_value *out)
+{
+    size_t len = element_len(out->type);
+    struct cop_value value;
+    unsigned char *at;
+    size_t i;
+    int r;
+
+    if (out->count == 0)
+        return 0;
+    if (out->count > COP_PACKET_MAX)
+        return -EMSGSIZE;
+    at = malloc(out->count * len);
+    if (!at)
+        return -ENOMEM;
+    out->data = at;
+    for (i = 0; i < cop_filter_packet_count(call); i++) {
+        r = cop_packet_value(cop_filter_packet(call, i), v, &value);
+        if (r < 0)
+            return r;
+        if (value.count > 0)
+            memcpy(at, value.data, value.count * len);
+        at += value.count * len;
+    }
+    return 0;
+}
+
+static int concatenate(struct cop_filter_call *call,
+                       struct cop_value *values,
+                       int *count)
+{
+    size_t i;
+    int r;
+
+    for (i = 0; i < cop_filter_packet_count(call); i++) {
+        r = value_count(call, i, i == 0 ? -1 : *count);
+        if (r < 0)
+            return r;
+        *count = r;
+    }
+    for (i = 0; i < (size_t)*count; i++) {
+        r = measure(call, i, &values[i]);
+        if (r < 0)
+            return r;
+        r = gather(call, i, &values[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Downwards, packets go on as they are. */
+static int pass_on(struct cop_filter_call *call)
+{
+    size_t i;
+    int r;
+
+    for (i = 0; i < cop_filter_packet_count(call); i++) {
+        r = cop_filter_emit(call, cop_packet_ref(cop_filter_packet(call, i)));
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int run(void *state, struct cop_filter_call *call)
+{
+    struct cop_value values[COP_VALUES_MAX] = {{.data = NULL}};
+    struct cop_packet *packet;
+    int count = 0;
+    int i;
+    int r;
+
+    (void)state;
+    if (!cop_filter_is_upward(call) || cop_filter_packet_count(call) == 0)
+        return pass_on(call);
+    r = concatenate(call, values, &count);
+    if (r < 0)
+        goto out;
+    r = cop_packet_new_values(&packet,
+                              cop_packet_tag(cop_filter_packet(call, 0)),
+                              values, (size_t)count);
+    if (r < 0)
+        goto out;
+    r = cop_filter_emit(call, packet);
+out:
+    for (i = 0; i < COP_VALUES_MAX; i++)
+        free((void *)values[i].data);
+    return r;
+}
+
+static const struct cop_filter filter = {
+    .abi = COP_FILTER_ABI,
+    .size = sizeof(filter),
+    .name = "concat",
+    .summary = "all values, one behind the other, as arrays",
+    .laws = COP_ASSOCIATIVE | COP_STATELESS | COP_ONE_TO_ONE,
+    .filter = run,
+};
+
+COP_FILTER_EXPORT(filter);

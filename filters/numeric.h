@@ -1,0 +1,330 @@
+/* numeric.h - what sum, min, max and avg have in common: numbers of every
+ * type, alone or in arrays, combined value by value and element by element. */
+#ifndef FILTERS_NUMERIC_H
+#define FILTERS_NUMERIC_H
+
+#include <coppice/filter.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A wave whose values take no more bytes than this needs no allocation. */
+#define NUMERIC_SMALL 1024
+
+enum numeric_op {
+    NUMERIC_SUM, /* integers wrap around, so that any grouping agrees */
+    NUMERIC_MIN, /* a NaN loses against any number */
+    NUMERIC_MAX,
+};
+
+/* Bytes of one element of `type`; 0 for a string. */
+static inline size_t numeric_len(enum cop_type type)
+{
+    switch (type) {
+    case COP_CHAR:
+    case COP_UCHAR:
+        return 1;
+    case COP_INT16:
+    case COP_UINT16:
+        return 2;
+    case COP_INT32:
+    case COP_UINT32:
+    case COP_FLOAT:
+        return 4;
+    case COP_INT64:
+    case COP_UINT64:
+    case COP_DOUBLE:
+        return 8;
+    case COP_STRING:
+        return 0;
+    }
+    return 0;
+}
+
+/* Combine `count` elements: each of `into` becomes what CHOOSE makes of it,
+ * `a`, and of the one of `from`, `b`. */
+#define NUMERIC_LOOP(T, CHOOSE)                                                \
+    do {                                                                       \
+        T *restrict to = into;                                                 \
+        const T *restrict other = from;                                        \
+        for (uint64_t i = 0; i < count; i++) {                                 \
+            T a = to[i];                                                       \
+            T b = other[i];                                                    \
+            to[i] = (T)(CHOOSE);                                               \
+        }                                                                      \
+    } while (0)
+
+static inline void numeric_sum(enum cop_type type,
+                               void *into,
+                               const void *from,
+                               uint64_t count)
+{
+    switch (type) {
+    case COP_CHAR:
+    case COP_UCHAR:
+        NUMERIC_LOOP(uint8_t, a + b);
+        break;
+    case COP_INT16:
+    case COP_UINT16:
+        NUMERIC_LOOP(uint16_t, a + b);
+        break;
+    case COP_INT32:
+    case COP_UINT32:
+        NUMERIC_LOOP(uint32_t, a + b);
+        break;
+    case COP_INT64:
+    case COP_UINT64:
+        NUMERIC_LOOP(uint64_t, a + b);
+        break;
+    case COP_FLOAT:
+        NUMERIC_LOOP(float, a + b);
+        break;
+    case COP_DOUBLE:
+        NUMERIC_LOOP(double, a + b);
+        break;
+    case COP_STRING:
+        break;
+    }
+}
+
+/* One extreme for all types; BETTER compares `b` with `a`. */
+#define NUMERIC_EXTREME(BETTER)                                                \
+    switch (type) {                                                            \
+    case COP_CHAR:                                                             \
+        NUMERIC_LOOP(signed char, b BETTER a ? b : a);                         \
+        break;                                                                 \
+    case COP_UCHAR:                                                            \
+        NUMERIC_LOOP(unsigned char, b BETTER a ? b : a);                       \
+        break;                                                                 \
+    case COP_INT16:                                                            \
+        NUMERIC_LOOP(int16_t, b BETTER a ? b : a);                             \
+        break;                                                                 \
+    case COP_UINT16:                                                           \
+        NUMERIC_LOOP(uint16_t, b BETTER a ? b : a);                            \
+        break;                                                                 \
+    case COP_INT32:                                                            \
+        NUMERIC_LOOP(int32_t, b BETTER a ? b : a);                             \
+        break;                                                                 \
+    case COP_UINT32:                                                           \
+        NUMERIC_LOOP(uint32_t, b BETTER a ? b : a);                            \
+        break;                                                                 \
+    case COP_INT64:                                                            \
+        NUMERIC_LOOP(int64_t, b BETTER a ? b : a);                             \
+        break;                                                                 \
+    case COP_UINT64:                                                           \
+        NUMERIC_LOOP(uint64_t, b BETTER a ? b : a);                            \
+        break;                                                                 \
+    case COP_FLOAT:                                                            \
+        NUMERIC_LOOP(float, b BETTER a || a != a ? b : a);                     \
+        break;                                                                 \
+    case COP_DOUBLE:                                                           \
+        NUMERIC_LOOP(double, b BETTER a || a != a ? b : a);                    \
+        break;                                                                 \
+    case COP_STRING:                                                           \
+        break;                                                                 \
+    }
+
+static inline void numeric_min(enum cop_type type,
+                               void *into,
+                               const void *from,
+                               uint64_t count)
+{
+    NUMERIC_EXTREME(<)
+}
+
+static inline void numeric_max(enum cop_type type,
+                               void *into,
+                               const void *from,
+                               uint64_t count)
+{
+    NUMERIC_EXTREME(>)
+}
+
+/* Combine `count` elements of `type` with those of `into`. */
+static inline void numeric_combine(enum numeric_op op,
+                                   enum cop_type type,
+                                   void *into,
+                                   const void *from,
+                                   uint64_t count)
+{
+    switch (op) {
+    case NUMERIC_SUM:
+        numeric_sum(type, into, from, count);
+        break;
+    case NUMERIC_MIN:
+        numeric_min(type, into, from, count);
+        break;
+    case NUMERIC_MAX:
+        numeric_max(type, into, from, count);
+        break;
+    }
+}
+
+/* Emit all packets of the call as they are. */
+static inline int numeric_pass_on(struct cop_filter_call *call)
+{
+    size_t i;
+    int r;
+
+    for (i = 0; i < cop_filter_packet_count(call); i++) {
+        r = cop_filter_emit(call, cop_packet_ref(cop_filter_packet(call, i)));
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Read the values of packet `index`, which are to be numbers. Returns how many
+ * they are, or an error that was said. */
+static inline int numeric_read(struct cop_filter_call *call,
+                               size_t index,
+                               struct cop_value values[COP_VALUES_MAX])
+{
+    const struct cop_packet *packet = cop_filter_packet(call, index);
+    int count = cop_packet_value_count(packet);
+    int i;
+
+    if (count < 0)
+        return cop_filter_fail(call,
+                               "the packet from rank %u cannot be read: %s",
+                               cop_filter_inlet(call, index), strerror(-count));
+    for (i = 0; i < count; i++) {
+        cop_packet_value(packet, (size_t)i, &values[i]);
+        if (values[i].type == COP_STRING)
+            return cop_filter_fail(call,
+                                   "the packet from rank %u has the format "
+                                   "\"%s\": strings are no numbers",
+                                   cop_filter_inlet(call, index),
+                                   cop_packet_format(packet));
+    }
+    return count;
+}
+
+/* Check that packet `index` has the same values as the first: as many, of the
+ * same types, arrays as long. Returns 0 or an error that was said. */
+static inline int numeric_match(struct cop_filter_call *call,
+                                size_t index,
+                                const struct cop_value *values,
+                                int count,
+                                const struct cop_value *first,
+                                int first_count)
+{
+    int i;
+
+    for (i = 0; i < count && i < first_count; i++)
+        if (values[i].type != first[i].type ||
+            values[i].shape != first[i].shape)
+            break;
+    if (i < count || i < first_count)
+        return cop_filter_fail(
+            call,
+            "the packet from rank %u has the format "
+            "\"%s\", that from rank %u \"%s\": all must "
+            "have the same",
+            cop_filter_inlet(call, index),
+            cop_packet_format(cop_filter_packet(call, index)),
+            cop_filter_inlet(call, 0),
+            cop_packet_format(cop_filter_packet(call, 0)));
+    for (i = 0; i < count; i++)
+        if (values[i].count != first[i].count)
+            return cop_filter_fail(call,
+                                   "value %d from rank %u has %llu elements, "
+                                   "from rank %u %llu: all must have as many",
+                                   i + 1, cop_filter_inlet(call, index),
+                                   (unsigned long long)values[i].count,
+                                   cop_filter_inlet(call, 0),
+                                   (unsigned long long)first[i].count);
+    return 0;
+}
+
+/* Let `out` be copies of `values` in the memory at `room`, eight bytes apart
+ * or more. */
+static inline void numeric_copy(struct cop_value *out,
+                                const struct cop_value *values,
+                                int count,
+                                unsigned char *room)
+{
+    size_t len;
+    int i;
+
+    for (i = 0; i < count; i++) {
+        len = numeric_len(values[i].type) * values[i].count;
+        out[i] = values[i];
+        out[i].data = room;
+        if (len > 0)
+            memcpy(room, values[i].data, len);
+        room += (len + 7) & ~(size_t)7;
+    }
+}
+
+/* Combine all packets of the wave into `out`, copies of the first one's values.
+ * Returns 0 or an error that was said. */
+static inline int numeric_fold(enum numeric_op op,
+                               struct cop_filter_call *call,
+                               const struct cop_value *out,
+                               int out_count)
+{
+    struct cop_value values[COP_VALUES_MAX];
+    size_t packet;
+    int count;
+    int i;
+    int r;
+
+    for (packet = 1; packet < cop_filter_packet_count(call); packet++) {
+        count = numeric_read(call, packet, values);
+        if (count < 0)
+            return count;
+        r = numeric_match(call, packet, values, count, out, out_count);
+        if (r < 0)
+            return r;
+        for (i = 0; i < count; i++)
+            numeric_combine(op, values[i].type, (void *)out[i].data,
+                            values[i].data, values[i].count);
+    }
+    return 0;
+}
+
+/* A whole filter: all packets of a wave become one. Downwards, packets go on
+ * as they are. */
+static inline int numeric_filter(enum numeric_op op,
+                                 struct cop_filter_call *call)
+{
+    _Alignas(8) unsigned char small[NUMERIC_SMALL];
+    struct cop_value first[COP_VALUES_MAX];
+    struct cop_value out[COP_VALUES_MAX];
+    struct cop_packet *packet = NULL;
+    unsigned char *large = NULL;
+    size_t len = 0;
+    int count;
+    int i;
+    int r;
+
+    if (!cop_filter_is_upward(call) || cop_filter_packet_count(call) == 0)
+        return numeric_pass_on(call);
+    count = numeric_read(call, 0, first);
+    if (count < 0)
+        return count;
+    for (i = 0; i < count; i++)
+        len += (numeric_len(first[i].type) * first[i].count + 7) & ~(size_t)7;
+    if (len > sizeof(small)) {
+        large = malloc(len);
+        if (!large)
+            return -ENOMEM;
+    }
+    numeric_copy(out, first, count, large ? large : small);
+    r = numeric_fold(op, call, out, count);
+    if (r < 0)
+        goto out;
+    r = cop_packet_new_values(&packet,
+                              cop_packet_tag(cop_filter_packet(call, 0)), out,
+                              (size_t)count);
+    if (r < 0)
+        goto out;
+    r = cop_filter_emit(call, packet);
+out:
+    free(large);
+    return r;
+}
+
+#endif

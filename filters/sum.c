@@ -1,0 +1,20 @@
+/* sum.c - the sum of numbers, and of arrays element by element. */
+#include "filters/numeric.h"
+
+static int run(void *state, struct cop_filter_call *call)
+{
+    (void)state;
+    return numeric_filter(NUMERIC_SUM, call);
+}
+
+static const struct cop_filter filter = {
+    .abi = COP_FILTER_ABI,
+    .size = sizeof(filter),
+    .name = "sum",
+    .summary = "sum of numbers, and of arrays by element",
+    .laws = COP_ASSOCIATIVE | COP_COMMUTATIVE | COP_STATELESS | COP_IDENTITY |
+            COP_ONE_TO_ONE,
+    .filter = run,
+};
+
+COP_FILTER_EXPORT(filter);
