@@ -1,0 +1,61 @@
+/* agenda.h - what will happen in the simulated world, in order of time.
+ *
+ * Entries of the same millisecond come in the order in which they were made:
+ * no pointer and no hash decides anything. */
+#ifndef SIM_AGENDA_H
+#define SIM_AGENDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim;
+
+/* What the world does when an entry's time has come. */
+enum agenda_type {
+    AGENDA_TICK,   /* node: its deadline */
+    AGENDA_BYTES,  /* node, link: bytes or the end of the link have come */
+    AGENDA_UP,     /* node, link: the link is proved at this end */
+    AGENDA_START,  /* node: it begins to run */
+    AGENDA_GONE,   /* node, number: a child that it started has ended */
+    AGENDA_FILTER, /* node: its filter has answered */
+    AGENDA_APP,    /* node: the application has dealt with its packet */
+    AGENDA_SCRIPT, /* fn, arg */
+};
+
+/* One entry. `number` is for the type's own use: a link's serial number, a
+ * node's life, a rank. */
+struct agenda_entry {
+    uint64_t at_ms;
+    uint64_t serial; /* given by agenda_add() */
+    enum agenda_type type;
+    uint32_t node;
+    uint32_t link;
+    uint64_t number;
+    void (*fn)(struct sim *sim, void *arg);
+    void *arg;
+};
+
+struct agenda {
+    struct agenda_entry *heap;
+    size_t count;
+    size_t room;
+    uint64_t serial;
+};
+
+/* Add `entry`, giving it the next serial number. */
+void agenda_add(struct agenda *agenda, struct agenda_entry entry);
+
+/* Put an entry back for a later time; it keeps its serial number. */
+void agenda_delay(struct agenda *agenda, struct agenda_entry entry);
+
+/* The next entry's time; UINT64_MAX if there is none. */
+uint64_t agenda_next_ms(const struct agenda *agenda);
+
+/* Take the next entry; false if there is none. */
+bool agenda_take(struct agenda *agenda, struct agenda_entry *out);
+
+/* Free the storage. */
+void agenda_fini(struct agenda *agenda);
+
+#endif

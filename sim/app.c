@@ -1,0 +1,360 @@
+/* app.c - the applications of the simulated world, and what they ask. */
+#include "sim/world.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/packet.h"
+#include "sim/memory.h"
+
+/* ---- packets in a queue ---- */
+
+void world_queue_add(struct world_queue *queue,
+                     uint32_t stream,
+                     const struct frame *frame)
+{
+    memory_grow(&queue->list, &queue->room, queue->end, sizeof(*queue->list));
+    queue->list[queue->end].stream = stream;
+    queue->list[queue->end].frame = *frame;
+    queue->end++;
+}
+
+bool world_queue_take(struct world_queue *queue, struct world_packet *out)
+{
+    return world_queue_take_stream(queue, 0, out);
+}
+
+bool world_queue_take_stream(struct world_queue *queue,
+                             uint32_t stream,
+                             struct world_packet *out)
+{
+    size_t i = queue->start;
+
+    while (i < queue->end && stream && queue->list[i].stream != stream)
+        i++;
+    if (i == queue->end)
+        return false;
+    *out = queue->list[i];
+    memmove(&queue->list[queue->start + 1], &queue->list[queue->start],
+            (i - queue->start) * sizeof(*queue->list));
+    queue->start++;
+    if (queue->start == queue->end)
+        queue->start = queue->end = 0;
+    return true;
+}
+
+void world_queue_fini(struct world_queue *queue)
+{
+    for (size_t i = queue->start; i < queue->end; i++)
+        frame_fini(&queue->list[i].frame);
+    free(queue->list);
+    *queue = (struct world_queue){0};
+}
+
+/* ---- what an application asks ---- */
+
+static struct world_node *node_at(struct sim *sim, uint32_t index)
+{
+    return index < sim->count ? sim->nodes[index] : NULL;
+}
+
+static int ask(struct sim *sim,
+               uint32_t index,
+               struct event *event,
+               uint64_t *result,
+               const char *what)
+{
+    struct world_node *node = node_at(sim, index);
+    int r;
+
+    if (!node || node->state != WORLD_ALIVE) {
+        frame_fini(&event->frame);
+        return -ENOTCONN;
+    }
+    sim_note(sim, SIM_TRACE_ASK, "%d %s stream %u", (int)node->rank, what,
+             event->stream);
+    r = world_step(sim, node, event, result);
+    if (r < 0)
+        sim_note(sim, SIM_TRACE_ASK, "%d %s stream %u: %s", (int)node->rank,
+                 what, event->stream, strerror(-r));
+    return r;
+}
+
+int sim_open(struct sim *sim,
+             const struct stream_definition *definition,
+             uint32_t *stream)
+{
+    struct event event = {.type = EVENT_OPEN, .definition = definition};
+    uint64_t result = 0;
+    int r;
+
+    r = ask(sim, 0, &event, &result, "open");
+    if (r == 0)
+        *stream = (uint32_t)result;
+    return r;
+}
+
+int sim_close(struct sim *sim, uint32_t index, uint32_t stream)
+{
+    struct event event = {.type = EVENT_CLOSE, .stream = stream};
+
+    return ask(sim, index, &event, NULL, "close");
+}
+
+/* The payload of values; NULL where there are none, or they are malformed. */
+static struct payload *pack(const char *format, va_list args)
+{
+    struct cop_packet *packet;
+    struct payload *payload;
+
+    if (cop_packet_new_va(&packet, 0, format, args) < 0)
+        return NULL;
+    payload = payload_ref(packet_frame(packet)->payload);
+    cop_packet_free(packet);
+    return payload;
+}
+
+int sim_parameters(struct sim *sim, uint32_t stream, const char *format, ...)
+{
+    struct event event = {.type = EVENT_PARAMETERS, .stream = stream};
+    va_list args;
+
+    va_start(args, format);
+    event.frame.payload = pack(format, args);
+    va_end(args);
+    return ask(sim, 0, &event, NULL, "set parameters of");
+}
+
+int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence)
+{
+    struct event event = {.type = EVENT_SYNC, .stream = stream};
+
+    return ask(sim, 0, &event, sequence, "sync");
+}
+
+int sim_settle(struct sim *sim, uint32_t index, uint32_t stream)
+{
+    struct event event = {.type = EVENT_SETTLE, .stream = stream};
+
+    return ask(sim, index, &event, NULL, "settle");
+}
+
+int sim_shutdown(struct sim *sim, uint32_t index)
+{
+    struct event event = {.type = EVENT_SHUTDOWN};
+
+    return ask(sim, index, &event, NULL, "shutdown");
+}
+
+/* Send `frame`, which is taken, also on error. */
+static int send_frame(struct sim *sim,
+                      struct world_node *node,
+                      uint32_t stream,
+                      struct frame *frame)
+{
+    struct event event = {.type = EVENT_SEND, .stream = stream};
+    struct frame copy = frame_ref(frame);
+    int r;
+
+    if (node->state != WORLD_ALIVE) {
+        frame_fini(&copy);
+        frame_fini(frame);
+        return -ENOTCONN;
+    }
+    event.frame = *frame;
+    /* What the step brings about comes after this line. */
+    world_trace_packet(sim, SIM_TRACE_ASK, node, "send", stream, &copy);
+    if (sim->watch.sent && node_can_send(node->machine, stream))
+        sim->watch.sent(sim, node->index, stream, &copy, sim->watch.arg);
+    r = world_step(sim, node, &event, NULL);
+    if (r < 0)
+        sim_note(sim, SIM_TRACE_ASK, "%d send stream %u: %s", (int)node->rank,
+                 stream, strerror(-r));
+    frame_fini(&copy);
+    return r;
+}
+
+int sim_send(struct sim *sim,
+             uint32_t index,
+             uint32_t stream,
+             int32_t tag,
+             const char *format,
+             ...)
+{
+    struct world_node *node = node_at(sim, index);
+    struct frame frame = {.type = FRAME_DATA, .tag = tag};
+    va_list args;
+
+    va_start(args, format);
+    frame.payload = pack(format, args);
+    va_end(args);
+    return send_frame(sim, node, stream, &frame);
+}
+
+int sim_send_bytes(struct sim *sim, uint32_t index, uint32_t stream, size_t len)
+{
+    char *bytes = memory_new(len);
+    int r;
+
+    r = sim_send(sim, index, stream, 100, "%ac", bytes, (uint32_t)len);
+    free(bytes);
+    return r;
+}
+
+void sim_post(struct sim *sim,
+              uint32_t index,
+              uint32_t stream,
+              int32_t tag,
+              struct payload *payload)
+{
+    struct world_node *node = sim->nodes[index];
+    struct frame frame = {.type = FRAME_DATA, .tag = tag, .payload = payload};
+
+    if (node->state != WORLD_ALIVE) {
+        frame_fini(&frame);
+        return;
+    }
+    world_queue_add(&node->unsent, stream, &frame);
+    world_app(sim, node);
+}
+
+/* Tell the machine that receive was called on `stream`. */
+static void call_receive(struct sim *sim,
+                         struct world_node *node,
+                         uint32_t stream)
+{
+    struct event event = {.type = EVENT_RECEIVE, .stream = stream};
+
+    world_step(sim, node, &event, NULL);
+}
+
+/* Tell the machine and the watcher that `packet` was taken. */
+static void took(struct sim *sim,
+                 struct world_node *node,
+                 const struct world_packet *packet)
+{
+    struct event event = {
+        .type = EVENT_TAKEN,
+        .stream = packet->stream,
+        .frame = packet->frame,
+    };
+
+    if (sim->watch.taken)
+        sim->watch.taken(sim, node->index, packet->stream, &packet->frame,
+                         sim->watch.arg);
+    world_step(sim, node, &event, NULL);
+}
+
+int sim_receive(struct sim *sim, uint32_t index, uint32_t stream)
+{
+    struct world_node *node = sim->nodes[index];
+    struct world_packet packet;
+
+    if (node->state != WORLD_ALIVE)
+        return -ENOTCONN;
+    call_receive(sim, node, stream);
+    if (!world_queue_take_stream(&node->arrived, stream, &packet))
+        return 0;
+    took(sim, node, &packet);
+    frame_fini(&packet.frame);
+    return 1;
+}
+
+/* ---- an application by itself ---- */
+
+/* Send what may be sent. Returns whether all is sent. */
+static bool send_unsent(struct sim *sim, struct world_node *node)
+{
+    struct world_packet packet;
+
+    while (node->state == WORLD_ALIVE &&
+           node->unsent.start < node->unsent.end) {
+        uint32_t stream = node->unsent.list[node->unsent.start].stream;
+
+        /* A closed stream gives an error, and the packet is done with. */
+        if (node_members(node->machine, stream) &&
+            !node_can_send(node->machine, stream))
+            return false;
+        if (!world_queue_take(&node->unsent, &packet))
+            break;
+        send_frame(sim, node, packet.stream, &packet.frame);
+    }
+    return true;
+}
+
+static void dealt_with(struct sim *sim, struct world_node *node)
+{
+    struct world_packet packet = node->in_hand;
+
+    node->busy = false;
+    if (node->app.taken)
+        node->app.taken(sim, node->index, packet.stream, &packet.frame,
+                        node->app.arg);
+    frame_fini(&packet.frame);
+}
+
+/* Take the next packet. Returns false if there is none, or it takes time. */
+static bool take_next(struct sim *sim, struct world_node *node)
+{
+    struct agenda_entry entry = {
+        .at_ms = sim->now_ms + node->app.take_ms,
+        .type = AGENDA_APP,
+        .node = node->index,
+    };
+    struct world_packet packet;
+
+    if (!world_queue_take(&node->arrived, &packet))
+        return false;
+    node->in_hand = packet;
+    node->busy = true;
+    node->in_receive = false;
+    took(sim, node, &packet);
+    if (node->state != WORLD_ALIVE)
+        return false;
+    if (node->app.take_ms > 0) {
+        agenda_add(&sim->agenda, entry);
+        return false;
+    }
+    dealt_with(sim, node);
+    return true;
+}
+
+static void run(struct sim *sim, struct world_node *node)
+{
+    while (node->state == WORLD_ALIVE) {
+        if (!send_unsent(sim, node) && !node->app.two_threads)
+            return;
+        if (node->state != WORLD_ALIVE || node->app.by_hand || node->busy)
+            return;
+        if (!node->in_receive) {
+            node->in_receive = true;
+            call_receive(sim, node, 0);
+        } else if (node->arrived.start == node->arrived.end &&
+                   node_is_marked(node->machine)) {
+            call_receive(sim, node, 0);
+            if (node->state == WORLD_ALIVE && node_is_marked(node->machine))
+                return;
+        } else if (!take_next(sim, node)) {
+            return;
+        }
+    }
+}
+
+void world_app(struct sim *sim, struct world_node *node)
+{
+    if (node->in_app)
+        return;
+    node->in_app = true;
+    run(sim, node);
+    node->in_app = false;
+}
+
+void world_app_done(struct sim *sim, struct world_node *node)
+{
+    node->in_app = true;
+    dealt_with(sim, node);
+    node->in_app = false;
+    world_app(sim, node);
+}

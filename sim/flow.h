@@ -1,0 +1,63 @@
+/* flow.h - one direction of a simulated link: bytes on their way, in order.
+ *
+ * Bytes that were written together may arrive in pieces, and pieces together
+ * with what was written later; never in another order. */
+#ifndef SIM_FLOW_H
+#define SIM_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct flow_piece {
+    uint64_t at_ms; /* when it arrives; never before the piece ahead of it */
+    size_t len;
+};
+
+/* Caller's storage; all zero is an empty flow. */
+struct flow {
+    unsigned char *bytes;
+    size_t start; /* of what is still on its way */
+    size_t end;
+    size_t room;
+    struct flow_piece *pieces;
+    size_t piece_start;
+    size_t piece_end;
+    size_t piece_room;
+    uint64_t last_ms; /* when the last piece, or the end, arrives */
+    bool ended;       /* nothing more is written; the end follows */
+    bool muted;       /* what is written from now on gets lost, silently */
+};
+
+/* Write `len` bytes that arrive at `at_ms`, or as early after as their order
+ * allows. Returns that time; UINT64_MAX if they are lost. */
+uint64_t flow_write(struct flow *flow,
+                    const void *bytes,
+                    size_t len,
+                    uint64_t at_ms);
+
+/* The writer has closed: the end arrives behind the bytes, not before
+ * `at_ms`. Returns when. */
+uint64_t flow_end(struct flow *flow, uint64_t at_ms);
+
+/* The writer has died: only the first `kept` bytes on their way arrive. */
+void flow_cut(struct flow *flow, size_t kept);
+
+/* Bytes on their way. */
+size_t flow_len(const struct flow *flow);
+
+/* The bytes that have arrived by `now_ms`; borrowed until the next call. */
+const unsigned char *flow_arrived(const struct flow *flow,
+                                  uint64_t now_ms,
+                                  size_t *len);
+
+/* The reader has taken `len` of those. */
+void flow_take(struct flow *flow, size_t len);
+
+/* Whether the end has arrived. */
+bool flow_is_over(const struct flow *flow, uint64_t now_ms);
+
+/* Free the storage. */
+void flow_fini(struct flow *flow);
+
+#endif

@@ -1,0 +1,42 @@
+/* memory.c - allocation that does not return without memory. */
+#include "sim/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *or_end(void *block)
+{
+    if (!block) {
+        fputs("sim: out of memory\n", stderr);
+        exit(EXIT_FAILURE);
+    }
+    return block;
+}
+
+void *memory_new(size_t len)
+{
+    return or_end(calloc(1, len ? len : 1));
+}
+
+void *memory_resize(void *block, size_t len)
+{
+    return or_end(realloc(block, len ? len : 1));
+}
+
+char *memory_text(const char *text)
+{
+    return or_end(strdup(text));
+}
+
+void memory_grow(void *list, size_t *room, size_t count, size_t size)
+{
+    void *block;
+
+    if (count < *room)
+        return;
+    *room = *room ? *room * 2 : 8;
+    memcpy(&block, list, sizeof(block));
+    block = memory_resize(block, *room * size);
+    memcpy(list, &block, sizeof(block));
+}

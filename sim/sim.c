@@ -1,0 +1,410 @@
+/* sim.c - the simulated world: what happens next, and what goes wrong. */
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/memory.h"
+#include "sim/world.h"
+
+/* ---- making it ---- */
+
+static struct world_node *add_node(struct sim *sim)
+{
+    struct world_node *node = memory_new(sizeof(*node));
+
+    memory_grow(&sim->nodes, &sim->room, sim->count, sizeof(*sim->nodes));
+    node->index = (uint32_t)sim->count;
+    node->parent = SIM_NONE;
+    node->rank = RANK_NONE;
+    node->role = NODE_BACKEND;
+    node->tick_ms = UINT64_MAX;
+    node->busy_tick_ms = UINT64_MAX;
+    sim->nodes[sim->count++] = node;
+    return node;
+}
+
+static void add_tree(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->tree.count; i++) {
+        const struct tree_node *from = &sim->tree.nodes[i];
+        struct world_node *node = add_node(sim);
+
+        node->rank = from->rank;
+        node->depth = from->depth;
+        node->parent = i > 0 ? from->parent : SIM_NONE;
+        node->children = from->children;
+        node->child_count = from->child_count;
+        if (i == 0)
+            node->role = NODE_FRONTEND;
+        else if (from->child_count > 0)
+            node->role = NODE_COMMNODE;
+    }
+}
+
+int sim_new(struct sim **out, const char *text, const struct sim_config *config)
+{
+    struct sim *sim = memory_new(sizeof(*sim));
+    int r;
+
+    sim->config = *config;
+    if (sim->config.delay_max_ms == 0)
+        sim->config.delay_min_ms = sim->config.delay_max_ms = 1;
+    if (sim->config.start_max_ms == 0)
+        sim->config.start_max_ms = 1;
+    if (!sim->config.filter_path)
+        sim->config.filter_path = getenv("COPPICE_FILTER_PATH");
+    random_seed(&sim->random, config->seed);
+    r = tree_read(&sim->tree, text);
+    if (r < 0) {
+        free(sim);
+        return r;
+    }
+    add_tree(sim);
+    world_start(sim, sim->nodes[0]);
+    *out = sim;
+    return 0;
+}
+
+void sim_free(struct sim *sim)
+{
+    if (!sim)
+        return;
+    for (size_t i = 0; i < sim->count; i++) {
+        struct world_node *node = sim->nodes[i];
+
+        node->parent = SIM_NONE;
+        if (node->state == WORLD_ALIVE)
+            world_stop(sim, node, WORLD_CRASHED);
+        world_queue_fini(&node->arrived);
+        world_queue_fini(&node->unsent);
+        actions_fini(&node->actions);
+        free(node->ends);
+    }
+    for (size_t i = 0; i < sim->count; i++)
+        free(sim->nodes[i]);
+    free(sim->nodes);
+    agenda_fini(&sim->agenda);
+    tree_fini(&sim->tree);
+    free(sim->trace);
+    free(sim->failure);
+    free(sim);
+}
+
+/* ---- what happens next ---- */
+
+static void tick(struct sim *sim, struct world_node *node)
+{
+    struct event event = {.type = EVENT_TICK};
+
+    node->tick_ms = UINT64_MAX;
+    world_step(sim, node, &event, NULL);
+}
+
+static void gone(struct sim *sim, struct world_node *node, uint32_t rank)
+{
+    const struct world_node *child = sim->nodes[sim_find(sim, rank)];
+    struct event event = {.type = EVENT_CHILD_GONE, .rank = rank};
+
+    event.text = child->missing ? child->missing : "has exited";
+    sim_note(sim, SIM_TRACE_LIFE, "%d child %u is gone: %s", (int)node->rank,
+             rank, event.text);
+    world_step(sim, node, &event, NULL);
+}
+
+static void start(struct sim *sim, struct world_node *node, uint32_t parent)
+{
+    if (parent == SIM_NONE || sim->nodes[parent]->state != WORLD_ALIVE) {
+        node->state = WORLD_EXITED; /* nobody there to connect to */
+        return;
+    }
+    world_start(sim, node);
+    if (node->state == WORLD_ALIVE)
+        world_connect(sim, node, sim->nodes[parent]);
+}
+
+static void happen(struct sim *sim, const struct agenda_entry *entry)
+{
+    struct world_node *node = sim->nodes[entry->node];
+    struct world_end *end = world_end_at(node, entry->link);
+    bool here = end && end->life == entry->number;
+
+    switch (entry->type) {
+    case AGENDA_TICK:
+        if (node->state == WORLD_ALIVE && entry->number == node->tick_ms)
+            tick(sim, node);
+        return;
+    case AGENDA_BYTES:
+        if (here)
+            world_read(sim, node, entry->link);
+        return;
+    case AGENDA_UP:
+        if (here)
+            world_up(sim, node, entry->link);
+        return;
+    case AGENDA_START:
+        if (node->state == WORLD_ABSENT)
+            start(sim, node, node->parent);
+        return;
+    case AGENDA_GONE:
+        if (node->state == WORLD_ALIVE)
+            gone(sim, node, (uint32_t)entry->number);
+        return;
+    case AGENDA_FILTER:
+        if (node->state == WORLD_ALIVE)
+            world_filtered(sim, node);
+        return;
+    case AGENDA_APP:
+        if (node->state == WORLD_ALIVE)
+            world_app_done(sim, node);
+        return;
+    case AGENDA_SCRIPT:
+        entry->fn(sim, entry->arg);
+        return;
+    }
+}
+
+/* One entry of the agenda. Returns 0 or -EIO. */
+static int turn(struct sim *sim)
+{
+    struct agenda_entry entry;
+
+    if (!agenda_take(&sim->agenda, &entry))
+        return 0;
+    sim->now_ms = entry.at_ms;
+    if (entry.type != AGENDA_SCRIPT &&
+        sim->nodes[entry.node]->frozen_ms > sim->now_ms) {
+        entry.at_ms = sim->nodes[entry.node]->frozen_ms;
+        agenda_delay(&sim->agenda, entry);
+        return 0;
+    }
+    happen(sim, &entry);
+    return sim->failure ? -EIO : 0;
+}
+
+int sim_run_until(struct sim *sim, uint64_t until_ms)
+{
+    while (!sim->failure && agenda_next_ms(&sim->agenda) <= until_ms)
+        turn(sim);
+    if (sim->failure)
+        return -EIO;
+    if (until_ms > sim->now_ms)
+        sim->now_ms = until_ms;
+    return 0;
+}
+
+int sim_run_while_not(struct sim *sim,
+                      uint64_t limit_ms,
+                      bool (*done)(struct sim *sim, void *arg),
+                      void *arg)
+{
+    uint64_t until_ms = sim->now_ms + limit_ms;
+
+    while (!done(sim, arg)) {
+        if (sim->failure)
+            return -EIO;
+        if (agenda_next_ms(&sim->agenda) > until_ms) {
+            sim->now_ms = until_ms;
+            return -ETIMEDOUT;
+        }
+        turn(sim);
+    }
+    return sim->failure ? -EIO : 0;
+}
+
+/* ---- asking it ---- */
+
+uint64_t sim_now_ms(const struct sim *sim)
+{
+    return sim->now_ms;
+}
+
+struct random *sim_random(struct sim *sim)
+{
+    return &sim->random;
+}
+
+const struct tree *sim_tree(const struct sim *sim)
+{
+    return &sim->tree;
+}
+
+const char *sim_failure(const struct sim *sim)
+{
+    return sim->failure;
+}
+
+void sim_fail(struct sim *sim, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    sim_note(sim, SIM_TRACE_ALL, "FAILURE: %s", text);
+    if (!sim->failure)
+        sim->failure = memory_text(text);
+}
+
+void sim_watch(struct sim *sim, const struct sim_watch *watch)
+{
+    sim->watch = *watch;
+}
+
+uint32_t sim_count(const struct sim *sim)
+{
+    return (uint32_t)sim->count;
+}
+
+uint32_t sim_find(const struct sim *sim, uint32_t rank)
+{
+    for (size_t i = 0; i < sim->count; i++)
+        if (sim->nodes[i]->rank == rank)
+            return (uint32_t)i;
+    return SIM_NONE;
+}
+
+uint32_t sim_rank(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->rank;
+}
+
+enum node_role sim_role(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->role;
+}
+
+bool sim_is_alive(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->state == WORLD_ALIVE;
+}
+
+bool sim_has_exited(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->state == WORLD_EXITED;
+}
+
+const struct node *sim_node(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->machine;
+}
+
+size_t sim_waiting(const struct sim *sim, uint32_t index)
+{
+    const struct world_queue *queue = &sim->nodes[index]->arrived;
+
+    return queue->end - queue->start;
+}
+
+size_t sim_unsent(const struct sim *sim, uint32_t index)
+{
+    const struct world_queue *queue = &sim->nodes[index]->unsent;
+
+    return queue->end - queue->start;
+}
+
+void sim_set_app(struct sim *sim, uint32_t index, const struct sim_app *app)
+{
+    sim->nodes[index]->app = *app;
+    world_app(sim, sim->nodes[index]);
+}
+
+void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms)
+{
+    sim->nodes[index]->filter_ms = filter_ms;
+}
+
+/* ---- faults ---- */
+
+void sim_missing(struct sim *sim, uint32_t rank, const char *text)
+{
+    sim->nodes[sim_find(sim, rank)]->missing = text;
+}
+
+void sim_crash(struct sim *sim, uint32_t index)
+{
+    struct world_node *node = sim->nodes[index];
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d crashes", (int)node->rank);
+    if (node->state == WORLD_ALIVE)
+        world_stop(sim, node, WORLD_CRASHED);
+    else if (node->state == WORLD_ABSENT)
+        node->state = WORLD_CRASHED;
+}
+
+static void crash_now(struct sim *sim, void *arg)
+{
+    struct world_node *node = arg;
+
+    sim_crash(sim, node->index);
+}
+
+void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms)
+{
+    sim_at(sim, at_ms, crash_now, sim->nodes[index]);
+}
+
+void sim_cut(struct sim *sim, uint32_t index, uint32_t other)
+{
+    struct world_end *ends[2] = {
+        world_end_to(sim->nodes[index], other),
+        world_end_to(sim->nodes[other], index),
+    };
+
+    for (int i = 0; i < 2; i++) {
+        struct agenda_entry entry = {.type = AGENDA_BYTES};
+
+        if (!ends[i])
+            continue;
+        flow_cut(&ends[i]->in,
+                 random_between(&sim->random, 0, flow_len(&ends[i]->in)));
+        ends[i]->reason = "reset";
+        ends[i]->peer_life = 0;
+        entry.at_ms = flow_end(&ends[i]->in, sim->now_ms + world_delay_ms(sim));
+        entry.node = ends[i]->node;
+        entry.number = ends[i]->life;
+        while (world_end_at(sim->nodes[entry.node], entry.link) != ends[i])
+            entry.link++;
+        agenda_add(&sim->agenda, entry);
+    }
+}
+
+void sim_mute(struct sim *sim, uint32_t from, uint32_t to)
+{
+    struct world_end *end = world_end_to(sim->nodes[to], from);
+
+    if (end)
+        end->in.muted = true;
+}
+
+void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms)
+{
+    sim->nodes[index]->frozen_ms = sim->now_ms + for_ms;
+}
+
+uint32_t sim_attach(struct sim *sim, uint32_t parent)
+{
+    struct world_node *node = add_node(sim);
+
+    node->depth = sim->nodes[parent]->depth + 1;
+    start(sim, node, parent);
+    return node->index;
+}
+
+void sim_at(struct sim *sim,
+            uint64_t at_ms,
+            void (*fn)(struct sim *sim, void *arg),
+            void *arg)
+{
+    struct agenda_entry entry = {
+        .at_ms = at_ms > sim->now_ms ? at_ms : sim->now_ms,
+        .type = AGENDA_SCRIPT,
+        .fn = fn,
+        .arg = arg,
+    };
+
+    agenda_add(&sim->agenda, entry);
+}

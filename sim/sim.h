@@ -1,0 +1,250 @@
+/* sim.h - the simulated world: thousands of nodes in one process, one thread.
+ *
+ *     sim_new()  a tree, a seed, delays      sim_crash(), sim_cut() ...
+ *        |                                        |
+ *        v                                        v
+ *     agenda: what happens, in order of time and of making
+ *        |
+ *        v
+ *     node_step(): the machine itself    links: real frames as real bytes
+ *        |
+ *        v
+ *     actions: bytes, filters, deliveries, news for the application
+ *
+ * Time is virtual, in milliseconds. Everything drawn by chance comes from one
+ * seed: the same seed gives the same trace, to the byte.
+ *
+ * Nodes are named by their index: in the tree's own text the index of rank r
+ * is found by sim_find(); those that attach later come behind them. */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <stdio.h>
+
+#include "protocol/node.h"
+#include "sim/random.h"
+#include "sim/tree.h"
+
+struct sim;
+
+#define SIM_NONE UINT32_MAX
+
+/* What a trace shows; a sum of these. */
+enum sim_trace {
+    SIM_TRACE_LIFE = 1 << 0,    /* nodes start, end, links come and break */
+    SIM_TRACE_FRAME = 1 << 1,   /* frames as they arrive */
+    SIM_TRACE_FILTER = 1 << 2,  /* calls of filters, and their answers */
+    SIM_TRACE_DELIVER = 1 << 3, /* packets handed to an application */
+    SIM_TRACE_TELL = 1 << 4,    /* news for an application */
+    SIM_TRACE_ASK = 1 << 5,     /* what an application asks */
+    SIM_TRACE_ALL = (1 << 6) - 1,
+};
+
+/* What the world is like; all zero is a world without chance: one
+ * millisecond a hop, whole writes, nothing slow. */
+struct sim_config {
+    uint64_t seed;
+    uint32_t delay_min_ms; /* of a link; both 0: 1 ms */
+    uint32_t delay_max_ms;
+    unsigned fragment_percent; /* reads that get part of what is there */
+    uint32_t start_max_ms;     /* a process needs 1 ms to this to start */
+    const char *filter_path;   /* directories; NULL: $COPPICE_FILTER_PATH */
+    struct cop_times times;
+    unsigned trace; /* a sum of enum sim_trace */
+};
+
+/* What somebody who watches is told: of every application's traffic, as it
+ * happens. A watcher may ask the world for things, but not run it. */
+struct sim_watch {
+    /* `index` was handed this packet and takes it. */
+    void (*taken)(struct sim *sim,
+                  uint32_t index,
+                  uint32_t stream,
+                  const struct frame *frame,
+                  void *arg);
+    /* `index` has sent packet on `stream`: the machine has accepted it. */
+    void (*sent)(struct sim *sim,
+                 uint32_t index,
+                 uint32_t stream,
+                 const struct frame *frame,
+                 void *arg);
+    /* `index` was told this news. */
+    void (*told)(struct sim *sim,
+                 uint32_t index,
+                 const struct action *tell,
+                 void *arg);
+    void *arg;
+};
+
+/* How an application behaves. All zero: it takes each packet at once, calls
+ * receive again, and answers nothing. */
+struct sim_app {
+    bool by_hand;     /* takes only when the script says so */
+    bool two_threads; /* a send that waits does not keep it from receiving */
+    uint32_t take_ms; /* a packet keeps it busy that long */
+    /* It has dealt with a packet: sim_post() what it answers. May be NULL. */
+    void (*taken)(struct sim *sim,
+                  uint32_t index,
+                  uint32_t stream,
+                  const struct frame *frame,
+                  void *arg);
+    void *arg;
+};
+
+/* ---- the world ---- */
+
+/* Make a world with the nodes of `text` (see tree.h); only the front-end runs.
+ * Returns 0, -EINVAL if `text` is no tree, or an error of node_new(). */
+int sim_new(struct sim **out,
+            const char *text,
+            const struct sim_config *config);
+
+/* Free it with all that it holds. NULL is fine. */
+void sim_free(struct sim *sim);
+
+/* Let time pass up to and with `until_ms`. Returns 0, or -EIO if the machine
+ * has done what it may not: sim_failure() says what. */
+int sim_run_until(struct sim *sim, uint64_t until_ms);
+
+/* Let time pass until `done` says so, at most for `limit_ms`. Returns 0,
+ * -ETIMEDOUT, or -EIO as above. */
+int sim_run_while_not(struct sim *sim,
+                      uint64_t limit_ms,
+                      bool (*done)(struct sim *sim, void *arg),
+                      void *arg);
+
+uint64_t sim_now_ms(const struct sim *sim);
+struct random *sim_random(struct sim *sim);
+const struct tree *sim_tree(const struct sim *sim);
+
+/* What the machine did that it may not, or NULL. */
+const char *sim_failure(const struct sim *sim);
+
+/* Note such a failure; the first one stays. */
+void sim_fail(struct sim *sim, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Watch all applications; copied. */
+void sim_watch(struct sim *sim, const struct sim_watch *watch);
+
+/* ---- nodes ---- */
+
+uint32_t sim_count(const struct sim *sim);
+
+/* The index of the node with `rank`; SIM_NONE if there is none. */
+uint32_t sim_find(const struct sim *sim, uint32_t rank);
+
+/* The node's rank; RANK_NONE while it has none. */
+uint32_t sim_rank(const struct sim *sim, uint32_t index);
+enum node_role sim_role(const struct sim *sim, uint32_t index);
+
+/* Whether it has started and neither ended nor crashed; whether it has ended
+ * by itself. */
+bool sim_is_alive(const struct sim *sim, uint32_t index);
+bool sim_has_exited(const struct sim *sim, uint32_t index);
+
+/* Its machine, to ask it things; NULL unless it is alive. */
+const struct node *sim_node(const struct sim *sim, uint32_t index);
+
+/* Packets that wait for its application; what it has yet to send. */
+size_t sim_waiting(const struct sim *sim, uint32_t index);
+size_t sim_unsent(const struct sim *sim, uint32_t index);
+
+/* Change its application's behaviour; copied. */
+void sim_set_app(struct sim *sim, uint32_t index, const struct sim_app *app);
+
+/* Its filters take this long from now on; 0: they answer within the call. */
+void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms);
+
+/* ---- what an application asks ----
+ *
+ * Each gives node_step()'s answer; -ENOTCONN too if the node is not alive. */
+
+int sim_open(struct sim *sim,
+             const struct stream_definition *definition,
+             uint32_t *stream);
+int sim_close(struct sim *sim, uint32_t index, uint32_t stream);
+int sim_parameters(struct sim *sim, uint32_t stream, const char *format, ...);
+int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence);
+int sim_settle(struct sim *sim, uint32_t index, uint32_t stream);
+int sim_shutdown(struct sim *sim, uint32_t index);
+
+/* Send values, now or not at all. */
+int sim_send(struct sim *sim,
+             uint32_t index,
+             uint32_t stream,
+             int32_t tag,
+             const char *format,
+             ...);
+
+/* Send `len` bytes of an array of char, now or not at all. */
+int sim_send_bytes(struct sim *sim,
+                   uint32_t index,
+                   uint32_t stream,
+                   size_t len);
+
+/* Send as an application that waits for credit: in order, as soon as it may.
+ * The payload is taken. */
+void sim_post(struct sim *sim,
+              uint32_t index,
+              uint32_t stream,
+              int32_t tag,
+              struct payload *payload);
+
+/* By hand: call receive on `stream`, 0 for any. Returns 1 if there was a
+ * packet, which it then took; 0 if there was none. */
+int sim_receive(struct sim *sim, uint32_t index, uint32_t stream);
+
+/* ---- faults ---- */
+
+/* The child `rank` cannot be started; `text` says why (kept). */
+void sim_missing(struct sim *sim, uint32_t rank, const char *text);
+
+/* The node dies: nothing more comes from it, of what was on its way a part is
+ * lost, and each neighbour finds out in its own time. */
+void sim_crash(struct sim *sim, uint32_t index);
+
+/* The same at a later time. */
+void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms);
+
+/* The link between two nodes breaks; each end finds out in its own time. */
+void sim_cut(struct sim *sim, uint32_t index, uint32_t other);
+
+/* What `from` sends to `to` gets lost from now on, silently. */
+void sim_mute(struct sim *sim, uint32_t from, uint32_t to);
+
+/* The node stops for that long; the world's answers wait for it. */
+void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms);
+
+/* A back-end attaches to node `parent`, without a rank. Returns its index. */
+uint32_t sim_attach(struct sim *sim, uint32_t parent);
+
+/* Call `fn` when that time has come. */
+void sim_at(struct sim *sim,
+            uint64_t at_ms,
+            void (*fn)(struct sim *sim, void *arg),
+            void *arg);
+
+/* ---- traces ---- */
+
+/* Show these from now on. */
+void sim_trace_only(struct sim *sim, unsigned trace);
+
+/* Times in the trace count from now on; what it holds is forgotten. */
+void sim_trace_from_here(struct sim *sim);
+
+/* The trace so far; borrowed until the next call. Never NULL. */
+const char *sim_trace_text(struct sim *sim);
+
+/* Add a line, as if the world had. */
+void sim_note(struct sim *sim, unsigned trace, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Whether the trace is exactly `expected`; else both are printed, line beside
+ * line, with `file` and `number`. */
+bool sim_trace_is(struct sim *sim,
+                  const char *expected,
+                  const char *file,
+                  int number);
+
+#endif

@@ -1,0 +1,314 @@
+/* step.c - one node of the simulated world: its machine is stepped, and what
+ * it asks for is done. */
+#include "sim/world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/memory.h"
+
+/* A machine that wants this many ticks in one millisecond spins. */
+#define STEP_TICKS_MAX 1000
+
+static void plan_tick(struct sim *sim, struct world_node *node)
+{
+    uint64_t at_ms = node_deadline_ms(node->machine);
+    struct agenda_entry entry = {.type = AGENDA_TICK, .node = node->index};
+
+    if (at_ms < sim->now_ms)
+        at_ms = sim->now_ms;
+    if (at_ms >= node->tick_ms)
+        return;
+    if (at_ms == sim->now_ms && node->busy_tick_ms == sim->now_ms &&
+        ++node->busy_ticks > STEP_TICKS_MAX) {
+        sim_fail(sim, "%u wants tick after tick", node->rank);
+        return;
+    }
+    if (node->busy_tick_ms != sim->now_ms) {
+        node->busy_tick_ms = sim->now_ms;
+        node->busy_ticks = 0;
+    }
+    node->tick_ms = entry.at_ms = entry.number = at_ms;
+    agenda_add(&sim->agenda, entry);
+}
+
+static void spawn(struct sim *sim, struct world_node *node, uint32_t rank)
+{
+    uint32_t index = sim_find(sim, rank);
+    uint64_t at_ms = sim->now_ms;
+    struct agenda_entry entry = {.type = AGENDA_START, .node = index};
+
+    at_ms += random_between(&sim->random, 1, sim->config.start_max_ms);
+    if (index == SIM_NONE || sim->nodes[index]->parent != node->index ||
+        sim->nodes[index]->state != WORLD_ABSENT) {
+        sim_fail(sim, "%u starts %u, which is not its own", node->rank, rank);
+        return;
+    }
+    entry.at_ms = at_ms;
+    if (sim->nodes[index]->missing) {
+        entry.type = AGENDA_GONE;
+        entry.node = node->index;
+        entry.number = rank;
+    }
+    agenda_add(&sim->agenda, entry);
+}
+
+static void load(struct sim *sim,
+                 struct world_node *node,
+                 const struct stream_definition *definition)
+{
+    struct stream_filters filters = {0};
+    struct event event = {
+        .type = EVENT_LOADED,
+        .stream = definition->id,
+        .filters = &filters,
+    };
+    char *text = filtering_load(node->filters, definition, &filters);
+
+    event.text = text;
+    sim_note(sim, SIM_TRACE_FILTER, "%d loaded stream %u: %s", (int)node->rank,
+             definition->id, text ? text : "ok");
+    world_step(sim, node, &event, NULL);
+    free(text);
+}
+
+static void call(struct sim *sim,
+                 struct world_node *node,
+                 const struct node_call *what)
+{
+    struct agenda_entry entry = {
+        .at_ms = sim->now_ms + node->filter_ms,
+        .type = AGENDA_FILTER,
+        .node = node->index,
+    };
+
+    if (node->calling) {
+        sim_fail(sim, "%u has two filter calls out", node->rank);
+        return;
+    }
+    node->calling = true;
+    node->answer_stream = what->stream;
+    filtering_call(node->filters, what, &node->answer);
+    sim_note(sim, SIM_TRACE_FILTER,
+             "%d filter %s stream %u wave %llu: %zu in, %zu up, %zu down%s%s",
+             (int)node->rank, what->upward ? "up" : "down", what->stream,
+             (unsigned long long)what->sequence, what->input_count,
+             node->answer.up_count, node->answer.down_count,
+             node->answer.text ? ": " : "",
+             node->answer.text ? node->answer.text : "");
+    if (node->filter_ms == 0)
+        world_filtered(sim, node);
+    else
+        agenda_add(&sim->agenda, entry);
+}
+
+void world_filtered(struct sim *sim, struct world_node *node)
+{
+    struct filtering_answer answer = node->answer;
+    struct event event = {
+        .type = EVENT_FILTERED,
+        .stream = node->answer_stream,
+        .text = answer.text,
+        .up = answer.up,
+        .up_count = answer.up_count,
+        .down = answer.down,
+        .down_count = answer.down_count,
+    };
+
+    /* The next call may come within this step and needs storage of its own. */
+    node->answer = (struct filtering_answer){0};
+    node->calling = false;
+    world_step(sim, node, &event, NULL);
+    answer.up_count = answer.down_count = 0; /* taken */
+    filtering_answer_fini(&answer);
+}
+
+static void deliver(struct sim *sim,
+                    struct world_node *node,
+                    struct action *action)
+{
+    world_trace_packet(sim, SIM_TRACE_DELIVER, node, "deliver", action->stream,
+                       &action->frame);
+    world_queue_add(&node->arrived, action->stream, &action->frame);
+    action->frame.payload = NULL;
+}
+
+static void tell(struct sim *sim,
+                 struct world_node *node,
+                 const struct action *action)
+{
+    world_trace_tell(sim, node, action);
+    if (sim->watch.told)
+        sim->watch.told(sim, node->index, action, sim->watch.arg);
+}
+
+/* Do what needs no answer; what does waits, so that nothing overtakes. */
+static void act(struct sim *sim, struct world_node *node, struct action *action)
+{
+    switch (action->type) {
+    case ACTION_SPAWN:
+        spawn(sim, node, action->rank);
+        return;
+    case ACTION_SEND:
+        world_write(sim, node, action->link, &action->frame);
+        return;
+    case ACTION_CLOSE:
+        world_let_go(sim, node, action->link, false, "end of file");
+        return;
+    case ACTION_RANK:
+        node->rank = action->rank;
+        return;
+    case ACTION_UNLOAD:
+        filtering_unload(node->filters, action->stream);
+        return;
+    case ACTION_DELIVER:
+        deliver(sim, node, action);
+        return;
+    case ACTION_TELL:
+        tell(sim, node, action);
+        return;
+    case ACTION_LOAD:
+    case ACTION_FILTER:
+    case ACTION_EXIT:
+        return;
+    }
+}
+
+static void act_all(struct sim *sim,
+                    struct world_node *node,
+                    struct actions *actions)
+{
+    const char *exit_text = NULL;
+
+    for (size_t i = 0; i < actions->count; i++)
+        act(sim, node, &actions->list[i]);
+    for (size_t i = 0; i < actions->count; i++) {
+        struct action *action = &actions->list[i];
+
+        if (node->state != WORLD_ALIVE)
+            break;
+        if (action->type == ACTION_LOAD)
+            load(sim, node, action->definition);
+        if (action->type == ACTION_FILTER)
+            call(sim, node, action->call);
+        if (action->type == ACTION_EXIT)
+            exit_text = action->text ? action->text : "";
+    }
+    if (exit_text && node->state == WORLD_ALIVE) {
+        sim_note(sim, SIM_TRACE_LIFE, "%d exits: %s", (int)node->rank,
+                 exit_text);
+        world_stop(sim, node, WORLD_EXITED);
+    }
+}
+
+static void give_back(struct event *event)
+{
+    frame_fini(&event->frame);
+    for (size_t i = 0; i < event->up_count; i++)
+        frame_fini(&event->up[i]);
+    for (size_t i = 0; i < event->down_count; i++)
+        frame_fini(&event->down[i]);
+}
+
+int world_step(struct sim *sim,
+               struct world_node *node,
+               struct event *event,
+               uint64_t *result)
+{
+    struct actions actions = node->actions;
+    int r;
+
+    if (node->state != WORLD_ALIVE) {
+        if (event->type != EVENT_TAKEN)
+            give_back(event);
+        return -ENOTCONN;
+    }
+    /* A step within this one uses storage of its own. */
+    node->actions = (struct actions){0};
+    event->now_ms = sim->now_ms;
+    actions.failed = false;
+    r = node_step(node->machine, event, &actions);
+    if (result && r == 0)
+        *result = actions.result;
+    if (actions.failed || r == -ENOMEM)
+        sim_fail(sim, "%u is out of memory", node->rank);
+    act_all(sim, node, &actions);
+    actions_clear(&actions);
+    actions_fini(&node->actions);
+    node->actions = actions;
+    if (node->state != WORLD_ALIVE) {
+        actions_fini(&node->actions);
+        return r;
+    }
+    plan_tick(sim, node);
+    world_app(sim, node);
+    return r;
+}
+
+void world_start(struct sim *sim, struct world_node *node)
+{
+    struct event event = {.type = EVENT_START};
+    struct node_config config = {
+        .role = node->role,
+        .rank = node->rank,
+        .depth = node->depth,
+        .host = "sim",
+        .address = node->role == NODE_BACKEND ? "" : "127.0.0.1 1",
+        .children = node->children,
+        .child_count = node->child_count,
+        .next_rank = tree_next_rank(&sim->tree),
+        .times = sim->config.times,
+    };
+    int r;
+
+    r = node_new(&node->machine, &config);
+    if (r < 0) {
+        sim_fail(sim, "node_new of %u: %s", node->rank, strerror(-r));
+        return;
+    }
+    node->filters = filtering_new(sim->config.filter_path, node->role,
+                                  node->rank, node->depth);
+    node->state = WORLD_ALIVE;
+    node->tick_ms = UINT64_MAX;
+    sim_note(sim, SIM_TRACE_LIFE, "%d starts", (int)node->rank);
+    world_step(sim, node, &event, NULL);
+}
+
+void world_stop(struct sim *sim,
+                struct world_node *node,
+                enum world_state state)
+{
+    struct agenda_entry entry = {
+        .at_ms = sim->now_ms + world_delay_ms(sim),
+        .type = AGENDA_GONE,
+        .node = node->parent,
+        .number = node->rank,
+    };
+    bool cut = state == WORLD_CRASHED;
+    struct world_packet packet;
+
+    node->state = state;
+    for (uint32_t i = 0; i < node->end_count; i++)
+        if (node->ends[i])
+            world_let_go(sim, node, i, cut, cut ? "reset" : "end of file");
+    node_free(node->machine);
+    node->machine = NULL;
+    filtering_free(node->filters);
+    node->filters = NULL;
+    filtering_answer_fini(&node->answer);
+    if (node->parent != SIM_NONE)
+        agenda_add(&sim->agenda, entry);
+    /* An application may still take what its node had delivered. */
+    while (world_queue_take(&node->arrived, &packet)) {
+        if (!cut && !node->app.by_hand && sim->watch.taken)
+            sim->watch.taken(sim, node->index, packet.stream, &packet.frame,
+                             sim->watch.arg);
+        frame_fini(&packet.frame);
+    }
+    while (world_queue_take(&node->unsent, &packet))
+        frame_fini(&packet.frame);
+    if (node->busy)
+        frame_fini(&node->in_hand.frame);
+    node->busy = false;
+}

@@ -1,0 +1,186 @@
+/* tree.c - reading, drawing and writing trees. */
+#include "sim/tree.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/memory.h"
+
+/* Ranks of a tree in text: far above what a scenario needs. */
+#define TREE_RANK_MAX 1000000
+
+static uint32_t add(struct tree *tree, uint32_t rank, uint32_t parent)
+{
+    struct tree_node node = {.rank = rank, .parent = parent};
+
+    if (tree->count > 0)
+        node.depth = tree->nodes[parent].depth + 1;
+    memory_grow(&tree->nodes, &tree->room, tree->count, sizeof(node));
+    tree->nodes[tree->count] = node;
+    return (uint32_t)tree->count++;
+}
+
+/* Fill in the lists of children, now that it is known who has some. */
+static void link_children(struct tree *tree)
+{
+    bool *inner = memory_new(tree->count * sizeof(*inner));
+
+    for (size_t i = 1; i < tree->count; i++)
+        inner[tree->nodes[i].parent] = true;
+    for (size_t i = 1; i < tree->count; i++) {
+        struct tree_node *parent = &tree->nodes[tree->nodes[i].parent];
+        struct node_child child = {
+            .rank = tree->nodes[i].rank,
+            .host = "sim",
+            .role = inner[i] ? NODE_COMMNODE : NODE_BACKEND,
+        };
+
+        memory_grow(&parent->children, &parent->child_room, parent->child_count,
+                    sizeof(child));
+        parent->children[parent->child_count++] = child;
+    }
+    free(inner);
+}
+
+static int read_node(struct tree *tree, const char **text, uint32_t parent)
+{
+    uint32_t self;
+    uint32_t rank;
+    char *end;
+    int r;
+
+    if (!isdigit((unsigned char)**text))
+        return -EINVAL;
+    rank = (uint32_t)strtoul(*text, &end, 10);
+    *text = end;
+    if (rank > TREE_RANK_MAX || tree_find(tree, rank))
+        return -EINVAL;
+    self = add(tree, rank, parent);
+    if (**text != '(')
+        return 0;
+    do {
+        (*text)++;
+        r = read_node(tree, text, self);
+        if (r < 0)
+            return r;
+    } while (**text == ',');
+    if (**text != ')')
+        return -EINVAL;
+    (*text)++;
+    return 0;
+}
+
+int tree_read(struct tree *out, const char *text)
+{
+    struct tree tree = {0};
+    int r;
+
+    r = read_node(&tree, &text, 0);
+    if (r == 0 && (*text || tree.nodes[0].rank != 0 || tree.count < 2))
+        r = -EINVAL;
+    if (r < 0) {
+        tree_fini(&tree);
+        return r;
+    }
+    link_children(&tree);
+    *out = tree;
+    return 0;
+}
+
+void tree_make(struct tree *out, const uint32_t *fanouts, size_t count)
+{
+    struct tree tree = {0};
+    size_t first = 0;
+
+    add(&tree, 0, 0);
+    for (size_t level = 0; level < count; level++) {
+        size_t last = tree.count;
+
+        for (size_t i = first; i < last; i++)
+            for (uint32_t k = 0; k < fanouts[level]; k++)
+                add(&tree, (uint32_t)tree.count, (uint32_t)i);
+        first = last;
+    }
+    link_children(&tree);
+    *out = tree;
+}
+
+void tree_draw(struct tree *out, struct random *random, uint32_t most)
+{
+    struct tree tree = {0};
+    uint32_t fanouts[4] = {2, 2, 2, 2};
+
+    if (random_chance(random, 25)) {
+        tree_make(out, fanouts,
+                  most >= 31 && random_chance(random, 30) ? 4 : 3);
+        return;
+    }
+    most = (uint32_t)random_between(random, 3, most);
+    add(&tree, 0, 0);
+    while (tree.count < most) {
+        uint32_t parent = (uint32_t)random_between(random, 0, tree.count - 1);
+
+        if (tree.nodes[parent].depth < 5)
+            add(&tree, (uint32_t)tree.count, parent);
+    }
+    link_children(&tree);
+    *out = tree;
+}
+
+static void write_node(const struct tree *tree, uint32_t index, FILE *file)
+{
+    const char *before = "(";
+
+    fprintf(file, "%u", tree->nodes[index].rank);
+    for (uint32_t i = 1; i < tree->count; i++) {
+        if (tree->nodes[i].parent != index)
+            continue;
+        fputs(before, file);
+        write_node(tree, i, file);
+        before = ",";
+    }
+    if (*before == ',')
+        fputc(')', file);
+}
+
+char *tree_text(const struct tree *tree)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *file = open_memstream(&text, &len);
+
+    if (!file)
+        return memory_text("?");
+    write_node(tree, 0, file);
+    fclose(file);
+    return text;
+}
+
+const struct tree_node *tree_find(const struct tree *tree, uint32_t rank)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->nodes[i].rank == rank)
+            return &tree->nodes[i];
+    return NULL;
+}
+
+uint32_t tree_next_rank(const struct tree *tree)
+{
+    uint32_t next = 0;
+
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->nodes[i].rank >= next)
+            next = tree->nodes[i].rank + 1;
+    return next;
+}
+
+void tree_fini(struct tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        free(tree->nodes[i].children);
+    free(tree->nodes);
+    *tree = (struct tree){0};
+}

@@ -1,0 +1,52 @@
+/* tree.h - the shape of a simulated tree, from a text such as
+ * "0(1(3,4),2)": ranks, and in parentheses their children. Rank 0 is the
+ * front-end, a rank without children a back-end. */
+#ifndef SIM_TREE_H
+#define SIM_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/node.h"
+#include "sim/random.h"
+
+struct tree_node {
+    uint32_t rank;
+    uint32_t parent; /* index of the parent; its own at the root */
+    uint32_t depth;
+    struct node_child *children;
+    size_t child_count;
+    size_t child_room;
+};
+
+struct tree {
+    struct tree_node *nodes; /* a parent before its children */
+    size_t count;
+    size_t room;
+};
+
+/* Read `text`. Returns 0, or -EINVAL if it is no tree, its root is not 0, or
+ * a rank comes twice; `out` is then untouched. */
+int tree_read(struct tree *out, const char *text);
+
+/* A tree of `count` fan-outs from the front-end down, "4x4" as {4, 4}; ranks
+ * are given level by level. */
+void tree_make(struct tree *out, const uint32_t *fanouts, size_t count);
+
+/* A tree drawn at random, of at most about `most` nodes; one in four is a
+ * binary tree of depth 3 or more. */
+void tree_draw(struct tree *out, struct random *random, uint32_t most);
+
+/* The text of `tree`, to be freed. */
+char *tree_text(const struct tree *tree);
+
+/* The node with `rank`, or NULL. */
+const struct tree_node *tree_find(const struct tree *tree, uint32_t rank);
+
+/* The highest rank plus one. */
+uint32_t tree_next_rank(const struct tree *tree);
+
+/* Free the storage. */
+void tree_fini(struct tree *tree);
+
+#endif

@@ -1,0 +1,265 @@
+/* wire.c - simulated links: frames written as bytes, read as bytes. */
+#include "sim/world.h"
+
+#include <stdlib.h>
+
+#include "protocol/limits.h"
+#include "sim/memory.h"
+
+uint64_t world_delay_ms(struct sim *sim)
+{
+    return random_between(&sim->random, sim->config.delay_min_ms,
+                          sim->config.delay_max_ms);
+}
+
+static void later(struct sim *sim,
+                  enum agenda_type type,
+                  const struct world_end *end,
+                  uint32_t link,
+                  uint64_t at_ms)
+{
+    struct agenda_entry entry = {
+        .at_ms = at_ms,
+        .type = type,
+        .node = end->node,
+        .link = link,
+        .number = end->life,
+    };
+
+    agenda_add(&sim->agenda, entry);
+}
+
+/* Take the lowest free number of a link at `node`. */
+static uint32_t take_number(struct world_node *node)
+{
+    uint32_t link = 0;
+
+    while (link < node->end_count && node->ends[link])
+        link++;
+    if (link == node->end_count) {
+        memory_grow(&node->ends, &node->end_room, node->end_count,
+                    sizeof(*node->ends));
+        node->end_count++;
+    }
+    node->ends[link] = memory_new(sizeof(**node->ends));
+    return link;
+}
+
+static struct world_end *new_end(struct world_node *node,
+                                 struct world_node *peer,
+                                 uint64_t life,
+                                 uint32_t *link)
+{
+    struct world_end *end;
+
+    *link = take_number(node);
+    end = node->ends[*link];
+    end->node = node->index;
+    end->peer = peer->index;
+    end->life = end->peer_life = life;
+    frame_reader_init(&end->reader, LIMIT_FRAME);
+    return end;
+}
+
+static void drop_end(struct world_node *node, uint32_t link)
+{
+    struct world_end *end = node->ends[link];
+
+    frame_reader_fini(&end->reader);
+    flow_fini(&end->in);
+    free(end);
+    node->ends[link] = NULL;
+}
+
+void world_connect(struct sim *sim,
+                   struct world_node *child,
+                   struct world_node *parent)
+{
+    uint64_t life = ++sim->lives;
+    struct world_end *below;
+    struct world_end *above;
+    uint32_t child_link;
+    uint32_t parent_link;
+
+    below = new_end(child, parent, life, &child_link);
+    above = new_end(parent, child, life, &parent_link);
+    below->peer_link = parent_link;
+    above->peer_link = child_link;
+    later(sim, AGENDA_UP, above, parent_link,
+          sim->now_ms + world_delay_ms(sim));
+    later(sim, AGENDA_UP, below, child_link, sim->now_ms + world_delay_ms(sim));
+}
+
+struct world_end *world_end_at(struct world_node *node, uint32_t link)
+{
+    return link < node->end_count ? node->ends[link] : NULL;
+}
+
+struct world_end *world_end_to(struct world_node *node, uint32_t other)
+{
+    for (size_t i = 0; i < node->end_count; i++)
+        if (node->ends[i] && node->ends[i]->peer == other)
+            return node->ends[i];
+    return NULL;
+}
+
+/* The other end of `end`, if it is still there. */
+static struct world_end *other_end(struct sim *sim, const struct world_end *end)
+{
+    struct world_end *other;
+
+    if (!end->peer_life)
+        return NULL;
+    other = world_end_at(sim->nodes[end->peer], end->peer_link);
+    return other && other->life == end->life ? other : NULL;
+}
+
+void world_write(struct sim *sim,
+                 struct world_node *node,
+                 uint32_t link,
+                 const struct frame *frame)
+{
+    struct world_end *end = world_end_at(node, link);
+    struct world_end *other;
+    unsigned char header[FRAME_HEADER_LEN];
+    uint64_t at_ms = sim->now_ms + world_delay_ms(sim);
+
+    if (!end || !end->up) {
+        sim_fail(sim, "%u sends on link %u, which it has not", node->rank,
+                 link);
+        return;
+    }
+    other = other_end(sim, end);
+    if (!other)
+        return;
+    frame_encode(frame, header);
+    flow_write(&other->in, header, sizeof(header), at_ms);
+    if (frame->payload)
+        flow_write(&other->in, frame->payload->bytes, frame->payload->len,
+                   at_ms);
+    later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
+}
+
+void world_let_go(struct sim *sim,
+                  struct world_node *node,
+                  uint32_t link,
+                  bool cut,
+                  const char *reason)
+{
+    struct world_end *end = world_end_at(node, link);
+    struct world_end *other;
+
+    if (!end) {
+        sim_fail(sim, "%u closes link %u, which it has not", node->rank, link);
+        return;
+    }
+    other = other_end(sim, end);
+    if (other) {
+        if (cut)
+            flow_cut(&other->in,
+                     random_between(&sim->random, 0, flow_len(&other->in)));
+        other->reason = reason;
+        other->peer_life = 0;
+        flow_end(&other->in, sim->now_ms + world_delay_ms(sim));
+        later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
+    }
+    drop_end(node, link);
+}
+
+void world_up(struct sim *sim, struct world_node *node, uint32_t link)
+{
+    struct world_end *end = node->ends[link];
+    struct world_node *peer = sim->nodes[end->peer];
+    struct event event = {
+        .type = EVENT_LINK_UP,
+        .link = link,
+        .rank = peer->rank,
+        .role = peer->role,
+        .is_parent = node->depth > peer->depth,
+    };
+
+    end->up = true;
+    sim_note(sim, SIM_TRACE_LIFE, "%d link to %d up", (int)node->rank,
+             (int)peer->rank);
+    later(sim, AGENDA_BYTES, end, link, sim->now_ms);
+    world_step(sim, node, &event, NULL);
+}
+
+/* The link has ended at this end. */
+static void go_down(struct sim *sim, struct world_node *node, uint32_t link)
+{
+    struct world_end *end = node->ends[link];
+    struct event event = {
+        .type = EVENT_LINK_DOWN,
+        .link = link,
+        .text = end->reason,
+    };
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d link to %d down: %s", (int)node->rank,
+             (int)sim->nodes[end->peer]->rank, end->reason);
+    drop_end(node, link);
+    world_step(sim, node, &event, NULL);
+}
+
+/* Take whole frames out of `len` bytes. Returns how many. */
+static size_t take_frames(struct sim *sim,
+                          struct world_end *end,
+                          const unsigned char *bytes,
+                          size_t len,
+                          struct frame **frames)
+{
+    size_t count = 0;
+    size_t room = 0;
+    struct frame frame;
+    int r;
+
+    *frames = NULL;
+    while ((r = frame_reader_take(&end->reader, &bytes, &len, &frame)) > 0) {
+        memory_grow(frames, &room, count, sizeof(frame));
+        (*frames)[count++] = frame;
+    }
+    if (r < 0)
+        sim_fail(sim, "%u sent %u bytes that are no frame",
+                 sim->nodes[end->peer]->rank, sim->nodes[end->node]->rank);
+    return count;
+}
+
+void world_read(struct sim *sim, struct world_node *node, uint32_t link)
+{
+    struct world_end *end = node->ends[link];
+    uint64_t life = end->life;
+    uint32_t from = sim->nodes[end->peer]->rank;
+    const unsigned char *bytes;
+    struct frame *frames = NULL;
+    size_t count = 0;
+    size_t len;
+
+    if (!end->up)
+        return;
+    bytes = flow_arrived(&end->in, sim->now_ms, &len);
+    if (len > 1 && random_chance(&sim->random, sim->config.fragment_percent)) {
+        len = random_between(&sim->random, 1, len - 1);
+        later(sim, AGENDA_BYTES, end, link,
+              sim->now_ms + random_between(&sim->random, 0, 1));
+    }
+    if (len > 0) {
+        count = take_frames(sim, end, bytes, len, &frames);
+        flow_take(&end->in, len);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct event event = {
+            .type = EVENT_FRAME, .link = link, .frame = frames[i]};
+
+        end = world_end_at(node, link);
+        if (!end || end->life != life) {
+            frame_fini(&frames[i]);
+            continue;
+        }
+        world_trace_frame(sim, node, from, &frames[i]);
+        world_step(sim, node, &event, NULL);
+    }
+    free(frames);
+    end = world_end_at(node, link);
+    if (end && end->life == life && flow_is_over(&end->in, sim->now_ms))
+        go_down(sim, node, link);
+}

@@ -1,0 +1,192 @@
+/* world.h - what the simulated world is made of; for the files of sim/ that
+ * are sim.h's other side. */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "sim/agenda.h"
+#include "sim/filtering.h"
+#include "sim/flow.h"
+#include "sim/sim.h"
+
+/* One end of a link, at one node. */
+struct world_end {
+    uint32_t node;      /* index */
+    uint32_t peer;      /* index of the node at the other end */
+    uint32_t peer_link; /* the number of the link at the other end */
+    uint64_t life;      /* the same at both ends, never used again */
+    uint64_t peer_life; /* 0: the other end has let go */
+    const char *reason; /* why it ends: static */
+    bool used;          /* the number is taken */
+    bool up;            /* EVENT_LINK_UP was given */
+    struct frame_reader reader;
+    struct flow in; /* what comes to this end */
+};
+
+/* A packet that waits for an application, or one that waits to be sent. */
+struct world_packet {
+    uint32_t stream;
+    struct frame frame;
+};
+
+struct world_queue {
+    struct world_packet *list;
+    size_t start;
+    size_t end;
+    size_t room;
+};
+
+enum world_state {
+    WORLD_ABSENT,  /* not started */
+    WORLD_ALIVE,   /* runs */
+    WORLD_EXITED,  /* has ended by itself */
+    WORLD_CRASHED, /* was ended */
+};
+
+struct world_node {
+    enum world_state state;
+    enum node_role role;
+    uint32_t rank;
+    uint32_t index;
+    uint32_t depth;
+    uint32_t parent;     /* index of who starts it; SIM_NONE: nobody */
+    const char *missing; /* why it cannot be started; NULL: it can */
+    struct node_child *children;
+    size_t child_count;
+    struct node *machine;
+    struct actions actions;
+    struct world_end **ends; /* by link number */
+    size_t end_count;
+    size_t end_room;
+    uint64_t tick_ms;      /* of the tick in the agenda; UINT64_MAX: none */
+    uint64_t frozen_ms;    /* stopped until then */
+    uint64_t busy_tick_ms; /* for finding a machine that spins */
+    uint32_t busy_ticks;
+    /* filters */
+    struct filtering *filters;
+    uint32_t filter_ms;
+    bool calling; /* a call is out */
+    struct filtering_answer answer;
+    uint32_t answer_stream;
+    /* the application */
+    struct sim_app app;
+    struct world_queue arrived; /* delivered, not taken */
+    struct world_queue unsent;
+    bool in_receive;
+    bool in_app; /* its code runs */
+    bool busy;   /* with `in_hand` */
+    struct world_packet in_hand;
+};
+
+struct sim {
+    struct tree tree;
+    struct agenda agenda;
+    struct random random;
+    struct sim_config config;
+    struct sim_watch watch;
+    uint64_t now_ms;
+    uint64_t lives;
+    struct world_node **nodes;
+    size_t count;
+    size_t room;
+    char *failure;
+    /* the trace */
+    char *trace;
+    size_t trace_len;
+    size_t trace_room;
+    uint64_t trace_from_ms;
+};
+
+/* ---- packets in a queue ---- */
+
+void world_queue_add(struct world_queue *queue,
+                     uint32_t stream,
+                     const struct frame *frame);
+bool world_queue_take(struct world_queue *queue, struct world_packet *out);
+
+/* The first packet of `stream`, 0 for any; false if there is none. */
+bool world_queue_take_stream(struct world_queue *queue,
+                             uint32_t stream,
+                             struct world_packet *out);
+void world_queue_fini(struct world_queue *queue);
+
+/* ---- nodes (step.c) ---- */
+
+/* Step the machine of `node` with `event`, whose time is filled in, and do
+ * what it asks. `result` may be NULL. Returns node_step()'s answer. */
+int world_step(struct sim *sim,
+               struct world_node *node,
+               struct event *event,
+               uint64_t *result);
+
+/* Make the node's machine and begin. */
+void world_start(struct sim *sim, struct world_node *node);
+
+/* The node is no more: give back what it holds. */
+void world_stop(struct sim *sim,
+                struct world_node *node,
+                enum world_state state);
+
+/* The filter's time is over: give its answer to the machine. */
+void world_filtered(struct sim *sim, struct world_node *node);
+
+/* ---- links (wire.c) ---- */
+
+/* Connect two nodes; each end is told after a delay of its own. */
+void world_connect(struct sim *sim,
+                   struct world_node *child,
+                   struct world_node *parent);
+
+/* The link with that number at `node`; NULL if there is none. */
+struct world_end *world_end_at(struct world_node *node, uint32_t link);
+
+/* The link of `node` that leads to `other`; NULL if there is none. */
+struct world_end *world_end_to(struct world_node *node, uint32_t other);
+
+/* Put `frame` on the link. */
+void world_write(struct sim *sim,
+                 struct world_node *node,
+                 uint32_t link,
+                 const struct frame *frame);
+
+/* Let go of the link at this end: the other reads what is on its way, or, if
+ * `cut`, a part of it, and then that it has ended. */
+void world_let_go(struct sim *sim,
+                  struct world_node *node,
+                  uint32_t link,
+                  bool cut,
+                  const char *reason);
+
+/* The link at this end is proved. */
+void world_up(struct sim *sim, struct world_node *node, uint32_t link);
+
+/* Read what has arrived. */
+void world_read(struct sim *sim, struct world_node *node, uint32_t link);
+
+/* ---- applications (app.c) ---- */
+
+/* Let the application do what it can. */
+void world_app(struct sim *sim, struct world_node *node);
+
+/* It has dealt with the packet in its hand. */
+void world_app_done(struct sim *sim, struct world_node *node);
+
+/* ---- traces (trace.c) ---- */
+
+void world_trace_frame(struct sim *sim,
+                       const struct world_node *node,
+                       uint32_t from,
+                       const struct frame *frame);
+void world_trace_packet(struct sim *sim,
+                        unsigned kind,
+                        const struct world_node *node,
+                        const char *verb,
+                        uint32_t stream,
+                        const struct frame *frame);
+void world_trace_tell(struct sim *sim,
+                      const struct world_node *node,
+                      const struct action *tell);
+
+/* A delay of one hop. */
+uint64_t world_delay_ms(struct sim *sim);
+
+#endif
