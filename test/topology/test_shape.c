@@ -1,0 +1,172 @@
+/* test_shape.c - trees of a shape, and their placement on hosts. */
+#include "test/topology/tree.h"
+#include "topology/hostlist.h"
+
+#include <errno.h>
+
+static struct topology *shape(const char *text)
+{
+    struct cop_error error = {""};
+    struct topology *topo = NULL;
+    int r = topology_from_shape(&topo, text, NULL, &error);
+
+    if (r < 0)
+        printf("\n%s: %s\n", text, error.text);
+    CU_ASSERT_FATAL(r == 0);
+    CU_ASSERT(tree_holds(topo));
+    return topo;
+}
+
+/* Every shape has the nodes, back-ends and height that it says. */
+static void shapes_have_their_size(void)
+{
+    static const struct {
+        const char *shape;
+        uint32_t count, leaves, height, fanout_max;
+    } shapes[] = {
+        {"flat:16", 17, 16, 1, 16}, {"16", 17, 16, 1, 16},
+        {"4x4", 21, 16, 2, 4},      {"32x32", 1057, 1024, 2, 32},
+        {"4x4x4", 85, 64, 3, 4},    {"2x3x4", 33, 24, 3, 4},
+        {"2^5", 63, 32, 5, 2},      {"1^7", 8, 1, 7, 1},
+        {"k:2@16", 16, 8, 4, 4},    {"k:4@64", 64, 48, 3, 9},
+        {"k:4@65", 65, 49, 3, 10},  {"k:3@5", 5, 4, 1, 4},
+        {"k:9@1", 1, 0, 0, 0},      {"flat:131072", 131073, 131072, 1, 131072},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct topology *topo = shape(shapes[i].shape);
+        struct topology_fanouts fanouts;
+
+        topology_fanouts(topo, &fanouts);
+        CU_ASSERT_EQUAL(topology_count(topo), shapes[i].count);
+        CU_ASSERT_EQUAL(topology_leaf_count(topo), shapes[i].leaves);
+        CU_ASSERT_EQUAL(topology_height(topo), shapes[i].height);
+        CU_ASSERT_EQUAL(fanouts.max, shapes[i].fanout_max);
+        topology_free(topo);
+    }
+}
+
+/* The back-ends of a balanced tree are one run of ranks: the last ones. */
+static void back_ends_are_the_last_ranks(void)
+{
+    struct topology *topo = shape("3x5x2");
+    uint32_t i;
+
+    for (i = 0; i < topology_count(topo); i++)
+        CU_ASSERT_EQUAL(topology_is_leaf(topo, i),
+                        i >= topology_count(topo) - 30);
+    topology_free(topo);
+}
+
+/* The binomial tree of 8: the root's children came in rounds 1, 2 and 3, and
+ * begin subtrees of 4, 2 and 1 nodes. */
+static void a_binomial_tree_is_one(void)
+{
+    struct topology *topo = shape("k:2@8");
+
+    CU_ASSERT_EQUAL(topology_child_count(topo, 0), 3);
+    CU_ASSERT_EQUAL(topology_child_count(topo, 1), 2);
+    CU_ASSERT_EQUAL(topology_child_count(topo, 2), 1);
+    CU_ASSERT_EQUAL(topology_child_count(topo, 3), 0);
+    CU_ASSERT_EQUAL(topology_child_count(topo, topology_child(topo, 1, 0)), 1);
+    topology_free(topo);
+}
+
+/* Hosts go round, and no two nodes are the same host:instance; a host named
+ * twice gets two nodes in each round. */
+static void hosts_go_round(void)
+{
+    static const char *const expected[] = {"a:0", "b:0", "a:1", "a:2",
+                                           "b:1", "a:3", "a:4"};
+    struct hostlist *hosts = NULL;
+    struct topology *topo = NULL;
+    char name[32];
+    uint32_t i;
+
+    CHECK_OK(hostlist_parse(&hosts, "a,b,a", 5, "hosts", NULL));
+    CHECK_OK(topology_from_shape(&topo, "2x2", hosts, NULL));
+    for (i = 0; i < topology_count(topo); i++) {
+        snprintf(name, sizeof name, "%s:%u", topology_host(topo, i),
+                 topology_instance(topo, i));
+        CU_ASSERT_STRING_EQUAL(name, expected[i]);
+    }
+    topology_free(topo);
+    hostlist_free(hosts);
+}
+
+/* Without hosts, all is local. */
+static void the_default_is_localhost(void)
+{
+    struct topology *topo = shape("2x2");
+    uint32_t i;
+
+    for (i = 0; i < topology_count(topo); i++) {
+        CU_ASSERT_STRING_EQUAL(topology_host(topo, i), "localhost");
+        CU_ASSERT_EQUAL(topology_instance(topo, i), i);
+    }
+    topology_free(topo);
+}
+
+/* What is no shape is -EINVAL, what is too big -E2BIG, and both say so. */
+static void bad_shapes_are_refused(void)
+{
+    static const char *const wrong[] = {
+        "",     "x",       "8x",      "x8",  "8x8 ",  " 8",   "0",
+        "4x0",  "2^",      "^2",      "2^0", "2^2^2", "2^2x", "flat:",
+        "flat", "flat:0",  "k:",      "k:4", "k:4@",  "k:@4", "k:1@8",
+        "k:0@", "k:4@0",   "-3",      "+3",  "8X8",   "b:2",  "flat:2x2",
+        "2.5",  "k:4@64x", "flat:-1",
+    };
+    static const char *const big[] = {
+        "2^21",
+        "2^4294967296",
+        "1^2097152",
+        "flat:131073",
+        "131073",
+        "2097153",
+        "4096x4096",
+        "k:2@2097153",
+        "k:200000@200000",
+        "99999999999999999999",
+        "k:2@99999999999999999",
+    };
+    struct topology *topo = NULL;
+    struct cop_error error;
+    size_t i;
+
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK_IS(topology_from_shape(&topo, wrong[i], NULL, &error), -EINVAL);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "not understood; write"));
+    }
+    for (i = 0; i < sizeof big / sizeof *big; i++) {
+        CHECK_IS(topology_from_shape(&topo, big[i], NULL, &error), -E2BIG);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "more than 2097152 nodes"));
+    }
+    CU_ASSERT_PTR_NULL(topo);
+}
+
+/* The limit itself is fine. */
+static void the_biggest_tree_is_made(void)
+{
+    struct topology *topo = shape("2^20");
+
+    CU_ASSERT_EQUAL(topology_count(topo), TOPOLOGY_NODES_MAX - 1);
+    CU_ASSERT_EQUAL(topology_leaf_count(topo), UINT32_C(1) << 20);
+    topology_free(topo);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"shapes have their size", shapes_have_their_size},
+        {"back-ends are the last ranks", back_ends_are_the_last_ranks},
+        {"a binomial tree is one", a_binomial_tree_is_one},
+        {"hosts go round", hosts_go_round},
+        {"the default is localhost", the_default_is_localhost},
+        {"bad shapes are refused", bad_shapes_are_refused},
+        {"the biggest tree is made", the_biggest_tree_is_made},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("shape", tests);
+}
