@@ -5,6 +5,10 @@
  * Without arguments the corpus is test/fuzz/corpus/NOUN under $SOURCE, the
  * top of the project. Prints each file before it is run, so that the last
  * line names the one that crashed. Fails where there is nothing to run. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* asprintf() */
+#endif
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>

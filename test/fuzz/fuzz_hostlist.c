@@ -1,0 +1,33 @@
+/* fuzz_hostlist.c - host lists. What is taken must be written so that the
+ * same hosts are read again. */
+#include "topology/hostlist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct cop_error error;
+    struct hostlist *list = NULL;
+    struct hostlist *back = NULL;
+    char *text = NULL;
+    uint32_t i;
+
+    if (hostlist_parse(&list, (const char *)data, len, "f", &error) < 0)
+        return 0;
+    if (hostlist_text(list, &text, &len) == 0) {
+        if (hostlist_parse(&back, text, len, "text", &error) < 0 ||
+            hostlist_count(back) != hostlist_count(list))
+            abort();
+        for (i = 0; i < hostlist_count(list); i++) {
+            if (strcmp(hostlist_host(list, i), hostlist_host(back, i)) != 0)
+                abort();
+        }
+    }
+    free(text);
+    hostlist_free(back);
+    hostlist_free(list);
+    return 0;
+}
