@@ -3,20 +3,9 @@
 #ifndef SIM_FILTERING_H
 #define SIM_FILTERING_H
 
-#include "protocol/node.h"
+#include "filters/loader.h"
 
 struct filtering; /* opaque: all streams of one node */
-
-/* What a call gave; caller's storage, all zero to begin. */
-struct filtering_answer {
-    struct frame *up;
-    size_t up_count;
-    size_t up_room;
-    struct frame *down;
-    size_t down_count;
-    size_t down_room;
-    char *text; /* NULL, or why it failed */
-};
 
 /* Make it for a node of that role that looks filters up in `path`,
  * directories separated by colons. */
@@ -34,18 +23,12 @@ char *filtering_load(struct filtering *filters,
                      const struct stream_definition *definition,
                      struct stream_filters *out);
 
-/* Run one wave. */
+/* Run one wave. The answer is cleared first; it fails with a text. */
 void filtering_call(struct filtering *filters,
                     const struct node_call *call,
-                    struct filtering_answer *out);
+                    struct loader_output *out);
 
 /* Forget the filters of `stream`. */
 void filtering_unload(struct filtering *filters, uint32_t stream);
-
-/* Give back what was not taken; the storage stays. */
-void filtering_answer_clear(struct filtering_answer *answer);
-
-/* Free the storage too. */
-void filtering_answer_fini(struct filtering_answer *answer);
 
 #endif

@@ -113,8 +113,13 @@ int sim_run_while_not(struct sim *sim,
                       bool (*done)(struct sim *sim, void *arg),
                       void *arg);
 
+/* The time now, in virtual milliseconds. */
 uint64_t sim_now_ms(const struct sim *sim);
+
+/* Where chance comes from; borrowed. */
 struct random *sim_random(struct sim *sim);
+
+/* The tree that the world began with; borrowed. */
 const struct tree *sim_tree(const struct sim *sim);
 
 /* What the machine did that it may not, or NULL. */
@@ -129,6 +134,7 @@ void sim_watch(struct sim *sim, const struct sim_watch *watch);
 
 /* ---- nodes ---- */
 
+/* How many nodes there are or have been. */
 uint32_t sim_count(const struct sim *sim);
 
 /* The index of the node with `rank`; SIM_NONE if there is none. */
@@ -136,18 +142,20 @@ uint32_t sim_find(const struct sim *sim, uint32_t rank);
 
 /* The node's rank; RANK_NONE while it has none. */
 uint32_t sim_rank(const struct sim *sim, uint32_t index);
+/* What it is in the tree. */
 enum node_role sim_role(const struct sim *sim, uint32_t index);
 
-/* Whether it has started and neither ended nor crashed; whether it has ended
- * by itself. */
+/* Whether it has started and neither ended nor crashed. */
 bool sim_is_alive(const struct sim *sim, uint32_t index);
+/* Whether it has ended by itself. */
 bool sim_has_exited(const struct sim *sim, uint32_t index);
 
 /* Its machine, to ask it things; NULL unless it is alive. */
 const struct node *sim_node(const struct sim *sim, uint32_t index);
 
-/* Packets that wait for its application; what it has yet to send. */
+/* Packets that wait for its application. */
 size_t sim_waiting(const struct sim *sim, uint32_t index);
+/* Packets that it has yet to send. */
 size_t sim_unsent(const struct sim *sim, uint32_t index);
 
 /* Change its application's behaviour; copied. */
@@ -160,13 +168,21 @@ void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms);
  *
  * Each gives node_step()'s answer; -ENOTCONN too if the node is not alive. */
 
+/* Front-end: open a stream; its number goes to `stream`. TELL_OPENED follows.
+ */
 int sim_open(struct sim *sim,
              const struct stream_definition *definition,
              uint32_t *stream);
+/* Close it: everywhere from the front-end. */
 int sim_close(struct sim *sim, uint32_t index, uint32_t stream);
+/* Front-end: set the parameters of the stream's filters. */
 int sim_parameters(struct sim *sim, uint32_t stream, const char *format, ...);
+/* Front-end: sync; the marker's number goes to `sequence`, which may be NULL.
+ * TELL_SYNCED follows. */
 int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence);
+/* Back-end: what it took on the stream is dealt with. */
 int sim_settle(struct sim *sim, uint32_t index, uint32_t stream);
+/* Front-end: end the network. Back-end: leave it. */
 int sim_shutdown(struct sim *sim, uint32_t index);
 
 /* Send values, now or not at all. */

@@ -95,8 +95,7 @@ static void call(struct sim *sim,
              (int)node->rank, what->upward ? "up" : "down", what->stream,
              (unsigned long long)what->sequence, what->input_count,
              node->answer.up_count, node->answer.down_count,
-             node->answer.text ? ": " : "",
-             node->answer.text ? node->answer.text : "");
+             *node->answer.text ? ": " : "", node->answer.text);
     if (node->filter_ms == 0)
         world_filtered(sim, node);
     else
@@ -105,11 +104,11 @@ static void call(struct sim *sim,
 
 void world_filtered(struct sim *sim, struct world_node *node)
 {
-    struct filtering_answer answer = node->answer;
+    struct loader_output answer = node->answer;
     struct event event = {
         .type = EVENT_FILTERED,
         .stream = node->answer_stream,
-        .text = answer.text,
+        .text = *answer.text ? answer.text : NULL,
         .up = answer.up,
         .up_count = answer.up_count,
         .down = answer.down,
@@ -117,11 +116,11 @@ void world_filtered(struct sim *sim, struct world_node *node)
     };
 
     /* The next call may come within this step and needs storage of its own. */
-    node->answer = (struct filtering_answer){0};
+    node->answer = (struct loader_output){0};
     node->calling = false;
     world_step(sim, node, &event, NULL);
     answer.up_count = answer.down_count = 0; /* taken */
-    filtering_answer_fini(&answer);
+    loader_output_fini(&answer);
 }
 
 static void deliver(struct sim *sim,
@@ -296,7 +295,7 @@ void world_stop(struct sim *sim,
     node->machine = NULL;
     filtering_free(node->filters);
     node->filters = NULL;
-    filtering_answer_fini(&node->answer);
+    loader_output_fini(&node->answer);
     if (node->parent != SIM_NONE)
         agenda_add(&sim->agenda, entry);
     /* An application may still take what its node had delivered. */

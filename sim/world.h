@@ -65,7 +65,7 @@ struct world_node {
     struct filtering *filters;
     uint32_t filter_ms;
     bool calling; /* a call is out */
-    struct filtering_answer answer;
+    struct loader_output answer;
     uint32_t answer_stream;
     /* the application */
     struct sim_app app;
@@ -98,15 +98,19 @@ struct sim {
 
 /* ---- packets in a queue ---- */
 
+/* Put a packet at the end; its payload reference is taken. */
 void world_queue_add(struct world_queue *queue,
                      uint32_t stream,
                      const struct frame *frame);
+/* Take the first packet, which is the caller's; false if there is none. */
 bool world_queue_take(struct world_queue *queue, struct world_packet *out);
 
 /* The first packet of `stream`, 0 for any; false if there is none. */
 bool world_queue_take_stream(struct world_queue *queue,
                              uint32_t stream,
                              struct world_packet *out);
+
+/* Free what waits. */
 void world_queue_fini(struct world_queue *queue);
 
 /* ---- nodes (step.c) ---- */
@@ -172,16 +176,19 @@ void world_app_done(struct sim *sim, struct world_node *node);
 
 /* ---- traces (trace.c) ---- */
 
+/* A line for a frame that has come to `node` from rank `from`. */
 void world_trace_frame(struct sim *sim,
                        const struct world_node *node,
                        uint32_t from,
                        const struct frame *frame);
+/* A line of that kind for a packet of an application. */
 void world_trace_packet(struct sim *sim,
                         unsigned kind,
                         const struct world_node *node,
                         const char *verb,
                         uint32_t stream,
                         const struct frame *frame);
+/* A line for what the application of `node` is told. */
 void world_trace_tell(struct sim *sim,
                       const struct world_node *node,
                       const struct action *tell);
