@@ -1,0 +1,175 @@
+/* duel.c - the sides of one comparison, turn by turn, and its table. */
+#include "config.h"
+
+#include "bench/duel.h"
+
+#include <err.h>
+#include <errno.h>
+#include <linux/close_range.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double duel_now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void duel_init(struct duel *duel,
+               const char *name,
+               const struct options *options)
+{
+    *duel = (struct duel){.name = name, .options = options};
+    for (size_t i = 0; sides[i] && duel->count < DUEL_SIDES_MAX; i++)
+        if (!options->bare_only || sides[i] == &bare_side)
+            duel->side[duel->count++] = sides[i];
+}
+
+int duel_start(struct duel *duel, const struct shape *shape)
+{
+    for (size_t i = 0; i < duel->count; i++) {
+        int r = duel->side[i]->start(&duel->tree[i], shape);
+
+        if (r < 0) {
+            duel->tree[i] = NULL;
+            duel_end(duel);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void duel_end(struct duel *duel)
+{
+    for (size_t i = 0; i < duel->count; i++) {
+        if (duel->tree[i])
+            duel->side[i]->end(duel->tree[i]);
+        duel->tree[i] = NULL;
+    }
+}
+
+static void print_heading(struct duel *duel)
+{
+    if (duel->headed)
+        return;
+    duel->headed = true;
+    if (duel->options->csv)
+        printf("benchmark,case,metric,ours,limit,unit\n");
+    else
+        printf("%s, %u rounds; medians; ratio: how many times bare is better\n"
+               "%-8s %-20s %9s %9s %-7s %6s  %-13s %-17s %s\n",
+               duel->name, duel->options->rounds, "case", "metric", "ours",
+               "bare", "unit", "ratio", "  from-to", "ours from-to",
+               "bare from-to");
+}
+
+/* Four digits that matter, whatever the size. */
+static void write_figure(char text[static 24], double value)
+{
+    int decimals = value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
+
+    snprintf(text, 24, "%.*f", decimals, value);
+}
+
+static void write_range(char text[static 48], const struct sample *sample)
+{
+    char low[24];
+    char high[24];
+
+    write_figure(low, sample_quantile(sample, 0));
+    write_figure(high, sample_quantile(sample, 1));
+    snprintf(text, 48, "%s-%s", low, high);
+}
+
+static void print_csv(const struct duel *duel,
+                      const struct shape *shape,
+                      const struct duel_metric *metric,
+                      const struct sample *ours,
+                      const struct sample *bare)
+{
+    char text[24] = "";
+
+    if (ours)
+        write_figure(text, sample_quantile(ours, 0.5));
+    printf("%s,%s,%s,%s,", duel->name, shape->text, metric->name, text);
+    write_figure(text, sample_quantile(bare, 0.5));
+    printf("%s,%s\n", text, metric->unit);
+}
+
+static int print_line(const struct shape *shape,
+                      const struct duel_metric *metric,
+                      const struct sample *ours,
+                      const struct sample *bare)
+{
+    struct sample ratio = {.values = NULL};
+    char figure[3][24] = {"-", "-", "-"};
+    char range[3][48] = {"-", "-", "-"};
+    int r = 0;
+
+    write_figure(figure[1], sample_quantile(bare, 0.5));
+    write_range(range[1], bare);
+    if (ours) {
+        r = metric->more_is_better ? sample_ratio(&ratio, bare, ours)
+                                   : sample_ratio(&ratio, ours, bare);
+        write_figure(figure[0], sample_quantile(ours, 0.5));
+        write_range(range[0], ours);
+        snprintf(figure[2], 24, "%.2f", sample_quantile(&ratio, 0.5));
+        snprintf(range[2], 48, "%.2f-%.2f", sample_quantile(&ratio, 0),
+                 sample_quantile(&ratio, 1));
+    }
+    printf("%-8s %-20s %9s %9s %-7s %6s  %-13s %-17s %s\n", shape->text,
+           metric->name, figure[0], figure[1], metric->unit, figure[2],
+           range[2], range[0], range[1]);
+    sample_fini(&ratio);
+    return r;
+}
+
+int duel_print(struct duel *duel,
+               const struct shape *shape,
+               const struct duel_metric *metric,
+               const struct sample *samples)
+{
+    const struct sample *bare = &samples[duel->count - 1];
+    const struct sample *ours = duel->count > 1 ? &samples[0] : NULL;
+    int r = 0;
+
+    print_heading(duel);
+    if (duel->options->csv)
+        print_csv(duel, shape, metric, ours, bare);
+    else
+        r = print_line(shape, metric, ours, bare);
+    fflush(stdout);
+    return r;
+}
+
+int duel_main(int argc,
+              char **argv,
+              const struct options_usage *usage,
+              int (*run)(struct duel *duel, const struct shape *shape))
+{
+    struct options options;
+    struct duel duel;
+    int failed = 0;
+    int r = options_read(&options, usage, argc, argv);
+
+    if (r != 0)
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    duel_init(&duel, usage->name, &options);
+    /* What we were given open is no node's: memory counts descriptors. */
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    for (size_t i = 0; i < options.case_count; i++) {
+        r = run(&duel, &options.cases[i]);
+        duel_end(&duel);
+        if (r == 0)
+            continue;
+        warnx("%s %s: %s", usage->name, options.cases[i].text, strerror(-r));
+        failed++;
+    }
+    options_fini(&options);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,64 @@
+/* duel.h - the sides of one comparison, turn by turn, and its table.
+ *
+ * A round takes every side in turn: A B, A B, A B. What disturbs the machine
+ * for a while disturbs both, so it is the ratio of a round's two figures that
+ * counts, not the figures. */
+#ifndef BENCH_DUEL_H
+#define BENCH_DUEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bench/options.h"
+#include "bench/sample.h"
+#include "bench/side.h"
+
+#define DUEL_SIDES_MAX 2
+
+struct duel {
+    const char *name; /* of the benchmark */
+    const struct options *options;
+    const struct side *side[DUEL_SIDES_MAX]; /* the last one is the limit */
+    void *tree[DUEL_SIDES_MAX];              /* NULL: not started */
+    size_t count;
+    bool headed; /* the table has its heading */
+};
+
+/* One line of the table. */
+struct duel_metric {
+    const char *name; /* such as "median" */
+    const char *unit; /* such as "ms" */
+    bool more_is_better;
+};
+
+/* Choose the sides. Borrows `options` for the life of the duel. */
+void duel_init(struct duel *duel,
+               const char *name,
+               const struct options *options);
+
+/* Start every side's tree. On failure, none is left. Returns 0 or a negative
+ * errno, said. */
+int duel_start(struct duel *duel, const struct shape *shape);
+
+/* End those trees that there are. */
+void duel_end(struct duel *duel);
+
+/* Print one line: the medians over the rounds, how many times the limit is
+ * better (the median of the rounds' ratios), and from where to where each
+ * went. `samples` has one for each side. Returns 0 or -ENOMEM. */
+int duel_print(struct duel *duel,
+               const struct shape *shape,
+               const struct duel_metric *metric,
+               const struct sample *samples);
+
+/* Read the command line, then run each case; one that fails does not stop the
+ * others. Returns main's exit status. */
+int duel_main(int argc,
+              char **argv,
+              const struct options_usage *usage,
+              int (*run)(struct duel *duel, const struct shape *shape));
+
+/* Seconds since some moment; never goes back. */
+double duel_now_s(void);
+
+#endif

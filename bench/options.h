@@ -1,0 +1,45 @@
+/* options.h - the command line that all benchmarks share. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/shape.h"
+
+#define OPTIONS_ROUNDS_MAX 10000
+
+/* What one benchmark is; all strings static. */
+struct options_usage {
+    const char *name;
+    const char *what;    /* one sentence */
+    const char *cases;   /* the usual trees, with commas between */
+    const char *metrics; /* those that --metric knows; NULL: no such option */
+    uint32_t rounds;     /* how many, usually */
+};
+
+struct options {
+    struct shape *cases;
+    size_t case_count;
+    uint32_t rounds;
+    bool csv;
+    bool bare_only;
+    const char *metrics; /* as given; NULL: all that suit the case */
+};
+
+/* Read the command line. --pin is carried out at once: this process and all
+ * that it will start run on that CPU. Free with options_fini().
+ *
+ * Returns 0; 1 if all was said that was asked for (--help); or a negative
+ * errno after a sentence on stderr. */
+int options_read(struct options *options,
+                 const struct options_usage *usage,
+                 int argc,
+                 char **argv);
+void options_fini(struct options *options);
+
+/* Whether `word` is one of those in `list`, with commas between. */
+bool options_lists(const char *list, const char *word);
+
+#endif
