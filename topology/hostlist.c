@@ -280,10 +280,11 @@ static bool step(struct parser *parser)
 
     while (i-- > 0) {
         struct piece *piece = &parser->pieces[i];
-        const struct range *ranges = parser->ranges + piece->first_range;
+        const struct range *ranges;
 
         if (piece->letters)
             continue;
+        ranges = &parser->ranges[piece->first_range];
         if (piece->number < ranges[piece->range].high) {
             piece->number++;
             return true;

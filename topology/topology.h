@@ -157,7 +157,9 @@ int topology_encode(const struct topology *topo, char **text, size_t *len);
 
 /* Read what topology_encode() wrote: exactly the `len` bytes at `text`, which
  * need not end in a zero byte. The bytes may come from anybody: everything is
- * checked, and memory stays proportional to `len`.
+ * checked, and memory stays proportional to `len`. One thing is left to the
+ * sender: that no two nodes have the same host and instance; ranks, by which
+ * nodes are known, are unique.
  *
  * Returns 0, and `*out` is the caller's; -EPROTO if it is no topology, or
  * -ENOMEM. */
