@@ -26,9 +26,7 @@ static void note_tell(struct sim *sim,
     (void)arg;
     seen.told[index][tell->tell]++;
     seen.code[tell->tell] = tell->code;
-    snprintf(seen.text[tell->tell],
-             sizeof(seen.text[0]),
-             "%s",
+    snprintf(seen.text[tell->tell], sizeof(seen.text[0]), "%s",
              tell->text ? tell->text : "");
 }
 
@@ -156,8 +154,7 @@ void script_wait(struct sim *sim, uint32_t rank, enum tell_type tell)
     waited.count = seen.told[waited.index][tell];
     r = sim_run_while_not(sim, SCRIPT_WAIT_MS, is_told, &waited);
     if (r < 0)
-        printf("\n%s%s\n",
-               sim_trace_text(sim),
+        printf("\n%s%s\n", sim_trace_text(sim),
                sim_failure(sim) ? sim_failure(sim) : "");
     CHECK_OK(r);
 }

@@ -27,8 +27,7 @@
     CHECK_OK(sim_send(sim, script_at(sim, rank), stream, 100, "%d", value))
 #define SIM_KILL_AT(sim, rank, ms)                                             \
     sim_crash_at(sim, script_at(sim, rank), sim_now_ms(sim) + (ms))
-#define SIM_RUN(sim, ms)                                                       \
-    CHECK_OK(sim_run_until(sim, sim_now_ms(sim) + (ms)))
+#define SIM_RUN(sim, ms) CHECK_OK(sim_run_until(sim, sim_now_ms(sim) + (ms)))
 #define SIM_TRACE(sim, expected)                                               \
     CU_ASSERT(sim_trace_is(sim, expected, __FILE__, __LINE__))
 #define SIM_END(sim) script_end(sim)

@@ -1,0 +1,120 @@
+/* test_flow.c - bytes on a simulated link. */
+#include "sim/flow.h"
+
+#include "test/check.h"
+
+static size_t arrived(struct flow *flow, uint64_t now_ms)
+{
+    size_t len;
+
+    flow_arrived(flow, now_ms, &len);
+    return len;
+}
+
+/* Bytes arrive at their time, not before. */
+static void bytes_arrive_at_their_time(void)
+{
+    struct flow flow = {0};
+    size_t len;
+
+    CU_ASSERT_EQUAL(flow_write(&flow, "abc", 3, 10), 10);
+    CU_ASSERT_EQUAL(arrived(&flow, 9), 0);
+    CU_ASSERT_FATAL(flow_arrived(&flow, 10, &len) != NULL);
+    CU_ASSERT_EQUAL(memcmp(flow_arrived(&flow, 10, &len), "abc", 3), 0);
+    CU_ASSERT_EQUAL(len, 3);
+    flow_fini(&flow);
+}
+
+/* What is written later never arrives earlier. */
+static void later_bytes_do_not_overtake(void)
+{
+    struct flow flow = {0};
+
+    flow_write(&flow, "abc", 3, 10);
+    CU_ASSERT_EQUAL(flow_write(&flow, "de", 2, 7), 10);
+    CU_ASSERT_EQUAL(arrived(&flow, 7), 0);
+    CU_ASSERT_EQUAL(arrived(&flow, 10), 5);
+    flow_fini(&flow);
+}
+
+/* A reader may take part of what has arrived, over and over. */
+static void pieces_are_taken_in_any_size(void)
+{
+    struct flow flow = {0};
+    unsigned char next = 0;
+    unsigned char expected = 0;
+    size_t len;
+
+    for (uint64_t i = 0; i < 1000; i++) {
+        unsigned char bytes[7];
+        const unsigned char *some;
+
+        for (size_t k = 0; k < sizeof(bytes); k++)
+            bytes[k] = next++;
+        flow_write(&flow, bytes, sizeof(bytes), i);
+        some = flow_arrived(&flow, i, &len);
+        if (len > 1 + i % 11)
+            len = 1 + i % 11;
+        for (size_t k = 0; k < len; k++)
+            CU_ASSERT_EQUAL(some[k], expected++);
+        flow_take(&flow, len);
+    }
+    CU_ASSERT_EQUAL((unsigned char)(expected + flow_len(&flow)), next);
+    flow_fini(&flow);
+}
+
+/* A cut leaves the first bytes and loses the others. */
+static void a_cut_keeps_a_prefix(void)
+{
+    struct flow flow = {0};
+
+    flow_write(&flow, "abc", 3, 1);
+    flow_write(&flow, "def", 3, 2);
+    flow_write(&flow, "ghi", 3, 3);
+    flow_cut(&flow, 4);
+    CU_ASSERT_EQUAL(flow_len(&flow), 4);
+    CU_ASSERT_EQUAL(arrived(&flow, 1), 3);
+    CU_ASSERT_EQUAL(arrived(&flow, 9), 4);
+    flow_fini(&flow);
+}
+
+/* The end comes behind the last byte, and nothing can be written after. */
+static void the_end_comes_last(void)
+{
+    struct flow flow = {0};
+
+    flow_write(&flow, "abc", 3, 5);
+    CU_ASSERT_EQUAL(flow_end(&flow, 3), 5);
+    CU_ASSERT_FALSE(flow_is_over(&flow, 5));
+    flow_take(&flow, 3);
+    CU_ASSERT_FALSE(flow_is_over(&flow, 4));
+    CU_ASSERT_TRUE(flow_is_over(&flow, 5));
+    CU_ASSERT_EQUAL(flow_write(&flow, "x", 1, 6), UINT64_MAX);
+    flow_fini(&flow);
+}
+
+/* A muted link swallows what is written from then on, and nothing before. */
+static void a_muted_flow_swallows(void)
+{
+    struct flow flow = {0};
+
+    flow_write(&flow, "abc", 3, 1);
+    flow.muted = true;
+    CU_ASSERT_EQUAL(flow_write(&flow, "def", 3, 1), UINT64_MAX);
+    CU_ASSERT_EQUAL(arrived(&flow, 9), 3);
+    flow_fini(&flow);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"bytes arrive at their time", bytes_arrive_at_their_time},
+        {"later bytes do not overtake", later_bytes_do_not_overtake},
+        {"pieces are taken in any size", pieces_are_taken_in_any_size},
+        {"a cut keeps a prefix", a_cut_keeps_a_prefix},
+        {"the end comes last", the_end_comes_last},
+        {"a muted flow swallows", a_muted_flow_swallows},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("flow", tests);
+}
