@@ -226,6 +226,9 @@ const struct ranks *node_backends(const struct node *node);
 /* Live members of `stream`; NULL if there is no such stream. Borrowed. */
 const struct ranks *node_members(const struct node *node, uint32_t stream);
 
+/* Whether every filter of `stream` says that it is recoverable (9.4). */
+bool node_is_recoverable(const struct node *node, uint32_t stream);
+
 /* The members that a pending EVENT_SYNC waits for. Returns 0 or -ENOMEM. */
 int node_unsettled(const struct node *node, uint32_t stream, struct ranks *out);
 

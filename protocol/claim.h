@@ -1,0 +1,36 @@
+/* claim.h - what a node says up a link about a set of members and a stream.
+ *
+ * Every member of the set has every packet up to `received`; all that they
+ * had sent before they settled `settled` has gone up this link before the
+ * claim (PROTOCOL 10.1). A claim about a set never becomes false. */
+#ifndef PROTOCOL_CLAIM_H
+#define PROTOCOL_CLAIM_H
+
+#include "protocol/frame.h"
+#include "protocol/ranks.h"
+
+/* Caller's storage; all zero: no members. */
+struct claim {
+    struct ranks members;
+    uint64_t received;
+    uint64_t settled; /* a marker's number, at most `received` */
+    uint32_t epoch;   /* that marker's epoch */
+    bool lossy;       /* something may have been lost (10.6) */
+    bool recoverable; /* the filters below can give their state (9.4) */
+    bool replayable;  /* the downstream filters below are one to one (5.5) */
+    char *error;      /* why a filter could not be loaded below; or NULL */
+    uint32_t error_rank;
+};
+
+/* Free what the claim holds; it is then without members. */
+void claim_fini(struct claim *claim);
+
+/* Pack `claim` on `stream` into a frame, whose payload is the caller's.
+ * Returns 0 or -ENOMEM. */
+int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out);
+
+/* Read a claim from the network. `out` is untouched on error.
+ * Returns 0, -EBADMSG or -ENOMEM. */
+int claim_decode(const struct frame *frame, struct claim *out);
+
+#endif

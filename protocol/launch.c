@@ -1,0 +1,384 @@
+/* launch.c - readiness, joining, ending (PROTOCOL 11.3, 11.4, 12). */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+
+/* How many missing nodes a sentence names before it says "and so on". */
+#define NAMED_MISSING 8
+
+static struct expected *expected_of(struct node *node, uint32_t rank)
+{
+    size_t i;
+
+    for (i = 0; i < node->expected_count; i++)
+        if (node->expected[i].rank == rank)
+            return &node->expected[i];
+    return NULL;
+}
+
+static bool is_complete(const struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->expected_count; i++)
+        if (!node->expected[i].decided)
+            return false;
+    return true;
+}
+
+static void add_missing(struct node *node,
+                        struct expected *child,
+                        const char *reason)
+{
+    child->decided = true;
+    if (roster_add_missing(&node->roster, child->rank, child->host, reason) < 0)
+        node->failed = true;
+}
+
+/* Send the table to one child, or, with NULL, to all that are ready. */
+static void send_table(struct node *node, struct peer *only)
+{
+    struct frame frame;
+    uint32_t slot;
+
+    if (roster_encode(&node->roster, FRAME_TABLE, &frame) < 0) {
+        node->failed = true;
+        return;
+    }
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && (!only || peer == only))
+            node_send(node, peer, frame_ref(&frame));
+    }
+    frame_fini(&frame);
+}
+
+/* Front-end: one sentence about what is missing. */
+static void tell_failed(struct node *node)
+{
+    const struct roster *roster = &node->roster;
+    char text[LIMIT_TEXT];
+    size_t len = 0;
+    uint32_t i;
+    int n;
+
+    for (i = 0; i < roster->missing_count && i < NAMED_MISSING; i++) {
+        n = snprintf(text + len, sizeof(text) - len, "%shost %s (rank %u): %s",
+                     i ? "; " : "", roster->missing[i].host,
+                     roster->missing[i].rank, roster->missing[i].reason);
+        if (n < 0 || (size_t)n >= sizeof(text) - len)
+            break;
+        len += (size_t)n;
+    }
+    node_tell(node, TELL_LAUNCH_FAILED, 0, 0, text)->code = -EHOSTUNREACH;
+}
+
+static void report_root(struct node *node)
+{
+    struct stream *zero = node->streams[0];
+
+    node->reported = true;
+    if (node->roster.missing_count > 0) {
+        tell_failed(node);
+        return;
+    }
+    node->launched = true;
+    if (ranks_copy(&node->backends, &node->roster.backends) < 0 ||
+        ranks_copy(&zero->definition.members, &node->backends) < 0)
+        node->failed = true;
+    send_table(node, NULL);
+    node_tell(node, TELL_LAUNCHED, node->rank, 0, NULL);
+}
+
+void launch_report(struct node *node)
+{
+    struct frame frame;
+
+    if (node->reported || !node->started || node->rank == RANK_NONE)
+        return;
+    if (node->roster.missing_count == 0 && !is_complete(node))
+        return;
+    if (node->role == NODE_FRONTEND) {
+        report_root(node);
+        return;
+    }
+    if (!node->parent || node->parent->life.state == LINK_CLOSED)
+        return;
+    if (roster_encode(&node->roster, FRAME_READY, &frame) < 0) {
+        node->failed = true;
+        return;
+    }
+    node->reported = true;
+    node_send(node, node->parent, frame);
+}
+
+void launch_start(struct node *node)
+{
+    uint32_t parent = node->role == NODE_FRONTEND ? RANK_NONE : 0;
+    size_t i;
+    int r = 0;
+
+    node->started = true;
+    node->launch_deadline_ms = node->now_ms + node->times.launch_timeout_ms;
+    if (node->role != NODE_BACKEND)
+        r = roster_add_internal(&node->roster, node->rank, parent,
+                                node->address);
+    else if (node->rank != RANK_NONE)
+        r = ranks_add(&node->roster.backends, node->rank, node->rank);
+    if (r < 0)
+        node->failed = true;
+    for (i = 0; i < node->expected_count; i++)
+        node_act(node, ACTION_SPAWN)->rank = node->expected[i].rank;
+    launch_report(node);
+}
+
+uint64_t launch_deadline_ms(const struct node *node)
+{
+    return node->started && !node->reported && !is_complete(node)
+               ? node->launch_deadline_ms
+               : UINT64_MAX;
+}
+
+void launch_tick(struct node *node)
+{
+    char text[128];
+    size_t i;
+
+    if (node->now_ms < launch_deadline_ms(node))
+        return;
+    snprintf(text, sizeof(text), "not ready within %u ms (launch_timeout)",
+             node->times.launch_timeout_ms);
+    for (i = 0; i < node->expected_count; i++)
+        if (!node->expected[i].decided)
+            add_missing(node, &node->expected[i], text);
+    launch_report(node);
+}
+
+/* Answer one that wants to join, or ask upwards. */
+static void ask(struct node *node, struct joining joining)
+{
+    struct frame frame = {
+        .type = FRAME_JOIN,
+        .tag = joining.tag,
+        .origin = joining.origin,
+    };
+    struct joining *list =
+        realloc(node->joining, (node->joining_count + 1) * sizeof(*list));
+
+    if (!list) {
+        node->failed = true;
+        return;
+    }
+    node->joining = list;
+    list[node->joining_count++] = joining;
+    if (node->role != NODE_FRONTEND) {
+        node_send(node, node->parent, frame);
+        return;
+    }
+    frame.type = FRAME_JOINED;
+    frame.count = node->next_rank++;
+    launch_joined(node, NULL, &frame);
+}
+
+int launch_child_up(struct node *node, struct peer *peer)
+{
+    struct expected *child;
+
+    if (node->role == NODE_BACKEND || node->closing)
+        return -EPROTO;
+    if (peer->rank == RANK_NONE) {
+        if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
+            return -EAGAIN;
+        ask(node, (struct joining){
+                      .origin = node->rank,
+                      .tag = (int32_t)peer->link,
+                      .link = peer->link,
+                  });
+        return 0;
+    }
+    child = expected_of(node, peer->rank);
+    if (!child || child->decided || child->role != peer->role)
+        return -EPROTO;
+    return 0;
+}
+
+void launch_child_gone(struct node *node, uint32_t rank, const char *text)
+{
+    struct expected *child = expected_of(node, rank);
+
+    if (!child || child->decided)
+        return;
+    add_missing(node, child, text);
+    launch_report(node);
+}
+
+void launch_forget(struct node *node, const struct peer *peer)
+{
+    size_t i, kept = 0;
+
+    for (i = 0; i < node->joining_count; i++)
+        if (node->joining[i].link != peer->link)
+            node->joining[kept++] = node->joining[i];
+    node->joining_count = kept;
+}
+
+int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
+{
+    struct expected *child = expected_of(node, peer->rank);
+    struct roster roster = {0};
+    struct branch *zero;
+    uint32_t i;
+    int r;
+
+    if (!child || peer->ready)
+        return -EPROTO;
+    r = roster_decode(frame, &roster);
+    if (r < 0)
+        return r;
+    for (i = 0; i < roster.internal_count; i++)
+        if (roster.internals[i].rank == peer->rank)
+            roster.internals[i].parent = node->rank;
+    zero = stream_branch(node->streams[0], peer->slot);
+    if (!zero || ranks_copy(&peer->below, &roster.backends) < 0 ||
+        ranks_copy(&zero->members, &roster.backends) < 0 ||
+        ranks_unite(&node->backends, &roster.backends) < 0 ||
+        roster_merge(&node->roster, &roster) < 0)
+        node->failed = true;
+    peer->ready = true;
+    child->decided = true;
+    roster_fini(&roster);
+    launch_report(node);
+    return 0;
+}
+
+int launch_table(struct node *node, struct frame *frame)
+{
+    int r;
+
+    if (node->launched)
+        return -EPROTO;
+    r = roster_decode(frame, &node->roster);
+    if (r < 0)
+        return r;
+    node->launched = true;
+    send_table(node, NULL);
+    node_tell(node, TELL_LAUNCHED, node->rank, 0, NULL);
+    return 0;
+}
+
+int launch_join(struct node *node, struct peer *peer, struct frame *frame)
+{
+    if (!node->launched || (node->role != NODE_FRONTEND && !node->parent))
+        return -EPROTO;
+    ask(node, (struct joining){
+                  .origin = frame->origin,
+                  .tag = frame->tag,
+                  .link = peer->link,
+              });
+    return 0;
+}
+
+/* We are the one that has the new link: number it and bring it up to date. */
+static void welcome(struct node *node, struct peer *peer, uint32_t rank)
+{
+    peer->rank = rank;
+    peer->ready = true;
+    node_send(node, peer,
+              (struct frame){
+                  .type = FRAME_JOINED,
+                  .count = rank,
+                  .sequence = node->depth + 1,
+              });
+    send_table(node, peer);
+    downward_snapshot(node, peer);
+}
+
+/* A back-end that asked has its number. */
+static int numbered(struct node *node, struct frame *frame)
+{
+    if (node->rank != RANK_NONE || frame->count == RANK_NONE ||
+        frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    node->rank = frame->count;
+    node->depth = (uint32_t)frame->sequence;
+    node->reported = true;
+    node_act(node, ACTION_RANK)->rank = node->rank;
+    return 0;
+}
+
+int launch_joined(struct node *node, struct peer *peer, struct frame *frame)
+{
+    size_t i;
+
+    (void)peer;
+    if (node->role == NODE_BACKEND)
+        return numbered(node, frame);
+    for (i = 0; i < node->joining_count; i++) {
+        struct joining joining = node->joining[i];
+        struct peer *child;
+
+        if (joining.origin != frame->origin || joining.tag != frame->tag)
+            continue;
+        node->joining[i] = node->joining[--node->joining_count];
+        child =
+            joining.link < node->link_count ? node->links[joining.link] : NULL;
+        if (!child || child->is_parent)
+            return 0;
+        if (joining.origin == node->rank)
+            welcome(node, child, frame->count);
+        else
+            node_send(node, child, *frame);
+        return 0;
+    }
+    return 0; /* it has gone in the meantime */
+}
+
+void launch_end(struct node *node, const char *text)
+{
+    uint32_t slot;
+
+    if (node->ended)
+        return;
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node->peers[slot];
+
+        if (!peer || peer->life.state == LINK_CLOSED)
+            continue;
+        if (peer->is_parent)
+            node_send_header(node, peer, FRAME_GOODBYE, 0, 0, 0);
+        else
+            node_send_header(node, peer, FRAME_END, 0, 0, 0);
+        link_close(&peer->life);
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+    }
+    node->ended = true;
+    node_tell(node, TELL_ENDED, node->rank, 0, text);
+    node_act(node, ACTION_EXIT);
+}
+
+/* Whether a back-end that leaves has sent all that it had. */
+static bool is_drained(const struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->stream_count; i++)
+        if (node->streams[i]->up_out.count > 0 ||
+            wave_bytes(node->streams[i]->wave) > 0)
+            return false;
+    return !node->calling;
+}
+
+void launch_try_end(struct node *node)
+{
+    if (node->ended)
+        return;
+    if (node->closing && node_child_count(node) == 0)
+        launch_end(node, "the front-end has ended the network");
+    else if (node->leaving && is_drained(node))
+        launch_end(node, "this back-end has left the network");
+}

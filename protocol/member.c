@@ -1,0 +1,722 @@
+/* member.c - claims, stability, and who is a member. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/packet.h"
+#include "protocol/state.h"
+
+/* A claim goes at once when this many bytes have come since the last. */
+#define CLAIM_BYTES (LIMIT_UNSTABLE / 2)
+
+#define RECORD_FORMAT "%aud %uc %s"
+
+/* A branch that has members and a child behind it. */
+static const struct branch *branch_at(const struct node *node,
+                                      const struct stream *stream,
+                                      uint32_t slot)
+{
+    const struct branch *branch = &stream->branches[slot];
+
+    return node_child(node, slot) && branch->members.count > 0 ? branch : NULL;
+}
+
+void member_claimed(struct node *node,
+                    const struct stream *stream,
+                    struct ranks *out)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = branch_at(node, stream, slot);
+
+        if (branch && ranks_unite(out, &branch->claim.members) < 0)
+            node->failed = true;
+    }
+}
+
+bool member_has_members(const struct node *node, const struct stream *stream)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++)
+        if (branch_at(node, stream, slot))
+            return true;
+    return false;
+}
+
+/* Take the error of `from`, if `claim` has none yet. */
+static void add_error(struct node *node,
+                      struct claim *claim,
+                      const char *error,
+                      uint32_t rank)
+{
+    if (!error || claim->error)
+        return;
+    claim->error = strdup(error);
+    claim->error_rank = rank;
+    if (!claim->error)
+        node->failed = true;
+}
+
+/* What may truly be claimed now: the union of the sets, the least of each
+ * number over the children that have members (10.1). */
+static void build(struct node *node,
+                  const struct stream *stream,
+                  struct claim *claim)
+{
+    uint32_t slot;
+    bool first = true;
+
+    *claim = (struct claim){.recoverable = stream->filters.recoverable,
+                            .replayable = stream_is_replayable(stream),
+                            .received = stream->last};
+    add_error(node, claim, stream->error, node->rank);
+    if (node->role == NODE_BACKEND) {
+        if (stream->active &&
+            ranks_add(&claim->members, node->rank, node->rank) < 0)
+            node->failed = true;
+        claim->received = stream->passed;
+        claim->settled = stream->settled;
+        claim->epoch = stream->settled_epoch;
+        return;
+    }
+    member_claimed(node, stream, &claim->members);
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = branch_at(node, stream, slot);
+        const struct claim *theirs;
+
+        if (!branch)
+            continue;
+        theirs = &branch->claim;
+        if (theirs->received < claim->received)
+            claim->received = theirs->received;
+        if (first || theirs->settled < claim->settled) {
+            claim->settled = theirs->settled;
+            claim->epoch = theirs->epoch;
+        }
+        first = false;
+        claim->lossy |= theirs->lossy;
+        claim->recoverable &= theirs->recoverable;
+        claim->replayable &= theirs->replayable;
+        add_error(node, claim, theirs->error, theirs->error_rank);
+    }
+}
+
+/* Pack and send `claim`, and remember it as the last one sent. */
+static void send_claim(struct node *node,
+                       struct stream *stream,
+                       struct claim *claim)
+{
+    struct frame frame;
+
+    if (claim_encode(claim, stream->definition.id, &frame) < 0) {
+        node->failed = true;
+        return;
+    }
+    node_send(node, node->parent, frame);
+    claim_fini(&stream->sent);
+    stream->sent = *claim;
+    memset(claim, 0, sizeof(*claim));
+    stream->has_sent = true;
+    stream->claim_due = false;
+    stream->unclaimed = 0;
+}
+
+void member_send_claim(struct node *node,
+                       struct stream *stream,
+                       uint64_t settled,
+                       uint32_t epoch)
+{
+    struct claim claim;
+
+    if (!node->parent || node->parent->life.state != LINK_UP)
+        return;
+    build(node, stream, &claim);
+    if (settled < claim.settled) {
+        claim.settled = settled;
+        claim.epoch = epoch;
+    }
+    if (claim.settled > claim.received)
+        claim.settled = claim.received;
+    if (claim.settled > stream->settled_sent) {
+        stream->settled_sent = claim.settled;
+        stream->settled_sent_epoch = claim.epoch;
+    }
+    send_claim(node, stream, &claim);
+    claim_fini(&claim);
+}
+
+/* Whether what could be claimed now should not wait for the next beat. */
+static bool is_urgent(const struct node *node,
+                      const struct stream *stream,
+                      const struct claim *claim)
+{
+    const struct claim *sent = &stream->sent;
+    uint32_t slot;
+
+    if (stream->has_sent && ranks_equal(&sent->members, &claim->members)) {
+        if (stream->definition.id == 0)
+            return claim->received > sent->received;
+        if (node->role == NODE_BACKEND)
+            return stream->unclaimed >= CLAIM_BYTES;
+        return feed_bytes(&stream->feed, sent->received, claim->received) >=
+               CLAIM_BYTES;
+    }
+    if (claim->error || node->role == NODE_BACKEND)
+        return true;
+    /* one claim for all children, not one for each */
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = branch_at(node, stream, slot);
+
+        if (branch && !ranks_cover(&branch->claim.members, &branch->members))
+            return false;
+    }
+    return true;
+}
+
+/* A back-end on a stream that flows: no claim is built for each packet. */
+static bool claims_later(const struct node *node, const struct stream *stream)
+{
+    return node->role == NODE_BACKEND && stream->definition.id != 0 &&
+           stream->has_sent && stream->unclaimed < CLAIM_BYTES;
+}
+
+/* Front-end: the stream is open when every member has claimed it (3.1a). */
+static void try_open(struct node *node,
+                     struct stream *stream,
+                     const struct claim *claim)
+{
+    struct action *tell;
+
+    if (!stream->opening || !stream->loaded)
+        return;
+    if (!claim->error &&
+        !ranks_cover(&claim->members, &stream->definition.members))
+        return;
+    stream->opening = false;
+    tell = node_tell(node, TELL_OPENED, claim->error_rank,
+                     stream->definition.id, claim->error);
+    tell->code = claim->error ? -ELIBBAD : 0;
+}
+
+/* Front-end: what every member has received is stable (10.2). */
+static void update_root(struct node *node, struct stream *stream)
+{
+    struct claim claim;
+
+    build(node, stream, &claim);
+    try_open(node, stream, &claim);
+    stream->sent.recoverable = claim.recoverable;
+    if (ranks_cover(&claim.members, &stream->definition.members))
+        member_stable(node, stream, claim.received);
+    claim_fini(&claim);
+}
+
+void member_update(struct node *node, struct stream *stream)
+{
+    struct claim claim;
+
+    if (!stream->loaded || !stream->active)
+        return;
+    if (node->role == NODE_FRONTEND) {
+        update_root(node, stream);
+        return;
+    }
+    if (!node->parent || node->parent->life.state != LINK_UP)
+        return;
+    if (claims_later(node, stream)) {
+        stream->claim_due = true;
+        return;
+    }
+    build(node, stream, &claim);
+    if (stream->has_sent && claim.received <= stream->sent.received &&
+        ranks_equal(&claim.members, &stream->sent.members)) {
+        claim_fini(&claim);
+        return;
+    }
+    if (is_urgent(node, stream, &claim))
+        member_send_claim(node, stream, stream->settled_sent,
+                          stream->settled_sent_epoch);
+    else
+        stream->claim_due = true;
+    claim_fini(&claim);
+}
+
+void member_stable(struct node *node, struct stream *stream, uint64_t number)
+{
+    if (number <= stream->feed.stable || number > stream->last)
+        return;
+    stream->feed.stable = number;
+    stream->stable_due = true;
+    downward_passed(node, stream);
+}
+
+/* Tell the children what is stable: an idle stream carries no packets. */
+static void send_stable(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    stream->stable_due = false;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+        const struct branch *branch = &stream->branches[slot];
+
+        if (peer && peer->role == NODE_COMMNODE &&
+            branch->cursor >= stream->feed.stable &&
+            (branch->members.count > 0 || stream->definition.id == 0))
+            node_send_header(node, peer, FRAME_STABLE, stream->definition.id,
+                             stream->feed.stable, 0);
+    }
+}
+
+void member_beat(struct node *node)
+{
+    size_t i;
+
+    for (i = node->stream_count; i-- > 0;) {
+        struct stream *stream = node->streams[i];
+
+        if (stream->claim_due)
+            member_send_claim(node, stream, stream->settled_sent,
+                              stream->settled_sent_epoch);
+        if (stream->stable_due && stream_is_replayable(stream))
+            send_stable(node, stream);
+        if (stream->closing)
+            downward_pending(node, stream);
+    }
+}
+
+/* ---- settling (10.6) ---- */
+
+/* A back-end: whether its application has dealt with what it took. */
+static bool has_dealt(const struct node *node, const struct stream *stream)
+{
+    uint64_t said = stream->settle_at > node->receive_at ? stream->settle_at
+                                                         : node->receive_at;
+
+    return stream->untaken == 0 && said >= stream->taken_at;
+}
+
+/* All children that have members have settled the marker `settled`. */
+static void reached(struct node *node,
+                    struct stream *stream,
+                    uint64_t settled,
+                    uint32_t epoch)
+{
+    stream->settled = settled;
+    stream->settled_epoch = epoch;
+    if (node->role == NODE_FRONTEND) {
+        if (settled >= stream->sync)
+            stream->sync = 0;
+        node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL)->sequence =
+            settled;
+        return;
+    }
+    upward_emit(node, stream,
+                (struct frame){
+                    .type = FRAME_CLAIM,
+                    .tag = (int32_t)epoch,
+                    .sequence = settled,
+                });
+}
+
+/* Whether anything of the epochs before `epoch` still waits here. */
+static bool is_behind(const struct node *node,
+                      const struct stream *stream,
+                      uint32_t epoch)
+{
+    return !upward_is_idle(node, stream) ||
+           wave_holds(stream->wave, (uint64_t)epoch << PACKET_WAVE_BITS);
+}
+
+static void try_settle_internal(struct node *node, struct stream *stream)
+{
+    struct claim claim;
+    bool covered;
+
+    build(node, stream, &claim);
+    if (!member_has_members(node, stream)) {
+        claim.settled = stream->sync;
+        claim.epoch = stream->sync_epoch;
+    }
+    covered = node->role != NODE_FRONTEND ||
+              ranks_cover(&claim.members, &stream->definition.members);
+    if (covered && claim.settled > stream->settled &&
+        !is_behind(node, stream, claim.epoch))
+        reached(node, stream, claim.settled, claim.epoch);
+    claim_fini(&claim);
+}
+
+void member_try_settle(struct node *node, struct stream *stream)
+{
+    if (node->role == NODE_BACKEND) {
+        if (stream->marker && stream->active && stream->loaded &&
+            has_dealt(node, stream) && upward_is_idle(node, stream) &&
+            wave_bytes(stream->wave) == 0)
+            upward_settle(node, stream);
+        return;
+    }
+    if (stream->hurried > stream->settled || stream->sync > stream->settled)
+        try_settle_internal(node, stream);
+}
+
+/* ---- who is a member ---- */
+
+/* Keep on the branch to `peer` only members that are below it. */
+static void trim_branch(struct node *node,
+                        struct stream *stream,
+                        struct peer *peer)
+{
+    struct branch *branch;
+    bool had;
+
+    if (peer->slot >= stream->branch_count)
+        return;
+    branch = &stream->branches[peer->slot];
+    had = branch->members.count > 0;
+    if (ranks_intersect(&branch->members, &peer->below) < 0 ||
+        ranks_intersect(&branch->claim.members, &peer->below) < 0)
+        node->failed = true;
+    if (had && branch->members.count == 0 &&
+        wave_leave(stream->wave, peer->slot) < 0)
+        node->failed = true;
+}
+
+/* What a change of members makes possible on one stream. */
+static void changed(struct node *node, struct stream *stream)
+{
+    if (node->role == NODE_BACKEND)
+        return;
+    if (stream->counted && node->role == NODE_COMMNODE &&
+        stream->definition.id != 0 && !member_has_members(node, stream))
+        stream->counted = false;
+    downward_passed(node, stream);
+    member_update(node, stream);
+    upward_run(node, stream);
+}
+
+void member_trim(struct node *node, struct peer *peer)
+{
+    size_t i;
+
+    for (i = 0; i < node->stream_count; i++) {
+        trim_branch(node, node->streams[i], peer);
+        changed(node, node->streams[i]);
+    }
+}
+
+/* Report upwards what became of a node below. */
+static void send_record(struct node *node,
+                        const struct peer *peer,
+                        const char *text)
+{
+    struct frame frame = {.type = FRAME_RECORD, .origin = peer->rank};
+
+    if (!node->parent)
+        return;
+    if (packet_pack(&frame.payload, RECORD_FORMAT, ranks_pairs(&peer->below),
+                    (uint32_t)(2 * peer->below.count), (int)peer->role,
+                    text) < 0) {
+        node->failed = true;
+        return;
+    }
+    node_send(node, node->parent, frame);
+}
+
+void member_lost_child(struct node *node, struct peer *peer, const char *text)
+{
+    struct ranks none = {0}, below = peer->below;
+    size_t i;
+
+    if (peer->left)
+        text = "it has left";
+    if (!node->closing)
+        send_record(node, peer, text);
+    peer->below = none;
+    member_trim(node, peer);
+    for (i = 0; i < node->stream_count; i++) {
+        struct branch *branch = stream_branch(node->streams[i], peer->slot);
+
+        if (!branch)
+            continue;
+        ranks_fini(&branch->members);
+        claim_fini(&branch->claim);
+        fifo_fini(&branch->aside);
+        memset(branch, 0, sizeof(*branch));
+    }
+    if (node->role == NODE_FRONTEND && !node->closing) {
+        if (peer->role == NODE_COMMNODE)
+            node_tell(node, TELL_NODE_LOST, peer->rank, 0, text);
+        member_give_up(node, &below);
+    }
+    peer->below = below;
+}
+
+void member_give_up(struct node *node, const struct ranks *ranks)
+{
+    struct control control = {.type = CONTROL_LOST};
+    uint64_t i, count;
+
+    if (ranks_copy(&control.ranks, ranks) < 0 ||
+        ranks_intersect(&control.ranks, &node->backends) < 0)
+        node->failed = true;
+    count = ranks_size(&control.ranks);
+    for (i = 0; i < count; i++)
+        node_tell(node, TELL_BACKEND_LOST, ranks_at(&control.ranks, i), 0,
+                  "it is a member no longer");
+    if (count > 0)
+        downward_control(node, &control);
+    control_fini(&control);
+}
+
+/* Take lost ranks out of one stream. */
+static void remove_lost(struct node *node,
+                        struct stream *stream,
+                        const struct ranks *ranks)
+{
+    uint32_t slot;
+
+    if (ranks_subtract(&stream->definition.members, ranks) < 0)
+        node->failed = true;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        struct branch *branch = &stream->branches[slot];
+        bool had = branch->members.count > 0;
+
+        if (ranks_subtract(&branch->members, ranks) < 0 ||
+            ranks_subtract(&branch->claim.members, ranks) < 0)
+            node->failed = true;
+        if (had && branch->members.count == 0 &&
+            wave_leave(stream->wave, slot) < 0)
+            node->failed = true;
+    }
+    changed(node, stream);
+}
+
+void member_lost(struct node *node, const struct ranks *ranks)
+{
+    uint32_t slot;
+    size_t i;
+
+    if (node->role == NODE_BACKEND && ranks_has(ranks, node->rank)) {
+        launch_end(node, "the front-end has given this back-end up");
+        return;
+    }
+    if (ranks_subtract(&node->backends, ranks) < 0)
+        node->failed = true;
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && ranks_subtract(&peer->below, ranks) < 0)
+            node->failed = true;
+    }
+    for (i = 0; i < node->stream_count; i++)
+        remove_lost(node, node->streams[i], ranks);
+}
+
+/* New members on the branch to one child, which begin behind `start`. */
+static void enter_branch(struct node *node,
+                         struct stream *stream,
+                         struct peer *peer,
+                         const struct ranks *joined,
+                         uint64_t start)
+{
+    struct branch *branch = stream_branch(stream, peer->slot);
+    struct ranks here = {0};
+
+    if (!branch || ranks_copy(&here, joined) < 0 ||
+        ranks_intersect(&here, &peer->below) < 0) {
+        node->failed = true;
+        ranks_fini(&here);
+        return;
+    }
+    if (here.count > 0 && branch->members.count == 0) {
+        branch->cursor = start;
+        branch->claim.received = start;
+        credit_grant(&branch->down, peer->granted);
+    }
+    if (ranks_unite(&branch->members, &here) < 0)
+        node->failed = true;
+    ranks_fini(&here);
+}
+
+/* New members of one stream. */
+static void enter_stream(struct node *node,
+                         struct stream *stream,
+                         const struct ranks *joined,
+                         uint64_t start)
+{
+    bool first = !member_has_members(node, stream);
+    uint32_t slot;
+
+    if (ranks_unite(&stream->definition.members, joined) < 0)
+        node->failed = true;
+    if (node->role == NODE_BACKEND) {
+        if (stream->active || !ranks_has(joined, node->rank))
+            return;
+        stream->active = true;
+        stream->counted = false;
+        stream->last = start;
+        stream->passed = start;
+        if (node->parent)
+            credit_grant(&stream->up, node->parent->granted);
+        node_act(node, ACTION_LOAD)->definition = &stream->definition;
+        return;
+    }
+    if (first && node->role == NODE_COMMNODE && stream->last < start) {
+        feed_restart(&stream->feed, start);
+        stream->last = start;
+        stream->passed = start;
+    }
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node_child(node, slot))
+            enter_branch(node, stream, node->peers[slot], joined, start);
+    downward_pump(node, stream);
+    member_update(node, stream);
+}
+
+void member_enter(struct node *node, const struct control *control)
+{
+    uint32_t i;
+
+    if (ranks_unite(&node->streams[0]->definition.members, &control->ranks) < 0)
+        node->failed = true;
+    for (i = 0; i < control->stream_count; i++) {
+        struct stream *stream = node_stream(node, control->streams[i]);
+
+        if (stream && stream->definition.id != 0)
+            enter_stream(node, stream, &control->ranks, control->starts[i]);
+    }
+}
+
+/* The streams that a joiner becomes a member of, and from where on. */
+static int list_growing(struct node *node, struct control *control)
+{
+    size_t i;
+
+    control->streams = calloc(node->stream_count, sizeof(*control->streams));
+    control->starts = calloc(node->stream_count, sizeof(*control->starts));
+    if (!control->streams || !control->starts)
+        return -ENOMEM;
+    for (i = 1; i < node->stream_count; i++) {
+        const struct stream *stream = node->streams[i];
+
+        if (!stream->definition.grow || stream->closing)
+            continue;
+        control->streams[control->stream_count] = stream->definition.id;
+        control->starts[control->stream_count] = stream->last;
+        control->stream_count++;
+    }
+    return 0;
+}
+
+void member_admit(struct node *node, const struct ranks *joined)
+{
+    struct control control = {.type = CONTROL_ENTER};
+    uint64_t i, count = ranks_size(joined);
+    uint32_t j;
+
+    if (ranks_copy(&control.ranks, joined) < 0 ||
+        list_growing(node, &control) < 0 ||
+        ranks_unite(&node->backends, joined) < 0)
+        node->failed = true;
+    else
+        downward_control(node, &control);
+    for (i = 0; i < count; i++)
+        node_tell(node, TELL_BACKEND_JOINED, ranks_at(joined, i), 0, NULL);
+    for (j = 0; j < control.stream_count && !node->failed; j++) {
+        struct stream *stream = node_stream(node, control.streams[j]);
+
+        if (stream && stream_is_replayable(stream))
+            downward_marker(node, stream);
+    }
+    control_fini(&control);
+}
+
+/* A claim on stream 0: who is below that child now. */
+static void rebase(struct node *node, struct peer *peer)
+{
+    struct branch *zero = stream_branch(node->streams[0], peer->slot);
+    struct ranks gained = {0}, lost = {0};
+
+    if (!zero || ranks_copy(&gained, &zero->claim.members) < 0 ||
+        ranks_subtract(&gained, &peer->below) < 0 ||
+        ranks_copy(&lost, &peer->below) < 0 ||
+        ranks_subtract(&lost, &zero->claim.members) < 0 ||
+        ranks_copy(&peer->below, &zero->claim.members) < 0 ||
+        ranks_copy(&zero->members, &zero->claim.members) < 0)
+        node->failed = true;
+    if (lost.count > 0 && !node->failed) {
+        member_trim(node, peer);
+        if (node->role == NODE_FRONTEND && !node->closing)
+            member_give_up(node, &lost);
+    }
+    if (gained.count > 0 && !node->failed && node->role == NODE_FRONTEND &&
+        ranks_subtract(&gained, &node->backends) == 0 && gained.count > 0)
+        member_admit(node, &gained);
+    ranks_fini(&gained);
+    ranks_fini(&lost);
+}
+
+int member_claim(struct node *node, struct peer *peer, struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct branch *branch;
+    uint64_t level;
+    int r;
+
+    if (!stream)
+        return frame->stream > node->last_stream ? -EPROTO : 0;
+    branch = stream_branch(stream, peer->slot);
+    if (!branch)
+        return -ENOMEM;
+    r = claim_decode(frame, &branch->claim);
+    if (r < 0)
+        return r;
+    branch->claimed = true;
+    if (frame->stream == 0) {
+        rebase(node, peer);
+        member_update(node, stream);
+        return 0;
+    }
+    if (ranks_intersect(&branch->claim.members, &peer->below) < 0)
+        node->failed = true;
+    level = (uint64_t)branch->claim.epoch << PACKET_WAVE_BITS;
+    wave_answer(stream->wave, peer->slot, level);
+    if (branch->claim.settled > stream->hurried)
+        stream->hurried = branch->claim.settled;
+    member_update(node, stream);
+    upward_run(node, stream);
+    downward_pending(node, stream);
+    return 0;
+}
+
+int member_record(struct node *node, struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    struct ranks below = {0};
+    const uint32_t *pairs;
+    uint32_t count;
+    unsigned char role;
+    const char *text;
+    int r;
+
+    if (node->parent) {
+        node_send(node, node->parent, frame_ref(frame));
+        return 0;
+    }
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, RECORD_FORMAT, &pairs, &count, &role, &text);
+    if (r == 0)
+        r = ranks_from_pairs(&below, pairs, count);
+    if (r == 0 && !node->closing) {
+        if (role == NODE_COMMNODE)
+            node_tell(node, TELL_NODE_LOST, frame->origin, 0, text);
+        member_give_up(node, &below);
+    }
+    ranks_fini(&below);
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}

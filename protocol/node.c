@@ -1,0 +1,1239 @@
+/* node.c - the machine: events in, time, and what all its parts share. */
+#include "protocol/node.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/packet.h"
+#include "protocol/state.h"
+
+/* ---- actions ---- */
+
+void actions_clear(struct actions *actions)
+{
+    size_t i;
+
+    for (i = 0; i < actions->count; i++) {
+        frame_fini(&actions->list[i].frame);
+        free(actions->list[i].text);
+    }
+    actions->count = 0;
+}
+
+void actions_fini(struct actions *actions)
+{
+    actions_clear(actions);
+    free(actions->list);
+    memset(actions, 0, sizeof(*actions));
+}
+
+struct action *node_act(struct node *node, enum action_type type)
+{
+    struct actions *out = node->out;
+    struct action *list = out->list;
+
+    if (out->count == out->room) {
+        size_t room = out->room ? out->room * 2 : 16;
+
+        list = realloc(list, room * sizeof(*list));
+        if (!list) {
+            node->failed = true;
+            node->spare = (struct action){.type = type};
+            return &node->spare;
+        }
+        out->list = list;
+        out->room = room;
+    }
+    list[out->count] = (struct action){.type = type};
+    return &list[out->count++];
+}
+
+void node_send(struct node *node, struct peer *peer, struct frame frame)
+{
+    struct action *action;
+
+    if (peer->life.state == LINK_CLOSED) {
+        frame_fini(&frame);
+        return;
+    }
+    link_sent(&peer->life, node->now_ms);
+    action = node_act(node, ACTION_SEND);
+    action->link = peer->link;
+    action->frame = frame;
+}
+
+void node_send_header(struct node *node,
+                      struct peer *peer,
+                      enum frame_type type,
+                      uint32_t stream,
+                      uint64_t sequence,
+                      uint32_t count)
+{
+    node_send(node, peer,
+              (struct frame){
+                  .type = (uint8_t)type,
+                  .stream = stream,
+                  .origin = node->rank,
+                  .count = count,
+                  .sequence = sequence,
+              });
+}
+
+struct action *node_tell(struct node *node,
+                         enum tell_type tell,
+                         uint32_t rank,
+                         uint32_t stream,
+                         const char *text)
+{
+    struct action *action = node_act(node, ACTION_TELL);
+
+    action->tell = tell;
+    action->rank = rank;
+    action->stream = stream;
+    if (text && action != &node->spare) {
+        action->text = strdup(text);
+        if (!action->text)
+            node->failed = true;
+    }
+    return action;
+}
+
+/* ---- peers ---- */
+
+struct peer *node_child(const struct node *node, uint32_t slot)
+{
+    struct peer *peer = slot < node->peer_count ? node->peers[slot] : NULL;
+
+    return peer && !peer->is_parent ? peer : NULL;
+}
+
+uint32_t node_child_count(const struct node *node)
+{
+    uint32_t slot, count = 0;
+
+    for (slot = 0; slot < node->peer_count; slot++)
+        count += node_child(node, slot) != NULL;
+    return count;
+}
+
+static void peer_free(struct peer *peer)
+{
+    if (!peer)
+        return;
+    ranks_fini(&peer->below);
+    free(peer);
+}
+
+/* Make `*list` hold index `index`; what is new is NULL. */
+static int grow(struct peer ***list, uint32_t *count, uint32_t index)
+{
+    uint32_t room = *count ? *count : 4;
+    struct peer **grown;
+
+    if (index < *count)
+        return 0;
+    while (room <= index)
+        room *= 2;
+    grown = realloc(*list, room * sizeof(struct peer *));
+    if (!grown)
+        return -ENOMEM;
+    memset(grown + *count, 0, (room - *count) * sizeof(struct peer *));
+    *list = grown;
+    *count = room;
+    return 0;
+}
+
+static uint32_t free_slot(const struct node *node)
+{
+    uint32_t slot = 0;
+
+    while (slot < node->peer_count && node->peers[slot])
+        slot++;
+    return slot;
+}
+
+/* The window that we grant on each stream of a link (3.4). */
+static uint32_t window_for(const struct node *node, bool is_parent)
+{
+    uint64_t children = node->expected_count, window;
+
+    if (is_parent)
+        return LIMIT_WINDOW_MAX;
+    if (children <= node_child_count(node))
+        children = node_child_count(node) + 1;
+    window = LIMIT_STREAM_BUDGET / children;
+    if (window > LIMIT_WINDOW_MAX)
+        return LIMIT_WINDOW_MAX;
+    return window < LIMIT_WINDOW_MIN ? LIMIT_WINDOW_MIN : (uint32_t)window;
+}
+
+static struct peer *add_peer(struct node *node, const struct event *event)
+{
+    uint32_t slot = free_slot(node);
+    struct peer *peer;
+
+    if (grow(&node->peers, &node->peer_count, slot) < 0 ||
+        grow(&node->links, &node->link_count, event->link) < 0)
+        return NULL;
+    peer = calloc(1, sizeof(*peer));
+    if (!peer)
+        return NULL;
+    peer->link = event->link;
+    peer->slot = slot;
+    peer->rank = event->rank;
+    peer->incarnation = event->incarnation;
+    peer->role = event->role;
+    peer->is_parent = event->is_parent;
+    peer->grant = window_for(node, event->is_parent);
+    link_init(&peer->life, node->times.heartbeat_ms,
+              node->times.failure_timeout_ms, node->now_ms);
+    if (!node->silence_ms ||
+        node->now_ms + node->times.failure_timeout_ms < node->silence_ms)
+        node->silence_ms = node->now_ms + node->times.failure_timeout_ms;
+    node->peers[slot] = peer;
+    node->links[event->link] = peer;
+    return peer;
+}
+
+static void remove_peer(struct node *node, struct peer *peer)
+{
+    node->peers[peer->slot] = NULL;
+    if (node->links[peer->link] == peer)
+        node->links[peer->link] = NULL;
+    if (node->parent == peer)
+        node->parent = NULL;
+    peer_free(peer);
+}
+
+/* The link is gone: what hung on it. */
+static void lose(struct node *node, struct peer *peer, const char *text)
+{
+    bool ready = peer->ready;
+
+    link_close(&peer->life);
+    peer->ready = false;
+    if (peer->is_parent) {
+        remove_peer(node, peer);
+        launch_end(node, text);
+        return;
+    }
+    launch_forget(node, peer);
+    if (ready)
+        member_lost_child(node, peer, text);
+    if (!ready || !node->launched)
+        launch_child_gone(node, peer->rank, text);
+    remove_peer(node, peer);
+    launch_try_end(node);
+}
+
+void node_drop(struct node *node, struct peer *peer, const char *text)
+{
+    if (peer->life.state == LINK_CLOSED)
+        return;
+    node_act(node, ACTION_CLOSE)->link = peer->link;
+    lose(node, peer, text);
+}
+
+/* ---- streams ---- */
+
+struct stream *node_stream(const struct node *node, uint32_t id)
+{
+    size_t low = 0, high = node->stream_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct stream *stream = node->streams[middle];
+
+        if (stream->definition.id == id)
+            return stream;
+        if (stream->definition.id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static void stream_free(struct stream *stream)
+{
+    uint32_t slot;
+    size_t i;
+
+    if (!stream)
+        return;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        ranks_fini(&stream->branches[slot].members);
+        claim_fini(&stream->branches[slot].claim);
+        fifo_fini(&stream->branches[slot].aside);
+    }
+    for (i = 0; i < stream->pending_count; i++)
+        payload_free(stream->pending[i].parameters);
+    free(stream->branches);
+    free(stream->pending);
+    free(stream->error);
+    feed_fini(&stream->feed);
+    fifo_fini(&stream->down_in);
+    fifo_fini(&stream->up_out);
+    wave_free(stream->wave);
+    claim_fini(&stream->sent);
+    definition_fini(&stream->definition);
+    free(stream);
+}
+
+struct stream *node_add_stream(struct node *node,
+                               const struct stream_definition *definition)
+{
+    struct stream **list = realloc(node->streams, (node->stream_count + 1) *
+                                                      sizeof(struct stream *));
+    struct stream *stream = calloc(1, sizeof(*stream));
+    enum cop_sync sync = definition->sync;
+
+    if (list)
+        node->streams = list;
+    if (node->role == NODE_BACKEND)
+        sync = COP_DO_NOT_WAIT; /* its own packets come one by one */
+    if (!list || !stream ||
+        definition_copy(&stream->definition, definition) < 0 ||
+        wave_new(&stream->wave, sync, definition->wave_timeout_ms) < 0) {
+        stream_free(stream);
+        node->failed = true;
+        return NULL;
+    }
+    list[node->stream_count++] = stream;
+    return stream;
+}
+
+void node_remove_stream(struct node *node, struct stream *stream)
+{
+    size_t i = 0;
+
+    while (node->streams[i] != stream)
+        i++;
+    node_act(node, ACTION_UNLOAD)->stream = stream->definition.id;
+    node->markers -= stream->marker != 0;
+    node->stream_count--;
+    memmove(node->streams + i, node->streams + i + 1,
+            (node->stream_count - i) * sizeof(struct stream *));
+    stream_free(stream);
+}
+
+struct branch *stream_branch(struct stream *stream, uint32_t slot)
+{
+    struct branch *list = stream->branches;
+    uint32_t count = stream->branch_count ? stream->branch_count : 2;
+
+    if (slot < stream->branch_count)
+        return &list[slot];
+    while (count <= slot)
+        count *= 2;
+    list = realloc(list, count * sizeof(*list));
+    if (!list)
+        return NULL;
+    memset(list + stream->branch_count, 0,
+           (count - stream->branch_count) * sizeof(*list));
+    stream->branches = list;
+    stream->branch_count = count;
+    return &list[slot];
+}
+
+/* ---- making one ---- */
+
+/* A time that was not given is the default. */
+static void default_time(uint32_t *time_ms, uint32_t default_ms)
+{
+    if (*time_ms == 0)
+        *time_ms = default_ms;
+}
+
+static void default_times(struct cop_times *times)
+{
+    default_time(&times->heartbeat_ms, LIMIT_HEARTBEAT_MS);
+    default_time(&times->failure_timeout_ms, LIMIT_FAILURE_TIMEOUT_MS);
+    default_time(&times->connect_timeout_ms, LIMIT_CONNECT_TIMEOUT_MS);
+    default_time(&times->handshake_timeout_ms, LIMIT_HANDSHAKE_TIMEOUT_MS);
+    default_time(&times->orphan_timeout_ms, LIMIT_ORPHAN_TIMEOUT_MS);
+    default_time(&times->open_timeout_ms, LIMIT_OPEN_TIMEOUT_MS);
+    default_time(&times->launch_timeout_ms, LIMIT_LAUNCH_TIMEOUT_MS);
+    default_time(&times->filter_timeout_ms, LIMIT_FILTER_TIMEOUT_MS);
+}
+
+static int copy_children(struct node *node, const struct node_config *config)
+{
+    size_t i;
+
+    node->expected = calloc(config->child_count + 1, sizeof(*node->expected));
+    if (!node->expected)
+        return -ENOMEM;
+    for (i = 0; i < config->child_count; i++) {
+        struct expected *child = &node->expected[i];
+
+        child->rank = config->children[i].rank;
+        child->role = config->children[i].role;
+        child->host = strdup(config->children[i].host);
+        if (!child->host)
+            return -ENOMEM;
+        node->expected_count++;
+    }
+    return 0;
+}
+
+int node_new(struct node **out, const struct node_config *config)
+{
+    struct node *node;
+    struct stream *zero;
+
+    if ((config->role == NODE_BACKEND && config->child_count > 0) ||
+        (config->role == NODE_FRONTEND) != (config->rank == 0) ||
+        config->child_count > LIMIT_CHILDREN ||
+        (config->role == NODE_FRONTEND && config->child_count == 0 &&
+         !config->attach))
+        return -EINVAL;
+    node = calloc(1, sizeof(*node));
+    if (!node)
+        return -ENOMEM;
+    node->role = config->role;
+    node->rank = config->rank;
+    node->depth = config->depth;
+    node->next_rank = config->next_rank;
+    node->next_stream = 1;
+    node->call_deadline_ms = UINT64_MAX;
+    node->times = config->times;
+    default_times(&node->times);
+    node->address = strdup(config->address ? config->address : "");
+    zero = node_add_stream(node, &(struct stream_definition){0});
+    if (!node->address || !zero || copy_children(node, config) < 0) {
+        node_free(node);
+        return -ENOMEM;
+    }
+    zero->loaded = true;
+    zero->active = true;
+    *out = node;
+    return 0;
+}
+
+void node_free(struct node *node)
+{
+    size_t i;
+
+    if (!node)
+        return;
+    for (i = 0; i < node->call.input_count; i++)
+        frame_fini(&node->call.inputs[i]);
+    for (i = 0; i < node->stream_count; i++)
+        stream_free(node->streams[i]);
+    for (i = 0; i < node->peer_count; i++)
+        peer_free(node->peers[i]);
+    for (i = 0; i < node->expected_count; i++)
+        free(node->expected[i].host);
+    free(node->streams);
+    free(node->peers);
+    free(node->links);
+    free(node->expected);
+    free(node->joining);
+    free(node->address);
+    roster_fini(&node->roster);
+    ranks_fini(&node->backends);
+    free(node);
+}
+
+/* ---- links and frames ---- */
+
+static void link_up(struct node *node, const struct event *event)
+{
+    struct peer *peer;
+
+    if (node->ended || (event->is_parent && node->parent)) {
+        node_act(node, ACTION_CLOSE)->link = event->link;
+        return;
+    }
+    peer = add_peer(node, event);
+    if (!peer) {
+        node->failed = true;
+        return;
+    }
+    node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, peer->grant);
+    if (peer->is_parent) {
+        node->parent = peer;
+        launch_report(node);
+    } else if (launch_child_up(node, peer) < 0) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        remove_peer(node, peer);
+    }
+}
+
+/* A heartbeat; the first one on a link names the window (3.4). */
+static int take_heartbeat(struct node *node,
+                          struct peer *peer,
+                          const struct frame *frame)
+{
+    size_t i;
+
+    if (peer->life.state == LINK_UP)
+        return 0;
+    if (frame->count == 0)
+        return -EPROTO;
+    link_greet(&peer->life);
+    peer->granted = frame->count;
+    for (i = 0; i < node->stream_count; i++) {
+        struct stream *stream = node->streams[i];
+        struct branch *branch;
+
+        if (peer->is_parent) {
+            credit_grant(&stream->up, frame->count);
+            continue;
+        }
+        branch = stream_branch(stream, peer->slot);
+        if (!branch)
+            return -ENOMEM;
+        credit_grant(&branch->down, frame->count);
+        downward_pump_child(node, stream, peer->slot);
+    }
+    return 0;
+}
+
+static int take_credit(struct node *node,
+                       struct peer *peer,
+                       const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct branch *branch;
+    int r;
+
+    if (!stream)
+        return 0;
+    if (peer->is_parent) {
+        r = credit_return(&stream->up, frame->count);
+        upward_pump(node, stream);
+        upward_run(node, stream);
+        launch_try_end(node);
+        return r;
+    }
+    branch = stream_branch(stream, peer->slot);
+    if (!branch)
+        return -ENOMEM;
+    r = credit_return(&branch->down, frame->count);
+    downward_pump_child(node, stream, peer->slot);
+    downward_passed(node, stream);
+    return r;
+}
+
+static int take_resume(struct node *node,
+                       struct peer *peer,
+                       const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+
+    if (!stream)
+        return 0;
+    if (wave_join(stream->wave, peer->slot, peer->rank, frame->sequence) < 0)
+        return -ENOMEM;
+    upward_run(node, stream);
+    return 0;
+}
+
+static int take_fault(struct node *node, struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    const char *text;
+    int r;
+
+    if (node->parent) {
+        node_send(node, node->parent, frame_ref(frame));
+        return 0;
+    }
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, "%s", &text);
+    if (r == 0)
+        node_tell(node, TELL_FILTER_ERROR, frame->origin, frame->stream, text);
+    cop_packet_free(packet);
+    return r;
+}
+
+static int take_up(struct node *node, struct peer *peer, struct frame *frame)
+{
+    struct stream *stream;
+
+    stream = node_stream(node, frame->stream);
+    if (!stream || stream->definition.id == 0 ||
+        (stream->closing && node->role == NODE_FRONTEND)) {
+        bool unknown = frame->stream > node->last_stream || frame->stream == 0;
+
+        frame_fini(frame);
+        return unknown ? -EPROTO : 0;
+    }
+    return upward_take(node, stream, peer, frame);
+}
+
+/* A frame from a child. Its payload is given back by the caller, unless it
+ * was taken. */
+static int from_child(struct node *node, struct peer *peer, struct frame *frame)
+{
+    switch ((enum frame_type)frame->type) {
+    case FRAME_DATA:
+        return peer->ready ? take_up(node, peer, frame) : -EPROTO;
+    case FRAME_CLAIM:
+        return peer->ready ? member_claim(node, peer, frame) : -EPROTO;
+    case FRAME_RESUME:
+        return peer->ready ? take_resume(node, peer, frame) : -EPROTO;
+    case FRAME_CREDIT:
+        return take_credit(node, peer, frame);
+    case FRAME_HEARTBEAT:
+        return take_heartbeat(node, peer, frame);
+    case FRAME_READY:
+        return launch_ready(node, peer, frame);
+    case FRAME_JOIN:
+        return peer->ready ? launch_join(node, peer, frame) : -EPROTO;
+    case FRAME_FAULT:
+        return take_fault(node, frame);
+    case FRAME_RECORD:
+        return member_record(node, frame);
+    case FRAME_GOODBYE:
+        peer->left = true;
+        return 0;
+    case FRAME_MARKER:
+    case FRAME_CONTROL:
+    case FRAME_SNAPSHOT:
+    case FRAME_STABLE:
+    case FRAME_TABLE:
+    case FRAME_JOINED:
+    case FRAME_END:
+        return -EPROTO;
+    }
+    return -EPROTO;
+}
+
+static int take_down(struct node *node, struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    bool control = frame->type == FRAME_CONTROL;
+
+    if (control != (frame->stream == 0) || !stream || !stream->active) {
+        bool known = stream || frame->stream <= node->last_stream;
+
+        frame_fini(frame);
+        return known && !control ? 0 : -EPROTO;
+    }
+    return downward_take(node, stream, frame);
+}
+
+static int take_snapshot(struct node *node, const struct frame *frame)
+{
+    struct stream *zero = node->streams[0];
+
+    if (node->role != NODE_BACKEND || zero->last > 0)
+        return -EPROTO;
+    zero->last = frame->sequence;
+    zero->passed = frame->sequence;
+    member_update(node, zero);
+    return 0;
+}
+
+static int take_stable(struct node *node, const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+
+    if (!stream || node->role == NODE_BACKEND)
+        return 0;
+    if (frame->sequence > stream->last)
+        return -EPROTO;
+    member_stable(node, stream, frame->sequence);
+    downward_pending(node, stream);
+    return 0;
+}
+
+static int from_parent(struct node *node,
+                       struct peer *peer,
+                       struct frame *frame)
+{
+    switch ((enum frame_type)frame->type) {
+    case FRAME_DATA:
+    case FRAME_MARKER:
+    case FRAME_CONTROL:
+        return take_down(node, frame);
+    case FRAME_SNAPSHOT:
+        return take_snapshot(node, frame);
+    case FRAME_STABLE:
+        return take_stable(node, frame);
+    case FRAME_CREDIT:
+        return take_credit(node, peer, frame);
+    case FRAME_HEARTBEAT:
+        return take_heartbeat(node, peer, frame);
+    case FRAME_TABLE:
+        return launch_table(node, frame);
+    case FRAME_JOINED:
+        return launch_joined(node, peer, frame);
+    case FRAME_END:
+        launch_end(node, "the front-end has ended the network");
+        return 0;
+    case FRAME_RESUME:
+    case FRAME_CLAIM:
+    case FRAME_READY:
+    case FRAME_JOIN:
+    case FRAME_FAULT:
+    case FRAME_RECORD:
+    case FRAME_GOODBYE:
+        return -EPROTO;
+    }
+    return -EPROTO;
+}
+
+static void take_frame(struct node *node, const struct event *event)
+{
+    struct frame frame = event->frame;
+    struct peer *peer =
+        event->link < node->link_count ? node->links[event->link] : NULL;
+    int r;
+
+    if (!peer || peer->life.state == LINK_CLOSED || node->ended) {
+        frame_fini(&frame);
+        return;
+    }
+    link_heard(&peer->life, node->now_ms);
+    r = peer->is_parent ? from_parent(node, peer, &frame)
+                        : from_child(node, peer, &frame);
+    frame_fini(&frame);
+    if (r == -ENOMEM)
+        node->failed = true;
+    else if (r < 0 && !node->ended && node->links[event->link] == peer)
+        node_drop(node, peer, "it broke the protocol");
+}
+
+/* ---- filters ---- */
+
+static int loaded(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, event->stream);
+
+    if (!stream)
+        return -ENOENT;
+    stream->loaded = true;
+    if (event->text) {
+        stream->error = strdup(event->text);
+        if (!stream->error)
+            node->failed = true;
+    } else if (event->filters) {
+        stream->filters = *event->filters;
+    }
+    member_update(node, stream);
+    downward_run(node, stream);
+    stream = node_stream(node, event->stream);
+    if (stream) {
+        upward_run(node, stream);
+        member_try_settle(node, stream);
+    }
+    return 0;
+}
+
+static void filtered(struct node *node, const struct event *event)
+{
+    uint32_t id = node->call.stream;
+    struct stream *stream;
+    size_t i;
+
+    if (node->calling) {
+        node->calling = false;
+        node->call_deadline_ms = UINT64_MAX;
+        if (node->call.upward)
+            upward_filtered(node, event);
+        else
+            downward_filtered(node, event);
+    }
+    for (i = 0; i < event->up_count; i++)
+        frame_fini(&event->up[i]);
+    for (i = 0; i < event->down_count; i++)
+        frame_fini(&event->down[i]);
+    stream = node_stream(node, id);
+    if (stream) {
+        downward_run(node, stream);
+        stream = node_stream(node, id);
+    }
+    if (stream) {
+        upward_run(node, stream);
+        downward_pending(node, stream);
+    }
+    upward_run_queued(node);
+    launch_try_end(node);
+}
+
+/* ---- the application ---- */
+
+static int open_stream(struct node *node, const struct event *event)
+{
+    struct control control = {.type = CONTROL_OPEN};
+    struct stream *stream;
+
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (!node->launched || node->closing)
+        return -ENOTCONN;
+    if (node->stream_count >= LIMIT_STREAMS)
+        return -EMFILE;
+    if (definition_copy(&control.definition, event->definition) < 0)
+        return -ENOMEM;
+    if (ranks_intersect(&control.definition.members, &node->backends) < 0) {
+        definition_fini(&control.definition);
+        return -ENOMEM;
+    }
+    control.definition.id = node->next_stream++;
+    node->out->result = control.definition.id;
+    downward_control(node, &control);
+    stream = node_stream(node, control.definition.id);
+    if (stream) {
+        stream->opening = true;
+        stream->open_deadline_ms = node->now_ms + node->times.open_timeout_ms;
+        member_update(node, stream);
+    }
+    definition_fini(&control.definition);
+    return 0;
+}
+
+/* Close, or set parameters: in order behind what the stream was sent. */
+static int control_stream(struct node *node,
+                          const struct event *event,
+                          enum control_type type)
+{
+    struct stream *stream = node_stream(node, event->stream);
+    struct control control = {
+        .type = type,
+        .stream = event->stream,
+        .parameters = event->frame.payload,
+    };
+
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (!stream || event->stream == 0 || stream->closing)
+        return -ENOENT;
+    control.after = stream->last;
+    downward_control(node, &control);
+    return 0;
+}
+
+static int send_packet(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, event->stream);
+    struct frame frame = event->frame;
+    int r;
+
+    if (!stream || event->stream == 0)
+        r = -ENOENT;
+    else if (node->closing || node->leaving)
+        r = -ENOTCONN;
+    else if (node->role == NODE_FRONTEND)
+        r = downward_send(node, stream, &frame);
+    else
+        r = upward_send(node, stream, &frame);
+    frame_fini(&frame);
+    return r;
+}
+
+static int sync_stream(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, event->stream);
+
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (!stream || event->stream == 0 || stream->closing)
+        return -ENOENT;
+    if (!stream_is_replayable(stream))
+        return -EOPNOTSUPP;
+    stream->sync = stream->last + 1;
+    node->out->result = stream->sync;
+    downward_marker(node, stream);
+    upward_run(node, stream);
+    return 0;
+}
+
+/* It has called receive: what it took before is dealt with. */
+static int received(struct node *node, const struct event *event)
+{
+    struct stream *stream;
+    size_t i;
+
+    if (event->stream != 0) {
+        stream = node_stream(node, event->stream);
+        if (!stream)
+            return -ENOENT;
+        stream->settle_at = node->takes;
+        member_try_settle(node, stream);
+        return 0;
+    }
+    node->receive_at = node->takes;
+    for (i = 0; node->markers > 0 && i < node->stream_count; i++)
+        member_try_settle(node, node->streams[i]);
+    return 0;
+}
+
+static int taken(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, event->stream);
+    size_t len = frame_len(&event->frame);
+
+    if (!stream)
+        return 0; /* closed: it takes what was left */
+    if (stream->untaken > 0)
+        stream->untaken--;
+    stream->taken_at = ++node->takes;
+    if (node->role == NODE_BACKEND) {
+        downward_taken(node, stream, len);
+        return 0;
+    }
+    stream->untaken_bytes -=
+        len < stream->untaken_bytes ? len : stream->untaken_bytes;
+    upward_run(node, stream);
+    return 0;
+}
+
+static int shut_down(struct node *node)
+{
+    if (node->role == NODE_COMMNODE)
+        return -EPERM;
+    if (node->role == NODE_BACKEND) {
+        node->leaving = true;
+        launch_try_end(node);
+        return 0;
+    }
+    if (!node->launched) {
+        launch_end(node, "the launch was given up");
+        return 0;
+    }
+    if (!node->closing)
+        downward_control(node, &(struct control){.type = CONTROL_SHUTDOWN});
+    return 0;
+}
+
+/* ---- time ---- */
+
+/* Our own clock stood still: no child is to be blamed for it (6.2). */
+static void forgive(struct node *node)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node->peers[slot])
+            link_forgive(&node->peers[slot]->life, node->now_ms);
+}
+
+static void check_silence(struct node *node)
+{
+    uint64_t next = UINT64_MAX;
+    uint32_t slot;
+
+    if (node->now_ms < node->silence_ms)
+        return;
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node->peers[slot];
+        uint64_t due;
+
+        if (!peer)
+            continue;
+        if (link_is_silent(&peer->life, node->now_ms)) {
+            node_drop(node, peer, "nothing was heard for failure_timeout");
+            if (node->ended)
+                return;
+            continue;
+        }
+        due = peer->life.heard_ms + peer->life.silence_ms;
+        if (due < next)
+            next = due;
+    }
+    node->silence_ms = next;
+}
+
+static void beat(struct node *node)
+{
+    uint32_t slot;
+
+    if (node->now_ms < node->next_beat_ms)
+        return;
+    node->next_beat_ms = node->now_ms + node->times.heartbeat_ms;
+    member_beat(node);
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node->peers[slot];
+
+        if (peer && link_wants_heartbeat(&peer->life, node->now_ms))
+            node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, 0);
+    }
+}
+
+static void check_streams(struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->stream_count; i++) {
+        struct stream *stream = node->streams[i];
+
+        if (node->now_ms >= wave_deadline_ms(stream->wave))
+            upward_run(node, stream);
+        if (stream->opening && node->now_ms >= stream->open_deadline_ms) {
+            stream->opening = false;
+            node_tell(node, TELL_OPENED, 0, stream->definition.id,
+                      "not every member answered within open_timeout")
+                ->code = -ETIMEDOUT;
+        }
+    }
+}
+
+static void tick(struct node *node)
+{
+    if (node->ended)
+        return;
+    launch_tick(node);
+    check_silence(node);
+    if (node->ended)
+        return;
+    if (node->calling && node->now_ms >= node->call_deadline_ms)
+        upward_expire(node);
+    check_streams(node);
+    beat(node);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t node_deadline_ms(const struct node *node)
+{
+    uint64_t deadline;
+    bool linked = false;
+    uint32_t slot;
+    size_t i;
+
+    if (node->ended || !node->started)
+        return UINT64_MAX;
+    for (slot = 0; slot < node->peer_count && !linked; slot++)
+        linked = node->peers[slot] != NULL;
+    deadline = launch_deadline_ms(node);
+    if (linked)
+        deadline = least(deadline, least(node->next_beat_ms, node->silence_ms));
+    if (node->calling)
+        deadline = least(deadline, node->call_deadline_ms);
+    for (i = 0; i < node->stream_count; i++) {
+        const struct stream *stream = node->streams[i];
+
+        deadline = least(deadline, wave_deadline_ms(stream->wave));
+        if (stream->opening)
+            deadline = least(deadline, stream->open_deadline_ms);
+    }
+    return deadline;
+}
+
+/* ---- events ---- */
+
+static void link_down(struct node *node, const struct event *event)
+{
+    struct peer *peer =
+        event->link < node->link_count ? node->links[event->link] : NULL;
+
+    if (peer && peer->life.state != LINK_CLOSED)
+        lose(node, peer, event->text ? event->text : "the connection ended");
+}
+
+/* What the application asks; anything else is handled before. */
+static int ask(struct node *node, const struct event *event)
+{
+    struct stream *stream;
+
+    switch (event->type) {
+    case EVENT_OPEN:
+        return open_stream(node, event);
+    case EVENT_CLOSE:
+        return control_stream(node, event, CONTROL_CLOSE);
+    case EVENT_SEND:
+        return send_packet(node, event);
+    case EVENT_RECEIVE:
+        return received(node, event);
+    case EVENT_TAKEN:
+        return taken(node, event);
+    case EVENT_SETTLE:
+        stream = node_stream(node, event->stream);
+        if (!stream)
+            return -ENOENT;
+        stream->settle_at = node->takes;
+        member_try_settle(node, stream);
+        return 0;
+    case EVENT_PARAMETERS: {
+        struct frame frame = event->frame;
+        int r = control_stream(node, event, CONTROL_PARAMETERS);
+
+        frame_fini(&frame);
+        return r;
+    }
+    case EVENT_SYNC:
+        return sync_stream(node, event);
+    case EVENT_SHUTDOWN:
+        return shut_down(node);
+    case EVENT_START:
+    case EVENT_LINK_UP:
+    case EVENT_LINK_DOWN:
+    case EVENT_FRAME:
+    case EVENT_TICK:
+    case EVENT_CHILD_GONE:
+    case EVENT_LOADED:
+    case EVENT_FILTERED:
+        break;
+    }
+    return -EINVAL;
+}
+
+static int dispatch(struct node *node, const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_START:
+        launch_start(node);
+        return 0;
+    case EVENT_LINK_UP:
+        link_up(node, event);
+        return 0;
+    case EVENT_LINK_DOWN:
+        link_down(node, event);
+        return 0;
+    case EVENT_FRAME:
+        take_frame(node, event);
+        return 0;
+    case EVENT_TICK:
+        tick(node);
+        return 0;
+    case EVENT_CHILD_GONE:
+        if (!node->ended)
+            launch_child_gone(node, event->rank, event->text);
+        return 0;
+    case EVENT_LOADED:
+        return loaded(node, event);
+    case EVENT_FILTERED:
+        filtered(node, event);
+        return 0;
+    case EVENT_OPEN:
+    case EVENT_CLOSE:
+    case EVENT_SEND:
+    case EVENT_RECEIVE:
+    case EVENT_TAKEN:
+    case EVENT_SETTLE:
+    case EVENT_PARAMETERS:
+    case EVENT_SYNC:
+    case EVENT_SHUTDOWN:
+        break;
+    }
+    if (node->ended && event->type != EVENT_TAKEN) {
+        struct frame frame = event->frame;
+
+        if (event->type == EVENT_SEND || event->type == EVENT_PARAMETERS)
+            frame_fini(&frame);
+        return -ENOTCONN;
+    }
+    return ask(node, event);
+}
+
+int node_step(struct node *node, const struct event *event, struct actions *out)
+{
+    uint64_t since = event->now_ms - node->now_ms;
+    int r;
+
+    assert(event->now_ms >= node->now_ms);
+    node->out = out;
+    node->now_ms = event->now_ms;
+    if (node->started && since >= node->times.failure_timeout_ms)
+        forgive(node);
+    r = dispatch(node, event);
+    node->out = NULL;
+    if (node->failed) {
+        out->failed = true;
+        return -ENOMEM;
+    }
+    return r;
+}
+
+/* ---- what others may know ---- */
+
+bool node_can_send(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    if (!stream || node->ended)
+        return false;
+    if (node->role != NODE_FRONTEND)
+        return upward_accepts(node, stream, FRAME_HEADER_LEN);
+    return stream->feed.store.bytes + stream->down_in.bytes < LIMIT_UNSTABLE;
+}
+
+bool node_is_marked(const struct node *node)
+{
+    return node->markers > 0;
+}
+
+const struct ranks *node_backends(const struct node *node)
+{
+    return &node->backends;
+}
+
+const struct ranks *node_members(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream ? &stream->definition.members : NULL;
+}
+
+bool node_is_recoverable(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream && stream->sent.recoverable;
+}
+
+int node_unsettled(const struct node *node,
+                   uint32_t stream_id,
+                   struct ranks *out)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+    struct ranks left = {0};
+    uint32_t slot;
+    int r;
+
+    if (!stream)
+        return 0;
+    r = ranks_copy(&left, &stream->definition.members);
+    for (slot = 0; r == 0 && slot < stream->branch_count; slot++)
+        if (node_child(node, slot) &&
+            stream->branches[slot].claim.settled >= stream->sync)
+            r = ranks_subtract(&left, &stream->branches[slot].claim.members);
+    if (r == 0)
+        r = ranks_copy(out, &left);
+    ranks_fini(&left);
+    return r;
+}
+
+uint32_t node_rank(const struct node *node)
+{
+    return node->rank;
+}
+
+uint32_t node_depth(const struct node *node)
+{
+    return node->depth;
+}
+
+bool node_internal(const struct node *node,
+                   size_t index,
+                   uint32_t *rank,
+                   const char **address)
+{
+    if (index >= node->roster.internal_count)
+        return false;
+    *rank = node->roster.internals[index].rank;
+    *address = node->roster.internals[index].address;
+    return true;
+}
+
+uint64_t node_held_bytes(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    if (!stream)
+        return 0;
+    return stream->feed.store.bytes + stream->down_in.bytes +
+           stream->up_out.bytes + wave_bytes(stream->wave);
+}

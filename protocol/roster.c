@@ -1,0 +1,228 @@
+/* roster.c - who is there: what READY says upwards and TABLE downwards. */
+#include "protocol/roster.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/limits.h"
+#include "protocol/packet.h"
+
+#define ROSTER_FORMAT "%aud %aud %aud %as %aud %as %as"
+
+void roster_fini(struct roster *roster)
+{
+    uint32_t i;
+
+    for (i = 0; i < roster->internal_count; i++)
+        free(roster->internals[i].address);
+    for (i = 0; i < roster->missing_count; i++) {
+        free(roster->missing[i].host);
+        free(roster->missing[i].reason);
+    }
+    free(roster->internals);
+    free(roster->missing);
+    ranks_fini(&roster->backends);
+    memset(roster, 0, sizeof(*roster));
+}
+
+/* Whether an array of `count` is full: its room is the next power of two. */
+static bool is_full(uint32_t count)
+{
+    return (count & (count - 1)) == 0;
+}
+
+int roster_add_internal(struct roster *roster,
+                        uint32_t rank,
+                        uint32_t parent,
+                        const char *address)
+{
+    uint32_t count = roster->internal_count;
+    struct roster_internal *list = roster->internals;
+    char *copy;
+
+    if (is_full(count)) {
+        list = realloc(list, (count ? count * 2 : 1) * sizeof(*list));
+        if (!list)
+            return -ENOMEM;
+        roster->internals = list;
+    }
+    copy = strdup(address);
+    if (!copy)
+        return -ENOMEM;
+    list[count] = (struct roster_internal){rank, parent, copy};
+    roster->internal_count++;
+    return 0;
+}
+
+int roster_add_missing(struct roster *roster,
+                       uint32_t rank,
+                       const char *host,
+                       const char *reason)
+{
+    uint32_t count = roster->missing_count;
+    struct roster_missing *list = roster->missing;
+    char *host_copy, *reason_copy;
+
+    if (is_full(count)) {
+        list = realloc(list, (count ? count * 2 : 1) * sizeof(*list));
+        if (!list)
+            return -ENOMEM;
+        roster->missing = list;
+    }
+    host_copy = strdup(host);
+    reason_copy = strndup(reason, LIMIT_TEXT);
+    if (!host_copy || !reason_copy) {
+        free(host_copy);
+        free(reason_copy);
+        return -ENOMEM;
+    }
+    list[count] = (struct roster_missing){rank, host_copy, reason_copy};
+    roster->missing_count++;
+    return 0;
+}
+
+int roster_merge(struct roster *roster, const struct roster *other)
+{
+    uint32_t i;
+    int r;
+
+    r = ranks_unite(&roster->backends, &other->backends);
+    for (i = 0; r == 0 && i < other->internal_count; i++)
+        r = roster_add_internal(roster, other->internals[i].rank,
+                                other->internals[i].parent,
+                                other->internals[i].address);
+    for (i = 0; r == 0 && i < other->missing_count; i++)
+        r = roster_add_missing(roster, other->missing[i].rank,
+                               other->missing[i].host,
+                               other->missing[i].reason);
+    return r;
+}
+
+/* The columns of a roster, as a packet wants them. */
+struct columns {
+    uint32_t *ranks;
+    uint32_t *parents;
+    const char **addresses;
+    uint32_t *missing;
+    const char **hosts;
+    const char **reasons;
+};
+
+static void columns_fini(struct columns *columns)
+{
+    free(columns->ranks);
+    free(columns->parents);
+    free(columns->addresses);
+    free(columns->missing);
+    free(columns->hosts);
+    free(columns->reasons);
+}
+
+static int columns_init(struct columns *c, const struct roster *roster)
+{
+    size_t n = roster->internal_count, m = roster->missing_count, i;
+
+    *c = (struct columns){
+        .ranks = calloc(n + 1, sizeof(*c->ranks)),
+        .parents = calloc(n + 1, sizeof(*c->parents)),
+        .addresses = calloc(n + 1, sizeof(*c->addresses)),
+        .missing = calloc(m + 1, sizeof(*c->missing)),
+        .hosts = calloc(m + 1, sizeof(*c->hosts)),
+        .reasons = calloc(m + 1, sizeof(*c->reasons)),
+    };
+    if (!c->ranks || !c->parents || !c->addresses || !c->missing || !c->hosts ||
+        !c->reasons)
+        return -ENOMEM;
+    for (i = 0; i < n; i++) {
+        c->ranks[i] = roster->internals[i].rank;
+        c->parents[i] = roster->internals[i].parent;
+        c->addresses[i] = roster->internals[i].address;
+    }
+    for (i = 0; i < m; i++) {
+        c->missing[i] = roster->missing[i].rank;
+        c->hosts[i] = roster->missing[i].host;
+        c->reasons[i] = roster->missing[i].reason;
+    }
+    return 0;
+}
+
+int roster_encode(const struct roster *roster,
+                  enum frame_type type,
+                  struct frame *out)
+{
+    struct columns c;
+    int r;
+
+    memset(out, 0, sizeof(*out));
+    out->type = (uint8_t)type;
+    r = columns_init(&c, roster);
+    if (r == 0)
+        r = packet_pack(
+            &out->payload, ROSTER_FORMAT, ranks_pairs(&roster->backends),
+            (uint32_t)(2 * roster->backends.count), c.ranks,
+            roster->internal_count, c.parents, roster->internal_count,
+            c.addresses, roster->internal_count, c.missing,
+            roster->missing_count, c.hosts, roster->missing_count, c.reasons,
+            roster->missing_count);
+    columns_fini(&c);
+    return r;
+}
+
+/* What unpacking gives: borrowed arrays with their counts. */
+struct wire {
+    const uint32_t *pairs, *ranks, *parents, *missing;
+    const char **addresses, **hosts, **reasons;
+    uint32_t pair_count, rank_count, parent_count, address_count;
+    uint32_t missing_count, host_count, reason_count;
+};
+
+static int from_wire(const struct wire *wire, struct roster *roster)
+{
+    uint32_t i;
+    int r;
+
+    if (wire->rank_count != wire->parent_count ||
+        wire->rank_count != wire->address_count ||
+        wire->missing_count != wire->host_count ||
+        wire->missing_count != wire->reason_count)
+        return -EBADMSG;
+    r = ranks_from_pairs(&roster->backends, wire->pairs, wire->pair_count);
+    for (i = 0; r == 0 && i < wire->rank_count; i++)
+        r = strlen(wire->addresses[i]) > 4 * LIMIT_ADDRESS
+                ? -EBADMSG
+                : roster_add_internal(roster, wire->ranks[i], wire->parents[i],
+                                      wire->addresses[i]);
+    for (i = 0; r == 0 && i < wire->missing_count; i++)
+        r = strlen(wire->hosts[i]) > LIMIT_HOST_NAME
+                ? -EBADMSG
+                : roster_add_missing(roster, wire->missing[i], wire->hosts[i],
+                                     wire->reasons[i]);
+    return r;
+}
+
+int roster_decode(const struct frame *frame, struct roster *out)
+{
+    struct cop_packet *packet = NULL;
+    struct roster roster = {0};
+    struct wire w;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(
+        packet, ROSTER_FORMAT, &w.pairs, &w.pair_count, &w.ranks, &w.rank_count,
+        &w.parents, &w.parent_count, &w.addresses, &w.address_count, &w.missing,
+        &w.missing_count, &w.hosts, &w.host_count, &w.reasons, &w.reason_count);
+    if (r == 0)
+        r = from_wire(&w, &roster);
+    cop_packet_free(packet);
+    if (r < 0) {
+        roster_fini(&roster);
+        return r == -EINVAL ? -EBADMSG : r;
+    }
+    roster_fini(out);
+    *out = roster;
+    return 0;
+}

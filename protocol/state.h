@@ -1,0 +1,340 @@
+/* state.h - what a node knows: private to the machine's own files.
+ *
+ * node.c      events in; time
+ * launch.c    readiness, joining, ending
+ * member.c    claims, stability, who is a member
+ * downward.c  packets and control on their way down
+ * upward.c    packets on their way up, waves, filter calls
+ *
+ * Running out of memory is noted in `failed` and ends the node with the step:
+ * so the functions here return nothing where that is all that can go wrong. */
+#ifndef PROTOCOL_STATE_H
+#define PROTOCOL_STATE_H
+
+#include "protocol/claim.h"
+#include "protocol/control.h"
+#include "protocol/credit.h"
+#include "protocol/feed.h"
+#include "protocol/limits.h"
+#include "protocol/link.h"
+#include "protocol/node.h"
+#include "protocol/roster.h"
+#include "protocol/wave.h"
+
+/* The other end of a link. */
+struct peer {
+    uint32_t link;
+    uint32_t slot; /* our index in node->peers */
+    uint32_t rank; /* RANK_NONE while it joins */
+    uint32_t incarnation;
+    enum node_role role;
+    bool is_parent;
+    bool ready; /* a child: its READY has come, or it has its rank */
+    bool left;  /* it said goodbye */
+    struct link life;
+    uint32_t grant;     /* window that we grant it, on each stream */
+    uint32_t granted;   /* and that it grants us */
+    struct ranks below; /* a child: the back-ends on its branch */
+};
+
+/* One child on one stream. */
+struct branch {
+    struct ranks members; /* of the stream, on this branch */
+    struct claim claim;   /* what it claimed last */
+    bool claimed;
+    uint64_t cursor; /* the last packet that it was sent (10.4) */
+    struct credit down;
+    struct debit up;
+    struct fifo aside; /* against the direction: in no order (5.6) */
+};
+
+/* Something that takes effect behind a packet (3.1b). */
+struct pending {
+    enum control_type type; /* CLOSE or PARAMETERS */
+    uint64_t after;
+    struct payload *parameters;
+};
+
+struct stream {
+    struct stream_definition definition;
+    struct stream_filters filters;
+    bool active; /* we take part: internal, or a member */
+    bool loaded;
+    bool closing; /* CLOSE has taken effect */
+    bool queued;  /* has work that waits for the filter call that is out */
+    char *error;  /* why our filter could not be loaded */
+    uint64_t opened_at;      /* number of its OPEN on stream 0 */
+    struct branch *branches; /* by slot of the child */
+    uint32_t branch_count;
+    struct pending *pending;
+    size_t pending_count;
+
+    /* down */
+    struct feed feed;
+    struct fifo down_in; /* for our downstream filter */
+    uint64_t last;       /* the last number taken from the parent, or sent */
+    uint64_t passed;     /* every child was sent this; a back-end has it */
+    uint64_t unreturned; /* a back-end: bytes whose credit is not returned */
+    uint64_t unclaimed;  /* a back-end: bytes since its last claim */
+    struct debit down;
+
+    /* up */
+    struct wave *wave;
+    struct fifo up_out;
+    struct credit up;
+    uint32_t epoch; /* of the next send */
+    uint64_t count; /* waves sent in it */
+    uint64_t level; /* the last wave told to the parent */
+    bool counted;   /* the parent counts us */
+
+    /* claims (10.1) */
+    struct claim sent; /* what we claimed last */
+    bool has_sent;
+    bool claim_due;
+    bool stable_due;
+    uint64_t hurried; /* the highest marker that any child has settled */
+    uint64_t settled; /* queued upwards, or, at the front-end, reached */
+    uint32_t settled_epoch;
+    uint64_t settled_sent; /* has gone up */
+    uint32_t settled_sent_epoch;
+
+    /* the application */
+    uint64_t untaken; /* packets delivered and not taken */
+    uint64_t untaken_bytes;
+    uint64_t taken_at;  /* node->takes when it last took one */
+    uint64_t settle_at; /* node->takes when it last said settle */
+    uint64_t marker;    /* waits to be settled; 0: none */
+    uint32_t marker_epoch;
+    uint64_t sync; /* front-end: the marker waited for; 0: none */
+    uint32_t sync_epoch;
+    bool opening; /* front-end */
+    uint64_t open_deadline_ms;
+    uint64_t close_at; /* closed behind this number */
+};
+
+/* One child that is to start. */
+struct expected {
+    uint32_t rank;
+    enum node_role role;
+    char *host;
+    bool decided; /* ready or missing */
+};
+
+/* A join on its way: where the answer goes. */
+struct joining {
+    uint32_t origin; /* the node that has the new link */
+    int32_t tag;     /* its number for it */
+    uint32_t link;   /* ours, to where the question came from */
+};
+
+struct node {
+    enum node_role role;
+    uint32_t rank;
+    uint32_t depth;
+    char *address;
+    struct cop_times times;
+    uint64_t now_ms;
+    uint64_t next_beat_ms;
+    uint64_t silence_ms; /* no link can be silent before this */
+    struct actions *out;
+    struct action spare; /* written to, and forgotten, without memory */
+    bool failed;
+
+    struct peer **peers; /* by slot; NULL where free */
+    uint32_t peer_count;
+    struct peer **links; /* by link number; NULL where free */
+    uint32_t link_count;
+    struct peer *parent; /* NULL: none yet, or the front-end */
+
+    /* launch and end */
+    bool started;
+    bool launched;
+    bool reported; /* READY has gone up, or the application was told */
+    bool attach;
+    bool closing; /* SHUTDOWN was seen */
+    bool leaving; /* a back-end that wants to go */
+    bool ended;
+    uint64_t launch_deadline_ms;
+    struct expected *expected;
+    size_t expected_count;
+    struct roster roster; /* what is ready below us; then the whole table */
+    uint32_t next_rank;
+    struct joining *joining;
+    size_t joining_count;
+
+    /* streams, in order of number; [0] is control */
+    struct stream **streams;
+    size_t stream_count;
+    uint32_t next_stream;
+    uint32_t last_stream;  /* the highest number seen: lower ones are closed */
+    struct ranks backends; /* front-end: all that live; others: own branch */
+    uint64_t takes;
+    uint64_t receive_at; /* takes at the last receive from any stream */
+    uint32_t markers;    /* streams with a marker that waits */
+
+    /* the one call that is out (5.1) */
+    bool calling;
+    bool call_late; /* its wave had gone */
+    bool call_expired;
+    uint64_t call_deadline_ms;
+    struct node_call call;
+    struct frame call_down; /* a downward call's input ... */
+    uint32_t call_inlet;    /* ... and whence it came */
+};
+
+/* ---- actions (node.c) ---- */
+
+/* Append an action; the pointer is valid until the next one. */
+struct action *node_act(struct node *node, enum action_type type);
+
+/* Send `frame` to `peer`; its payload reference is taken. */
+void node_send(struct node *node, struct peer *peer, struct frame frame);
+
+/* Send a frame that is a header only. */
+void node_send_header(struct node *node,
+                      struct peer *peer,
+                      enum frame_type type,
+                      uint32_t stream,
+                      uint64_t sequence,
+                      uint32_t count);
+
+/* Tell the application; `text` may be NULL. The action is returned. */
+struct action *node_tell(struct node *node,
+                         enum tell_type tell,
+                         uint32_t rank,
+                         uint32_t stream,
+                         const char *text);
+
+/* Close the link: the peer broke the protocol, or is done with. What hung on
+ * it is dealt with as for a lost link. `text` says why. */
+void node_drop(struct node *node, struct peer *peer, const char *text);
+
+/* The peer of `slot` if it is a child; else NULL. */
+struct peer *node_child(const struct node *node, uint32_t slot);
+
+/* How many children are linked. */
+uint32_t node_child_count(const struct node *node);
+
+/* Stream `id`, or NULL. */
+struct stream *node_stream(const struct node *node, uint32_t id);
+
+/* Make the stream of `definition` (copied); NULL: out of memory. */
+struct stream *node_add_stream(struct node *node,
+                               const struct stream_definition *definition);
+
+/* Remove and free it. */
+void node_remove_stream(struct node *node, struct stream *stream);
+
+/* Its branch to the child in `slot`, made if need be; NULL: out of memory. */
+struct branch *stream_branch(struct stream *stream, uint32_t slot);
+
+/* Whether a downward packet has a number that can be replayed (5.5). */
+bool stream_is_replayable(const struct stream *stream);
+
+/* ---- launch.c ---- */
+
+void launch_start(struct node *node);
+void launch_tick(struct node *node);
+uint64_t launch_deadline_ms(const struct node *node);
+int launch_child_up(struct node *node, struct peer *peer);
+void launch_child_gone(struct node *node, uint32_t rank, const char *text);
+int launch_ready(struct node *node, struct peer *peer, struct frame *frame);
+int launch_table(struct node *node, struct frame *frame);
+int launch_join(struct node *node, struct peer *peer, struct frame *frame);
+int launch_joined(struct node *node, struct peer *peer, struct frame *frame);
+void launch_report(struct node *node);
+void launch_forget(struct node *node, const struct peer *peer);
+void launch_end(struct node *node, const char *text);
+void launch_try_end(struct node *node);
+
+/* ---- member.c ---- */
+
+/* A child's branch changed or is gone: trim every stream to it. */
+void member_trim(struct node *node, struct peer *peer);
+void member_lost_child(struct node *node, struct peer *peer, const char *text);
+
+/* The front-end gives back-ends up, for good (11.1). */
+void member_give_up(struct node *node, const struct ranks *ranks);
+
+/* LOST says so: they leave every set (11.2). */
+void member_lost(struct node *node, const struct ranks *ranks);
+
+/* ENTER: back-ends become members; admit: the front-end says so (12.3). */
+void member_enter(struct node *node, const struct control *control);
+void member_admit(struct node *node, const struct ranks *joined);
+int member_claim(struct node *node, struct peer *peer, struct frame *frame);
+int member_record(struct node *node, struct frame *frame);
+
+/* What may be claimed now has changed: send it now, or with the next beat. */
+void member_update(struct node *node, struct stream *stream);
+
+/* Send a claim that speaks of `settled`. */
+void member_send_claim(struct node *node,
+                       struct stream *stream,
+                       uint64_t settled,
+                       uint32_t epoch);
+
+/* Settle if all children have and nothing of it is left here (10.6). */
+void member_try_settle(struct node *node, struct stream *stream);
+
+/* Packets up to `number` are stable: drop them and tell. */
+void member_stable(struct node *node, struct stream *stream, uint64_t number);
+void member_beat(struct node *node);
+
+/* The union of what the children claim; the members below us. */
+void member_claimed(struct node *node,
+                    const struct stream *stream,
+                    struct ranks *out);
+bool member_has_members(const struct node *node, const struct stream *stream);
+
+/* ---- downward.c ---- */
+
+/* Give control to all below (front-end). */
+void downward_control(struct node *node, const struct control *control);
+int downward_take(struct node *node,
+                  struct stream *stream,
+                  struct frame *frame);
+int downward_send(struct node *node,
+                  struct stream *stream,
+                  struct frame *frame);
+uint64_t downward_marker(struct node *node, struct stream *stream);
+void downward_run(struct node *node, struct stream *stream);
+void downward_filtered(struct node *node, const struct event *event);
+void downward_pump(struct node *node, struct stream *stream);
+void downward_pump_child(struct node *node,
+                         struct stream *stream,
+                         uint32_t slot);
+void downward_passed(struct node *node, struct stream *stream);
+void downward_snapshot(struct node *node, struct peer *peer);
+int downward_open(struct node *node,
+                  const struct stream_definition *definition,
+                  uint64_t number);
+void downward_aside(struct node *node,
+                    struct stream *stream,
+                    struct frame frame);
+void downward_pending(struct node *node, struct stream *stream);
+void downward_taken(struct node *node, struct stream *stream, size_t len);
+
+/* ---- upward.c ---- */
+
+int upward_take(struct node *node,
+                struct stream *stream,
+                struct peer *peer,
+                struct frame *frame);
+int upward_send(struct node *node, struct stream *stream, struct frame *frame);
+void upward_emit(struct node *node, struct stream *stream, struct frame frame);
+void upward_pump(struct node *node, struct stream *stream);
+void upward_run(struct node *node, struct stream *stream);
+void upward_filtered(struct node *node, const struct event *event);
+void upward_expire(struct node *node);
+void upward_fault(struct node *node, uint32_t stream, const char *text);
+void upward_settle(struct node *node, struct stream *stream);
+bool upward_is_idle(const struct node *node, const struct stream *stream);
+bool upward_accepts(const struct node *node,
+                    const struct stream *stream,
+                    size_t len);
+
+/* Run what waited for the call that has ended. */
+void upward_run_queued(struct node *node);
+
+#endif

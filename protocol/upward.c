@@ -1,0 +1,416 @@
+/* upward.c - packets on their way up: waves, filter calls, credit. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/packet.h"
+#include "protocol/state.h"
+
+/* Give consumed bytes back to the child that had sent them, in portions. */
+static void give_back(struct node *node,
+                      struct stream *stream,
+                      uint32_t slot,
+                      uint32_t rank,
+                      size_t len)
+{
+    struct peer *peer = node_child(node, slot);
+    struct branch *branch;
+    uint32_t back;
+
+    if (!peer || peer->rank != rank || slot >= stream->branch_count)
+        return;
+    branch = &stream->branches[slot];
+    branch->up.window = peer->grant;
+    back = debit_consume(&branch->up, len);
+    if (back > 0)
+        node_send_header(node, peer, FRAME_CREDIT, stream->definition.id, 0,
+                         back);
+}
+
+/* Hand a packet to the application. */
+static void deliver(struct node *node,
+                    struct stream *stream,
+                    struct frame frame)
+{
+    struct action *action;
+
+    if (frame.flags & FRAME_EMPTY) {
+        frame_fini(&frame);
+        return;
+    }
+    stream->untaken++;
+    stream->untaken_bytes += frame_len(&frame);
+    action = node_act(node, ACTION_DELIVER);
+    action->stream = stream->definition.id;
+    action->frame = frame;
+}
+
+void upward_emit(struct node *node, struct stream *stream, struct frame frame)
+{
+    frame.stream = stream->definition.id;
+    if (frame.sequence > stream->level && !(frame.flags & FRAME_LATE))
+        stream->level = frame.sequence;
+    if (node->role == NODE_FRONTEND) {
+        if (frame.type == FRAME_DATA)
+            deliver(node, stream, frame);
+        else
+            frame_fini(&frame);
+        return;
+    }
+    if (fifo_push(&stream->up_out, &frame) < 0)
+        node->failed = true;
+}
+
+/* Empty answers and what is no data move without credit (3.4). */
+static bool is_charged(const struct frame *frame)
+{
+    return frame->type == FRAME_DATA && !(frame->flags & FRAME_EMPTY);
+}
+
+void upward_pump(struct node *node, struct stream *stream)
+{
+    struct frame *head;
+    struct frame frame;
+
+    if (!node->parent || node->parent->life.state != LINK_UP)
+        return;
+    while ((head = fifo_peek(&stream->up_out))) {
+        if (is_charged(head)) {
+            if (!credit_allows(&stream->up, frame_len(head)))
+                return;
+            credit_spend(&stream->up, frame_len(head));
+        }
+        frame = fifo_pop(&stream->up_out);
+        if (frame.type == FRAME_CLAIM)
+            member_send_claim(node, stream, frame.sequence,
+                              (uint32_t)frame.tag);
+        else
+            node_send(node, node->parent, frame);
+    }
+}
+
+/* Whether more may be made for the parent or the application: else what came
+ * stays where it is, uncredited, and its senders wait. A sync lets all in. */
+static bool has_room(const struct node *node, const struct stream *stream)
+{
+    if (node->role == NODE_FRONTEND)
+        return stream->sync || stream->untaken_bytes < LIMIT_WINDOW_MAX;
+    return stream->up_out.bytes < LIMIT_WINDOW_MAX;
+}
+
+/* Pass a set on as it is. */
+static void pass(struct node *node, struct stream *stream, struct wave_set *set)
+{
+    size_t i;
+
+    for (i = 0; i < set->count; i++) {
+        struct frame frame = set->frames[i];
+
+        frame.flags &= (uint8_t)~FRAME_LAST;
+        if (i + 1 == set->count && !set->late && set->sequence > 0)
+            frame.flags |= FRAME_LAST;
+        upward_emit(node, stream, frame);
+    }
+}
+
+/* Say that a wave has gone by with nothing in it (4.2). */
+static void emit_empty(struct node *node,
+                       struct stream *stream,
+                       uint64_t sequence,
+                       uint32_t contributors)
+{
+    if (stream->definition.sync != COP_WAIT_FOR_ALL || sequence == 0)
+        return;
+    upward_emit(node, stream,
+                (struct frame){
+                    .type = FRAME_DATA,
+                    .flags = FRAME_EMPTY | FRAME_LAST,
+                    .origin = node->rank,
+                    .count = contributors,
+                    .sequence = sequence,
+                });
+}
+
+/* Ask for the upstream filter to be called on `set`. */
+static void call(struct node *node, struct stream *stream, struct wave_set *set)
+{
+    node->calling = true;
+    node->call_expired = false;
+    node->call_late = set->late;
+    node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
+    node->call = (struct node_call){
+        .stream = stream->definition.id,
+        .upward = true,
+        .sequence = set->sequence,
+        .contributors = set->contributors,
+        .child_count = node_child_count(node),
+        .parameters = stream->definition.parameters,
+        .inputs = set->frames,
+        .inlets = set->inlets,
+        .input_count = set->count,
+    };
+    node_act(node, ACTION_FILTER)->call = &node->call;
+}
+
+/* Deal with one released set: pass it, or have it filtered. */
+static void release(struct node *node,
+                    struct stream *stream,
+                    struct wave_set *set)
+{
+    size_t i;
+
+    for (i = 0; i < set->count; i++)
+        give_back(node, stream, set->slots[i], set->inlets[i],
+                  frame_len(&set->frames[i]));
+    if (set->count == 0)
+        emit_empty(node, stream, set->late ? 0 : set->sequence,
+                   set->contributors);
+    else if (stream->filters.up &&
+             (set->count > 1 || stream->filters.up_single))
+        call(node, stream, set);
+    else
+        pass(node, stream, set);
+}
+
+/* Say from which wave on we count, where no packet says it (4.5). */
+static void resume(struct node *node, struct stream *stream)
+{
+    uint64_t level;
+
+    if (node->role != NODE_COMMNODE || !wave_is_counted(stream->wave))
+        return;
+    level = wave_level(stream->wave);
+    if (stream->counted &&
+        (level <= stream->level || (level & PACKET_WAVE_MASK) == 0 ||
+         stream->definition.sync != COP_WAIT_FOR_ALL))
+        return;
+    stream->counted = true;
+    upward_emit(node, stream,
+                (struct frame){.type = FRAME_RESUME, .sequence = level});
+}
+
+bool upward_is_idle(const struct node *node, const struct stream *stream)
+{
+    return !(node->calling && node->call.stream == stream->definition.id);
+}
+
+void upward_run(struct node *node, struct stream *stream)
+{
+    struct wave_set set;
+    bool hurry = stream->hurried > stream->settled;
+    int r;
+
+    while (stream->loaded && has_room(node, stream)) {
+        if (node->calling && (stream->filters.up || stream->filters.down)) {
+            stream->queued = true;
+            break;
+        }
+        r = wave_take(stream->wave, node->now_ms, hurry, &set);
+        if (r < 0)
+            node->failed = true;
+        if (r <= 0)
+            break;
+        release(node, stream, &set);
+    }
+    resume(node, stream);
+    upward_pump(node, stream);
+    if (stream->loaded && !upward_is_idle(node, stream))
+        return;
+    member_try_settle(node, stream);
+    upward_pump(node, stream);
+}
+
+void upward_run_queued(struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->stream_count && !node->calling; i++) {
+        struct stream *stream = node->streams[i];
+
+        if (!stream->queued)
+            continue;
+        stream->queued = false;
+        downward_run(node, stream);
+        upward_run(node, stream);
+    }
+}
+
+int upward_take(struct node *node,
+                struct stream *stream,
+                struct peer *peer,
+                struct frame *frame)
+{
+    if (wave_put(stream->wave, peer->slot, peer->rank, frame, node->now_ms) < 0)
+        node->failed = true;
+    upward_run(node, stream);
+    return 0;
+}
+
+bool upward_accepts(const struct node *node,
+                    const struct stream *stream,
+                    size_t len)
+{
+    return node->parent && node->parent->life.state == LINK_UP &&
+           stream->loaded && stream->up_out.count == 0 &&
+           wave_bytes(stream->wave) == 0 && credit_allows(&stream->up, len);
+}
+
+int upward_send(struct node *node, struct stream *stream, struct frame *frame)
+{
+    struct frame packet = {
+        .type = FRAME_DATA,
+        .flags = FRAME_LAST,
+        .stream = stream->definition.id,
+        .tag = frame->tag,
+        .origin = node->rank,
+        .count = 1,
+        .payload = frame->payload,
+    };
+
+    if (!stream->active || stream->closing)
+        return -ENOENT;
+    if (!upward_accepts(node, stream, frame_len(frame)))
+        return -EAGAIN;
+    frame->payload = NULL;
+    packet.sequence =
+        ((uint64_t)stream->epoch << PACKET_WAVE_BITS) + ++stream->count;
+    if (stream->filters.up && stream->filters.up_single) {
+        if (wave_put(stream->wave, 0, node->rank, &packet, node->now_ms) < 0)
+            node->failed = true;
+        upward_run(node, stream);
+    } else {
+        upward_emit(node, stream, packet);
+        upward_pump(node, stream);
+    }
+    return 0;
+}
+
+void upward_fault(struct node *node, uint32_t stream, const char *text)
+{
+    struct frame frame = {
+        .type = FRAME_FAULT,
+        .stream = stream,
+        .origin = node->rank,
+    };
+
+    if (node->role == NODE_FRONTEND) {
+        node_tell(node, TELL_FILTER_ERROR, node->rank, stream, text);
+        return;
+    }
+    if (!node->parent)
+        return;
+    if (packet_pack(&frame.payload, "%s", text) < 0) {
+        node->failed = true;
+        return;
+    }
+    node_send(node, node->parent, frame);
+}
+
+/* Send what a filter made: `count` frames with tag and payload. */
+static void emit_outputs(struct node *node,
+                         struct stream *stream,
+                         struct frame *frames,
+                         size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        struct frame frame = {
+            .type = FRAME_DATA,
+            .tag = frames[i].tag,
+            .origin = node->rank,
+            .count = node->call.contributors,
+            .sequence = node->call.sequence,
+            .payload = frames[i].payload,
+        };
+
+        frames[i].payload = NULL;
+        if (node->call_late)
+            frame.flags |= FRAME_LATE;
+        else if (i + 1 == count && frame.sequence > 0)
+            frame.flags |= FRAME_LAST;
+        upward_emit(node, stream, frame);
+    }
+}
+
+/* The inputs of the call that has ended are no longer needed. */
+static void drop_inputs(struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->call.input_count; i++)
+        frame_fini(&node->call.inputs[i]);
+    node->call.input_count = 0;
+}
+
+void upward_filtered(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, node->call.stream);
+    size_t i;
+
+    drop_inputs(node);
+    if (!stream || node->call_expired)
+        return;
+    if (event->text)
+        upward_fault(node, stream->definition.id, event->text);
+    if (event->up_count > 0)
+        emit_outputs(node, stream, event->up, event->up_count);
+    else
+        emit_empty(node, stream, node->call_late ? 0 : node->call.sequence,
+                   node->call.contributors);
+    for (i = 0; i < event->down_count; i++) {
+        struct frame frame = {
+            .type = FRAME_DATA,
+            .tag = event->down[i].tag,
+            .origin = node->rank,
+            .payload = event->down[i].payload,
+        };
+
+        event->down[i].payload = NULL;
+        downward_aside(node, stream, frame);
+    }
+}
+
+/* The call takes too long: its wave goes on without it. */
+void upward_expire(struct node *node)
+{
+    struct stream *stream = node_stream(node, node->call.stream);
+
+    node->call_expired = true;
+    node->call_deadline_ms = UINT64_MAX;
+    if (!stream)
+        return;
+    upward_fault(node, stream->definition.id,
+                 "a filter call lasts longer than filter_timeout");
+    if (node->call.upward)
+        emit_empty(node, stream, node->call_late ? 0 : node->call.sequence,
+                   node->call.contributors);
+    upward_pump(node, stream);
+}
+
+/* A back-end: its application has dealt with all that came before the marker
+ * (10.6). What it sent before is ahead of the claim in the queue. */
+void upward_settle(struct node *node, struct stream *stream)
+{
+    stream->settled = stream->marker;
+    stream->settled_epoch = stream->marker_epoch;
+    stream->epoch = stream->marker_epoch;
+    stream->count = 0;
+    stream->marker = 0;
+    node->markers--;
+    if (!stream->counted) {
+        stream->counted = true;
+        upward_emit(node, stream,
+                    (struct frame){
+                        .type = FRAME_RESUME,
+                        .sequence = (uint64_t)stream->epoch << PACKET_WAVE_BITS,
+                    });
+    }
+    upward_emit(node, stream,
+                (struct frame){
+                    .type = FRAME_CLAIM,
+                    .tag = (int32_t)stream->settled_epoch,
+                    .sequence = stream->settled,
+                });
+    upward_pump(node, stream);
+}
