@@ -1,0 +1,289 @@
+/* model.c - what should arrive on one stream. */
+#include "sim/model.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "protocol/packet.h"
+#include "sim/memory.h"
+
+static const char *const names[] = {
+    [MODEL_NONE] = "",         [MODEL_SUM] = "sum",
+    [MODEL_MAX] = "max",       [MODEL_COUNT] = "count",
+    [MODEL_CONCAT] = "concat", [MODEL_UNION] = "int_union",
+};
+
+const char *model_filter_name(enum model_filter filter)
+{
+    return names[filter];
+}
+
+void model_send(struct model *model,
+                uint32_t rank,
+                uint64_t sequence,
+                int32_t value)
+{
+    struct model_sent *sent;
+
+    memory_grow(&model->sent, &model->sent_room, model->sent_count,
+                sizeof(*sent));
+    sent = &model->sent[model->sent_count++];
+    *sent = (struct model_sent){rank, sequence, value};
+}
+
+int model_take(struct model *model, const struct frame *frame)
+{
+    struct cop_packet *packet;
+    struct cop_value value;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_value(packet, 0, &value);
+    if (r == 0 && value.type != COP_INT32 && value.type != COP_UINT32)
+        r = -EBADMSG;
+    for (uint64_t i = 0; r == 0 && i < value.count; i++) {
+        struct model_taken *taken;
+
+        memory_grow(&model->taken, &model->taken_room, model->taken_count,
+                    sizeof(*taken));
+        taken = &model->taken[model->taken_count++];
+        taken->sequence = frame->sequence;
+        taken->value = ((const int32_t *)value.data)[i];
+        taken->contributors = i == 0 ? frame->count : 0;
+    }
+    cop_packet_free(packet);
+    return r;
+}
+
+/* ---- order ---- */
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int sent_by_wave(const void *left, const void *right)
+{
+    const struct model_sent *a = left;
+    const struct model_sent *b = right;
+
+    return a->sequence != b->sequence
+               ? by_number(a->sequence, b->sequence)
+               : (a->value > b->value) - (a->value < b->value);
+}
+
+static int sent_by_value(const void *left, const void *right)
+{
+    const struct model_sent *a = left;
+    const struct model_sent *b = right;
+
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+static int taken_by_wave(const void *left, const void *right)
+{
+    const struct model_taken *a = left;
+    const struct model_taken *b = right;
+
+    return a->sequence != b->sequence
+               ? by_number(a->sequence, b->sequence)
+               : (a->value > b->value) - (a->value < b->value);
+}
+
+static int taken_by_value(const void *left, const void *right)
+{
+    const struct model_taken *a = left;
+    const struct model_taken *b = right;
+
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+static void sort(struct model *model, bool by_wave)
+{
+    if (model->sent_count > 1)
+        qsort(model->sent, model->sent_count, sizeof(*model->sent),
+              by_wave ? sent_by_wave : sent_by_value);
+    if (model->taken_count > 1)
+        qsort(model->taken, model->taken_count, sizeof(*model->taken),
+              by_wave ? taken_by_wave : taken_by_value);
+}
+
+/* ---- checking ---- */
+
+static char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *say(const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return memory_text(text);
+}
+
+/* Whether one packet goes up for a whole wave, with one value. */
+static bool is_reduced(const struct model *model)
+{
+    return model->filter == MODEL_SUM || model->filter == MODEL_MAX ||
+           model->filter == MODEL_COUNT;
+}
+
+static int64_t reduce(enum model_filter filter, int64_t so_far, int32_t value)
+{
+    switch (filter) {
+    case MODEL_SUM:
+        return so_far + value;
+    case MODEL_MAX:
+        return value > so_far ? value : so_far;
+    case MODEL_COUNT:
+        return so_far + 1;
+    case MODEL_NONE:
+    case MODEL_CONCAT:
+    case MODEL_UNION:
+        break;
+    }
+    return 0;
+}
+
+/* One value for each wave. */
+static char *check_reduced_waves(struct model *model)
+{
+    size_t i = 0;
+    size_t k = 0;
+
+    while (i < model->sent_count) {
+        uint64_t sequence = model->sent[i].sequence;
+        int64_t expected = 0;
+        uint32_t count = 0;
+
+        for (; i < model->sent_count && model->sent[i].sequence == sequence;
+             i++, count++)
+            expected = reduce(model->filter, expected, model->sent[i].value);
+        if (k == model->taken_count || model->taken[k].sequence != sequence)
+            return say("wave %" PRIx64 " of %u back-ends has not come",
+                       sequence, count);
+        if (model->taken[k].value != expected ||
+            model->taken[k].contributors != count)
+            return say("wave %" PRIx64 " is %d of %u back-ends, not %" PRId64
+                       " of %u",
+                       sequence, model->taken[k].value,
+                       model->taken[k].contributors, expected, count);
+        k++;
+    }
+    if (k < model->taken_count)
+        return say("wave %" PRIx64 " has come, and nobody sent it",
+                   model->taken[k].sequence);
+    return NULL;
+}
+
+/* Every value, in its wave if waves are aligned. */
+static char *check_values(struct model *model, bool by_wave)
+{
+    for (size_t i = 0; i < model->sent_count; i++) {
+        const struct model_sent *sent = &model->sent[i];
+
+        if (i >= model->taken_count || model->taken[i].value != sent->value ||
+            (by_wave && model->taken[i].sequence != sent->sequence))
+            return say("%d, sent by %u in wave %" PRIx64
+                       ", is not what was taken",
+                       sent->value, sent->rank, sent->sequence);
+    }
+    if (model->taken_count > model->sent_count)
+        return say("%zu values were sent and %zu taken", model->sent_count,
+                   model->taken_count);
+    return NULL;
+}
+
+/* All values together, and all contributors. */
+static char *check_total(struct model *model)
+{
+    int64_t sent = 0;
+    int64_t taken = 0;
+    uint64_t contributors = 0;
+
+    for (size_t i = 0; i < model->sent_count; i++)
+        sent = reduce(model->filter, sent, model->sent[i].value);
+    for (size_t i = 0; i < model->taken_count; i++) {
+        /* Counts add up, as sums do. */
+        taken = reduce(model->filter == MODEL_COUNT ? MODEL_SUM : model->filter,
+                       taken, model->taken[i].value);
+        contributors += model->taken[i].contributors;
+    }
+    if (sent != taken || contributors != model->sent_count)
+        return say("all together is %" PRId64 " of %" PRIu64
+                   " packets, not %" PRId64 " of %zu",
+                   taken, contributors, sent, model->sent_count);
+    return NULL;
+}
+
+/* The sets are the same; both lists are sorted by value. */
+static char *check_union(struct model *model)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < model->sent_count; i++) {
+        while (k < model->taken_count &&
+               model->taken[k].value < model->sent[i].value)
+            k++;
+        if (k == model->taken_count ||
+            model->taken[k].value != model->sent[i].value)
+            return say("%d, sent by %u, is not in the union",
+                       model->sent[i].value, model->sent[i].rank);
+    }
+    return NULL;
+}
+
+char *model_check_all(struct model *model)
+{
+    bool aligned = model->sync == COP_WAIT_FOR_ALL;
+
+    sort(model, aligned && model->filter != MODEL_UNION);
+    if (model->filter == MODEL_UNION)
+        return check_union(model);
+    if (!is_reduced(model))
+        return check_values(model, aligned);
+    return aligned ? check_reduced_waves(model) : check_total(model);
+}
+
+char *model_check_living(struct model *model, const struct ranks *living)
+{
+    size_t k = 0;
+
+    if (is_reduced(model))
+        return NULL;
+    sort(model, false);
+    for (size_t i = 0; i < model->sent_count; i++) {
+        const struct model_sent *sent = &model->sent[i];
+
+        if (k < model->taken_count && model->taken[k].value < sent->value)
+            return say("%d was taken, and was not sent, or more often",
+                       model->taken[k].value);
+        if (k < model->taken_count && model->taken[k].value == sent->value) {
+            /* A union may hold a value that several have sent. */
+            if (model->filter != MODEL_UNION || i + 1 == model->sent_count ||
+                sent[1].value != sent->value)
+                k++;
+            continue;
+        }
+        if (ranks_has(living, sent->rank))
+            return say("%d, sent by %u, which lives, was not taken",
+                       sent->value, sent->rank);
+    }
+    if (k < model->taken_count)
+        return say("%d was taken, and was not sent, or more often",
+                   model->taken[k].value);
+    return NULL;
+}
+
+void model_fini(struct model *model)
+{
+    free(model->sent);
+    free(model->taken);
+    *model = (struct model){0};
+}

@@ -1,0 +1,72 @@
+/* model.h - what should arrive on one stream, computed directly.
+ *
+ * The swarm writes down what was sent and what the front-end took; the model
+ * knows from the rules what must have come of it. */
+#ifndef SIM_MODEL_H
+#define SIM_MODEL_H
+
+#include <stdio.h>
+
+#include "protocol/node.h"
+
+/* The filters that a swarm uses; none passes everything through. */
+enum model_filter {
+    MODEL_NONE,
+    MODEL_SUM,
+    MODEL_MAX,
+    MODEL_COUNT,
+    MODEL_CONCAT,
+    MODEL_UNION,
+};
+#define MODEL_FILTERS (MODEL_UNION + 1)
+
+/* A value that was sent up; `wave` counts the sender's packets in an epoch. */
+struct model_sent {
+    uint32_t rank;
+    uint64_t sequence;
+    int32_t value;
+};
+
+/* A value that the front-end took. */
+struct model_taken {
+    uint64_t sequence;
+    int32_t value;
+    uint32_t contributors; /* of its packet; 0 at all but its first value */
+};
+
+struct model {
+    enum model_filter filter;
+    enum cop_sync sync;
+    struct model_sent *sent;
+    size_t sent_count;
+    size_t sent_room;
+    struct model_taken *taken;
+    size_t taken_count;
+    size_t taken_room;
+};
+
+/* The name of the filter as a stream's definition has it. */
+const char *model_filter_name(enum model_filter filter);
+
+/* Back-end `rank` has sent `value` in that wave. */
+void model_send(struct model *model,
+                uint32_t rank,
+                uint64_t sequence,
+                int32_t value);
+
+/* The front-end has taken this packet. Returns 0, or -EBADMSG if it does not
+ * hold what the stream's filter makes. */
+int model_take(struct model *model, const struct frame *frame);
+
+/* Nobody has died: all that was sent is in what was taken, wave by wave where
+ * the stream aligns them. Returns NULL, or a text to be freed. */
+char *model_check_all(struct model *model);
+
+/* Some have died: what `living` sent is in what was taken, and nothing that
+ * nobody sent, nor anything twice. Returns NULL, or a text to be freed. */
+char *model_check_living(struct model *model, const struct ranks *living);
+
+/* Free the storage. */
+void model_fini(struct model *model);
+
+#endif
