@@ -1,0 +1,21 @@
+/* bench_tags.h - what the front-end of a benchmark asks of its back-ends. */
+#ifndef BENCH_BENCH_TAGS_H
+#define BENCH_BENCH_TAGS_H
+
+#include <coppice/coppice.h>
+
+enum bench_tag {
+    BENCH_PING = COP_TAG_FIRST, /* "%d": answered by "%d" 1 */
+    BENCH_INTS,                 /* "%ud" count: "%d" from 0 to count - 1, of
+                                   which the low BENCH_INT_MASK bits count */
+    BENCH_ARRAYS,               /* "%ud" count: "%alf", 1 MiB each; the first
+                                   element is its number, the others are 1 */
+};
+
+/* So that a sum over a tree of 32,768 leaves fits in an int. */
+#define BENCH_INT_MASK UINT32_C(0xffff)
+
+/* Elements of one array: 1 MiB. */
+#define BENCH_ARRAY_COUNT ((UINT32_C(1) << 20) / (uint32_t)sizeof(double))
+
+#endif
