@@ -1,0 +1,14 @@
+/* echo.h - what the filter `echo` is told by a packet's tag. */
+#ifndef TEST_FILTERS_ECHO_H
+#define TEST_FILTERS_ECHO_H
+
+enum echo_tag {
+    ECHO_SHOW = 1, /* emit all facts of the call */
+    ECHO_FAIL,     /* emit, then fail with a text */
+    ECHO_ERROR,    /* fail without a text */
+    ECHO_AGAINST,  /* emit in both directions */
+    ECHO_NOTHING,  /* emit nothing */
+    ECHO_REFUSE,   /* as a parameter: refuse to make a state */
+};
+
+#endif

@@ -1,0 +1,795 @@
+/* test_laws.c - the suite that every filter must pass: what it claims in its
+ * `laws` is tried on random trees, with every format that it takes.
+ *
+ * A tree is run wave by wave through loaders, one per node, as the machine
+ * would: back-ends first, the front-end last. */
+#include "filters/loader.h"
+
+#include <errno.h>
+
+#include "filters/plugin.h"
+#include "protocol/format.h"
+#include "protocol/packet.h"
+#include "test/check.h"
+
+#define SEEDS      15
+#define NODES_MAX  400
+#define LEAVES_MAX 40
+#define WAVES      4
+
+static const char *path;
+
+static uint32_t roll(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* ---- a tree of nodes ---- */
+
+struct tree_node {
+    struct loader *loader;
+    struct loader_output output;
+    uint32_t children[LEAVES_MAX];
+    uint32_t child_count;
+    uint32_t leaf_count; /* at and below it */
+    uint32_t depth;
+    uint32_t leaf; /* number among the back-ends, if it is one */
+};
+
+struct tree {
+    const char *filter;
+    struct tree_node nodes[NODES_MAX];
+    uint32_t count;
+    uint32_t leaf_count;
+    bool twice;    /* every input of a wave comes twice */
+    bool reversed; /* the inputs of a wave come in reverse */
+};
+
+static uint32_t add_node(struct tree *tree, uint32_t depth)
+{
+    CU_ASSERT_FATAL(tree->count < NODES_MAX);
+    tree->nodes[tree->count].depth = depth;
+    return tree->count++;
+}
+
+/* Grow `leaf_count` back-ends under a new node at `depth`. `flat`: all of
+ * them are the front-end's children. */
+static uint32_t grow(struct tree *tree,
+                     uint32_t leaf_count,
+                     uint32_t depth,
+                     bool flat,
+                     uint32_t *seed)
+{
+    uint32_t rank = add_node(tree, depth);
+    struct tree_node *node = &tree->nodes[rank];
+    uint32_t left = leaf_count;
+
+    node->leaf_count = leaf_count;
+    if (depth > 0 && leaf_count == 1 &&
+        (flat || depth > 5 || roll(seed) % 4 > 0)) {
+        node->leaf = tree->leaf_count++;
+        return rank;
+    }
+    while (left > 0) {
+        uint32_t part = flat ? 1 : 1 + roll(seed) % left;
+
+        node->children[node->child_count++] =
+            grow(tree, part, depth + 1, flat, seed);
+        left -= part;
+    }
+    return rank;
+}
+
+static enum node_role role_of(const struct tree *tree, uint32_t rank)
+{
+    if (rank == 0)
+        return NODE_FRONTEND;
+    return tree->nodes[rank].child_count ? NODE_COMMNODE : NODE_BACKEND;
+}
+
+static struct tree *tree_new(const char *filter,
+                             uint32_t leaf_count,
+                             bool flat,
+                             uint32_t seed)
+{
+    struct stream_definition definition = {.up_filter = (char *)filter};
+    struct tree *tree = calloc(1, sizeof(*tree));
+    uint32_t i;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+    tree->filter = filter;
+    grow(tree, leaf_count, 0, flat, &seed);
+    for (i = 0; i < tree->count; i++)
+        CHECK_OK(loader_new(&tree->nodes[i].loader, &definition,
+                            role_of(tree, i), path, NULL));
+    return tree;
+}
+
+static void tree_free(struct tree *tree)
+{
+    uint32_t i;
+
+    for (i = 0; i < tree->count; i++) {
+        loader_free(tree->nodes[i].loader);
+        loader_output_fini(&tree->nodes[i].output);
+    }
+    free(tree);
+}
+
+/* ---- a wave ---- */
+
+/* What the nodes of one wave are given. */
+struct inputs {
+    struct frame frames[2 * LEAVES_MAX];
+    uint32_t inlets[2 * LEAVES_MAX];
+    size_t count;
+};
+
+static void inputs_add(struct inputs *inputs,
+                       const struct frame *frame,
+                       uint32_t inlet)
+{
+    inputs->frames[inputs->count] = frame_ref(frame);
+    inputs->inlets[inputs->count++] = inlet;
+}
+
+static void inputs_reverse(struct inputs *inputs)
+{
+    size_t i;
+
+    for (i = 0; i < inputs->count / 2; i++) {
+        size_t other = inputs->count - 1 - i;
+        struct frame frame = inputs->frames[i];
+        uint32_t inlet = inputs->inlets[i];
+
+        inputs->frames[i] = inputs->frames[other];
+        inputs->inlets[i] = inputs->inlets[other];
+        inputs->frames[other] = frame;
+        inputs->inlets[other] = inlet;
+    }
+}
+
+/* Run one wave in the subtree of `rank`; the result is in its output. Returns
+ * 0 or the first error. */
+static int run(struct tree *tree, uint32_t rank, struct cop_packet **leaves)
+{
+    struct tree_node *node = &tree->nodes[rank];
+    struct loader_node where = {
+        .role = role_of(tree, rank), .rank = rank, .depth = node->depth};
+    struct inputs inputs = {.count = 0};
+    struct node_call call = {
+        .upward = true,
+        .sequence = 1,
+        .contributors = node->leaf_count,
+        .child_count = node->child_count,
+        .inputs = inputs.frames,
+        .inlets = inputs.inlets,
+    };
+    uint32_t times = tree->twice && rank != 0 ? 2 : 1;
+    uint32_t i;
+    uint32_t k;
+    size_t j;
+    int first = 0;
+    int r;
+
+    for (i = 0; i < node->child_count; i++) {
+        uint32_t child = node->children[i];
+
+        r = run(tree, child, leaves);
+        if (r < 0 && first == 0)
+            first = r;
+        for (j = 0; j < tree->nodes[child].output.up_count; j++)
+            for (k = 0; k < times; k++)
+                inputs_add(&inputs, &tree->nodes[child].output.up[j], child);
+    }
+    if (node->child_count == 0)
+        for (k = 0; k < times; k++)
+            inputs_add(&inputs, packet_frame(leaves[node->leaf]), rank);
+    if (tree->reversed)
+        inputs_reverse(&inputs);
+    call.input_count = inputs.count;
+    loader_output_clear(&node->output);
+    r = inputs.count > 0
+            ? loader_call(node->loader, &call, &where, &node->output)
+            : 0;
+    while (inputs.count > 0)
+        frame_fini(&inputs.frames[--inputs.count]);
+    return first < 0 ? first : r;
+}
+
+static struct cop_packet *open_frame(const struct frame *frame)
+{
+    struct frame copy = frame_ref(frame);
+    struct cop_packet *packet;
+
+    CHECK_OK(packet_from_frame(&packet, &copy));
+    return packet;
+}
+
+/* Run one wave; returns the front-end's packet, or NULL if there is none. */
+static struct cop_packet *wave(struct tree *tree, struct cop_packet **leaves)
+{
+    CHECK_OK(run(tree, 0, leaves));
+    CU_ASSERT_FATAL(tree->nodes[0].output.up_count <= 1);
+    if (tree->nodes[0].output.up_count == 0)
+        return NULL;
+    return open_frame(&tree->nodes[0].output.up[0]);
+}
+
+static bool same(const struct cop_packet *a, const struct cop_packet *b)
+{
+    if (!a || !b)
+        return a == b;
+    return cop_packet_tag(a) == cop_packet_tag(b) &&
+           cop_packet_size(a) == cop_packet_size(b) &&
+           memcmp(packet_frame(a)->payload->bytes,
+                  packet_frame(b)->payload->bytes, cop_packet_size(a)) == 0;
+}
+
+/* ---- what the back-ends send ---- */
+
+/* A value of `type`: small whole numbers, so that floats add up exactly. */
+static void roll_element(void *at, enum cop_type type, uint32_t *seed)
+{
+    uint32_t number = roll(seed) % 100;
+
+    switch (type) {
+    case COP_CHAR:
+    case COP_UCHAR:
+        *(unsigned char *)at = (unsigned char)number;
+        break;
+    case COP_INT16:
+    case COP_UINT16:
+        *(uint16_t *)at = (uint16_t)number;
+        break;
+    case COP_INT32:
+    case COP_UINT32:
+        *(int32_t *)at = (int32_t)number - 50;
+        break;
+    case COP_INT64:
+    case COP_UINT64:
+        *(int64_t *)at = (int64_t)number << 40;
+        break;
+    case COP_FLOAT:
+        *(float *)at = (float)number - 50;
+        break;
+    case COP_DOUBLE:
+        *(double *)at = number / 4.0 - 10;
+        break;
+    case COP_STRING:
+        *(const char **)at = number % 2 ? "odd" : "";
+        break;
+    }
+}
+
+/* A packet of `format` with random values; arrays have `len` elements. */
+static struct cop_packet *roll_packet(const char *format,
+                                      uint32_t len,
+                                      uint32_t *seed)
+{
+    static uint64_t room[COP_VALUES_MAX][8];
+    struct cop_value values[COP_VALUES_MAX];
+    struct format parsed;
+    struct cop_packet *packet;
+    int count;
+    int i;
+    uint32_t k;
+
+    CHECK_OK(format_parse(&parsed, format));
+    count = (int)parsed.count;
+    for (i = 0; i < count; i++) {
+        values[i].type = (enum cop_type)parsed.items[i].type;
+        values[i].shape = (enum cop_shape)parsed.items[i].shape;
+        values[i].count = values[i].shape == COP_SCALAR ? 1 : len;
+        values[i].data = room[i];
+        for (k = 0; k < values[i].count; k++) {
+            static const unsigned char lens[] = {
+                [COP_CHAR] = 1,
+                [COP_UCHAR] = 1,
+                [COP_INT16] = 2,
+                [COP_UINT16] = 2,
+                [COP_INT32] = 4,
+                [COP_UINT32] = 4,
+                [COP_INT64] = 8,
+                [COP_UINT64] = 8,
+                [COP_FLOAT] = 4,
+                [COP_DOUBLE] = 8,
+                [COP_STRING] = sizeof(char *),
+            };
+
+            roll_element((char *)room[i] + k * lens[values[i].type],
+                         values[i].type, seed);
+        }
+    }
+    CHECK_OK(cop_packet_new_values(&packet, 77, values, (size_t)count));
+    return packet;
+}
+
+/* ---- the laws ---- */
+
+/* One way to use a filter. */
+struct usage {
+    const char *filter;
+    const char *const *formats;
+};
+
+static const char *const numbers[] = {
+    "%c",      "%uc",  "%hd",      "%uhd",         "%d",   "%ud",  "%ld",
+    "%uld",    "%f",   "%lf",      "%ac",          "%auc", "%ahd", "%auhd",
+    "%ad",     "%aud", "%ald",     "%auld",        "%af",  "%alf", "%Ald",
+    "%d %alf", "",     "%Alf %hd", "%ud %ald %uc", NULL,
+};
+static const char *const arrays[] = {
+    "%ad", "%alf", "%as", "%Alf", "%ac %auld", "%as %Ad", "", NULL,
+};
+static const char *const scalars[] = {"%d", "%s", "%d %as", "%lf %c", NULL};
+static const char *const sets[] = {"%ad", NULL};
+static const char *const anything[] = {"%d", "%as %lf", "", NULL};
+
+static const struct usage usages[] = {
+    {"sum", numbers},    {"min", numbers},    {"max", numbers},
+    {"avg", numbers},    {"concat", arrays},  {"concat", scalars},
+    {"int_union", sets}, {"count", anything},
+};
+
+static uint32_t laws_of(const char *name)
+{
+    struct plugin *plugin;
+    uint32_t laws;
+
+    CHECK_OK(plugin_open(&plugin, path, name, NULL));
+    laws = plugin_filter(plugin)->laws;
+    plugin_close(plugin);
+    return laws;
+}
+
+/* Run WAVES waves through a tree and through the flat one, from the same
+ * packets, `change` having been made to the tree; both must give the same. */
+static void compare(const struct usage *usage,
+                    const char *format,
+                    uint32_t seed,
+                    void (*change)(struct tree *tree))
+{
+    uint32_t dice = seed;
+    uint32_t leaf_count = 1 + roll(&dice) % LEAVES_MAX;
+    struct tree *flat = tree_new(usage->filter, leaf_count, true, dice);
+    struct tree *tree = tree_new(usage->filter, leaf_count, false, dice);
+    struct cop_packet *leaves[LEAVES_MAX];
+    uint32_t i;
+    int w;
+
+    change(tree);
+    for (w = 0; w < WAVES; w++) {
+        uint32_t len = roll(&dice) % 6;
+        struct cop_packet *expected;
+        struct cop_packet *found;
+
+        for (i = 0; i < leaf_count; i++)
+            leaves[i] = roll_packet(format, len, &dice);
+        expected = wave(flat, leaves);
+        found = wave(tree, leaves);
+        if (!same(expected, found))
+            printf("\n%s of \"%s\", seed %u, wave %d: %s in the tree, %s "
+                   "flat\n",
+                   usage->filter, format, seed, w,
+                   found ? cop_packet_format(found) : "nothing",
+                   expected ? cop_packet_format(expected) : "nothing");
+        CU_ASSERT(same(expected, found));
+        cop_packet_free(expected);
+        cop_packet_free(found);
+        for (i = 0; i < leaf_count; i++)
+            cop_packet_free(leaves[i]);
+    }
+    tree_free(flat);
+    tree_free(tree);
+}
+
+static void change_nothing(struct tree *tree)
+{
+    (void)tree;
+}
+
+static void change_order(struct tree *tree)
+{
+    tree->reversed = true;
+}
+
+static void change_number(struct tree *tree)
+{
+    tree->twice = true;
+}
+
+/* Compare for all usages whose filters claim `law`. Returns how many do. */
+static int compare_all(uint32_t law, void (*change)(struct tree *tree))
+{
+    const char *const *format;
+    uint32_t seed;
+    int claimed = 0;
+    size_t i;
+
+    for (i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
+        if (!(laws_of(usages[i].filter) & law))
+            continue;
+        claimed++;
+        for (format = usages[i].formats; *format; format++)
+            for (seed = 1; seed <= SEEDS; seed++)
+                compare(&usages[i], *format, seed, change);
+    }
+    return claimed;
+}
+
+/* Grouping changes nothing: a tree gives what a flat one gives. */
+static void associative_filters_give_the_same_in_any_tree(void)
+{
+    CU_ASSERT_EQUAL(compare_all(COP_ASSOCIATIVE, change_nothing), 8);
+}
+
+/* Nor does the order of inputs. */
+static void commutative_filters_give_the_same_in_any_order(void)
+{
+    CU_ASSERT_EQUAL(compare_all(COP_COMMUTATIVE, change_order), 6);
+}
+
+/* Nor does an input that comes twice. */
+static void idempotent_filters_may_hear_things_twice(void)
+{
+    CU_ASSERT_EQUAL(compare_all(COP_IDEMPOTENT, change_number), 3);
+}
+
+/* Run one call of a lone commnode on `packets`. Returns its result. */
+static int call_once(struct loader *loader,
+                     struct cop_packet *const *packets,
+                     size_t count,
+                     bool upward,
+                     struct loader_output *output)
+{
+    struct loader_node where = {.role = NODE_COMMNODE, .rank = 1, .depth = 1};
+    struct inputs inputs = {.count = 0};
+    struct node_call call = {.upward = upward,
+                             .sequence = 1,
+                             .contributors = (uint32_t)count,
+                             .inputs = inputs.frames,
+                             .inlets = inputs.inlets,
+                             .input_count = count};
+    size_t i;
+    int r;
+
+    for (i = 0; i < count; i++)
+        inputs_add(&inputs, packet_frame(packets[i]), (uint32_t)i + 2);
+    r = loader_call(loader, &call, &where, output);
+    while (inputs.count > 0)
+        frame_fini(&inputs.frames[--inputs.count]);
+    return r;
+}
+
+static struct loader *loader_of(const char *name)
+{
+    struct stream_definition definition = {.up_filter = (char *)name,
+                                           .down_filter = (char *)name};
+    struct loader *loader;
+
+    CHECK_OK(loader_new(&loader, &definition, NODE_COMMNODE, path, NULL));
+    return loader;
+}
+
+/* Where a law says that one packet gives that packet, it does: such a call
+ * may be left out. Downwards every one-to-one filter gives one for one. */
+static void one_packet_gives_that_packet(void)
+{
+    struct loader_output output = {.up = NULL};
+    const char *const *format;
+    int claimed = 0;
+    uint32_t seed;
+    size_t i;
+
+    for (i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
+        uint32_t laws = laws_of(usages[i].filter);
+        struct loader *loader = loader_of(usages[i].filter);
+
+        claimed += (laws & COP_IDENTITY) != 0;
+        for (format = usages[i].formats; *format; format++) {
+            for (seed = 1; seed <= SEEDS; seed++) {
+                uint32_t dice = seed;
+                struct cop_packet *packet =
+                    roll_packet(*format, seed % 6, &dice);
+                struct cop_packet *found;
+
+                if (laws & COP_IDENTITY) {
+                    CHECK_OK(call_once(loader, &packet, 1, true, &output));
+                    CU_ASSERT_EQUAL_FATAL(output.up_count, 1);
+                    found = open_frame(&output.up[0]);
+                    CU_ASSERT(same(packet, found));
+                    cop_packet_free(found);
+                }
+                if (laws & COP_ONE_TO_ONE) {
+                    CHECK_OK(call_once(loader, &packet, 1, false, &output));
+                    CU_ASSERT_EQUAL(output.down_count, 1);
+                    CU_ASSERT_EQUAL(output.up_count, 0);
+                }
+                cop_packet_free(packet);
+            }
+        }
+        loader_free(loader);
+    }
+    loader_output_fini(&output);
+    CU_ASSERT_EQUAL(claimed, 3);
+}
+
+/* PROTOCOL 9.1: the packed state, taken in by an empty filter, makes the same
+ * state; so compensation loses nothing. */
+static void a_state_survives_packing(void)
+{
+    struct loader_output output = {.up = NULL};
+    uint32_t seed;
+
+    for (seed = 1; seed <= SEEDS; seed++) {
+        struct loader *old = loader_of("int_union");
+        struct loader *fresh = loader_of("int_union");
+        struct cop_packet *packet;
+        struct frame state;
+        struct frame again;
+        uint32_t dice = seed;
+        int w;
+
+        for (w = 0; w < WAVES; w++) {
+            packet = roll_packet("%ad", 1 + seed % 6, &dice);
+            CHECK_OK(call_once(old, &packet, 1, true, &output));
+            cop_packet_free(packet);
+        }
+        CHECK_IS(loader_state(old, &state), 1);
+        packet = open_frame(&state);
+        CHECK_OK(call_once(fresh, &packet, 1, true, &output));
+        CU_ASSERT_EQUAL(output.up_count, 1);
+        CHECK_IS(loader_state(fresh, &again), 1);
+        CU_ASSERT_EQUAL(state.payload->len, again.payload->len);
+        CU_ASSERT_EQUAL(memcmp(state.payload->bytes, again.payload->bytes,
+                               state.payload->len),
+                        0);
+        CHECK_OK(call_once(old, &packet, 1, true, &output));
+        CU_ASSERT_EQUAL(output.up_count, 0);
+        cop_packet_free(packet);
+        frame_fini(&state);
+        frame_fini(&again);
+        loader_free(old);
+        loader_free(fresh);
+    }
+    loader_output_fini(&output);
+}
+
+/* ---- formats that a filter cannot take ---- */
+
+/* Calling `name` with packets of formats `a` and `b`, whose arrays have one
+ * and `b_len` elements, fails and says `words`. */
+static void check_refused(const char *name,
+                          const char *a,
+                          const char *b,
+                          uint32_t b_len,
+                          const char *words)
+{
+    struct loader_output output = {.up = NULL};
+    struct loader *loader = loader_of(name);
+    struct cop_packet *packets[2];
+    uint32_t seed = 1;
+
+    packets[0] = roll_packet(a, 1, &seed);
+    packets[1] = roll_packet(b, b_len, &seed);
+    CU_ASSERT(call_once(loader, packets, 2, true, &output) < 0);
+    CU_ASSERT_EQUAL(output.up_count, 0);
+    CU_ASSERT_EQUAL(strncmp(output.text, name, strlen(name)), 0);
+    if (!strstr(output.text, words))
+        printf("\n\"%s\" does not say \"%s\"\n", output.text, words);
+    CU_ASSERT_PTR_NOT_NULL(strstr(output.text, words));
+    cop_packet_free(packets[0]);
+    cop_packet_free(packets[1]);
+    loader_output_fini(&output);
+    loader_free(loader);
+}
+
+/* Strings, mixed formats and lengths: an error that says which. */
+static void wrong_formats_are_said(void)
+{
+    static const char *const names[] = {"sum", "min", "max", "avg"};
+    size_t i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *match = i == 3 ? "other values" : "all must have";
+
+        check_refused(names[i], "%s", "%s", 1, "strings are no numbers");
+        check_refused(names[i], "%d", "%as", 1, "rank 3");
+        check_refused(names[i], "%d", "%ud", 1, match);
+        check_refused(names[i], "%d", "%d %d", 1, match);
+        check_refused(names[i], "%d %d", "%d", 1, match);
+        check_refused(names[i], "%d", "", 1, match);
+        check_refused(names[i], "%ad", "%d", 1, match);
+        check_refused(names[i], "%ad", "%Ad", 1, match);
+        check_refused(names[i], "%ad", "%ad", 2, match);
+    }
+    check_refused("sum", "%ad", "%ad", 2, "has 2 elements");
+    check_refused("concat", "%d", "%ud", 1, "another type");
+    check_refused("concat", "%d", "%d %d", 1, "2 values");
+    check_refused("concat", "%d", "", 1, "0 values");
+    check_refused("int_union", "%d", "%ald", 1, "\"%ad\" is wanted");
+}
+
+/* ---- results by hand ---- */
+
+/* Run `name` on `count` back-ends in a tree, each sending the next of
+ * `values`; the front-end's packet must be one %d, `expected`. */
+static void check_ints(const char *name,
+                       const int32_t *values,
+                       uint32_t count,
+                       int32_t expected)
+{
+    struct cop_packet *leaves[LEAVES_MAX];
+    struct cop_packet *found;
+    uint32_t seed;
+    int32_t result = 0;
+    uint32_t i;
+
+    for (seed = 1; seed <= SEEDS; seed++) {
+        struct tree *tree = tree_new(name, count, false, seed);
+
+        for (i = 0; i < count; i++)
+            CHECK_OK(cop_packet_new(&leaves[i], 5, "%d", values[i]));
+        found = wave(tree, leaves);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+        CHECK_OK(cop_packet_unpack(found, "%d", &result));
+        CU_ASSERT_EQUAL(result, expected);
+        CU_ASSERT_EQUAL(cop_packet_tag(found), 5);
+        cop_packet_free(found);
+        for (i = 0; i < count; i++)
+            cop_packet_free(leaves[i]);
+        tree_free(tree);
+    }
+}
+
+/* The suite above would pass filters that are wrong everywhere alike. */
+static void results_are_right(void)
+{
+    static const int32_t values[] = {4, -3, 10, 1, 0, -7, 2};
+
+    check_ints("sum", values, 7, 7);
+    check_ints("min", values, 7, -7);
+    check_ints("max", values, 7, 10);
+    check_ints("avg", values, 7, 1);
+    check_ints("avg", values, 6, 0);
+    check_ints("avg", values, 1, 4);
+    check_ints("avg", (const int32_t[]){INT32_MAX, INT32_MAX, 1}, 3,
+               1431655765);
+    check_ints("avg", (const int32_t[]){-7, 0}, 2, -3);
+    check_ints("sum", (const int32_t[]){INT32_MAX, 1}, 2, INT32_MIN);
+}
+
+/* A 64-bit sum that does not fit is an error, not a wrong average. */
+static void an_average_that_overflows_is_said(void)
+{
+    struct loader_output output = {.up = NULL};
+    struct loader *loader = loader_of("avg");
+    struct cop_packet *packets[2];
+    int i;
+
+    for (i = 0; i < 2; i++)
+        CHECK_OK(cop_packet_new(&packets[i], 0, "%ld", INT64_MAX));
+    CHECK_IS(call_once(loader, packets, 2, true, &output), -EPROTO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(output.text, "does not fit"));
+    for (i = 0; i < 2; i++)
+        cop_packet_free(packets[i]);
+    loader_output_fini(&output);
+    loader_free(loader);
+}
+
+/* A NaN is no extreme, whichever side it comes from. */
+static void nan_is_no_extreme(void)
+{
+    static const char *const names[] = {"min", "max"};
+    struct loader_output output = {.up = NULL};
+    int order;
+    int i;
+
+    for (i = 0; i < 4; i++) {
+        struct loader *loader = loader_of(names[i / 2]);
+        struct cop_packet *packets[2];
+        struct cop_packet *found;
+        double result = 0;
+
+        order = i % 2;
+        CHECK_OK(cop_packet_new(&packets[order], 0, "%lf", __builtin_nan("")));
+        CHECK_OK(cop_packet_new(&packets[!order], 0, "%lf", 2.5));
+        CHECK_OK(call_once(loader, packets, 2, true, &output));
+        found = open_frame(&output.up[0]);
+        CHECK_OK(cop_packet_unpack(found, "%lf", &result));
+        CU_ASSERT_EQUAL(result, 2.5);
+        cop_packet_free(found);
+        cop_packet_free(packets[0]);
+        cop_packet_free(packets[1]);
+        loader_free(loader);
+    }
+    loader_output_fini(&output);
+}
+
+/* The number of back-ends, whatever they sent. */
+static void count_counts_backends(void)
+{
+    struct cop_packet *leaves[LEAVES_MAX];
+    struct cop_packet *found;
+    uint32_t count;
+    uint32_t seed;
+    uint32_t i;
+
+    for (seed = 1; seed <= SEEDS; seed++) {
+        uint32_t leaf_count = 1 + seed % LEAVES_MAX;
+        struct tree *tree = tree_new("count", leaf_count, false, seed);
+
+        for (i = 0; i < leaf_count; i++)
+            CHECK_OK(
+                cop_packet_new(&leaves[i], 5, i % 2 ? "%d" : "%s", "text"));
+        found = wave(tree, leaves);
+        CHECK_OK(cop_packet_unpack(found, "%ud", &count));
+        CU_ASSERT_EQUAL(count, leaf_count);
+        cop_packet_free(found);
+        for (i = 0; i < leaf_count; i++)
+            cop_packet_free(leaves[i]);
+        tree_free(tree);
+    }
+}
+
+/* What is concatenated keeps the order of the back-ends. */
+static void concat_keeps_the_order(void)
+{
+    struct cop_packet *leaves[LEAVES_MAX];
+    struct cop_packet *found;
+    const int32_t *values;
+    const char *const *strings;
+    uint32_t count;
+    uint32_t seed;
+    uint32_t i;
+
+    for (seed = 1; seed <= SEEDS; seed++) {
+        struct tree *tree = tree_new("concat", LEAVES_MAX, false, seed);
+
+        for (i = 0; i < LEAVES_MAX; i++)
+            CHECK_OK(cop_packet_new(&leaves[i], 5, "%d %s", (int)i,
+                                    i % 2 ? "odd" : "even"));
+        found = wave(tree, leaves);
+        CHECK_OK(cop_packet_unpack(found, "%ad %as", &values, &count, &strings,
+                                   &count));
+        CU_ASSERT_EQUAL_FATAL(count, LEAVES_MAX);
+        for (i = 0; i < LEAVES_MAX; i++) {
+            CU_ASSERT_EQUAL(values[i], (int32_t)i);
+            CU_ASSERT_STRING_EQUAL(strings[i], i % 2 ? "odd" : "even");
+            cop_packet_free(leaves[i]);
+        }
+        cop_packet_free(found);
+        tree_free(tree);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"associative filters give the same in any tree",
+         associative_filters_give_the_same_in_any_tree},
+        {"commutative filters give the same in any order",
+         commutative_filters_give_the_same_in_any_order},
+        {"idempotent filters may hear things twice",
+         idempotent_filters_may_hear_things_twice},
+        {"one packet gives that packet", one_packet_gives_that_packet},
+        {"a state survives packing", a_state_survives_packing},
+        {"wrong formats are said", wrong_formats_are_said},
+        {"results are right", results_are_right},
+        {"an average that overflows is said",
+         an_average_that_overflows_is_said},
+        {"NaN is no extreme", nan_is_no_extreme},
+        {"count counts back-ends", count_counts_backends},
+        {"concat keeps the order", concat_keeps_the_order},
+        CU_TEST_INFO_NULL,
+    };
+
+    path = getenv("COPPICE_FILTER_PATH");
+    if (!path) {
+        fprintf(stderr, "set COPPICE_FILTER_PATH\n");
+        return EXIT_FAILURE;
+    }
+    return check_run("laws", tests);
+}

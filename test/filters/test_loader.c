@@ -1,0 +1,451 @@
+/* test_loader.c - one node's filters: what they are told, what becomes of what
+ * they emit, and what happens when they fail. */
+#include "filters/loader.h"
+
+#include <errno.h>
+
+#include "protocol/packet.h"
+#include "test/check.h"
+#include "test/filters/echo.h"
+
+#define INPUTS_MAX 8
+
+static char path[8192]; /* the built-in filters, then those of the tests */
+
+/* A loader, and a call that can be filled with packets. */
+struct bench {
+    struct loader *loader;
+    struct loader_node node;
+    struct node_call call;
+    struct frame inputs[INPUTS_MAX];
+    uint32_t inlets[INPUTS_MAX];
+    struct loader_output output;
+};
+
+static void bench_init(struct bench *bench, const char *up, const char *down)
+{
+    struct stream_definition definition = {
+        .up_filter = (char *)up,
+        .down_filter = (char *)down,
+    };
+
+    memset(bench, 0, sizeof(*bench));
+    bench->node =
+        (struct loader_node){.role = NODE_COMMNODE, .rank = 3, .depth = 2};
+    bench->call = (struct node_call){
+        .upward = true,
+        .inputs = bench->inputs,
+        .inlets = bench->inlets,
+    };
+    CHECK_OK(
+        loader_new(&bench->loader, &definition, NODE_COMMNODE, path, NULL));
+}
+
+static void bench_clear(struct bench *bench)
+{
+    while (bench->call.input_count > 0)
+        frame_fini(&bench->inputs[--bench->call.input_count]);
+}
+
+static void bench_fini(struct bench *bench)
+{
+    bench_clear(bench);
+    loader_output_fini(&bench->output);
+    loader_free(bench->loader);
+}
+
+/* Add `packet`, which is taken, to the wave, from rank 10, 11, ... */
+static void put(struct bench *bench, struct cop_packet *packet)
+{
+    size_t i = bench->call.input_count++;
+
+    bench->inputs[i] = frame_ref(packet_frame(packet));
+    bench->inlets[i] = 10 + (uint32_t)i;
+    cop_packet_free(packet);
+}
+
+static void put_int(struct bench *bench, int32_t tag, int32_t value)
+{
+    struct cop_packet *packet;
+
+    CHECK_OK(cop_packet_new(&packet, tag, "%d", value));
+    put(bench, packet);
+}
+
+static void put_ints(struct bench *bench, int32_t *values, uint32_t count)
+{
+    struct cop_packet *packet;
+
+    CHECK_OK(cop_packet_new(&packet, 1, "%ad", values, count));
+    put(bench, packet);
+}
+
+/* Run the wave that was put, and clear it. */
+static int run(struct bench *bench)
+{
+    int r =
+        loader_call(bench->loader, &bench->call, &bench->node, &bench->output);
+
+    bench_clear(bench);
+    return r;
+}
+
+/* The packet of an output frame; the frame stays where it is. */
+static struct cop_packet *open_frame(const struct frame *frame)
+{
+    struct frame copy = frame_ref(frame);
+    struct cop_packet *packet;
+
+    CHECK_OK(packet_from_frame(&packet, &copy));
+    return packet;
+}
+
+/* Whether the array in `frame` has exactly these members. */
+static bool has_ints(const struct frame *frame, const int *values, uint32_t n)
+{
+    struct cop_packet *packet = open_frame(frame);
+    const int32_t *found;
+    uint32_t count;
+    bool has;
+
+    CHECK_OK(cop_packet_unpack(packet, "%ad", &found, &count));
+    has = count == n && memcmp(found, values, n * sizeof(*found)) == 0;
+    cop_packet_free(packet);
+    return has;
+}
+
+#define HAS(frame, ...)                                                        \
+    has_ints(frame, (const int[]){__VA_ARGS__},                                \
+             sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+
+/* PROTOCOL 5.2: all facts of the call reach the filter. */
+static void a_filter_is_told_the_facts(void)
+{
+    static const uint32_t expected[8] = {3, 2, 5, 17, 99, 0, 0, 1};
+    struct cop_packet *packet;
+    struct bench bench;
+    const uint32_t *facts;
+    const uint32_t *inlets;
+    uint32_t count;
+    int32_t parameter;
+    int32_t waves;
+
+    bench_init(&bench, "echo", "");
+    bench.call.child_count = 5;
+    bench.call.contributors = 17;
+    bench.call.sequence = UINT64_C(4) << PACKET_WAVE_BITS | 99;
+    put_int(&bench, ECHO_SHOW, 0);
+    put_int(&bench, ECHO_SHOW, 0);
+    CHECK_OK(run(&bench));
+    CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
+    CU_ASSERT_EQUAL(bench.output.down_count, 0);
+    CU_ASSERT_EQUAL(bench.output.up[0].origin, 3);
+    CU_ASSERT_EQUAL(bench.output.up[0].tag, ECHO_SHOW);
+    packet = open_frame(&bench.output.up[0]);
+    CHECK_OK(cop_packet_unpack(packet, "%aud %aud %d %d", &facts, &count,
+                               &inlets, &count, &parameter, &waves));
+    CU_ASSERT_EQUAL(memcmp(facts, expected, sizeof(expected)), 0);
+    CU_ASSERT(inlets[0] == 10 && inlets[1] == RANK_NONE);
+    CU_ASSERT(parameter == 0 && waves == 1);
+    cop_packet_free(packet);
+    bench_fini(&bench);
+}
+
+/* New parameters are seen from the next call on. */
+static void parameters_reach_the_filter(void)
+{
+    struct cop_packet *packet;
+    struct payload *payload;
+    struct bench bench;
+    const uint32_t *array;
+    uint32_t count;
+    int32_t parameter;
+    int32_t waves;
+    int i;
+
+    bench_init(&bench, "echo", "");
+    for (i = 1; i <= 3; i++) {
+        CHECK_OK(packet_pack(&payload, "%d", 100 * i));
+        bench.call.parameters = payload;
+        put_int(&bench, ECHO_SHOW, 0);
+        CHECK_OK(run(&bench));
+        payload_free(payload);
+        packet = open_frame(&bench.output.up[0]);
+        CHECK_OK(cop_packet_unpack(packet, "%aud %aud %d %d", &array, &count,
+                                   &array, &count, &parameter, &waves));
+        CU_ASSERT(parameter == 100 * i && waves == i);
+        cop_packet_free(packet);
+    }
+    bench_fini(&bench);
+}
+
+/* PROTOCOL 5.3: a failed call has a text that names the filter, and what it
+ * had emitted is dropped; the first text counts. */
+static void failing_is_said(void)
+{
+    struct bench bench;
+
+    bench_init(&bench, "echo", "");
+    put_int(&bench, ECHO_FAIL, 0);
+    CHECK_IS(run(&bench), -EPROTO);
+    CU_ASSERT_STRING_EQUAL(bench.output.text, "echo: told to fail, 42");
+    CU_ASSERT_EQUAL(bench.output.up_count, 0);
+    put_int(&bench, ECHO_ERROR, 0);
+    CHECK_IS(run(&bench), -EIO);
+    CU_ASSERT_STRING_EQUAL(bench.output.text, "echo: Input/output error");
+    put_int(&bench, ECHO_SHOW, 0);
+    CHECK_OK(run(&bench));
+    CU_ASSERT_STRING_EQUAL(bench.output.text, "");
+    CU_ASSERT_EQUAL(bench.output.up_count, 1);
+    bench_fini(&bench);
+}
+
+/* A state that cannot be made is asked for again at the next call. */
+static void init_may_fail(void)
+{
+    struct payload *payload;
+    struct bench bench;
+    struct frame state;
+
+    bench_init(&bench, "echo", "");
+    CHECK_OK(packet_pack(&payload, "%d", ECHO_REFUSE));
+    bench.call.parameters = payload;
+    put_int(&bench, ECHO_SHOW, 0);
+    CHECK_IS(run(&bench), -EPROTO);
+    CU_ASSERT_STRING_EQUAL(bench.output.text, "echo: told not to begin");
+    CHECK_IS(loader_state(bench.loader, &state), 0);
+    bench.call.parameters = NULL;
+    payload_free(payload);
+    put_int(&bench, ECHO_SHOW, 0);
+    CHECK_OK(run(&bench));
+    CHECK_IS(loader_state(bench.loader, &state), 1);
+    frame_fini(&state);
+    bench_fini(&bench);
+}
+
+/* PROTOCOL 5.6: what is emitted against the direction comes out apart. */
+static void emitting_goes_both_ways(void)
+{
+    struct bench bench;
+
+    bench_init(&bench, "echo", "echo");
+    put_int(&bench, ECHO_AGAINST, 0);
+    CHECK_OK(run(&bench));
+    CU_ASSERT(bench.output.up_count == 1 && bench.output.down_count == 1);
+    bench.call.upward = false;
+    put_int(&bench, ECHO_FAIL, 0);
+    CHECK_IS(run(&bench), -EPROTO);
+    CU_ASSERT(bench.output.up_count == 0 && bench.output.down_count == 0);
+    put_int(&bench, ECHO_NOTHING, 0);
+    CHECK_OK(run(&bench));
+    CU_ASSERT(bench.output.up_count == 0 && bench.output.down_count == 0);
+    bench_fini(&bench);
+}
+
+/* Without a filter all inputs go on as they are. */
+static void no_filter_passes_on(void)
+{
+    struct stream_filters facts;
+    struct bench bench;
+
+    bench_init(&bench, "", NULL);
+    facts = loader_facts(bench.loader);
+    CU_ASSERT(!facts.up && !facts.up_single && !facts.down);
+    CU_ASSERT(facts.down_one_to_one && !facts.recoverable);
+    CU_ASSERT_PTR_NOT_NULL(loader_why_not_recoverable(bench.loader));
+    put_int(&bench, 5, 1);
+    put_int(&bench, 6, 2);
+    CHECK_OK(run(&bench));
+    CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 2);
+    CU_ASSERT(bench.output.up[0].tag == 5 && bench.output.up[1].tag == 6);
+    bench_fini(&bench);
+    loader_free(NULL);
+}
+
+static void check_facts(const char *up,
+                        const char *down,
+                        struct stream_filters expected)
+{
+    struct stream_filters facts;
+    struct bench bench;
+
+    bench_init(&bench, up, down);
+    facts = loader_facts(bench.loader);
+    CU_ASSERT_EQUAL(facts.up, expected.up);
+    CU_ASSERT_EQUAL(facts.up_single, expected.up_single);
+    CU_ASSERT_EQUAL(facts.down, expected.down);
+    CU_ASSERT_EQUAL(facts.down_one_to_one, expected.down_one_to_one);
+    CU_ASSERT_EQUAL(facts.recoverable, expected.recoverable);
+    CU_ASSERT_EQUAL(!loader_why_not_recoverable(bench.loader),
+                    expected.recoverable);
+    bench_fini(&bench);
+}
+
+/* PROTOCOL 5.5, 9.4: what the laws of the filters mean for their stream. */
+static void laws_become_facts(void)
+{
+    check_facts("sum", "",
+                (struct stream_filters){.up = true, .down_one_to_one = true});
+    check_facts("avg", "sum",
+                (struct stream_filters){.up = true,
+                                        .up_single = true,
+                                        .down = true,
+                                        .down_one_to_one = true});
+    check_facts(
+        "int_union", "int_union",
+        (struct stream_filters){
+            .up = true, .up_single = true, .down = true, .recoverable = true});
+}
+
+/* PROTOCOL 5.4: the front-end and the back-ends may have filters of their
+ * own. */
+static void roles_may_differ(void)
+{
+    static const enum node_role roles[] = {NODE_FRONTEND, NODE_COMMNODE,
+                                           NODE_BACKEND};
+    struct stream_definition definition = {
+        .up_filter = (char *)"sum",
+        .up_filter_frontend = (char *)"nothing_front",
+        .up_filter_backend = (char *)"nothing_back",
+        .down_filter = (char *)"",
+    };
+    static const char *const names[] = {"nothing_front", NULL, "nothing_back"};
+    struct loader *loader;
+    struct cop_error error;
+    int i;
+
+    for (i = 0; i < 3; i++) {
+        int r = loader_new(&loader, &definition, roles[i], path, &error);
+
+        CU_ASSERT_EQUAL(r, names[i] ? -ENOENT : 0);
+        if (r == 0)
+            loader_free(loader);
+        else
+            CU_ASSERT_PTR_NOT_NULL(strstr(error.text, names[i]));
+    }
+    definition.up_filter = (char *)"";
+    definition.down_filter = (char *)"nothing_down";
+    CHECK_IS(loader_new(&loader, &definition, NODE_COMMNODE, path, &error),
+             -ENOENT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "nothing_down"));
+}
+
+/* Equation 3.8: only what is new goes up. */
+static void a_join_filter_emits_what_is_new(void)
+{
+    struct bench bench;
+    struct frame state;
+
+    bench_init(&bench, "int_union", "");
+    CHECK_IS(loader_state(bench.loader, &state), 0);
+    put_ints(&bench, (int32_t[]){5, 1, 5}, 3);
+    put_ints(&bench, (int32_t[]){3, 1}, 2);
+    CHECK_OK(run(&bench));
+    CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
+    CU_ASSERT(HAS(&bench.output.up[0], 1, 3, 5));
+    put_ints(&bench, (int32_t[]){5, 3}, 2);
+    CHECK_OK(run(&bench));
+    CU_ASSERT_EQUAL(bench.output.up_count, 0);
+    put_ints(&bench, (int32_t[]){-7, 3, 9}, 3);
+    CHECK_OK(run(&bench));
+    CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
+    CU_ASSERT(HAS(&bench.output.up[0], -7, 9));
+    CHECK_IS(loader_state(bench.loader, &state), 1);
+    CU_ASSERT(HAS(&state, -7, 1, 3, 5, 9));
+    frame_fini(&state);
+    bench_fini(&bench);
+}
+
+/* PROTOCOL 5.3: one packet that cannot be joined costs the wave only that. */
+static void the_good_part_of_a_wave_is_joined(void)
+{
+    struct cop_packet *packet;
+    struct bench bench;
+    struct frame state;
+
+    bench_init(&bench, "int_union", "");
+    put_ints(&bench, (int32_t[]){1}, 1);
+    CHECK_OK(cop_packet_new(&packet, 1, "%s", "two"));
+    put(&bench, packet);
+    put_ints(&bench, (int32_t[]){3}, 1);
+    CHECK_IS(run(&bench), -EPROTO);
+    CU_ASSERT_STRING_EQUAL(
+        bench.output.text,
+        "int_union: a packet has the format \"%s\": \"%ad\" is wanted");
+    CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
+    CU_ASSERT(HAS(&bench.output.up[0], 1, 3));
+    CHECK_IS(loader_state(bench.loader, &state), 1);
+    CU_ASSERT(HAS(&state, 1, 3));
+    frame_fini(&state);
+    bench_fini(&bench);
+}
+
+/* A damaged packet is an error with a text, for both kinds of filters. */
+static void damaged_packets_are_said(void)
+{
+    static const char *const names[] = {"sum", "avg", "concat", "int_union"};
+    struct bench bench;
+    size_t i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        bench_init(&bench, names[i], "");
+        put_int(&bench, 1, 1);
+        bench_clear(&bench);
+        bench.call.input_count = 1;
+        bench.inputs[0] = (struct frame){.type = FRAME_DATA};
+        CHECK_OK(payload_new(&bench.inputs[0].payload, 40));
+        memset(bench.inputs[0].payload->bytes, 'x', 40);
+        CU_ASSERT(run(&bench) < 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(bench.output.text, names[i]));
+        CU_ASSERT_EQUAL(bench.output.up_count, 0);
+        bench_fini(&bench);
+    }
+}
+
+/* A frame that was taken from the output is not freed with it. */
+static void output_frames_can_be_taken(void)
+{
+    struct bench bench;
+    struct frame taken;
+
+    bench_init(&bench, "sum", "");
+    put_int(&bench, 1, 20);
+    put_int(&bench, 1, 22);
+    CHECK_OK(run(&bench));
+    taken = bench.output.up[0];
+    bench.output.up[0].payload = NULL;
+    put_int(&bench, 1, 1);
+    CHECK_OK(run(&bench));
+    bench_fini(&bench);
+    CU_ASSERT_EQUAL(taken.payload->refs, 1);
+    frame_fini(&taken);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a filter is told the facts", a_filter_is_told_the_facts},
+        {"parameters reach the filter", parameters_reach_the_filter},
+        {"failing is said", failing_is_said},
+        {"init may fail", init_may_fail},
+        {"emitting goes both ways", emitting_goes_both_ways},
+        {"no filter passes on", no_filter_passes_on},
+        {"laws become facts", laws_become_facts},
+        {"roles may differ", roles_may_differ},
+        {"a join filter emits what is new", a_join_filter_emits_what_is_new},
+        {"the good part of a wave is joined",
+         the_good_part_of_a_wave_is_joined},
+        {"damaged packets are said", damaged_packets_are_said},
+        {"output frames can be taken", output_frames_can_be_taken},
+        CU_TEST_INFO_NULL,
+    };
+    const char *build = getenv("BUILD");
+    const char *good = getenv("COPPICE_FILTER_PATH");
+
+    if (!good || !build) {
+        fprintf(stderr, "set BUILD and COPPICE_FILTER_PATH\n");
+        return EXIT_FAILURE;
+    }
+    snprintf(path, sizeof(path), "%s:%s/test/filters/.libs", good, build);
+    return check_run("loader", tests);
+}

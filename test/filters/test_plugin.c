@@ -1,0 +1,193 @@
+/* test_plugin.c - what is wrong with a filter is said when it is loaded. */
+#include "filters/plugin.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "protocol/limits.h"
+#include "test/check.h"
+
+static const char *good; /* the built-in filters' directory */
+static char bad[4096];   /* the bad filters' */
+
+/* Opening `name` fails with `code`, and the text has all of `words`, up to a
+ * NULL. */
+static void check_refused(const char *directories,
+                          const char *name,
+                          int code,
+                          const char *const words[])
+{
+    struct plugin *plugin = NULL;
+    struct cop_error error = {""};
+    int r;
+
+    r = plugin_open(&plugin, directories, name, &error);
+    if (r != code)
+        printf("\n%s: %d, \"%s\"\n", name, r, error.text);
+    CU_ASSERT_EQUAL(r, code);
+    CU_ASSERT_PTR_NULL(plugin);
+    for (; *words; words++) {
+        if (!strstr(error.text, *words))
+            printf("\n\"%s\" does not say \"%s\"\n", error.text, *words);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, *words));
+    }
+    CHECK_IS(plugin_open(&plugin, directories, name, NULL), code);
+}
+
+#define REFUSED(directories, name, code, ...)                                  \
+    check_refused(directories, name, code,                                     \
+                  (const char *const[]){__VA_ARGS__, NULL})
+
+/* A name must be one, so that nothing outside the path can be loaded. */
+static void a_name_is_no_path(void)
+{
+    char longest[LIMIT_FILTER_NAME + 2];
+
+    REFUSED(good, "", -EINVAL, "\"\"");
+    REFUSED(good, "/lib/sum", -EINVAL, "/lib/sum", "without directory");
+    REFUSED(good, "../filters/sum", -EINVAL, "../filters/sum");
+    memset(longest, 'x', sizeof(longest));
+    longest[sizeof(longest) - 1] = '\0';
+    REFUSED(good, longest, -EINVAL, "xxxx...", "255");
+    longest[sizeof(longest) - 2] = '\0';
+    REFUSED(good, longest, -ENOENT, "xxxx");
+}
+
+/* What is in no directory: what was searched, and what to do. */
+static void a_missing_file_is_named(void)
+{
+    REFUSED(good, "nothing", -ENOENT, "\"nothing\"", "nothing.so", good,
+            "add its directory");
+    REFUSED("/none:/nowhere", "sum", -ENOENT, "/none:/nowhere");
+    REFUSED("", "sum", -ENOENT, "empty");
+    REFUSED(":::", "sum", -ENOENT, "sum.so");
+}
+
+/* What is no shared object: the dynamic linker's words. */
+static void other_files_are_refused(void)
+{
+    char directory[] = "/tmp/test_plugin.XXXXXX";
+    char path[64];
+    FILE *file;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/text.so", directory);
+    file = fopen(path, "we");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fputs("this is no ELF file, and longer than an ELF header has to be, so "
+          "that the dynamic linker looks at it\n",
+          file);
+    fclose(file);
+    REFUSED(directory, "text", -ENOEXEC, "\"text\"", path, "ELF");
+    unlink(path);
+    rmdir(directory);
+}
+
+/* A missing symbol, ours or the filter's. */
+static void missing_symbols_are_named(void)
+{
+    REFUSED(bad, "bad_symbol", -ENOEXEC, "coppice_filter", "COP_FILTER_EXPORT");
+    REFUSED(bad, "bad_undefined", -ENOEXEC, "nobody_defines_this");
+    REFUSED(bad, "bad_null", -ENOEXEC, "NULL");
+}
+
+/* A filter for another version of ours. */
+static void other_versions_are_refused(void)
+{
+    REFUSED(bad, "bad_abi", -ENOEXEC, "ABI 77", "compile it again");
+    REFUSED(bad, "bad_size", -ENOEXEC, "24 bytes", "sizeof");
+}
+
+/* File and filter must agree on the name. */
+static void another_name_is_refused(void)
+{
+    REFUSED(bad, "bad_name", -ENOEXEC, "\"another\"", "bad_name.so");
+    REFUSED(bad, "bad_nameless", -ENOEXEC, "\"\"");
+}
+
+/* Which functions belong together. */
+static void missing_members_are_named(void)
+{
+    REFUSED(bad, "bad_neither", -ENOEXEC, "neither");
+    REFUSED(bad, "bad_both", -ENOEXEC, "both");
+    REFUSED(bad, "bad_free", -ENOEXEC, "`init` and `free`");
+    REFUSED(bad, "bad_pack", -ENOEXEC, "needs `pack`");
+    REFUSED(bad, "bad_stateless", -ENOEXEC, "`join` needs `init`");
+    REFUSED(bad, "bad_difference", -ENOEXEC, "needs `difference`");
+    REFUSED(bad, "bad_get_state", -ENOEXEC, "`get_state` needs");
+    REFUSED(bad, "bad_wave_pack", -ENOEXEC, "for filters that `join`");
+}
+
+/* The first directory that has it counts, and one library is shared. */
+static void the_first_directory_counts(void)
+{
+    struct plugin *first;
+    struct plugin *second;
+    char path[3 * sizeof(bad)];
+
+    snprintf(path, sizeof(path), "/none::%s:%s", bad, good);
+    CHECK_OK(plugin_open(&first, path, "sum", NULL));
+    CHECK_OK(plugin_open(&second, good, "sum", NULL));
+    CU_ASSERT_PTR_EQUAL(plugin_filter(first), plugin_filter(second));
+    plugin_close(first);
+    CU_ASSERT_STRING_EQUAL(plugin_filter(second)->name, "sum");
+    plugin_close(second);
+    plugin_close(NULL);
+}
+
+static void check_recoverable(const char *directories,
+                              const char *name,
+                              const char *reason)
+{
+    const char *why = NULL;
+    struct plugin *plugin;
+
+    CHECK_OK(plugin_open(&plugin, directories, name, NULL));
+    CU_ASSERT_EQUAL(plugin_is_recoverable(plugin_filter(plugin), &why),
+                    !reason);
+    CU_ASSERT_EQUAL(plugin_is_recoverable(plugin_filter(plugin), NULL),
+                    !reason);
+    if (reason) {
+        CU_ASSERT_PTR_NOT_NULL_FATAL(why);
+        CU_ASSERT_PTR_NOT_NULL(strstr(why, reason));
+    } else {
+        CU_ASSERT_PTR_NULL(why);
+    }
+    plugin_close(plugin);
+}
+
+/* PROTOCOL 9.4 */
+static void recoverable_is_idempotent_with_state(void)
+{
+    check_recoverable(good, "int_union", NULL);
+    check_recoverable(bad, "echo", NULL);
+    check_recoverable(good, "max", "no state");
+    check_recoverable(bad, "good_sums", "idempotent");
+    check_recoverable(bad, "good_silent", "get_state");
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a name is no path", a_name_is_no_path},
+        {"a missing file is named", a_missing_file_is_named},
+        {"other files are refused", other_files_are_refused},
+        {"missing symbols are named", missing_symbols_are_named},
+        {"other versions are refused", other_versions_are_refused},
+        {"another name is refused", another_name_is_refused},
+        {"missing members are named", missing_members_are_named},
+        {"the first directory counts", the_first_directory_counts},
+        {"recoverable is idempotent, with state",
+         recoverable_is_idempotent_with_state},
+        CU_TEST_INFO_NULL,
+    };
+    const char *build = getenv("BUILD");
+
+    good = getenv("COPPICE_FILTER_PATH");
+    if (!good || !build) {
+        fprintf(stderr, "set BUILD and COPPICE_FILTER_PATH\n");
+        return EXIT_FAILURE;
+    }
+    snprintf(bad, sizeof(bad), "%s/test/filters/.libs", build);
+    return check_run("plugin", tests);
+}
