@@ -8,12 +8,11 @@
 #include "protocol/limits.h"
 #include "protocol/packet.h"
 
-#define CLAIM_FORMAT "%aud %uld %uld %ud %uc %ud %s"
+#define CLAIM_FORMAT "%aud %uld %uld %ud %ud %uc %ud %s"
 
 enum claim_flag {
-    CLAIM_LOSSY = 1,
-    CLAIM_RECOVERABLE = 2,
-    CLAIM_REPLAYABLE = 4
+    CLAIM_RECOVERABLE = 1,
+    CLAIM_REPLAYABLE = 2
 };
 
 void claim_fini(struct claim *claim)
@@ -25,8 +24,7 @@ void claim_fini(struct claim *claim)
 
 int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
 {
-    int flags = (claim->lossy ? CLAIM_LOSSY : 0) |
-                (claim->recoverable ? CLAIM_RECOVERABLE : 0) |
+    int flags = (claim->recoverable ? CLAIM_RECOVERABLE : 0) |
                 (claim->replayable ? CLAIM_REPLAYABLE : 0);
 
     memset(out, 0, sizeof(*out));
@@ -35,8 +33,8 @@ int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
     return packet_pack(&out->payload, CLAIM_FORMAT,
                        ranks_pairs(&claim->members),
                        (uint32_t)(2 * claim->members.count), claim->received,
-                       claim->settled, claim->epoch, flags, claim->error_rank,
-                       claim->error ? claim->error : "");
+                       claim->settled, claim->epoch, claim->lossy, flags,
+                       claim->error_rank, claim->error ? claim->error : "");
 }
 
 int claim_decode(const struct frame *frame, struct claim *out)
@@ -53,7 +51,7 @@ int claim_decode(const struct frame *frame, struct claim *out)
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, CLAIM_FORMAT, &pairs, &count, &claim.received,
-                          &claim.settled, &claim.epoch, &flags,
+                          &claim.settled, &claim.epoch, &claim.lossy, &flags,
                           &claim.error_rank, &error);
     if (r < 0)
         goto out;
@@ -67,7 +65,6 @@ int claim_decode(const struct frame *frame, struct claim *out)
         r = -ENOMEM;
         goto out;
     }
-    claim.lossy = flags & CLAIM_LOSSY;
     claim.recoverable = flags & CLAIM_RECOVERABLE;
     claim.replayable = flags & CLAIM_REPLAYABLE;
     claim_fini(out);

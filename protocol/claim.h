@@ -15,7 +15,7 @@ struct claim {
     uint64_t received;
     uint64_t settled; /* a marker's number, at most `received` */
     uint32_t epoch;   /* that marker's epoch */
-    bool lossy;       /* something may have been lost (10.6) */
+    uint32_t lossy;   /* 1 + the last epoch that may have lost something */
     bool recoverable; /* the filters below can give their state (9.4) */
     bool replayable;  /* the downstream filters below are one to one (5.5) */
     char *error;      /* why a filter could not be loaded below; or NULL */

@@ -11,7 +11,7 @@
 #define OPEN_FORMAT       "%ud %uc %ud %uc %aud %s %s %s %s %auc"
 #define CLOSE_FORMAT      "%ud %uld"
 #define PARAMETERS_FORMAT "%ud %uld %auc"
-#define ENTER_FORMAT      "%aud %aud %auld"
+#define ENTER_FORMAT      "%aud %aud %auld %auld %aud"
 #define LOST_FORMAT       "%aud"
 
 void definition_fini(struct stream_definition *definition)
@@ -62,6 +62,8 @@ void control_fini(struct control *control)
     ranks_fini(&control->ranks);
     free(control->streams);
     free(control->starts);
+    free(control->markers);
+    free(control->epochs);
     memset(control, 0, sizeof(*control));
 }
 
@@ -101,7 +103,9 @@ int control_encode(const struct control *control, struct frame *out)
         return packet_pack(
             &out->payload, ENTER_FORMAT, ranks_pairs(&control->ranks),
             pair_count(&control->ranks), control->streams,
-            control->stream_count, control->starts, control->stream_count);
+            control->stream_count, control->starts, control->stream_count,
+            control->markers, control->stream_count, control->epochs,
+            control->stream_count);
     case CONTROL_LOST:
         return packet_pack(&out->payload, LOST_FORMAT,
                            ranks_pairs(&control->ranks),
@@ -169,28 +173,42 @@ static int decode_parameters(struct cop_packet *packet, struct control *control)
     return r < 0 ? r : copy_bytes(&control->parameters, bytes, len);
 }
 
+/* Copy `count` elements of `size` bytes to `out`, a pointer to a pointer. */
+static int copy_array(void *out, const void *from, uint32_t count, size_t size)
+{
+    void *copy;
+
+    if (count == 0)
+        return 0;
+    copy = malloc(count * size);
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, from, count * size);
+    memcpy(out, &copy, sizeof(copy));
+    return 0;
+}
+
 static int decode_enter(struct cop_packet *packet, struct control *control)
 {
-    const uint32_t *pairs, *streams;
-    const uint64_t *starts;
-    uint32_t count, start_count;
+    const uint32_t *pairs, *streams, *epochs;
+    const uint64_t *starts, *markers;
+    uint32_t pair_len, count, start_count, marker_count, epoch_count;
     int r;
 
-    r = cop_packet_unpack(packet, ENTER_FORMAT, &pairs, &count, &streams,
-                          &control->stream_count, &starts, &start_count);
+    r = cop_packet_unpack(packet, ENTER_FORMAT, &pairs, &pair_len, &streams,
+                          &count, &starts, &start_count, &markers,
+                          &marker_count, &epochs, &epoch_count);
     if (r < 0)
         return r;
-    if (start_count != control->stream_count)
+    if (start_count != count || marker_count != count || epoch_count != count)
         return -EBADMSG;
-    if (start_count > 0) {
-        control->streams = malloc(start_count * sizeof(*streams));
-        control->starts = malloc(start_count * sizeof(*starts));
-        if (!control->streams || !control->starts)
-            return -ENOMEM;
-        memcpy(control->streams, streams, start_count * sizeof(*streams));
-        memcpy(control->starts, starts, start_count * sizeof(*starts));
-    }
-    return ranks_from_pairs(&control->ranks, pairs, count);
+    if (copy_array(&control->streams, streams, count, sizeof(*streams)) < 0 ||
+        copy_array(&control->starts, starts, count, sizeof(*starts)) < 0 ||
+        copy_array(&control->markers, markers, count, sizeof(*markers)) < 0 ||
+        copy_array(&control->epochs, epochs, count, sizeof(*epochs)) < 0)
+        return -ENOMEM;
+    control->stream_count = count;
+    return ranks_from_pairs(&control->ranks, pairs, pair_len);
 }
 
 static int decode_lost(struct cop_packet *packet, struct control *control)

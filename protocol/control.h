@@ -28,7 +28,9 @@ struct control {
     struct payload *parameters;
     struct ranks ranks;
     uint32_t *streams; /* ENTER: those that the ranks become members of ... */
-    uint64_t *starts;  /* ... and after which packet they begin */
+    uint64_t *starts;  /* ... after which packet they begin ... */
+    uint64_t *markers; /* ... the last marker sent, which counts as settled */
+    uint32_t *epochs;  /* ... and its epoch */
     uint32_t stream_count;
 };
 

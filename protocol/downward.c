@@ -124,7 +124,7 @@ void downward_passed(struct node *node, struct stream *stream)
 {
     uint64_t low = lowest_cursor(node, stream), upto;
 
-    /* while stored, a frame's count is the credit that it is worth */
+    /* While stored, a frame's count is the credit that it is worth. */
     while (stream->passed < low) {
         const struct frame *frame = feed_at(&stream->feed, ++stream->passed);
 
@@ -288,7 +288,7 @@ int downward_open(struct node *node,
     stream->active = node->role != NODE_BACKEND || member;
     stream->counted = true;
     if (node->parent)
-        credit_grant(&stream->up, node->parent->granted);
+        upward_grant(stream, node->parent->granted);
     for (slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot))
             open_branch(node, stream, node->peers[slot]);
@@ -357,6 +357,11 @@ static void commit(struct node *node,
     struct action *action;
 
     if (node->role != NODE_BACKEND) {
+        /* What is retained is consumed: 3.5 bounds it (3.4). */
+        if (stream_is_replayable(stream)) {
+            give_back(node, stream, worth);
+            worth = 0;
+        }
         frame.count = worth > UINT32_MAX ? UINT32_MAX : (uint32_t)worth;
         if (feed_push(&stream->feed, &frame) < 0)
             node->failed = true;
@@ -629,6 +634,7 @@ uint64_t downward_marker(struct node *node, struct stream *stream)
         .sequence = ++stream->last,
     };
 
+    stream->sync_last = stream->last;
     if (fifo_push(&stream->down_in, &marker) < 0)
         node->failed = true;
     downward_run(node, stream);

@@ -367,8 +367,7 @@ static bool is_drained(const struct node *node)
     size_t i;
 
     for (i = 0; i < node->stream_count; i++)
-        if (node->streams[i]->up_out.count > 0 ||
-            wave_bytes(node->streams[i]->wave) > 0)
+        if (!upward_is_drained(node->streams[i]))
             return false;
     return !node->calling;
 }

@@ -96,7 +96,8 @@ static void build(struct node *node,
             claim->epoch = theirs->epoch;
         }
         first = false;
-        claim->lossy |= theirs->lossy;
+        if (theirs->lossy > claim->lossy)
+            claim->lossy = theirs->lossy;
         claim->recoverable &= theirs->recoverable;
         claim->replayable &= theirs->replayable;
         add_error(node, claim, theirs->error, theirs->error_rank);
@@ -200,12 +201,27 @@ static void try_open(struct node *node,
     tell->code = claim->error ? -ELIBBAD : 0;
 }
 
+/* Front-end: joiners that have claimed the stream are given a marker, so that
+ * they pair from the start of an epoch (12.3). */
+static void settle_in(struct node *node,
+                      struct stream *stream,
+                      const struct claim *claim)
+{
+    if (!ranks_meet(&stream->entering, &claim->members))
+        return;
+    if (ranks_subtract(&stream->entering, &claim->members) < 0)
+        node->failed = true;
+    if (!stream->closing && stream_is_replayable(stream))
+        downward_marker(node, stream);
+}
+
 /* Front-end: what every member has received is stable (10.2). */
 static void update_root(struct node *node, struct stream *stream)
 {
     struct claim claim;
 
     build(node, stream, &claim);
+    settle_in(node, stream, &claim);
     try_open(node, stream, &claim);
     stream->sent.recoverable = claim.recoverable;
     if (ranks_cover(&claim.members, &stream->definition.members))
@@ -235,7 +251,7 @@ void member_update(struct node *node, struct stream *stream)
         claim_fini(&claim);
         return;
     }
-    if (is_urgent(node, stream, &claim))
+    if (is_urgent(node, stream, &claim) && stream->resumes == 0)
         member_send_claim(node, stream, stream->settled_sent,
                           stream->settled_sent_epoch);
     else
@@ -543,10 +559,12 @@ static void enter_branch(struct node *node,
 /* New members of one stream. */
 static void enter_stream(struct node *node,
                          struct stream *stream,
-                         const struct ranks *joined,
-                         uint64_t start)
+                         const struct control *control,
+                         uint32_t index)
 {
     bool first = !member_has_members(node, stream);
+    const struct ranks *joined = &control->ranks;
+    uint64_t start = control->starts[index];
     uint32_t slot;
 
     if (ranks_unite(&stream->definition.members, joined) < 0)
@@ -558,8 +576,16 @@ static void enter_stream(struct node *node,
         stream->counted = false;
         stream->last = start;
         stream->passed = start;
+        stream->epoch = control->epochs[index];
+        stream->settled = control->markers[index];
+        stream->settled_epoch = stream->epoch;
+        stream->settled_sent = stream->settled;
+        stream->settled_sent_epoch = stream->epoch;
         if (node->parent)
-            credit_grant(&stream->up, node->parent->granted);
+            upward_grant(stream, node->parent->granted);
+        upward_resume(node, stream,
+                      (uint64_t)(stream->epoch + 1) << PACKET_WAVE_BITS);
+        upward_pump(node, stream);
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
         return;
     }
@@ -585,7 +611,7 @@ void member_enter(struct node *node, const struct control *control)
         struct stream *stream = node_stream(node, control->streams[i]);
 
         if (stream && stream->definition.id != 0)
-            enter_stream(node, stream, &control->ranks, control->starts[i]);
+            enter_stream(node, stream, control, i);
     }
 }
 
@@ -596,15 +622,22 @@ static int list_growing(struct node *node, struct control *control)
 
     control->streams = calloc(node->stream_count, sizeof(*control->streams));
     control->starts = calloc(node->stream_count, sizeof(*control->starts));
-    if (!control->streams || !control->starts)
+    control->markers = calloc(node->stream_count, sizeof(*control->markers));
+    control->epochs = calloc(node->stream_count, sizeof(*control->epochs));
+    if (!control->streams || !control->starts || !control->markers ||
+        !control->epochs)
         return -ENOMEM;
     for (i = 1; i < node->stream_count; i++) {
-        const struct stream *stream = node->streams[i];
+        struct stream *stream = node->streams[i];
 
         if (!stream->definition.grow || stream->closing)
             continue;
+        if (ranks_unite(&stream->entering, &control->ranks) < 0)
+            return -ENOMEM;
         control->streams[control->stream_count] = stream->definition.id;
         control->starts[control->stream_count] = stream->last;
+        control->markers[control->stream_count] = stream->sync_last;
+        control->epochs[control->stream_count] = stream->sync_epoch;
         control->stream_count++;
     }
     return 0;
@@ -614,7 +647,6 @@ void member_admit(struct node *node, const struct ranks *joined)
 {
     struct control control = {.type = CONTROL_ENTER};
     uint64_t i, count = ranks_size(joined);
-    uint32_t j;
 
     if (ranks_copy(&control.ranks, joined) < 0 ||
         list_growing(node, &control) < 0 ||
@@ -624,12 +656,6 @@ void member_admit(struct node *node, const struct ranks *joined)
         downward_control(node, &control);
     for (i = 0; i < count; i++)
         node_tell(node, TELL_BACKEND_JOINED, ranks_at(joined, i), 0, NULL);
-    for (j = 0; j < control.stream_count && !node->failed; j++) {
-        struct stream *stream = node_stream(node, control.streams[j]);
-
-        if (stream && stream_is_replayable(stream))
-            downward_marker(node, stream);
-    }
     control_fini(&control);
 }
 

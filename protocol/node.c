@@ -276,6 +276,8 @@ static void stream_free(struct stream *stream)
     feed_fini(&stream->feed);
     fifo_fini(&stream->down_in);
     fifo_fini(&stream->up_out);
+    fifo_fini(&stream->late_out);
+    ranks_fini(&stream->entering);
     wave_free(stream->wave);
     claim_fini(&stream->sent);
     definition_fini(&stream->definition);
@@ -481,7 +483,7 @@ static int take_heartbeat(struct node *node,
         struct branch *branch;
 
         if (peer->is_parent) {
-            credit_grant(&stream->up, frame->count);
+            upward_grant(stream, frame->count);
             continue;
         }
         branch = stream_branch(stream, peer->slot);
@@ -504,7 +506,9 @@ static int take_credit(struct node *node,
     if (!stream)
         return 0;
     if (peer->is_parent) {
-        r = credit_return(&stream->up, frame->count);
+        r = credit_return(frame->flags & FRAME_LATE ? &stream->late
+                                                    : &stream->up,
+                          frame->count);
         upward_pump(node, stream);
         upward_run(node, stream);
         launch_try_end(node);
@@ -1235,5 +1239,6 @@ uint64_t node_held_bytes(const struct node *node, uint32_t stream_id)
     if (!stream)
         return 0;
     return stream->feed.store.bytes + stream->down_in.bytes +
-           stream->up_out.bytes + wave_bytes(stream->wave);
+           stream->up_out.bytes + stream->late_out.bytes +
+           wave_bytes(stream->wave);
 }

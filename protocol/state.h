@@ -45,6 +45,7 @@ struct branch {
     uint64_t cursor; /* the last packet that it was sent (10.4) */
     struct credit down;
     struct debit up;
+    struct debit late; /* the same for what came LATE (3.4) */
     struct fifo aside; /* against the direction: in no order (5.6) */
 };
 
@@ -81,11 +82,14 @@ struct stream {
     /* up */
     struct wave *wave;
     struct fifo up_out;
+    struct fifo late_out; /* LATE packets go ahead, under their own credit */
     struct credit up;
-    uint32_t epoch; /* of the next send */
-    uint64_t count; /* waves sent in it */
-    uint64_t level; /* the last wave told to the parent */
-    bool counted;   /* the parent counts us */
+    struct credit late;
+    uint32_t resumes; /* RESUME frames in up_out: claims wait for them */
+    uint32_t epoch;   /* of the next send */
+    uint64_t count;   /* waves sent in it */
+    uint64_t level;   /* the last wave told to the parent */
+    bool counted;     /* the parent counts us */
 
     /* claims (10.1) */
     struct claim sent; /* what we claimed last */
@@ -107,7 +111,9 @@ struct stream {
     uint32_t marker_epoch;
     uint64_t sync; /* front-end: the marker waited for; 0: none */
     uint32_t sync_epoch;
-    bool opening; /* front-end */
+    bool opening;          /* front-end */
+    uint64_t sync_last;    /* front-end: the last marker sent */
+    struct ranks entering; /* front-end: joiners that have not claimed yet */
     uint64_t open_deadline_ms;
     uint64_t close_at; /* closed behind this number */
 };
@@ -324,6 +330,9 @@ int upward_take(struct node *node,
 int upward_send(struct node *node, struct stream *stream, struct frame *frame);
 void upward_emit(struct node *node, struct stream *stream, struct frame frame);
 void upward_pump(struct node *node, struct stream *stream);
+void upward_resume(struct node *node, struct stream *stream, uint64_t level);
+bool upward_is_drained(const struct stream *stream);
+void upward_grant(struct stream *stream, uint32_t window);
 void upward_run(struct node *node, struct stream *stream);
 void upward_filtered(struct node *node, const struct event *event);
 void upward_expire(struct node *node);

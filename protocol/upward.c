@@ -9,22 +9,30 @@
 /* Give consumed bytes back to the child that had sent them, in portions. */
 static void give_back(struct node *node,
                       struct stream *stream,
-                      uint32_t slot,
-                      uint32_t rank,
-                      size_t len)
+                      const struct wave_set *set,
+                      size_t index)
 {
+    uint32_t slot = set->slots[index];
     struct peer *peer = node_child(node, slot);
-    struct branch *branch;
+    struct debit *debit;
     uint32_t back;
 
-    if (!peer || peer->rank != rank || slot >= stream->branch_count)
+    if (!peer || peer->rank != set->inlets[index] ||
+        slot >= stream->branch_count)
         return;
-    branch = &stream->branches[slot];
-    branch->up.window = peer->grant;
-    back = debit_consume(&branch->up, len);
+    debit = set->late_lane ? &stream->branches[slot].late
+                           : &stream->branches[slot].up;
+    debit->window = peer->grant;
+    back = debit_consume(debit, frame_len(&set->frames[index]));
     if (back > 0)
-        node_send_header(node, peer, FRAME_CREDIT, stream->definition.id, 0,
-                         back);
+        node_send(node, peer,
+                  (struct frame){
+                      .type = FRAME_CREDIT,
+                      .flags = set->late_lane ? FRAME_LATE : 0,
+                      .stream = stream->definition.id,
+                      .origin = node->rank,
+                      .count = back,
+                  });
 }
 
 /* Hand a packet to the application. */
@@ -57,7 +65,11 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
             frame_fini(&frame);
         return;
     }
-    if (fifo_push(&stream->up_out, &frame) < 0)
+    if (frame.type == FRAME_RESUME)
+        stream->resumes++;
+    if (fifo_push(frame.flags & FRAME_LATE ? &stream->late_out
+                                           : &stream->up_out,
+                  &frame) < 0)
         node->failed = true;
 }
 
@@ -67,6 +79,19 @@ static bool is_charged(const struct frame *frame)
     return frame->type == FRAME_DATA && !(frame->flags & FRAME_EMPTY);
 }
 
+/* Send what is late: it never waits for what is on time (3.4). */
+static void pump_late(struct node *node, struct stream *stream)
+{
+    struct frame *head;
+
+    while ((head = fifo_peek(&stream->late_out))) {
+        if (!credit_allows(&stream->late, frame_len(head)))
+            return;
+        credit_spend(&stream->late, frame_len(head));
+        node_send(node, node->parent, fifo_pop(&stream->late_out));
+    }
+}
+
 void upward_pump(struct node *node, struct stream *stream)
 {
     struct frame *head;
@@ -74,19 +99,37 @@ void upward_pump(struct node *node, struct stream *stream)
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
+    pump_late(node, stream);
     while ((head = fifo_peek(&stream->up_out))) {
         if (is_charged(head)) {
             if (!credit_allows(&stream->up, frame_len(head)))
                 return;
             credit_spend(&stream->up, frame_len(head));
         }
+        if (head->type == FRAME_CLAIM && stream->late_out.count > 0)
+            return; /* a settled claim speaks of what was late, too */
         frame = fifo_pop(&stream->up_out);
-        if (frame.type == FRAME_CLAIM)
+        if (frame.type == FRAME_CLAIM) {
             member_send_claim(node, stream, frame.sequence,
                               (uint32_t)frame.tag);
-        else
-            node_send(node, node->parent, frame);
+            continue;
+        }
+        node_send(node, node->parent, frame);
+        if (frame.type == FRAME_RESUME && --stream->resumes == 0)
+            member_update(node, stream);
     }
+}
+
+void upward_grant(struct stream *stream, uint32_t window)
+{
+    credit_grant(&stream->up, window);
+    credit_grant(&stream->late, window);
+}
+
+bool upward_is_drained(const struct stream *stream)
+{
+    return stream->up_out.count == 0 && stream->late_out.count == 0 &&
+           wave_bytes(stream->wave) == 0;
 }
 
 /* Whether more may be made for the parent or the application: else what came
@@ -95,6 +138,8 @@ static bool has_room(const struct node *node, const struct stream *stream)
 {
     if (node->role == NODE_FRONTEND)
         return stream->sync || stream->untaken_bytes < LIMIT_WINDOW_MAX;
+    if (wave_has_alone(stream->wave) && stream->late_out.count == 0)
+        return true;
     return stream->up_out.bytes < LIMIT_WINDOW_MAX;
 }
 
@@ -160,8 +205,7 @@ static void release(struct node *node,
     size_t i;
 
     for (i = 0; i < set->count; i++)
-        give_back(node, stream, set->slots[i], set->inlets[i],
-                  frame_len(&set->frames[i]));
+        give_back(node, stream, set, i);
     if (set->count == 0)
         emit_empty(node, stream, set->late ? 0 : set->sequence,
                    set->contributors);
@@ -170,6 +214,13 @@ static void release(struct node *node,
         call(node, stream, set);
     else
         pass(node, stream, set);
+}
+
+void upward_resume(struct node *node, struct stream *stream, uint64_t level)
+{
+    stream->counted = true;
+    upward_emit(node, stream,
+                (struct frame){.type = FRAME_RESUME, .sequence = level});
 }
 
 /* Say from which wave on we count, where no packet says it (4.5). */
@@ -184,9 +235,7 @@ static void resume(struct node *node, struct stream *stream)
         (level <= stream->level || (level & PACKET_WAVE_MASK) == 0 ||
          stream->definition.sync != COP_WAIT_FOR_ALL))
         return;
-    stream->counted = true;
-    upward_emit(node, stream,
-                (struct frame){.type = FRAME_RESUME, .sequence = level});
+    upward_resume(node, stream, level);
 }
 
 bool upward_is_idle(const struct node *node, const struct stream *stream)
@@ -398,14 +447,6 @@ void upward_settle(struct node *node, struct stream *stream)
     stream->count = 0;
     stream->marker = 0;
     node->markers--;
-    if (!stream->counted) {
-        stream->counted = true;
-        upward_emit(node, stream,
-                    (struct frame){
-                        .type = FRAME_RESUME,
-                        .sequence = (uint64_t)stream->epoch << PACKET_WAVE_BITS,
-                    });
-    }
     upward_emit(node, stream,
                 (struct frame){
                     .type = FRAME_CLAIM,

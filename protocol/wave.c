@@ -13,6 +13,7 @@
 struct inlet {
     struct fifo fifo;
     uint64_t level; /* every wave up to here is answered */
+    uint64_t from;  /* it counts from the wave after this */
     uint32_t rank;
     bool counts;
 };
@@ -21,6 +22,7 @@ struct inlet {
 struct from {
     uint32_t slot;
     uint32_t rank;
+    bool late; /* it was late when it came */
 };
 
 struct wave {
@@ -117,6 +119,8 @@ int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level)
     inlet->rank = rank;
     if (!inlet->counts || inlet->level < level)
         inlet->level = level;
+    if (!inlet->counts)
+        inlet->from = level;
     inlet->counts = true;
     wave->blocker = WAVE_NO_SLOT;
     return 0;
@@ -189,6 +193,7 @@ int wave_put(struct wave *wave,
              uint64_t now_ms)
 {
     struct inlet *inlet = inlet_at(wave, slot);
+    struct from from = {slot, rank, frame->flags & FRAME_LATE};
     uint64_t answered = frame->sequence;
 
     if (!inlet) {
@@ -203,11 +208,12 @@ int wave_put(struct wave *wave,
         unblock(wave, slot);
     }
     if (wave->sync == COP_WAIT_FOR_ALL && frame->sequence > 0 &&
-        (!inlet->counts || frame->sequence <= wave->done))
+        (!inlet->counts || frame->sequence <= inlet->from ||
+         frame->sequence <= wave->done))
         frame->flags |= FRAME_LATE;
     if (wave->sync == COP_DO_NOT_WAIT || frame->sequence == 0 ||
         (frame->flags & FRAME_LATE))
-        return put_alone(wave, (struct from){slot, rank}, frame);
+        return put_alone(wave, from, frame);
     if (wave->sync == COP_TIME_OUT && wave->deadline_ms == UINT64_MAX)
         wave->deadline_ms = now_ms + wave->timeout_ms;
     if (wave->blocked_at > frame->sequence)
@@ -289,6 +295,7 @@ static int take_alone(struct wave *wave, struct wave_set *set)
 
     set->sequence = fifo_peek(&inlet.fifo)->sequence;
     set->late = fifo_peek(&inlet.fifo)->flags & FRAME_LATE;
+    set->late_lane = from.late;
     r = gather(wave, &inlet, from.slot, &origin, set);
     wave->alone = inlet.fifo;
     if (r < 0)
@@ -465,6 +472,11 @@ bool wave_holds(const struct wave *wave, uint64_t level)
 uint64_t wave_deadline_ms(const struct wave *wave)
 {
     return wave->sync == COP_TIME_OUT ? wave->deadline_ms : UINT64_MAX;
+}
+
+bool wave_has_alone(const struct wave *wave)
+{
+    return wave->alone.count > 0;
 }
 
 uint64_t wave_bytes(const struct wave *wave)

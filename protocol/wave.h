@@ -27,6 +27,7 @@ struct wave_set {
     uint64_t sequence;     /* of the wave; 0: against the stream's direction */
     uint32_t contributors; /* back-ends in it */
     bool late;             /* its wave had gone: filtered alone (4.5) */
+    bool late_lane;        /* and it came as such: its credit is the late one */
     struct frame *frames;  /* those with values; empty answers are left out */
     uint32_t *inlets;      /* the rank that each came from */
     uint32_t *slots;       /* and its slot then, or WAVE_NO_SLOT */
@@ -39,8 +40,9 @@ int wave_new(struct wave **out, enum cop_sync sync, uint32_t timeout_ms);
 /* Free `wave` and what waits in it. NULL is fine. */
 void wave_free(struct wave *wave);
 
-/* The child in `slot`, of this rank, counts from the wave after `level`.
- * A child that counts already only rises. Returns 0 or -ENOMEM. */
+/* The child in `slot`, of this rank, counts from the wave after `level`; what
+ * comes from it below is late. A child that counts already only rises.
+ * Returns 0 or -ENOMEM. */
 int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level);
 
 /* The child has answered every wave up to `level`. */
@@ -77,6 +79,9 @@ bool wave_holds(const struct wave *wave, uint64_t level);
 
 /* When wave_take() is to be called again; UINT64_MAX: when something came. */
 uint64_t wave_deadline_ms(const struct wave *wave);
+
+/* Whether a packet waits that is to be filtered alone, at once. */
+bool wave_has_alone(const struct wave *wave);
 
 /* Bytes that wait. */
 uint64_t wave_bytes(const struct wave *wave);
