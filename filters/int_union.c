@@ -46,13 +46,13 @@ static size_t merge(int32_t *out,
                     const int32_t *b,
                     size_t b_count)
 {
-    const int32_t *a_end = a + a_count;
-    const int32_t *b_end = b + b_count;
     size_t count = 0;
+    size_t i = 0;
+    size_t j = 0;
     int32_t next;
 
-    while (a < a_end || b < b_end) {
-        next = b == b_end || (a < a_end && *a <= *b) ? *a++ : *b++;
+    while (i < a_count || j < b_count) {
+        next = j == b_count || (i < a_count && a[i] <= b[j]) ? a[i++] : b[j++];
         if (count == 0 || out[count - 1] != next)
             out[count++] = next;
     }

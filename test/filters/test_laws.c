@@ -221,8 +221,10 @@ static bool same(const struct cop_packet *a, const struct cop_packet *b)
 {
     if (!a || !b)
         return a == b;
-    return cop_packet_tag(a) == cop_packet_tag(b) &&
-           cop_packet_size(a) == cop_packet_size(b) &&
+    if (cop_packet_tag(a) != cop_packet_tag(b) ||
+        cop_packet_size(a) != cop_packet_size(b))
+        return false;
+    return cop_packet_size(a) == 0 ||
            memcmp(packet_frame(a)->payload->bytes,
                   packet_frame(b)->payload->bytes, cop_packet_size(a)) == 0;
 }
