@@ -1,0 +1,62 @@
+#!/bin/sh
+# The searches of the protocol's rules: all rules clean, each removal found.
+# usage: check_models.sh quick|full     (quick: under 20 s; full: under 6 min)
+set -u
+cd "$(dirname "$0")" || exit 1
+python=${PYTHON:-python3}
+command -v "$python" >/dev/null || {
+    echo "SKIP: no $python: install python3 to search the protocol's rules"
+    exit 77
+}
+# A compiled copy must not be left in a read-only source tree.
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE
+bad=0
+
+clean() { # clean NAME ARGS...: the search must find nothing
+    "$python" "$@" || { echo "FAIL: $*: expected no violation"; bad=1; }
+}
+
+broken() { # broken NAME ARGS...: the search must find a violation
+    out=$("$python" "$@" 2>&1)
+    status=$?
+    if [ "$status" -ne 1 ] || ! echo "$out" | grep -Eq 'CYCLE|violations: [1-9]|->'; then
+        echo "FAIL: $*: expected a violation, got:"
+        echo "$out" | tail -3
+        bad=1
+    else
+        echo "found, as it must be: $*"
+    fi
+}
+
+case ${1:-quick} in
+quick)
+    clean adoption.py 0,0,1 2 2
+    broken adoption.py 0,0,1 2 2 --no-probe
+    clean recovery.py random 60
+    clean settle.py random 120
+    broken settle.py random 40 0 -m nocover
+    clean control.py random 120
+    broken control.py random 20 0 -m datafirst
+    ;;
+full)
+    clean adoption.py 0,0,1 2 2
+    broken adoption.py 0,0,1 2 2 --no-probe
+    clean recovery.py random 800
+    clean recovery.py waves 400
+    clean recovery.py table 1500
+    broken recovery.py waves 400 0 -m asis
+    clean settle.py random 1500
+    clean settle.py exhaust 0,0 markers=2 sends=2
+    clean settle.py exhaust 0,1,1 markers=1 sends=2 window=1
+    clean settle.py table 4000
+    clean control.py random 1500
+    clean control.py table 1500
+    ;;
+*)
+    echo "usage: $0 quick|full" >&2
+    exit 2
+    ;;
+esac
+[ "$bad" -eq 0 ] && echo "models: as expected"
+exit "$bad"

@@ -1,0 +1,988 @@
+#!/usr/bin/env python3
+"""Model of settling, epochs and waves under a small credit (PROTOCOL 3.4, 4, 10.1, 10.6, 12.3).
+
+usage: settle.py random  RUNS [SEED0] [-m FLAGS]        random schedules on trees of 4 to 10 nodes
+       settle.py exhaust SHAPE KEY=N ... [-l LIMIT] [-m FLAGS]   every schedule of a tiny tree
+       settle.py shrink  [-m FLAGS] [-n TRIES]          a small tree, the shortest violation found
+       settle.py table   [TRIES]                        each rule taken away in turn: all must be found
+SHAPE is the parent of ranks 1, 2, 3 ... such as 0,0,1,1; a node without children is a back-end and a member.
+KEYs: markers, data, sends (per back-end), crashes, resets, ticks, joins, window, lossy (1: not recoverable).
+FLAGS, comma separated, each take one rule away (see RULES).  Exit status 1: a violation was found (for table: none).
+
+One wait_for_all stream whose filter is a set union.  Each link is FIFO, one queue each way; after a crash or a reset
+what is in flight may be cut at any point, and each end sees the link go down in its own time.  An orphan is adopted by
+any internal node whose path to the root is whole; that step is atomic (adoption.py has the steps), all that it entails
+travels.  Downwards every node keeps all packets (recovery.py has retention and replay), so a cursor is enough here.
+
+    up    W(wave, items, sources, late)   a packet of a wave; takes credit
+          C(level, items)                 compensation: on a new link with the sender's level, else passed on
+          R(level)                        RESUME: the sender counts from level + 1
+          K(set, settled, lossy)          a claim
+    down  a number; log[number] says: D data (takes credit), M marker, E the entry of a late joiner
+
+A wave is (epoch, n).  A level is the last wave that is answered; (e, 0) answers all epochs before e.
+Sets of ranks and of items are integers used as bit sets; item 8 * r + i is the i-th that back-end r has sent.
+"""
+import sys, random, time
+
+RULES = {
+    'overtake':    '10.1: a claim that overtakes queued data carries the present settled number, not the last sent',
+    'firstclaim':  '10.1: the first claim on a new link carries the present settled number, not 0',
+    'nofall':      '10.1: settled does not fall when members join that have settled less',
+    'frozen':      '10.1: a settled claim that waits behind data keeps the number that it had when it was queued',
+    'settleearly': '10.6: a node settles when its children have, though its own output of earlier epochs waits',
+    'queueearly':  '10.6: a node settles though late packets or a lost child\'s packets of earlier epochs wait in it',
+    'nocover':     '10.6: sync looks at the claims that are there, not whether they cover every member',
+    'noanswer':    '10.6: a settled claim does not answer the waves of earlier epochs',
+    'noepoch':     '4.1: n goes on after a marker instead of starting again',
+    'nolevel':     '4.5: a compensation does not say where its sender stands: it counts for the next wave',
+    'nofirst':     '4.5: a branch that gains its first member goes on where it was',
+    'noskip':      '4.5: a node that skips waves does not say so',
+    'latein':      '4.5: a late packet is put into the wave at hand',
+    'lateplain':   '4.5: what is made of a late packet goes up as a plain packet of the wave at hand',
+    'slowcredit':  '3.4: a node returns credit for a packet only when it has sent it to every child',
+    'onelane':     '3.4: late packets share the window and the queue of those that are on time',
+    'frontwait':   '10.6: while it waits in sync the front-end filters only as far as its application takes packets',
+    'latestuck':   '3.4: credit for a late packet is not returned before the wave at hand is released',
+    'nolossy':     '10.6: a node that lost its parent on a stream that is not recoverable does not say so',
+    'lossyonce':   '10.6: LOSSY is a flag said once, in the next settled claim, not a number that is repeated',
+    'markearly':   '12.3: the marker follows a late joiner\'s entry at once, not when its claim has come',
+}
+
+# what `table` leaves out: no schedule is known (settle.md)
+SILENT = ('frozen',)
+
+ROOT, COMM, LEAF = 0, 1, 2
+CHILD, PARENT, UP, DOWN, UCLOSED, DCLOSED, OWED, USED, LUSED = range(9)     # a link; credit taken: OWED downwards, USED
+                                                                        # upwards on time, LUSED upwards late
+SET, SETTLED, LEVEL, COUNTS, QUEUE, CURSOR, LOST = range(7)             # what a parent knows of a child
+
+class Violation(Exception):
+    pass
+
+def bits(x):
+    return [i for i in range(x.bit_length()) if x >> i & 1]
+
+class Node:
+    __slots__ = ('alive', 'kind', 'parent', 'kids', 'state', 'level', 'outq', 'said', 'fence', 'rest', 'pos',
+                 'got', 'count', 'member', 'lossy', 'inc', 'top')
+
+    def clone(self):
+        n = Node.__new__(Node)
+        for s in Node.__slots__:
+            setattr(n, s, getattr(self, s))
+        n.kids = {l: r[:] for l, r in self.kids.items()}
+        return n
+
+    def key(self):
+        return tuple(getattr(self, s) for s in Node.__slots__ if s != 'kids') + \
+            tuple((l, tuple(r)) for l, r in sorted(self.kids.items()))
+
+class World:
+    """The state of everything; step() is one event."""
+
+    def __init__(self, shape, markers=1, data=0, sends=1, crashes=0, resets=0, ticks=0, joins=0, window=2, lossy=0,
+                 mut=frozenset()):
+        n = len(shape) + 1
+        par = (None,) + tuple(shape)
+        self.mut, self.window, self.recover = mut, window, not lossy
+        self.markers, self.data, self.sends, self.crashes, self.resets = markers, data, sends, crashes, resets
+        self.ticks, self.joins, self.gone, self.entering = ticks, joins, 0, 0
+        self.log, self.sent_markers, self.synced, self.clean = (None,), 0, 0, 0
+        self.given, self.wave_of, self.before = {}, {}, {}      # per back-end; per item; (back-end, marker) -> items
+        self.released = {}                                      # wave -> sources, at the front-end, in time
+        self.nodes, self.links = [], {}
+        self.members = 0
+        for i in range(n + joins):
+            x = Node()
+            x.kind = ROOT if i == 0 else COMM if i in par else LEAF
+            x.alive, x.parent, x.kids, x.state, x.level, x.outq = i < n, None, {}, 0, (0, 0), ()
+            x.said, x.fence, x.rest, x.pos, x.got, x.count = None, 0, (), 0, (), 0
+            x.member, x.lossy, x.inc, x.top = i < n and x.kind == LEAF, 0, 0, 0
+            self.nodes.append(x)
+            if x.kind == LEAF:
+                self.given[i] = 0
+                if i < n:
+                    self.members |= 1 << i
+        below = [1 << i if self.members >> i & 1 else 0 for i in range(n)]
+        for i in range(n - 1, 0, -1):
+            below[par[i]] |= below[i]
+        for c in range(1, n):
+            self.links[c * 32] = [c, par[c], (), (), False, False, 0, 0, 0]
+            self.nodes[c].parent, self.nodes[c].said = c * 32, (below[c], 0, 0)
+            self.nodes[par[c]].kids[c * 32] = [below[c], 0, (0, 0), True, (), 0, 0]
+
+    def clone(self):
+        w = World.__new__(World)
+        w.__dict__.update(self.__dict__)
+        w.nodes = [x.clone() for x in self.nodes]
+        w.links = {l: r[:] for l, r in self.links.items()}
+        w.given, w.wave_of, w.before = dict(self.given), dict(self.wave_of), dict(self.before)
+        w.released = dict(self.released)
+        return w
+
+    def key(self):
+        return hash((tuple(x.key() for x in self.nodes), tuple((l, tuple(r)) for l, r in sorted(self.links.items())),
+                     self.log, self.synced, self.members, self.entering, self.clean, self.crashes, self.resets, self.ticks, self.gone,
+                     tuple(sorted(self.before.items())), tuple(sorted(self.released.items()))))
+
+    # ---- links
+
+    def open(self, lid):
+        link = self.links.get(lid)
+        return link is not None and link[UCLOSED] is False and link[DCLOSED] is False
+
+    def send(self, lid, msg):
+        if self.open(lid):
+            self.links[lid][UP] += (msg,)
+
+    def close(self, lid):
+        """Nothing more enters the link; what is in flight may still come, except to one who is dead."""
+        link = self.links[lid]
+        for way, closed, reader in ((UP, UCLOSED, PARENT), (DOWN, DCLOSED, CHILD)):
+            if link[closed] is False:
+                link[closed] = True
+            if not self.nodes[link[reader]].alive:
+                link[way], link[closed] = (), None
+        if link[UCLOSED] is None and link[DCLOSED] is None:
+            del self.links[lid]
+
+    def whole(self, y, without=None):
+        """Is the path from y to the root whole?"""
+        while y != 0:
+            if y == without or not self.nodes[y].alive or not self.open(self.nodes[y].parent):
+                return False
+            y = self.links[self.nodes[y].parent][PARENT]
+        return True
+
+    # ---- upwards: output, under credit, in order
+
+    def blocked(self, i, late=False):
+        """Output waits for credit: no filter call, and a back-end's application stands in its send."""
+        x = self.nodes[i]
+        if i == 0:
+            return 'frontwait' in self.mut and self.synced < self.sent_markers and len(self.released) >= self.window
+        return x.parent is not None and any(m[0] == 'W' and self.lane(m) == late for m in x.outq)
+
+    def lane(self, m):
+        return m[4] and 'onelane' not in self.mut
+
+    def put(self, i, msg):
+        x = self.nodes[i]
+        if i == 0:
+            return
+        if msg[0] == 'W':
+            x.top = max(x.top, msg[1][0])
+        if x.parent is None and self.recover:
+            return                                              # the state covers it (9.3)
+        x.outq += (msg,)
+        self.flush(i)
+
+    def flush(self, i):
+        """Two lanes: late packets do not wait for those on time; a settled claim waits for what it speaks of."""
+        x = self.nodes[i]
+        if not self.open(x.parent):
+            return
+        link, stay = self.links[x.parent], []
+        for m in x.outq:
+            lane = m[0] == 'W' and self.lane(m)
+            if m[0] == 'S':
+                wait = any(y[0] == 'W' and (y[1][0] < m[1] or 'onelane' in self.mut) for y in stay)
+            else:
+                wait = any(y[0] != 'S' and (y[0] == 'W' and self.lane(y)) == lane for y in stay)
+            used = LUSED if lane else USED
+            if wait or m[0] == 'W' and link[used] >= self.window:
+                stay.append(m)
+            elif m[0] == 'S':
+                x.outq = tuple(stay)
+                self.say(i, m[1])
+            else:
+                link[used] += m[0] == 'W'
+                self.send(x.parent, m)
+        x.outq = tuple(stay)
+
+    def say(self, i, k):
+        """A settled claim whose turn has come: what is true now, at most what waited (10.1)."""
+        x = self.nodes[i]
+        cover, now = self.below(i)
+        if 'frozen' in self.mut:
+            now = k
+        self.claim(i, cover, min(k, now), True)
+
+    def claim(self, i, cover, settled, rise=False):
+        x = self.nodes[i]
+        lossy = x.lossy
+        if 'lossyonce' in self.mut and rise:
+            x.lossy = 0
+        elif 'lossyonce' in self.mut:
+            lossy = 0
+        said = (cover, settled, lossy)
+        if said != x.said or not x.said:
+            x.said = said
+            self.send(x.parent, ('K',) + said)
+
+    def below(self, i):
+        """The members below i, and what all of them have settled."""
+        x = self.nodes[i]
+        if x.kind == LEAF:
+            return (1 << i, x.level[0]) if x.member else (0, 0)
+        cover, k = 0, None
+        for r in x.kids.values():
+            if r[SET]:
+                cover |= r[SET]
+                k = r[SETTLED] if k is None or r[SETTLED] < k else k
+        return cover, k or 0
+
+    def tell(self, i):
+        """After any change: claims that overtake (sets, falls), and the settled claim that does not."""
+        x = self.nodes[i]
+        if i == 0 or not x.alive or x.parent is None:
+            return
+        cover, k = self.below(i)
+        last = x.said[1] if x.said else 0
+        if cover != x.said[0] or k < last or x.lossy > x.said[2] and 'lossyonce' not in self.mut:
+            if cover and not x.said[0] and 'nofirst' not in self.mut:
+                self.put(i, ('R', x.level))                     # before the claim that brings the first member
+            fall = k if 'overtake' in self.mut else last if 'nofall' in self.mut else min(last, k)
+            self.claim(i, cover, fall)
+        if k < x.fence:
+            x.fence = k
+        if cover and k > x.fence and self.through(i, k):
+            x.fence = k
+            if 'settleearly' in self.mut:
+                self.say(i, k)
+            else:
+                self.put(i, ('S', k))
+
+    def through(self, i, k):
+        """Has i put out all that it has of the epochs before k?"""
+        x = self.nodes[i]
+        if x.kind == LEAF or 'settleearly' in self.mut:
+            return True
+        if x.level < (k, 0):
+            return False
+        if 'queueearly' in self.mut:
+            return True
+        return not any(m[0][0] < k for q in self.queues(x) for m in q)
+
+    # ---- waves
+
+    def queues(self, x):
+        return [r[QUEUE] for r in x.kids.values()] + [x.rest]
+
+    def absorb(self, i, items):
+        x = self.nodes[i]
+        new = items & ~x.state
+        x.state |= items
+        return new
+
+    def take(self, i, want):
+        """Remove from the queues what want() likes, giving the credit back; returns what was removed."""
+        x, out = self.nodes[i], []
+        for lid, r in x.kids.items():
+            hit = [m for m in r[QUEUE] if want(m)]
+            if hit:
+                r[QUEUE] = tuple(m for m in r[QUEUE] if not want(m))
+                if lid in self.links:
+                    for m in hit:
+                        self.links[lid][LUSED if m[4] else USED] -= 1
+                out += hit
+        out += [m for m in x.rest if want(m)]
+        x.rest = tuple(m for m in x.rest if not want(m))
+        return out
+
+    def emit(self, i, wave, got, late):
+        items, src = 0, 0
+        for m in got:
+            items |= m[1]
+            src |= m[2]
+        new = self.absorb(i, items)
+        if i == 0:
+            self.deliver(wave, src, late)
+        if late and 'lateplain' in self.mut:
+            late, wave = False, max(self.nodes[i].level, wave)
+        self.put(i, ('W', wave, new, src, late))
+
+    def deliver(self, wave, src, late):
+        for b in bits(src):
+            if not late and self.wave_of[b] != wave:
+                raise Violation(f'wrong wave: item {b} of {self.wave_of[b]} in wave {wave}')
+        if not late:
+            if wave in self.released:
+                raise Violation(f'wave {wave} twice')
+            self.released[wave] = src
+
+    def process(self, i):
+        """Filter what can be filtered, until output waits for credit."""
+        x = self.nodes[i]
+        if x.kind == LEAF or not x.alive:
+            return
+        while True:
+            part = [r for r in x.kids.values() if r[SET] and r[COUNTS]]
+            low = min((r[LEVEL] for r in part), default=None)
+            late = [m for q in self.queues(x) for m in q if m[3] or m[0] <= x.level]
+            ready = [m[0] for q in self.queues(x) for m in q if not m[3] and m[0] > x.level]
+            ready = min((v for v in ready if low is None or v <= low), default=None)
+            held = 'latestuck' in self.mut and ready is None or 'latein' in self.mut
+            if late and not held and not self.blocked(i, 'onelane' not in self.mut):
+                m = late[0]
+                self.take(i, lambda y: y is m)
+                self.emit(i, m[0], [m], True)
+            elif self.blocked(i):
+                break
+            elif ready is not None:
+                if 'latein' in self.mut:
+                    got = self.take(i, lambda y: y[0] <= ready)
+                else:
+                    got = self.take(i, lambda y: not y[3] and y[0] == ready)
+                x.level = ready
+                self.emit(i, ready, got, False)
+            elif low is not None and low > x.level:
+                x.level = low
+                if 'noskip' not in self.mut:
+                    self.put(i, ('R', low))
+            else:
+                break
+        for lid in x.kids:
+            if lid in self.links and self.nodes[self.links[lid][CHILD]].parent == lid:
+                self.wake.add(self.links[lid][CHILD])
+        self.tell(i)
+
+    def run(self, i):
+        """i has changed: let it and all whose credit came back go on."""
+        self.wake = {i}
+        while self.wake:
+            j = max(self.wake)
+            self.wake.discard(j)
+            if not self.nodes[j].alive:
+                continue
+            before = self.nodes[j].key()
+            self.flush(j)
+            self.process(j)
+            self.tell(j)
+            self.push(j)
+            if self.nodes[j].key() != before:
+                self.wake.add(j)
+        self.root()
+
+    def root(self):
+        x = self.nodes[0]
+        cover, k = self.below(0)
+        live = self.members & ~self.gone
+        if self.entering & cover:
+            self.entering &= ~cover
+            self.do_mark(True)
+        if live & ~cover and 'nocover' not in self.mut:
+            return
+        if not live:
+            k = self.sent_markers
+        if k <= self.synced or not self.through(0, k) and live:
+            return
+        lossy = max([r[LOST] for r in x.kids.values()] + [0])
+        for j in range(self.synced + 1, k + 1):
+            for m in bits(live):
+                lack = self.before.get((m, j), 0) & ~self.before.get((m, j - 1), 0) & ~x.state
+                if (m, j) not in self.before:
+                    raise Violation(f'sync {j} returned though member {m} has not settled')
+                if lack and not (lossy >= j):
+                    raise Violation(f'sync {j} returned 0 without items {bits(lack)} of member {m}')
+        self.synced = k
+
+    # ---- downwards
+
+    def push(self, i):
+        x = self.nodes[i]
+        if x.kind == LEAF:
+            return
+        for lid, r in x.kids.items():
+            if not self.open(lid):
+                continue
+            link = self.links[lid]
+            while 0 <= r[CURSOR] < x.pos:
+                free = self.log[r[CURSOR] + 1][0] != 'D'
+                if not free and link[OWED] >= self.window:
+                    break
+                r[CURSOR] += 1
+                link[OWED] += not free
+                link[DOWN] += (r[CURSOR],)
+        if 'slowcredit' in self.mut and i:
+            self.pay(i)
+
+    def pay(self, i):
+        """slowcredit: credit for what every child has been sent."""
+        x = self.nodes[i]
+        if self.open(x.parent):
+            low = min([r[CURSOR] for l, r in x.kids.items() if self.open(l) and r[CURSOR] >= 0] + [x.pos])
+            back = [s for s in x.got if s <= low]
+            x.got = x.got[len(back):]
+            self.links[x.parent][OWED] -= len(back)
+            if back:
+                self.wake.add(self.links[x.parent][PARENT])
+
+    def from_parent(self, c, lid, seq):
+        x = self.nodes[c]
+        if x.parent != lid:
+            return
+        if seq != x.pos + 1:
+            raise Violation(f'{c} gets {seq} after {x.pos}')
+        x.pos = seq
+        paid = self.log[seq][0] == 'D'
+        if x.kind == LEAF or 'slowcredit' in self.mut and paid:
+            x.got += (seq,)
+        elif paid:
+            self.links[lid][OWED] -= 1
+        self.run(c)
+        self.run(self.links[lid][PARENT])
+
+    def app_take(self, i):
+        """The application calls receive: it takes the next packet, settling every marker on the way (10.6)."""
+        x = self.nodes[i]
+        seq, x.got = x.got[0], x.got[1:]
+        kind = self.log[seq]
+        if kind[0] == 'D' and self.open(x.parent):
+            self.links[x.parent][OWED] -= 1
+        if kind[0] == 'M' and x.member:
+            self.before[i, kind[1]] = self.given[i]
+            x.level = (kind[1], 0)
+            if 'noepoch' not in self.mut:
+                x.count = 0
+        elif kind[0] == 'E' and kind[1] == i:
+            x.member = True
+            x.level = (kind[2], 0)
+            for j in range(1, kind[2] + 1):
+                self.before[i, j] = 0                           # it has sent nothing before
+        self.run(i)
+        if x.parent in self.links:
+            self.run(self.links[x.parent][PARENT])
+
+    # ---- the events that may happen now
+
+    def deliveries(self):
+        out = []
+        for lid, l in self.links.items():
+            if l[UP] or l[UCLOSED]:
+                out.append(('u', lid))
+            if l[DOWN] or l[DCLOSED]:
+                out.append(('d', lid))
+        return out
+
+    def others(self, faults=True):
+        out = []
+        for lid, l in self.links.items():
+            if faults and l[UCLOSED] and l[UP]:
+                out.append(('cut', lid, UP))
+            if faults and l[DCLOSED] and l[DOWN]:
+                out.append(('cut', lid, DOWN))
+            if faults and self.resets and self.open(lid):
+                out.append(('reset', lid))
+        cover = self.below(0)[0]
+        for i, x in enumerate(self.nodes):
+            if x.kind == LEAF and not x.alive and x.inc == 0 and self.joins and not self.members >> i & 1:
+                out.extend(('join', i, a) for a, y in enumerate(self.nodes) if y.alive and y.kind != LEAF and self.whole(a))
+            if x.kind == LEAF and self.members & ~self.gone & ~cover & 1 << i and not x.alive:
+                out.append(('lose', i))
+            if not x.alive or i == 0:
+                continue
+            if faults and self.crashes:
+                out.append(('crash', i))
+            if x.parent is None:
+                out.extend(('adopt', i, a) for a, y in enumerate(self.nodes)
+                           if y.alive and y.kind != LEAF and a != i and self.whole(a, i))
+            if x.kind == LEAF and not self.blocked(i):
+                if x.got:
+                    out.append(('take', i))
+                if x.member and bin(self.given[i]).count('1') < self.sends:
+                    out.append(('in', i))
+            if self.ticks and x.parent is not None and x.said and x.said[0]:
+                out.append(('tick', i))
+        if self.data:
+            out.append(('data',))
+        if self.markers:
+            out.append(('mark',))
+        return out
+
+    # ---- one event
+
+    def step(self, e):
+        getattr(self, 'do_' + e[0])(*e[1:])
+
+    def do_u(self, lid):
+        link = self.links[lid]
+        p = link[PARENT]
+        if link[UP]:
+            msg, link[UP] = link[UP][0], link[UP][1:]
+            self.from_child(p, lid, msg)
+        else:
+            link[UP], link[UCLOSED] = (), None
+            if link[DCLOSED] is None:
+                del self.links[lid]
+            x = self.nodes[p]
+            r = x.kids.pop(lid, None)
+            if r:
+                x.rest += r[QUEUE]                              # what it had delivered keeps its place (4.4)
+                x.lossy = max(x.lossy, r[LOST])
+                self.clean = None
+        self.run(p)
+
+    def from_child(self, p, lid, msg):
+        x = self.nodes[p]
+        r = x.kids.get(lid)
+        if r is None:
+            return
+        if msg[0] == 'K':
+            if not msg[1] and 'nofirst' not in self.mut:
+                r[COUNTS] = False                               # until it says where it goes on
+            r[SET], r[SETTLED], r[LOST] = msg[1:]
+            x.lossy = max(x.lossy, msg[3])
+            if 'noanswer' not in self.mut:
+                r[LEVEL] = max(r[LEVEL], (r[SETTLED], 0))
+        elif msg[0] == 'R':
+            r[LEVEL], r[COUNTS] = max(r[LEVEL], msg[1]), True
+        elif msg[0] == 'C':
+            new = self.absorb(p, msg[2])
+            if msg[1] is not None:
+                r[COUNTS] = True
+                r[LEVEL] = max(r[LEVEL], x.level if 'nolevel' in self.mut else msg[1])
+            if new and p and x.parent is not None:
+                self.send(x.parent, ('C', None, new))           # ahead of queued data (9.2)
+        else:
+            late = msg[4] or not r[COUNTS]
+            r[QUEUE] += ((msg[1], msg[2], msg[3], late, self.lane(msg)),)
+            if not late:
+                r[LEVEL] = max(r[LEVEL], msg[1])
+
+    def do_d(self, lid):
+        link = self.links[lid]
+        c = link[CHILD]
+        if link[DOWN]:
+            seq, link[DOWN] = link[DOWN][0], link[DOWN][1:]
+            self.from_parent(c, lid, seq)
+            return
+        link[DOWN], link[DCLOSED] = (), None
+        if link[UCLOSED] is None:
+            del self.links[lid]
+        x = self.nodes[c]
+        if x.parent == lid:
+            x.parent, x.said, x.fence = None, None, 0
+            if x.kind != LEAF:
+                x.got = ()
+            if self.recover:
+                x.outq = ()
+            else:
+                x.outq = tuple(m for m in x.outq if m[0] != 'S')
+                if 'nolossy' not in self.mut:
+                    x.lossy = max(x.lossy, max(x.level[0], x.top) + 1)
+            self.run(c)
+
+    def do_cut(self, lid, way):
+        self.links[lid][way] = ()
+
+    def do_reset(self, lid):
+        self.resets -= 1
+        self.clean = None
+        self.close(lid)
+
+    def do_crash(self, i):
+        self.crashes -= 1
+        self.clean = None
+        x = self.nodes[i]
+        x.alive, x.kids, x.outq, x.rest, x.parent, x.got, x.inc = False, {}, (), (), None, (), x.inc + 1
+        for lid in [l for l, r in self.links.items() if i in (r[CHILD], r[PARENT])]:
+            self.close(lid)
+
+    def do_lose(self, i):
+        self.gone |= 1 << i
+        self.run(0)
+
+    def attach(self, i, a):
+        x = self.nodes[i]
+        x.inc += 1
+        lid = i * 32 + x.inc
+        self.links[lid] = [i, a, (), (), False, False, 0, 0, 0]
+        x.parent = lid
+        self.nodes[a].kids[lid] = [0, 0, (0, 0), False, (), x.pos, 0]
+        return lid
+
+    def do_adopt(self, i, a):
+        x = self.nodes[i]
+        lid = self.attach(i, a)
+        self.clean = None
+        if x.kind == LEAF:                                      # what it has not taken it still has
+            self.links[lid][OWED] = 0
+        cover, k = self.below(i)
+        first = k if 'firstclaim' in self.mut else 0
+        x.said = (cover, first, 0 if 'lossyonce' in self.mut else x.lossy)
+        self.send(lid, ('K',) + x.said)
+        x.fence = k if 'firstclaim' in self.mut else 0
+        unsent = [m[1] for m in x.outq if m[0] == 'W' and not m[4]]
+        if self.recover:
+            self.send(lid, ('C', x.level, x.state))
+        else:
+            w = unsent[0] if unsent else None
+            self.send(lid, ('R', (w[0], w[1] - 1) if w else x.level))
+        self.run(i)
+        self.run(a)
+
+    def do_join(self, i, a):
+        """A late joiner: its link stands; its entry is a packet, and a marker follows (12.3)."""
+        self.joins -= 1
+        self.clean = None
+        x = self.nodes[i]
+        x.alive, x.pos = True, len(self.log) - 1
+        lid = self.attach(i, a)
+        x.said = (0, 0, 0)
+        self.members |= 1 << i
+        self.log += (('E', i, self.sent_markers),)
+        self.nodes[0].pos += 1
+        self.entering |= 1 << i
+        if 'markearly' in self.mut:
+            self.entering = 0
+            self.do_mark(True)
+        self.send(lid, ('K',) + x.said)
+        self.run(0)
+        self.run(a)
+
+    def do_in(self, i):
+        x = self.nodes[i]
+        b = 8 * i + bin(self.given[i]).count('1')
+        self.given[i] |= 1 << b
+        x.state |= 1 << b
+        x.count += 1
+        x.level = (x.level[0], x.count)
+        self.wave_of[b] = x.level
+        self.put(i, ('W', x.level, 1 << b, 1 << b, False))
+        self.run(i)
+
+    def do_take(self, i):
+        self.app_take(i)
+
+    def do_tick(self, i):
+        """A claim about `received` alone: it overtakes queued data."""
+        self.ticks -= 1
+        x = self.nodes[i]
+        cover, k = self.below(i)
+        self.send(x.parent, ('K', cover, k if 'overtake' in self.mut else x.said[1], x.said[2]))
+
+    def do_data(self):
+        self.data -= 1
+        self.log += (('D',),)
+        self.nodes[0].pos += 1
+        self.run(0)
+
+    def do_mark(self, extra=False):
+        self.markers -= not extra
+        self.sent_markers += 1
+        self.log += (('M', self.sent_markers),)
+        self.nodes[0].pos += 1
+        calm = not any(l[UCLOSED] is not False or l[DCLOSED] is not False for l in self.links.values()) and \
+            all(x.parent is not None for x in self.nodes[1:] if x.alive) and \
+            not any(m[0] in 'CRK' for l in self.links.values() for m in l[UP]) and \
+            (extra or not self.members & ~self.gone & ~self.below(0)[0])
+        if self.clean is None and calm:
+            self.clean = self.sent_markers                      # from this epoch on waves must be complete
+        self.run(0)
+
+    # ---- what must hold when nothing can happen any more
+
+    def check_end(self):
+        live = self.members & ~self.gone
+        if self.synced < self.sent_markers:
+            raise Violation(f'sync stuck at {self.synced} of {self.sent_markers}')
+        have, counts = self.nodes[0].state, []
+        for i, x in enumerate(self.nodes):
+            if not x.alive:
+                continue
+            if i and x.parent is None:
+                raise Violation(f'{i} has no parent at the end')
+            if x.kind != LEAF:
+                if any(m[0][0] < self.sent_markers for q in self.queues(x) for m in q):
+                    raise Violation(f'{i} still holds a packet of an earlier epoch')
+                continue
+            if not live >> i & 1:
+                continue
+            if (x.pos != len(self.log) - 1 or x.got) and not self.blocked(i):   # its application may stand in a send
+                raise Violation(f'down: member {i} has {x.pos} of {len(self.log) - 1}')
+            counts.append(x.level)
+            for b in bits(self.given[i]):
+                if self.recover and not have >> b & 1 and self.wave_of[b][0] < self.sent_markers:
+                    raise Violation(f'up: item {b} of wave {self.wave_of[b]} missing at the front-end')
+        if counts and self.nodes[0].level < min(counts):
+            raise Violation(f'waves stuck at {self.nodes[0].level}, every member has sent {min(counts)}')
+        self.check_pairs(live, min(counts, default=(0, 0)))
+
+    def check_pairs(self, live, low):
+        """In every epoch that began in a whole tree and saw no fault: the n-th with the n-th, and all of them."""
+        if self.clean is None:
+            return
+        want = {}
+        for i in bits(live):
+            nth = {}
+            for b in bits(self.given[i]):
+                epoch = self.wave_of[b][0]
+                nth[epoch] = nth.get(epoch, 0) + 1
+                want[epoch, nth[epoch]] = want.get((epoch, nth[epoch]), 0) | 1 << b
+        for wave, src in want.items():
+            if self.clean <= wave[0] and (wave[0] < self.sent_markers or wave <= low):
+                if self.released.get(wave, 0) & src != src:
+                    raise Violation(f'pairs: wave {wave} went with {bits(self.released.get(wave, 0))}, not {bits(src)}')
+
+    def drain(self, trace):
+        while True:
+            ev = self.deliveries() or self.others(False)
+            ev = [e for e in ev if e[0] not in ('tick',)]
+            if not ev:
+                break
+            trace.append(ev[0])
+            self.step(ev[0])
+            if len(trace) > 4000:
+                raise Violation('does not come to rest')
+        self.check_end()
+
+    def describe(self, e):
+        if e[0] in 'ud':
+            l = self.links[e[1]]
+            way = UP if e[0] == 'u' else DOWN
+            a, b = (l[CHILD], l[PARENT]) if way == UP else (l[PARENT], l[CHILD])
+            if not l[way]:
+                return f'{b} sees its link to {a} go down'
+            m = l[way][0]
+            if way == DOWN:
+                return f'{b} gets {m} {self.log[m]} from {a}'
+            name = {'K': 'claim', 'C': 'COMPENSATION', 'R': 'RESUME after', 'W': 'packet'}[m[0]]
+            if m[0] == 'K':
+                return f'{b} gets claim({bits(m[1])}, settled {m[2]}, lossy {m[3]}) from {a}'
+            if m[0] == 'W':
+                return f'{b} gets {"LATE " if m[4] else ""}packet of wave {m[1]}, items {bits(m[2])}, from {a}'
+            return f'{b} gets {name} {m[1]}{" items " + str(bits(m[2])) if m[0] == "C" else ""} from {a}'
+        if e[0] == 'cut':
+            l = self.links[e[1]]
+            a, b = (l[CHILD], l[PARENT]) if e[2] == UP else (l[PARENT], l[CHILD])
+            return f'all in flight from {a} to {b} is lost'
+        if e[0] == 'reset':
+            return f'the link of {self.links[e[1]][CHILD]} and its parent {self.links[e[1]][PARENT]} breaks'
+        return {'crash': 'crash of {}', 'adopt': '{} is adopted by {}', 'join': '{} joins under {}, marker follows',
+                'in': '{} sends', 'take': 'the application at {} receives', 'tick': '{} claims received',
+                'lose': 'the front-end gives {} up', 'data': 'the front-end sends', 'mark': 'the front-end sends a marker',
+                }[e[0]].format(*e[1:])
+
+# ---- random schedules
+
+SMALL = [(0, 0, 1, 2), (0, 0, 1, 1), (0, 1, 1), (0, 0, 1, 1, 2), (0, 1, 2, 2), (0, 0, 0, 1, 2), (0, 1, 0, 2, 3)]
+
+def random_world(rng, mut, small):
+    pick = rng.choice
+    if small:
+        shape = pick(SMALL)
+    else:
+        n = rng.randint(4, 10)
+        comms = rng.randint(1, max(1, n // 2 - 1))
+        shape = [0] + [rng.randint(0, i - 1) for i in range(2, comms + 1)]
+        need = [c for c in range(1, comms + 1) if c not in shape]
+        while len(shape) < n - 1 or need:
+            shape.append(need.pop() if need else rng.randint(0, comms))
+    return World(tuple(shape), pick((1, 1, 2, 3)), pick((0, 0, 2, 4)), pick((1, 2, 4, 6)), pick((0, 0, 1, 1, 2)),
+                 pick((0, 0, 1, 2)), pick((0, 0, 2)), pick((0, 0, 1)), pick((1, 2, 2)), pick((0, 0, 1)), mut)
+
+def random_run(seed, mut=frozenset(), small=False):
+    rng = random.Random(seed)
+    w = random_world(rng, mut, small)
+    start = w.clone()
+    pd, quiet = rng.choice((0.3, 0.5, 0.7, 0.9)), rng.choice((1.0, 0.4, 0.1))
+    trace = []
+    try:
+        while True:
+            dv = w.deliveries()
+            if dv and rng.random() < pd:
+                e = rng.choice(dv)
+            else:
+                ot = w.others()
+                if ot:
+                    e = rng.choice(ot)
+                    if e[0] in ('crash', 'reset', 'tick') and rng.random() > quiet:
+                        e = rng.choice(dv or [o for o in ot if o[0] not in ('crash', 'reset', 'tick')] or [e])
+                elif dv:
+                    e = rng.choice(dv)
+                else:
+                    break
+            trace.append(e)
+            w.step(e)
+            if len(trace) > 3000:
+                raise Violation('does not come to rest')
+        w.check_end()
+    except Violation as v:
+        return str(v), start, trace
+    return None, start, trace
+
+def kind_of(v):
+    return v.split(' ')[0].rstrip(':')
+
+def replay(start, trace):
+    """Take what is possible of a schedule, then come to rest; returns (violation or None, the events taken)."""
+    w, taken = start.clone(), []
+    try:
+        for e in trace:
+            if e in (w.deliveries() if e[0] in 'ud' else w.others()):
+                taken.append(e)
+                w.step(e)
+        w.drain(taken)
+    except Violation as v:
+        return str(v), taken
+    return None, taken
+
+def shrink(start, trace, kind):
+    best, again = list(trace), True
+    while again:
+        again = False
+        for k in (16, 8, 4, 2, 1):
+            i = 0
+            while i < len(best):
+                cand = best[:i] + best[i + k:]
+                v, _ = replay(start, cand)
+                if v and kind_of(v) == kind:
+                    best, again = cand, True
+                else:
+                    i += k
+    return best
+
+def trim(start, trace, kind):
+    """The same schedule in a smaller world: less data, fewer sends, no spare faults."""
+    for name in ('markers', 'data', 'sends', 'ticks', 'joins', 'crashes', 'resets'):
+        while getattr(start, name) > 0:
+            less = start.clone()
+            setattr(less, name, getattr(less, name) - 1)
+            v, _ = replay(less, trace)
+            if not v or kind_of(v) != kind:
+                break
+            start = less
+    return start
+
+def find_shortest(mut, tries, seconds=15):
+    best, found, t0 = None, 0, time.time()
+    for s in range(tries):
+        v, start, trace = random_run(s, mut, True)
+        if not v:
+            continue
+        found += 1
+        start = trim(start, trace, kind_of(v))
+        small = shrink(start, trace, kind_of(v))
+        start = trim(start, small, kind_of(v))
+        v2, taken = replay(start, small)
+        if v2 and (best is None or len(taken) < len(best[2])):
+            best = (v2, start, taken, s)
+        if found >= 12 or time.time() - t0 > seconds:
+            break
+    return best, found
+
+def show(best):
+    v, start, taken, s = best
+    w = start.clone()
+    print(f'  tree {",".join(str(w.links[c * 32][PARENT]) for c in range(1, len(w.nodes)) if c * 32 in w.links)}, window '
+          f'{w.window}, {"recoverable" if w.recover else "not recoverable"}, seed {s}: {v}')
+    for k, e in enumerate(taken):
+        print(f'   {k + 1:3d} {w.describe(e)}')
+        try:
+            w.step(e)
+        except Violation:
+            break
+    print(f'       -> {v}')
+
+# ---- every schedule of a tiny tree
+
+def exhaust(w0, limit):
+    seen, stack, ends = {w0.key()}, [(w0, None)], 0
+    while stack:
+        w, path = stack.pop()
+        ev = w.deliveries() + w.others()
+        if not [e for e in ev if e[0] != 'tick']:
+            ends += 1
+            try:
+                w.check_end()
+            except Violation as v:
+                return len(seen), ends, str(v), path
+        for e in ev:
+            x = w.clone()
+            try:
+                x.step(e)
+            except Violation as v:
+                return len(seen), ends, str(v), (path, e)
+            k = x.key()
+            if k not in seen:
+                seen.add(k)
+                if len(seen) >= limit:
+                    return len(seen), ends, None, 'limit'
+                stack.append((x, (path, e)))
+    return len(seen), ends, None, None
+
+def run_random(runs, seed, mut):
+    t0, bad, steps = time.time(), [], 0
+    for s in range(seed, seed + runs):
+        v, _, trace = random_run(s, mut, s % 2 == 0)
+        steps += len(trace)
+        if v:
+            bad.append((s, v))
+    print(f'random {",".join(sorted(mut)) or "(all rules)"}: {runs} runs, {steps} steps, {time.time() - t0:.0f} s, '
+          f'violations: {len(bad)}', flush=True)
+    for s, v in bad[:8]:
+        print(f'  seed {s}: {v}')
+    return len(bad)
+
+def run_exhaust(shape, keys, limit, mut):
+    w = World(tuple(int(x) for x in shape.split(',')), mut=mut, **keys)
+    t0 = time.time()
+    states, ends, bad, path = exhaust(w, limit)
+    print(f'exhaust {shape} {keys} {",".join(sorted(mut))}: {states} states, {ends} ends, {time.time() - t0:.0f} s: '
+          f'{bad or ("stopped at the limit, no violation" if path == "limit" else "complete, no violation")}', flush=True)
+    if bad:
+        ev = []
+        while path:
+            ev.append(path[1])
+            path = path[0]
+        show((bad, w, ev[::-1], '-'))
+    return 1 if bad else 0
+
+def run_table(tries):
+    """Every rule taken away must be found out; returns how many were not."""
+    missed = 0
+    for m in RULES:
+        if m in SILENT:
+            continue
+        t0, hit, n = time.time(), None, 0
+        for s in range(tries):
+            n += 1
+            hit = random_run(s, frozenset([m]), True)[0]
+            if hit:
+                break
+        missed += not hit
+        print(f'{m:12s} {"run " + str(n) if hit else "NOT FOUND":10s} {time.time() - t0:4.0f} s  {hit or ""}', flush=True)
+    return missed
+
+def main():
+    argv, opt = sys.argv[1:], {}
+    for f in ('-m', '-l', '-n'):
+        if f in argv:
+            i = argv.index(f)
+            opt[f] = argv[i + 1]
+            del argv[i:i + 2]
+    mut = frozenset(x for x in opt.get('-m', '').split(',') if x)
+    for m in mut:
+        if m not in RULES:
+            sys.exit(f'unknown flag {m}; known: {", ".join(RULES)}')
+    if not argv:
+        sys.exit(__doc__)
+    if argv[0] == 'random':
+        sys.exit(1 if run_random(int(argv[1]), int(argv[2]) if len(argv) > 2 else 0, mut) else 0)
+    if argv[0] == 'exhaust':
+        keys = {k: int(v) for k, v in (a.split('=') for a in argv[2:])}
+        sys.exit(run_exhaust(argv[1], keys, int(float(opt.get('-l', 1e6))), mut))
+    if argv[0] == 'shrink':
+        best, found = find_shortest(mut, int(opt.get('-n', 20000)))
+        if not best:
+            sys.exit(print('no violation'))
+        show(best)
+        sys.exit(1)
+    if argv[0] == 'table':
+        sys.exit(1 if run_table(int(argv[1]) if len(argv) > 1 else 3000) else 0)
+    sys.exit(__doc__)
+
+if __name__ == '__main__':
+    main()
