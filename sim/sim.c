@@ -380,6 +380,22 @@ void sim_mute(struct sim *sim, uint32_t from, uint32_t to)
         end->in.muted = true;
 }
 
+void sim_inject(struct sim *sim,
+                uint32_t from,
+                uint32_t to,
+                struct frame *frame)
+{
+    struct world_end *end = world_end_to(sim->nodes[from], to);
+    uint32_t link = 0;
+
+    if (end) {
+        while (world_end_at(sim->nodes[from], link) != end)
+            link++;
+        world_write(sim, sim->nodes[from], link, frame);
+    }
+    frame_fini(frame);
+}
+
 void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms)
 {
     sim->nodes[index]->frozen_ms = sim->now_ms + for_ms;

@@ -229,6 +229,13 @@ void sim_cut(struct sim *sim, uint32_t index, uint32_t other);
 /* What `from` sends to `to` gets lost from now on, silently. */
 void sim_mute(struct sim *sim, uint32_t from, uint32_t to);
 
+/* Put `frame` on the link from node `from` to node `to`, as if `from` had: what
+ * a broken peer might send. The payload is taken. */
+void sim_inject(struct sim *sim,
+                uint32_t from,
+                uint32_t to,
+                struct frame *frame);
+
 /* The node stops for that long; the world's answers wait for it. */
 void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms);
 

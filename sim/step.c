@@ -153,6 +153,8 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
         world_write(sim, node, action->link, &action->frame);
         return;
     case ACTION_CLOSE:
+        sim_note(sim, SIM_TRACE_LIFE, "%d closes link %u", (int)node->rank,
+                 action->link);
         world_let_go(sim, node, action->link, false, "end of file");
         return;
     case ACTION_RANK:

@@ -136,20 +136,20 @@ static void write_value(FILE *file, const struct cop_value *value)
     fputc(']', file);
 }
 
-static void write_payload(FILE *file, struct payload *payload)
+static void write_payload(FILE *file, const struct payload *payload)
 {
     struct cop_packet *packet;
     const char *format;
     struct cop_value value;
 
     if (!payload) {
-        fputs(": no values", file);
+        fputs(" no values", file);
         return;
     }
-    if (packet_open(&packet, payload) < 0)
+    if (packet_open(&packet, (struct payload *)payload) < 0)
         return;
     format = cop_packet_format(packet);
-    fprintf(file, ": \"%s\"", format ? format : "damaged");
+    fprintf(file, " \"%s\"", format ? format : "damaged");
     for (size_t i = 0; cop_packet_value(packet, i, &value) == 0; i++)
         write_value(file, &value);
     cop_packet_free(packet);
@@ -190,6 +190,7 @@ void world_trace_packet(struct sim *sim,
     }
     if (frame->flags & FRAME_LATE)
         fputs(" late", file);
+    fputc(':', file);
     write_payload(file, frame->payload);
     if (node->role == NODE_FRONTEND && frame->count)
         fprintf(file, " (%u back-end%s)", frame->count,
@@ -224,10 +225,43 @@ void world_trace_frame(struct sim *sim,
         fputs(" late", file);
     if (frame->flags & FRAME_EMPTY)
         fputs(" empty", file);
-    if (frame->payload)
+    if (frame->payload) {
+        fputc(':', file);
         write_payload(file, frame->payload);
+    }
     fclose(file);
     sim_note(sim, SIM_TRACE_FRAME, "%s", text);
+    free(text);
+}
+
+void world_trace_call(struct sim *sim,
+                      const struct world_node *node,
+                      const struct node_call *call)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *file;
+
+    if (!(sim->config.trace & SIM_TRACE_FILTER))
+        return;
+    file = open_memstream(&text, &len);
+    if (!file)
+        return;
+    fprintf(file, "%d filter %s stream %u wave", (int)node->rank,
+            call->upward ? "up" : "down", call->stream);
+    write_sequence(file, call->sequence);
+    fputs(": from", file);
+    for (size_t i = 0; i < call->input_count; i++)
+        fprintf(file, " %d", (int)call->inlets[i]);
+    if (call->parameters) {
+        fputs(", with", file);
+        write_payload(file, call->parameters);
+    }
+    fprintf(file, ", gives %zu up, %zu down%s%s", node->answer.up_count,
+            node->answer.down_count, *node->answer.text ? ": " : "",
+            node->answer.text);
+    fclose(file);
+    sim_note(sim, SIM_TRACE_FILTER, "%s", text);
     free(text);
 }
 

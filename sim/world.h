@@ -188,6 +188,11 @@ void world_trace_packet(struct sim *sim,
                         const char *verb,
                         uint32_t stream,
                         const struct frame *frame);
+/* A line for a filter's call, whose answer is in `node`. */
+void world_trace_call(struct sim *sim,
+                      const struct world_node *node,
+                      const struct node_call *call);
+
 /* A line for what the application of `node` is told. */
 void world_trace_tell(struct sim *sim,
                       const struct world_node *node,

@@ -1,0 +1,222 @@
+/* test_scenario_credit.c - back-pressure through a whole tree (PROTOCOL 3.4,
+ * 3.5). */
+#include "test/sim/script.h"
+
+#define PACKET 100000 /* bytes of one big packet's array */
+
+/* What a packet of that array weighs at most on a link. */
+#define WEIGHT (PACKET + 200)
+
+static void post_bytes(struct sim *sim,
+                       uint32_t rank,
+                       uint32_t stream,
+                       size_t len)
+{
+    char *bytes = calloc(1, len);
+    struct payload *payload = NULL;
+
+    CU_ASSERT_FATAL(bytes != NULL);
+    CHECK_OK(packet_pack(&payload, "%ac", bytes, (uint32_t)len));
+    sim_post(sim, script_at(sim, rank), stream, 100, payload);
+    free(bytes);
+}
+
+static uint64_t held(struct sim *sim, uint32_t rank, uint32_t stream)
+{
+    return node_held_bytes(sim_node(sim, script_at(sim, rank)), stream);
+}
+
+/* PROTOCOL 3.4: who does not take is not sent more than a window on each hop;
+ * when it takes again, everything comes. */
+static void a_fast_sender_is_held_back(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2))");
+    uint32_t stream;
+    uint64_t sent;
+
+    script_by_hand(sim, 0);
+    stream = SIM_OPEN(sim, "");
+    sim_trace_only(sim, 0);
+    for (int i = 0; i < 200; i++)
+        post_bytes(sim, 2, stream, PACKET);
+    SIM_RUN(sim, 5000);
+    sent = 200 - sim_unsent(sim, script_at(sim, 2));
+    CU_ASSERT(sim_waiting(sim, 0) >= 10);
+    CU_ASSERT(sent * PACKET <= 3 * (LIMIT_WINDOW_MAX + WEIGHT));
+    CU_ASSERT(held(sim, 0, stream) <= LIMIT_WINDOW_MAX + WEIGHT);
+    CU_ASSERT(held(sim, 1, stream) <= LIMIT_WINDOW_MAX + WEIGHT);
+    for (int i = 0; i < 200; i++) {
+        CHECK_IS(sim_receive(sim, 0, stream), 1);
+        SIM_RUN(sim, 10);
+    }
+    CU_ASSERT_EQUAL(sim_unsent(sim, script_at(sim, 2)), 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 200);
+    CHECK_IS(sim_receive(sim, 0, stream), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.4: a front-end that needs 10 ms a packet slows its back-ends to
+ * that, and nothing piles up on the way. */
+static void a_slow_front_end_slows_its_back_ends(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim_app slow = {.take_ms = 10};
+    uint32_t stream;
+
+    sim_set_app(sim, 0, &slow);
+    stream = SIM_OPEN(sim, "");
+    sim_trace_only(sim, 0);
+    for (uint32_t rank = 3; rank <= 6; rank++)
+        for (int i = 0; i < 100; i++)
+            post_bytes(sim, rank, stream, PACKET);
+    for (int i = 0; i < 40; i++) {
+        SIM_RUN(sim, 100);
+        /* Each child's window, and a packet in excess for each. */
+        for (uint32_t rank = 0; rank <= 2; rank++)
+            CU_ASSERT(held(sim, rank, stream) <=
+                      2 * (LIMIT_WINDOW_MAX + 2 * WEIGHT));
+        if (i < 8)
+            CU_ASSERT(sim_unsent(sim, script_at(sim, 3)) > 0);
+    }
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 400);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.4: credit is per stream: one that nobody reads stops nobody who
+ * reads another. */
+static void a_full_stream_stops_no_other(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2,3))");
+    uint32_t full;
+    uint32_t other;
+
+    script_by_hand(sim, 0);
+    full = SIM_OPEN(sim, "");
+    other = SIM_OPEN(sim, "sum");
+    sim_trace_only(sim, 0);
+    for (int i = 0; i < 200; i++)
+        post_bytes(sim, 2, full, PACKET);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT(sim_unsent(sim, script_at(sim, 2)) > 0);
+    for (int i = 1; i <= 100; i++) {
+        SIM_SEND(sim, 2, other, i);
+        SIM_SEND(sim, 3, other, i);
+        SIM_RUN(sim, 10);
+        CHECK_IS(sim_receive(sim, 0, other), 1);
+        CU_ASSERT_EQUAL(script_last(sim, 0, other), 2 * i);
+    }
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.4: a packet larger than the window passes, alone. */
+static void a_giant_passes_alone(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2))");
+    uint32_t stream;
+
+    script_by_hand(sim, 0);
+    stream = SIM_OPEN(sim, "");
+    sim_trace_only(sim, 0);
+    for (int i = 0; i < 4; i++)
+        post_bytes(sim, 2, stream, 2 * LIMIT_WINDOW_MAX);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 1);
+    CU_ASSERT(sim_unsent(sim, script_at(sim, 2)) >= 1);
+    for (int i = 0; i < 4; i++) {
+        CHECK_IS(sim_receive(sim, 0, stream), 1);
+        SIM_RUN(sim, 100);
+        CU_ASSERT(sim_waiting(sim, 0) <= 1);
+    }
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 4);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.4: downwards too: a back-end that does not take its packets is
+ * not sent more than its window. */
+static void a_slow_back_end_slows_the_front_end(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2,3))");
+    uint32_t stream;
+    size_t unsent;
+
+    script_by_hand(sim, 3);
+    stream = SIM_OPEN(sim, "");
+    sim_trace_only(sim, 0);
+    for (int i = 0; i < 300; i++)
+        post_bytes(sim, 0, stream, PACKET);
+    SIM_RUN(sim, 5000);
+    unsent = sim_unsent(sim, 0);
+    CU_ASSERT(unsent > 0);
+    CU_ASSERT(held(sim, 3, stream) <= LIMIT_WINDOW_MAX + WEIGHT);
+    for (int i = 0; i < 300; i++) {
+        CHECK_IS(sim_receive(sim, script_at(sim, 3), stream), 1);
+        SIM_RUN(sim, 100);
+    }
+    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 300);
+    CU_ASSERT_EQUAL(script_taken(sim, 3, stream), 300);
+    CU_ASSERT_EQUAL(sim_unsent(sim, 0), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.5: the front-end runs at most 4 MiB ahead of what every member
+ * has, and goes on when they have it. */
+static void the_front_end_waits_for_stability(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2)");
+    uint32_t stream = SIM_OPEN(sim, "");
+    uint64_t sent;
+
+    sim_trace_only(sim, 0);
+    sim_freeze(sim, script_at(sim, 4), 2000);
+    for (int i = 0; i < 100; i++)
+        post_bytes(sim, 0, stream, PACKET);
+    SIM_RUN(sim, 1500);
+    sent = 100 - sim_unsent(sim, 0);
+    CU_ASSERT(sent * PACKET <= LIMIT_UNSTABLE + WEIGHT);
+    CU_ASSERT((sent + 1) * WEIGHT >= LIMIT_UNSTABLE / 2);
+    CU_ASSERT_FALSE(node_can_send(sim_node(sim, 0), stream));
+    SIM_RUN(sim, 10000);
+    CU_ASSERT_EQUAL(sim_unsent(sim, 0), 0);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 100);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.4: the limit is told before anything is queued. */
+static void without_credit_nothing_is_queued(void)
+{
+    struct sim *sim = SIM_TREE("0(1)");
+    uint32_t stream;
+    int count = 0;
+
+    script_by_hand(sim, 0);
+    stream = SIM_OPEN(sim, "");
+    sim_trace_only(sim, 0);
+    while (node_can_send(sim_node(sim, 1), stream)) {
+        CHECK_OK(sim_send_bytes(sim, 1, stream, PACKET));
+        CU_ASSERT_FATAL(++count < 1000);
+    }
+    CHECK_IS(sim_send_bytes(sim, 1, stream, PACKET), -EAGAIN);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL((int)sim_waiting(sim, 0), count);
+    SIM_END(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a fast sender is held back", a_fast_sender_is_held_back},
+        {"a slow front-end slows its back-ends",
+         a_slow_front_end_slows_its_back_ends},
+        {"a full stream stops no other", a_full_stream_stops_no_other},
+        {"a giant passes alone", a_giant_passes_alone},
+        {"a slow back-end slows the front-end",
+         a_slow_back_end_slows_the_front_end},
+        {"the front-end waits for stability",
+         the_front_end_waits_for_stability},
+        {"without credit nothing is queued", without_credit_nothing_is_queued},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("credit", tests);
+}
