@@ -111,27 +111,6 @@ int script_ask_open(struct sim *sim,
     return sim_open(sim, &whole, stream);
 }
 
-uint32_t script_open(struct sim *sim,
-                     const struct stream_definition *definition)
-{
-    uint32_t stream = 0;
-
-    CHECK_OK(script_ask_open(sim, definition, &stream));
-    script_wait(sim, 0, TELL_OPENED);
-    CHECK_IS(script_code(TELL_OPENED), 0);
-    sim_trace_from_here(sim);
-    return stream;
-}
-
-uint32_t script_open_filter(struct sim *sim, const char *filter)
-{
-    char name[LIMIT_FILTER_NAME + 1];
-    struct stream_definition definition = {.up_filter = name};
-
-    snprintf(name, sizeof(name), "%s", filter);
-    return script_open(sim, &definition);
-}
-
 struct waited {
     uint32_t index;
     enum tell_type tell;
@@ -144,6 +123,32 @@ static bool is_told(struct sim *sim, void *arg)
 
     (void)sim;
     return seen.told[waited->index][waited->tell] > waited->count;
+}
+
+uint32_t script_open(struct sim *sim,
+                     const struct stream_definition *definition)
+{
+    /* It may be over within the call. */
+    struct waited waited = {
+        .tell = TELL_OPENED,
+        .count = seen.told[0][TELL_OPENED],
+    };
+    uint32_t stream = 0;
+
+    CHECK_OK(script_ask_open(sim, definition, &stream));
+    CHECK_OK(sim_run_while_not(sim, SCRIPT_WAIT_MS, is_told, &waited));
+    CHECK_IS(script_code(TELL_OPENED), 0);
+    sim_trace_from_here(sim);
+    return stream;
+}
+
+uint32_t script_open_filter(struct sim *sim, const char *filter)
+{
+    char name[LIMIT_FILTER_NAME + 1];
+    struct stream_definition definition = {.up_filter = name};
+
+    snprintf(name, sizeof(name), "%s", filter);
+    return script_open(sim, &definition);
 }
 
 void script_wait(struct sim *sim, uint32_t rank, enum tell_type tell)

@@ -1,0 +1,191 @@
+/* test_scenario_filter.c - filters that fail, are slow, or differ by role
+ * (PROTOCOL 5). */
+#include "test/sim/script.h"
+
+#define TREE "0(1(3,4),2)"
+
+/* PROTOCOL 5.3: a filter that fails is an event that names the node, and the
+ * wave goes without the failed part. */
+static void a_failure_is_an_event(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_trace_only(sim, SIM_TRACE_DELIVER);
+    CHECK_OK(sim_send(sim, script_at(sim, 3), stream, 100, "%s", "text"));
+    SIM_SEND(sim, 4, stream, 1);
+    SIM_SEND(sim, 2, stream, 100);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_FILTER_ERROR), 1);
+    CU_ASSERT(strstr(script_text(TELL_FILTER_ERROR), "sum") != NULL);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 5);
+    SIM_RUN(sim, 10);
+    SIM_TRACE(sim,
+              "[  2] 0 deliver stream 1 wave 1: \"%d\" 100 (1 back-end)\n"
+              "[ 12] 0 deliver stream 1 wave 2: \"%d\" 15 (3 back-ends)\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 5.1: a filter may compute longer than a node may be silent; its
+ * node's heartbeats go on, and nobody is lost. */
+static void a_slow_filter_stops_no_heartbeat(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_set_filter_ms(sim, script_at(sim, 1), 10000);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 5);
+    SIM_RUN(sim, 20000);
+    SIM_TRACE(sim,
+              "[10002] 0 deliver stream 1 wave 1: \"%d\" 15 (3 back-ends)\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 5.1: after `filter_timeout` the call is an error, the wave goes
+ * without it, and the late answer disturbs nothing. */
+static void a_call_has_an_end(void)
+{
+    struct sim_config config = {.trace = SCRIPT_TRACE,
+                                .times = {.filter_timeout_ms = 1000}};
+    struct sim *sim = script_tree(TREE, &config);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_trace_only(sim, SIM_TRACE_DELIVER);
+    sim_set_filter_ms(sim, script_at(sim, 1), 5000);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 5);
+    SIM_RUN(sim, 1001);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_FILTER_ERROR), 0);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_FILTER_ERROR), 1);
+    sim_set_filter_ms(sim, script_at(sim, 1), 0);
+    SIM_RUN(sim, 9000);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 6);
+    SIM_RUN(sim, 10);
+    SIM_TRACE(sim,
+              "[1002] 0 deliver stream 1 wave 1: \"%d\" 5 (1 back-end)\n"
+              "[10013] 0 deliver stream 1 wave 2: \"%d\" 18 (3 back-ends)\n");
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_FILTER_ERROR), 1);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 5.1: one call at a time in a node; other streams' wait in order.
+ * (The world itself fails at a second one.) */
+static void calls_wait_for_each_other(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t first = SIM_OPEN(sim, "sum");
+    uint32_t second = SIM_OPEN(sim, "max");
+
+    sim_set_filter_ms(sim, script_at(sim, 1), 100);
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t rank = 2; rank <= 4; rank++) {
+            SIM_SEND(sim, rank, first, (int)rank);
+            SIM_SEND(sim, rank, second, (int)rank);
+        }
+    }
+    sim_trace_from_here(sim);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, first), 2);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, second), 2);
+    CU_ASSERT_EQUAL(script_last(sim, 0, first), 9);
+    CU_ASSERT_EQUAL(script_last(sim, 0, second), 4);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 5.1: what comes while the filter computes is not lost, and a
+ * stream that is closed meanwhile closes. */
+static void a_stream_may_close_during_a_call(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+    uint32_t other = SIM_OPEN(sim, "sum");
+
+    sim_set_filter_ms(sim, script_at(sim, 1), 1000);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 5);
+    SIM_RUN(sim, 10);
+    CHECK_OK(sim_close(sim, 0, stream));
+    SIM_RUN(sim, 2000);
+    sim_set_filter_ms(sim, script_at(sim, 1), 0);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, other, 5);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_last(sim, 0, other), 15);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 5.4: filters are named by role where they differ. */
+static void filters_differ_by_role(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char sum[] = "sum";
+    struct stream_definition definition = {.up_filter_frontend = sum};
+    uint32_t stream = script_open(sim, &definition);
+
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, (int)rank);
+    SIM_RUN(sim, 10);
+    SIM_TRACE(sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 9 (3 back-ends)\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 5.5: a downstream filter runs on the way, one packet for one. */
+static void a_downstream_filter_runs_on_the_way(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char count[] = "count";
+    struct stream_definition definition = {.down_filter = count};
+    uint32_t stream = script_open(sim, &definition);
+
+    for (int i = 1; i <= 20; i++)
+        SIM_SEND(sim, 0, stream, i);
+    SIM_RUN(sim, 50);
+    for (uint32_t rank = 2; rank <= 4; rank++) {
+        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 20);
+        CU_ASSERT_EQUAL(script_last(sim, rank, stream), 20);
+    }
+    SIM_END(sim);
+}
+
+/* PROTOCOL 5.5: one that is not one to one makes the stream not replayable:
+ * packets pass, and a sync says so. */
+static void not_one_to_one_is_not_replayable(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char int_union[] = "int_union";
+    struct stream_definition definition = {.down_filter = int_union};
+    uint32_t stream = script_open(sim, &definition);
+    int32_t set[2] = {1, 2};
+
+    for (int i = 0; i < 3; i++) {
+        set[0] = i;
+        CHECK_OK(sim_send(sim, 0, stream, 100, "%ad", set, (uint32_t)2));
+    }
+    SIM_RUN(sim, 5000);
+    CU_ASSERT(script_taken(sim, 3, stream) > 0);
+    CHECK_IS(sim_sync(sim, stream, NULL), -EOPNOTSUPP);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
+    SIM_END(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a failure is an event", a_failure_is_an_event},
+        {"a slow filter stops no heartbeat", a_slow_filter_stops_no_heartbeat},
+        {"a call has an end", a_call_has_an_end},
+        {"calls wait for each other", calls_wait_for_each_other},
+        {"a stream may close during a call", a_stream_may_close_during_a_call},
+        {"filters differ by role", filters_differ_by_role},
+        {"a downstream filter runs on the way",
+         a_downstream_filter_runs_on_the_way},
+        {"not one to one is not replayable", not_one_to_one_is_not_replayable},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("filters", tests);
+}

@@ -1,0 +1,290 @@
+/* test_scenario_stream.c - opening, closing and parameters (PROTOCOL 3). */
+#include "test/sim/script.h"
+
+#define TREE "0(1(3,4),2)"
+
+/* PROTOCOL 3.1a: a stream is open when every member has claimed its OPEN, and
+ * not before. */
+static void open_waits_for_the_last_claim(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct stream_definition definition = {0};
+    uint32_t stream = 0;
+
+    sim_freeze(sim, script_at(sim, 4), 500);
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    SIM_RUN(sim, 499);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 0);
+    SIM_RUN(sim, 10);
+    SIM_TRACE(sim, "[502] 0 told opened stream 1\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1a: a filter that cannot be loaded is an error that names the
+ * node and says why. */
+static void a_missing_filter_names_its_node(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char missing[] = "no_such_filter";
+    struct stream_definition definition = {.up_filter_backend = missing};
+    uint32_t stream = 0;
+
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    script_wait(sim, 0, TELL_OPENED);
+    CHECK_IS(script_code(TELL_OPENED), -ELIBBAD);
+    CU_ASSERT(strstr(script_text(TELL_OPENED), "no_such_filter") != NULL);
+    CU_ASSERT(strpbrk(script_text(TELL_OPENED), "234") != NULL);
+    /* The network is none the worse for it. */
+    stream = SIM_OPEN(sim, "sum");
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 1);
+    SIM_RUN(sim, 5);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 3);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1a: the same where only the commnode lacks it. */
+static void a_filter_missing_in_the_middle_is_found(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char missing[] = "no_such_filter";
+    char sum[] = "sum";
+    struct stream_definition definition = {
+        .up_filter = missing,
+        .up_filter_frontend = sum,
+        .up_filter_backend = sum,
+    };
+    uint32_t stream = 0;
+
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    script_wait(sim, 0, TELL_OPENED);
+    CHECK_IS(script_code(TELL_OPENED), -ELIBBAD);
+    CU_ASSERT(strstr(script_text(TELL_OPENED), "1") != NULL);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1a: opening has an end, in an error. */
+static void opening_has_an_end(void)
+{
+    struct sim_config config = {.trace = SCRIPT_TRACE,
+                                .times = {.open_timeout_ms = 200}};
+    struct sim *sim = script_tree(TREE, &config);
+    struct stream_definition definition = {0};
+    uint32_t stream = 0;
+
+    sim_freeze(sim, script_at(sim, 4), 1000);
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    SIM_RUN(sim, 199);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 0);
+    SIM_RUN(sim, 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(script_code(TELL_OPENED), -ETIMEDOUT);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1a, 11.1a: who dies meanwhile is not waited for. */
+static void opening_goes_on_without_the_dead(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct stream_definition definition = {0};
+    uint32_t stream = 0;
+
+    sim_freeze(sim, script_at(sim, 4), 2000);
+    SIM_KILL_AT(sim, 4, 50);
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(script_code(TELL_OPENED), 0);
+    CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 2);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1, 3.2: packets behind an OPEN reach every member behind it. */
+static void packets_may_follow_at_once(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
+    struct stream_definition definition = {0};
+    uint32_t stream = 0;
+
+    sim_trace_only(sim, 0);
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    for (int i = 1; i <= 5; i++)
+        SIM_SEND(sim, 0, stream, i);
+    SIM_RUN(sim, 50);
+    for (uint32_t rank = 7; rank <= 14; rank++) {
+        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 5);
+        CU_ASSERT_EQUAL(script_last(sim, rank, stream), 5);
+    }
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.3: a stream of one member reaches that one only. */
+static void singlecast_reaches_one(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct stream_definition definition = {.members = script_ranks(1, 4)};
+    uint32_t stream = script_open(sim, &definition);
+
+    SIM_SEND(sim, 0, stream, 5);
+    SIM_RUN(sim, 5);
+    SIM_SEND(sim, 4, stream, 6);
+    SIM_RUN(sim, 5);
+    SIM_TRACE(sim, "[  2] 4 deliver stream 1: \"%d\" 5\n"
+                   "[  7] 0 deliver stream 1 wave 1: \"%d\" 6 (1 back-end)\n");
+    ranks_fini(&definition.members);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1b: parameters take effect behind what was sent before them, and
+ * before what was sent after. */
+static void parameters_come_in_order_with_data(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2))");
+    char count[] = "count";
+    struct stream_definition definition = {.down_filter = count};
+    uint32_t stream = script_open(sim, &definition);
+
+    SIM_SEND(sim, 0, stream, 1);
+    CHECK_OK(sim_parameters(sim, stream, "%d", 7));
+    SIM_SEND(sim, 0, stream, 2);
+    sim_trace_from_here(sim);
+    sim_trace_only(sim, SIM_TRACE_FILTER);
+    SIM_RUN(sim, 5);
+    SIM_TRACE(sim,
+              "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
+              "down\n"
+              "[  1] 1 filter down stream 1 wave 2: from 0, with \"%d\" 7, "
+              "gives 0 up, 1 down\n"
+              "[  2] 2 filter down stream 1 wave 1: from 1, gives 0 up, 1 "
+              "down\n"
+              "[  2] 2 filter down stream 1 wave 2: from 1, with \"%d\" 7, "
+              "gives 0 up, 1 down\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1b: the same when a slow filter keeps the data behind. */
+static void parameters_wait_for_slow_data(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2))");
+    char count[] = "count";
+    struct stream_definition definition = {.down_filter = count};
+    uint32_t stream = script_open(sim, &definition);
+
+    sim_set_filter_ms(sim, script_at(sim, 1), 100);
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_SEND(sim, 0, stream, 2);
+    CHECK_OK(sim_parameters(sim, stream, "%d", 7));
+    SIM_SEND(sim, 0, stream, 3);
+    sim_trace_only(sim, SIM_TRACE_FILTER);
+    sim_trace_from_here(sim);
+    SIM_RUN(sim, 500);
+    SIM_TRACE(sim,
+              "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
+              "down\n"
+              "[101] 1 filter down stream 1 wave 2: from 0, gives 0 up, 1 "
+              "down\n"
+              "[102] 2 filter down stream 1 wave 1: from 1, gives 0 up, 1 "
+              "down\n"
+              "[201] 1 filter down stream 1 wave 3: from 0, with \"%d\" 7, "
+              "gives 0 up, 1 down\n"
+              "[202] 2 filter down stream 1 wave 2: from 1, gives 0 up, 1 "
+              "down\n"
+              "[302] 2 filter down stream 1 wave 3: from 1, with \"%d\" 7, "
+              "gives 0 up, 1 down\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1b: a stream closes behind what was sent on it. */
+static void close_comes_behind_the_data(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_trace_only(sim, 0);
+    for (int i = 1; i <= 50; i++)
+        SIM_SEND(sim, 0, stream, i);
+    CHECK_OK(sim_close(sim, 0, stream));
+    CHECK_IS(sim_send(sim, 0, stream, 100, "%d", 51), -ENOENT);
+    SIM_RUN(sim, 50);
+    for (uint32_t rank = 2; rank <= 4; rank++) {
+        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 50);
+        CU_ASSERT_EQUAL(script_told(sim, rank, TELL_CLOSED), 1);
+        CHECK_IS(sim_send(sim, script_at(sim, rank), stream, 100, "%d", 1),
+                 -ENOENT);
+    }
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.2: a number is never used again. */
+static void numbers_are_never_used_again(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t first = SIM_OPEN(sim, "sum");
+    uint32_t second;
+
+    CHECK_OK(sim_close(sim, 0, first));
+    SIM_RUN(sim, 1000);
+    second = SIM_OPEN(sim, "sum");
+    CU_ASSERT(second > first);
+    SIM_SEND(sim, 0, second, 1);
+    SIM_RUN(sim, 5);
+    CU_ASSERT_EQUAL(script_taken(sim, 3, second), 1);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1b, 10.2: when all is done nobody holds anything. */
+static void nothing_is_held_in_the_end(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    script_echo(sim);
+    sim_trace_only(sim, 0);
+    for (int i = 1; i <= 50; i++)
+        SIM_SEND(sim, 0, stream, i);
+    SIM_RUN(sim, 5000);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 50);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
+    SIM_END(sim);
+}
+
+/* Only the front-end may open, close for all, or set parameters. */
+static void who_may_ask_what(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    CHECK_IS(sim_sync(sim, 99, NULL), -ENOENT);
+    CHECK_IS(sim_close(sim, 0, 99), -ENOENT);
+    CHECK_IS(sim_send(sim, 0, 99, 100, "%d", 1), -ENOENT);
+    CHECK_IS(sim_settle(sim, script_at(sim, 3), 99), -ENOENT);
+    CHECK_IS(sim_send(sim, 0, 0, 100, "%d", 1), -ENOENT);
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_RUN(sim, 5);
+    CU_ASSERT_EQUAL(script_taken(sim, 4, stream), 1);
+    SIM_END(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"open waits for the last claim", open_waits_for_the_last_claim},
+        {"a missing filter names its node", a_missing_filter_names_its_node},
+        {"a filter missing in the middle is found",
+         a_filter_missing_in_the_middle_is_found},
+        {"opening has an end", opening_has_an_end},
+        {"opening goes on without the dead", opening_goes_on_without_the_dead},
+        {"packets may follow at once", packets_may_follow_at_once},
+        {"singlecast reaches one", singlecast_reaches_one},
+        {"parameters come in order with data",
+         parameters_come_in_order_with_data},
+        {"parameters wait for slow data", parameters_wait_for_slow_data},
+        {"close comes behind the data", close_comes_behind_the_data},
+        {"numbers are never used again", numbers_are_never_used_again},
+        {"nothing is held in the end", nothing_is_held_in_the_end},
+        {"who may ask what", who_may_ask_what},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("streams", tests);
+}
