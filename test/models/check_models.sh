@@ -44,7 +44,7 @@ full)
     broken adoption.py 0,0,1 2 2 --no-probe
     clean recovery.py random 800
     clean recovery.py waves 400
-    clean recovery.py table 1500
+    clean recovery.py table 4000
     broken recovery.py waves 400 0 -m asis
     clean settle.py random 1500
     clean settle.py exhaust 0,0 markers=2 sends=2
