@@ -1,0 +1,92 @@
+/* test_credit.c - windows: what may be sent, and that nothing gets stuck. */
+#include "protocol/credit.h"
+
+#include <errno.h>
+
+#include "test/check.h"
+
+#define WINDOW 1000
+
+/* Nothing may be sent before a window was granted. */
+static void without_a_window_nothing_goes(void)
+{
+    struct credit credit = {0};
+
+    CU_ASSERT_FALSE(credit_allows(&credit, 1));
+    credit_grant(&credit, WINDOW);
+    CU_ASSERT_TRUE(credit_allows(&credit, 1));
+}
+
+/* Small frames fill the window, and not a byte more. */
+static void the_window_is_the_limit(void)
+{
+    struct credit credit = {0};
+    int sent = 0;
+
+    credit_grant(&credit, WINDOW);
+    while (credit_allows(&credit, 100)) {
+        credit_spend(&credit, 100);
+        sent++;
+    }
+    CU_ASSERT_EQUAL(sent, 10);
+    CHECK_OK(credit_return(&credit, 100));
+    CU_ASSERT_TRUE(credit_allows(&credit, 100));
+    CU_ASSERT_FALSE(credit_allows(&credit, 101));
+}
+
+/* More given back than was spent is a breach, and changes nothing. */
+static void too_much_back_is_a_breach(void)
+{
+    struct credit credit = {0};
+
+    credit_grant(&credit, WINDOW);
+    credit_spend(&credit, 10);
+    CHECK_IS(credit_return(&credit, 11), -EPROTO);
+    CHECK_OK(credit_return(&credit, 10));
+}
+
+/* Credit goes back in portions of half a window. */
+static void credit_returns_in_portions(void)
+{
+    struct debit debit = {.window = WINDOW};
+
+    CU_ASSERT_EQUAL(debit_consume(&debit, 499), 0);
+    CU_ASSERT_EQUAL(debit_consume(&debit, 1), 500);
+    CU_ASSERT_EQUAL(debit_consume(&debit, 5000), 5000);
+}
+
+/* PROTOCOL 3.4: whatever the sizes, a receiver that consumes all that it gets
+ * never leaves a sender stuck, though it keeps small change to itself; and
+ * what is on its way stays within the window or half of it and one frame. */
+static void nothing_gets_stuck(void)
+{
+    static const size_t sizes[] = {1, 100, 499, 500, 501, 999, 1000, 5000};
+    uint32_t seed = 7, i;
+    struct credit credit = {0};
+    struct debit debit = {.window = WINDOW};
+
+    credit_grant(&credit, WINDOW);
+    for (i = 0; i < 10000; i++) {
+        size_t len;
+
+        seed = seed * UINT32_C(1664525) + UINT32_C(1013904223);
+        len = sizes[(seed >> 16) % (sizeof(sizes) / sizeof(sizes[0]))];
+        CU_ASSERT_FATAL(credit_allows(&credit, len));
+        credit_spend(&credit, len);
+        CU_ASSERT(credit.used <= WINDOW || credit.used <= WINDOW / 2 + len);
+        CHECK_OK(credit_return(&credit, debit_consume(&debit, len)));
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"without a window nothing goes", without_a_window_nothing_goes},
+        {"the window is the limit", the_window_is_the_limit},
+        {"too much back is a breach", too_much_back_is_a_breach},
+        {"credit returns in portions", credit_returns_in_portions},
+        {"nothing gets stuck", nothing_gets_stuck},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("credit", tests);
+}

@@ -1,0 +1,91 @@
+/* test_link.c - heartbeat and silence, to the millisecond. */
+#include "protocol/link.h"
+
+#include "test/check.h"
+
+#define HEARTBEAT_MS 50
+#define SILENCE_MS   100
+
+static struct link begin(uint64_t now_ms)
+{
+    struct link link;
+
+    link_init(&link, HEARTBEAT_MS, SILENCE_MS, now_ms);
+    return link;
+}
+
+/* Silence is a failure at the deadline, and not one millisecond before. */
+static void silence_is_a_failure_at_the_deadline(void)
+{
+    struct link link = begin(0);
+
+    link_heard(&link, 10);
+    CU_ASSERT_FALSE(link_is_silent(&link, 109));
+    CU_ASSERT_TRUE(link_is_silent(&link, 110));
+}
+
+/* PROTOCOL 6.1: heartbeats go on links that are idle in our direction. */
+static void an_idle_direction_wants_a_heartbeat(void)
+{
+    struct link link = begin(0);
+
+    CU_ASSERT_FALSE(link_wants_heartbeat(&link, 49));
+    CU_ASSERT_TRUE(link_wants_heartbeat(&link, 50));
+    link_sent(&link, 50);
+    link_heard(&link, 60);
+    CU_ASSERT_FALSE(link_wants_heartbeat(&link, 99));
+    CU_ASSERT_TRUE(link_wants_heartbeat(&link, 100));
+}
+
+/* The deadline is whichever comes first. */
+static void the_deadline_is_the_earlier_one(void)
+{
+    struct link link = begin(0);
+
+    CU_ASSERT_EQUAL(link_deadline_ms(&link), 50);
+    link_sent(&link, 90);
+    CU_ASSERT_EQUAL(link_deadline_ms(&link), 100);
+}
+
+/* PROTOCOL 6.2: who stood still blames nobody for it. */
+static void silence_is_forgiven(void)
+{
+    struct link link = begin(0);
+
+    link_forgive(&link, 5000);
+    CU_ASSERT_FALSE(link_is_silent(&link, 5099));
+    CU_ASSERT_TRUE(link_is_silent(&link, 5100));
+}
+
+/* Greeting brings a link up once; what is closed stays so and is never due. */
+static void states_move_one_way(void)
+{
+    struct link link = begin(0);
+
+    CU_ASSERT_EQUAL(link.state, LINK_WAIT);
+    link_greet(&link);
+    link_greet(&link);
+    CU_ASSERT_EQUAL(link.state, LINK_UP);
+    link_close(&link);
+    link_close(&link);
+    link_greet(&link);
+    CU_ASSERT_EQUAL(link.state, LINK_CLOSED);
+    CU_ASSERT_EQUAL(link_deadline_ms(&link), UINT64_MAX);
+    CU_ASSERT_FALSE(link_is_silent(&link, 100000));
+    CU_ASSERT_FALSE(link_wants_heartbeat(&link, 100000));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"silence is a failure at the deadline",
+         silence_is_a_failure_at_the_deadline},
+        {"an idle direction wants a heartbeat",
+         an_idle_direction_wants_a_heartbeat},
+        {"the deadline is the earlier one", the_deadline_is_the_earlier_one},
+        {"silence is forgiven", silence_is_forgiven},
+        {"states move one way", states_move_one_way},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("link", tests);
+}

@@ -1,0 +1,281 @@
+/* test_wave.c - which packets are released together, and when. */
+#include "protocol/wave.h"
+
+#include "protocol/packet.h"
+#include "protocol/ranks.h"
+#include "test/check.h"
+
+static struct wave *make(enum cop_sync sync)
+{
+    struct wave *wave = NULL;
+
+    CHECK_OK(wave_new(&wave, sync, 100));
+    return wave;
+}
+
+/* Child `slot`, whose rank is 10 more, sends the last packet of `sequence`. */
+static void put(struct wave *wave, uint32_t slot, uint64_t sequence)
+{
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .flags = FRAME_LAST,
+        .origin = slot + 10,
+        .count = 1,
+        .sequence = sequence,
+    };
+
+    CHECK_OK(wave_put(wave, slot, slot + 10, &frame, 0));
+}
+
+/* The next set has this number and this many packets. */
+static void check_set(struct wave *wave, uint64_t sequence, size_t count)
+{
+    struct wave_set set;
+
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_EQUAL(set.sequence, sequence);
+    CU_ASSERT_EQUAL(set.count, count);
+    CU_ASSERT_EQUAL(set.contributors, count);
+}
+
+static void check_none(struct wave *wave)
+{
+    struct wave_set set;
+
+    CHECK_IS(wave_take(wave, 0, false, &set), 0);
+}
+
+/* PROTOCOL 4.3: a wave waits for every child that counts; n-th meets n-th. */
+static void a_wave_waits_for_all(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, 1);
+    put(wave, 0, 2);
+    check_none(wave);
+    put(wave, 1, 1);
+    check_set(wave, 1, 2);
+    check_none(wave);
+    put(wave, 1, 2);
+    check_set(wave, 2, 2);
+    CU_ASSERT_EQUAL(wave_level(wave), 2);
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.1: only the packet flagged LAST answers its wave. */
+static void the_last_packet_answers(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct frame first = {
+        .type = FRAME_DATA, .origin = 10, .count = 5, .sequence = 1};
+    struct wave_set set;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_put(wave, 0, 10, &first, 0));
+    check_none(wave);
+    first = (struct frame){.type = FRAME_DATA,
+                           .flags = FRAME_LAST,
+                           .origin = 10,
+                           .count = 5,
+                           .sequence = 1};
+    CHECK_OK(wave_put(wave, 0, 10, &first, 0));
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 2);
+    CU_ASSERT_EQUAL(set.contributors, 5); /* one node made both */
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.2: an empty answer is an answer, and is left out of the set. */
+static void an_empty_answer_counts(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct frame empty = {.type = FRAME_DATA,
+                          .flags = FRAME_LAST | FRAME_EMPTY,
+                          .origin = 11,
+                          .count = 3,
+                          .sequence = 1};
+    struct wave_set set;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, 1);
+    CHECK_OK(wave_put(wave, 1, 11, &empty, 0));
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 1);
+    CU_ASSERT_EQUAL(set.contributors, 4);
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.4: what a lost child had delivered keeps its place, and nobody
+ * waits for what it had not; its slot may be another's at once. */
+static void a_lost_child_is_not_waited_for(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, 1);
+    put(wave, 0, 2);
+    put(wave, 0, 3);
+    put(wave, 1, 1);
+    put(wave, 1, 2);
+    check_set(wave, 1, 2);
+    CHECK_OK(wave_leave(wave, 1));
+    check_set(wave, 2, 2);
+    check_set(wave, 3, 1);
+    check_none(wave);
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.5: a child counts from the wave that it was told; what it sends
+ * of earlier ones is late and comes alone, at once. */
+static void a_child_counts_from_its_wave_on(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave_set set;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    put(wave, 1, 1);
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_TRUE(set.late);
+    CU_ASSERT_FALSE(set.late_lane);
+    CHECK_OK(wave_join(wave, 1, 11, 2));
+    put(wave, 0, 1);
+    check_set(wave, 1, 1);
+    put(wave, 1, 2);
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_TRUE(set.late);
+    put(wave, 0, 2);
+    check_set(wave, 2, 1);
+    put(wave, 0, 3);
+    check_none(wave);
+    put(wave, 1, 3);
+    check_set(wave, 3, 2);
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.5: a number answers all lower ones; LATE never answers. */
+static void a_number_answers_lower_ones(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct frame late = {.type = FRAME_DATA,
+                         .flags = FRAME_LATE,
+                         .origin = 11,
+                         .count = 1,
+                         .sequence = 9};
+    struct wave_set set;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, 1);
+    CHECK_OK(wave_put(wave, 1, 11, &late, 0));
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_TRUE(set.late_lane);
+    check_none(wave);
+    put(wave, 1, 5);
+    check_set(wave, 1, 1);
+    check_none(wave);
+    wave_answer(wave, 0, 5);
+    check_set(wave, 5, 1);
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.1: after a sync unequal numbers of packets pair again. */
+static void an_epoch_pairs_again(void)
+{
+    uint64_t epoch = UINT64_C(1) << PACKET_WAVE_BITS;
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, 1);
+    put(wave, 0, 2);
+    put(wave, 1, 1);
+    wave_answer(wave, 1, epoch);
+    put(wave, 1, epoch + 1);
+    check_set(wave, 1, 2);
+    check_set(wave, 2, 1);
+    CU_ASSERT_FALSE(wave_holds(wave, epoch));
+    check_none(wave);
+    wave_answer(wave, 0, epoch);
+    CU_ASSERT_EQUAL(wave_level(wave), epoch);
+    put(wave, 0, epoch + 1);
+    check_set(wave, epoch + 1, 2);
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.6: do_not_wait gives each packet alone, in order of arrival. */
+static void do_not_wait_does_not_wait(void)
+{
+    struct wave *wave = make(COP_DO_NOT_WAIT);
+    uint32_t i;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    for (i = 1; i <= 50; i++)
+        put(wave, i % 2, i);
+    for (i = 1; i <= 50; i++)
+        check_set(wave, i, 1);
+    check_none(wave);
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.6: time_out releases at its time, when all are in, or in haste. */
+static void time_out_releases_in_time(void)
+{
+    struct wave *wave = make(COP_TIME_OUT);
+    struct wave_set set;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    CU_ASSERT_EQUAL(wave_deadline_ms(wave), UINT64_MAX);
+    put(wave, 0, 1);
+    CU_ASSERT_EQUAL(wave_deadline_ms(wave), 100);
+    CHECK_IS(wave_take(wave, 99, false, &set), 0);
+    CHECK_IS(wave_take(wave, 100, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 1);
+    put(wave, 0, 2);
+    put(wave, 1, 1);
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 2);
+    put(wave, 1, 2);
+    CHECK_IS(wave_take(wave, 0, true, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 1);
+    wave_free(wave);
+}
+
+/* PROTOCOL 5.6: what goes against the direction is in no wave. */
+static void against_the_direction_is_alone(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave_set set;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, 0);
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_EQUAL(set.sequence, 0);
+    CU_ASSERT_FALSE(set.late);
+    check_none(wave);
+    wave_free(wave);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a wave waits for all", a_wave_waits_for_all},
+        {"the last packet answers", the_last_packet_answers},
+        {"an empty answer counts", an_empty_answer_counts},
+        {"a lost child is not waited for", a_lost_child_is_not_waited_for},
+        {"a child counts from its wave on", a_child_counts_from_its_wave_on},
+        {"a number answers lower ones", a_number_answers_lower_ones},
+        {"an epoch pairs again", an_epoch_pairs_again},
+        {"do_not_wait does not wait", do_not_wait_does_not_wait},
+        {"time_out releases in time", time_out_releases_in_time},
+        {"against the direction is alone", against_the_direction_is_alone},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("wave", tests);
+}
