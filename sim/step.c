@@ -90,12 +90,7 @@ static void call(struct sim *sim,
     node->calling = true;
     node->answer_stream = what->stream;
     filtering_call(node->filters, what, &node->answer);
-    sim_note(sim, SIM_TRACE_FILTER,
-             "%d filter %s stream %u wave %llu: %zu in, %zu up, %zu down%s%s",
-             (int)node->rank, what->upward ? "up" : "down", what->stream,
-             (unsigned long long)what->sequence, what->input_count,
-             node->answer.up_count, node->answer.down_count,
-             *node->answer.text ? ": " : "", node->answer.text);
+    world_trace_call(sim, node, what);
     if (node->filter_ms == 0)
         world_filtered(sim, node);
     else
