@@ -3,8 +3,7 @@
 
 static int run(void *state, struct cop_filter_call *call)
 {
-    (void)state;
-    return numeric_filter(NUMERIC_MIN, call);
+    return numeric_filter(NUMERIC_MIN, state, call);
 }
 
 static const struct cop_filter filter = {
@@ -14,6 +13,8 @@ static const struct cop_filter filter = {
     .summary = "least of numbers, and of arrays by element",
     .laws = COP_ASSOCIATIVE | COP_COMMUTATIVE | COP_IDEMPOTENT | COP_STATELESS |
             COP_IDENTITY | COP_ONE_TO_ONE,
+    .init = numeric_init,
+    .free = numeric_free,
     .filter = run,
 };
 

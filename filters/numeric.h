@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A wave whose values take no more bytes than this needs no allocation. */
-#define NUMERIC_SMALL 1024
+/* Where a wave's results are put together: the filter's state, kept so that a
+ * stream of large arrays does not allocate for each wave. */
+struct numeric_room {
+    unsigned char *bytes;
+    size_t len;
+};
 
 enum numeric_op {
     NUMERIC_SUM, /* integers wrap around, so that any grouping agrees */
@@ -285,19 +289,55 @@ static inline int numeric_fold(enum numeric_op op,
     return 0;
 }
 
+/* The filter's `init` and `free`. */
+static inline int numeric_init(void **state, struct cop_filter_call *call)
+{
+    (void)call;
+    *state = calloc(1, sizeof(struct numeric_room));
+    return *state ? 0 : -ENOMEM;
+}
+
+static inline void numeric_free(void *state)
+{
+    struct numeric_room *room = state;
+
+    if (room)
+        free(room->bytes);
+    free(room);
+}
+
+/* Make room for copies of `values`. Returns 0 or -ENOMEM. */
+static inline int numeric_make_room(struct numeric_room *room,
+                                    const struct cop_value *values,
+                                    int count)
+{
+    size_t len = 8;
+    void *bytes;
+    int i;
+
+    for (i = 0; i < count; i++)
+        len += (numeric_len(values[i].type) * values[i].count + 7) & ~(size_t)7;
+    if (len <= room->len)
+        return 0;
+    bytes = malloc(len);
+    if (!bytes)
+        return -ENOMEM;
+    free(room->bytes);
+    room->bytes = bytes;
+    room->len = len;
+    return 0;
+}
+
 /* A whole filter: all packets of a wave become one. Downwards, packets go on
  * as they are. */
 static inline int numeric_filter(enum numeric_op op,
+                                 struct numeric_room *room,
                                  struct cop_filter_call *call)
 {
-    _Alignas(8) unsigned char small[NUMERIC_SMALL];
     struct cop_value first[COP_VALUES_MAX];
     struct cop_value out[COP_VALUES_MAX];
-    struct cop_packet *packet = NULL;
-    unsigned char *large = NULL;
-    size_t len = 0;
+    struct cop_packet *packet;
     int count;
-    int i;
     int r;
 
     if (!cop_filter_is_upward(call) || cop_filter_packet_count(call) == 0)
@@ -305,26 +345,19 @@ static inline int numeric_filter(enum numeric_op op,
     count = numeric_read(call, 0, first);
     if (count < 0)
         return count;
-    for (i = 0; i < count; i++)
-        len += (numeric_len(first[i].type) * first[i].count + 7) & ~(size_t)7;
-    if (len > sizeof(small)) {
-        large = malloc(len);
-        if (!large)
-            return -ENOMEM;
-    }
-    numeric_copy(out, first, count, large ? large : small);
+    r = numeric_make_room(room, first, count);
+    if (r < 0)
+        return r;
+    numeric_copy(out, first, count, room->bytes);
     r = numeric_fold(op, call, out, count);
     if (r < 0)
-        goto out;
+        return r;
     r = cop_packet_new_values(&packet,
                               cop_packet_tag(cop_filter_packet(call, 0)), out,
                               (size_t)count);
     if (r < 0)
-        goto out;
-    r = cop_filter_emit(call, packet);
-out:
-    free(large);
-    return r;
+        return r;
+    return cop_filter_emit(call, packet);
 }
 
 #endif

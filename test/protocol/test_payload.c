@@ -77,6 +77,57 @@ static void the_count_is_atomic(void)
     payload_free(payload);
 }
 
+/* Make, fill, check and free large payloads in a random order. */
+static void *shuffle(void *arg)
+{
+    struct payload *held[6] = {NULL};
+    uint32_t seed = *(uint32_t *)arg;
+    uint32_t mark = seed << 24;
+    int i;
+
+    for (i = 0; i < 2000; i++) {
+        struct payload **place;
+        uint32_t last;
+
+        seed = seed * 1664525u + 1013904223u;
+        place = &held[(seed >> 8) % 6];
+        if (*place) {
+            memcpy(&last, (*place)->bytes + (*place)->len - 4, 4);
+            if (memcmp((*place)->bytes, &last, 4) != 0)
+                return arg;
+            payload_free(*place);
+            *place = NULL;
+            continue;
+        }
+        /* Around the lengths at which keeping begins and ends. */
+        if (payload_new(place, 60000 + (seed >> 12) % 70000 * (i % 31)) < 0)
+            return arg;
+        last = mark + (uint32_t)i;
+        memcpy((*place)->bytes, &last, 4);
+        memcpy((*place)->bytes + (*place)->len - 4, &last, 4);
+    }
+    for (i = 0; i < 6; i++)
+        payload_free(held[i]);
+    return NULL;
+}
+
+/* Large blocks are kept and used again, by any thread; no two share one. */
+static void large_payloads_are_apart(void)
+{
+    pthread_t threads[3];
+    uint32_t seeds[3] = {1, 2, 3};
+    void *wrong;
+    int i;
+
+    for (i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL_FATAL(
+            pthread_create(&threads[i], NULL, shuffle, &seeds[i]), 0);
+    for (i = 0; i < 3; i++) {
+        pthread_join(threads[i], &wrong);
+        CU_ASSERT_PTR_NULL(wrong);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -84,6 +135,7 @@ int main(void)
         {"too long is refused", too_long_is_refused},
         {"references are counted", references_are_counted},
         {"the count is atomic", the_count_is_atomic},
+        {"large payloads are apart", large_payloads_are_apart},
         CU_TEST_INFO_NULL,
     };
     return check_run("payload", tests);
