@@ -89,6 +89,13 @@ int bootstrap_decode(struct bootstrap **out,
                      const unsigned char *bytes,
                      size_t len);
 
+/* Read the bytes of one bootstrap from `fd`, undecoded; free() them. Returns 0,
+ * -EPIPE at end-of-file, -ETIMEDOUT, -EBADMSG if they are none, or -ENOMEM. */
+int bootstrap_receive(int fd,
+                      uint32_t timeout_ms,
+                      unsigned char **out,
+                      size_t *len);
+
 /* Say that our parent has accepted us, and close the descriptor. */
 void bootstrap_accepted(struct bootstrap *bootstrap);
 

@@ -134,6 +134,10 @@ void driver_attended(struct driver *driver);
  * kill those that still live. Lock held. Returns how many had to be killed. */
 int driver_reap(struct driver *driver, int timeout_ms);
 
+/* Why it ended without the machine: the parent could not be reached, or did not
+ * know our key (-EACCES). 0 if it lives or ended by itself. Lock held. */
+int driver_error(const struct driver *driver);
+
 /* The node, and what it was told at its birth. Borrowed; lock held. */
 struct node *driver_node(struct driver *driver);
 const struct bootstrap *driver_bootstrap(const struct driver *driver);

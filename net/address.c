@@ -1,0 +1,290 @@
+/* address.c - where a node is reached. */
+#include "net/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol/limits.h"
+
+/* One CIDR. */
+struct network {
+    int family;
+    unsigned prefix_len;
+    unsigned char bytes[16];
+};
+
+/* Read the entry of `len` bytes at `text`. */
+static int read_network(const char *text, size_t len, struct network *out)
+{
+    char copy[INET6_ADDRSTRLEN + 5];
+    char *slash;
+    char *end;
+    unsigned long most;
+
+    while (len > 0 && *text == ' ') {
+        text++;
+        len--;
+    }
+    while (len > 0 && text[len - 1] == ' ')
+        len--;
+    if (len == 0 || len >= sizeof(copy))
+        return -EINVAL;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    slash = strchr(copy, '/');
+    if (slash)
+        *slash = '\0';
+    out->family = strchr(copy, ':') ? AF_INET6 : AF_INET;
+    most = out->family == AF_INET ? 32 : 128;
+    if (inet_pton(out->family, copy, out->bytes) != 1)
+        return -EINVAL;
+    out->prefix_len = (unsigned)most;
+    if (slash) {
+        if (slash[1] < '0' || slash[1] > '9')
+            return -EINVAL;
+        unsigned long bits = strtoul(slash + 1, &end, 10);
+        if (*end != '\0' || bits > most)
+            return -EINVAL;
+        out->prefix_len = (unsigned)bits;
+    }
+    return 0;
+}
+
+/* Read the next entry of a list. Returns 1, 0 at the end, or -EINVAL. */
+static int next_network(const char **networks, struct network *out)
+{
+    const char *text = *networks;
+    size_t len = strcspn(text, ",");
+    int r;
+
+    if (*text == '\0')
+        return 0;
+    r = read_network(text, len, out);
+    if (r < 0)
+        return r;
+    *networks = text + len;
+    if (**networks == ',') {
+        (*networks)++;
+        if (**networks == '\0')
+            return -EINVAL;
+    }
+    return 1;
+}
+
+int address_networks_check(const char *networks, const char **where)
+{
+    struct network network;
+    int r;
+
+    do {
+        if (where)
+            *where = networks;
+        r = next_network(&networks, &network);
+    } while (r > 0);
+    return r;
+}
+
+static bool same_bits(const unsigned char *a,
+                      const unsigned char *b,
+                      unsigned count)
+{
+    unsigned rest = count % 8;
+
+    if (memcmp(a, b, count / 8) != 0)
+        return false;
+    return rest == 0 || ((a[count / 8] ^ b[count / 8]) >> (8 - rest)) == 0;
+}
+
+/* The bytes of an address; one that is IPv4 inside IPv6 is IPv4 to us. */
+static int address_bytes(const struct sockaddr *address,
+                         const unsigned char **bytes)
+{
+    const struct sockaddr_in6 *in6;
+
+    if (address->sa_family == AF_INET) {
+        *bytes = (const unsigned char *)&((const struct sockaddr_in *)address)
+                     ->sin_addr;
+        return AF_INET;
+    }
+    if (address->sa_family != AF_INET6)
+        return AF_UNSPEC;
+    in6 = (const struct sockaddr_in6 *)address;
+    *bytes = in6->sin6_addr.s6_addr;
+    if (!IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+        return AF_INET6;
+    *bytes += 12;
+    return AF_INET;
+}
+
+bool address_within(const char *networks, const struct sockaddr *address)
+{
+    const unsigned char *bytes;
+    struct network network;
+    int family = address_bytes(address, &bytes);
+
+    if (family == AF_UNSPEC)
+        return false;
+    if (*networks == '\0')
+        return true;
+    while (next_network(&networks, &network) > 0)
+        if (network.family == family &&
+            same_bits(network.bytes, bytes, network.prefix_len))
+            return true;
+    return false;
+}
+
+/* Append one address. Returns 0, or -ENOSPC when it does not fit. */
+static int append(char *out,
+                  size_t room,
+                  const struct sockaddr *address,
+                  uint16_t port)
+{
+    char text[INET6_ADDRSTRLEN];
+    const unsigned char *bytes = NULL;
+    int family = address_bytes(address, &bytes);
+    size_t used = strlen(out);
+    int n;
+
+    if (!inet_ntop(family, bytes, text, sizeof(text)))
+        return -errno;
+    n = snprintf(out + used, room - used, "%s%s %u", used ? " " : "", text,
+                 (unsigned)port);
+    if (n < 0 || (size_t)n >= room - used) {
+        out[used] = '\0';
+        return -ENOSPC;
+    }
+    return 0;
+}
+
+/* Whether others can reach us at the address of this interface. */
+static bool usable(const struct ifaddrs *own, const char *networks)
+{
+    const struct sockaddr_in6 *in6;
+
+    if (!own->ifa_addr || !(own->ifa_flags & IFF_UP))
+        return false;
+    if ((own->ifa_flags & IFF_LOOPBACK) && *networks == '\0')
+        return false;
+    in6 = (const struct sockaddr_in6 *)own->ifa_addr;
+    if (own->ifa_addr->sa_family == AF_INET6 &&
+        IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
+        return false; /* means nothing without an interface */
+    return address_within(networks, own->ifa_addr);
+}
+
+static bool has_loopback4(const struct ifaddrs *list)
+{
+    const struct ifaddrs *own;
+
+    for (own = list; own; own = own->ifa_next)
+        if (own->ifa_addr && own->ifa_addr->sa_family == AF_INET &&
+            (own->ifa_flags & IFF_LOOPBACK))
+            return true;
+    return false;
+}
+
+int address_own(
+    const char *networks, bool loopback, uint16_t port, char *out, size_t room)
+{
+    struct ifaddrs *list;
+    struct ifaddrs *own;
+    char text[LIMIT_ADDRESS + 1] = "";
+    int count = 0;
+
+    if (address_networks_check(networks, NULL) < 0)
+        return -EINVAL;
+    if (getifaddrs(&list) < 0)
+        return -errno;
+    if (loopback) {
+        snprintf(text, sizeof(text), "%s %u",
+                 has_loopback4(list) ? "127.0.0.1" : "::1", (unsigned)port);
+        count = 1;
+    }
+    for (own = loopback ? NULL : list; own; own = own->ifa_next)
+        if (count < ADDRESS_COUNT_MAX && usable(own, networks) &&
+            append(text, sizeof(text), own->ifa_addr, port) == 0)
+            count++;
+    freeifaddrs(list);
+    if (count == 0)
+        return -EADDRNOTAVAIL;
+    if (strlen(text) >= room)
+        return -ENOSPC;
+    strcpy(out, text);
+    return count;
+}
+
+/* Read a word into `out`. Returns its length, 0 at the end, or -EBADMSG. */
+static int next_word(const char **text, char *out, size_t room)
+{
+    size_t len;
+
+    *text += strspn(*text, " ");
+    len = strcspn(*text, " ");
+    if (len >= room)
+        return -EBADMSG;
+    memcpy(out, *text, len);
+    out[len] = '\0';
+    *text += len;
+    return (int)len;
+}
+
+int address_next(const char **text,
+                 struct sockaddr_storage *out,
+                 socklen_t *len)
+{
+    struct sockaddr_in *in4 = (struct sockaddr_in *)out;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+    char address[INET6_ADDRSTRLEN];
+    char port[6];
+    char *end;
+    unsigned long number;
+    int r;
+
+    r = next_word(text, address, sizeof(address));
+    if (r <= 0)
+        return r;
+    r = next_word(text, port, sizeof(port));
+    if (r <= 0 || port[0] < '0' || port[0] > '9')
+        return -EBADMSG;
+    number = strtoul(port, &end, 10);
+    if (*end != '\0' || number == 0 || number > UINT16_MAX)
+        return -EBADMSG;
+    memset(out, 0, sizeof(*out));
+    if (inet_pton(AF_INET, address, &in4->sin_addr) == 1) {
+        in4->sin_family = AF_INET;
+        in4->sin_port = htons((uint16_t)number);
+        *len = sizeof(*in4);
+        return 1;
+    }
+    if (inet_pton(AF_INET6, address, &in6->sin6_addr) == 1) {
+        in6->sin6_family = AF_INET6;
+        in6->sin6_port = htons((uint16_t)number);
+        *len = sizeof(*in6);
+        return 1;
+    }
+    return -EBADMSG;
+}
+
+bool address_is_local(const char *host)
+{
+    char own[LIMIT_HOST_NAME + 1];
+    unsigned char bytes[16];
+
+    if (strcmp(host, "localhost") == 0)
+        return true;
+    if (inet_pton(AF_INET, host, bytes) == 1)
+        return bytes[0] == 127;
+    if (strcmp(host, "::1") == 0)
+        return true;
+    if (gethostname(own, sizeof(own)) < 0)
+        return false;
+    own[sizeof(own) - 1] = '\0';
+    return strcmp(host, own) == 0;
+}

@@ -1,0 +1,43 @@
+/* address.h - where a node is reached: numeric addresses and a port.
+ *
+ * The text form, which travels in READY and in bootstraps, is "ADDRESS PORT
+ * ADDRESS PORT ...", the same port throughout, at most ADDRESS_COUNT_MAX of
+ * them (PROTOCOL 1.1). Networks are CIDRs with commas between them, such as
+ * "10.0.0.0/8,fd00::/8"; "" is all networks. */
+#ifndef NET_ADDRESS_H
+#define NET_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Addresses of one node; at most LIMIT_ADDRESS bytes of text. */
+#define ADDRESS_COUNT_MAX 4
+
+/* Check a list of networks. Returns 0, or -EINVAL and, in `*where` (which may
+ * be NULL), the entry that is wrong; borrowed from `networks`. */
+int address_networks_check(const char *networks, const char **where);
+
+/* Whether `address` is within `networks`; everything is within "". */
+bool address_within(const char *networks, const struct sockaddr *address);
+
+/* Write the addresses of our own interfaces that are within `networks`, with
+ * `port`, to `out`. Loopback addresses count only where `networks` names them,
+ * or with `loopback`: then 127.0.0.1, or ::1 where there is no IPv4, alone.
+ *
+ * Returns how many, at least 1; -EADDRNOTAVAIL if there is none; -EINVAL for
+ * bad networks; or what the system gave. */
+int address_own(
+    const char *networks, bool loopback, uint16_t port, char *out, size_t room);
+
+/* Read the next address of such a text, moving `*text` behind it.
+ * Returns 1; 0 at the end; or -EBADMSG. */
+int address_next(const char **text,
+                 struct sockaddr_storage *out,
+                 socklen_t *len);
+
+/* Whether `host` is this machine under a name that all machines know. */
+bool address_is_local(const char *host);
+
+#endif

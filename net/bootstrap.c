@@ -1,0 +1,676 @@
+/* bootstrap.c - what a node is told at its birth. */
+#include "net/bootstrap.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/address.h"
+#include "net/driver.h"
+#include "protocol/limits.h"
+#include "protocol/packet.h"
+#include "topology/topology.h"
+
+/* The wire form: magic, length, and a packet of this format: key, session,
+ * numbers, strings, argument vectors, subtree. */
+#define HEADER_LEN 8
+static const unsigned char magic[4] = {'C', 'P', 'B', '1'};
+static const char format[] = "%auc %auc %aud %as %as %as %auc";
+
+enum number {
+    NUMBER_ROLE,
+    NUMBER_RANK,
+    NUMBER_DEPTH,
+    NUMBER_NEXT_RANK,
+    NUMBER_ATTACH,
+    NUMBER_LOOPBACK,
+    NUMBER_PARENT_RANK,
+    NUMBER_HAS_BACKEND,
+    NUMBER_TIMES, /* the first of TIME_COUNT */
+};
+
+#define TIME_COUNT   8
+#define NUMBER_COUNT (NUMBER_TIMES + TIME_COUNT)
+
+enum string {
+    STRING_PARENT_ADDRESS,
+    STRING_HOST,
+    STRING_LAUNCHER,
+    STRING_NETWORKS,
+    STRING_FILTER_PATH,
+    STRING_COMMNODE_PATH,
+    STRING_COUNT
+};
+
+/* How ssh is called unless the tool says otherwise: it never asks. */
+static const char *const default_ssh_argv[] = {
+    "ssh", "-T", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", NULL};
+
+/* The times, in the order of the wire. */
+static void times_list(struct cop_times *times, uint32_t *list[TIME_COUNT])
+{
+    list[0] = &times->heartbeat_ms;
+    list[1] = &times->failure_timeout_ms;
+    list[2] = &times->connect_timeout_ms;
+    list[3] = &times->handshake_timeout_ms;
+    list[4] = &times->orphan_timeout_ms;
+    list[5] = &times->open_timeout_ms;
+    list[6] = &times->launch_timeout_ms;
+    list[7] = &times->filter_timeout_ms;
+}
+
+static void fill_times(struct cop_times *times)
+{
+    static const uint32_t defaults[TIME_COUNT] = {
+        LIMIT_HEARTBEAT_MS,       LIMIT_FAILURE_TIMEOUT_MS,
+        LIMIT_CONNECT_TIMEOUT_MS, LIMIT_HANDSHAKE_TIMEOUT_MS,
+        LIMIT_ORPHAN_TIMEOUT_MS,  LIMIT_OPEN_TIMEOUT_MS,
+        LIMIT_LAUNCH_TIMEOUT_MS,  LIMIT_FILTER_TIMEOUT_MS,
+    };
+    uint32_t *list[TIME_COUNT];
+    size_t i;
+
+    times_list(times, list);
+    for (i = 0; i < TIME_COUNT; i++)
+        if (*list[i] == 0)
+            *list[i] = defaults[i];
+}
+
+static void free_argv(char **argv)
+{
+    size_t i;
+
+    for (i = 0; argv && argv[i]; i++)
+        free(argv[i]);
+    free(argv);
+}
+
+static size_t argv_len(char *const *argv)
+{
+    size_t len = 0;
+
+    while (argv && argv[len])
+        len++;
+    return len;
+}
+
+/* Copy `count` strings to a vector that ends in NULL. Returns 0 or -ENOMEM. */
+static int copy_argv(char ***out, const char *const *argv, size_t count)
+{
+    char **copy = calloc(count + 1, sizeof(*copy));
+    size_t i;
+
+    if (!copy)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        copy[i] = strdup(argv[i]);
+        if (!copy[i]) {
+            free_argv(copy);
+            return -ENOMEM;
+        }
+    }
+    *out = copy;
+    return 0;
+}
+
+void bootstrap_free(struct bootstrap *bootstrap)
+{
+    if (!bootstrap)
+        return;
+    if (bootstrap->fd >= 0)
+        close(bootstrap->fd);
+    free(bootstrap->parent_address);
+    free(bootstrap->host);
+    free(bootstrap->launcher);
+    free(bootstrap->networks);
+    free(bootstrap->filter_path);
+    free(bootstrap->commnode_path);
+    free_argv(bootstrap->ssh_argv);
+    free_argv(bootstrap->backend_argv);
+    topology_free(bootstrap->subtree);
+    sodium_memzero(bootstrap->key, sizeof(bootstrap->key));
+    free(bootstrap);
+}
+
+/* The strings, in the order of the wire. */
+static void strings_list(struct bootstrap *bootstrap, char **list[STRING_COUNT])
+{
+    list[STRING_PARENT_ADDRESS] = &bootstrap->parent_address;
+    list[STRING_HOST] = &bootstrap->host;
+    list[STRING_LAUNCHER] = &bootstrap->launcher;
+    list[STRING_NETWORKS] = &bootstrap->networks;
+    list[STRING_FILTER_PATH] = &bootstrap->filter_path;
+    list[STRING_COMMNODE_PATH] = &bootstrap->commnode_path;
+}
+
+/* An empty one with these strings, and vectors if there are any. */
+static int make(struct bootstrap **out,
+                const char *const strings[STRING_COUNT],
+                const char *const *ssh_argv,
+                size_t ssh_argc,
+                const char *const *backend_argv,
+                size_t backend_argc)
+{
+    struct bootstrap *bootstrap = calloc(1, sizeof(*bootstrap));
+    char **list[STRING_COUNT];
+    size_t i;
+    int r = -ENOMEM;
+
+    if (!bootstrap)
+        return -ENOMEM;
+    bootstrap->fd = -1;
+    strings_list(bootstrap, list);
+    for (i = 0; i < STRING_COUNT; i++) {
+        *list[i] = strdup(strings[i]);
+        if (!*list[i])
+            goto out;
+    }
+    r = copy_argv(&bootstrap->ssh_argv, ssh_argv, ssh_argc);
+    if (r < 0)
+        goto out;
+    if (backend_argv)
+        r = copy_argv(&bootstrap->backend_argv, backend_argv, backend_argc);
+    if (r < 0)
+        goto out;
+    *out = bootstrap;
+    bootstrap = NULL;
+out:
+    bootstrap_free(bootstrap);
+    return r;
+}
+
+/* ---- the front-end's ----------------------------------------------------- */
+
+static int check_launch(const struct cop_launch *launch,
+                        struct cop_error *error)
+{
+    const char *launcher = launch->launcher ? launch->launcher : "local";
+    const char *where;
+
+    if (strcmp(launcher, "local") != 0 && strcmp(launcher, "ssh") != 0)
+        return cop_error_set(error, -EINVAL,
+                             "launcher \"%s\" is unknown: use \"local\" or "
+                             "\"ssh\"",
+                             launcher);
+    if (launch->networks &&
+        address_networks_check(launch->networks, &where) < 0)
+        return cop_error_set(error, -EINVAL,
+                             "networks \"%s\": \"%s\" is no network such as "
+                             "10.0.0.0/8 or fd00::/8",
+                             launch->networks, where);
+    if (launch->backend_argv && !launch->backend_argv[0])
+        return cop_error_set(error, -EINVAL,
+                             "backend_argv is empty: name the back-end "
+                             "program, or leave backend_argv NULL");
+    if (launch->ssh_argv && !launch->ssh_argv[0])
+        return cop_error_set(
+            error, -EINVAL, "ssh_argv is empty: name a command, or leave NULL");
+    return 0;
+}
+
+/* $COPPICE_FILTER_PATH and the installed directory. */
+static char *default_filter_path(void)
+{
+    const char *path = getenv("COPPICE_FILTER_PATH");
+    char *text;
+
+    if (!path || !*path)
+        return strdup(FILTERDIR);
+    text = malloc(strlen(path) + sizeof(":" FILTERDIR));
+    if (text) {
+        strcpy(text, path);
+        strcat(text, ":" FILTERDIR);
+    }
+    return text;
+}
+
+static const char *commnode_path(const struct cop_launch *launch)
+{
+    const char *path = launch->commnode_path;
+
+    if (!path)
+        path = getenv("COPPICE_COMMNODE");
+    return path && *path ? path : BINDIR "/coppice-commnode";
+}
+
+/* Whether all nodes are on this machine. */
+static bool all_local(const char *launcher, const struct topology *topology)
+{
+    uint32_t i;
+
+    if (strcmp(launcher, "local") == 0)
+        return true;
+    for (i = 0; i < topology_count(topology); i++)
+        if (!address_is_local(topology_host(topology, i)))
+            return false;
+    return true;
+}
+
+int bootstrap_launch(struct bootstrap **out,
+                     const struct cop_launch *launch,
+                     struct topology *topology,
+                     struct cop_error *error)
+{
+    char *const *ssh_argv = launch->ssh_argv;
+    struct bootstrap *bootstrap;
+    const char *strings[STRING_COUNT];
+    char *filter_path;
+    int r;
+
+    r = check_launch(launch, error);
+    if (r < 0)
+        return r;
+    if (sodium_init() < 0)
+        return cop_error_set(error, -ENOSYS, "libsodium cannot be used");
+    filter_path = launch->filter_path ? strdup(launch->filter_path)
+                                      : default_filter_path();
+    if (!filter_path)
+        return cop_error_set(error, -ENOMEM, "out of memory");
+    if (!ssh_argv)
+        ssh_argv = (char *const *)(uintptr_t)default_ssh_argv;
+    strings[STRING_PARENT_ADDRESS] = "";
+    strings[STRING_HOST] = topology_host(topology, 0);
+    strings[STRING_LAUNCHER] = launch->launcher ? launch->launcher : "local";
+    strings[STRING_NETWORKS] = launch->networks ? launch->networks : "";
+    strings[STRING_FILTER_PATH] = filter_path;
+    strings[STRING_COMMNODE_PATH] = commnode_path(launch);
+    r = make(&bootstrap, strings, (const char *const *)ssh_argv,
+             argv_len(ssh_argv), (const char *const *)launch->backend_argv,
+             argv_len(launch->backend_argv));
+    free(filter_path);
+    if (r < 0)
+        return cop_error_set(error, r, "out of memory");
+    randombytes_buf(bootstrap->key, sizeof(bootstrap->key));
+    randombytes_buf(bootstrap->session, sizeof(bootstrap->session));
+    bootstrap->role = NODE_FRONTEND;
+    bootstrap->next_rank = topology_count(topology);
+    bootstrap->attach = !launch->backend_argv;
+    bootstrap->loopback =
+        all_local(bootstrap->launcher, topology) && !*bootstrap->networks;
+    bootstrap->parent_rank = RANK_NONE;
+    bootstrap->times = launch->times;
+    fill_times(&bootstrap->times);
+    bootstrap->subtree = topology;
+    *out = bootstrap;
+    return 0;
+}
+
+int bootstrap_child(struct bootstrap **out,
+                    const struct bootstrap *parent,
+                    uint32_t rank,
+                    const char *parent_address)
+{
+    uint32_t index =
+        parent->subtree ? topology_index(parent->subtree, rank) : TOPOLOGY_NONE;
+    const char *strings[STRING_COUNT];
+    struct bootstrap *child;
+    int r;
+
+    if (index == TOPOLOGY_NONE || index == 0)
+        return -EINVAL;
+    strings[STRING_PARENT_ADDRESS] = parent_address;
+    strings[STRING_HOST] = topology_host(parent->subtree, index);
+    strings[STRING_LAUNCHER] = parent->launcher;
+    strings[STRING_NETWORKS] = parent->networks;
+    strings[STRING_FILTER_PATH] = parent->filter_path;
+    strings[STRING_COMMNODE_PATH] = parent->commnode_path;
+    r = make(&child, strings, (const char *const *)parent->ssh_argv,
+             argv_len(parent->ssh_argv),
+             (const char *const *)parent->backend_argv,
+             argv_len(parent->backend_argv));
+    if (r < 0)
+        return r;
+    memcpy(child->key, parent->key, sizeof(child->key));
+    memcpy(child->session, parent->session, sizeof(child->session));
+    child->rank = rank;
+    child->depth = parent->depth + 1;
+    child->attach = parent->attach;
+    child->loopback = parent->loopback;
+    child->parent_rank = parent->rank;
+    child->times = parent->times;
+    child->role = topology_is_leaf(parent->subtree, index) && !parent->attach
+                      ? NODE_BACKEND
+                      : NODE_COMMNODE;
+    if (child->role == NODE_COMMNODE)
+        r = topology_subtree(&child->subtree, parent->subtree, rank);
+    if (r < 0) {
+        bootstrap_free(child);
+        return r;
+    }
+    *out = child;
+    return 0;
+}
+
+/* ---- the wire ------------------------------------------------------------ */
+
+static int pack(const struct bootstrap *bootstrap,
+                const char *tree,
+                size_t tree_len,
+                struct payload **out)
+{
+    struct bootstrap *source = (struct bootstrap *)(uintptr_t)bootstrap;
+    uint32_t numbers[NUMBER_COUNT] = {
+        [NUMBER_ROLE] = (uint32_t)bootstrap->role,
+        [NUMBER_RANK] = bootstrap->rank,
+        [NUMBER_DEPTH] = bootstrap->depth,
+        [NUMBER_NEXT_RANK] = bootstrap->next_rank,
+        [NUMBER_ATTACH] = bootstrap->attach,
+        [NUMBER_LOOPBACK] = bootstrap->loopback,
+        [NUMBER_PARENT_RANK] = bootstrap->parent_rank,
+        [NUMBER_HAS_BACKEND] = bootstrap->backend_argv != NULL,
+    };
+    const char *strings[STRING_COUNT];
+    const char *none[] = {NULL};
+    uint32_t *times[TIME_COUNT];
+    char **list[STRING_COUNT];
+    size_t i;
+
+    times_list(&source->times, times);
+    for (i = 0; i < TIME_COUNT; i++)
+        numbers[NUMBER_TIMES + i] = *times[i];
+    strings_list(source, list);
+    for (i = 0; i < STRING_COUNT; i++)
+        strings[i] = *list[i];
+    return packet_pack(
+        out, format, bootstrap->key, (uint32_t)sizeof(bootstrap->key),
+        bootstrap->session, (uint32_t)sizeof(bootstrap->session), numbers,
+        (uint32_t)NUMBER_COUNT, strings, (uint32_t)STRING_COUNT,
+        bootstrap->ssh_argv, (uint32_t)argv_len(bootstrap->ssh_argv),
+        bootstrap->backend_argv ? (const void *)bootstrap->backend_argv
+                                : (const void *)none,
+        (uint32_t)argv_len(bootstrap->backend_argv), tree, (uint32_t)tree_len);
+}
+
+int bootstrap_encode(const struct bootstrap *bootstrap,
+                     unsigned char **out,
+                     size_t *len)
+{
+    struct payload *payload = NULL;
+    unsigned char *bytes;
+    char *tree = NULL;
+    size_t tree_len = 0;
+    uint32_t word;
+    int r = 0;
+
+    if (bootstrap->subtree)
+        r = topology_encode(bootstrap->subtree, &tree, &tree_len);
+    if (r < 0)
+        return r;
+    r = pack(bootstrap, tree ? tree : "", tree_len, &payload);
+    free(tree);
+    if (r < 0)
+        return r;
+    bytes = malloc(HEADER_LEN + payload->len);
+    if (bytes) {
+        word = htobe32(payload->len);
+        memcpy(bytes, magic, sizeof(magic));
+        memcpy(bytes + sizeof(magic), &word, sizeof(word));
+        memcpy(bytes + HEADER_LEN, payload->bytes, payload->len);
+        *out = bytes;
+        *len = HEADER_LEN + payload->len;
+    }
+    sodium_memzero(payload->bytes, payload->len);
+    payload_free(payload);
+    return bytes ? 0 : -ENOMEM;
+}
+
+/* What cop_packet_unpack() fills in. */
+struct fields {
+    unsigned char *key;
+    unsigned char *session;
+    uint32_t *numbers;
+    char **strings;
+    char **ssh_argv;
+    char **backend_argv;
+    unsigned char *tree;
+    uint32_t key_len;
+    uint32_t session_len;
+    uint32_t number_count;
+    uint32_t string_count;
+    uint32_t ssh_argc;
+    uint32_t backend_argc;
+    uint32_t tree_len;
+};
+
+static int unpack(const struct cop_packet *packet, struct fields *fields)
+{
+    int r;
+
+    r = cop_packet_unpack(
+        packet, format, &fields->key, &fields->key_len, &fields->session,
+        &fields->session_len, &fields->numbers, &fields->number_count,
+        &fields->strings, &fields->string_count, &fields->ssh_argv,
+        &fields->ssh_argc, &fields->backend_argv, &fields->backend_argc,
+        &fields->tree, &fields->tree_len);
+    if (r < 0)
+        return r == -ENOMEM ? r : -EBADMSG;
+    if (fields->key_len != BOOTSTRAP_KEY_LEN ||
+        fields->session_len != BOOTSTRAP_SESSION_LEN ||
+        fields->number_count != NUMBER_COUNT ||
+        fields->string_count != STRING_COUNT || fields->ssh_argc == 0 ||
+        fields->numbers[NUMBER_ROLE] > NODE_BACKEND ||
+        strlen(fields->strings[STRING_HOST]) > LIMIT_HOST_NAME ||
+        strlen(fields->strings[STRING_PARENT_ADDRESS]) > LIMIT_ADDRESS ||
+        address_networks_check(fields->strings[STRING_NETWORKS], NULL) < 0)
+        return -EBADMSG;
+    return 0;
+}
+
+static int from_fields(struct bootstrap **out, const struct fields *fields)
+{
+    const uint32_t *numbers = fields->numbers;
+    struct bootstrap *bootstrap;
+    uint32_t *times[TIME_COUNT];
+    size_t i;
+    int r;
+
+    r = make(&bootstrap, (const char *const *)fields->strings,
+             (const char *const *)fields->ssh_argv, fields->ssh_argc,
+             numbers[NUMBER_HAS_BACKEND]
+                 ? (const char *const *)fields->backend_argv
+                 : NULL,
+             fields->backend_argc);
+    if (r < 0)
+        return r;
+    memcpy(bootstrap->key, fields->key, BOOTSTRAP_KEY_LEN);
+    memcpy(bootstrap->session, fields->session, BOOTSTRAP_SESSION_LEN);
+    bootstrap->role = (enum node_role)numbers[NUMBER_ROLE];
+    bootstrap->rank = numbers[NUMBER_RANK];
+    bootstrap->depth = numbers[NUMBER_DEPTH];
+    bootstrap->next_rank = numbers[NUMBER_NEXT_RANK];
+    bootstrap->attach = numbers[NUMBER_ATTACH] != 0;
+    bootstrap->loopback = numbers[NUMBER_LOOPBACK] != 0;
+    bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];
+    times_list(&bootstrap->times, times);
+    for (i = 0; i < TIME_COUNT; i++)
+        *times[i] = numbers[NUMBER_TIMES + i];
+    fill_times(&bootstrap->times);
+    if (fields->tree_len > 0)
+        r = topology_decode(&bootstrap->subtree, (const char *)fields->tree,
+                            fields->tree_len);
+    if (r < 0 || (bootstrap->subtree &&
+                  topology_rank(bootstrap->subtree, 0) != bootstrap->rank)) {
+        bootstrap_free(bootstrap);
+        return r == -ENOMEM ? r : -EBADMSG;
+    }
+    *out = bootstrap;
+    return 0;
+}
+
+/* The length that a header announces, or -EBADMSG. */
+static ssize_t announced_len(const unsigned char header[HEADER_LEN])
+{
+    uint32_t len;
+
+    memcpy(&len, header + sizeof(magic), sizeof(len));
+    len = be32toh(len);
+    if (memcmp(header, magic, sizeof(magic)) != 0 || len == 0 ||
+        len > BOOTSTRAP_LEN_MAX)
+        return -EBADMSG;
+    return (ssize_t)len;
+}
+
+int bootstrap_decode(struct bootstrap **out,
+                     const unsigned char *bytes,
+                     size_t len)
+{
+    struct cop_packet *packet = NULL;
+    struct payload *payload = NULL;
+    struct fields fields;
+    int r;
+
+    if (len < HEADER_LEN || announced_len(bytes) != (ssize_t)(len - HEADER_LEN))
+        return -EBADMSG;
+    r = payload_new(&payload, len - HEADER_LEN);
+    if (r < 0)
+        return r;
+    memcpy(payload->bytes, bytes + HEADER_LEN, len - HEADER_LEN);
+    r = packet_open(&packet, payload);
+    if (r == 0)
+        r = unpack(packet, &fields);
+    if (r == 0)
+        r = from_fields(out, &fields);
+    cop_packet_free(packet);
+    payload_free(payload);
+    return r;
+}
+
+/* ---- the descriptor ------------------------------------------------------ */
+
+/* Read exactly `len` bytes until `deadline_ms`. */
+static int read_all(int fd,
+                    unsigned char *out,
+                    size_t len,
+                    uint64_t deadline_ms)
+{
+    struct pollfd poller = {.fd = fd, .events = POLLIN};
+    uint64_t now_ms;
+    ssize_t n;
+    int r;
+
+    while (len > 0) {
+        now_ms = driver_now_ms();
+        if (now_ms >= deadline_ms)
+            return -ETIMEDOUT;
+        r = poll(&poller, 1, (int)(deadline_ms - now_ms));
+        if (r < 0 && errno != EINTR)
+            return -errno;
+        if (r <= 0)
+            continue;
+        n = read(fd, out, len); /* a socket, or the pipe of an sshd */
+        if (n == 0 || (n < 0 && errno == ECONNRESET))
+            return -EPIPE;
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            out += n;
+            len -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int bootstrap_receive(int fd,
+                      uint32_t timeout_ms,
+                      unsigned char **out,
+                      size_t *len)
+{
+    uint64_t deadline_ms = driver_now_ms() + timeout_ms;
+    unsigned char header[HEADER_LEN];
+    unsigned char *bytes;
+    ssize_t body_len;
+    int r;
+
+    r = read_all(fd, header, sizeof(header), deadline_ms);
+    if (r < 0)
+        return r;
+    body_len = announced_len(header);
+    if (body_len < 0)
+        return (int)body_len;
+    bytes = malloc(HEADER_LEN + (size_t)body_len);
+    if (!bytes)
+        return -ENOMEM;
+    memcpy(bytes, header, HEADER_LEN);
+    r = read_all(fd, bytes + HEADER_LEN, (size_t)body_len, deadline_ms);
+    if (r < 0) {
+        free(bytes);
+        return r;
+    }
+    *out = bytes;
+    *len = HEADER_LEN + (size_t)body_len;
+    return 0;
+}
+
+/* The descriptor that the environment names, from now on not inherited. */
+static int inherited_fd(struct cop_error *error)
+{
+    const char *text = getenv(BOOTSTRAP_VARIABLE);
+    char *end;
+    long fd;
+
+    if (!text)
+        return cop_error_set(
+            error, -ENOTCONN,
+            "this program was not started by a network (there is no "
+            "%s), and no session file was given: launch it with "
+            "cop_network_launch(), or join with a session file",
+            BOOTSTRAP_VARIABLE);
+    errno = 0;
+    fd = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno || fd < 0 || fd > INT32_MAX ||
+        fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0) {
+        unsetenv(BOOTSTRAP_VARIABLE);
+        return cop_error_set(error, -EBADMSG,
+                             "%s does not name an open descriptor: whoever "
+                             "started this program has closed it",
+                             BOOTSTRAP_VARIABLE);
+    }
+    unsetenv(BOOTSTRAP_VARIABLE);
+    return (int)fd;
+}
+
+int bootstrap_inherit(struct bootstrap **out,
+                      uint32_t timeout_ms,
+                      struct cop_error *error)
+{
+    unsigned char *bytes;
+    size_t len;
+    int fd;
+    int r;
+
+    fd = inherited_fd(error);
+    if (fd < 0)
+        return fd;
+    r = bootstrap_receive(fd, timeout_ms, &bytes, &len);
+    if (r == 0) {
+        r = bootstrap_decode(out, bytes, len);
+        sodium_memzero(bytes, len);
+        free(bytes);
+    }
+    if (r < 0) {
+        close(fd);
+        return cop_error_set(error, r,
+                             "cannot read what this node is to know (its "
+                             "bootstrap): %s",
+                             r == -EPIPE ? "whoever started it is gone"
+                                         : strerror(-r));
+    }
+    (*out)->fd = fd;
+    return 0;
+}
+
+void bootstrap_accepted(struct bootstrap *bootstrap)
+{
+    if (bootstrap->fd < 0)
+        return;
+    /* If nobody reads it any more, the link will tell. */
+    (void)!send(bootstrap->fd, "A", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(bootstrap->fd);
+    bootstrap->fd = -1;
+}

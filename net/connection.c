@@ -1,0 +1,802 @@
+/* connection.c - TCP links: proved first, then frames in and out. */
+#include "net/connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "protocol/limits.h"
+
+/* The receive buffer that all connections of a set share. */
+#define RECEIVE_LEN 65536
+
+/* Payloads from this length on are queued by reference. */
+#define REFERENCE_LEN 16384
+
+/* Most bytes that one connection reads past the shared buffer, and writes, in
+ * one turn. */
+#define TURN_LEN (1 << 20)
+
+/* A write buffer above this is not kept when it is empty. */
+#define IDLE_LEN 2048
+
+/* Pieces of one sendmsg(). */
+#define PIECES_MAX 64
+
+enum state {
+    STATE_HANDSHAKE,
+    STATE_OPEN,
+    STATE_CLOSING,
+    STATE_GONE, /* waits to be freed */
+};
+
+/* A long payload in a write queue, and how many copied bytes go before it. */
+struct piece {
+    size_t copied;
+    struct payload *payload;
+};
+
+struct connection {
+    struct connections *set;
+    struct connection *prev; /* in set->all */
+    struct connection *next;
+    struct connection *touched_next; /* in set->touched */
+    struct handshake *handshake;     /* only in STATE_HANDSHAKE */
+    ev_io io;
+    ev_timer timer; /* the handshake's, or the closing's, deadline */
+    enum state state;
+    uint32_t link;
+    bool touched;
+    bool broken;     /* writing failed: what is queued is lost */
+    bool no_memory;  /* and that is why */
+    bool write_shut; /* CLOSING: end-of-file is sent */
+    bool dialer;
+    unsigned char *bytes; /* copied bytes to write: from start to end */
+    size_t start;
+    size_t end;
+    size_t room;
+    size_t tail; /* copied bytes behind the last piece */
+    struct piece *pieces;
+    size_t piece_start;
+    size_t piece_end;
+    size_t piece_room;
+    size_t piece_sent; /* bytes of the first piece's payload */
+    struct frame_reader reader;
+};
+
+struct connections {
+    struct connections_config config;
+    unsigned char *buffer;
+    unsigned char *spare; /* a write buffer of spare_room bytes, or NULL */
+    size_t spare_room;
+    struct connection *all; /* oldest first */
+    struct connection *touched;
+    size_t queued;
+    uint32_t unproved_count;
+    uint32_t closing_count;
+    bool abandoned; /* descriptors are closed, nothing is to be touched */
+};
+
+/* ---- the write queue ---------------------------------------------------- */
+
+static size_t pending_len(const struct connection *c)
+{
+    return c->end - c->start;
+}
+
+static bool has_output(const struct connection *c)
+{
+    return pending_len(c) > 0 || c->piece_end > c->piece_start;
+}
+
+static void touch(struct connection *c)
+{
+    if (c->touched)
+        return;
+    c->touched = true;
+    c->touched_next = c->set->touched;
+    c->set->touched = c;
+}
+
+/* Give the write buffer back where it is large. */
+static void drop_bytes(struct connection *c)
+{
+    struct connections *set = c->set;
+
+    c->start = 0;
+    c->end = 0;
+    if (c->room <= IDLE_LEN)
+        return;
+    if (c->room > set->spare_room && c->room <= TURN_LEN) {
+        free(set->spare);
+        set->spare = c->bytes;
+        set->spare_room = c->room;
+    } else {
+        free(c->bytes);
+    }
+    c->bytes = NULL;
+    c->room = 0;
+}
+
+static void drop_output(struct connection *c)
+{
+    for (; c->piece_start < c->piece_end; c->piece_start++)
+        payload_free(c->pieces[c->piece_start].payload);
+    c->piece_start = 0;
+    c->piece_end = 0;
+    c->piece_sent = 0;
+    c->tail = 0;
+    drop_bytes(c);
+}
+
+/* Make room for `len` more copied bytes. Returns 0 or -ENOMEM. */
+static int reserve(struct connection *c, size_t len)
+{
+    struct connections *set = c->set;
+    size_t used = pending_len(c);
+    size_t room = c->room ? c->room : 256;
+    unsigned char *bytes;
+
+    if (c->start > 0 && used + len <= c->room) {
+        memmove(c->bytes, c->bytes + c->start, used);
+        c->start = 0;
+        c->end = used;
+        return 0;
+    }
+    while (room < used + len)
+        room *= 2;
+    if (room > IDLE_LEN && set->spare_room >= room) {
+        bytes = set->spare;
+        room = set->spare_room;
+        set->spare = NULL;
+        set->spare_room = 0;
+    } else {
+        bytes = malloc(room);
+        if (!bytes)
+            return -ENOMEM;
+    }
+    if (used > 0)
+        memcpy(bytes, c->bytes + c->start, used);
+    free(c->bytes);
+    c->bytes = bytes;
+    c->room = room;
+    c->start = 0;
+    c->end = used;
+    return 0;
+}
+
+static int put_bytes(struct connection *c, const unsigned char *in, size_t len)
+{
+    int r;
+
+    if (c->end + len > c->room) {
+        r = reserve(c, len);
+        if (r < 0)
+            return r;
+    }
+    memcpy(c->bytes + c->end, in, len);
+    c->end += len;
+    c->tail += len;
+    return 0;
+}
+
+/* Queue a payload by reference, which is taken on success. */
+static int put_piece(struct connection *c, struct payload *payload)
+{
+    struct piece *pieces;
+    size_t room;
+
+    if (c->piece_end == c->piece_room && c->piece_start > 0) {
+        c->piece_end -= c->piece_start;
+        memmove(c->pieces, c->pieces + c->piece_start,
+                c->piece_end * sizeof(*pieces));
+        c->piece_start = 0;
+    } else if (c->piece_end == c->piece_room) {
+        room = c->piece_room ? 2 * c->piece_room : 4;
+        pieces = realloc(c->pieces, room * sizeof(*pieces));
+        if (!pieces)
+            return -ENOMEM;
+        c->pieces = pieces;
+        c->piece_room = room;
+    }
+    c->pieces[c->piece_end++] =
+        (struct piece){.copied = c->tail, .payload = payload};
+    c->tail = 0;
+    return 0;
+}
+
+static int put_frame(struct connection *c, struct frame *frame)
+{
+    unsigned char header[FRAME_HEADER_LEN];
+    int r;
+
+    frame_encode(frame, header);
+    r = put_bytes(c, header, sizeof(header));
+    if (r < 0 || !frame->payload)
+        return r;
+    if (frame->payload->len < REFERENCE_LEN)
+        return put_bytes(c, frame->payload->bytes, frame->payload->len);
+    r = put_piece(c, frame->payload);
+    if (r == 0)
+        frame->payload = NULL;
+    return r;
+}
+
+void connection_send(struct connection *c, struct frame *frame)
+{
+    size_t len = frame_len(frame);
+
+    assert(c->state == STATE_OPEN);
+    if (!c->broken) {
+        if (put_frame(c, frame) < 0) {
+            c->broken = true;
+            c->no_memory = true;
+            drop_output(c);
+        } else {
+            c->set->queued += len;
+        }
+        touch(c);
+    }
+    frame_fini(frame);
+}
+
+/* `len` bytes from the head of the queue were written. */
+static void written(struct connection *c, size_t len)
+{
+    struct piece *piece;
+    size_t n;
+
+    while (c->piece_start < c->piece_end && len > 0) {
+        piece = &c->pieces[c->piece_start];
+        n = len < piece->copied ? len : piece->copied;
+        piece->copied -= n;
+        c->start += n;
+        len -= n;
+        if (piece->copied > 0)
+            break;
+        n = piece->payload->len - c->piece_sent;
+        n = len < n ? len : n;
+        c->piece_sent += n;
+        len -= n;
+        if (c->piece_sent < piece->payload->len)
+            break;
+        payload_free(piece->payload);
+        c->piece_sent = 0;
+        c->piece_start++;
+    }
+    if (c->piece_start == c->piece_end) {
+        c->piece_start = 0;
+        c->piece_end = 0;
+        c->start += len;
+        c->tail -= len;
+    }
+    if (c->start == c->end)
+        drop_bytes(c);
+}
+
+/* Describe the head of the queue. Returns how many parts. */
+static size_t gather(const struct connection *c, struct iovec *parts)
+{
+    unsigned char *at = c->bytes + c->start;
+    size_t sent = c->piece_sent;
+    size_t count = 0;
+    size_t i;
+
+    for (i = c->piece_start; i < c->piece_end && count + 3 <= PIECES_MAX; i++) {
+        if (c->pieces[i].copied > 0)
+            parts[count++] = (struct iovec){at, c->pieces[i].copied};
+        at += c->pieces[i].copied;
+        parts[count++] = (struct iovec){c->pieces[i].payload->bytes + sent,
+                                        c->pieces[i].payload->len - sent};
+        sent = 0;
+    }
+    if (i == c->piece_end && c->tail > 0)
+        parts[count++] = (struct iovec){at, c->tail};
+    return count;
+}
+
+static size_t parts_len(const struct iovec *parts, size_t count)
+{
+    size_t len = 0;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        len += parts[i].iov_len;
+    return len;
+}
+
+/* Write what the socket takes, about TURN_LEN at most. */
+static void write_some(struct connection *c)
+{
+    struct iovec parts[PIECES_MAX];
+    struct msghdr message = {.msg_iov = parts};
+    size_t total = 0;
+    size_t len;
+    ssize_t n;
+
+    while (has_output(c) && total < TURN_LEN) {
+        message.msg_iovlen = gather(c, parts);
+        len = parts_len(parts, message.msg_iovlen);
+        n = message.msg_iovlen == 1
+                ? send(c->io.fd, parts[0].iov_base, len, MSG_NOSIGNAL)
+                : sendmsg(c->io.fd, &message, MSG_NOSIGNAL); /* PROTOCOL 1.4 */
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN) {
+            /* What it has sent us may still be read; reading ends it. */
+            c->broken = true;
+            drop_output(c);
+            return;
+        }
+        if (n < 0)
+            return;
+        written(c, (size_t)n);
+        total += (size_t)n;
+        if ((size_t)n < len)
+            return;
+    }
+}
+
+/* ---- ends ---------------------------------------------------------------- */
+
+static void watch(struct connection *c, int events)
+{
+    struct ev_loop *loop = c->set->config.loop;
+
+    if (ev_is_active(&c->io) && (c->io.events & (EV_READ | EV_WRITE)) == events)
+        return;
+    ev_io_stop(loop, &c->io);
+    ev_io_set(&c->io, c->io.fd, events);
+    ev_io_start(loop, &c->io);
+}
+
+/* Free what is GONE; its descriptor is closed already. */
+static void dispose(struct connection *c)
+{
+    struct connections *set = c->set;
+
+    drop_output(c);
+    free(c->handshake); /* there still where it was abandoned */
+    free(c->bytes);
+    free(c->pieces);
+    frame_reader_fini(&c->reader);
+    DL_DELETE(set->all, c);
+    free(c);
+}
+
+/* End it now: stop watching, close. It is freed by the next flush. */
+static void end(struct connection *c)
+{
+    struct connections *set = c->set;
+
+    if (c->state == STATE_HANDSHAKE)
+        set->unproved_count--;
+    if (c->state == STATE_CLOSING)
+        set->closing_count--;
+    c->state = STATE_GONE;
+    ev_io_stop(set->config.loop, &c->io);
+    ev_timer_stop(set->config.loop, &c->timer);
+    /* A forked child of the application may hold the socket too. */
+    shutdown(c->io.fd, SHUT_RDWR);
+    close(c->io.fd);
+    c->io.fd = -1;
+    if (c->handshake)
+        sodium_memzero(c->handshake, sizeof(*c->handshake));
+    free(c->handshake);
+    c->handshake = NULL;
+    touch(c);
+}
+
+static void fail(struct connection *c, int code, const char *text)
+{
+    const struct connections_config *config = &c->set->config;
+    enum state state = c->state;
+
+    if (state != STATE_GONE)
+        end(c);
+    if (state == STATE_HANDSHAKE || state == STATE_OPEN)
+        config->ops->down(config->arg, c, state == STATE_OPEN, code, text);
+}
+
+/* CLOSING: all is written, tell the other end and wait until it has read. */
+static void shut(struct connection *c)
+{
+    if (c->write_shut || has_output(c))
+        return;
+    c->write_shut = true;
+    if (shutdown(c->io.fd, SHUT_WR) < 0)
+        end(c);
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct connection *c = timer->data;
+
+    (void)loop;
+    (void)events;
+    fail(c, -ETIMEDOUT, "the other end was silent during the handshake");
+}
+
+static void set_timer(struct connection *c, uint32_t ms)
+{
+    ev_timer_stop(c->set->config.loop, &c->timer);
+    ev_timer_set(&c->timer, ms / 1e3, 0.);
+    ev_timer_start(c->set->config.loop, &c->timer);
+}
+
+void connection_close(struct connection *c)
+{
+    assert(c->state == STATE_OPEN);
+    c->state = STATE_CLOSING;
+    c->set->closing_count++;
+    touch(c);
+}
+
+/* ---- reading --------------------------------------------------------------
+ */
+
+static void received_frame(struct connection *c, struct frame *frame)
+{
+    const struct connections_config *config = &c->set->config;
+
+    config->ops->frame(config->arg, c, frame);
+}
+
+/* Frames out of the shared buffer. */
+static void take_frames(struct connection *c,
+                        const unsigned char *bytes,
+                        size_t len)
+{
+    struct frame frame;
+    int r = 1;
+
+    while (len > 0 && c->state == STATE_OPEN) {
+        r = frame_reader_take(&c->reader, &bytes, &len, &frame);
+        if (r <= 0)
+            break;
+        received_frame(c, &frame);
+    }
+    if (r < 0)
+        fail(c, r,
+             r == -EMSGSIZE ? "it sent a frame above the limit"
+             : r == -ENOMEM ? "no memory for a frame that it sent"
+                            : "it sent what is no frame");
+}
+
+static void take_handshake(struct connection *c,
+                           const unsigned char *bytes,
+                           size_t len)
+{
+    const struct connections_config *config = &c->set->config;
+    struct handshake_identity peer;
+    const unsigned char *output;
+    size_t output_len;
+    int r;
+
+    r = handshake_take(c->handshake, &bytes, &len);
+    output = handshake_output(c->handshake, &output_len);
+    if (output_len > 0 && put_bytes(c, output, output_len) < 0)
+        r = -ENOMEM;
+    touch(c);
+    if (r < 0) {
+        write_some(c); /* tell the other end, if that can be */
+        fail(c, r, handshake_error(r));
+        return;
+    }
+    if (r == 0)
+        return;
+    peer = *handshake_peer(c->handshake);
+    sodium_memzero(c->handshake, sizeof(*c->handshake));
+    free(c->handshake);
+    c->handshake = NULL;
+    c->set->unproved_count--;
+    c->state = STATE_OPEN;
+    ev_timer_stop(config->loop, &c->timer);
+    config->ops->up(config->arg, c, &peer);
+    take_frames(c, bytes, len);
+}
+
+static void read_end(struct connection *c, ssize_t n)
+{
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (c->no_memory)
+        fail(c, -ENOMEM, "no memory for what was to be sent");
+    else if (n < 0)
+        fail(c, -errno, strerror(errno));
+    else if (c->state == STATE_HANDSHAKE)
+        fail(c, -ECONNRESET,
+             c->dialer
+                 ? "the other end closed the link during the handshake"
+                 : "the caller closed the link during the handshake: it does "
+                   "not know this session's key, or is no node of ours");
+    else
+        fail(c, 0,
+             c->reader.header_len > 0 ? "it ended in the middle of a frame"
+                                      : "the other end closed the link");
+}
+
+/* Read once: a long payload goes straight to its place, what comes behind it,
+ * as everything else, through the shared buffer. */
+static void read_some(struct connection *c)
+{
+    struct connections *set = c->set;
+    struct iovec parts[2];
+    struct frame frame;
+    unsigned char *space = NULL;
+    size_t space_len = 0;
+    ssize_t n;
+
+    if (c->state == STATE_OPEN)
+        space = frame_reader_space(&c->reader, &space_len);
+    if (!space) {
+        n = recv(c->io.fd, set->buffer, RECEIVE_LEN, 0);
+    } else {
+        if (space_len > TURN_LEN)
+            space_len = TURN_LEN;
+        parts[0] = (struct iovec){space, space_len};
+        parts[1] = (struct iovec){set->buffer, RECEIVE_LEN};
+        n = readv(c->io.fd, parts, 2);
+    }
+    if (n <= 0) {
+        read_end(c, n);
+        return;
+    }
+    if (c->state == STATE_HANDSHAKE) {
+        take_handshake(c, set->buffer, (size_t)n);
+    } else if (c->state == STATE_OPEN) {
+        if ((size_t)n < space_len)
+            space_len = (size_t)n;
+        if (space && frame_reader_filled(&c->reader, space_len, &frame) > 0)
+            received_frame(c, &frame);
+        take_frames(c, set->buffer, (size_t)n - space_len);
+    }
+}
+
+static void on_io(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct connection *c = io->data;
+
+    (void)loop;
+    if (events & EV_WRITE)
+        touch(c);
+    if (events & EV_READ)
+        read_some(c);
+}
+
+/* ---- the set --------------------------------------------------------------
+ */
+
+int connections_new(struct connections **out,
+                    const struct connections_config *config)
+{
+    struct connections *set;
+
+    if (!config->loop || config->unproved_max == 0)
+        return -EINVAL;
+    set = calloc(1, sizeof(*set));
+    if (!set)
+        return -ENOMEM;
+    set->config = *config;
+    set->buffer = malloc(RECEIVE_LEN);
+    if (!set->buffer) {
+        free(set);
+        return -ENOMEM;
+    }
+    *out = set;
+    return 0;
+}
+
+void connections_free(struct connections *set)
+{
+    struct connection *c;
+    struct connection *next;
+
+    if (!set)
+        return;
+    DL_FOREACH_SAFE(set->all, c, next)
+    {
+        if (c->state != STATE_GONE && !set->abandoned)
+            end(c);
+        dispose(c);
+    }
+    free(set->buffer);
+    free(set->spare);
+    free(set);
+}
+
+void connections_abandon(struct connections *set)
+{
+    struct connection *c;
+
+    DL_FOREACH(set->all, c)
+    if (c->io.fd >= 0)
+        close(c->io.fd);
+}
+
+void connections_identify(struct connections *set,
+                          const struct handshake_identity *own)
+{
+    set->config.own = *own;
+}
+
+static int set_up(int fd, const struct connections_config *config)
+{
+    unsigned user_timeout_ms = 3 * config->failure_timeout_ms;
+    int on = 1;
+
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, /* PROTOCOL 6.1 */
+                   &user_timeout_ms, sizeof(user_timeout_ms)) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Too many have not proved themselves: the oldest goes (PROTOCOL 1.2). */
+static void close_oldest(struct connections *set)
+{
+    struct connection *c;
+
+    DL_FOREACH(set->all, c)
+    if (c->state == STATE_HANDSHAKE) {
+        fail(c, -ECONNABORTED, "too many unproved connections");
+        return;
+    }
+}
+
+static struct connection *make(struct connections *set, int fd)
+{
+    struct connection *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->handshake = malloc(sizeof(*c->handshake));
+    if (!c->handshake) {
+        free(c);
+        return NULL;
+    }
+    c->set = set;
+    c->state = STATE_HANDSHAKE;
+    frame_reader_init(&c->reader, LIMIT_FRAME);
+    ev_io_init(&c->io, on_io, fd, EV_READ);
+    c->io.data = c;
+    ev_init(&c->timer, on_timer);
+    c->timer.data = c;
+    return c;
+}
+
+int connection_new(struct connections *set,
+                   int fd,
+                   bool dialer,
+                   uint32_t peer_rank)
+{
+    const struct connections_config *config = &set->config;
+    unsigned char nonce[HANDSHAKE_NONCE_LEN];
+    const unsigned char *output;
+    struct connection *c;
+    size_t len;
+    int r;
+
+    r = set_up(fd, config);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    c = make(set, fd);
+    if (!c) {
+        close(fd);
+        return -ENOMEM;
+    }
+    if (set->unproved_count >= config->unproved_max)
+        close_oldest(set);
+    set->unproved_count++;
+    c->dialer = dialer;
+    DL_APPEND(set->all, c);
+    randombytes_buf(nonce, sizeof(nonce));
+    handshake_init(c->handshake, config->key, config->session, dialer,
+                   &config->own, peer_rank, nonce);
+    output = handshake_output(c->handshake, &len);
+    if (len > 0 && put_bytes(c, output, len) < 0) {
+        end(c);
+        return -ENOMEM;
+    }
+    ev_io_start(config->loop, &c->io);
+    set_timer(c, config->handshake_timeout_ms);
+    touch(c);
+    return 0;
+}
+
+void connection_set_link(struct connection *connection, uint32_t link)
+{
+    connection->link = link;
+}
+
+uint32_t connection_link(const struct connection *connection)
+{
+    return connection->link;
+}
+
+bool connection_is_dialer(const struct connection *connection)
+{
+    return connection->dialer;
+}
+
+size_t connections_queued(const struct connections *set)
+{
+    return set->queued;
+}
+
+/* Nobody polls: bring the watchers of `c` into line with its queue. */
+static void settle(struct connection *c)
+{
+    struct connections *set = c->set;
+
+    if (c->state == STATE_GONE) {
+        dispose(c);
+        return;
+    }
+    if (c->state == STATE_CLOSING) {
+        if (!ev_is_active(&c->timer))
+            set_timer(c, set->config.failure_timeout_ms);
+        shut(c);
+    }
+    if (c->state != STATE_GONE && c->no_memory)
+        fail(c, -ENOMEM, "no memory for what was to be sent");
+    if (c->state != STATE_GONE)
+        watch(c, EV_READ | (has_output(c) ? EV_WRITE : 0));
+}
+
+/* Whether only who polls the loop can do what `c` needs. */
+static bool needs_settling(const struct connection *c)
+{
+    return has_output(c) || c->state != STATE_OPEN || c->no_memory ||
+           (c->io.events & EV_WRITE);
+}
+
+/* Write and settle those that are touched now. */
+static bool flush_touched(struct connections *set, bool polling)
+{
+    struct connection *c = set->touched;
+    struct connection *next;
+    bool wake = false;
+
+    set->touched = NULL;
+    for (; c; c = next) {
+        next = c->touched_next;
+        c->touched = false;
+        if (c->state != STATE_GONE && !c->broken)
+            write_some(c);
+        if (!polling) {
+            settle(c);
+        } else if (needs_settling(c)) {
+            touch(c);
+            wake = true;
+        }
+    }
+    return wake;
+}
+
+bool connections_flush(struct connections *set, bool polling)
+{
+    bool wake;
+
+    do {
+        set->queued = 0;
+        wake = flush_touched(set, polling);
+    } while (!polling && set->touched); /* what the end of one has caused */
+    return wake;
+}
+
+bool connections_linger(const struct connections *set)
+{
+    return set->closing_count > 0;
+}

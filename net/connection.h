@@ -1,0 +1,117 @@
+/* connection.h - TCP links: proved first, then frames in and out.
+ *
+ *              proved            connection_close()
+ *   HANDSHAKE ------> OPEN --------------------------> CLOSING ---> gone
+ *       |              |  broken: down()                  |
+ *       +--------------+--------------> gone <------------+
+ *
+ * All connections of a driver form one set: one receive buffer, one list of
+ * those that have something to write. Writing is put off until
+ * connections_flush(), once a turn, and is bounded, as reading is, so that no
+ * link starves the others.
+ *
+ * Everything here is called under the driver's lock. Watchers may be touched
+ * only while nobody polls the loop; see connections_flush(). */
+#ifndef NET_CONNECTION_H
+#define NET_CONNECTION_H
+
+#include <ev.h>
+
+#include "net/handshake.h"
+#include "protocol/frame.h"
+
+struct connections; /* opaque: a set */
+struct connection;  /* opaque: one of them */
+
+/* What becomes of connections; called from within the loop. */
+struct connection_ops {
+    /* Both ends are proved. */
+    void (*up)(void *arg,
+               struct connection *connection,
+               const struct handshake_identity *peer);
+
+    /* A frame came; it is taken. */
+    void (*frame)(void *arg,
+                  struct connection *connection,
+                  struct frame *frame);
+
+    /* It broke, and is freed after the call. `was_up`: it was proved before.
+     * `code` is a negative errno, 0 for end-of-file; `text` is a sentence. */
+    void (*down)(void *arg,
+                 struct connection *connection,
+                 bool was_up,
+                 int code,
+                 const char *text);
+};
+
+struct connections_config {
+    struct ev_loop *loop;
+    const unsigned char *key;     /* kept */
+    const unsigned char *session; /* kept */
+    struct handshake_identity own;
+    uint32_t failure_timeout_ms;
+    uint32_t handshake_timeout_ms;
+    uint32_t unproved_max; /* more in a handshake: the oldest is closed */
+    const struct connection_ops *ops; /* kept */
+    void *arg;
+};
+
+/* Make an empty set. Returns 0, -EINVAL or -ENOMEM. */
+int connections_new(struct connections **out,
+                    const struct connections_config *config);
+
+/* Close and free all connections without a word to anybody, and the set.
+ * NULL is fine. */
+void connections_free(struct connections *set);
+
+/* Close the descriptors of all connections and nothing else: for a child
+ * that was forked. */
+void connections_abandon(struct connections *set);
+
+/* Change what the set says of itself in handshakes to come. */
+void connections_identify(struct connections *set,
+                          const struct handshake_identity *own);
+
+/* Begin a handshake on a connected socket.
+ *
+ * fd         taken, also on error
+ * dialer     whether we have called
+ * peer_rank  whom, as in handshake_init()
+ *
+ * Returns 0, or a negative errno if the socket cannot be set up. */
+int connection_new(struct connections *set,
+                   int fd,
+                   bool dialer,
+                   uint32_t peer_rank);
+
+/* A number of the caller's, 0 at first. */
+void connection_set_link(struct connection *connection, uint32_t link);
+uint32_t connection_link(const struct connection *connection);
+
+/* Whether we have called. */
+bool connection_is_dialer(const struct connection *connection);
+
+/* Queue a frame; it is taken. Nothing is written yet. A queue for which there
+ * is no memory breaks the connection. */
+void connection_send(struct connection *connection, struct frame *frame);
+
+/* Send what is queued, then close; the pointer is not to be used any more,
+ * and down() is not called. */
+void connection_close(struct connection *connection);
+
+/* Bytes queued in all connections since the last flush. */
+size_t connections_queued(const struct connections *set);
+
+/* Write what is queued, as far as the sockets take it.
+ *
+ * polling  somebody else polls the loop just now, so that watchers may not be
+ *          touched
+ *
+ * Returns whether the one who polls must be woken to come here himself. */
+bool connections_flush(struct connections *set, bool polling);
+
+/* Whether one that was closed still has bytes to send or waits for its peer
+ * to read them. */
+bool connections_linger(const struct connections *set);
+
+#endif

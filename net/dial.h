@@ -1,0 +1,36 @@
+/* dial.h - calling a node at its addresses (PROTOCOL 1.1).
+ *
+ * They are tried in turn, each when the one before has failed or has been
+ * silent for 250 ms; the first that answers is taken. */
+#ifndef NET_DIAL_H
+#define NET_DIAL_H
+
+#include <ev.h>
+#include <stdint.h>
+
+struct dial; /* opaque: one call */
+
+/* How it went: `fd` is a connected, non-blocking socket and the receiver's;
+ * or it is a negative errno, and `text` a sentence. The dial is over; it may
+ * be freed in here. */
+typedef void dial_done_fn(void *arg, int fd, const char *text);
+
+/* Begin to call.
+ *
+ * loop        kept; nobody may poll it during any call of this module
+ * addresses   as in net/address.h; borrowed
+ * timeout_ms  for all of it
+ *
+ * Returns 0, and `done` will be called once, never from in here; -EBADMSG if
+ * the addresses make no sense; -ENOMEM. */
+int dial_new(struct dial **out,
+             struct ev_loop *loop,
+             const char *addresses,
+             uint32_t timeout_ms,
+             dial_done_fn *done,
+             void *arg);
+
+/* Give up, if it is not over, and free. NULL is fine. */
+void dial_free(struct dial *dial);
+
+#endif

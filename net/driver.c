@@ -1,0 +1,921 @@
+/* driver.c - the real world of one node: loop, links, children. */
+#include "net/driver.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "net/connection.h"
+#include "net/dial.h"
+#include "net/helm.h"
+#include "net/launch.h"
+#include "net/listener.h"
+#include "protocol/limits.h"
+#include "topology/topology.h"
+
+/* Queued frames leave when there are so many bytes, or after this time
+ * (PROTOCOL 14.3). */
+#define FLUSH_LEN 65536
+#define FLUSH_MS  1
+
+/* Unproved connections beyond one for each back-end (PROTOCOL 1.2). */
+#define UNPROVED_SPARE 64
+
+/* Descriptors: of one child (link, process, bootstrap, two pipes), and of
+ * everything else that we and the application may open. */
+#define FD_PER_CHILD 5
+#define FD_SPARE     64
+
+/* How long links that were closed may take to be read at the end. */
+#define LINGER_MS 1000
+
+/* How long children that were killed may take. */
+#define KILLED_MS 2000
+
+/* A link as the machine knows it: its number is its place in the table. */
+struct link_slot {
+    struct connection *connection; /* NULL: free */
+    uint32_t rank;
+    bool is_parent;
+};
+
+struct driver {
+    struct helm *helm;
+    struct bootstrap *bootstrap;
+    const struct driver_ops *ops;
+    void *arg;
+    struct node *node;
+    struct actions actions;
+    size_t done; /* actions that were carried out already */
+    struct connections *connections;
+    struct listener *listener;
+    struct launch *launch;
+    struct dial *dial;
+    ev_io boot_io; /* whoever started us, until we are accepted */
+    struct link_slot *links;
+    uint32_t link_count;
+    const struct node_call *call; /* to be run, or running */
+    bool calling;
+    uint32_t *slow; /* streams whose filters may take long */
+    size_t slow_count;
+    uint32_t *unload; /* streams to be unloaded when no call is out */
+    size_t unload_count;
+    uint64_t flushed_ms;
+    bool fresh; /* nothing was flushed since somebody has waited */
+    bool news;  /* something came that somebody may wait for */
+    bool ended;
+    int error;
+};
+
+static void log_line(struct driver *driver,
+                     const char *id,
+                     const char *format_text,
+                     ...) __attribute__((format(printf, 3, 4)));
+
+static void log_line(struct driver *driver,
+                     const char *id,
+                     const char *format_text,
+                     ...)
+{
+    char text[512];
+    va_list args;
+
+    if (!driver->ops->log)
+        return;
+    va_start(args, format_text);
+    vsnprintf(text, sizeof(text), format_text, args);
+    va_end(args);
+    driver->ops->log(driver->arg, id, text);
+}
+
+/* ---- the end ----------------------------------------------------------------
+ */
+
+/* Nothing more comes; what is queued on the links still leaves. */
+static void end(struct driver *driver, int code, const char *text)
+{
+    uint32_t i;
+
+    if (driver->ended)
+        return;
+    driver->ended = true;
+    driver->error = code;
+    driver->news = true;
+    for (i = 0; i < driver->link_count; i++)
+        if (driver->links[i].connection) {
+            connection_close(driver->links[i].connection);
+            driver->links[i].connection = NULL;
+        }
+    log_line(driver, "NODE-END", "%s", text);
+    driver->ops->exit(driver->arg, text);
+}
+
+/* ---- lists of streams
+ * ---------------------------------------------------------- */
+
+static bool list_has(const uint32_t *list, size_t count, uint32_t stream)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        if (list[i] == stream)
+            return true;
+    return false;
+}
+
+static void list_remove(uint32_t *list, size_t *count, uint32_t stream)
+{
+    size_t i;
+
+    for (i = 0; i < *count; i++)
+        if (list[i] == stream) {
+            list[i] = list[--*count];
+            return;
+        }
+}
+
+/* Returns 0 or -ENOMEM. */
+static int list_add(uint32_t **list, size_t *count, uint32_t stream)
+{
+    uint32_t *grown = realloc(*list, (*count + 1) * sizeof(*grown));
+
+    if (!grown)
+        return -ENOMEM;
+    grown[(*count)++] = stream;
+    *list = grown;
+    return 0;
+}
+
+/* ---- actions
+ * --------------------------------------------------------------------- */
+
+/* Tell the machine something that follows from what it asked for; its answer
+ * is appended to what is being carried out. */
+static void step_inside(struct driver *driver, struct event *event)
+{
+    event->now_ms = helm_now_ms(driver->helm);
+    node_step(driver->node, event, &driver->actions);
+}
+
+static void do_send(struct driver *driver, struct action *action)
+{
+    struct connection *connection = NULL;
+
+    if (action->link < driver->link_count)
+        connection = driver->links[action->link].connection;
+    if (!connection)
+        return; /* it broke meanwhile */
+    connection_send(connection, &action->frame);
+    action->frame.payload = NULL;
+}
+
+static void do_close(struct driver *driver, uint32_t link)
+{
+    struct link_slot *slot;
+
+    if (link >= driver->link_count || !driver->links[link].connection)
+        return;
+    slot = &driver->links[link];
+    log_line(driver, "LINK-CLOSE", "rank %u: closed by us", slot->rank);
+    connection_close(slot->connection);
+    slot->connection = NULL;
+    if (!slot->is_parent)
+        launch_unlinked(driver->launch, slot->rank);
+}
+
+static void do_load(struct driver *driver,
+                    const struct stream_definition *definition)
+{
+    struct stream_filters filters = {0};
+    char text[LIMIT_TEXT] = "";
+    bool slow = false;
+    struct event event = {.type = EVENT_LOADED, .stream = definition->id};
+    int r;
+
+    r = driver->ops->load(driver->arg, definition, &filters, &slow, text,
+                          sizeof(text));
+    if (r == 0 && slow)
+        r = list_add(&driver->slow, &driver->slow_count, definition->id);
+    event.filters = &filters;
+    if (r < 0)
+        event.text = *text ? text : strerror(-r);
+    step_inside(driver, &event);
+}
+
+static void unload_now(struct driver *driver, uint32_t stream)
+{
+    list_remove(driver->slow, &driver->slow_count, stream);
+    driver->ops->unload(driver->arg, stream);
+}
+
+static void do_unload(struct driver *driver, uint32_t stream)
+{
+    if (driver->call && driver->call->stream == stream &&
+        list_add(&driver->unload, &driver->unload_count, stream) == 0)
+        return;
+    unload_now(driver, stream);
+}
+
+static void do_spawn(struct driver *driver, uint32_t rank)
+{
+    struct event event = {.type = EVENT_CHILD_GONE, .rank = rank};
+
+    if (launch_child(driver->launch, rank) == 0)
+        return;
+    event.text = strerror(ENOMEM);
+    step_inside(driver, &event);
+}
+
+static void carry_out(struct driver *driver, struct action *action)
+{
+    switch (action->type) {
+    case ACTION_SPAWN:
+        do_spawn(driver, action->rank);
+        break;
+    case ACTION_SEND:
+        do_send(driver, action);
+        break;
+    case ACTION_CLOSE:
+        do_close(driver, action->link);
+        break;
+    case ACTION_RANK:
+        driver->bootstrap->rank = action->rank;
+        break;
+    case ACTION_LOAD:
+        do_load(driver, action->definition);
+        break;
+    case ACTION_UNLOAD:
+        do_unload(driver, action->stream);
+        break;
+    case ACTION_FILTER:
+        assert(!driver->call);
+        driver->call = action->call;
+        break;
+    case ACTION_DELIVER:
+        driver->news = true;
+        driver->ops->deliver(driver->arg, action->stream, &action->frame);
+        action->frame.payload = NULL;
+        break;
+    case ACTION_TELL:
+        driver->news = true;
+        driver->ops->tell(driver->arg, action);
+        break;
+    case ACTION_EXIT:
+        end(driver, 0, action->text ? action->text : "the node has ended");
+        break;
+    }
+}
+
+/* Carry out what the machine asked for. An action may make it ask for more, so
+ * each is copied out of the array first. */
+static void carry_out_all(struct driver *driver)
+{
+    struct action action;
+
+    for (; driver->done < driver->actions.count; driver->done++) {
+        action = driver->actions.list[driver->done];
+        driver->actions.list[driver->done].frame.payload = NULL;
+        carry_out(driver, &action);
+        frame_fini(&action.frame);
+    }
+    actions_clear(&driver->actions);
+    driver->done = 0;
+    if (driver->actions.failed)
+        end(driver, -ENOMEM, "out of memory");
+}
+
+/* Tell the machine, and do what it asks for. */
+static int step(struct driver *driver, struct event *event, uint64_t *result)
+{
+    bool outermost = driver->actions.count == 0;
+    int r;
+
+    if (driver->ended) {
+        frame_fini(&event->frame);
+        return -ENOTCONN;
+    }
+    event->now_ms = helm_now_ms(driver->helm);
+    r = node_step(driver->node, event, &driver->actions);
+    if (result)
+        *result = driver->actions.result;
+    if (outermost)
+        carry_out_all(driver);
+    return r;
+}
+
+/* ---- filters
+ * ------------------------------------------------------------------------ */
+
+/* Run the call that is out, with the lock released. `at_helm`: we are in
+ * work(), so that the helm may be taken from us meanwhile. */
+static void run_call(struct driver *driver, bool at_helm)
+{
+    const struct node_call *call = driver->call;
+    bool slow = list_has(driver->slow, driver->slow_count, call->stream);
+    struct event event = {.type = EVENT_FILTERED, .stream = call->stream};
+
+    driver->calling = true;
+    if (at_helm)
+        helm_yield(driver->helm, slow);
+    else
+        helm_unlock(driver->helm);
+    driver->ops->filter(driver->arg, call, &event);
+    if (at_helm)
+        helm_resume(driver->helm);
+    else
+        helm_relock(driver->helm);
+    driver->calling = false;
+    driver->call = NULL;
+    step(driver, &event, NULL);
+    while (driver->unload_count > 0)
+        unload_now(driver, driver->unload[--driver->unload_count]);
+}
+
+static void run_calls(struct driver *driver, bool at_helm)
+{
+    while (driver->call && !driver->calling && !driver->ended)
+        run_call(driver, at_helm);
+}
+
+/* ---- connections
+ * -------------------------------------------------------------------- */
+
+/* A free number for a link. Returns it, or UINT32_MAX. */
+static uint32_t free_link(struct driver *driver)
+{
+    struct link_slot *links;
+    uint32_t count = driver->link_count;
+    uint32_t i;
+
+    for (i = 0; i < count; i++)
+        if (!driver->links[i].connection)
+            return i;
+    links = realloc(driver->links, (2 * count + 4) * sizeof(*links));
+    if (!links)
+        return UINT32_MAX;
+    memset(links + count, 0, (count + 4) * sizeof(*links));
+    driver->links = links;
+    driver->link_count = 2 * count + 4;
+    return count;
+}
+
+static void on_up(void *arg,
+                  struct connection *connection,
+                  const struct handshake_identity *peer)
+{
+    struct driver *driver = arg;
+    uint32_t link = driver->ended ? UINT32_MAX : free_link(driver);
+    struct event event = {
+        .type = EVENT_LINK_UP,
+        .link = link,
+        .rank = peer->rank,
+        .incarnation = peer->incarnation,
+        .role = peer->role,
+        .is_parent = connection_is_dialer(connection),
+    };
+
+    if (link == UINT32_MAX) {
+        connection_close(connection);
+        return;
+    }
+    connection_set_link(connection, link);
+    driver->links[link] = (struct link_slot){
+        .connection = connection,
+        .rank = peer->rank,
+        .is_parent = event.is_parent,
+    };
+    log_line(driver, "LINK-UP", "rank %u, our %s", peer->rank,
+             event.is_parent ? "parent" : "child");
+    if (event.is_parent) {
+        ev_io_stop(helm_loop(driver->helm), &driver->boot_io);
+        bootstrap_accepted(driver->bootstrap);
+    } else {
+        launch_linked(driver->launch, peer->rank);
+    }
+    step(driver, &event, NULL);
+}
+
+static void on_frame(void *arg,
+                     struct connection *connection,
+                     struct frame *frame)
+{
+    struct driver *driver = arg;
+    struct event event = {
+        .type = EVENT_FRAME,
+        .link = connection_link(connection),
+        .frame = *frame,
+    };
+
+    step(driver, &event, NULL);
+}
+
+static void on_down(void *arg,
+                    struct connection *connection,
+                    bool was_up,
+                    int code,
+                    const char *text)
+{
+    struct driver *driver = arg;
+    uint32_t link = connection_link(connection);
+    struct event event = {
+        .type = EVENT_LINK_DOWN,
+        .link = link,
+        .text = text,
+    };
+    struct link_slot slot;
+    char words[256];
+
+    if (!was_up) {
+        log_line(driver, "LINK-REFUSED", "%s", text);
+        if (!connection_is_dialer(connection))
+            return;
+        snprintf(words, sizeof(words),
+                 "no link to the parent, rank %u at %s: %s",
+                 driver->bootstrap->parent_rank,
+                 driver->bootstrap->parent_address, text);
+        end(driver, code, words);
+        return;
+    }
+    slot = driver->links[link];
+    assert(slot.connection == connection);
+    driver->links[link].connection = NULL;
+    log_line(driver, "LINK-DOWN", "rank %u: %s", slot.rank, text);
+    step(driver, &event, NULL);
+    if (!slot.is_parent)
+        launch_unlinked(driver->launch, slot.rank);
+}
+
+static const struct connection_ops connection_ops = {
+    .up = on_up,
+    .frame = on_frame,
+    .down = on_down,
+};
+
+static void on_call(void *arg, int fd)
+{
+    struct driver *driver = arg;
+
+    if (driver->ended)
+        close(fd);
+    else
+        connection_new(driver->connections, fd, false, RANK_NONE);
+}
+
+static void on_dialed(void *arg, int fd, const char *text)
+{
+    struct driver *driver = arg;
+    char words[512];
+    int r = fd;
+
+    dial_free(driver->dial);
+    driver->dial = NULL;
+    if (driver->ended) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    if (fd >= 0) {
+        r = connection_new(driver->connections, fd, true,
+                           driver->bootstrap->parent_rank);
+        text = r < 0 ? strerror(-r) : "";
+    }
+    if (r >= 0)
+        return;
+    snprintf(words, sizeof(words), "no link to the parent, rank %u: %s",
+             driver->bootstrap->parent_rank, text);
+    end(driver, r, words);
+}
+
+/* Whoever started us closes the bootstrap before we were accepted. */
+static void on_boot(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct driver *driver = io->data;
+    char byte;
+    ssize_t n = recv(io->fd, &byte, 1, MSG_DONTWAIT);
+
+    (void)events;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    ev_io_stop(loop, io);
+    end(driver, -EPIPE, "whoever started this node is gone");
+}
+
+static void on_gone(void *arg, uint32_t rank, const char *text)
+{
+    struct driver *driver = arg;
+    struct event event = {
+        .type = EVENT_CHILD_GONE,
+        .rank = rank,
+        .text = text,
+    };
+
+    log_line(driver, "CHILD-GONE", "rank %u: %s", rank, text);
+    step(driver, &event, NULL);
+}
+
+/* ---- turns
+ * ------------------------------------------------------------------------------
+ */
+
+static void flush(struct driver *driver)
+{
+    driver->flushed_ms = helm_now_ms(driver->helm);
+    if (connections_flush(driver->connections, helm_polling(driver->helm)))
+        helm_wake(driver->helm);
+}
+
+static bool work(void *arg, uint64_t *next_ms)
+{
+    struct driver *driver = arg;
+    struct event tick = {.type = EVENT_TICK};
+    bool more;
+
+    more = launch_work(driver->launch);
+    if (!driver->ended &&
+        node_deadline_ms(driver->node) <= helm_now_ms(driver->helm))
+        step(driver, &tick, NULL);
+    run_calls(driver, true);
+    flush(driver);
+    driver->news = false;
+    *next_ms = driver->ended ? UINT64_MAX : node_deadline_ms(driver->node);
+    return more || *next_ms <= helm_now_ms(driver->helm);
+}
+
+static void on_overdue(void *arg)
+{
+    struct driver *driver = arg;
+
+    if (connections_queued(driver->connections) > 0)
+        flush(driver);
+}
+
+static void on_forked(void *arg)
+{
+    struct driver *driver = arg;
+
+    if (driver->connections)
+        connections_abandon(driver->connections);
+    if (driver->listener)
+        listener_abandon(driver->listener);
+    if (driver->launch)
+        launch_abandon(driver->launch);
+    if (driver->bootstrap && driver->bootstrap->fd >= 0) {
+        close(driver->bootstrap->fd);
+        driver->bootstrap->fd = -1;
+    }
+}
+
+static const struct helm_ops helm_ops = {
+    .work = work,
+    .overdue = on_overdue,
+    .forked = on_forked,
+};
+
+/* ---- making one
+ * -------------------------------------------------------------------------- */
+
+/* Make sure that there are descriptors for our children (PROTOCOL 12.4). */
+static int check_descriptors(const struct bootstrap *bootstrap,
+                             struct cop_error *error)
+{
+    struct rlimit limit;
+    rlim_t wanted = FD_SPARE;
+
+    if (bootstrap->subtree)
+        wanted +=
+            (rlim_t)FD_PER_CHILD * topology_child_count(bootstrap->subtree, 0);
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
+        return 0;
+    if (limit.rlim_max < wanted)
+        return cop_error_set(error, -EMFILE,
+                             "%s: rank %u has %u children and may need %llu "
+                             "descriptors, of which it may have %llu: raise "
+                             "the limit (ulimit -n) or use a deeper tree",
+                             bootstrap->host, bootstrap->rank,
+                             topology_child_count(bootstrap->subtree, 0),
+                             (unsigned long long)wanted,
+                             (unsigned long long)limit.rlim_max);
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return 0;
+}
+
+static int make_node(struct driver *driver)
+{
+    const struct bootstrap *bootstrap = driver->bootstrap;
+    const struct topology *subtree = bootstrap->subtree;
+    struct node_config config = {
+        .role = bootstrap->role,
+        .rank = bootstrap->rank,
+        .depth = bootstrap->depth,
+        .host = bootstrap->host,
+        .address = driver->listener ? listener_address(driver->listener) : "",
+        .next_rank = bootstrap->next_rank,
+        .attach = bootstrap->attach,
+        .times = bootstrap->times,
+    };
+    struct node_child *children;
+    uint32_t index;
+    size_t i;
+    int r;
+
+    config.child_count = subtree ? topology_child_count(subtree, 0) : 0;
+    children = calloc(config.child_count + 1, sizeof(*children));
+    if (!children)
+        return -ENOMEM;
+    for (i = 0; i < config.child_count; i++) {
+        index = topology_child(subtree, 0, (uint32_t)i);
+        children[i].rank = topology_rank(subtree, index);
+        children[i].host = topology_host(subtree, index);
+        children[i].role =
+            topology_is_leaf(subtree, index) && !bootstrap->attach
+                ? NODE_BACKEND
+                : NODE_COMMNODE;
+    }
+    config.children = children;
+    r = node_new(&driver->node, &config);
+    free(children);
+    return r;
+}
+
+static int make_connections(struct driver *driver)
+{
+    const struct bootstrap *bootstrap = driver->bootstrap;
+    struct connections_config config = {
+        .loop = helm_loop(driver->helm),
+        .key = bootstrap->key,
+        .session = bootstrap->session,
+        .own = {.rank = bootstrap->rank, .role = bootstrap->role},
+        .failure_timeout_ms = bootstrap->times.failure_timeout_ms,
+        .handshake_timeout_ms = bootstrap->times.handshake_timeout_ms,
+        .unproved_max = UNPROVED_SPARE,
+        .ops = &connection_ops,
+        .arg = driver,
+    };
+
+    if (bootstrap->subtree)
+        config.unproved_max += topology_count(bootstrap->subtree);
+    return connections_new(&driver->connections, &config);
+}
+
+static int make_parts(struct driver *driver, struct cop_error *error)
+{
+    const struct bootstrap *bootstrap = driver->bootstrap;
+    sigset_t mask;
+    int r;
+
+    r = helm_new(&driver->helm, &helm_ops, driver, &mask);
+    if (r < 0)
+        return cop_error_set(error, r, "cannot make an event loop: %s",
+                             strerror(-r));
+    if (bootstrap->role != NODE_BACKEND) {
+        r = listener_new(&driver->listener, helm_loop(driver->helm),
+                         bootstrap->networks, bootstrap->loopback, on_call,
+                         driver, error);
+        if (r < 0)
+            return r;
+    }
+    r = make_connections(driver);
+    if (r == 0)
+        r = make_node(driver);
+    if (r == 0)
+        r = launch_new(&driver->launch, helm_loop(driver->helm), bootstrap,
+                       driver->listener ? listener_address(driver->listener)
+                                        : "",
+                       &mask, on_gone, driver);
+    if (r < 0)
+        return cop_error_set(error, r, "cannot make a node: %s", strerror(-r));
+    return 0;
+}
+
+int driver_new(struct driver **out,
+               struct bootstrap *bootstrap,
+               const struct driver_ops *ops,
+               void *arg,
+               struct cop_error *error)
+{
+    struct driver *driver;
+    int r;
+
+    if (sodium_init() < 0)
+        return cop_error_set(error, -ENOSYS, "libsodium cannot be used");
+    r = check_descriptors(bootstrap, error);
+    if (r < 0)
+        return r;
+    driver = calloc(1, sizeof(*driver));
+    if (!driver)
+        return cop_error_set(error, -ENOMEM, "out of memory");
+    driver->ops = ops;
+    driver->arg = arg;
+    driver->bootstrap = bootstrap;
+    ev_init(&driver->boot_io, on_boot);
+    r = make_parts(driver, error);
+    if (r < 0) {
+        driver->bootstrap = NULL; /* stays the caller's */
+        driver_free(driver);
+        return r;
+    }
+    *out = driver;
+    return 0;
+}
+
+static bool nothing_lingers(void *arg)
+{
+    struct driver *driver = arg;
+
+    return !connections_linger(driver->connections);
+}
+
+static bool nobody_lives(void *arg)
+{
+    struct driver *driver = arg;
+
+    return launch_alive(driver->launch) == 0;
+}
+
+/* Have closed links read, and children ended. */
+static void wind_up(struct driver *driver)
+{
+    if (!driver->helm || !driver->launch || helm_lock(driver->helm) < 0)
+        return;
+    driver->ended = true;
+    helm_wait(driver->helm, nothing_lingers, driver, LINGER_MS);
+    launch_kill(driver->launch);
+    helm_wait(driver->helm, nobody_lives, driver, KILLED_MS);
+    helm_unlock(driver->helm);
+}
+
+void driver_free(struct driver *driver)
+{
+    if (!driver)
+        return;
+    wind_up(driver);
+    if (driver->helm)
+        helm_stop(driver->helm);
+    actions_fini(&driver->actions);
+    if (driver->helm && !helm_is_forked(driver->helm)) {
+        ev_io_stop(helm_loop(driver->helm), &driver->boot_io);
+        dial_free(driver->dial);
+    }
+    launch_free(driver->launch);
+    listener_free(driver->listener);
+    connections_free(driver->connections);
+    node_free(driver->node);
+    helm_free(driver->helm);
+    bootstrap_free(driver->bootstrap);
+    free(driver->links);
+    free(driver->slow);
+    free(driver->unload);
+    free(driver);
+}
+
+int driver_start(struct driver *driver)
+{
+    const struct bootstrap *bootstrap = driver->bootstrap;
+    struct event event = {.type = EVENT_START};
+    int r;
+
+    helm_clock(driver->helm);
+    if (bootstrap->fd >= 0) {
+        ev_io_set(&driver->boot_io, bootstrap->fd, EV_READ);
+        driver->boot_io.data = driver;
+        ev_io_start(helm_loop(driver->helm), &driver->boot_io);
+    }
+    if (bootstrap->role != NODE_FRONTEND) {
+        r = dial_new(&driver->dial, helm_loop(driver->helm),
+                     bootstrap->parent_address,
+                     bootstrap->times.connect_timeout_ms, on_dialed, driver);
+        if (r < 0)
+            return r;
+    }
+    r = step(driver, &event, NULL);
+    return r == -ENOMEM ? r : 0;
+}
+
+/* ---- what shells call
+ * ---------------------------------------------------------------------- */
+
+int driver_lock(struct driver *driver)
+{
+    return helm_lock(driver->helm);
+}
+
+void driver_unlock(struct driver *driver)
+{
+    helm_unlock(driver->helm);
+}
+
+/* What the application has queued leaves now if it is the first since it has
+ * waited, or much, or old; otherwise soon. */
+static void flush_in_time(struct driver *driver)
+{
+    size_t queued = connections_queued(driver->connections);
+
+    if (queued == 0)
+        return;
+    if (driver->fresh || queued >= FLUSH_LEN ||
+        helm_now_ms(driver->helm) >= driver->flushed_ms + FLUSH_MS) {
+        driver->fresh = false;
+        flush(driver);
+    } else {
+        helm_due(driver->helm, FLUSH_MS);
+    }
+}
+
+int driver_step(struct driver *driver, struct event *event, uint64_t *result)
+{
+    uint64_t deadline_ms = node_deadline_ms(driver->node);
+    int r;
+
+    helm_clock(driver->helm);
+    r = step(driver, event, result);
+    run_calls(driver, false);
+    flush_in_time(driver);
+    if (driver->news || node_deadline_ms(driver->node) < deadline_ms)
+        helm_notify(driver->helm);
+    driver->news = false;
+    return r;
+}
+
+/* What somebody waits for, or the end. */
+struct wish {
+    struct driver *driver;
+    driver_done_fn *done;
+    void *arg;
+};
+
+static bool wish_done(void *arg)
+{
+    struct wish *wish = arg;
+
+    return wish->done(wish->arg) || wish->driver->ended;
+}
+
+int driver_wait(struct driver *driver,
+                driver_done_fn *done,
+                void *arg,
+                int timeout_ms)
+{
+    struct wish wish = {driver, done, arg};
+    int r;
+
+    r = helm_wait(driver->helm, wish_done, &wish, timeout_ms);
+    driver->fresh = true;
+    if (r == 0 && !done(arg))
+        return -ENOTCONN;
+    return r;
+}
+
+void driver_flush(struct driver *driver)
+{
+    helm_clock(driver->helm);
+    flush(driver);
+}
+
+void driver_attended(struct driver *driver)
+{
+    helm_attended(driver->helm);
+}
+
+int driver_reap(struct driver *driver, int timeout_ms)
+{
+    int count;
+
+    helm_wait(driver->helm, nobody_lives, driver, timeout_ms);
+    count = (int)launch_kill(driver->launch);
+    if (count > 0)
+        helm_wait(driver->helm, nobody_lives, driver, KILLED_MS);
+    return count;
+}
+
+int driver_error(const struct driver *driver)
+{
+    return driver->error;
+}
+
+struct node *driver_node(struct driver *driver)
+{
+    return driver->node;
+}
+
+const struct bootstrap *driver_bootstrap(const struct driver *driver)
+{
+    return driver->bootstrap;
+}
+
+uint64_t driver_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}

@@ -1,0 +1,591 @@
+/* helm.c - who drives the loop of a driver. */
+#include "net/helm.h"
+
+#include <assert.h>
+#include <coppice/coppice.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/* How long a helm may be abandoned: at first; at most, when its owner keeps
+ * coming back; where somebody polls a descriptor meanwhile. */
+#define ABANDONED_MS     5
+#define ABANDONED_MAX_MS 50
+#define ATTENDED_MS      1
+
+/* A call that lasts longer loses the helm (PROTOCOL 5.1). */
+#define YIELD_MS 100
+
+/* Touched only as far as it is used. */
+#define STACK_LEN (1 << 20)
+
+/* One that sleeps, and one more when the first runs something slow. */
+#define THREADS_MAX 2
+
+enum owner {
+    OWNER_NONE,
+    OWNER_FOREGROUND,
+    OWNER_BACKGROUND,
+};
+
+struct helm {
+    struct helm *prev; /* in the list of all */
+    struct helm *next;
+    const struct helm_ops *ops;
+    void *arg;
+    struct ev_loop *loop;
+    ev_async waker;
+    ev_timer alarm;
+    ev_io timer_io; /* watched while the background thread has the helm */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    enum owner owner;
+    uint64_t ticket; /* of the present owner: it may be taken from him */
+    bool polling;
+    bool forked;
+    bool stopping;
+    bool yielding; /* the owner is between helm_yield() and helm_resume() */
+    bool slow;
+    uint64_t yield_ms; /* since when */
+    uint32_t waiters;  /* in the foreground, while another has the helm */
+    uint64_t now_ms;
+    uint64_t alarm_ms; /* when the alarm rings; UINT64_MAX: it does not */
+    int timer_fd;
+    uint64_t due_ms;   /* when the background is to look; UINT64_MAX: never */
+    uint64_t armed_ms; /* when the timerfd fires; UINT64_MAX: it does not */
+    uint32_t abandoned_ms;
+    bool attended;
+    pthread_t threads[THREADS_MAX];
+    uint32_t thread_count;
+};
+
+/* All helms of the process, for a fork. */
+static struct helm *all;
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* ---- forks -----------------------------------------------------------------
+ */
+
+static void before_fork(void)
+{
+    struct helm *helm;
+
+    pthread_mutex_lock(&all_lock);
+    DL_FOREACH(all, helm)
+    pthread_mutex_lock(&helm->lock);
+}
+
+static void after_fork(void)
+{
+    struct helm *helm;
+
+    DL_FOREACH(all, helm)
+    pthread_mutex_unlock(&helm->lock);
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void in_child(void)
+{
+    struct helm *helm;
+
+    DL_FOREACH(all, helm)
+    {
+        helm->forked = true;
+        helm->thread_count = 0;
+        helm->polling = false;
+        helm->ops->forked(helm->arg);
+        close(helm->timer_fd);
+        pthread_mutex_unlock(&helm->lock);
+    }
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
+}
+
+/* ---- the clock, the alarm, the timer
+ * ----------------------------------------- */
+
+uint64_t helm_clock(struct helm *helm)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    helm->now_ms =
+        (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return helm->now_ms;
+}
+
+void helm_wake(struct helm *helm)
+{
+    if (helm->polling)
+        ev_async_send(helm->loop, &helm->waker);
+}
+
+void helm_notify(struct helm *helm)
+{
+    helm_wake(helm);
+    if (helm->waiters > 0)
+        pthread_cond_broadcast(&helm->changed);
+}
+
+uint64_t helm_now_ms(const struct helm *helm)
+{
+    return helm->now_ms;
+}
+
+static void on_alarm(struct ev_loop *loop, ev_timer *alarm, int events)
+{
+    struct helm *helm = alarm->data;
+
+    (void)loop;
+    (void)events;
+    helm->alarm_ms = UINT64_MAX;
+}
+
+/* Have the next poll end at `at_ms`. One that rings earlier is left alone: it
+ * costs one turn, setting it each time would cost every turn. */
+static void set_alarm(struct helm *helm, uint64_t at_ms)
+{
+    uint64_t ms;
+
+    if (at_ms >= helm->alarm_ms)
+        return;
+    ms = at_ms > helm->now_ms ? at_ms - helm->now_ms : 0;
+    ev_timer_stop(helm->loop, &helm->alarm);
+    ev_now_update(helm->loop);
+    ev_timer_set(&helm->alarm, (double)ms / 1e3, 0.);
+    ev_timer_start(helm->loop, &helm->alarm);
+    helm->alarm_ms = at_ms;
+}
+
+/* Set the timerfd, if it is not to fire before anyway. */
+static void arm(struct helm *helm, uint64_t at_ms)
+{
+    struct itimerspec timer = {{0, 0}, {0, 0}};
+    uint64_t ms = at_ms > helm->now_ms ? at_ms - helm->now_ms : 0;
+
+    if (at_ms >= helm->armed_ms)
+        return;
+    timer.it_value.tv_sec = (time_t)(ms / 1000);
+    timer.it_value.tv_nsec = (long)(ms % 1000) * 1000000 + 1;
+    if (timerfd_settime(helm->timer_fd, 0, &timer, NULL) == 0)
+        helm->armed_ms = at_ms;
+}
+
+/* The timerfd has fired, or is said to have. */
+static void disarm(struct helm *helm)
+{
+    uint64_t count;
+
+    (void)!read(helm->timer_fd, &count, sizeof(count));
+    helm->armed_ms = UINT64_MAX;
+}
+
+static void on_timer(struct ev_loop *loop, ev_io *io, int events)
+{
+    (void)loop;
+    (void)events;
+    disarm(io->data); /* the work that follows the poll does the rest */
+}
+
+static void on_wake(struct ev_loop *loop, ev_async *waker, int events)
+{
+    (void)loop;
+    (void)waker;
+    (void)events;
+}
+
+/* ---- having the helm
+ * --------------------------------------------------------- */
+
+static void before_poll(struct ev_loop *loop) EV_NOEXCEPT
+{
+    struct helm *helm = ev_userdata(loop);
+
+    helm->polling = true;
+    pthread_mutex_unlock(&helm->lock);
+}
+
+static void after_poll(struct ev_loop *loop) EV_NOEXCEPT
+{
+    struct helm *helm = ev_userdata(loop);
+
+    pthread_mutex_lock(&helm->lock);
+    helm->polling = false;
+    helm_clock(helm);
+}
+
+static uint64_t take(struct helm *helm, enum owner owner)
+{
+    helm->owner = owner;
+    return ++helm->ticket;
+}
+
+static void poll_once(struct helm *helm, bool block, uint64_t until_ms)
+{
+    if (block)
+        set_alarm(helm, until_ms);
+    ev_run(helm->loop, block ? EVRUN_ONCE : EVRUN_NOWAIT);
+}
+
+static void wait_turn(struct helm *helm, uint64_t deadline_ms)
+{
+    struct timespec until = {
+        .tv_sec = (time_t)(deadline_ms / 1000),
+        .tv_nsec = (long)(deadline_ms % 1000) * 1000000,
+    };
+
+    helm->waiters++;
+    if (helm->owner == OWNER_BACKGROUND)
+        helm_wake(helm);
+    if (deadline_ms == UINT64_MAX)
+        pthread_cond_wait(&helm->changed, &helm->lock);
+    else
+        pthread_cond_timedwait(&helm->changed, &helm->lock, &until);
+    helm->waiters--;
+    helm_clock(helm);
+}
+
+static void leave(struct helm *helm)
+{
+    helm->owner = OWNER_NONE;
+    if (helm->waiters > 0)
+        pthread_cond_signal(&helm->changed);
+    else
+        helm_due(helm, helm->attended ? ATTENDED_MS : helm->abandoned_ms);
+}
+
+int helm_wait(struct helm *helm,
+              helm_done_fn *done,
+              void *done_arg,
+              int timeout_ms)
+{
+    uint64_t deadline_ms = UINT64_MAX;
+    uint64_t next_ms;
+    uint64_t ticket = 0;
+    bool polled = false;
+    bool more;
+    int r = -EAGAIN;
+
+    helm_clock(helm);
+    if (timeout_ms != COP_FOREVER)
+        deadline_ms = helm->now_ms + (uint32_t)timeout_ms;
+    for (;;) {
+        if (helm->owner != OWNER_NONE && helm->ticket != ticket) {
+            if (done(done_arg)) {
+                r = 0;
+                break;
+            }
+            if (helm->now_ms >= deadline_ms)
+                break;
+            wait_turn(helm, deadline_ms);
+            continue;
+        }
+        if (helm->owner == OWNER_NONE) {
+            ticket = take(helm, OWNER_FOREGROUND);
+            helm->due_ms = UINT64_MAX;
+        }
+        more = helm->ops->work(helm->arg, &next_ms);
+        if (helm->waiters > 0)
+            pthread_cond_broadcast(&helm->changed);
+        if (helm->ticket != ticket)
+            continue;
+        if (done(done_arg)) {
+            r = 0;
+            break;
+        }
+        if (polled && helm->now_ms >= deadline_ms)
+            break;
+        if (next_ms > deadline_ms)
+            next_ms = deadline_ms;
+        poll_once(helm, !more && timeout_ms != 0, next_ms);
+        polled = true;
+    }
+    if (helm->owner != OWNER_NONE && helm->ticket == ticket)
+        leave(helm);
+    return r;
+}
+
+/* ---- the background thread
+ * ------------------------------------------------------ */
+
+/* The timerfd has fired: is the helm ours? */
+static bool to_take(struct helm *helm)
+{
+    if (helm->owner == OWNER_NONE) {
+        if (helm->due_ms == UINT64_MAX)
+            return false;
+        if (helm->now_ms >= helm->due_ms)
+            return true;
+        arm(helm, helm->due_ms);
+        return false;
+    }
+    if (helm->yielding && helm->slow && !helm->polling) {
+        if (helm->now_ms >= helm->yield_ms + YIELD_MS)
+            return true;
+        arm(helm, helm->yield_ms + YIELD_MS);
+        return false;
+    }
+    /* Somebody is there all the time: look less often. */
+    if (helm->abandoned_ms < ABANDONED_MAX_MS)
+        helm->abandoned_ms *= 2;
+    if (helm->polling)
+        helm->ops->overdue(helm->arg);
+    return false;
+}
+
+/* Have the helm until somebody wants it, or takes it. */
+static void drive(struct helm *helm)
+{
+    uint64_t ticket = take(helm, OWNER_BACKGROUND);
+    uint64_t next_ms;
+    bool more;
+
+    helm->due_ms = UINT64_MAX;
+    helm->abandoned_ms = ABANDONED_MS;
+    ev_io_start(helm->loop, &helm->timer_io);
+    for (;;) {
+        more = helm->ops->work(helm->arg, &next_ms);
+        if (helm->ticket != ticket)
+            return; /* the other background thread has it */
+        if (helm->waiters > 0 || helm->stopping)
+            break;
+        poll_once(helm, !more, next_ms);
+    }
+    ev_io_stop(helm->loop, &helm->timer_io);
+    helm->owner = OWNER_NONE;
+    pthread_cond_broadcast(&helm->changed);
+}
+
+static void *background(void *arg)
+{
+    struct helm *helm = arg;
+    struct pollfd poller = {.fd = helm->timer_fd, .events = POLLIN};
+
+    pthread_mutex_lock(&helm->lock);
+    while (!helm->stopping) {
+        pthread_mutex_unlock(&helm->lock);
+        poll(&poller, 1, -1);
+        pthread_mutex_lock(&helm->lock);
+        if (helm->stopping)
+            break; /* unread, for the other one */
+        disarm(helm);
+        helm_clock(helm);
+        if (to_take(helm))
+            drive(helm);
+    }
+    pthread_mutex_unlock(&helm->lock);
+    return NULL;
+}
+
+/* Have `count` background threads. One that cannot be started is tried again
+ * next time. */
+static void stand_by(struct helm *helm, uint32_t count)
+{
+    pthread_attr_t attributes;
+    sigset_t none;
+    sigset_t old;
+
+    if (helm->thread_count >= count || helm->stopping)
+        return;
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setstacksize(&attributes, STACK_LEN);
+    sigfillset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, &old);
+    if (pthread_create(&helm->threads[helm->thread_count], &attributes,
+                       background, helm) == 0)
+        helm->thread_count++;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+void helm_due(struct helm *helm, uint32_t ms)
+{
+    uint64_t at_ms = helm->now_ms + ms;
+
+    stand_by(helm, 1);
+    if (at_ms < helm->due_ms)
+        helm->due_ms = at_ms;
+    arm(helm, at_ms);
+}
+
+void helm_attended(struct helm *helm)
+{
+    helm->attended = true;
+    if (helm->owner == OWNER_NONE)
+        helm_due(helm, ATTENDED_MS);
+}
+
+void helm_yield(struct helm *helm, bool slow)
+{
+    if (slow) {
+        helm->yield_ms = helm_clock(helm);
+        stand_by(helm, helm->owner == OWNER_BACKGROUND ? 2 : 1);
+        arm(helm, helm->yield_ms + YIELD_MS);
+    }
+    helm->yielding = true;
+    helm->slow = slow;
+    pthread_mutex_unlock(&helm->lock);
+}
+
+void helm_resume(struct helm *helm)
+{
+    pthread_mutex_lock(&helm->lock);
+    helm->yielding = false;
+    if (helm->slow)
+        helm_clock(helm);
+}
+
+/* ---- making one
+ * --------------------------------------------------------------------- */
+
+struct ev_loop *helm_loop(struct helm *helm)
+{
+    return helm->loop;
+}
+
+int helm_lock(struct helm *helm)
+{
+    if (helm->forked)
+        return -EPERM;
+    pthread_mutex_lock(&helm->lock);
+    return 0;
+}
+
+void helm_unlock(struct helm *helm)
+{
+    pthread_mutex_unlock(&helm->lock);
+}
+
+void helm_relock(struct helm *helm)
+{
+    pthread_mutex_lock(&helm->lock);
+}
+
+bool helm_is_forked(const struct helm *helm)
+{
+    return helm->forked;
+}
+
+bool helm_polling(const struct helm *helm)
+{
+    return helm->polling;
+}
+
+static void init_watchers(struct helm *helm)
+{
+    ev_set_userdata(helm->loop, helm);
+    ev_set_loop_release_cb(helm->loop, before_poll, after_poll);
+    ev_async_init(&helm->waker, on_wake);
+    ev_async_start(helm->loop, &helm->waker);
+    ev_init(&helm->alarm, on_alarm);
+    helm->alarm.data = helm;
+    ev_io_init(&helm->timer_io, on_timer, helm->timer_fd, EV_READ);
+    helm->timer_io.data = helm;
+}
+
+static int init_locks(struct helm *helm)
+{
+    pthread_condattr_t attributes;
+    int r;
+
+    r = pthread_condattr_init(&attributes);
+    if (r != 0)
+        return -r;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    r = pthread_cond_init(&helm->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (r == 0)
+        r = pthread_mutex_init(&helm->lock, NULL);
+    return -r;
+}
+
+int helm_new(struct helm **out,
+             const struct helm_ops *ops,
+             void *arg,
+             sigset_t *mask)
+{
+    struct helm *helm = calloc(1, sizeof(*helm));
+    int r;
+
+    if (!helm)
+        return -ENOMEM;
+    helm->ops = ops;
+    helm->arg = arg;
+    helm->alarm_ms = UINT64_MAX;
+    helm->due_ms = UINT64_MAX;
+    helm->armed_ms = UINT64_MAX;
+    helm->abandoned_ms = ABANDONED_MS;
+    helm->timer_fd =
+        timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (helm->timer_fd < 0) {
+        r = -errno;
+        goto out;
+    }
+    r = init_locks(helm);
+    if (r < 0)
+        goto out;
+    r = -ENOMEM;
+    helm->loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV | EVFLAG_NOSIGMASK);
+    if (!helm->loop)
+        goto out;
+    init_watchers(helm);
+    if (mask)
+        pthread_sigmask(SIG_SETMASK, NULL, mask);
+    helm_clock(helm);
+    pthread_once(&fork_once, watch_forks);
+    pthread_mutex_lock(&all_lock);
+    DL_APPEND(all, helm);
+    pthread_mutex_unlock(&all_lock);
+    *out = helm;
+    helm = NULL;
+    r = 0;
+out:
+    if (helm) {
+        if (helm->timer_fd >= 0)
+            close(helm->timer_fd);
+        free(helm);
+    }
+    return r;
+}
+
+void helm_stop(struct helm *helm)
+{
+    struct itimerspec now = {{0, 0}, {0, 1}};
+    uint32_t i;
+
+    pthread_mutex_lock(&helm->lock);
+    helm->stopping = true;
+    if (helm->thread_count > 0)
+        timerfd_settime(helm->timer_fd, 0, &now, NULL);
+    helm_wake(helm);
+    pthread_mutex_unlock(&helm->lock);
+    for (i = 0; i < helm->thread_count; i++)
+        pthread_join(helm->threads[i], NULL);
+    helm->thread_count = 0;
+}
+
+void helm_free(struct helm *helm)
+{
+    if (!helm)
+        return;
+    pthread_mutex_lock(&all_lock);
+    DL_DELETE(all, helm);
+    pthread_mutex_unlock(&all_lock);
+    if (!helm->forked)
+        close(helm->timer_fd);
+    ev_loop_destroy(helm->loop);
+    pthread_cond_destroy(&helm->changed);
+    pthread_mutex_destroy(&helm->lock);
+    free(helm);
+}

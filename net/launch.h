@@ -1,0 +1,64 @@
+/* launch.h - the children that a node starts, and what becomes of them.
+ *
+ *   local  vfork and exec; the bootstrap on a socketpair
+ *   ssh    `ssh HOST coppice-commnode --start -- PROGRAM ARGS`; the bootstrap
+ *          on ssh's standard input, `accepted` and `exited STATUS` on its
+ *          standard output, its last words on its standard error
+ *
+ * (PROTOCOL 12.1.) All of them run at once. Under "local" every node runs on
+ * this machine, whatever the host names say; under "ssh" only those of
+ * localhost, or of this machine's own name, are started without ssh.
+ *
+ * Everything here is called under the driver's lock, while nobody polls. */
+#ifndef NET_LAUNCH_H
+#define NET_LAUNCH_H
+
+#include <ev.h>
+#include <signal.h>
+
+#include "net/bootstrap.h"
+
+struct launch; /* opaque: all children of one node */
+
+/* Child `rank` could not be started, or has ended: `text` names host, program
+ * and how. Called from within the loop, or from launch_unlinked(). */
+typedef void launch_gone_fn(void *arg, uint32_t rank, const char *text);
+
+/* Make it.
+ *
+ * loop       kept
+ * bootstrap  our own; kept
+ * address    where the children reach us; kept
+ * mask       signals that children begin with blocked; copied */
+int launch_new(struct launch **out,
+               struct ev_loop *loop,
+               const struct bootstrap *bootstrap,
+               const char *address,
+               const sigset_t *mask,
+               launch_gone_fn *gone,
+               void *arg);
+
+/* Kill what still lives, wait for it, and free. NULL is fine. */
+void launch_free(struct launch *launch);
+
+/* Close our descriptors and nothing else: for a child that was forked. */
+void launch_abandon(struct launch *launch);
+
+/* Start child `rank` with the next launch_work(). Returns 0 or -ENOMEM. */
+int launch_child(struct launch *launch, uint32_t rank);
+
+/* Start some of those that wait to be. Returns whether more do. */
+bool launch_work(struct launch *launch);
+
+/* The link of child `rank` is up, or has ended. The end of a child whose link
+ * is up is told only when that has ended too: what it had sent comes first. */
+void launch_linked(struct launch *launch, uint32_t rank);
+void launch_unlinked(struct launch *launch, uint32_t rank);
+
+/* How many processes still live. */
+size_t launch_alive(const struct launch *launch);
+
+/* Kill those that live. Returns how many. */
+size_t launch_kill(struct launch *launch);
+
+#endif

@@ -1,0 +1,192 @@
+/* listener.c - where a node is called by its children. */
+#include "net/listener.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/address.h"
+
+/* Calls taken in one turn. */
+#define CALLS_MAX 64
+
+/* A pause when there are no descriptors left. */
+#define PAUSE_S 0.1
+
+struct listener {
+    struct ev_loop *loop;
+    const char *networks;
+    listener_call_fn *call;
+    void *arg;
+    ev_io io;
+    ev_timer pause;
+    bool abandoned;
+    char address[LIMIT_ADDRESS + 1];
+};
+
+/* Whether it came to an address that we want to be called at. */
+static bool welcome(const struct listener *listener, int fd)
+{
+    struct sockaddr_storage own;
+    socklen_t len = sizeof(own);
+
+    if (*listener->networks == '\0')
+        return true;
+    return getsockname(fd, (struct sockaddr *)&own, &len) == 0 &&
+           address_within(listener->networks, (struct sockaddr *)&own);
+}
+
+static void on_call(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct listener *listener = io->data;
+    int count;
+    int fd;
+
+    (void)events;
+    for (count = 0; count < CALLS_MAX; count++) {
+        fd = accept4(io->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0 && welcome(listener, fd)) {
+            listener->call(listener->arg, fd);
+        } else if (fd >= 0) {
+            close(fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+                   errno == ENOMEM) {
+            /* Those who call wait in the backlog. */
+            ev_io_stop(loop, io);
+            ev_timer_set(&listener->pause, PAUSE_S, 0.);
+            ev_timer_start(loop, &listener->pause);
+            return;
+        } else if (errno == EAGAIN) {
+            return;
+        }
+    }
+}
+
+static void on_pause(struct ev_loop *loop, ev_timer *pause, int events)
+{
+    struct listener *listener = pause->data;
+
+    (void)events;
+    ev_io_start(loop, &listener->io);
+}
+
+/* Bind to a port of the system's choice. Returns a socket or an error. */
+static int bind_to(const struct sockaddr *address, socklen_t len)
+{
+    int off = 0;
+    int fd;
+    int r;
+
+    fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                0);
+    if (fd < 0)
+        return -errno;
+    if (address->sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    if (bind(fd, address, len) < 0 || listen(fd, SOMAXCONN) < 0) {
+        r = -errno;
+        close(fd);
+        return r;
+    }
+    return fd;
+}
+
+/* Listen for both families where that can be, else for one. */
+static int open_socket(bool loopback)
+{
+    struct sockaddr_in in4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+    int fd = -EAFNOSUPPORT;
+
+    in4.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
+    in6.sin6_addr = loopback ? in6addr_loopback : in6addr_any;
+    if (!loopback)
+        fd = bind_to((struct sockaddr *)&in6, sizeof(in6));
+    if (fd < 0)
+        fd = bind_to((struct sockaddr *)&in4, sizeof(in4));
+    if (fd < 0 && loopback)
+        fd = bind_to((struct sockaddr *)&in6, sizeof(in6));
+    return fd;
+}
+
+static int own_port(int fd, uint16_t *port)
+{
+    struct sockaddr_storage own;
+    socklen_t len = sizeof(own);
+
+    if (getsockname(fd, (struct sockaddr *)&own, &len) < 0)
+        return -errno;
+    *port = own.ss_family == AF_INET6
+                ? ntohs(((struct sockaddr_in6 *)&own)->sin6_port)
+                : ntohs(((struct sockaddr_in *)&own)->sin_port);
+    return 0;
+}
+
+int listener_new(struct listener **out,
+                 struct ev_loop *loop,
+                 const char *networks,
+                 bool loopback,
+                 listener_call_fn *call,
+                 void *arg,
+                 struct cop_error *error)
+{
+    struct listener *listener;
+    uint16_t port = 0;
+    int fd;
+    int r;
+
+    fd = open_socket(loopback);
+    if (fd < 0)
+        return cop_error_set(error, fd, "cannot listen for other nodes: %s",
+                             strerror(-fd));
+    listener = calloc(1, sizeof(*listener));
+    r = listener ? own_port(fd, &port) : -ENOMEM;
+    if (r == 0)
+        r = address_own(networks, loopback, port, listener->address,
+                        sizeof(listener->address));
+    if (r < 0) {
+        free(listener);
+        close(fd);
+        return cop_error_set(error, r,
+                             "no address of this host can be used for links "
+                             "(networks \"%s\"): %s",
+                             networks, strerror(-r));
+    }
+    listener->loop = loop;
+    listener->networks = networks;
+    listener->call = call;
+    listener->arg = arg;
+    ev_io_init(&listener->io, on_call, fd, EV_READ);
+    listener->io.data = listener;
+    ev_init(&listener->pause, on_pause);
+    listener->pause.data = listener;
+    ev_io_start(loop, &listener->io);
+    *out = listener;
+    return 0;
+}
+
+void listener_free(struct listener *listener)
+{
+    if (!listener)
+        return;
+    if (!listener->abandoned) {
+        ev_io_stop(listener->loop, &listener->io);
+        ev_timer_stop(listener->loop, &listener->pause);
+        close(listener->io.fd);
+    }
+    free(listener);
+}
+
+void listener_abandon(struct listener *listener)
+{
+    listener->abandoned = true;
+    close(listener->io.fd);
+}
+
+const char *listener_address(const struct listener *listener)
+{
+    return listener->address;
+}

@@ -1,0 +1,40 @@
+/* listener.h - where a node is called by its children. */
+#ifndef NET_LISTENER_H
+#define NET_LISTENER_H
+
+#include <coppice/error.h>
+#include <ev.h>
+
+#include "net/bootstrap.h"
+#include "protocol/limits.h"
+
+struct listener; /* opaque */
+
+/* A call came: `fd` is a non-blocking socket and the receiver's. */
+typedef void listener_call_fn(void *arg, int fd);
+
+/* Listen on a port of the system's choice: on loopback only if `loopback`,
+ * otherwise on all interfaces, where calls to addresses outside `networks` are
+ * dropped. When descriptors run out it pauses and goes on by itself.
+ *
+ * networks  kept
+ *
+ * Returns 0, or -EADDRNOTAVAIL and others with a sentence. */
+int listener_new(struct listener **out,
+                 struct ev_loop *loop,
+                 const char *networks,
+                 bool loopback,
+                 listener_call_fn *call,
+                 void *arg,
+                 struct cop_error *error);
+
+/* Stop and free. NULL is fine. */
+void listener_free(struct listener *listener);
+
+/* Close the descriptor and nothing else: for a child that was forked. */
+void listener_abandon(struct listener *listener);
+
+/* Where we are called, as in net/address.h. Borrowed. */
+const char *listener_address(const struct listener *listener);
+
+#endif

@@ -1,0 +1,344 @@
+/* session.c - the file with which a back-end attaches to a network.
+ *
+ * Plain text, so that a person can see what it is:
+ *
+ *     coppice session 1
+ *     id 32 hexadecimal digits
+ *     key 64 hexadecimal digits
+ *     times 8 numbers of milliseconds
+ *     filters DIRECTORY:DIRECTORY
+ *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each)
+ *     end */
+#include "net/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "net/address.h"
+#include "protocol/limits.h"
+
+static const char first_line[] = "coppice session 1";
+
+/* Most bytes of a file that we read, and nodes to choose a parent from. */
+#define FILE_MAX   (1 << 20)
+#define PARENT_MAX 64
+
+/* ---- writing --------------------------------------------------------------
+ */
+
+static void write_hex(FILE *file,
+                      const char *name,
+                      const unsigned char *bytes,
+                      size_t len)
+{
+    char text[2 * BOOTSTRAP_KEY_LEN + 1];
+
+    sodium_bin2hex(text, sizeof(text), bytes, len);
+    fprintf(file, "%s %s\n", name, text);
+    sodium_memzero(text, sizeof(text));
+}
+
+static void write_lines(FILE *file,
+                        const struct bootstrap *frontend,
+                        const struct node *node)
+{
+    const struct cop_times *times = &frontend->times;
+    const char *address;
+    uint32_t rank;
+    size_t i;
+
+    fprintf(file, "%s\n", first_line);
+    write_hex(file, "id", frontend->session, sizeof(frontend->session));
+    write_hex(file, "key", frontend->key, sizeof(frontend->key));
+    fprintf(file, "times %u %u %u %u %u %u %u %u\n", times->heartbeat_ms,
+            times->failure_timeout_ms, times->connect_timeout_ms,
+            times->handshake_timeout_ms, times->orphan_timeout_ms,
+            times->open_timeout_ms, times->launch_timeout_ms,
+            times->filter_timeout_ms);
+    fprintf(file, "filters %s\n", frontend->filter_path);
+    for (i = 0; node_internal(node, i, &rank, &address); i++)
+        fprintf(file, "node %u %s\n", rank, address);
+    fprintf(file, "end\n");
+}
+
+int session_write(const char *path,
+                  const struct bootstrap *frontend,
+                  const struct node *node,
+                  struct cop_error *error)
+{
+    size_t len = strlen(path) + 16;
+    char *temporary = malloc(len);
+    FILE *file = NULL;
+    int fd = -1;
+    int r = 0;
+
+    if (!temporary)
+        return cop_error_set(error, -ENOMEM, "out of memory");
+    snprintf(temporary, len, "%s.%ld", path, (long)getpid());
+    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        file = fdopen(fd, "w");
+    if (!file) {
+        r = -errno;
+        goto out;
+    }
+    fd = -1; /* now the file's */
+    write_lines(file, frontend, node);
+    if (fflush(file) != 0 || ferror(file) || rename(temporary, path) < 0)
+        r = errno ? -errno : -EIO;
+    if (r < 0)
+        unlink(temporary);
+out:
+    if (file)
+        fclose(file);
+    if (fd >= 0) {
+        close(fd);
+        unlink(temporary);
+    }
+    free(temporary);
+    if (r < 0)
+        return cop_error_set(error, r, "%s: cannot write the session file: %s",
+                             path, strerror(-r));
+    return 0;
+}
+
+/* ---- reading --------------------------------------------------------------
+ */
+
+/* What the lines said. */
+struct reading {
+    struct bootstrap *bootstrap;
+    char *parents[PARENT_MAX]; /* borrowed from the text */
+    uint32_t ranks[PARENT_MAX];
+    uint32_t parent_count;
+    bool has_id;
+    bool has_key;
+    bool ended;
+};
+
+static bool read_hex(const char *text, unsigned char *out, size_t len)
+{
+    const char *end;
+    size_t n;
+
+    return sodium_hex2bin(out, len, text, strlen(text), NULL, &n, &end) == 0 &&
+           n == len && *end == '\0';
+}
+
+static bool read_times(const char *text, struct cop_times *times)
+{
+    return sscanf(text, "%u %u %u %u %u %u %u %u", &times->heartbeat_ms,
+                  &times->failure_timeout_ms, &times->connect_timeout_ms,
+                  &times->handshake_timeout_ms, &times->orphan_timeout_ms,
+                  &times->open_timeout_ms, &times->launch_timeout_ms,
+                  &times->filter_timeout_ms) == 8 &&
+           times->failure_timeout_ms > 0 && times->connect_timeout_ms > 0 &&
+           times->handshake_timeout_ms > 0 && times->heartbeat_ms > 0;
+}
+
+static bool read_node(struct reading *reading, char *text)
+{
+    struct sockaddr_storage address;
+    socklen_t len;
+    const char *at;
+    char *end;
+    unsigned long rank;
+
+    rank = strtoul(text, &end, 10);
+    if (end == text || *end != ' ' || rank >= LIMIT_NODES)
+        return false;
+    at = end;
+    if (address_next(&at, &address, &len) != 1)
+        return false;
+    if (reading->parent_count == PARENT_MAX)
+        return true; /* the lowest are enough */
+    reading->ranks[reading->parent_count] = (uint32_t)rank;
+    reading->parents[reading->parent_count++] = end + 1;
+    return true;
+}
+
+static bool read_line(struct reading *reading, char *line)
+{
+    struct bootstrap *bootstrap = reading->bootstrap;
+    char *rest = strchr(line, ' ');
+
+    if (reading->ended)
+        return false;
+    if (strcmp(line, "end") == 0) {
+        reading->ended = true;
+        return true;
+    }
+    if (!rest)
+        return false;
+    *rest++ = '\0';
+    if (strcmp(line, "id") == 0) {
+        reading->has_id =
+            read_hex(rest, bootstrap->session, sizeof(bootstrap->session));
+        return reading->has_id;
+    }
+    if (strcmp(line, "key") == 0) {
+        reading->has_key =
+            read_hex(rest, bootstrap->key, sizeof(bootstrap->key));
+        return reading->has_key;
+    }
+    if (strcmp(line, "times") == 0)
+        return read_times(rest, &bootstrap->times);
+    if (strcmp(line, "node") == 0)
+        return read_node(reading, rest);
+    if (strcmp(line, "filters") == 0 && !bootstrap->filter_path) {
+        bootstrap->filter_path = strdup(rest);
+        return bootstrap->filter_path != NULL;
+    }
+    return false;
+}
+
+/* Read the lines of `text`, which is cut up. Returns 0 or -EBADMSG with the
+ * number of the line that is wrong. */
+static int read_lines(struct reading *reading, char *text, unsigned *line_count)
+{
+    char *line = text;
+    char *end;
+
+    for (*line_count = 1; *line; line = end + 1, ++*line_count) {
+        end = strchr(line, '\n');
+        if (!end)
+            return -EBADMSG;
+        *end = '\0';
+        if (*line_count == 1) {
+            if (strcmp(line, first_line) != 0)
+                return -EBADMSG;
+        } else if (!read_line(reading, line)) {
+            return -EBADMSG;
+        }
+    }
+    if (!reading->ended || !reading->has_id || !reading->has_key ||
+        reading->parent_count == 0 || !reading->bootstrap->filter_path ||
+        reading->bootstrap->times.heartbeat_ms == 0)
+        return -EBADMSG;
+    return 0;
+}
+
+/* Open the file, if it is ours alone. */
+static int open_file(const char *path, struct cop_error *error)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    if (fd < 0)
+        return cop_error_set(error, -errno, "%s: cannot open: %s", path,
+                             strerror(errno));
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+        close(fd);
+        return cop_error_set(error, -EBADMSG, "%s: is no session file", path);
+    }
+    if ((status.st_mode & 077) ||
+        (status.st_uid != geteuid() && geteuid() != 0)) {
+        close(fd);
+        return cop_error_set(error, -EACCES,
+                             "%s: holds a key and is open to others: make it "
+                             "yours alone (chmod 600)",
+                             path);
+    }
+    if (status.st_size > FILE_MAX) {
+        close(fd);
+        return cop_error_set(error, -EBADMSG, "%s: is too long", path);
+    }
+    return fd;
+}
+
+/* The whole file as a string; free() it. */
+static int read_text(char **out, int fd)
+{
+    char *text = malloc(FILE_MAX + 1);
+    size_t len = 0;
+    ssize_t n;
+
+    if (!text)
+        return -ENOMEM;
+    do {
+        n = read(fd, text + len, FILE_MAX - len);
+        if (n > 0)
+            len += (size_t)n;
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    if (n < 0) {
+        n = -errno;
+        free(text);
+        return (int)n;
+    }
+    text[len] = '\0';
+    *out = text;
+    return 0;
+}
+
+/* Fill in what a session file does not say. */
+static int complete(const struct reading *reading, uint32_t spread)
+{
+    struct bootstrap *bootstrap = reading->bootstrap;
+    uint32_t chosen = spread % reading->parent_count;
+    char host[LIMIT_HOST_NAME + 1] = "";
+
+    gethostname(host, sizeof(host) - 1);
+    bootstrap->role = NODE_BACKEND;
+    bootstrap->rank = RANK_NONE;
+    bootstrap->depth = 1;
+    bootstrap->attach = true;
+    bootstrap->parent_rank = reading->ranks[chosen];
+    bootstrap->parent_address = strdup(reading->parents[chosen]);
+    bootstrap->host = strdup(host);
+    bootstrap->networks = strdup("");
+    if (!bootstrap->parent_address || !bootstrap->host || !bootstrap->networks)
+        return -ENOMEM;
+    return 0;
+}
+
+int session_read(struct bootstrap **out,
+                 const char *path,
+                 uint32_t spread,
+                 struct cop_error *error)
+{
+    struct reading reading = {0};
+    char *text = NULL;
+    unsigned line = 0;
+    int fd;
+    int r;
+
+    fd = open_file(path, error);
+    if (fd < 0)
+        return fd;
+    r = read_text(&text, fd);
+    if (r == 0)
+        reading.bootstrap = calloc(1, sizeof(*reading.bootstrap));
+    if (r == 0 && !reading.bootstrap)
+        r = -ENOMEM;
+    if (r < 0)
+        goto out;
+    reading.bootstrap->fd = -1;
+    r = read_lines(&reading, text, &line);
+    if (r < 0) {
+        cop_error_set(error, r,
+                      "%s:%u: is no session file, or a damaged one: have the "
+                      "front-end write it again",
+                      path, line);
+        goto out;
+    }
+    r = complete(&reading, spread);
+    if (r < 0)
+        goto out;
+    *out = reading.bootstrap;
+    reading.bootstrap = NULL;
+out:
+    if (r < 0 && r != -EBADMSG)
+        cop_error_set(error, r, "%s: %s", path, strerror(-r));
+    if (text)
+        sodium_memzero(text, strlen(text));
+    free(text);
+    close(fd);
+    bootstrap_free(reading.bootstrap);
+    return r;
+}
