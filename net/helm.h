@@ -50,6 +50,7 @@ void helm_stop(struct helm *helm);
  * fine. */
 void helm_free(struct helm *helm);
 
+/* Its loop: own, never the default one. */
 struct ev_loop *helm_loop(struct helm *helm);
 
 /* Take the lock. Returns 0, or -EPERM in a forked child. */
