@@ -1,0 +1,26 @@
+/* classes.h - which tasks behave alike. */
+#ifndef STAT_CLASSES_H
+#define STAT_CLASSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "stat/tree.h"
+
+/* The classes of a tree: tasks are in the same one exactly if their traces
+ * end at the same nodes. Tasks that could not be walked are in none. */
+struct classes {
+    struct tasks **sets; /* smallest first, then by lowest task */
+    size_t count;
+};
+
+/* Find the classes of `tree`. Returns 0 or -ENOMEM. */
+int classes_new(struct classes **out, const struct tree *tree);
+
+/* Free `classes`. NULL is fine. */
+void classes_free(struct classes *classes);
+
+/* Whether `node` stands for tasks that could not be walked. */
+bool classes_is_not_walked(const struct tree *tree, uint32_t node);
+
+#endif

@@ -1,0 +1,349 @@
+/* frontend.c - coppice-stat: where is each process of a parallel job? */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "stat/classes.h"
+#include "stat/dot.h"
+#include "stat/frame.h"
+#include "stat/gather.h"
+#include "stat/render.h"
+#include "stat/request.h"
+#include "stat/targets.h"
+
+/* Columns where nothing says how many there are. */
+#define WIDTH_DEFAULT 100
+
+/* Tasks that are named one by one when something is wrong with them. */
+#define NAMED_MAX 16
+
+#define TIMEOUT_DEFAULT_S 30
+#define TIMEOUT_MAX_S     86400
+#define INTERVAL_MS       100
+
+/* Exit statuses. */
+enum status {
+    STATUS_ONE = 0,     /* all tasks behave alike */
+    STATUS_SEVERAL = 1, /* there are several classes */
+    STATUS_PARTIAL = 2, /* some tasks could not be looked at */
+    STATUS_FAILED = 3,  /* nothing could be shown */
+};
+
+struct arguments {
+    struct targets targets;
+    struct gather_options gather;
+    const char *dot_path;
+    bool no_colour;
+    bool help;
+};
+
+static void usage(FILE *file)
+{
+    fputs("usage: coppice-stat [OPTIONS] PID...\n"
+          "Show where the processes of a parallel job are, merged.\n"
+          "  --name NAME          all processes called NAME\n"
+          "  --children-of PID    what runs under the launcher PID\n"
+          "  --topology FILE      the tree of daemons (default: one daemon)\n"
+          "  --dot FILE           write the tree for Graphviz's dot too\n"
+          "  --samples COUNT      look COUNT times (default 1)\n"
+          "  --timeout SECONDS    give up after so long (default 30)\n"
+          "  --no-color           no terminal colours\n"
+          "  --help               this text\n"
+          "exit status: 0 one class, 1 several, 2 partial, 3 failed\n",
+          file);
+}
+
+/* Read a number from 1 to `max`. */
+static int read_number(uint32_t *out,
+                       const char *text,
+                       uint32_t max,
+                       const char *what,
+                       struct cop_error *error)
+{
+    unsigned long number;
+    char *end;
+
+    errno = 0;
+    number = strtoul(text, &end, 10);
+    if (errno || end == text || *end || text[0] == '-' || number == 0 ||
+        number > max)
+        return cop_error_set(error, -EINVAL,
+                             "%s: \"%s\" is no number from 1 to %u", what, text,
+                             max);
+    *out = (uint32_t)number;
+    return 0;
+}
+
+/* Take one option. */
+static int read_option(struct arguments *arguments,
+                       int option,
+                       const char *value,
+                       struct cop_error *error)
+{
+    uint32_t number;
+    int r = 0;
+
+    switch (option) {
+    case 'n':
+        return targets_add_name(&arguments->targets, value, error);
+    case 'c':
+        r = read_number(&number, value, INT_MAX, "--children-of", error);
+        return r < 0 ? r
+                     : targets_add_children(&arguments->targets, (pid_t)number,
+                                            error);
+    case 't':
+        arguments->gather.topology_path = value;
+        return 0;
+    case 'd':
+        arguments->dot_path = value;
+        return 0;
+    case 's':
+        return read_number(&arguments->gather.samples, value,
+                           REQUEST_SAMPLES_MAX, "--samples", error);
+    case 'T':
+        r = read_number(&number, value, TIMEOUT_MAX_S, "--timeout", error);
+        if (r == 0)
+            arguments->gather.timeout_ms = number * 1000;
+        return r;
+    case 'C':
+        arguments->no_colour = true;
+        return 0;
+    case 'h':
+        arguments->help = true;
+        return 0;
+    default:
+        return cop_error_set(error, -EINVAL,
+                             "wrong option: see coppice-stat --help");
+    }
+}
+
+static int read_arguments(struct arguments *arguments,
+                          int argc,
+                          char **argv,
+                          struct cop_error *error)
+{
+    static const struct option options[] = {
+        {"name", required_argument, NULL, 'n'},
+        {"children-of", required_argument, NULL, 'c'},
+        {"topology", required_argument, NULL, 't'},
+        {"dot", required_argument, NULL, 'd'},
+        {"samples", required_argument, NULL, 's'},
+        {"timeout", required_argument, NULL, 'T'},
+        {"no-color", no_argument, NULL, 'C'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    int r = 0;
+
+    while (r == 0 && (option = getopt_long(argc, argv, "", options, NULL)) >= 0)
+        r = read_option(arguments, option, optarg, error);
+    for (; r == 0 && optind < argc; optind++)
+        r = targets_add_text(&arguments->targets, argv[optind], error);
+    if (r == 0 && arguments->targets.count == 0 && !arguments->help)
+        r = cop_error_set(error, -EINVAL,
+                          "which processes? give pids, --name or "
+                          "--children-of: see coppice-stat --help");
+    if (r == 0 && arguments->targets.count > TASKS_MAX)
+        r = cop_error_set(error, -EINVAL, "more than %u processes", TASKS_MAX);
+    return r;
+}
+
+/* Columns of standard output. */
+static unsigned terminal_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    unsigned long width;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    width = columns ? strtoul(columns, NULL, 10) : 0;
+    return width > 0 && width < 100000 ? (unsigned)width : WIDTH_DEFAULT;
+}
+
+static bool wants_colour(const struct arguments *arguments)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    return !arguments->no_colour && !(no_colour && no_colour[0]) &&
+           isatty(STDOUT_FILENO) &&
+           !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+/* Name the tasks of `set` and what is wrong with them. */
+static void say_wrong(const struct arguments *arguments,
+                      const struct tasks *set,
+                      const char *reason)
+{
+    char ranks[256];
+    uint32_t named = 0;
+    uint32_t task;
+    size_t i;
+
+    for (i = 0; i < tasks_range_count(set) && named < NAMED_MAX; i++) {
+        const struct tasks_range *range = &tasks_ranges(set)[i];
+
+        for (task = range->first;
+             task <= range->last && task < arguments->targets.count &&
+             named < NAMED_MAX;
+             task++, named++)
+            fprintf(stderr, "coppice-stat: task %u (pid %d): %s\n", task,
+                    (int)arguments->targets.pids[task], reason);
+    }
+    if (tasks_count(set) > named)
+        fprintf(stderr, "coppice-stat: all tasks with this: %s\n",
+                tasks_text(set, ranks, sizeof(ranks)));
+}
+
+/* Say which tasks could not be walked, and why. */
+static int say_not_walked(const struct arguments *arguments,
+                          const struct tree *tree,
+                          bool *partial)
+{
+    char reason[sizeof(struct cop_error)];
+    uint32_t i;
+
+    for (i = 0; i < tree->end_count; i++) {
+        uint32_t node = tree->ends[i].node;
+        const char *function;
+
+        if (!classes_is_not_walked(tree, node))
+            continue;
+        function =
+            tree->strings[tree->frames[tree->nodes[node].frame].function];
+        snprintf(reason, sizeof(reason), "%s",
+                 function + strlen(FRAME_NOT_WALKED));
+        reason[strcspn(reason, "]")] = '\0';
+        say_wrong(arguments, tree->ends[i].tasks, reason);
+        *partial = true;
+    }
+    return 0;
+}
+
+/* Say which tasks are not in the answer at all. */
+static int say_missing(const struct arguments *arguments,
+                       const struct tree *tree,
+                       bool *partial)
+{
+    struct tasks_range everyone = {0, arguments->targets.count - 1};
+    struct tasks *asked = NULL;
+    struct tasks *answered = NULL;
+    struct tasks *missing = NULL;
+    int r;
+
+    r = tasks_new(&asked, &everyone, 1);
+    if (r == 0)
+        r = tree_tasks(&answered, tree);
+    if (r == 0)
+        r = tasks_combine(&missing, TASKS_MINUS, asked, answered);
+    if (r == 0 && tasks_count(missing) > 0) {
+        say_wrong(arguments, missing,
+                  "no answer from its daemon in time: "
+                  "is its host overloaded? try a longer "
+                  "--timeout");
+        *partial = true;
+    }
+    tasks_free(asked);
+    tasks_free(answered);
+    tasks_free(missing);
+    return r;
+}
+
+static int write_dot(const char *path,
+                     const struct tree *tree,
+                     const struct classes *classes,
+                     struct cop_error *error)
+{
+    FILE *file = fopen(path, "we");
+    int r;
+
+    if (!file)
+        return cop_error_set(error, -errno, "%s: cannot write it: %s", path,
+                             strerror(errno));
+    r = dot_write(file, tree, classes);
+    if (fclose(file) != 0 && r == 0)
+        r = -errno;
+    if (r < 0)
+        cop_error_set(error, r, "%s: cannot write it: %s", path, strerror(-r));
+    return r;
+}
+
+/* Show the answer. Returns the exit status, or a negative errno. */
+static int show(const struct arguments *arguments,
+                const struct tree *tree,
+                struct cop_error *error)
+{
+    struct render_options options = {.width = terminal_width(),
+                                     .colour = wants_colour(arguments),
+                                     .hosts = 1,
+                                     .samples = arguments->gather.samples,
+                                     .pids = arguments->targets.pids,
+                                     .task_count = arguments->targets.count};
+    struct classes *classes = NULL;
+    bool partial = false;
+    int status;
+    int r;
+
+    r = classes_new(&classes, tree);
+    if (r < 0)
+        return r;
+    r = classes->count ? render_tree(stdout, tree, classes, &options) : 0;
+    if (r == 0)
+        r = say_not_walked(arguments, tree, &partial);
+    if (r == 0)
+        r = say_missing(arguments, tree, &partial);
+    if (r == 0 && arguments->dot_path && classes->count)
+        r = write_dot(arguments->dot_path, tree, classes, error);
+    if (classes->count == 0)
+        status = STATUS_FAILED;
+    else if (partial)
+        status = STATUS_PARTIAL;
+    else
+        status = classes->count == 1 ? STATUS_ONE : STATUS_SEVERAL;
+    classes_free(classes);
+    return r < 0 ? r : status;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments = {
+        .gather = {.samples = 1,
+                   .interval_ms = INTERVAL_MS,
+                   .timeout_ms = TIMEOUT_DEFAULT_S * 1000}};
+    struct cop_error error = {""};
+    struct cop_error late = {""};
+    struct tree *tree = NULL;
+    int r;
+
+    r = read_arguments(&arguments, argc, argv, &error);
+    if (r == 0 && arguments.help) {
+        usage(stdout);
+        goto out;
+    }
+    if (r == 0)
+        r = gather_tree(&tree, &arguments.targets, &arguments.gather, &late,
+                        &error);
+    if (r == 0)
+        r = show(&arguments, tree, &error);
+    if (late.text[0])
+        fprintf(stderr, "coppice-stat: %s\n", late.text);
+    if (r == STATUS_ONE && late.text[0])
+        r = STATUS_PARTIAL;
+    if (r < 0) {
+        fprintf(stderr, "coppice-stat: %s\n",
+                error.text[0] ? error.text : strerror(-r));
+        r = STATUS_FAILED;
+    }
+out:
+    tree_free(tree);
+    targets_fini(&arguments.targets);
+    return r;
+}

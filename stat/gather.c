@@ -1,0 +1,200 @@
+/* gather.c - see gather.h. */
+#include "stat/gather.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <coppice/coppice.h>
+
+#include "stat/request.h"
+#include "stat/tree_pack.h"
+
+#define DAEMON "coppice-statd"
+
+/* How long a thread may take to stop, at most, and a shutdown. */
+#define STOP_MS     1000
+#define SHUTDOWN_MS 5000
+
+/* Write the path of the daemon's program: $COPPICE_STATD, or the one in the
+ * folder of this program. Returns 0, or -ENOENT with a sentence. */
+static int find_daemon(char *path, size_t size, struct cop_error *error)
+{
+    const char *given = getenv("COPPICE_STATD");
+    char own[PATH_MAX];
+    char *slash;
+    ssize_t len;
+
+    if (given && given[0]) {
+        snprintf(path, size, "%s", given);
+        if (access(path, X_OK) == 0)
+            return 0;
+        return cop_error_set(error, -ENOENT,
+                             "%s: cannot run it: %s: set COPPICE_STATD to the "
+                             "path of " DAEMON ", or unset it",
+                             path, strerror(errno));
+    }
+    len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    own[len > 0 ? len : 0] = '\0';
+    slash = strrchr(own, '/');
+    if (slash)
+        *slash = '\0';
+    snprintf(path, size, "%s/" DAEMON, own);
+    if (access(path, X_OK) == 0)
+        return 0;
+    return cop_error_set(error, -ENOENT,
+                         "%s: not found: install it beside coppice-stat, or "
+                         "set COPPICE_STATD to its path",
+                         path);
+}
+
+/* Start the tree. */
+static int launch(struct cop_network **network,
+                  const struct gather_options *options,
+                  struct cop_error *error)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char daemon[PATH_MAX + sizeof(DAEMON) + 1];
+    char *argv[] = {daemon, NULL};
+    int r;
+
+    r = find_daemon(daemon, sizeof(daemon), error);
+    if (r < 0)
+        return r;
+    launch.topology_path = options->topology_path;
+    if (!options->topology_path)
+        launch.topology_shape = "flat:1";
+    launch.backend_argv = argv;
+    launch.times.launch_timeout_ms = options->timeout_ms;
+    return cop_network_launch(network, &launch, error);
+}
+
+/* Say which daemon is to walk which tasks: blocks of the same size. */
+static int ask(struct cop_stream *stream,
+               const struct cop_communicator *daemons,
+               const struct targets *targets,
+               const struct gather_options *options)
+{
+    uint64_t daemon_count = cop_communicator_size(daemons);
+    uint32_t *ranks = calloc((size_t)targets->count + 1, sizeof(*ranks));
+    struct request request = {.samples = options->samples,
+                              .interval_ms = options->interval_ms,
+                              .task_count = targets->count,
+                              .daemons = ranks,
+                              .pids = targets->pids};
+    struct cop_packet *packet = NULL;
+    char boot[REQUEST_BOOT_SIZE];
+    uint32_t i;
+    int r = -ENOMEM;
+
+    if (!ranks)
+        goto out;
+    request_boot(boot);
+    request.boot = boot;
+    request.stop_ms =
+        options->timeout_ms / 2 < STOP_MS ? options->timeout_ms / 2 : STOP_MS;
+    for (i = 0; i < targets->count; i++)
+        ranks[i] = cop_communicator_rank(
+            daemons, (size_t)(i * daemon_count / targets->count));
+    r = request_pack(&packet, &request);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+out:
+    cop_packet_free(packet);
+    free(ranks);
+    return r;
+}
+
+/* Join all that has come on `stream` to `*tree`. */
+static int take(struct tree **tree, struct cop_stream *stream)
+{
+    struct cop_packet *packet;
+    struct tree *more = NULL;
+    struct tree *both = NULL;
+    int r;
+
+    while ((r = cop_stream_receive(stream, &packet, 0)) == 0) {
+        r = tree_unpack(&more, packet);
+        cop_packet_free(packet);
+        if (r == 0)
+            r = tree_join(&both, *tree, more);
+        tree_free(more);
+        more = NULL;
+        if (r < 0)
+            return r;
+        tree_free(*tree);
+        *tree = both;
+    }
+    return r == -EAGAIN || r == -ENOTCONN ? 0 : r;
+}
+
+/* What the network has to say of nodes that were lost and filters that
+ * failed, into `late`. */
+static void take_events(struct cop_network *network, struct cop_error *late)
+{
+    struct cop_event event = COP_EVENT_INIT;
+
+    while (cop_network_event(network, &event, 0) == 0) {
+        if (event.type == COP_EVENT_BACKEND_LOST ||
+            event.type == COP_EVENT_NODE_LOST)
+            cop_error_set(late, -ECONNRESET, "node %u was lost: %s", event.rank,
+                          event.text);
+        else if (event.type == COP_EVENT_FILTER_ERROR)
+            cop_error_set(late, -EPROTO, "a filter failed at node %u: %s",
+                          event.rank, event.text);
+        else if (event.type == COP_EVENT_ENDED)
+            cop_error_set(late, -ENOTCONN, "the tree ended: %s", event.text);
+    }
+}
+
+int gather_tree(struct tree **out,
+                const struct targets *targets,
+                const struct gather_options *options,
+                struct cop_error *late,
+                struct cop_error *error)
+{
+    struct cop_stream_options stream_options = COP_STREAM_OPTIONS_INIT;
+    const struct cop_communicator *daemons;
+    struct cop_network *network = NULL;
+    struct cop_stream *stream = NULL;
+    struct tree *tree = NULL;
+    int r;
+
+    error->text[0] = '\0';
+    late->text[0] = '\0';
+    r = launch(&network, options, error);
+    if (r < 0)
+        goto out;
+    daemons = cop_network_everyone(network);
+    stream_options.up_filter = "stat_merge";
+    r = cop_stream_open(&stream, network, daemons, &stream_options, error);
+    if (r < 0)
+        goto out;
+    r = ask(stream, daemons, targets, options);
+    if (r < 0)
+        goto out;
+    r = cop_stream_sync(stream, (int)options->timeout_ms, late);
+    if (r < 0 && !late->text[0])
+        cop_error_set(late, r, "no complete answer: %s", strerror(-r));
+    if (r > 0)
+        cop_error_set(late, -ECONNRESET, "a link was lost on the way");
+    r = tree_new(&tree, 0, 0, 0, 0, 0);
+    if (r == 0)
+        r = take(&tree, stream);
+    if (r < 0)
+        goto out;
+    take_events(network, late);
+    *out = tree;
+    tree = NULL;
+out:
+    if (r < 0 && !error->text[0])
+        cop_error_set(error, r, "cannot gather the stacks: %s", strerror(-r));
+    if (network)
+        cop_network_shutdown(network, SHUTDOWN_MS);
+    cop_network_free(network);
+    tree_free(tree);
+    return r;
+}

@@ -1,0 +1,33 @@
+/* gather.h - one question to all daemons through a tree, and its answer. */
+#ifndef STAT_GATHER_H
+#define STAT_GATHER_H
+
+#include <stdint.h>
+
+#include <coppice/error.h>
+
+#include "stat/targets.h"
+#include "stat/tree.h"
+
+/* What to ask, and how. */
+struct gather_options {
+    const char *topology_path; /* NULL: one daemon, no commnodes */
+    uint32_t samples;
+    uint32_t interval_ms;
+    uint32_t timeout_ms; /* for launching, and again for the answer */
+};
+
+/* Start a tree of daemons, divide `targets` among them in blocks, and merge
+ * what they saw. Nothing of it is left running, whatever comes back.
+ *
+ * out   the merged tree: of some of the tasks, if daemons did not answer
+ * late  why the answer may not be complete; "" if it is
+ *
+ * Returns 0, or a negative errno with a sentence in `error`. */
+int gather_tree(struct tree **out,
+                const struct targets *targets,
+                const struct gather_options *options,
+                struct cop_error *late,
+                struct cop_error *error);
+
+#endif

@@ -1,0 +1,314 @@
+/* walk.c - see walk.h. */
+#include "stat/walk.h"
+
+#include <elf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat/names.h"
+#include "stat/stop.h"
+
+struct walker {
+    struct names *names;
+};
+
+/* The addresses on one stack, innermost first. */
+struct stack {
+    pid_t tid;
+    bool stuck;     /* it did not stop */
+    bool truncated; /* there are more frames */
+    size_t count;
+    Dwarf_Addr *pcs;
+};
+
+/* The stacks of one process. */
+struct stacks {
+    struct stack *stacks;
+    size_t count;
+};
+
+int walker_new(struct walker **out)
+{
+    struct walker *walker = calloc(1, sizeof(*walker));
+    int r;
+
+    if (!walker)
+        return -ENOMEM;
+    r = names_new(&walker->names);
+    if (r < 0) {
+        free(walker);
+        return r;
+    }
+    *out = walker;
+    return 0;
+}
+
+void walker_free(struct walker *walker)
+{
+    if (!walker)
+        return;
+    names_free(walker->names);
+    free(walker);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Refuse what cannot be walked for another reason than permission. */
+static int check_program(pid_t pid, struct cop_error *error)
+{
+    unsigned char head[EI_NIDENT];
+    char path[64];
+    ssize_t len = -1;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        len = read(fd, head, sizeof(head));
+        close(fd);
+    }
+    if (len == (ssize_t)sizeof(head) && sizeof(void *) == 8 &&
+        head[EI_CLASS] == ELFCLASS32)
+        return cop_error_set(error, -ENOEXEC,
+                             "pid %d: a 32-bit program, which is not "
+                             "supported: leave it out",
+                             (int)pid);
+    return 0;
+}
+
+/* For libdwfl: one more frame. */
+static int frame_take(Dwfl_Frame *state, void *arg)
+{
+    struct stack *stack = arg;
+    bool activation;
+    Dwarf_Addr pc;
+
+    if (!dwfl_frame_pc(state, &pc, &activation))
+        return DWARF_CB_ABORT;
+    if (stack->count == WALK_DEPTH_MAX)
+        return DWARF_CB_ABORT;
+    /* A return address is behind the call, perhaps in the next line. */
+    stack->pcs[stack->count++] = activation ? pc : pc - 1;
+    return DWARF_CB_OK;
+}
+
+/* Take the addresses of all held threads. */
+static int stacks_take(struct stacks *stacks,
+                       const struct stop *stop,
+                       const struct modules *modules)
+{
+    size_t i;
+
+    stacks->stacks = calloc(stop_count(stop) + 1, sizeof(*stacks->stacks));
+    if (!stacks->stacks)
+        return -ENOMEM;
+    for (i = 0; i < stop_count(stop); i++) {
+        struct stack *stack = &stacks->stacks[stacks->count++];
+
+        stack->tid = stop_tid(stop, i);
+        stack->stuck = !stop_holds(stop, i);
+        if (stack->stuck)
+            continue;
+        stack->pcs = calloc(WALK_DEPTH_MAX, sizeof(*stack->pcs));
+        if (!stack->pcs)
+            return -ENOMEM;
+        stack->truncated =
+            dwfl_getthread_frames(modules_dwfl(modules), stack->tid, frame_take,
+                                  stack) != 0;
+    }
+    return 0;
+}
+
+static void stacks_fini(struct stacks *stacks)
+{
+    size_t i;
+
+    for (i = 0; i < stacks->count; i++)
+        free(stacks->stacks[i].pcs);
+    free(stacks->stacks);
+}
+
+/* Write where in the kernel a thread is stuck into `text`. Returns whether
+ * the thread still exists. */
+static bool stuck_text(char *text, size_t size, pid_t pid, pid_t tid)
+{
+    char path[96];
+    char symbol[128];
+    size_t len = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    len = fread(symbol, 1, sizeof(symbol) - 1, file);
+    fclose(file);
+    symbol[len] = '\0';
+    if (len == 0 || strcmp(symbol, "0") == 0)
+        snprintf(text, size, "[stuck in the kernel]");
+    else
+        snprintf(text, size, "[stuck in %s]", symbol);
+    return true;
+}
+
+/* Whether a frame at the outermost end is the C library's own start-up. */
+static bool is_startup(const struct frame *frame)
+{
+    static const char *const names[] = {
+        "_start",
+        "__libc_start_main",
+        "__libc_start_main_impl",
+        "__clone",
+        "clone",
+        "__libc_start_call_main",
+        "__clone3",
+        "clone3",
+        "start_thread",
+        "thread_start",
+        "__GI___clone3",
+        "__GI___clone",
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(frame->function, names[i]) == 0)
+            return true;
+    }
+    /* Without debug symbols the inner part of it has no name. */
+    return strncmp(frame->function, "libc.so.6+0x", 12) == 0;
+}
+
+/* Name the frames of one stack and pass them on. */
+static int stack_pass(const struct walker *walker,
+                      const struct modules *modules,
+                      const struct stack *stack,
+                      walk_fn fn,
+                      void *arg)
+{
+    struct frame frames[WALK_DEPTH_MAX + 1];
+    const struct frame *frame;
+    size_t count = 0;
+    bool outer = true; /* so far only start-up */
+    size_t i;
+    int r;
+
+    if (stack->truncated)
+        frames[count++] = (struct frame){"[truncated]", "", 0};
+    for (i = stack->count; i-- > 0;) {
+        r = names_look_up(walker->names, modules, stack->pcs[i], &frame);
+        if (r < 0)
+            return r;
+        outer = outer && !stack->truncated && i > 0 && is_startup(frame);
+        if (!outer)
+            frames[count++] = *frame;
+    }
+    if (count == 0)
+        frames[count++] = (struct frame){"[no stack]", "", 0};
+    return fn(arg, stack->tid, frames, count);
+}
+
+static int stacks_pass(const struct walker *walker,
+                       const struct modules *modules,
+                       const struct stacks *stacks,
+                       pid_t pid,
+                       walk_fn fn,
+                       void *arg)
+{
+    char text[160];
+    size_t i;
+    int r;
+
+    for (i = 0; i < stacks->count; i++) {
+        const struct stack *stack = &stacks->stacks[i];
+        struct frame stuck = {text, "", 0};
+
+        if (!stack->stuck)
+            r = stack_pass(walker, modules, stack, fn, arg);
+        else if (stuck_text(text, sizeof(text), pid, stack->tid))
+            r = fn(arg, stack->tid, &stuck, 1);
+        else
+            continue; /* it has ended meanwhile */
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Look at what is mapped; without the right to, stopping will say why. */
+static int modules_look(struct modules **out,
+                        pid_t pid,
+                        struct cop_error *error)
+{
+    int r = modules_new(out, pid);
+
+    if (r == -EPERM || r == -EACCES || r == -ENOENT || r == -ESRCH)
+        return 0;
+    if (r < 0)
+        return cop_error_set(error, r, "pid %d: cannot read its mappings: %s",
+                             (int)pid, strerror(-r));
+    return 0;
+}
+
+int walk_process(struct walker *walker,
+                 pid_t pid,
+                 uint32_t timeout_ms,
+                 uint64_t *stop_ns,
+                 walk_fn fn,
+                 void *arg,
+                 struct cop_error *error)
+{
+    struct modules *modules = NULL;
+    struct stacks stacks = {NULL, 0};
+    struct stop *stop = NULL;
+    uint64_t begin_ns;
+    int r;
+
+    r = check_program(pid, error);
+    if (r < 0)
+        return r;
+    r = modules_look(&modules, pid, error);
+    if (r < 0)
+        goto out;
+    begin_ns = now_ns();
+    r = stop_new(&stop, pid, timeout_ms, error);
+    if (r < 0)
+        goto out;
+    if (!modules) {
+        r = cop_error_set(error, -EPERM,
+                          "pid %d: not permitted: its program cannot be read",
+                          (int)pid);
+        goto out;
+    }
+    /* Once: libdwfl keeps to this state of the process. */
+    r = dwfl_linux_proc_attach(modules_dwfl(modules), pid, true);
+    if (r != 0) {
+        r = cop_error_set(error, r > 0 ? -r : -EIO,
+                          "pid %d: cannot unwind it: %s", (int)pid,
+                          r > 0 ? strerror(r) : dwfl_errmsg(-1));
+        goto out;
+    }
+    r = stacks_take(&stacks, stop, modules);
+    stop_free(stop);
+    stop = NULL;
+    *stop_ns = now_ns() - begin_ns;
+    if (r == 0)
+        r = stacks_pass(walker, modules, &stacks, pid, fn, arg);
+out:
+    stop_free(stop);
+    stacks_fini(&stacks);
+    modules_free(modules);
+    return r;
+}
