@@ -612,7 +612,7 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
         .payload = frame->payload,
     };
 
-    if (stream->closing || stream->opening)
+    if (stream->closing)
         return -ENOENT;
     if (waiting >= LIMIT_UNSTABLE)
         return -EAGAIN;

@@ -29,8 +29,14 @@ void member_claimed(struct node *node,
 
     for (slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = branch_at(node, stream, slot);
+        const struct ranks *members;
 
-        if (branch && ranks_unite(out, &branch->claim.members) < 0)
+        if (!branch)
+            continue;
+        /* on stream 0 who is there is known, claimed or not */
+        members = stream->definition.id == 0 ? &node->peers[slot]->below
+                                             : &branch->claim.members;
+        if (ranks_unite(out, members) < 0)
             node->failed = true;
     }
 }
@@ -156,9 +162,11 @@ static bool is_urgent(const struct node *node,
     const struct claim *sent = &stream->sent;
     uint32_t slot;
 
+    if (stream->definition.id == 0)
+        return claim->received > sent->received ||
+               (stream->has_sent &&
+                !ranks_equal(&sent->members, &claim->members));
     if (stream->has_sent && ranks_equal(&sent->members, &claim->members)) {
-        if (stream->definition.id == 0)
-            return claim->received > sent->received;
         if (node->role == NODE_BACKEND)
             return stream->unclaimed >= CLAIM_BYTES;
         return feed_bytes(&stream->feed, sent->received, claim->received) >=

@@ -1,6 +1,7 @@
 /* state.h - what a node knows: private to the machine's own files.
  *
  * node.c      events in; time
+ * intake.c    frames in
  * launch.c    readiness, joining, ending
  * member.c    claims, stability, who is a member
  * downward.c  packets and control on their way down
@@ -237,44 +238,85 @@ struct branch *stream_branch(struct stream *stream, uint32_t slot);
 /* Whether a downward packet has a number that can be replayed (5.5). */
 bool stream_is_replayable(const struct stream *stream);
 
+/* Make the record of a new link from its EVENT_LINK_UP; NULL: no memory. */
+struct peer *node_add_peer(struct node *node, const struct event *event);
+
+/* Forget a link, and free its record. */
+void node_remove_peer(struct node *node, struct peer *peer);
+
+/* ---- intake.c: these return 0, or an error that costs the peer its link ----
+ */
+
+/* A link is up: greet, and let launch.c decide what the peer may be. */
+void intake_link_up(struct node *node, const struct event *event);
+
+/* A frame has come; its payload reference is taken. */
+void intake_frame(struct node *node, const struct event *event);
+
 /* ---- launch.c ---- */
 
+/* Begin: ask for every child to be spawned. */
 void launch_start(struct node *node);
+
+/* Declare missing what is not ready by now. */
 void launch_tick(struct node *node);
+
+/* When launch_tick() has something to do; UINT64_MAX: never. */
 uint64_t launch_deadline_ms(const struct node *node);
+
+/* A child's link is up. 0, or a negative errno: it may not be ours. */
 int launch_child_up(struct node *node, struct peer *peer);
+
+/* A child will not come any more, for the reason `text`. */
 void launch_child_gone(struct node *node, uint32_t rank, const char *text);
+
+/* READY, TABLE, JOIN and JOINED came. `frame` is borrowed. */
 int launch_ready(struct node *node, struct peer *peer, struct frame *frame);
 int launch_table(struct node *node, struct frame *frame);
 int launch_join(struct node *node, struct peer *peer, struct frame *frame);
 int launch_joined(struct node *node, struct peer *peer, struct frame *frame);
+
+/* Send READY, or tell the application, if all is known or something is
+ * missing, and it was not done before. */
 void launch_report(struct node *node);
+
+/* The answers to joins that came over this link go nowhere now. */
 void launch_forget(struct node *node, const struct peer *peer);
+
+/* End this node: END goes down, all links close, the shell is told. */
 void launch_end(struct node *node, const char *text);
+
+/* End it if that is due: closing without children, or leaving and drained. */
 void launch_try_end(struct node *node);
 
 /* ---- member.c ---- */
 
-/* A child's branch changed or is gone: trim every stream to it. */
+/* A child's branch has shrunk: trim every stream to what is below it. */
 void member_trim(struct node *node, struct peer *peer);
+
+/* A child's link is gone: its branch, a record upwards, its members. */
 void member_lost_child(struct node *node, struct peer *peer, const char *text);
 
-/* The front-end gives back-ends up, for good (11.1). */
+/* Front-end: give back-ends up, for good (11.1). */
 void member_give_up(struct node *node, const struct ranks *ranks);
 
 /* LOST says so: they leave every set (11.2). */
 void member_lost(struct node *node, const struct ranks *ranks);
 
-/* ENTER: back-ends become members; admit: the front-end says so (12.3). */
+/* ENTER says that back-ends become members (12.3). */
 void member_enter(struct node *node, const struct control *control);
+
+/* Front-end: say so, and number from where on. */
 void member_admit(struct node *node, const struct ranks *joined);
+
+/* CLAIM and RECORD came. `frame` is borrowed. */
 int member_claim(struct node *node, struct peer *peer, struct frame *frame);
 int member_record(struct node *node, struct frame *frame);
 
-/* What may be claimed now has changed: send it now, or with the next beat. */
+/* What may be claimed has changed: send it now, or with the next beat. */
 void member_update(struct node *node, struct stream *stream);
 
-/* Send a claim that speaks of `settled`. */
+/* Send a claim that speaks of `settled` at most. */
 void member_send_claim(struct node *node,
                        struct stream *stream,
                        uint64_t settled,
@@ -283,62 +325,123 @@ void member_send_claim(struct node *node,
 /* Settle if all children have and nothing of it is left here (10.6). */
 void member_try_settle(struct node *node, struct stream *stream);
 
-/* Packets up to `number` are stable: drop them and tell. */
+/* Packets up to `number` are stable: drop them, tell with the next beat. */
 void member_stable(struct node *node, struct stream *stream, uint64_t number);
+
+/* What goes up and down once per heartbeat. */
 void member_beat(struct node *node);
 
-/* The union of what the children claim; the members below us. */
+/* Add to `out` all that the children claim. */
 void member_claimed(struct node *node,
                     const struct stream *stream,
                     struct ranks *out);
+
+/* Whether any child has members of the stream. */
 bool member_has_members(const struct node *node, const struct stream *stream);
 
 /* ---- downward.c ---- */
 
-/* Give control to all below (front-end). */
+/* Front-end: give control to all below, and to ourselves. */
 void downward_control(struct node *node, const struct control *control);
+
+/* A packet from the parent; its payload reference is taken, also on error.
+ * The stream may be gone afterwards. Returns 0 or an error as in intake.c. */
 int downward_take(struct node *node,
                   struct stream *stream,
                   struct frame *frame);
+
+/* Front-end: what the application sends. The payload is taken on success.
+ * Returns 0, -ENOENT or -EAGAIN. */
 int downward_send(struct node *node,
                   struct stream *stream,
                   struct frame *frame);
+
+/* Front-end: send a marker, and return its number. */
 uint64_t downward_marker(struct node *node, struct stream *stream);
+
+/* Filter and pass on what waits. The stream may be gone afterwards. */
 void downward_run(struct node *node, struct stream *stream);
+
+/* The downward call that was out has ended. */
 void downward_filtered(struct node *node, const struct event *event);
+
+/* Send to all children, or to the one in `slot`, what is next for them. */
 void downward_pump(struct node *node, struct stream *stream);
 void downward_pump_child(struct node *node,
                          struct stream *stream,
                          uint32_t slot);
+
+/* Cursors have moved or gone: return credit, and drop what is done with. */
 void downward_passed(struct node *node, struct stream *stream);
+
+/* Bring one that has just joined up to date (3.1). */
 void downward_snapshot(struct node *node, struct peer *peer);
+
+/* OPEN number `number` takes effect here. Returns 0 or -EPROTO. */
 int downward_open(struct node *node,
                   const struct stream_definition *definition,
                   uint64_t number);
+
+/* Send against the stream's direction to all children; `frame` is taken. */
 void downward_aside(struct node *node,
                     struct stream *stream,
                     struct frame frame);
+
+/* Let parameters and closing take effect that are due. The stream may be gone
+ * afterwards. */
 void downward_pending(struct node *node, struct stream *stream);
+
+/* A back-end's application took `len` bytes: return their credit. */
 void downward_taken(struct node *node, struct stream *stream, size_t len);
 
 /* ---- upward.c ---- */
 
+/* A packet from a child; its payload reference is taken. Returns 0. */
 int upward_take(struct node *node,
                 struct stream *stream,
                 struct peer *peer,
                 struct frame *frame);
+
+/* A back-end: what the application sends. The payload is taken on success.
+ * Returns 0, -ENOENT or -EAGAIN. */
 int upward_send(struct node *node, struct stream *stream, struct frame *frame);
+
+/* Queue a frame for the parent, or deliver it; its payload is taken. */
 void upward_emit(struct node *node, struct stream *stream, struct frame frame);
+
+/* Send what is queued, as far as credit goes. */
 void upward_pump(struct node *node, struct stream *stream);
+
+/* Queue RESUME: the parent counts us from the wave after `level`. */
 void upward_resume(struct node *node, struct stream *stream, uint64_t level);
+
+/* Whether nothing waits to go up. */
 bool upward_is_drained(const struct stream *stream);
+
+/* The parent grants `window` bytes, in both lanes (3.4). */
 void upward_grant(struct stream *stream, uint32_t window);
+
+/* Release and filter the waves that are due, and settle if that is. */
 void upward_run(struct node *node, struct stream *stream);
+
+/* When upward_run() is to be called again; UINT64_MAX: when something came. */
+uint64_t upward_deadline_ms(const struct node *node,
+                            const struct stream *stream);
+
+/* The upward call that was out has ended, or lasts too long. */
 void upward_filtered(struct node *node, const struct event *event);
 void upward_expire(struct node *node);
+
+/* A filter failed: tell the front-end. */
 void upward_fault(struct node *node, uint32_t stream, const char *text);
+
+/* A back-end settles the marker that waits. */
 void upward_settle(struct node *node, struct stream *stream);
+
+/* Whether no call for this stream is out. */
 bool upward_is_idle(const struct node *node, const struct stream *stream);
+
+/* Whether a back-end's packet of `len` bytes may be sent now. */
 bool upward_accepts(const struct node *node,
                     const struct stream *stream,
                     size_t len);

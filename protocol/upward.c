@@ -231,6 +231,8 @@ static void resume(struct node *node, struct stream *stream)
     if (node->role != NODE_COMMNODE || !wave_is_counted(stream->wave))
         return;
     level = wave_level(stream->wave);
+    if (wave_holds(stream->wave, level))
+        return;
     if (stream->counted &&
         (level <= stream->level || (level & PACKET_WAVE_MASK) == 0 ||
          stream->definition.sync != COP_WAIT_FOR_ALL))
@@ -261,12 +263,19 @@ void upward_run(struct node *node, struct stream *stream)
             break;
         release(node, stream, &set);
     }
-    resume(node, stream);
+    if (upward_is_idle(node, stream)) {
+        resume(node, stream);
+        member_try_settle(node, stream);
+    }
     upward_pump(node, stream);
-    if (stream->loaded && !upward_is_idle(node, stream))
-        return;
-    member_try_settle(node, stream);
-    upward_pump(node, stream);
+}
+
+uint64_t upward_deadline_ms(const struct node *node,
+                            const struct stream *stream)
+{
+    if (!stream->loaded || node->calling || !has_room(node, stream))
+        return UINT64_MAX;
+    return wave_deadline_ms(stream->wave);
 }
 
 void upward_run_queued(struct node *node)

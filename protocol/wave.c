@@ -249,12 +249,18 @@ static int reserve(struct wave *wave, size_t count)
     return 0;
 }
 
+/* The packet before, of the same inlet. */
+struct before {
+    uint32_t origin;
+    uint64_t sequence;
+};
+
 /* Add the oldest frame of `inlet` to the set. One packet of several that one
  * node made for one wave tells for all how many back-ends are in it. */
 static int gather(struct wave *wave,
                   struct inlet *inlet,
                   uint32_t slot,
-                  uint32_t *origin,
+                  struct before *before,
                   struct wave_set *set)
 {
     struct frame frame;
@@ -263,9 +269,9 @@ static int gather(struct wave *wave,
         return -ENOMEM;
     frame = fifo_pop(&inlet->fifo);
     wave->bytes -= frame_len(&frame);
-    if (frame.origin != *origin)
+    if (frame.origin != before->origin || frame.sequence != before->sequence)
         set->contributors += frame.count;
-    *origin = frame.origin;
+    *before = (struct before){frame.origin, frame.sequence};
     if (frame.flags & FRAME_EMPTY) {
         frame_fini(&frame);
         return 0;
@@ -290,13 +296,13 @@ static int take_alone(struct wave *wave, struct wave_set *set)
 {
     struct from from = wave->from[wave->from_head];
     struct inlet inlet = {.fifo = wave->alone, .rank = from.rank};
-    uint32_t origin = RANK_NONE;
+    struct before before = {.origin = RANK_NONE};
     int r;
 
     set->sequence = fifo_peek(&inlet.fifo)->sequence;
     set->late = fifo_peek(&inlet.fifo)->flags & FRAME_LATE;
     set->late_lane = from.late;
-    r = gather(wave, &inlet, from.slot, &origin, set);
+    r = gather(wave, &inlet, from.slot, &before, set);
     wave->alone = inlet.fifo;
     if (r < 0)
         return r;
@@ -311,12 +317,12 @@ static int gather_upto(struct wave *wave,
                        uint64_t sequence,
                        struct wave_set *set)
 {
-    uint32_t origin = RANK_NONE;
+    struct before before = {.origin = RANK_NONE};
     struct frame *head;
     int r;
 
     while ((head = fifo_peek(&inlet->fifo)) && head->sequence <= sequence) {
-        r = gather(wave, inlet, slot, &origin, set);
+        r = gather(wave, inlet, slot, &before, set);
         if (r < 0)
             return r;
     }

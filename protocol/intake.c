@@ -1,0 +1,274 @@
+/* intake.c - what comes in on links: one function for each kind of frame.
+ *
+ * A peer that sends what it may not send now breaks the protocol: its link is
+ * closed, whatever it sent. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/packet.h"
+#include "protocol/state.h"
+
+void intake_link_up(struct node *node, const struct event *event)
+{
+    struct peer *peer;
+
+    if (node->ended || (event->is_parent && node->parent)) {
+        node_act(node, ACTION_CLOSE)->link = event->link;
+        return;
+    }
+    peer = node_add_peer(node, event);
+    if (!peer) {
+        node->failed = true;
+        return;
+    }
+    node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, peer->grant);
+    if (peer->is_parent) {
+        node->parent = peer;
+        launch_report(node);
+    } else if (launch_child_up(node, peer) < 0) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+    }
+}
+
+/* A heartbeat; the first one on a link names the window (3.4). */
+static int take_heartbeat(struct node *node,
+                          struct peer *peer,
+                          const struct frame *frame)
+{
+    size_t i;
+
+    if (peer->life.state == LINK_UP)
+        return 0;
+    if (frame->count == 0)
+        return -EPROTO;
+    link_greet(&peer->life);
+    peer->granted = frame->count;
+    for (i = 0; i < node->stream_count; i++) {
+        struct stream *stream = node->streams[i];
+        struct branch *branch;
+
+        if (peer->is_parent) {
+            upward_grant(stream, frame->count);
+            continue;
+        }
+        branch = stream_branch(stream, peer->slot);
+        if (!branch)
+            return -ENOMEM;
+        credit_grant(&branch->down, frame->count);
+        downward_pump_child(node, stream, peer->slot);
+    }
+    return 0;
+}
+
+static int take_credit(struct node *node,
+                       struct peer *peer,
+                       const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct branch *branch;
+    int r;
+
+    if (!stream)
+        return 0;
+    if (peer->is_parent) {
+        r = credit_return(frame->flags & FRAME_LATE ? &stream->late
+                                                    : &stream->up,
+                          frame->count);
+        upward_pump(node, stream);
+        upward_run(node, stream);
+        launch_try_end(node);
+        return r;
+    }
+    branch = stream_branch(stream, peer->slot);
+    if (!branch)
+        return -ENOMEM;
+    r = credit_return(&branch->down, frame->count);
+    downward_pump_child(node, stream, peer->slot);
+    downward_passed(node, stream);
+    return r;
+}
+
+static int take_resume(struct node *node,
+                       struct peer *peer,
+                       const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+
+    if (!stream)
+        return 0;
+    if (wave_join(stream->wave, peer->slot, peer->rank, frame->sequence) < 0)
+        return -ENOMEM;
+    upward_run(node, stream);
+    return 0;
+}
+
+static int take_fault(struct node *node, struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    const char *text;
+    int r;
+
+    if (node->parent) {
+        node_send(node, node->parent, frame_ref(frame));
+        return 0;
+    }
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, "%s", &text);
+    if (r == 0)
+        node_tell(node, TELL_FILTER_ERROR, frame->origin, frame->stream, text);
+    cop_packet_free(packet);
+    return r;
+}
+
+static int take_up(struct node *node, struct peer *peer, struct frame *frame)
+{
+    struct stream *stream;
+
+    stream = node_stream(node, frame->stream);
+    if (!stream || stream->definition.id == 0 ||
+        (stream->closing && node->role == NODE_FRONTEND)) {
+        bool unknown = frame->stream > node->last_stream || frame->stream == 0;
+
+        frame_fini(frame);
+        return unknown ? -EPROTO : 0;
+    }
+    return upward_take(node, stream, peer, frame);
+}
+
+/* A frame from a child. Its payload is given back by the caller, unless it
+ * was taken. */
+static int from_child(struct node *node, struct peer *peer, struct frame *frame)
+{
+    switch ((enum frame_type)frame->type) {
+    case FRAME_DATA:
+        return peer->ready ? take_up(node, peer, frame) : -EPROTO;
+    case FRAME_CLAIM:
+        return peer->ready ? member_claim(node, peer, frame) : -EPROTO;
+    case FRAME_RESUME:
+        return peer->ready ? take_resume(node, peer, frame) : -EPROTO;
+    case FRAME_CREDIT:
+        return take_credit(node, peer, frame);
+    case FRAME_HEARTBEAT:
+        return take_heartbeat(node, peer, frame);
+    case FRAME_READY:
+        return launch_ready(node, peer, frame);
+    case FRAME_JOIN:
+        return peer->ready ? launch_join(node, peer, frame) : -EPROTO;
+    case FRAME_FAULT:
+        return take_fault(node, frame);
+    case FRAME_RECORD:
+        return member_record(node, frame);
+    case FRAME_GOODBYE:
+        peer->left = true;
+        return 0;
+    case FRAME_MARKER:
+    case FRAME_CONTROL:
+    case FRAME_SNAPSHOT:
+    case FRAME_STABLE:
+    case FRAME_TABLE:
+    case FRAME_JOINED:
+    case FRAME_END:
+        return -EPROTO;
+    }
+    return -EPROTO;
+}
+
+static int take_down(struct node *node, struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    bool control = frame->type == FRAME_CONTROL;
+
+    if (control != (frame->stream == 0) || !stream || !stream->active) {
+        bool known = stream || frame->stream <= node->last_stream;
+
+        frame_fini(frame);
+        return known && !control ? 0 : -EPROTO;
+    }
+    return downward_take(node, stream, frame);
+}
+
+static int take_snapshot(struct node *node, const struct frame *frame)
+{
+    struct stream *zero = node->streams[0];
+
+    if (node->role != NODE_BACKEND || zero->last > 0)
+        return -EPROTO;
+    zero->last = frame->sequence;
+    zero->passed = frame->sequence;
+    member_update(node, zero);
+    return 0;
+}
+
+static int take_stable(struct node *node, const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+
+    if (!stream || node->role == NODE_BACKEND)
+        return 0;
+    if (frame->sequence > stream->last)
+        return -EPROTO;
+    member_stable(node, stream, frame->sequence);
+    downward_pending(node, stream);
+    return 0;
+}
+
+static int from_parent(struct node *node,
+                       struct peer *peer,
+                       struct frame *frame)
+{
+    switch ((enum frame_type)frame->type) {
+    case FRAME_DATA:
+    case FRAME_MARKER:
+    case FRAME_CONTROL:
+        return take_down(node, frame);
+    case FRAME_SNAPSHOT:
+        return take_snapshot(node, frame);
+    case FRAME_STABLE:
+        return take_stable(node, frame);
+    case FRAME_CREDIT:
+        return take_credit(node, peer, frame);
+    case FRAME_HEARTBEAT:
+        return take_heartbeat(node, peer, frame);
+    case FRAME_TABLE:
+        return launch_table(node, frame);
+    case FRAME_JOINED:
+        return launch_joined(node, peer, frame);
+    case FRAME_END:
+        launch_end(node, "the front-end has ended the network");
+        return 0;
+    case FRAME_RESUME:
+    case FRAME_CLAIM:
+    case FRAME_READY:
+    case FRAME_JOIN:
+    case FRAME_FAULT:
+    case FRAME_RECORD:
+    case FRAME_GOODBYE:
+        return -EPROTO;
+    }
+    return -EPROTO;
+}
+
+void intake_frame(struct node *node, const struct event *event)
+{
+    struct frame frame = event->frame;
+    struct peer *peer =
+        event->link < node->link_count ? node->links[event->link] : NULL;
+    int r;
+
+    if (!peer || peer->life.state == LINK_CLOSED || node->ended) {
+        frame_fini(&frame);
+        return;
+    }
+    link_heard(&peer->life, node->now_ms);
+    r = peer->is_parent ? from_parent(node, peer, &frame)
+                        : from_child(node, peer, &frame);
+    frame_fini(&frame);
+    if (r == -ENOMEM)
+        node->failed = true;
+    else if (r < 0 && !node->ended && node->links[event->link] == peer)
+        node_drop(node, peer, "it broke the protocol");
+}
