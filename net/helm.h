@@ -1,4 +1,4 @@
-/* helm.h - who drives the loop of a driver (PROTOCOL 14).
+/* helm.h - who drives the loop of a driver (PROTOCOL 14.1).
  *
  * One lock, one loop. A thread that waits takes the helm: it does the work
  * that is due, then polls, with the lock released only in the poll and in

@@ -565,7 +565,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
 
     if (frame->type == FRAME_CONTROL && number == 0)
         return take_control(node, frame);
-    if (number > 0) {
+    if (number > 0) { /* PROTOCOL 10.5: the next one, or one that we had */
         if (number <= stream->last) {
             frame_fini(frame);
             return 0;

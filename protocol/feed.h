@@ -26,7 +26,8 @@ struct feed {
 /* Free what is stored. */
 void feed_fini(struct feed *feed);
 
-/* The last number that is here or has been. */
+/* The last number that is here or has been: the node's position
+ * (PROTOCOL 10.3), as feed_push() takes no number but the next. */
 uint64_t feed_last(const struct feed *feed);
 
 /* Begin again after `number`, with nothing stored. */

@@ -154,7 +154,8 @@ void member_send_claim(struct node *node,
     claim_fini(&claim);
 }
 
-/* Whether what could be claimed now should not wait for the next beat. */
+/* Whether what could be claimed now should not wait for the next beat
+ * (PROTOCOL 10.1a). */
 static bool is_urgent(const struct node *node,
                       const struct stream *stream,
                       const struct claim *claim)

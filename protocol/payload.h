@@ -1,8 +1,9 @@
 /* payload.h - the bytes behind a frame's header, shared by reference.
  *
- * Written once by whoever made it, read-only from then on. The count of
- * references is atomic: an application may free in one thread what the
- * network still sends in another. */
+ * Written once by whoever made it, read-only from then on: a multicast and a
+ * forwarded packet share one (PROTOCOL 2.3). The count of references is atomic:
+ * an application may free in one thread what the network still sends in
+ * another. */
 #ifndef PROTOCOL_PAYLOAD_H
 #define PROTOCOL_PAYLOAD_H
 

@@ -22,7 +22,8 @@
 #include "protocol/roster.h"
 #include "protocol/wave.h"
 
-/* The other end of a link. */
+/* The other end of one link. A new link is a new peer, whatever its rank; a
+ * closed one is not read again, and takes only itself along (PROTOCOL 1.3). */
 struct peer {
     uint32_t link;
     uint32_t slot; /* our index in node->peers */
