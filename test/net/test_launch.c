@@ -49,7 +49,7 @@ static void try_shape(const char *shape, uint32_t first, uint32_t last)
     for (i = 100; i < 110; i++)
         exchange((uint32_t)stream, i, 16, last - first + 1);
     exchange((uint32_t)stream, 110, 0, last - first + 1);
-    exchange((uint32_t)stream, 111, 1 << 20, last - first + 1);
+    exchange((uint32_t)stream, 111, 1 << 18, last - first + 1);
     CHECK_IS(shell_shutdown(&shell, 10000), 0);
 }
 
