@@ -886,15 +886,20 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
 
 /* ---- what others may know ---- */
 
-bool node_can_send(const struct node *node, uint32_t stream_id)
+bool node_has_room(const struct node *node, uint32_t stream_id, size_t len)
 {
     const struct stream *stream = node_stream(node, stream_id);
 
     if (!stream || node->ended)
         return false;
     if (node->role != NODE_FRONTEND)
-        return upward_accepts(node, stream, FRAME_HEADER_LEN);
+        return upward_accepts(node, stream, len);
     return stream->feed.store.bytes + stream->down_in.bytes < LIMIT_UNSTABLE;
+}
+
+bool node_can_send(const struct node *node, uint32_t stream_id)
+{
+    return node_has_room(node, stream_id, FRAME_HEADER_LEN);
 }
 
 bool node_is_marked(const struct node *node)

@@ -217,6 +217,9 @@ uint64_t node_deadline_ms(const struct node *node);
 /* Whether EVENT_SEND on `stream` would be accepted now. */
 bool node_can_send(const struct node *node, uint32_t stream);
 
+/* The same for a frame of `len` bytes. */
+bool node_has_room(const struct node *node, uint32_t stream, size_t len);
+
 /* Whether an EVENT_RECEIVE could change anything now: a marker waits. */
 bool node_is_marked(const struct node *node);
 

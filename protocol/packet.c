@@ -114,6 +114,17 @@ static int pack(struct payload **out, const char *text, struct arguments *args)
     return image_pack(out, values, format.count);
 }
 
+int packet_pack_va(struct payload **out, const char *format, va_list list)
+{
+    struct arguments args;
+    int r;
+
+    va_copy(args.list, list);
+    r = pack(out, format, &args);
+    va_end(args.list);
+    return r;
+}
+
 /* A packet made here; `payload` is taken. */
 static int packet_make(struct cop_packet **out,
                        int32_t tag,
@@ -135,12 +146,9 @@ int cop_packet_new_va(struct cop_packet **out,
                       va_list list)
 {
     struct payload *payload;
-    struct arguments args;
     int r;
 
-    va_copy(args.list, list);
-    r = pack(&payload, format, &args);
-    va_end(args.list);
+    r = packet_pack_va(&payload, format, list);
     if (r < 0)
         return r;
     return packet_make(out, tag, payload);

@@ -24,6 +24,7 @@ const struct frame *packet_frame(const struct cop_packet *packet);
 /* Pack values straight to a payload, as cop_packet_new(); NULL in `out` where
  * there are no values. Results as cop_packet_new(). */
 int packet_pack(struct payload **out, const char *format, ...);
+int packet_pack_va(struct payload **out, const char *format, va_list list);
 
 /* A packet around a payload that came from the network, to be read with
  * cop_packet_unpack(); it takes a reference of its own and is the caller's.

@@ -202,6 +202,11 @@ COP_API int cop_network_event(struct cop_network *network,
                               struct cop_event *event,
                               int timeout_ms);
 
+/* The stream of number `id`, as named by an event; NULL if there is none (any
+ * more). Borrowed from the network. */
+COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
+                                              uint32_t id);
+
 /* End the network, from the front-end: sync what is open, tell all nodes, wait
  * for them up to `timeout_ms`, kill those that we started and that are still
  * alive. At a back-end: leave it. Returns 0, or -ETIMEDOUT if some had to be

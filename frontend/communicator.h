@@ -1,0 +1,20 @@
+/* communicator.h - a set of back-ends. */
+#ifndef FRONTEND_COMMUNICATOR_H
+#define FRONTEND_COMMUNICATOR_H
+
+#include <coppice/coppice.h>
+
+#include "protocol/ranks.h"
+
+struct cop_communicator {
+    struct cop_network *network;
+    bool is_everyone; /* then `ranks` is empty */
+    struct ranks ranks;
+};
+
+/* Copy the members that live now; the network is entered. Returns 0 or
+ * -ENOMEM. */
+int communicator_members(const struct cop_communicator *communicator,
+                         struct ranks *out);
+
+#endif

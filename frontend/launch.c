@@ -1,0 +1,263 @@
+/* launch.c - starting a network. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/communicator.h"
+#include "frontend/program.h"
+#include "net/session.h"
+#include "network/network.h"
+#include "network/options.h"
+#include "topology/hostlist.h"
+#include "topology/topology.h"
+
+/* How long those that a failed launch has started may take to end. */
+#define GIVE_UP_MS 3000
+
+/* How much longer than `launch_timeout` a launch is waited for: the machine
+ * ends it first, and says what is missing. */
+#define GRACE_MS 2000
+
+/* ---- options ---- */
+
+static int shape_topology(struct topology **out,
+                          const struct cop_launch *launch,
+                          struct cop_error *error)
+{
+    struct hostlist *hosts = NULL;
+    int r;
+
+    if (launch->hosts) {
+        r = hostlist_parse(&hosts, launch->hosts, strlen(launch->hosts),
+                           "hosts", error);
+        if (r < 0)
+            return r;
+    }
+    r = topology_from_shape(out, launch->topology_shape, hosts, error);
+    hostlist_free(hosts);
+    return r;
+}
+
+static int read_topology(struct topology **out,
+                         const struct cop_launch *launch,
+                         struct cop_error *error)
+{
+    int given = (launch->topology_path != NULL) +
+                (launch->topology_text != NULL) +
+                (launch->topology_shape != NULL);
+
+    if (given != 1)
+        return cop_error_set(error, -EINVAL,
+                             "%s of topology_path, topology_text and "
+                             "topology_shape are given; give exactly one",
+                             given == 0   ? "none"
+                             : given == 2 ? "two"
+                                          : "all");
+    if (launch->hosts && !launch->topology_shape)
+        return cop_error_set(error, -EINVAL,
+                             "hosts are given without topology_shape; a "
+                             "topology file names its own hosts");
+    if (launch->topology_path)
+        return topology_read(out, launch->topology_path, error);
+    if (launch->topology_text)
+        return topology_parse(out, launch->topology_text,
+                              strlen(launch->topology_text), "topology_text",
+                              error);
+    return shape_topology(out, launch, error);
+}
+
+/* Whether the tree has nodes that are neither front-end nor back-end. */
+static bool has_commnodes(const struct topology *topology, bool attach)
+{
+    uint32_t i;
+
+    for (i = 1; i < topology_count(topology); i++)
+        if (attach || !topology_is_leaf(topology, i))
+            return true;
+    return false;
+}
+
+/* Everything that is to be found on this host is looked for before anything
+ * is started. What runs over ssh is found, or not, over there. */
+static int check_programs(const struct cop_launch *launch,
+                          const struct bootstrap *bootstrap,
+                          struct cop_error *error)
+{
+    int r;
+
+    if (launch->filter_path) {
+        r = program_check_directories(launch->filter_path, error);
+        if (r < 0)
+            return r;
+    }
+    if (strcmp(bootstrap->launcher, "local") != 0)
+        return 0;
+    if (has_commnodes(bootstrap->subtree, bootstrap->attach)) {
+        r = program_check(bootstrap->commnode_path, "the commnode program",
+                          "name it in commnode_path or $COPPICE_COMMNODE",
+                          error);
+        if (r < 0)
+            return r;
+    }
+    if (!launch->backend_argv)
+        return 0;
+    return program_check(launch->backend_argv[0], "the back-end program",
+                         "name it in backend_argv", error);
+}
+
+/* What the front-end is told at its birth. */
+static int make_bootstrap(struct bootstrap **out,
+                          const struct cop_launch *launch,
+                          struct cop_error *error)
+{
+    struct bootstrap *bootstrap = NULL;
+    struct topology *topology = NULL;
+    int r;
+
+    r = read_topology(&topology, launch, error);
+    if (r < 0)
+        goto out;
+    if (launch->backend_argv && topology_leaf_count(topology) == 0) {
+        r = cop_error_set(error, -EINVAL,
+                          "the topology has a front-end only; it needs a "
+                          "back-end at least");
+        goto out;
+    }
+    r = bootstrap_launch(&bootstrap, launch, topology, error);
+    if (r < 0)
+        goto out;
+    topology = NULL; /* the bootstrap's */
+    r = check_programs(launch, bootstrap, error);
+    if (r < 0)
+        goto out;
+    *out = bootstrap;
+    bootstrap = NULL;
+out:
+    bootstrap_free(bootstrap);
+    topology_free(topology);
+    return r;
+}
+
+/* ---- starting ---- */
+
+static bool is_decided(void *arg)
+{
+    const struct cop_network *network = arg;
+
+    return network->launched || network->launch_failed || network->ended;
+}
+
+/* Wait until all are ready. Entered. */
+static int wait_launched(struct cop_network *network, struct cop_error *error)
+{
+    const struct cop_times *times = &driver_bootstrap(network->driver)->times;
+    uint64_t wait_ms = (uint64_t)times->launch_timeout_ms + GRACE_MS;
+    uint64_t begin_ms = driver_now_ms();
+    int r;
+
+    r = network_wait(
+        network, is_decided, network,
+        network_deadline_ms(wait_ms > INT_MAX ? INT_MAX : (int)wait_ms));
+    if (network->launched)
+        return 0;
+    if (r == -EAGAIN)
+        return cop_error_set(error, -ETIMEDOUT,
+                             "the network is not ready after %u ms",
+                             times->launch_timeout_ms);
+    r = network->launch_failed ? network->launch_code : -EIO;
+    if (driver_now_ms() - begin_ms >= times->launch_timeout_ms)
+        r = -ETIMEDOUT;
+    return cop_error_set(error, r, "the launch failed: %s",
+                         *network->text ? network->text
+                                        : "the network has ended");
+}
+
+/* Give a launch up: nothing is left running. Entered. */
+static void give_up(struct cop_network *network)
+{
+    struct event event = {.type = EVENT_SHUTDOWN};
+
+    network->shut_down = true;
+    driver_step(network->driver, &event, NULL);
+    driver_flush(network->driver);
+    driver_reap(network->driver, GIVE_UP_MS);
+}
+
+static int start(struct cop_network *network,
+                 const char *session_path,
+                 struct cop_error *error)
+{
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return cop_error_set(error, r, "this process was forked meanwhile");
+    r = driver_start(network->driver);
+    if (r < 0)
+        cop_error_set(error, r, "cannot start: %s", strerror(-r));
+    else
+        r = wait_launched(network, error);
+    if (r == 0 && session_path)
+        r = session_write(session_path, driver_bootstrap(network->driver),
+                          driver_node(network->driver), error);
+    if (r < 0)
+        give_up(network);
+    network_leave(network);
+    return r;
+}
+
+int cop_network_launch(struct cop_network **out,
+                       const struct cop_launch *given,
+                       struct cop_error *error)
+{
+    struct cop_network *network = NULL;
+    struct bootstrap *bootstrap;
+    struct cop_launch launch;
+    int r;
+
+    r = options_read(&launch, sizeof(launch), given, sizeof(launch),
+                     "COP_LAUNCH_INIT", error);
+    if (r < 0)
+        return r;
+    r = make_bootstrap(&bootstrap, &launch, error);
+    if (r < 0)
+        return r;
+    r = network_new(&network, bootstrap, error);
+    if (r < 0)
+        return r;
+    network->everyone = calloc(1, sizeof(*network->everyone));
+    if (!network->everyone) {
+        network_free(network);
+        return cop_error_set(error, -ENOMEM, "out of memory");
+    }
+    network->everyone->network = network;
+    network->everyone->is_everyone = true;
+    r = start(network, launch.session_path, error);
+    if (r < 0) {
+        network_free(network);
+        return r;
+    }
+    *out = network;
+    return 0;
+}
+
+int cop_network_write_session(struct cop_network *network,
+                              const char *path,
+                              struct cop_error *error)
+{
+    int r;
+
+    if (network->role != NODE_FRONTEND)
+        return cop_error_set(error, -EPERM,
+                             "only the front-end can write a session file");
+    r = network_enter(network);
+    if (r < 0)
+        return cop_error_set(error, r,
+                             "the network belongs to the parent process");
+    r = session_write(path, driver_bootstrap(network->driver),
+                      driver_node(network->driver), error);
+    network_leave(network);
+    return r;
+}

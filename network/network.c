@@ -1,0 +1,520 @@
+/* network.c - one tree, as seen from this node. */
+#include "network/network.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* ---- time ---- */
+
+uint64_t network_deadline_ms(int timeout_ms)
+{
+    if (timeout_ms < 0)
+        return UINT64_MAX;
+    return timeout_ms ? driver_now_ms() + (uint64_t)timeout_ms : 0;
+}
+
+int network_left_ms(uint64_t deadline_ms)
+{
+    uint64_t now_ms;
+
+    if (deadline_ms == UINT64_MAX)
+        return COP_FOREVER;
+    if (deadline_ms == 0)
+        return 0;
+    now_ms = driver_now_ms();
+    if (deadline_ms <= now_ms)
+        return 0;
+    return deadline_ms - now_ms > INT_MAX ? INT_MAX
+                                          : (int)(deadline_ms - now_ms);
+}
+
+int network_wait(struct cop_network *network,
+                 driver_done_fn *done,
+                 void *arg,
+                 uint64_t deadline_ms)
+{
+    return driver_wait(network->driver, done, arg,
+                       network_left_ms(deadline_ms));
+}
+
+bool network_has_ended(void *arg)
+{
+    return ((struct cop_network *)arg)->ended;
+}
+
+/* ---- the descriptor ---- */
+
+void network_signal(struct cop_network *network)
+{
+    bool is_readable =
+        network->inbox.first || network->news.first || network->ended;
+    uint64_t count = 1;
+    ssize_t r;
+
+    if (network->fd < 0 || is_readable == network->is_readable)
+        return;
+    network->is_readable = is_readable;
+    if (is_readable)
+        r = write(network->fd, &count, sizeof(count));
+    else
+        r = read(network->fd, &count, sizeof(count));
+    (void)r; /* it cannot fail: the count is 0 or 1, and only we change it */
+}
+
+/* ---- what the driver brings ---- */
+
+static int load(void *arg,
+                const struct stream_definition *definition,
+                struct stream_filters *filters,
+                bool *slow,
+                char *text,
+                size_t text_len)
+{
+    struct cop_network *network = arg;
+    const struct node *machine = driver_node(network->driver);
+    struct loader_node node = {
+        .role = network->role,
+        .rank = node_rank(machine),
+        .depth = node_depth(machine),
+    };
+    int r;
+
+    r = filtering_load(network->filtering, definition, &node,
+                       network->filter_path, filters, slow, text, text_len);
+    if (r < 0)
+        return r;
+    if (!stream_make(network, definition->id)) {
+        snprintf(text, text_len, "out of memory");
+        return -ENOMEM;
+    }
+    if (network->role == NODE_BACKEND) {
+        news_add(&network->news, COP_EVENT_STREAM_OPENED, node.rank,
+                 definition->id, NULL);
+        network_signal(network);
+    }
+    return 0;
+}
+
+static void unload(void *arg, uint32_t stream)
+{
+    filtering_unload(((struct cop_network *)arg)->filtering, stream);
+}
+
+static void filter(void *arg,
+                   const struct node_call *call,
+                   struct event *answer)
+{
+    filtering_call(((struct cop_network *)arg)->filtering, call, answer);
+}
+
+static void deliver(void *arg, uint32_t id, struct frame *frame)
+{
+    struct cop_network *network = arg;
+    struct cop_stream *stream = stream_find(network, id);
+
+    if (!stream) /* closed while this was on its way */
+        frame_fini(frame);
+    else if (inbox_add(stream->released ? &network->waste : &network->inbox,
+                       &stream->first, stream, frame) < 0)
+        network->out_of_memory = true;
+    else if (!stream->untaken)
+        stream->untaken = stream->first->stream_prev; /* the last one */
+    network_signal(network);
+}
+
+static void opened(struct cop_network *network, const struct action *news)
+{
+    struct cop_stream *stream = stream_find(network, news->stream);
+
+    /* If its filters could not be loaded here, there is none yet. */
+    if (!stream)
+        stream = stream_make(network, news->stream);
+    if (!stream)
+        return;
+    stream->opened = true;
+    stream->open_code = news->code;
+    stream->open_rank = news->rank;
+    stream->open_text = news->text ? strdup(news->text) : NULL;
+}
+
+static void synced(struct cop_network *network, const struct action *news)
+{
+    struct cop_stream *stream = stream_find(network, news->stream);
+
+    if (!stream)
+        return;
+    if (news->sequence > stream->synced)
+        stream->synced = news->sequence;
+    if (news->code == 1)
+        stream->lossy = true;
+}
+
+static void closed(struct cop_network *network, uint32_t id)
+{
+    struct cop_stream *stream = stream_find(network, id);
+
+    if (!stream)
+        return;
+    stream->closed = true;
+    if (stream->released && stream->users == 0)
+        stream_free(stream);
+}
+
+/* The event for news, or -1 where the application is not told. */
+static int event_for(enum tell_type tell)
+{
+    switch (tell) {
+    case TELL_CLOSED:
+        return COP_EVENT_STREAM_CLOSED;
+    case TELL_NODE_LOST:
+        return COP_EVENT_NODE_LOST;
+    case TELL_BACKEND_LOST:
+        return COP_EVENT_BACKEND_LOST;
+    case TELL_BACKEND_JOINED:
+        return COP_EVENT_BACKEND_JOINED;
+    case TELL_FILTER_ERROR:
+        return COP_EVENT_FILTER_ERROR;
+    case TELL_ENDED:
+        return COP_EVENT_ENDED;
+    case TELL_LAUNCHED:
+    case TELL_LAUNCH_FAILED:
+    case TELL_OPENED:
+    case TELL_SYNCED:
+        return -1;
+    }
+    return -1;
+}
+
+static void end(struct cop_network *network, const char *text)
+{
+    if (text && *text && !network->ended)
+        snprintf(network->text, sizeof(network->text), "%s", text);
+    network->ended = true;
+}
+
+static void tell(void *arg, const struct action *news)
+{
+    struct cop_network *network = arg;
+    int type = event_for(news->tell);
+
+    switch (news->tell) {
+    case TELL_LAUNCHED:
+        network->launched = true;
+        break;
+    case TELL_LAUNCH_FAILED:
+        network->launch_failed = true;
+        network->launch_code = news->code;
+        snprintf(network->text, sizeof(network->text), "%s",
+                 news->text ? news->text : "");
+        break;
+    case TELL_OPENED:
+        opened(network, news);
+        break;
+    case TELL_SYNCED:
+        synced(network, news);
+        break;
+    case TELL_CLOSED:
+        closed(network, news->stream);
+        break;
+    case TELL_ENDED:
+        end(network, news->text);
+        break;
+    case TELL_NODE_LOST:
+    case TELL_BACKEND_LOST:
+    case TELL_BACKEND_JOINED:
+    case TELL_FILTER_ERROR:
+        break;
+    }
+    if (type >= 0)
+        news_add(&network->news, (enum cop_event_type)type, news->rank,
+                 news->stream, news->text);
+    network_signal(network);
+}
+
+static void exit_node(void *arg, const char *text)
+{
+    end(arg, text);
+    network_signal(arg);
+}
+
+static void log_line(void *arg, const char *id, const char *text)
+{
+    struct cop_network *network = arg;
+
+    if (network->logs)
+        fprintf(stderr, "coppice[%ld]: %s: %s %s\n", (long)getpid(),
+                network->role == NODE_FRONTEND ? "front-end" : "back-end", id,
+                text);
+}
+
+static const struct driver_ops ops = {
+    .load = load,
+    .unload = unload,
+    .filter = filter,
+    .deliver = deliver,
+    .tell = tell,
+    .exit = exit_node,
+    .log = log_line,
+};
+
+/* ---- the network ---- */
+
+int network_new(struct cop_network **out,
+                struct bootstrap *bootstrap,
+                struct cop_error *error)
+{
+    const char *log = getenv("COPPICE_LOG");
+    struct cop_network *network = calloc(1, sizeof(*network));
+    int r = -ENOMEM;
+
+    if (!network)
+        goto out;
+    network->fd = -1;
+    network->role = bootstrap->role;
+    network->logs = log && *log;
+    network->filter_path = strdup(bootstrap->filter_path);
+    if (!network->filter_path || filtering_new(&network->filtering) < 0)
+        goto out;
+    r = driver_new(&network->driver, bootstrap, &ops, network, error);
+    if (r < 0)
+        goto out;
+    bootstrap = NULL; /* the driver's */
+    *out = network;
+    network = NULL;
+out:
+    if (r == -ENOMEM)
+        cop_error_set(error, r, "out of memory");
+    bootstrap_free(bootstrap);
+    network_free(network);
+    return r;
+}
+
+void network_free(struct cop_network *network)
+{
+    struct cop_stream *stream, *next;
+
+    if (!network)
+        return;
+    driver_free(network->driver);
+    HASH_ITER(hh, network->streams, stream, next)
+    stream_free(stream);
+    inbox_fini(&network->inbox);
+    inbox_fini(&network->waste);
+    news_fini(&network->news);
+    filtering_free(network->filtering);
+    if (network->fd >= 0)
+        close(network->fd);
+    free(network->everyone);
+    free(network->filter_path);
+    free(network);
+}
+
+void network_take(struct cop_network *network,
+                  struct delivery *delivery,
+                  struct frame *frame)
+{
+    struct cop_stream *stream = delivery->stream;
+    struct event event = {.type = EVENT_TAKEN, .stream = stream->id};
+    struct inbox *inbox = stream->released ? &network->waste : &network->inbox;
+    bool is_taken = delivery->taken;
+
+    if (stream->untaken == delivery)
+        stream->untaken = delivery->stream_next;
+    inbox_remove(inbox, &stream->first, delivery, frame);
+    network->untold = true;
+    stream->untold = true;
+    network_signal(network);
+    if (is_taken)
+        return;
+    event.frame = *frame;
+    driver_step(network->driver, &event, NULL);
+}
+
+int network_enter(struct cop_network *network)
+{
+    struct frame frame;
+    int r;
+
+    r = driver_lock(network->driver);
+    if (r < 0)
+        return r;
+    while (network->waste.first) {
+        network_take(network, network->waste.first, &frame);
+        frame_fini(&frame);
+    }
+    return 0;
+}
+
+void network_leave(struct cop_network *network)
+{
+    driver_unlock(network->driver);
+}
+
+/* ---- the public part ---- */
+
+uint32_t cop_network_rank(const struct cop_network *network)
+{
+    struct cop_network *locked = (struct cop_network *)network;
+    uint32_t rank;
+
+    if (network->role == NODE_FRONTEND || driver_lock(locked->driver) < 0)
+        return 0;
+    rank = node_rank(driver_node(locked->driver));
+    driver_unlock(locked->driver);
+    return rank;
+}
+
+int cop_network_fd(const struct cop_network *network)
+{
+    struct cop_network *locked = (struct cop_network *)network;
+    int r;
+
+    r = network_enter(locked);
+    if (r < 0)
+        return r;
+    if (locked->fd < 0) {
+        locked->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (locked->fd < 0)
+            r = -errno;
+        else
+            driver_attended(locked->driver);
+        network_signal(locked);
+    }
+    if (r == 0)
+        r = locked->fd;
+    network_leave(locked);
+    return r;
+}
+
+struct cop_stream *cop_network_stream(struct cop_network *network, uint32_t id)
+{
+    struct cop_stream *stream;
+
+    if (network_enter(network) < 0)
+        return NULL;
+    stream = stream_find(network, id);
+    if (stream && stream->released)
+        stream = NULL;
+    network_leave(network);
+    return stream;
+}
+
+static bool has_news(void *arg)
+{
+    return ((struct cop_network *)arg)->news.first != NULL;
+}
+
+int cop_network_event(struct cop_network *network,
+                      struct cop_event *event,
+                      int timeout_ms)
+{
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    if (!network->news.first)
+        network_wait(network, has_news, network,
+                     network_deadline_ms(timeout_ms));
+    r = news_take(&network->news, event);
+    if (r == -EAGAIN && network->ended)
+        r = -ENOTCONN;
+    network_signal(network);
+    network_leave(network);
+    return r;
+}
+
+/* ---- the end ---- */
+
+/* Whether every stream that a shutdown waits for is synced, or something has
+ * come that is to be taken so that credit flows. */
+static bool is_synced(void *arg)
+{
+    struct cop_network *network = arg;
+    struct cop_stream *stream;
+
+    for (stream = network->streams; stream; stream = stream->hh.next)
+        if (stream->wanted > stream->synced && !stream->closed)
+            return stream->untaken != NULL;
+    return true;
+}
+
+/* Tell the members of every open stream that this is the end of it, and wait
+ * until they have dealt with what they were sent. */
+static void sync_all(struct cop_network *network, uint64_t deadline_ms)
+{
+    struct event event = {.type = EVENT_SYNC};
+    struct cop_stream *stream, *next;
+    int r;
+
+    for (stream = network->streams; stream; stream = stream->hh.next) {
+        stream->held = true; /* no other thread frees it meanwhile */
+        stream_enter(stream);
+    }
+    for (stream = network->streams; stream; stream = stream->hh.next) {
+        event.stream = stream->id;
+        if (stream->held && !stream->closed &&
+            driver_step(network->driver, &event, &stream->wanted) < 0)
+            stream->wanted = 0;
+    }
+    do {
+        r = network_wait(network, is_synced, network, deadline_ms);
+        for (stream = network->streams; stream; stream = stream->hh.next)
+            if (stream->held)
+                stream_take_early(stream);
+    } while (r == 0 && !is_synced(network));
+    HASH_ITER(hh, network->streams, stream, next)
+    {
+        if (stream->held)
+            stream_leave(stream);
+    }
+}
+
+int network_shutdown(struct cop_network *network, int timeout_ms)
+{
+    struct event event = {.type = EVENT_SHUTDOWN};
+    int half_ms = timeout_ms < 0 ? timeout_ms : timeout_ms / 2;
+    uint64_t deadline_ms = network_deadline_ms(timeout_ms);
+
+    if (network->shut_down)
+        return 0;
+    network->shut_down = true;
+    if (network->role == NODE_FRONTEND && network->launched && !network->ended)
+        sync_all(network, network_deadline_ms(half_ms));
+    if (!network->ended) {
+        driver_step(network->driver, &event, NULL);
+        network_wait(network, network_has_ended, network, deadline_ms);
+    }
+    driver_flush(network->driver);
+    if (driver_reap(network->driver, network_left_ms(deadline_ms)) > 0)
+        return -ETIMEDOUT;
+    return network->ended ? 0 : -ETIMEDOUT;
+}
+
+int cop_network_shutdown(struct cop_network *network, int timeout_ms)
+{
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    r = network_shutdown(network, timeout_ms);
+    network_leave(network);
+    return r;
+}
+
+void cop_network_free(struct cop_network *network)
+{
+    if (!network)
+        return;
+    if (network_enter(network) == 0) {
+        network_shutdown(network, NETWORK_FREE_TIMEOUT_MS);
+        network_leave(network);
+    }
+    network_free(network);
+}

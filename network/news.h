@@ -1,0 +1,30 @@
+/* news.h - events that wait for the application: at most LIMIT_EVENTS; above
+ * it the oldest are dropped. */
+#ifndef NETWORK_NEWS_H
+#define NETWORK_NEWS_H
+
+#include <coppice/coppice.h>
+
+struct news_item;
+
+/* Caller's storage; all zero is empty. */
+struct news {
+    struct news_item *first;
+    uint32_t count;
+};
+
+/* Append one event; `text` may be NULL. Returns 0 or -ENOMEM. */
+int news_add(struct news *news,
+             enum cop_event_type type,
+             uint32_t rank,
+             uint32_t stream_id,
+             const char *text);
+
+/* Take the oldest into `out`, of which only `out->size` bytes are written.
+ * Returns 0, -EINVAL if that is no size, or -EAGAIN if there is none. */
+int news_take(struct news *news, struct cop_event *out);
+
+/* Free what is left. */
+void news_fini(struct news *news);
+
+#endif

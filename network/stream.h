@@ -1,0 +1,51 @@
+/* stream.h - one stream, as the tool sees it. */
+#ifndef NETWORK_STREAM_H
+#define NETWORK_STREAM_H
+
+#include <coppice/coppice.h>
+#include <uthash.h>
+
+#include "network/inbox.h"
+
+struct cop_stream {
+    struct cop_network *network;
+    uint32_t id;
+    int send_timeout_ms;
+    uint32_t users;  /* calls that are inside */
+    bool closed;     /* by the network */
+    bool released;   /* by the application: freed when nobody is inside */
+    bool untold;     /* a back-end took a packet since it told of a receive */
+    uint64_t synced; /* the highest marker that has been settled */
+    uint64_t wanted; /* a shutdown waits for this one */
+    bool lossy;
+    bool opened; /* the answer has come: */
+    int open_code;
+    uint32_t open_rank;
+    char *open_text;
+    bool held;                /* by a shutdown that waits for it */
+    struct delivery *first;   /* what was delivered on it */
+    struct delivery *untaken; /* from here on the machine does not know */
+    UT_hash_handle hh;        /* in network->streams, by number */
+};
+
+/* The stream of number `id`, or NULL. Lock held, as for all of these. */
+struct cop_stream *stream_find(struct cop_network *network, uint32_t id);
+
+/* The same, made if there is none; NULL: out of memory. */
+struct cop_stream *stream_make(struct cop_network *network, uint32_t id);
+
+/* A call begins, or ends, to work with `stream`: it is not freed meanwhile. */
+void stream_enter(struct cop_stream *stream);
+void stream_leave(struct cop_stream *stream);
+
+/* The application is done with it: drop what was delivered. */
+void stream_release(struct cop_stream *stream);
+
+/* Tell the machine that what has come is taken, although it waits in the
+ * queue: a sync must not wait for credit that only its caller could return. */
+void stream_take_early(struct cop_stream *stream);
+
+/* Forget it; nobody is inside. */
+void stream_free(struct cop_stream *stream);
+
+#endif
