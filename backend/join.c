@@ -29,9 +29,10 @@ static int wait_joined(struct cop_network *network,
     if (r == -EAGAIN)
         return cop_error_set(error, -ETIMEDOUT,
                              "the network did not take this back-end in time");
-    return cop_error_set(error, -ECONNREFUSED, "cannot join the network: %s",
-                         *network->text ? network->text
-                                        : "the connection ended");
+    r = driver_error(network->driver);
+    return cop_error_set(
+        error, r < 0 ? r : -ECONNREFUSED, "cannot join the network: %s",
+        *network->text ? network->text : "the connection ended");
 }
 
 static int start(struct cop_network *network,
@@ -58,7 +59,7 @@ int cop_network_join(struct cop_network **out,
 {
     struct cop_join join = COP_JOIN_INIT;
     struct cop_network *network;
-    struct bootstrap *bootstrap;
+    struct bootstrap *bootstrap = NULL;
     uint64_t deadline_ms;
     int r = 0;
 

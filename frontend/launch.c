@@ -213,7 +213,7 @@ int cop_network_launch(struct cop_network **out,
                        struct cop_error *error)
 {
     struct cop_network *network = NULL;
-    struct bootstrap *bootstrap;
+    struct bootstrap *bootstrap = NULL;
     struct cop_launch launch;
     int r;
 

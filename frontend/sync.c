@@ -17,7 +17,7 @@ static bool is_over(const struct syncing *syncing)
     const struct cop_stream *stream = syncing->stream;
 
     return stream->synced >= syncing->marker || stream->closed ||
-           stream->released;
+           stream->released || stream->network->ended;
 }
 
 static bool is_done(void *arg)

@@ -329,7 +329,7 @@ void network_take(struct cop_network *network,
     network->untold = true;
     stream->untold = true;
     network_signal(network);
-    if (is_taken)
+    if (is_taken || network->ended)
         return;
     event.frame = *frame;
     driver_step(network->driver, &event, NULL);

@@ -95,7 +95,7 @@ void stream_take_early(struct cop_stream *stream)
     struct event event = {.type = EVENT_TAKEN, .stream = stream->id};
     struct delivery *delivery;
 
-    while (stream->untaken) {
+    while (stream->untaken && !stream->network->ended) {
         delivery = stream->untaken;
         delivery->taken = true;
         stream->untaken = delivery->stream_next;
