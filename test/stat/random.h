@@ -1,0 +1,51 @@
+/* random.h - seeded random stacks, sets and trees for the tests of stat/. */
+#ifndef TEST_STAT_RANDOM_H
+#define TEST_STAT_RANDOM_H
+
+#include <stdint.h>
+
+#include "stat/traces.h"
+#include "test/check.h"
+
+/* The next number of a sequence that `*seed`, not 0, begins; below `end`. */
+static inline uint32_t random_below(uint64_t *seed, uint32_t end)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return (uint32_t)(*seed >> 33) % end;
+}
+
+/* A tree of up to `most` stacks of tasks below `tasks`, from few functions, so
+ * that trees have much in common. */
+static inline struct tree *random_tree(uint64_t *seed,
+                                       uint32_t most,
+                                       uint32_t tasks)
+{
+    static const char *const functions[] = {"main", "a", "b",
+                                            "c",    "d", "MPI_Wait"};
+    static const char *const files[] = {"", "x.c", "y.c"};
+    struct traces *traces;
+    struct tree *tree;
+    uint32_t count = random_below(seed, most + 1);
+    uint32_t i;
+    uint32_t k;
+
+    CHECK_OK(traces_new(&traces));
+    for (i = 0; i < count; i++) {
+        struct frame frames[6];
+        uint32_t depth = 1 + random_below(seed, 6);
+
+        for (k = 0; k < depth; k++)
+            frames[k] = (struct frame){functions[random_below(seed, 6)],
+                                       files[random_below(seed, 3)],
+                                       random_below(seed, 2)};
+        CHECK_OK(traces_add(traces, random_below(seed, tasks),
+                            random_below(seed, 3), frames, depth));
+    }
+    CHECK_OK(traces_tree(&tree, traces, random_below(seed, 1000)));
+    traces_free(traces);
+    return tree;
+}
+
+#endif

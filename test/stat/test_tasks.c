@@ -1,0 +1,276 @@
+/* test_tasks.c - sets of tasks, against an array of booleans. */
+#include <errno.h>
+#include <stdbool.h>
+
+#include "stat/tasks.h"
+#include "test/check.h"
+#include "test/stat/random.h"
+
+#define MODEL 200
+
+/* A set and what it must be. */
+struct pair {
+    struct tasks *tasks;
+    bool in[MODEL];
+};
+
+static struct tasks *make(const struct tasks_range *ranges, size_t count)
+{
+    struct tasks *tasks;
+
+    CHECK_OK(tasks_new(&tasks, ranges, count));
+    return tasks;
+}
+
+/* Sparse, strided or dense, by chance. */
+static struct pair random_pair(uint64_t *seed)
+{
+    struct tasks_range ranges[MODEL];
+    struct pair pair = {NULL, {false}};
+    uint32_t kind = random_below(seed, 4);
+    size_t count = random_below(seed, 30);
+    size_t i;
+    uint32_t t;
+
+    for (i = 0; i < count; i++) {
+        uint32_t first = random_below(seed, MODEL);
+        uint32_t len = kind == 0 ? 0 : random_below(seed, 9);
+
+        if (kind == 2) {
+            first = (uint32_t)(i * 7 % MODEL);
+            len = 0;
+        }
+        ranges[i].first = first;
+        ranges[i].last = first + len < MODEL ? first + len : MODEL - 1;
+        for (t = ranges[i].first; t <= ranges[i].last; t++)
+            pair.in[t] = true;
+    }
+    pair.tasks = make(ranges, count);
+    return pair;
+}
+
+static void check_members(const struct tasks *tasks, const bool *in)
+{
+    bool have[MODEL] = {false};
+    uint32_t count = 0;
+    size_t i;
+    uint32_t t;
+
+    for (i = 0; i < tasks_range_count(tasks); i++) {
+        for (t = tasks_ranges(tasks)[i].first; t <= tasks_ranges(tasks)[i].last;
+             t++)
+            have[t] = true;
+    }
+    for (t = 0; t < MODEL; t++)
+        count += in[t];
+    CU_ASSERT(memcmp(have, in, sizeof(have)) == 0);
+    CU_ASSERT_EQUAL(tasks_count(tasks), count);
+}
+
+/* Union, difference and intersection are those of the members. */
+static void operations_are_those_of_sets(void)
+{
+    uint64_t seed = 20090401;
+    int round;
+    int t;
+
+    for (round = 0; round < 500; round++) {
+        struct pair a = random_pair(&seed);
+        struct pair b = random_pair(&seed);
+        bool all[MODEL];
+        bool less[MODEL];
+        bool both[MODEL];
+        struct tasks *result;
+
+        for (t = 0; t < MODEL; t++) {
+            all[t] = a.in[t] || b.in[t];
+            less[t] = a.in[t] && !b.in[t];
+            both[t] = a.in[t] && b.in[t];
+        }
+        check_members(a.tasks, a.in);
+        CHECK_OK(tasks_combine(&result, TASKS_UNION, a.tasks, b.tasks));
+        check_members(result, all);
+        tasks_free(result);
+        CHECK_OK(tasks_combine(&result, TASKS_MINUS, a.tasks, b.tasks));
+        check_members(result, less);
+        tasks_free(result);
+        CHECK_OK(tasks_combine(&result, TASKS_BOTH, a.tasks, b.tasks));
+        check_members(result, both);
+        tasks_free(result);
+        CU_ASSERT_EQUAL(tasks_equal(a.tasks, b.tasks),
+                        memcmp(a.in, b.in, sizeof(a.in)) == 0);
+        tasks_free(a.tasks);
+        tasks_free(b.tasks);
+    }
+}
+
+/* What is packed comes back, and equal sets have equal bytes. */
+static void packing_round_trips(void)
+{
+    uint64_t seed = 7;
+    int round;
+
+    for (round = 0; round < 500; round++) {
+        struct pair a = random_pair(&seed);
+        size_t len = tasks_packed_len(a.tasks);
+        unsigned char *bytes = malloc(len + 1);
+        struct tasks *again;
+
+        CU_ASSERT_FATAL(bytes != NULL);
+        tasks_pack(a.tasks, bytes);
+        CHECK_OK(tasks_unpack(&again, bytes, len));
+        CU_ASSERT(tasks_equal(a.tasks, again));
+        CU_ASSERT_EQUAL(tasks_compare(a.tasks, again), 0);
+        tasks_free(again);
+        tasks_free(a.tasks);
+        free(bytes);
+    }
+}
+
+/* The sizes that the design promises, for a million tasks. */
+static void regular_sets_are_small(void)
+{
+    enum {
+        MILLION = 1048576
+    };
+    struct tasks_range all = {0, MILLION - 1};
+    struct tasks_range hole[] = {{0, 499}, {501, MILLION - 1}};
+    static struct tasks_range every[MILLION / 16];
+    struct tasks *tasks;
+    uint32_t i;
+
+    tasks = make(&all, 1);
+    CU_ASSERT(tasks_packed_len(tasks) <= 5);
+    tasks_free(tasks);
+    tasks = make(hole, 2);
+    CU_ASSERT(tasks_packed_len(tasks) <= 10);
+    tasks_free(tasks);
+    for (i = 0; i < MILLION / 16; i++)
+        every[i] = (struct tasks_range){16 * i, 16 * i};
+    tasks = make(every, MILLION / 16);
+    CU_ASSERT(tasks_packed_len(tasks) <= 5);
+    tasks_free(tasks);
+}
+
+/* Irregular sets cost a bitmap, not more. */
+static void irregular_sets_cost_a_bitmap(void)
+{
+    static struct tasks_range ranges[8192];
+    struct tasks *tasks;
+    struct tasks *again;
+    unsigned char *bytes;
+    uint64_t seed = 99;
+    size_t count = 0;
+    size_t len;
+    uint32_t i;
+
+    for (i = 0; i < 8192; i++) {
+        if (random_below(&seed, 2))
+            ranges[count++] = (struct tasks_range){i, i};
+    }
+    tasks = make(ranges, count);
+    len = tasks_packed_len(tasks);
+    CU_ASSERT(len <= 8192 / 8 + 3);
+    bytes = malloc(len);
+    CU_ASSERT_FATAL(bytes != NULL);
+    tasks_pack(tasks, bytes);
+    CHECK_OK(tasks_unpack(&again, bytes, len));
+    CU_ASSERT(tasks_equal(tasks, again));
+    free(bytes);
+    tasks_free(tasks);
+    tasks_free(again);
+}
+
+/* Damaged bytes are refused, or are another set's bytes; nothing else. */
+static void hostile_bytes_are_refused(void)
+{
+    static const unsigned char reaches_too_far[] = {0xfe, 0xff, 0xff,
+                                                    0xff, 0x0f, 0x00};
+    static const unsigned char long_number[] = {0x80, 0x00, 0x00};
+    static const unsigned char stride_of_one[] = {0x07, 0x00, 0x01};
+    static const unsigned char empty_bitmap[] = {0x01, 0x00, 0x00};
+    static const unsigned char cut[] = {0x02};
+    static const unsigned char touching[] = {0x02, 0x00, 0x02, 0x00};
+    struct tasks *tasks;
+    uint64_t seed = 3;
+    int round;
+
+    CHECK_IS(tasks_unpack(&tasks, reaches_too_far, 6), -EBADMSG);
+    CHECK_IS(tasks_unpack(&tasks, long_number, 3), -EBADMSG);
+    CHECK_IS(tasks_unpack(&tasks, stride_of_one, 3), -EBADMSG);
+    CHECK_IS(tasks_unpack(&tasks, empty_bitmap, 3), -EBADMSG);
+    CHECK_IS(tasks_unpack(&tasks, cut, 1), -EBADMSG);
+    CHECK_IS(tasks_unpack(&tasks, touching, 4), -EBADMSG);
+    for (round = 0; round < 20000; round++) {
+        unsigned char bytes[12];
+        unsigned char again[64];
+        size_t len = 1 + random_below(&seed, sizeof(bytes));
+        size_t i;
+
+        for (i = 0; i < len; i++)
+            bytes[i] = (unsigned char)random_below(
+                &seed, random_below(&seed, 4) ? 16 : 256);
+        if (tasks_unpack(&tasks, bytes, len) < 0)
+            continue;
+        CU_ASSERT_EQUAL_FATAL(tasks_packed_len(tasks), len);
+        tasks_pack(tasks, again);
+        CU_ASSERT(memcmp(bytes, again, len) == 0);
+        tasks_free(tasks);
+    }
+}
+
+static void check_text(const struct tasks_range *ranges,
+                       size_t count,
+                       size_t size,
+                       const char *expected)
+{
+    struct tasks *tasks = make(ranges, count);
+    char text[64];
+
+    CU_ASSERT_STRING_EQUAL(tasks_text(tasks, text, size), expected);
+    tasks_free(tasks);
+}
+
+/* For people: ranges, strides, and an end where there is no room. */
+static void text_is_for_people(void)
+{
+    struct tasks_range two[] = {{3, 15}, {0, 0}};
+    struct tasks_range strided[] = {{0, 0}, {16, 16}, {32, 32}, {48, 48}};
+    struct tasks_range pair[] = {{0, 0}, {16, 16}};
+    struct tasks_range many[] = {{10, 20}, {30, 40}, {50, 60}};
+
+    check_text(NULL, 0, 64, "");
+    check_text(two, 2, 64, "0,3-15");
+    check_text(strided, 4, 64, "0-48:16");
+    check_text(pair, 2, 64, "0,16");
+    check_text(many, 3, 64, "10-20,30-40,50-60");
+    check_text(many, 3, 18, "10-20,30-40,50-60");
+    check_text(many, 3, 17, "10-20,30-40,...");
+    check_text(many, 3, 10, "10-20,...");
+}
+
+/* Ranges that make no sense are refused. */
+static void bad_ranges_are_refused(void)
+{
+    struct tasks_range reversed = {2, 1};
+    struct tasks_range far = {0, TASKS_MAX};
+    struct tasks *tasks;
+
+    CHECK_IS(tasks_new(&tasks, &reversed, 1), -EINVAL);
+    CHECK_IS(tasks_new(&tasks, &far, 1), -EINVAL);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"operations are those of sets", operations_are_those_of_sets},
+        {"packing round trips", packing_round_trips},
+        {"regular sets are small", regular_sets_are_small},
+        {"irregular sets cost a bitmap", irregular_sets_cost_a_bitmap},
+        {"hostile bytes are refused", hostile_bytes_are_refused},
+        {"text is for people", text_is_for_people},
+        {"bad ranges are refused", bad_ranges_are_refused},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("tasks", tests);
+}

@@ -1,0 +1,285 @@
+/* test_tree.c - the laws of merging, and trees as packets. */
+#include <errno.h>
+
+#include "stat/tree.h"
+#include "stat/tree_pack.h"
+#include "test/check.h"
+#include "test/stat/random.h"
+
+#define ROUNDS 300
+
+static struct tree *join(const struct tree *a, const struct tree *b)
+{
+    struct tree *tree;
+
+    CHECK_OK(tree_join(&tree, a, b));
+    return tree;
+}
+
+static struct tree *minus(const struct tree *newer, const struct tree *older)
+{
+    struct tree *tree;
+
+    CHECK_OK(tree_difference(&tree, newer, older));
+    return tree;
+}
+
+/* a + b = b + a; (a + b) + c = a + (b + c); a + a = a. */
+static void joining_obeys_its_laws(void)
+{
+    uint64_t seed = 1;
+    int round;
+
+    for (round = 0; round < ROUNDS; round++) {
+        struct tree *a = random_tree(&seed, 20, 40);
+        struct tree *b = random_tree(&seed, 20, 40);
+        struct tree *c = random_tree(&seed, 20, 40);
+        struct tree *ab = join(a, b);
+        struct tree *ba = join(b, a);
+        struct tree *bc = join(b, c);
+        struct tree *left = join(ab, c);
+        struct tree *right = join(a, bc);
+        struct tree *aa = join(a, a);
+
+        CU_ASSERT(tree_equal(ab, ba));
+        CU_ASSERT(tree_equal(left, right));
+        CU_ASSERT(tree_equal(aa, a));
+        tree_free(a);
+        tree_free(b);
+        tree_free(c);
+        tree_free(ab);
+        tree_free(ba);
+        tree_free(bc);
+        tree_free(left);
+        tree_free(right);
+        tree_free(aa);
+    }
+}
+
+/* What a difference leaves out is what the older one has: joined to it, the
+ * newer one is there again; and nothing is new about the same tree. */
+static void differences_join_to_the_newer(void)
+{
+    uint64_t seed = 2;
+    int round;
+
+    for (round = 0; round < ROUNDS; round++) {
+        struct tree *older = random_tree(&seed, 20, 40);
+        struct tree *more = random_tree(&seed, 20, 40);
+        struct tree *newer = join(older, more);
+        struct tree *rest = minus(newer, older);
+        struct tree *again = join(older, rest);
+        struct tree *none = minus(newer, newer);
+        struct tree *part = minus(more, older);
+        struct tree *same = join(older, part);
+
+        CU_ASSERT(tree_equal(again, newer));
+        CU_ASSERT(tree_equal(same, newer));
+        CU_ASSERT(tree_is_empty(none));
+        CU_ASSERT_EQUAL(none->string_count, 0);
+        tree_free(older);
+        tree_free(more);
+        tree_free(newer);
+        tree_free(rest);
+        tree_free(again);
+        tree_free(none);
+        tree_free(part);
+        tree_free(same);
+    }
+}
+
+/* Joining many at once is joining them one after another. */
+static void joining_all_is_joining_each(void)
+{
+    uint64_t seed = 3;
+    struct tree *trees[13];
+    struct tree *all;
+    struct tree *each;
+    struct tree *next;
+    size_t i;
+
+    each = random_tree(&seed, 0, 1);
+    each->stop_ns = 0;
+    for (i = 0; i < 13; i++) {
+        trees[i] = random_tree(&seed, 20, 40);
+        next = join(each, trees[i]);
+        tree_free(each);
+        each = next;
+    }
+    CHECK_OK(tree_join_all(&all, trees, 13));
+    CU_ASSERT(tree_equal(all, each));
+    CHECK_IS(tree_join_all(&next, trees, 0), -EINVAL);
+    for (i = 0; i < 13; i++)
+        tree_free(trees[i]);
+    tree_free(all);
+    tree_free(each);
+}
+
+/* A task that was seen more often keeps the higher count, wherever it is. */
+static void the_heavier_end_stays(void)
+{
+    struct frame frames[] = {{"main", "m.c", 1}, {"wait", "", 0}};
+    struct traces *traces;
+    struct tree *once;
+    struct tree *twice;
+    struct tree *both;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 5, 0, frames, 2));
+    CHECK_OK(traces_tree(&once, traces, 0));
+    CHECK_OK(traces_add(traces, 5, 1, frames, 2));
+    CHECK_OK(traces_add(traces, 5, 1, frames, 2));
+    CHECK_OK(traces_tree(&twice, traces, 0));
+    traces_free(traces);
+    both = join(once, twice);
+    CU_ASSERT(tree_equal(both, twice));
+    CU_ASSERT_EQUAL(both->end_count, 1);
+    CU_ASSERT_EQUAL(both->ends[0].samples, 2);
+    CU_ASSERT_EQUAL(both->ends[0].threads, 2);
+    tree_free(once);
+    tree_free(twice);
+    tree_free(both);
+}
+
+/* A packet gives the tree back. */
+static void packing_round_trips(void)
+{
+    uint64_t seed = 4;
+    int round;
+
+    for (round = 0; round < ROUNDS; round++) {
+        struct tree *tree = random_tree(&seed, 30, 500);
+        struct cop_packet *packet;
+        struct tree *again;
+
+        CHECK_OK(tree_pack(&packet, 123, tree));
+        CU_ASSERT_EQUAL(cop_packet_tag(packet), 123);
+        CHECK_OK(tree_unpack(&again, packet));
+        CU_ASSERT(tree_equal(tree, again));
+        cop_packet_free(packet);
+        tree_free(tree);
+        tree_free(again);
+    }
+}
+
+/* Every value of a packet may lie: nothing but a tree comes out. Whatever is
+ * taken has one form, so that packing it again gives the same tree. */
+static void hostile_packets_are_refused(void)
+{
+    uint64_t seed = 5;
+    unsigned refused = 0;
+    int round;
+
+    for (round = 0; round < 5000; round++) {
+        struct tree *tree = random_tree(&seed, 12, 60);
+        struct cop_value values[13];
+        uint32_t numbers[256];
+        unsigned char bytes[256];
+        struct cop_packet *packet;
+        struct cop_packet *bad;
+        struct tree *taken;
+        struct cop_value *value;
+        size_t i;
+
+        CHECK_OK(tree_pack(&packet, 1, tree));
+        for (i = 0; i < 13; i++)
+            CHECK_OK(cop_packet_value(packet, i, &values[i]));
+        value = &values[2 + random_below(&seed, 11)];
+        if (value->count > 0 && value->count < 256) {
+            uint32_t at = random_below(&seed, (uint32_t)value->count);
+
+            if (value->type == COP_UINT32) {
+                memcpy(numbers, value->data, value->count * 4);
+                numbers[at] += random_below(&seed, 2)
+                                   ? 1
+                                   : random_below(&seed, UINT32_MAX);
+                value->data = numbers;
+            } else {
+                memcpy(bytes, value->data, value->count);
+                bytes[at] ^= (unsigned char)(1 << random_below(&seed, 8));
+                value->data = bytes;
+            }
+            if (random_below(&seed, 4) == 0)
+                value->count--;
+        }
+        CHECK_OK(cop_packet_new_values(&bad, 1, values, 13));
+        if (tree_unpack(&taken, bad) == 0) {
+            struct tree *same = join(taken, taken);
+
+            CU_ASSERT(tree_equal(taken, same));
+            tree_free(same);
+            tree_free(taken);
+        } else {
+            refused++;
+        }
+        cop_packet_free(bad);
+        cop_packet_free(packet);
+        tree_free(tree);
+    }
+    CU_ASSERT(refused > 2000);
+}
+
+/* A packet of another format is no tree. */
+static void other_formats_are_refused(void)
+{
+    struct cop_packet *packet;
+    struct tree *tree;
+
+    CHECK_OK(cop_packet_new(&packet, 1, "%d %s", 1, "main"));
+    CHECK_IS(tree_unpack(&tree, packet), -EINVAL);
+    cop_packet_free(packet);
+}
+
+/* Under a node are the tasks of all ends at and below it. */
+static void under_a_node_is_its_subtree(void)
+{
+    uint64_t seed = 6;
+    int round;
+
+    for (round = 0; round < ROUNDS; round++) {
+        struct tree *tree = random_tree(&seed, 20, 40);
+        struct tasks **sets = calloc(tree->node_count + 1, sizeof(*sets));
+        uint32_t i;
+        uint32_t k;
+
+        CU_ASSERT_FATAL(sets != NULL);
+        CHECK_OK(tree_under(tree, sets));
+        for (i = 0; i < tree->node_count; i++) {
+            struct tasks *sum;
+            struct tasks *next;
+
+            CHECK_OK(tasks_new(&sum, NULL, 0));
+            for (k = 0; k < tree->end_count; k++) {
+                if (tree->ends[k].node < i ||
+                    tree->ends[k].node >= i + tree->nodes[i].size)
+                    continue;
+                CHECK_OK(tasks_combine(&next, TASKS_UNION, sum,
+                                       tree->ends[k].tasks));
+                tasks_free(sum);
+                sum = next;
+            }
+            CU_ASSERT(tasks_equal(sum, sets[i]));
+            tasks_free(sum);
+        }
+        for (i = 0; i < tree->node_count; i++)
+            tasks_free(sets[i]);
+        free(sets);
+        tree_free(tree);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"joining obeys its laws", joining_obeys_its_laws},
+        {"differences join to the newer", differences_join_to_the_newer},
+        {"joining all is joining each", joining_all_is_joining_each},
+        {"the heavier end stays", the_heavier_end_stays},
+        {"packing round trips", packing_round_trips},
+        {"hostile packets are refused", hostile_packets_are_refused},
+        {"other formats are refused", other_formats_are_refused},
+        {"under a node is its subtree", under_a_node_is_its_subtree},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("tree", tests);
+}

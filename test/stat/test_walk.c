@@ -1,0 +1,374 @@
+/* test_walk.c - stacks of real processes, which must go on as before. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stat/walk.h"
+#include "test/check.h"
+
+#define THREADS 3
+
+/* A process to look at: it says on a pipe when it is in place, and answers a
+ * byte with a byte. */
+struct target {
+    pid_t pid;
+    int to;
+    int from;
+};
+
+/* What a walk has shown. */
+struct seen {
+    unsigned stacks;
+    unsigned deep; /* stacks with walk_target_inner() in walk_target_outer() */
+    unsigned threads; /* stacks that begin with walk_target_thread() */
+    unsigned mains;   /* stacks that begin with main() */
+    unsigned stuck;   /* stacks of one frame: stuck */
+    unsigned cut;     /* truncated */
+    unsigned lines;   /* frames of this file with a line */
+};
+
+static pthread_barrier_t in_place;
+
+__attribute__((noinline)) static void walk_target_inner(int from, int to)
+{
+    char byte;
+
+    while (read(from, &byte, 1) == 1) {
+        if (write(to, &byte, 1) != 1)
+            break;
+    }
+    __asm__ volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void walk_target_outer(int from, int to)
+{
+    walk_target_inner(from, to);
+    __asm__ volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void *walk_target_thread(void *arg)
+{
+    pthread_barrier_wait(&in_place);
+    for (;;)
+        pause();
+    return arg;
+}
+
+__attribute__((noinline)) static void walk_target_deep(int depth, int fd)
+{
+    if (depth > 0)
+        walk_target_deep(depth - 1, fd);
+    else
+        walk_target_outer(fd, fd);
+    __asm__ volatile("" ::: "memory");
+}
+
+static _Noreturn void target_run(int from, int to, int depth, int threads)
+{
+    pthread_t thread;
+    int i;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pthread_barrier_init(&in_place, NULL, (unsigned)threads + 1);
+    for (i = 0; i < threads; i++)
+        pthread_create(&thread, NULL, walk_target_thread, NULL);
+    pthread_barrier_wait(&in_place);
+    if (write(to, "!", 1) != 1)
+        _exit(1);
+    if (depth)
+        walk_target_deep(depth, from);
+    else
+        walk_target_outer(from, to);
+    _exit(0);
+}
+
+static struct target target_start(int depth, int threads)
+{
+    struct target target;
+    int down[2];
+    int up[2];
+    char byte;
+
+    CU_ASSERT_FATAL(pipe(down) == 0 && pipe(up) == 0);
+    target.pid = fork();
+    CU_ASSERT_FATAL(target.pid >= 0);
+    if (target.pid == 0) {
+        close(down[1]);
+        close(up[0]);
+        target_run(down[0], up[1], depth, threads);
+    }
+    close(down[0]);
+    close(up[1]);
+    target.to = down[1];
+    target.from = up[0];
+    CU_ASSERT_FATAL(read(target.from, &byte, 1) == 1);
+    return target;
+}
+
+/* Whether it still answers. */
+static bool target_answers(const struct target *target)
+{
+    char byte = '?';
+
+    return write(target->to, "x", 1) == 1 &&
+           read(target->from, &byte, 1) == 1 && byte == 'x';
+}
+
+/* End it; it must end by itself, with status 0. */
+static void target_end(struct target *target)
+{
+    int status;
+
+    close(target->to);
+    close(target->from);
+    CU_ASSERT_EQUAL(waitpid(target->pid, &status, 0), target->pid);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int look(void *arg, pid_t tid, const struct frame *frames, size_t count)
+{
+    struct seen *seen = arg;
+    size_t i;
+
+    CU_ASSERT(tid > 0);
+    CU_ASSERT_FATAL(count > 0);
+    seen->stacks++;
+    seen->mains += strcmp(frames[0].function, "main") == 0;
+    seen->threads += strcmp(frames[0].function, "walk_target_thread") == 0;
+    seen->stuck += strncmp(frames[0].function, "[stuck", 6) == 0;
+    seen->cut += strcmp(frames[0].function, "[truncated]") == 0;
+    for (i = 0; i < count; i++) {
+        if (strcmp(frames[i].file, "test_walk.c") == 0 && frames[i].line > 0)
+            seen->lines++;
+        if (i > 0 && strcmp(frames[i].function, "walk_target_inner") == 0 &&
+            strcmp(frames[i - 1].function, "walk_target_outer") == 0)
+            seen->deep++;
+    }
+    return 0;
+}
+
+static int walk(pid_t pid,
+                uint32_t timeout_ms,
+                struct seen *seen,
+                struct cop_error *error)
+{
+    struct walker *walker;
+    uint64_t stop_ns = 0;
+    int r;
+
+    memset(seen, 0, sizeof(*seen));
+    CHECK_OK(walker_new(&walker));
+    r = walk_process(walker, pid, timeout_ms, &stop_ns, look, seen, error);
+    if (r == 0)
+        CU_ASSERT(stop_ns > 0);
+    walker_free(walker);
+    return r;
+}
+
+/* Every thread's stack is seen, by the names in the source, and the process
+ * answers as before. */
+static void all_threads_are_walked(void)
+{
+    struct target target = target_start(0, THREADS);
+    struct cop_error error;
+    struct seen seen;
+    int round;
+
+    for (round = 0; round < 5; round++) {
+        CHECK_OK(walk(target.pid, 5000, &seen, &error));
+        CU_ASSERT_EQUAL(seen.stacks, THREADS + 1);
+        CU_ASSERT_EQUAL(seen.threads, THREADS);
+        CU_ASSERT_EQUAL(seen.mains, 1);
+        CU_ASSERT_EQUAL(seen.deep, 1);
+        CU_ASSERT_EQUAL(seen.cut, 0);
+        CU_ASSERT(seen.lines >= THREADS + 2);
+        CU_ASSERT(target_answers(&target));
+    }
+    target_end(&target);
+}
+
+/* A stack deeper than the limit is cut, and says so. */
+static void deep_stacks_are_marked(void)
+{
+    struct target target = target_start(2 * WALK_DEPTH_MAX, 0);
+    struct cop_error error;
+    struct seen seen;
+
+    CHECK_OK(walk(target.pid, 5000, &seen, &error));
+    CU_ASSERT_EQUAL(seen.stacks, 1);
+    CU_ASSERT_EQUAL(seen.cut, 1);
+    CU_ASSERT_EQUAL(seen.deep, 1);
+    CU_ASSERT_EQUAL(kill(target.pid, SIGKILL), 0);
+    CU_ASSERT_EQUAL(waitpid(target.pid, NULL, 0), target.pid);
+    close(target.to);
+    close(target.from);
+}
+
+/* What a job control stop holds stays stopped, and can be looked at. */
+static void a_stopped_process_stays_stopped(void)
+{
+    struct target target = target_start(0, 1);
+    struct cop_error error;
+    struct seen seen;
+    int status;
+
+    CU_ASSERT_EQUAL(kill(target.pid, SIGSTOP), 0);
+    CU_ASSERT_EQUAL_FATAL(waitpid(target.pid, &status, WUNTRACED), target.pid);
+    CU_ASSERT_FATAL(WIFSTOPPED(status));
+    CHECK_OK(walk(target.pid, 5000, &seen, &error));
+    CU_ASSERT_EQUAL(seen.deep, 1);
+    CU_ASSERT_EQUAL(seen.stacks, 2);
+    CU_ASSERT_EQUAL(kill(target.pid, SIGCONT), 0);
+    CU_ASSERT_EQUAL(waitpid(target.pid, &status, WCONTINUED), target.pid);
+    CU_ASSERT(WIFCONTINUED(status));
+    CU_ASSERT(target_answers(&target));
+    target_end(&target);
+}
+
+/* A thread that cannot stop has a stack of one frame when time is up. Between
+ * vfork() and its child's end the parent waits so. */
+static void a_stuck_thread_does_not_hold_us(void)
+{
+    struct cop_error error;
+    struct seen seen;
+    int ready[2];
+    int end[2];
+    char byte;
+    pid_t pid;
+
+    CU_ASSERT_FATAL(pipe(ready) == 0 && pipe(end) == 0);
+    pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(end[1]);
+        if (vfork() == 0) {
+            write(ready[1], "!", 1) == 1 ? read(end[0], &byte, 1) : 0;
+            _exit(0);
+        }
+        _exit(0);
+    }
+    close(end[0]);
+    CU_ASSERT_FATAL(read(ready[0], &byte, 1) == 1);
+    CHECK_OK(walk(pid, 50, &seen, &error));
+    CU_ASSERT_EQUAL(seen.stacks, 1);
+    CU_ASSERT_EQUAL(seen.stuck, 1);
+    close(end[1]);
+    close(ready[0]);
+    close(ready[1]);
+    kill(pid, SIGKILL);
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, __WALL), pid);
+}
+
+/* A process that is not there, or has ended, is named. */
+static void missing_processes_are_named(void)
+{
+    struct cop_error error;
+    struct seen seen;
+    siginfo_t info;
+    char name[32];
+    pid_t pid;
+
+    pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0)
+        _exit(0);
+    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    snprintf(name, sizeof(name), "pid %d: ", (int)pid);
+    CHECK_IS(walk(pid, 1000, &seen, &error), -ESRCH);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, name));
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+    CHECK_IS(walk(pid, 1000, &seen, &error), -ESRCH);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no such process"));
+}
+
+/* A process that somebody else traces is left alone, and the tracer named. */
+static void traced_processes_are_left_alone(void)
+{
+    struct target target = target_start(0, 0);
+    struct cop_error error;
+    struct seen seen;
+    int ready[2];
+    char name[32];
+    char byte;
+    pid_t tracer;
+
+    CU_ASSERT_FATAL(pipe(ready) == 0);
+    tracer = fork();
+    CU_ASSERT_FATAL(tracer >= 0);
+    if (tracer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        byte = ptrace(PTRACE_SEIZE, target.pid, NULL, NULL) == 0 ? '!' : '?';
+        if (write(ready[1], &byte, 1) == 1)
+            pause();
+        _exit(0);
+    }
+    CU_ASSERT_FATAL(read(ready[0], &byte, 1) == 1 && byte == '!');
+    CHECK_IS(walk(target.pid, 1000, &seen, &error), -EPERM);
+    snprintf(name, sizeof(name), "process %d traces it", (int)tracer);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, name));
+    CU_ASSERT(target_answers(&target));
+    kill(tracer, SIGKILL);
+    CU_ASSERT_EQUAL(waitpid(tracer, NULL, 0), tracer);
+    close(ready[0]);
+    close(ready[1]);
+    target_end(&target);
+}
+
+/* Stopping loses no signal: each one sent while we look again and again is
+ * taken. */
+static void no_signal_is_lost(void)
+{
+    struct cop_error error;
+    struct walker *walker;
+    struct seen seen = {0};
+    uint64_t stop_ns;
+    sigset_t usr1;
+    int status;
+    pid_t pid;
+    int i;
+
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGRTMIN);
+    sigprocmask(SIG_BLOCK, &usr1, NULL);
+    pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (i = 0; i < 100; i++)
+            while (sigwaitinfo(&usr1, NULL) < 0)
+                ;
+        _exit(7);
+    }
+    sigprocmask(SIG_UNBLOCK, &usr1, NULL);
+    CHECK_OK(walker_new(&walker));
+    for (i = 0; i < 99; i++) {
+        CU_ASSERT_EQUAL(kill(pid, SIGRTMIN), 0);
+        CHECK_OK(
+            walk_process(walker, pid, 5000, &stop_ns, look, &seen, &error));
+    }
+    CU_ASSERT_EQUAL(kill(pid, SIGRTMIN), 0);
+    walker_free(walker);
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"all threads are walked", all_threads_are_walked},
+        {"deep stacks are marked", deep_stacks_are_marked},
+        {"a stopped process stays stopped", a_stopped_process_stays_stopped},
+        {"a stuck thread does not hold us", a_stuck_thread_does_not_hold_us},
+        {"missing processes are named", missing_processes_are_named},
+        {"traced processes are left alone", traced_processes_are_left_alone},
+        {"no signal is lost", no_signal_is_lost},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("walk", tests);
+}
