@@ -332,8 +332,9 @@ static void reached(struct node *node,
     stream->settled = settled;
     stream->settled_epoch = epoch;
     if (node->role == NODE_FRONTEND) {
-        if (settled >= stream->sync)
-            stream->sync = 0;
+        if (!stream->sync || settled < stream->sync)
+            return;
+        stream->sync = 0;
         node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL)->sequence =
             settled;
         return;

@@ -6,33 +6,62 @@
 #include "protocol/packet.h"
 #include "protocol/state.h"
 
-/* Give consumed bytes back to the child that had sent them, in portions. */
+/* Give `len` consumed bytes back to the child in `slot`, in portions. */
 static void give_back(struct node *node,
                       struct stream *stream,
-                      const struct wave_set *set,
-                      size_t index)
+                      struct peer *peer,
+                      bool late,
+                      size_t len)
 {
-    uint32_t slot = set->slots[index];
-    struct peer *peer = node_child(node, slot);
-    struct debit *debit;
+    struct branch *branch = &stream->branches[peer->slot];
+    struct debit *debit = late ? &branch->late : &branch->up;
     uint32_t back;
 
-    if (!peer || peer->rank != set->inlets[index] ||
-        slot >= stream->branch_count)
-        return;
-    debit = set->late_lane ? &stream->branches[slot].late
-                           : &stream->branches[slot].up;
     debit->window = peer->grant;
-    back = debit_consume(debit, frame_len(&set->frames[index]));
+    back = debit_consume(debit, len);
     if (back > 0)
         node_send(node, peer,
                   (struct frame){
                       .type = FRAME_CREDIT,
-                      .flags = set->late_lane ? FRAME_LATE : 0,
+                      .flags = late ? FRAME_LATE : 0,
                       .stream = stream->definition.id,
                       .origin = node->rank,
                       .count = back,
                   });
+}
+
+/* The packets of a released set are consumed, but for those whose credit was
+ * lent before. */
+static void give_back_set(struct node *node,
+                          struct stream *stream,
+                          struct wave_set *set)
+{
+    size_t i;
+
+    for (i = 0; i < set->count; i++) {
+        struct peer *peer = node_child(node, set->slots[i]);
+        bool lent = set->frames[i].flags & FRAME_LENT;
+
+        set->frames[i].flags &= (uint8_t)~FRAME_LENT;
+        if (!lent && peer && peer->rank == set->inlets[i] &&
+            peer->slot < stream->branch_count)
+            give_back(node, stream, peer, set->late_lane,
+                      frame_len(&set->frames[i]));
+    }
+}
+
+/* Lend every child credit for a wave that is not whole yet. */
+static void lend(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+        uint64_t bytes = peer ? wave_lend(stream->wave, slot) : 0;
+
+        if (bytes > 0)
+            give_back(node, stream, peer, false, bytes);
+    }
 }
 
 /* Hand a packet to the application. */
@@ -202,10 +231,7 @@ static void release(struct node *node,
                     struct stream *stream,
                     struct wave_set *set)
 {
-    size_t i;
-
-    for (i = 0; i < set->count; i++)
-        give_back(node, stream, set, i);
+    give_back_set(node, stream, set);
     if (set->count == 0)
         emit_empty(node, stream, set->late ? 0 : set->sequence,
                    set->contributors);
@@ -263,6 +289,7 @@ void upward_run(struct node *node, struct stream *stream)
             break;
         release(node, stream, &set);
     }
+    lend(node, stream);
     if (upward_is_idle(node, stream)) {
         resume(node, stream);
         member_try_settle(node, stream);

@@ -31,6 +31,7 @@ struct wave {
     uint64_t done;        /* the last wave that has gone */
     uint64_t deadline_ms; /* COP_TIME_OUT: when this wave goes */
     uint64_t bytes;
+    bool parts; /* a packet has come that was not the last of its wave */
     struct inlet *inlets; /* by slot */
     uint32_t inlet_count;
     struct inlet *left; /* of lost children, until drained */
@@ -220,6 +221,7 @@ int wave_put(struct wave *wave,
         wave->blocker = WAVE_NO_SLOT;
     inlet->rank = rank;
     unblock(wave, slot);
+    wave->parts |= !(frame->flags & FRAME_LAST);
     return fifo_push(&inlet->fifo, frame);
 }
 
@@ -422,12 +424,11 @@ static int take_timed(struct wave *wave,
         return 0;
     wave->deadline_ms = UINT64_MAX;
     set->sequence = lowest(wave);
+    if (set->sequence <= wave->done)
+        set->sequence = wave->done + 1;
+    wave->done = set->sequence;
     r = gather_all(wave, UINT64_MAX, set);
-    if (r < 0)
-        return r;
-    if (set->sequence > wave->done)
-        wave->done = set->sequence;
-    return released(wave, set);
+    return r < 0 ? r : released(wave, set);
 }
 
 int wave_take(struct wave *wave,
@@ -478,6 +479,30 @@ bool wave_holds(const struct wave *wave, uint64_t level)
 uint64_t wave_deadline_ms(const struct wave *wave)
 {
     return wave->sync == COP_TIME_OUT ? wave->deadline_ms : UINT64_MAX;
+}
+
+uint64_t wave_lend(struct wave *wave, uint32_t slot)
+{
+    const struct frame *head;
+    struct fifo *fifo;
+    uint64_t bytes = 0;
+    uint32_t i;
+
+    if (!wave->parts || slot >= wave->inlet_count)
+        return 0;
+    fifo = &wave->inlets[slot].fifo;
+    head = fifo_peek(fifo);
+    for (i = 0; i < fifo->count; i++) {
+        struct frame *frame = fifo_at(fifo, i);
+
+        if (frame->sequence != head->sequence || (frame->flags & FRAME_LAST))
+            break;
+        if (frame->flags & FRAME_LENT)
+            continue;
+        frame->flags |= FRAME_LENT;
+        bytes += frame_len(frame);
+    }
+    return bytes;
 }
 
 bool wave_has_alone(const struct wave *wave)

@@ -262,9 +262,38 @@ static void against_the_direction_is_alone(void)
     wave_free(wave);
 }
 
+/* PROTOCOL 3.4: what waits for the rest of its wave is lent its credit, once,
+ * also when it becomes the next wave only after another was released. */
+static void an_incomplete_wave_is_lent_credit(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct frame part = {.type = FRAME_DATA, .origin = 10, .count = 1};
+    int i;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, 1);
+    CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
+    for (i = 0; i < 3; i++) {
+        struct frame copy = part;
+
+        copy.sequence = 2;
+        CHECK_OK(wave_put(wave, 0, 10, &copy, 0));
+    }
+    CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
+    put(wave, 1, 1);
+    check_set(wave, 1, 2);
+    CU_ASSERT_EQUAL(wave_lend(wave, 0), 3 * FRAME_HEADER_LEN);
+    CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
+    CU_ASSERT_EQUAL(wave_lend(wave, 1), 0);
+    wave_free(wave);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
+        {"an incomplete wave is lent credit",
+         an_incomplete_wave_is_lent_credit},
         {"a wave waits for all", a_wave_waits_for_all},
         {"the last packet answers", the_last_packet_answers},
         {"an empty answer counts", an_empty_answer_counts},
