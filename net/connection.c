@@ -670,6 +670,8 @@ static struct connection *make(struct connections *set, int fd)
     ev_io_init(&c->io, on_io, fd, EV_READ);
     c->io.data = c;
     ev_init(&c->timer, on_timer);
+    /* Who was kept from looking in time looks at the socket first. */
+    ev_set_priority(&c->timer, EV_MINPRI);
     c->timer.data = c;
     return c;
 }

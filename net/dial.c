@@ -32,7 +32,8 @@ struct dial {
     int count;
     int begun;
     int active;
-    int error; /* of the last attempt that failed */
+    int error;     /* of the last attempt that failed */
+    bool starting; /* within dial_new(): nothing is told from there */
     char text[LIMIT_ADDRESS + 1];
 };
 
@@ -68,6 +69,8 @@ static void finish(struct dial *dial, int fd)
 static void failed(struct dial *dial, int error)
 {
     dial->error = error;
+    if (dial->starting)
+        return; /* the timer that is set already goes on */
     if (dial->begun < dial->count)
         ev_feed_event(dial->loop, &dial->stagger, EV_TIMER);
     else if (dial->active == 0)
@@ -127,8 +130,11 @@ static void on_stagger(struct ev_loop *loop, ev_timer *timer, int events)
 
     (void)events;
     ev_timer_stop(loop, timer);
-    if (dial->begun >= dial->count)
+    if (dial->begun >= dial->count) {
+        if (dial->active == 0)
+            finish(dial, dial->error);
         return;
+    }
     if (dial->begun + 1 < dial->count) {
         ev_timer_set(timer, STAGGER_S, 0.);
         ev_timer_start(loop, timer);
@@ -183,9 +189,16 @@ int dial_new(struct dial **out,
     snprintf(dial->text, sizeof(dial->text), "%s", addresses);
     ev_timer_init(&dial->deadline, on_deadline, timeout_ms / 1e3, 0.);
     dial->deadline.data = dial;
+    /* Who was kept from looking in time looks at the sockets first. */
+    ev_set_priority(&dial->deadline, EV_MINPRI);
     ev_timer_start(loop, &dial->deadline);
-    ev_timer_init(&dial->stagger, on_stagger, 0., 0.);
+    ev_timer_init(&dial->stagger, on_stagger, STAGGER_S, 0.);
     dial->stagger.data = dial;
+    dial->starting = true;
+    begin(dial, dial->begun++);
+    dial->starting = false;
+    if (dial->active == 0)
+        ev_timer_set(&dial->stagger, 0., 0.);
     ev_timer_start(loop, &dial->stagger);
     *out = dial;
     return 0;

@@ -23,7 +23,7 @@
 extern char **environ;
 
 /* Children started between two looks at the loop. */
-#define WORK_COUNT 16
+#define WORK_COUNT 4
 
 /* How long we wait for a process that was killed. */
 #define KILLED_WAIT_MS 2000

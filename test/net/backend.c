@@ -28,8 +28,7 @@ static int echo(void)
         r = shell_receive(&shell, &stream, &frame, COP_FOREVER);
         if (r < 0)
             return r == -ENOTCONN ? 0 : r;
-        r = shell_send(&shell, stream, frame.tag,
-                       frame.payload ? frame.payload->len : 0);
+        r = shell_post(&shell, stream, frame.tag, frame.payload);
         frame_fini(&frame);
         if (r < 0 && r != -ENOTCONN)
             return r;

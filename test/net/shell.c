@@ -245,35 +245,47 @@ static bool has_credit(void *arg)
     return node_can_send(driver_node(credit->shell->driver), credit->stream);
 }
 
-int shell_send(struct shell *shell, uint32_t stream, int32_t tag, size_t len)
+int shell_post(struct shell *shell,
+               uint32_t stream,
+               int32_t tag,
+               struct payload *payload)
 {
     struct credit credit = {shell, stream};
     struct event event = {.type = EVENT_SEND, .stream = stream};
-    struct frame frame = {.type = FRAME_DATA, .tag = tag, .count = 1};
+    int r;
+
+    r = driver_lock(shell->driver);
+    if (r < 0)
+        return r;
+    do {
+        event.frame = (struct frame){
+            .type = FRAME_DATA,
+            .tag = tag,
+            .count = 1,
+            .payload = payload_ref(payload),
+        };
+        r = driver_step(shell->driver, &event, NULL);
+        if (r == -EAGAIN &&
+            driver_wait(shell->driver, has_credit, &credit, COP_FOREVER) < 0)
+            r = -ENOTCONN;
+    } while (r == -EAGAIN);
+    driver_unlock(shell->driver);
+    return r;
+}
+
+int shell_send(struct shell *shell, uint32_t stream, int32_t tag, size_t len)
+{
+    struct payload *payload = NULL;
     int r;
 
     if (len > 0) {
-        r = payload_new(&frame.payload, len);
+        r = payload_new(&payload, len);
         if (r < 0)
             return r;
-        memset(frame.payload->bytes, tag & 0xff, len);
+        memset(payload->bytes, tag & 0xff, len);
     }
-    r = driver_lock(shell->driver);
-    if (r < 0) {
-        frame_fini(&frame);
-        return r;
-    }
-    do {
-        event.frame = frame_ref(&frame);
-        r = driver_step(shell->driver, &event, NULL);
-        if (r == -EAGAIN)
-            r = driver_wait(shell->driver, has_credit, &credit, COP_FOREVER) ==
-                        0
-                    ? -EAGAIN
-                    : -ENOTCONN;
-    } while (r == -EAGAIN);
-    driver_unlock(shell->driver);
-    frame_fini(&frame);
+    r = shell_post(shell, stream, tag, payload);
+    payload_free(payload);
     return r;
 }
 

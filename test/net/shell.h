@@ -48,6 +48,12 @@ int shell_open(struct shell *shell, uint32_t first, uint32_t last);
 /* Send a packet of `len` bytes on `stream`, waiting for credit. */
 int shell_send(struct shell *shell, uint32_t stream, int32_t tag, size_t len);
 
+/* The same with a payload, borrowed; NULL is fine. */
+int shell_post(struct shell *shell,
+               uint32_t stream,
+               int32_t tag,
+               struct payload *payload);
+
 /* Take the next packet: 0, -EAGAIN or -ENOTCONN. */
 int shell_receive(struct shell *shell,
                   uint32_t *stream,
