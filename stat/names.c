@@ -274,6 +274,25 @@ static bool is_runtime(const char *module)
            strncmp(module, "ld-", 3) == 0;
 }
 
+/* How long the name in a symbol is, without its version and without what the
+ * compiler adds to copies and parts of a function. */
+static int name_len(const char *symbol)
+{
+    static const char *const suffixes[] = {
+        "@", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.",
+    };
+    size_t len = strlen(symbol);
+    size_t i;
+
+    for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        const char *suffix = strstr(symbol, suffixes[i]);
+
+        if (suffix && suffix > symbol && (size_t)(suffix - symbol) < len)
+            len = (size_t)(suffix - symbol);
+    }
+    return (int)len;
+}
+
 /* Fill in what is known of `pc`. Returns 0 or -ENOMEM. */
 static int name_make(struct name *name, Dwfl_Module *module, Dwarf_Addr pc)
 {
@@ -293,7 +312,7 @@ static int name_make(struct name *name, Dwfl_Module *module, Dwarf_Addr pc)
     if (function && symbol.st_size && offset >= symbol.st_size)
         function = NULL;
     if (function)
-        name->function = strndup(function, strcspn(function, "@"));
+        name->function = strndup(function, (size_t)name_len(function));
     else if (asprintf(&name->function, "%.*s+0x%llx", (int)strcspn(path, " "),
                       path, (unsigned long long)(pc - start)) < 0)
         name->function = NULL;

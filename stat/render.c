@@ -150,15 +150,26 @@ static bool is_outlier(const struct render *render, const struct tasks *tasks)
            tasks_count(tasks) <= (most ? most : 1);
 }
 
-/* In how many samples the tasks were there, if in all, and if there were
- * several; else 0. */
-static uint32_t unchanged(const struct render *render, uint32_t node)
+/* In how many samples the traces that end from node `first` to before `behind`
+ * were there, if in all, and if there were several; else 0. */
+static uint32_t unchanged(const struct render *render,
+                          uint32_t first,
+                          uint32_t behind)
 {
+    const struct tree *tree = render->tree;
     uint32_t samples = render->options->samples;
+    uint32_t node;
+    uint32_t end;
 
-    if (samples < 2 || !has_end(render, node) ||
-        render->tree->ends[render->first_end[node]].samples != samples)
+    if (samples < 2)
         return 0;
+    for (node = first; node < behind; node++) {
+        for (end = render->first_end[node];
+             end < tree->end_count && tree->ends[end].node == node; end++) {
+            if (tree->ends[end].samples != samples)
+                return 0;
+        }
+    }
     return samples;
 }
 
@@ -237,7 +248,9 @@ static int node_line(struct render *render,
         line.left = append_node(line.left, render->tree, *node);
     }
     line.outlier = !in_outlier && is_outlier(render, line.tasks);
-    line.unchanged = unchanged(render, *node);
+    if (line.outlier)
+        line.unchanged =
+            unchanged(render, *node, *node + render->tree->nodes[*node].size);
     return line_add(render, line);
 }
 
@@ -246,7 +259,7 @@ static int here_line(struct render *render, uint32_t node, const char *prefix)
 {
     struct line line = {.tasks =
                             render->tree->ends[render->first_end[node]].tasks,
-                        .unchanged = unchanged(render, node)};
+                        .unchanged = unchanged(render, node, node + 1)};
 
     line.left = append(strdup(prefix), "\xe2\x94\x9c\xe2\x94\x80 (here)");
     line.outlier = is_outlier(render, line.tasks);

@@ -82,7 +82,8 @@ static void the_ring_has_three_classes(void)
     struct render_options options = {
         .width = 100, .hosts = 1, .samples = 1, .pids = pids, .task_count = 16};
 
-    check_picture(ring_tree(1), &options,
+    check_picture(
+        ring_tree(1), &options,
         "16 tasks on 1 host, 3 classes, 1 sample, stopped 1.9 ms at most "
         "            tasks  ranks\n"
         "main (ring.c:90)                                                "
@@ -105,7 +106,8 @@ static void narrow_pictures_are_cut(void)
 {
     struct render_options options = {.width = 50, .hosts = 1, .samples = 3};
 
-    check_picture(ring_tree(3), &options,
+    check_picture(
+        ring_tree(3), &options,
         "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at most\n"
         "                               tasks  ranks\n"
         "main (ring.c:90)                  16  0-15\n"
@@ -135,7 +137,8 @@ static void ends_inside_are_shown(void)
     CHECK_OK(traces_add(traces, 0, 0, frames, 2));
     CHECK_OK(traces_tree(&tree, traces, 0));
     traces_free(traces);
-    check_picture(tree, &options,
+    check_picture(
+        tree, &options,
         "1 task on 2 hosts, 1 class, 1 sample, stopped 0.0 ms at most\n"
         "                                                             tas"
         "ks  ranks\n"
