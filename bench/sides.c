@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct side *const sides[] = {&bare_side, NULL};
+const struct side *const sides[] = {&ours_side, &bare_side, NULL};
 
 int side_program(char *path, size_t room, const char *name)
 {
