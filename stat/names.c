@@ -1,5 +1,7 @@
 /* names.c - see names.h. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* asprintf() */
+#endif
 #include "stat/names.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* render.c - see render.h. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* asprintf() */
+#endif
 #include "stat/render.h"
 
 #include <errno.h>

@@ -36,8 +36,11 @@ static pthread_barrier_t in_place;
 
 __attribute__((noinline)) static void walk_target_inner(int from, int to)
 {
-    char byte;
+    char byte = '!';
 
+    /* From here on this function is on the stack. */
+    if (write(to, &byte, 1) != 1)
+        return;
     while (read(from, &byte, 1) == 1) {
         if (write(to, &byte, 1) != 1)
             break;
@@ -59,12 +62,14 @@ __attribute__((noinline)) static void *walk_target_thread(void *arg)
     return arg;
 }
 
-__attribute__((noinline)) static void walk_target_deep(int depth, int fd)
+__attribute__((noinline)) static void walk_target_deep(int depth,
+                                                       int from,
+                                                       int to)
 {
     if (depth > 0)
-        walk_target_deep(depth - 1, fd);
+        walk_target_deep(depth - 1, from, to);
     else
-        walk_target_outer(fd, fd);
+        walk_target_outer(from, to);
     __asm__ volatile("" ::: "memory");
 }
 
@@ -78,10 +83,8 @@ static _Noreturn void target_run(int from, int to, int depth, int threads)
     for (i = 0; i < threads; i++)
         pthread_create(&thread, NULL, walk_target_thread, NULL);
     pthread_barrier_wait(&in_place);
-    if (write(to, "!", 1) != 1)
-        _exit(1);
     if (depth)
-        walk_target_deep(depth, from);
+        walk_target_deep(depth, from, to);
     else
         walk_target_outer(from, to);
     _exit(0);
