@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test/check.h"
@@ -13,8 +16,63 @@
 
 static struct shell shell;
 static char backend[512];
+static char frontend[512];
+static char fake_ssh[512];
+
+/* Descendants may take so long to end, on a busy machine. */
+#define GONE_MS 20000
 
 static char *const echo_argv[] = {backend, (char[]){"echo"}, NULL};
+
+/* This process is a subreaper: whoever is left behind becomes its child. Wait
+ * until there are none. Returns how many are left after GONE_MS. */
+static int left_behind(void)
+{
+    const struct timespec pause = {0, 2000000};
+    uint64_t deadline_ms = driver_now_ms() + GONE_MS;
+    pid_t pid;
+
+    do {
+        pid = waitpid(-1, NULL, WNOHANG);
+        if (pid < 0)
+            return errno == ECHILD ? 0 : -errno;
+        if (pid == 0)
+            nanosleep(&pause, NULL);
+    } while (driver_now_ms() < deadline_ms);
+    return 1;
+}
+
+static int open_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int count = 0;
+
+    while (dir && readdir(dir))
+        count++;
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* A launch that fails with `code`, in a text that names all of `words`. */
+static void expect_failure(const char *shape,
+                           char *const *argv,
+                           const struct cop_launch *launch,
+                           int code,
+                           const char *const *words)
+{
+    int descriptors = open_descriptors();
+
+    CHECK_IS(shell_launch(&shell, shape, argv, launch), code);
+    for (; *words; words++)
+        if (!strstr(shell.text, *words)) {
+            printf("\n\"%s\" does not say \"%s\"\n", shell.text, *words);
+            CU_FAIL("the text lacks a word");
+        }
+    shell_fini(&shell);
+    CU_ASSERT_EQUAL(open_descriptors(), descriptors);
+    CU_ASSERT_EQUAL(left_behind(), 0);
+}
 
 /* One wave: each back-end answers once. */
 static void exchange(uint32_t stream, int32_t tag, size_t len, size_t answers)
@@ -68,17 +126,285 @@ static void tree_of_three_levels(void)
     try_shape("2^3", 7, 14);
 }
 
+/* ---- what can go wrong (PROTOCOL 12.2) ---------------------------------- */
+
+static void missing_program_is_named(void)
+{
+    char *argv[] = {(char[]){"/no/such/backend"}, NULL};
+
+    expect_failure("2x2", argv, NULL, -EHOSTUNREACH,
+                   (const char *[]){"/no/such/backend",
+                                    "No such file or directory", "localhost",
+                                    NULL});
+}
+
+static void missing_commnode_is_named(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    launch.commnode_path = "/no/such/commnode";
+    expect_failure("2x2", echo_argv, &launch, -EHOSTUNREACH,
+                   (const char *[]){"/no/such/commnode", "No such file", NULL});
+}
+
+static void status_of_a_program_that_ends_at_once_is_named(void)
+{
+    char *argv[] = {backend, (char[]){"exit"}, (char[]){"7"}, NULL};
+
+    expect_failure("2x2", argv, NULL, -EHOSTUNREACH,
+                   (const char *[]){backend, "exited with status 7", NULL});
+}
+
+static void signal_of_a_program_that_dies_at_once_is_named(void)
+{
+    char *argv[] = {backend, (char[]){"signal"}, (char[]){"9"}, NULL};
+
+    expect_failure("flat:2", argv, NULL, -EHOSTUNREACH,
+                   (const char *[]){backend, "signal 9", NULL});
+}
+
+static void program_that_hangs_ends_the_launch_at_its_deadline(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char *argv[] = {backend, (char[]){"hang"}, NULL};
+    uint64_t start_ms = driver_now_ms();
+
+    launch.times.launch_timeout_ms = 300;
+    /* Its commnode ends by itself; the back-end is killed by its parent. */
+    expect_failure("flat:2", argv, &launch, -EHOSTUNREACH,
+                   (const char *[]){"launch_timeout", "rank 1", NULL});
+    CU_ASSERT(driver_now_ms() - start_ms < 10000);
+}
+
+static void too_few_descriptors_are_an_error(void)
+{
+    struct rlimit old;
+    struct rlimit few;
+
+    CHECK_OK(getrlimit(RLIMIT_NOFILE, &old));
+    few = old;
+    few.rlim_cur = 40;
+    few.rlim_max = 40;
+    /* The hard limit cannot be raised again by everybody: in a child. */
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool right =
+            setrlimit(RLIMIT_NOFILE, &few) == 0 &&
+            shell_launch(&shell, "flat:64", echo_argv, NULL) == -EMFILE &&
+            strstr(shell.text, "ulimit -n");
+        _exit(right ? 0 : 1);
+    }
+    int status = -1;
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT_EQUAL(status, 0);
+}
+
+/* ---- ssh (PROTOCOL 12.1) --------------------------------------------------
+ */
+
+static struct cop_launch ssh_launch(char **ssh_argv, const char *tree)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    ssh_argv[0] = fake_ssh;
+    ssh_argv[1] = NULL;
+    launch.launcher = "ssh";
+    launch.ssh_argv = ssh_argv;
+    launch.topology_text = tree;
+    launch.networks = "127.0.0.0/8";
+    return launch;
+}
+
+static void ssh_starts_a_tree(void)
+{
+    char *ssh_argv[2];
+    struct cop_launch launch = ssh_launch(
+        ssh_argv, "localhost:0 => n1:0 n2:0; n1:0 => n3:0 n4:0; n2:0 => n5:0;");
+    char *argv[] = {backend, (char[]){"echo"}, (char[]){"it's \"quoted\""},
+                    NULL};
+    int stream;
+
+    CHECK_OK(shell_launch(&shell, NULL, argv, &launch));
+    stream = shell_open(&shell, 3, 5);
+    CHECK_OK(stream);
+    exchange((uint32_t)stream, 100, 64, 3);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CU_ASSERT_EQUAL(left_behind(), 0);
+}
+
+static void dead_host_is_named_with_the_words_of_ssh(void)
+{
+    char *ssh_argv[2];
+    struct cop_launch launch =
+        ssh_launch(ssh_argv, "localhost:0 => n1:0 n2:0; n1:0 => n3:0 dead4:0;");
+
+    expect_failure(
+        NULL, echo_argv, &launch, -EHOSTUNREACH,
+        (const char *[]){"dead4", "No route to host", "status 255", NULL});
+}
+
+static void silent_host_ends_the_launch_at_its_deadline(void)
+{
+    char *ssh_argv[2];
+    struct cop_launch launch =
+        ssh_launch(ssh_argv, "localhost:0 => n1:0 silent2:0;");
+
+    launch.times.launch_timeout_ms = 500;
+    expect_failure(NULL, echo_argv, &launch, -EHOSTUNREACH,
+                   (const char *[]){"silent2", "launch_timeout", NULL});
+}
+
+static void program_missing_behind_ssh_is_named(void)
+{
+    char *ssh_argv[2];
+    struct cop_launch launch = ssh_launch(ssh_argv, "localhost:0 => n1:0;");
+    char *argv[] = {(char[]){"/no/such/backend"}, NULL};
+
+    expect_failure(NULL, argv, &launch, -EHOSTUNREACH,
+                   (const char *[]){"n1", "/no/such/backend", "No such", NULL});
+}
+
+/* ---- ends ------------------------------------------------------------------
+ */
+
+/* SIGKILL of the front-end at any moment of the launch leaves nothing. */
+static void killed_front_end_leaves_nothing(void)
+{
+    struct timespec delay = {0, 0};
+    char *argv[] = {frontend, (char[]){"2x2"}, backend, (char[]){"echo"}, NULL};
+    unsigned seed = 12345;
+    int i;
+
+    for (i = 0; i < 30; i++) {
+        pid_t pid;
+
+        fflush(NULL);
+        pid = fork();
+        if (pid == 0) {
+            if (!freopen("/dev/null", "w", stdout) ||
+                !freopen("/dev/null", "w", stderr))
+                _exit(1);
+            execv(argv[0], argv);
+            _exit(1);
+        }
+        delay.tv_nsec = (long)(rand_r(&seed) % 60000) * 1000;
+        nanosleep(&delay, NULL);
+        CHECK_OK(kill(pid, SIGKILL));
+        CU_ASSERT_EQUAL_FATAL(left_behind(), 0);
+    }
+}
+
+/* One that neither leaves nor reads is killed when the time is up. */
+static void child_that_stays_is_killed(void)
+{
+    char *argv[] = {backend, (char[]){"stay"}, NULL};
+
+    CHECK_OK(shell_launch(&shell, "flat:2", argv, NULL));
+    CHECK_IS(shell_shutdown(&shell, 300), 2);
+    CU_ASSERT_EQUAL(left_behind(), 0);
+}
+
+/* Freeing without a shutdown ends everything too. */
+static void free_without_shutdown_leaves_nothing(void)
+{
+    int descriptors = open_descriptors();
+
+    CHECK_OK(shell_launch(&shell, "2x2", echo_argv, NULL));
+    shell_fini(&shell);
+    CU_ASSERT_EQUAL(left_behind(), 0);
+    CU_ASSERT_EQUAL(open_descriptors(), descriptors);
+}
+
+/* An application that ignores SIGCHLD changes nothing (PROTOCOL 14.4). */
+static void ignored_children_are_tolerated(void)
+{
+    CU_ASSERT(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    try_shape("2x2", 3, 6);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+/* In a forked child every call is -EPERM, free only closes (PROTOCOL 14.4). */
+static void forked_child_is_out(void)
+{
+    int status = -1;
+    int stream;
+    pid_t pid;
+
+    CHECK_OK(shell_launch(&shell, "2x2", echo_argv, NULL));
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        bool right = driver_lock(shell.driver) == -EPERM;
+
+        shell_fini(&shell);
+        _exit(right ? 0 : 1);
+    }
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT_EQUAL(status, 0);
+    stream = shell_open(&shell, 3, 6);
+    CHECK_OK(stream);
+    exchange((uint32_t)stream, 100, 16, 4);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
+/* Two networks live in one process. */
+static void two_networks_in_one_process(void)
+{
+    static struct shell other;
+    int stream;
+
+    CHECK_OK(shell_launch(&other, "flat:2", echo_argv, NULL));
+    CHECK_OK(shell_launch(&shell, "2x2", echo_argv, NULL));
+    stream = shell_open(&shell, 3, 6);
+    CHECK_OK(stream);
+    CHECK_OK(shell_open(&other, 1, 2));
+    exchange((uint32_t)stream, 100, 16, 4);
+    CHECK_IS(shell_shutdown(&other, 10000), 0);
+    exchange((uint32_t)stream, 101, 16, 4);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"a flat tree", flat_tree},
         {"a tree of two levels", tree_of_two_levels},
         {"a tree of three levels", tree_of_three_levels},
+        {"a missing program is named", missing_program_is_named},
+        {"a missing commnode is named", missing_commnode_is_named},
+        {"the status of a program that ends at once is named",
+         status_of_a_program_that_ends_at_once_is_named},
+        {"the signal of a program that dies at once is named",
+         signal_of_a_program_that_dies_at_once_is_named},
+        {"a program that hangs ends the launch at its deadline",
+         program_that_hangs_ends_the_launch_at_its_deadline},
+        {"too few descriptors are an error", too_few_descriptors_are_an_error},
+        {"ssh starts a tree", ssh_starts_a_tree},
+        {"a dead host is named with the words of ssh",
+         dead_host_is_named_with_the_words_of_ssh},
+        {"a silent host ends the launch at its deadline",
+         silent_host_ends_the_launch_at_its_deadline},
+        {"a program missing behind ssh is named",
+         program_missing_behind_ssh_is_named},
+        {"a killed front-end leaves nothing", killed_front_end_leaves_nothing},
+        {"a child that stays is killed", child_that_stays_is_killed},
+        {"free without shutdown leaves nothing",
+         free_without_shutdown_leaves_nothing},
+        {"ignored children are tolerated", ignored_children_are_tolerated},
+        {"a forked child is out", forked_child_is_out},
+        {"two networks in one process", two_networks_in_one_process},
         CU_TEST_INFO_NULL,
     };
+    const char *source = getenv("SOURCE");
     const char *build = getenv("BUILD");
 
     snprintf(backend, sizeof(backend), "%s/test/net/backend",
              build ? build : ".");
+    snprintf(frontend, sizeof(frontend), "%s/test/net/frontend",
+             build ? build : ".");
+    snprintf(fake_ssh, sizeof(fake_ssh), "%s/test/net/fake-ssh",
+             source ? source : "..");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     return check_run("launch", tests);
 }
