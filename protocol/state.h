@@ -2,6 +2,7 @@
  *
  * node.c      events in; time
  * intake.c    frames in
+ * request.c   what the application asks
  * launch.c    readiness, joining, ending
  * member.c    claims, stability, who is a member
  * downward.c  packets and control on their way down
@@ -253,6 +254,11 @@ void intake_link_up(struct node *node, const struct event *event);
 
 /* A frame has come; its payload reference is taken. */
 void intake_frame(struct node *node, const struct event *event);
+
+/* ---- request.c ---- */
+
+/* One event that comes from the application; results as for node_step(). */
+int request_step(struct node *node, const struct event *event);
 
 /* ---- launch.c ---- */
 

@@ -1,0 +1,196 @@
+/* request.c - what the application asks of its node. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+
+static int open_stream(struct node *node, const struct event *event)
+{
+    struct control control = {.type = CONTROL_OPEN};
+    struct stream *stream;
+
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (!node->launched || node->closing)
+        return -ENOTCONN;
+    if (node->stream_count >= LIMIT_STREAMS)
+        return -EMFILE;
+    if (definition_copy(&control.definition, event->definition) < 0)
+        return -ENOMEM;
+    if (ranks_intersect(&control.definition.members, &node->backends) < 0) {
+        definition_fini(&control.definition);
+        return -ENOMEM;
+    }
+    control.definition.id = node->next_stream++;
+    node->out->result = control.definition.id;
+    downward_control(node, &control);
+    stream = node_stream(node, control.definition.id);
+    if (stream) {
+        stream->opening = true;
+        stream->open_deadline_ms = node->now_ms + node->times.open_timeout_ms;
+        member_update(node, stream);
+    }
+    definition_fini(&control.definition);
+    return 0;
+}
+
+/* Close, or set parameters: in order behind what the stream was sent. */
+static int control_stream(struct node *node,
+                          const struct event *event,
+                          enum control_type type)
+{
+    struct stream *stream = node_stream(node, event->stream);
+    struct control control = {
+        .type = type,
+        .stream = event->stream,
+        .parameters = event->frame.payload,
+    };
+
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (!stream || event->stream == 0 || stream->closing)
+        return -ENOENT;
+    control.after = stream->last;
+    downward_control(node, &control);
+    return 0;
+}
+
+static int send_packet(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, event->stream);
+    struct frame frame = event->frame;
+    int r;
+
+    if (!stream || event->stream == 0)
+        r = -ENOENT;
+    else if (node->closing || node->leaving)
+        r = -ENOTCONN;
+    else if (node->role == NODE_FRONTEND)
+        r = downward_send(node, stream, &frame);
+    else
+        r = upward_send(node, stream, &frame);
+    frame_fini(&frame);
+    return r;
+}
+
+static int sync_stream(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, event->stream);
+
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (!stream || event->stream == 0 || stream->closing)
+        return -ENOENT;
+    if (!stream_is_replayable(stream))
+        return -EOPNOTSUPP;
+    stream->sync = stream->last + 1;
+    node->out->result = stream->sync;
+    downward_marker(node, stream);
+    upward_run(node, stream);
+    return 0;
+}
+
+/* It has called receive: what it took before is dealt with. */
+static int received(struct node *node, const struct event *event)
+{
+    struct stream *stream;
+    size_t i;
+
+    if (event->stream != 0) {
+        stream = node_stream(node, event->stream);
+        if (!stream)
+            return -ENOENT;
+        stream->settle_at = node->takes;
+        member_try_settle(node, stream);
+        return 0;
+    }
+    node->receive_at = node->takes;
+    for (i = 0; node->markers > 0 && i < node->stream_count; i++)
+        member_try_settle(node, node->streams[i]);
+    return 0;
+}
+
+static int taken(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, event->stream);
+    size_t len = frame_len(&event->frame);
+
+    if (!stream)
+        return 0; /* closed: it takes what was left */
+    if (stream->untaken > 0)
+        stream->untaken--;
+    stream->taken_at = ++node->takes;
+    if (node->role == NODE_BACKEND) {
+        downward_taken(node, stream, len);
+        return 0;
+    }
+    stream->untaken_bytes -=
+        len < stream->untaken_bytes ? len : stream->untaken_bytes;
+    upward_run(node, stream);
+    return 0;
+}
+
+static int shut_down(struct node *node)
+{
+    if (node->role == NODE_COMMNODE)
+        return -EPERM;
+    if (node->role == NODE_BACKEND) {
+        node->leaving = true;
+        launch_try_end(node);
+        return 0;
+    }
+    if (!node->launched) {
+        launch_end(node, "the launch was given up");
+        return 0;
+    }
+    if (!node->closing)
+        downward_control(node, &(struct control){.type = CONTROL_SHUTDOWN});
+    return 0;
+}
+
+int request_step(struct node *node, const struct event *event)
+{
+    struct stream *stream;
+
+    switch (event->type) {
+    case EVENT_OPEN:
+        return open_stream(node, event);
+    case EVENT_CLOSE:
+        return control_stream(node, event, CONTROL_CLOSE);
+    case EVENT_SEND:
+        return send_packet(node, event);
+    case EVENT_RECEIVE:
+        return received(node, event);
+    case EVENT_TAKEN:
+        return taken(node, event);
+    case EVENT_SETTLE:
+        stream = node_stream(node, event->stream);
+        if (!stream)
+            return -ENOENT;
+        stream->settle_at = node->takes;
+        member_try_settle(node, stream);
+        return 0;
+    case EVENT_PARAMETERS: {
+        struct frame frame = event->frame;
+        int r = control_stream(node, event, CONTROL_PARAMETERS);
+
+        frame_fini(&frame);
+        return r;
+    }
+    case EVENT_SYNC:
+        return sync_stream(node, event);
+    case EVENT_SHUTDOWN:
+        return shut_down(node);
+    case EVENT_START:
+    case EVENT_LINK_UP:
+    case EVENT_LINK_DOWN:
+    case EVENT_FRAME:
+    case EVENT_TICK:
+    case EVENT_CHILD_GONE:
+    case EVENT_LOADED:
+    case EVENT_FILTERED:
+        break;
+    }
+    return -EINVAL;
+}
