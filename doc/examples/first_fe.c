@@ -11,10 +11,11 @@ int main(void)
     struct cop_stream *stream;
     struct cop_packet *answer;
     struct cop_error error;
+    char back_end[] = "./first_be";
     int highest;
 
     launch.topology_shape = "2x2"; /* 2 commnodes with 2 back-ends each */
-    launch.backend_argv = (char *[]){"./first_be", NULL};
+    launch.backend_argv = (char *[]){back_end, NULL};
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
     options.up_filter = "max";
