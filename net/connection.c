@@ -58,6 +58,7 @@ struct connection {
     bool touched;
     bool broken;     /* writing failed: what is queued is lost */
     bool no_memory;  /* and that is why */
+    int write_error; /* an errno, or 0 */
     bool write_shut; /* CLOSING: end-of-file is sent */
     bool dialer;
     unsigned char *bytes; /* copied bytes to write: from start to end */
@@ -334,6 +335,7 @@ static void write_some(struct connection *c)
         if (n < 0 && errno != EAGAIN) {
             /* What it has sent us may still be read; reading ends it. */
             c->broken = true;
+            c->write_error = errno == EPIPE ? ECONNRESET : errno;
             drop_output(c);
             return;
         }
@@ -513,6 +515,8 @@ static void read_end(struct connection *c, ssize_t n)
         fail(c, -ENOMEM, "no memory for what was to be sent");
     else if (n < 0)
         fail(c, -errno, strerror(errno));
+    else if (c->write_error)
+        fail(c, -c->write_error, strerror(c->write_error));
     else if (c->state == STATE_HANDSHAKE)
         fail(c, -ECONNRESET,
              c->dialer

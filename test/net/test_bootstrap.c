@@ -1,0 +1,307 @@
+/* test_bootstrap.c - what a node is told at its birth, and session files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "net/bootstrap.h"
+#include "net/session.h"
+#include "protocol/limits.h"
+#include "test/check.h"
+#include "topology/topology.h"
+
+static char *argv_be[] = {(char[]){"./be"}, (char[]){"two words"}, (char[]){""},
+                          NULL};
+
+static struct bootstrap *front_end(const char *shape)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct topology *topology;
+    struct bootstrap *bootstrap;
+
+    launch.backend_argv = argv_be;
+    launch.times.heartbeat_ms = 123;
+    launch.networks = "127.0.0.0/8";
+    launch.filter_path = "/a:/b";
+    CHECK_OK(topology_from_shape(&topology, shape, NULL, NULL));
+    CHECK_OK(bootstrap_launch(&bootstrap, &launch, topology, NULL));
+    return bootstrap;
+}
+
+static void front_ends_is_complete(void)
+{
+    struct bootstrap *bootstrap = front_end("2x2");
+    unsigned char zero[BOOTSTRAP_KEY_LEN] = {0};
+
+    CU_ASSERT_EQUAL(bootstrap->role, NODE_FRONTEND);
+    CU_ASSERT_EQUAL(bootstrap->rank, 0);
+    CU_ASSERT_EQUAL(bootstrap->next_rank, 7);
+    CU_ASSERT_EQUAL(bootstrap->fd, -1);
+    CU_ASSERT_EQUAL(bootstrap->times.heartbeat_ms, 123);
+    CU_ASSERT_EQUAL(bootstrap->times.failure_timeout_ms,
+                    LIMIT_FAILURE_TIMEOUT_MS);
+    CU_ASSERT(memcmp(bootstrap->key, zero, sizeof(zero)) != 0);
+    CU_ASSERT_STRING_EQUAL(bootstrap->ssh_argv[0], "ssh");
+    bootstrap_free(bootstrap);
+}
+
+/* All that a child is told arrives: for a commnode and for a back-end. */
+static void children_are_told_everything(void)
+{
+    struct bootstrap *parent = front_end("2x2");
+    struct bootstrap *child;
+    struct bootstrap *read;
+    unsigned char *bytes;
+    size_t len;
+
+    CHECK_OK(bootstrap_child(&child, parent, 2, "127.0.0.1 99"));
+    CHECK_OK(bootstrap_encode(child, &bytes, &len));
+    CHECK_OK(bootstrap_decode(&read, bytes, len));
+    CU_ASSERT_EQUAL(read->role, NODE_COMMNODE);
+    CU_ASSERT_EQUAL(read->rank, 2);
+    CU_ASSERT_EQUAL(read->depth, 1);
+    CU_ASSERT_EQUAL(read->parent_rank, 0);
+    CU_ASSERT_STRING_EQUAL(read->parent_address, "127.0.0.1 99");
+    CU_ASSERT_STRING_EQUAL(read->networks, "127.0.0.0/8");
+    CU_ASSERT_STRING_EQUAL(read->filter_path, "/a:/b");
+    CU_ASSERT_STRING_EQUAL(read->backend_argv[1], "two words");
+    CU_ASSERT_STRING_EQUAL(read->backend_argv[2], "");
+    CU_ASSERT_PTR_NULL(read->backend_argv[3]);
+    CU_ASSERT_EQUAL(memcmp(read->key, parent->key, BOOTSTRAP_KEY_LEN), 0);
+    CU_ASSERT_EQUAL(read->times.heartbeat_ms, 123);
+    CU_ASSERT_EQUAL(topology_count(read->subtree), 3);
+    free(bytes);
+    bootstrap_free(child);
+
+    CHECK_OK(bootstrap_child(&child, read, 5, "127.0.0.1 98"));
+    CU_ASSERT_EQUAL(child->role, NODE_BACKEND);
+    CU_ASSERT_EQUAL(child->depth, 2);
+    CU_ASSERT_EQUAL(child->parent_rank, 2);
+    CU_ASSERT_PTR_NULL(child->subtree);
+    bootstrap_free(child);
+    CHECK_IS(bootstrap_child(&child, read, 3, ""), -EINVAL);
+    CHECK_IS(bootstrap_child(&child, read, 2, ""), -EINVAL);
+    bootstrap_free(read);
+    bootstrap_free(parent);
+}
+
+/* Damaged bytes are refused, or decode to something whole: never a crash. */
+static void damaged_bytes_are_refused(void)
+{
+    struct bootstrap *parent = front_end("2x2");
+    struct bootstrap *child;
+    struct bootstrap *read;
+    unsigned char *bytes;
+    size_t len;
+    size_t i;
+    int r;
+
+    CHECK_OK(bootstrap_child(&child, parent, 2, "127.0.0.1 99"));
+    CHECK_OK(bootstrap_encode(child, &bytes, &len));
+    for (i = 0; i < len; i++)
+        CHECK_IS(bootstrap_decode(&read, bytes, i), -EBADMSG);
+    for (i = 0; i < len * 8; i++) {
+        bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+        r = bootstrap_decode(&read, bytes, len);
+        if (r == 0)
+            bootstrap_free(read);
+        else
+            CHECK_IS(r, -EBADMSG);
+        bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+    }
+    CHECK_OK(bootstrap_decode(&read, bytes, len));
+    bootstrap_free(read);
+    free(bytes);
+    bootstrap_free(child);
+    bootstrap_free(parent);
+}
+
+static void bad_options_are_named(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char *none[] = {NULL};
+    struct cop_error error;
+    struct topology *topology;
+    struct bootstrap *bootstrap;
+
+    CHECK_OK(topology_from_shape(&topology, "flat:2", NULL, NULL));
+    launch.launcher = "rsh";
+    CHECK_IS(bootstrap_launch(&bootstrap, &launch, topology, &error), -EINVAL);
+    CU_ASSERT(strstr(error.text, "rsh") != NULL);
+    launch.launcher = NULL;
+    launch.networks = "10.0.0.0/8,oops/3";
+    CHECK_IS(bootstrap_launch(&bootstrap, &launch, topology, &error), -EINVAL);
+    CU_ASSERT(strstr(error.text, "\"oops/3\"") != NULL);
+    launch.networks = NULL;
+    launch.backend_argv = none;
+    CHECK_IS(bootstrap_launch(&bootstrap, &launch, topology, &error), -EINVAL);
+    CU_ASSERT(strstr(error.text, "backend_argv") != NULL);
+    topology_free(topology);
+}
+
+/* ---- the descriptor
+ * ---------------------------------------------------------- */
+
+static void name_descriptor(int fd)
+{
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d", fd);
+    CHECK_OK(setenv(BOOTSTRAP_VARIABLE, number, 1));
+}
+
+static void descriptor_is_inherited_and_answered(void)
+{
+    struct bootstrap *parent = front_end("flat:2");
+    struct bootstrap *child;
+    struct bootstrap *read;
+    unsigned char *bytes;
+    size_t len;
+    int pair[2];
+    char byte = 0;
+
+    CHECK_OK(bootstrap_child(&child, parent, 1, "127.0.0.1 99"));
+    CHECK_OK(bootstrap_encode(child, &bytes, &len));
+    CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    CHECK_IS(write(pair[0], bytes, len), len);
+    name_descriptor(pair[1]);
+    CHECK_OK(bootstrap_inherit(&read, 1000, NULL));
+    CU_ASSERT_PTR_NULL(getenv(BOOTSTRAP_VARIABLE));
+    CU_ASSERT_EQUAL(read->fd, pair[1]);
+    bootstrap_accepted(read);
+    CU_ASSERT_EQUAL(read->fd, -1);
+    CHECK_IS(recv(pair[0], &byte, 1, 0), 1);
+    CU_ASSERT_EQUAL(byte, 'A');
+    close(pair[0]);
+    free(bytes);
+    bootstrap_free(read);
+    bootstrap_free(child);
+    bootstrap_free(parent);
+}
+
+static void descriptor_that_is_none_is_told(void)
+{
+    struct bootstrap *read;
+    struct cop_error error;
+    int pair[2];
+
+    unsetenv(BOOTSTRAP_VARIABLE);
+    CHECK_IS(bootstrap_inherit(&read, 100, &error), -ENOTCONN);
+    CU_ASSERT(strstr(error.text, "session file") != NULL);
+    CHECK_OK(setenv(BOOTSTRAP_VARIABLE, "12x", 1));
+    CHECK_IS(bootstrap_inherit(&read, 100, &error), -EBADMSG);
+    CHECK_OK(setenv(BOOTSTRAP_VARIABLE, "987654", 1));
+    CHECK_IS(bootstrap_inherit(&read, 100, &error), -EBADMSG);
+    CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    name_descriptor(pair[1]);
+    CHECK_IS(bootstrap_inherit(&read, 20, &error), -ETIMEDOUT);
+    CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    close(pair[0]);
+    name_descriptor(pair[1]);
+    CHECK_IS(bootstrap_inherit(&read, 1000, &error), -EPIPE);
+    CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    CHECK_IS(write(pair[0], "nonsense and more", 17), 17);
+    name_descriptor(pair[1]);
+    CHECK_IS(bootstrap_inherit(&read, 1000, &error), -EBADMSG);
+    close(pair[0]);
+}
+
+/* ---- session files
+ * ------------------------------------------------------------ */
+
+static const char session_text[] = "coppice session 1\n"
+                                   "id 000102030405060708090a0b0c0d0e0f\n"
+                                   "key 000102030405060708090a0b0c0d0e0f"
+                                   "101112131415161718191a1b1c1d1e1f\n"
+                                   "times 1 2 3 4 5 6 7 8\n"
+                                   "filters /a:/b\n"
+                                   "node 0 127.0.0.1 10\n"
+                                   "node 3 127.0.0.1 11\n"
+                                   "end\n";
+
+static char path[64];
+
+static void write_file(const char *text, size_t len, mode_t mode)
+{
+    FILE *file = fopen(path, "w");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CHECK_IS(fwrite(text, 1, len, file), len);
+    fclose(file);
+    CHECK_OK(chmod(path, mode));
+}
+
+static void session_file_is_read(void)
+{
+    struct bootstrap *read;
+
+    write_file(session_text, strlen(session_text), 0600);
+    CHECK_OK(session_read(&read, path, 7, NULL));
+    CU_ASSERT_EQUAL(read->role, NODE_BACKEND);
+    CU_ASSERT_EQUAL(read->rank, RANK_NONE);
+    CU_ASSERT_EQUAL(read->parent_rank, 3);
+    CU_ASSERT_STRING_EQUAL(read->parent_address, "127.0.0.1 11");
+    CU_ASSERT_EQUAL(read->times.filter_timeout_ms, 8);
+    CU_ASSERT_EQUAL(read->key[31], 0x1f);
+    bootstrap_free(read);
+    CHECK_OK(session_read(&read, path, 8, NULL));
+    CU_ASSERT_EQUAL(read->parent_rank, 0);
+    bootstrap_free(read);
+    unlink(path);
+}
+
+static void session_file_of_others_is_refused(void)
+{
+    struct bootstrap *read;
+    struct cop_error error;
+
+    write_file(session_text, strlen(session_text), 0644);
+    CHECK_IS(session_read(&read, path, 0, &error), -EACCES);
+    CU_ASSERT(strstr(error.text, "chmod 600") != NULL);
+    unlink(path);
+    CHECK_IS(session_read(&read, path, 0, &error), -ENOENT);
+    CHECK_IS(session_read(&read, "/", 0, &error), -EBADMSG);
+}
+
+/* Cut anywhere, or with a byte that does not belong: refused. */
+static void damaged_session_file_is_refused(void)
+{
+    char copy[sizeof(session_text)];
+    struct bootstrap *read;
+    struct cop_error error;
+    size_t len = strlen(session_text);
+    size_t i;
+
+    for (i = 0; i < len; i++) {
+        write_file(session_text, i, 0600);
+        CHECK_IS(session_read(&read, path, 0, &error), -EBADMSG);
+    }
+    memcpy(copy, session_text, sizeof(copy));
+    copy[strlen("coppice session 1\nid 00")] = 'x';
+    write_file(copy, len, 0600);
+    CHECK_IS(session_read(&read, path, 0, &error), -EBADMSG);
+    CU_ASSERT(strstr(error.text, ":2:") != NULL);
+    unlink(path);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a front-end's is complete", front_ends_is_complete},
+        {"children are told everything", children_are_told_everything},
+        {"damaged bytes are refused", damaged_bytes_are_refused},
+        {"bad options are named", bad_options_are_named},
+        {"a descriptor is inherited and answered",
+         descriptor_is_inherited_and_answered},
+        {"a descriptor that is none is told", descriptor_that_is_none_is_told},
+        {"a session file is read", session_file_is_read},
+        {"a session file of others is refused",
+         session_file_of_others_is_refused},
+        {"a damaged session file is refused", damaged_session_file_is_refused},
+        CU_TEST_INFO_NULL,
+    };
+
+    snprintf(path, sizeof(path), "test-session-%ld", (long)getpid());
+    return check_run("bootstrap", tests);
+}

@@ -1,0 +1,598 @@
+/* test_connection.c - links over real sockets: handshake, frames, ends. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/connection.h"
+#include "net/dial.h"
+#include "net/listener.h"
+#include "protocol/limits.h"
+#include "test/check.h"
+
+/* No test waits longer than this, on a busy machine. */
+#define PATIENCE_S 20.
+
+#define FRAMES 2000
+
+/* One end: a set with at most one connection that is looked at. */
+struct end {
+    struct connections *set;
+    struct connection *connection; /* up */
+    struct handshake_identity peer;
+    bool was_up;
+    bool down;
+    int code;
+    char text[256];
+    size_t frame_count;
+    size_t byte_count;
+    uint32_t next; /* number of the next frame expected */
+    bool wrong;    /* one was not as it should be */
+    size_t echo;   /* send so many frames back at once */
+    bool close_it; /* close upon the first frame */
+};
+
+static struct ev_loop *loop;
+static bool out_of_patience;
+static struct end ends[2]; /* acceptor, dialer */
+static const unsigned char keys[2][HANDSHAKE_KEY_LEN] = {{1}, {2}};
+static const unsigned char session[HANDSHAKE_SESSION_LEN] = {3};
+
+static struct frame numbered(uint32_t number, size_t len)
+{
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .stream = 1,
+        .tag = 100,
+        .sequence = number,
+    };
+
+    if (len > 0) {
+        CHECK_OK(payload_new(&frame.payload, len));
+        memset(frame.payload->bytes, (int)(number & 0xff), len);
+    }
+    return frame;
+}
+
+static void on_up(void *arg,
+                  struct connection *connection,
+                  const struct handshake_identity *peer)
+{
+    struct end *end = arg;
+
+    end->connection = connection;
+    end->peer = *peer;
+    end->was_up = true;
+}
+
+static void on_frame(void *arg,
+                     struct connection *connection,
+                     struct frame *frame)
+{
+    struct end *end = arg;
+    struct frame answer;
+    size_t len = frame->payload ? frame->payload->len : 0;
+    size_t i;
+
+    if (frame->sequence != end->next++)
+        end->wrong = true;
+    for (i = 0; i < len; i++)
+        if (frame->payload->bytes[i] != (unsigned char)frame->sequence)
+            end->wrong = true;
+    end->frame_count++;
+    end->byte_count += len;
+    frame_fini(frame);
+    if (end->close_it && end->connection) {
+        end->connection = NULL;
+        connection_close(connection);
+        return;
+    }
+    for (i = 0; i < end->echo; i++) {
+        answer = numbered((uint32_t)i, 16);
+        connection_send(connection, &answer);
+    }
+}
+
+static void on_down(void *arg,
+                    struct connection *connection,
+                    bool was_up,
+                    int code,
+                    const char *text)
+{
+    struct end *end = arg;
+
+    (void)connection;
+    CU_ASSERT_EQUAL(was_up, end->connection != NULL);
+    end->connection = NULL;
+    end->down = true;
+    end->code = code;
+    snprintf(end->text, sizeof(end->text), "%s", text);
+}
+
+static const struct connection_ops ops = {on_up, on_frame, on_down};
+
+static void on_patience(struct ev_loop *l, ev_timer *timer, int events)
+{
+    (void)l;
+    (void)timer;
+    (void)events;
+    out_of_patience = true;
+}
+
+static void make_end(int i, const unsigned char *key, uint32_t handshake_ms)
+{
+    struct connections_config config = {
+        .loop = loop,
+        .key = key,
+        .session = session,
+        .own = {.rank = i ? 5 : 2, .role = i ? NODE_BACKEND : NODE_COMMNODE},
+        .failure_timeout_ms = 3000,
+        .handshake_timeout_ms = handshake_ms,
+        .unproved_max = 2,
+        .ops = &ops,
+        .arg = &ends[i],
+    };
+
+    memset(&ends[i], 0, sizeof(ends[i]));
+    CHECK_OK(connections_new(&ends[i].set, &config));
+}
+
+/* Two connected, non-blocking sockets. */
+static void connect_pair(int fds[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t len = sizeof(address);
+    int listener;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_OK(bind(listener, (struct sockaddr *)&address, sizeof(address)));
+    CHECK_OK(listen(listener, 1));
+    CHECK_OK(getsockname(listener, (struct sockaddr *)&address, &len));
+    fds[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_OK(connect(fds[1], (struct sockaddr *)&address, len));
+    fds[0] = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    CHECK_OK(fds[0]);
+    close(listener);
+    CHECK_OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
+}
+
+/* Run the loop, one flush a turn, until `done`. */
+#define RUN_UNTIL(done)                                                        \
+    do {                                                                       \
+        flush_all();                                                           \
+        while (!(done) && !out_of_patience) {                                  \
+            ev_run(loop, EVRUN_ONCE);                                          \
+            flush_all();                                                       \
+        }                                                                      \
+        CU_ASSERT_FALSE_FATAL(out_of_patience);                                \
+    } while (0)
+
+static void flush_all(void)
+{
+    int i;
+
+    for (i = 0; i < 2; i++)
+        if (ends[i].set)
+            connections_flush(ends[i].set, false);
+}
+
+static void begin(const unsigned char *dialer_key, uint32_t handshake_ms)
+{
+    loop = ev_loop_new(EVFLAG_AUTO);
+    out_of_patience = false;
+    make_end(0, keys[0], handshake_ms);
+    make_end(1, dialer_key, handshake_ms);
+}
+
+static ev_timer patience;
+
+static void begin_link(const unsigned char *dialer_key)
+{
+    int fds[2];
+
+    begin(dialer_key, 5000);
+    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
+    ev_timer_start(loop, &patience);
+    connect_pair(fds);
+    CHECK_OK(connection_new(ends[0].set, fds[0], false, RANK_NONE));
+    CHECK_OK(connection_new(ends[1].set, fds[1], true, 2));
+}
+
+static void finish(void)
+{
+    ev_timer_stop(loop, &patience);
+    connections_free(ends[0].set);
+    connections_free(ends[1].set);
+    ends[0].set = NULL;
+    ends[1].set = NULL;
+    ev_loop_destroy(loop);
+}
+
+static void link_comes_up(void)
+{
+    begin_link(keys[0]);
+    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    CU_ASSERT_EQUAL(ends[0].peer.rank, 5);
+    CU_ASSERT_EQUAL(ends[1].peer.rank, 2);
+    CU_ASSERT(!connection_is_dialer(ends[0].connection));
+    CU_ASSERT(connection_is_dialer(ends[1].connection));
+    finish();
+}
+
+static void wrong_key_is_said_at_both_ends(void)
+{
+    begin_link(keys[1]);
+    RUN_UNTIL(ends[0].down && ends[1].down);
+    CHECK_IS(ends[1].code, -EACCES);
+    CU_ASSERT(!ends[0].was_up && !ends[1].was_up);
+    CU_ASSERT(strstr(ends[0].text, "key") != NULL);
+    finish();
+}
+
+/* Frames of all sizes, copied and by reference, arrive in order and whole,
+ * in both directions at once, although the sockets are full again and again. */
+static void frames_arrive_in_order(void)
+{
+    static const size_t lens[] = {0,     1,      100, 16383, 16384,  16385,
+                                  70000, 300000, 5,   40,    1 << 20};
+    size_t total = 0;
+    uint32_t i;
+    int e;
+
+    begin_link(keys[0]);
+    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    for (i = 0; i < 300; i++)
+        for (e = 0; e < 2; e++) {
+            size_t len = lens[i % (sizeof(lens) / sizeof(lens[0]))];
+            struct frame frame = numbered(i, len);
+
+            total += e ? len : 0;
+            connection_send(ends[e].connection, &frame);
+            CU_ASSERT_PTR_NULL(frame.payload);
+        }
+    RUN_UNTIL(ends[0].frame_count == 300 && ends[1].frame_count == 300);
+    for (e = 0; e < 2; e++) {
+        CU_ASSERT_EQUAL(ends[e].byte_count, total);
+        CU_ASSERT(!ends[e].wrong);
+        CU_ASSERT_EQUAL(connections_queued(ends[e].set), 0);
+    }
+    finish();
+}
+
+/* Many small frames leave with one flush, and the queue shrinks again. */
+static void small_frames_are_gathered(void)
+{
+    struct frame frame;
+    uint32_t i;
+
+    begin_link(keys[0]);
+    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    for (i = 0; i < FRAMES; i++) {
+        frame = numbered(i, 4);
+        connection_send(ends[1].connection, &frame);
+    }
+    CU_ASSERT_EQUAL(connections_queued(ends[1].set),
+                    FRAMES * (FRAME_HEADER_LEN + 4));
+    RUN_UNTIL(ends[0].frame_count == FRAMES);
+    CU_ASSERT(!ends[0].wrong);
+    finish();
+}
+
+/* What was queued before the close arrives before the end. */
+static void close_sends_what_is_queued(void)
+{
+    struct frame frame;
+    uint32_t i;
+
+    begin_link(keys[0]);
+    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    for (i = 0; i < 20; i++) {
+        frame = numbered(i, 200000);
+        connection_send(ends[1].connection, &frame);
+    }
+    connection_close(ends[1].connection);
+    ends[1].connection = NULL;
+    CU_ASSERT(connections_linger(ends[1].set));
+    RUN_UNTIL(ends[0].down && !connections_linger(ends[1].set));
+    CU_ASSERT_EQUAL(ends[0].frame_count, 20);
+    CHECK_IS(ends[0].code, 0);
+    CU_ASSERT(!ends[1].down);
+    finish();
+}
+
+/* A frame's receiver may close the connection from within the call. */
+static void close_from_within_a_frame(void)
+{
+    struct frame frame;
+    uint32_t i;
+
+    begin_link(keys[0]);
+    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    ends[0].close_it = true;
+    for (i = 0; i < 10; i++) {
+        frame = numbered(i, 10);
+        connection_send(ends[1].connection, &frame);
+    }
+    RUN_UNTIL(ends[1].down && !connections_linger(ends[0].set));
+    CU_ASSERT_EQUAL(ends[0].frame_count, 1);
+    CU_ASSERT(!ends[0].down);
+    finish();
+}
+
+/* ---- strangers -------------------------------------------------------------
+ */
+
+/* An acceptor, and our own plain socket at the other end. */
+static int begin_stranger(uint32_t handshake_ms)
+{
+    int fds[2];
+
+    begin(keys[0], handshake_ms);
+    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
+    ev_timer_start(loop, &patience);
+    connect_pair(fds);
+    CHECK_OK(connection_new(ends[0].set, fds[0], false, RANK_NONE));
+    return fds[1];
+}
+
+static void silence_ends_at_the_deadline(void)
+{
+    int fd = begin_stranger(50);
+    ev_tstamp start = ev_time();
+
+    RUN_UNTIL(ends[0].down);
+    CHECK_IS(ends[0].code, -ETIMEDOUT);
+    CU_ASSERT(ev_time() - start > 0.045);
+    close(fd);
+    finish();
+}
+
+static void nonsense_is_refused(void)
+{
+    char nonsense[HANDSHAKE_HELLO_LEN] = "GET / HTTP/1.0\r\n\r\n";
+    int fd = begin_stranger(5000);
+
+    CHECK_OK(send(fd, nonsense, sizeof(nonsense), MSG_NOSIGNAL));
+    RUN_UNTIL(ends[0].down);
+    CHECK_IS(ends[0].code, -EPROTO);
+    close(fd);
+    finish();
+}
+
+static void end_in_the_handshake_is_told(void)
+{
+    int fd = begin_stranger(5000);
+
+    close(fd);
+    RUN_UNTIL(ends[0].down);
+    CHECK_IS(ends[0].code, -ECONNRESET);
+    finish();
+}
+
+/* More unproved connections than allowed: the oldest goes (PROTOCOL 1.2). */
+static void oldest_unproved_goes_first(void)
+{
+    int first = begin_stranger(5000);
+    int more[2][2];
+    char byte;
+
+    connect_pair(more[0]);
+    connect_pair(more[1]);
+    CHECK_OK(connection_new(ends[0].set, more[0][0], false, RANK_NONE));
+    CU_ASSERT(!ends[0].down);
+    CHECK_OK(connection_new(ends[0].set, more[1][0], false, RANK_NONE));
+    CU_ASSERT(ends[0].down);
+    CHECK_IS(ends[0].code, -ECONNABORTED);
+    CHECK_IS(recv(first, &byte, 1, 0), 0);
+    CHECK_IS(recv(more[0][1], &byte, 1, MSG_DONTWAIT), -1);
+    close(first);
+    close(more[0][1]);
+    close(more[1][1]);
+    finish();
+}
+
+/* A peer that has proved itself, of which we hold the socket. */
+static int begin_proved(void)
+{
+    struct handshake_identity own = {5, 0, NODE_BACKEND};
+    unsigned char nonce[HANDSHAKE_NONCE_LEN] = {9};
+    unsigned char input[HANDSHAKE_OUTPUT_LEN];
+    struct handshake handshake;
+    const unsigned char *bytes;
+    size_t len;
+    int fd = begin_stranger(5000);
+    ssize_t n = -1;
+
+    handshake_init(&handshake, keys[0], session, true, &own, 2, nonce);
+    bytes = handshake_output(&handshake, &len);
+    CHECK_IS(send(fd, bytes, len, 0), len);
+    RUN_UNTIL((n = recv(fd, input, sizeof(input), 0)) > 0);
+    CU_ASSERT_EQUAL_FATAL(n, HANDSHAKE_OUTPUT_LEN);
+    bytes = input;
+    len = (size_t)n;
+    CHECK_IS(handshake_take(&handshake, &bytes, &len), 1);
+    bytes = handshake_output(&handshake, &len);
+    CHECK_IS(send(fd, bytes, len, 0), len);
+    RUN_UNTIL(ends[0].connection);
+    return fd;
+}
+
+/* What a proved peer sends wrongly ends its link, with a sentence. */
+static void try_wrong_frame(unsigned char *header, int code, const char *word)
+{
+    int fd = begin_proved();
+
+    CHECK_OK(send(fd, header, FRAME_HEADER_LEN, MSG_NOSIGNAL));
+    RUN_UNTIL(ends[0].down);
+    CHECK_IS(ends[0].code, code);
+    CU_ASSERT(strstr(ends[0].text, word) != NULL);
+    close(fd);
+    finish();
+}
+
+static void oversize_frame_ends_the_link(void)
+{
+    unsigned char header[FRAME_HEADER_LEN] = {0x7f, 0xff, 0xff, 0xff, 1};
+
+    try_wrong_frame(header, -EMSGSIZE, "limit");
+}
+
+static void nonsense_frame_ends_the_link(void)
+{
+    unsigned char header[FRAME_HEADER_LEN] = {0, 0, 0, 0, 99};
+
+    try_wrong_frame(header, -EBADMSG, "no frame");
+}
+
+static void end_in_the_middle_of_a_frame_is_told(void)
+{
+    unsigned char header[FRAME_HEADER_LEN] = {0, 0, 1, 0, 1};
+    int fd = begin_proved();
+
+    CHECK_OK(send(fd, header, sizeof(header), MSG_NOSIGNAL));
+    shutdown(fd, SHUT_WR);
+    RUN_UNTIL(ends[0].down);
+    CU_ASSERT(strstr(ends[0].text, "middle") != NULL);
+    close(fd);
+    finish();
+}
+
+/* A reset is told once, and what is sent afterwards harms nobody. */
+static void reset_in_the_middle_is_told(void)
+{
+    struct linger now = {1, 0};
+    struct frame frame;
+    int fd = begin_proved();
+    int i;
+
+    for (i = 0; i < 100; i++) {
+        frame = numbered((uint32_t)i, 100000);
+        connection_send(ends[0].connection, &frame);
+    }
+    connections_flush(ends[0].set, false);
+    CHECK_OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
+    close(fd);
+    frame = numbered(100, 100000);
+    connection_send(ends[0].connection, &frame);
+    RUN_UNTIL(ends[0].down);
+    CHECK_IS(ends[0].code, -ECONNRESET);
+    finish();
+}
+
+/* ---- listening and dialing -------------------------------------------------
+ */
+
+static int accepted_fd = -1;
+static int dialed_fd = -1;
+static int dial_result = 1;
+static char dial_text[256];
+
+static void on_call(void *arg, int fd)
+{
+    (void)arg;
+    accepted_fd = fd;
+}
+
+static void on_dialed(void *arg, int fd, const char *text)
+{
+    (void)arg;
+    dial_result = fd < 0 ? fd : 0;
+    dialed_fd = fd;
+    snprintf(dial_text, sizeof(dial_text), "%s", text);
+}
+
+static void call_is_answered(void)
+{
+    struct listener *listener;
+    struct dial *dial;
+
+    begin(keys[0], 5000);
+    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
+    ev_timer_start(loop, &patience);
+    CHECK_OK(listener_new(&listener, loop, "", true, on_call, NULL, NULL));
+    dial_result = 1;
+    CHECK_OK(dial_new(&dial, loop, listener_address(listener), 5000, on_dialed,
+                      NULL));
+    CU_ASSERT_EQUAL(dial_result, 1); /* never from within */
+    RUN_UNTIL(dial_result <= 0 && accepted_fd >= 0);
+    CHECK_IS(dial_result, 0);
+    close(dialed_fd);
+    close(accepted_fd);
+    accepted_fd = -1;
+    dial_free(dial);
+    listener_free(listener);
+    finish();
+}
+
+/* Nobody is at the first address, so the second is called at once. */
+static void next_address_is_tried(void)
+{
+    char text[LIMIT_ADDRESS + 64];
+    struct listener *listener;
+    struct dial *dial;
+
+    begin(keys[0], 5000);
+    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
+    ev_timer_start(loop, &patience);
+    CHECK_OK(listener_new(&listener, loop, "", true, on_call, NULL, NULL));
+    snprintf(text, sizeof(text), "127.0.0.1 1 %s", listener_address(listener));
+    dial_result = 1;
+    CHECK_OK(dial_new(&dial, loop, text, 5000, on_dialed, NULL));
+    RUN_UNTIL(dial_result <= 0 && accepted_fd >= 0);
+    CHECK_IS(dial_result, 0);
+    close(dialed_fd);
+    close(accepted_fd);
+    accepted_fd = -1;
+    dial_free(dial);
+    listener_free(listener);
+    finish();
+}
+
+static void nobody_there_is_told(void)
+{
+    struct dial *dial;
+
+    begin(keys[0], 5000);
+    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
+    ev_timer_start(loop, &patience);
+    dial_result = 1;
+    CHECK_OK(dial_new(&dial, loop, "127.0.0.1 1", 5000, on_dialed, NULL));
+    CU_ASSERT_EQUAL(dial_result, 1);
+    RUN_UNTIL(dial_result <= 0);
+    CHECK_IS(dial_result, -ECONNREFUSED);
+    CU_ASSERT(strstr(dial_text, "127.0.0.1 1") != NULL);
+    dial_free(dial);
+    CHECK_IS(dial_new(&dial, loop, "", 5000, on_dialed, NULL), -EBADMSG);
+    CHECK_IS(dial_new(&dial, loop, "x 1", 5000, on_dialed, NULL), -EBADMSG);
+    finish();
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a link comes up", link_comes_up},
+        {"a wrong key is said at both ends", wrong_key_is_said_at_both_ends},
+        {"frames arrive in order", frames_arrive_in_order},
+        {"small frames are gathered", small_frames_are_gathered},
+        {"close sends what is queued", close_sends_what_is_queued},
+        {"close from within a frame", close_from_within_a_frame},
+        {"silence ends at the deadline", silence_ends_at_the_deadline},
+        {"nonsense is refused", nonsense_is_refused},
+        {"an end in the handshake is told", end_in_the_handshake_is_told},
+        {"the oldest unproved goes first", oldest_unproved_goes_first},
+        {"an oversize frame ends the link", oversize_frame_ends_the_link},
+        {"a nonsense frame ends the link", nonsense_frame_ends_the_link},
+        {"an end in the middle of a frame is told",
+         end_in_the_middle_of_a_frame_is_told},
+        {"a reset in the middle is told", reset_in_the_middle_is_told},
+        {"a call is answered", call_is_answered},
+        {"the next address is tried", next_address_is_tried},
+        {"nobody there is told", nobody_there_is_told},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("connection", tests);
+}

@@ -1,0 +1,312 @@
+/* test_handshake.c - mutual proof of the session key (PROTOCOL 1.2). */
+#include <errno.h>
+
+#include "net/handshake.h"
+#include "protocol/limits.h"
+#include "test/check.h"
+
+/* Where things are in a hello: as on the wire, for tests that damage one. */
+#define AT_VERSION   5
+#define AT_DIRECTION 6
+#define AT_STATUS    7
+#define AT_SEAL      8
+#define AT_ROLE      9
+#define AT_RESERVED  10
+
+static const unsigned char key[HANDSHAKE_KEY_LEN] = {1, 2, 3};
+static const unsigned char other_key[HANDSHAKE_KEY_LEN] = {1, 2, 4};
+static const unsigned char session[HANDSHAKE_SESSION_LEN] = {7};
+static const unsigned char other_session[HANDSHAKE_SESSION_LEN] = {8};
+static const unsigned char nonce_a[HANDSHAKE_NONCE_LEN] = {10};
+static const unsigned char nonce_b[HANDSHAKE_NONCE_LEN] = {11};
+static const unsigned char nonce_c[HANDSHAKE_NONCE_LEN] = {12};
+static const struct handshake_identity child = {5, 3, NODE_BACKEND};
+static const struct handshake_identity parent = {2, 0, NODE_COMMNODE};
+
+static struct handshake dialer;
+static struct handshake acceptor;
+
+static void begin(void)
+{
+    handshake_init(&dialer, key, session, true, &child, 2, nonce_a);
+    handshake_init(&acceptor, key, session, false, &parent, RANK_NONE, nonce_b);
+}
+
+/* Give what `from` has to say to `to`, `step` bytes at a time. */
+static int pass_on(struct handshake *from, struct handshake *to, size_t step)
+{
+    unsigned char copy[HANDSHAKE_OUTPUT_LEN];
+    const unsigned char *bytes;
+    const unsigned char *at = copy;
+    size_t len;
+    size_t n;
+    int r = 0;
+
+    bytes = handshake_output(from, &len);
+    memcpy(copy, bytes, len);
+    while (len > 0 && r == 0) {
+        n = len < step ? len : step;
+        len -= n;
+        r = handshake_take(to, &at, &n);
+        if (r == 0)
+            CU_ASSERT_EQUAL(n, 0);
+    }
+    return r;
+}
+
+static void expect_proved(void)
+{
+    CHECK_IS(pass_on(&dialer, &acceptor, 1000), 0);
+    CHECK_IS(pass_on(&acceptor, &dialer, 1000), 1);
+    CHECK_IS(pass_on(&dialer, &acceptor, 1000), 1);
+}
+
+static void both_ends_prove_themselves(void)
+{
+    begin();
+    expect_proved();
+    CU_ASSERT_EQUAL(handshake_peer(&dialer)->rank, 2);
+    CU_ASSERT_EQUAL(handshake_peer(&dialer)->role, NODE_COMMNODE);
+    CU_ASSERT_EQUAL(handshake_peer(&acceptor)->rank, 5);
+    CU_ASSERT_EQUAL(handshake_peer(&acceptor)->incarnation, 3);
+    CU_ASSERT_EQUAL(handshake_peer(&acceptor)->role, NODE_BACKEND);
+}
+
+static void bytes_may_come_one_by_one(void)
+{
+    begin();
+    CHECK_IS(pass_on(&dialer, &acceptor, 1), 0);
+    CHECK_IS(pass_on(&acceptor, &dialer, 1), 1);
+    CHECK_IS(pass_on(&dialer, &acceptor, 1), 1);
+}
+
+/* Frames may follow the proof at once: they are left to the caller. */
+static void what_comes_behind_the_proof_is_left(void)
+{
+    unsigned char bytes[HANDSHAKE_PROOF_LEN + 5] = {0};
+    const unsigned char *at = bytes;
+    const unsigned char *proof;
+    size_t len;
+
+    begin();
+    CHECK_IS(pass_on(&dialer, &acceptor, 1000), 0);
+    CHECK_IS(pass_on(&acceptor, &dialer, 1000), 1);
+    proof = handshake_output(&dialer, &len);
+    CU_ASSERT_EQUAL_FATAL(len, HANDSHAKE_PROOF_LEN);
+    memcpy(bytes, proof, len);
+    len = sizeof(bytes);
+    CHECK_IS(handshake_take(&acceptor, &at, &len), 1);
+    CU_ASSERT_EQUAL(len, 5);
+    CU_ASSERT_PTR_EQUAL(at, bytes + HANDSHAKE_PROOF_LEN);
+}
+
+static void one_that_joins_has_no_rank_yet(void)
+{
+    struct handshake_identity joiner = {RANK_NONE, 0, NODE_BACKEND};
+
+    begin();
+    handshake_init(&dialer, key, session, true, &joiner, 2, nonce_a);
+    expect_proved();
+    CU_ASSERT_EQUAL(handshake_peer(&acceptor)->rank, RANK_NONE);
+}
+
+static void wrong_key_is_found_by_the_dialer(void)
+{
+    begin();
+    handshake_init(&acceptor, other_key, session, false, &parent, RANK_NONE,
+                   nonce_b);
+    CHECK_IS(pass_on(&dialer, &acceptor, 1000), 0);
+    CHECK_IS(pass_on(&acceptor, &dialer, 1000), -EACCES);
+}
+
+/* A dialer without the key cannot answer, whatever it sends as its proof. */
+static void wrong_key_is_found_by_the_acceptor(void)
+{
+    unsigned char proof[HANDSHAKE_PROOF_LEN] = {0};
+    const unsigned char *at = proof;
+    size_t len = sizeof(proof);
+
+    begin();
+    CHECK_IS(pass_on(&dialer, &acceptor, 1000), 0);
+    CHECK_IS(handshake_take(&acceptor, &at, &len), -EACCES);
+}
+
+static void other_session_is_told_to_both(void)
+{
+    begin();
+    handshake_init(&dialer, key, other_session, true, &child, 2, nonce_a);
+    CHECK_IS(pass_on(&dialer, &acceptor, 1000), -ENOKEY);
+    CHECK_IS(pass_on(&acceptor, &dialer, 1000), -ENOKEY);
+}
+
+static void other_rank_is_told_to_both(void)
+{
+    begin();
+    handshake_init(&dialer, key, session, true, &child, 9, nonce_a);
+    CHECK_IS(pass_on(&dialer, &acceptor, 1000), -ENXIO);
+    CHECK_IS(pass_on(&acceptor, &dialer, 1000), -ENXIO);
+}
+
+static void any_rank_will_do_if_asked_for(void)
+{
+    begin();
+    handshake_init(&dialer, key, session, true, &child, RANK_NONE, nonce_a);
+    expect_proved();
+    CU_ASSERT_EQUAL(handshake_peer(&dialer)->rank, 2);
+}
+
+/* Set one byte of the dialer's hello before the acceptor reads it. */
+static int with_byte(size_t at, unsigned char value)
+{
+    unsigned char hello[HANDSHAKE_HELLO_LEN];
+    const unsigned char *bytes = hello;
+    const unsigned char *output;
+    size_t len;
+
+    begin();
+    output = handshake_output(&dialer, &len);
+    CU_ASSERT_EQUAL_FATAL(len, sizeof(hello));
+    memcpy(hello, output, sizeof(hello));
+    hello[at] = value;
+    return handshake_take(&acceptor, &bytes, &len);
+}
+
+static void other_version_is_told_to_both(void)
+{
+    CHECK_IS(with_byte(AT_VERSION, LIMIT_PROTOCOL_VERSION + 1),
+             -EPROTONOSUPPORT);
+    CHECK_IS(pass_on(&acceptor, &dialer, 1000), -EPROTONOSUPPORT);
+    CHECK_IS(with_byte(AT_SEAL, 1), -EPROTONOSUPPORT);
+}
+
+static void what_is_no_hello_is_refused(void)
+{
+    CHECK_IS(with_byte(0, 'G'), -EPROTO);
+    CHECK_IS(with_byte(AT_DIRECTION, 2), -EPROTO);
+    CHECK_IS(with_byte(AT_STATUS, 1), -EPROTO);
+    CHECK_IS(with_byte(AT_ROLE, 77), -EPROTO);
+    CHECK_IS(with_byte(AT_ROLE, NODE_FRONTEND), -EPROTO);
+    CHECK_IS(with_byte(AT_RESERVED, 1), -EPROTO);
+    CHECK_IS(with_byte(AT_RESERVED + 1, 1), -EPROTO);
+}
+
+/* Each byte of both hellos is under the proofs: changing one on the way is
+ * found by one end or the other. */
+static void every_byte_is_under_the_proof(void)
+{
+    unsigned char hello[HANDSHAKE_HELLO_LEN];
+    const unsigned char *bytes;
+    const unsigned char *output;
+    size_t i;
+    size_t len;
+    int r;
+
+    for (i = 0; i < sizeof(hello); i++) {
+        begin();
+        output = handshake_output(&dialer, &len);
+        memcpy(hello, output, sizeof(hello));
+        hello[i] ^= 1;
+        bytes = hello;
+        len = sizeof(hello);
+        r = handshake_take(&acceptor, &bytes, &len);
+        if (r == 0)
+            r = pass_on(&acceptor, &dialer, 1000);
+        CU_ASSERT(r < 0);
+    }
+    for (i = 0; i < HANDSHAKE_OUTPUT_LEN; i++) {
+        begin();
+        CHECK_IS(pass_on(&dialer, &acceptor, 1000), 0);
+        acceptor.output[i] ^= 1;
+        CU_ASSERT(pass_on(&acceptor, &dialer, 1000) < 0);
+    }
+}
+
+/* A dialer's own words are no answer to it. */
+static void reflection_is_refused(void)
+{
+    struct handshake copy;
+
+    begin();
+    copy = dialer;
+    CHECK_IS(pass_on(&copy, &dialer, 1000), -EPROTO);
+}
+
+/* An old run, recorded in full, proves nothing to a new acceptor. */
+static void replay_is_refused(void)
+{
+    unsigned char hello[HANDSHAKE_HELLO_LEN];
+    unsigned char proof[HANDSHAKE_PROOF_LEN];
+    const unsigned char *bytes = hello;
+    const unsigned char *output;
+    size_t len;
+
+    begin();
+    output = handshake_output(&dialer, &len);
+    memcpy(hello, output, len);
+    CHECK_IS(handshake_take(&acceptor, &bytes, &len), 0);
+    CHECK_IS(pass_on(&acceptor, &dialer, 1000), 1);
+    output = handshake_output(&dialer, &len);
+    memcpy(proof, output, len);
+
+    handshake_init(&acceptor, key, session, false, &parent, RANK_NONE, nonce_c);
+    bytes = hello;
+    len = sizeof(hello);
+    CHECK_IS(handshake_take(&acceptor, &bytes, &len), 0);
+    bytes = proof;
+    len = sizeof(proof);
+    CHECK_IS(handshake_take(&acceptor, &bytes, &len), -EACCES);
+}
+
+/* Nothing of ours is said to one that is refused. */
+static void refusal_says_nothing_of_us(void)
+{
+    const unsigned char *output;
+    size_t len;
+    size_t i;
+
+    CHECK_IS(with_byte(AT_RESERVED, 1), -EPROTO);
+    output = handshake_output(&acceptor, &len);
+    CU_ASSERT_EQUAL_FATAL(len, HANDSHAKE_HELLO_LEN);
+    for (i = AT_SEAL; i < len; i++)
+        CU_ASSERT_EQUAL(output[i], 0);
+}
+
+static void every_error_has_its_sentence(void)
+{
+    const int codes[] = {-EPROTO, -EPROTONOSUPPORT, -ENOKEY, -ENXIO, -EACCES};
+    size_t i;
+    size_t j;
+
+    for (i = 0; i < 5; i++)
+        for (j = 0; j < i; j++)
+            CU_ASSERT_STRING_NOT_EQUAL(handshake_error(codes[i]),
+                                       handshake_error(codes[j]));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"both ends prove themselves", both_ends_prove_themselves},
+        {"bytes may come one by one", bytes_may_come_one_by_one},
+        {"what comes behind the proof is left",
+         what_comes_behind_the_proof_is_left},
+        {"one that joins has no rank yet", one_that_joins_has_no_rank_yet},
+        {"a wrong key is found by the dialer",
+         wrong_key_is_found_by_the_dialer},
+        {"a wrong key is found by the acceptor",
+         wrong_key_is_found_by_the_acceptor},
+        {"another session is told to both", other_session_is_told_to_both},
+        {"another rank is told to both", other_rank_is_told_to_both},
+        {"any rank will do if asked for", any_rank_will_do_if_asked_for},
+        {"another version is told to both", other_version_is_told_to_both},
+        {"what is no hello is refused", what_is_no_hello_is_refused},
+        {"every byte is under the proof", every_byte_is_under_the_proof},
+        {"reflection is refused", reflection_is_refused},
+        {"replay is refused", replay_is_refused},
+        {"a refusal says nothing of us", refusal_says_nothing_of_us},
+        {"every error has its sentence", every_error_has_its_sentence},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("handshake", tests);
+}
