@@ -270,6 +270,7 @@ void world_trace_tell(struct sim *sim,
                       const struct action *tell)
 {
     char what[64] = "";
+    bool with_text = tell->text != NULL;
 
     switch (tell->tell) {
     case TELL_OPENED:
@@ -283,6 +284,7 @@ void world_trace_tell(struct sim *sim,
     case TELL_NODE_LOST:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:
+        with_text = false;
         snprintf(what, sizeof(what), " %u", tell->rank);
         break;
     case TELL_FILTER_ERROR:
@@ -296,8 +298,8 @@ void world_trace_tell(struct sim *sim,
     }
     sim_note(sim, SIM_TRACE_TELL, "%d told %s%s%s%s%s%s", (int)node->rank,
              tell_names[tell->tell], what, tell->code < 0 ? ", " : "",
-             tell->code < 0 ? strerror(-tell->code) : "",
-             tell->text ? ": " : "", tell->text ? tell->text : "");
+             tell->code < 0 ? strerror(-tell->code) : "", with_text ? ": " : "",
+             with_text ? tell->text : "");
 }
 
 /* ---- comparing ---- */

@@ -33,7 +33,7 @@ static void a_missing_filter_names_its_node(void)
     script_wait(sim, 0, TELL_OPENED);
     CHECK_IS(script_code(TELL_OPENED), -ELIBBAD);
     CU_ASSERT(strstr(script_text(TELL_OPENED), "no_such_filter") != NULL);
-    CU_ASSERT(strpbrk(script_text(TELL_OPENED), "234") != NULL);
+    CU_ASSERT(script_about(TELL_OPENED) >= 2);
     /* The network is none the worse for it. */
     stream = SIM_OPEN(sim, "sum");
     for (uint32_t rank = 2; rank <= 4; rank++)
@@ -59,7 +59,7 @@ static void a_filter_missing_in_the_middle_is_found(void)
     CHECK_OK(script_ask_open(sim, &definition, &stream));
     script_wait(sim, 0, TELL_OPENED);
     CHECK_IS(script_code(TELL_OPENED), -ELIBBAD);
-    CU_ASSERT(strstr(script_text(TELL_OPENED), "1") != NULL);
+    CU_ASSERT_EQUAL(script_about(TELL_OPENED), 1);
     SIM_END(sim);
 }
 
@@ -99,7 +99,8 @@ static void opening_goes_on_without_the_dead(void)
     SIM_END(sim);
 }
 
-/* PROTOCOL 3.1, 3.2: packets behind an OPEN reach every member behind it. */
+/* PROTOCOL 3.1, 3.2: packets right behind an OPEN reach every member, which
+ * knows the stream by then; before it is open nothing can be sent. */
 static void packets_may_follow_at_once(void)
 {
     struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
@@ -108,8 +109,14 @@ static void packets_may_follow_at_once(void)
 
     sim_trace_only(sim, 0);
     CHECK_OK(script_ask_open(sim, &definition, &stream));
-    for (int i = 1; i <= 5; i++)
-        SIM_SEND(sim, 0, stream, i);
+    CU_ASSERT_FALSE(node_can_send(sim_node(sim, 0), stream));
+    CU_ASSERT(sim_send(sim, 0, stream, 100, "%d", 0) < 0);
+    for (int i = 1; i <= 5; i++) {
+        struct payload *payload = NULL;
+
+        CHECK_OK(packet_pack(&payload, "%d", i));
+        sim_post(sim, 0, stream, 100, payload);
+    }
     SIM_RUN(sim, 50);
     for (uint32_t rank = 7; rank <= 14; rank++) {
         CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 5);

@@ -12,6 +12,7 @@
 static struct {
     unsigned told[SCRIPT_NODES][SCRIPT_TELLS];
     int code[SCRIPT_TELLS];
+    uint32_t rank[SCRIPT_TELLS];
     char text[SCRIPT_TELLS][LIMIT_TEXT + 1];
     unsigned taken[SCRIPT_NODES][SCRIPT_STREAMS];
     int last[SCRIPT_NODES][SCRIPT_STREAMS];
@@ -26,6 +27,7 @@ static void note_tell(struct sim *sim,
     (void)arg;
     seen.told[index][tell->tell]++;
     seen.code[tell->tell] = tell->code;
+    seen.rank[tell->tell] = tell->rank;
     snprintf(seen.text[tell->tell], sizeof(seen.text[0]), "%s",
              tell->text ? tell->text : "");
 }
@@ -172,6 +174,11 @@ unsigned script_told(struct sim *sim, uint32_t rank, enum tell_type tell)
 int script_code(enum tell_type tell)
 {
     return seen.code[tell];
+}
+
+uint32_t script_about(enum tell_type tell)
+{
+    return seen.rank[tell];
 }
 
 const char *script_text(enum tell_type tell)

@@ -65,9 +65,11 @@ int script_ask_open(struct sim *sim,
  * this was called; at most a minute. */
 void script_wait(struct sim *sim, uint32_t rank, enum tell_type tell);
 
-/* How often `rank` was told `tell`; the code and text of the last time. */
+/* How often `rank` was told `tell`; the code, rank and text of the
+ * last time. */
 unsigned script_told(struct sim *sim, uint32_t rank, enum tell_type tell);
 int script_code(enum tell_type tell);
+uint32_t script_about(enum tell_type tell);
 const char *script_text(enum tell_type tell);
 
 /* Sync and wait for it. Returns TELL_SYNCED's code. */

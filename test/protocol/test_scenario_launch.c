@@ -1,0 +1,211 @@
+/* test_scenario_launch.c - starting, and joining late (PROTOCOL 12). */
+#include "test/sim/script.h"
+
+#define TREE "0(1(3,4),2)"
+
+/* PROTOCOL 12.2: READY comes up, the table goes down, everybody is told. */
+static void everybody_is_told_of_the_launch(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
+    const struct ranks *backends = node_backends(sim_node(sim, 0));
+    uint32_t rank;
+    const char *address;
+    size_t internals = 0;
+
+    CU_ASSERT_EQUAL(ranks_size(backends), 8);
+    CU_ASSERT_EQUAL(ranks_at(backends, 0), 7);
+    for (uint32_t i = 0; i < sim_count(sim); i++) {
+        CU_ASSERT_EQUAL(script_told(sim, i, TELL_LAUNCHED), 1);
+        CU_ASSERT_EQUAL(node_depth(sim_node(sim, i)),
+                        tree_find(sim_tree(sim), i)->depth);
+    }
+    while (node_internal(sim_node(sim, script_at(sim, 12)), internals, &rank,
+                         &address)) {
+        CU_ASSERT(rank <= 6);
+        internals++;
+    }
+    CU_ASSERT_EQUAL(internals, 7);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 12.2: a deep tree starts all its levels; children of one node
+ * start at the same time, so that 64 leaves need no longer than one. */
+static void children_start_together(void)
+{
+    struct sim *sim = script_begin("0(1,2,3,4,5,6,7,8)", NULL);
+
+    script_wait(sim, 0, TELL_LAUNCHED);
+    CU_ASSERT(sim_now_ms(sim) <= 4);
+    SIM_END(sim);
+}
+
+static void all_end(struct sim *sim)
+{
+    sim_shutdown(sim, 0);
+    SIM_RUN(sim, 20000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT_FALSE(sim_is_alive(sim, i));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 12.2: what cannot be started ends the launch, with its rank and the
+ * reason, and leaves nothing running. */
+static void what_is_missing_is_named(void)
+{
+    struct sim *sim = script_begin(TREE, NULL);
+
+    sim_missing(sim, 4, "no route to that host");
+    script_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED),
+                     "no route to that host") != NULL);
+    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED), "4") != NULL);
+    CU_ASSERT(script_code(TELL_LAUNCH_FAILED) < 0);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 0);
+    all_end(sim);
+}
+
+/* PROTOCOL 12.2: a link lost before the table has come is a failed launch,
+ * whenever it is lost. */
+static void a_death_during_the_launch_ends_it(void)
+{
+    for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
+        for (uint32_t rank = 1; rank <= 4; rank++) {
+            struct sim *sim = script_begin(TREE, NULL);
+
+            sim_crash_at(sim, script_at(sim, rank), at_ms);
+            SIM_RUN(sim, 1000);
+            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED) +
+                                script_told(sim, 0, TELL_LAUNCH_FAILED),
+                            1);
+            if (at_ms <= 2)
+                CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCH_FAILED), 1);
+            all_end(sim);
+        }
+    }
+}
+
+/* PROTOCOL 12.2: what never reports ends the launch at `launch_timeout`, and
+ * is named. */
+static void the_launch_has_an_end(void)
+{
+    struct sim_config config = {.trace = SCRIPT_TRACE,
+                                .times = {.launch_timeout_ms = 2000}};
+    struct sim *sim = script_begin(TREE, &config);
+
+    sim_freeze(sim, script_at(sim, 4), 1000000);
+    SIM_RUN(sim, 1998);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCH_FAILED), 0);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCH_FAILED), 1);
+    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED), "4") != NULL);
+    sim_freeze(sim, script_at(sim, 4), 0);
+    all_end(sim);
+}
+
+/* PROTOCOL 12.3: who attaches gets the next rank, is in everyone's
+ * communicator, and in the streams that grow; it learns of them from what
+ * stream 0 amounts to, and its packets count from there. */
+static void a_late_joiner_joins_the_waves(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char sum[] = "sum";
+    struct stream_definition definition = {.up_filter = sum, .grow = true};
+    uint32_t grows = script_open(sim, &definition);
+    uint32_t stays = SIM_OPEN(sim, "sum");
+    uint32_t joiner;
+
+    for (uint32_t rank = 2; rank <= 4; rank++) {
+        SIM_SEND(sim, rank, grows, 1);
+        SIM_SEND(sim, rank, stays, 1);
+    }
+    SIM_SEND(sim, 0, grows, 99);
+    SIM_RUN(sim, 3000);
+    CU_ASSERT_EQUAL(script_last(sim, 0, grows), 3);
+    joiner = sim_attach(sim, script_at(sim, 1));
+    script_wait(sim, 0, TELL_BACKEND_JOINED);
+    CU_ASSERT_EQUAL(sim_rank(sim, joiner), 5);
+    CU_ASSERT_EQUAL(script_about(TELL_BACKEND_JOINED), 5);
+    CU_ASSERT(ranks_has(node_backends(sim_node(sim, 0)), 5));
+    SIM_RUN(sim, 20);
+    CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), grows), 5));
+    CU_ASSERT_FALSE(ranks_has(node_members(sim_node(sim, 0), stays), 5));
+    /* What was sent before it joined is not for it. */
+    CU_ASSERT_EQUAL(script_taken(sim, 5, grows), 0);
+    SIM_SEND(sim, 0, grows, 7);
+    SIM_RUN(sim, 5);
+    CU_ASSERT_EQUAL(script_taken(sim, 5, grows), 1);
+    CU_ASSERT_EQUAL(script_last(sim, 5, grows), 7);
+    for (uint32_t rank = 2; rank <= 5; rank++)
+        SIM_SEND(sim, rank, grows, 10);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stays, 10);
+    SIM_RUN(sim, 5);
+    CU_ASSERT_EQUAL(script_last(sim, 0, grows), 40);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stays), 30);
+    CHECK_IS(script_sync(sim, grows), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 12.3, 3.1: it learns of a stream that is opened after it joined. */
+static void a_late_joiner_is_a_back_end_like_any(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream;
+
+    sim_attach(sim, 0);
+    script_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_attach(sim, script_at(sim, 1));
+    script_wait(sim, 0, TELL_BACKEND_JOINED);
+    stream = SIM_OPEN(sim, "sum");
+    for (uint32_t rank = 2; rank <= 6; rank++)
+        SIM_SEND(sim, rank, stream, 1);
+    SIM_RUN(sim, 5);
+    SIM_TRACE(sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 5 (5 back-ends)\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 12.3: a joiner that dies half-way, at any millisecond, freezes
+ * nobody. */
+static void half_a_joiner_freezes_nobody(void)
+{
+    for (uint64_t at_ms = 0; at_ms < 20; at_ms++) {
+        struct sim *sim = SIM_TREE(TREE);
+        char sum[] = "sum";
+        struct stream_definition definition = {.up_filter = sum, .grow = true};
+        uint32_t stream = script_open(sim, &definition);
+        uint32_t joiner;
+
+        script_echo(sim);
+        sim_trace_only(sim, 0);
+        joiner = sim_attach(sim, script_at(sim, 1));
+        sim_crash_at(sim, joiner, sim_now_ms(sim) + at_ms);
+        SIM_RUN(sim, 30);
+        for (int i = 1; i <= 3; i++)
+            SIM_SEND(sim, 0, stream, i);
+        SIM_RUN(sim, 30);
+        CHECK_IS(script_sync(sim, stream), 0);
+        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 3);
+        CU_ASSERT_EQUAL(script_last(sim, 0, stream), 9);
+        CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 3);
+        stream = SIM_OPEN(sim, "sum");
+        SIM_END(sim);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"everybody is told of the launch", everybody_is_told_of_the_launch},
+        {"children start together", children_start_together},
+        {"what is missing is named", what_is_missing_is_named},
+        {"a death during the launch ends it",
+         a_death_during_the_launch_ends_it},
+        {"the launch has an end", the_launch_has_an_end},
+        {"a late joiner joins the waves", a_late_joiner_joins_the_waves},
+        {"a late joiner is a back-end like any",
+         a_late_joiner_is_a_back_end_like_any},
+        {"half a joiner freezes nobody", half_a_joiner_freezes_nobody},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("launch", tests);
+}

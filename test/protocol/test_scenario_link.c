@@ -1,0 +1,234 @@
+/* test_scenario_link.c - heartbeats, silence, broken links (PROTOCOL 1.3, 6.1,
+ * 11.1a, 11.3). */
+#include "test/sim/script.h"
+
+#define TREE "0(1(3,4),2)"
+
+/* PROTOCOL 6.1: heartbeats keep idle links: an hour passes and nobody is
+ * lost. */
+static void idle_links_live(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    SIM_RUN(sim, 3600000);
+    SIM_TRACE(sim, "");
+    SIM_END(sim);
+}
+
+/* The time in a trace's last line that contains both texts; 0: none. */
+static unsigned time_of(struct sim *sim, const char *first, const char *second)
+{
+    const char *line = sim_trace_text(sim);
+    unsigned at_ms = 0;
+
+    while (*line) {
+        size_t len = strcspn(line, "\n");
+        char copy[1024];
+
+        snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
+        if (strstr(copy, first) && strstr(copy, second))
+            at_ms = (unsigned)strtoul(copy + 1, NULL, 10);
+        line += len + (line[len] == '\n');
+    }
+    return at_ms;
+}
+
+/* PROTOCOL 6.1: silence ends a link at `failure_timeout` after what was heard
+ * last, and not one millisecond before. */
+static void silence_ends_a_link_at_the_deadline(void)
+{
+    struct sim_config config = {
+        .times = {.heartbeat_ms = 100, .failure_timeout_ms = 700}};
+    struct sim *sim = script_tree(TREE, &config);
+    unsigned heard_ms;
+    unsigned closed_ms;
+
+    sim_trace_only(sim, SIM_TRACE_FRAME | SIM_TRACE_LIFE);
+    sim_trace_from_here(sim);
+    SIM_RUN(sim, 1234);
+    sim_mute(sim, script_at(sim, 4), script_at(sim, 1));
+    SIM_RUN(sim, 3000);
+    heard_ms = time_of(sim, " 1 <- 4 ", "");
+    closed_ms = time_of(sim, " 1 closes link", "");
+    CU_ASSERT(heard_ms > 1000);
+    CU_ASSERT_EQUAL(closed_ms, heard_ms + 700);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 4)));
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.1, 11.1a: a child that hears nothing from its parent ends. */
+static void a_silent_parent_is_lost(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    sim_mute(sim, 0, script_at(sim, 1));
+    SIM_RUN(sim, 5000);
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 1)));
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 3)));
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 4)));
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 2)));
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 2);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.1: a node that stops for less than that is not lost, and loses
+ * nothing. */
+static void a_short_stop_is_no_death(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_trace_only(sim, 0);
+    script_echo(sim);
+    sim_freeze(sim, script_at(sim, 1), 2000);
+    for (int i = 1; i <= 20; i++)
+        SIM_SEND(sim, 0, stream, i);
+    SIM_RUN(sim, 3000);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 20);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 60);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.1: a broken connection is a failure at once. */
+static void a_broken_link_is_known_at_once(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    SIM_KILL_AT(sim, 4, 25);
+    SIM_RUN(sim, 30);
+    SIM_TRACE(sim, "[ 27] 0 told back-end lost 4\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 11.1a: who loses its parent ends, and everything below it; the
+ * others go on. */
+static void a_lost_parent_ends_what_is_below(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4(5,6)),2)");
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_trace_only(sim, 0);
+    SIM_KILL_AT(sim, 1, 10);
+    SIM_RUN(sim, 30);
+    for (uint32_t rank = 3; rank <= 6; rank++) {
+        CU_ASSERT(sim_has_exited(sim, script_at(sim, rank)));
+        CU_ASSERT_EQUAL(script_told(sim, rank, TELL_ENDED), rank == 4 ? 0 : 1);
+    }
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 2)));
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 3);
+    SIM_SEND(sim, 2, stream, 7);
+    SIM_RUN(sim, 5);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 7);
+    CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 1);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 1.3, 11.1a: a link that breaks with both ends alive ends the lower
+ * one. */
+static void a_cut_link_ends_the_lower_end(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    sim_cut(sim, script_at(sim, 1), script_at(sim, 4));
+    SIM_RUN(sim, 10);
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 4)));
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 11.3: when the front-end dies, every node ends at once. */
+static void the_front_ends_death_ends_all(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
+
+    sim_crash(sim, 0);
+    SIM_RUN(sim, 10);
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        CU_ASSERT(sim_has_exited(sim, i));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 2.1, 1.3: a child that talks nonsense has its link closed and is
+ * lost; nobody else is. Every type of frame is tried, with nothing, and with
+ * values that it never has. */
+static void nonsense_closes_its_link_only(void)
+{
+    for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
+        for (int kind = 0; kind < 4; kind++) {
+            struct sim *sim = SIM_TREE(TREE);
+            uint32_t stream = SIM_OPEN(sim, "sum");
+            struct frame frame = {
+                .type = type,
+                .stream = kind & 1 ? stream : 0,
+                .tag = 3,
+                .count = 77777,
+                .sequence = UINT64_MAX / 3,
+            };
+
+            sim_trace_only(sim, 0);
+            if (kind & 2)
+                CHECK_OK(packet_pack(&frame.payload, "%s %lf", "what", 0.5));
+            sim_inject(sim, script_at(sim, 4), script_at(sim, 1), &frame);
+            SIM_RUN(sim, 5000);
+            CU_ASSERT(sim_is_alive(sim, 0));
+            CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
+            CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
+            SIM_END(sim);
+        }
+    }
+}
+
+/* PROTOCOL 2.1: the same from above: the child may end, the rest lives. */
+static void nonsense_from_above_ends_no_more_than_that(void)
+{
+    for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
+        for (int kind = 0; kind < 4; kind++) {
+            struct sim *sim = SIM_TREE(TREE);
+            uint32_t stream = SIM_OPEN(sim, "sum");
+            struct frame frame = {
+                .type = type,
+                .stream = kind & 1 ? stream : 0,
+                .tag = 3,
+                .count = 77777,
+                .sequence = UINT64_MAX / 3,
+            };
+
+            sim_trace_only(sim, 0);
+            if (kind & 2)
+                CHECK_OK(packet_pack(&frame.payload, "%s %lf", "what", 0.5));
+            sim_inject(sim, script_at(sim, 1), script_at(sim, 4), &frame);
+            SIM_RUN(sim, 5000);
+            for (uint32_t rank = 0; rank <= 3; rank++)
+                CU_ASSERT(sim_is_alive(sim, script_at(sim, rank)));
+            SIM_END(sim);
+        }
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"idle links live", idle_links_live},
+        {"silence ends a link at the deadline",
+         silence_ends_a_link_at_the_deadline},
+        {"a silent parent is lost", a_silent_parent_is_lost},
+        {"a short stop is no death", a_short_stop_is_no_death},
+        {"a broken link is known at once", a_broken_link_is_known_at_once},
+        {"a lost parent ends what is below", a_lost_parent_ends_what_is_below},
+        {"a cut link ends the lower end", a_cut_link_ends_the_lower_end},
+        {"the front-end's death ends all", the_front_ends_death_ends_all},
+        {"nonsense closes its link only", nonsense_closes_its_link_only},
+        {"nonsense from above ends no more than that",
+         nonsense_from_above_ends_no_more_than_that},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("links", tests);
+}

@@ -1,0 +1,267 @@
+/* test_scenario_sync.c - claims, stability, syncs and epochs (PROTOCOL 10). */
+#include "test/sim/script.h"
+
+#define TREE "0(1(3,4),2)"
+
+/* PROTOCOL 10.6: when a sync returns, everything that was answered to what was
+ * sent before it has been delivered. */
+static void all_answers_are_in(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    script_echo(sim);
+    for (int i = 1; i <= 10; i++)
+        SIM_SEND(sim, 0, stream, i);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
+    CHECK_IS(script_sync(sim, stream), 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 10);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 30);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.6: it waits for an application that takes its time, and for a
+ * filter that does. */
+static void the_slow_are_waited_for(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim_app slow;
+    uint64_t began_ms;
+
+    script_echo(sim);
+    slow = (struct sim_app){.by_hand = true};
+    sim_set_app(sim, script_at(sim, 4), &slow);
+    sim_set_filter_ms(sim, script_at(sim, 1), 200);
+    for (int i = 1; i <= 5; i++)
+        SIM_SEND(sim, 0, stream, i);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    SIM_RUN(sim, 2000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 0);
+    began_ms = sim_now_ms(sim);
+    for (int i = 1; i <= 5; i++) {
+        CHECK_IS(sim_receive(sim, script_at(sim, 4), stream), 1);
+        SIM_SEND(sim, 4, stream, i);
+    }
+    SIM_RUN(sim, 3000);
+    /* It has answered, and not called receive again: more might follow. */
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 0);
+    CU_ASSERT(sim_now_ms(sim) > began_ms + 1000);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 5);
+    CHECK_IS(sim_receive(sim, script_at(sim, 4), stream), 0);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.6: who takes "start" and then only sends says settle. */
+static void who_only_sends_says_settle(void)
+{
+    struct sim *sim = SIM_TREE("0(1)");
+    uint32_t stream = SIM_OPEN(sim, "");
+
+    script_by_hand(sim, 1);
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_RUN(sim, 5);
+    CHECK_IS(sim_receive(sim, 1, stream), 1);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    for (int i = 1; i <= 5; i++)
+        SIM_SEND(sim, 1, stream, i);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 0);
+    CHECK_OK(sim_settle(sim, 1, stream));
+    SIM_RUN(sim, 5);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 5);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.6: at once if none was ever taken and none waits. */
+static void who_was_sent_nothing_settles_at_once(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        script_by_hand(sim, rank);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT_EQUAL(sim_waiting(sim, script_at(sim, 4)), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 4.1, 10.6: unequal numbers of packets make short waves at a sync;
+ * after it the first meets the first again. */
+static void epochs_pair_again(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    for (int i = 1; i <= 3; i++)
+        SIM_SEND(sim, 3, stream, i);
+    SIM_SEND(sim, 4, stream, 10);
+    SIM_RUN(sim, 10);
+    SIM_TRACE(sim, "");
+    CHECK_IS(script_sync(sim, stream), 0);
+    sim_trace_only(sim, 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 3);
+    SIM_RUN(sim, 1000);
+    sim_trace_only(sim, SIM_TRACE_DELIVER);
+    sim_trace_from_here(sim);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 100);
+    SIM_RUN(sim, 10);
+    SIM_TRACE(sim,
+              "[  2] 0 deliver stream 1 wave 1.1: \"%d\" 300 (3 back-ends)\n");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 4.1, 10.6: the same, seen wave by wave. */
+static void short_waves_say_who_is_in_them(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_trace_only(sim, SIM_TRACE_DELIVER);
+    for (int i = 1; i <= 3; i++)
+        SIM_SEND(sim, 3, stream, i);
+    SIM_SEND(sim, 4, stream, 10);
+    SIM_SEND(sim, 2, stream, 100);
+    SIM_SEND(sim, 2, stream, 200);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    SIM_RUN(sim, 10);
+    SIM_TRACE(sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
+                   "[  4] 0 deliver stream 1 wave 2: \"%d\" 202 (2 back-ends)\n"
+                   "[  4] 0 deliver stream 1 wave 3: \"%d\" 3 (1 back-end)\n");
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.6: a sync hurries what waits for a time-out. */
+static void a_sync_waits_for_no_time_out(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char sum[] = "sum";
+    struct stream_definition definition = {
+        .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 50000};
+    uint32_t stream = script_open(sim, &definition);
+
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 5);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
+    CHECK_IS(script_sync(sim, stream), 0);
+    CU_ASSERT(sim_now_ms(sim) < 1000);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 15);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.6, 11.1a: a member that dies is not waited for. */
+static void the_dead_are_not_waited_for(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    script_echo(sim);
+    script_by_hand(sim, 4);
+    SIM_SEND(sim, 0, stream, 1);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 0);
+    SIM_KILL_AT(sim, 4, 0);
+    SIM_RUN(sim, 20);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 2);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.6: the members that a sync waits for can be named. */
+static void who_is_waited_for_has_a_name(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct ranks set = {0};
+
+    script_echo(sim);
+    script_by_hand(sim, 2);
+    SIM_SEND(sim, 0, stream, 1);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    SIM_RUN(sim, 3000);
+    CHECK_OK(node_unsettled(sim_node(sim, 0), stream, &set));
+    CU_ASSERT_EQUAL(ranks_size(&set), 1);
+    CU_ASSERT(ranks_has(&set, 2));
+    ranks_fini(&set);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.6: syncs follow each other; each has its own end. */
+static void syncs_follow_each_other(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    script_echo(sim);
+    for (int i = 1; i <= 20; i++) {
+        SIM_SEND(sim, 0, stream, i);
+        CHECK_IS(script_sync(sim, stream), 0);
+        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), (unsigned)i);
+        CU_ASSERT_EQUAL(script_last(sim, 0, stream), 3 * i);
+    }
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.1: a sync of one stream does not wait for another. */
+static void a_sync_is_of_one_stream(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2,3))");
+    uint32_t stuck = SIM_OPEN(sim, "sum");
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    script_by_hand(sim, 3);
+    SIM_SEND(sim, 0, stuck, 1);
+    SIM_SEND(sim, 0, stream, 2);
+    SIM_RUN(sim, 5);
+    CHECK_IS(sim_receive(sim, script_at(sim, 3), stream), 1);
+    CHECK_IS(sim_receive(sim, script_at(sim, 3), stream), 0);
+    CHECK_IS(script_sync(sim, stream), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.2, 10.5: what every member has is not kept. */
+static void what_is_stable_is_dropped(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
+    uint32_t stream = SIM_OPEN(sim, "");
+
+    sim_trace_only(sim, 0);
+    for (int i = 0; i < 10; i++)
+        CHECK_OK(sim_send_bytes(sim, 0, stream, 1000));
+    CU_ASSERT(node_held_bytes(sim_node(sim, 0), stream) >= 10000);
+    SIM_RUN(sim, 3000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
+    SIM_END(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"all answers are in", all_answers_are_in},
+        {"the slow are waited for", the_slow_are_waited_for},
+        {"who only sends says settle", who_only_sends_says_settle},
+        {"who was sent nothing settles at once",
+         who_was_sent_nothing_settles_at_once},
+        {"epochs pair again", epochs_pair_again},
+        {"short waves say who is in them", short_waves_say_who_is_in_them},
+        {"a sync waits for no time-out", a_sync_waits_for_no_time_out},
+        {"the dead are not waited for", the_dead_are_not_waited_for},
+        {"who is waited for has a name", who_is_waited_for_has_a_name},
+        {"syncs follow each other", syncs_follow_each_other},
+        {"a sync is of one stream", a_sync_is_of_one_stream},
+        {"what is stable is dropped", what_is_stable_is_dropped},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("syncs", tests);
+}
