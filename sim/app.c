@@ -148,31 +148,25 @@ int sim_shutdown(struct sim *sim, uint32_t index)
     return ask(sim, index, &event, NULL, "shutdown");
 }
 
-/* Send `frame`, which is taken, also on error. */
+/* Send `frame`, whose payload stays the caller's. */
 static int send_frame(struct sim *sim,
                       struct world_node *node,
                       uint32_t stream,
-                      struct frame *frame)
+                      const struct frame *frame)
 {
     struct event event = {.type = EVENT_SEND, .stream = stream};
-    struct frame copy = frame_ref(frame);
     int r;
 
-    if (node->state != WORLD_ALIVE) {
-        frame_fini(&copy);
-        frame_fini(frame);
-        return -ENOTCONN;
-    }
-    event.frame = *frame;
-    /* What the step brings about comes after this line. */
-    world_trace_packet(sim, SIM_TRACE_ASK, node, "send", stream, &copy);
-    if (sim->watch.sent && node_can_send(node->machine, stream))
-        sim->watch.sent(sim, node->index, stream, &copy, sim->watch.arg);
+    event.frame = frame_ref(frame);
     r = world_step(sim, node, &event, NULL);
-    if (r < 0)
+    if (r == 0) {
+        world_trace_packet(sim, SIM_TRACE_ASK, node, "sent", stream, frame);
+        if (sim->watch.sent)
+            sim->watch.sent(sim, node->index, stream, frame, sim->watch.arg);
+    } else if (r != -EAGAIN) {
         sim_note(sim, SIM_TRACE_ASK, "%d send stream %u: %s", (int)node->rank,
                  stream, strerror(-r));
-    frame_fini(&copy);
+    }
     return r;
 }
 
@@ -186,11 +180,14 @@ int sim_send(struct sim *sim,
     struct world_node *node = node_at(sim, index);
     struct frame frame = {.type = FRAME_DATA, .tag = tag};
     va_list args;
+    int r;
 
     va_start(args, format);
     frame.payload = pack(format, args);
     va_end(args);
-    return send_frame(sim, node, stream, &frame);
+    r = send_frame(sim, node, stream, &frame);
+    frame_fini(&frame);
+    return r;
 }
 
 int sim_send_bytes(struct sim *sim, uint32_t index, uint32_t stream, size_t len)
@@ -267,19 +264,21 @@ int sim_receive(struct sim *sim, uint32_t index, uint32_t stream)
 /* Send what may be sent. Returns whether all is sent. */
 static bool send_unsent(struct sim *sim, struct world_node *node)
 {
+    struct world_queue *queue = &node->unsent;
     struct world_packet packet;
 
-    while (node->state == WORLD_ALIVE &&
-           node->unsent.start < node->unsent.end) {
-        uint32_t stream = node->unsent.list[node->unsent.start].stream;
-
-        /* A closed stream gives an error, and the packet is done with. */
-        if (node_members(node->machine, stream) &&
-            !node_can_send(node->machine, stream))
+    while (node->state == WORLD_ALIVE && queue->start < queue->end) {
+        packet = queue->list[queue->start];
+        /* The step may end the node, and free what waits. */
+        packet.frame = frame_ref(&packet.frame);
+        if (send_frame(sim, node, packet.stream, &packet.frame) == -EAGAIN) {
+            frame_fini(&packet.frame);
             return false;
-        if (!world_queue_take(&node->unsent, &packet))
-            break;
-        send_frame(sim, node, packet.stream, &packet.frame);
+        }
+        frame_fini(&packet.frame);
+        /* On an error, such as a closed stream, it is done with too. */
+        if (node->state == WORLD_ALIVE && world_queue_take(queue, &packet))
+            frame_fini(&packet.frame);
     }
     return true;
 }

@@ -116,6 +116,17 @@ static void gone(struct sim *sim, struct world_node *node, uint32_t rank)
 
 static void start(struct sim *sim, struct world_node *node, uint32_t parent)
 {
+    struct agenda_entry entry = {
+        .at_ms = sim->now_ms + 1,
+        .type = AGENDA_GONE,
+        .node = parent,
+        .number = node->rank,
+    };
+
+    if (node->state != WORLD_ABSENT) {
+        agenda_add(&sim->agenda, entry);
+        return;
+    }
     if (parent == SIM_NONE || sim->nodes[parent]->state != WORLD_ALIVE) {
         node->state = WORLD_EXITED; /* nobody there to connect to */
         return;
@@ -145,8 +156,7 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
             world_up(sim, node, entry->link);
         return;
     case AGENDA_START:
-        if (node->state == WORLD_ABSENT)
-            start(sim, node, node->parent);
+        start(sim, node, node->parent);
         return;
     case AGENDA_GONE:
         if (node->state == WORLD_ALIVE)
@@ -332,7 +342,7 @@ void sim_crash(struct sim *sim, uint32_t index)
     if (node->state == WORLD_ALIVE)
         world_stop(sim, node, WORLD_CRASHED);
     else if (node->state == WORLD_ABSENT)
-        node->state = WORLD_CRASHED;
+        node->state = WORLD_CRASHED; /* before it could say a word */
 }
 
 static void crash_now(struct sim *sim, void *arg)

@@ -41,12 +41,13 @@ static void spawn(struct sim *sim, struct world_node *node, uint32_t rank)
 
     at_ms += random_between(&sim->random, 1, sim->config.start_max_ms);
     if (index == SIM_NONE || sim->nodes[index]->parent != node->index ||
-        sim->nodes[index]->state != WORLD_ABSENT) {
+        sim->nodes[index]->state == WORLD_ALIVE) {
         sim_fail(sim, "%u starts %u, which is not its own", node->rank, rank);
         return;
     }
     entry.at_ms = at_ms;
-    if (sim->nodes[index]->missing) {
+    if (sim->nodes[index]->missing ||
+        sim->nodes[index]->state != WORLD_ABSENT) {
         entry.type = AGENDA_GONE;
         entry.node = node->index;
         entry.number = rank;

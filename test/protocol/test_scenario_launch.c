@@ -17,7 +17,7 @@ static void everybody_is_told_of_the_launch(void)
     for (uint32_t i = 0; i < sim_count(sim); i++) {
         CU_ASSERT_EQUAL(script_told(sim, i, TELL_LAUNCHED), 1);
         CU_ASSERT_EQUAL(node_depth(sim_node(sim, i)),
-                        tree_find(sim_tree(sim), i)->depth);
+                        tree_find(sim_tree(sim), sim_rank(sim, i))->depth);
     }
     while (node_internal(sim_node(sim, script_at(sim, 12)), internals, &rank,
                          &address)) {

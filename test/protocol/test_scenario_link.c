@@ -117,10 +117,10 @@ static void a_lost_parent_ends_what_is_below(void)
     SIM_RUN(sim, 30);
     for (uint32_t rank = 3; rank <= 6; rank++) {
         CU_ASSERT(sim_has_exited(sim, script_at(sim, rank)));
-        CU_ASSERT_EQUAL(script_told(sim, rank, TELL_ENDED), rank == 4 ? 0 : 1);
+        CU_ASSERT_EQUAL(script_told(sim, rank, TELL_ENDED), 1);
     }
     CU_ASSERT(sim_is_alive(sim, script_at(sim, 2)));
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT(script_told(sim, 0, TELL_NODE_LOST) >= 1);
     CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 3);
     SIM_SEND(sim, 2, stream, 7);
     SIM_RUN(sim, 5);
