@@ -7,6 +7,10 @@
 /* What a packet of that array weighs at most on a link. */
 #define WEIGHT (PACKET + 200)
 
+/* The most that a node holds on its way up: what it has made for its parent,
+ * what each child may send, and a packet in excess of each. */
+#define MOST(children) ((1 + (children)) * (LIMIT_WINDOW_MAX + WEIGHT))
+
 static void post_bytes(struct sim *sim,
                        uint32_t rank,
                        uint32_t stream,
@@ -37,20 +41,21 @@ static void a_fast_sender_is_held_back(void)
     script_by_hand(sim, 0);
     stream = SIM_OPEN(sim, "");
     sim_trace_only(sim, 0);
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 400; i++)
         post_bytes(sim, 2, stream, PACKET);
     SIM_RUN(sim, 5000);
-    sent = 200 - sim_unsent(sim, script_at(sim, 2));
+    sent = 400 - sim_unsent(sim, script_at(sim, 2));
     CU_ASSERT(sim_waiting(sim, 0) >= 10);
-    CU_ASSERT(sent * PACKET <= 3 * (LIMIT_WINDOW_MAX + WEIGHT));
-    CU_ASSERT(held(sim, 0, stream) <= LIMIT_WINDOW_MAX + WEIGHT);
-    CU_ASSERT(held(sim, 1, stream) <= LIMIT_WINDOW_MAX + WEIGHT);
-    for (int i = 0; i < 200; i++) {
+    CU_ASSERT(sim_waiting(sim, 0) * PACKET <= LIMIT_WINDOW_MAX + WEIGHT);
+    CU_ASSERT(sent * PACKET <= 2 * MOST(1) + WEIGHT);
+    CU_ASSERT(held(sim, 0, stream) <= MOST(1));
+    CU_ASSERT(held(sim, 1, stream) <= MOST(1));
+    for (int i = 0; i < 400; i++) {
         CHECK_IS(sim_receive(sim, 0, stream), 1);
         SIM_RUN(sim, 10);
     }
     CU_ASSERT_EQUAL(sim_unsent(sim, script_at(sim, 2)), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 200);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 400);
     CHECK_IS(sim_receive(sim, 0, stream), 0);
     SIM_END(sim);
 }
@@ -67,19 +72,17 @@ static void a_slow_front_end_slows_its_back_ends(void)
     stream = SIM_OPEN(sim, "");
     sim_trace_only(sim, 0);
     for (uint32_t rank = 3; rank <= 6; rank++)
-        for (int i = 0; i < 100; i++)
+        for (int i = 0; i < 200; i++)
             post_bytes(sim, rank, stream, PACKET);
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 80; i++) {
         SIM_RUN(sim, 100);
-        /* Each child's window, and a packet in excess for each. */
         for (uint32_t rank = 0; rank <= 2; rank++)
-            CU_ASSERT(held(sim, rank, stream) <=
-                      2 * (LIMIT_WINDOW_MAX + 2 * WEIGHT));
+            CU_ASSERT(held(sim, rank, stream) <= MOST(2));
         if (i < 8)
             CU_ASSERT(sim_unsent(sim, script_at(sim, 3)) > 0);
     }
     SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 400);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 800);
     SIM_END(sim);
 }
 
@@ -118,17 +121,17 @@ static void a_giant_passes_alone(void)
     script_by_hand(sim, 0);
     stream = SIM_OPEN(sim, "");
     sim_trace_only(sim, 0);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         post_bytes(sim, 2, stream, 2 * LIMIT_WINDOW_MAX);
     SIM_RUN(sim, 1000);
     CU_ASSERT_EQUAL(sim_waiting(sim, 0), 1);
-    CU_ASSERT(sim_unsent(sim, script_at(sim, 2)) >= 1);
-    for (int i = 0; i < 4; i++) {
+    CU_ASSERT(sim_unsent(sim, script_at(sim, 2)) >= 2);
+    for (int i = 0; i < 8; i++) {
         CHECK_IS(sim_receive(sim, 0, stream), 1);
         SIM_RUN(sim, 100);
         CU_ASSERT(sim_waiting(sim, 0) <= 1);
     }
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 4);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 8);
     SIM_END(sim);
 }
 
@@ -193,11 +196,10 @@ static void without_credit_nothing_is_queued(void)
     script_by_hand(sim, 0);
     stream = SIM_OPEN(sim, "");
     sim_trace_only(sim, 0);
-    while (node_can_send(sim_node(sim, 1), stream)) {
-        CHECK_OK(sim_send_bytes(sim, 1, stream, PACKET));
+    while (sim_send_bytes(sim, 1, stream, PACKET) == 0)
         CU_ASSERT_FATAL(++count < 1000);
-    }
     CHECK_IS(sim_send_bytes(sim, 1, stream, PACKET), -EAGAIN);
+    CU_ASSERT(count * PACKET <= (int)(LIMIT_WINDOW_MAX + WEIGHT));
     SIM_RUN(sim, 1000);
     CU_ASSERT_EQUAL((int)sim_waiting(sim, 0), count);
     SIM_END(sim);

@@ -178,6 +178,9 @@ static void nonsense_closes_its_link_only(void)
                 CHECK_OK(packet_pack(&frame.payload, "%s %lf", "what", 0.5));
             sim_inject(sim, script_at(sim, 4), script_at(sim, 1), &frame);
             SIM_RUN(sim, 5000);
+            if (!sim_is_alive(sim, script_at(sim, 1)))
+                printf("\n%s, kind %d, ended its reader\n", frame_name(type),
+                       kind);
             CU_ASSERT(sim_is_alive(sim, 0));
             CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
             CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));

@@ -118,8 +118,8 @@ static void a_lost_child_is_not_waited_for(void)
     SIM_SEND(sim, 3, stream, 1);
     SIM_SEND(sim, 2, stream, 2);
     SIM_RUN(sim, 10);
-    SIM_TRACE(sim, "[ 27] 0 deliver stream 1 wave 1: \"%d\" 110 (2 back-ends)\n"
-                   "[ 27] 0 told back-end lost 4\n"
+    SIM_TRACE(sim, "[ 27] 0 told back-end lost 4\n"
+                   "[ 27] 0 deliver stream 1 wave 1: \"%d\" 110 (2 back-ends)\n"
                    "[ 52] 0 deliver stream 1 wave 2: \"%d\" 3 (2 back-ends)\n");
     SIM_END(sim);
 }
