@@ -110,15 +110,13 @@ static int take_fault(struct node *node, struct frame *frame)
     const char *text;
     int r;
 
-    if (node->parent) {
-        node_send(node, node->parent, frame_ref(frame));
-        return 0;
-    }
     r = packet_open(&packet, frame->payload);
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, "%s", &text);
-    if (r == 0)
+    if (r == 0 && node->parent)
+        node_send(node, node->parent, frame_ref(frame));
+    else if (r == 0)
         node_tell(node, TELL_FILTER_ERROR, frame->origin, frame->stream, text);
     cop_packet_free(packet);
     return r;
@@ -143,6 +141,8 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
  * was taken. */
 static int from_child(struct node *node, struct peer *peer, struct frame *frame)
 {
+    bool inner = peer->role == NODE_COMMNODE;
+
     switch ((enum frame_type)frame->type) {
     case FRAME_DATA:
         return peer->ready ? take_up(node, peer, frame) : -EPROTO;
@@ -157,11 +157,11 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_READY:
         return launch_ready(node, peer, frame);
     case FRAME_JOIN:
-        return peer->ready ? launch_join(node, peer, frame) : -EPROTO;
+        return peer->ready && inner ? launch_join(node, peer, frame) : -EPROTO;
     case FRAME_FAULT:
         return take_fault(node, frame);
     case FRAME_RECORD:
-        return member_record(node, frame);
+        return inner ? member_record(node, frame) : -EPROTO;
     case FRAME_GOODBYE:
         peer->left = true;
         return 0;

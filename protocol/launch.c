@@ -10,6 +10,9 @@
 /* How many missing nodes a sentence names before it says "and so on". */
 #define NAMED_MISSING 8
 
+/* Levels of the tree that give up one before the other at a time-out. */
+#define LAUNCH_LEVELS 8
+
 static struct expected *expected_of(struct node *node, uint32_t rank)
 {
     size_t i;
@@ -34,7 +37,7 @@ static void add_missing(struct node *node,
                         struct expected *child,
                         const char *reason)
 {
-    child->decided = true;
+    child->decided = child->missing = true;
     if (roster_add_missing(&node->roster, child->rank, child->host, reason) < 0)
         node->failed = true;
 }
@@ -68,9 +71,13 @@ static void tell_failed(struct node *node)
     int n;
 
     for (i = 0; i < roster->missing_count && i < NAMED_MISSING; i++) {
-        n = snprintf(text + len, sizeof(text) - len, "%shost %s (rank %u): %s",
-                     i ? "; " : "", roster->missing[i].host,
-                     roster->missing[i].rank, roster->missing[i].reason);
+        const struct roster_missing *missing = &roster->missing[i];
+        bool named = *missing->host;
+
+        n = snprintf(text + len, sizeof(text) - len, "%s%s%s%srank %u%s: %s",
+                     i ? "; " : "", named ? "host " : "", missing->host,
+                     named ? " (" : "", missing->rank, named ? ")" : "",
+                     missing->reason);
         if (n < 0 || (size_t)n >= sizeof(text) - len)
             break;
         len += (size_t)n;
@@ -120,11 +127,15 @@ void launch_report(struct node *node)
 void launch_start(struct node *node)
 {
     uint32_t parent = node->role == NODE_FRONTEND ? RANK_NONE : 0;
+    uint32_t level;
     size_t i;
     int r = 0;
 
     node->started = true;
-    node->launch_deadline_ms = node->now_ms + node->times.launch_timeout_ms;
+    /* The lower gives up first, so that it can still say who is missing. */
+    level = node->depth < LAUNCH_LEVELS ? node->depth : LAUNCH_LEVELS;
+    node->launch_deadline_ms = node->now_ms + node->times.launch_timeout_ms -
+                               node->times.launch_timeout_ms / 32 * level;
     if (node->role != NODE_BACKEND)
         r = roster_add_internal(&node->roster, node->rank, parent,
                                 node->address);
@@ -211,9 +222,16 @@ void launch_child_gone(struct node *node, uint32_t rank, const char *text)
 {
     struct expected *child = expected_of(node, rank);
 
-    if (!child || child->decided)
+    if (!child || child->missing || node->launched)
         return;
     add_missing(node, child, text);
+    launch_report(node);
+}
+
+void launch_lost(struct node *node, uint32_t rank, const char *text)
+{
+    if (roster_add_missing(&node->roster, rank, "", text) < 0)
+        node->failed = true;
     launch_report(node);
 }
 

@@ -457,7 +457,7 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
 
     if (peer->left)
         text = "it has left";
-    if (!node->closing)
+    if (!node->closing && node->reported)
         send_record(node, peer, text);
     peer->below = none;
     member_trim(node, peer);
@@ -471,7 +471,7 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
         fifo_fini(&branch->aside);
         memset(branch, 0, sizeof(*branch));
     }
-    if (node->role == NODE_FRONTEND && !node->closing) {
+    if (node->role == NODE_FRONTEND && node->launched && !node->closing) {
         if (peer->role == NODE_COMMNODE)
             node_tell(node, TELL_NODE_LOST, peer->rank, 0, text);
         member_give_up(node, &below);
@@ -737,17 +737,17 @@ int member_record(struct node *node, struct frame *frame)
     const char *text;
     int r;
 
-    if (node->parent) {
-        node_send(node, node->parent, frame_ref(frame));
-        return 0;
-    }
     r = packet_open(&packet, frame->payload);
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, RECORD_FORMAT, &pairs, &count, &role, &text);
     if (r == 0)
         r = ranks_from_pairs(&below, pairs, count);
-    if (r == 0 && !node->closing) {
+    if (r == 0 && node->parent) {
+        node_send(node, node->parent, frame_ref(frame));
+    } else if (r == 0 && !node->launched) {
+        launch_lost(node, frame->origin, text);
+    } else if (r == 0 && !node->closing) {
         if (role == NODE_COMMNODE)
             node_tell(node, TELL_NODE_LOST, frame->origin, 0, text);
         member_give_up(node, &below);

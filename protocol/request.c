@@ -82,6 +82,8 @@ static int sync_stream(struct node *node, const struct event *event)
         return -EPERM;
     if (!stream || event->stream == 0 || stream->closing)
         return -ENOENT;
+    if (node->closing)
+        return -ENOTCONN;
     if (!stream_is_replayable(stream))
         return -EOPNOTSUPP;
     stream->sync = stream->last + 1;

@@ -127,6 +127,7 @@ struct expected {
     enum node_role role;
     char *host;
     bool decided; /* ready or missing */
+    bool missing;
 };
 
 /* A join on its way: where the answer goes. */
@@ -276,6 +277,9 @@ int launch_child_up(struct node *node, struct peer *peer);
 
 /* A child will not come any more, for the reason `text`. */
 void launch_child_gone(struct node *node, uint32_t rank, const char *text);
+
+/* Front-end: `rank`, somewhere below, is lost before all were ready. */
+void launch_lost(struct node *node, uint32_t rank, const char *text);
 
 /* READY, TABLE, JOIN and JOINED came. `frame` is borrowed. */
 int launch_ready(struct node *node, struct peer *peer, struct frame *frame);
