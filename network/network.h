@@ -77,7 +77,8 @@ int network_left_ms(uint64_t deadline_ms);
 /* A driver_done_fn for a network: whether it has ended. */
 bool network_has_ended(void *network);
 
-/* Make the descriptor of cop_network_fd() say what is so now. */
+/* Make the descriptor of cop_network_fd() say what is so now: readable exactly
+ * while a receive or an event would not block (PROTOCOL 14.2). */
 void network_signal(struct cop_network *network);
 
 /* Take `delivery`, and tell the machine unless it was told already; `frame` is
