@@ -11,6 +11,9 @@
 #define PINGS 100
 #define WAVES 10000
 
+/* How long it then waits: what a burst needed is given back soon after. */
+#define IDLE_US 2000000
+
 struct costs {
     struct sample inner[DUEL_SIDES_MAX][FOOTPRINT_COUNT];
     struct sample leaf[DUEL_SIDES_MAX][FOOTPRINT_COUNT];
@@ -40,6 +43,7 @@ static int measure(struct duel *duel,
         return r;
     }
     r = work(duel->side[i], duel->tree[i]);
+    usleep(IDLE_US);
     if (r == 0)
         r = footprint_below(getpid(), costs->inner[i], costs->leaf[i]);
     if (r >= 0 && (uint32_t)r != shape_nodes(shape)) {

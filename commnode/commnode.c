@@ -3,6 +3,7 @@
 
 #include <coppice/coppice.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,11 @@
 
 /* How long children may take to end before they are killed. */
 #define REAP_MS 10000
+
+/* How often to see whether a burst has left free memory behind, and how much
+ * of that is kept. */
+#define TRIM_MS  500
+#define TRIM_LEN ((size_t)128 << 10)
 
 /* The filters of one stream. */
 struct stage {
@@ -25,7 +31,8 @@ struct commnode {
     struct stage *stages;
     size_t stage_count;
     struct loader_output output;
-    bool log; /* $COPPICE_LOG is set */
+    bool log;         /* $COPPICE_LOG is set */
+    uint64_t trim_ms; /* when to look for free memory again */
     char end[LIMIT_TEXT];
 };
 
@@ -192,9 +199,26 @@ static const struct driver_ops ops = {
     .log = on_log,
 };
 
-static bool never(void *arg)
+/* What was queued in a burst may have been megabytes, which malloc() keeps: it
+ * is given back when more is free than is in use. */
+static void trim(void)
 {
-    (void)arg;
+    struct mallinfo2 info = mallinfo2();
+
+    if (info.fordblks > info.uordblks + TRIM_LEN)
+        malloc_trim(TRIM_LEN);
+}
+
+/* Called in every turn, so at least with every heartbeat; never done. */
+static bool on_turn(void *arg)
+{
+    struct commnode *commnode = arg;
+    uint64_t now_ms = driver_now_ms();
+
+    if (now_ms >= commnode->trim_ms) {
+        commnode->trim_ms = now_ms + TRIM_MS;
+        trim();
+    }
     return false;
 }
 
@@ -209,7 +233,7 @@ static int live(struct commnode *commnode)
         return r;
     r = driver_start(driver);
     if (r == 0) {
-        driver_wait(driver, never, NULL, COP_FOREVER);
+        driver_wait(driver, on_turn, commnode, COP_FOREVER);
         r = driver_error(driver);
         driver_reap(driver, REAP_MS);
     }
@@ -232,6 +256,7 @@ int cop_commnode_main(void)
     size_t i;
     int r;
 
+    mallopt(M_ARENA_MAX, 1); /* what each thread frees is free for both */
     r = bootstrap_inherit(&bootstrap, LIMIT_LAUNCH_TIMEOUT_MS, &error);
     if (r == 0 && bootstrap->role != NODE_COMMNODE)
         r = cop_error_set(&error, -EINVAL, "was started as another role");
