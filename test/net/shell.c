@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "net/session.h"
 #include "protocol/payload.h"
 #include "topology/topology.h"
+
+/* Packets of one wave in these tests. */
+#define SHELL_INPUTS_MAX 256
 
 static int on_load(void *arg,
                    const struct stream_definition *definition,
@@ -23,7 +27,9 @@ static int on_load(void *arg,
     (void)definition;
     memset(filters, 0, sizeof(*filters));
     filters->down_one_to_one = true;
-    *slow = false;
+    filters->up = shell->slow_ms > 0;
+    filters->up_single = filters->up;
+    *slow = filters->up;
     if (!shell->fail_load)
         return 0;
     snprintf(text, text_len, "this shell loads no filters");
@@ -36,13 +42,24 @@ static void on_unload(void *arg, uint32_t stream)
     (void)stream;
 }
 
+/* Pass the inputs on, after a while. */
 static void on_filter(void *arg,
                       const struct node_call *call,
                       struct event *answer)
 {
-    (void)arg;
-    (void)call;
-    answer->text = "there are no filters here";
+    static struct frame passed[SHELL_INPUTS_MAX];
+    struct shell *shell = arg;
+    struct timespec pause = {shell->slow_ms / 1000,
+                             (long)(shell->slow_ms % 1000) * 1000000};
+    size_t i;
+
+    nanosleep(&pause, NULL);
+    if (call->input_count > SHELL_INPUTS_MAX)
+        abort();
+    for (i = 0; i < call->input_count; i++)
+        passed[i] = frame_ref(&call->inputs[i]);
+    answer->up = passed;
+    answer->up_count = call->input_count;
 }
 
 static void on_deliver(void *arg, uint32_t stream, struct frame *frame)
@@ -79,9 +96,11 @@ static void on_tell(void *arg, const struct action *news)
     case TELL_BACKEND_LOST:
         shell->lost_count++;
         break;
+    case TELL_BACKEND_JOINED:
+        shell->joined_count++;
+        break;
     case TELL_SYNCED:
     case TELL_CLOSED:
-    case TELL_BACKEND_JOINED:
     case TELL_FILTER_ERROR:
     case TELL_ENDED:
         break;
@@ -197,6 +216,31 @@ int shell_join(struct shell *shell, const char *session_path)
         return r;
     }
     return begin(shell, bootstrap);
+}
+
+struct joined {
+    struct shell *shell;
+    uint32_t count;
+};
+
+static bool have_joined(void *arg)
+{
+    struct joined *joined = arg;
+
+    return joined->shell->joined_count >= joined->count;
+}
+
+int shell_wait_joined(struct shell *shell, uint32_t count)
+{
+    struct joined joined = {shell, count};
+    int r;
+
+    r = driver_lock(shell->driver);
+    if (r < 0)
+        return r;
+    r = driver_wait(shell->driver, have_joined, &joined, 20000);
+    driver_unlock(shell->driver);
+    return r;
 }
 
 static bool is_opened(void *arg)

@@ -18,7 +18,9 @@ struct shell {
     bool ended;
     bool fail_load; /* filters cannot be loaded here */
     uint32_t lost_count;
-    int code; /* of the last TELL_OPENED or TELL_LAUNCH_FAILED */
+    uint32_t joined_count;
+    uint32_t slow_ms; /* if not 0, upward waves pass a filter so slow */
+    int code;         /* of the last TELL_OPENED or TELL_LAUNCH_FAILED */
     char text[1024];
     struct frame frames[SHELL_FRAMES_MAX]; /* delivered: first to last */
     uint32_t streams[SHELL_FRAMES_MAX];
@@ -40,6 +42,9 @@ int shell_launch(struct shell *shell,
 
 /* Join as a back-end, out of the environment or a session file. */
 int shell_join(struct shell *shell, const char *session_path);
+
+/* Start; wait until so many have joined; both within the launch time-out. */
+int shell_wait_joined(struct shell *shell, uint32_t count);
 
 /* Open a stream to all back-ends `first` to `last`. Returns its number or an
  * error. */

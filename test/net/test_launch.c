@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "net/session.h"
 #include "test/check.h"
 #include "test/net/shell.h"
 
@@ -265,6 +266,73 @@ static void program_missing_behind_ssh_is_named(void)
                    (const char *[]){"n1", "/no/such/backend", "No such", NULL});
 }
 
+/* ---- attaching (PROTOCOL 12.3) ---------------------------------------------
+ */
+
+/* Back-ends that somebody else starts join with a session file. */
+static void back_ends_attach(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char path[64];
+    char *argv[] = {backend, (char[]){"attach"}, path, NULL};
+    int descriptors = open_descriptors();
+    int stream;
+    int i;
+
+    snprintf(path, sizeof(path), "test-attach-%ld", (long)getpid());
+    CHECK_OK(shell_launch(&shell, "flat:2", NULL, &launch));
+    CHECK_OK(driver_lock(shell.driver));
+    CHECK_OK(session_write(path, driver_bootstrap(shell.driver),
+                           driver_node(shell.driver), NULL));
+    driver_unlock(shell.driver);
+    fflush(NULL);
+    for (i = 0; i < 4; i++)
+        if (fork() == 0) {
+            execv(argv[0], argv);
+            _exit(1);
+        }
+    CHECK_OK(shell_wait_joined(&shell, 4));
+    stream = shell_open(&shell, 3, 6);
+    CHECK_OK(stream);
+    exchange((uint32_t)stream, 100, 16, 4);
+    exchange((uint32_t)stream, 101, 70000, 4);
+    unlink(path);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CU_ASSERT_EQUAL(left_behind(), 0);
+    CU_ASSERT_EQUAL(open_descriptors(), descriptors);
+}
+
+/* Another session's key opens nothing, and harms nobody. */
+static void wrong_session_file_is_refused(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct bootstrap wrong;
+    char path[64];
+    char *argv[] = {backend, (char[]){"attach"}, path, NULL};
+    int status = -1;
+    pid_t pid;
+
+    snprintf(path, sizeof(path), "test-wrong-%ld", (long)getpid());
+    CHECK_OK(shell_launch(&shell, "flat:1", NULL, &launch));
+    CHECK_OK(driver_lock(shell.driver));
+    wrong = *driver_bootstrap(shell.driver);
+    wrong.key[0] ^= 1;
+    CHECK_OK(session_write(path, &wrong, driver_node(shell.driver), NULL));
+    driver_unlock(shell.driver);
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        if (freopen("/dev/null", "w", stderr))
+            execv(argv[0], argv);
+        _exit(0);
+    }
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    CU_ASSERT_EQUAL(shell.joined_count, 0);
+    unlink(path);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
 /* ---- ends ------------------------------------------------------------------
  */
 
@@ -387,6 +455,8 @@ int main(void)
          silent_host_ends_the_launch_at_its_deadline},
         {"a program missing behind ssh is named",
          program_missing_behind_ssh_is_named},
+        {"back-ends attach", back_ends_attach},
+        {"a wrong session file is refused", wrong_session_file_is_refused},
         {"a killed front-end leaves nothing", killed_front_end_leaves_nothing},
         {"a child that stays is killed", child_that_stays_is_killed},
         {"free without shutdown leaves nothing",

@@ -1,0 +1,302 @@
+/* test_threads.c - who drives the network, and when (PROTOCOL 14). */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/check.h"
+#include "test/net/shell.h"
+
+static struct shell shell;
+static char backend[512];
+static char *const echo_argv[] = {backend, (char[]){"echo"}, NULL};
+
+static void pause_ms(uint32_t ms)
+{
+    struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+    nanosleep(&pause, NULL);
+}
+
+static uint32_t begin(const char *shape,
+                      uint32_t first,
+                      uint32_t last,
+                      uint32_t failure_timeout_ms)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    int stream;
+
+    launch.times.heartbeat_ms = failure_timeout_ms / 10;
+    launch.times.failure_timeout_ms = failure_timeout_ms;
+    CHECK_OK(shell_launch(&shell, shape, echo_argv, &launch));
+    stream = shell_open(&shell, first, last);
+    CHECK_OK(stream);
+    return (uint32_t)stream;
+}
+
+static void take(uint32_t stream, int32_t tag, size_t count)
+{
+    struct frame frame;
+    uint32_t from;
+
+    while (count-- > 0) {
+        CHECK_OK(shell_receive(&shell, &from, &frame, 20000));
+        CU_ASSERT_EQUAL(from, stream);
+        CU_ASSERT_EQUAL(frame.tag, tag);
+        frame_fini(&frame);
+    }
+}
+
+/* How many packets wait, without driving. */
+static size_t waiting(void)
+{
+    size_t count;
+
+    CHECK_OK(driver_lock(shell.driver));
+    count = shell.last - shell.first;
+    driver_unlock(shell.driver);
+    return count;
+}
+
+/* The application computes for longer than the failure time-out: heartbeats
+ * go on, nobody is lost (PROTOCOL 14.1). */
+static void network_lives_while_the_application_computes(void)
+{
+    uint32_t stream = begin("2x2", 3, 6, 1000);
+
+    pause_ms(2500);
+    CHECK_OK(shell_send(&shell, stream, 100, 16));
+    take(stream, 100, 4);
+    CU_ASSERT_EQUAL(shell.lost_count, 0);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
+/* What is queued leaves by itself, and what answers it is taken, although
+ * nobody calls again (PROTOCOL 14.3). */
+static void queued_frames_leave_by_themselves(void)
+{
+    uint64_t deadline_ms = driver_now_ms() + 20000;
+    uint32_t stream = begin("flat:2", 1, 2, 3000);
+    int i;
+
+    for (i = 0; i < 10; i++)
+        CHECK_OK(shell_send(&shell, stream, 100, 16));
+    while (waiting() < 20 && driver_now_ms() < deadline_ms)
+        pause_ms(1);
+    CU_ASSERT_EQUAL(waiting(), 20);
+    take(stream, 100, 20);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
+/* A filter that takes longer than the failure time-out is no death sentence:
+ * another thread takes the helm meanwhile (PROTOCOL 5.1). */
+static void slow_filter_stops_no_heartbeats(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    int stream;
+
+    launch.times.heartbeat_ms = 100;
+    launch.times.failure_timeout_ms = 1000;
+    CHECK_OK(shell_launch(&shell, "2x2", echo_argv, &launch));
+    shell.slow_ms = 2500;
+    stream = shell_open(&shell, 3, 6);
+    CHECK_OK(stream);
+    CHECK_OK(shell_send(&shell, (uint32_t)stream, 100, 16));
+    take((uint32_t)stream, 100, 4);
+    CU_ASSERT_EQUAL(shell.lost_count, 0);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
+/* The same while the application computes: then the background thread runs
+ * the filter, and another one drives. */
+static void slow_filter_in_the_background_stops_no_heartbeats(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    uint64_t deadline_ms = driver_now_ms() + 30000;
+    int stream;
+
+    launch.times.heartbeat_ms = 100;
+    launch.times.failure_timeout_ms = 1000;
+    CHECK_OK(shell_launch(&shell, "2x2", echo_argv, &launch));
+    shell.slow_ms = 2500;
+    stream = shell_open(&shell, 3, 6);
+    CHECK_OK(stream);
+    CHECK_OK(shell_send(&shell, (uint32_t)stream, 100, 16));
+    while (waiting() < 4 && driver_now_ms() < deadline_ms)
+        pause_ms(10);
+    CU_ASSERT_EQUAL(waiting(), 4);
+    take((uint32_t)stream, 100, 4);
+    CU_ASSERT_EQUAL(shell.lost_count, 0);
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
+/* ---- several threads
+ * --------------------------------------------------------- */
+
+#define SENDS 500
+
+struct sender {
+    uint32_t stream;
+    int32_t tag;
+    int result;
+};
+
+static void *send_many(void *arg)
+{
+    struct sender *sender = arg;
+    int i;
+
+    for (i = 0; i < SENDS && sender->result == 0; i++)
+        sender->result = shell_send(&shell, sender->stream, sender->tag, 1000);
+    return NULL;
+}
+
+/* One waits while two send: each packet arrives once and whole. */
+static void threads_share_a_network(void)
+{
+    struct sender senders[2] = {{.tag = 100}, {.tag = 101}};
+    pthread_t threads[2];
+    size_t counts[2] = {0, 0};
+    uint32_t stream = begin("2x2", 3, 6, 20000);
+    struct frame frame;
+    uint32_t from;
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        senders[i].stream = stream;
+        CHECK_OK(-pthread_create(&threads[i], NULL, send_many, &senders[i]));
+    }
+    for (i = 0; i < 2 * 4 * SENDS; i++) {
+        CHECK_OK(shell_receive(&shell, &from, &frame, 20000));
+        CU_ASSERT_FATAL(frame.tag == 100 || frame.tag == 101);
+        counts[frame.tag - 100]++;
+        frame_fini(&frame);
+    }
+    for (i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_OK(senders[i].result);
+        CU_ASSERT_EQUAL(counts[i], 4 * SENDS);
+    }
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
+/* Two threads wait, each for a packet: both get one. */
+static void *receive_one(void *arg)
+{
+    struct frame frame;
+    uint32_t from;
+    int *result = arg;
+
+    *result = shell_receive(&shell, &from, &frame, 20000);
+    if (*result == 0)
+        frame_fini(&frame);
+    return NULL;
+}
+
+static void two_threads_wait(void)
+{
+    pthread_t threads[2];
+    int results[2] = {-1, -1};
+    uint32_t stream = begin("flat:2", 1, 2, 20000);
+    int i;
+
+    for (i = 0; i < 2; i++)
+        CHECK_OK(-pthread_create(&threads[i], NULL, receive_one, &results[i]));
+    pause_ms(20);
+    CHECK_OK(shell_send(&shell, stream, 100, 16));
+    for (i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_OK(results[i]);
+    }
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
+/* ---- quiet
+ * ---------------------------------------------------------------------- */
+
+/* Times that the other threads of this process have slept. */
+static unsigned long other_switches(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    struct dirent *entry;
+    unsigned long total = 0;
+    unsigned long number;
+    char line[128];
+    char path[300];
+    FILE *file;
+
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == getpid())
+            continue;
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+                 entry->d_name);
+        file = fopen(path, "r");
+        while (file && fgets(line, sizeof(line), file))
+            if (sscanf(line, "voluntary_ctxt_switches: %lu", &number) == 1)
+                total += number;
+        if (file)
+            fclose(file);
+    }
+    if (dir)
+        closedir(dir);
+    return total;
+}
+
+static size_t thread_count(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    size_t count = 0;
+
+    while (dir && readdir(dir))
+        count++;
+    if (dir)
+        closedir(dir);
+    return count - 2;
+}
+
+/* While a thread waits the background thread is not woken, but for what was
+ * set before; there is one of it. */
+static void background_sleeps_while_somebody_waits(void)
+{
+    uint32_t stream = begin("flat:2", 1, 2, 3000);
+    unsigned long before;
+    struct frame frame;
+    uint32_t from;
+
+    CHECK_OK(shell_send(&shell, stream, 100, 16));
+    take(stream, 100, 2);
+    before = other_switches();
+    CHECK_IS(shell_receive(&shell, &from, &frame, 1500), -EAGAIN);
+    CU_ASSERT(other_switches() - before <= 3);
+#ifndef __SANITIZE_THREAD__
+    CU_ASSERT(thread_count() <= 2);
+#endif
+    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the network lives while the application computes",
+         network_lives_while_the_application_computes},
+        {"queued frames leave by themselves",
+         queued_frames_leave_by_themselves},
+        {"a slow filter stops no heartbeats", slow_filter_stops_no_heartbeats},
+        {"a slow filter in the background stops no heartbeats",
+         slow_filter_in_the_background_stops_no_heartbeats},
+        {"threads share a network", threads_share_a_network},
+        {"two threads wait", two_threads_wait},
+        {"the background sleeps while somebody waits",
+         background_sleeps_while_somebody_waits},
+        CU_TEST_INFO_NULL,
+    };
+    const char *build = getenv("BUILD");
+
+    snprintf(backend, sizeof(backend), "%s/test/net/backend",
+             build ? build : ".");
+    return check_run("threads", tests);
+}
