@@ -51,6 +51,10 @@ struct sim_config {
     const char *filter_path;   /* directories; NULL: $COPPICE_FILTER_PATH */
     struct cop_times times;
     unsigned trace; /* a sum of enum sim_trace */
+    /* Called before (true) and after (false) each step of a machine, so that a
+     * test can make its allocations fail. A node that then runs out of memory
+     * is gone, as if it had crashed. NULL: running out is a failure. */
+    void (*stepping)(bool begins);
 };
 
 /* What somebody who watches is told: of every application's traffic, as it

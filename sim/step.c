@@ -214,6 +214,7 @@ int world_step(struct sim *sim,
                uint64_t *result)
 {
     struct actions actions = node->actions;
+    bool no_memory;
     int r;
 
     if (node->state != WORLD_ALIVE) {
@@ -225,15 +226,24 @@ int world_step(struct sim *sim,
     node->actions = (struct actions){0};
     event->now_ms = sim->now_ms;
     actions.failed = false;
+    if (sim->config.stepping)
+        sim->config.stepping(true);
     r = node_step(node->machine, event, &actions);
+    if (sim->config.stepping)
+        sim->config.stepping(false);
     if (result && r == 0)
         *result = actions.result;
-    if (actions.failed || r == -ENOMEM)
+    no_memory = actions.failed || r == -ENOMEM;
+    if (no_memory && !sim->config.stepping)
         sim_fail(sim, "%u is out of memory", node->rank);
     act_all(sim, node, &actions);
     actions_clear(&actions);
     actions_fini(&node->actions);
     node->actions = actions;
+    if (no_memory && node->state == WORLD_ALIVE) {
+        sim_note(sim, SIM_TRACE_LIFE, "%d has no memory", (int)node->rank);
+        world_stop(sim, node, WORLD_CRASHED);
+    }
     if (node->state != WORLD_ALIVE) {
         actions_fini(&node->actions);
         return r;

@@ -392,6 +392,26 @@ static void draw_nuisance(struct swarm *swarm)
     }
 }
 
+/* The link to its parent breaks, or swallows what is sent one way. */
+static void cut_off(struct swarm *swarm, uint32_t index)
+{
+    struct sim *sim = swarm->sim;
+    const struct tree *tree = sim_tree(sim);
+    uint32_t parent = index < tree->count ? tree->nodes[index].parent : 0;
+
+    switch (draw(swarm, 0, 2)) {
+    case 0:
+        sim_cut(sim, index, parent);
+        break;
+    case 1:
+        sim_mute(sim, index, parent);
+        break;
+    case 2:
+        sim_mute(sim, parent, index);
+        break;
+    }
+}
+
 static void draw_death(struct swarm *swarm)
 {
     struct sim *sim = swarm->sim;
@@ -403,6 +423,10 @@ static void draw_death(struct swarm *swarm)
         sim_crash_at(sim, index, sim_now_ms(sim) + draw(swarm, 0, 200));
     else if (chance(swarm, 5) && sim_role(sim, index) == NODE_BACKEND)
         sim_shutdown(sim, index);
+    else if (chance(swarm, 5))
+        cut_off(swarm, index);
+    else if (chance(swarm, 2))
+        sim_freeze(sim, index, draw(swarm, 1, 4) * LIMIT_FAILURE_TIMEOUT_MS);
 }
 
 /* ---- one seed ---- */

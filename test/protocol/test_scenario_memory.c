@@ -1,0 +1,114 @@
+/* test_scenario_memory.c - no allocation is taken for granted: each one of the
+ * machine's, in turn, fails. The node that it hits is gone; the others find
+ * that out, go on, and end; nothing leaks (under AddressSanitizer) and nothing
+ * is used after it was given back. */
+#include "test/sim/script.h"
+
+void *__real_malloc(size_t len);
+void *__real_calloc(size_t count, size_t len);
+void *__real_realloc(void *block, size_t len);
+char *__real_strdup(const char *text);
+
+void *__wrap_malloc(size_t len);
+void *__wrap_calloc(size_t count, size_t len);
+void *__wrap_realloc(void *block, size_t len);
+char *__wrap_strdup(const char *text);
+
+/* The fault heap: within a step, allocation number `fails_at` fails. */
+static struct {
+    bool in_step;
+    unsigned long count;
+    unsigned long fails_at; /* 0: none */
+} heap;
+
+static bool fails(void)
+{
+    return heap.in_step && ++heap.count == heap.fails_at;
+}
+
+void *__wrap_malloc(size_t len)
+{
+    return fails() ? NULL : __real_malloc(len);
+}
+
+void *__wrap_calloc(size_t count, size_t len)
+{
+    return fails() ? NULL : __real_calloc(count, len);
+}
+
+void *__wrap_realloc(void *block, size_t len)
+{
+    return fails() ? NULL : __real_realloc(block, len);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+static void stepping(bool begins)
+{
+    heap.in_step = begins;
+}
+
+/* A life in short: launch, join, open, send, parameters, sync, close, end. */
+static void live(unsigned long fails_at)
+{
+    struct sim_config config = {.trace = SIM_TRACE_LIFE | SIM_TRACE_TELL,
+                                .stepping = stepping};
+    char sum[] = "sum";
+    char count[] = "count";
+    struct stream_definition definition = {
+        .up_filter = sum, .down_filter = count, .grow = true};
+    uint32_t stream = 0;
+    struct sim *sim;
+
+    heap.count = 0;
+    heap.fails_at = fails_at;
+    sim = script_begin("0(1(3,4),2)", &config);
+    script_echo(sim);
+    SIM_RUN(sim, 20);
+    if (sim_is_alive(sim, script_at(sim, 1)))
+        sim_attach(sim, script_at(sim, 1));
+    SIM_RUN(sim, 20);
+    if (sim_is_alive(sim, 0))
+        script_ask_open(sim, &definition, &stream);
+    SIM_RUN(sim, 20);
+    for (int i = 0; i < 3; i++)
+        sim_send(sim, 0, stream, 100, "%d", i);
+    sim_parameters(sim, stream, "%d", 1);
+    sim_sync(sim, stream, NULL);
+    SIM_RUN(sim, 2000);
+    sim_close(sim, 0, stream);
+    SIM_RUN(sim, 20);
+    sim_shutdown(sim, 0);
+    SIM_RUN(sim, 30000);
+    for (uint32_t i = 0; i < sim_count(sim); i++) {
+        if (sim_is_alive(sim, i))
+            printf("\nfailing allocation %lu leaves %u:\n%s", fails_at, i,
+                   sim_trace_text(sim));
+        CU_ASSERT_FALSE(sim_is_alive(sim, i));
+    }
+    SIM_END(sim);
+}
+
+static void every_allocation_may_fail(void)
+{
+    unsigned long n;
+    unsigned long all;
+
+    live(0);
+    all = heap.count;
+    CU_ASSERT(all > 100);
+    for (n = 1; n <= all; n++)
+        live(n);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"every allocation may fail", every_allocation_may_fail},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("memory", tests);
+}
