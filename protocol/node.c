@@ -28,6 +28,14 @@ void actions_fini(struct actions *actions)
     memset(actions, 0, sizeof(*actions));
 }
 
+/* What was to be done when there was no memory to say so. */
+static void forget_spare(struct node *node)
+{
+    frame_fini(&node->spare.frame);
+    free(node->spare.text);
+    memset(&node->spare, 0, sizeof(node->spare));
+}
+
 struct action *node_act(struct node *node, enum action_type type)
 {
     struct actions *out = node->out;
@@ -39,6 +47,7 @@ struct action *node_act(struct node *node, enum action_type type)
         list = realloc(list, room * sizeof(*list));
         if (!list) {
             node->failed = true;
+            forget_spare(node);
             node->spare = (struct action){.type = type};
             return &node->spare;
         }
@@ -436,6 +445,7 @@ void node_free(struct node *node)
     free(node->address);
     roster_fini(&node->roster);
     ranks_fini(&node->backends);
+    forget_spare(node);
     free(node);
 }
 
