@@ -272,19 +272,24 @@ int address_next(const char **text,
     return -EBADMSG;
 }
 
-bool address_is_local(const char *host)
+bool address_is_own(const char *host)
 {
     char own[LIMIT_HOST_NAME + 1];
-    unsigned char bytes[16];
 
-    if (strcmp(host, "localhost") == 0)
-        return true;
-    if (inet_pton(AF_INET, host, bytes) == 1)
-        return bytes[0] == 127;
-    if (strcmp(host, "::1") == 0)
+    if (strcmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 ||
+        strcmp(host, "::1") == 0)
         return true;
     if (gethostname(own, sizeof(own)) < 0)
         return false;
     own[sizeof(own) - 1] = '\0';
     return strcmp(host, own) == 0;
+}
+
+bool address_is_local(const char *host)
+{
+    unsigned char bytes[4];
+
+    if (inet_pton(AF_INET, host, bytes) == 1)
+        return bytes[0] == 127;
+    return address_is_own(host);
 }

@@ -37,7 +37,12 @@ int address_next(const char **text,
                  struct sockaddr_storage *out,
                  socklen_t *len);
 
-/* Whether `host` is this machine under a name that all machines know. */
+/* Whether `host` is a usual name of this machine: localhost, 127.0.0.1, ::1, or
+ * its own. To reach it needs no ssh. */
+bool address_is_own(const char *host);
+
+/* The same, or any other loopback address: one may go there by ssh, but not
+ * leave the machine. */
 bool address_is_local(const char *host);
 
 #endif

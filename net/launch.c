@@ -655,7 +655,7 @@ static int start(struct child *child)
         program = bootstrap->backend_argv;
     r = make_bootstrap(child);
     if (r == 0 && strcmp(bootstrap->launcher, "ssh") == 0 &&
-        !address_is_local(host)) {
+        !address_is_own(host)) {
         r = make_remote(child);
         if (r == 0)
             r = ssh_command(&words, bootstrap, host, program);

@@ -122,6 +122,11 @@ static void local_names_are_known(void)
     CU_ASSERT(address_is_local(own));
     CU_ASSERT(!address_is_local("localhost.example"));
     CU_ASSERT(!address_is_local("192.0.2.1"));
+    CU_ASSERT(address_is_own("localhost"));
+    CU_ASSERT(address_is_own("127.0.0.1"));
+    CU_ASSERT(address_is_own(own));
+    CU_ASSERT(address_is_local("127.0.0.2"));
+    CU_ASSERT(!address_is_own("127.0.0.2"));
 }
 
 int main(void)
