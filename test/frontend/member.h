@@ -1,0 +1,19 @@
+/* member.h - what the tests and their back-end, test/frontend/member, agree
+ * on. What is sent down, and what comes up. */
+#ifndef TEST_FRONTEND_MEMBER_H
+#define TEST_FRONTEND_MEMBER_H
+
+#include <coppice/coppice.h>
+
+enum {
+    TAG_ECHO = COP_TAG_FIRST, /* "%d": the same number comes back */
+    TAG_RANK,                 /* "": "%d", its rank */
+    TAG_PID,                  /* "": "%d", its process number */
+    TAG_MANY,  /* "%d": as many times 1 as its rank modulo the number */
+    TAG_TEXT,  /* "": "%s", a text: no number for a filter that adds */
+    TAG_LEAVE, /* "": it leaves the network, and ends */
+    TAG_BYTES, /* "%d": an array of so many bytes */
+    TAG_STUCK, /* "": it never calls receive again, nor ends */
+};
+
+#endif

@@ -1,0 +1,146 @@
+/* tree.h - networks of real processes for tests.
+ *
+ * The test is the reaper of everything that it brings about, so that after
+ * each test tree_is_clean() can tell whether anything still runs. */
+#ifndef TEST_FRONTEND_TREE_H
+#define TEST_FRONTEND_TREE_H
+
+#include <coppice/coppice.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/check.h"
+#include "test/frontend/member.h"
+
+/* Long enough for a loaded machine; nothing waits for it in vain. */
+#define TREE_PATIENCE_MS 20000
+
+static inline uint64_t tree_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static inline void tree_pause(void)
+{
+    struct timespec pause = {.tv_nsec = 5000000};
+
+    nanosleep(&pause, NULL);
+}
+
+/* Path of a program of the test tree; valid until the next call. */
+static inline char *tree_program(const char *name)
+{
+    static char path[4096];
+    const char *build = getenv("BUILD");
+
+    snprintf(path, sizeof(path), "%s/test/frontend/%s", build ? build : ".",
+             name);
+    return path;
+}
+
+/* Whether nothing runs that came of this process, within `timeout_ms`. */
+static inline bool tree_is_clean(int timeout_ms)
+{
+    uint64_t deadline_ms = tree_now_ms() + (uint64_t)timeout_ms;
+    pid_t pid = 0;
+
+    while (tree_now_ms() < deadline_ms) {
+        pid = waitpid(-1, NULL, WNOHANG);
+        if (pid < 0)
+            return errno == ECHILD;
+        if (pid == 0)
+            tree_pause();
+    }
+    return false;
+}
+
+/* Launch `shape` with the tests' back-end; the test ends if that fails. */
+static inline struct cop_network *tree_launch(const char *shape)
+{
+    char *argv[] = {tree_program("member"), NULL};
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network = NULL;
+    struct cop_error error = {""};
+    int r;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    launch.topology_shape = shape;
+    launch.backend_argv = argv;
+    r = cop_network_launch(&network, &launch, &error);
+    if (r < 0)
+        printf("\nlaunch of %s: %s\n", shape, error.text);
+    CHECK_OK(r);
+    return network;
+}
+
+/* Open a stream to everyone, or end the test. */
+static inline struct cop_stream *tree_open(struct cop_network *network,
+                                           enum cop_sync sync,
+                                           const char *up_filter)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+    int r;
+
+    options.sync = sync;
+    options.wave_timeout_ms = sync == COP_TIME_OUT ? 50 : 0;
+    options.up_filter = up_filter;
+    r = cop_stream_open(&stream, network, cop_network_everyone(network),
+                        &options, &error);
+    if (r < 0)
+        printf("\nopen: %s\n", error.text);
+    CHECK_OK(r);
+    return stream;
+}
+
+/* Receive "%d" on `stream`, or end the test; how many back-ends it has, if
+ * asked for. */
+static inline int tree_receive(struct cop_stream *stream,
+                               uint32_t *contributors)
+{
+    struct cop_packet *packet;
+    int number = -1;
+
+    CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+    CHECK_OK(cop_packet_unpack(packet, "%d", &number));
+    if (contributors)
+        *contributors = cop_packet_contributors(packet);
+    cop_packet_free(packet);
+    return number;
+}
+
+/* Wait for an event of `type`; others before it are dropped. */
+static inline int tree_await(struct cop_network *network,
+                             enum cop_event_type type,
+                             struct cop_event *event)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    int r = 0;
+
+    *event = (struct cop_event)COP_EVENT_INIT;
+    while (r == 0 && tree_now_ms() < deadline_ms) {
+        r = cop_network_event(network, event, TREE_PATIENCE_MS);
+        if (r == 0 && event->type == type)
+            return 0;
+    }
+    return r < 0 ? r : -ETIMEDOUT;
+}
+
+/* End the network in order, and see that nothing is left. */
+static inline void tree_end(struct cop_network *network)
+{
+    CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
+    cop_network_free(network);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+#endif
