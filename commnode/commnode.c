@@ -10,9 +10,12 @@
 
 #include "filters/loader.h"
 #include "net/driver.h"
+#include "topology/topology.h"
 
-/* How long children may take to end before they are killed. */
-#define REAP_MS 10000
+/* How long children may take to end before they are killed, for each level
+ * below: a child must have killed its own before it is killed itself, or they
+ * would be left to nobody. */
+#define REAP_MS 3000
 
 /* How often to see whether a burst has left free memory behind, and how much
  * of that is kept. */
@@ -222,6 +225,12 @@ static bool on_turn(void *arg)
     return false;
 }
 
+/* Levels below this node, itself included. */
+static int levels(const struct bootstrap *bootstrap)
+{
+    return bootstrap->subtree ? (int)topology_height(bootstrap->subtree) : 1;
+}
+
 /* Be a node until it ends. Returns what ended it, 0 if the network did. */
 static int live(struct commnode *commnode)
 {
@@ -235,7 +244,7 @@ static int live(struct commnode *commnode)
     if (r == 0) {
         driver_wait(driver, on_turn, commnode, COP_FOREVER);
         r = driver_error(driver);
-        driver_reap(driver, REAP_MS);
+        driver_reap(driver, REAP_MS * levels(driver_bootstrap(driver)));
     }
     driver_unlock(driver);
     return r;

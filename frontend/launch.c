@@ -13,9 +13,6 @@
 #include "topology/hostlist.h"
 #include "topology/topology.h"
 
-/* How long those that a failed launch has started may take to end. */
-#define GIVE_UP_MS 3000
-
 /* How much longer than `launch_timeout` a launch is waited for: the machine
  * ends it first, and says what is missing. */
 #define GRACE_MS 2000
@@ -174,17 +171,6 @@ static int wait_launched(struct cop_network *network, struct cop_error *error)
                                         : "the network has ended");
 }
 
-/* Give a launch up: nothing is left running. Entered. */
-static void give_up(struct cop_network *network)
-{
-    struct event event = {.type = EVENT_SHUTDOWN};
-
-    network->shut_down = true;
-    driver_step(network->driver, &event, NULL);
-    driver_flush(network->driver);
-    driver_reap(network->driver, GIVE_UP_MS);
-}
-
 static int start(struct cop_network *network,
                  const char *session_path,
                  struct cop_error *error)
@@ -203,7 +189,7 @@ static int start(struct cop_network *network,
         r = session_write(session_path, driver_bootstrap(network->driver),
                           driver_node(network->driver), error);
     if (r < 0)
-        give_up(network);
+        network_abort(network);
     network_leave(network);
     return r;
 }

@@ -9,6 +9,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "topology/topology.h"
+
+/* How long a node may take to kill those below it, for each level: more than
+ * a commnode gives its children. */
+#define LEVEL_MS 4000
+
 /* ---- time ---- */
 
 uint64_t network_deadline_ms(int timeout_ms)
@@ -475,6 +481,23 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
     }
 }
 
+/* Tell all nodes to end, waiting for nobody, and give each the time to end, or
+ * kill, those below it. */
+void network_abort(struct cop_network *network)
+{
+    struct event event = {.type = EVENT_SHUTDOWN};
+    const struct topology *tree = driver_bootstrap(network->driver)->subtree;
+    int levels = tree ? (int)topology_height(tree) : 0;
+
+    network->shut_down = true;
+    if (!network->ended)
+        driver_step(network->driver, &event, NULL);
+    if (!network->ended)
+        driver_step(network->driver, &event, NULL);
+    driver_flush(network->driver);
+    driver_reap(network->driver, LEVEL_MS * levels);
+}
+
 int network_shutdown(struct cop_network *network, int timeout_ms)
 {
     struct event event = {.type = EVENT_SHUTDOWN};
@@ -490,10 +513,14 @@ int network_shutdown(struct cop_network *network, int timeout_ms)
         driver_step(network->driver, &event, NULL);
         network_wait(network, network_has_ended, network, deadline_ms);
     }
+    if (!network->ended) {
+        network_abort(network);
+        return -ETIMEDOUT;
+    }
     driver_flush(network->driver);
     if (driver_reap(network->driver, network_left_ms(deadline_ms)) > 0)
         return -ETIMEDOUT;
-    return network->ended ? 0 : -ETIMEDOUT;
+    return 0;
 }
 
 int cop_network_shutdown(struct cop_network *network, int timeout_ms)

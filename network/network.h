@@ -87,6 +87,9 @@ void network_take(struct cop_network *network,
                   struct delivery *delivery,
                   struct frame *frame);
 
+/* End it at once: nothing is left running. Entered. */
+void network_abort(struct cop_network *network);
+
 /* Front-end: sync every open stream for at most half of the time, then tell
  * all nodes to end, and wait for them. Back-end: leave. Entered. Returns 0 or
  * -ETIMEDOUT. */

@@ -105,7 +105,8 @@ enum event_type {
     EVENT_SETTLE,     /* stream: what it took is dealt with */
     EVENT_PARAMETERS, /* stream, frame: payload (taken, also on error) */
     EVENT_SYNC,       /* stream; result: the marker's sequence */
-    EVENT_SHUTDOWN,   /* front-end: end the network; back-end: leave it */
+    EVENT_SHUTDOWN,   /* front-end: end the network, asked again: at once;
+                         back-end: leave it */
 };
 
 struct event {

@@ -149,7 +149,7 @@ static void a_backend_that_exits_at_once(void)
     launch.backend_argv = argv;
     for (i = 0; i < 3; i++) {
         launch.topology_shape = shapes[i];
-        expect(&launch, -EHOSTUNREACH, "exit status 3");
+        expect(&launch, -EHOSTUNREACH, "exited with status 3");
     }
     CU_ASSERT(tree_now_ms() - begin_ms < TREE_PATIENCE_MS);
 }
