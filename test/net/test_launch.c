@@ -177,6 +177,7 @@ static void program_that_hangs_ends_the_launch_at_its_deadline(void)
     CU_ASSERT(driver_now_ms() - start_ms < 10000);
 }
 
+/* PROTOCOL 12.4 */
 static void too_few_descriptors_are_an_error(void)
 {
     struct rlimit old;

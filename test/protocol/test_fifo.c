@@ -60,7 +60,8 @@ static void an_empty_large_ring_is_freed(void)
     CU_ASSERT_PTR_NULL(fifo.ring);
 }
 
-/* A feed takes the next number only. */
+/* A feed takes the next number only, so what it holds is an unbroken run
+ * (PROTOCOL 10.3). */
 static void a_feed_takes_the_next_number(void)
 {
     struct feed feed = {0};

@@ -33,7 +33,8 @@ static void too_long_is_refused(void)
     CU_ASSERT_PTR_NULL(payload);
 }
 
-/* The last reference frees, none before it does; NULL is fine. */
+/* The last reference frees, none before it does; NULL is fine (PROTOCOL 2.3).
+ */
 static void references_are_counted(void)
 {
     struct payload *payload;

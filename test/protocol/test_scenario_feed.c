@@ -1,0 +1,142 @@
+/* test_scenario_feed.c - packets on their way down, and what is claimed of them
+ * (PROTOCOL 10.1a, 10.4, 10.5). */
+#include "test/sim/script.h"
+
+#include <string.h>
+
+/* What one back-end has taken: numbers from 0 on, or not. */
+struct order {
+    int next;
+    bool broken;
+};
+
+static void take_number(struct sim *sim,
+                        uint32_t index,
+                        uint32_t stream,
+                        const struct frame *frame,
+                        void *arg)
+{
+    struct order *order = arg;
+    struct cop_packet *packet = NULL;
+    int number = -1;
+
+    (void)sim;
+    (void)index;
+    (void)stream;
+    CHECK_OK(packet_open(&packet, frame->payload));
+    CHECK_OK(cop_packet_unpack(packet, "%d", &number));
+    cop_packet_free(packet);
+    order->broken |= number != order->next;
+    order->next = number + 1;
+}
+
+static unsigned count_of(const char *text, const char *word)
+{
+    unsigned count = 0;
+
+    while ((text = strstr(text, word))) {
+        count++;
+        text += strlen(word);
+    }
+    return count;
+}
+
+/* PROTOCOL 10.4: each child is fed at its own pace: while one stands still the
+ * others have everything; when it goes on it gets all, in order, once. */
+static void children_are_fed_each_at_its_pace(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2)");
+    uint32_t stream = SIM_OPEN(sim, "");
+    struct order order[2] = {{0}, {0}};
+
+    sim_trace_only(sim, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        sim_set_app(sim, script_at(sim, 3 + i),
+                    &(struct sim_app){.taken = take_number, .arg = &order[i]});
+    sim_freeze(sim, script_at(sim, 4), 2000);
+    for (int i = 0; i < 500; i++)
+        SIM_SEND(sim, 0, stream, i);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(order[0].next, 500);
+    CU_ASSERT_EQUAL(order[1].next, 0);
+    SIM_RUN(sim, 3000);
+    CU_ASSERT_EQUAL(order[1].next, 500);
+    CU_ASSERT_FALSE(order[0].broken);
+    CU_ASSERT_FALSE(order[1].broken);
+    SIM_END(sim);
+}
+
+/* Put a packet numbered `sequence` on the link from 1 to the back-end 2. */
+static void inject(struct sim *sim, uint32_t stream, uint64_t sequence)
+{
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .stream = stream,
+        .tag = 100,
+        .sequence = sequence,
+    };
+
+    CHECK_OK(packet_pack(&frame.payload, "%d", 7));
+    sim_inject(sim, script_at(sim, 1), script_at(sim, 2), &frame);
+    SIM_RUN(sim, 100);
+}
+
+/* PROTOCOL 10.5: a packet that comes again is not taken again; one that leaves
+ * a gap ends the back-end. */
+static void again_is_ignored_a_gap_is_not(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2))");
+    uint32_t stream = SIM_OPEN(sim, "");
+
+    sim_trace_only(sim, 0);
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_SEND(sim, 0, stream, 2);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 2);
+    inject(sim, stream, 2);
+    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 2);
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 2)));
+    inject(sim, stream, 4);
+    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 2);
+    CU_ASSERT_FALSE(sim_is_alive(sim, script_at(sim, 2)));
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.1a: a stream on which packets flow costs one claim for each
+ * heartbeat, not one for each packet; one on which nothing flows costs none. */
+static void claims_wait_for_the_heartbeat(void)
+{
+    struct sim *sim = SIM_TREE("0(1)");
+    uint32_t stream = SIM_OPEN(sim, "");
+    unsigned count;
+
+    SIM_RUN(sim, 2 * LIMIT_HEARTBEAT_MS);
+    sim_trace_only(sim, SIM_TRACE_FRAME);
+    sim_trace_from_here(sim);
+    for (int i = 0; i < 200; i++) {
+        SIM_SEND(sim, 0, stream, i);
+        SIM_RUN(sim, 10);
+    }
+    SIM_RUN(sim, LIMIT_HEARTBEAT_MS);
+    count = count_of(sim_trace_text(sim), " claim ");
+    CU_ASSERT(count >= 1);
+    CU_ASSERT(count <= 200 * 10 / LIMIT_HEARTBEAT_MS + 2);
+    sim_trace_from_here(sim);
+    SIM_RUN(sim, 4 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_EQUAL(count_of(sim_trace_text(sim), " claim "), 0);
+    CU_ASSERT(count_of(sim_trace_text(sim), " heartbeat") > 0);
+    SIM_END(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"children are fed each at its pace",
+         children_are_fed_each_at_its_pace},
+        {"again is ignored, a gap is not", again_is_ignored_a_gap_is_not},
+        {"claims wait for the heartbeat", claims_wait_for_the_heartbeat},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("feed", tests);
+}
