@@ -251,12 +251,43 @@ char *model_check_all(struct model *model)
     return aligned ? check_reduced_waves(model) : check_total(model);
 }
 
+/* What was reduced lies between what the living sent and what all did. */
+static char *check_between(const struct model *model,
+                           const struct ranks *living)
+{
+    uint64_t least = 0;
+    uint64_t contributors = 0;
+    int64_t least_sum = 0;
+    int64_t most_sum = 0;
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < model->sent_count; i++) {
+        bool lives = ranks_has(living, model->sent[i].rank);
+
+        least += lives;
+        least_sum += lives ? model->sent[i].value : 0;
+        most_sum += model->sent[i].value;
+    }
+    for (size_t i = 0; i < model->taken_count; i++) {
+        contributors += model->taken[i].contributors;
+        sum += model->taken[i].value;
+    }
+    if (contributors < least || contributors > model->sent_count)
+        return say("%" PRIu64 " packets are in what was taken, not %" PRIu64
+                   " to %zu",
+                   contributors, least, model->sent_count);
+    if (model->filter == MODEL_SUM && (sum < least_sum || sum > most_sum))
+        return say("the sum is %" PRId64 ", not %" PRId64 " to %" PRId64, sum,
+                   least_sum, most_sum);
+    return NULL;
+}
+
 char *model_check_living(struct model *model, const struct ranks *living)
 {
     size_t k = 0;
 
     if (is_reduced(model))
-        return NULL;
+        return check_between(model, living);
     sort(model, false);
     for (size_t i = 0; i < model->sent_count; i++) {
         const struct model_sent *sent = &model->sent[i];
