@@ -246,6 +246,68 @@ static void what_is_stable_is_dropped(void)
     SIM_END(sim);
 }
 
+/* How many lines of the trace contain `text`. */
+static unsigned lines_with(struct sim *sim, const char *text)
+{
+    const char *at = sim_trace_text(sim);
+    unsigned count = 0;
+
+    while ((at = strstr(at, text))) {
+        count++;
+        at += strlen(text);
+    }
+    return count;
+}
+
+/* PROTOCOL 10.1a: claims of small packets go once per heartbeat, and what has
+ * not changed is not said again. */
+static void claims_are_few(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    SIM_RUN(sim, 3000);
+    sim_trace_only(sim, SIM_TRACE_FRAME);
+    sim_trace_from_here(sim);
+    for (int i = 0; i < 100; i++) {
+        SIM_SEND(sim, 0, stream, i);
+        SIM_RUN(sim, 10);
+    }
+    SIM_RUN(sim, 1000);
+    CU_ASSERT(lines_with(sim, "1 <- 4 claim stream 1") >= 1);
+    CU_ASSERT(lines_with(sim, "1 <- 4 claim stream 1") <= 4);
+    CU_ASSERT(lines_with(sim, "0 <- 1 claim stream 1") <= 6);
+    sim_trace_from_here(sim);
+    SIM_RUN(sim, 60000);
+    CU_ASSERT_EQUAL(lines_with(sim, " claim "), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.4: each child is fed by its own cursor: one that stands still
+ * delays no other, and gets everything in order, once. */
+static void a_slow_child_delays_no_other(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "");
+
+    sim_trace_only(sim, 0);
+    sim_freeze(sim, script_at(sim, 4), 2000);
+    for (int i = 1; i <= 50; i++)
+        SIM_SEND(sim, 0, stream, i);
+    SIM_RUN(sim, 5);
+    CU_ASSERT_EQUAL(script_taken(sim, 3, stream), 50);
+    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 50);
+    CU_ASSERT_EQUAL(script_taken(sim, 4, stream), 0);
+    CU_ASSERT(node_held_bytes(sim_node(sim, script_at(sim, 1)), stream) > 0);
+    sim_trace_only(sim, SIM_TRACE_DELIVER);
+    sim_trace_from_here(sim);
+    SIM_RUN(sim, 3000);
+    CU_ASSERT_EQUAL(script_taken(sim, 4, stream), 50);
+    CU_ASSERT_EQUAL(script_last(sim, 4, stream), 50);
+    CU_ASSERT_EQUAL(lines_with(sim, "4 deliver stream 1: \"%d\" 7\n"), 1);
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -262,6 +324,8 @@ int main(void)
         {"syncs follow each other", syncs_follow_each_other},
         {"a sync is of one stream", a_sync_is_of_one_stream},
         {"what is stable is dropped", what_is_stable_is_dropped},
+        {"claims are few", claims_are_few},
+        {"a slow child delays no other", a_slow_child_delays_no_other},
         CU_TEST_INFO_NULL,
     };
     return check_run("syncs", tests);
