@@ -30,18 +30,28 @@ int credit_return(struct credit *credit, uint64_t len)
     return 0;
 }
 
+int debit_take(struct debit *debit, uint32_t window, size_t len)
+{
+    uint64_t half = window / 2;
+
+    debit->window = window;
+    if (debit->taken + (len < half ? len : half) > window)
+        return -EPROTO;
+    debit->taken += len;
+    return 0;
+}
+
 uint32_t debit_consume(struct debit *debit, size_t len)
 {
     uint64_t owed = debit->owed + len;
+    uint32_t back;
 
     if (owed < debit->window / 2) {
         debit->owed = owed;
         return 0;
     }
-    if (owed > UINT32_MAX) {
-        debit->owed = owed - UINT32_MAX;
-        return UINT32_MAX;
-    }
-    debit->owed = 0;
-    return (uint32_t)owed;
+    back = owed > UINT32_MAX ? UINT32_MAX : (uint32_t)owed;
+    debit->owed = owed - back;
+    debit->taken -= back < debit->taken ? back : debit->taken;
+    return back;
 }

@@ -35,7 +35,12 @@ int credit_return(struct credit *credit, uint64_t len);
 struct debit {
     uint32_t window;
     uint64_t owed;
+    uint64_t taken; /* came, and was not given back */
 };
+
+/* A frame of `len` bytes came, under a grant of `window` bytes. Returns 0, or
+ * -EPROTO if no sender that keeps to its credit could have sent it. */
+int debit_take(struct debit *debit, uint32_t window, size_t len);
 
 /* `len` bytes were consumed here. Returns how many to give back now, 0 if it
  * is not worth a frame yet. */

@@ -276,7 +276,8 @@ int downward_open(struct node *node,
     uint32_t slot;
     bool member = ranks_has(&definition->members, node->rank);
 
-    if (definition->id <= node->last_stream)
+    if (definition->id <= node->last_stream ||
+        node->stream_count >= LIMIT_STREAMS)
         return -EPROTO;
     node->last_stream = definition->id;
     if (node->role == NODE_BACKEND && !member && !definition->grow)
@@ -399,7 +400,7 @@ static void call(struct node *node, struct stream *stream)
         .stream = stream->definition.id,
         .sequence = node->call_down.sequence,
         .child_count = node_child_count(node),
-        .parameters = stream->definition.parameters,
+        .parameters = node_call_parameters(node, stream),
         .inputs = &node->call_down,
         .inlets = &node->call_inlet,
         .input_count = 1,
@@ -565,6 +566,10 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
 
     if (frame->type == FRAME_CONTROL && number == 0)
         return take_control(node, frame);
+    if (number == 0 && !is_charged(frame)) {
+        frame_fini(frame);
+        return -EPROTO; /* markers and empty answers have a number */
+    }
     if (number > 0) { /* PROTOCOL 10.5: the next one, or one that we had */
         if (number <= stream->last) {
             frame_fini(frame);
@@ -580,18 +585,25 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     }
     if (frame->type == FRAME_CONTROL)
         return take_control(node, frame);
+    if (is_charged(frame) && node->parent &&
+        debit_take(&stream->down, node->parent->grant, frame_len(frame)) < 0) {
+        frame_fini(frame);
+        return -EPROTO;
+    }
     if (node->role == NODE_BACKEND)
         stream->unclaimed += frame_len(frame);
     if (number == 0 && stream->loaded && !stream->filters.down) {
-        give_back(node, stream, frame_len(frame));
+        struct frame aside = *frame;
+
+        frame->payload = NULL;
+        give_back(node, stream, frame_len(&aside));
         if (node->role == NODE_BACKEND) {
-            struct frame copy = *frame;
             uint64_t passed = stream->passed;
 
-            commit(node, stream, copy, 0);
+            commit(node, stream, aside, 0);
             stream->passed = passed;
         } else {
-            downward_aside(node, stream, *frame);
+            downward_aside(node, stream, aside);
         }
         return 0;
     }

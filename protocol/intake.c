@@ -96,6 +96,8 @@ static int take_resume(struct node *node,
 {
     struct stream *stream = node_stream(node, frame->stream);
 
+    if (frame->stream == 0)
+        return -EPROTO;
     if (!stream)
         return 0;
     if (wave_join(stream->wave, peer->slot, peer->rank, frame->sequence) < 0)
@@ -110,6 +112,8 @@ static int take_fault(struct node *node, struct frame *frame)
     const char *text;
     int r;
 
+    if (frame->payload && frame->payload->len > LIMIT_REPORT)
+        return -EPROTO;
     r = packet_open(&packet, frame->payload);
     if (r < 0)
         return r;
@@ -126,6 +130,8 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct stream *stream;
 
+    if (frame->sequence == UINT64_MAX)
+        return -EPROTO; /* no wave has this number: `wave` means none by it */
     stream = node_stream(node, frame->stream);
     if (!stream || stream->definition.id == 0 ||
         (stream->closing && node->role == NODE_FRONTEND)) {
@@ -159,9 +165,10 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_JOIN:
         return peer->ready && inner ? launch_join(node, peer, frame) : -EPROTO;
     case FRAME_FAULT:
-        return take_fault(node, frame);
+        return peer->ready ? take_fault(node, frame) : -EPROTO;
     case FRAME_RECORD:
-        return inner ? member_record(node, frame) : -EPROTO;
+        return peer->ready && inner ? member_record(node, peer, frame)
+                                    : -EPROTO;
     case FRAME_GOODBYE:
         peer->left = true;
         return 0;
@@ -220,6 +227,9 @@ static int from_parent(struct node *node,
                        struct peer *peer,
                        struct frame *frame)
 {
+    if (node->rank == RANK_NONE && frame->type != FRAME_HEARTBEAT &&
+        frame->type != FRAME_JOINED && frame->type != FRAME_END)
+        return -EPROTO; /* who has no number yet is sent nothing else */
     switch ((enum frame_type)frame->type) {
     case FRAME_DATA:
     case FRAME_MARKER:

@@ -170,30 +170,32 @@ void launch_tick(struct node *node)
     launch_report(node);
 }
 
-/* Answer one that wants to join, or ask upwards. */
-static void ask(struct node *node, struct joining joining)
+/* Answer one that wants to join, or ask upwards. Returns 0, -EAGAIN: there are
+ * too many, or -ENOMEM. */
+static int ask(struct node *node, struct joining joining)
 {
     struct frame frame = {
         .type = FRAME_JOIN,
         .tag = joining.tag,
         .origin = joining.origin,
     };
-    struct joining *list =
-        realloc(node->joining, (node->joining_count + 1) * sizeof(*list));
+    struct joining *list;
 
-    if (!list) {
-        node->failed = true;
-        return;
-    }
+    if (node->joining_count >= LIMIT_CHILDREN ||
+        (node->role == NODE_FRONTEND && node->next_rank >= LIMIT_NODES))
+        return -EAGAIN;
+    list = realloc(node->joining, (node->joining_count + 1) * sizeof(*list));
+    if (!list)
+        return -ENOMEM;
     node->joining = list;
     list[node->joining_count++] = joining;
     if (node->role != NODE_FRONTEND) {
         node_send(node, node->parent, frame);
-        return;
+        return 0;
     }
     frame.type = FRAME_JOINED;
     frame.count = node->next_rank++;
-    launch_joined(node, NULL, &frame);
+    return launch_joined(node, NULL, &frame);
 }
 
 int launch_child_up(struct node *node, struct peer *peer)
@@ -205,12 +207,11 @@ int launch_child_up(struct node *node, struct peer *peer)
     if (peer->rank == RANK_NONE) {
         if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;
-        ask(node, (struct joining){
-                      .origin = node->rank,
-                      .tag = (int32_t)peer->link,
-                      .link = peer->link,
-                  });
-        return 0;
+        return ask(node, (struct joining){
+                             .origin = node->rank,
+                             .tag = (int32_t)peer->link,
+                             .link = peer->link,
+                         });
     }
     child = expected_of(node, peer->rank);
     if (!child || child->decided || child->role != peer->role)
@@ -245,6 +246,23 @@ void launch_forget(struct node *node, const struct peer *peer)
     node->joining_count = kept;
 }
 
+/* Whether a child may say that these have started: a back-end only itself,
+ * and nobody whom another child has below. */
+static bool may_be_below(const struct node *node,
+                         const struct peer *peer,
+                         const struct roster *roster)
+{
+    if (peer->role == NODE_BACKEND &&
+        (roster->internal_count > 0 || ranks_size(&roster->backends) != 1 ||
+         !ranks_has(&roster->backends, peer->rank)))
+        return false;
+    return roster->internal_count <= LIMIT_NODES &&
+           roster->missing_count <= LIMIT_NODES &&
+           !ranks_has(&roster->backends, node->rank) &&
+           !ranks_has(&roster->backends, 0) &&
+           !ranks_meet(&roster->backends, &node->backends);
+}
+
 int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct expected *child = expected_of(node, peer->rank);
@@ -253,11 +271,15 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
     uint32_t i;
     int r;
 
-    if (!child || peer->ready)
+    if (!child || child->decided || peer->ready)
         return -EPROTO;
     r = roster_decode(frame, &roster);
     if (r < 0)
         return r;
+    if (!may_be_below(node, peer, &roster)) {
+        roster_fini(&roster);
+        return -EPROTO;
+    }
     for (i = 0; i < roster.internal_count; i++)
         if (roster.internals[i].rank == peer->rank)
             roster.internals[i].parent = node->rank;
@@ -293,12 +315,11 @@ int launch_join(struct node *node, struct peer *peer, struct frame *frame)
 {
     if (!node->launched || (node->role != NODE_FRONTEND && !node->parent))
         return -EPROTO;
-    ask(node, (struct joining){
-                  .origin = frame->origin,
-                  .tag = frame->tag,
-                  .link = peer->link,
-              });
-    return 0;
+    return ask(node, (struct joining){
+                         .origin = frame->origin,
+                         .tag = frame->tag,
+                         .link = peer->link,
+                     });
 }
 
 /* We are the one that has the new link: number it and bring it up to date. */
@@ -320,7 +341,7 @@ static void welcome(struct node *node, struct peer *peer, uint32_t rank)
 static int numbered(struct node *node, struct frame *frame)
 {
     if (node->rank != RANK_NONE || frame->count == RANK_NONE ||
-        frame->sequence > LIMIT_NODES)
+        frame->count == 0 || frame->sequence > LIMIT_NODES)
         return -EPROTO;
     node->rank = frame->count;
     node->depth = (uint32_t)frame->sequence;
@@ -347,10 +368,12 @@ int launch_joined(struct node *node, struct peer *peer, struct frame *frame)
             joining.link < node->link_count ? node->links[joining.link] : NULL;
         if (!child || child->is_parent)
             return 0;
+        if (frame->count == 0 || frame->count == RANK_NONE)
+            return -EPROTO;
         if (joining.origin == node->rank)
             welcome(node, child, frame->count);
         else
-            node_send(node, child, *frame);
+            node_send(node, child, frame_ref(frame));
         return 0;
     }
     return 0; /* it has gone in the meantime */

@@ -33,6 +33,9 @@
 #define LIMIT_ADDRESS     255
 #define LIMIT_TEXT        1024
 
+/* Bytes of a packet that reports a text. */
+#define LIMIT_REPORT (4 * LIMIT_TEXT)
+
 /* Events that wait for the application; the oldest are dropped above it. */
 #define LIMIT_EVENTS 4096
 

@@ -528,7 +528,8 @@ void member_lost(struct node *node, const struct ranks *ranks)
         launch_end(node, "the front-end has given this back-end up");
         return;
     }
-    if (ranks_subtract(&node->backends, ranks) < 0)
+    if (ranks_subtract(&node->backends, ranks) < 0 ||
+        ranks_unite(&node->lost, ranks) < 0)
         node->failed = true;
     for (slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
@@ -694,6 +695,62 @@ static void rebase(struct node *node, struct peer *peer)
     ranks_fini(&lost);
 }
 
+/* Whether a child may say that `members` are below it: a back-end only itself;
+ * at the front-end only ranks that were given; nobody whom another child has
+ * below. */
+static bool may_claim(const struct node *node,
+                      const struct peer *peer,
+                      const struct ranks *members)
+{
+    uint64_t size = ranks_size(members);
+    uint32_t slot;
+
+    if (size == 0)
+        return true;
+    if (ranks_has(members, 0) || ranks_has(members, node->rank) ||
+        (peer->role == NODE_BACKEND &&
+         (size > 1 || !ranks_has(members, peer->rank))))
+        return false;
+    if (node->role == NODE_FRONTEND &&
+        ranks_at(members, size - 1) >= node->next_rank)
+        return false;
+    for (slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *other = node_child(node, slot);
+
+        if (other && other != peer && ranks_meet(members, &other->below))
+            return false;
+    }
+    return true;
+}
+
+/* Read a claim, without those that were given up (11.2), and see whether it
+ * can be true. `out` is untouched on error. */
+static int read_claim(const struct node *node,
+                      const struct stream *stream,
+                      const struct peer *peer,
+                      const struct frame *frame,
+                      struct claim *out)
+{
+    struct claim claim = {0};
+    int r = claim_decode(frame, &claim);
+
+    if (r < 0)
+        return r;
+    r = ranks_subtract(&claim.members, &node->lost);
+    if (r == 0 &&
+        ((stream->definition.id == 0 &&
+          !may_claim(node, peer, &claim.members)) ||
+         (node->role == NODE_FRONTEND && claim.received > stream->last)))
+        r = -EPROTO;
+    if (r < 0) {
+        claim_fini(&claim);
+        return r;
+    }
+    claim_fini(out);
+    *out = claim;
+    return 0;
+}
+
 int member_claim(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct stream *stream = node_stream(node, frame->stream);
@@ -706,7 +763,7 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     branch = stream_branch(stream, peer->slot);
     if (!branch)
         return -ENOMEM;
-    r = claim_decode(frame, &branch->claim);
+    r = read_claim(node, stream, peer, frame, &branch->claim);
     if (r < 0)
         return r;
     branch->claimed = true;
@@ -727,7 +784,7 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     return 0;
 }
 
-int member_record(struct node *node, struct frame *frame)
+int member_record(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct cop_packet *packet = NULL;
     struct ranks below = {0};
@@ -741,8 +798,12 @@ int member_record(struct node *node, struct frame *frame)
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, RECORD_FORMAT, &pairs, &count, &role, &text);
+    if (r == 0 && strlen(text) > LIMIT_TEXT)
+        r = -EBADMSG;
     if (r == 0)
         r = ranks_from_pairs(&below, pairs, count);
+    if (r == 0 && node->launched) /* only who is below the one that says so */
+        r = ranks_intersect(&below, &peer->below);
     if (r == 0 && node->parent) {
         node_send(node, node->parent, frame_ref(frame));
     } else if (r == 0 && !node->launched) {

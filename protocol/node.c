@@ -445,21 +445,31 @@ void node_free(struct node *node)
     free(node->address);
     roster_fini(&node->roster);
     ranks_fini(&node->backends);
+    ranks_fini(&node->lost);
+    payload_free(node->call_parameters);
     forget_spare(node);
     free(node);
 }
 
 /* ---- filters ---- */
 
+const struct payload *node_call_parameters(struct node *node,
+                                           const struct stream *stream)
+{
+    payload_free(node->call_parameters);
+    node->call_parameters = payload_ref(stream->definition.parameters);
+    return node->call_parameters;
+}
+
 static int loaded(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, event->stream);
 
-    if (!stream)
+    if (!stream || node->ended)
         return -ENOENT;
     stream->loaded = true;
     if (event->text) {
-        stream->error = strdup(event->text);
+        stream->error = strndup(event->text, LIMIT_TEXT);
         if (!stream->error)
             node->failed = true;
     } else if (event->filters) {
@@ -481,7 +491,7 @@ static void filtered(struct node *node, const struct event *event)
     struct stream *stream;
     size_t i;
 
-    if (node->calling) {
+    if (node->calling && !node->ended) {
         node->calling = false;
         node->call_deadline_ms = UINT64_MAX;
         if (node->call.upward)
@@ -493,6 +503,8 @@ static void filtered(struct node *node, const struct event *event)
         frame_fini(&event->up[i]);
     for (i = 0; i < event->down_count; i++)
         frame_fini(&event->down[i]);
+    if (node->ended)
+        return;
     stream = node_stream(node, id);
     if (stream) {
         downward_run(node, stream);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/limits.h"
+
 #define ROOM_FIRST 4
 
 void ranks_fini(struct ranks *set)
@@ -231,6 +233,7 @@ const uint32_t *ranks_pairs(const struct ranks *set)
 int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count)
 {
     struct ranks made = {0};
+    uint64_t size = 0;
     size_t i;
 
     if (count % 2 != 0)
@@ -239,6 +242,9 @@ int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count)
         if (pairs[i + 1] < pairs[i] || pairs[i + 1] == RANK_NONE)
             return -EBADMSG;
         if (i > 0 && pairs[i] <= pairs[i - 1])
+            return -EBADMSG;
+        size += (uint64_t)pairs[i + 1] - pairs[i] + 1;
+        if (size > LIMIT_NODES)
             return -EBADMSG;
     }
     if (reserve(&made, count / 2) < 0)

@@ -178,6 +178,7 @@ struct node {
     uint32_t next_stream;
     uint32_t last_stream;  /* the highest number seen: lower ones are closed */
     struct ranks backends; /* front-end: all that live; others: own branch */
+    struct ranks lost;     /* given up, for good (11.2) */
     uint64_t takes;
     uint64_t receive_at; /* takes at the last receive from any stream */
     uint32_t markers;    /* streams with a marker that waits */
@@ -188,8 +189,9 @@ struct node {
     bool call_expired;
     uint64_t call_deadline_ms;
     struct node_call call;
-    struct frame call_down; /* a downward call's input ... */
-    uint32_t call_inlet;    /* ... and whence it came */
+    struct payload *call_parameters; /* as they were when it began */
+    struct frame call_down;          /* a downward call's input ... */
+    uint32_t call_inlet;             /* ... and whence it came */
 };
 
 /* ---- actions (node.c) ---- */
@@ -243,6 +245,10 @@ bool stream_is_replayable(const struct stream *stream);
 
 /* Make the record of a new link from its EVENT_LINK_UP; NULL: no memory. */
 struct peer *node_add_peer(struct node *node, const struct event *event);
+
+/* The parameters for a call that begins: it may outlast a change of them. */
+const struct payload *node_call_parameters(struct node *node,
+                                           const struct stream *stream);
 
 /* Forget a link, and free its record. */
 void node_remove_peer(struct node *node, struct peer *peer);
@@ -322,7 +328,7 @@ void member_admit(struct node *node, const struct ranks *joined);
 
 /* CLAIM and RECORD came. `frame` is borrowed. */
 int member_claim(struct node *node, struct peer *peer, struct frame *frame);
-int member_record(struct node *node, struct frame *frame);
+int member_record(struct node *node, struct peer *peer, struct frame *frame);
 
 /* What may be claimed has changed: send it now, or with the next beat. */
 void member_update(struct node *node, struct stream *stream);

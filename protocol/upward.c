@@ -1,5 +1,6 @@
 /* upward.c - packets on their way up: waves, filter calls, credit. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,7 +219,7 @@ static void call(struct node *node, struct stream *stream, struct wave_set *set)
         .sequence = set->sequence,
         .contributors = set->contributors,
         .child_count = node_child_count(node),
-        .parameters = stream->definition.parameters,
+        .parameters = node_call_parameters(node, stream),
         .inputs = set->frames,
         .inlets = set->inlets,
         .input_count = set->count,
@@ -307,6 +308,7 @@ uint64_t upward_deadline_ms(const struct node *node,
 
 void upward_run_queued(struct node *node)
 {
+    uint32_t id;
     size_t i;
 
     for (i = 0; i < node->stream_count && !node->calling; i++) {
@@ -315,8 +317,12 @@ void upward_run_queued(struct node *node)
         if (!stream->queued)
             continue;
         stream->queued = false;
+        id = stream->definition.id;
         downward_run(node, stream);
-        upward_run(node, stream);
+        if (node_stream(node, id) == stream)
+            upward_run(node, stream);
+        else
+            i--; /* it was closed, and is gone */
     }
 }
 
@@ -325,6 +331,16 @@ int upward_take(struct node *node,
                 struct peer *peer,
                 struct frame *frame)
 {
+    struct branch *branch = stream_branch(stream, peer->slot);
+    int r = branch ? 0 : -ENOMEM;
+
+    if (r == 0 && is_charged(frame))
+        r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
+                       peer->grant, frame_len(frame));
+    if (r < 0) {
+        frame_fini(frame);
+        return r;
+    }
     if (wave_put(stream->wave, peer->slot, peer->rank, frame, node->now_ms) < 0)
         node->failed = true;
     upward_run(node, stream);
@@ -377,6 +393,7 @@ void upward_fault(struct node *node, uint32_t stream, const char *text)
         .stream = stream,
         .origin = node->rank,
     };
+    char said[LIMIT_TEXT];
 
     if (node->role == NODE_FRONTEND) {
         node_tell(node, TELL_FILTER_ERROR, node->rank, stream, text);
@@ -384,7 +401,8 @@ void upward_fault(struct node *node, uint32_t stream, const char *text)
     }
     if (!node->parent)
         return;
-    if (packet_pack(&frame.payload, "%s", text) < 0) {
+    snprintf(said, sizeof(said), "%s", text);
+    if (packet_pack(&frame.payload, "%s", said) < 0) {
         node->failed = true;
         return;
     }
