@@ -1,0 +1,620 @@
+/* fuzz_node.c - one node, and everything that may happen to it.
+ *
+ * The input is a role and a sequence of events: links that come and go,
+ * frames of every type, well-formed and wild, from peers that hold the key,
+ * time, filters that answer, what the application asks. What the node asks
+ * for is checked as the shells would rely on it: nothing is sent on a link
+ * that is closed, or down that may only go up; every frame encodes; one
+ * filter call at a time; after its end a node closes links and no more. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/claim.h"
+#include "protocol/control.h"
+#include "protocol/node.h"
+#include "protocol/packet.h"
+#include "protocol/roster.h"
+
+#define LINKS      8
+#define EVENTS_MAX 400
+#define STREAMS    8
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* What must hold in any build. */
+#define must(holds) ((holds) ? (void)0 : broken(#holds, __LINE__))
+
+static void broken(const char *what, int line)
+{
+    fprintf(stderr, "fuzz_node.c:%d: does not hold: %s\n", line, what);
+    abort();
+}
+
+/* The rest of the input. */
+struct input {
+    const uint8_t *at;
+    size_t left;
+};
+
+static uint8_t byte(struct input *in)
+{
+    if (in->left == 0)
+        return 0;
+    in->left--;
+    return *in->at++;
+}
+
+/* Mostly small; sometimes at an edge. */
+static uint64_t number(struct input *in)
+{
+    uint8_t b = byte(in);
+
+    if (b < 200)
+        return b % 12;
+    if (b < 215)
+        return ((uint64_t)(b % 4) << PACKET_WAVE_BITS) + byte(in) % 4;
+    if (b < 230)
+        return (uint64_t)byte(in) << byte(in) % 64;
+    switch (b % 4) {
+    case 0:
+        return UINT64_MAX - byte(in) % 3;
+    case 1:
+        return UINT32_MAX - byte(in) % 3;
+    case 2:
+        return INT32_MAX;
+    default:
+        return 1 << 21;
+    }
+}
+
+/* The node and its shell. */
+struct play {
+    struct input in;
+    struct node *node;
+    struct actions actions;
+    enum node_role role;
+    uint64_t now_ms;
+    bool up[LINKS]; /* as the shell has it */
+    bool is_parent[LINKS];
+    bool calling;
+    bool ended;
+    uint32_t load[STREAMS]; /* asked for, not answered */
+    size_t load_count;
+    bool want_link_up_closed;
+};
+
+/* What goes down only, and what goes up only. */
+static bool may_go(uint8_t type, bool to_parent)
+{
+    switch ((enum frame_type)type) {
+    case FRAME_DATA:
+    case FRAME_CREDIT:
+    case FRAME_HEARTBEAT:
+        return true;
+    case FRAME_MARKER:
+    case FRAME_CONTROL:
+    case FRAME_SNAPSHOT:
+    case FRAME_STABLE:
+    case FRAME_TABLE:
+    case FRAME_JOINED:
+    case FRAME_END:
+        return !to_parent;
+    case FRAME_RESUME:
+    case FRAME_CLAIM:
+    case FRAME_READY:
+    case FRAME_JOIN:
+    case FRAME_FAULT:
+    case FRAME_RECORD:
+    case FRAME_GOODBYE:
+        return to_parent;
+    }
+    return false;
+}
+
+/* A frame that is sent reads back as it was. */
+static void check_frame(const struct frame *frame)
+{
+    unsigned char header[FRAME_HEADER_LEN];
+    const unsigned char *at = header;
+    size_t len = sizeof(header);
+    struct frame_reader reader;
+    struct frame back;
+    int r;
+
+    frame_encode(frame, header);
+    frame_reader_init(&reader, 1 << 30);
+    r = frame_reader_take(&reader, &at, &len, &back);
+    must(r >= 0);
+    must(!(frame->flags & FRAME_LENT));
+    if (r == 1)
+        frame_fini(&back);
+    frame_reader_fini(&reader);
+}
+
+static void check_action(struct play *play, struct action *action)
+{
+    if (play->ended)
+        must(action->type == ACTION_CLOSE && play->want_link_up_closed);
+    switch (action->type) {
+    case ACTION_SEND:
+        must(action->link < LINKS && play->up[action->link]);
+        must(may_go(action->frame.type, play->is_parent[action->link]));
+        check_frame(&action->frame);
+        break;
+    case ACTION_CLOSE:
+        must(action->link < LINKS && play->up[action->link]);
+        play->up[action->link] = false;
+        break;
+    case ACTION_LOAD:
+        must(action->definition && action->definition->id != 0);
+        if (play->load_count < STREAMS)
+            play->load[play->load_count++] = action->definition->id;
+        break;
+    case ACTION_FILTER:
+        must(!play->calling && action->call->input_count > 0);
+        play->calling = true;
+        break;
+    case ACTION_DELIVER:
+        must(play->role != NODE_COMMNODE);
+        must(action->frame.type == FRAME_DATA);
+        must(!(action->frame.flags & FRAME_LENT));
+        break;
+    case ACTION_EXIT:
+        play->ended = true;
+        break;
+    case ACTION_SPAWN:
+    case ACTION_RANK:
+    case ACTION_UNLOAD:
+    case ACTION_TELL:
+        break;
+    }
+}
+
+static void step(struct play *play, struct event *event)
+{
+    size_t i;
+
+    event->now_ms = play->now_ms;
+    must(node_step(play->node, event, &play->actions) != -ENOMEM);
+    must(!play->actions.failed);
+    for (i = 0; i < play->actions.count; i++)
+        check_action(play, &play->actions.list[i]);
+    actions_clear(&play->actions);
+}
+
+/* ---- what comes ---- */
+
+static void link_up(struct play *play, uint8_t what)
+{
+    uint32_t link = what % LINKS;
+    struct event event = {.type = EVENT_LINK_UP, .link = link};
+
+    if (play->up[link])
+        return;
+    switch ((what / LINKS) % 6) {
+    case 0:
+        event.is_parent = play->role != NODE_FRONTEND;
+        event.role = NODE_COMMNODE;
+        event.rank = event.is_parent ? 0 : 1;
+        break;
+    case 1:
+        event.rank = 11;
+        event.role = NODE_COMMNODE;
+        break;
+    case 2:
+        event.rank = 12;
+        event.role = NODE_BACKEND;
+        break;
+    case 3:
+        event.rank = 13;
+        event.role = NODE_BACKEND;
+        break;
+    case 4:
+        event.rank = RANK_NONE;
+        event.role = NODE_BACKEND;
+        break;
+    default:
+        event.rank = (uint32_t)number(&play->in);
+        event.role = NODE_BACKEND;
+        break;
+    }
+    if (play->role == NODE_BACKEND && !event.is_parent)
+        return;
+    play->up[link] = true;
+    play->is_parent[link] = event.is_parent;
+    play->want_link_up_closed = true;
+    step(play, &event);
+    play->want_link_up_closed = false;
+}
+
+static void link_down(struct play *play, uint8_t what)
+{
+    uint32_t link = what % LINKS;
+
+    if (!play->up[link])
+        return;
+    play->up[link] = false;
+    step(play, &(struct event){
+                   .type = EVENT_LINK_DOWN, .link = link, .text = "it broke"});
+}
+
+/* A payload of as many bytes as the input says. */
+static struct payload *raw_payload(struct play *play, size_t len)
+{
+    struct payload *payload = NULL;
+    size_t i;
+
+    if (len == 0)
+        return NULL;
+    must(payload_new(&payload, len) == 0);
+    for (i = 0; i < len; i++)
+        payload->bytes[i] = i < 8 ? byte(&play->in) : 0;
+    return payload;
+}
+
+static void some_ranks(struct play *play, struct ranks *out)
+{
+    uint8_t what = byte(&play->in);
+    int i;
+
+    for (i = 0; i < 4; i++)
+        if (what & (1 << i))
+            ranks_add(out, 12 + (uint32_t)i, 12 + (uint32_t)i);
+    if (what & 0x40)
+        ranks_add(out, (uint32_t)number(&play->in), RANK_NONE - 1);
+    if (what & 0x80)
+        ranks_add(out, (uint32_t)number(&play->in) % 40, 40);
+}
+
+static void make_claim(struct play *play, struct frame *frame)
+{
+    struct claim claim = {0};
+    uint8_t flags = byte(&play->in);
+    uint32_t stream = byte(&play->in) % STREAMS;
+
+    some_ranks(play, &claim.members);
+    claim.received = number(&play->in);
+    claim.settled = number(&play->in);
+    claim.epoch = (uint32_t)number(&play->in);
+    claim.recoverable = flags & 1;
+    claim.replayable = flags & 2;
+    if (flags & 4)
+        claim.error = strdup("no such filter");
+    must(claim_encode(&claim, stream, frame) == 0);
+    claim_fini(&claim);
+}
+
+static void make_roster(struct play *play, struct frame *frame)
+{
+    struct roster roster = {0};
+    uint8_t what = byte(&play->in);
+
+    some_ranks(play, &roster.backends);
+    if (what & 1)
+        roster_add_internal(&roster, 11, RANK_NONE, "127.0.0.1 4711");
+    if (what & 2)
+        roster_add_missing(&roster, 12, "host", "it is away");
+    must(roster_encode(&roster, what & 4 ? FRAME_TABLE : FRAME_READY, frame) ==
+         0);
+    roster_fini(&roster);
+}
+
+static void make_definition(struct play *play,
+                            struct stream_definition *definition)
+{
+    uint8_t what = byte(&play->in);
+
+    definition->sync = (enum cop_sync)(what % 3);
+    definition->wave_timeout_ms = what;
+    definition->grow = what & 0x40;
+    if (what & 0x80)
+        some_ranks(play, &definition->members);
+    else
+        ranks_add(&definition->members, 12, 14);
+    definition->up_filter = strdup("sum");
+    definition->up_filter_frontend = strdup("");
+    definition->up_filter_backend = strdup("");
+    definition->down_filter = strdup("");
+}
+
+static void make_control(struct play *play, struct frame *frame)
+{
+    uint8_t what = byte(&play->in);
+    struct control control = {
+        .type = (enum control_type)(1 + what % 6),
+        .stream = byte(&play->in) % STREAMS,
+        .after = number(&play->in),
+    };
+
+    if (control.type == CONTROL_OPEN) {
+        make_definition(play, &control.definition);
+        control.definition.id = control.stream;
+    } else if (control.type == CONTROL_PARAMETERS) {
+        control.parameters = raw_payload(play, what / 6);
+    } else if (control.type == CONTROL_ENTER) {
+        some_ranks(play, &control.ranks);
+        control.stream_count = 1;
+        control.streams = calloc(1, sizeof(*control.streams));
+        control.starts = calloc(1, sizeof(*control.starts));
+        control.markers = calloc(1, sizeof(*control.markers));
+        control.epochs = calloc(1, sizeof(*control.epochs));
+        must(control.streams && control.starts && control.markers &&
+             control.epochs);
+        control.streams[0] = control.stream;
+        control.starts[0] = number(&play->in);
+        control.markers[0] = number(&play->in);
+        control.epochs[0] = (uint32_t)number(&play->in);
+    } else if (control.type == CONTROL_LOST) {
+        some_ranks(play, &control.ranks);
+    }
+    must(control_encode(&control, frame) == 0);
+    frame->sequence = number(&play->in);
+    control_fini(&control);
+}
+
+static void make_record(struct play *play, struct frame *frame)
+{
+    struct ranks ranks = {0};
+    uint8_t what = byte(&play->in);
+
+    some_ranks(play, &ranks);
+    frame->type = FRAME_RECORD;
+    frame->origin = (uint32_t)number(&play->in);
+    must(packet_pack(&frame->payload, "%aud %uc %s", ranks_pairs(&ranks),
+                     (uint32_t)(2 * ranks.count), (int)what % 4,
+                     "it is gone") == 0);
+    ranks_fini(&ranks);
+}
+
+static void make_any(struct play *play, struct frame *frame)
+{
+    uint8_t what = byte(&play->in);
+
+    frame->type = (uint8_t)(1 + what % FRAME_END);
+    frame->flags = byte(&play->in) & 0xf;
+    frame->stream =
+        what & 0x80 ? (uint32_t)number(&play->in) : 1u + (what >> 6);
+    frame->tag = (int32_t)number(&play->in);
+    frame->origin = (uint32_t)number(&play->in);
+    frame->count = (uint32_t)number(&play->in);
+    frame->sequence = number(&play->in);
+    frame->payload = raw_payload(play, what & 0x20 ? 70000 : what & 0x10);
+}
+
+static void frame_comes(struct play *play, uint8_t what)
+{
+    struct event event = {.type = EVENT_FRAME, .link = what % LINKS};
+    struct frame *frame = &event.frame;
+
+    if (!play->up[event.link])
+        return;
+    switch ((what / LINKS) % 8) {
+    case 0:
+        make_claim(play, frame);
+        break;
+    case 1:
+        make_roster(play, frame);
+        break;
+    case 2:
+        make_control(play, frame);
+        break;
+    case 3:
+        make_record(play, frame);
+        break;
+    case 4: /* a greeting */
+        frame->type = FRAME_HEARTBEAT;
+        frame->count = 1u << (byte(&play->in) % 28);
+        break;
+    default:
+        make_any(play, frame);
+        break;
+    }
+    step(play, &event);
+}
+
+static void loaded(struct play *play, uint8_t what)
+{
+    struct stream_filters filters = {
+        .up = what & 1,
+        .up_single = what & 2,
+        .down = what & 4,
+        .down_one_to_one = what & 8,
+        .recoverable = what & 16,
+    };
+
+    if (play->load_count == 0)
+        return;
+    step(play, &(struct event){.type = EVENT_LOADED,
+                               .stream = play->load[--play->load_count],
+                               .filters = &filters,
+                               .text = what > 240 ? "cannot load" : NULL});
+}
+
+static void filtered(struct play *play, uint8_t what)
+{
+    struct frame up[3] = {{0}}, down[3] = {{0}};
+    struct event event = {
+        .type = EVENT_FILTERED,
+        .up = up,
+        .up_count = what % 4,
+        .down = down,
+        .down_count = what / 4 % 4,
+        .text = what > 240 ? "it failed" : NULL,
+    };
+    size_t i;
+
+    if (!play->calling)
+        return;
+    play->calling = false;
+    for (i = 0; i < event.up_count; i++)
+        up[i].payload = raw_payload(play, 4 + what);
+    for (i = 0; i < event.down_count; i++)
+        down[i].payload = raw_payload(play, 4 + what);
+    step(play, &event);
+}
+
+static void application_asks(struct play *play, uint8_t what)
+{
+    static const enum event_type types[] = {
+        EVENT_OPEN,   EVENT_CLOSE,      EVENT_SEND, EVENT_RECEIVE, EVENT_TAKEN,
+        EVENT_SETTLE, EVENT_PARAMETERS, EVENT_SYNC, EVENT_SEND,    EVENT_SEND,
+    };
+    struct stream_definition definition = {0};
+    struct event event = {
+        .type = types[what % 10],
+        .stream = what / 10u % STREAMS,
+    };
+
+    if (what == 255)
+        event.type = EVENT_SHUTDOWN;
+    if (event.type == EVENT_OPEN) {
+        make_definition(play, &definition);
+        event.definition = &definition;
+    }
+    if (event.type == EVENT_SEND || event.type == EVENT_PARAMETERS) {
+        event.frame.tag = what;
+        event.frame.payload = raw_payload(play, what & 0x40 ? 100000 : what);
+    }
+    step(play, &event);
+    definition_fini(&definition);
+}
+
+static void happen(struct play *play)
+{
+    uint8_t what = byte(&play->in);
+    uint8_t detail = byte(&play->in);
+
+    switch (what % 16) {
+    case 0:
+    case 1:
+        link_up(play, detail);
+        break;
+    case 2:
+        link_down(play, detail);
+        break;
+    case 3:
+        play->now_ms += detail > 250 ? 5000 : detail * 4u;
+        step(play, &(struct event){.type = EVENT_TICK});
+        break;
+    case 4:
+        step(play, &(struct event){.type = EVENT_CHILD_GONE,
+                                   .rank = 10 + detail % 5,
+                                   .text = "it has exited"});
+        break;
+    case 5:
+        loaded(play, detail);
+        break;
+    case 6:
+        filtered(play, detail);
+        break;
+    case 7:
+    case 8:
+    case 9:
+        application_asks(play, detail);
+        break;
+    default:
+        frame_comes(play, detail);
+        break;
+    }
+}
+
+/* ---- a node that is past its launch, so that searching begins there ---- */
+
+static void ready(struct play *play,
+                  uint32_t link,
+                  uint32_t rank,
+                  enum node_role role,
+                  uint32_t first,
+                  uint32_t last)
+{
+    struct event up = {
+        .type = EVENT_LINK_UP,
+        .link = link,
+        .rank = rank,
+        .role = role,
+    };
+    struct event frame = {.type = EVENT_FRAME, .link = link};
+    struct roster roster = {0};
+
+    play->up[link] = true;
+    step(play, &up);
+    frame.frame = (struct frame){.type = FRAME_HEARTBEAT, .count = 1 << 20};
+    step(play, &frame);
+    ranks_add(&roster.backends, first, last);
+    if (role == NODE_COMMNODE)
+        roster_add_internal(&roster, rank, RANK_NONE, "127.0.0.1 4711");
+    must(roster_encode(&roster, FRAME_READY, &frame.frame) == 0);
+    roster_fini(&roster);
+    step(play, &frame);
+}
+
+static void parent_is_up(struct play *play)
+{
+    struct event up = {
+        .type = EVENT_LINK_UP,
+        .link = 7,
+        .role = NODE_FRONTEND,
+        .is_parent = true,
+    };
+    struct event frame = {.type = EVENT_FRAME, .link = 7};
+    struct roster roster = {0};
+
+    play->up[7] = true;
+    play->is_parent[7] = true;
+    step(play, &up);
+    frame.frame = (struct frame){.type = FRAME_HEARTBEAT, .count = 1 << 20};
+    step(play, &frame);
+    must(roster_encode(&roster, FRAME_TABLE, &frame.frame) == 0);
+    step(play, &frame);
+}
+
+static void launch(struct play *play)
+{
+    if (play->role != NODE_BACKEND) {
+        ready(play, 0, 11, NODE_COMMNODE, 14, 15);
+        ready(play, 1, 12, NODE_BACKEND, 12, 12);
+        ready(play, 2, 13, NODE_BACKEND, 13, 13);
+    }
+    if (play->role != NODE_FRONTEND)
+        parent_is_up(play);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct node_child children[] = {
+        {11, "one", NODE_COMMNODE},
+        {12, "two", NODE_BACKEND},
+        {13, "three", NODE_BACKEND},
+    };
+    struct play play = {.in = {data, len}, .now_ms = 1000};
+    uint8_t what = byte(&play.in);
+    struct node_config config = {
+        .host = "here",
+        .address = "127.0.0.1 4710",
+        .children = children,
+        .next_rank = 20,
+    };
+    int i;
+
+    play.role = (enum node_role)(what % 3);
+    config.role = play.role;
+    config.rank = play.role == NODE_FRONTEND   ? 0
+                  : play.role == NODE_COMMNODE ? 10
+                                               : 14;
+    if (play.role == NODE_BACKEND && what & 0x80)
+        config.rank = RANK_NONE;
+    config.depth = config.rank == 0 ? 0 : 1;
+    config.child_count = play.role == NODE_BACKEND ? 0 : 3;
+    must(node_new(&play.node, &config) == 0);
+    step(&play, &(struct event){.type = EVENT_START});
+    if (what & 0x40)
+        launch(&play);
+    for (i = 0; i < EVENTS_MAX && play.in.left > 0; i++)
+        happen(&play);
+    node_free(play.node);
+    actions_fini(&play.actions);
+    return 0;
+}
