@@ -146,7 +146,9 @@ static int shut_down(struct node *node)
         launch_end(node, "the launch was given up");
         return 0;
     }
-    if (!node->closing)
+    if (node->closing)
+        launch_end(node, "the front-end has ended the network");
+    else
         downward_control(node, &(struct control){.type = CONTROL_SHUTDOWN});
     return 0;
 }

@@ -1,0 +1,196 @@
+/* test_loss.c - nodes that leave, die, or stand still, and the end. */
+#include <stdio.h>
+
+#include "test/frontend/tree.h"
+
+/* A stream to one back-end. */
+static struct cop_stream *open_one(struct cop_network *network, uint32_t rank)
+{
+    struct cop_communicator *single;
+    struct cop_stream *stream = NULL;
+    struct cop_error error;
+
+    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
+    CHECK_OK(cop_stream_open(&stream, network, single, NULL, &error));
+    cop_communicator_free(single);
+    return stream;
+}
+
+/* The process number of back-end `rank`. */
+static pid_t pid_of(struct cop_network *network, uint32_t rank)
+{
+    struct cop_stream *stream = open_one(network, rank);
+    pid_t pid;
+
+    CHECK_OK(cop_stream_send(stream, TAG_PID, ""));
+    pid = tree_receive(stream, NULL);
+    cop_stream_close(stream);
+    return pid;
+}
+
+/* The parent of a process, from /proc. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], line[256];
+    int parent = -1;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "PPid: %d", &parent) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return parent;
+}
+
+static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
+#define SHAPES (sizeof(shapes) / sizeof(*shapes))
+
+/* One back-end goes, by itself or killed: an event names it, and the waves go
+ * on without it. */
+static void go_on_without(bool is_killed)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        const struct cop_communicator *all = cop_network_everyone(network);
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        size_t count = cop_communicator_size(all);
+        uint32_t rank = cop_communicator_rank(all, 1), seen;
+        struct cop_event event;
+
+        if (is_killed)
+            CHECK_OK(kill(pid_of(network, rank), SIGKILL));
+        else
+            CHECK_OK(cop_stream_send(open_one(network, rank), TAG_LEAVE, ""));
+        CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+        CU_ASSERT_EQUAL(event.rank, rank);
+        CU_ASSERT_EQUAL(cop_communicator_size(all), count - 1);
+        CU_ASSERT_EQUAL(cop_stream_size(sum), count - 1);
+        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 2));
+        CU_ASSERT_EQUAL(tree_receive(sum, &seen), 2 * ((int)count - 1));
+        CU_ASSERT_EQUAL(seen, count - 1);
+        tree_end(network);
+    }
+}
+
+static void a_backend_that_leaves(void)
+{
+    go_on_without(false);
+}
+
+static void a_backend_that_is_killed(void)
+{
+    go_on_without(true);
+}
+
+/* A commnode dies: an event names it; what was below it ends and is lost; the
+ * rest goes on. */
+static void a_commnode_that_is_killed(void)
+{
+    struct cop_network *network = tree_launch("2x2x2");
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    pid_t commnode = parent_of(pid_of(network, cop_communicator_rank(all, 0)));
+    struct cop_event event;
+    uint32_t seen;
+
+    CU_ASSERT_FATAL(commnode > 1 && commnode != getpid());
+    CHECK_OK(kill(commnode, SIGKILL));
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
+    CU_ASSERT_EQUAL(event.rank, 3);
+    CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    while (cop_communicator_size(all) > 6)
+        CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(sum, &seen), 6);
+    CU_ASSERT_EQUAL(seen, 6);
+    tree_end(network);
+}
+
+/* The front-end is killed: seconds later nothing of its network runs. */
+static void a_frontend_that_is_killed(void)
+{
+    size_t i;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (i = 0; i < SHAPES; i++) {
+        int ready[2];
+        char byte;
+        pid_t pid;
+
+        CHECK_OK(pipe(ready));
+        pid = fork();
+        CU_ASSERT_FATAL(pid >= 0);
+        if (pid == 0) {
+            tree_launch(shapes[i]);
+            if (write(ready[1], "", 1) != 1)
+                _exit(1);
+            for (;;)
+                pause();
+        }
+        close(ready[1]);
+        CU_ASSERT_EQUAL(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        CHECK_OK(kill(pid, SIGKILL));
+        CU_ASSERT(tree_is_clean(5000));
+    }
+}
+
+/* A stopped back-end cannot be waited for: it is killed, and said so. */
+static void a_shutdown_with_a_stopped_backend(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 0);
+
+        CHECK_OK(kill(pid_of(network, rank), SIGSTOP));
+        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
+        CHECK_IS(cop_network_shutdown(network, 1000), -ETIMEDOUT);
+        cop_network_free(network);
+        CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+    }
+}
+
+/* What was delivered before the end can still be received; then it is over. */
+static void the_end_is_orderly(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_packet *packet;
+    struct cop_event event;
+
+    CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 5));
+    CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
+    CU_ASSERT_EQUAL(tree_receive(sum, NULL), 20);
+    CHECK_IS(cop_stream_receive(sum, &packet, 1000), -ENOTCONN);
+    CHECK_IS(cop_stream_send(sum, TAG_ECHO, "%d", 5), -ENOTCONN);
+    CHECK_OK(tree_await(network, COP_EVENT_ENDED, &event));
+    CHECK_IS(cop_network_event(network, &event, 1000), -ENOTCONN);
+    CHECK_IS(cop_network_shutdown(network, 0), 0);
+    cop_network_free(network);
+    cop_network_free(NULL);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a back-end that leaves", a_backend_that_leaves},
+        {"a back-end that is killed", a_backend_that_is_killed},
+        {"a commnode that is killed", a_commnode_that_is_killed},
+        {"a front-end that is killed", a_frontend_that_is_killed},
+        {"a shutdown with a stopped back-end",
+         a_shutdown_with_a_stopped_backend},
+        {"the end is orderly", the_end_is_orderly},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("loss", tests);
+}

@@ -1,0 +1,302 @@
+/* test_stream.c - streams of real trees: modes, filters, members, syncs. */
+#include "test/frontend/tree.h"
+
+/* Fan-out 2 and depth 3 too: flat trees hide the bugs. */
+static const char *const shapes[] = {"flat:4", "2x2", "2x2x2"};
+#define SHAPES (sizeof(shapes) / sizeof(*shapes))
+
+static uint32_t everyone(struct cop_network *network)
+{
+    return (uint32_t)cop_communicator_size(cop_network_everyone(network));
+}
+
+/* wait_for_all makes one packet of all; without a filter each comes alone. */
+static void waves_of_each_mode(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+        struct cop_stream *timed = tree_open(network, COP_TIME_OUT, "sum");
+        uint32_t count = everyone(network), seen, k;
+        int wave;
+
+        for (wave = 0; wave < 100; wave++)
+            CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", wave));
+        for (wave = 0; wave < 100; wave++) {
+            CU_ASSERT_EQUAL(tree_receive(sum, &seen), wave * (int)count);
+            CU_ASSERT_EQUAL(seen, count);
+        }
+        CHECK_OK(cop_stream_send(each, TAG_ECHO, "%d", 7));
+        for (k = 0; k < count; k++) {
+            CU_ASSERT_EQUAL(tree_receive(each, &seen), 7);
+            CU_ASSERT_EQUAL(seen, 1);
+        }
+        CHECK_OK(cop_stream_send(timed, TAG_ECHO, "%d", 1));
+        for (k = 0; k < count; k += seen) {
+            CU_ASSERT_EQUAL(tree_receive(timed, &seen), (int)seen);
+            CU_ASSERT_FATAL(seen > 0);
+        }
+        CU_ASSERT_EQUAL(k, count);
+        tree_end(network);
+    }
+}
+
+/* A wave whose packets the filter cannot take is an event that names it. */
+static void a_filter_error_is_an_event(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        struct cop_event event;
+
+        CHECK_OK(cop_stream_send(stream, TAG_TEXT, ""));
+        CHECK_OK(tree_await(network, COP_EVENT_FILTER_ERROR, &event));
+        CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(stream));
+        CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "sum"));
+        tree_end(network);
+    }
+}
+
+/* A filter that cannot be loaded, in each role: the error names the node. */
+static void a_filter_that_is_missing(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+
+    options.up_filter = "no_such_filter";
+    CHECK_IS(cop_stream_open(&stream, network, all, &options, &error),
+             -ELIBBAD);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "node 0"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no_such_filter"));
+    options.up_filter = NULL;
+    options.up_filter_backend = "no_such_filter";
+    CHECK_IS(cop_stream_open(&stream, network, all, &options, &error),
+             -ELIBBAD);
+    CU_ASSERT_PTR_NULL(strstr(error.text, "node 0"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no_such_filter"));
+    CU_ASSERT_PTR_NULL(stream);
+    /* and the network is as good as before */
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 4);
+    tree_end(network);
+}
+
+static void wrong_options_of_a_stream(void)
+{
+    struct cop_network *network = tree_launch("flat:2");
+    struct cop_network *other = tree_launch("flat:1");
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream_options good = COP_STREAM_OPTIONS_INIT, bad;
+    struct cop_stream *stream = NULL;
+    struct cop_error error;
+
+    bad = good;
+    bad.size = 1;
+    CHECK_IS(cop_stream_open(&stream, network, all, &bad, &error), -EINVAL);
+    bad = good;
+    bad.sync = COP_TIME_OUT;
+    CHECK_IS(cop_stream_open(&stream, network, all, &bad, &error), -EINVAL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "wave_timeout_ms"));
+    bad.sync = (enum cop_sync)9;
+    CHECK_IS(cop_stream_open(&stream, network, all, &bad, &error), -EINVAL);
+    bad = good;
+    bad.wave_timeout_ms = 5;
+    CHECK_IS(cop_stream_open(&stream, network, all, &bad, &error), -EINVAL);
+    bad = good;
+    bad.up_filter = "a/b";
+    CHECK_IS(cop_stream_open(&stream, network, all, &bad, &error), -EINVAL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "a/b"));
+    bad.up_filter = "";
+    CHECK_IS(cop_stream_open(&stream, network, all, &bad, &error), -EINVAL);
+    CHECK_IS(cop_stream_open(&stream, other, all, &good, &error), -EINVAL);
+    CHECK_IS(cop_stream_open(&stream, network, NULL, &good, &error), -EINVAL);
+    CU_ASSERT_PTR_NULL(stream);
+    CHECK_OK(cop_stream_open(&stream, network, all, NULL, &error));
+    CHECK_IS(cop_stream_send(stream, 5, ""), -EINVAL);
+    CHECK_IS(cop_stream_send(stream, TAG_ECHO, "%q", 1), -EINVAL);
+    cop_network_free(other);
+    tree_end(network);
+}
+
+/* A communicator of one reaches that one alone, at any depth. */
+static void singlecast_and_communicators(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        const struct cop_communicator *all = cop_network_everyone(network);
+        uint32_t count = everyone(network), k, ranks[2], seen, none = 0;
+        struct cop_communicator *some = NULL;
+        struct cop_stream *stream;
+        struct cop_error error;
+
+        CHECK_IS(cop_communicator_new(&some, network, &none, 1), -EINVAL);
+        CHECK_IS(cop_communicator_new(&some, network, ranks, 0), -EINVAL);
+        CU_ASSERT_EQUAL(cop_communicator_rank(all, count), UINT32_MAX);
+        for (k = 0; k < count; k++) {
+            uint32_t rank = cop_communicator_rank(all, k);
+
+            CHECK_OK(cop_communicator_new(&some, network, &rank, 1));
+            CHECK_OK(cop_stream_open(&stream, network, some, NULL, &error));
+            CHECK_OK(cop_stream_send(stream, TAG_RANK, ""));
+            CU_ASSERT_EQUAL(tree_receive(stream, &seen), (int)rank);
+            CU_ASSERT_EQUAL(seen, 1);
+            cop_stream_close(stream);
+            cop_communicator_free(some);
+        }
+        ranks[0] = cop_communicator_rank(all, 0);
+        ranks[1] = cop_communicator_rank(all, count - 1);
+        CHECK_OK(cop_communicator_new(&some, network, ranks, 2));
+        CU_ASSERT_EQUAL(cop_communicator_size(some), 2);
+        CHECK_OK(cop_stream_open(&stream, network, some, NULL, &error));
+        cop_communicator_free(some);
+        CHECK_OK(cop_stream_send(stream, TAG_RANK, ""));
+        CU_ASSERT_EQUAL(tree_receive(stream, NULL) + tree_receive(stream, NULL),
+                        (int)(ranks[0] + ranks[1]));
+        tree_end(network);
+    }
+}
+
+/* What any stream has comes in the order of delivery, and is then gone. */
+static void receive_from_any_stream(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *streams[3], *from;
+    struct cop_packet *packet;
+    int seen = 0, i;
+
+    for (i = 0; i < 3; i++)
+        streams[i] = tree_open(network, COP_WAIT_FOR_ALL, "max");
+    for (i = 0; i < 3; i++)
+        CHECK_OK(cop_stream_send(streams[i], TAG_ECHO, "%d", i));
+    for (i = 0; i < 3; i++) {
+        int number, k;
+
+        CHECK_OK(
+            cop_network_receive(network, &from, &packet, TREE_PATIENCE_MS));
+        CHECK_OK(cop_packet_unpack(packet, "%d", &number));
+        for (k = 0; k < 3 && streams[k] != from; k++)
+            ;
+        CU_ASSERT_EQUAL(k, number);
+        seen |= 1 << k;
+        cop_packet_free(packet);
+    }
+    CU_ASSERT_EQUAL(seen, 7);
+    CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -EAGAIN);
+    CHECK_IS(cop_stream_receive(streams[0], &packet, 1), -EAGAIN);
+    CU_ASSERT_PTR_EQUAL(cop_network_stream(network, cop_stream_id(streams[1])),
+                        streams[1]);
+    CU_ASSERT_PTR_NULL(cop_network_stream(network, 99));
+    tree_end(network);
+}
+
+/* Members that send unequal numbers of packets pair again after a sync, and
+ * everything sent before is receivable when it returns. */
+static void sync_with_unequal_numbers(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        const struct cop_communicator *all = cop_network_everyone(network);
+        struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        uint32_t count = everyone(network), k, seen;
+        struct cop_packet *packet;
+        struct cop_error error = {""};
+        int expected = 0, round;
+
+        for (k = 0; k < count; k++)
+            expected += (int)(cop_communicator_rank(all, k) % 3);
+        for (round = 0; round < 5; round++) {
+            int sum = 0, number, r;
+
+            CHECK_OK(cop_stream_send(stream, TAG_MANY, "%d", 3));
+            r = cop_stream_sync(stream, TREE_PATIENCE_MS, &error);
+            if (r < 0)
+                printf("\nsync: %s\n", error.text);
+            CHECK_IS(r, 0);
+            while (cop_stream_receive(stream, &packet, 0) == 0) {
+                CHECK_OK(cop_packet_unpack(packet, "%d", &number));
+                sum += number;
+                cop_packet_free(packet);
+            }
+            CU_ASSERT_EQUAL(sum, expected);
+            CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+            CU_ASSERT_EQUAL(tree_receive(stream, &seen), (int)count);
+            CU_ASSERT_EQUAL(seen, count);
+        }
+        tree_end(network);
+    }
+}
+
+/* More than all windows waits untaken: a sync takes it off the network. */
+static void sync_with_much_to_receive(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    struct cop_packet *packet;
+    struct cop_error error = {""};
+    size_t bytes = 0;
+    int i;
+
+    for (i = 0; i < 8; i++)
+        CHECK_OK(cop_stream_send(stream, TAG_BYTES, "%d", 1 << 20));
+    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, &error), 0);
+    while (cop_stream_receive(stream, &packet, 0) == 0) {
+        bytes += cop_packet_size(packet);
+        cop_packet_free(packet);
+    }
+    CU_ASSERT(bytes >= (size_t)8 * 4 << 20);
+    tree_end(network);
+}
+
+/* A member that never calls receive again is named. */
+static void a_sync_names_who_is_missing(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 2);
+    struct cop_stream *all = tree_open(network, COP_DO_NOT_WAIT, NULL), *one;
+    struct cop_communicator *single;
+    struct cop_error error = {""};
+    char expected[32];
+
+    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
+    CHECK_OK(cop_stream_open(&one, network, single, NULL, &error));
+    cop_communicator_free(single);
+    CHECK_OK(cop_stream_send(one, TAG_STUCK, ""));
+    CHECK_OK(cop_stream_send(all, TAG_ECHO, "%d", 1));
+    CHECK_IS(cop_stream_sync(all, 700, &error), -ETIMEDOUT);
+    snprintf(expected, sizeof(expected), "rank %u;", rank);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, expected));
+    CHECK_IS(cop_network_shutdown(network, 2000), -ETIMEDOUT);
+    cop_network_free(network);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"waves of each mode", waves_of_each_mode},
+        {"a filter error is an event", a_filter_error_is_an_event},
+        {"a filter that is missing", a_filter_that_is_missing},
+        {"wrong options of a stream", wrong_options_of_a_stream},
+        {"singlecast and communicators", singlecast_and_communicators},
+        {"receive from any stream", receive_from_any_stream},
+        {"sync with unequal numbers", sync_with_unequal_numbers},
+        {"sync with much to receive", sync_with_much_to_receive},
+        {"a sync names who is missing", a_sync_names_who_is_missing},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("stream", tests);
+}
