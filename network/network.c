@@ -481,13 +481,17 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
     }
 }
 
-/* Tell all nodes to end, waiting for nobody, and give each the time to end, or
- * kill, those below it. */
+/* How long the nodes below our children may take to be killed by these. */
+static int grace_ms(const struct cop_network *network)
+{
+    const struct topology *tree = driver_bootstrap(network->driver)->subtree;
+
+    return tree ? LEVEL_MS * ((int)topology_height(tree) - 1) : 0;
+}
+
 void network_abort(struct cop_network *network)
 {
     struct event event = {.type = EVENT_SHUTDOWN};
-    const struct topology *tree = driver_bootstrap(network->driver)->subtree;
-    int levels = tree ? (int)topology_height(tree) : 0;
 
     network->shut_down = true;
     if (!network->ended)
@@ -495,7 +499,7 @@ void network_abort(struct cop_network *network)
     if (!network->ended)
         driver_step(network->driver, &event, NULL);
     driver_flush(network->driver);
-    driver_reap(network->driver, LEVEL_MS * levels);
+    driver_reap(network->driver, grace_ms(network));
 }
 
 int network_shutdown(struct cop_network *network, int timeout_ms)
@@ -503,6 +507,7 @@ int network_shutdown(struct cop_network *network, int timeout_ms)
     struct event event = {.type = EVENT_SHUTDOWN};
     int half_ms = timeout_ms < 0 ? timeout_ms : timeout_ms / 2;
     uint64_t deadline_ms = network_deadline_ms(timeout_ms);
+    int left_ms, killed;
 
     if (network->shut_down)
         return 0;
@@ -518,9 +523,13 @@ int network_shutdown(struct cop_network *network, int timeout_ms)
         return -ETIMEDOUT;
     }
     driver_flush(network->driver);
-    if (driver_reap(network->driver, network_left_ms(deadline_ms)) > 0)
-        return -ETIMEDOUT;
-    return 0;
+    left_ms = network_left_ms(deadline_ms);
+    if (left_ms >= 0 && left_ms < grace_ms(network))
+        left_ms = grace_ms(network);
+    killed = driver_reap(network->driver, left_ms);
+    return killed > 0 || (timeout_ms > 0 && network_left_ms(deadline_ms) == 0)
+               ? -ETIMEDOUT
+               : 0;
 }
 
 int cop_network_shutdown(struct cop_network *network, int timeout_ms)
