@@ -13,15 +13,21 @@
 
 #define FLAGS_KNOWN (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING)
 
-const char *frame_name(uint8_t type)
+/* The name of `type`, or NULL: then there is no such type. */
+static const char *known_name(uint8_t type)
 {
 #define FRAME_NAME(name, number, text) [number] = text,
     static const char *const names[] = {FRAME_TYPES(FRAME_NAME)};
 #undef FRAME_NAME
 
-    if (type >= sizeof(names) / sizeof(names[0]) || !names[type])
-        return "unknown";
-    return names[type];
+    return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+}
+
+const char *frame_name(uint8_t type)
+{
+    const char *name = known_name(type);
+
+    return name ? name : "unknown";
 }
 
 static uint32_t body_len(const struct frame *frame)
@@ -87,7 +93,7 @@ static int decode(struct frame_reader *reader)
     uint32_t len = get32(in);
     uint64_t sequence;
 
-    if (strcmp(frame_name(in[4]), "unknown") == 0)
+    if (!known_name(in[4]))
         return -EBADMSG;
     if ((in[5] & ~FLAGS_KNOWN) || in[6] || in[7])
         return -EBADMSG;
