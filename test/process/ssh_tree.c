@@ -1,0 +1,91 @@
+/* ssh_tree.c - a tool whose tree test-ssh starts over a real sshd.
+ *
+ *   ssh_tree TREE BACK-END SSH [ARGUMENT...]   the front-end
+ *   ssh_tree                                   a back-end
+ *
+ * The front-end launches the topology TREE, sums the back-ends' ranks, shuts
+ * down, and prints the sum and how many gave to it. */
+#include <coppice/coppice.h>
+
+#include <err.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    TAG_ASK = COP_TAG_FIRST, /* down: "" */
+    TAG_RANK,                /* up: "%ud", the back-end's rank */
+};
+
+/* Ssh tries the network for a while before it gives a host up. */
+#define ANSWER_MS   60000
+#define SHUTDOWN_MS 20000
+
+static int run_backend(void)
+{
+    struct cop_network *network;
+    struct cop_stream *stream;
+    struct cop_packet *packet;
+    struct cop_error error;
+
+    if (cop_network_join(&network, NULL, &error) < 0)
+        errx(1, "%s", error.text);
+    while (cop_network_receive(network, &stream, &packet, COP_FOREVER) == 0) {
+        if (cop_packet_tag(packet) == TAG_ASK)
+            cop_stream_send(stream, TAG_RANK, "%ud", cop_network_rank(network));
+        cop_packet_free(packet);
+    }
+    cop_network_free(network);
+    return 0;
+}
+
+static void sum_ranks(struct cop_network *network)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *stream;
+    struct cop_packet *answer;
+    struct cop_error error;
+    unsigned sum;
+    int r;
+
+    options.up_filter = "sum";
+    if (cop_stream_open(&stream, network, cop_network_everyone(network),
+                        &options, &error) < 0)
+        errx(1, "%s", error.text);
+    r = cop_stream_send(stream, TAG_ASK, "");
+    if (r < 0)
+        errx(1, "send: %s", strerror(-r));
+    r = cop_stream_receive(stream, &answer, ANSWER_MS);
+    if (r < 0)
+        errx(1, "receive: %s", strerror(-r));
+    r = cop_packet_unpack(answer, "%ud", &sum);
+    if (r < 0)
+        errx(1, "unpack: %s", strerror(-r));
+    printf("sum %u of %u\n", sum, cop_packet_contributors(answer));
+    cop_packet_free(answer);
+}
+
+int main(int argc, char **argv)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct cop_error error;
+    int r;
+
+    if (argc == 1)
+        return run_backend();
+    if (argc < 4)
+        errx(2, "usage: ssh_tree TREE BACK-END SSH [ARGUMENT...]");
+    launch.topology_text = argv[1];
+    launch.backend_argv = (char *[]){argv[2], NULL};
+    launch.launcher = "ssh";
+    launch.ssh_argv = argv + 3;
+    launch.networks = "127.0.0.0/8";
+    if (cop_network_launch(&network, &launch, &error) < 0)
+        errx(1, "%s", error.text);
+    sum_ranks(network);
+    r = cop_network_shutdown(network, SHUTDOWN_MS);
+    if (r < 0)
+        errx(1, "shutdown: %s", strerror(-r));
+    cop_network_free(network);
+    return 0;
+}
