@@ -1,0 +1,598 @@
+/* table.c - the internal nodes by rank, and the last records of back-ends.
+ *
+ * Parents and records refer to nodes by index. Where ranks are indices, as in
+ * balanced trees, the array of ranks is not kept. */
+#include "topology/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Records of back-ends stand in pages of this many ranks, made as needed. */
+#define PAGE_RANKS 512
+#define PAGE_COUNT (TABLE_RANKS_MAX / PAGE_RANKS)
+
+/* While depths are made: on the path that is being walked; not looked at. */
+#define WALKED (UINT32_MAX - 1)
+#define FRESH  (UINT32_MAX - 2)
+
+/* An internal node: what the choice of an adopter needs (PROTOCOL 7.1).
+ * `inner` counts its children that are internal and have not failed. The
+ * front-end and failed nodes are their own parents. */
+struct node {
+    uint32_t incarnation;
+    uint64_t parent : 21;
+    uint64_t inner : 21;
+    uint64_t backends : 18;
+    uint64_t failed : 1;
+    uint64_t changed : 1;
+} __attribute__((packed, aligned(4)));
+
+_Static_assert(sizeof(struct node) <= 12, "PROTOCOL 7.1: 12 bytes a node");
+_Static_assert(TOPOLOGY_NODES_MAX <= UINT32_C(1) << 21, "indices: 21 bits");
+_Static_assert(TOPOLOGY_CHILDREN_MAX < UINT32_C(1) << 18, "fan-outs: 18 bits");
+
+/* The last record of one back-end. */
+struct backend {
+    uint32_t incarnation;
+    uint32_t parent : 21;
+    uint32_t failed : 1;
+    uint32_t known : 1;
+};
+
+struct page {
+    struct backend backends[PAGE_RANKS];
+};
+
+/* A node that was added to a table that is not complete. */
+struct draft {
+    uint32_t rank;
+    uint32_t parent;
+    uint32_t incarnation;
+    uint32_t fan_out;
+};
+
+struct table {
+    uint32_t count; /* 0 until complete */
+    struct node *nodes;
+    uint32_t *ranks;     /* ascending; NULL: rank and index are the same */
+    uint32_t *depths;    /* what table_depths() gives out */
+    struct page **pages; /* PAGE_COUNT, or NULL: no record of a back-end yet */
+    struct draft *drafts;
+    uint32_t draft_count;
+    uint32_t draft_room;
+};
+
+int table_new(struct table **out)
+{
+    struct table *table = calloc(1, sizeof *table);
+
+    if (!table)
+        return -ENOMEM;
+    *out = table;
+    return 0;
+}
+
+void table_free(struct table *table)
+{
+    uint32_t i;
+
+    if (!table)
+        return;
+    for (i = 0; table->pages && i < PAGE_COUNT; i++)
+        free(table->pages[i]);
+    free(table->pages);
+    free(table->nodes);
+    free(table->ranks);
+    free(table->depths);
+    free(table->drafts);
+    free(table);
+}
+
+int table_add(struct table *table,
+              uint32_t rank,
+              uint32_t parent,
+              uint32_t incarnation,
+              uint32_t fan_out)
+{
+    uint32_t room = table->draft_room > 0 ? table->draft_room * 2 : 64;
+    struct draft *drafts;
+
+    if (table->count > 0 || table->draft_count == TOPOLOGY_NODES_MAX ||
+        rank >= TABLE_RANKS_MAX || fan_out > TOPOLOGY_CHILDREN_MAX)
+        return -EBADMSG;
+    if ((rank == 0) != (parent == TABLE_NONE) || parent == rank)
+        return -EBADMSG;
+    if (table->draft_count == table->draft_room) {
+        drafts = realloc(table->drafts, room * sizeof *drafts);
+        if (!drafts)
+            return -ENOMEM;
+        table->drafts = drafts;
+        table->draft_room = room;
+    }
+    table->drafts[table->draft_count++] =
+        (struct draft){rank, parent, incarnation, fan_out};
+    return 0;
+}
+
+static int draft_compare(const void *a, const void *b)
+{
+    const struct draft *left = a;
+    const struct draft *right = b;
+
+    return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+/* The index of internal node `rank`, or TABLE_NONE. */
+static uint32_t find(const struct table *table, uint32_t rank)
+{
+    uint32_t low = 0;
+    uint32_t high = table->count;
+
+    if (!table->ranks)
+        return rank < table->count ? rank : TABLE_NONE;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (table->ranks[middle] < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < table->count && table->ranks[low] == rank ? low : TABLE_NONE;
+}
+
+static uint32_t rank_of(const struct table *table, uint32_t index)
+{
+    return table->ranks ? table->ranks[index] : index;
+}
+
+/* Whether the path upwards ends at `index`: at the front-end, or because it
+ * has failed. */
+static bool ends(const struct table *table, uint32_t index)
+{
+    return table->nodes[index].parent == index;
+}
+
+/* Give every node from `index` up to the first one that has a depth its own.
+ * The two walks visit each node twice in all, over all calls. */
+static void walk(const struct table *table, uint32_t index, uint32_t *depths)
+{
+    uint32_t steps = 0;
+    uint32_t depth;
+    uint32_t at;
+
+    for (at = index; depths[at] == FRESH; at = table->nodes[at].parent) {
+        depths[at] = WALKED;
+        steps++;
+    }
+    depth = depths[at] < WALKED ? depths[at] + steps : TABLE_NO_PATH;
+    for (at = index; depths[at] == WALKED; at = table->nodes[at].parent)
+        depths[at] = depth == TABLE_NO_PATH ? TABLE_NO_PATH : depth--;
+}
+
+/* table_depths(), by index. */
+static const uint32_t *depths_from(const struct table *table,
+                                   uint32_t top,
+                                   uint32_t cut)
+{
+    uint32_t *depths = table->depths;
+    uint32_t i;
+
+    for (i = 0; i < table->count; i++)
+        depths[i] = ends(table, i) ? TABLE_NO_PATH : FRESH;
+    if (top != TABLE_NONE)
+        depths[top] = 0;
+    if (cut != TABLE_NONE)
+        depths[cut] = TABLE_NO_PATH;
+    for (i = 0; i < table->count; i++)
+        walk(table, i, depths);
+    return depths;
+}
+
+/* Sort what was added, and keep the ranks if they are not the indices.
+ * -EBADMSG if one comes twice, or the front-end is missing. */
+static int set_ranks(struct table *table)
+{
+    struct draft *drafts = table->drafts;
+    uint32_t count = table->draft_count;
+    uint32_t i;
+
+    if (count == 0)
+        return -EBADMSG;
+    for (i = 1; i < count && drafts[i - 1].rank < drafts[i].rank; i++)
+        ;
+    if (i < count)
+        qsort(drafts, count, sizeof *drafts, draft_compare);
+    for (i = 1; i < count; i++) {
+        if (drafts[i - 1].rank == drafts[i].rank)
+            return -EBADMSG;
+    }
+    if (drafts[0].rank != 0)
+        return -EBADMSG;
+    if (drafts[count - 1].rank == count - 1)
+        return 0;
+    table->ranks = malloc(count * sizeof *table->ranks);
+    if (!table->ranks)
+        return -ENOMEM;
+    for (i = 0; i < count; i++)
+        table->ranks[i] = drafts[i].rank;
+    return 0;
+}
+
+/* Make the nodes of what was added; `table->count` and the ranks are set. */
+static int set_nodes(struct table *table)
+{
+    uint32_t parent;
+    uint32_t i;
+
+    for (i = 0; i < table->count; i++) {
+        const struct draft *draft = &table->drafts[i];
+        struct node *node = &table->nodes[i];
+
+        node->incarnation = draft->incarnation;
+        node->failed = draft->parent == TABLE_FAILED;
+        node->changed = node->failed || draft->incarnation > 0;
+        node->parent = i;
+        if (i == 0 || node->failed)
+            continue;
+        parent = find(table, draft->parent);
+        if (parent == TABLE_NONE)
+            return -EBADMSG;
+        node->parent = parent;
+        table->nodes[parent].inner++;
+    }
+    for (i = 0; i < table->count; i++) {
+        uint32_t inner = table->nodes[i].inner;
+
+        if (table->drafts[i].fan_out < inner)
+            return -EBADMSG;
+        table->nodes[i].backends = table->drafts[i].fan_out - inner;
+    }
+    return 0;
+}
+
+/* Whether the paths of all nodes end: none is a circle. */
+static bool all_end(const struct table *table)
+{
+    uint32_t *depths = table->depths;
+    uint32_t i;
+
+    for (i = 0; i < table->count; i++)
+        depths[i] = ends(table, i) ? 0 : FRESH;
+    for (i = 0; i < table->count; i++) {
+        walk(table, i, depths);
+        if (depths[i] == TABLE_NO_PATH)
+            return false;
+    }
+    return true;
+}
+
+int table_check(struct table *table)
+{
+    uint32_t count = table->draft_count;
+    int r;
+
+    if (table->count > 0)
+        return -EBADMSG;
+    r = set_ranks(table);
+    if (r < 0)
+        return r;
+    table->nodes = calloc(count, sizeof *table->nodes);
+    table->depths = malloc(count * sizeof *table->depths);
+    if (!table->nodes || !table->depths)
+        return -ENOMEM;
+    table->count = count;
+    r = set_nodes(table);
+    if (r == 0 && !all_end(table))
+        r = -EBADMSG;
+    free(table->drafts);
+    table->drafts = NULL;
+    table->draft_count = 0;
+    table->draft_room = 0;
+    if (r < 0)
+        table->count = 0;
+    return r;
+}
+
+int table_from_topology(struct table **out, const struct topology *topo)
+{
+    struct table *table = NULL;
+    uint32_t i;
+    int r;
+
+    r = table_new(&table);
+    for (i = 0; r == 0 && i < topology_count(topo); i++) {
+        uint32_t parent = topology_parent(topo, i);
+
+        if (topology_is_leaf(topo, i))
+            continue;
+        r = table_add(table, topology_rank(topo, i),
+                      parent == TOPOLOGY_NONE ? TABLE_NONE
+                                              : topology_rank(topo, parent),
+                      0, topology_child_count(topo, i));
+    }
+    if (r == 0)
+        r = table_check(table);
+    if (r == 0) {
+        *out = table;
+        table = NULL;
+    }
+    table_free(table);
+    return r;
+}
+
+/* PROTOCOL 6.3: whether a record beats one of incarnation `kept`. */
+static bool is_news(uint32_t kept,
+                    bool kept_failed,
+                    uint32_t incarnation,
+                    bool failed)
+{
+    if (incarnation != kept)
+        return incarnation > kept;
+    return failed && !kept_failed;
+}
+
+/* The last record of a back-end, whether it is known or not; NULL if its page
+ * is not there. */
+static struct backend *backend_find(const struct table *table, uint32_t rank)
+{
+    struct page *page;
+
+    if (!table->pages || rank >= TABLE_RANKS_MAX)
+        return NULL;
+    page = table->pages[rank / PAGE_RANKS];
+    return page ? &page->backends[rank % PAGE_RANKS] : NULL;
+}
+
+/* Make the page of a back-end. NULL: out of memory. */
+static struct backend *backend_make(struct table *table, uint32_t rank)
+{
+    struct page **pages = table->pages;
+
+    if (!pages)
+        pages = table->pages = calloc(PAGE_COUNT, sizeof(struct page *));
+    if (!pages)
+        return NULL;
+    if (!pages[rank / PAGE_RANKS])
+        pages[rank / PAGE_RANKS] = calloc(1, sizeof(struct page));
+    return backend_find(table, rank);
+}
+
+static int record_backend(struct table *table,
+                          uint32_t rank,
+                          uint32_t incarnation,
+                          bool failed,
+                          uint32_t parent)
+{
+    struct backend *backend = backend_make(table, rank);
+
+    if (!backend)
+        return -ENOMEM;
+    if (backend->known &&
+        !is_news(backend->incarnation, backend->failed, incarnation, failed))
+        return 0;
+    backend->known = true;
+    backend->incarnation = incarnation;
+    backend->failed = failed;
+    backend->parent = failed ? 0 : parent;
+    return 1;
+}
+
+static int record_node(struct table *table,
+                       uint32_t index,
+                       uint32_t incarnation,
+                       bool failed,
+                       uint32_t parent)
+{
+    struct node *node = &table->nodes[index];
+
+    if (!is_news(node->incarnation, node->failed, incarnation, failed))
+        return 0;
+    if (!node->failed)
+        table->nodes[node->parent].inner--;
+    node->incarnation = incarnation;
+    node->failed = failed;
+    node->changed = true;
+    node->parent = failed ? index : parent;
+    if (!failed)
+        table->nodes[parent].inner++;
+    return 1;
+}
+
+int table_record(struct table *table,
+                 uint32_t rank,
+                 uint32_t incarnation,
+                 uint32_t parent)
+{
+    bool failed = parent == TABLE_FAILED;
+    uint32_t index = find(table, rank);
+    uint32_t parent_index = failed ? TABLE_NONE : find(table, parent);
+
+    if (table->count == 0 || rank >= TABLE_RANKS_MAX || parent == rank)
+        return -EBADMSG;
+    if (!failed && (parent_index == TABLE_NONE || rank == 0))
+        return -EBADMSG;
+    if (rank == 0)
+        return 0;
+    if (index == TABLE_NONE)
+        return record_backend(table, rank, incarnation, failed, parent_index);
+    return record_node(table, index, incarnation, failed, parent_index);
+}
+
+int table_set_backends(struct table *table,
+                       uint32_t rank,
+                       uint32_t backend_count)
+{
+    uint32_t index = find(table, rank);
+
+    if (backend_count > TOPOLOGY_CHILDREN_MAX)
+        return -EBADMSG;
+    if (index == TABLE_NONE)
+        return -ENOENT;
+    if (table->nodes[index].backends == backend_count)
+        return 0;
+    table->nodes[index].backends = backend_count;
+    return 1;
+}
+
+uint32_t table_count(const struct table *table)
+{
+    return table->count;
+}
+
+static uint32_t parent_rank(const struct table *table, uint32_t index)
+{
+    const struct node *node = &table->nodes[index];
+
+    if (node->failed)
+        return TABLE_FAILED;
+    return index == 0 ? TABLE_NONE : rank_of(table, node->parent);
+}
+
+void table_at(const struct table *table,
+              uint32_t index,
+              struct table_entry *out)
+{
+    const struct node *node = &table->nodes[index];
+
+    *out = (struct table_entry){
+        .rank = rank_of(table, index),
+        .parent = parent_rank(table, index),
+        .incarnation = node->incarnation,
+        .fan_out = (uint32_t)(node->inner + node->backends),
+        .backend_count = node->backends,
+        .failed = node->failed,
+    };
+}
+
+int table_entry(const struct table *table,
+                uint32_t rank,
+                struct table_entry *out)
+{
+    uint32_t index = find(table, rank);
+
+    if (index == TABLE_NONE)
+        return -ENOENT;
+    table_at(table, index, out);
+    return 0;
+}
+
+static struct table_record node_record(const struct table *table,
+                                       uint32_t index)
+{
+    return (struct table_record){rank_of(table, index),
+                                 table->nodes[index].incarnation,
+                                 parent_rank(table, index)};
+}
+
+static struct table_record backend_record(const struct table *table,
+                                          uint32_t rank,
+                                          const struct backend *backend)
+{
+    return (struct table_record){
+        rank, backend->incarnation,
+        backend->failed ? TABLE_FAILED : rank_of(table, backend->parent)};
+}
+
+bool table_changed(const struct table *table,
+                   uint32_t *cursor,
+                   struct table_record *out)
+{
+    uint32_t rank;
+
+    for (; *cursor < table->count; ++*cursor) {
+        if (!table->nodes[*cursor].changed)
+            continue;
+        *out = node_record(table, (*cursor)++);
+        return true;
+    }
+    if (!table->pages)
+        return false;
+    for (rank = *cursor - table->count; rank < TABLE_RANKS_MAX; rank++) {
+        const struct backend *backend = backend_find(table, rank);
+
+        if (!backend) {
+            rank |= PAGE_RANKS - 1; /* on to the next page */
+            continue;
+        }
+        if (!backend->known)
+            continue;
+        *out = backend_record(table, rank, backend);
+        *cursor = table->count + rank + 1;
+        return true;
+    }
+    *cursor = table->count + TABLE_RANKS_MAX;
+    return false;
+}
+
+int table_latest(const struct table *table,
+                 uint32_t rank,
+                 struct table_record *out)
+{
+    uint32_t index = find(table, rank);
+    const struct backend *backend = backend_find(table, rank);
+
+    if (index != TABLE_NONE) {
+        *out = node_record(table, index);
+        return 0;
+    }
+    if (!backend || !backend->known)
+        return -ENOENT;
+    *out = backend_record(table, rank, backend);
+    return 0;
+}
+
+uint32_t table_depth(const struct table *table, uint32_t rank)
+{
+    uint32_t at = find(table, rank);
+    uint32_t depth = 0;
+
+    if (at == TABLE_NONE)
+        return TABLE_NO_PATH;
+    while (!ends(table, at) && depth < table->count) {
+        at = table->nodes[at].parent;
+        depth++;
+    }
+    return at == 0 ? depth : TABLE_NO_PATH;
+}
+
+const uint32_t *table_depths(const struct table *table,
+                             uint32_t top,
+                             uint32_t cut)
+{
+    return depths_from(table, find(table, top), find(table, cut));
+}
+
+uint32_t table_subtree_height(const struct table *table, uint32_t rank)
+{
+    const uint32_t *depths = table_depths(table, rank, TABLE_NONE);
+    uint32_t height = 0;
+    uint32_t i;
+
+    for (i = 0; i < table->count; i++) {
+        if (table->nodes[i].backends > 0 && depths[i] != TABLE_NO_PATH &&
+            depths[i] + 1 > height)
+            height = depths[i] + 1;
+    }
+    return height;
+}
+
+uint32_t table_height(const struct table *table)
+{
+    return table_subtree_height(table, 0);
+}
+
+bool table_is_below(const struct table *table, uint32_t rank, uint32_t ancestor)
+{
+    uint32_t at = find(table, rank);
+    uint32_t above = find(table, ancestor);
+    uint32_t steps = 0;
+
+    if (at == TABLE_NONE || above == TABLE_NONE)
+        return false;
+    while (at != above && !ends(table, at) && steps++ < table->count)
+        at = table->nodes[at].parent;
+    return at == above;
+}
