@@ -70,8 +70,11 @@ struct driver {
     uint32_t *unload; /* streams to be unloaded when no call is out */
     size_t unload_count;
     uint64_t flushed_ms;
-    bool fresh; /* nothing was flushed since somebody has waited */
-    bool news;  /* something came that somebody may wait for */
+    uint64_t deadline_ms; /* the machine's, unless it was stepped since */
+    bool stepped;
+    uint64_t next_ms; /* what whoever polls has been told of it */
+    bool fresh;       /* nothing was flushed since somebody has waited */
+    bool news;        /* something came that somebody may wait for */
     bool ended;
     int error;
 };
@@ -293,6 +296,15 @@ static void carry_out_all(struct driver *driver)
         end(driver, -ENOMEM, "out of memory");
 }
 
+/* When the machine wants to be told that time has passed. */
+static uint64_t deadline_ms(struct driver *driver)
+{
+    if (driver->stepped)
+        driver->deadline_ms = node_deadline_ms(driver->node);
+    driver->stepped = false;
+    return driver->deadline_ms;
+}
+
 /* Tell the machine, and do what it asks for. */
 static int step(struct driver *driver, struct event *event, uint64_t *result)
 {
@@ -304,6 +316,7 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
         return -ENOTCONN;
     }
     event->now_ms = helm_now_ms(driver->helm);
+    driver->stepped = true;
     r = node_step(driver->node, event, &driver->actions);
     if (result)
         *result = driver->actions.result;
@@ -540,13 +553,13 @@ static bool work(void *arg, uint64_t *next_ms)
     bool more;
 
     more = launch_work(driver->launch);
-    if (!driver->ended &&
-        node_deadline_ms(driver->node) <= helm_now_ms(driver->helm))
+    if (!driver->ended && deadline_ms(driver) <= helm_now_ms(driver->helm))
         step(driver, &tick, NULL);
     run_calls(driver, true);
     flush(driver);
     driver->news = false;
-    *next_ms = driver->ended ? UINT64_MAX : node_deadline_ms(driver->node);
+    *next_ms = driver->ended ? UINT64_MAX : deadline_ms(driver);
+    driver->next_ms = *next_ms;
     return more || *next_ms <= helm_now_ms(driver->helm);
 }
 
@@ -717,6 +730,7 @@ int driver_new(struct driver **out,
     driver->ops = ops;
     driver->arg = arg;
     driver->bootstrap = bootstrap;
+    driver->stepped = true;
     ev_init(&driver->boot_io, on_boot);
     r = make_parts(driver, error);
     if (r < 0) {
@@ -833,14 +847,14 @@ static void flush_in_time(struct driver *driver)
 
 int driver_step(struct driver *driver, struct event *event, uint64_t *result)
 {
-    uint64_t deadline_ms = node_deadline_ms(driver->node);
     int r;
 
     helm_clock(driver->helm);
     r = step(driver, event, result);
     run_calls(driver, false);
     flush_in_time(driver);
-    if (driver->news || node_deadline_ms(driver->node) < deadline_ms)
+    if (driver->news ||
+        (helm_polling(driver->helm) && deadline_ms(driver) < driver->next_ms))
         helm_notify(driver->helm);
     driver->news = false;
     return r;

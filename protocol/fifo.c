@@ -54,11 +54,6 @@ int fifo_push(struct fifo *fifo, struct frame *frame)
     return 0;
 }
 
-struct frame *fifo_peek(const struct fifo *fifo)
-{
-    return fifo->count ? &fifo->ring[fifo->head] : NULL;
-}
-
 struct frame *fifo_at(const struct fifo *fifo, uint32_t index)
 {
     assert(index < fifo->count);

@@ -24,7 +24,10 @@ void fifo_fini(struct fifo *fifo);
 int fifo_push(struct fifo *fifo, struct frame *frame);
 
 /* The oldest frame, or NULL; borrowed until the next push or pop. */
-struct frame *fifo_peek(const struct fifo *fifo);
+static inline struct frame *fifo_peek(const struct fifo *fifo)
+{
+    return fifo->count ? &fifo->ring[fifo->head] : NULL;
+}
 
 /* Number `index` from the oldest; it must be there. Borrowed as above. */
 struct frame *fifo_at(const struct fifo *fifo, uint32_t index);

@@ -35,23 +35,12 @@ static uint32_t body_len(const struct frame *frame)
     return frame->payload ? frame->payload->len : 0;
 }
 
-size_t frame_len(const struct frame *frame)
-{
-    return FRAME_HEADER_LEN + (size_t)body_len(frame);
-}
-
 struct frame frame_ref(const struct frame *frame)
 {
     struct frame copy = *frame;
 
     payload_ref(copy.payload);
     return copy;
-}
-
-void frame_fini(struct frame *frame)
-{
-    payload_free(frame->payload);
-    frame->payload = NULL;
 }
 
 static void put32(unsigned char *at, uint32_t value)

@@ -67,13 +67,21 @@ struct frame {
 const char *frame_name(uint8_t type);
 
 /* Bytes of `frame` on a link. */
-size_t frame_len(const struct frame *frame);
+static inline size_t frame_len(const struct frame *frame)
+{
+    return FRAME_HEADER_LEN + (frame->payload ? frame->payload->len : 0);
+}
 
 /* Take a reference to the payload of `frame`, and give a copy of it back. */
 struct frame frame_ref(const struct frame *frame);
 
 /* Give the payload back. */
-void frame_fini(struct frame *frame);
+static inline void frame_fini(struct frame *frame)
+{
+    if (frame->payload)
+        payload_free(frame->payload);
+    frame->payload = NULL;
+}
 
 /* Write the header of `frame` to `out`. */
 void frame_encode(const struct frame *frame,

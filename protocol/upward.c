@@ -56,6 +56,8 @@ static void lend(struct node *node, struct stream *stream)
 {
     uint32_t slot;
 
+    if (!wave_has_parts(stream->wave))
+        return;
     for (slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
         uint64_t bytes = peer ? wave_lend(stream->wave, slot) : 0;
@@ -258,11 +260,11 @@ static void resume(struct node *node, struct stream *stream)
     if (node->role != NODE_COMMNODE || !wave_is_counted(stream->wave))
         return;
     level = wave_level(stream->wave);
-    if (wave_holds(stream->wave, level))
-        return;
     if (stream->counted &&
         (level <= stream->level || (level & PACKET_WAVE_MASK) == 0 ||
          stream->definition.sync != COP_WAIT_FOR_ALL))
+        return;
+    if (wave_holds(stream->wave, level))
         return;
     upward_resume(node, stream, level);
 }

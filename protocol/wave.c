@@ -40,9 +40,10 @@ struct wave {
     struct from *from; /* whence: a ring beside the fifo's */
     uint32_t from_room;
     uint32_t from_head;
-    /* The last look found nothing to release until this slot moves. */
+    /* The last look found nothing to release until this slot moves: the one
+     * with the lowest level of those that count. */
     uint32_t blocker;
-    uint64_t blocked_at; /* the wave that it blocks */
+    uint64_t blocked_at; /* the wave that it blocks, the lowest that waits */
     /* storage of the set that is out */
     struct frame *frames;
     uint32_t *ranks;
@@ -381,7 +382,9 @@ static uint64_t lowest(const struct wave *wave)
  * has answered it. */
 static int take_aligned(struct wave *wave, struct wave_set *set)
 {
+    uint64_t level = UINT64_MAX;
     uint64_t low;
+    uint32_t last = WAVE_NO_SLOT;
     uint32_t i;
     int r;
 
@@ -391,11 +394,15 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
     if (low == UINT64_MAX)
         return 0;
     for (i = 0; i < wave->inlet_count; i++) {
-        if (wave->inlets[i].counts && wave->inlets[i].level < low) {
-            wave->blocker = i;
-            wave->blocked_at = low;
-            return 0;
+        if (wave->inlets[i].counts && wave->inlets[i].level < level) {
+            level = wave->inlets[i].level;
+            last = i;
         }
+    }
+    if (level < low) {
+        wave->blocker = last;
+        wave->blocked_at = low;
+        return 0;
     }
     set->sequence = low;
     r = gather_all(wave, low, set);
@@ -455,9 +462,12 @@ uint64_t wave_level(const struct wave *wave)
     uint64_t level = UINT64_MAX;
     uint32_t i;
 
-    for (i = 0; i < wave->inlet_count; i++)
-        if (wave->inlets[i].counts && wave->inlets[i].level < level)
-            level = wave->inlets[i].level;
+    if (wave->blocker != WAVE_NO_SLOT)
+        level = wave->inlets[wave->blocker].level;
+    else
+        for (i = 0; i < wave->inlet_count; i++)
+            if (wave->inlets[i].counts && wave->inlets[i].level < level)
+                level = wave->inlets[i].level;
     return level == UINT64_MAX || level < wave->done ? wave->done : level;
 }
 
@@ -465,6 +475,8 @@ bool wave_is_counted(const struct wave *wave)
 {
     uint32_t i;
 
+    if (wave->blocker != WAVE_NO_SLOT)
+        return true;
     for (i = 0; i < wave->inlet_count; i++)
         if (wave->inlets[i].counts)
             return true;
@@ -473,12 +485,19 @@ bool wave_is_counted(const struct wave *wave)
 
 bool wave_holds(const struct wave *wave, uint64_t level)
 {
+    if (wave->blocker != WAVE_NO_SLOT)
+        return wave->alone.count > 0 || wave->blocked_at <= level;
     return wave->alone.count > 0 || lowest(wave) <= level;
 }
 
 uint64_t wave_deadline_ms(const struct wave *wave)
 {
     return wave->sync == COP_TIME_OUT ? wave->deadline_ms : UINT64_MAX;
+}
+
+bool wave_has_parts(const struct wave *wave)
+{
+    return wave->parts;
 }
 
 uint64_t wave_lend(struct wave *wave, uint32_t slot)

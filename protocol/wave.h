@@ -80,6 +80,10 @@ bool wave_holds(const struct wave *wave, uint64_t level);
 /* When wave_take() is to be called again; UINT64_MAX: when something came. */
 uint64_t wave_deadline_ms(const struct wave *wave);
 
+/* Whether wave_lend() may have anything to say: not as long as every wave of
+ * every child was one packet. */
+bool wave_has_parts(const struct wave *wave);
+
 /* The bytes of the packets from the child in `slot` that belong to the wave
  * which is next from it and not whole yet, each counted once: their credit is
  * to be returned though they wait, or a wave larger than the window would
