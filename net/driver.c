@@ -312,7 +312,8 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
     int r;
 
     if (driver->ended) {
-        frame_fini(&event->frame);
+        if (event->type != EVENT_TAKEN) /* of which the frame is borrowed */
+            frame_fini(&event->frame);
         return -ENOTCONN;
     }
     event->now_ms = helm_now_ms(driver->helm);
