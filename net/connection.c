@@ -645,13 +645,14 @@ static int set_up(int fd, const struct connections_config *config)
     return 0;
 }
 
-/* Too many have not proved themselves: the oldest goes (PROTOCOL 1.2). */
+/* Too many have not proved themselves: the oldest that called us goes
+ * (PROTOCOL 1.2). Callers are not to cost us our own call to our parent. */
 static void close_oldest(struct connections *set)
 {
     struct connection *c;
 
     DL_FOREACH(set->all, c)
-    if (c->state == STATE_HANDSHAKE) {
+    if (c->state == STATE_HANDSHAKE && !c->dialer) {
         fail(c, -ECONNABORTED, "too many unproved connections");
         return;
     }

@@ -252,8 +252,8 @@ static int open_file(const char *path, struct cop_error *error)
     return fd;
 }
 
-/* The whole file as a string; free() it. */
-static int read_text(char **out, int fd)
+/* The whole file as a string of `*out_len` bytes; free() it. */
+static int read_text(char **out, size_t *out_len, int fd)
 {
     char *text = malloc(FILE_MAX + 1);
     size_t len = 0;
@@ -268,11 +268,13 @@ static int read_text(char **out, int fd)
     } while (n > 0 || (n < 0 && errno == EINTR));
     if (n < 0) {
         n = -errno;
+        sodium_memzero(text, len);
         free(text);
         return (int)n;
     }
     text[len] = '\0';
     *out = text;
+    *out_len = len;
     return 0;
 }
 
@@ -304,6 +306,7 @@ int session_read(struct bootstrap **out,
 {
     struct reading reading = {0};
     char *text = NULL;
+    size_t len = 0;
     unsigned line = 0;
     int fd;
     int r;
@@ -311,7 +314,7 @@ int session_read(struct bootstrap **out,
     fd = open_file(path, error);
     if (fd < 0)
         return fd;
-    r = read_text(&text, fd);
+    r = read_text(&text, &len, fd);
     if (r == 0)
         reading.bootstrap = calloc(1, sizeof(*reading.bootstrap));
     if (r == 0 && !reading.bootstrap)
@@ -336,7 +339,7 @@ out:
     if (r < 0 && r != -EBADMSG)
         cop_error_set(error, r, "%s: %s", path, strerror(-r));
     if (text)
-        sodium_memzero(text, strlen(text));
+        sodium_memzero(text, len); /* lines were cut: it holds many strings */
     free(text);
     close(fd);
     bootstrap_free(reading.bootstrap);

@@ -394,6 +394,34 @@ static void oldest_unproved_goes_first(void)
     finish();
 }
 
+/* Strangers who call do not end our own call, however old it is. */
+static void strangers_do_not_end_our_own_call(void)
+{
+    int stranger = begin_stranger(5000);
+    int own[2], more[3][2];
+    char bytes[256];
+    ssize_t n;
+    size_t i;
+
+    connect_pair(own);
+    CHECK_OK(connection_new(ends[0].set, own[0], true, 2));
+    for (i = 0; i < 3; i++) {
+        connect_pair(more[i]);
+        ends[0].down = false;
+        CHECK_OK(connection_new(ends[0].set, more[i][0], false, RANK_NONE));
+        CU_ASSERT(ends[0].down); /* a stranger who called before */
+    }
+    do
+        n = recv(own[1], bytes, sizeof(bytes), MSG_DONTWAIT);
+    while (n > 0);
+    CU_ASSERT(n < 0 && errno == EAGAIN); /* not its end */
+    close(stranger);
+    close(own[1]);
+    for (i = 0; i < 3; i++)
+        close(more[i][1]);
+    finish();
+}
+
 /* A peer that has proved itself, of which we hold the socket. */
 static int begin_proved(void)
 {
@@ -583,6 +611,8 @@ int main(void)
         {"nonsense is refused", nonsense_is_refused},
         {"an end in the handshake is told", end_in_the_handshake_is_told},
         {"the oldest unproved goes first", oldest_unproved_goes_first},
+        {"strangers do not end our own call",
+         strangers_do_not_end_our_own_call},
         {"an oversize frame ends the link", oversize_frame_ends_the_link},
         {"a nonsense frame ends the link", nonsense_frame_ends_the_link},
         {"an end in the middle of a frame is told",
