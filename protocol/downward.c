@@ -184,7 +184,8 @@ static void try_remove(struct node *node, struct stream *stream)
 static void close_here(struct node *node, struct stream *stream, uint64_t after)
 {
     stream->closing = true;
-    stream->close_at = after;
+    stream->close_at =
+        stream_is_replayable(stream) ? after : feed_last(&stream->feed);
     if (node->role == NODE_BACKEND && stream->active)
         member_send_claim(node, stream, stream->settled_sent,
                           stream->settled_sent_epoch);
@@ -192,11 +193,25 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
         node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
 }
 
+/* Up to which number of its stream, as CLOSE and PARAMETERS name it, this node
+ * is. Where filters number packets anew (5.5), numbers of one node mean
+ * nothing at another: there it is enough that nothing waits here. */
+static uint64_t position_of(const struct node *node,
+                            const struct stream *stream)
+{
+    bool calls = node->calling && !node->call.upward &&
+                 node->call.stream == stream->definition.id;
+
+    if (stream->loaded && !stream_is_replayable(stream))
+        return stream->down_in.count > 0 || calls ? 0 : UINT64_MAX;
+    return node->role == NODE_BACKEND ? stream->passed
+                                      : feed_last(&stream->feed);
+}
+
 void downward_pending(struct node *node, struct stream *stream)
 {
     size_t done = 0;
-    uint64_t position =
-        node->role == NODE_BACKEND ? stream->passed : feed_last(&stream->feed);
+    uint64_t position = position_of(node, stream);
 
     while (done < stream->pending_count) {
         struct pending *pending = &stream->pending[done];

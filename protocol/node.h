@@ -201,7 +201,7 @@ void node_free(struct node *node);
  * fail: a peer that breaks the protocol has its link closed.
  *
  * Returns 0, or for what the application asked:
- *   -EAGAIN      EVENT_SEND: no credit now
+ *   -EAGAIN      EVENT_SEND: no credit now; EVENT_SYNC: filters not loaded
  *   -ENOENT      there is no such stream, or it is closed
  *   -ENOTCONN    the node has ended
  *   -EPERM       not in this role

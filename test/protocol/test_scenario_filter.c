@@ -173,6 +173,27 @@ static void not_one_to_one_is_not_replayable(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 5.5, 3.1b: packets that a filter numbers anew do not keep a stream
+ * from closing. */
+static void what_is_not_replayable_closes(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char int_union[] = "int_union";
+    struct stream_definition definition = {.down_filter = int_union};
+    uint32_t stream = script_open(sim, &definition);
+    int32_t set[2] = {1, 2};
+
+    for (int i = 0; i < 3; i++) /* nothing new after the first */
+        CHECK_OK(sim_send(sim, 0, stream, 100, "%ad", set, (uint32_t)2));
+    SIM_RUN(sim, 100);
+    CU_ASSERT(script_taken(sim, 3, stream) > 0);
+    CHECK_OK(sim_close(sim, 0, stream));
+    SIM_RUN(sim, 5000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT_PTR_NULL(node_members(sim_node(sim, i), stream));
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -185,6 +206,7 @@ int main(void)
         {"a downstream filter runs on the way",
          a_downstream_filter_runs_on_the_way},
         {"not one to one is not replayable", not_one_to_one_is_not_replayable},
+        {"what is not replayable closes", what_is_not_replayable_closes},
         CU_TEST_INFO_NULL,
     };
     return check_run("filters", tests);
