@@ -10,8 +10,7 @@
  * The front-end (rank 0) is never a back-end, even where it stands alone.
  *
  * The topology table that adoption needs (which parent each node has *now*, by
- * rank and incarnation) is another thing, and will have a header of its own;
- * it begins as a copy of this one.
+ * rank and incarnation) is another thing: topology/table.h.
  *
  * Pure but for topology_read(): no clock, no random, no log. */
 #ifndef TOPOLOGY_TOPOLOGY_H

@@ -1,0 +1,138 @@
+/* grove.h - naive trees of internal nodes, to hold a table against.
+ *
+ * Everything is found by walking: nothing is kept up to date. */
+#ifndef TEST_TOPOLOGY_GROVE_H
+#define TEST_TOPOLOGY_GROVE_H
+
+#include "test/check.h"
+#include "test/topology/tree.h"
+#include "topology/table.h"
+
+#define GROVE_MAX 48
+
+struct grove {
+    uint32_t count;
+    uint32_t rank[GROVE_MAX];
+    uint32_t parent[GROVE_MAX]; /* an index; its own: none */
+    uint32_t incarnation[GROVE_MAX];
+    uint32_t backends[GROVE_MAX];
+    bool failed[GROVE_MAX];
+};
+
+/* A random tree of 1 to GROVE_MAX nodes; ranks have gaps or have not. */
+static inline void grove_init(struct grove *grove, uint64_t *state)
+{
+    uint32_t gap = tree_random(state) % 3;
+    uint32_t reach = 1 + tree_random(state) % GROVE_MAX;
+    uint32_t i;
+
+    memset(grove, 0, sizeof *grove);
+    grove->count = 1 + tree_random(state) % GROVE_MAX;
+    for (i = 0; i < grove->count; i++) {
+        uint32_t near = i < reach ? i : reach;
+
+        grove->rank[i] =
+            i == 0 ? 0
+                   : grove->rank[i - 1] + 1 + tree_random(state) % (gap + 1);
+        grove->parent[i] = i == 0 ? 0 : i - 1 - tree_random(state) % near;
+        grove->backends[i] = tree_random(state) % 4;
+    }
+}
+
+/* Links from `index` up to `top`, or TABLE_NO_PATH. What has failed has no
+ * path upwards. */
+static inline uint32_t grove_depth(const struct grove *grove,
+                                   uint32_t index,
+                                   uint32_t top)
+{
+    uint32_t steps;
+
+    for (steps = 0; steps <= grove->count; steps++) {
+        if (index == top)
+            return steps;
+        if (grove->failed[index] || index == 0)
+            return TABLE_NO_PATH;
+        index = grove->parent[index];
+    }
+    return TABLE_NO_PATH;
+}
+
+/* The children of `index`: back-ends, and internal ones that live. */
+static inline uint32_t grove_fan_out(const struct grove *grove, uint32_t index)
+{
+    uint32_t fan_out = grove->backends[index];
+    uint32_t i;
+
+    for (i = 1; i < grove->count; i++)
+        fan_out += !grove->failed[i] && grove->parent[i] == index;
+    return fan_out;
+}
+
+/* Links from `top` to the deepest back-end below it. */
+static inline uint32_t grove_height(const struct grove *grove, uint32_t top)
+{
+    uint32_t height = 0;
+    uint32_t i;
+
+    for (i = 0; i < grove->count; i++) {
+        uint32_t depth = grove_depth(grove, i, top);
+
+        if (depth != TABLE_NO_PATH && grove->backends[i] > 0 && depth >= height)
+            height = depth + 1;
+    }
+    return height;
+}
+
+/* The table of a grove, filled in a random order. */
+static inline struct table *grove_table(const struct grove *grove,
+                                        uint64_t *state)
+{
+    struct table *table = NULL;
+    uint32_t first = tree_random(state) % grove->count;
+    uint32_t i;
+
+    CHECK_OK(table_new(&table));
+    for (i = 0; i < grove->count; i++) {
+        uint32_t at = (first + i) % grove->count;
+
+        CHECK_OK(table_add(table, grove->rank[at],
+                           at == 0             ? TABLE_NONE
+                           : grove->failed[at] ? TABLE_FAILED
+                                               : grove->rank[grove->parent[at]],
+                           grove->incarnation[at], grove_fan_out(grove, at)));
+    }
+    CHECK_OK(table_check(table));
+    return table;
+}
+
+/* One thing that happens, to both: a failure, a refutation or an adoption
+ * (anywhere: circles too), or back-ends that come and go. */
+static inline void grove_step(struct grove *grove,
+                              struct table *table,
+                              uint64_t *state)
+{
+    uint32_t at = tree_random(state) % grove->count;
+    uint32_t to = tree_random(state) % grove->count;
+    uint32_t what = tree_random(state) % 8;
+
+    if (what < 2) {
+        grove->backends[at] = tree_random(state) % 5;
+        CHECK_OK(
+            table_set_backends(table, grove->rank[at], grove->backends[at]));
+    } else if (at != 0 && what < 5) {
+        CHECK_IS(table_record(table, grove->rank[at], grove->incarnation[at],
+                              TABLE_FAILED),
+                 !grove->failed[at]);
+        grove->failed[at] = true;
+        grove->parent[at] = at;
+    } else if (at != 0 && at != to) {
+        grove->incarnation[at] += 1 + tree_random(state) % 3;
+        grove->failed[at] = false;
+        grove->parent[at] = to;
+        CHECK_IS(table_record(table, grove->rank[at], grove->incarnation[at],
+                              grove->rank[to]),
+                 1);
+    }
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* test_table.c - what a node believes of the internal nodes. */
+#include "topology/table.h"
+
+#include "test/topology/grove.h"
+
+#include <errno.h>
+
+#define SEEDS 2000
+
+/* The table of 0(1(3,4),2), two back-ends at each leaf. */
+static struct table *small_table(void)
+{
+    struct table *table = NULL;
+
+    CHECK_OK(table_new(&table));
+    CHECK_OK(table_add(table, 0, TABLE_NONE, 0, 2));
+    CHECK_OK(table_add(table, 1, 0, 0, 2));
+    CHECK_OK(table_add(table, 2, 0, 0, 2));
+    CHECK_OK(table_add(table, 3, 1, 0, 2));
+    CHECK_OK(table_add(table, 4, 1, 0, 2));
+    CHECK_OK(table_check(table));
+    return table;
+}
+
+static struct table_entry entry_of(const struct table *table, uint32_t rank)
+{
+    struct table_entry entry = {0};
+
+    CHECK_OK(table_entry(table, rank, &entry));
+    return entry;
+}
+
+/* Whether a table says what walking the grove says. */
+static void check_against(const struct table *table, const struct grove *grove)
+{
+    uint32_t i;
+    uint32_t j;
+
+    CU_ASSERT_EQUAL(table_count(table), grove->count);
+    CU_ASSERT_EQUAL(table_height(table), grove_height(grove, 0));
+    for (i = 0; i < grove->count; i++) {
+        uint32_t rank = grove->rank[i];
+        struct table_entry entry = entry_of(table, rank);
+
+        CU_ASSERT_EQUAL(entry.incarnation, grove->incarnation[i]);
+        CU_ASSERT_EQUAL(entry.failed, grove->failed[i]);
+        CU_ASSERT_EQUAL(entry.fan_out, grove_fan_out(grove, i));
+        CU_ASSERT_EQUAL(entry.backend_count, grove->backends[i]);
+        CU_ASSERT_EQUAL(table_depth(table, rank), grove_depth(grove, i, 0));
+        CU_ASSERT_EQUAL(table_subtree_height(table, rank),
+                        grove_height(grove, i));
+        for (j = 0; j < grove->count; j++)
+            CU_ASSERT_EQUAL(table_is_below(table, rank, grove->rank[j]),
+                            grove_depth(grove, i, j) != TABLE_NO_PATH);
+    }
+}
+
+/* Depths, heights and fan-outs are those of a tree that is walked each time,
+ * whatever fails and moves. */
+static void the_table_is_the_tree(void)
+{
+    uint64_t seed;
+
+    for (seed = 1; seed <= SEEDS; seed++) {
+        uint64_t state = seed * 2 + 1;
+        struct grove grove;
+        struct table *table;
+        uint32_t steps;
+
+        grove_init(&grove, &state);
+        table = grove_table(&grove, &state);
+        check_against(table, &grove);
+        for (steps = tree_random(&state) % 40; steps > 0; steps--)
+            grove_step(&grove, table, &state);
+        check_against(table, &grove);
+        table_free(table);
+    }
+}
+
+static void shuffle(struct table_record *records,
+                    uint32_t count,
+                    uint64_t *state)
+{
+    uint32_t i;
+
+    for (i = count; i > 1; i--) {
+        uint32_t j = tree_random(state) % i;
+        struct table_record kept = records[i - 1];
+
+        records[i - 1] = records[j];
+        records[j] = kept;
+    }
+}
+
+static bool same_records(const struct table *a, const struct table *b)
+{
+    uint32_t at_a = 0;
+    uint32_t at_b = 0;
+    struct table_record from_a = {0};
+    struct table_record from_b = {0};
+    bool more;
+
+    do {
+        more = table_changed(a, &at_a, &from_a);
+        if (more != table_changed(b, &at_b, &from_b) ||
+            memcmp(&from_a, &from_b, sizeof from_a) != 0)
+            return false;
+    } while (more);
+    return true;
+}
+
+static bool same_entries(const struct table *a, const struct table *b)
+{
+    struct table_entry from_a;
+    struct table_entry from_b;
+    uint32_t i;
+
+    for (i = 0; i < table_count(a); i++) {
+        memset(&from_a, 0, sizeof from_a);
+        memset(&from_b, 0, sizeof from_b);
+        table_at(a, i, &from_a);
+        table_at(b, i, &from_b);
+        if (from_a.rank != from_b.rank || from_a.parent != from_b.parent ||
+            from_a.incarnation != from_b.incarnation ||
+            from_a.fan_out != from_b.fan_out || from_a.failed != from_b.failed)
+            return false;
+    }
+    return true;
+}
+
+/* Rule 6.3: records in any order, some twice, give the same table; and what it
+ * lists as changed gives it again, to a table as launched (rule 6.4). */
+static void the_order_of_records_does_not_matter(void)
+{
+    struct table_record records[64];
+    struct table_record record;
+    uint64_t seed;
+    uint32_t i;
+
+    for (seed = 1; seed <= SEEDS; seed++) {
+        uint64_t state = seed * 2 + 1;
+        struct grove grove;
+        struct table *table[3];
+        uint32_t cursor = 0;
+
+        grove_init(&grove, &state);
+        for (i = 0; i < 3; i++)
+            table[i] = grove_table(&grove, &state);
+        for (i = 0; i < 64; i++) {
+            uint32_t rank = 1 + tree_random(&state) % 200;
+            uint32_t incarnation = 1 + tree_random(&state) % 4;
+            /* One incarnation is one attempt: it has one parent. */
+            uint32_t parent = grove.rank[(rank + incarnation) % grove.count];
+
+            if (parent == rank || tree_random(&state) % 3 == 0)
+                parent = TABLE_FAILED;
+            records[i] = (struct table_record){rank, incarnation, parent};
+        }
+        for (i = 0; i < 64; i++)
+            CHECK_OK(table_record(table[0], records[i].rank,
+                                  records[i].incarnation, records[i].parent));
+        shuffle(records, 64, &state);
+        for (i = 0; i < 96; i++) {
+            record = records[i % 64];
+            CHECK_OK(table_record(table[1], record.rank, record.incarnation,
+                                  record.parent));
+        }
+        while (table_changed(table[0], &cursor, &record))
+            CHECK_IS(table_record(table[2], record.rank, record.incarnation,
+                                  record.parent),
+                     1);
+        for (i = 1; i < 3; i++) {
+            CU_ASSERT(same_records(table[0], table[i]));
+            CU_ASSERT(same_entries(table[0], table[i]));
+        }
+        for (i = 0; i < 3; i++)
+            table_free(table[i]);
+    }
+}
+
+/* Rule 6.3: the higher incarnation wins; at equal incarnation FAILED does. */
+static void the_higher_incarnation_wins(void)
+{
+    struct table *table = small_table();
+
+    CHECK_IS(table_record(table, 3, 0, 2), 0);
+    CHECK_IS(table_record(table, 3, 2, 2), 1);
+    CHECK_IS(table_record(table, 3, 1, 4), 0);
+    CHECK_IS(table_record(table, 3, 1, TABLE_FAILED), 0);
+    CU_ASSERT_EQUAL(entry_of(table, 3).parent, 2);
+    CHECK_IS(table_record(table, 3, 2, TABLE_FAILED), 1);
+    CHECK_IS(table_record(table, 3, 2, TABLE_FAILED), 0);
+    CHECK_IS(table_record(table, 3, 2, 2), 0);
+    CU_ASSERT_EQUAL(entry_of(table, 3).parent, TABLE_FAILED);
+    CHECK_IS(table_record(table, 3, UINT32_MAX, 0), 1);
+    CU_ASSERT_EQUAL(table_depth(table, 3), 1);
+    CU_ASSERT_EQUAL(entry_of(table, 0).fan_out, 3);
+    CU_ASSERT_EQUAL(entry_of(table, 1).fan_out, 1);
+    CU_ASSERT_EQUAL(entry_of(table, 2).fan_out, 2);
+    table_free(table);
+}
+
+/* A back-end's record is news once, and is listed; nobody's fan-out follows. */
+static void records_of_back_ends_are_kept(void)
+{
+    struct table *table = small_table();
+    struct table_record record = {0};
+    uint32_t cursor = 0;
+
+    CHECK_IS(table_latest(table, 1000, &record), -ENOENT);
+    CHECK_IS(table_record(table, 1000, 0, TABLE_FAILED), 1);
+    CHECK_IS(table_record(table, 1000, 0, TABLE_FAILED), 0);
+    CHECK_IS(table_record(table, 1000, 1, 2), 1);
+    CHECK_IS(table_record(table, 1000, 1, 4), 0);
+    CHECK_IS(table_record(table, TABLE_RANKS_MAX - 1, 7, 2), 1);
+    CHECK_IS(table_record(table, 2, 0, TABLE_FAILED), 1);
+    CHECK_OK(table_latest(table, 1000, &record));
+    CU_ASSERT_EQUAL(record.parent, 2);
+    CU_ASSERT(table_changed(table, &cursor, &record));
+    CU_ASSERT_EQUAL(record.rank, 2);
+    CU_ASSERT_EQUAL(record.parent, TABLE_FAILED);
+    CU_ASSERT(table_changed(table, &cursor, &record));
+    CU_ASSERT_EQUAL(record.rank, 1000);
+    CU_ASSERT(table_changed(table, &cursor, &record));
+    CU_ASSERT_EQUAL(record.rank, TABLE_RANKS_MAX - 1);
+    CU_ASSERT_EQUAL(record.incarnation, 7);
+    CU_ASSERT_FALSE(table_changed(table, &cursor, &record));
+    CU_ASSERT_FALSE(table_changed(table, &cursor, &record));
+    CU_ASSERT_EQUAL(table_count(table), 5);
+    CU_ASSERT_EQUAL(entry_of(table, 4).fan_out, 2);
+    table_free(table);
+}
+
+/* Records that no node can send change nothing. */
+static void nonsense_is_refused(void)
+{
+    struct table *table = small_table();
+
+    CHECK_IS(table_record(table, 0, 9, TABLE_FAILED), 0);
+    CHECK_IS(table_record(table, 0, 9, 1), -EBADMSG);
+    CHECK_IS(table_record(table, 3, 9, 3), -EBADMSG);
+    CHECK_IS(table_record(table, 3, 9, 77), -EBADMSG);
+    CHECK_IS(table_record(table, 3, 9, TABLE_NONE), -EBADMSG);
+    CHECK_IS(table_record(table, 77, 9, 77), -EBADMSG);
+    CHECK_IS(table_record(table, TABLE_RANKS_MAX, 9, 1), -EBADMSG);
+    CHECK_IS(table_set_backends(table, 3, TOPOLOGY_CHILDREN_MAX + 1), -EBADMSG);
+    CHECK_IS(table_set_backends(table, 77, 1), -ENOENT);
+    CHECK_IS(table_set_backends(table, 3, TOPOLOGY_CHILDREN_MAX), 1);
+    CHECK_IS(table_set_backends(table, 3, TOPOLOGY_CHILDREN_MAX), 0);
+    CU_ASSERT_EQUAL(entry_of(table, 3).fan_out, TOPOLOGY_CHILDREN_MAX);
+    CU_ASSERT_EQUAL(entry_of(table, 3).incarnation, 0);
+    CHECK_IS(table_add(table, 9, 0, 0, 0), -EBADMSG);
+    CHECK_IS(table_check(table), -EBADMSG);
+    CU_ASSERT_EQUAL(table_depth(table, 77), TABLE_NO_PATH);
+    CU_ASSERT_EQUAL(table_subtree_height(table, 77), 0);
+    CU_ASSERT_EQUAL(table_height(table), 3);
+    table_free(table);
+    table_free(NULL);
+}
+
+/* What is no tree is refused when it is added or when it is complete, and the
+ * table stays empty. Each row is one node: rank, parent, fan-out. */
+static void a_table_that_is_no_tree_is_refused(void)
+{
+    static const uint32_t wrong[][4][3] = {
+        {{1, 0, 0}},                                   /* no front-end */
+        {{0, TABLE_NONE, 2}, {1, 0, 0}, {1, 0, 0}},    /* twice */
+        {{0, TABLE_NONE, 2}, {1, 0, 0}, {3, 2, 0}},    /* no such parent */
+        {{0, TABLE_NONE, 1}, {1, 2, 1}, {2, 1, 1}},    /* a circle */
+        {{0, TABLE_NONE, 1}, {1, 0, 0}, {2, 0, 0}},    /* too few */
+        {{0, TABLE_NONE, 1}, {1, 1, 1}},               /* of itself */
+        {{0, TABLE_NONE, 1}, {1, TABLE_NONE, 0}},      /* two roots */
+        {{0, 1, 1}, {1, 0, 0}},                        /* a lower root */
+        {{0, TABLE_FAILED, 0}},                        /* a failed one */
+        {{0, TABLE_NONE, TOPOLOGY_CHILDREN_MAX + 1}},  /* too many */
+        {{0, TABLE_NONE, 1}, {TABLE_RANKS_MAX, 0, 0}}, /* too high */
+    };
+    size_t i;
+    int j;
+
+    for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct table *table = NULL;
+        int r = 0;
+
+        CHECK_OK(table_new(&table));
+        for (j = 0; j < 4 && r == 0; j++) {
+            const uint32_t *node = wrong[i][j];
+
+            if (j > 0 && node[0] == 0)
+                break;
+            r = table_add(table, node[0], node[1], 0, node[2]);
+        }
+        CHECK_IS(r < 0 ? r : table_check(table), -EBADMSG);
+        CU_ASSERT_EQUAL(table_count(table), 0);
+        CU_ASSERT_EQUAL(table_height(table), 0);
+        CHECK_IS(table_record(table, 1, 1, TABLE_FAILED), -EBADMSG);
+        table_free(table);
+    }
+}
+
+/* A launch's topology gives a table of its height, whatever the shape. */
+static void a_topology_becomes_a_table(void)
+{
+    static const char *const shapes[] = {"flat:1", "flat:16", "8x8",
+                                         "2^5",    "4x4x4",   "k:4@64",
+                                         "1x1x1",  "32x32x32"};
+    size_t i;
+    uint32_t j;
+
+    for (i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct topology *topo = NULL;
+        struct table *table = NULL;
+
+        CHECK_OK(topology_from_shape(&topo, shapes[i], NULL, NULL));
+        CHECK_OK(table_from_topology(&table, topo));
+        CU_ASSERT_EQUAL(table_count(table),
+                        topology_count(topo) - topology_leaf_count(topo));
+        CU_ASSERT_EQUAL(table_height(table), topology_height(topo));
+        for (j = 0; j < topology_count(topo); j++) {
+            uint32_t rank = topology_rank(topo, j);
+
+            CU_ASSERT_EQUAL(table_depth(table, rank),
+                            topology_is_leaf(topo, j)
+                                ? TABLE_NO_PATH
+                                : topology_depth(topo, j));
+        }
+        table_free(table);
+        topology_free(topo);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the table is the tree", the_table_is_the_tree},
+        {"the order of records does not matter",
+         the_order_of_records_does_not_matter},
+        {"the higher incarnation wins", the_higher_incarnation_wins},
+        {"records of back-ends are kept", records_of_back_ends_are_kept},
+        {"nonsense is refused", nonsense_is_refused},
+        {"a table that is no tree is refused",
+         a_table_that_is_no_tree_is_refused},
+        {"a topology becomes a table", a_topology_becomes_a_table},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("table", tests);
+}
