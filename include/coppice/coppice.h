@@ -208,10 +208,10 @@ COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
                                               uint32_t id);
 
 /* End the network, from the front-end: sync what is open, tell all nodes, wait
- * for them up to `timeout_ms`, then kill what is still alive, which may take some
- * seconds more for each level of the tree. What was delivered can be received
- * afterwards. At a back-end: leave it. Returns 0, or -ETIMEDOUT if some had to
- * be killed. */
+ * for them up to `timeout_ms`, then kill what is still alive, which may take
+ * some seconds more for each level of the tree. What was delivered can be
+ * received afterwards. At a back-end: leave it. Returns 0, or -ETIMEDOUT if
+ * some had to be killed. */
 COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
 
 /* Free `network` and its streams, after a shutdown of 10 s if there was none.
