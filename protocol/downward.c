@@ -193,17 +193,23 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
         node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
 }
 
+/* Whether a packet of the stream is in its downstream filter. */
+static bool is_in_filter(const struct node *node, const struct stream *stream)
+{
+    return node->calling && !node->call.upward &&
+           node->call.stream == stream->definition.id;
+}
+
 /* Up to which number of its stream, as CLOSE and PARAMETERS name it, this node
  * is. Where filters number packets anew (5.5), numbers of one node mean
  * nothing at another: there it is enough that nothing waits here. */
 static uint64_t position_of(const struct node *node,
                             const struct stream *stream)
 {
-    bool calls = node->calling && !node->call.upward &&
-                 node->call.stream == stream->definition.id;
-
     if (stream->loaded && !stream_is_replayable(stream))
-        return stream->down_in.count > 0 || calls ? 0 : UINT64_MAX;
+        return stream->down_in.count > 0 || is_in_filter(node, stream)
+                   ? 0
+                   : UINT64_MAX;
     return node->role == NODE_BACKEND ? stream->passed
                                       : feed_last(&stream->feed);
 }
@@ -428,7 +434,9 @@ void downward_run(struct node *node, struct stream *stream)
     struct frame *head;
     bool moved = false;
 
-    while (stream->loaded && (head = fifo_peek(&stream->down_in))) {
+    /* What is not filtered may not overtake what is in the filter. */
+    while (stream->loaded && !is_in_filter(node, stream) &&
+           (head = fifo_peek(&stream->down_in))) {
         if (stream->filters.down && is_charged(head)) {
             if (node->calling) {
                 stream->queued = true;
