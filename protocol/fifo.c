@@ -69,11 +69,12 @@ struct frame fifo_pop(struct fifo *fifo)
     fifo->head = (fifo->head + 1) & (fifo->room - 1);
     fifo->count--;
     fifo->bytes -= frame_len(&frame);
+    if (fifo->count == 0)
+        fifo->head = 0; /* the same place again: it is in the cache */
     if (fifo->count == 0 && fifo->room > ROOM_KEPT) {
         free(fifo->ring);
         fifo->ring = NULL;
         fifo->room = 0;
-        fifo->head = 0;
     }
     return frame;
 }

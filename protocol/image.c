@@ -709,18 +709,22 @@ static void write_format(char *out,
 /* A view of the `count` values, some of them still raw strings. */
 static struct image_view *view_new(const struct cop_value *values,
                                    size_t count,
-                                   size_t string_total)
+                                   size_t string_total,
+                                   void *room,
+                                   size_t room_len)
 {
     size_t values_len = sizeof(struct image_view) + count * sizeof(*values);
     size_t strings_len = string_total * sizeof(char *);
-    struct image_view *view;
+    size_t len = values_len + strings_len + count * FORMAT_ITEM_MAX + 1;
+    bool in_room = room && len <= room_len;
+    struct image_view *view = in_room ? room : malloc(len);
     const char **strings;
     char *format;
     size_t i;
 
-    view = malloc(values_len + strings_len + count * FORMAT_ITEM_MAX + 1);
     if (!view)
         return NULL;
+    view->in_room = in_room;
     strings = (const char **)(void *)((char *)view + values_len);
     format = (char *)view + values_len + strings_len;
     view->count = (uint32_t)count;
@@ -735,7 +739,10 @@ static struct image_view *view_new(const struct cop_value *values,
     return view;
 }
 
-int image_view_new(struct image_view **out, struct payload *payload)
+int image_view_new(struct image_view **out,
+                   struct payload *payload,
+                   void *room,
+                   size_t room_len)
 {
     struct cop_value values[COP_VALUES_MAX];
     struct payload *foreign = NULL;
@@ -766,7 +773,7 @@ int image_view_new(struct image_view **out, struct payload *payload)
             goto out;
         }
     }
-    view = view_new(values, count, (size_t)string_total);
+    view = view_new(values, count, (size_t)string_total, room, room_len);
     r = view ? 0 : -ENOMEM;
     if (view) {
         view->foreign = foreign;
@@ -783,5 +790,6 @@ void image_view_free(struct image_view *view)
     if (!view)
         return;
     payload_free(view->foreign);
-    free(view);
+    if (!view->in_room)
+        free(view);
 }

@@ -14,12 +14,14 @@
 #define PROTOCOL_IMAGE_H
 
 #include <coppice/packet.h>
+#include <stdbool.h>
 
 #include "protocol/payload.h"
 
 /* The values of an image. */
 struct image_view {
     uint32_t count;
+    bool in_room;            /* it lies in its caller's storage */
     const char *format;      /* in its usual spelling */
     struct payload *foreign; /* see below; NULL if the image was ours */
     struct cop_value values[];
@@ -40,8 +42,14 @@ int image_pack(struct payload **out,
  * come from anybody. The view borrows from `payload`; only an image of the
  * other byte order is turned into one of ours, which the view owns.
  *
+ * room   `room_len` bytes, aligned for any type, where a view that is small
+ *        enough is made; they must outlive it. NULL: it is allocated
+ *
  * Returns 0, -EBADMSG if it is damaged, or -ENOMEM. */
-int image_view_new(struct image_view **out, struct payload *payload);
+int image_view_new(struct image_view **out,
+                   struct payload *payload,
+                   void *room,
+                   size_t room_len);
 
 /* Free `view`. NULL is fine. */
 void image_view_free(struct image_view *view);

@@ -2,6 +2,7 @@
 #include "protocol/packet.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +10,15 @@
 #include "protocol/image.h"
 #include "protocol/ranks.h"
 
+/* Where the view of a packet of one or two values is made. */
+#define ROOM_LEN 96
+
 struct cop_packet {
     uint32_t refs;
+    bool room_used; /* or being used: by who has asked first */
     struct frame frame;
     struct image_view *view; /* made when first asked for; then for life */
+    _Alignas(max_align_t) unsigned char room[ROOM_LEN];
 };
 
 /* ---- making ---- */
@@ -27,6 +33,7 @@ int packet_from_frame(struct cop_packet **out, struct frame *frame)
         return -ENOMEM;
     }
     packet->refs = 1;
+    packet->room_used = false;
     packet->frame = *frame;
     packet->view = NULL;
     frame->payload = NULL;
@@ -227,14 +234,19 @@ void cop_packet_free(struct cop_packet *packet)
 static int view_of(const struct image_view **out,
                    const struct cop_packet *packet)
 {
-    struct image_view **place = (struct image_view **)&packet->view;
+    struct cop_packet *made = (struct cop_packet *)packet;
+    struct image_view **place = &made->view;
     struct image_view *view;
     struct image_view *other = NULL;
     int r;
 
     view = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (!view) {
-        r = image_view_new(&view, packet->frame.payload);
+        bool used =
+            __atomic_exchange_n(&made->room_used, true, __ATOMIC_RELAXED);
+
+        r = image_view_new(&view, packet->frame.payload,
+                           used ? NULL : made->room, ROOM_LEN);
         if (r < 0)
             return r;
         if (!__atomic_compare_exchange_n(place, &other, view, false,
