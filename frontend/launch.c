@@ -146,11 +146,8 @@ static bool is_decided(void *arg)
     return network->launched || network->launch_failed || network->ended;
 }
 
-/* Wait until all are ready. Entered. Children that count their time from their
- * birth, after `begin_ms`, may be the first to say that it has passed. */
-static int wait_launched(struct cop_network *network,
-                         uint64_t begin_ms,
-                         struct cop_error *error)
+/* Wait until all are ready. Entered. */
+static int wait_launched(struct cop_network *network, struct cop_error *error)
 {
     const struct cop_times *times = &driver_bootstrap(network->driver)->times;
     uint64_t wait_ms = (uint64_t)times->launch_timeout_ms + GRACE_MS;
@@ -166,8 +163,6 @@ static int wait_launched(struct cop_network *network,
                              "the network is not ready after %u ms",
                              times->launch_timeout_ms);
     r = network->launch_failed ? network->launch_code : -EIO;
-    if (driver_now_ms() - begin_ms >= times->launch_timeout_ms)
-        r = -ETIMEDOUT;
     return cop_error_set(error, r, "the launch failed: %s",
                          *network->text ? network->text
                                         : "the network has ended");
@@ -177,7 +172,6 @@ static int start(struct cop_network *network,
                  const char *session_path,
                  struct cop_error *error)
 {
-    uint64_t begin_ms = driver_now_ms();
     int r;
 
     r = network_enter(network);
@@ -187,7 +181,7 @@ static int start(struct cop_network *network,
     if (r < 0)
         cop_error_set(error, r, "cannot start: %s", strerror(-r));
     else
-        r = wait_launched(network, begin_ms, error);
+        r = wait_launched(network, error);
     if (r == 0 && session_path)
         r = session_write(session_path, driver_bootstrap(network->driver),
                           driver_node(network->driver), error);

@@ -61,6 +61,16 @@ static void send_table(struct node *node, struct peer *only)
     frame_fini(&frame);
 }
 
+/* When a node of that depth gives up what has not reported. The lower gives up
+ * first, so that it can still say who is missing. */
+static uint64_t give_up_ms(const struct node *node, uint32_t depth)
+{
+    uint32_t level = depth < LAUNCH_LEVELS ? depth : LAUNCH_LEVELS;
+
+    return node->launch_begin_ms + node->times.launch_timeout_ms -
+           node->times.launch_timeout_ms / 32 * level;
+}
+
 /* Front-end: one sentence about what is missing. */
 static void tell_failed(struct node *node)
 {
@@ -82,7 +92,9 @@ static void tell_failed(struct node *node)
             break;
         len += (size_t)n;
     }
-    node_tell(node, TELL_LAUNCH_FAILED, 0, 0, text)->code = -EHOSTUNREACH;
+    node_tell(node, TELL_LAUNCH_FAILED, 0, 0, text)->code =
+        node->now_ms >= give_up_ms(node, LAUNCH_LEVELS) ? -ETIMEDOUT
+                                                        : -EHOSTUNREACH;
 }
 
 static void report_root(struct node *node)
@@ -127,15 +139,11 @@ void launch_report(struct node *node)
 void launch_start(struct node *node)
 {
     uint32_t parent = node->role == NODE_FRONTEND ? RANK_NONE : 0;
-    uint32_t level;
     size_t i;
     int r = 0;
 
     node->started = true;
-    /* The lower gives up first, so that it can still say who is missing. */
-    level = node->depth < LAUNCH_LEVELS ? node->depth : LAUNCH_LEVELS;
-    node->launch_deadline_ms = node->now_ms + node->times.launch_timeout_ms -
-                               node->times.launch_timeout_ms / 32 * level;
+    node->launch_begin_ms = node->now_ms;
     if (node->role != NODE_BACKEND)
         r = roster_add_internal(&node->roster, node->rank, parent,
                                 node->address);
@@ -151,7 +159,7 @@ void launch_start(struct node *node)
 uint64_t launch_deadline_ms(const struct node *node)
 {
     return node->started && !node->reported && !is_complete(node)
-               ? node->launch_deadline_ms
+               ? give_up_ms(node, node->depth)
                : UINT64_MAX;
 }
 

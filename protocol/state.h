@@ -164,7 +164,7 @@ struct node {
     bool closing; /* SHUTDOWN was seen */
     bool leaving; /* a back-end that wants to go */
     bool ended;
-    uint64_t launch_deadline_ms;
+    uint64_t launch_begin_ms;
     struct expected *expected;
     size_t expected_count;
     struct roster roster; /* what is ready below us; then the whole table */

@@ -33,8 +33,8 @@ struct shell {
 extern const struct driver_ops shell_ops;
 
 /* Launch `shape` with back-ends `argv`, and wait for the outcome. `launch` may
- * be NULL. Returns 0 once it is launched, -EHOSTUNREACH if it failed, or what
- * the making gave; `shell->text` says why. */
+ * be NULL. Returns 0 once it is launched, -EHOSTUNREACH or -ETIMEDOUT if it
+ * failed, or what the making gave; `shell->text` says why. */
 int shell_launch(struct shell *shell,
                  const char *shape,
                  char *const *argv,
