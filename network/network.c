@@ -39,15 +39,6 @@ int network_left_ms(uint64_t deadline_ms)
                                           : (int)(deadline_ms - now_ms);
 }
 
-int network_wait(struct cop_network *network,
-                 driver_done_fn *done,
-                 void *arg,
-                 uint64_t deadline_ms)
-{
-    return driver_wait(network->driver, done, arg,
-                       network_left_ms(deadline_ms));
-}
-
 bool network_has_ended(void *arg)
 {
     return ((struct cop_network *)arg)->ended;
@@ -341,24 +332,59 @@ void network_take(struct cop_network *network,
     driver_step(network->driver, &event, NULL);
 }
 
-int network_enter(struct cop_network *network)
+/* Give back the credit of what came on streams that were released. */
+static void drop_waste(struct cop_network *network)
 {
     struct frame frame;
-    int r;
 
-    r = driver_lock(network->driver);
-    if (r < 0)
-        return r;
     while (network->waste.first) {
         network_take(network, network->waste.first, &frame);
         frame_fini(&frame);
     }
-    return 0;
+}
+
+int network_enter(struct cop_network *network)
+{
+    int r;
+
+    r = driver_lock(network->driver);
+    if (r == 0)
+        drop_waste(network);
+    return r;
 }
 
 void network_leave(struct cop_network *network)
 {
     driver_unlock(network->driver);
+}
+
+struct waiting {
+    struct cop_network *network;
+    driver_done_fn *done;
+    void *arg;
+};
+
+static bool is_done_or_waste(void *arg)
+{
+    const struct waiting *waiting = arg;
+
+    return waiting->network->waste.first || waiting->done(waiting->arg);
+}
+
+int network_wait(struct cop_network *network,
+                 driver_done_fn *done,
+                 void *arg,
+                 uint64_t deadline_ms)
+{
+    struct waiting waiting = {.network = network, .done = done, .arg = arg};
+    int r;
+
+    do {
+        r = driver_wait(network->driver, is_done_or_waste, &waiting,
+                        network_left_ms(deadline_ms));
+        drop_waste(network);
+    } while (r == 0 && !done(arg));
+    return r;
 }
 
 /* ---- the public part ---- */

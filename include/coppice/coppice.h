@@ -93,7 +93,9 @@ struct cop_stream_options {
     const char *up_filter_backend;
     const char *down_filter;
     const struct cop_packet *parameters; /* for the filters; or NULL */
-    bool grow;                           /* late joiners become members */
+    bool grow; /* late joiners become members: they get each packet that
+                  follows; what they send is in the waves after the next
+                  sync, before it may come flagged late */
 };
 #define COP_STREAM_OPTIONS_INIT                                                \
     {                                                                          \
@@ -183,7 +185,9 @@ COP_API int cop_network_join(struct cop_network **out,
 COP_API uint32_t cop_network_rank(const struct cop_network *network);
 
 /* A descriptor for poll(): readable exactly while a receive or an event would
- * not block. Borrowed; do not read it. */
+ * not block. Borrowed; do not read it. At a back-end, receive until -EAGAIN
+ * before you poll: it is how a sync learns that you have dealt with all.
+ * Returns the descriptor, -EMFILE and others from the system, or -EPERM. */
 COP_API int cop_network_fd(const struct cop_network *network);
 
 /* Receive the next packet of any stream. At a back-end this is how streams

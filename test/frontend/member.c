@@ -1,10 +1,14 @@
 /* member.c - the back-end of the tests: does what it is told to. With the
- * argument "exit" it ends at once; with "session FILE" it attaches. */
+ * argument "exit" it ends at once; with "session FILE" it attaches; with "poll"
+ * it waits in poll(), never in a receive. */
 #include "test/frontend/member.h"
 
 #include <err.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void send_bytes(struct cop_stream *stream, int count)
@@ -26,15 +30,64 @@ static void send_many(struct cop_network *network,
         cop_stream_send(stream, TAG_MANY, "%d", 1);
 }
 
+static void send_sum(struct cop_stream *stream, const struct cop_packet *packet)
+{
+    struct cop_value value;
+    uint32_t sum = 0;
+    uint64_t i;
+
+    if (cop_packet_value(packet, 0, &value) < 0)
+        return;
+    for (i = 0; i < value.count; i++)
+        sum += ((const unsigned char *)value.data)[i];
+    cop_stream_send(stream, TAG_SUM, "%ud", sum);
+}
+
+/* What the calls say in a forked child: 0 if each says -EPERM. */
+static int calls_in_a_child(struct cop_network *network,
+                            struct cop_stream *stream)
+{
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_packet *packet;
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : status;
+    if (cop_stream_send(stream, TAG_ECHO, "%d", 1) != -EPERM)
+        _exit(1);
+    if (cop_network_receive(network, NULL, &packet, 0) != -EPERM ||
+        cop_stream_receive(stream, &packet, COP_FOREVER) != -EPERM)
+        _exit(2);
+    if (cop_network_event(network, &event, COP_FOREVER) != -EPERM)
+        _exit(3);
+    if (cop_stream_settle(stream) != -EPERM)
+        _exit(4);
+    if (cop_network_shutdown(network, 1000) != -EPERM)
+        _exit(5);
+    cop_network_free(network);
+    _exit(0);
+}
+
+static void spout(struct cop_stream *stream)
+{
+    cop_stream_settle(stream);
+    while (cop_stream_send(stream, TAG_SPOUT, "%d", 1) == 0)
+        ;
+}
+
 /* Obey one packet. Returns false at the end. */
 static bool obey(struct cop_network *network,
                  struct cop_stream *stream,
                  const struct cop_packet *packet)
 {
+    static int total;
     int32_t tag = cop_packet_tag(packet);
     int number = 0;
 
     cop_packet_unpack(packet, "%d", &number);
+    if (tag != TAG_TOTAL)
+        total++;
     switch (tag) {
     case TAG_ECHO:
         cop_stream_send(stream, tag, "%d", number);
@@ -54,6 +107,21 @@ static bool obey(struct cop_network *network,
     case TAG_BYTES:
         send_bytes(stream, number);
         break;
+    case TAG_SUM:
+        send_sum(stream, packet);
+        break;
+    case TAG_TOTAL:
+        cop_stream_send(stream, tag, "%d", total);
+        break;
+    case TAG_CLOSE:
+        cop_stream_close(stream);
+        break;
+    case TAG_FORK:
+        cop_stream_send(stream, tag, "%d", calls_in_a_child(network, stream));
+        break;
+    case TAG_SPOUT:
+        spout(stream);
+        break;
     case TAG_LEAVE:
         return false;
     case TAG_STUCK:
@@ -65,6 +133,37 @@ static bool obey(struct cop_network *network,
     return true;
 }
 
+/* As cop_network_receive() without end, but waiting in poll(): after -EAGAIN
+ * only, as its documentation says. */
+static int receive_by_poll(struct cop_network *network,
+                           struct cop_stream **stream,
+                           struct cop_packet **packet)
+{
+    struct cop_event event = COP_EVENT_INIT;
+    struct pollfd waited = {.events = POLLIN};
+    int r;
+
+    for (;;) {
+        r = cop_network_receive(network, stream, packet, 0);
+        if (r != -EAGAIN)
+            return r;
+        while (cop_network_event(network, &event, 0) == 0)
+            ;
+        waited.fd = cop_network_fd(network);
+        if (poll(&waited, 1, -1) < 0 && errno != EINTR)
+            return -errno;
+    }
+}
+
+static int receive(struct cop_network *network,
+                   struct cop_stream **stream,
+                   struct cop_packet **packet,
+                   bool by_poll)
+{
+    return by_poll ? receive_by_poll(network, stream, packet)
+                   : cop_network_receive(network, stream, packet, COP_FOREVER);
+}
+
 int main(int argc, char **argv)
 {
     struct cop_join join = COP_JOIN_INIT;
@@ -72,7 +171,7 @@ int main(int argc, char **argv)
     struct cop_stream *stream;
     struct cop_packet *packet;
     struct cop_error error;
-    bool goes_on = true;
+    bool goes_on = true, by_poll;
 
     if (argc > 1 && strcmp(argv[1], "exit") == 0)
         return 3;
@@ -80,8 +179,8 @@ int main(int argc, char **argv)
         join.session_path = argv[2];
     if (cop_network_join(&network, &join, &error) < 0)
         errx(1, "%s", error.text);
-    while (goes_on &&
-           cop_network_receive(network, &stream, &packet, COP_FOREVER) == 0) {
+    by_poll = argc > 1 && strcmp(argv[1], "poll") == 0;
+    while (goes_on && receive(network, &stream, &packet, by_poll) == 0) {
         goes_on = obey(network, stream, packet);
         cop_packet_free(packet);
     }

@@ -14,6 +14,12 @@ enum {
     TAG_LEAVE, /* "": it leaves the network, and ends */
     TAG_BYTES, /* "%d": an array of so many bytes */
     TAG_STUCK, /* "": it never calls receive again, nor ends */
+    TAG_SUM,   /* "%ac", "%Auc": "%ud", the sum of the bytes */
+    TAG_TOTAL, /* "": "%d", how many packets it has obeyed, without these */
+    TAG_CLOSE, /* "": it closes its end of the stream */
+    TAG_FORK,  /* "": "%d", 0 if all calls in a forked child are -EPERM */
+    TAG_SPOUT, /* "": it settles, then only sends "%d", 1, to the stream's end
+                */
 };
 
 #endif

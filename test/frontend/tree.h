@@ -62,11 +62,13 @@ static inline bool tree_is_clean(int timeout_ms)
     return false;
 }
 
-/* Launch `shape` with the tests' back-end; the test ends if that fails. */
-static inline struct cop_network *tree_launch(const char *shape)
+/* Launch `shape`, else as `launch` says, with the tests' back-end and its
+ * argument `how`, if not NULL; the test ends if that fails. */
+static inline struct cop_network *tree_launch_as(struct cop_launch launch,
+                                                 const char *shape,
+                                                 const char *how)
 {
-    char *argv[] = {tree_program("member"), NULL};
-    struct cop_launch launch = COP_LAUNCH_INIT;
+    char *argv[] = {tree_program("member"), (char *)(uintptr_t)how, NULL};
     struct cop_network *network = NULL;
     struct cop_error error = {""};
     int r;
@@ -79,6 +81,13 @@ static inline struct cop_network *tree_launch(const char *shape)
         printf("\nlaunch of %s: %s\n", shape, error.text);
     CHECK_OK(r);
     return network;
+}
+
+static inline struct cop_network *tree_launch(const char *shape)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    return tree_launch_as(launch, shape, NULL);
 }
 
 /* Open a stream to everyone, or end the test. */

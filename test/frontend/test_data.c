@@ -1,0 +1,347 @@
+/* test_data.c - what streams carry: large packets, too much, in which order,
+ * through which filters, and up to which end. */
+#include "test/frontend/tree.h"
+
+static const char *const shapes[] = {"flat:4", "2x2", "2x2x2"};
+static const int heights[] = {1, 2, 3};
+#define SHAPES (sizeof(shapes) / sizeof(*shapes))
+
+/* A node that is stopped is not to be taken for a dead one. */
+static struct cop_network *launch_patiently(const char *shape)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    launch.times.failure_timeout_ms = 60000;
+    return tree_launch_as(launch, shape, NULL);
+}
+
+static struct cop_stream *open_one(struct cop_network *network, uint32_t rank)
+{
+    struct cop_communicator *single;
+    struct cop_stream *stream = NULL;
+    struct cop_error error;
+
+    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
+    CHECK_OK(cop_stream_open(&stream, network, single, NULL, &error));
+    cop_communicator_free(single);
+    return stream;
+}
+
+static pid_t pid_of(struct cop_stream *one)
+{
+    CHECK_OK(cop_stream_send(one, TAG_PID, ""));
+    return tree_receive(one, NULL);
+}
+
+/* A filter named for one role goes before the name for all: back-ends count
+ * themselves, commnodes add, the front-end takes the largest of its branches.
+ */
+static void filters_by_role(void)
+{
+    static const uint32_t largest[] = {1, 2, 4};
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+        struct cop_stream *stream = NULL;
+        struct cop_error error = {""};
+        struct cop_packet *packet;
+        uint32_t number = 0;
+
+        options.up_filter = "sum";
+        options.up_filter_backend = "count";
+        options.up_filter_frontend = "max";
+        CHECK_OK(cop_stream_open(
+            &stream, network, cop_network_everyone(network), &options, &error));
+        CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 77));
+        CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+        CHECK_OK(cop_packet_unpack(packet, "%ud", &number));
+        CU_ASSERT_EQUAL(number, largest[i]);
+        CU_ASSERT_EQUAL(cop_packet_contributors(packet),
+                        cop_stream_size(stream));
+        cop_packet_free(packet);
+        tree_end(network);
+    }
+}
+
+/* Parameters change in each node between exactly the packets between which
+ * they were set, the first ones being those of the options. */
+static void parameters_in_order_with_data(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+        struct cop_stream *stream = NULL;
+        struct cop_error error = {""};
+        int nodes = heights[i] + 1, k;
+
+        CHECK_OK(cop_packet_new((struct cop_packet **)&options.parameters, 0,
+                                "%d", 5));
+        options.down_filter = "add_parameter";
+        options.up_filter = "max";
+        CHECK_OK(cop_stream_open(
+            &stream, network, cop_network_everyone(network), &options, &error));
+        cop_packet_free((struct cop_packet *)(uintptr_t)options.parameters);
+        for (k = 0; k < 60; k++) {
+            CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", k * 100000));
+            CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", k * 100000 + 1));
+            CHECK_OK(cop_stream_set_parameters(stream, "%d", k + 6));
+        }
+        for (k = 0; k < 60; k++) {
+            CU_ASSERT_EQUAL(tree_receive(stream, NULL),
+                            k * 100000 + (k + 5) * nodes);
+            CU_ASSERT_EQUAL(tree_receive(stream, NULL),
+                            k * 100000 + 1 + (k + 5) * nodes);
+        }
+        tree_end(network);
+    }
+}
+
+/* 8 MiB, twice a window: down to all, then up from each. */
+static void packets_of_8_mib(void)
+{
+    uint32_t len = 8 << 20, expected = 0, sum, i;
+    unsigned char *bytes = malloc(len);
+    size_t k;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    for (i = 0; i < len; i++) {
+        bytes[i] = (unsigned char)(i * 7 + i / 251);
+        expected += bytes[i];
+    }
+    for (k = 0; k < SHAPES; k++) {
+        struct cop_network *network = tree_launch(shapes[k]);
+        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+        size_t count = cop_stream_size(each), n;
+        struct cop_packet *packet;
+        struct cop_value value;
+
+        CHECK_OK(cop_stream_send(each, TAG_SUM, "%auc", bytes, len));
+        CHECK_OK(cop_stream_send(each, TAG_SUM, "%Auc", bytes, (uint64_t)len));
+        for (n = 0; n < 2 * count; n++) {
+            CHECK_OK(cop_stream_receive(each, &packet, TREE_PATIENCE_MS));
+            CHECK_OK(cop_packet_unpack(packet, "%ud", &sum));
+            CU_ASSERT_EQUAL(sum, expected);
+            cop_packet_free(packet);
+        }
+        CHECK_OK(cop_stream_send(each, TAG_BYTES, "%d", (int)len));
+        for (n = 0; n < count; n++) {
+            CHECK_OK(cop_stream_receive(each, &packet, TREE_PATIENCE_MS));
+            CHECK_OK(cop_packet_value(packet, 0, &value));
+            CU_ASSERT_EQUAL(value.count, len);
+            cop_packet_free(packet);
+        }
+        tree_end(network);
+    }
+    free(bytes);
+}
+
+/* With a time-out of 0 a send fails at once when the windows to a member that
+ * stands still are full; what it refused is not sent, the rest comes. */
+static void a_send_without_credit(void)
+{
+    static char bytes[64 << 10];
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = launch_patiently(shapes[i]);
+        struct cop_stream *one = open_one(
+            network, cop_communicator_rank(cop_network_everyone(network), 1));
+        pid_t pid = pid_of(one);
+        struct cop_packet *packet;
+        int sent = 0, r = 0, k;
+        uint64_t begin_ms;
+
+        CHECK_OK(kill(pid, SIGSTOP));
+        cop_stream_set_send_timeout(one, 0);
+        /* Windows open a little after each other on the way down. */
+        begin_ms = tree_now_ms();
+        while (tree_now_ms() - begin_ms < 300 && sent < 4096) {
+            r = cop_stream_send(one, TAG_SUM, "%ac", bytes,
+                                (uint32_t)sizeof(bytes));
+            sent += r == 0;
+            if (r == -EAGAIN)
+                CHECK_IS(cop_stream_receive(one, &packet, 1), -EAGAIN);
+        }
+        CHECK_IS(r, -EAGAIN);
+        CU_ASSERT(sent > 0);
+        CU_ASSERT(sent < 4096); /* 256 MiB */
+        cop_stream_set_send_timeout(one, 50);
+        begin_ms = tree_now_ms();
+        CHECK_IS(cop_stream_send(one, TAG_SUM, "%ac", bytes,
+                                 (uint32_t)sizeof(bytes)),
+                 -EAGAIN);
+        CU_ASSERT(tree_now_ms() - begin_ms >= 50);
+        CHECK_OK(kill(pid, SIGCONT));
+        cop_stream_set_send_timeout(one, COP_FOREVER);
+        CHECK_OK(cop_stream_send(one, TAG_TOTAL, ""));
+        for (k = 0; k < sent; k++) {
+            CHECK_OK(cop_stream_receive(one, &packet, TREE_PATIENCE_MS));
+            CU_ASSERT_EQUAL(cop_packet_tag(packet), TAG_SUM);
+            cop_packet_free(packet);
+        }
+        CU_ASSERT_EQUAL(tree_receive(one, NULL), sent + 1 /* TAG_PID */);
+        tree_end(network);
+    }
+}
+
+/* While one member stands still: do_not_wait brings the others at once,
+ * time_out brings a wave without it, and its packet when it comes. */
+static void waves_that_do_not_wait(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = launch_patiently(shapes[i]);
+        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+        struct cop_stream *timed = tree_open(network, COP_TIME_OUT, "sum");
+        uint32_t count = (uint32_t)cop_stream_size(each), seen, k;
+        uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 1);
+        pid_t pid = pid_of(open_one(network, rank));
+
+        CHECK_OK(kill(pid, SIGSTOP));
+        CHECK_OK(cop_stream_send(each, TAG_RANK, ""));
+        for (k = 0; k + 1 < count; k++) {
+            CU_ASSERT_NOT_EQUAL(tree_receive(each, &seen), (int)rank);
+            CU_ASSERT_EQUAL(seen, 1);
+        }
+        CHECK_OK(cop_stream_send(timed, TAG_ECHO, "%d", 1));
+        for (k = 0; k + 1 < count; k += seen) {
+            CU_ASSERT_EQUAL(tree_receive(timed, &seen), (int)seen);
+            CU_ASSERT_FATAL(seen > 0);
+        }
+        CU_ASSERT_EQUAL(k, count - 1);
+        CHECK_OK(kill(pid, SIGCONT));
+        CU_ASSERT_EQUAL(tree_receive(each, &seen), (int)rank);
+        CU_ASSERT_EQUAL(tree_receive(timed, &seen), 1);
+        CU_ASSERT_EQUAL(seen, 1);
+        tree_end(network);
+    }
+}
+
+/* A member that only sends can be synced once it has settled; the stream's end
+ * reaches it in its send. */
+static void a_sender_that_settles(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *spout = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        int count = (int)cop_stream_size(sum), k;
+        struct cop_error error = {""};
+        int r;
+
+        CHECK_OK(cop_stream_send(spout, TAG_SPOUT, ""));
+        r = cop_stream_sync(spout, TREE_PATIENCE_MS, &error);
+        if (r < 0)
+            printf("\nsync: %s\n", error.text);
+        CHECK_IS(r, 0);
+        for (k = 0; k < 50; k++)
+            CU_ASSERT(tree_receive(spout, NULL) <= count);
+        cop_stream_close(spout);
+        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 3));
+        CU_ASSERT_EQUAL(tree_receive(sum, NULL), 3 * count);
+        tree_end(network);
+    }
+}
+
+/* Ask each member how much it has obeyed until all say `expected`. */
+static void await_totals(struct cop_stream *sum, int expected)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    int total;
+
+    do {
+        CHECK_OK(cop_stream_send(sum, TAG_TOTAL, ""));
+        total = tree_receive(sum, NULL);
+    } while (total < expected && tree_now_ms() < deadline_ms);
+    CU_ASSERT_EQUAL(total, expected);
+}
+
+/* A stream that is closed with data on its way both ways: what was sent before
+ * reaches every member; the streams beside it lose nothing. */
+static void closing_with_data_on_its_way(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        int count = (int)cop_stream_size(sum), sent = 0, round, k;
+
+        for (round = 0; round < 10; round++) {
+            struct cop_stream *closed =
+                tree_open(network, COP_DO_NOT_WAIT, NULL);
+            uint32_t id = cop_stream_id(closed);
+
+            for (k = 0; k < 20; k++, sent++)
+                CHECK_OK(cop_stream_send(closed, TAG_ECHO, "%d", k));
+            CHECK_OK(cop_stream_send(closed, TAG_BYTES, "%d", 300000));
+            sent++;
+            if (round % 2)
+                tree_receive(closed, NULL);
+            cop_stream_close(closed);
+            CU_ASSERT_PTR_NULL(cop_network_stream(network, id));
+            CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
+            sent++;
+            CU_ASSERT_EQUAL(tree_receive(sum, NULL), round * count);
+        }
+        await_totals(sum, sent * count);
+        tree_end(network);
+    }
+}
+
+/* A member that closes its end gets no more, and holds nobody up. */
+static void a_member_that_closes_its_end(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 1);
+        struct cop_stream *one = open_one(network, rank);
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        static char bytes[1 << 20];
+        struct cop_packet *packet;
+        int k;
+
+        CHECK_OK(cop_stream_send(one, TAG_CLOSE, ""));
+        for (k = 0; k < 16; k++) /* more than all windows */
+            CHECK_OK(cop_stream_send(one, TAG_SUM, "%ac", bytes,
+                                     (uint32_t)sizeof(bytes)));
+        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
+        CU_ASSERT_EQUAL(tree_receive(sum, NULL), (int)cop_stream_size(sum));
+        CHECK_IS(cop_stream_receive(one, &packet, 0), -EAGAIN);
+        tree_end(network);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"filters by role", filters_by_role},
+        {"parameters in order with data", parameters_in_order_with_data},
+        {"packets of 8 MiB", packets_of_8_mib},
+        {"a send without credit", a_send_without_credit},
+        {"waves that do not wait", waves_that_do_not_wait},
+        {"a sender that settles", a_sender_that_settles},
+        {"closing with data on its way", closing_with_data_on_its_way},
+        {"a member that closes its end", a_member_that_closes_its_end},
+        CU_TEST_INFO_NULL,
+    };
+
+    /* beside the built-in filters, those of the tests */
+    const char *build = getenv("BUILD");
+    const char *built_in = getenv("COPPICE_FILTER_PATH");
+    char path[8192];
+
+    snprintf(path, sizeof(path), "%s:%s/test/frontend/.libs",
+             built_in ? built_in : "", build ? build : ".");
+    setenv("COPPICE_FILTER_PATH", path, 1);
+    return check_run("data", tests);
+}

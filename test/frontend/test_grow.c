@@ -1,0 +1,235 @@
+/* test_grow.c - back-ends that join a network which works already. */
+#include <sys/stat.h>
+
+#include "test/frontend/tree.h"
+
+static const char *const shapes[] = {"flat:2", "2x2", "2x2x2"};
+#define SHAPES     (sizeof(shapes) / sizeof(*shapes))
+#define JOINERS    3
+#define RANKS_ROOM 64
+
+struct session {
+    char folder[32];
+    char path[64];
+};
+
+static void make_session(struct session *session, struct cop_network *network)
+{
+    struct cop_error error = {""};
+    struct stat stat_of;
+
+    snprintf(session->folder, sizeof(session->folder), "/tmp/coppice-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(session->folder));
+    snprintf(session->path, sizeof(session->path), "%s/session",
+             session->folder);
+    CHECK_OK(cop_network_write_session(network, session->path, &error));
+    CHECK_OK(stat(session->path, &stat_of));
+    CU_ASSERT_EQUAL(stat_of.st_mode & 0777, 0600);
+}
+
+static void drop_session(struct session *session)
+{
+    unlink(session->path);
+    CHECK_OK(rmdir(session->folder));
+}
+
+/* Start one more back-end. */
+static void join(const struct session *session)
+{
+    const char *program = tree_program("member");
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execl(program, program, "session", session->path, (char *)NULL);
+        _exit(127);
+    }
+    CU_ASSERT_FATAL(pid > 0);
+}
+
+static struct cop_stream *open_grow(struct cop_network *network,
+                                    enum cop_sync sync,
+                                    const char *filter)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+
+    options.sync = sync;
+    options.up_filter = filter;
+    options.grow = true;
+    CHECK_OK(cop_stream_open(&stream, network, cop_network_everyone(network),
+                             &options, &error));
+    return stream;
+}
+
+static void await_joiners(struct cop_network *network, int count)
+{
+    struct cop_event event;
+
+    while (count-- > 0)
+        CHECK_OK(tree_await(network, COP_EVENT_BACKEND_JOINED, &event));
+}
+
+/* Streams that grow take joiners in, others do not; new streams have them. */
+static void only_streams_that_grow_take_them(void)
+{
+    size_t i;
+    int k;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        const struct cop_communicator *all = cop_network_everyone(network);
+        struct cop_stream *fixed = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        struct cop_stream *grow = open_grow(network, COP_WAIT_FOR_ALL, "sum");
+        int before = (int)cop_communicator_size(all), after = before + JOINERS;
+        struct cop_stream *later;
+        struct cop_error error = {""};
+        struct session session;
+        uint32_t seen;
+
+        make_session(&session, network);
+        CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 1));
+        CU_ASSERT_EQUAL(tree_receive(grow, NULL), before);
+        for (k = 0; k < JOINERS; k++)
+            join(&session);
+        await_joiners(network, JOINERS);
+        CU_ASSERT_EQUAL(cop_communicator_size(all), (size_t)after);
+        CU_ASSERT_EQUAL(cop_stream_size(fixed), (size_t)before);
+        CU_ASSERT_EQUAL(cop_stream_size(grow), (size_t)after);
+        CHECK_IS(cop_stream_sync(grow, TREE_PATIENCE_MS, &error), 0);
+        for (k = 1; k <= 20; k++) {
+            CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", k));
+            CU_ASSERT_EQUAL(tree_receive(grow, &seen), k * after);
+            CU_ASSERT_EQUAL(seen, (uint32_t)after);
+            CHECK_OK(cop_stream_send(fixed, TAG_ECHO, "%d", k));
+            CU_ASSERT_EQUAL(tree_receive(fixed, &seen), k * before);
+            CU_ASSERT_EQUAL(seen, (uint32_t)before);
+        }
+        later = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        CHECK_OK(cop_stream_send(later, TAG_ECHO, "%d", 1));
+        CU_ASSERT_EQUAL(tree_receive(later, NULL), after);
+        drop_session(&session);
+        tree_end(network);
+    }
+}
+
+/* What each rank has answered so far: its last number, and how many. */
+struct answers {
+    int last[RANKS_ROOM];
+    int count[RANKS_ROOM];
+    int gaps; /* numbers that did not follow */
+};
+
+static void take_answers(struct cop_stream *stream, struct answers *answers)
+{
+    struct cop_packet *packet;
+    uint32_t rank;
+    int number = 0;
+
+    while (cop_stream_receive(stream, &packet, 0) == 0) {
+        rank = cop_packet_origin(packet);
+        CHECK_OK(cop_packet_unpack(packet, "%d", &number));
+        cop_packet_free(packet);
+        CU_ASSERT_FATAL(rank < RANKS_ROOM);
+        if (answers->count[rank]++ > 0)
+            answers->gaps += number != answers->last[rank] + 1;
+        answers->last[rank] = number;
+    }
+}
+
+/* While packets flow, joiners come: each gets, from some packet on, every one,
+ * once, in order; a sync waits for their answers too. */
+static void joiners_get_each_packet_once(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        const struct cop_communicator *all = cop_network_everyone(network);
+        struct cop_stream *grow = open_grow(network, COP_DO_NOT_WAIT, NULL);
+        size_t before = cop_communicator_size(all), k;
+        struct cop_event event = COP_EVENT_INIT;
+        struct cop_error error = {""};
+        struct answers answers = {{0}, {0}, 0};
+        struct session session;
+        int sent = 0, joined = 0;
+        uint64_t deadline_ms;
+
+        make_session(&session, network);
+        for (k = 0; k < JOINERS; k++)
+            join(&session);
+        deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+        while (joined < JOINERS && tree_now_ms() < deadline_ms) {
+            CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", ++sent));
+            take_answers(grow, &answers);
+            while (cop_network_event(network, &event, 0) == 0)
+                joined += event.type == COP_EVENT_BACKEND_JOINED;
+        }
+        CU_ASSERT_EQUAL_FATAL(joined, JOINERS);
+        for (k = 0; k < 50; k++)
+            CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", ++sent));
+        CHECK_IS(cop_stream_sync(grow, TREE_PATIENCE_MS, &error), 0);
+        take_answers(grow, &answers);
+        CU_ASSERT_EQUAL(answers.gaps, 0);
+        for (k = 0; k < cop_communicator_size(all); k++) {
+            uint32_t rank = cop_communicator_rank(all, k);
+
+            CU_ASSERT_EQUAL(answers.last[rank], sent);
+            if (k < before)
+                CU_ASSERT_EQUAL(answers.count[rank], sent);
+            CU_ASSERT(answers.count[rank] >= 50);
+        }
+        drop_session(&session);
+        tree_end(network);
+    }
+}
+
+/* A stream may be opened while there is nobody yet; after a sync, whoever has
+ * joined is in every wave. */
+static void a_stream_before_its_first_member(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network = NULL;
+    struct cop_stream *grow;
+    struct cop_error error = {""};
+    struct session session;
+    struct cop_packet *packet;
+    int k, wave, sum, number;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    launch.topology_shape = "2x2x2";
+    CHECK_OK(cop_network_launch(&network, &launch, &error));
+    CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)), 0);
+    grow = open_grow(network, COP_WAIT_FOR_ALL, "sum");
+    make_session(&session, network);
+    for (k = 1; k <= JOINERS; k++) {
+        join(&session);
+        await_joiners(network, 1);
+        CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 10));
+        CHECK_IS(cop_stream_sync(grow, TREE_PATIENCE_MS, &error), 0);
+        for (sum = 0; cop_stream_receive(grow, &packet, 0) == 0;
+             sum += number) {
+            CHECK_OK(cop_packet_unpack(packet, "%d", &number));
+            cop_packet_free(packet);
+        }
+        CU_ASSERT_EQUAL(sum, 10 * k); /* in one packet, or some late */
+        for (wave = 0; wave < 5; wave++) {
+            CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 10 + wave));
+            CU_ASSERT_EQUAL(tree_receive(grow, NULL), (10 + wave) * k);
+        }
+    }
+    drop_session(&session);
+    tree_end(network);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"only streams that grow take them", only_streams_that_grow_take_them},
+        {"joiners get each packet once", joiners_get_each_packet_once},
+        {"a stream before its first member", a_stream_before_its_first_member},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("grow", tests);
+}

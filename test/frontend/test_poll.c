@@ -1,0 +1,210 @@
+/* test_poll.c - cop_network_fd(): readable exactly while a receive or an event
+ * would not block (PROTOCOL 14.2), at both ends; and what a fork leaves. */
+#include <poll.h>
+
+#include "test/frontend/tree.h"
+
+static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
+#define SHAPES (sizeof(shapes) / sizeof(*shapes))
+
+/* Whether `network` is readable within `timeout_ms`, without driving it. */
+static bool is_readable(struct cop_network *network, int timeout_ms)
+{
+    struct pollfd waited = {.events = POLLIN};
+
+    waited.fd = cop_network_fd(network);
+    CHECK_OK(waited.fd);
+    return poll(&waited, 1, timeout_ms) == 1 && (waited.revents & POLLIN);
+}
+
+/* Each readiness is one packet or event that is there; after the last one
+ * there is none. Nobody but poll() waits. */
+static void readable_while_there_is_something(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+        struct cop_packet *packet;
+        uint32_t count = (uint32_t)cop_stream_size(each), k;
+        int round;
+
+        CU_ASSERT_FALSE(is_readable(network, 0));
+        CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -EAGAIN);
+        for (round = 0; round < 20; round++) {
+            CHECK_OK(cop_stream_send(each, TAG_ECHO, "%d", round));
+            for (k = 0; k < count; k++) {
+                CU_ASSERT_FATAL(is_readable(network, TREE_PATIENCE_MS));
+                CHECK_OK(cop_network_receive(network, NULL, &packet, 0));
+                cop_packet_free(packet);
+            }
+            CU_ASSERT_FALSE(is_readable(network, 0));
+        }
+        tree_end(network);
+    }
+}
+
+/* What was readable stays so until it is taken, by whatever call. */
+static void level_triggered(void)
+{
+    struct cop_network *network = tree_launch("2x2x2");
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_stream *gone = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_event event = COP_EVENT_INIT;
+
+    CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
+    CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
+    CU_ASSERT(is_readable(network, 0));
+    CHECK_IS(cop_network_event(network, &event, 0), -EAGAIN);
+    CU_ASSERT(is_readable(network, 0));
+    CU_ASSERT_EQUAL(tree_receive(sum, NULL), 8);
+    CU_ASSERT_FALSE(is_readable(network, 0));
+    /* what waits on a stream is gone with it */
+    CHECK_OK(cop_stream_send(gone, TAG_ECHO, "%d", 1));
+    CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
+    cop_stream_close(gone);
+    while (is_readable(network, 0)) {
+        CHECK_OK(cop_network_event(network, &event, 0));
+        CU_ASSERT_EQUAL(event.type, COP_EVENT_STREAM_CLOSED);
+    }
+    tree_end(network);
+}
+
+/* Events make it readable, and so does the end, for good. */
+static void events_and_the_end(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *all = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_packet *packet;
+    int lost = 0;
+
+    CHECK_OK(cop_stream_send(all, TAG_LEAVE, ""));
+    while (lost < 4) {
+        CU_ASSERT_FATAL(is_readable(network, TREE_PATIENCE_MS));
+        CHECK_OK(cop_network_event(network, &event, 0));
+        lost += event.type == COP_EVENT_BACKEND_LOST;
+    }
+    cop_network_shutdown(network, TREE_PATIENCE_MS);
+    CU_ASSERT(is_readable(network, 0));
+    while (cop_network_event(network, &event, 0) == 0)
+        ;
+    CU_ASSERT(is_readable(network, 0));
+    CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -ENOTCONN);
+    cop_network_free(network);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+/* Back-ends that wait in poll() only: they answer, settle, and end. */
+static void backends_that_poll(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch_as(launch, shapes[i], "poll");
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        int count = (int)cop_stream_size(sum), round;
+        struct cop_error error = {""};
+
+        for (round = 0; round < 10; round++) {
+            CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
+            CU_ASSERT_EQUAL(tree_receive(sum, NULL), round * count);
+            CHECK_IS(cop_stream_sync(sum, TREE_PATIENCE_MS, &error), 0);
+        }
+        tree_end(network);
+    }
+}
+
+/* In a forked child: 0 if every call says -EPERM, else the number of the first
+ * that does not. */
+static int calls_in_a_child(struct cop_network *network,
+                            struct cop_stream *stream)
+{
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream *other = NULL;
+    struct cop_communicator *some = NULL;
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_error error = {""};
+    struct cop_packet *packet;
+    uint32_t rank = 1;
+
+    if (cop_stream_send(stream, TAG_ECHO, "%d", 1) != -EPERM)
+        return 1;
+    if (cop_stream_set_parameters(stream, "%d", 1) != -EPERM)
+        return 2;
+    if (cop_stream_flush(stream) != -EPERM)
+        return 3;
+    if (cop_stream_receive(stream, &packet, COP_FOREVER) != -EPERM ||
+        cop_network_receive(network, NULL, &packet, COP_FOREVER) != -EPERM)
+        return 4;
+    if (cop_network_event(network, &event, COP_FOREVER) != -EPERM)
+        return 5;
+    if (cop_stream_sync(stream, COP_FOREVER, &error) != -EPERM || !*error.text)
+        return 6;
+    if (cop_stream_settle(stream) != -EPERM)
+        return 7;
+    if (cop_stream_open(&other, network, all, NULL, &error) != -EPERM || other)
+        return 8;
+    if (cop_communicator_new(&some, network, &rank, 1) != -EPERM || some)
+        return 9;
+    if (cop_network_fd(network) != -EPERM)
+        return 10;
+    if (cop_network_write_session(network, "/nowhere/at-all", &error) != -EPERM)
+        return 11;
+    if (cop_network_shutdown(network, COP_FOREVER) != -EPERM)
+        return 12;
+    cop_stream_close(stream);
+    cop_network_free(network);
+    return 0;
+}
+
+/* A forked child can do no harm, whenever it goes; nor can a back-end's. */
+static void a_forked_child_is_harmless(void)
+{
+    size_t i;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        int count = (int)cop_stream_size(sum), status = -1, round;
+        struct cop_error error = {""};
+        pid_t pid;
+
+        for (round = 0; round < 3; round++) {
+            /* with packets on their way, and with something delivered */
+            CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
+            if (round == 2)
+                CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
+            fflush(stdout);
+            pid = fork();
+            if (pid == 0)
+                _exit(calls_in_a_child(network, sum));
+            CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+            CU_ASSERT_EQUAL(status, 0);
+            CU_ASSERT_EQUAL(tree_receive(sum, NULL), round * count);
+            CHECK_IS(cop_stream_sync(sum, TREE_PATIENCE_MS, &error), 0);
+        }
+        CHECK_OK(cop_stream_send(sum, TAG_FORK, ""));
+        CU_ASSERT_EQUAL(tree_receive(sum, NULL), 0);
+        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
+        CU_ASSERT_EQUAL(tree_receive(sum, NULL), count);
+        tree_end(network);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"readable while there is something",
+         readable_while_there_is_something},
+        {"level-triggered", level_triggered},
+        {"events and the end", events_and_the_end},
+        {"back-ends that poll", backends_that_poll},
+        {"a forked child is harmless", a_forked_child_is_harmless},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("poll", tests);
+}

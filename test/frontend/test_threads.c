@@ -1,0 +1,264 @@
+/* test_threads.c - several threads on one network, several networks in one
+ * process. Threads report to their maker: CUnit is for one thread. */
+#include <pthread.h>
+
+#include "test/frontend/tree.h"
+
+#define THREADS 4
+#define WAVES   50
+
+static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
+#define SHAPES (sizeof(shapes) / sizeof(*shapes))
+
+struct worker {
+    pthread_t thread;
+    struct cop_network *network;
+    struct cop_stream *stream;
+    const char *shape;
+    int number;
+    int count;    /* packets: to be received, or received */
+    int problems; /* how much went wrong */
+};
+
+static void begin(struct worker *worker, void *(*body)(void *))
+{
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&worker->thread, NULL, body, worker),
+                          0);
+}
+
+static void finish(struct worker *worker)
+{
+    CU_ASSERT_EQUAL(pthread_join(worker->thread, NULL), 0);
+    CU_ASSERT_EQUAL(worker->problems, 0);
+}
+
+/* One number from `stream`, or -1. */
+static int next_number(struct cop_stream *stream)
+{
+    struct cop_packet *packet;
+    int number;
+
+    if (cop_stream_receive(stream, &packet, TREE_PATIENCE_MS) < 0)
+        return -1;
+    if (cop_packet_unpack(packet, "%d", &number) < 0)
+        number = -1;
+    cop_packet_free(packet);
+    return number;
+}
+
+/* Open a stream, use it, close it. */
+static void *own_stream(void *arg)
+{
+    struct worker *worker = arg;
+    const struct cop_communicator *all = cop_network_everyone(worker->network);
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *stream;
+    struct cop_error error;
+    int count = (int)cop_communicator_size(all), wave;
+
+    options.up_filter = "sum";
+    if (cop_stream_open(&stream, worker->network, all, &options, &error) < 0) {
+        worker->problems++;
+        return NULL;
+    }
+    for (wave = 0; wave < WAVES; wave++) {
+        int number = worker->number * 1000 + wave;
+
+        worker->problems += cop_stream_send(stream, TAG_ECHO, "%d", number) < 0;
+        worker->problems += next_number(stream) != number * count;
+    }
+    worker->problems += cop_stream_sync(stream, TREE_PATIENCE_MS, &error) != 0;
+    cop_stream_close(stream);
+    return NULL;
+}
+
+/* Threads with a stream each do not disturb each other. */
+static void a_stream_for_each_thread(void)
+{
+    size_t i, k;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct worker workers[THREADS] = {{0}};
+
+        for (k = 0; k < THREADS; k++) {
+            workers[k].network = network;
+            workers[k].number = (int)k + 1;
+            begin(&workers[k], own_stream);
+        }
+        for (k = 0; k < THREADS; k++)
+            finish(&workers[k]);
+        tree_end(network);
+    }
+}
+
+static void *only_send(void *arg)
+{
+    struct worker *worker = arg;
+    int i;
+
+    for (i = 0; i < WAVES; i++)
+        worker->problems += cop_stream_send(worker->stream, TAG_ECHO, "%d",
+                                            worker->number * 1000 + i) < 0;
+    return NULL;
+}
+
+/* Receive until the network is silent for everybody: `count` in all. */
+static void *only_receive(void *arg)
+{
+    struct worker *worker = arg;
+    struct cop_packet *packet;
+    int r;
+
+    for (;;) {
+        r = cop_network_receive(worker->network, NULL, &packet, COP_FOREVER);
+        if (r < 0)
+            break;
+        worker->problems += cop_packet_tag(packet) != TAG_ECHO;
+        worker->count++;
+        cop_packet_free(packet);
+    }
+    worker->problems += r != -ENOTCONN;
+    return NULL;
+}
+
+/* One stream, used by all: whole packets, each to one receiver; receivers that
+ * wait for ever learn of the end. */
+static void one_stream_for_all_threads(void)
+{
+    size_t i, k;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
+        struct worker senders[THREADS] = {{0}}, receivers[THREADS] = {{0}};
+        int received = 0, count = (int)cop_stream_size(stream);
+
+        for (k = 0; k < THREADS; k++) {
+            senders[k].stream = stream;
+            senders[k].number = (int)k;
+            receivers[k].network = network;
+            begin(&receivers[k], only_receive);
+            begin(&senders[k], only_send);
+        }
+        for (k = 0; k < THREADS; k++)
+            finish(&senders[k]);
+        CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
+        for (k = 0; k < THREADS; k++) {
+            finish(&receivers[k]);
+            received += receivers[k].count;
+        }
+        CU_ASSERT_EQUAL(received, THREADS * WAVES * count);
+        cop_network_free(network);
+        CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+    }
+}
+
+/* Interleaved senders keep the order of each of them. */
+static void each_threads_order_is_kept(void)
+{
+    struct cop_network *network = tree_launch("2x2x2");
+    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 5);
+    struct cop_communicator *single;
+    struct cop_stream *stream;
+    struct cop_error error;
+    struct worker senders[THREADS] = {{0}};
+    int next[THREADS] = {0}, number;
+    size_t k;
+
+    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
+    CHECK_OK(cop_stream_open(&stream, network, single, NULL, &error));
+    cop_communicator_free(single);
+    for (k = 0; k < THREADS; k++) {
+        senders[k].stream = stream;
+        senders[k].number = (int)k;
+        begin(&senders[k], only_send);
+    }
+    for (k = 0; k < (size_t)THREADS * WAVES; k++) {
+        number = tree_receive(stream, NULL);
+        CU_ASSERT_FATAL(number >= 0 && number / 1000 < THREADS);
+        CU_ASSERT_EQUAL(number % 1000, next[number / 1000]++);
+    }
+    for (k = 0; k < THREADS; k++)
+        finish(&senders[k]);
+    tree_end(network);
+}
+
+/* A whole life of a network. */
+static void *own_network(void *arg)
+{
+    struct worker *worker = arg;
+    char program[4096], *argv[] = {program, NULL};
+    const char *build = getenv("BUILD");
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_error error = {""};
+
+    snprintf(program, sizeof(program), "%s/test/frontend/member",
+             build ? build : ".");
+    launch.topology_shape = worker->shape;
+    launch.backend_argv = argv;
+    if (cop_network_launch(&worker->network, &launch, &error) < 0) {
+        printf("\n%s: %s\n", worker->shape, error.text);
+        worker->problems++;
+        return NULL;
+    }
+    own_stream(worker);
+    worker->problems +=
+        cop_network_shutdown(worker->network, TREE_PATIENCE_MS) != 0;
+    cop_network_free(worker->network);
+    return NULL;
+}
+
+/* Networks that live in threads of one process do not see each other. */
+static void a_network_for_each_thread(void)
+{
+    struct worker workers[SHAPES] = {{0}};
+    size_t k;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (k = 0; k < SHAPES; k++) {
+        workers[k].shape = shapes[k];
+        workers[k].number = (int)k + 1;
+        begin(&workers[k], own_network);
+    }
+    for (k = 0; k < SHAPES; k++)
+        finish(&workers[k]);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+/* Nor do those of one thread; the end of one is nothing to the others. */
+static void several_networks_in_one_thread(void)
+{
+    struct cop_network *networks[SHAPES];
+    struct cop_stream *streams[SHAPES];
+    size_t k, ended;
+
+    for (k = 0; k < SHAPES; k++) {
+        networks[k] = tree_launch(shapes[k]);
+        streams[k] = tree_open(networks[k], COP_WAIT_FOR_ALL, "sum");
+    }
+    for (ended = 0; ended < SHAPES; ended++) {
+        for (k = ended; k < SHAPES; k++)
+            CHECK_OK(cop_stream_send(streams[k], TAG_ECHO, "%d", (int)k + 1));
+        for (k = SHAPES; k-- > ended;)
+            CU_ASSERT_EQUAL(tree_receive(streams[k], NULL),
+                            (int)((k + 1) * cop_stream_size(streams[k])));
+        CHECK_IS(cop_network_shutdown(networks[ended], TREE_PATIENCE_MS), 0);
+        cop_network_free(networks[ended]);
+    }
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a stream for each thread", a_stream_for_each_thread},
+        {"one stream for all threads", one_stream_for_all_threads},
+        {"each thread's order is kept", each_threads_order_is_kept},
+        {"a network for each thread", a_network_for_each_thread},
+        {"several networks in one thread", several_networks_in_one_thread},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("threads", tests);
+}
