@@ -394,8 +394,8 @@ int kids_ints(struct kids *kids, uint32_t count, int up, uint32_t leaves)
 /* The sum of one chunk of every child's array, in kids->sum. */
 static int read_chunks(struct kids *kids)
 {
-    double *sum = (double *)kids->sum;
-    const double *in = (const double *)kids->buffer;
+    double *sum = (double *)(void *)kids->sum;
+    const double *in = (const double *)(void *)kids->buffer;
 
     for (uint32_t i = 0; i < kids->count; i++) {
         int r = kids_read_all(kids->fds[i], i ? kids->buffer : kids->sum,
@@ -411,7 +411,7 @@ static int read_chunks(struct kids *kids)
 
 int kids_sum(struct kids *kids, uint32_t count, int up, uint32_t leaves)
 {
-    const double *sum = (const double *)kids->sum;
+    const double *sum = (const double *)(void *)kids->sum;
 
     for (uint32_t wave = 0; wave < count; wave++) {
         for (uint32_t at = 0; at < KIDS_ARRAY_LEN; at += CHUNK_LEN) {
@@ -432,7 +432,7 @@ int kids_sum(struct kids *kids, uint32_t count, int up, uint32_t leaves)
 
 int kids_arrays(struct kids *kids, uint32_t count)
 {
-    const double *in = (const double *)kids->buffer;
+    const double *in = (const double *)(void *)kids->buffer;
 
     for (uint32_t wave = 0; wave < count; wave++) {
         for (uint32_t i = 0; i < kids->count; i++) {
