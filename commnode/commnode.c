@@ -4,12 +4,12 @@
 #include <coppice/coppice.h>
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "filters/loader.h"
 #include "net/driver.h"
+#include "network/filtering.h"
 #include "topology/topology.h"
 
 /* How long children may take to end before they are killed, for each level
@@ -17,65 +17,23 @@
  * would be left to nobody. */
 #define REAP_MS 3000
 
+/* How long a parent that ends takes, at most, from the first to the last of its
+ * sockets. */
+#define ABORT_MS 1000
+
 /* How often to see whether a burst has left free memory behind, and how much
  * of that is kept. */
 #define TRIM_MS  500
 #define TRIM_LEN ((size_t)128 << 10)
 
-/* The filters of one stream. */
-struct stage {
-    uint32_t stream;
-    struct loader *loader;
-};
-
 struct commnode {
     struct driver *driver;
     const char *filter_path; /* the bootstrap's */
-    struct stage *stages;
-    size_t stage_count;
-    struct loader_output output;
+    struct filtering *filtering;
     bool log;         /* $COPPICE_LOG is set */
     uint64_t trim_ms; /* when to look for free memory again */
     char end[LIMIT_TEXT];
 };
-
-/* Filters that never take long. */
-static const char *const quick[] = {"",    "sum",   "min",    "max",
-                                    "avg", "count", "concat", "int_union"};
-
-static bool is_quick(const char *name)
-{
-    size_t i;
-
-    for (i = 0; i < sizeof(quick) / sizeof(quick[0]); i++)
-        if (strcmp(name, quick[i]) == 0)
-            return true;
-    return false;
-}
-
-static struct stage *stage_of(struct commnode *commnode, uint32_t stream)
-{
-    size_t i;
-
-    for (i = 0; i < commnode->stage_count; i++)
-        if (commnode->stages[i].stream == stream)
-            return &commnode->stages[i];
-    return NULL;
-}
-
-static int add_stage(struct commnode *commnode,
-                     uint32_t stream,
-                     struct loader *loader)
-{
-    struct stage *stages = realloc(
-        commnode->stages, (commnode->stage_count + 1) * sizeof(*stages));
-
-    if (!stages)
-        return -ENOMEM;
-    stages[commnode->stage_count++] = (struct stage){stream, loader};
-    commnode->stages = stages;
-    return 0;
-}
 
 static int on_load(void *arg,
                    const struct stream_definition *definition,
@@ -85,62 +43,6 @@ static int on_load(void *arg,
                    size_t text_len)
 {
     struct commnode *commnode = arg;
-    struct cop_error error = {""};
-    struct loader *loader;
-    int r;
-
-    r = loader_new(&loader, definition, NODE_COMMNODE, commnode->filter_path,
-                   &error);
-    if (r < 0) {
-        snprintf(text, text_len, "%s", error.text);
-        return r;
-    }
-    r = add_stage(commnode, definition->id, loader);
-    if (r < 0) {
-        loader_free(loader);
-        return r;
-    }
-    *filters = loader_facts(loader);
-    *slow =
-        !is_quick(definition->up_filter) || !is_quick(definition->down_filter);
-    return 0;
-}
-
-static void on_unload(void *arg, uint32_t stream)
-{
-    struct commnode *commnode = arg;
-    struct stage *stage = stage_of(commnode, stream);
-
-    if (!stage)
-        return;
-    loader_free(stage->loader);
-    *stage = commnode->stages[--commnode->stage_count];
-}
-
-/* Without the lock: the list of stages does not change while a call is out,
- * except that stages are added, so the machine's stream is looked up under
- * the lock. */
-static struct loader *loader_of(struct commnode *commnode, uint32_t stream)
-{
-    struct loader *loader = NULL;
-    struct stage *stage;
-
-    if (driver_lock(commnode->driver) < 0)
-        return NULL;
-    stage = stage_of(commnode, stream);
-    if (stage)
-        loader = stage->loader;
-    driver_unlock(commnode->driver);
-    return loader;
-}
-
-static void on_filter(void *arg,
-                      const struct node_call *call,
-                      struct event *answer)
-{
-    struct commnode *commnode = arg;
-    struct loader_output *output = &commnode->output;
-    struct loader *loader = loader_of(commnode, call->stream);
     const struct bootstrap *bootstrap = driver_bootstrap(commnode->driver);
     struct loader_node where = {
         .role = NODE_COMMNODE,
@@ -148,18 +50,20 @@ static void on_filter(void *arg,
         .depth = bootstrap->depth,
     };
 
-    if (!loader) {
-        answer->text = "its filters are not loaded";
-        return;
-    }
-    loader_output_clear(output);
-    loader_call(loader, call, &where, output);
-    answer->up = output->up;
-    answer->up_count = output->up_count;
-    answer->down = output->down;
-    answer->down_count = output->down_count;
-    if (*output->text)
-        answer->text = output->text;
+    return filtering_load(commnode->filtering, definition, &where,
+                          commnode->filter_path, filters, slow, text, text_len);
+}
+
+static void on_unload(void *arg, uint32_t stream)
+{
+    filtering_unload(((struct commnode *)arg)->filtering, stream);
+}
+
+static void on_filter(void *arg,
+                      const struct node_call *call,
+                      struct event *answer)
+{
+    filtering_call(((struct commnode *)arg)->filtering, call, answer);
 }
 
 static void on_deliver(void *arg, uint32_t stream, struct frame *frame)
@@ -250,11 +154,25 @@ static int live(struct commnode *commnode)
     return r;
 }
 
+/* Whether whoever started us has gone before our parent took us: what an
+ * aborted launch looks like from below, whichever of its sockets we see close
+ * first. */
+static bool is_abandoned(const struct bootstrap *bootstrap)
+{
+    struct pollfd waited = {.fd = bootstrap->fd, .events = POLLIN};
+
+    return bootstrap->fd >= 0 && poll(&waited, 1, ABORT_MS) == 1;
+}
+
 /* Whether the failure is news: that whoever started us is gone tells nobody
  * anything, and so would all nodes of a tree whose front-end was killed. */
-static bool is_news(int code)
+static bool is_news(const struct commnode *commnode,
+                    int code,
+                    const struct bootstrap *bootstrap)
 {
-    return code < 0 && code != -EPIPE;
+    if (code >= 0 || commnode->log)
+        return code < 0;
+    return code != -EPIPE && !(bootstrap && is_abandoned(bootstrap));
 }
 
 int cop_commnode_main(void)
@@ -262,7 +180,6 @@ int cop_commnode_main(void)
     struct commnode commnode = {.log = getenv("COPPICE_LOG") != NULL};
     struct bootstrap *bootstrap = NULL;
     struct cop_error error = {""};
-    size_t i;
     int r;
 
     mallopt(M_ARENA_MAX, 1); /* what each thread frees is free for both */
@@ -271,22 +188,24 @@ int cop_commnode_main(void)
         r = cop_error_set(&error, -EINVAL, "was started as another role");
     if (r == 0) {
         commnode.filter_path = bootstrap->filter_path;
-        r = driver_new(&commnode.driver, bootstrap, &ops, &commnode, &error);
+        r = filtering_new(&commnode.filtering);
+        if (r < 0)
+            cop_error_set(&error, r, "out of memory");
     }
+    if (r == 0)
+        r = driver_new(&commnode.driver, bootstrap, &ops, &commnode, &error);
     if (r < 0) {
+        filtering_free(commnode.filtering);
         bootstrap_free(bootstrap);
-        if (is_news(r))
+        if (is_news(&commnode, r, NULL))
             fprintf(stderr, "coppice-commnode: %s\n", error.text);
         return EXIT_FAILURE;
     }
     r = live(&commnode);
-    if (is_news(r))
+    if (is_news(&commnode, r, bootstrap))
         fprintf(stderr, "coppice-commnode: rank %u (%s): %s\n", bootstrap->rank,
                 bootstrap->host, commnode.end);
-    for (i = 0; i < commnode.stage_count; i++)
-        loader_free(commnode.stages[i].loader);
-    free(commnode.stages);
-    loader_output_fini(&commnode.output);
     driver_free(commnode.driver);
+    filtering_free(commnode.filtering);
     return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

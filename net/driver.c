@@ -905,6 +905,7 @@ int driver_reap(struct driver *driver, int timeout_ms)
 {
     int count;
 
+    launch_dismiss(driver->launch);
     helm_wait(driver->helm, nobody_lives, driver, timeout_ms);
     count = (int)launch_kill(driver->launch);
     if (count > 0)

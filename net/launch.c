@@ -708,6 +708,15 @@ int launch_new(struct launch **out,
     return 0;
 }
 
+void launch_dismiss(struct launch *launch)
+{
+    uint32_t i;
+
+    for (i = 0; i < launch->child_count; i++)
+        if (launch->children[i])
+            close_boot(launch->children[i]);
+}
+
 size_t launch_kill(struct launch *launch)
 {
     struct child *child;

@@ -59,6 +59,10 @@ void launch_unlinked(struct launch *launch, uint32_t rank);
 /* How many processes still live. */
 size_t launch_alive(const struct launch *launch);
 
+/* This node ends: let those that are not accepted yet know that nobody waits
+ * for them, by closing what they got their bootstrap from. */
+void launch_dismiss(struct launch *launch);
+
 /* Kill those that live. Returns how many. */
 size_t launch_kill(struct launch *launch);
 

@@ -233,7 +233,10 @@ const struct ranks *node_members(const struct node *node, uint32_t stream);
 /* Whether every filter of `stream` says that it is recoverable (9.4). */
 bool node_is_recoverable(const struct node *node, uint32_t stream);
 
-/* The members that a pending EVENT_SYNC waits for. Returns 0 or -ENOMEM. */
+/* The members that a pending EVENT_SYNC waits for, as far as this node can
+ * tell: all members below a child that has not settled, for a child claims for
+ * all at once (10.1), and so is behind when one of them is. Returns 0 or
+ * -ENOMEM. */
 int node_unsettled(const struct node *node, uint32_t stream, struct ranks *out);
 
 /* Facts for a session file and for filters. */

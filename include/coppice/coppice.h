@@ -291,7 +291,8 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
  *
  * Returns 0; 1 if a link was lost on a stream that cannot make it good; or:
- *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members
+ *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members of each
+ *                branch below the front-end in which some have not settled
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
  *   -ENOTCONN    the stream was closed or the network has ended */
 COP_API int cop_stream_sync(struct cop_stream *stream,
