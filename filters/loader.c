@@ -486,37 +486,6 @@ static int run(struct instance *instance, struct cop_filter_call *call)
     return run_filter(instance, call);
 }
 
-int loader_call(struct loader *loader,
-                const struct node_call *call,
-                const struct loader_node *node,
-                struct loader_output *output)
-{
-    struct instance *instance = call->upward ? &loader->up : &loader->down;
-    struct cop_filter_call given = {
-        .call = call,
-        .node = node,
-        .loader = loader,
-        .filter = instance->filter,
-        .packet_count = call->input_count,
-        .output = output,
-    };
-    size_t i;
-    int r;
-
-    loader_output_clear(output);
-    if (!instance->filter)
-        return pass_on(call, output);
-    r = parameters_make(loader, call->parameters);
-    if (r >= 0)
-        r = packets_make(loader, call);
-    if (r < 0)
-        return output_fail(output, instance->filter, r);
-    r = run(instance, &given);
-    for (i = 0; i < call->input_count; i++)
-        cop_packet_free(loader->packets[i]);
-    return r;
-}
-
 int loader_state(struct loader *loader, struct frame *out)
 {
     const struct instance *up = &loader->up;
@@ -543,3 +512,48 @@ int loader_state(struct loader *loader, struct frame *out)
     cop_packet_free(packet);
     return 1;
 }
+
+/* A call that asks for the state: it is the one packet that goes up. */
+static int call_state(struct loader *loader, struct loader_output *output)
+{
+    struct frame frame = {0};
+    int r = loader_state(loader, &frame);
+
+    if (r < 0)
+        return output_fail(output, loader->up.filter, r);
+    return r == 0 ? 0 : output_add(output, true, frame);
+}
+
+int loader_call(struct loader *loader,
+                const struct node_call *call,
+                const struct loader_node *node,
+                struct loader_output *output)
+{
+    struct instance *instance = call->upward ? &loader->up : &loader->down;
+    struct cop_filter_call given = {
+        .call = call,
+        .node = node,
+        .loader = loader,
+        .filter = instance->filter,
+        .packet_count = call->input_count,
+        .output = output,
+    };
+    size_t i;
+    int r;
+
+    loader_output_clear(output);
+    if (!instance->filter)
+        return pass_on(call, output);
+    if (call->state)
+        return call_state(loader, output);
+    r = parameters_make(loader, call->parameters);
+    if (r >= 0)
+        r = packets_make(loader, call);
+    if (r < 0)
+        return output_fail(output, instance->filter, r);
+    r = run(instance, &given);
+    for (i = 0; i < call->input_count; i++)
+        cop_packet_free(loader->packets[i]);
+    return r;
+}
+

@@ -35,7 +35,7 @@ enum number {
     NUMBER_TIMES, /* the first of TIME_COUNT */
 };
 
-#define TIME_COUNT   8
+#define TIME_COUNT   9
 #define NUMBER_COUNT (NUMBER_TIMES + TIME_COUNT)
 
 enum string {
@@ -58,20 +58,22 @@ static void times_list(struct cop_times *times, uint32_t *list[TIME_COUNT])
     list[0] = &times->heartbeat_ms;
     list[1] = &times->failure_timeout_ms;
     list[2] = &times->connect_timeout_ms;
-    list[3] = &times->handshake_timeout_ms;
-    list[4] = &times->orphan_timeout_ms;
-    list[5] = &times->open_timeout_ms;
-    list[6] = &times->launch_timeout_ms;
-    list[7] = &times->filter_timeout_ms;
+    list[3] = &times->probe_timeout_ms;
+    list[4] = &times->handshake_timeout_ms;
+    list[5] = &times->orphan_timeout_ms;
+    list[6] = &times->open_timeout_ms;
+    list[7] = &times->launch_timeout_ms;
+    list[8] = &times->filter_timeout_ms;
 }
 
 static void fill_times(struct cop_times *times)
 {
     static const uint32_t defaults[TIME_COUNT] = {
-        LIMIT_HEARTBEAT_MS,       LIMIT_FAILURE_TIMEOUT_MS,
-        LIMIT_CONNECT_TIMEOUT_MS, LIMIT_HANDSHAKE_TIMEOUT_MS,
-        LIMIT_ORPHAN_TIMEOUT_MS,  LIMIT_OPEN_TIMEOUT_MS,
-        LIMIT_LAUNCH_TIMEOUT_MS,  LIMIT_FILTER_TIMEOUT_MS,
+        LIMIT_HEARTBEAT_MS,         LIMIT_FAILURE_TIMEOUT_MS,
+        LIMIT_CONNECT_TIMEOUT_MS,   LIMIT_PROBE_TIMEOUT_MS,
+        LIMIT_HANDSHAKE_TIMEOUT_MS, LIMIT_ORPHAN_TIMEOUT_MS,
+        LIMIT_OPEN_TIMEOUT_MS,      LIMIT_LAUNCH_TIMEOUT_MS,
+        LIMIT_FILTER_TIMEOUT_MS,
     };
     uint32_t *list[TIME_COUNT];
     size_t i;

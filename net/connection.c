@@ -722,6 +722,15 @@ int connection_new(struct connections *set,
     return 0;
 }
 
+void connections_hang_up(struct connections *set)
+{
+    struct connection *c;
+
+    DL_FOREACH(set->all, c)
+    if (c->state == STATE_HANDSHAKE && c->dialer)
+        end(c);
+}
+
 void connection_set_link(struct connection *connection, uint32_t link)
 {
     connection->link = link;

@@ -84,6 +84,10 @@ int connection_new(struct connections *set,
                    bool dialer,
                    uint32_t peer_rank);
 
+/* Close those that we have dialled and that are in their handshake still, and
+ * say nothing of it. Nobody polls. */
+void connections_hang_up(struct connections *set);
+
 /* A number of the caller's, 0 at first. */
 void connection_set_link(struct connection *connection, uint32_t link);
 uint32_t connection_link(const struct connection *connection);

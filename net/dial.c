@@ -32,7 +32,7 @@ struct dial {
     int count;
     int begun;
     int active;
-    int error;     /* of the last attempt that failed */
+    int error;     /* of the last attempt that failed other than refused */
     bool starting; /* within dial_new(): nothing is told from there */
     char text[LIMIT_ADDRESS + 1];
 };
@@ -68,13 +68,14 @@ static void finish(struct dial *dial, int fd)
 /* An attempt failed: the next one begins at once. */
 static void failed(struct dial *dial, int error)
 {
-    dial->error = error;
+    if (dial->error == 0 || error != -ECONNREFUSED)
+        dial->error = error;
     if (dial->starting)
         return; /* the timer that is set already goes on */
     if (dial->begun < dial->count)
         ev_feed_event(dial->loop, &dial->stagger, EV_TIMER);
     else if (dial->active == 0)
-        finish(dial, error);
+        finish(dial, dial->error);
 }
 
 static void on_connect(struct ev_loop *loop, ev_io *io, int events)

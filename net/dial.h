@@ -11,8 +11,8 @@
 struct dial; /* opaque: one call */
 
 /* How it went: `fd` is a connected, non-blocking socket and the receiver's;
- * or it is a negative errno, and `text` a sentence. The dial is over; it may
- * be freed in here. */
+ * or it is a negative errno, and `text` a sentence: -ECONNREFUSED only if every
+ * address has refused. The dial is over; it may be freed in here. */
 typedef void dial_done_fn(void *arg, int fd, const char *text);
 
 /* Begin to call.

@@ -9,16 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "net/connection.h"
+#include "net/descriptors.h"
 #include "net/dial.h"
 #include "net/helm.h"
 #include "net/launch.h"
 #include "net/listener.h"
+#include "net/streams.h"
 #include "protocol/limits.h"
 #include "topology/topology.h"
 
@@ -29,11 +30,6 @@
 
 /* Unproved connections beyond one for each back-end (PROTOCOL 1.2). */
 #define UNPROVED_SPARE 64
-
-/* Descriptors: of one child (link, process, bootstrap, two pipes), and of
- * everything else that we and the application may open. */
-#define FD_PER_CHILD 5
-#define FD_SPARE     64
 
 /* How long links that were closed may take to be read at the end. */
 #define LINGER_MS 1000
@@ -48,6 +44,16 @@ struct link_slot {
     bool is_parent;
 };
 
+/* Whom we call, or are to call: at launch our parent, later a candidate. */
+struct call {
+    struct dial *dial; /* until there is a connection, or none */
+    char *address;
+    uint32_t rank;
+    uint32_t incarnation;
+    bool wanted;   /* to be begun in the next turn */
+    bool adoption; /* the machine has asked for it */
+};
+
 struct driver {
     struct helm *helm;
     struct bootstrap *bootstrap;
@@ -59,7 +65,7 @@ struct driver {
     struct connections *connections;
     struct listener *listener;
     struct launch *launch;
-    struct dial *dial;
+    struct call target;
     ev_io boot_io; /* whoever started us, until we are accepted */
     struct link_slot *links;
     uint32_t link_count;
@@ -76,6 +82,7 @@ struct driver {
     bool fresh;       /* nothing was flushed since somebody has waited */
     bool news;        /* something came that somebody may wait for */
     bool ended;
+    bool orphaned; /* the machine looks for a parent */
     int error;
 };
 
@@ -122,42 +129,6 @@ static void end(struct driver *driver, int code, const char *text)
     driver->ops->exit(driver->arg, text);
 }
 
-/* ---- lists of streams
- * ---------------------------------------------------------- */
-
-static bool list_has(const uint32_t *list, size_t count, uint32_t stream)
-{
-    size_t i;
-
-    for (i = 0; i < count; i++)
-        if (list[i] == stream)
-            return true;
-    return false;
-}
-
-static void list_remove(uint32_t *list, size_t *count, uint32_t stream)
-{
-    size_t i;
-
-    for (i = 0; i < *count; i++)
-        if (list[i] == stream) {
-            list[i] = list[--*count];
-            return;
-        }
-}
-
-/* Returns 0 or -ENOMEM. */
-static int list_add(uint32_t **list, size_t *count, uint32_t stream)
-{
-    uint32_t *grown = realloc(*list, (*count + 1) * sizeof(*grown));
-
-    if (!grown)
-        return -ENOMEM;
-    grown[(*count)++] = stream;
-    *list = grown;
-    return 0;
-}
-
 /* ---- actions
  * --------------------------------------------------------------------- */
 
@@ -181,6 +152,15 @@ static void do_send(struct driver *driver, struct action *action)
     action->frame.payload = NULL;
 }
 
+/* Whether the node has ended: that is the last that a machine says. */
+static bool is_ending(const struct driver *driver)
+{
+    const struct actions *actions = &driver->actions;
+
+    return actions->count > 0 &&
+           actions->list[actions->count - 1].type == ACTION_EXIT;
+}
+
 static void do_close(struct driver *driver, uint32_t link)
 {
     struct link_slot *slot;
@@ -191,8 +171,37 @@ static void do_close(struct driver *driver, uint32_t link)
     log_line(driver, "LINK-CLOSE", "rank %u: closed by us", slot->rank);
     connection_close(slot->connection);
     slot->connection = NULL;
-    if (!slot->is_parent)
+    if (!slot->is_parent && !is_ending(driver))
         launch_unlinked(driver->launch, slot->rank);
+}
+
+/* The machine wants another parent. Whoever polls just now is woken, and the
+ * call begins in his next turn. */
+static void do_dial(struct driver *driver, struct action *action)
+{
+    struct call *target = &driver->target;
+
+    free(target->address);
+    target->address = action->text;
+    action->text = NULL;
+    target->rank = action->rank;
+    target->incarnation = (uint32_t)action->sequence;
+    target->wanted = true;
+    target->adoption = true;
+    driver->orphaned = true;
+    driver->news = true;
+}
+
+/* News for the shell; what they say of our own place is ours too. */
+static void do_tell(struct driver *driver, const struct action *action)
+{
+    driver->news = true;
+    if (action->tell == TELL_NODE_ADOPTED &&
+        action->rank == driver->bootstrap->rank) {
+        driver->orphaned = false;
+        log_line(driver, "ADOPTED", "by rank %u", (uint32_t)action->sequence);
+    }
+    driver->ops->tell(driver->arg, action);
 }
 
 static void do_load(struct driver *driver,
@@ -207,7 +216,7 @@ static void do_load(struct driver *driver,
     r = driver->ops->load(driver->arg, definition, &filters, &slow, text,
                           sizeof(text));
     if (r == 0 && slow)
-        r = list_add(&driver->slow, &driver->slow_count, definition->id);
+        r = streams_add(&driver->slow, &driver->slow_count, definition->id);
     event.filters = &filters;
     if (r < 0)
         event.text = *text ? text : strerror(-r);
@@ -216,14 +225,14 @@ static void do_load(struct driver *driver,
 
 static void unload_now(struct driver *driver, uint32_t stream)
 {
-    list_remove(driver->slow, &driver->slow_count, stream);
+    streams_remove(driver->slow, &driver->slow_count, stream);
     driver->ops->unload(driver->arg, stream);
 }
 
 static void do_unload(struct driver *driver, uint32_t stream)
 {
     if (driver->call && driver->call->stream == stream &&
-        list_add(&driver->unload, &driver->unload_count, stream) == 0)
+        streams_add(&driver->unload, &driver->unload_count, stream) == 0)
         return;
     unload_now(driver, stream);
 }
@@ -250,6 +259,9 @@ static void carry_out(struct driver *driver, struct action *action)
     case ACTION_CLOSE:
         do_close(driver, action->link);
         break;
+    case ACTION_DIAL:
+        do_dial(driver, action);
+        break;
     case ACTION_RANK:
         driver->bootstrap->rank = action->rank;
         break;
@@ -269,8 +281,7 @@ static void carry_out(struct driver *driver, struct action *action)
         action->frame.payload = NULL;
         break;
     case ACTION_TELL:
-        driver->news = true;
-        driver->ops->tell(driver->arg, action);
+        do_tell(driver, action);
         break;
     case ACTION_EXIT:
         end(driver, 0, action->text ? action->text : "the node has ended");
@@ -287,8 +298,10 @@ static void carry_out_all(struct driver *driver)
     for (; driver->done < driver->actions.count; driver->done++) {
         action = driver->actions.list[driver->done];
         driver->actions.list[driver->done].frame.payload = NULL;
+        driver->actions.list[driver->done].text = NULL;
         carry_out(driver, &action);
         frame_fini(&action.frame);
+        free(action.text);
     }
     actions_clear(&driver->actions);
     driver->done = 0;
@@ -334,7 +347,7 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
 static void run_call(struct driver *driver, bool at_helm)
 {
     const struct node_call *call = driver->call;
-    bool slow = list_has(driver->slow, driver->slow_count, call->stream);
+    bool slow = streams_have(driver->slow, driver->slow_count, call->stream);
     struct event event = {.type = EVENT_FILTERED, .stream = call->stream};
 
     driver->calling = true;
@@ -432,6 +445,27 @@ static void on_frame(void *arg,
     step(driver, &event, NULL);
 }
 
+/* Nobody answers, or not as we want. At launch this ends us. */
+static void unreachable(struct driver *driver, int code, const char *text)
+{
+    const struct call *target = &driver->target;
+    struct event event = {
+        .type = EVENT_UNREACHABLE,
+        .rank = target->rank,
+        .refused = code == -ECONNREFUSED,
+    };
+    char words[512];
+
+    log_line(driver, "UNREACHABLE", "rank %u: %s", target->rank, text);
+    if (target->adoption) {
+        step(driver, &event, NULL);
+        return;
+    }
+    snprintf(words, sizeof(words), "no link to the parent, rank %u: %s",
+             target->rank, text);
+    end(driver, code, words);
+}
+
 static void on_down(void *arg,
                     struct connection *connection,
                     bool was_up,
@@ -446,17 +480,16 @@ static void on_down(void *arg,
         .text = text,
     };
     struct link_slot slot;
-    char words[256];
+    char words[512];
 
     if (!was_up) {
-        log_line(driver, "LINK-REFUSED", "%s", text);
-        if (!connection_is_dialer(connection))
+        if (!connection_is_dialer(connection)) {
+            log_line(driver, "LINK-REFUSED", "%s", text);
             return;
-        snprintf(words, sizeof(words),
-                 "no link to the parent, rank %u at %s: %s",
-                 driver->bootstrap->parent_rank,
-                 driver->bootstrap->parent_address, text);
-        end(driver, code, words);
+        }
+        snprintf(words, sizeof(words), "at %s: %s", driver->target.address,
+                 text);
+        unreachable(driver, code, words);
         return;
     }
     slot = driver->links[link];
@@ -487,26 +520,46 @@ static void on_call(void *arg, int fd)
 static void on_dialed(void *arg, int fd, const char *text)
 {
     struct driver *driver = arg;
-    char words[512];
     int r = fd;
 
-    dial_free(driver->dial);
-    driver->dial = NULL;
-    if (driver->ended) {
+    dial_free(driver->target.dial);
+    driver->target.dial = NULL;
+    if (driver->ended || driver->target.wanted) {
         if (fd >= 0)
             close(fd);
         return;
     }
     if (fd >= 0) {
-        r = connection_new(driver->connections, fd, true,
-                           driver->bootstrap->parent_rank);
+        r = connection_new(driver->connections, fd, true, driver->target.rank);
         text = r < 0 ? strerror(-r) : "";
     }
-    if (r >= 0)
-        return;
-    snprintf(words, sizeof(words), "no link to the parent, rank %u: %s",
-             driver->bootstrap->parent_rank, text);
-    end(driver, r, words);
+    if (r < 0)
+        unreachable(driver, r, text);
+}
+
+/* Call whom we are to call, and give up whom we have called before. What fails
+ * at once makes the machine ask for the next. Nobody polls. */
+static void begin_calls(struct driver *driver)
+{
+    struct call *target = &driver->target;
+    struct handshake_identity own = {.role = driver->bootstrap->role};
+    int r;
+
+    while (target->wanted && !driver->ended) {
+        target->wanted = false;
+        dial_free(target->dial);
+        target->dial = NULL;
+        connections_hang_up(driver->connections);
+        own.rank = driver->bootstrap->rank;
+        own.incarnation = target->incarnation;
+        connections_identify(driver->connections, &own);
+        r = dial_new(&target->dial, helm_loop(driver->helm),
+                     target->address ? target->address : "",
+                     driver->bootstrap->times.connect_timeout_ms, on_dialed,
+                     driver);
+        if (r < 0)
+            unreachable(driver, r, "its address is not known");
+    }
 }
 
 /* Whoever started us closes the bootstrap before we were accepted. */
@@ -556,9 +609,13 @@ static bool work(void *arg, uint64_t *next_ms)
     more = launch_work(driver->launch);
     if (!driver->ended && deadline_ms(driver) <= helm_now_ms(driver->helm))
         step(driver, &tick, NULL);
+    begin_calls(driver);
+    if (driver->ended && driver->orphaned)
+        launch_disown(driver->launch);
     run_calls(driver, true);
     flush(driver);
     driver->news = false;
+    more |= driver->target.wanted && !driver->ended;
     *next_ms = driver->ended ? UINT64_MAX : deadline_ms(driver);
     driver->next_ms = *next_ms;
     return more || *next_ms <= helm_now_ms(driver->helm);
@@ -596,32 +653,6 @@ static const struct helm_ops helm_ops = {
 
 /* ---- making one
  * -------------------------------------------------------------------------- */
-
-/* Make sure that there are descriptors for our children (PROTOCOL 12.4). */
-static int check_descriptors(const struct bootstrap *bootstrap,
-                             struct cop_error *error)
-{
-    struct rlimit limit;
-    rlim_t wanted = FD_SPARE;
-
-    if (bootstrap->subtree)
-        wanted +=
-            (rlim_t)FD_PER_CHILD * topology_child_count(bootstrap->subtree, 0);
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
-        return 0;
-    if (limit.rlim_max < wanted)
-        return cop_error_set(error, -EMFILE,
-                             "%s: rank %u has %u children and may need %llu "
-                             "descriptors, of which it may have %llu: raise "
-                             "the limit (ulimit -n) or use a deeper tree",
-                             bootstrap->host, bootstrap->rank,
-                             topology_child_count(bootstrap->subtree, 0),
-                             (unsigned long long)wanted,
-                             (unsigned long long)limit.rlim_max);
-    limit.rlim_cur = wanted;
-    setrlimit(RLIMIT_NOFILE, &limit);
-    return 0;
-}
 
 static int make_node(struct driver *driver)
 {
@@ -722,7 +753,7 @@ int driver_new(struct driver **out,
 
     if (sodium_init() < 0)
         return cop_error_set(error, -ENOSYS, "libsodium cannot be used");
-    r = check_descriptors(bootstrap, error);
+    r = descriptors_check(bootstrap, error);
     if (r < 0)
         return r;
     driver = calloc(1, sizeof(*driver));
@@ -757,13 +788,26 @@ static bool nobody_lives(void *arg)
     return launch_alive(driver->launch) == 0;
 }
 
+/* END goes down, so that nobody looks for a parent among the dead. */
+static void end_tree(struct driver *driver)
+{
+    struct event event = {.type = EVENT_SHUTDOWN};
+    int i;
+
+    for (i = 0; i < 2 && !driver->ended; i++)
+        step(driver, &event, NULL); /* the second one does not wait */
+}
+
 /* Have closed links read, and children ended. */
 static void wind_up(struct driver *driver)
 {
     if (!driver->helm || !driver->launch || helm_lock(driver->helm) < 0)
         return;
+    if (driver->node && driver->bootstrap->role == NODE_FRONTEND)
+        end_tree(driver);
     driver->ended = true;
     helm_wait(driver->helm, nothing_lingers, driver, LINGER_MS);
+    helm_wait(driver->helm, nobody_lives, driver, LINGER_MS);
     launch_kill(driver->launch);
     helm_wait(driver->helm, nobody_lives, driver, KILLED_MS);
     helm_unlock(driver->helm);
@@ -779,7 +823,7 @@ void driver_free(struct driver *driver)
     actions_fini(&driver->actions);
     if (driver->helm && !helm_is_forked(driver->helm)) {
         ev_io_stop(helm_loop(driver->helm), &driver->boot_io);
-        dial_free(driver->dial);
+        dial_free(driver->target.dial);
     }
     launch_free(driver->launch);
     listener_free(driver->listener);
@@ -787,6 +831,7 @@ void driver_free(struct driver *driver)
     node_free(driver->node);
     helm_free(driver->helm);
     bootstrap_free(driver->bootstrap);
+    free(driver->target.address);
     free(driver->links);
     free(driver->slow);
     free(driver->unload);
@@ -806,11 +851,11 @@ int driver_start(struct driver *driver)
         ev_io_start(helm_loop(driver->helm), &driver->boot_io);
     }
     if (bootstrap->role != NODE_FRONTEND) {
-        r = dial_new(&driver->dial, helm_loop(driver->helm),
-                     bootstrap->parent_address,
-                     bootstrap->times.connect_timeout_ms, on_dialed, driver);
-        if (r < 0)
-            return r;
+        driver->target.rank = bootstrap->parent_rank;
+        driver->target.address = strdup(bootstrap->parent_address);
+        if (!driver->target.address)
+            return -ENOMEM;
+        driver->target.wanted = true;
     }
     r = step(driver, &event, NULL);
     return r == -ENOMEM ? r : 0;

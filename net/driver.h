@@ -88,7 +88,8 @@ int driver_new(struct driver **out,
  * forked child it only closes. NULL is fine. */
 void driver_free(struct driver *driver);
 
-/* Begin: start the children, dial the parent. What comes of it is told by
+/* Begin: start the children, dial the parent. From now on other nodes dial us,
+ * and we others, as the machine wants it. What comes of it is told by
  * `tell` or `exit`. Lock held. Returns 0 or -ENOMEM. */
 int driver_start(struct driver *driver);
 

@@ -48,11 +48,12 @@ struct child {
     struct launch *launch;
     struct child *next; /* those that wait to be started */
     uint32_t rank;
-    pid_t pid; /* 0: not started, or waited for */
-    bool linked;
-    bool over;  /* its end is known: `text` says how */
-    bool told;  /* and has been told */
-    char *text; /* or NULL */
+    pid_t pid;      /* 0: not started, or waited for */
+    uint32_t links; /* that are up */
+    bool met;       /* one was up */
+    bool over;      /* its end is known: `text` says how */
+    bool told;      /* and has been told */
+    char *text;     /* or NULL */
     ev_io process;
     ev_io boot; /* our end of the bootstrap's socket */
     unsigned char *bytes;
@@ -100,7 +101,7 @@ static void tell(struct child *child)
 {
     struct launch *launch = child->launch;
 
-    if (!child->over || child->told || child->linked)
+    if (!child->over || child->told || child->links > 0)
         return;
     child->told = true;
     launch->gone(launch->arg, child->rank,
@@ -293,7 +294,7 @@ static void ssh_ended(struct child *child, const char *how)
             break;
         read_out(child);
     }
-    if (remote->exited || remote->accepted || child->linked)
+    if (remote->exited || remote->accepted || child->met)
         return;
     while (remote->err.fd >= 0 && read_err(child))
         continue;
@@ -864,18 +865,35 @@ void launch_linked(struct launch *launch, uint32_t rank)
 {
     struct child *child = find(launch, rank);
 
-    if (child)
-        child->linked = true;
+    if (!child)
+        return;
+    child->links++;
+    child->met = true;
 }
 
 void launch_unlinked(struct launch *launch, uint32_t rank)
 {
     struct child *child = find(launch, rank);
 
-    if (!child)
+    if (!child || child->links == 0)
         return;
-    child->linked = false;
+    child->links--;
     tell(child);
+}
+
+void launch_disown(struct launch *launch)
+{
+    struct child *child;
+    uint32_t i;
+
+    for (i = 0; i < launch->child_count; i++) {
+        child = launch->children[i];
+        if (!child || child->pid <= 0 || !child->met || child->links > 0)
+            continue;
+        close_watched(launch, &child->process);
+        child->pid = 0;
+        launch->alive--;
+    }
 }
 
 size_t launch_alive(const struct launch *launch)

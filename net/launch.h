@@ -51,10 +51,15 @@ int launch_child(struct launch *launch, uint32_t rank);
 /* Start some of those that wait to be. Returns whether more do. */
 bool launch_work(struct launch *launch);
 
-/* The link of child `rank` is up, or has ended. The end of a child whose link
+/* A link of `rank`, a child that we have started or not, is up, or has ended;
+ * an old one may end after a new one came up. The end of a child whose link
  * is up is told only when that has ended too: what it had sent comes first. */
 void launch_linked(struct launch *launch, uint32_t rank);
 void launch_unlinked(struct launch *launch, uint32_t rank);
+
+/* Whoever has children that had a link to us, and have none, lets them go:
+ * they may have another parent now. They are neither counted nor killed. */
+void launch_disown(struct launch *launch);
 
 /* How many processes still live. */
 size_t launch_alive(const struct launch *launch);

@@ -5,7 +5,7 @@
  *     coppice session 1
  *     id 32 hexadecimal digits
  *     key 64 hexadecimal digits
- *     times 8 numbers of milliseconds
+ *     times 9 numbers of milliseconds
  *     filters DIRECTORY:DIRECTORY
  *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each)
  *     end */
@@ -56,11 +56,11 @@ static void write_lines(FILE *file,
     fprintf(file, "%s\n", first_line);
     write_hex(file, "id", frontend->session, sizeof(frontend->session));
     write_hex(file, "key", frontend->key, sizeof(frontend->key));
-    fprintf(file, "times %u %u %u %u %u %u %u %u\n", times->heartbeat_ms,
+    fprintf(file, "times %u %u %u %u %u %u %u %u %u\n", times->heartbeat_ms,
             times->failure_timeout_ms, times->connect_timeout_ms,
-            times->handshake_timeout_ms, times->orphan_timeout_ms,
-            times->open_timeout_ms, times->launch_timeout_ms,
-            times->filter_timeout_ms);
+            times->probe_timeout_ms, times->handshake_timeout_ms,
+            times->orphan_timeout_ms, times->open_timeout_ms,
+            times->launch_timeout_ms, times->filter_timeout_ms);
     fprintf(file, "filters %s\n", frontend->filter_path);
     for (i = 0; node_internal(node, i, &rank, &address); i++)
         fprintf(file, "node %u %s\n", rank, address);
@@ -133,11 +133,11 @@ static bool read_hex(const char *text, unsigned char *out, size_t len)
 
 static bool read_times(const char *text, struct cop_times *times)
 {
-    return sscanf(text, "%u %u %u %u %u %u %u %u", &times->heartbeat_ms,
+    return sscanf(text, "%u %u %u %u %u %u %u %u %u", &times->heartbeat_ms,
                   &times->failure_timeout_ms, &times->connect_timeout_ms,
-                  &times->handshake_timeout_ms, &times->orphan_timeout_ms,
-                  &times->open_timeout_ms, &times->launch_timeout_ms,
-                  &times->filter_timeout_ms) == 8 &&
+                  &times->probe_timeout_ms, &times->handshake_timeout_ms,
+                  &times->orphan_timeout_ms, &times->open_timeout_ms,
+                  &times->launch_timeout_ms, &times->filter_timeout_ms) == 9 &&
            times->failure_timeout_ms > 0 && times->connect_timeout_ms > 0 &&
            times->handshake_timeout_ms > 0 && times->heartbeat_ms > 0;
 }

@@ -170,6 +170,8 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_STREAM_CLOSED;
     case TELL_NODE_LOST:
         return COP_EVENT_NODE_LOST;
+    case TELL_NODE_ADOPTED:
+        return COP_EVENT_NODE_ADOPTED;
     case TELL_BACKEND_LOST:
         return COP_EVENT_BACKEND_LOST;
     case TELL_BACKEND_JOINED:
@@ -194,10 +196,20 @@ static void end(struct cop_network *network, const char *text)
     network->ended = true;
 }
 
+/* Where the adoption of others is not for the application: it has happened
+ * above, and the log of that node tells of it. */
+static bool is_for_application(const struct cop_network *network,
+                               const struct action *news)
+{
+    return event_for(news->tell) >= 0 &&
+           (news->tell != TELL_NODE_ADOPTED || network->role == NODE_FRONTEND);
+}
+
 static void tell(void *arg, const struct action *news)
 {
     struct cop_network *network = arg;
-    int type = event_for(news->tell);
+    const char *text = news->text;
+    char parent[32];
 
     switch (news->tell) {
     case TELL_LAUNCHED:
@@ -221,15 +233,20 @@ static void tell(void *arg, const struct action *news)
     case TELL_ENDED:
         end(network, news->text);
         break;
+    case TELL_NODE_ADOPTED:
+        snprintf(parent, sizeof(parent), "by rank %u",
+                 (uint32_t)news->sequence);
+        text = parent;
+        break;
     case TELL_NODE_LOST:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:
     case TELL_FILTER_ERROR:
         break;
     }
-    if (type >= 0)
-        news_add(&network->news, (enum cop_event_type)type, news->rank,
-                 news->stream, news->text);
+    if (is_for_application(network, news))
+        news_add(&network->news, (enum cop_event_type)event_for(news->tell),
+                 news->rank, news->stream, text);
     network_signal(network);
 }
 

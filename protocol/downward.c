@@ -27,6 +27,8 @@ static bool is_fed(const struct node *node,
     if (peer->life.state != LINK_UP || !peer->ready ||
         peer->slot >= stream->branch_count)
         return false;
+    if (!stream->branches[peer->slot].fed)
+        return false;
     if (stream->definition.id == 0)
         return true;
     control = &node->streams[0]->branches[peer->slot];
@@ -111,7 +113,7 @@ static uint64_t lowest_cursor(const struct node *node,
         const struct branch *branch = &stream->branches[slot];
         const struct peer *peer = node_child(node, slot);
 
-        if (!peer || branch->cursor >= low)
+        if (!peer || !branch->fed || branch->cursor >= low)
             continue;
         if (branch->members.count > 0 ||
             (stream->definition.id == 0 && peer->ready))
@@ -284,6 +286,7 @@ static void open_branch(struct node *node,
         return;
     }
     credit_grant(&branch->down, peer->granted);
+    branch->fed = true;
     if (branch->members.count > 0 &&
         wave_join(stream->wave, peer->slot, peer->rank, 0) < 0)
         node->failed = true;
@@ -297,6 +300,8 @@ int downward_open(struct node *node,
     uint32_t slot;
     bool member = ranks_has(&definition->members, node->rank);
 
+    if (definition->id <= node->last_stream && number == 0)
+        return 0; /* a snapshot may repeat it */
     if (definition->id <= node->last_stream ||
         node->stream_count >= LIMIT_STREAMS)
         return -EPROTO;
@@ -316,9 +321,39 @@ int downward_open(struct node *node,
             open_branch(node, stream, node->peers[slot]);
     if (node->role == NODE_COMMNODE)
         stream->counted = wave_is_counted(stream->wave);
+    if (stream->active && node->parent && node->incarnation > 0)
+        downward_ask(node, stream); /* our parent may have had it before us */
     if (stream->active)
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
     return 0;
+}
+
+/* Send one control packet of a snapshot: it has no number. */
+static void send_unnumbered(struct node *node,
+                            struct peer *peer,
+                            const struct control *control)
+{
+    struct frame frame;
+
+    if (control_encode(control, &frame) < 0) {
+        node->failed = true;
+        return;
+    }
+    node_send(node, peer, frame);
+}
+
+/* PROTOCOL 11.4: the end, as a snapshot has it, goes down as it came. */
+static void pass_end(struct node *node)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready)
+            send_unnumbered(node, peer,
+                            &(struct control){.type = CONTROL_SHUTDOWN});
+    }
 }
 
 /* What a packet of stream 0 says takes effect here. */
@@ -338,6 +373,8 @@ static int apply(struct node *node, struct control *control, uint64_t number)
         member_lost(node, &control->ranks);
         return 0;
     case CONTROL_SHUTDOWN:
+        if (number == 0 && !node->closing)
+            pass_end(node);
         node->closing = true;
         launch_try_end(node);
         return 0;
@@ -385,7 +422,8 @@ static void commit(struct node *node,
             worth = 0;
         }
         frame.count = worth > UINT32_MAX ? UINT32_MAX : (uint32_t)worth;
-        if (feed_push(&stream->feed, &frame) < 0)
+        /* what is not next was overtaken by a feed that began anew */
+        if (feed_push(&stream->feed, &frame) == -ENOMEM)
             node->failed = true;
         downward_pump(node, stream);
         return;
@@ -453,6 +491,8 @@ void downward_run(struct node *node, struct stream *stream)
         return;
     if (node->role == NODE_BACKEND || !member_has_members(node, stream))
         member_update(node, stream);
+    else if (stream->hurried > stream->settled)
+        upward_run(node, stream);
     if (stream->pending_count > 0 || stream->closing)
         downward_pending(node, stream);
 }
@@ -583,6 +623,22 @@ static int take_control(struct node *node, struct frame *frame)
     return r;
 }
 
+/* PROTOCOL 10.5: fed again, we begin where stable ends; so do our children. */
+static void lift(struct node *node, struct stream *stream, uint64_t stable)
+{
+    uint32_t slot;
+
+    if (node->role != NODE_COMMNODE || !stream->refeeding ||
+        stream->definition.id == 0 || stable <= stream->last ||
+        stream->down_in.count > 0)
+        return;
+    feed_restart(&stream->feed, stable);
+    stream->last = stable;
+    for (slot = 0; slot < stream->branch_count; slot++)
+        if (stream->branches[slot].cursor < stable)
+            stream->branches[slot].cursor = stable;
+}
+
 int downward_take(struct node *node, struct stream *stream, struct frame *frame)
 {
     uint64_t number = frame->sequence;
@@ -593,15 +649,26 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         frame_fini(frame);
         return -EPROTO; /* markers and empty answers have a number */
     }
+    if (frame->count < number)
+        lift(node, stream, number - frame->count);
     if (number > 0) { /* PROTOCOL 10.5: the next one, or one that we had */
-        if (number <= stream->last) {
+        if (number <= stream->last ||
+            (stream->refeeding && number != stream->last + 1)) {
+            /* fed again, or sent before our FEED was read */
+            if (is_charged(frame))
+                give_back(node, stream, frame_len(frame));
             frame_fini(frame);
             return 0;
         }
         if (number != stream->last + 1 || frame->count > number) {
             frame_fini(frame);
+            if (node->role == NODE_BACKEND && number > stream->last) {
+                launch_end(node, "a packet is missing before one that came");
+                return 0; /* PROTOCOL 11.2 */
+            }
             return -EPROTO;
         }
+        stream->refeeding = false;
         stream->last = number;
         if (stream_is_replayable(stream) && node->role != NODE_BACKEND)
             member_stable(node, stream, number - frame->count);
@@ -676,20 +743,6 @@ uint64_t downward_marker(struct node *node, struct stream *stream)
     return stream->last;
 }
 
-/* Send one control packet of a snapshot: it has no number. */
-static void send_unnumbered(struct node *node,
-                            struct peer *peer,
-                            const struct control *control)
-{
-    struct frame frame;
-
-    if (control_encode(control, &frame) < 0) {
-        node->failed = true;
-        return;
-    }
-    node_send(node, peer, frame);
-}
-
 void downward_snapshot(struct node *node, struct peer *peer)
 {
     struct stream *zero = node->streams[0];
@@ -699,7 +752,8 @@ void downward_snapshot(struct node *node, struct peer *peer)
     for (i = 1; i < node->stream_count; i++) {
         const struct stream *stream = node->streams[i];
 
-        if (stream->closing || !stream->definition.grow)
+        if (stream->closing ||
+            (peer->role == NODE_BACKEND && !stream->definition.grow))
             continue;
         send_unnumbered(node, peer,
                         &(struct control){.type = CONTROL_OPEN,
@@ -717,6 +771,90 @@ void downward_snapshot(struct node *node, struct peer *peer)
         node->failed = true;
         return;
     }
+    branch->fed = true;
     branch->cursor = feed_last(&zero->feed);
     node_send_header(node, peer, FRAME_SNAPSHOT, 0, branch->cursor, 0);
+    if (node->closing)
+        send_unnumbered(node, peer,
+                        &(struct control){.type = CONTROL_SHUTDOWN});
+}
+
+void downward_pass_snapshot(struct node *node)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && peer->role == NODE_COMMNODE)
+            downward_snapshot(node, peer);
+    }
+}
+
+void downward_ask(struct node *node, struct stream *stream)
+{
+    stream->refeeding = true;
+    node_send_header(node, node->parent, FRAME_FEED, stream->definition.id,
+                     stream->last, 0);
+}
+
+/* Whether no other child than the one in `slot` is fed. */
+static bool is_only(const struct node *node,
+                    const struct stream *stream,
+                    uint32_t slot)
+{
+    uint32_t i;
+
+    for (i = 0; i < stream->branch_count; i++)
+        if (i != slot && node_child(node, i) && stream->branches[i].fed &&
+            stream->branches[i].members.count > 0)
+            return false;
+    return true;
+}
+
+int downward_feed(struct node *node,
+                  struct peer *peer,
+                  const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct branch *branch;
+    uint64_t from = frame->sequence;
+
+    if (!stream)
+        return 0; /* closed, or it is on its way to us */
+    branch = stream_branch(stream, peer->slot);
+    if (!branch)
+        return -ENOMEM;
+    if (stream->definition.id != 0 && branch->members.count == 0) {
+        branch->fed = true; /* from there, when it has members */
+        branch->cursor = feed_last(&stream->feed);
+        if (from < stream->feed.stable)
+            from = stream->feed.stable;
+        if (from >= stream->feed.base && from < branch->cursor)
+            branch->cursor = from;
+        return 0;
+    }
+    if (from < stream->feed.stable && stream->definition.id == 0) {
+        downward_snapshot(node, peer); /* PROTOCOL 3.1 */
+        return 0;
+    }
+    if (from < stream->feed.stable)
+        from = stream->feed.stable; /* PROTOCOL 10.5 */
+    branch->fed = true;
+    branch->cursor = from;
+    if (node->parent && stream->definition.id != 0 &&
+        (from < stream->feed.base || is_only(node, stream, peer->slot))) {
+        /* We do not hold what follows: have it sent from there (10.4). */
+        feed_restart(&stream->feed, from);
+        fifo_fini(&stream->down_in);
+        stream->last = from;
+        if (stream->passed > from)
+            stream->passed = from;
+        downward_ask(node, stream);
+    } else if (node->parent && stream->definition.id != 0 &&
+               from > stream->last) {
+        downward_ask(node, stream); /* it has what we have not had */
+    }
+    downward_pump(node, stream);
+    return 0;
 }

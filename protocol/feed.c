@@ -19,8 +19,6 @@ void feed_restart(struct feed *feed, uint64_t number)
 {
     fifo_fini(&feed->store);
     feed->base = number;
-    if (feed->stable < number)
-        feed->stable = number;
 }
 
 int feed_push(struct feed *feed, struct frame *frame)

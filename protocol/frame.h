@@ -33,9 +33,16 @@
     X(FRAME_JOIN, 12, "join")          /* up: a back-end asks for a rank */    \
     X(FRAME_JOINED, 13, "joined")      /* down: its answer */                  \
     X(FRAME_FAULT, 14, "fault")        /* up: a filter failed */               \
-    X(FRAME_RECORD, 15, "record")      /* up: what became of a node */         \
+    X(FRAME_RECORD, 15, "record")      /* both: what became of nodes */        \
     X(FRAME_GOODBYE, 16, "goodbye")    /* up: this node leaves */              \
-    X(FRAME_END, 17, "end")            /* down: the network has ended */
+    X(FRAME_END, 17, "end")            /* down: the network has ended */       \
+    X(FRAME_ADOPT, 18, "adopt")        /* up: an orphan asks */                \
+    X(FRAME_ADOPTED, 19, "adopted")    /* down: its answer */                  \
+    X(FRAME_PROBE, 20, "probe")        /* up: is the way to the root whole */  \
+    X(FRAME_PROBED, 21, "probed")      /* down: its answer */                  \
+    X(FRAME_FEED, 22, "feed")          /* up: send what follows sequence */    \
+    X(FRAME_COMPENSATION, 23, "compensation") /* up: a filter state */         \
+    X(FRAME_EXPEL, 24, "expel")               /* down: given up for good */
 
 #define FRAME_ENUM(name, number, text) name = number,
 enum frame_type {

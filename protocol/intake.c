@@ -23,7 +23,9 @@ void intake_link_up(struct node *node, const struct event *event)
         return;
     }
     node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, peer->grant);
-    if (peer->is_parent) {
+    if (peer->is_parent && node->orphan.phase != ORPHAN_NOT) {
+        orphan_link_up(node, peer);
+    } else if (peer->is_parent) {
         node->parent = peer;
         launch_report(node);
     } else if (launch_child_up(node, peer) < 0) {
@@ -100,7 +102,7 @@ static int take_resume(struct node *node,
         return -EPROTO;
     if (!stream)
         return 0;
-    if (wave_join(stream->wave, peer->slot, peer->rank, frame->sequence) < 0)
+    if (upward_count(stream, peer, frame->sequence) < 0)
         return -ENOMEM;
     upward_run(node, stream);
     return 0;
@@ -167,8 +169,16 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_FAULT:
         return peer->ready ? take_fault(node, frame) : -EPROTO;
     case FRAME_RECORD:
-        return peer->ready && inner ? member_record(node, peer, frame)
+        return peer->ready ? record_take(node, peer, frame) : -EPROTO;
+    case FRAME_ADOPT:
+        return adoption_ask(node, peer, frame);
+    case FRAME_PROBE:
+        return peer->ready && inner ? adoption_probe(node, peer, frame)
                                     : -EPROTO;
+    case FRAME_FEED:
+        return peer->ready ? downward_feed(node, peer, frame) : -EPROTO;
+    case FRAME_COMPENSATION:
+        return peer->ready ? upward_compensate(node, peer, frame) : -EPROTO;
     case FRAME_GOODBYE:
         peer->left = true;
         return 0;
@@ -179,6 +189,9 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_TABLE:
     case FRAME_JOINED:
     case FRAME_END:
+    case FRAME_ADOPTED:
+    case FRAME_PROBED:
+    case FRAME_EXPEL:
         return -EPROTO;
     }
     return -EPROTO;
@@ -202,10 +215,15 @@ static int take_snapshot(struct node *node, const struct frame *frame)
 {
     struct stream *zero = node->streams[0];
 
-    if (node->role != NODE_BACKEND || zero->last > 0)
+    if (node->role == NODE_FRONTEND || frame->sequence < zero->last)
         return -EPROTO;
+    zero->refeeding = false;
     zero->last = frame->sequence;
     zero->passed = frame->sequence;
+    if (node->role == NODE_COMMNODE) {
+        feed_restart(&zero->feed, frame->sequence);
+        downward_pass_snapshot(node);
+    }
     member_update(node, zero);
     return 0;
 }
@@ -216,8 +234,6 @@ static int take_stable(struct node *node, const struct frame *frame)
 
     if (!stream || node->role == NODE_BACKEND)
         return 0;
-    if (frame->sequence > stream->last)
-        return -EPROTO;
     member_stable(node, stream, frame->sequence);
     downward_pending(node, stream);
     return 0;
@@ -230,6 +246,9 @@ static int from_parent(struct node *node,
     if (node->rank == RANK_NONE && frame->type != FRAME_HEARTBEAT &&
         frame->type != FRAME_JOINED && frame->type != FRAME_END)
         return -EPROTO; /* who has no number yet is sent nothing else */
+    if (peer != node->parent && frame->type != FRAME_HEARTBEAT &&
+        frame->type != FRAME_ADOPTED && frame->type != FRAME_END)
+        return -EPROTO; /* a candidate that is no parent yet */
     switch ((enum frame_type)frame->type) {
     case FRAME_DATA:
     case FRAME_MARKER:
@@ -250,12 +269,23 @@ static int from_parent(struct node *node,
     case FRAME_END:
         launch_end(node, "the front-end has ended the network");
         return 0;
+    case FRAME_RECORD:
+        return record_take(node, peer, frame);
+    case FRAME_ADOPTED:
+        return orphan_adopted(node, peer, frame);
+    case FRAME_PROBED:
+        return adoption_probed(node, frame);
+    case FRAME_EXPEL:
+        return member_expel(node, frame);
     case FRAME_RESUME:
     case FRAME_CLAIM:
     case FRAME_READY:
     case FRAME_JOIN:
     case FRAME_FAULT:
-    case FRAME_RECORD:
+    case FRAME_ADOPT:
+    case FRAME_PROBE:
+    case FRAME_FEED:
+    case FRAME_COMPENSATION:
     case FRAME_GOODBYE:
         return -EPROTO;
     }

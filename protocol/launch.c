@@ -46,7 +46,7 @@ static void add_missing(struct node *node,
 static void send_table(struct node *node, struct peer *only)
 {
     struct frame frame;
-    uint32_t slot;
+    uint32_t slot, ordinal = 0;
 
     if (roster_encode(&node->roster, FRAME_TABLE, &frame) < 0) {
         node->failed = true;
@@ -55,7 +55,10 @@ static void send_table(struct node *node, struct peer *only)
     for (slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
-        if (peer && peer->ready && (!only || peer == only))
+        if (!peer || !peer->ready)
+            continue;
+        frame.count = ordinal++; /* PROTOCOL 7.2 */
+        if (!only || peer == only)
             node_send(node, peer, frame_ref(&frame));
     }
     frame_fini(&frame);
@@ -107,6 +110,9 @@ static void report_root(struct node *node)
         return;
     }
     node->launched = true;
+    record_begin(node);
+    if (node->ended)
+        return;
     if (ranks_copy(&node->backends, &node->roster.backends) < 0 ||
         ranks_copy(&zero->definition.members, &node->backends) < 0)
         node->failed = true;
@@ -133,6 +139,8 @@ void launch_report(struct node *node)
         return;
     }
     node->reported = true;
+    if (ranks_copy(&node->streams[0]->sent.members, &node->roster.backends) < 0)
+        node->failed = true;
     node_send(node, node->parent, frame);
 }
 
@@ -146,7 +154,7 @@ void launch_start(struct node *node)
     node->launch_begin_ms = node->now_ms;
     if (node->role != NODE_BACKEND)
         r = roster_add_internal(&node->roster, node->rank, parent,
-                                node->address);
+                                (uint32_t)node->expected_count, node->address);
     else if (node->rank != RANK_NONE)
         r = ranks_add(&node->roster.backends, node->rank, node->rank);
     if (r < 0)
@@ -221,6 +229,8 @@ int launch_child_up(struct node *node, struct peer *peer)
                              .link = peer->link,
                          });
     }
+    if (node->launched)
+        return 0; /* an orphan: it will send ADOPT */
     child = expected_of(node, peer->rank);
     if (!child || child->decided || child->role != peer->role)
         return -EPROTO;
@@ -242,6 +252,19 @@ void launch_lost(struct node *node, uint32_t rank, const char *text)
     if (roster_add_missing(&node->roster, rank, "", text) < 0)
         node->failed = true;
     launch_report(node);
+}
+
+void launch_ask_again(struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->joining_count; i++)
+        node_send(node, node->parent,
+                  (struct frame){
+                      .type = FRAME_JOIN,
+                      .tag = node->joining[i].tag,
+                      .origin = node->joining[i].origin,
+                  });
 }
 
 void launch_forget(struct node *node, const struct peer *peer)
@@ -297,6 +320,8 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
         ranks_unite(&node->backends, &roster.backends) < 0 ||
         roster_merge(&node->roster, &roster) < 0)
         node->failed = true;
+    else
+        zero->fed = true;
     peer->ready = true;
     child->decided = true;
     roster_fini(&roster);
@@ -306,6 +331,7 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
 
 int launch_table(struct node *node, struct frame *frame)
 {
+    uint32_t ordinal = frame->count;
     int r;
 
     if (node->launched)
@@ -314,6 +340,10 @@ int launch_table(struct node *node, struct frame *frame)
     if (r < 0)
         return r;
     node->launched = true;
+    node->orphan.ordinal = ordinal;
+    record_begin(node);
+    if (node->ended)
+        return 0;
     send_table(node, NULL);
     node_tell(node, TELL_LAUNCHED, node->rank, 0, NULL);
     return 0;
@@ -398,7 +428,9 @@ void launch_end(struct node *node, const char *text)
 
         if (!peer || peer->life.state == LINK_CLOSED)
             continue;
-        if (peer->is_parent)
+        if (peer->asking)
+            adoption_refuse(node, peer);
+        else if (peer->is_parent)
             node_send_header(node, peer, FRAME_GOODBYE, 0, 0, 0);
         else
             node_send_header(node, peer, FRAME_END, 0, 0, 0);
@@ -421,11 +453,23 @@ static bool is_drained(const struct node *node)
     return !node->calling;
 }
 
+/* Whether a child is left that takes part; others ask to join, or to be
+ * adopted, and are told with the end. */
+static bool has_ready(const struct node *node)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node_child(node, slot) && node->peers[slot]->ready)
+            return true;
+    return false;
+}
+
 void launch_try_end(struct node *node)
 {
     if (node->ended)
         return;
-    if (node->closing && node_child_count(node) == 0)
+    if (node->closing && !has_ready(node))
         launch_end(node, "the front-end has ended the network");
     else if (node->leaving && is_drained(node))
         launch_end(node, "this back-end has left the network");

@@ -9,8 +9,6 @@
 /* A claim goes at once when this many bytes have come since the last. */
 #define CLAIM_BYTES (LIMIT_UNSTABLE / 2)
 
-#define RECORD_FORMAT "%aud %uc %s"
-
 /* A branch that has members and a child behind it. */
 static const struct branch *branch_at(const struct node *node,
                                       const struct stream *stream,
@@ -76,7 +74,8 @@ static void build(struct node *node,
 
     *claim = (struct claim){.recoverable = stream->filters.recoverable,
                             .replayable = stream_is_replayable(stream),
-                            .received = stream->last};
+                            .received = stream->last,
+                            .lossy = stream->lossy};
     add_error(node, claim, stream->error, node->rank);
     if (node->role == NODE_BACKEND) {
         if (stream->active &&
@@ -140,16 +139,19 @@ void member_send_claim(struct node *node,
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
     build(node, stream, &claim);
+    if (node->role == NODE_COMMNODE && claim.settled < stream->settled) {
+        /* adopted members have not settled it: it is to be reached again */
+        stream->settled = claim.settled;
+        stream->settled_epoch = claim.epoch;
+    }
     if (settled < claim.settled) {
         claim.settled = settled;
         claim.epoch = epoch;
     }
     if (claim.settled > claim.received)
         claim.settled = claim.received;
-    if (claim.settled > stream->settled_sent) {
-        stream->settled_sent = claim.settled;
-        stream->settled_sent_epoch = claim.epoch;
-    }
+    stream->settled_sent = claim.settled;
+    stream->settled_sent_epoch = claim.epoch;
     send_claim(node, stream, &claim);
     claim_fini(&claim);
 }
@@ -165,8 +167,7 @@ static bool is_urgent(const struct node *node,
 
     if (stream->definition.id == 0)
         return claim->received > sent->received ||
-               (stream->has_sent &&
-                !ranks_equal(&sent->members, &claim->members));
+               !ranks_equal(&sent->members, &claim->members);
     if (stream->has_sent && ranks_equal(&sent->members, &claim->members)) {
         if (node->role == NODE_BACKEND)
             return stream->unclaimed >= CLAIM_BYTES;
@@ -326,17 +327,23 @@ static bool has_dealt(const struct node *node, const struct stream *stream)
 /* All children that have members have settled the marker `settled`. */
 static void reached(struct node *node,
                     struct stream *stream,
-                    uint64_t settled,
-                    uint32_t epoch)
+                    const struct claim *claim)
 {
+    uint64_t settled = claim->settled;
+    uint32_t epoch = claim->epoch;
+    struct action *news;
+
     stream->settled = settled;
     stream->settled_epoch = epoch;
     if (node->role == NODE_FRONTEND) {
         if (!stream->sync || settled < stream->sync)
             return;
         stream->sync = 0;
-        node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL)->sequence =
-            settled;
+        news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
+        news->sequence = settled;
+        /* Markers for joiners came between: not one epoch, but all since. */
+        news->code = claim->lossy > stream->synced_epoch;
+        stream->synced_epoch = epoch;
         return;
     }
     upward_emit(node, stream,
@@ -369,8 +376,9 @@ static void try_settle_internal(struct node *node, struct stream *stream)
     covered = node->role != NODE_FRONTEND ||
               ranks_cover(&claim.members, &stream->definition.members);
     if (covered && claim.settled > stream->settled &&
+        claim.settled <= claim.received && /* our own marker has come */
         !is_behind(node, stream, claim.epoch))
-        reached(node, stream, claim.settled, claim.epoch);
+        reached(node, stream, &claim);
     claim_fini(&claim);
 }
 
@@ -432,33 +440,11 @@ void member_trim(struct node *node, struct peer *peer)
     }
 }
 
-/* Report upwards what became of a node below. */
-static void send_record(struct node *node,
-                        const struct peer *peer,
-                        const char *text)
-{
-    struct frame frame = {.type = FRAME_RECORD, .origin = peer->rank};
-
-    if (!node->parent)
-        return;
-    if (packet_pack(&frame.payload, RECORD_FORMAT, ranks_pairs(&peer->below),
-                    (uint32_t)(2 * peer->below.count), (int)peer->role,
-                    text) < 0) {
-        node->failed = true;
-        return;
-    }
-    node_send(node, node->parent, frame);
-}
-
 void member_lost_child(struct node *node, struct peer *peer, const char *text)
 {
     struct ranks none = {0}, below = peer->below;
     size_t i;
 
-    if (peer->left)
-        text = "it has left";
-    if (!node->closing && node->reported)
-        send_record(node, peer, text);
     peer->below = none;
     member_trim(node, peer);
     for (i = 0; i < node->stream_count; i++) {
@@ -466,17 +452,89 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
 
         if (!branch)
             continue;
+        if (branch->claim.lossy > node->streams[i]->lossy)
+            node->streams[i]->lossy = branch->claim.lossy;
         ranks_fini(&branch->members);
         claim_fini(&branch->claim);
         fifo_fini(&branch->aside);
         memset(branch, 0, sizeof(*branch));
     }
-    if (node->role == NODE_FRONTEND && node->launched && !node->closing) {
-        if (peer->role == NODE_COMMNODE)
-            node_tell(node, TELL_NODE_LOST, peer->rank, 0, text);
-        member_give_up(node, &below);
-    }
     peer->below = below;
+    if (node->closing)
+        return;
+    if (peer->left || !node->launched)
+        record_gone(node, peer->rank, peer->left ? "it has left" : text);
+    else if (peer->role == NODE_COMMNODE)
+        record_tell(node, peer->rank, peer->incarnation, TABLE_FAILED, text);
+    if (node->role == NODE_FRONTEND)
+        member_cover(node);
+}
+
+/* What all branches together cover. */
+static int covered(const struct node *node, struct ranks *out)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && ranks_unite(out, &peer->below) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+void member_cover(struct node *node)
+{
+    struct ranks cover = {0}, open = {0};
+    struct uncovered *list;
+    size_t i, kept = 0;
+
+    if (covered(node, &cover) < 0 || ranks_copy(&open, &node->backends) < 0 ||
+        ranks_subtract(&open, &cover) < 0)
+        node->failed = true;
+    for (i = 0; i < node->uncovered_count; i++) {
+        struct uncovered *entry = &node->uncovered[i];
+
+        if (ranks_intersect(&entry->ranks, &node->backends) < 0 ||
+            ranks_subtract(&entry->ranks, &cover) < 0 ||
+            ranks_subtract(&open, &entry->ranks) < 0)
+            node->failed = true;
+        if (entry->ranks.count == 0)
+            ranks_fini(&entry->ranks);
+        else
+            node->uncovered[kept++] = *entry;
+    }
+    node->uncovered_count = kept;
+    ranks_fini(&cover);
+    if (open.count == 0) {
+        ranks_fini(&open);
+        return;
+    }
+    list = realloc(node->uncovered, (kept + 1) * sizeof(*list));
+    if (!list) {
+        ranks_fini(&open);
+        node->failed = true;
+        return;
+    }
+    node->uncovered = list;
+    list[node->uncovered_count++] = (struct uncovered){open, node->now_ms};
+}
+
+/* PROTOCOL 11.1: so that a last-moment adoption wins. */
+static uint64_t give_up_ms(const struct node *node)
+{
+    const struct cop_times *times = &node->times;
+
+    return (uint64_t)times->orphan_timeout_ms + times->failure_timeout_ms +
+           times->connect_timeout_ms + times->probe_timeout_ms;
+}
+
+uint64_t member_deadline_ms(const struct node *node)
+{
+    return node->uncovered_count > 0 && !node->closing
+               ? node->uncovered[0].since_ms + give_up_ms(node)
+               : UINT64_MAX;
 }
 
 void member_give_up(struct node *node, const struct ranks *ranks)
@@ -494,6 +552,7 @@ void member_give_up(struct node *node, const struct ranks *ranks)
     if (count > 0)
         downward_control(node, &control);
     control_fini(&control);
+    member_cover(node);
 }
 
 /* Take lost ranks out of one stream. */
@@ -558,6 +617,7 @@ static void enter_branch(struct node *node,
         return;
     }
     if (here.count > 0 && branch->members.count == 0) {
+        branch->fed = true;
         branch->cursor = start;
         branch->claim.received = start;
         credit_grant(&branch->down, peer->granted);
@@ -597,11 +657,14 @@ static void enter_stream(struct node *node,
         upward_resume(node, stream,
                       (uint64_t)(stream->epoch + 1) << PACKET_WAVE_BITS);
         upward_pump(node, stream);
+        if (node->parent && node->incarnation > 0)
+            downward_ask(node, stream); /* it knew us before we did */
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
         return;
     }
     if (first && node->role == NODE_COMMNODE && stream->last < start) {
         feed_restart(&stream->feed, start);
+        fifo_fini(&stream->down_in);
         stream->last = start;
         stream->passed = start;
     }
@@ -670,6 +733,59 @@ void member_admit(struct node *node, const struct ranks *joined)
     control_fini(&control);
 }
 
+/* Back-ends have come under that child: adopted ones, joiners, or, at the
+ * front-end, some that were given up. */
+static void gain(struct node *node, struct peer *peer, struct ranks *gained)
+{
+    size_t i;
+
+    for (i = 1; i < node->stream_count; i++) {
+        struct stream *stream = node->streams[i];
+        struct branch *branch = stream_branch(stream, peer->slot);
+        struct ranks members = {0};
+
+        if (!branch || ranks_copy(&members, gained) < 0 ||
+            ranks_intersect(&members, &stream->definition.members) < 0 ||
+            ranks_unite(&branch->members, &members) < 0)
+            node->failed = true;
+        ranks_fini(&members);
+    }
+    if (node->role != NODE_FRONTEND)
+        return;
+    if (ranks_subtract(gained, &node->backends) < 0)
+        node->failed = true;
+    if (gained->count > 0 && !node->failed)
+        member_admit(node, gained);
+}
+
+int member_expel(struct node *node, struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    struct ranks ranks = {0};
+    const uint32_t *pairs;
+    uint32_t count, slot;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r == 0)
+        r = cop_packet_unpack(packet, "%aud", &pairs, &count);
+    if (r == 0)
+        r = ranks_from_pairs(&ranks, pairs, count);
+    cop_packet_free(packet);
+    if (r < 0)
+        return r == -EINVAL ? -EBADMSG : r;
+    if (node->role == NODE_BACKEND && ranks_has(&ranks, node->rank))
+        launch_end(node, "the front-end has given this back-end up");
+    for (slot = 0; slot < node->peer_count && !node->ended; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && ranks_meet(&peer->below, &ranks))
+            node_send(node, peer, frame_ref(frame));
+    }
+    ranks_fini(&ranks);
+    return 0;
+}
+
 /* A claim on stream 0: who is below that child now. */
 static void rebase(struct node *node, struct peer *peer)
 {
@@ -683,14 +799,12 @@ static void rebase(struct node *node, struct peer *peer)
         ranks_copy(&peer->below, &zero->claim.members) < 0 ||
         ranks_copy(&zero->members, &zero->claim.members) < 0)
         node->failed = true;
-    if (lost.count > 0 && !node->failed) {
+    if (lost.count > 0 && !node->failed)
         member_trim(node, peer);
-        if (node->role == NODE_FRONTEND && !node->closing)
-            member_give_up(node, &lost);
-    }
-    if (gained.count > 0 && !node->failed && node->role == NODE_FRONTEND &&
-        ranks_subtract(&gained, &node->backends) == 0 && gained.count > 0)
-        member_admit(node, &gained);
+    if (gained.count > 0 && !node->failed)
+        gain(node, peer, &gained);
+    if (node->role == NODE_FRONTEND)
+        member_cover(node);
     ranks_fini(&gained);
     ranks_fini(&lost);
 }
@@ -703,7 +817,6 @@ static bool may_claim(const struct node *node,
                       const struct ranks *members)
 {
     uint64_t size = ranks_size(members);
-    uint32_t slot;
 
     if (size == 0)
         return true;
@@ -714,20 +827,35 @@ static bool may_claim(const struct node *node,
     if (node->role == NODE_FRONTEND &&
         ranks_at(members, size - 1) >= node->next_rank)
         return false;
-    for (slot = 0; slot < node->peer_count; slot++) {
-        const struct peer *other = node_child(node, slot);
+    return true; /* two branches may claim one that has moved (10.1) */
+}
 
-        if (other && other != peer && ranks_meet(members, &other->below))
-            return false;
-    }
-    return true;
+/* Back-ends that were given up are told so, each time they are claimed
+ * (11.2). */
+static void expel(struct node *node,
+                  struct peer *peer,
+                  const struct ranks *claimed)
+{
+    struct frame frame = {.type = FRAME_EXPEL, .origin = node->rank};
+    struct ranks ranks = {0};
+
+    if (!ranks_meet(claimed, &node->lost))
+        return;
+    if (ranks_copy(&ranks, claimed) < 0 ||
+        ranks_intersect(&ranks, &node->lost) < 0 ||
+        packet_pack(&frame.payload, "%aud", ranks_pairs(&ranks),
+                    (uint32_t)(2 * ranks.count)) < 0)
+        node->failed = true;
+    else
+        node_send(node, peer, frame);
+    ranks_fini(&ranks);
 }
 
 /* Read a claim, without those that were given up (11.2), and see whether it
  * can be true. `out` is untouched on error. */
-static int read_claim(const struct node *node,
+static int read_claim(struct node *node,
                       const struct stream *stream,
-                      const struct peer *peer,
+                      struct peer *peer,
                       const struct frame *frame,
                       struct claim *out)
 {
@@ -736,6 +864,8 @@ static int read_claim(const struct node *node,
 
     if (r < 0)
         return r;
+    if (stream->definition.id == 0)
+        expel(node, peer, &claim.members);
     r = ranks_subtract(&claim.members, &node->lost);
     if (r == 0 &&
         ((stream->definition.id == 0 &&
@@ -782,38 +912,4 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     upward_run(node, stream);
     downward_pending(node, stream);
     return 0;
-}
-
-int member_record(struct node *node, struct peer *peer, struct frame *frame)
-{
-    struct cop_packet *packet = NULL;
-    struct ranks below = {0};
-    const uint32_t *pairs;
-    uint32_t count;
-    unsigned char role;
-    const char *text;
-    int r;
-
-    r = packet_open(&packet, frame->payload);
-    if (r < 0)
-        return r;
-    r = cop_packet_unpack(packet, RECORD_FORMAT, &pairs, &count, &role, &text);
-    if (r == 0 && strlen(text) > LIMIT_TEXT)
-        r = -EBADMSG;
-    if (r == 0)
-        r = ranks_from_pairs(&below, pairs, count);
-    if (r == 0 && node->launched) /* only who is below the one that says so */
-        r = ranks_intersect(&below, &peer->below);
-    if (r == 0 && node->parent) {
-        node_send(node, node->parent, frame_ref(frame));
-    } else if (r == 0 && !node->launched) {
-        launch_lost(node, frame->origin, text);
-    } else if (r == 0 && !node->closing) {
-        if (role == NODE_COMMNODE)
-            node_tell(node, TELL_NODE_LOST, frame->origin, 0, text);
-        member_give_up(node, &below);
-    }
-    ranks_fini(&below);
-    cop_packet_free(packet);
-    return r == -EINVAL ? -EBADMSG : r;
 }

@@ -215,22 +215,45 @@ void node_remove_peer(struct node *node, struct peer *peer)
     peer_free(peer);
 }
 
+/* A link upwards is gone: to the parent, or to a candidate. */
+static void lose_parent(struct node *node,
+                        struct peer *peer,
+                        const char *text,
+                        bool silent)
+{
+    uint32_t rank = peer->rank;
+
+    if (peer != node->parent) {
+        orphan_link_down(node, peer);
+        return;
+    }
+    node_remove_peer(node, peer);
+    if (!node->launched || node->closing || node->leaving ||
+        (node->attached && node->streams[0]->last == 0))
+        launch_end(node, text); /* there is nothing yet to go on with */
+    else
+        orphan_begin(node, rank, silent);
+}
+
 /* The link is gone: what hung on it. */
-static void lose(struct node *node, struct peer *peer, const char *text)
+static void lose(struct node *node,
+                 struct peer *peer,
+                 const char *text,
+                 bool silent)
 {
     bool ready = peer->ready;
 
     link_close(&peer->life);
     peer->ready = false;
     if (peer->is_parent) {
-        node_remove_peer(node, peer);
-        launch_end(node, text);
+        lose_parent(node, peer, text, silent);
         return;
     }
     launch_forget(node, peer);
+    adoption_forget(node, peer);
     if (ready)
         member_lost_child(node, peer, text);
-    if (!ready || !node->launched)
+    if (!node->launched)
         launch_child_gone(node, peer->rank, text);
     node_remove_peer(node, peer);
     launch_try_end(node);
@@ -241,7 +264,7 @@ void node_drop(struct node *node, struct peer *peer, const char *text)
     if (peer->life.state == LINK_CLOSED)
         return;
     node_act(node, ACTION_CLOSE)->link = peer->link;
-    lose(node, peer, text);
+    lose(node, peer, text, false);
 }
 
 /* ---- streams ---- */
@@ -362,6 +385,7 @@ static void default_times(struct cop_times *times)
     default_time(&times->heartbeat_ms, LIMIT_HEARTBEAT_MS);
     default_time(&times->failure_timeout_ms, LIMIT_FAILURE_TIMEOUT_MS);
     default_time(&times->connect_timeout_ms, LIMIT_CONNECT_TIMEOUT_MS);
+    default_time(&times->probe_timeout_ms, LIMIT_PROBE_TIMEOUT_MS);
     default_time(&times->handshake_timeout_ms, LIMIT_HANDSHAKE_TIMEOUT_MS);
     default_time(&times->orphan_timeout_ms, LIMIT_ORPHAN_TIMEOUT_MS);
     default_time(&times->open_timeout_ms, LIMIT_OPEN_TIMEOUT_MS);
@@ -408,6 +432,7 @@ int node_new(struct node **out, const struct node_config *config)
     node->depth = config->depth;
     node->next_rank = config->next_rank;
     node->next_stream = 1;
+    node->attached = config->rank == RANK_NONE;
     node->call_deadline_ms = UINT64_MAX;
     node->times = config->times;
     default_times(&node->times);
@@ -443,11 +468,17 @@ void node_free(struct node *node)
     free(node->expected);
     free(node->joining);
     free(node->address);
+    for (i = 0; i < node->uncovered_count; i++)
+        ranks_fini(&node->uncovered[i].ranks);
+    free(node->uncovered);
+    free(node->probes);
+    orphan_fini(node);
+    table_free(node->table);
     roster_fini(&node->roster);
     ranks_fini(&node->backends);
-    ranks_fini(&node->lost);
     payload_free(node->call_parameters);
     forget_spare(node);
+    ranks_fini(&node->lost);
     free(node);
 }
 
@@ -544,7 +575,8 @@ static void check_silence(struct node *node)
         if (!peer)
             continue;
         if (link_is_silent(&peer->life, node->now_ms)) {
-            node_drop(node, peer, "nothing was heard for failure_timeout");
+            node_act(node, ACTION_CLOSE)->link = peer->link;
+            lose(node, peer, "nothing was heard for failure_timeout", true);
             if (node->ended)
                 return;
             continue;
@@ -590,14 +622,30 @@ static void check_streams(struct node *node)
     }
 }
 
+/* Front-end: nobody has covered these for too long (11.1). */
+static void give_up_oldest(struct node *node)
+{
+    struct ranks ranks = {0};
+
+    if (ranks_copy(&ranks, &node->uncovered[0].ranks) < 0)
+        node->failed = true;
+    else
+        member_give_up(node, &ranks);
+    ranks_fini(&ranks);
+}
+
 static void tick(struct node *node)
 {
     if (node->ended)
         return;
     launch_tick(node);
     check_silence(node);
+    if (!node->ended)
+        orphan_tick(node);
     if (node->ended)
         return;
+    if (!node->closing && node->now_ms >= member_deadline_ms(node))
+        give_up_oldest(node);
     if (node->calling && node->now_ms >= node->call_deadline_ms)
         upward_expire(node);
     check_streams(node);
@@ -623,6 +671,8 @@ uint64_t node_deadline_ms(const struct node *node)
     deadline = launch_deadline_ms(node);
     if (linked)
         deadline = least(deadline, least(node->next_beat_ms, node->silence_ms));
+    deadline = least(deadline, orphan_deadline_ms(node));
+    deadline = least(deadline, member_deadline_ms(node));
     if (node->calling)
         deadline = least(deadline, node->call_deadline_ms);
     for (i = 0; i < node->stream_count; i++) {
@@ -643,7 +693,19 @@ static void link_down(struct node *node, const struct event *event)
         event->link < node->link_count ? node->links[event->link] : NULL;
 
     if (peer && peer->life.state != LINK_CLOSED)
-        lose(node, peer, event->text ? event->text : "the connection ended");
+        lose(node, peer, event->text ? event->text : "the connection ended",
+             false);
+}
+
+/* A child that we had started has ended: its end is certain (11.1). */
+static void child_gone(struct node *node, const struct event *event)
+{
+    if (node->ended || node->closing)
+        return;
+    if (node->launched)
+        record_gone(node, event->rank, event->text);
+    else
+        launch_child_gone(node, event->rank, event->text);
 }
 
 static int dispatch(struct node *node, const struct event *event)
@@ -664,9 +726,12 @@ static int dispatch(struct node *node, const struct event *event)
     case EVENT_TICK:
         tick(node);
         return 0;
-    case EVENT_CHILD_GONE:
+    case EVENT_UNREACHABLE:
         if (!node->ended)
-            launch_child_gone(node, event->rank, event->text);
+            orphan_unreachable(node, event->rank, event->refused);
+        return 0;
+    case EVENT_CHILD_GONE:
+        child_gone(node, event);
         return 0;
     case EVENT_LOADED:
         return loaded(node, event);

@@ -79,6 +79,7 @@ struct node_call {
     uint64_t sequence;     /* as in packets (PROTOCOL 4.1) */
     uint32_t contributors; /* back-ends in this wave */
     uint32_t child_count;
+    bool state; /* no wave: pack the filter's state into `up` (9.1) */
     const struct payload *parameters;
     struct frame *inputs;
     uint32_t *inlets; /* the rank that each input came from */
@@ -88,14 +89,15 @@ struct node_call {
 /* ---- events ---- */
 
 enum event_type {
-    EVENT_START,      /* begin: children are spawned; first event of all */
-    EVENT_LINK_UP,    /* link, rank, incarnation, role, is_parent: proved */
-    EVENT_LINK_DOWN,  /* link, text: it broke, and nothing more comes of it */
-    EVENT_FRAME,      /* link, frame (taken) */
-    EVENT_TICK,       /* only time has passed */
-    EVENT_CHILD_GONE, /* rank, text: could not be started, or has exited */
-    EVENT_LOADED,     /* stream, filters, text: NULL, or why it failed */
-    EVENT_FILTERED,   /* up, down (frames taken), text: NULL, or an error */
+    EVENT_START,       /* begin: children are spawned; first event of all */
+    EVENT_LINK_UP,     /* link, rank, incarnation, role, is_parent: proved */
+    EVENT_LINK_DOWN,   /* link, text: it broke, and nothing more comes of it */
+    EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL came to nothing */
+    EVENT_FRAME,       /* link, frame (taken) */
+    EVENT_TICK,        /* only time has passed */
+    EVENT_CHILD_GONE,  /* rank, text: could not be started, or has exited */
+    EVENT_LOADED,      /* stream, filters, text: NULL, or why it failed */
+    EVENT_FILTERED,    /* up, down (frames taken), text: NULL, or an error */
     /* what the application asks */
     EVENT_OPEN,       /* definition (copied); result: the stream's number */
     EVENT_CLOSE,      /* stream */
@@ -117,6 +119,7 @@ struct event {
     uint32_t incarnation;
     enum node_role role;
     bool is_parent;
+    bool refused; /* by the host: nobody listens at that address */
     uint32_t stream;
     struct frame frame;
     const char *text;                           /* borrowed */
@@ -134,6 +137,9 @@ enum action_type {
     ACTION_SPAWN,   /* rank: start this child */
     ACTION_SEND,    /* link, frame (the shell's to give back) */
     ACTION_CLOSE,   /* link: send what is queued, then close; no event */
+    ACTION_DIAL,    /* rank, incarnation (sequence), text: its addresses. Give
+                       up what was dialled before. Answer EVENT_LINK_UP with
+                       is_parent, or EVENT_UNREACHABLE */
     ACTION_RANK,    /* rank: a back-end that attached has its number */
     ACTION_LOAD,    /* definition: load its filters, answer EVENT_LOADED */
     ACTION_UNLOAD,  /* stream: free its filters, once no call is out */
@@ -150,6 +156,7 @@ enum tell_type {
     TELL_SYNCED,         /* stream, sequence; code 1 if lossy */
     TELL_CLOSED,         /* stream */
     TELL_NODE_LOST,      /* rank */
+    TELL_NODE_ADOPTED,   /* rank, sequence: its new parent */
     TELL_BACKEND_LOST,   /* rank */
     TELL_BACKEND_JOINED, /* rank */
     TELL_FILTER_ERROR,   /* rank, stream, text */

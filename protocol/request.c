@@ -191,6 +191,7 @@ int request_step(struct node *node, const struct event *event)
     case EVENT_START:
     case EVENT_LINK_UP:
     case EVENT_LINK_DOWN:
+    case EVENT_UNREACHABLE:
     case EVENT_FRAME:
     case EVENT_TICK:
     case EVENT_CHILD_GONE:

@@ -8,7 +8,7 @@
 #include "protocol/limits.h"
 #include "protocol/packet.h"
 
-#define ROSTER_FORMAT "%aud %aud %aud %as %aud %as %as"
+#define ROSTER_FORMAT "%aud %aud %aud %aud %as %aud %as %as"
 
 void roster_fini(struct roster *roster)
 {
@@ -35,6 +35,7 @@ static bool is_full(uint32_t count)
 int roster_add_internal(struct roster *roster,
                         uint32_t rank,
                         uint32_t parent,
+                        uint32_t fan_out,
                         const char *address)
 {
     uint32_t count = roster->internal_count;
@@ -50,7 +51,7 @@ int roster_add_internal(struct roster *roster,
     copy = strdup(address);
     if (!copy)
         return -ENOMEM;
-    list[count] = (struct roster_internal){rank, parent, copy};
+    list[count] = (struct roster_internal){rank, parent, fan_out, copy};
     roster->internal_count++;
     return 0;
 }
@@ -89,9 +90,9 @@ int roster_merge(struct roster *roster, const struct roster *other)
 
     r = ranks_unite(&roster->backends, &other->backends);
     for (i = 0; r == 0 && i < other->internal_count; i++)
-        r = roster_add_internal(roster, other->internals[i].rank,
-                                other->internals[i].parent,
-                                other->internals[i].address);
+        r = roster_add_internal(
+            roster, other->internals[i].rank, other->internals[i].parent,
+            other->internals[i].fan_out, other->internals[i].address);
     for (i = 0; r == 0 && i < other->missing_count; i++)
         r = roster_add_missing(roster, other->missing[i].rank,
                                other->missing[i].host,
@@ -103,6 +104,7 @@ int roster_merge(struct roster *roster, const struct roster *other)
 struct columns {
     uint32_t *ranks;
     uint32_t *parents;
+    uint32_t *fan_outs;
     const char **addresses;
     uint32_t *missing;
     const char **hosts;
@@ -113,6 +115,7 @@ static void columns_fini(struct columns *columns)
 {
     free(columns->ranks);
     free(columns->parents);
+    free(columns->fan_outs);
     free(columns->addresses);
     free(columns->missing);
     free(columns->hosts);
@@ -126,17 +129,19 @@ static int columns_init(struct columns *c, const struct roster *roster)
     *c = (struct columns){
         .ranks = calloc(n + 1, sizeof(*c->ranks)),
         .parents = calloc(n + 1, sizeof(*c->parents)),
+        .fan_outs = calloc(n + 1, sizeof(*c->fan_outs)),
         .addresses = calloc(n + 1, sizeof(*c->addresses)),
         .missing = calloc(m + 1, sizeof(*c->missing)),
         .hosts = calloc(m + 1, sizeof(*c->hosts)),
         .reasons = calloc(m + 1, sizeof(*c->reasons)),
     };
-    if (!c->ranks || !c->parents || !c->addresses || !c->missing || !c->hosts ||
-        !c->reasons)
+    if (!c->ranks || !c->parents || !c->fan_outs || !c->addresses ||
+        !c->missing || !c->hosts || !c->reasons)
         return -ENOMEM;
     for (i = 0; i < n; i++) {
         c->ranks[i] = roster->internals[i].rank;
         c->parents[i] = roster->internals[i].parent;
+        c->fan_outs[i] = roster->internals[i].fan_out;
         c->addresses[i] = roster->internals[i].address;
     }
     for (i = 0; i < m; i++) {
@@ -162,18 +167,19 @@ int roster_encode(const struct roster *roster,
             &out->payload, ROSTER_FORMAT, ranks_pairs(&roster->backends),
             (uint32_t)(2 * roster->backends.count), c.ranks,
             roster->internal_count, c.parents, roster->internal_count,
-            c.addresses, roster->internal_count, c.missing,
-            roster->missing_count, c.hosts, roster->missing_count, c.reasons,
-            roster->missing_count);
+            c.fan_outs, roster->internal_count, c.addresses,
+            roster->internal_count, c.missing, roster->missing_count, c.hosts,
+            roster->missing_count, c.reasons, roster->missing_count);
     columns_fini(&c);
     return r;
 }
 
 /* What unpacking gives: borrowed arrays with their counts. */
 struct wire {
-    const uint32_t *pairs, *ranks, *parents, *missing;
+    const uint32_t *pairs, *ranks, *parents, *fan_outs, *missing;
     const char **addresses, **hosts, **reasons;
-    uint32_t pair_count, rank_count, parent_count, address_count;
+    uint32_t pair_count, rank_count, parent_count, fan_out_count;
+    uint32_t address_count;
     uint32_t missing_count, host_count, reason_count;
 };
 
@@ -183,6 +189,7 @@ static int from_wire(const struct wire *wire, struct roster *roster)
     int r;
 
     if (wire->rank_count != wire->parent_count ||
+        wire->rank_count != wire->fan_out_count ||
         wire->rank_count != wire->address_count ||
         wire->missing_count != wire->host_count ||
         wire->missing_count != wire->reason_count)
@@ -192,7 +199,7 @@ static int from_wire(const struct wire *wire, struct roster *roster)
         r = strlen(wire->addresses[i]) > 4 * LIMIT_ADDRESS
                 ? -EBADMSG
                 : roster_add_internal(roster, wire->ranks[i], wire->parents[i],
-                                      wire->addresses[i]);
+                                      wire->fan_outs[i], wire->addresses[i]);
     for (i = 0; r == 0 && i < wire->missing_count; i++)
         r = strlen(wire->hosts[i]) > LIMIT_HOST_NAME
                 ? -EBADMSG
@@ -211,10 +218,11 @@ int roster_decode(const struct frame *frame, struct roster *out)
     r = packet_open(&packet, frame->payload);
     if (r < 0)
         return r;
-    r = cop_packet_unpack(
-        packet, ROSTER_FORMAT, &w.pairs, &w.pair_count, &w.ranks, &w.rank_count,
-        &w.parents, &w.parent_count, &w.addresses, &w.address_count, &w.missing,
-        &w.missing_count, &w.hosts, &w.host_count, &w.reasons, &w.reason_count);
+    r = cop_packet_unpack(packet, ROSTER_FORMAT, &w.pairs, &w.pair_count,
+                          &w.ranks, &w.rank_count, &w.parents, &w.parent_count,
+                          &w.fan_outs, &w.fan_out_count, &w.addresses,
+                          &w.address_count, &w.missing, &w.missing_count,
+                          &w.hosts, &w.host_count, &w.reasons, &w.reason_count);
     if (r == 0)
         r = from_wire(&w, &roster);
     cop_packet_free(packet);

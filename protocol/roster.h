@@ -11,7 +11,8 @@
 
 struct roster_internal {
     uint32_t rank;
-    uint32_t parent; /* RANK_NONE at the front-end */
+    uint32_t parent;  /* RANK_NONE at the front-end */
+    uint32_t fan_out; /* children that it started */
     char *address;
 };
 
@@ -37,6 +38,7 @@ void roster_fini(struct roster *roster);
 int roster_add_internal(struct roster *roster,
                         uint32_t rank,
                         uint32_t parent,
+                        uint32_t fan_out,
                         const char *address);
 int roster_add_missing(struct roster *roster,
                        uint32_t rank,

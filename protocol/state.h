@@ -4,6 +4,9 @@
  * intake.c    frames in
  * request.c   what the application asks
  * launch.c    readiness, joining, ending
+ * orphan.c    the child's side of an adoption
+ * adoption.c  the candidate's side
+ * record.c    who has failed, who was adopted
  * member.c    claims, stability, who is a member
  * downward.c  packets and control on their way down
  * upward.c    packets on their way up, waves, filter calls
@@ -22,6 +25,8 @@
 #include "protocol/node.h"
 #include "protocol/roster.h"
 #include "protocol/wave.h"
+#include "topology/adopter.h"
+#include "topology/table.h"
 
 /* The other end of one link. A new link is a new peer, whatever its rank; a
  * closed one is not read again, and takes only itself along (PROTOCOL 1.3). */
@@ -30,10 +35,12 @@ struct peer {
     uint32_t slot; /* our index in node->peers */
     uint32_t rank; /* RANK_NONE while it joins */
     uint32_t incarnation;
+    uint32_t height; /* an orphan: of its subtree */
     enum node_role role;
     bool is_parent;
-    bool ready; /* a child: its READY has come, or it has its rank */
-    bool left;  /* it said goodbye */
+    bool ready;  /* a child: its READY has come, or it has its rank */
+    bool left;   /* it said goodbye */
+    bool asking; /* an orphan that has sent ADOPT */
     struct link life;
     uint32_t grant;     /* window that we grant it, on each stream */
     uint32_t granted;   /* and that it grants us */
@@ -45,6 +52,7 @@ struct branch {
     struct ranks members; /* of the stream, on this branch */
     struct claim claim;   /* what it claimed last */
     bool claimed;
+    bool fed;        /* it is to be sent what follows the cursor */
     uint64_t cursor; /* the last packet that it was sent (10.4) */
     struct credit down;
     struct debit up;
@@ -88,19 +96,23 @@ struct stream {
     struct fifo late_out; /* LATE packets go ahead, under their own credit */
     struct credit up;
     struct credit late;
-    uint32_t resumes; /* RESUME frames in up_out: claims wait for them */
-    uint32_t epoch;   /* of the next send */
-    uint64_t count;   /* waves sent in it */
-    uint64_t level;   /* the last wave told to the parent */
-    bool counted;     /* the parent counts us */
+    bool compensating; /* output waits until our state has gone up (9.1) */
+    uint32_t resumes;  /* RESUME frames in up_out: claims wait for them */
+    uint32_t epoch;    /* of the next send */
+    uint64_t count;    /* waves sent in it */
+    uint64_t level;    /* the last wave told to the parent */
+    bool counted;      /* the parent counts us */
 
     /* claims (10.1) */
     struct claim sent; /* what we claimed last */
     bool has_sent;
     bool claim_due;
     bool stable_due;
-    uint64_t hurried; /* the highest marker that any child has settled */
-    uint64_t settled; /* queued upwards, or, at the front-end, reached */
+    bool refeeding; /* FEED was sent: numbers that are not next are old */
+    uint32_t synced_epoch; /* front-end: of the last sync that returned */
+    uint32_t lossy;        /* 1 + the last epoch that may have lost something */
+    uint64_t hurried;      /* the highest marker that any child has settled */
+    uint64_t settled;      /* queued upwards, or, at the front-end, reached */
     uint32_t settled_epoch;
     uint64_t settled_sent; /* has gone up */
     uint32_t settled_sent_epoch;
@@ -137,6 +149,53 @@ struct joining {
     uint32_t link;   /* ours, to where the question came from */
 };
 
+/* A probe on its way: where the answer goes (8.3). */
+struct probe {
+    uint32_t orphan;
+    uint32_t incarnation;
+    uint32_t link;
+    bool last_resort; /* it asked us: the height does not matter */
+    bool asked;       /* we are the candidate */
+};
+
+/* Back-ends that no branch covers, since when (11.1). */
+struct uncovered {
+    struct ranks ranks;
+    uint64_t since_ms;
+};
+
+/* What ADOPTED says (8.2, 8.4), and what ADOPT may add. */
+enum adoption_answer {
+    ADOPTION_OK = 1,
+    ADOPTION_ORPHAN,
+    ADOPTION_CLOSING,
+    ADOPTION_FULL,
+    ADOPTION_STALE,
+    ADOPTION_TOO_HIGH,
+    ADOPTION_LAST_RESORT,
+};
+
+enum orphan_phase {
+    ORPHAN_NOT,
+    ORPHAN_PAUSE,
+    ORPHAN_DIAL,
+    ORPHAN_ASK
+};
+
+/* What an orphan knows of its search for a parent (7, 8). */
+struct orphan {
+    enum orphan_phase phase;
+    uint64_t since_ms;
+    uint64_t deadline_ms; /* of the attempt, or of the pause */
+    uint32_t pause_ms;
+    uint32_t ordinal; /* among the children of the parent that was lost */
+    uint32_t target;
+    bool front_end_lost; /* the link to the front-end ended, not in silence */
+    bool last_resort;
+    struct adopter_list list;
+    size_t next;
+};
+
 struct node {
     enum node_role role;
     uint32_t rank;
@@ -161,8 +220,9 @@ struct node {
     bool launched;
     bool reported; /* READY has gone up, or the application was told */
     bool attach;
-    bool closing; /* SHUTDOWN was seen */
-    bool leaving; /* a back-end that wants to go */
+    bool attached; /* a back-end that has joined by itself */
+    bool closing;  /* SHUTDOWN was seen */
+    bool leaving;  /* a back-end that wants to go */
     bool ended;
     uint64_t launch_begin_ms;
     struct expected *expected;
@@ -171,6 +231,16 @@ struct node {
     uint32_t next_rank;
     struct joining *joining;
     size_t joining_count;
+
+    /* recovery */
+    uint32_t incarnation;
+    struct table *table;
+    uint32_t height_limit; /* the tree's height at launch */
+    struct orphan orphan;
+    struct probe *probes;
+    size_t probe_count;
+    struct uncovered *uncovered; /* front-end */
+    size_t uncovered_count;
 
     /* streams, in order of number; [0] is control */
     struct stream **streams;
@@ -186,6 +256,7 @@ struct node {
     /* the one call that is out (5.1) */
     bool calling;
     bool call_late; /* its wave had gone */
+    bool call_compensating;
     bool call_expired;
     uint64_t call_deadline_ms;
     struct node_call call;
@@ -297,6 +368,9 @@ int launch_joined(struct node *node, struct peer *peer, struct frame *frame);
  * missing, and it was not done before. */
 void launch_report(struct node *node);
 
+/* A new parent: the joins that were on their way are asked for again. */
+void launch_ask_again(struct node *node);
+
 /* The answers to joins that came over this link go nowhere now. */
 void launch_forget(struct node *node, const struct peer *peer);
 
@@ -305,6 +379,68 @@ void launch_end(struct node *node, const char *text);
 
 /* End it if that is due: closing without children, or leaving and drained. */
 void launch_try_end(struct node *node);
+
+/* ---- orphan.c: the child's side of an adoption (7, 8) ---- */
+
+/* The parent is lost: look for another. `silent`: by silence, which is no
+ * death of the front-end (11.3). */
+void orphan_begin(struct node *node, uint32_t lost, bool silent);
+
+/* A candidate's link is up, could not be had, or has ended. */
+void orphan_link_up(struct node *node, struct peer *peer);
+void orphan_unreachable(struct node *node, uint32_t rank, bool refused);
+void orphan_link_down(struct node *node, struct peer *peer);
+
+/* ADOPTED came. `frame` is borrowed. Returns 0 or an error as in intake.c. */
+int orphan_adopted(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame);
+
+/* What is due by now; and when something is. */
+void orphan_tick(struct node *node);
+uint64_t orphan_deadline_ms(const struct node *node);
+
+/* Free what the search holds. */
+void orphan_fini(struct node *node);
+
+/* ---- adoption.c: the candidate's side, and probes (8) ---- */
+
+/* ADOPT, PROBE and PROBED came. `frame` is borrowed. */
+int adoption_ask(struct node *node, struct peer *peer, struct frame *frame);
+int adoption_probe(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame);
+int adoption_probed(struct node *node, const struct frame *frame);
+
+/* The network ends: an orphan that asks us is told. */
+void adoption_refuse(struct node *node, struct peer *peer);
+
+/* We have no parent any more: every probe that waits here fails. */
+void adoption_orphaned(struct node *node);
+
+/* Probes that came over this link need no answer now. */
+void adoption_forget(struct node *node, const struct peer *peer);
+
+/* ---- record.c: what became of whom (6) ---- */
+
+/* Make the table of the roster: the launch is complete. */
+void record_begin(struct node *node);
+
+/* We know something of `rank` by ourselves: apply and pass on. */
+void record_tell(struct node *node,
+                 uint32_t rank,
+                 uint32_t incarnation,
+                 uint32_t parent,
+                 const char *text);
+
+/* The end of `rank` is certain: it said goodbye, or was waited for. */
+void record_gone(struct node *node, uint32_t rank, const char *text);
+
+/* A new link: send all that has changed since launch (6.4). */
+void record_exchange(struct node *node, struct peer *peer);
+
+/* RECORD came. `frame` is borrowed. */
+int record_take(struct node *node, struct peer *peer, struct frame *frame);
 
 /* ---- member.c ---- */
 
@@ -326,9 +462,13 @@ void member_enter(struct node *node, const struct control *control);
 /* Front-end: say so, and number from where on. */
 void member_admit(struct node *node, const struct ranks *joined);
 
-/* CLAIM and RECORD came. `frame` is borrowed. */
+/* CLAIM and EXPEL came. `frame` is borrowed. */
 int member_claim(struct node *node, struct peer *peer, struct frame *frame);
-int member_record(struct node *node, struct peer *peer, struct frame *frame);
+int member_expel(struct node *node, struct frame *frame);
+
+/* Front-end: which back-ends no branch covers, and whose time is up (11.1). */
+void member_cover(struct node *node);
+uint64_t member_deadline_ms(const struct node *node);
 
 /* What may be claimed has changed: send it now, or with the next beat. */
 void member_update(struct node *node, struct stream *stream);
@@ -391,8 +531,20 @@ void downward_pump_child(struct node *node,
 /* Cursors have moved or gone: return credit, and drop what is done with. */
 void downward_passed(struct node *node, struct stream *stream);
 
+/* The child in `peer` asks for what follows (10.4). Returns 0 or an error. */
+int downward_feed(struct node *node,
+                  struct peer *peer,
+                  const struct frame *frame);
+
+/* Ask the parent for what follows the last packet that is here. */
+void downward_ask(struct node *node, struct stream *stream);
+
 /* Bring one that has just joined up to date (3.1). */
 void downward_snapshot(struct node *node, struct peer *peer);
+
+/* We have been brought up to date, and may know less than what was sent:
+ * bring the commnodes below us up to date too. */
+void downward_pass_snapshot(struct node *node);
 
 /* OPEN number `number` takes effect here. Returns 0 or -EPROTO. */
 int downward_open(struct node *node,
@@ -428,6 +580,23 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame);
 
 /* Send what is queued, as far as credit goes. */
 void upward_pump(struct node *node, struct stream *stream);
+
+/* The child counts from the wave after `level`, if it has members. Returns 0
+ * or -ENOMEM. */
+int upward_count(struct stream *stream,
+                 const struct peer *peer,
+                 uint64_t level);
+
+/* COMPENSATION came: it goes to our filter alone (9.2). */
+int upward_compensate(struct node *node,
+                      struct peer *peer,
+                      struct frame *frame);
+
+/* A new parent: what goes up first, on every stream (9.1, 10.1). */
+void upward_adopted(struct node *node, struct stream *stream);
+
+/* The parent is lost: what was on its way is dropped, or kept (9.3). */
+void upward_orphaned(struct node *node, struct stream *stream);
 
 /* Queue RESUME: the parent counts us from the wave after `level`. */
 void upward_resume(struct node *node, struct stream *stream, uint64_t level);

@@ -44,8 +44,8 @@ static void give_back_set(struct node *node,
         bool lent = set->frames[i].flags & FRAME_LENT;
 
         set->frames[i].flags &= (uint8_t)~FRAME_LENT;
-        if (!lent && peer && peer->rank == set->inlets[i] &&
-            peer->slot < stream->branch_count)
+        if (!lent && !set->compensating && peer &&
+            peer->rank == set->inlets[i] && peer->slot < stream->branch_count)
             give_back(node, stream, peer, set->late_lane,
                       frame_len(&set->frames[i]));
     }
@@ -97,6 +97,14 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
             frame_fini(&frame);
         return;
     }
+    if (frame.flags & FRAME_COMPENSATING) {
+        /* Ahead of what is queued; an orphan's own state covers it (9.2). */
+        if (node->parent)
+            node_send(node, node->parent, frame);
+        else
+            frame_fini(&frame);
+        return;
+    }
     if (frame.type == FRAME_RESUME)
         stream->resumes++;
     if (fifo_push(frame.flags & FRAME_LATE ? &stream->late_out
@@ -108,7 +116,8 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
 /* Empty answers and what is no data move without credit (3.4). */
 static bool is_charged(const struct frame *frame)
 {
-    return frame->type == FRAME_DATA && !(frame->flags & FRAME_EMPTY);
+    return frame->type == FRAME_DATA &&
+           !(frame->flags & (FRAME_EMPTY | FRAME_COMPENSATING));
 }
 
 /* Send what is late: it never waits for what is on time (3.4). */
@@ -131,6 +140,8 @@ void upward_pump(struct node *node, struct stream *stream)
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
+    if (stream->compensating)
+        return; /* our state goes first (9.1) */
     pump_late(node, stream);
     while ((head = fifo_peek(&stream->up_out))) {
         if (is_charged(head)) {
@@ -214,6 +225,7 @@ static void call(struct node *node, struct stream *stream, struct wave_set *set)
     node->calling = true;
     node->call_expired = false;
     node->call_late = set->late;
+    node->call_compensating = set->compensating;
     node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
     node->call = (struct node_call){
         .stream = stream->definition.id,
@@ -227,6 +239,21 @@ static void call(struct node *node, struct stream *stream, struct wave_set *set)
         .input_count = set->count,
     };
     node_act(node, ACTION_FILTER)->call = &node->call;
+}
+
+/* What was claimed on the old link is claimed again on the new one: the set at
+ * once, what is settled behind the data that it speaks of (10.1). */
+static void reclaim(struct node *node, struct stream *stream)
+{
+    member_send_claim(node, stream, 0, 0);
+    if (stream->settled > 0)
+        upward_emit(node, stream,
+                    (struct frame){
+                        .type = FRAME_CLAIM,
+                        .tag = (int32_t)stream->settled_epoch,
+                        .sequence = stream->settled,
+                    });
+    upward_pump(node, stream);
 }
 
 /* Deal with one released set: pass it, or have it filtered. */
@@ -274,6 +301,27 @@ bool upward_is_idle(const struct node *node, const struct stream *stream)
     return !(node->calling && node->call.stream == stream->definition.id);
 }
 
+/* Ask for our filter state; what is queued is in it (9.1, 9.3). */
+static void call_state(struct node *node, struct stream *stream)
+{
+    fifo_fini(&stream->up_out);
+    fifo_fini(&stream->late_out);
+    stream->resumes = 0;
+    node->calling = true;
+    node->call_expired = false;
+    node->call_late = false;
+    node->call_compensating = false;
+    node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
+    node->call = (struct node_call){
+        .stream = stream->definition.id,
+        .upward = true,
+        .state = true,
+        .child_count = node_child_count(node),
+        .parameters = stream->definition.parameters,
+    };
+    node_act(node, ACTION_FILTER)->call = &node->call;
+}
+
 void upward_run(struct node *node, struct stream *stream)
 {
     struct wave_set set;
@@ -281,7 +329,12 @@ void upward_run(struct node *node, struct stream *stream)
     int r;
 
     while (stream->loaded && has_room(node, stream)) {
-        if (node->calling && (stream->filters.up || stream->filters.down)) {
+        if (stream->compensating && !node->calling) {
+            call_state(node, stream);
+            break;
+        }
+        if (node->calling && (stream->filters.up || stream->filters.down ||
+                              stream->compensating)) {
             stream->queued = true;
             break;
         }
@@ -424,13 +477,15 @@ static void emit_outputs(struct node *node,
             .type = FRAME_DATA,
             .tag = frames[i].tag,
             .origin = node->rank,
-            .count = node->call.contributors,
+            .count = node->call_compensating ? 0 : node->call.contributors,
             .sequence = node->call.sequence,
             .payload = frames[i].payload,
         };
 
         frames[i].payload = NULL;
-        if (node->call_late)
+        if (node->call_compensating)
+            frame.flags |= FRAME_COMPENSATING;
+        else if (node->call_late)
             frame.flags |= FRAME_LATE;
         else if (i + 1 == count && frame.sequence > 0)
             frame.flags |= FRAME_LAST;
@@ -448,6 +503,130 @@ static void drop_inputs(struct node *node)
     node->call.input_count = 0;
 }
 
+/* Our filter state has been packed: it goes up first on the new link, and
+ * what was put out since follows it (9.1). */
+static void send_state(struct node *node,
+                       struct stream *stream,
+                       const struct event *event)
+{
+    struct frame frame = {
+        .type = FRAME_COMPENSATION,
+        .stream = stream->definition.id,
+        .origin = node->rank,
+        .sequence = stream->level,
+    };
+
+    stream->compensating = false;
+    if (event->text)
+        upward_fault(node, stream->definition.id, event->text);
+    if (!node->parent)
+        return;
+    if (event->up_count > 0) {
+        frame.tag = event->up[0].tag;
+        frame.payload = event->up[0].payload;
+        event->up[0].payload = NULL;
+    }
+    stream->counted = true;
+    node_send(node, node->parent, frame);
+    reclaim(node, stream);
+}
+
+void upward_orphaned(struct node *node, struct stream *stream)
+{
+    (void)node;
+    memset(&stream->up, 0, sizeof(stream->up));
+    memset(&stream->late, 0, sizeof(stream->late));
+    stream->down.owed = 0;
+    stream->unreturned = 0;
+    stream->has_sent = false;
+    stream->claim_due = false;
+    stream->settled_sent = 0;
+    stream->settled_sent_epoch = 0;
+    stream->compensating = false;
+    if (stream->definition.id == 0 || !stream->active)
+        return;
+    if (stream->filters.recoverable) {
+        fifo_fini(&stream->up_out);
+        fifo_fini(&stream->late_out);
+        stream->resumes = 0;
+    } else if (stream->level > 0) {
+        stream->lossy = 1 + (uint32_t)(stream->level >> PACKET_WAVE_BITS);
+    }
+}
+
+/* The wave before the first that waits to go up; our level if none does. */
+static uint64_t level_sent(const struct stream *stream)
+{
+    uint32_t i;
+
+    for (i = 0; i < stream->up_out.count; i++) {
+        const struct frame *frame = fifo_at(&stream->up_out, i);
+
+        if (frame->type == FRAME_DATA && frame->sequence > 0)
+            return frame->sequence - 1;
+    }
+    return stream->level;
+}
+
+void upward_adopted(struct node *node, struct stream *stream)
+{
+    if (!stream->active)
+        return;
+    if (stream->loaded || stream->definition.id == 0)
+        downward_ask(node, stream);
+    if (stream->definition.id == 0 || !stream->loaded) {
+        member_update(node, stream);
+        return;
+    }
+    if (node->role == NODE_COMMNODE && !member_has_members(node, stream)) {
+        stream->counted = false;
+        return;
+    }
+    if (stream->filters.recoverable) {
+        stream->compensating = true;
+        upward_run(node, stream);
+    } else {
+        node_send_header(node, node->parent, FRAME_RESUME,
+                         stream->definition.id, level_sent(stream), 0);
+        stream->counted = true;
+        reclaim(node, stream);
+    }
+}
+
+int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
+{
+    const struct branch *branch = stream_branch(stream, peer->slot);
+
+    if (!branch)
+        return -ENOMEM;
+    if (branch->members.count == 0)
+        return 0; /* they have gone in the meantime (4.5) */
+    return wave_join(stream->wave, peer->slot, peer->rank, level);
+}
+
+int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct frame data;
+
+    if (!stream || stream->definition.id == 0)
+        return frame->stream > node->last_stream ? -EPROTO : 0;
+    if (upward_count(stream, peer, frame->sequence) < 0)
+        return -ENOMEM;
+    if (frame->payload) {
+        data = frame_ref(frame);
+        data.type = FRAME_DATA;
+        data.flags = FRAME_COMPENSATING;
+        data.sequence = 0;
+        data.count = 0;
+        if (wave_put(stream->wave, peer->slot, peer->rank, &data,
+                     node->now_ms) < 0)
+            return -ENOMEM;
+    }
+    upward_run(node, stream);
+    return 0;
+}
+
 void upward_filtered(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, node->call.stream);
@@ -456,6 +635,10 @@ void upward_filtered(struct node *node, const struct event *event)
     drop_inputs(node);
     if (!stream || node->call_expired)
         return;
+    if (node->call.state) {
+        send_state(node, stream, event);
+        return;
+    }
     if (event->text)
         upward_fault(node, stream->definition.id, event->text);
     if (event->up_count > 0)

@@ -305,6 +305,7 @@ static int take_alone(struct wave *wave, struct wave_set *set)
     set->sequence = fifo_peek(&inlet.fifo)->sequence;
     set->late = fifo_peek(&inlet.fifo)->flags & FRAME_LATE;
     set->late_lane = from.late;
+    set->compensating = fifo_peek(&inlet.fifo)->flags & FRAME_COMPENSATING;
     r = gather(wave, &inlet, from.slot, &before, set);
     wave->alone = inlet.fifo;
     if (r < 0)

@@ -17,6 +17,7 @@ enum agenda_type {
     AGENDA_BYTES,  /* node, link: bytes or the end of the link have come */
     AGENDA_UP,     /* node, link: the link is proved at this end */
     AGENDA_START,  /* node: it begins to run */
+    AGENDA_DIAL,   /* node, number: it reaches that rank, or does not */
     AGENDA_GONE,   /* node, number: a child that it started has ended */
     AGENDA_FILTER, /* node: its filter has answered */
     AGENDA_APP,    /* node: the application has dealt with its packet */

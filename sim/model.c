@@ -251,9 +251,24 @@ char *model_check_all(struct model *model)
     return aligned ? check_reduced_waves(model) : check_total(model);
 }
 
-/* What was reduced lies between what the living sent and what all did. */
+/* Whether this must be in what was taken. */
+static bool is_due(const struct model *model,
+                   const struct model_sent *sent,
+                   const struct ranks *living,
+                   const struct ranks *torn)
+{
+    uint64_t epoch = sent->sequence >> PACKET_WAVE_BITS;
+
+    if (!ranks_has(living, sent->rank))
+        return false;
+    return !torn || !ranks_has(torn, sent->rank) || epoch >= MODEL_EPOCHS ||
+           !model->lossy[epoch];
+}
+
+/* What was reduced lies between what is due and what all sent. */
 static char *check_between(const struct model *model,
-                           const struct ranks *living)
+                           const struct ranks *living,
+                           const struct ranks *torn)
 {
     uint64_t least = 0;
     uint64_t contributors = 0;
@@ -262,10 +277,10 @@ static char *check_between(const struct model *model,
     int64_t sum = 0;
 
     for (size_t i = 0; i < model->sent_count; i++) {
-        bool lives = ranks_has(living, model->sent[i].rank);
+        bool due = is_due(model, &model->sent[i], living, torn);
 
-        least += lives;
-        least_sum += lives ? model->sent[i].value : 0;
+        least += due;
+        least_sum += due ? model->sent[i].value : 0;
         most_sum += model->sent[i].value;
     }
     for (size_t i = 0; i < model->taken_count; i++) {
@@ -276,18 +291,39 @@ static char *check_between(const struct model *model,
         return say("%" PRIu64 " packets are in what was taken, not %" PRIu64
                    " to %zu",
                    contributors, least, model->sent_count);
+    if (model->filter == MODEL_COUNT && sum != (int64_t)contributors)
+        return say("the count is %" PRId64 " of %" PRIu64 " packets", sum,
+                   contributors);
     if (model->filter == MODEL_SUM && (sum < least_sum || sum > most_sum))
         return say("the sum is %" PRId64 ", not %" PRId64 " to %" PRId64, sum,
                    least_sum, most_sum);
     return NULL;
 }
 
-char *model_check_living(struct model *model, const struct ranks *living)
+/* Where every value goes up as it is, a contributor is a value. */
+static char *check_contributors(const struct model *model)
+{
+    uint64_t contributors = 0;
+
+    for (size_t i = 0; i < model->taken_count; i++)
+        contributors += model->taken[i].contributors;
+    if (model->filter != MODEL_UNION && contributors != model->taken_count)
+        return say("%" PRIu64 " packets are in %zu values", contributors,
+                   model->taken_count);
+    if (contributors > model->sent_count)
+        return say("%" PRIu64 " packets are in what was taken, of %zu",
+                   contributors, model->sent_count);
+    return NULL;
+}
+
+char *model_check_living(struct model *model,
+                         const struct ranks *living,
+                         const struct ranks *torn)
 {
     size_t k = 0;
 
     if (is_reduced(model))
-        return check_between(model, living);
+        return check_between(model, living, torn);
     sort(model, false);
     for (size_t i = 0; i < model->sent_count; i++) {
         const struct model_sent *sent = &model->sent[i];
@@ -302,14 +338,15 @@ char *model_check_living(struct model *model, const struct ranks *living)
                 k++;
             continue;
         }
-        if (ranks_has(living, sent->rank))
-            return say("%d, sent by %u, which lives, was not taken",
-                       sent->value, sent->rank);
+        if (is_due(model, sent, living, torn))
+            return say("%d, sent by %u in wave %" PRIx64
+                       ", which lives, was not taken",
+                       sent->value, sent->rank, sent->sequence);
     }
     if (k < model->taken_count)
         return say("%d was taken, and was not sent, or more often",
                    model->taken[k].value);
-    return NULL;
+    return check_contributors(model);
 }
 
 void model_fini(struct model *model)

@@ -5,6 +5,7 @@
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "protocol/node.h"
@@ -34,8 +35,12 @@ struct model_taken {
     uint32_t contributors; /* of its packet; 0 at all but its first value */
 };
 
+/* Epochs of a stream that the model keeps apart. */
+#define MODEL_EPOCHS 16
+
 struct model {
     enum model_filter filter;
+    bool lossy[MODEL_EPOCHS]; /* its sync said that it may lack something */
     enum cop_sync sync;
     struct model_sent *sent;
     size_t sent_count;
@@ -62,9 +67,14 @@ int model_take(struct model *model, const struct frame *frame);
  * the stream aligns them. Returns NULL, or a text to be freed. */
 char *model_check_all(struct model *model);
 
-/* Some have died: what `living` sent is in what was taken, and nothing that
- * nobody sent, nor anything twice. Returns NULL, or a text to be freed. */
-char *model_check_living(struct model *model, const struct ranks *living);
+/* Some have died. What `living` sent is in what was taken, and nothing that
+ * nobody sent, nor anything twice. If `torn` is not NULL the stream does not
+ * recover (PROTOCOL 9.3): of those, which have lost a node or a link above
+ * them, something may lack in an epoch that is lossy (10.6). Returns NULL, or
+ * a text to be freed. */
+char *model_check_living(struct model *model,
+                         const struct ranks *living,
+                         const struct ranks *torn);
 
 /* Free the storage. */
 void model_fini(struct model *model);

@@ -72,6 +72,7 @@ void sim_free(struct sim *sim)
 {
     if (!sim)
         return;
+    sim->watch = (struct sim_watch){0};
     for (size_t i = 0; i < sim->count; i++) {
         struct world_node *node = sim->nodes[i];
 
@@ -111,6 +112,25 @@ static void gone(struct sim *sim, struct world_node *node, uint32_t rank)
     event.text = child->missing ? child->missing : "has exited";
     sim_note(sim, SIM_TRACE_LIFE, "%d child %u is gone: %s", (int)node->rank,
              rank, event.text);
+    world_step(sim, node, &event, NULL);
+}
+
+/* What `node` has dialled answers, or refuses: nobody listens there. */
+static void reach(struct sim *sim, struct world_node *node, uint32_t rank)
+{
+    struct event event = {
+        .type = EVENT_UNREACHABLE,
+        .rank = rank,
+        .refused = true,
+    };
+    uint32_t index = sim_find(sim, rank);
+
+    if (index != SIM_NONE && sim->nodes[index]->state == WORLD_ALIVE &&
+        sim->nodes[index]->role != NODE_BACKEND) {
+        world_connect(sim, node, sim->nodes[index]);
+        return;
+    }
+    sim_note(sim, SIM_TRACE_LIFE, "%d cannot reach %u", (int)node->rank, rank);
     world_step(sim, node, &event, NULL);
 }
 
@@ -157,6 +177,10 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
         return;
     case AGENDA_START:
         start(sim, node, node->parent);
+        return;
+    case AGENDA_DIAL:
+        if (node->state == WORLD_ALIVE)
+            reach(sim, node, (uint32_t)entry->number);
         return;
     case AGENDA_GONE:
         if (node->state == WORLD_ALIVE)
@@ -300,6 +324,16 @@ bool sim_has_exited(const struct sim *sim, uint32_t index)
 const struct node *sim_node(const struct sim *sim, uint32_t index)
 {
     return sim->nodes[index]->machine;
+}
+
+uint32_t sim_parent(const struct sim *sim, uint32_t index)
+{
+    const struct world_node *node = sim->nodes[index];
+
+    for (size_t i = 0; i < node->end_count; i++)
+        if (node->ends[i] && node->ends[i]->upward)
+            return node->ends[i]->peer;
+    return SIM_NONE;
 }
 
 size_t sim_waiting(const struct sim *sim, uint32_t index)

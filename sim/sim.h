@@ -77,6 +77,9 @@ struct sim_watch {
                  uint32_t index,
                  const struct action *tell,
                  void *arg);
+    /* The link of `index` to its parent, or to who may become that, is about
+     * to go, at its own end or at the other while its own still stands. */
+    void (*parted)(struct sim *sim, uint32_t index, void *arg);
     void *arg;
 };
 
@@ -156,6 +159,10 @@ bool sim_has_exited(const struct sim *sim, uint32_t index);
 
 /* Its machine, to ask it things; NULL unless it is alive. */
 const struct node *sim_node(const struct sim *sim, uint32_t index);
+
+/* The index of the node that its upward link leads to, be it a parent or one
+ * that it asks to be; SIM_NONE if it has no such link. */
+uint32_t sim_parent(const struct sim *sim, uint32_t index);
 
 /* Packets that wait for its application. */
 size_t sim_waiting(const struct sim *sim, uint32_t index);

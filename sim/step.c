@@ -74,6 +74,19 @@ static void load(struct sim *sim,
     free(text);
 }
 
+static void dial(struct sim *sim, struct world_node *node, uint32_t rank)
+{
+    struct agenda_entry entry = {
+        .at_ms = sim->now_ms + world_delay_ms(sim),
+        .type = AGENDA_DIAL,
+        .node = node->index,
+        .number = rank,
+    };
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d dials %u", (int)node->rank, rank);
+    agenda_add(&sim->agenda, entry);
+}
+
 static void call(struct sim *sim,
                  struct world_node *node,
                  const struct node_call *what)
@@ -152,6 +165,9 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
         sim_note(sim, SIM_TRACE_LIFE, "%d closes link %u", (int)node->rank,
                  action->link);
         world_let_go(sim, node, action->link, false, "end of file");
+        return;
+    case ACTION_DIAL:
+        dial(sim, node, action->rank);
         return;
     case ACTION_RANK:
         node->rank = action->rank;

@@ -10,12 +10,13 @@
 
 #include "protocol/limits.h"
 #include "protocol/packet.h"
+#include "sim/healing.h"
 #include "sim/memory.h"
 #include "sim/model.h"
 #include "sim/sim.h"
 
 #define SWARM_STREAMS 4
-#define SWARM_NODES   64 /* ranks, late joiners included */
+#define SWARM_NODES   HEALING_NODES
 #define SWARM_PACKETS 64 /* downwards, per stream */
 #define SWARM_ANSWERS 16 /* upwards, per packet */
 #define SWARM_WAIT_MS UINT64_C(300000)
@@ -45,6 +46,7 @@ struct swarm {
     struct sim *sim;
     struct random *random;
     bool deaths;
+    bool spare; /* only commnodes die */
     bool joins;
     bool launched;
     bool launch_failed;
@@ -53,6 +55,7 @@ struct swarm {
     uint64_t thaw_ms[SWARM_NODES];
     uint32_t slow; /* the node whose filters are slow until quick_ms */
     uint64_t quick_ms;
+    struct healing healing;
     uint32_t stream_count;
     struct swarm_stream streams[SWARM_STREAMS];
 };
@@ -201,6 +204,8 @@ static void watch_told(struct sim *sim,
     struct swarm *swarm = arg;
     struct swarm_stream *stream = stream_of(swarm, tell->stream);
 
+    if (!swarm->over)
+        healing_told(&swarm->healing, sim, index, tell);
     if (index != 0)
         return;
     if (tell->tell == TELL_LAUNCHED)
@@ -220,9 +225,21 @@ static void watch_told(struct sim *sim,
     }
     if (tell->tell == TELL_SYNCED && stream) {
         stream->synced = true;
+        if (tell->code == 1 &&
+            node_is_recoverable(sim_node(sim, 0), stream->id))
+            sim_fail(sim, "sync of %u is lossy, and it recovers", stream->id);
+        if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS)
+            stream->model.lossy[stream->epoch - 1] = tell->code != 0;
         if (tell->code != 0 && !swarm->deaths)
             sim_fail(sim, "sync of %u is %d", tell->stream, tell->code);
     }
+}
+
+static void watch_parted(struct sim *sim, uint32_t index, void *arg)
+{
+    struct swarm *swarm = arg;
+
+    healing_parted(&swarm->healing, sim, index);
 }
 
 /* Queues stay within credit (PROTOCOL 3.4, 3.5): above what the children and
@@ -386,7 +403,7 @@ static void draw_nuisance(struct swarm *swarm)
         index = sim_attach(swarm->sim, index);
         sim_set_app(swarm->sim, index,
                     &(struct sim_app){.taken = answer, .arg = swarm});
-        if (swarm->deaths && chance(swarm, 30))
+        if (swarm->deaths && !swarm->spare && chance(swarm, 30))
             sim_crash_at(swarm->sim, index,
                          sim_now_ms(swarm->sim) + draw(swarm, 0, 60));
     }
@@ -396,9 +413,10 @@ static void draw_nuisance(struct swarm *swarm)
 static void cut_off(struct swarm *swarm, uint32_t index)
 {
     struct sim *sim = swarm->sim;
-    const struct tree *tree = sim_tree(sim);
-    uint32_t parent = index < tree->count ? tree->nodes[index].parent : 0;
+    uint32_t parent = sim_parent(sim, index);
 
+    if (parent == SIM_NONE)
+        return;
     switch (draw(swarm, 0, 2)) {
     case 0:
         sim_cut(sim, index, parent);
@@ -412,6 +430,44 @@ static void cut_off(struct swarm *swarm, uint32_t index)
     }
 }
 
+/* It dies within `most_ms`, if it may. */
+static void kill_soon(struct swarm *swarm, uint32_t index, uint64_t most_ms)
+{
+    struct sim *sim = swarm->sim;
+
+    if (index == 0 || index == SIM_NONE ||
+        (swarm->spare && sim_role(sim, index) == NODE_BACKEND))
+        return;
+    sim_crash_at(sim, index, sim_now_ms(sim) + draw(swarm, 0, most_ms));
+}
+
+/* Somebody, and those who are near. */
+static void kill_some(struct swarm *swarm, uint32_t index)
+{
+    struct sim *sim = swarm->sim;
+    uint32_t parent = sim_parent(sim, index);
+
+    switch (draw(swarm, 0, 4)) {
+    case 0: /* a parent, its child: the adopter too, if it is late enough */
+        kill_soon(swarm, parent, 40);
+        break;
+    case 1: /* a sibling */
+        for (uint32_t i = 1; i < sim_count(sim); i++)
+            if (i != index && sim_parent(sim, i) == parent &&
+                sim_is_alive(sim, i) && chance(swarm, 50))
+                kill_soon(swarm, i, 5);
+        break;
+    case 2: /* every commnode, one after another */
+        for (uint32_t i = 1; chance(swarm, 20) && i < sim_count(sim); i++)
+            if (sim_role(sim, i) == NODE_COMMNODE)
+                kill_soon(swarm, i, 5000);
+        break;
+    default:
+        break;
+    }
+    kill_soon(swarm, index, 200);
+}
+
 static void draw_death(struct swarm *swarm)
 {
     struct sim *sim = swarm->sim;
@@ -419,14 +475,17 @@ static void draw_death(struct swarm *swarm)
 
     if (!swarm->deaths || !sim_is_alive(sim, index))
         return;
-    if (chance(swarm, 20))
-        sim_crash_at(sim, index, sim_now_ms(sim) + draw(swarm, 0, 200));
-    else if (chance(swarm, 5) && sim_role(sim, index) == NODE_BACKEND)
+    if (chance(swarm, 20)) {
+        kill_some(swarm, index);
+    } else if (chance(swarm, 5) && !swarm->spare &&
+               sim_role(sim, index) == NODE_BACKEND) {
+        swarm->healing.left[index] = true;
         sim_shutdown(sim, index);
-    else if (chance(swarm, 5))
+    } else if (chance(swarm, 5)) {
         cut_off(swarm, index);
-    else if (chance(swarm, 2))
+    } else if (chance(swarm, 2)) {
         sim_freeze(sim, index, draw(swarm, 1, 4) * LIMIT_FAILURE_TIMEOUT_MS);
+    }
 }
 
 /* ---- one seed ---- */
@@ -472,6 +531,15 @@ static bool is_taken(struct sim *sim, void *arg)
 {
     (void)arg;
     return sim_waiting(sim, 0) == 0;
+}
+
+static bool is_whole(struct sim *sim, void *arg)
+{
+    const struct swarm *swarm = arg;
+    char *lack = healing_lack(&swarm->healing, sim);
+
+    free(lack);
+    return !lack;
 }
 
 static bool is_ended(struct sim *sim, void *arg)
@@ -525,7 +593,11 @@ static void check_stream(struct swarm *swarm, struct swarm_stream *stream)
                      rank, stream->last[rank], stream->sent_down, stream->id);
     }
     text = swarm->deaths || swarm->joins
-               ? model_check_living(&stream->model, &living)
+               ? model_check_living(
+                     &stream->model, &living,
+                     node_is_recoverable(sim_node(swarm->sim, 0), stream->id)
+                         ? NULL
+                         : &swarm->healing.torn)
                : model_check_all(&stream->model);
     if (text)
         sim_fail(swarm->sim, "stream %u (filter '%s', sync %d): %s", stream->id,
@@ -564,6 +636,25 @@ static int sync_all(struct swarm *swarm)
     return sim_failure(swarm->sim) ? -EIO : 0;
 }
 
+/* All who live are in one tree again, and it is as it should be. */
+static int heal(struct swarm *swarm)
+{
+    char *lack;
+    int r;
+
+    if (!swarm->deaths)
+        return 0;
+    r = sim_run_while_not(swarm->sim, SWARM_WAIT_MS, is_whole, swarm);
+    if (r == -ETIMEDOUT) {
+        lack = healing_lack(&swarm->healing, swarm->sim);
+        sim_fail(swarm->sim, "it does not heal: %s", lack ? lack : "?");
+        free(lack);
+    }
+    if (r == 0)
+        healing_check(&swarm->healing, swarm->sim);
+    return sim_failure(swarm->sim) ? -EIO : 0;
+}
+
 static int work(struct swarm *swarm)
 {
     uint64_t rounds = draw(swarm, 1, 3);
@@ -589,7 +680,7 @@ static int work(struct swarm *swarm)
             if (sync_all(swarm) < 0)
                 return -EIO;
     }
-    return 0;
+    return heal(swarm);
 }
 
 static int open_all(struct swarm *swarm)
@@ -625,14 +716,16 @@ static void run(struct swarm *swarm)
         .taken = watch_taken,
         .sent = watch_sent,
         .told = watch_told,
+        .parted = watch_parted,
         .arg = swarm,
     };
 
     sim_watch(swarm->sim, &watch);
     swarm->random = sim_random(swarm->sim);
     swarm->deaths = chance(swarm, 45);
+    swarm->spare = swarm->deaths && chance(swarm, 40);
     swarm->joins = chance(swarm, 20);
-    if (swarm->deaths && chance(swarm, 10))
+    if (swarm->deaths && !swarm->spare && chance(swarm, 10))
         sim_crash_at(swarm->sim,
                      (uint32_t)draw(swarm, 1, sim_count(swarm->sim) - 1),
                      draw(swarm, 0, 150));
@@ -684,6 +777,7 @@ int swarm_run(uint64_t seed,
         model_fini(&swarm->streams[i].model);
         ranks_fini(&swarm->streams[i].members);
     }
+    healing_fini(&swarm->healing);
     free(swarm);
     return out->failure ? -EIO : 0;
 }

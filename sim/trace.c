@@ -21,6 +21,7 @@ static const char *const tell_names[] = {
     [TELL_SYNCED] = "synced",
     [TELL_CLOSED] = "closed",
     [TELL_NODE_LOST] = "node lost",
+    [TELL_NODE_ADOPTED] = "node adopted",
     [TELL_BACKEND_LOST] = "back-end lost",
     [TELL_BACKEND_JOINED] = "back-end joined",
     [TELL_FILTER_ERROR] = "filter error",
@@ -281,6 +282,7 @@ void world_trace_tell(struct sim *sim,
         snprintf(what, sizeof(what), " stream %u%s", tell->stream,
                  tell->code == 1 ? " lossy" : "");
         break;
+    case TELL_NODE_ADOPTED:
     case TELL_NODE_LOST:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:

@@ -83,6 +83,7 @@ void world_connect(struct sim *sim,
 
     below = new_end(child, parent, life, &child_link);
     above = new_end(parent, child, life, &parent_link);
+    below->upward = true;
     below->peer_link = parent_link;
     above->peer_link = child_link;
     later(sim, AGENDA_UP, above, parent_link,
@@ -140,6 +141,14 @@ void world_write(struct sim *sim,
     later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
 }
 
+/* The link is about to go at this end; the lower one's end is what counts. */
+static void part(struct sim *sim, const struct world_end *end)
+{
+    if (sim->watch.parted && (end->upward || other_end(sim, end)))
+        sim->watch.parted(sim, end->upward ? end->node : end->peer,
+                          sim->watch.arg);
+}
+
 void world_let_go(struct sim *sim,
                   struct world_node *node,
                   uint32_t link,
@@ -153,6 +162,7 @@ void world_let_go(struct sim *sim,
         sim_fail(sim, "%u closes link %u, which it has not", node->rank, link);
         return;
     }
+    part(sim, end);
     other = other_end(sim, end);
     if (other) {
         if (cut)
@@ -175,7 +185,7 @@ void world_up(struct sim *sim, struct world_node *node, uint32_t link)
         .link = link,
         .rank = peer->rank,
         .role = peer->role,
-        .is_parent = node->depth > peer->depth,
+        .is_parent = end->upward,
     };
 
     end->up = true;
@@ -197,6 +207,7 @@ static void go_down(struct sim *sim, struct world_node *node, uint32_t link)
 
     sim_note(sim, SIM_TRACE_LIFE, "%d link to %d down: %s", (int)node->rank,
              (int)sim->nodes[end->peer]->rank, end->reason);
+    part(sim, end);
     drop_end(node, link);
     world_step(sim, node, &event, NULL);
 }

@@ -18,6 +18,7 @@ struct world_end {
     const char *reason; /* why it ends: static */
     bool used;          /* the number is taken */
     bool up;            /* EVENT_LINK_UP was given */
+    bool upward;        /* the other end is the parent, or is to be */
     struct frame_reader reader;
     struct flow in; /* what comes to this end */
 };

@@ -26,11 +26,14 @@ struct cop_network;      /* one tree, as seen from this node */
 struct cop_stream;       /* a channel between front-end and a communicator */
 struct cop_communicator; /* a set of back-ends */
 
-/* Times, in milliseconds; 0 means the default (PROTOCOL 13). */
+/* Times, in milliseconds; 0 means the default (PROTOCOL 13). A back-end that
+ * nobody can reach is given up after `orphan_timeout`, `failure_timeout`,
+ * `connect_timeout` and `probe_timeout` together. */
 struct cop_times {
     uint32_t heartbeat_ms;
     uint32_t failure_timeout_ms;
     uint32_t connect_timeout_ms;
+    uint32_t probe_timeout_ms;
     uint32_t handshake_timeout_ms;
     uint32_t orphan_timeout_ms;
     uint32_t open_timeout_ms;
@@ -104,7 +107,9 @@ struct cop_stream_options {
 
 /* What happened to the network. */
 enum cop_event_type {
-    COP_EVENT_NODE_LOST,      /* `rank`, a commnode, has died */
+    COP_EVENT_NODE_LOST,      /* `rank`, a commnode, is taken for dead */
+    COP_EVENT_NODE_ADOPTED,   /* `rank`, a commnode, has another parent, which
+                                 `text` names */
     COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is a member no longer */
     COP_EVENT_BACKEND_JOINED, /* `rank` has joined */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
@@ -290,7 +295,8 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * A member settles when its application has taken every earlier packet and
  * calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
  *
- * Returns 0; 1 if a link was lost on a stream that cannot make it good; or:
+ * Returns 0; 1 if something may have been lost with a link since the sync
+ * before, as the stream is not recoverable; or:
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members of each
  *                branch below the front-end in which some have not settled
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
@@ -309,8 +315,11 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       const char *format,
                                       ...);
 
-/* Whether the stream survives the death of commnodes without loss. `reason`,
- * if not NULL, is set to a static sentence where not, else to NULL. */
+/* Whether the stream survives the death of commnodes without loss: its upstream
+ * filter is idempotent and can pack its state, at every node. Of a stream that
+ * does not, packets on their way up may be lost with a node, and the next
+ * cop_stream_sync() returns 1. `reason`, if not NULL, is set to a static
+ * sentence where not, else to NULL. */
 COP_API bool cop_stream_recoverable(const struct cop_stream *stream,
                                     const char **reason);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void send_bytes(struct cop_stream *stream, int count)
@@ -28,6 +29,32 @@ static void send_many(struct cop_network *network,
 
     while (count-- > 0)
         cop_stream_send(stream, TAG_MANY, "%d", 1);
+}
+
+/* Send `count` numbers of our own, `rate` of them in a second, or as many as
+ * the network lives for. */
+static void feed(struct cop_network *network,
+                 struct cop_stream *stream,
+                 int count,
+                 int rate)
+{
+    struct timespec due;
+    int32_t number;
+    int i, r;
+
+    clock_gettime(CLOCK_MONOTONIC, &due);
+    for (i = 0; i < count; i++) {
+        number = member_number(cop_network_rank(network), i);
+        r = cop_stream_send(stream, TAG_FEED, "%ad", &number, 1);
+        if (r == -ENOTCONN)
+            return;
+        if (r < 0)
+            errx(1, "a number could not be sent: %s", strerror(-r));
+        due.tv_nsec += 1000000000 / rate;
+        due.tv_sec += due.tv_nsec / 1000000000;
+        due.tv_nsec %= 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+    }
 }
 
 static void send_sum(struct cop_stream *stream, const struct cop_packet *packet)
@@ -83,7 +110,7 @@ static bool obey(struct cop_network *network,
 {
     static int total;
     int32_t tag = cop_packet_tag(packet);
-    int number = 0;
+    int number = 0, rate = 0;
 
     cop_packet_unpack(packet, "%d", &number);
     if (tag != TAG_TOTAL)
@@ -106,6 +133,10 @@ static bool obey(struct cop_network *network,
         break;
     case TAG_BYTES:
         send_bytes(stream, number);
+        break;
+    case TAG_FEED:
+        if (cop_packet_unpack(packet, "%d %d", &number, &rate) == 0)
+            feed(network, stream, number, rate);
         break;
     case TAG_SUM:
         send_sum(stream, packet);

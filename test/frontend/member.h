@@ -13,6 +13,8 @@ enum {
     TAG_TEXT,  /* "": "%s", a text: no number for a filter that adds */
     TAG_LEAVE, /* "": it leaves the network, and ends */
     TAG_BYTES, /* "%d": an array of so many bytes */
+    TAG_FEED,  /* "%d %d": so many "%ad", each of one number that nobody
+                  else sends, see member_number(); so many in a second */
     TAG_STUCK, /* "": it never calls receive again, nor ends */
     TAG_SUM,   /* "%ac", "%Auc": "%ud", the sum of the bytes */
     TAG_TOTAL, /* "": "%d", how many packets it has obeyed, without these */
@@ -21,5 +23,11 @@ enum {
     TAG_SPOUT, /* "": it settles, then only sends "%d", 1, to the stream's end
                 */
 };
+
+/* The number that back-end `rank` sends as its `index`-th. */
+static inline int32_t member_number(uint32_t rank, int index)
+{
+    return (int32_t)rank * 100000 + index;
+}
 
 #endif

@@ -90,6 +90,18 @@ static inline struct cop_network *tree_launch(const char *shape)
     return tree_launch_as(launch, shape, NULL);
 }
 
+/* Launch `shape` with the tests' back-end and with these times, or NULL for
+ * the defaults; the test ends if that fails. */
+static inline struct cop_network *tree_launch_timed(
+    const char *shape, const struct cop_times *times)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    if (times)
+        launch.times = *times;
+    return tree_launch_as(launch, shape, NULL);
+}
+
 /* Open a stream to everyone, or end the test. */
 static inline struct cop_stream *tree_open(struct cop_network *network,
                                            enum cop_sync sync,

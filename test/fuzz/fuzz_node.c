@@ -84,6 +84,8 @@ struct play {
     uint32_t load[STREAMS]; /* asked for, not answered */
     size_t load_count;
     bool want_link_up_closed;
+    bool dialling;
+    uint32_t dialled;
 };
 
 /* What goes down only, and what goes up only. */
@@ -93,6 +95,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_DATA:
     case FRAME_CREDIT:
     case FRAME_HEARTBEAT:
+    case FRAME_RECORD:
         return true;
     case FRAME_MARKER:
     case FRAME_CONTROL:
@@ -101,14 +104,20 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_TABLE:
     case FRAME_JOINED:
     case FRAME_END:
+    case FRAME_ADOPTED:
+    case FRAME_PROBED:
+    case FRAME_EXPEL:
         return !to_parent;
     case FRAME_RESUME:
     case FRAME_CLAIM:
     case FRAME_READY:
     case FRAME_JOIN:
     case FRAME_FAULT:
-    case FRAME_RECORD:
     case FRAME_GOODBYE:
+    case FRAME_ADOPT:
+    case FRAME_PROBE:
+    case FRAME_FEED:
+    case FRAME_COMPENSATION:
         return to_parent;
     }
     return false;
@@ -154,7 +163,8 @@ static void check_action(struct play *play, struct action *action)
             play->load[play->load_count++] = action->definition->id;
         break;
     case ACTION_FILTER:
-        must(!play->calling && action->call->input_count > 0);
+        must(!play->calling &&
+             (action->call->state || action->call->input_count > 0));
         play->calling = true;
         break;
     case ACTION_DELIVER:
@@ -164,6 +174,11 @@ static void check_action(struct play *play, struct action *action)
         break;
     case ACTION_EXIT:
         play->ended = true;
+        break;
+    case ACTION_DIAL:
+        must(play->role != NODE_FRONTEND);
+        play->dialling = true;
+        play->dialled = action->rank;
         break;
     case ACTION_SPAWN:
     case ACTION_RANK:
@@ -194,7 +209,14 @@ static void link_up(struct play *play, uint8_t what)
 
     if (play->up[link])
         return;
-    switch ((what / LINKS) % 6) {
+    if (play->dialling && what & 1) {
+        play->dialling = false;
+        event.is_parent = true;
+        event.role = play->dialled ? NODE_COMMNODE : NODE_FRONTEND;
+        event.rank = play->dialled;
+        what = 255;
+    }
+    switch (what == 255 ? 99 : (what / LINKS) % 6) {
     case 0:
         event.is_parent = play->role != NODE_FRONTEND;
         event.role = NODE_COMMNODE;
@@ -234,6 +256,13 @@ static void link_down(struct play *play, uint8_t what)
 {
     uint32_t link = what % LINKS;
 
+    if (play->dialling && what & 0x80) {
+        play->dialling = false;
+        step(play, &(struct event){.type = EVENT_UNREACHABLE,
+                                   .rank = play->dialled,
+                                   .refused = what & 0x40});
+        return;
+    }
     if (!play->up[link])
         return;
     play->up[link] = false;
@@ -294,7 +323,7 @@ static void make_roster(struct play *play, struct frame *frame)
 
     some_ranks(play, &roster.backends);
     if (what & 1)
-        roster_add_internal(&roster, 11, RANK_NONE, "127.0.0.1 4711");
+        roster_add_internal(&roster, 11, RANK_NONE, 2, "127.0.0.1 4711");
     if (what & 2)
         roster_add_missing(&roster, 12, "host", "it is away");
     must(roster_encode(&roster, what & 4 ? FRAME_TABLE : FRAME_READY, frame) ==
@@ -357,15 +386,45 @@ static void make_control(struct play *play, struct frame *frame)
 
 static void make_record(struct play *play, struct frame *frame)
 {
+    uint32_t ranks[2], incarnations[2], parents[2], i;
+    uint8_t what = byte(&play->in);
+
+    for (i = 0; i < 2; i++) {
+        ranks[i] = what & 0x40 ? (uint32_t)number(&play->in) : 10 + what % 5;
+        incarnations[i] = (uint32_t)number(&play->in);
+        parents[i] = what & 1   ? UINT32_MAX - 1
+                     : what & 2 ? UINT32_MAX - 2
+                                : (uint32_t)number(&play->in);
+    }
+    frame->type = FRAME_RECORD;
+    must(packet_pack(&frame->payload, "%aud %aud %aud %s", ranks, what % 3u,
+                     incarnations, what % 3u, parents,
+                     what & 0x80 ? 1u : what % 3u, "it is said") == 0);
+}
+
+/* ADOPT, PROBE and what answers them. */
+static void make_adoption(struct play *play, struct frame *frame)
+{
+    static const enum frame_type types[] = {
+        FRAME_ADOPT, FRAME_ADOPTED, FRAME_PROBE,        FRAME_PROBED,
+        FRAME_FEED,  FRAME_EXPEL,   FRAME_COMPENSATION, FRAME_ADOPT,
+    };
     struct ranks ranks = {0};
     uint8_t what = byte(&play->in);
 
+    frame->type = (uint8_t)types[what % 8];
+    frame->tag = what / 8 % 8;
+    frame->origin = what & 0x40 ? (uint32_t)number(&play->in) : 10 + what % 5;
+    frame->count = byte(&play->in) % 8;
+    frame->sequence = what & 0x80 ? number(&play->in) : what % 5;
+    frame->stream = byte(&play->in) % STREAMS;
+    if (frame->type == FRAME_COMPENSATION) {
+        frame->payload = raw_payload(play, what);
+        return;
+    }
     some_ranks(play, &ranks);
-    frame->type = FRAME_RECORD;
-    frame->origin = (uint32_t)number(&play->in);
-    must(packet_pack(&frame->payload, "%aud %uc %s", ranks_pairs(&ranks),
-                     (uint32_t)(2 * ranks.count), (int)what % 4,
-                     "it is gone") == 0);
+    must(packet_pack(&frame->payload, "%aud", ranks_pairs(&ranks),
+                     (uint32_t)(2 * ranks.count)) == 0);
     ranks_fini(&ranks);
 }
 
@@ -373,7 +432,7 @@ static void make_any(struct play *play, struct frame *frame)
 {
     uint8_t what = byte(&play->in);
 
-    frame->type = (uint8_t)(1 + what % FRAME_END);
+    frame->type = (uint8_t)(1 + what % FRAME_EXPEL);
     frame->flags = byte(&play->in) & 0xf;
     frame->stream =
         what & 0x80 ? (uint32_t)number(&play->in) : 1u + (what >> 6);
@@ -407,6 +466,9 @@ static void frame_comes(struct play *play, uint8_t what)
     case 4: /* a greeting */
         frame->type = FRAME_HEARTBEAT;
         frame->count = 1u << (byte(&play->in) % 28);
+        break;
+    case 5:
+        make_adoption(play, frame);
         break;
     default:
         make_any(play, frame);
@@ -545,7 +607,7 @@ static void ready(struct play *play,
     step(play, &frame);
     ranks_add(&roster.backends, first, last);
     if (role == NODE_COMMNODE)
-        roster_add_internal(&roster, rank, RANK_NONE, "127.0.0.1 4711");
+        roster_add_internal(&roster, rank, RANK_NONE, 2, "127.0.0.1 4711");
     must(roster_encode(&roster, FRAME_READY, &frame.frame) == 0);
     roster_fini(&roster);
     step(play, &frame);
@@ -567,7 +629,12 @@ static void parent_is_up(struct play *play)
     step(play, &up);
     frame.frame = (struct frame){.type = FRAME_HEARTBEAT, .count = 1 << 20};
     step(play, &frame);
+    roster_add_internal(&roster, 0, RANK_NONE, 2, "127.0.0.1 4000");
+    roster_add_internal(&roster, 10, 0, 3, "127.0.0.1 4010");
+    roster_add_internal(&roster, 11, 10, 2, "127.0.0.1 4011");
+    roster_add_internal(&roster, 19, 0, 2, "127.0.0.1 4019");
     must(roster_encode(&roster, FRAME_TABLE, &frame.frame) == 0);
+    roster_fini(&roster);
     step(play, &frame);
 }
 

@@ -99,6 +99,7 @@ static void on_tell(void *arg, const struct action *news)
     case TELL_BACKEND_JOINED:
         shell->joined_count++;
         break;
+    case TELL_NODE_ADOPTED:
     case TELL_SYNCED:
     case TELL_CLOSED:
     case TELL_FILTER_ERROR:

@@ -214,7 +214,7 @@ static const char session_text[] = "coppice session 1\n"
                                    "id 000102030405060708090a0b0c0d0e0f\n"
                                    "key 000102030405060708090a0b0c0d0e0f"
                                    "101112131415161718191a1b1c1d1e1f\n"
-                                   "times 1 2 3 4 5 6 7 8\n"
+                                   "times 1 2 3 4 5 6 7 8 9\n"
                                    "filters /a:/b\n"
                                    "node 0 127.0.0.1 10\n"
                                    "node 3 127.0.0.1 11\n"
@@ -242,7 +242,8 @@ static void session_file_is_read(void)
     CU_ASSERT_EQUAL(read->rank, RANK_NONE);
     CU_ASSERT_EQUAL(read->parent_rank, 3);
     CU_ASSERT_STRING_EQUAL(read->parent_address, "127.0.0.1 11");
-    CU_ASSERT_EQUAL(read->times.filter_timeout_ms, 8);
+    CU_ASSERT_EQUAL(read->times.probe_timeout_ms, 4);
+    CU_ASSERT_EQUAL(read->times.filter_timeout_ms, 9);
     CU_ASSERT_EQUAL(read->key[31], 0x1f);
     bootstrap_free(read);
     CHECK_OK(session_read(&read, path, 8, NULL));

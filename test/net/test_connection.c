@@ -219,6 +219,9 @@ static void link_comes_up(void)
     CU_ASSERT_EQUAL(ends[1].peer.rank, 2);
     CU_ASSERT(!connection_is_dialer(ends[0].connection));
     CU_ASSERT(connection_is_dialer(ends[1].connection));
+    connections_hang_up(ends[1].set); /* what is up stays */
+    flush_all();
+    CU_ASSERT(!ends[1].down && ends[1].connection);
     finish();
 }
 
@@ -598,6 +601,53 @@ static void nobody_there_is_told(void)
     finish();
 }
 
+/* Refused means: by all. */
+static void one_refusal_is_not_all(void)
+{
+    static const char *const addresses[] = {
+        "127.0.0.1 1 255.255.255.255 1", /* broadcasts cannot be connected */
+        "255.255.255.255 1 127.0.0.1 1",
+        "127.0.0.1 1 127.0.0.2 1",
+    };
+    struct dial *dial;
+    int i;
+
+    begin(keys[0], 5000);
+    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
+    ev_timer_start(loop, &patience);
+    for (i = 0; i < 3; i++) {
+        dial_result = 1;
+        CHECK_OK(dial_new(&dial, loop, addresses[i], 5000, on_dialed, NULL));
+        RUN_UNTIL(dial_result <= 0);
+        CU_ASSERT_EQUAL(dial_result == -ECONNREFUSED, i == 2);
+        dial_free(dial);
+    }
+    finish();
+}
+
+/* A handshake that we began is given up without a word. */
+static void hanging_up_says_nothing(void)
+{
+    char hello[2 * HANDSHAKE_HELLO_LEN];
+    int fds[2];
+    ssize_t n = -1;
+
+    begin(keys[0], 5000);
+    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
+    ev_timer_start(loop, &patience);
+    connect_pair(fds);
+    CHECK_OK(connection_new(ends[1].set, fds[1], true, 2));
+    flush_all();
+    CHECK_IS(recv(fds[0], hello, sizeof(hello), 0), HANDSHAKE_HELLO_LEN);
+    connections_hang_up(ends[1].set);
+    flush_all();
+    n = recv(fds[0], hello, sizeof(hello), 0);
+    CU_ASSERT(n == 0);
+    CU_ASSERT(!ends[1].down);
+    close(fds[0]);
+    finish();
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -621,6 +671,8 @@ int main(void)
         {"a call is answered", call_is_answered},
         {"the next address is tried", next_address_is_tried},
         {"nobody there is told", nobody_there_is_told},
+        {"one refusal is not all", one_refusal_is_not_all},
+        {"hanging up says nothing", hanging_up_says_nothing},
         CU_TEST_INFO_NULL,
     };
 

@@ -195,7 +195,7 @@ static void a_roster_comes_back(void)
     CHECK_OK(ranks_add(&roster.backends, 5, 90));
     for (i = 0; i < 9; i++)
         CHECK_OK(
-            roster_add_internal(&roster, (uint32_t)i, 0, "127.0.0.1 4000"));
+            roster_add_internal(&roster, (uint32_t)i, 0, 7, "127.0.0.1 4000"));
     CHECK_OK(roster_add_missing(&roster, 3, "n3", "no route to host"));
     CHECK_OK(roster_encode(&roster, FRAME_READY, &frame));
     CHECK_OK(roster_decode(&frame, &back));

@@ -246,7 +246,7 @@ static void unknown_bits_are_refused(void)
 {
     CHECK_IS(read_changed(4, FRAME_HEARTBEAT, LIMIT_FRAME), 1);
     CHECK_IS(read_changed(4, 0, LIMIT_FRAME), -EBADMSG);
-    CHECK_IS(read_changed(4, FRAME_END + 1, LIMIT_FRAME), -EBADMSG);
+    CHECK_IS(read_changed(4, FRAME_EXPEL + 1, LIMIT_FRAME), -EBADMSG);
     CHECK_IS(read_changed(4, 255, LIMIT_FRAME), -EBADMSG);
     CHECK_IS(read_changed(5, 0x10, LIMIT_FRAME), -EBADMSG);
     CHECK_IS(read_changed(5, 0x80, LIMIT_FRAME), -EBADMSG);
@@ -303,7 +303,7 @@ static void types_have_names(void)
     CU_ASSERT_STRING_EQUAL(frame_name(FRAME_DATA), "data");
     CU_ASSERT_STRING_EQUAL(frame_name(FRAME_END), "end");
     CU_ASSERT_STRING_EQUAL(frame_name(0), "unknown");
-    CU_ASSERT_STRING_EQUAL(frame_name(FRAME_END + 1), "unknown");
+    CU_ASSERT_STRING_EQUAL(frame_name(FRAME_EXPEL + 1), "unknown");
     CU_ASSERT_STRING_EQUAL(frame_name(255), "unknown");
 }
 

@@ -82,7 +82,7 @@ static void live(unsigned long fails_at)
     sim_close(sim, 0, stream);
     SIM_RUN(sim, 20);
     sim_shutdown(sim, 0);
-    SIM_RUN(sim, 30000);
+    SIM_RUN(sim, 90000); /* more than orphan_timeout */
     for (uint32_t i = 0; i < sim_count(sim); i++) {
         if (sim_is_alive(sim, i))
             printf("\nfailing allocation %lu leaves %u:\n%s", fails_at, i,

@@ -178,7 +178,8 @@ static void the_order_of_records_does_not_matter(void)
     }
 }
 
-/* Rule 6.3: the higher incarnation wins; at equal incarnation FAILED does. */
+/* PROTOCOL 6.3: the higher incarnation wins; at equal incarnation FAILED
+ * does. */
 static void the_higher_incarnation_wins(void)
 {
     struct table *table = small_table();

@@ -1,0 +1,14 @@
+/* descriptors.h - how many descriptors a node may need (PROTOCOL 12.4). */
+#ifndef NET_DESCRIPTORS_H
+#define NET_DESCRIPTORS_H
+
+#include "net/bootstrap.h"
+
+/* Make sure that there are descriptors for our children, and, as far as is
+ * allowed, for all below us, whom we may come to adopt.
+ *
+ * Returns 0, or -EMFILE with a sentence. */
+int descriptors_check(const struct bootstrap *bootstrap,
+                      struct cop_error *error);
+
+#endif

@@ -1,0 +1,295 @@
+/* adoption.c - the candidate's side of an adoption, and probes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/packet.h"
+#include "protocol/state.h"
+
+static void send_answer(struct node *node,
+                        struct peer *peer,
+                        enum adoption_answer answer)
+{
+    node_send(node, peer,
+              (struct frame){
+                  .type = FRAME_ADOPTED,
+                  .tag = (int32_t)answer,
+                  .origin = node->rank,
+              });
+}
+
+void adoption_refuse(struct node *node, struct peer *peer)
+{
+    send_answer(node, peer, ADOPTION_CLOSING);
+}
+
+/* Answer an orphan that is not taken, and close its link. */
+static void refuse(struct node *node,
+                   struct peer *peer,
+                   enum adoption_answer answer)
+{
+    send_answer(node, peer, answer);
+    node_drop(node, peer, "its adoption was refused");
+}
+
+/* The peer that is linked as `rank`, ready, on another link; or NULL. */
+static struct peer *older(const struct node *node, const struct peer *peer)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *other = node_child(node, slot);
+
+        if (other && other != peer && other->rank == peer->rank)
+            return other;
+    }
+    return NULL;
+}
+
+/* Give the new child its place on one stream: fed when it has said from where
+ * (10.4), counted when it has said from which wave (4.5). */
+static void place(struct node *node, struct stream *stream, struct peer *peer)
+{
+    struct branch *branch = stream_branch(stream, peer->slot);
+
+    if (!branch || ranks_copy(&branch->members, &peer->below) < 0 ||
+        (stream->definition.id != 0 &&
+         ranks_intersect(&branch->members, &stream->definition.members) < 0)) {
+        node->failed = true;
+        return;
+    }
+    branch->fed = false;
+    branch->cursor = feed_last(&stream->feed);
+    if (peer->granted)
+        credit_grant(&branch->down, peer->granted);
+}
+
+/* PROTOCOL 8.4: the orphan is ours. */
+static void commit(struct node *node, struct peer *peer)
+{
+    struct peer *old = older(node, peer);
+    size_t i;
+
+    if (old)
+        node_drop(node, old, "it came back on another link");
+    if (node->ended || node->failed)
+        return;
+    peer->ready = true;
+    peer->asking = false;
+    for (i = 0; i < node->stream_count; i++)
+        place(node, node->streams[i], peer);
+    node_send(node, peer,
+              (struct frame){
+                  .type = FRAME_ADOPTED,
+                  .tag = ADOPTION_OK,
+                  .origin = node->rank,
+                  .count = node_child_count(node) - 1,
+                  .sequence = node->depth,
+              });
+    record_exchange(node, peer);
+    if (peer->role == NODE_COMMNODE)
+        record_tell(node, peer->rank, peer->incarnation, node->rank, NULL);
+    for (i = 0; i < node->stream_count; i++)
+        member_update(node, node->streams[i]);
+    if (node->role == NODE_FRONTEND)
+        member_cover(node);
+}
+
+/* The way to the root is whole, and `depth` long from here. */
+static void admit(struct node *node,
+                  struct peer *peer,
+                  uint64_t depth,
+                  bool last_resort)
+{
+    node->depth = (uint32_t)depth;
+    if (depth + 1 + peer->height > node->height_limit && !last_resort)
+        refuse(node, peer, ADOPTION_TOO_HIGH);
+    else
+        commit(node, peer);
+}
+
+/* PROTOCOL 8.3: remember a probe, and send it up. */
+static void probe(struct node *node, struct probe probe, uint64_t hops)
+{
+    struct probe *list =
+        realloc(node->probes, (node->probe_count + 1) * sizeof(*list));
+
+    if (!list) {
+        node->failed = true;
+        return;
+    }
+    node->probes = list;
+    list[node->probe_count++] = probe;
+    node_send(node, node->parent,
+              (struct frame){
+                  .type = FRAME_PROBE,
+                  .origin = probe.orphan,
+                  .count = probe.incarnation,
+                  .sequence = hops,
+              });
+}
+
+/* PROTOCOL 8.2: why this orphan cannot be taken; ADOPTION_OK if it may be. */
+static enum adoption_answer judge(const struct node *node,
+                                  const struct peer *peer)
+{
+    struct table_entry entry;
+
+    if (node->closing || node->leaving)
+        return ADOPTION_CLOSING;
+    if (node->role != NODE_FRONTEND && !node->parent)
+        return ADOPTION_ORPHAN;
+    if (node_child_count(node) >= LIMIT_CHILDREN ||
+        node->probe_count >= LIMIT_CHILDREN)
+        return ADOPTION_FULL;
+    if (table_entry(node->table, peer->rank, &entry) == 0 &&
+        entry.incarnation > peer->incarnation)
+        return ADOPTION_STALE;
+    return ADOPTION_OK;
+}
+
+int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
+{
+    bool last_resort = frame->tag == ADOPTION_LAST_RESORT;
+    struct cop_packet *packet = NULL;
+    enum adoption_answer answer;
+    const uint32_t *pairs;
+    uint32_t count;
+    int r;
+
+    if (!node->launched || peer->ready || peer->asking ||
+        peer->rank == RANK_NONE || frame->origin != peer->rank ||
+        frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    r = packet_open(&packet, frame->payload);
+    if (r == 0)
+        r = cop_packet_unpack(packet, "%aud", &pairs, &count);
+    if (r == 0)
+        r = ranks_from_pairs(&peer->below, pairs, count);
+    cop_packet_free(packet);
+    if (r < 0)
+        return r == -EINVAL ? -EBADMSG : r;
+    peer->asking = true;
+    peer->incarnation = frame->count;
+    peer->height = (uint32_t)frame->sequence;
+    answer = judge(node, peer);
+    if (answer != ADOPTION_OK)
+        refuse(node, peer, answer);
+    else if (node->role == NODE_FRONTEND)
+        admit(node, peer, 0, last_resort);
+    else
+        probe(node,
+              (struct probe){
+                  .orphan = peer->rank,
+                  .incarnation = peer->incarnation,
+                  .link = peer->link,
+                  .last_resort = last_resort,
+                  .asked = true,
+              },
+              1);
+    return 0;
+}
+
+static void answer_probe(struct node *node,
+                         struct peer *peer,
+                         uint32_t orphan,
+                         uint32_t incarnation,
+                         bool whole,
+                         uint64_t depth)
+{
+    node_send(node, peer,
+              (struct frame){
+                  .type = FRAME_PROBED,
+                  .tag = whole,
+                  .origin = orphan,
+                  .count = incarnation,
+                  .sequence = depth,
+              });
+}
+
+int adoption_probe(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame)
+{
+    bool root = node->role == NODE_FRONTEND;
+
+    if (frame->sequence == 0 || frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    if (root || frame->origin == node->rank || !node->parent ||
+        node->probe_count >= LIMIT_CHILDREN)
+        answer_probe(node, peer, frame->origin, frame->count,
+                     root && !node->closing, frame->sequence);
+    else
+        probe(node,
+              (struct probe){
+                  .orphan = frame->origin,
+                  .incarnation = frame->count,
+                  .link = peer->link,
+              },
+              frame->sequence + 1);
+    return 0;
+}
+
+/* One probe that waited here has its answer. */
+static void conclude(struct node *node,
+                     const struct probe *probe,
+                     bool whole,
+                     uint64_t depth)
+{
+    struct peer *peer =
+        probe->link < node->link_count ? node->links[probe->link] : NULL;
+
+    if (!peer || peer->is_parent || peer->life.state == LINK_CLOSED)
+        return;
+    if (!probe->asked)
+        answer_probe(node, peer, probe->orphan, probe->incarnation, whole,
+                     depth);
+    else if (!peer->asking || peer->rank != probe->orphan ||
+             peer->incarnation != probe->incarnation)
+        return;
+    else if (whole)
+        admit(node, peer, depth, probe->last_resort);
+    else
+        refuse(node, peer, ADOPTION_ORPHAN);
+}
+
+int adoption_probed(struct node *node, const struct frame *frame)
+{
+    size_t i;
+
+    if (frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    for (i = 0; i < node->probe_count; i++) {
+        struct probe probe = node->probes[i];
+
+        if (probe.orphan != frame->origin || probe.incarnation != frame->count)
+            continue;
+        node->probes[i] = node->probes[--node->probe_count];
+        /* the depth that the front-end saw was the first candidate's */
+        conclude(node, &probe, frame->tag == 1, frame->sequence);
+        return 0;
+    }
+    return 0; /* its asker has gone */
+}
+
+void adoption_orphaned(struct node *node)
+{
+    struct probe *list = node->probes;
+    size_t count = node->probe_count, i;
+
+    node->probes = NULL;
+    node->probe_count = 0;
+    for (i = 0; i < count && !node->ended; i++)
+        conclude(node, &list[i], false, 0);
+    free(list);
+}
+
+void adoption_forget(struct node *node, const struct peer *peer)
+{
+    size_t i, kept = 0;
+
+    for (i = 0; i < node->probe_count; i++)
+        if (node->probes[i].link != peer->link)
+            node->probes[kept++] = node->probes[i];
+    node->probe_count = kept;
+}

@@ -1,0 +1,263 @@
+/* orphan.c - the child's side of an adoption: choose, dial, ask. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/packet.h"
+#include "protocol/state.h"
+
+/* Our own height: 0 in a back-end. */
+static uint32_t own_height(const struct node *node)
+{
+    return node->role == NODE_BACKEND
+               ? 0
+               : table_subtree_height(node->table, node->rank);
+}
+
+/* Make the list of candidates anew, from what is known by now (PROTOCOL 7.3).
+ */
+static void list(struct node *node)
+{
+    struct orphan *orphan = &node->orphan;
+    struct adopter_orphan who = {
+        .rank = node->rank,
+        .height = own_height(node),
+        .ordinal = orphan->ordinal,
+    };
+
+    adopter_list_fini(&orphan->list);
+    orphan->next = 0;
+    if (adopter_list(node->table, &who, node->height_limit, &orphan->list) < 0)
+        node->failed = true;
+}
+
+/* Where `rank` listens; "" if that is not known. */
+static const char *address_of(const struct node *node, uint32_t rank)
+{
+    uint32_t i;
+
+    for (i = 0; i < node->roster.internal_count; i++)
+        if (node->roster.internals[i].rank == rank)
+            return node->roster.internals[i].address;
+    return "";
+}
+
+static void dial(struct node *node, uint32_t rank)
+{
+    struct orphan *orphan = &node->orphan;
+    struct action *action;
+
+    orphan->target = rank;
+    orphan->phase = ORPHAN_DIAL;
+    orphan->deadline_ms = node->now_ms + node->times.connect_timeout_ms +
+                          node->times.probe_timeout_ms;
+    node->incarnation++;
+    action = node_act(node, ACTION_DIAL);
+    action->rank = rank;
+    action->sequence = node->incarnation;
+    if (action != &node->spare) {
+        action->text = strdup(address_of(node, rank));
+        if (!action->text)
+            node->failed = true;
+    }
+}
+
+/* Try the next candidate; after a round in which all failed, pause. The last
+ * resort is the front-end, which then may not mind the height. */
+static void next(struct node *node)
+{
+    struct orphan *orphan = &node->orphan;
+
+    orphan->last_resort = false;
+    if (orphan->next < orphan->list.count) {
+        dial(node, orphan->list.ranks[orphan->next++]);
+        return;
+    }
+    if (orphan->next == orphan->list.count) {
+        orphan->next++;
+        orphan->last_resort = true;
+        dial(node, 0);
+        return;
+    }
+    orphan->phase = ORPHAN_PAUSE;
+    orphan->deadline_ms = node->now_ms + orphan->pause_ms;
+    if (orphan->pause_ms < LIMIT_PAUSE_LAST_MS)
+        orphan->pause_ms *= 2;
+}
+
+void orphan_begin(struct node *node, uint32_t lost, bool silent)
+{
+    struct orphan *orphan = &node->orphan;
+    struct table_entry entry;
+    uint32_t incarnation = 0;
+    size_t i;
+
+    adoption_orphaned(node);
+    if (table_entry(node->table, lost, &entry) == 0)
+        incarnation = entry.incarnation;
+    if (lost != 0)
+        record_tell(node, lost, incarnation, TABLE_FAILED,
+                    "a child lost its link to it");
+    for (i = 0; i < node->stream_count; i++)
+        upward_orphaned(node, node->streams[i]);
+    orphan->since_ms = node->now_ms;
+    orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
+    orphan->front_end_lost = lost == 0 && !silent;
+    list(node);
+    if (lost == 0)
+        dial(node, 0); /* its death ends us, its life heals us at once */
+    else
+        next(node);
+}
+
+/* PROTOCOL 8.1: what a candidate needs to know of us. */
+static void ask(struct node *node, struct peer *peer)
+{
+    struct orphan *orphan = &node->orphan;
+    struct ranks below = {0};
+    struct frame frame = {
+        .type = FRAME_ADOPT,
+        .tag = orphan->last_resort ? ADOPTION_LAST_RESORT : 0,
+        .origin = node->rank,
+        .count = node->incarnation,
+        .sequence = own_height(node),
+    };
+    uint32_t slot;
+
+    if (node->role == NODE_BACKEND &&
+        ranks_add(&below, node->rank, node->rank) < 0)
+        node->failed = true;
+    for (slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *child = node_child(node, slot);
+
+        if (child && child->ready && ranks_unite(&below, &child->below) < 0)
+            node->failed = true;
+    }
+    /* as far as stream 0 goes, that is what it is told of us */
+    if (ranks_copy(&node->streams[0]->sent.members, &below) < 0)
+        node->failed = true;
+    if (packet_pack(&frame.payload, "%aud", ranks_pairs(&below),
+                    (uint32_t)(2 * below.count)) < 0)
+        node->failed = true;
+    ranks_fini(&below);
+    orphan->phase = ORPHAN_ASK;
+    node_send(node, peer, frame);
+}
+
+/* The peer that we have dialled and not yet as a parent; or NULL. */
+static struct peer *candidate(const struct node *node)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node->peers[slot] && node->peers[slot]->is_parent &&
+            node->peers[slot] != node->parent)
+            return node->peers[slot];
+    return NULL;
+}
+
+void orphan_link_up(struct node *node, struct peer *peer)
+{
+    struct orphan *orphan = &node->orphan;
+
+    if (orphan->phase != ORPHAN_DIAL || peer->rank != orphan->target) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+        return;
+    }
+    if (peer->rank == 0)
+        orphan->front_end_lost = false;
+    ask(node, peer);
+}
+
+void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
+{
+    struct orphan *orphan = &node->orphan;
+
+    if (orphan->phase != ORPHAN_DIAL || rank != orphan->target)
+        return;
+    if (rank == 0 && refused && orphan->front_end_lost) {
+        launch_end(node, "the front-end has died");
+        return;
+    }
+    next(node);
+}
+
+void orphan_link_down(struct node *node, struct peer *peer)
+{
+    node_remove_peer(node, peer);
+    if (node->orphan.phase == ORPHAN_ASK)
+        next(node);
+}
+
+int orphan_adopted(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame)
+{
+    struct orphan *orphan = &node->orphan;
+    size_t i;
+
+    if (orphan->phase != ORPHAN_ASK || frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    if (frame->tag == ADOPTION_CLOSING) {
+        launch_end(node, "the front-end has ended the network");
+        return 0;
+    }
+    if (frame->tag != ADOPTION_OK) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+        next(node);
+        return 0;
+    }
+    orphan->phase = ORPHAN_NOT;
+    orphan->ordinal = frame->count;
+    node->depth = (uint32_t)frame->sequence + 1;
+    node->parent = peer;
+    record_exchange(node, peer);
+    if (node->role == NODE_COMMNODE)
+        record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
+    for (i = 0; i < node->stream_count && !node->ended; i++)
+        upward_adopted(node, node->streams[i]);
+    launch_ask_again(node);
+    node_tell(node, TELL_NODE_ADOPTED, node->rank, 0, NULL)->sequence =
+        peer->rank;
+    return 0;
+}
+
+void orphan_tick(struct node *node)
+{
+    struct orphan *orphan = &node->orphan;
+    struct peer *peer;
+
+    if (orphan->phase == ORPHAN_NOT)
+        return;
+    if (node->now_ms >= orphan->since_ms + node->times.orphan_timeout_ms) {
+        launch_end(node, "no parent was found within orphan_timeout");
+        return;
+    }
+    if (node->now_ms < orphan->deadline_ms)
+        return;
+    if (orphan->phase == ORPHAN_PAUSE)
+        list(node);
+    peer = candidate(node);
+    if (peer) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+    }
+    next(node);
+}
+
+uint64_t orphan_deadline_ms(const struct node *node)
+{
+    const struct orphan *orphan = &node->orphan;
+    uint64_t end = orphan->since_ms + node->times.orphan_timeout_ms;
+
+    if (orphan->phase == ORPHAN_NOT)
+        return UINT64_MAX;
+    return orphan->deadline_ms < end ? orphan->deadline_ms : end;
+}
+
+void orphan_fini(struct node *node)
+{
+    adopter_list_fini(&node->orphan.list);
+}

@@ -1,0 +1,305 @@
+/* record.c - what became of whom: records, and the table that they make. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/packet.h"
+#include "protocol/state.h"
+
+#define RECORD_FORMAT "%aud %aud %aud %s"
+
+/* In the place of a parent: a back-end's end is certain (11.1). */
+#define GONE (TABLE_FAILED - 1)
+
+/* Records of one frame, in columns. */
+struct columns {
+    uint32_t *ranks;
+    uint32_t *incarnations;
+    uint32_t *parents;
+    uint32_t count;
+    uint32_t room;
+};
+
+static void columns_fini(struct columns *columns)
+{
+    free(columns->ranks);
+    free(columns->incarnations);
+    free(columns->parents);
+    memset(columns, 0, sizeof(*columns));
+}
+
+static int columns_reserve(struct columns *columns, uint32_t room)
+{
+    columns->ranks = calloc(room + 1, sizeof(uint32_t));
+    columns->incarnations = calloc(room + 1, sizeof(uint32_t));
+    columns->parents = calloc(room + 1, sizeof(uint32_t));
+    columns->room = room;
+    return columns->ranks && columns->incarnations && columns->parents
+               ? 0
+               : -ENOMEM;
+}
+
+static void columns_add(struct columns *columns,
+                        uint32_t rank,
+                        uint32_t incarnation,
+                        uint32_t parent)
+{
+    columns->ranks[columns->count] = rank;
+    columns->incarnations[columns->count] = incarnation;
+    columns->parents[columns->count] = parent;
+    columns->count++;
+}
+
+/* Pack the columns; NULL payload and `failed` without memory. */
+static struct frame pack(struct node *node,
+                         const struct columns *columns,
+                         const char *text)
+{
+    struct frame frame = {.type = FRAME_RECORD, .origin = node->rank};
+
+    if (packet_pack(&frame.payload, RECORD_FORMAT, columns->ranks,
+                    columns->count, columns->incarnations, columns->count,
+                    columns->parents, columns->count, text ? text : "") < 0)
+        node->failed = true;
+    return frame;
+}
+
+/* PROTOCOL 6.4: pass records on to everybody but `from`. */
+static void flood(struct node *node,
+                  const struct columns *columns,
+                  const char *text,
+                  const struct peer *from)
+{
+    struct frame frame;
+    uint32_t slot;
+
+    if (columns->count == 0)
+        return;
+    frame = pack(node, columns, text);
+    for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
+        struct peer *peer = node->peers[slot];
+
+        if (peer && peer != from &&
+            (peer == node->parent || (!peer->is_parent && peer->ready)))
+            node_send(node, peer, frame_ref(&frame));
+    }
+    frame_fini(&frame);
+}
+
+void record_begin(struct node *node)
+{
+    const struct roster *roster = &node->roster;
+    uint32_t i;
+    int r;
+
+    r = table_new(&node->table);
+    for (i = 0; r == 0 && i < roster->internal_count; i++)
+        r = table_add(node->table, roster->internals[i].rank,
+                      roster->internals[i].parent, 0,
+                      roster->internals[i].fan_out);
+    if (r == -ENOMEM) {
+        node->failed = true;
+        return;
+    }
+    if (r < 0 || table_check(node->table) < 0) {
+        launch_end(node, "the table of the tree makes no sense");
+        return;
+    }
+    node->height_limit = table_height(node->table);
+}
+
+/* The front-end's application learns of it. */
+static void tell(struct node *node,
+                 uint32_t rank,
+                 uint32_t parent,
+                 const char *text)
+{
+    struct table_entry entry;
+    bool internal = table_entry(node->table, rank, &entry) == 0;
+
+    if (node->role != NODE_FRONTEND || node->closing)
+        return;
+    if (parent == TABLE_FAILED && internal)
+        node_tell(node, TELL_NODE_LOST, rank, 0, text);
+    else if (parent != TABLE_FAILED)
+        node_tell(node, TELL_NODE_ADOPTED, rank, 0, text)->sequence = parent;
+}
+
+/* PROTOCOL 6.5: a child stays ours, on its link, under its new incarnation. */
+static void refuted(struct node *node,
+                    uint32_t rank,
+                    uint32_t incarnation,
+                    uint32_t parent)
+{
+    uint32_t slot;
+
+    for (slot = 0; parent == node->rank && slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && peer->rank == rank)
+            peer->incarnation = incarnation;
+    }
+}
+
+/* Apply one record. Returns 1 if it was news, 0 if not. */
+static int apply(struct node *node,
+                 uint32_t rank,
+                 uint32_t incarnation,
+                 uint32_t parent,
+                 const char *text)
+{
+    int r = table_record(node->table, rank, incarnation, parent);
+
+    if (r == -ENOMEM)
+        node->failed = true;
+    if (r <= 0)
+        return 0;
+    refuted(node, rank, incarnation, parent);
+    tell(node, rank, parent, text);
+    return 1;
+}
+
+/* Back-ends whose end is certain: the front-end gives them up. */
+static void gone(struct node *node,
+                 const struct columns *columns,
+                 const char *text)
+{
+    struct ranks ranks = {0};
+    uint32_t i;
+
+    if (columns->count == 0)
+        return;
+    if (node->role != NODE_FRONTEND) {
+        if (node->parent)
+            node_send(node, node->parent, pack(node, columns, text));
+        return;
+    }
+    for (i = 0; i < columns->count; i++)
+        if (columns->ranks[i] != RANK_NONE &&
+            ranks_add(&ranks, columns->ranks[i], columns->ranks[i]) < 0)
+            node->failed = true;
+    if (!node->launched)
+        launch_lost(node, columns->ranks[0], text);
+    else if (!node->closing)
+        member_give_up(node, &ranks);
+    ranks_fini(&ranks);
+}
+
+void record_gone(struct node *node, uint32_t rank, const char *text)
+{
+    struct columns columns = {0};
+    struct table_entry entry;
+
+    if (!node->launched && node->role == NODE_FRONTEND) {
+        launch_lost(node, rank, text);
+        return;
+    }
+    if (node->table && table_entry(node->table, rank, &entry) == 0) {
+        record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
+        return;
+    }
+    if (columns_reserve(&columns, 1) == 0) {
+        columns_add(&columns, rank, 0, GONE);
+        gone(node, &columns, text);
+    } else {
+        node->failed = true;
+    }
+    columns_fini(&columns);
+}
+
+void record_tell(struct node *node,
+                 uint32_t rank,
+                 uint32_t incarnation,
+                 uint32_t parent,
+                 const char *text)
+{
+    struct columns columns = {0};
+
+    if (!node->table || apply(node, rank, incarnation, parent, text) <= 0)
+        return;
+    if (columns_reserve(&columns, 1) == 0) {
+        columns_add(&columns, rank, incarnation, parent);
+        flood(node, &columns, text, NULL);
+    } else {
+        node->failed = true;
+    }
+    columns_fini(&columns);
+}
+
+void record_exchange(struct node *node, struct peer *peer)
+{
+    struct columns columns = {0};
+    struct table_record change;
+    uint32_t count = 0, cursor = 0;
+
+    while (table_changed(node->table, &cursor, &change))
+        count++;
+    if (columns_reserve(&columns, count) < 0) {
+        node->failed = true;
+    } else if (count > 0) {
+        cursor = 0;
+        while (columns.count < count &&
+               table_changed(node->table, &cursor, &change))
+            columns_add(&columns, change.rank, change.incarnation,
+                        change.parent);
+        node_send(node, peer, pack(node, &columns, NULL));
+    }
+    columns_fini(&columns);
+}
+
+/* PROTOCOL 6.5: we live, and our path stands. */
+static void refute(struct node *node, uint32_t incarnation)
+{
+    if (!node->parent || node->role != NODE_COMMNODE ||
+        incarnation < node->incarnation)
+        return;
+    node->incarnation = incarnation + 1;
+    record_tell(node, node->rank, node->incarnation, node->parent->rank,
+                "it lives");
+}
+
+int record_take(struct node *node, struct peer *peer, struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    struct columns news = {0}, ended = {0};
+    const uint32_t *ranks, *incarnations, *parents;
+    uint32_t count, incarnation_count, parent_count, i, accused = 0;
+    bool refuted = false;
+    const char *text;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, RECORD_FORMAT, &ranks, &count, &incarnations,
+                          &incarnation_count, &parents, &parent_count, &text);
+    if (r == 0 && (count != incarnation_count || count != parent_count ||
+                   strlen(text) > LIMIT_TEXT))
+        r = -EBADMSG;
+    if (r < 0)
+        goto out;
+    r = columns_reserve(&news, count);
+    if (r == 0)
+        r = columns_reserve(&ended, count);
+    for (i = 0; r == 0 && i < count; i++) {
+        if (ranks[i] == node->rank && parents[i] == TABLE_FAILED) {
+            refuted = true;
+            accused = incarnations[i];
+        }
+        if (parents[i] == GONE || !node->table)
+            columns_add(&ended, ranks[i], incarnations[i], GONE);
+        else if (apply(node, ranks[i], incarnations[i], parents[i], text) > 0)
+            columns_add(&news, ranks[i], incarnations[i], parents[i]);
+    }
+    if (r == 0 && !node->ended)
+        flood(node, &news, text, peer);
+    if (r == 0 && !node->ended)
+        gone(node, &ended, text);
+    if (refuted && !node->ended)
+        refute(node, accused);
+out:
+    columns_fini(&news);
+    columns_fini(&ended);
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}

@@ -1,0 +1,75 @@
+/* nodes.h - the processes of a tree on this machine, as /proc shows them. */
+#ifndef TEST_FRONTEND_NODES_H
+#define TEST_FRONTEND_NODES_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Most commnodes of one tree in the tests. */
+#define NODES_MAX 128
+
+/* The parent of a process, and its name (16 bytes); -1 if there is none. */
+static inline pid_t nodes_parent(pid_t pid, char *name)
+{
+    char path[64], line[512];
+    const char *end;
+    int parent = -1;
+    FILE *file;
+
+    *name = '\0';
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return -1;
+    if (fgets(line, sizeof(line), file)) {
+        end = strrchr(line, ')');
+        if (!end || sscanf(end, ") %*c %d", &parent) != 1 ||
+            sscanf(line, "%*d (%15[^)]", name) != 1)
+            parent = -1;
+    }
+    fclose(file);
+    return parent;
+}
+
+/* The commnodes whose parent is `parent`, in order of their process numbers,
+ * which is the order of their start. Returns how many. */
+static inline size_t nodes_below(pid_t parent, pid_t out[NODES_MAX])
+{
+    DIR *dir = opendir("/proc");
+    const struct dirent *entry;
+    size_t count = 0, i;
+    char name[16];
+    pid_t pid;
+
+    while (dir && (entry = readdir(dir)) && count < NODES_MAX) {
+        pid = (pid_t)atoi(entry->d_name);
+        if (pid <= 0 || nodes_parent(pid, name) != parent ||
+            strcmp(name, "coppice-commnod") != 0)
+            continue;
+        for (i = count++; i > 0 && out[i - 1] > pid; i--)
+            out[i] = out[i - 1];
+        out[i] = pid;
+    }
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* All commnodes below us, those of a higher level first. */
+static inline size_t nodes_all(pid_t out[NODES_MAX])
+{
+    pid_t below[NODES_MAX];
+    size_t count = nodes_below(getpid(), out), next, n, i;
+
+    for (next = 0; next < count; next++) {
+        n = nodes_below(out[next], below);
+        for (i = 0; i < n && count < NODES_MAX; i++)
+            out[count++] = below[i];
+    }
+    return count;
+}
+
+#endif

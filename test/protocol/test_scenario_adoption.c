@@ -1,0 +1,247 @@
+/* test_scenario_adoption.c - how orphans find parents (PROTOCOL 6.5, 7, 8,
+ * 11). */
+#include "test/sim/script.h"
+
+/* 1 and 2 have two children each, 3 and the front-end three. */
+#define TREE "0(1(5,6),2(7,8),3(9,10,11))"
+
+#define TRACE_MOST (SIM_TRACE_FRAME | SIM_TRACE_LIFE | SIM_TRACE_TELL)
+
+/* How many lines of the trace contain all of these; NULL: any. */
+static unsigned lines(struct sim *sim,
+                      const char *first,
+                      const char *second,
+                      const char *third)
+{
+    const char *line = sim_trace_text(sim);
+    unsigned count = 0;
+
+    while (*line) {
+        size_t len = strcspn(line, "\n");
+        char copy[1024];
+
+        snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
+        count += strstr(copy, first) && (!second || strstr(copy, second)) &&
+                 (!third || strstr(copy, third));
+        line += len + (line[len] == '\n');
+    }
+    return count;
+}
+
+static void trace_most(struct sim *sim)
+{
+    sim_trace_only(sim, TRACE_MOST);
+    sim_trace_from_here(sim);
+}
+
+/* PROTOCOL 6.5: a node that hears of its own failure while its path stands
+ * says that it lives, and the front-end believes it. */
+static void who_lives_refutes(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree("0(1(3,4),2(5,6))", &config);
+
+    trace_most(sim);
+    sim_cut(sim, script_at(sim, 1), script_at(sim, 4));
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(lines(sim, "0 <- 1 record", "it lives", NULL), 1);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
+    CU_ASSERT_EQUAL(lines(sim, "1 link to 0 down", NULL, NULL), 0);
+    /* Its death is believed all the same, under its new incarnation. */
+    sim_crash(sim, script_at(sim, 1));
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 7.2, 7.3: the orphans of one parent begin at different places of the
+ * list, which is by fan-out and rank. */
+static void orphans_ask_in_order(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree(TREE, &config);
+
+    trace_most(sim);
+    SIM_KILL_AT(sim, 3, 5);
+    SIM_RUN(sim, 7);
+    /* each has two children now, so it is by rank; r is 0, 1, 2 */
+    CU_ASSERT_EQUAL(lines(sim, " 9 dials 0", NULL, NULL), 1);
+    CU_ASSERT_EQUAL(lines(sim, " 10 dials 1", NULL, NULL), 1);
+    CU_ASSERT_EQUAL(lines(sim, " 11 dials 2", NULL, NULL), 1);
+    SIM_RUN(sim, 50);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 9)), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 10)), script_at(sim, 1));
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 11)), script_at(sim, 2));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 7.4: who is dead does not answer, and the next is asked. */
+static void the_next_is_asked(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree(TREE, &config);
+
+    trace_most(sim);
+    SIM_KILL_AT(sim, 1, 5);
+    SIM_KILL_AT(sim, 3, 5);
+    SIM_RUN(sim, 100);
+    for (uint32_t rank = 5; rank <= 11; rank++)
+        if (rank < 7 || rank > 8)
+            CU_ASSERT_EQUAL(script_told(sim, rank, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT(lines(sim, "cannot reach", NULL, NULL) >= 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 7.4: a frozen candidate costs no more than its two timeouts. */
+static void a_frozen_candidate_is_left(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree(TREE, &config);
+
+    trace_most(sim);
+    sim_freeze(sim, script_at(sim, 1), 2000000);
+    SIM_KILL_AT(sim, 3, 5);
+    SIM_RUN(sim, LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS - 10);
+    CU_ASSERT_EQUAL(script_told(sim, 10, TELL_NODE_ADOPTED), 0);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 10, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, script_at(sim, 10)), script_at(sim, 1));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 8.2, 8.3, 8.5: an orphan takes nobody. Cut off together, a commnode
+ * and the back-ends of a dead one end up in one tree. */
+static void an_orphan_takes_nobody(void)
+{
+    for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
+        struct sim_config config = {.trace = SIM_TRACE_ALL};
+        struct sim *sim = script_tree("0(1(2(3,4),5(6)),7(8(9)))", &config);
+
+        trace_most(sim);
+        sim_crash(sim, script_at(sim, 2));
+        SIM_RUN(sim, at_ms);
+        sim_crash(sim, script_at(sim, 1));
+        SIM_RUN(sim, 2000);
+        for (uint32_t rank = 3; rank <= 9; rank++) {
+            uint32_t index = script_at(sim, rank);
+
+            CU_ASSERT(sim_is_alive(sim, index));
+            for (int hops = 0; index != 0 && hops < 4; hops++) {
+                index = sim_parent(sim, index);
+                CU_ASSERT_FATAL(index != SIM_NONE);
+            }
+            CU_ASSERT_EQUAL(index, 0);
+        }
+        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+        SIM_END(sim);
+    }
+}
+
+/* PROTOCOL 8.4: an adopter that dies during the adoption, at any moment, costs
+ * nobody but itself. */
+static void an_adopter_may_die(void)
+{
+    for (uint64_t at_ms = 1; at_ms <= 20; at_ms++) {
+        struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
+        uint32_t stream = SIM_OPEN(sim, "int_union");
+
+        sim_trace_only(sim, 0);
+        SIM_KILL_AT(sim, 2, 0);
+        SIM_KILL_AT(sim, 3, at_ms);
+        SIM_RUN(sim, 1000);
+        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+        for (uint32_t rank = 4; rank <= 7; rank++)
+            CHECK_OK(sim_send(sim, script_at(sim, rank), stream, 100, "%ad",
+                              (int[]){(int)rank}, 1u));
+        CHECK_IS(script_sync(sim, stream), 0);
+        CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 4);
+        SIM_END(sim);
+    }
+}
+
+/* PROTOCOL 11.4: who closes takes nobody in; the orphan ends. */
+static void a_closing_network_ends_orphans(void)
+{
+    for (uint64_t at_ms = 0; at_ms <= 8; at_ms++) {
+        struct sim *sim = SIM_TREE(TREE);
+
+        sim_trace_only(sim, 0);
+        SIM_KILL_AT(sim, 3, 0);
+        SIM_RUN(sim, at_ms);
+        CHECK_OK(sim_shutdown(sim, 0));
+        SIM_RUN(sim, 2 * LIMIT_ORPHAN_TIMEOUT_MS);
+        for (uint32_t i = 0; i < sim_count(sim); i++)
+            CU_ASSERT_FALSE(sim_is_alive(sim, i));
+        SIM_END(sim);
+    }
+}
+
+/* PROTOCOL 11.1: the front-end gives up who is covered by nobody, at once when
+ * its end is certain, else after `give_up_timeout`. */
+static void the_front_end_gives_up(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    uint64_t give_up_ms = LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +
+                          LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS;
+
+    sim_trace_only(sim, 0);
+    /* 1 lives, and waits for its child: a certain end */
+    sim_crash(sim, script_at(sim, 4));
+    SIM_RUN(sim, 20);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_BACKEND_LOST), 4);
+    /* 2 and 6 die together: nobody can say what became of 6 */
+    sim_crash(sim, script_at(sim, 2));
+    sim_crash(sim, script_at(sim, 6));
+    SIM_RUN(sim, give_up_ms - 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 5, TELL_NODE_ADOPTED), 1);
+    SIM_RUN(sim, 300);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 2);
+    CU_ASSERT_EQUAL(script_about(TELL_BACKEND_LOST), 6);
+    CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 2);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 11.3: a reset of the front-end's link is not the front-end's death;
+ * the same reset, and nobody who listens, is. */
+static void a_reset_is_not_the_front_ends_death(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_cut(sim, 0, script_at(sim, 1));
+    SIM_RUN(sim, 100);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT(sim_is_alive(sim, i));
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
+    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_crash(sim, 0);
+    SIM_RUN(sim, 20);
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        CU_ASSERT(sim_has_exited(sim, i));
+    SIM_END(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"who lives refutes", who_lives_refutes},
+        {"orphans ask in order", orphans_ask_in_order},
+        {"the next is asked", the_next_is_asked},
+        {"a frozen candidate is left", a_frozen_candidate_is_left},
+        {"an orphan takes nobody", an_orphan_takes_nobody},
+        {"an adopter may die", an_adopter_may_die},
+        {"a closing network ends orphans", a_closing_network_ends_orphans},
+        {"the front-end gives up", the_front_end_gives_up},
+        {"a reset is not the front-end's death",
+         a_reset_is_not_the_front_ends_death},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("adoption", tests);
+}

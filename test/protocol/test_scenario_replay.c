@@ -1,0 +1,174 @@
+/* test_scenario_replay.c - what an adoption loses, and what it does not:
+ * upwards by compensation (PROTOCOL 9), downwards by replay (PROTOCOL 10.3
+ * to 10.5). */
+#include "test/sim/script.h"
+
+#define TREE   "0(1(2(4,5),3(6,7)))"
+#define VALUES 64
+
+/* The set that the front-end has taken on one stream of "%ad". */
+static struct {
+    unsigned times[VALUES];
+    unsigned compensations;
+} joined;
+
+static void join(struct sim *sim,
+                 uint32_t index,
+                 uint32_t stream,
+                 const struct frame *frame,
+                 void *arg)
+{
+    struct cop_packet *packet;
+    const int32_t *values;
+    uint32_t count;
+
+    (void)sim;
+    (void)index;
+    (void)stream;
+    (void)arg;
+    CHECK_OK(packet_open(&packet, frame->payload));
+    CHECK_OK(cop_packet_unpack(packet, "%ad", &values, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        CU_ASSERT_FATAL(values[i] >= 0 && values[i] < VALUES);
+        joined.times[values[i]]++;
+    }
+    joined.compensations += frame->count == 0;
+    cop_packet_free(packet);
+}
+
+static struct sim *begin(uint32_t *stream)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct sim_app app = {.taken = join};
+
+    memset(&joined, 0, sizeof(joined));
+    sim_set_app(sim, 0, &app);
+    *stream = SIM_OPEN(sim, "int_union");
+    sim_trace_only(sim, 0);
+    return sim;
+}
+
+static void send_one(struct sim *sim, uint32_t rank, uint32_t stream, int value)
+{
+    CHECK_OK(
+        sim_send(sim, script_at(sim, rank), stream, 100, "%ad", &value, 1u));
+}
+
+/* PROTOCOL 9.1, 9.2, 9.3: what a dead commnode had queued comes again, out of
+ * the states below it; in no wave, and each value once. */
+static void the_state_comes_again(void)
+{
+    for (uint64_t at_ms = 0; at_ms <= 6; at_ms++) {
+        uint32_t stream;
+        struct sim *sim = begin(&stream);
+
+        CU_ASSERT(node_is_recoverable(sim_node(sim, 0), stream));
+        for (uint32_t rank = 4; rank <= 7; rank++)
+            send_one(sim, rank, stream, (int)rank);
+        SIM_KILL_AT(sim, 2, at_ms);
+        SIM_RUN(sim, 200);
+        for (uint32_t rank = 4; rank <= 7; rank++)
+            CU_ASSERT_EQUAL(joined.times[rank], 1);
+        for (uint32_t rank = 4; rank <= 7; rank++)
+            send_one(sim, rank, stream, 10 + (int)rank);
+        CHECK_IS(script_sync(sim, stream), 0);
+        for (uint32_t rank = 4; rank <= 7; rank++)
+            CU_ASSERT_EQUAL(joined.times[10 + rank], 1);
+        SIM_END(sim);
+    }
+}
+
+/* PROTOCOL 9.2: what the dead commnode kept back comes as a compensation. */
+static void a_compensation_is_in_no_wave(void)
+{
+    uint32_t stream;
+    struct sim *sim = begin(&stream);
+
+    /* 5 has not sent: 2 waits with what 4 sent, and dies with it. */
+    send_one(sim, 4, stream, 4);
+    SIM_RUN(sim, 20);
+    CU_ASSERT_EQUAL(joined.times[4], 0);
+    sim_crash(sim, script_at(sim, 2));
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(joined.times[4], 1);
+    CU_ASSERT(joined.compensations >= 1);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 9.3, 10.6: where there is nothing to recover from, the sync says
+ * so, and the one after it does not. */
+static void a_lossy_sync_says_so(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_trace_only(sim, 0);
+    CU_ASSERT_FALSE(node_is_recoverable(sim_node(sim, 0), stream));
+    SIM_SEND(sim, 4, stream, 4);
+    SIM_RUN(sim, 20);
+    sim_crash(sim, script_at(sim, 2));
+    SIM_RUN(sim, 100);
+    CHECK_IS(script_sync(sim, stream), 1);
+    CHECK_IS(script_sync(sim, stream), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 10.3, 10.4, 10.5: every live member gets every packet once and in
+ * order, whenever its parent dies while they are on their way. */
+static void packets_are_sent_again(void)
+{
+    for (uint64_t at_ms = 0; at_ms <= 10; at_ms++) {
+        struct sim *sim = SIM_TREE(TREE);
+        uint32_t stream = SIM_OPEN(sim, "");
+
+        sim_trace_only(sim, 0);
+        sim_freeze(sim, script_at(sim, 5), 5);
+        SIM_KILL_AT(sim, 2, at_ms);
+        for (int i = 1; i <= 10; i++) {
+            SIM_SEND(sim, 0, stream, i);
+            SIM_RUN(sim, 1);
+        }
+        CHECK_OK(script_sync(sim, stream));
+        for (uint32_t rank = 4; rank <= 7; rank++) {
+            CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 10);
+            CU_ASSERT_EQUAL(script_last(sim, rank, stream), 10);
+        }
+        SIM_END(sim);
+    }
+}
+
+/* PROTOCOL 10.4: an adopted child that is far behind is fed from where it is;
+ * the other children are not delayed and take nothing twice. */
+static void who_is_behind_is_fed_from_there(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "");
+
+    sim_trace_only(sim, 0);
+    sim_mute(sim, script_at(sim, 2), script_at(sim, 4));
+    for (int i = 1; i <= 50; i++)
+        SIM_SEND(sim, 0, stream, i);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_taken(sim, 4, stream), 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 5, stream), 50);
+    SIM_RUN(sim, LIMIT_FAILURE_TIMEOUT_MS + 500);
+    CU_ASSERT_EQUAL(script_told(sim, 4, TELL_NODE_ADOPTED), 1);
+    for (uint32_t rank = 4; rank <= 7; rank++) {
+        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 50);
+        CU_ASSERT_EQUAL(script_last(sim, rank, stream), 50);
+    }
+    SIM_END(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the state comes again", the_state_comes_again},
+        {"a compensation is in no wave", a_compensation_is_in_no_wave},
+        {"a lossy sync says so", a_lossy_sync_says_so},
+        {"packets are sent again", packets_are_sent_again},
+        {"who is behind is fed from there", who_is_behind_is_fed_from_there},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("replay", tests);
+}
