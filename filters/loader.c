@@ -556,4 +556,3 @@ int loader_call(struct loader *loader,
         cop_packet_free(loader->packets[i]);
     return r;
 }
-
