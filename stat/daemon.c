@@ -68,8 +68,54 @@ static int walk_task(struct gathering *gathering,
     return 0;
 }
 
-/* Walk our tasks of `request` once for each sample. */
-static int gather(struct tree **out,
+/* Walk our tasks of `request` once: the sample that `gathering` is at. */
+static int take_sample(struct gathering *gathering,
+                       struct walker *walker,
+                       const struct request *request,
+                       uint32_t rank,
+                       uint64_t *stop_ns)
+{
+    char boot[REQUEST_BOOT_SIZE];
+    int r = 0;
+
+    request_boot(boot);
+    for (gathering->task = 0; r == 0 && gathering->task < request->task_count;
+         gathering->task++) {
+        if (request->daemons[gathering->task] != rank)
+            continue;
+        if (strcmp(boot, request->boot) != 0)
+            r = take_failure(gathering,
+                             "its daemon runs on another host: use a "
+                             "topology whose leaves are on this host");
+        else
+            r = walk_task(gathering, walker, request->pids[gathering->task],
+                          request->stop_ms, stop_ns);
+    }
+    return r;
+}
+
+/* Send the tree of all samples so far. So each packet covers the earlier
+ * ones, and their join is the last of them. */
+static int send_tree(struct cop_stream *stream,
+                     const struct traces *traces,
+                     uint64_t stop_ns)
+{
+    struct cop_packet *packet = NULL;
+    struct tree *tree = NULL;
+    int r;
+
+    r = traces_tree(&tree, traces, stop_ns);
+    if (r == 0)
+        r = tree_pack(&packet, STAT_TAG_TREE, tree);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+    cop_packet_free(packet);
+    tree_free(tree);
+    return r;
+}
+
+/* Take all samples of `request`, and send what was seen after each. */
+static int gather(struct cop_stream *stream,
                   const struct request *request,
                   uint32_t rank)
 {
@@ -77,37 +123,19 @@ static int gather(struct tree **out,
                                 request->interval_ms % 1000 * 1000000L};
     struct gathering gathering = {NULL, 0, 0};
     struct walker *walker = NULL;
-    char boot[REQUEST_BOOT_SIZE];
     uint64_t stop_ns = 0;
     int r;
 
-    request_boot(boot);
     r = traces_new(&gathering.traces);
-    if (r < 0)
-        goto out;
-    r = walker_new(&walker);
-    if (r < 0)
-        goto out;
-    for (; gathering.sample < request->samples; gathering.sample++) {
+    if (r == 0)
+        r = walker_new(&walker);
+    for (; r == 0 && gathering.sample < request->samples; gathering.sample++) {
         if (gathering.sample > 0)
             nanosleep(&interval, NULL);
-        for (gathering.task = 0; gathering.task < request->task_count;
-             gathering.task++) {
-            if (request->daemons[gathering.task] != rank)
-                continue;
-            if (strcmp(boot, request->boot) != 0)
-                r = take_failure(&gathering,
-                                 "its daemon runs on another host: use a "
-                                 "topology whose leaves are on this host");
-            else
-                r = walk_task(&gathering, walker, request->pids[gathering.task],
-                              request->stop_ms, &stop_ns);
-            if (r < 0)
-                goto out;
-        }
+        r = take_sample(&gathering, walker, request, rank, &stop_ns);
+        if (r == 0)
+            r = send_tree(stream, gathering.traces, stop_ns);
     }
-    r = traces_tree(out, gathering.traces, stop_ns);
-out:
     walker_free(walker);
     traces_free(gathering.traces);
     return r;
@@ -118,8 +146,6 @@ static int answer(struct cop_stream *stream,
                   const struct cop_packet *packet,
                   uint32_t rank)
 {
-    struct cop_packet *reply = NULL;
-    struct tree *tree = NULL;
     struct request request;
     int r;
 
@@ -131,15 +157,9 @@ static int answer(struct cop_stream *stream,
                 rank);
         return r;
     }
-    r = gather(&tree, &request, rank);
-    if (r == 0)
-        r = tree_pack(&reply, STAT_TAG_TREE, tree);
-    if (r == 0)
-        r = cop_stream_send_packet(stream, reply);
+    r = gather(stream, &request, rank);
     if (r < 0)
         fprintf(stderr, "coppice-statd: rank %u: %s\n", rank, strerror(-r));
-    cop_packet_free(reply);
-    tree_free(tree);
     return r;
 }
 

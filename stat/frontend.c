@@ -52,6 +52,7 @@ static void usage(FILE *file)
           "  --topology FILE      the tree of daemons (default: one daemon)\n"
           "  --dot FILE           write the tree for Graphviz's dot too\n"
           "  --samples COUNT      look COUNT times (default 1)\n"
+          "  --interval MS        so long apart (default 100)\n"
           "  --timeout SECONDS    give up after so long (default 30)\n"
           "  --no-color           no terminal colours\n"
           "  --help               this text\n"
@@ -106,6 +107,9 @@ static int read_option(struct arguments *arguments,
     case 's':
         return read_number(&arguments->gather.samples, value,
                            REQUEST_SAMPLES_MAX, "--samples", error);
+    case 'i':
+        return read_number(&arguments->gather.interval_ms, value,
+                           REQUEST_INTERVAL_MAX_MS, "--interval", error);
     case 'T':
         r = read_number(&number, value, TIMEOUT_MAX_S, "--timeout", error);
         if (r == 0)
@@ -134,6 +138,7 @@ static int read_arguments(struct arguments *arguments,
         {"topology", required_argument, NULL, 't'},
         {"dot", required_argument, NULL, 'd'},
         {"samples", required_argument, NULL, 's'},
+        {"interval", required_argument, NULL, 'i'},
         {"timeout", required_argument, NULL, 'T'},
         {"no-color", no_argument, NULL, 'C'},
         {"help", no_argument, NULL, 'h'},
@@ -312,12 +317,18 @@ static int show(const struct arguments *arguments,
     return r < 0 ? r : status;
 }
 
+static void say(const char *line)
+{
+    fprintf(stderr, "coppice-stat: %s\n", line);
+}
+
 int main(int argc, char **argv)
 {
     struct arguments arguments = {
         .gather = {.samples = 1,
                    .interval_ms = INTERVAL_MS,
-                   .timeout_ms = TIMEOUT_DEFAULT_S * 1000}};
+                   .timeout_ms = TIMEOUT_DEFAULT_S * 1000,
+                   .say = say}};
     struct cop_error error = {""};
     struct cop_error late = {""};
     struct tree *tree = NULL;

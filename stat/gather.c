@@ -2,7 +2,9 @@
 #include "stat/gather.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,38 +110,67 @@ out:
     return r;
 }
 
-/* Join all that has come on `stream` to `*tree`. */
-static int take(struct tree **tree, struct cop_stream *stream)
+/* Join `packet` to `*tree`. */
+static int take(struct tree **tree, const struct cop_packet *packet)
 {
-    struct cop_packet *packet;
     struct tree *more = NULL;
     struct tree *both = NULL;
     int r;
 
+    r = tree_unpack(&more, packet);
+    if (r == 0)
+        r = tree_join(&both, *tree, more);
+    tree_free(more);
+    if (r < 0)
+        return r;
+    tree_free(*tree);
+    *tree = both;
+    return 0;
+}
+
+/* Join all that has come on `stream` to `*tree`. */
+static int take_all(struct tree **tree, struct cop_stream *stream)
+{
+    struct cop_packet *packet;
+    int r;
+
     while ((r = cop_stream_receive(stream, &packet, 0)) == 0) {
-        r = tree_unpack(&more, packet);
+        r = take(tree, packet);
         cop_packet_free(packet);
-        if (r == 0)
-            r = tree_join(&both, *tree, more);
-        tree_free(more);
-        more = NULL;
         if (r < 0)
             return r;
-        tree_free(*tree);
-        *tree = both;
     }
     return r == -EAGAIN || r == -ENOTCONN ? 0 : r;
 }
 
-/* What the network has to say of nodes that were lost and filters that
- * failed, into `late`. */
-static void take_events(struct cop_network *network, struct cop_error *late)
+__attribute__((format(printf, 2, 3))) static void say(
+    const struct gather_options *options, const char *format, ...)
+{
+    char line[sizeof(struct cop_event)];
+    va_list list;
+
+    if (!options->say)
+        return;
+    va_start(list, format);
+    vsnprintf(line, sizeof(line), format, list);
+    va_end(list);
+    options->say(line);
+}
+
+/* Tell of nodes that were lost and adopted: of itself that costs nothing, for
+ * the stream is recoverable. What does cost goes into `late`. */
+static void take_events(struct cop_network *network,
+                        const struct gather_options *options,
+                        struct cop_error *late)
 {
     struct cop_event event = COP_EVENT_INIT;
 
     while (cop_network_event(network, &event, 0) == 0) {
-        if (event.type == COP_EVENT_BACKEND_LOST ||
-            event.type == COP_EVENT_NODE_LOST)
+        if (event.type == COP_EVENT_NODE_LOST)
+            say(options, "node %u was lost: %s", event.rank, event.text);
+        else if (event.type == COP_EVENT_NODE_ADOPTED)
+            say(options, "node %u was adopted %s", event.rank, event.text);
+        else if (event.type == COP_EVENT_BACKEND_LOST)
             cop_error_set(late, -ECONNRESET, "node %u was lost: %s", event.rank,
                           event.text);
         else if (event.type == COP_EVENT_FILTER_ERROR)
@@ -148,6 +179,61 @@ static void take_events(struct cop_network *network, struct cop_error *late)
         else if (event.type == COP_EVENT_ENDED)
             cop_error_set(late, -ENOTCONN, "the tree ended: %s", event.text);
     }
+}
+
+/* Take the samples as they come, and tell of each. The number of a packet's
+ * wave is how many samples all daemons have sent. While a parent is lost waves
+ * may be joined, so fewer may come; then it is quiet, and the sync that follows
+ * knows when all is in. Returns 0 or a negative errno. */
+static int follow(struct tree **tree,
+                  struct cop_network *network,
+                  struct cop_stream *stream,
+                  const struct gather_options *options,
+                  struct cop_error *late)
+{
+    uint64_t quiet_ms = 2 * (uint64_t)options->interval_ms + 2 * STOP_MS;
+    struct cop_packet *packet;
+    uint64_t sample = 0;
+    int r;
+
+    if (quiet_ms > options->timeout_ms)
+        quiet_ms = options->timeout_ms;
+    while (sample < options->samples) {
+        r = cop_stream_receive(stream, &packet, (int)quiet_ms);
+        take_events(network, options, late);
+        if (r == -EAGAIN || r == -ENOTCONN)
+            return 0;
+        if (r < 0)
+            return r;
+        r = take(tree, packet);
+        if (r == 0 && cop_packet_wave(packet) > sample) {
+            sample = cop_packet_wave(packet);
+            say(options, "sample %" PRIu64 " of %u", sample, options->samples);
+        }
+        cop_packet_free(packet);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Wait for the answer to be complete. Returns 0 or a negative errno. */
+static int finish(struct tree **tree,
+                  struct cop_network *network,
+                  struct cop_stream *stream,
+                  const struct gather_options *options,
+                  struct cop_error *late)
+{
+    int r;
+
+    r = cop_stream_sync(stream, (int)options->timeout_ms, late);
+    if (r < 0 && !late->text[0])
+        cop_error_set(late, r, "no complete answer: %s", strerror(-r));
+    if (r > 0)
+        cop_error_set(late, -ECONNRESET, "a link was lost on the way");
+    r = take_all(tree, stream);
+    take_events(network, options, late);
+    return r;
 }
 
 int gather_tree(struct tree **out,
@@ -176,17 +262,13 @@ int gather_tree(struct tree **out,
     r = ask(stream, daemons, targets, options);
     if (r < 0)
         goto out;
-    r = cop_stream_sync(stream, (int)options->timeout_ms, late);
-    if (r < 0 && !late->text[0])
-        cop_error_set(late, r, "no complete answer: %s", strerror(-r));
-    if (r > 0)
-        cop_error_set(late, -ECONNRESET, "a link was lost on the way");
     r = tree_new(&tree, 0, 0, 0, 0, 0);
+    if (r == 0 && options->samples > 1)
+        r = follow(&tree, network, stream, options, late);
     if (r == 0)
-        r = take(&tree, stream);
+        r = finish(&tree, network, stream, options, late);
     if (r < 0)
         goto out;
-    take_events(network, late);
     *out = tree;
     tree = NULL;
 out:

@@ -9,12 +9,17 @@
 #include "stat/targets.h"
 #include "stat/tree.h"
 
+/* Told of what happens meanwhile: one line, without its end. */
+typedef void (*gather_say_fn)(const char *line);
+
 /* What to ask, and how. */
 struct gather_options {
     const char *topology_path; /* NULL: one daemon, no commnodes */
     uint32_t samples;
     uint32_t interval_ms;
-    uint32_t timeout_ms; /* for launching, and again for the answer */
+    uint32_t timeout_ms; /* for launching, and again for the answer, which
+                            is waited for when no more samples come */
+    gather_say_fn say;   /* samples, if several; nodes lost and adopted */
 };
 
 /* Start a tree of daemons, divide `targets` among them in blocks, and merge

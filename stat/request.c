@@ -30,7 +30,8 @@ int request_unpack(struct request *request, const struct cop_packet *packet)
     if (r < 0)
         return r;
     if (read.task_count != pid_count || read.task_count > TASKS_MAX ||
-        read.samples == 0 || read.samples > REQUEST_SAMPLES_MAX)
+        read.samples == 0 || read.samples > REQUEST_SAMPLES_MAX ||
+        read.interval_ms > REQUEST_INTERVAL_MAX_MS)
         return -EBADMSG;
     for (i = 0; i < pid_count; i++) {
         if (read.pids[i] <= 0)

@@ -14,6 +14,9 @@
 /* Most samples of one request. */
 #define REQUEST_SAMPLES_MAX 10000
 
+/* Longest time between two of them. */
+#define REQUEST_INTERVAL_MAX_MS 3600000
+
 /* Bytes of a boot's name, with its end. */
 #define REQUEST_BOOT_SIZE 64
 
