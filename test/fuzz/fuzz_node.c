@@ -390,7 +390,7 @@ static void make_record(struct play *play, struct frame *frame)
     uint8_t what = byte(&play->in);
 
     for (i = 0; i < 2; i++) {
-        ranks[i] = what & 0x40 ? (uint32_t)number(&play->in) : 10 + what % 5;
+        ranks[i] = what & 0x40 ? (uint32_t)number(&play->in) : 10u + what % 5u;
         incarnations[i] = (uint32_t)number(&play->in);
         parents[i] = what & 1   ? UINT32_MAX - 1
                      : what & 2 ? UINT32_MAX - 2
@@ -414,7 +414,7 @@ static void make_adoption(struct play *play, struct frame *frame)
 
     frame->type = (uint8_t)types[what % 8];
     frame->tag = what / 8 % 8;
-    frame->origin = what & 0x40 ? (uint32_t)number(&play->in) : 10 + what % 5;
+    frame->origin = what & 0x40 ? (uint32_t)number(&play->in) : 10u + what % 5u;
     frame->count = byte(&play->in) % 8;
     frame->sequence = what & 0x80 ? number(&play->in) : what % 5;
     frame->stream = byte(&play->in) % STREAMS;
