@@ -793,6 +793,17 @@ void downward_pass_snapshot(struct node *node)
 
 void downward_ask(struct node *node, struct stream *stream)
 {
+    uint64_t low = lowest_cursor(node, stream);
+
+    if (node->role == NODE_COMMNODE && stream->definition.id != 0 &&
+        low < stream->feed.base) {
+        /* an orphan adopted a child that stood further back (10.3) */
+        feed_restart(&stream->feed, low);
+        fifo_fini(&stream->down_in);
+        stream->last = low;
+        if (stream->passed > low)
+            stream->passed = low;
+    }
     stream->refeeding = true;
     node_send_header(node, node->parent, FRAME_FEED, stream->definition.id,
                      stream->last, 0);

@@ -745,8 +745,14 @@ static void gain(struct node *node, struct peer *peer, struct ranks *gained)
         struct ranks members = {0};
 
         if (!branch || ranks_copy(&members, gained) < 0 ||
-            ranks_intersect(&members, &stream->definition.members) < 0 ||
-            ranks_unite(&branch->members, &members) < 0)
+            ranks_intersect(&members, &stream->definition.members) < 0) {
+            node->failed = true;
+            ranks_fini(&members);
+            return;
+        }
+        if (branch->members.count == 0 && members.count > 0)
+            branch->fed = false; /* the child says from where (10.4) */
+        if (ranks_unite(&branch->members, &members) < 0)
             node->failed = true;
         ranks_fini(&members);
     }
