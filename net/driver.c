@@ -477,6 +477,9 @@ static void on_down(void *arg,
     struct event event = {
         .type = EVENT_LINK_DOWN,
         .link = link,
+        /* What is not of the other end, such as TCP_USER_TIMEOUT, is silence
+         * by another name (PROTOCOL 11.3). */
+        .silent = code != 0 && code != -ECONNRESET,
         .text = text,
     };
     struct link_slot slot;

@@ -694,7 +694,7 @@ static void link_down(struct node *node, const struct event *event)
 
     if (peer && peer->life.state != LINK_CLOSED)
         lose(node, peer, event->text ? event->text : "the connection ended",
-             false);
+             event->silent);
 }
 
 /* A child that we had started has ended: its end is certain (11.1). */

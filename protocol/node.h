@@ -91,7 +91,7 @@ struct node_call {
 enum event_type {
     EVENT_START,       /* begin: children are spawned; first event of all */
     EVENT_LINK_UP,     /* link, rank, incarnation, role, is_parent: proved */
-    EVENT_LINK_DOWN,   /* link, text: it broke, and nothing more comes of it */
+    EVENT_LINK_DOWN,   /* link, silent, text: it broke, nothing more comes */
     EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL came to nothing */
     EVENT_FRAME,       /* link, frame (taken) */
     EVENT_TICK,        /* only time has passed */
@@ -120,6 +120,7 @@ struct event {
     enum node_role role;
     bool is_parent;
     bool refused; /* by the host: nobody listens at that address */
+    bool silent;  /* ended for want of an answer, not by the other end */
     uint32_t stream;
     struct frame frame;
     const char *text;                           /* borrowed */

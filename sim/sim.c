@@ -391,7 +391,12 @@ void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms)
     sim_at(sim, at_ms, crash_now, sim->nodes[index]);
 }
 
-void sim_cut(struct sim *sim, uint32_t index, uint32_t other)
+/* End the link at both ends, in their own time. */
+static void break_link(struct sim *sim,
+                       uint32_t index,
+                       uint32_t other,
+                       const char *reason,
+                       bool silent)
 {
     struct world_end *ends[2] = {
         world_end_to(sim->nodes[index], other),
@@ -405,7 +410,8 @@ void sim_cut(struct sim *sim, uint32_t index, uint32_t other)
             continue;
         flow_cut(&ends[i]->in,
                  random_between(&sim->random, 0, flow_len(&ends[i]->in)));
-        ends[i]->reason = "reset";
+        ends[i]->reason = reason;
+        ends[i]->silent = silent;
         ends[i]->peer_life = 0;
         entry.at_ms = flow_end(&ends[i]->in, sim->now_ms + world_delay_ms(sim));
         entry.node = ends[i]->node;
@@ -414,6 +420,16 @@ void sim_cut(struct sim *sim, uint32_t index, uint32_t other)
             entry.link++;
         agenda_add(&sim->agenda, entry);
     }
+}
+
+void sim_cut(struct sim *sim, uint32_t index, uint32_t other)
+{
+    break_link(sim, index, other, "reset", false);
+}
+
+void sim_expire(struct sim *sim, uint32_t index, uint32_t other)
+{
+    break_link(sim, index, other, "timed out", true);
 }
 
 void sim_mute(struct sim *sim, uint32_t from, uint32_t to)

@@ -237,6 +237,9 @@ void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms);
 /* The link between two nodes breaks; each end finds out in its own time. */
 void sim_cut(struct sim *sim, uint32_t index, uint32_t other);
 
+/* The same by a time-out of the transport's own: nobody has closed it. */
+void sim_expire(struct sim *sim, uint32_t index, uint32_t other);
+
 /* What `from` sends to `to` gets lost from now on, silently. */
 void sim_mute(struct sim *sim, uint32_t from, uint32_t to);
 

@@ -202,6 +202,7 @@ static void go_down(struct sim *sim, struct world_node *node, uint32_t link)
     struct event event = {
         .type = EVENT_LINK_DOWN,
         .link = link,
+        .silent = end->silent,
         .text = end->reason,
     };
 

@@ -19,6 +19,7 @@ struct world_end {
     bool used;          /* the number is taken */
     bool up;            /* EVENT_LINK_UP was given */
     bool upward;        /* the other end is the parent, or is to be */
+    bool silent;        /* ends as by a time-out, not by the other end */
     struct frame_reader reader;
     struct flow in; /* what comes to this end */
 };

@@ -228,6 +228,25 @@ static void a_reset_is_not_the_front_ends_death(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 11.3: a link to the front-end that ended by the transport's time-out
+ * has ended by silence: that nobody listens afterwards proves nothing. */
+static void a_time_out_is_not_the_front_ends_death(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_expire(sim, 0, script_at(sim, 1));
+    sim_crash(sim, 0);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 2)));
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
+    SIM_RUN(sim, LIMIT_ORPHAN_TIMEOUT_MS);
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 1)));
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 3)));
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -241,6 +260,8 @@ int main(void)
         {"the front-end gives up", the_front_end_gives_up},
         {"a reset is not the front-end's death",
          a_reset_is_not_the_front_ends_death},
+        {"a time-out is not the front-end's death",
+         a_time_out_is_not_the_front_ends_death},
         CU_TEST_INFO_NULL,
     };
     return check_run("adoption", tests);
