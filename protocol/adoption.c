@@ -76,8 +76,6 @@ static void commit(struct node *node, struct peer *peer)
         return;
     peer->ready = true;
     peer->asking = false;
-    for (i = 0; i < node->stream_count; i++)
-        place(node, node->streams[i], peer);
     node_send(node, peer,
               (struct frame){
                   .type = FRAME_ADOPTED,
@@ -86,6 +84,9 @@ static void commit(struct node *node, struct peer *peer)
                   .count = node_child_count(node) - 1,
                   .sequence = node->depth,
               });
+    member_expel_lost(node, peer, &peer->below);
+    for (i = 0; i < node->stream_count; i++)
+        place(node, node->streams[i], peer);
     record_exchange(node, peer);
     if (peer->role == NODE_COMMNODE)
         record_tell(node, peer->rank, peer->incarnation, node->rank, NULL);

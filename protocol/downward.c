@@ -743,37 +743,70 @@ uint64_t downward_marker(struct node *node, struct stream *stream)
     return stream->last;
 }
 
+/* One stream of a snapshot, with what takes effect behind its packets. */
+static void send_stream(struct node *node,
+                        struct peer *peer,
+                        const struct stream *stream)
+{
+    uint32_t id = stream->definition.id;
+    size_t i;
+
+    send_unnumbered(node, peer,
+                    &(struct control){.type = CONTROL_OPEN,
+                                      .definition = stream->definition});
+    for (i = 0; i < stream->pending_count; i++)
+        send_unnumbered(
+            node, peer,
+            &(struct control){.type = stream->pending[i].type,
+                              .stream = id,
+                              .after = stream->pending[i].after,
+                              .parameters = stream->pending[i].parameters});
+    if (stream->closing)
+        send_unnumbered(node, peer,
+                        &(struct control){.type = CONTROL_CLOSE,
+                                          .stream = id,
+                                          .after = stream->close_at});
+}
+
+/* Whether a snapshot for `peer` has this stream: closed ones too, until their
+ * last packet is stable (PROTOCOL 3.1); a joiner needs those that grow. */
+static bool is_shown(const struct stream *stream, const struct peer *peer)
+{
+    if (peer->role == NODE_BACKEND)
+        return stream->definition.grow && !stream->closing;
+    return !stream->closing || stream_is_replayable(stream);
+}
+
 void downward_snapshot(struct node *node, struct peer *peer)
 {
     struct stream *zero = node->streams[0];
-    struct branch *branch;
-    size_t i, j;
+    struct branch *branch = stream_branch(zero, peer->slot);
+    struct frame frame = {.type = FRAME_SNAPSHOT};
+    uint32_t *ids = calloc(node->stream_count, sizeof(*ids)), count = 0;
+    size_t i;
 
-    for (i = 1; i < node->stream_count; i++) {
-        const struct stream *stream = node->streams[i];
-
-        if (stream->closing ||
-            (peer->role == NODE_BACKEND && !stream->definition.grow))
-            continue;
-        send_unnumbered(node, peer,
-                        &(struct control){.type = CONTROL_OPEN,
-                                          .definition = stream->definition});
-        for (j = 0; j < stream->pending_count; j++)
-            send_unnumbered(
-                node, peer,
-                &(struct control){.type = stream->pending[j].type,
-                                  .stream = stream->definition.id,
-                                  .after = stream->pending[j].after,
-                                  .parameters = stream->pending[j].parameters});
-    }
-    branch = stream_branch(zero, peer->slot);
-    if (!branch) {
+    if (!branch || !ids) {
         node->failed = true;
+        free(ids);
         return;
+    }
+    if (peer->role == NODE_COMMNODE && node->lost.count > 0)
+        send_unnumbered(
+            node, peer,
+            &(struct control){.type = CONTROL_LOST, .ranks = node->lost});
+    for (i = 1; i < node->stream_count; i++) {
+        if (!is_shown(node->streams[i], peer))
+            continue;
+        ids[count++] = node->streams[i]->definition.id;
+        send_stream(node, peer, node->streams[i]);
     }
     branch->fed = true;
     branch->cursor = feed_last(&zero->feed);
-    node_send_header(node, peer, FRAME_SNAPSHOT, 0, branch->cursor, 0);
+    frame.sequence = branch->cursor;
+    if (packet_pack(&frame.payload, "%aud", ids, count) < 0)
+        node->failed = true;
+    free(ids);
+    node_send(node, peer, frame);
     if (node->closing)
         send_unnumbered(node, peer,
                         &(struct control){.type = CONTROL_SHUTDOWN});

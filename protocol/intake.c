@@ -211,12 +211,45 @@ static int take_down(struct node *node, struct frame *frame)
     return downward_take(node, stream, frame);
 }
 
+/* PROTOCOL 3.1: a stream that a snapshot does not have was closed, and its last
+ * packet stable, before the number that it ends with. */
+static int keep_streams(struct node *node, const uint32_t *ids, uint32_t count)
+{
+    size_t i;
+    uint32_t at;
+
+    for (at = 1; at < count; at++)
+        if (ids[at] <= ids[at - 1])
+            return -EBADMSG;
+    for (i = node->stream_count - 1, at = count; i > 0; i--) {
+        uint32_t id = node->streams[i]->definition.id;
+
+        while (at > 0 && ids[at - 1] > id)
+            at--;
+        if (at == 0 || ids[at - 1] != id)
+            node_remove_stream(node, node->streams[i]);
+    }
+    return 0;
+}
+
 static int take_snapshot(struct node *node, const struct frame *frame)
 {
     struct stream *zero = node->streams[0];
+    struct cop_packet *packet = NULL;
+    const uint32_t *ids;
+    uint32_t count;
+    int r;
 
     if (node->role == NODE_FRONTEND || frame->sequence < zero->last)
         return -EPROTO;
+    r = packet_open(&packet, frame->payload);
+    if (r == 0)
+        r = cop_packet_unpack(packet, "%aud", &ids, &count);
+    if (r == 0 && node->role == NODE_COMMNODE)
+        r = keep_streams(node, ids, count);
+    cop_packet_free(packet);
+    if (r < 0)
+        return r == -EINVAL ? -EBADMSG : r;
     zero->refeeding = false;
     zero->last = frame->sequence;
     zero->passed = frame->sequence;

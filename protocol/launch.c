@@ -218,8 +218,13 @@ int launch_child_up(struct node *node, struct peer *peer)
 {
     struct expected *child;
 
-    if (node->role == NODE_BACKEND || node->closing)
+    if (node->role == NODE_BACKEND)
         return -EPROTO;
+    if (node->closing) {
+        if (node->launched && peer->rank != RANK_NONE)
+            adoption_refuse(node, peer); /* PROTOCOL 11.4 */
+        return -EPROTO;
+    }
     if (peer->rank == RANK_NONE) {
         if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;

@@ -836,11 +836,9 @@ static bool may_claim(const struct node *node,
     return true; /* two branches may claim one that has moved (10.1) */
 }
 
-/* Back-ends that were given up are told so, each time they are claimed
- * (11.2). */
-static void expel(struct node *node,
-                  struct peer *peer,
-                  const struct ranks *claimed)
+void member_expel_lost(struct node *node,
+                       struct peer *peer,
+                       struct ranks *claimed)
 {
     struct frame frame = {.type = FRAME_EXPEL, .origin = node->rank};
     struct ranks ranks = {0};
@@ -849,6 +847,7 @@ static void expel(struct node *node,
         return;
     if (ranks_copy(&ranks, claimed) < 0 ||
         ranks_intersect(&ranks, &node->lost) < 0 ||
+        ranks_subtract(claimed, &node->lost) < 0 ||
         packet_pack(&frame.payload, "%aud", ranks_pairs(&ranks),
                     (uint32_t)(2 * ranks.count)) < 0)
         node->failed = true;
@@ -871,7 +870,7 @@ static int read_claim(struct node *node,
     if (r < 0)
         return r;
     if (stream->definition.id == 0)
-        expel(node, peer, &claim.members);
+        member_expel_lost(node, peer, &claim.members);
     r = ranks_subtract(&claim.members, &node->lost);
     if (r == 0 &&
         ((stream->definition.id == 0 &&

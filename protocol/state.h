@@ -466,6 +466,12 @@ void member_admit(struct node *node, const struct ranks *joined);
 int member_claim(struct node *node, struct peer *peer, struct frame *frame);
 int member_expel(struct node *node, struct frame *frame);
 
+/* Take out of `claimed` those that were given up; `peer`, whose claim it is,
+ * is told, each time (PROTOCOL 11.2). */
+void member_expel_lost(struct node *node,
+                       struct peer *peer,
+                       struct ranks *claimed);
+
 /* Front-end: which back-ends no branch covers, and whose time is up (11.1). */
 void member_cover(struct node *node);
 uint64_t member_deadline_ms(const struct node *node);

@@ -402,12 +402,12 @@ static void make_record(struct play *play, struct frame *frame)
                      what & 0x80 ? 1u : what % 3u, "it is said") == 0);
 }
 
-/* ADOPT, PROBE and what answers them. */
+/* ADOPT, PROBE, what answers them, and what has a list of numbers too. */
 static void make_adoption(struct play *play, struct frame *frame)
 {
     static const enum frame_type types[] = {
         FRAME_ADOPT, FRAME_ADOPTED, FRAME_PROBE,        FRAME_PROBED,
-        FRAME_FEED,  FRAME_EXPEL,   FRAME_COMPENSATION, FRAME_ADOPT,
+        FRAME_FEED,  FRAME_EXPEL,   FRAME_COMPENSATION, FRAME_SNAPSHOT,
     };
     struct ranks ranks = {0};
     uint8_t what = byte(&play->in);

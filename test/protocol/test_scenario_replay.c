@@ -160,6 +160,44 @@ static void who_is_behind_is_fed_from_there(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 3.1: a router that was stopped while a stream was opened, one closed
+ * and a member lost has the same streams and members as its adopter. */
+static void a_thawed_router_catches_up(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    uint32_t closed = SIM_OPEN(sim, "sum"), opened;
+    const struct ranks *members;
+    const struct node *router;
+
+    sim_trace_only(sim, 0);
+    sim_freeze(sim, script_at(sim, 2), 20000);
+    SIM_RUN(sim, 6000);
+    CHECK_OK(sim_close(sim, 0, closed));
+    opened = SIM_OPEN(sim, "int_union");
+    sim_crash(sim, script_at(sim, 4)); /* a certain end */
+    SIM_RUN(sim, 5000);
+    CHECK_OK(script_sync(sim, opened));
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_PTR_NULL(node_members(sim_node(sim, 0), closed));
+    SIM_RUN(sim, 15000);
+    router = sim_node(sim, script_at(sim, 2));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(router);
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, script_at(sim, 2)), SIM_NONE);
+    CU_ASSERT_PTR_NULL(node_members(router, closed));
+    members = node_members(router, opened);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(members);
+    CU_ASSERT_EQUAL(ranks_size(members), 3);
+    CU_ASSERT_FALSE(ranks_has(members, 4));
+    /* it is a parent again, of back-ends that are no further than it */
+    sim_crash(sim, script_at(sim, 1));
+    SIM_RUN(sim, 1000);
+    send_one(sim, 3, opened, 3);
+    send_one(sim, 5, opened, 5);
+    CHECK_IS(script_sync(sim, opened), 0);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -168,6 +206,7 @@ int main(void)
         {"a lossy sync says so", a_lossy_sync_says_so},
         {"packets are sent again", packets_are_sent_again},
         {"who is behind is fed from there", who_is_behind_is_fed_from_there},
+        {"a thawed router catches up", a_thawed_router_catches_up},
         CU_TEST_INFO_NULL,
     };
     return check_run("replay", tests);
