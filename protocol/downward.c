@@ -64,8 +64,11 @@ void downward_pump_child(struct node *node,
     branch = &stream->branches[slot];
     while ((next = feed_at(&stream->feed, branch->cursor + 1))) {
         struct frame frame;
-        uint64_t behind = next->sequence - stream->feed.stable;
+        uint64_t behind = 0;
 
+        /* one that joins may stand below stable: it is no member yet */
+        if (next->sequence > stream->feed.stable)
+            behind = next->sequence - stream->feed.stable;
         if (is_charged(next)) {
             if (!credit_allows(&branch->down, frame_len(next)))
                 break;

@@ -148,14 +148,19 @@ static int apply(struct node *node,
                  uint32_t parent,
                  const char *text)
 {
-    int r = table_record(node->table, rank, incarnation, parent);
+    struct table_entry before = {.parent = rank};
+    int r;
 
+    table_entry(node->table, rank, &before);
+    r = table_record(node->table, rank, incarnation, parent);
     if (r == -ENOMEM)
         node->failed = true;
     if (r <= 0)
         return 0;
     refuted(node, rank, incarnation, parent);
-    tell(node, rank, parent, text);
+    /* one that failed while it asked to be adopted has failed all the same */
+    if (parent != TABLE_FAILED || before.parent != TABLE_FAILED)
+        tell(node, rank, parent, text);
     return 1;
 }
 

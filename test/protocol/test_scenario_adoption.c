@@ -56,6 +56,27 @@ static void who_lives_refutes(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 6.3, 6.5: one that dies with its refutation on its way, which a
+ * child of it has read and the front-end has not, is lost once, not twice
+ * (seed 8240). */
+static void who_is_lost_is_lost_once(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree("0(1(3,4),2(5,6))", &config);
+
+    trace_most(sim);
+    sim_cut(sim, script_at(sim, 1), script_at(sim, 4));
+    sim_mute(sim, script_at(sim, 1), 0);
+    SIM_RUN(sim, 50);
+    CU_ASSERT_EQUAL(lines(sim, "3 <- 1 record", "it lives", NULL), 1);
+    CU_ASSERT_EQUAL(lines(sim, "0 <- 1 record", NULL, NULL), 0);
+    sim_crash(sim, script_at(sim, 1));
+    SIM_RUN(sim, 100);
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, script_at(sim, 3)), SIM_NONE);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 7.2, 7.3: the orphans of one parent begin at different places of the
  * list, which is by fan-out and rank. */
 static void orphans_ask_in_order(void)
@@ -250,6 +271,7 @@ static void a_time_out_is_not_the_front_ends_death(void)
 int main(void)
 {
     CU_TestInfo tests[] = {
+        {"who is lost is lost once", who_is_lost_is_lost_once},
         {"who lives refutes", who_lives_refutes},
         {"orphans ask in order", orphans_ask_in_order},
         {"the next is asked", the_next_is_asked},

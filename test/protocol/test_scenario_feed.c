@@ -129,6 +129,38 @@ static void claims_wait_for_the_heartbeat(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 12.3, 2.1: stable says nothing of one that is no member yet: a
+ * joiner that is slow to answer is fed from below it (seed 3616). */
+static void a_slow_joiner_misses_no_control(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2)");
+    struct stream_definition definition = {.grow = true};
+    uint32_t stream = script_open(sim, &definition);
+    struct order order = {0};
+    uint32_t joiner;
+
+    sim_trace_only(sim, 0);
+    joiner = sim_attach(sim, 0);
+    sim_set_app(sim, joiner,
+                &(struct sim_app){.taken = take_number, .arg = &order});
+    sim_freeze(sim, joiner, 3 * LIMIT_HEARTBEAT_MS);
+    SIM_RUN(sim, 10);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(sim_parameters(sim, stream, "%d", i));
+        SIM_RUN(sim, LIMIT_HEARTBEAT_MS / 4);
+    }
+    SIM_RUN(sim, 4 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_FATAL(sim_is_alive(sim, joiner));
+    CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), stream),
+                        sim_rank(sim, joiner)));
+    SIM_SEND(sim, 0, stream, 0);
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(order.next, 2);
+    CU_ASSERT_FALSE(order.broken);
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -136,6 +168,7 @@ int main(void)
          children_are_fed_each_at_its_pace},
         {"again is ignored, a gap is not", again_is_ignored_a_gap_is_not},
         {"claims wait for the heartbeat", claims_wait_for_the_heartbeat},
+        {"a slow joiner misses no control", a_slow_joiner_misses_no_control},
         CU_TEST_INFO_NULL,
     };
     return check_run("feed", tests);
