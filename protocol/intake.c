@@ -182,6 +182,9 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_GOODBYE:
         peer->left = true;
         return 0;
+    case FRAME_SILENCE:
+        peer->gave_up = true;
+        return 0;
     case FRAME_MARKER:
     case FRAME_CONTROL:
     case FRAME_SNAPSHOT:
@@ -280,7 +283,8 @@ static int from_parent(struct node *node,
         frame->type != FRAME_JOINED && frame->type != FRAME_END)
         return -EPROTO; /* who has no number yet is sent nothing else */
     if (peer != node->parent && frame->type != FRAME_HEARTBEAT &&
-        frame->type != FRAME_ADOPTED && frame->type != FRAME_END)
+        frame->type != FRAME_ADOPTED && frame->type != FRAME_END &&
+        frame->type != FRAME_SILENCE)
         return -EPROTO; /* a candidate that is no parent yet */
     switch ((enum frame_type)frame->type) {
     case FRAME_DATA:
@@ -310,6 +314,9 @@ static int from_parent(struct node *node,
         return adoption_probed(node, frame);
     case FRAME_EXPEL:
         return member_expel(node, frame);
+    case FRAME_SILENCE:
+        peer->gave_up = true;
+        return 0;
     case FRAME_RESUME:
     case FRAME_CLAIM:
     case FRAME_READY:

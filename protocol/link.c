@@ -73,7 +73,11 @@ uint64_t link_deadline_ms(const struct link *link)
     return silence < heartbeat ? silence : heartbeat;
 }
 
-void link_forgive(struct link *link, uint64_t now_ms)
+void link_forgive(struct link *link, uint64_t stall_ms, uint64_t now_ms)
 {
-    link->heard_ms = now_ms;
+    link->heard_ms += stall_ms;
+    if (link->heard_ms + link->silence_ms < now_ms + link->heartbeat_ms)
+        link->heard_ms = now_ms + link->heartbeat_ms - link->silence_ms;
+    if (link->heard_ms > now_ms)
+        link->heard_ms = now_ms;
 }

@@ -57,7 +57,8 @@ bool link_wants_heartbeat(const struct link *link, uint64_t now_ms);
 /* When one of these two becomes true; UINT64_MAX when closed. */
 uint64_t link_deadline_ms(const struct link *link);
 
-/* Forgive silence up to now: our own clock stood still (PROTOCOL 6.2). */
-void link_forgive(struct link *link, uint64_t now_ms);
+/* We stood still for the last `stall_ms`: they are no silence, and before there
+ * is one what has come meanwhile is read, within a heartbeat (PROTOCOL 6.2). */
+void link_forgive(struct link *link, uint64_t stall_ms, uint64_t now_ms);
 
 #endif

@@ -464,7 +464,7 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
         return;
     if (peer->left || !node->launched)
         record_gone(node, peer->rank, peer->left ? "it has left" : text);
-    else if (peer->role == NODE_COMMNODE)
+    else if (peer->role == NODE_COMMNODE && !peer->gave_up)
         record_tell(node, peer->rank, peer->incarnation, TABLE_FAILED, text);
     if (node->role == NODE_FRONTEND)
         member_cover(node);

@@ -222,6 +222,7 @@ static void lose_parent(struct node *node,
                         bool silent)
 {
     uint32_t rank = peer->rank;
+    bool lives = peer->gave_up;
 
     if (peer != node->parent) {
         orphan_link_down(node, peer);
@@ -232,7 +233,7 @@ static void lose_parent(struct node *node,
         (node->attached && node->streams[0]->last == 0))
         launch_end(node, text); /* there is nothing yet to go on with */
     else
-        orphan_begin(node, rank, silent);
+        orphan_begin(node, rank, lives, silent);
 }
 
 /* The link is gone: what hung on it. */
@@ -551,14 +552,18 @@ static void filtered(struct node *node, const struct event *event)
 
 /* ---- time ---- */
 
-/* Our own clock stood still: no child is to be blamed for it (6.2). */
-static void forgive(struct node *node)
+/* A node that has links is stepped with each heartbeat at least. Where it was
+ * not, it stood still for `since`: nobody else is to be blamed for it (6.2). */
+static void forgive(struct node *node, uint64_t since_ms)
 {
     uint32_t slot;
 
+    if (!node->started || since_ms < 2 * (uint64_t)node->times.heartbeat_ms)
+        return;
     for (slot = 0; slot < node->peer_count; slot++)
         if (node->peers[slot])
-            link_forgive(&node->peers[slot]->life, node->now_ms);
+            link_forgive(&node->peers[slot]->life, since_ms, node->now_ms);
+    node->silence_ms = node->now_ms;
 }
 
 static void check_silence(struct node *node)
@@ -575,6 +580,7 @@ static void check_silence(struct node *node)
         if (!peer)
             continue;
         if (link_is_silent(&peer->life, node->now_ms)) {
+            node_send_header(node, peer, FRAME_SILENCE, 0, 0, 0);
             node_act(node, ACTION_CLOSE)->link = peer->link;
             lose(node, peer, "nothing was heard for failure_timeout", true);
             if (node->ended)
@@ -767,8 +773,7 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     assert(event->now_ms >= node->now_ms);
     node->out = out;
     node->now_ms = event->now_ms;
-    if (node->started && since >= node->times.failure_timeout_ms)
-        forgive(node);
+    forgive(node, since);
     r = dispatch(node, event);
     node->out = NULL;
     if (node->failed) {

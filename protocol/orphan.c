@@ -85,7 +85,7 @@ static void next(struct node *node)
         orphan->pause_ms *= 2;
 }
 
-void orphan_begin(struct node *node, uint32_t lost, bool silent)
+void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent)
 {
     struct orphan *orphan = &node->orphan;
     struct table_entry entry;
@@ -95,14 +95,14 @@ void orphan_begin(struct node *node, uint32_t lost, bool silent)
     adoption_orphaned(node);
     if (table_entry(node->table, lost, &entry) == 0)
         incarnation = entry.incarnation;
-    if (lost != 0)
+    if (lost != 0 && !lives)
         record_tell(node, lost, incarnation, TABLE_FAILED,
                     "a child lost its link to it");
     for (i = 0; i < node->stream_count; i++)
         upward_orphaned(node, node->streams[i]);
     orphan->since_ms = node->now_ms;
     orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
-    orphan->front_end_lost = lost == 0 && !silent;
+    orphan->front_end_lost = lost == 0 && !silent && !lives;
     list(node);
     if (lost == 0)
         dial(node, 0); /* its death ends us, its life heals us at once */

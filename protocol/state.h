@@ -38,9 +38,10 @@ struct peer {
     uint32_t height; /* an orphan: of its subtree */
     enum node_role role;
     bool is_parent;
-    bool ready;  /* a child: its READY has come, or it has its rank */
-    bool left;   /* it said goodbye */
-    bool asking; /* an orphan that has sent ADOPT */
+    bool ready;   /* a child: its READY has come, or it has its rank */
+    bool left;    /* it said goodbye */
+    bool asking;  /* an orphan that has sent ADOPT */
+    bool gave_up; /* it closes the link, as it has not heard us; it lives */
     struct link life;
     uint32_t grant;     /* window that we grant it, on each stream */
     uint32_t granted;   /* and that it grants us */
@@ -382,9 +383,10 @@ void launch_try_end(struct node *node);
 
 /* ---- orphan.c: the child's side of an adoption (7, 8) ---- */
 
-/* The parent is lost: look for another. `silent`: by silence, which is no
- * death of the front-end (11.3). */
-void orphan_begin(struct node *node, uint32_t lost, bool silent);
+/* The parent is lost: look for another. `lives`: it has said that it only could
+ * not hear us (6.1a). `silent`: by silence, which is no death of the front-end
+ * (11.3). */
+void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent);
 
 /* A candidate's link is up, could not be had, or has ended. */
 void orphan_link_up(struct node *node, struct peer *peer);

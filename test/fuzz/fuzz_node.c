@@ -96,6 +96,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_CREDIT:
     case FRAME_HEARTBEAT:
     case FRAME_RECORD:
+    case FRAME_SILENCE:
         return true;
     case FRAME_MARKER:
     case FRAME_CONTROL:

@@ -52,9 +52,19 @@ static void silence_is_forgiven(void)
 {
     struct link link = begin(0);
 
-    link_forgive(&link, 5000);
+    link_forgive(&link, 5000, 5000);
     CU_ASSERT_FALSE(link_is_silent(&link, 5099));
     CU_ASSERT_TRUE(link_is_silent(&link, 5100));
+    /* the stall alone is no silence */
+    link = begin(0);
+    link_forgive(&link, 10, 30);
+    CU_ASSERT_FALSE(link_is_silent(&link, 109));
+    CU_ASSERT_TRUE(link_is_silent(&link, 110));
+    /* and there is time to read what has come */
+    link = begin(0);
+    link_forgive(&link, 20, 99);
+    CU_ASSERT_FALSE(link_is_silent(&link, 148));
+    CU_ASSERT_TRUE(link_is_silent(&link, 149));
 }
 
 /* Greeting brings a link up once; what is closed stays so and is never due. */

@@ -47,9 +47,11 @@ static void silence_ends_a_link_at_the_deadline(void)
     sim_trace_from_here(sim);
     SIM_RUN(sim, 1234);
     sim_mute(sim, script_at(sim, 4), script_at(sim, 1));
-    SIM_RUN(sim, 3000);
+    for (int i = 0; i < 3000 && !time_of(sim, " 1 closes link", ""); i++)
+        SIM_RUN(sim, 1);
     heard_ms = time_of(sim, " 1 <- 4 ", "");
     closed_ms = time_of(sim, " 1 closes link", "");
+    SIM_RUN(sim, 1000);
     CU_ASSERT(heard_ms > 1000);
     CU_ASSERT_EQUAL(closed_ms, heard_ms + 700);
     CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
@@ -73,6 +75,32 @@ static void a_silent_parent_is_lost(void)
     CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
     CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
     SIM_END(sim);
+}
+
+/* PROTOCOL 6.1a, 6.2: whoever was stopped accuses nobody when it goes on: not
+ * those who have left it meanwhile, and not those whom it has not read. */
+static void a_thawed_node_accuses_nobody(void)
+{
+    static const uint32_t ranks[] = {1, 3, 5};
+
+    for (size_t i = 0; i < 3; i++)
+        for (uint64_t for_ms = 2400; for_ms <= 6000; for_ms += 90) {
+            struct sim *sim = SIM_TREE("0(1(3(5(7,8),6(9)),4(10)),2(11,12))");
+            uint32_t stream = SIM_OPEN(sim, "int_union");
+
+            sim_trace_only(sim, 0);
+            SIM_RUN(sim, 1000 + for_ms % 500);
+            sim_freeze(sim, script_at(sim, ranks[i]), for_ms);
+            SIM_RUN(sim, for_ms + 15000);
+            CU_ASSERT(script_told(sim, 0, TELL_NODE_LOST) <= 1);
+            if (script_told(sim, 0, TELL_NODE_LOST) > 0) {
+                CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), ranks[i]);
+                CU_ASSERT(script_told(sim, 0, TELL_NODE_ADOPTED) >= 1);
+            }
+            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+            CHECK_IS(script_sync(sim, stream), 0);
+            SIM_END(sim);
+        }
 }
 
 /* PROTOCOL 6.1: a node that stops for less than that is not lost, and loses
@@ -222,6 +250,7 @@ int main(void)
         {"silence ends a link at the deadline",
          silence_ends_a_link_at_the_deadline},
         {"a silent parent is lost", a_silent_parent_is_lost},
+        {"a thawed node accuses nobody", a_thawed_node_accuses_nobody},
         {"a short stop is no death", a_short_stop_is_no_death},
         {"a broken link is known at once", a_broken_link_is_known_at_once},
         {"who loses its parent is adopted", who_loses_its_parent_is_adopted},
