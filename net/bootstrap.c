@@ -15,6 +15,7 @@
 #include "net/driver.h"
 #include "protocol/limits.h"
 #include "protocol/packet.h"
+#include "topology/adopter.h"
 #include "topology/topology.h"
 
 /* The wire form: magic, length, and a packet of this format: key, session,
@@ -32,6 +33,7 @@ enum number {
     NUMBER_LOOPBACK,
     NUMBER_PARENT_RANK,
     NUMBER_HAS_BACKEND,
+    NUMBER_ALGORITHM,
     NUMBER_TIMES, /* the first of TIME_COUNT */
 };
 
@@ -206,6 +208,11 @@ static int check_launch(const struct cop_launch *launch,
                              "networks \"%s\": \"%s\" is no network such as "
                              "10.0.0.0/8 or fd00::/8",
                              launch->networks, where);
+    if (launch->reconfiguration && adopter_find(launch->reconfiguration) < 0)
+        return cop_error_set(error, -EINVAL,
+                             "reconfiguration \"%.40s\" is unknown: use one of "
+                             "%s",
+                             launch->reconfiguration, adopter_names());
     if (launch->backend_argv && !launch->backend_argv[0])
         return cop_error_set(error, -EINVAL,
                              "backend_argv is empty: name the back-end "
@@ -297,6 +304,8 @@ int bootstrap_launch(struct bootstrap **out,
         all_local(bootstrap->launcher, topology) && !*bootstrap->networks;
     bootstrap->parent_rank = RANK_NONE;
     bootstrap->times = launch->times;
+    if (launch->reconfiguration)
+        bootstrap->algorithm = (uint32_t)adopter_find(launch->reconfiguration);
     fill_times(&bootstrap->times);
     bootstrap->subtree = topology;
     *out = bootstrap;
@@ -336,6 +345,7 @@ int bootstrap_child(struct bootstrap **out,
     child->loopback = parent->loopback;
     child->parent_rank = parent->rank;
     child->times = parent->times;
+    child->algorithm = parent->algorithm;
     child->role = topology_is_leaf(parent->subtree, index) && !parent->attach
                       ? NODE_BACKEND
                       : NODE_COMMNODE;
@@ -366,6 +376,7 @@ static int pack(const struct bootstrap *bootstrap,
         [NUMBER_LOOPBACK] = bootstrap->loopback,
         [NUMBER_PARENT_RANK] = bootstrap->parent_rank,
         [NUMBER_HAS_BACKEND] = bootstrap->backend_argv != NULL,
+        [NUMBER_ALGORITHM] = bootstrap->algorithm,
     };
     const char *strings[STRING_COUNT];
     const char *none[] = {NULL};
@@ -457,6 +468,7 @@ static int unpack(const struct cop_packet *packet, struct fields *fields)
         fields->number_count != NUMBER_COUNT ||
         fields->string_count != STRING_COUNT || fields->ssh_argc == 0 ||
         fields->numbers[NUMBER_ROLE] > NODE_BACKEND ||
+        !adopter_name(fields->numbers[NUMBER_ALGORITHM]) ||
         strlen(fields->strings[STRING_HOST]) > LIMIT_HOST_NAME ||
         strlen(fields->strings[STRING_PARENT_ADDRESS]) > LIMIT_ADDRESS ||
         address_networks_check(fields->strings[STRING_NETWORKS], NULL) < 0)
@@ -489,6 +501,7 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     bootstrap->attach = numbers[NUMBER_ATTACH] != 0;
     bootstrap->loopback = numbers[NUMBER_LOOPBACK] != 0;
     bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];
+    bootstrap->algorithm = numbers[NUMBER_ALGORITHM];
     times_list(&bootstrap->times, times);
     for (i = 0; i < TIME_COUNT; i++)
         *times[i] = numbers[NUMBER_TIMES + i];

@@ -42,6 +42,7 @@ struct bootstrap {
     char *commnode_path;
     char **backend_argv; /* ends in NULL; NULL: none */
     struct cop_times times;
+    uint32_t algorithm;       /* how orphans choose: topology/adopter.h */
     struct topology *subtree; /* our own at its root; NULL: no children */
     int fd; /* to whoever started us, until we are accepted; else -1 */
 };
@@ -53,7 +54,8 @@ struct bootstrap {
  * launch    borrowed; its topology_* and hosts members are not looked at
  * topology  taken on success
  *
- * Returns 0, -EINVAL for an unknown launcher or bad networks, or -ENOMEM. */
+ * Returns 0, -EINVAL for an unknown launcher, reconfiguration or bad networks,
+ * or -ENOMEM. */
 int bootstrap_launch(struct bootstrap **out,
                      const struct cop_launch *launch,
                      struct topology *topology,

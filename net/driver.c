@@ -670,6 +670,7 @@ static int make_node(struct driver *driver)
         .next_rank = bootstrap->next_rank,
         .attach = bootstrap->attach,
         .times = bootstrap->times,
+        .algorithm = bootstrap->algorithm,
     };
     struct node_child *children;
     uint32_t index;

@@ -7,6 +7,7 @@
  *     key 64 hexadecimal digits
  *     times 9 numbers of milliseconds
  *     filters DIRECTORY:DIRECTORY
+ *     reconfiguration NAME                       (else NHI-WM)
  *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each)
  *     end */
 #include "net/session.h"
@@ -22,6 +23,7 @@
 
 #include "net/address.h"
 #include "protocol/limits.h"
+#include "topology/adopter.h"
 
 static const char first_line[] = "coppice session 1";
 
@@ -62,6 +64,7 @@ static void write_lines(FILE *file,
             times->orphan_timeout_ms, times->open_timeout_ms,
             times->launch_timeout_ms, times->filter_timeout_ms);
     fprintf(file, "filters %s\n", frontend->filter_path);
+    fprintf(file, "reconfiguration %s\n", adopter_name(frontend->algorithm));
     for (i = 0; node_internal(node, i, &rank, &address); i++)
         fprintf(file, "node %u %s\n", rank, address);
     fprintf(file, "end\n");
@@ -142,6 +145,16 @@ static bool read_times(const char *text, struct cop_times *times)
            times->handshake_timeout_ms > 0 && times->heartbeat_ms > 0;
 }
 
+static bool read_algorithm(const char *text, uint32_t *algorithm)
+{
+    int found = adopter_find(text);
+
+    if (found < 0)
+        return false;
+    *algorithm = (uint32_t)found;
+    return true;
+}
+
 static bool read_node(struct reading *reading, char *text)
 {
     struct sockaddr_storage address;
@@ -189,6 +202,8 @@ static bool read_line(struct reading *reading, char *line)
     }
     if (strcmp(line, "times") == 0)
         return read_times(rest, &bootstrap->times);
+    if (strcmp(line, "reconfiguration") == 0)
+        return read_algorithm(rest, &bootstrap->algorithm);
     if (strcmp(line, "node") == 0)
         return read_node(reading, rest);
     if (strcmp(line, "filters") == 0 && !bootstrap->filter_path) {

@@ -102,8 +102,10 @@ static void admit(struct node *node,
                   uint64_t depth,
                   bool last_resort)
 {
+    bool too_high = depth + 1 + peer->height > node->height_limit;
+
     node->depth = (uint32_t)depth;
-    if (depth + 1 + peer->height > node->height_limit && !last_resort)
+    if (too_high && !last_resort && !adopter_may_raise(node->algorithm))
         refuse(node, peer, ADOPTION_TOO_HIGH);
     else
         commit(node, peer);

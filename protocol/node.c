@@ -436,6 +436,7 @@ int node_new(struct node **out, const struct node_config *config)
     node->attached = config->rank == RANK_NONE;
     node->call_deadline_ms = UINT64_MAX;
     node->times = config->times;
+    node->algorithm = config->algorithm;
     default_times(&node->times);
     node->address = strdup(config->address ? config->address : "");
     zero = node_add_stream(node, &(struct stream_definition){0});

@@ -45,6 +45,7 @@ struct node_config {
     uint32_t next_rank; /* front-end: the first rank for those that join */
     bool attach;        /* front-end: ready without any back-end */
     struct cop_times times;
+    uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
 };
 
 /* ---- streams as the shells see them ---- */

@@ -14,20 +14,23 @@ static uint32_t own_height(const struct node *node)
                : table_subtree_height(node->table, node->rank);
 }
 
-/* Make the list of candidates anew, from what is known by now (PROTOCOL 7.3).
- */
-static void list(struct node *node)
+/* Look for candidates anew, by what is known by now (PROTOCOL 7.3). */
+static void survey(struct node *node)
 {
     struct orphan *orphan = &node->orphan;
-    struct adopter_orphan who = {
+
+    orphan->who = (struct adopter_orphan){
         .rank = node->rank,
         .height = own_height(node),
         .ordinal = orphan->ordinal,
+        .lost = orphan->lost,
+        .seed = (uint64_t)node->rank << 32 | node->incarnation,
     };
-
-    adopter_list_fini(&orphan->list);
-    orphan->next = 0;
-    if (adopter_list(node->table, &who, node->height_limit, &orphan->list) < 0)
+    adopter_survey_free(orphan->survey);
+    orphan->survey = NULL;
+    orphan->turn = 0;
+    if (adopter_survey_new(&orphan->survey, node->table, node->algorithm,
+                           &orphan->who, node->height_limit) < 0)
         node->failed = true;
 }
 
@@ -67,14 +70,22 @@ static void dial(struct node *node, uint32_t rank)
 static void next(struct node *node)
 {
     struct orphan *orphan = &node->orphan;
+    uint32_t rank;
+    int r;
 
     orphan->last_resort = false;
-    if (orphan->next < orphan->list.count) {
-        dial(node, orphan->list.ranks[orphan->next++]);
+    if (!orphan->survey)
+        return; /* out of memory: the node has failed */
+    r = adopter_survey_pick(orphan->survey, &orphan->who, orphan->turn, &rank);
+    if (r == -ENOMEM)
+        node->failed = true;
+    if (r == 0) {
+        orphan->turn++;
+        dial(node, rank);
         return;
     }
-    if (orphan->next == orphan->list.count) {
-        orphan->next++;
+    if (orphan->turn == adopter_survey_count(orphan->survey)) {
+        orphan->turn++;
         orphan->last_resort = true;
         dial(node, 0);
         return;
@@ -103,7 +114,8 @@ void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent)
     orphan->since_ms = node->now_ms;
     orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
     orphan->front_end_lost = lost == 0 && !silent && !lives;
-    list(node);
+    orphan->lost = lost;
+    survey(node);
     if (lost == 0)
         dial(node, 0); /* its death ends us, its life heals us at once */
     else
@@ -238,7 +250,7 @@ void orphan_tick(struct node *node)
     if (node->now_ms < orphan->deadline_ms)
         return;
     if (orphan->phase == ORPHAN_PAUSE)
-        list(node);
+        survey(node);
     peer = candidate(node);
     if (peer) {
         node_act(node, ACTION_CLOSE)->link = peer->link;
@@ -259,5 +271,5 @@ uint64_t orphan_deadline_ms(const struct node *node)
 
 void orphan_fini(struct node *node)
 {
-    adopter_list_fini(&node->orphan.list);
+    adopter_survey_free(node->orphan.survey);
 }

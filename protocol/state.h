@@ -190,11 +190,13 @@ struct orphan {
     uint64_t deadline_ms; /* of the attempt, or of the pause */
     uint32_t pause_ms;
     uint32_t ordinal; /* among the children of the parent that was lost */
+    uint32_t lost;    /* that parent */
     uint32_t target;
     bool front_end_lost; /* the link to the front-end ended, not in silence */
     bool last_resort;
-    struct adopter_list list;
-    size_t next;
+    struct adopter_orphan who; /* as of the last survey */
+    struct adopter_survey *survey;
+    uint32_t turn;
 };
 
 struct node {
@@ -237,6 +239,7 @@ struct node {
     uint32_t incarnation;
     struct table *table;
     uint32_t height_limit; /* the tree's height at launch */
+    uint32_t algorithm;    /* of topology/adopter.h */
     struct orphan orphan;
     struct probe *probes;
     size_t probe_count;

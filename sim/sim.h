@@ -50,7 +50,8 @@ struct sim_config {
     uint32_t start_max_ms;     /* a process needs 1 ms to this to start */
     const char *filter_path;   /* directories; NULL: $COPPICE_FILTER_PATH */
     struct cop_times times;
-    unsigned trace; /* a sum of enum sim_trace */
+    uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
+    unsigned trace;     /* a sum of enum sim_trace */
     /* Called before (true) and after (false) each step of a machine, so that a
      * test can make its allocations fail. A node that then runs out of memory
      * is gone, as if it had crashed. NULL: running out is a failure. */

@@ -282,6 +282,7 @@ void world_start(struct sim *sim, struct world_node *node)
         .child_count = node->child_count,
         .next_rank = tree_next_rank(&sim->tree),
         .times = sim->config.times,
+        .algorithm = sim->config.algorithm,
     };
     int r;
 

@@ -1,23 +1,263 @@
-/* adopter.c - NHI-WM. */
+/* adopter.c - the candidates of an orphan, and their order. */
 #include "topology/adopter.h"
 
 #include "topology/table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The sort takes this many bits of a fan-out at a time. */
+/* The sort takes this many bits of a key at a time. */
 #define DIGIT_BITS  11
 #define DIGIT_COUNT (1 << DIGIT_BITS)
 
-struct candidate {
-    uint32_t rank;
-    uint32_t fan_out;
+enum criterion {
+    CRITERION_GP,
+    CRITERION_RT,
+    CRITERION_GP_PLUS,
+    CRITERION_RT_PLUS,
+    CRITERION_NHI,
+    CRITERION_ANY
 };
 
-/* Sort by the digit of the fan-out that begins at bit `shift`. Equals keep
- * their order. */
+enum sorting {
+    SORTING_R,
+    SORTING_M,
+    SORTING_WR,
+    SORTING_WM,
+    SORTING_WF
+};
+
+/* The first is ADOPTER_DEFAULT; the order is that of the wire. */
+#define ALGORITHMS(X)                                                          \
+    X("NHI-WM", CRITERION_NHI, SORTING_WM)                                     \
+    X("NHI-WR", CRITERION_NHI, SORTING_WR)                                     \
+    X("NHI-M", CRITERION_NHI, SORTING_M)                                       \
+    X("NHI-R", CRITERION_NHI, SORTING_R)                                       \
+    X("ANY-WM", CRITERION_ANY, SORTING_WM)                                     \
+    X("ANY-WR", CRITERION_ANY, SORTING_WR)                                     \
+    X("ANY-M", CRITERION_ANY, SORTING_M)                                       \
+    X("ANY-R", CRITERION_ANY, SORTING_R)                                       \
+    X("GP+-WM", CRITERION_GP_PLUS, SORTING_WM)                                 \
+    X("GP+-WR", CRITERION_GP_PLUS, SORTING_WR)                                 \
+    X("GP+-M", CRITERION_GP_PLUS, SORTING_M)                                   \
+    X("GP+-R", CRITERION_GP_PLUS, SORTING_R)                                   \
+    X("RT+-WM", CRITERION_RT_PLUS, SORTING_WM)                                 \
+    X("RT+-WR", CRITERION_RT_PLUS, SORTING_WR)                                 \
+    X("RT+-M", CRITERION_RT_PLUS, SORTING_M)                                   \
+    X("RT+-R", CRITERION_RT_PLUS, SORTING_R)                                   \
+    X("GP", CRITERION_GP, SORTING_M)                                           \
+    X("RT", CRITERION_RT, SORTING_M)                                           \
+    X("NHI-WF", CRITERION_NHI, SORTING_WF)
+
+struct algorithm {
+    const char *name;
+    enum criterion criterion;
+    enum sorting sorting;
+};
+
+#define ROW(name, criterion, sorting) {name, criterion, sorting},
+static const struct algorithm algorithms[] = {ALGORITHMS(ROW)};
+
+_Static_assert(sizeof algorithms / sizeof algorithms[0] == ADOPTER_ALGORITHMS,
+               "ADOPTER_ALGORITHMS");
+
+/* What an adopter is weighed by; the least key is the best. */
+struct candidate {
+    uint32_t rank;
+    uint32_t key; /* twice the fan-out, and 1 if the tree would rise */
+};
+
+/* A candidate's place in a weighted random order. */
+struct lot {
+    uint32_t rank;
+    double log_key; /* log2(r) / w: in the order of r^(1/w) */
+};
+
+struct adopter_survey {
+    enum criterion criterion;
+    enum sorting sorting;
+    bool last_resort;
+    bool asked; /* once at least */
+    uint32_t count;
+    uint32_t key_max;
+    struct candidate *all;    /* by rank */
+    struct candidate *sorted; /* by key, then rank; NULL: not needed yet */
+    uint32_t *drawn;          /* the order of one seed; NULL: not needed yet */
+    uint64_t drawn_seed;
+};
+
+const char *adopter_name(uint32_t algorithm)
+{
+    return algorithm < ADOPTER_ALGORITHMS ? algorithms[algorithm].name : NULL;
+}
+
+const char *adopter_names(void)
+{
+#define ALSO(name, criterion, sorting) ", " name
+    return &ALGORITHMS(ALSO)[2];
+}
+
+int adopter_find(const char *name)
+{
+    int i;
+
+    for (i = 0; i < ADOPTER_ALGORITHMS; i++) {
+        if (strcmp(name, algorithms[i].name) == 0)
+            return i;
+    }
+    return -ENOENT;
+}
+
+bool adopter_may_raise(uint32_t algorithm)
+{
+    return algorithm < ADOPTER_ALGORITHMS &&
+           algorithms[algorithm].criterion == CRITERION_ANY;
+}
+
+/* The nearest living ancestor of `lost` that could adopt `orphan`; the
+ * front-end if nothing else is known. */
+static uint32_t living_ancestor(const struct table *table,
+                                const struct adopter_orphan *orphan)
+{
+    uint32_t at = table_last_parent(table, orphan->lost);
+    uint32_t steps;
+
+    for (steps = 0; steps < table_count(table) && at != TABLE_NONE; steps++) {
+        if (table_depth(table, at) != TABLE_NO_PATH &&
+            !table_is_below(table, at, orphan->rank))
+            return at;
+        at = table_last_parent(table, at);
+    }
+    return 0;
+}
+
+static void add(struct adopter_survey *survey, uint32_t rank, uint32_t key)
+{
+    survey->all[survey->count++] = (struct candidate){rank, key};
+    if (key > survey->key_max)
+        survey->key_max = key;
+}
+
+/* GP+, RT+: `top` and its internal children; GP, RT: it alone. */
+static void collect_near(struct adopter_survey *survey,
+                         const struct table *table,
+                         uint32_t top,
+                         const struct adopter_orphan *orphan)
+{
+    bool children = survey->criterion == CRITERION_GP_PLUS ||
+                    survey->criterion == CRITERION_RT_PLUS;
+    struct table_entry entry;
+    uint32_t i;
+
+    for (i = 0; i < table_count(table); i++) {
+        table_at(table, i, &entry);
+        if (entry.rank == top ||
+            (children && entry.parent == top && entry.rank != orphan->rank))
+            add(survey, entry.rank, 2 * entry.fan_out);
+    }
+}
+
+/* NHI, ANY: all that have a path and are not too deep. */
+static int collect_far(struct adopter_survey *survey,
+                       const struct table *table,
+                       const struct adopter_orphan *orphan,
+                       uint32_t height_limit)
+{
+    uint32_t count = table_count(table);
+    struct table_site *sites = malloc((count + 1) * sizeof *sites);
+    bool any = survey->criterion == CRITERION_ANY;
+    uint64_t height = height_limit;
+    uint32_t i;
+
+    if (!sites)
+        return -ENOMEM;
+    if (any && table_height(table) > height)
+        height = table_height(table);
+    table_sites(table, orphan->rank, sites);
+    for (i = 0; i < count; i++) {
+        bool rises = (uint64_t)sites[i].depth + 1 + orphan->height > height;
+
+        if (sites[i].depth != TABLE_NO_PATH && (any || !rises))
+            add(survey, sites[i].rank, 2 * sites[i].fan_out + rises);
+    }
+    free(sites);
+    return 0;
+}
+
+static int collect(struct adopter_survey *survey,
+                   const struct table *table,
+                   const struct adopter_orphan *orphan,
+                   uint32_t height_limit)
+{
+    switch (survey->criterion) {
+    case CRITERION_GP:
+    case CRITERION_GP_PLUS:
+        collect_near(survey, table, living_ancestor(table, orphan), orphan);
+        return 0;
+    case CRITERION_RT:
+    case CRITERION_RT_PLUS:
+        collect_near(survey, table, 0, orphan);
+        return 0;
+    case CRITERION_NHI:
+    case CRITERION_ANY:
+        return collect_far(survey, table, orphan, height_limit);
+    }
+    return -EINVAL;
+}
+
+int adopter_survey_new(struct adopter_survey **out,
+                       const struct table *table,
+                       uint32_t algorithm,
+                       const struct adopter_orphan *orphan,
+                       uint32_t height_limit)
+{
+    struct adopter_survey *survey = calloc(1, sizeof *survey);
+    int r = -ENOMEM;
+
+    if (!survey)
+        goto out;
+    survey->criterion = algorithms[algorithm].criterion;
+    survey->sorting = algorithms[algorithm].sorting;
+    survey->all = malloc((table_count(table) + 1) * sizeof *survey->all);
+    if (!survey->all)
+        goto out;
+    r = collect(survey, table, orphan, height_limit);
+    if (r < 0)
+        goto out;
+    survey->last_resort = survey->count == 0;
+    if (survey->count == 0)
+        add(survey, 0, 0);
+    *out = survey;
+    survey = NULL; /* now the caller's */
+out:
+    adopter_survey_free(survey);
+    return r;
+}
+
+void adopter_survey_free(struct adopter_survey *survey)
+{
+    if (!survey)
+        return;
+    free(survey->all);
+    free(survey->sorted);
+    free(survey->drawn);
+    free(survey);
+}
+
+uint32_t adopter_survey_count(const struct adopter_survey *survey)
+{
+    return survey->count;
+}
+
+bool adopter_survey_last_resort(const struct adopter_survey *survey)
+{
+    return survey->last_resort;
+}
+
+/* Sort by the digit of the key that begins at bit `shift`. Equals keep their
+ * order. */
 static void sort_by_digit(struct candidate *to,
                           const struct candidate *from,
                           uint32_t count,
@@ -27,95 +267,280 @@ static void sort_by_digit(struct candidate *to,
     uint32_t i;
 
     for (i = 0; i < count; i++)
-        begin[(from[i].fan_out >> shift) % DIGIT_COUNT + 1]++;
+        begin[(from[i].key >> shift) % DIGIT_COUNT + 1]++;
     for (i = 1; i < DIGIT_COUNT; i++)
         begin[i] += begin[i - 1];
     for (i = 0; i < count; i++)
-        to[begin[(from[i].fan_out >> shift) % DIGIT_COUNT]++] = from[i];
+        to[begin[(from[i].key >> shift) % DIGIT_COUNT]++] = from[i];
 }
 
-/* Sort by fan-out those that stand by rank. `spare` is as large as `*all`;
- * the two may change places. */
-static void sort(struct candidate **all,
-                 struct candidate **spare,
-                 uint32_t count,
-                 uint32_t fan_out_max)
+/* Make `sorted`, if it is not there. */
+static int sort(struct adopter_survey *survey)
 {
+    size_t size = survey->count * sizeof(struct candidate);
+    struct candidate *from = NULL;
+    struct candidate *to = NULL;
+    struct candidate *swap;
     unsigned shift;
-
-    for (shift = 0; shift < 32 && fan_out_max >> shift > 0;
-         shift += DIGIT_BITS) {
-        struct candidate *sorted = *spare;
-
-        sort_by_digit(sorted, *all, count, shift);
-        *spare = *all;
-        *all = sorted;
-    }
-}
-
-/* Put the candidates into `all`, by rank. Returns how many. */
-static uint32_t collect(const struct table *table,
-                        const struct adopter_orphan *orphan,
-                        uint32_t height_limit,
-                        struct candidate *all,
-                        uint32_t *fan_out_max)
-{
-    const uint32_t *depths = table_depths(table, 0, orphan->rank);
-    struct table_entry entry;
-    uint32_t count = 0;
-    uint32_t i;
-
-    *fan_out_max = 0;
-    for (i = 0; i < table_count(table); i++) {
-        if (depths[i] == TABLE_NO_PATH ||
-            (uint64_t)depths[i] + 1 + orphan->height > height_limit)
-            continue;
-        table_at(table, i, &entry);
-        all[count++] = (struct candidate){entry.rank, entry.fan_out};
-        if (entry.fan_out > *fan_out_max)
-            *fan_out_max = entry.fan_out;
-    }
-    return count;
-}
-
-int adopter_list(const struct table *table,
-                 const struct adopter_orphan *orphan,
-                 uint32_t height_limit,
-                 struct adopter_list *out)
-{
-    uint32_t room = table_count(table) + 1;
-    struct candidate *all = malloc(room * sizeof *all);
-    struct candidate *spare = malloc(room * sizeof *spare);
-    uint32_t *ranks = malloc(room * sizeof *ranks);
-    uint32_t fan_out_max;
-    uint32_t count;
-    uint32_t i;
     int r = 0;
 
-    if (!all || !spare || !ranks) {
+    if (survey->sorted)
+        return 0;
+    from = malloc(size);
+    to = malloc(size);
+    if (!from || !to) {
         r = -ENOMEM;
         goto out;
     }
-    count = collect(table, orphan, height_limit, all, &fan_out_max);
-    out->last_resort = count == 0;
-    if (count == 0)
-        all[count++] = (struct candidate){0, 0};
-    else
-        sort(&all, &spare, count, fan_out_max);
-    for (i = 0; i < count; i++)
-        ranks[i] = all[(i + orphan->ordinal % count) % count].rank;
-    out->ranks = ranks;
-    out->count = count;
-    ranks = NULL; /* now the caller's */
+    memcpy(from, survey->all, size);
+    for (shift = 0; shift < 32 && survey->key_max >> shift > 0;
+         shift += DIGIT_BITS) {
+        sort_by_digit(to, from, survey->count, shift);
+        swap = from;
+        from = to;
+        to = swap;
+    }
+    survey->sorted = from;
+    from = NULL; /* now the survey's */
 out:
-    free(all);
-    free(spare);
-    free(ranks);
+    free(from);
+    free(to);
     return r;
 }
 
-void adopter_list_fini(struct adopter_list *list)
+/* The candidate at `place` of the sorted ones, without sorting all. Keys are
+ * below DIGIT_COUNT. */
+static uint32_t select_sorted(const struct adopter_survey *survey,
+                              uint32_t place)
 {
-    free(list->ranks);
-    *list = (struct adopter_list){0};
+    uint32_t counts[DIGIT_COUNT] = {0};
+    uint32_t key = 0;
+    uint32_t i;
+
+    for (i = 0; i < survey->count; i++)
+        counts[survey->all[i].key]++;
+    while (place >= counts[key])
+        place -= counts[key++];
+    for (i = 0; survey->all[i].key != key || place > 0; i++)
+        place -= survey->all[i].key == key;
+    return survey->all[i].rank;
+}
+
+/* Where the filling of the least places puts orphan `ordinal`: its index in
+ * `sorted`. At each level every candidate with that fan-out or less takes one
+ * orphan. */
+static uint32_t fill(const struct adopter_survey *survey, uint32_t ordinal)
+{
+    uint64_t left = ordinal;
+    uint64_t level = survey->sorted[0].key / 2;
+    uint32_t width = 0;
+
+    for (;;) {
+        while (width < survey->count && survey->sorted[width].key / 2 <= level)
+            width++;
+        if (width == survey->count)
+            return (uint32_t)(left % width);
+        if (left < width)
+            return (uint32_t)left;
+        left -= width;
+        level++;
+    }
+}
+
+/* Number `index` of the sequence of `seed`: the finaliser of splitmix64. */
+static uint64_t draw(uint64_t seed, uint64_t index)
+{
+    uint64_t mixed = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ (mixed >> 31);
+}
+
+/* Such a number between 0 and 1, neither included. */
+static double draw_fraction(uint64_t seed, uint64_t index)
+{
+    return ((double)(draw(seed, index) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+/* An adopter's weight: how many children it could take until it had one more
+ * than the largest; half of that where the tree would rise. */
+static double weight(const struct adopter_survey *survey, uint32_t key)
+{
+    double room = (double)(survey->key_max / 2 - key / 2) + 1;
+
+    return key % 2 ? room / 2 : room;
+}
+
+/* The one with the largest r^(1/w). The logarithm is only taken of those that
+ * could win: not if r is too small even for the largest weight there is. */
+static uint32_t win_lot(const struct adopter_survey *survey, uint64_t seed)
+{
+    double weight_max = (double)(survey->key_max / 2) + 1;
+    double best = -INFINITY;
+    double least = 0;
+    uint32_t rank = 0;
+    uint32_t i;
+
+    for (i = 0; i < survey->count; i++) {
+        const struct candidate *candidate = &survey->all[i];
+        double fraction = draw_fraction(seed, candidate->rank);
+        double log_key;
+
+        if (fraction < least)
+            continue;
+        log_key = log2(fraction) / weight(survey, candidate->key);
+        if (log_key <= best)
+            continue;
+        best = log_key;
+        rank = candidate->rank;
+        least = pow(2, best * weight_max) * (1 - 1e-9);
+    }
+    return rank;
+}
+
+static int lot_compare(const void *a, const void *b)
+{
+    const struct lot *left = a;
+    const struct lot *right = b;
+
+    if (left->log_key != right->log_key)
+        return left->log_key < right->log_key ? 1 : -1;
+    return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+/* Write the order of weighted lots. */
+static int draw_lots(struct adopter_survey *survey, uint64_t seed)
+{
+    struct lot *lots = malloc(survey->count * sizeof *lots);
+    uint32_t i;
+
+    if (!lots)
+        return -ENOMEM;
+    for (i = 0; i < survey->count; i++) {
+        uint32_t rank = survey->all[i].rank;
+
+        lots[i].rank = rank;
+        lots[i].log_key = log2(draw_fraction(seed, rank)) /
+                          weight(survey, survey->all[i].key);
+    }
+    qsort(lots, survey->count, sizeof *lots, lot_compare);
+    for (i = 0; i < survey->count; i++)
+        survey->drawn[i] = lots[i].rank;
+    free(lots);
+    return 0;
+}
+
+/* Write a random order, of which win_any() is the first. */
+static void shuffle(struct adopter_survey *survey, uint64_t seed)
+{
+    uint32_t *drawn = survey->drawn;
+    uint32_t i;
+
+    for (i = 0; i < survey->count; i++)
+        drawn[i] = survey->all[i].rank;
+    for (i = 0; i < survey->count; i++) {
+        uint32_t j = i + (uint32_t)(draw(seed, i) % (survey->count - i));
+        uint32_t rank = drawn[j];
+
+        drawn[j] = drawn[i];
+        drawn[i] = rank;
+    }
+}
+
+static uint32_t win_any(const struct adopter_survey *survey, uint64_t seed)
+{
+    return survey->all[draw(seed, 0) % survey->count].rank;
+}
+
+/* Make `drawn`, if it is not there for this seed. */
+static int draw_order(struct adopter_survey *survey, uint64_t seed)
+{
+    bool there = survey->drawn && survey->drawn_seed == seed;
+    int r = 0;
+
+    if (there)
+        return 0;
+    if (!survey->drawn)
+        survey->drawn = malloc(survey->count * sizeof *survey->drawn);
+    if (!survey->drawn)
+        return -ENOMEM;
+    survey->drawn_seed = seed;
+    if (survey->sorting == SORTING_WR)
+        r = draw_lots(survey, seed);
+    else
+        shuffle(survey, seed);
+    if (r < 0) {
+        free(survey->drawn);
+        survey->drawn = NULL;
+    }
+    return r;
+}
+
+/* R, WR. */
+static int pick_random(struct adopter_survey *survey,
+                       uint64_t seed,
+                       uint32_t turn,
+                       uint32_t *rank)
+{
+    int r;
+
+    if (turn == 0) {
+        *rank = survey->sorting == SORTING_WR ? win_lot(survey, seed)
+                                              : win_any(survey, seed);
+        return 0;
+    }
+    r = draw_order(survey, seed);
+    if (r == 0)
+        *rank = survey->drawn[turn];
+    return r;
+}
+
+/* WM, WF. */
+static int pick_weighted(struct adopter_survey *survey,
+                         uint32_t ordinal,
+                         uint32_t turn,
+                         uint32_t *rank)
+{
+    bool filling = survey->sorting == SORTING_WF;
+    uint64_t place = (uint64_t)ordinal + turn;
+    bool first = !survey->asked && turn == 0;
+    int r;
+
+    survey->asked = true;
+    /* whoever asks again will want them sorted */
+    if (first && !filling && survey->key_max < DIGIT_COUNT) {
+        *rank = select_sorted(survey, ordinal % survey->count);
+        return 0;
+    }
+    r = sort(survey);
+    if (r < 0)
+        return r;
+    if (filling)
+        place = (uint64_t)fill(survey, ordinal) + turn;
+    *rank = survey->sorted[place % survey->count].rank;
+    return 0;
+}
+
+int adopter_survey_pick(struct adopter_survey *survey,
+                        const struct adopter_orphan *orphan,
+                        uint32_t turn,
+                        uint32_t *rank)
+{
+    uint64_t place = (uint64_t)orphan->ordinal + turn;
+
+    if (turn >= survey->count)
+        return -ENOENT;
+    switch (survey->sorting) {
+    case SORTING_R:
+    case SORTING_WR:
+        return pick_random(survey, orphan->seed, turn, rank);
+    case SORTING_M:
+        *rank = survey->all[place % survey->count].rank;
+        return 0;
+    case SORTING_WM:
+    case SORTING_WF:
+        return pick_weighted(survey, orphan->ordinal, turn, rank);
+    }
+    return -EINVAL;
 }

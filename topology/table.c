@@ -18,8 +18,9 @@
 #define FRESH  (UINT32_MAX - 2)
 
 /* An internal node: what the choice of an adopter needs (PROTOCOL 7.1).
- * `inner` counts its children that are internal and have not failed. The
- * front-end and failed nodes are their own parents. */
+ * `inner` counts its children that are internal and have not failed. A failed
+ * node keeps the parent that it had; the front-end, and one whose parent was
+ * never known, are their own parents. */
 struct node {
     uint32_t incarnation;
     uint64_t parent : 21;
@@ -57,7 +58,6 @@ struct table {
     uint32_t count; /* 0 until complete */
     struct node *nodes;
     uint32_t *ranks;     /* ascending; NULL: rank and index are the same */
-    uint32_t *depths;    /* what table_depths() gives out */
     struct page **pages; /* PAGE_COUNT, or NULL: no record of a back-end yet */
     struct draft *drafts;
     uint32_t draft_count;
@@ -85,7 +85,6 @@ void table_free(struct table *table)
     free(table->pages);
     free(table->nodes);
     free(table->ranks);
-    free(table->depths);
     free(table->drafts);
     free(table);
 }
@@ -152,43 +151,59 @@ static uint32_t rank_of(const struct table *table, uint32_t index)
  * has failed. */
 static bool ends(const struct table *table, uint32_t index)
 {
-    return table->nodes[index].parent == index;
+    return index == 0 || table->nodes[index].failed;
 }
 
 /* Give every node from `index` up to the first one that has a depth its own.
  * The two walks visit each node twice in all, over all calls. */
-static void walk(const struct table *table, uint32_t index, uint32_t *depths)
+static void walk(const struct table *table,
+                 uint32_t index,
+                 struct table_site *sites)
 {
     uint32_t steps = 0;
     uint32_t depth;
     uint32_t at;
 
-    for (at = index; depths[at] == FRESH; at = table->nodes[at].parent) {
-        depths[at] = WALKED;
+    for (at = index; sites[at].depth == FRESH; at = table->nodes[at].parent) {
+        sites[at].depth = WALKED;
         steps++;
     }
-    depth = depths[at] < WALKED ? depths[at] + steps : TABLE_NO_PATH;
-    for (at = index; depths[at] == WALKED; at = table->nodes[at].parent)
-        depths[at] = depth == TABLE_NO_PATH ? TABLE_NO_PATH : depth--;
+    depth = sites[at].depth < WALKED ? sites[at].depth + steps : TABLE_NO_PATH;
+    for (at = index; sites[at].depth == WALKED; at = table->nodes[at].parent)
+        sites[at].depth = depth == TABLE_NO_PATH ? TABLE_NO_PATH : depth--;
 }
 
-/* table_depths(), by index. */
-static const uint32_t *depths_from(const struct table *table,
-                                   uint32_t top,
-                                   uint32_t cut)
+/* table_sites(), by index. Most parents stand before their children, so that
+ * the first pass knows most depths; the second one is for those that moved. */
+static void sites_from(const struct table *table,
+                       uint32_t top,
+                       uint32_t cut,
+                       struct table_site *sites)
 {
-    uint32_t *depths = table->depths;
+    bool again = false;
     uint32_t i;
 
-    for (i = 0; i < table->count; i++)
-        depths[i] = ends(table, i) ? TABLE_NO_PATH : FRESH;
-    if (top != TABLE_NONE)
-        depths[top] = 0;
-    if (cut != TABLE_NONE)
-        depths[cut] = TABLE_NO_PATH;
-    for (i = 0; i < table->count; i++)
-        walk(table, i, depths);
-    return depths;
+    for (i = 0; i < table->count; i++) {
+        const struct node *node = &table->nodes[i];
+        uint32_t parent = node->parent;
+        uint32_t depth = FRESH;
+
+        if (i == cut)
+            depth = TABLE_NO_PATH;
+        else if (i == top)
+            depth = 0;
+        else if (ends(table, i))
+            depth = TABLE_NO_PATH;
+        else if (parent < i && sites[parent].depth < FRESH)
+            depth = sites[parent].depth + 1;
+        else if (parent < i)
+            depth = sites[parent].depth;
+        again |= depth == FRESH;
+        sites[i] = (struct table_site){
+            rank_of(table, i), (uint32_t)(node->inner + node->backends), depth};
+    }
+    for (i = 0; again && i < table->count; i++)
+        walk(table, i, sites);
 }
 
 /* Sort what was added, and keep the ranks if they are not the indices.
@@ -253,20 +268,25 @@ static int set_nodes(struct table *table)
     return 0;
 }
 
-/* Whether the paths of all nodes end: none is a circle. */
-static bool all_end(const struct table *table)
+/* Whether the paths of all nodes end: none is a circle. -EBADMSG if one is,
+ * or -ENOMEM. */
+static int all_end(const struct table *table)
 {
-    uint32_t *depths = table->depths;
+    struct table_site *sites = malloc(table->count * sizeof *sites);
+    int r = 0;
     uint32_t i;
 
+    if (!sites)
+        return -ENOMEM;
     for (i = 0; i < table->count; i++)
-        depths[i] = ends(table, i) ? 0 : FRESH;
-    for (i = 0; i < table->count; i++) {
-        walk(table, i, depths);
-        if (depths[i] == TABLE_NO_PATH)
-            return false;
+        sites[i].depth = ends(table, i) ? 0 : FRESH;
+    for (i = 0; r == 0 && i < table->count; i++) {
+        walk(table, i, sites);
+        if (sites[i].depth == TABLE_NO_PATH)
+            r = -EBADMSG;
     }
-    return true;
+    free(sites);
+    return r;
 }
 
 int table_check(struct table *table)
@@ -280,13 +300,12 @@ int table_check(struct table *table)
     if (r < 0)
         return r;
     table->nodes = calloc(count, sizeof *table->nodes);
-    table->depths = malloc(count * sizeof *table->depths);
-    if (!table->nodes || !table->depths)
+    if (!table->nodes)
         return -ENOMEM;
     table->count = count;
     r = set_nodes(table);
-    if (r == 0 && !all_end(table))
-        r = -EBADMSG;
+    if (r == 0)
+        r = all_end(table);
     free(table->drafts);
     table->drafts = NULL;
     table->draft_count = 0;
@@ -395,9 +414,10 @@ static int record_node(struct table *table,
     node->incarnation = incarnation;
     node->failed = failed;
     node->changed = true;
-    node->parent = failed ? index : parent;
-    if (!failed)
+    if (!failed) {
+        node->parent = parent;
         table->nodes[parent].inner++;
+    }
     return 1;
 }
 
@@ -558,24 +578,51 @@ uint32_t table_depth(const struct table *table, uint32_t rank)
     return at == 0 ? depth : TABLE_NO_PATH;
 }
 
-const uint32_t *table_depths(const struct table *table,
-                             uint32_t top,
-                             uint32_t cut)
+uint32_t table_last_parent(const struct table *table, uint32_t rank)
 {
-    return depths_from(table, find(table, top), find(table, cut));
+    uint32_t index = find(table, rank);
+
+    if (index == TABLE_NONE || table->nodes[index].parent == index)
+        return TABLE_NONE;
+    return rank_of(table, table->nodes[index].parent);
+}
+
+void table_sites(const struct table *table,
+                 uint32_t cut,
+                 struct table_site *sites)
+{
+    sites_from(table, 0, find(table, cut), sites);
+}
+
+/* Links from node `index` up to `top`; for when there is no memory. */
+static uint32_t climb(const struct table *table, uint32_t index, uint32_t top)
+{
+    uint32_t depth = 0;
+
+    while (index != top && !ends(table, index) && depth < table->count) {
+        index = table->nodes[index].parent;
+        depth++;
+    }
+    return index == top ? depth : TABLE_NO_PATH;
 }
 
 uint32_t table_subtree_height(const struct table *table, uint32_t rank)
 {
-    const uint32_t *depths = table_depths(table, rank, TABLE_NONE);
+    struct table_site *sites = malloc((table->count + 1) * sizeof *sites);
+    uint32_t top = find(table, rank);
     uint32_t height = 0;
     uint32_t i;
 
+    if (sites)
+        sites_from(table, top, TABLE_NONE, sites);
     for (i = 0; i < table->count; i++) {
-        if (table->nodes[i].backends > 0 && depths[i] != TABLE_NO_PATH &&
-            depths[i] + 1 > height)
-            height = depths[i] + 1;
+        uint32_t depth = sites ? sites[i].depth : climb(table, i, top);
+
+        if (table->nodes[i].backends > 0 && depth != TABLE_NO_PATH &&
+            depth + 1 > height)
+            height = depth + 1;
     }
+    free(sites);
     return height;
 }
 

@@ -14,8 +14,7 @@
  * those that a record named it keeps that record, so that the next one is
  * known to be news or not.
  *
- * Pure: no clock, no random, no log. One thread at a time, even for functions
- * that take the table as const: they share one array for their work. */
+ * Pure: no clock, no random, no log. */
 #ifndef TOPOLOGY_TABLE_H
 #define TOPOLOGY_TABLE_H
 
@@ -158,20 +157,32 @@ int table_latest(const struct table *table,
  * internal node. */
 uint32_t table_depth(const struct table *table, uint32_t rank);
 
-/* The depths of all internal nodes below internal node `top`, counted from it
- * (0), by index; TABLE_NO_PATH for all others, and for the subtree of `cut`
- * (TABLE_NONE: no such cut). One pass. Borrowed: until the next call of a
- * function below, or table_free(). */
-const uint32_t *table_depths(const struct table *table,
-                             uint32_t top,
-                             uint32_t cut);
+/* The parent of internal node `rank`; of a failed one, the parent that it had
+ * as far as this table knows, which may depend on what records came. TABLE_NONE
+ * for the front-end, for one whose parent was never known, and for any other
+ * rank. */
+uint32_t table_last_parent(const struct table *table, uint32_t rank);
+
+/* Where an internal node stands. */
+struct table_site {
+    uint32_t rank;
+    uint32_t fan_out;
+    uint32_t depth; /* from the front-end; TABLE_NO_PATH: no path to it */
+};
+
+/* Write the sites of all internal nodes, by index, to `sites`, which has room
+ * for table_count() of them. The subtree of `cut` (TABLE_NONE: no such cut)
+ * has no path. One pass, and a second one over nodes that moved. */
+void table_sites(const struct table *table,
+                 uint32_t cut,
+                 struct table_site *sites);
 
 /* Links between the front-end and the deepest back-end that has a path now; 0
  * where there is none. One pass. */
 uint32_t table_height(const struct table *table);
 
 /* Links between `rank` and the deepest back-end below it, whatever is above
- * it: 0 for a back-end. One pass. */
+ * it: 0 for a back-end. One pass, as long as there is memory for it. */
 uint32_t table_subtree_height(const struct table *table, uint32_t rank);
 
 /* Whether the path from internal node `rank` upwards meets `ancestor`. A node

@@ -61,6 +61,9 @@ struct cop_launch {
     const char *networks;       /* CIDRs, comma-separated; NULL: all */
     const char *session_path;   /* write a session file here, mode 0600 */
     struct cop_times times;
+    const char *reconfiguration; /* how orphans choose a parent: a name such as
+                                    "GP+-WM", see coppice-study(1); NULL:
+                                    "NHI-WM" */
 };
 #define COP_LAUNCH_INIT                                                        \
     {                                                                          \

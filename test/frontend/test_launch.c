@@ -107,6 +107,9 @@ static void wrong_options_are_named(void)
     bad.launcher = "pigeon";
     expect(&bad, -EINVAL, "pigeon");
     bad = good;
+    bad.reconfiguration = "BEST";
+    expect(&bad, -EINVAL, "\"BEST\" is unknown: use one of NHI-WM, NHI-WR,");
+    bad = good;
     bad.networks = "10.0.0.0/99";
     expect(&bad, -EINVAL, "10.0.0.0/99");
     bad = good;

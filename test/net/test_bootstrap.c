@@ -9,6 +9,7 @@
 #include "net/session.h"
 #include "protocol/limits.h"
 #include "test/check.h"
+#include "topology/adopter.h"
 #include "topology/topology.h"
 
 static char *argv_be[] = {(char[]){"./be"}, (char[]){"two words"}, (char[]){""},
@@ -25,6 +26,7 @@ static struct bootstrap *front_end(const char *shape)
     launch.networks = "127.0.0.0/8";
     launch.filter_path = "/a:/b";
     CHECK_OK(topology_from_shape(&topology, shape, NULL, NULL));
+    launch.reconfiguration = "GP+-WR";
     CHECK_OK(bootstrap_launch(&bootstrap, &launch, topology, NULL));
     return bootstrap;
 }
@@ -39,6 +41,7 @@ static void front_ends_is_complete(void)
     CU_ASSERT_EQUAL(bootstrap->next_rank, 7);
     CU_ASSERT_EQUAL(bootstrap->fd, -1);
     CU_ASSERT_EQUAL(bootstrap->times.heartbeat_ms, 123);
+    CU_ASSERT_STRING_EQUAL(adopter_name(bootstrap->algorithm), "GP+-WR");
     CU_ASSERT_EQUAL(bootstrap->times.failure_timeout_ms,
                     LIMIT_FAILURE_TIMEOUT_MS);
     CU_ASSERT(memcmp(bootstrap->key, zero, sizeof(zero)) != 0);
@@ -70,6 +73,7 @@ static void children_are_told_everything(void)
     CU_ASSERT_PTR_NULL(read->backend_argv[3]);
     CU_ASSERT_EQUAL(memcmp(read->key, parent->key, BOOTSTRAP_KEY_LEN), 0);
     CU_ASSERT_EQUAL(read->times.heartbeat_ms, 123);
+    CU_ASSERT_STRING_EQUAL(adopter_name(read->algorithm), "GP+-WR");
     CU_ASSERT_EQUAL(topology_count(read->subtree), 3);
     free(bytes);
     bootstrap_free(child);
@@ -216,6 +220,7 @@ static const char session_text[] = "coppice session 1\n"
                                    "101112131415161718191a1b1c1d1e1f\n"
                                    "times 1 2 3 4 5 6 7 8 9\n"
                                    "filters /a:/b\n"
+                                   "reconfiguration ANY-R\n"
                                    "node 0 127.0.0.1 10\n"
                                    "node 3 127.0.0.1 11\n"
                                    "end\n";
@@ -244,6 +249,7 @@ static void session_file_is_read(void)
     CU_ASSERT_STRING_EQUAL(read->parent_address, "127.0.0.1 11");
     CU_ASSERT_EQUAL(read->times.probe_timeout_ms, 4);
     CU_ASSERT_EQUAL(read->times.filter_timeout_ms, 9);
+    CU_ASSERT_STRING_EQUAL(adopter_name(read->algorithm), "ANY-R");
     CU_ASSERT_EQUAL(read->key[31], 0x1f);
     bootstrap_free(read);
     CHECK_OK(session_read(&read, path, 8, NULL));

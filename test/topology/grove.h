@@ -13,7 +13,8 @@
 struct grove {
     uint32_t count;
     uint32_t rank[GROVE_MAX];
-    uint32_t parent[GROVE_MAX]; /* an index; its own: none */
+    uint32_t parent[GROVE_MAX];      /* an index; its own: none */
+    uint32_t last_parent[GROVE_MAX]; /* what failed nodes had; else parent */
     uint32_t incarnation[GROVE_MAX];
     uint32_t backends[GROVE_MAX];
     bool failed[GROVE_MAX];
@@ -35,6 +36,7 @@ static inline void grove_init(struct grove *grove, uint64_t *state)
             i == 0 ? 0
                    : grove->rank[i - 1] + 1 + tree_random(state) % (gap + 1);
         grove->parent[i] = i == 0 ? 0 : i - 1 - tree_random(state) % near;
+        grove->last_parent[i] = grove->parent[i];
         grove->backends[i] = tree_random(state) % 4;
     }
 }
@@ -129,6 +131,7 @@ static inline void grove_step(struct grove *grove,
         grove->incarnation[at] += 1 + tree_random(state) % 3;
         grove->failed[at] = false;
         grove->parent[at] = to;
+        grove->last_parent[at] = to;
         CHECK_IS(table_record(table, grove->rank[at], grove->incarnation[at],
                               grove->rank[to]),
                  1);

@@ -1,79 +1,282 @@
-/* test_adopter.c - NHI-WM beside a plain search. */
+/* test_adopter.c - every algorithm beside a plain search. */
 #include "topology/adopter.h"
 
 #include "test/topology/grove.h"
 
+#include <errno.h>
+#include <math.h>
+
 #define SEEDS 5000
 
-/* Whether candidate `a` comes before `b`. */
-static bool before(const struct grove *grove, uint32_t a, uint32_t b)
-{
-    uint32_t of_a = grove_fan_out(grove, a);
-    uint32_t of_b = grove_fan_out(grove, b);
+/* One orphan among others, as the plain search sees it. */
+struct plain {
+    const struct grove *grove;
+    uint32_t self; /* an index; grove->count for a back-end */
+    uint32_t lost; /* the index of the parent that it had */
+    struct adopter_orphan orphan;
+    uint32_t height_limit;
+    uint32_t height; /* of the tree, for ANY */
+    bool all_fit;    /* no height limit: ANY */
+};
 
-    return of_a != of_b ? of_a < of_b : grove->rank[a] < grove->rank[b];
+static uint64_t plain_mix(uint64_t seed, uint64_t index)
+{
+    uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
 }
 
-/* Rule 7.3, word by word: the ranks in order, and how many. `self` is the
- * orphan's index; grove->count for a back-end. */
-static uint32_t search(const struct grove *grove,
-                       uint32_t self,
-                       const struct adopter_orphan *orphan,
-                       uint32_t height_limit,
-                       uint32_t *out)
+/* Alive, with a path to the front-end, outside the orphan's subtree. */
+static bool may_adopt(const struct plain *plain, uint32_t i)
 {
-    uint32_t chosen[GROVE_MAX];
-    uint32_t count = 0;
+    const struct grove *grove = plain->grove;
+
+    return grove_depth(grove, i, 0) != TABLE_NO_PATH &&
+           (plain->self == grove->count ||
+            grove_depth(grove, i, plain->self) == TABLE_NO_PATH);
+}
+
+static bool rises(const struct plain *plain, uint32_t i, uint32_t height)
+{
+    return grove_depth(plain->grove, i, 0) + 1 + plain->orphan.height > height;
+}
+
+/* The grandparent: the nearest ancestor of the lost parent that may adopt. */
+static uint32_t grandparent(const struct plain *plain)
+{
+    uint32_t at = plain->lost;
+    uint32_t steps;
+
+    for (steps = 0; steps < plain->grove->count && at != 0; steps++) {
+        at = plain->grove->last_parent[at];
+        if (may_adopt(plain, at))
+            return at;
+    }
+    return 0;
+}
+
+/* Whether the internal node is a candidate by the part of the algorithm's name
+ * before the dash. */
+static bool is_candidate(const struct plain *plain,
+                         const char *criterion,
+                         uint32_t i)
+{
+    const struct grove *grove = plain->grove;
+    uint32_t top = criterion[0] == 'G' ? grandparent(plain) : 0;
+
+    if (strcmp(criterion, "GP") == 0 || strcmp(criterion, "RT") == 0)
+        return i == top;
+    if (!may_adopt(plain, i))
+        return false;
+    if (strcmp(criterion, "NHI") == 0)
+        return !rises(plain, i, plain->height_limit);
+    if (strcmp(criterion, "ANY") == 0)
+        return true;
+    return i == top || (i != 0 && grove->parent[i] == top);
+}
+
+/* The key of candidate `i`, for WM: the less the better. */
+static uint64_t plain_key(const struct plain *plain, uint32_t i)
+{
+    uint64_t fan_out = grove_fan_out(plain->grove, i);
+
+    return fan_out * 2 + (plain->all_fit && rises(plain, i, plain->height));
+}
+
+/* r^(1/w), for WR; w as doc/study.md says. */
+static double plain_lot(const struct plain *plain,
+                        uint32_t i,
+                        uint32_t fan_out_max)
+{
+    uint64_t bits = plain_mix(plain->orphan.seed, plain->grove->rank[i]) >> 11;
+    double r = ((double)bits + 0.5) / 9007199254740992.0;
+    uint64_t key = plain_key(plain, i);
+    double w = fan_out_max + 1.0 - (double)(key / 2);
+
+    return pow(r, 1 / (key % 2 ? w / 2 : w));
+}
+
+/* Whether candidate `a` is to stand before `b`, which has a higher rank. */
+static bool stays_before(const struct plain *plain,
+                         const char *sorting,
+                         uint32_t fan_out_max,
+                         uint32_t a,
+                         uint32_t b)
+{
+    if (strcmp(sorting, "WM") == 0 || strcmp(sorting, "WF") == 0)
+        return plain_key(plain, a) <= plain_key(plain, b);
+    if (strcmp(sorting, "WR") == 0)
+        return plain_lot(plain, a, fan_out_max) >=
+               plain_lot(plain, b, fan_out_max);
+    return true;
+}
+
+/* Where orphan `ordinal` begins with WF: each elder sibling takes the first of
+ * those that have the fewest children by then. */
+static uint32_t filled(const struct plain *plain,
+                       const uint32_t *chosen,
+                       uint32_t count)
+{
+    uint32_t fan_out[GROVE_MAX];
+    uint32_t best = 0;
+    uint32_t turn;
+    uint32_t i;
+
+    for (i = 0; i < count; i++)
+        fan_out[i] = grove_fan_out(plain->grove, chosen[i]);
+    for (turn = 0; turn <= plain->orphan.ordinal; turn++) {
+        best = 0;
+        for (i = 1; i < count; i++) {
+            if (fan_out[i] < fan_out[best])
+                best = i;
+        }
+        fan_out[best]++;
+    }
+    return best;
+}
+
+/* Put the indices in `chosen` into the order of the algorithm. */
+static void put_in_order(const struct plain *plain,
+                         const char *sorting,
+                         uint32_t *chosen,
+                         uint32_t count)
+{
+    uint32_t rotated[GROVE_MAX];
+    uint32_t fan_out_max = 0;
+    uint32_t begin = plain->orphan.ordinal % count;
     uint32_t i;
     uint32_t j;
 
-    for (i = 0; i < grove->count; i++) {
-        uint32_t depth = grove_depth(grove, i, 0);
+    for (i = 0; i < count; i++) {
+        uint32_t fan_out = grove_fan_out(plain->grove, chosen[i]);
 
-        if (depth == TABLE_NO_PATH || depth + 1 + orphan->height > height_limit)
-            continue;
-        if (self < grove->count && grove_depth(grove, i, self) != TABLE_NO_PATH)
-            continue;
-        for (j = count++; j > 0 && before(grove, i, chosen[j - 1]); j--)
+        fan_out_max = fan_out > fan_out_max ? fan_out : fan_out_max;
+    }
+    for (i = 1; i < count; i++) {
+        uint32_t moved = chosen[i];
+
+        for (j = i; j > 0 && !stays_before(plain, sorting, fan_out_max,
+                                           chosen[j - 1], moved);
+             j--)
             chosen[j] = chosen[j - 1];
-        chosen[j] = i;
+        chosen[j] = moved;
+    }
+    if (strcmp(sorting, "R") == 0) {
+        for (i = 0; i < count; i++) {
+            j = i + (uint32_t)(plain_mix(plain->orphan.seed, i) % (count - i));
+            rotated[0] = chosen[i];
+            chosen[i] = chosen[j];
+            chosen[j] = rotated[0];
+        }
+    }
+    if (strcmp(sorting, "WF") == 0)
+        begin = filled(plain, chosen, count);
+    if (strcmp(sorting, "R") == 0 || strcmp(sorting, "WR") == 0)
+        return;
+    memcpy(rotated, chosen, count * sizeof *chosen);
+    for (i = 0; i < count; i++)
+        chosen[i] = rotated[(begin + i) % count];
+}
+
+/* Rule 7.3 and chapter 7, word by word: the ranks in order, and how many. */
+static uint32_t search(struct plain *plain, const char *name, uint32_t *ranks)
+{
+    char criterion[8];
+    const char *dash = strchr(name, '-');
+    uint32_t chosen[GROVE_MAX];
+    uint32_t count = 0;
+    uint32_t i;
+
+    snprintf(criterion, sizeof criterion, "%.*s", dash ? (int)(dash - name) : 7,
+             name);
+    plain->all_fit = strcmp(criterion, "ANY") == 0;
+    for (i = 0; i < plain->grove->count; i++) {
+        if (is_candidate(plain, criterion, i))
+            chosen[count++] = i;
     }
     if (count == 0)
         chosen[count++] = 0;
+    put_in_order(plain, dash ? dash + 1 : "M", chosen, count);
     for (i = 0; i < count; i++)
-        out[i] = grove->rank[chosen[(orphan->ordinal + i) % count]];
+        ranks[i] = plain->grove->rank[chosen[i]];
     return count;
+}
+
+/* Ask for all turns, in order or from the last one back. */
+static void compare_picks(struct adopter_survey *survey,
+                          const struct adopter_orphan *orphan,
+                          const uint32_t *expected,
+                          bool backwards)
+{
+    uint32_t count = adopter_survey_count(survey);
+    uint32_t rank = TABLE_NONE;
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        uint32_t turn = backwards ? count - 1 - i : i;
+
+        CHECK_OK(adopter_survey_pick(survey, orphan, turn, &rank));
+        CU_ASSERT_EQUAL(rank, expected[turn]);
+    }
+    CHECK_IS(adopter_survey_pick(survey, orphan, count, &rank), -ENOENT);
+}
+
+static void compare_algorithm(struct plain *plain,
+                              const struct table *table,
+                              uint32_t algorithm,
+                              uint64_t *state)
+{
+    struct adopter_survey *survey = NULL;
+    uint32_t expected[GROVE_MAX];
+    uint32_t count = search(plain, adopter_name(algorithm), expected);
+    uint32_t rank;
+
+    CHECK_OK(adopter_survey_new(&survey, table, algorithm, &plain->orphan,
+                                plain->height_limit));
+    CU_ASSERT_EQUAL_FATAL(adopter_survey_count(survey), count);
+    compare_picks(survey, &plain->orphan, expected, tree_random(state) % 2);
+    if (plain->self == plain->grove->count) {
+        /* a sibling asks the same survey, for one turn */
+        plain->orphan.ordinal++;
+        plain->orphan.seed++;
+        search(plain, adopter_name(algorithm), expected);
+        CHECK_OK(adopter_survey_pick(survey, &plain->orphan, count - 1, &rank));
+        CU_ASSERT_EQUAL(rank, expected[count - 1]);
+    }
+    adopter_survey_free(survey);
 }
 
 static void compare(const struct grove *grove,
                     const struct table *table,
                     uint64_t *state)
 {
-    uint32_t self = 1 + tree_random(state) % grove->count;
-    uint32_t height_limit = tree_random(state) % 12;
-    struct adopter_orphan orphan = {TABLE_RANKS_MAX - 1, 0,
-                                    tree_random(state) % 100};
-    struct adopter_list list = {0};
-    uint32_t expected[GROVE_MAX];
-    uint32_t count;
+    struct plain plain = {
+        .grove = grove,
+        .self = 1 + tree_random(state) % grove->count,
+        .lost = tree_random(state) % grove->count,
+        .orphan = {TABLE_RANKS_MAX - 1, 0, tree_random(state) % 100, 0,
+                   tree_random(state)},
+        .height_limit = tree_random(state) % 12,
+        .height = grove_height(grove, 0),
+    };
+    uint32_t algorithm;
 
-    if (self < grove->count) {
-        orphan.rank = grove->rank[self];
-        orphan.height = grove_height(grove, self);
-        CU_ASSERT_EQUAL(orphan.height,
-                        table_subtree_height(table, orphan.rank));
+    if (plain.height < plain.height_limit)
+        plain.height = plain.height_limit;
+    plain.orphan.lost = grove->rank[plain.lost];
+    if (plain.self < grove->count) {
+        plain.orphan.rank = grove->rank[plain.self];
+        plain.orphan.height = grove_height(grove, plain.self);
+        CU_ASSERT_EQUAL(plain.orphan.height,
+                        table_subtree_height(table, plain.orphan.rank));
     }
-    count = search(grove, self, &orphan, height_limit, expected);
-    CHECK_OK(adopter_list(table, &orphan, height_limit, &list));
-    CU_ASSERT_EQUAL_FATAL(list.count, count);
-    CU_ASSERT(memcmp(list.ranks, expected, count * sizeof *expected) == 0);
-    CU_ASSERT_EQUAL(list.last_resort, orphan.height + 1 > height_limit);
-    adopter_list_fini(&list);
-    CU_ASSERT_PTR_NULL(list.ranks);
-    adopter_list_fini(&list);
+    for (algorithm = 0; algorithm < ADOPTER_ALGORITHMS; algorithm++)
+        compare_algorithm(&plain, table, algorithm, state);
 }
 
-/* Rule 7.3: thousands of trees in which nodes fail and move, list by list. */
+/* Rule 7.3: thousands of trees in which nodes fail and move, turn by turn. */
 static void a_plain_search_finds_the_same(void)
 {
     uint64_t seed;
@@ -88,7 +291,8 @@ static void a_plain_search_finds_the_same(void)
         table = grove_table(&grove, &state);
         for (steps = tree_random(&state) % 30; steps > 0; steps--) {
             grove_step(&grove, table, &state);
-            compare(&grove, table, &state);
+            if (steps % 8 == 0)
+                compare(&grove, table, &state);
         }
         compare(&grove, table, &state);
         table_free(table);
@@ -106,6 +310,22 @@ static struct table *shape_table(const char *shape)
     return table;
 }
 
+/* The first choice of one orphan, by NHI-WM. */
+static uint32_t first_of(const struct table *table,
+                         const struct adopter_orphan *orphan,
+                         uint32_t height_limit)
+{
+    struct adopter_survey *survey = NULL;
+    uint32_t rank = TABLE_NONE;
+
+    CHECK_OK(adopter_survey_new(&survey, table, ADOPTER_DEFAULT, orphan,
+                                height_limit));
+    CU_ASSERT_FALSE(adopter_survey_last_resort(survey));
+    CHECK_OK(adopter_survey_pick(survey, orphan, 0, &rank));
+    adopter_survey_free(survey);
+    return rank;
+}
+
 /* The orphans of a commnode of 4x4 first ask four different adopters: the
  * front-end, which has one child less now, then the three others. */
 static void siblings_begin_at_different_places(void)
@@ -116,14 +336,9 @@ static void siblings_begin_at_different_places(void)
 
     CHECK_IS(table_record(table, 1, 0, TABLE_FAILED), 1);
     for (i = 0; i < sizeof first / sizeof first[0]; i++) {
-        struct adopter_orphan orphan = {5 + i, 0, i};
-        struct adopter_list list = {0};
+        struct adopter_orphan orphan = {5 + i, 0, i, 1, 0};
 
-        CHECK_OK(adopter_list(table, &orphan, 2, &list));
-        CU_ASSERT_EQUAL(list.count, 4);
-        CU_ASSERT_EQUAL(list.ranks[0], first[i]);
-        CU_ASSERT_FALSE(list.last_resort);
-        adopter_list_fini(&list);
+        CU_ASSERT_EQUAL(first_of(table, &orphan, 2), first[i]);
     }
     table_free(table);
 }
@@ -133,18 +348,21 @@ static void wide_fan_outs_are_sorted(void)
 {
     static const uint32_t backends[] = {70000, 2047, 2048, 131072, 4095, 1};
     static const uint32_t sorted[] = {5, 1, 2, 4, 0, 3};
-    struct adopter_orphan orphan = {99, 0, 0};
-    struct adopter_list list = {0};
+    struct adopter_orphan orphan = {99, 0, 0, 0, 0};
+    struct adopter_survey *survey = NULL;
     struct table *table = shape_table("5x1");
+    uint32_t rank;
     uint32_t i;
 
     for (i = 0; i < 6; i++)
         CHECK_OK(table_set_backends(table, i, backends[i]));
-    CHECK_OK(adopter_list(table, &orphan, 2, &list));
-    CU_ASSERT_EQUAL_FATAL(list.count, 6);
-    for (i = 0; i < 6; i++)
-        CU_ASSERT_EQUAL(list.ranks[i], sorted[i]);
-    adopter_list_fini(&list);
+    CHECK_OK(adopter_survey_new(&survey, table, ADOPTER_DEFAULT, &orphan, 2));
+    CU_ASSERT_EQUAL_FATAL(adopter_survey_count(survey), 6);
+    for (i = 0; i < 6; i++) {
+        CHECK_OK(adopter_survey_pick(survey, &orphan, i, &rank));
+        CU_ASSERT_EQUAL(rank, sorted[i]);
+    }
+    adopter_survey_free(survey);
     table_free(table);
 }
 
@@ -157,16 +375,62 @@ static void the_front_end_is_the_last_resort(void)
     int i;
 
     for (i = 0; i < 2; i++) {
-        struct adopter_orphan orphan = {2, heights[i], UINT32_MAX};
-        struct adopter_list list = {0};
+        struct adopter_orphan orphan = {2, heights[i], UINT32_MAX, 1, 0};
+        struct adopter_survey *survey = NULL;
+        uint32_t rank = TABLE_NONE;
 
-        CHECK_OK(adopter_list(table, &orphan, 2, &list));
-        CU_ASSERT_EQUAL(list.count, 1);
-        CU_ASSERT_EQUAL(list.ranks[0], 0);
-        CU_ASSERT(list.last_resort);
-        adopter_list_fini(&list);
+        CHECK_OK(
+            adopter_survey_new(&survey, table, ADOPTER_DEFAULT, &orphan, 2));
+        CU_ASSERT_EQUAL(adopter_survey_count(survey), 1);
+        CHECK_OK(adopter_survey_pick(survey, &orphan, 0, &rank));
+        CU_ASSERT_EQUAL(rank, 0);
+        CU_ASSERT(adopter_survey_last_resort(survey));
+        adopter_survey_free(survey);
     }
     table_free(table);
+}
+
+/* Chapter 7: P[k_i > k_j] = w_i / (w_i + w_j). Two candidates with room for 1
+ * and 3 children: the second is first in 3 of 4 draws. */
+static void weighted_lots_keep_their_odds(void)
+{
+    struct table *table = shape_table("1x1");
+    struct adopter_survey *survey = NULL;
+    struct adopter_orphan orphan = {99, 0, 0, 0, 0};
+    uint32_t second = 0;
+    uint32_t rank = 0;
+
+    CHECK_OK(table_set_backends(table, 0, 3));
+    CHECK_OK(table_set_backends(table, 1, 2));
+    CHECK_OK(adopter_survey_new(&survey, table,
+                                (uint32_t)adopter_find("NHI-WR"), &orphan, 2));
+    for (orphan.seed = 0; orphan.seed < 40000; orphan.seed++) {
+        CHECK_OK(adopter_survey_pick(survey, &orphan, 0, &rank));
+        second += rank == 1;
+    }
+    /* 30,000 expected, deviation 87 */
+    CU_ASSERT(second > 29500 && second < 30500);
+    adopter_survey_free(survey);
+    table_free(table);
+}
+
+/* Eighteen of the dissertation and one of ours; each by its name only. */
+static void algorithms_have_names(void)
+{
+    uint32_t i;
+
+    for (i = 0; i < ADOPTER_ALGORITHMS; i++) {
+        CHECK_IS(adopter_find(adopter_name(i)), i);
+        CU_ASSERT_PTR_NOT_NULL(strstr(adopter_names(), adopter_name(i)));
+        CU_ASSERT_EQUAL(adopter_may_raise(i),
+                        strncmp(adopter_name(i), "ANY-", 4) == 0);
+    }
+    CU_ASSERT_STRING_EQUAL(adopter_name(ADOPTER_DEFAULT), "NHI-WM");
+    CU_ASSERT(strncmp(adopter_names(), "NHI-WM, NHI-WR, ", 16) == 0);
+    CU_ASSERT_PTR_NULL(adopter_name(ADOPTER_ALGORITHMS));
+    CHECK_IS(adopter_find("nhi-wm"), -ENOENT);
+    CHECK_IS(adopter_find("NHI"), -ENOENT);
+    CHECK_IS(adopter_find(""), -ENOENT);
 }
 
 int main(void)
@@ -177,6 +441,8 @@ int main(void)
          siblings_begin_at_different_places},
         {"wide fan-outs are sorted", wide_fan_outs_are_sorted},
         {"the front-end is the last resort", the_front_end_is_the_last_resort},
+        {"weighted lots keep their odds", weighted_lots_keep_their_odds},
+        {"algorithms have names", algorithms_have_names},
         CU_TEST_INFO_NULL,
     };
     return check_run("adopter", tests);
