@@ -132,11 +132,20 @@ static void end(struct driver *driver, int code, const char *text)
 /* ---- actions
  * --------------------------------------------------------------------- */
 
+/* Give `event` its time: exactly where that is measured. */
+static void stamp(struct driver *driver, struct event *event)
+{
+    event->now_ms = helm_now_ms(driver->helm);
+    if (event->type == EVENT_LINK_DOWN || event->type == EVENT_TICK ||
+        node_is_recovering(driver->node))
+        event->now_us = helm_clock_us();
+}
+
 /* Tell the machine something that follows from what it asked for; its answer
  * is appended to what is being carried out. */
 static void step_inside(struct driver *driver, struct event *event)
 {
-    event->now_ms = helm_now_ms(driver->helm);
+    stamp(driver, event);
     node_step(driver->node, event, &driver->actions);
 }
 
@@ -262,6 +271,9 @@ static void carry_out(struct driver *driver, struct action *action)
     case ACTION_DIAL:
         do_dial(driver, action);
         break;
+    case ACTION_CLOCK:
+        step_inside(driver, &(struct event){.type = EVENT_CLOCK});
+        break;
     case ACTION_RANK:
         driver->bootstrap->rank = action->rank;
         break;
@@ -299,9 +311,11 @@ static void carry_out_all(struct driver *driver)
         action = driver->actions.list[driver->done];
         driver->actions.list[driver->done].frame.payload = NULL;
         driver->actions.list[driver->done].text = NULL;
+        driver->actions.list[driver->done].adoption = NULL;
         carry_out(driver, &action);
         frame_fini(&action.frame);
         free(action.text);
+        free(action.adoption);
     }
     actions_clear(&driver->actions);
     driver->done = 0;
@@ -329,7 +343,7 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
             frame_fini(&event->frame);
         return -ENOTCONN;
     }
-    event->now_ms = helm_now_ms(driver->helm);
+    stamp(driver, event);
     driver->stepped = true;
     r = node_step(driver->node, event, &driver->actions);
     if (result)

@@ -124,6 +124,14 @@ uint64_t helm_clock(struct helm *helm)
     return helm->now_ms;
 }
 
+uint64_t helm_clock_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 void helm_wake(struct helm *helm)
 {
     if (helm->polling)

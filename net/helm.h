@@ -79,6 +79,9 @@ void helm_notify(struct helm *helm);
 uint64_t helm_now_ms(const struct helm *helm);
 uint64_t helm_clock(struct helm *helm);
 
+/* Microseconds of the same clock, now. */
+uint64_t helm_clock_us(void);
+
 typedef bool helm_done_fn(void *arg);
 
 /* Work and poll, or wait for who does, until `done` says so. With a

@@ -90,8 +90,13 @@ static int load(void *arg,
         return -ENOMEM;
     }
     if (network->role == NODE_BACKEND) {
-        news_add(&network->news, COP_EVENT_STREAM_OPENED, node.rank,
-                 definition->id, NULL);
+        news_add(&network->news,
+                 &(struct cop_event){
+                     .type = COP_EVENT_STREAM_OPENED,
+                     .rank = node.rank,
+                     .stream_id = definition->id,
+                 },
+                 NULL);
         network_signal(network);
     }
     return 0;
@@ -205,6 +210,25 @@ static bool is_for_application(const struct cop_network *network,
            (news->tell != TELL_NODE_ADOPTED || network->role == NODE_FRONTEND);
 }
 
+/* Let the application have an event. */
+static void announce(struct cop_network *network,
+                     const struct action *news,
+                     const char *text)
+{
+    struct cop_event event = {
+        .type = (enum cop_event_type)event_for(news->tell),
+        .rank = news->rank,
+        .stream_id = news->stream,
+    };
+
+    if (news->adoption) {
+        event.parent = news->adoption->parent;
+        event.lost_parent = news->adoption->lost_parent;
+        event.recovery = news->adoption->recovery;
+    }
+    news_add(&network->news, &event, text);
+}
+
 static void tell(void *arg, const struct action *news)
 {
     struct cop_network *network = arg;
@@ -245,8 +269,7 @@ static void tell(void *arg, const struct action *news)
         break;
     }
     if (is_for_application(network, news))
-        news_add(&network->news, (enum cop_event_type)event_for(news->tell),
-                 news->rank, news->stream, text);
+        announce(network, news, text);
     network_signal(network);
 }
 

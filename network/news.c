@@ -2,12 +2,16 @@
 #include "network/news.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 #include "protocol/limits.h"
+
+/* What an event was when it was first published: it may be taken so. */
+#define SIZE_MIN offsetof(struct cop_event, parent)
 
 struct news_item {
     struct cop_event event;
@@ -24,22 +28,14 @@ static void drop_first(struct news *news)
     free(item);
 }
 
-int news_add(struct news *news,
-             enum cop_event_type type,
-             uint32_t rank,
-             uint32_t stream_id,
-             const char *text)
+int news_add(struct news *news, const struct cop_event *event, const char *text)
 {
     struct news_item *item = malloc(sizeof(*item));
 
     if (!item)
         return -ENOMEM;
-    item->event = (struct cop_event){
-        .size = sizeof(item->event),
-        .type = type,
-        .rank = rank,
-        .stream_id = stream_id,
-    };
+    item->event = *event;
+    item->event.size = sizeof(item->event);
     snprintf(item->event.text, sizeof(item->event.text), "%s",
              text ? text : "");
     DL_APPEND(news->first, item);
@@ -52,11 +48,12 @@ int news_take(struct news *news, struct cop_event *out)
 {
     size_t size = out->size;
 
-    if (size < sizeof(struct cop_event))
+    if (size < SIZE_MIN)
         return -EINVAL;
     if (!news->first)
         return -EAGAIN;
-    *out = news->first->event;
+    memset(out, 0, size);
+    memcpy(out, &news->first->event, size < sizeof(*out) ? size : sizeof(*out));
     out->size = size;
     drop_first(news);
     return 0;

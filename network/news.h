@@ -13,11 +13,10 @@ struct news {
     uint32_t count;
 };
 
-/* Append one event; `text` may be NULL. Returns 0 or -ENOMEM. */
+/* Append a copy of `event`, with `text`, which may be NULL, and with its own
+ * size. Returns 0 or -ENOMEM. */
 int news_add(struct news *news,
-             enum cop_event_type type,
-             uint32_t rank,
-             uint32_t stream_id,
+             const struct cop_event *event,
              const char *text);
 
 /* Take the oldest into `out`, of which only `out->size` bytes are written.

@@ -43,7 +43,8 @@
     X(FRAME_FEED, 22, "feed")          /* up: send what follows sequence */    \
     X(FRAME_COMPENSATION, 23, "compensation") /* up: a filter state */         \
     X(FRAME_EXPEL, 24, "expel")               /* down: given up for good */    \
-    X(FRAME_SILENCE, 25, "silence") /* both: we heard nothing, and close */
+    X(FRAME_SILENCE, 25, "silence") /* both: we heard nothing, and close */    \
+    X(FRAME_RECOVERED, 26, "recovered") /* up: an orphan's report */
 
 #define FRAME_ENUM(name, number, text) name = number,
 enum frame_type {

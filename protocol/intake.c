@@ -170,6 +170,8 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
         return peer->ready ? take_fault(node, frame) : -EPROTO;
     case FRAME_RECORD:
         return peer->ready ? record_take(node, peer, frame) : -EPROTO;
+    case FRAME_RECOVERED:
+        return peer->ready ? recovery_take(node, frame) : -EPROTO;
     case FRAME_ADOPT:
         return adoption_ask(node, peer, frame);
     case FRAME_PROBE:
@@ -325,6 +327,7 @@ static int from_parent(struct node *node,
     case FRAME_ADOPT:
     case FRAME_PROBE:
     case FRAME_FEED:
+    case FRAME_RECOVERED:
     case FRAME_COMPENSATION:
     case FRAME_GOODBYE:
         return -EPROTO;

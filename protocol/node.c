@@ -17,6 +17,7 @@ void actions_clear(struct actions *actions)
     for (i = 0; i < actions->count; i++) {
         frame_fini(&actions->list[i].frame);
         free(actions->list[i].text);
+        free(actions->list[i].adoption);
     }
     actions->count = 0;
 }
@@ -33,6 +34,7 @@ static void forget_spare(struct node *node)
 {
     frame_fini(&node->spare.frame);
     free(node->spare.text);
+    free(node->spare.adoption);
     memset(&node->spare, 0, sizeof(node->spare));
 }
 
@@ -475,6 +477,7 @@ void node_free(struct node *node)
     free(node->uncovered);
     free(node->probes);
     orphan_fini(node);
+    recovery_fini(node);
     table_free(node->table);
     roster_fini(&node->roster);
     ranks_fini(&node->backends);
@@ -733,6 +736,9 @@ static int dispatch(struct node *node, const struct event *event)
     case EVENT_TICK:
         tick(node);
         return 0;
+    case EVENT_CLOCK:
+        recovery_clock(node);
+        return 0;
     case EVENT_UNREACHABLE:
         if (!node->ended)
             orphan_unreachable(node, event->rank, event->refused);
@@ -774,8 +780,10 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     assert(event->now_ms >= node->now_ms);
     node->out = out;
     node->now_ms = event->now_ms;
+    node->now_us = event->now_us ? event->now_us : event->now_ms * 1000;
     forgive(node, since);
     r = dispatch(node, event);
+    recovery_check(node);
     node->out = NULL;
     if (node->failed) {
         out->failed = true;

@@ -96,6 +96,7 @@ enum event_type {
     EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL came to nothing */
     EVENT_FRAME,       /* link, frame (taken) */
     EVENT_TICK,        /* only time has passed */
+    EVENT_CLOCK,       /* only time has passed: the answer to ACTION_CLOCK */
     EVENT_CHILD_GONE,  /* rank, text: could not be started, or has exited */
     EVENT_LOADED,      /* stream, filters, text: NULL, or why it failed */
     EVENT_FILTERED,    /* up, down (frames taken), text: NULL, or an error */
@@ -115,6 +116,8 @@ enum event_type {
 struct event {
     enum event_type type;
     uint64_t now_ms; /* never earlier than in the event before */
+    uint64_t now_us; /* the same clock, read for this event; needed while
+                        node_is_recovering(). 0: nothing finer is known */
     uint32_t link;
     uint32_t rank;
     uint32_t incarnation;
@@ -135,15 +138,24 @@ struct event {
 
 /* ---- actions ---- */
 
+/* How an orphan found another parent, as it reported it. */
+struct node_adoption {
+    uint32_t parent;
+    uint32_t lost_parent;
+    struct cop_recovery recovery;
+};
+
 enum action_type {
-    ACTION_SPAWN,   /* rank: start this child */
-    ACTION_SEND,    /* link, frame (the shell's to give back) */
-    ACTION_CLOSE,   /* link: send what is queued, then close; no event */
-    ACTION_DIAL,    /* rank, incarnation (sequence), text: its addresses. Give
-                       up what was dialled before. Answer EVENT_LINK_UP with
-                       is_parent, or EVENT_UNREACHABLE */
-    ACTION_RANK,    /* rank: a back-end that attached has its number */
-    ACTION_LOAD,    /* definition: load its filters, answer EVENT_LOADED */
+    ACTION_SPAWN, /* rank: start this child */
+    ACTION_SEND,  /* link, frame (the shell's to give back) */
+    ACTION_CLOSE, /* link: send what is queued, then close; no event */
+    ACTION_DIAL,  /* rank, incarnation (sequence), text: its addresses. Give
+                     up what was dialled before. Answer EVENT_LINK_UP with
+                     is_parent, or EVENT_UNREACHABLE */
+    ACTION_CLOCK, /* look at the clock, now that all before this is done: answer
+                     EVENT_CLOCK */
+    ACTION_RANK,  /* rank: a back-end that attached has its number */
+    ACTION_LOAD,  /* definition: load its filters, answer EVENT_LOADED */
     ACTION_UNLOAD,  /* stream: free its filters, once no call is out */
     ACTION_FILTER,  /* call: run it, answer EVENT_FILTERED */
     ACTION_DELIVER, /* stream, frame (the shell's): to the application */
@@ -158,7 +170,8 @@ enum tell_type {
     TELL_SYNCED,         /* stream, sequence; code 1 if lossy */
     TELL_CLOSED,         /* stream */
     TELL_NODE_LOST,      /* rank */
-    TELL_NODE_ADOPTED,   /* rank, sequence: its new parent */
+    TELL_NODE_ADOPTED,   /* rank, sequence: its new parent; at the front-end
+                            adoption */
     TELL_BACKEND_LOST,   /* rank */
     TELL_BACKEND_JOINED, /* rank */
     TELL_FILTER_ERROR,   /* rank, stream, text */
@@ -175,6 +188,7 @@ struct action {
     int code; /* 0 or a negative errno */
     uint64_t sequence;
     char *text; /* owned by the array; NULL where there is none */
+    struct node_adoption *adoption;             /* as `text` */
     const struct stream_definition *definition; /* borrowed from the node */
     const struct node_call *call;               /* borrowed from the node */
 };
@@ -188,7 +202,7 @@ struct actions {
     bool failed;     /* out of memory: the node has ended itself */
 };
 
-/* Forget the actions, giving back every frame and text that was not taken:
+/* Forget the actions, giving back all that they own and that was not taken:
  * who takes a frame sets its payload to NULL. Storage is kept for reuse. */
 void actions_clear(struct actions *actions);
 
@@ -223,6 +237,10 @@ int node_step(struct node *node,
 
 /* When to wake it with EVENT_TICK, in ms; UINT64_MAX: never. */
 uint64_t node_deadline_ms(const struct node *node);
+
+/* Whether it looks for a parent, or has yet to say how it found one: then
+ * `now_us` of an event should be exact. */
+bool node_is_recovering(const struct node *node);
 
 /* Whether EVENT_SEND on `stream` would be accepted now. */
 bool node_can_send(const struct node *node, uint32_t stream);

@@ -63,6 +63,7 @@ static void dial(struct node *node, uint32_t rank)
         if (!action->text)
             node->failed = true;
     }
+    recovery_dial(node);
 }
 
 /* Try the next candidate; after a round in which all failed, pause. The last
@@ -90,6 +91,7 @@ static void next(struct node *node)
         dial(node, 0);
         return;
     }
+    recovery_pause(node);
     orphan->phase = ORPHAN_PAUSE;
     orphan->deadline_ms = node->now_ms + orphan->pause_ms;
     if (orphan->pause_ms < LIMIT_PAUSE_LAST_MS)
@@ -103,6 +105,7 @@ void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent)
     uint32_t incarnation = 0;
     size_t i;
 
+    recovery_begin(node, lost);
     adoption_orphaned(node);
     if (table_entry(node->table, lost, &entry) == 0)
         incarnation = entry.incarnation;
@@ -221,6 +224,7 @@ int orphan_adopted(struct node *node,
         next(node);
         return 0;
     }
+    recovery_adopted(node);
     orphan->phase = ORPHAN_NOT;
     orphan->ordinal = frame->count;
     node->depth = (uint32_t)frame->sequence + 1;
@@ -228,11 +232,13 @@ int orphan_adopted(struct node *node,
     record_exchange(node, peer);
     if (node->role == NODE_COMMNODE)
         record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
+    recovery_repeat(node);
     for (i = 0; i < node->stream_count && !node->ended; i++)
         upward_adopted(node, node->streams[i]);
     launch_ask_again(node);
     node_tell(node, TELL_NODE_ADOPTED, node->rank, 0, NULL)->sequence =
         peer->rank;
+    recovery_cleaned(node);
     return 0;
 }
 
@@ -249,8 +255,10 @@ void orphan_tick(struct node *node)
     }
     if (node->now_ms < orphan->deadline_ms)
         return;
-    if (orphan->phase == ORPHAN_PAUSE)
+    if (orphan->phase == ORPHAN_PAUSE) {
+        recovery_choose(node);
         survey(node);
+    }
     peer = candidate(node);
     if (peer) {
         node_act(node, ACTION_CLOSE)->link = peer->link;

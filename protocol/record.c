@@ -120,9 +120,15 @@ static void tell(struct node *node,
     if (node->role != NODE_FRONTEND || node->closing)
         return;
     if (parent == TABLE_FAILED && internal)
-        node_tell(node, TELL_NODE_LOST, rank, 0, text);
-    else if (parent != TABLE_FAILED)
-        node_tell(node, TELL_NODE_ADOPTED, rank, 0, text)->sequence = parent;
+        recovery_tell_lost(node, rank, text);
+}
+
+/* Whether our way up leads, or led, over a link that has changed. */
+static bool is_above(const struct node *node, uint32_t rank)
+{
+    return node->parent && node->recovery.report_count > 0 &&
+           rank != node->rank &&
+           table_is_below(node->table, node->parent->rank, rank);
 }
 
 /* PROTOCOL 6.5: a child stays ours, on its link, under its new incarnation. */
@@ -148,19 +154,16 @@ static int apply(struct node *node,
                  uint32_t parent,
                  const char *text)
 {
-    struct table_entry before = {.parent = rank};
-    int r;
+    int r = table_record(node->table, rank, incarnation, parent);
 
-    table_entry(node->table, rank, &before);
-    r = table_record(node->table, rank, incarnation, parent);
     if (r == -ENOMEM)
         node->failed = true;
     if (r <= 0)
         return 0;
     refuted(node, rank, incarnation, parent);
-    /* one that failed while it asked to be adopted has failed all the same */
-    if (parent != TABLE_FAILED || before.parent != TABLE_FAILED)
-        tell(node, rank, parent, text);
+    tell(node, rank, parent, text);
+    if (parent != TABLE_FAILED && is_above(node, rank))
+        recovery_repeat(node);
     return 1;
 }
 
@@ -261,6 +264,7 @@ static void refute(struct node *node, uint32_t incarnation)
     node->incarnation = incarnation + 1;
     record_tell(node, node->rank, node->incarnation, node->parent->rank,
                 "it lives");
+    recovery_refuted(node);
 }
 
 int record_take(struct node *node, struct peer *peer, struct frame *frame)

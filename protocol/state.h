@@ -7,6 +7,7 @@
  * orphan.c    the child's side of an adoption
  * adoption.c  the candidate's side
  * record.c    who has failed, who was adopted
+ * recovery.c  how long that took
  * member.c    claims, stability, who is a member
  * downward.c  packets and control on their way down
  * upward.c    packets on their way up, waves, filter calls
@@ -199,6 +200,42 @@ struct orphan {
     uint32_t turn;
 };
 
+enum recovery_phase {
+    RECOVERY_NOT,
+    RECOVERY_CHOOSE,
+    RECOVERY_PAUSE,
+    RECOVERY_CONNECT,
+    RECOVERY_CLEAN_UP,
+    RECOVERY_COMPENSATE
+};
+
+/* What an orphan tells the front-end when it is done (6.7). */
+struct report {
+    uint32_t incarnation;
+    struct node_adoption adoption;
+    uint64_t until_ms; /* it has come, or will never */
+};
+
+/* What the front-end's application was told of one node. */
+struct told {
+    uint32_t incarnation; /* of the last adoption; 0: of none */
+    bool lost;            /* since then, that it is lost */
+};
+
+/* How our recovery goes on, and what is known of that of others (6.7). */
+struct recovery {
+    enum recovery_phase phase;
+    bool asked;        /* for the clock, that this phase ends */
+    uint64_t begin_us; /* the loss was noticed */
+    uint64_t phase_us; /* this phase began */
+    uint32_t lost_parent;
+    struct cop_recovery spent;
+    struct report *reports; /* ours, that may be lost yet */
+    size_t report_count;
+    struct told *told; /* front-end, by rank */
+    uint32_t told_count;
+};
+
 struct node {
     enum node_role role;
     uint32_t rank;
@@ -206,6 +243,7 @@ struct node {
     char *address;
     struct cop_times times;
     uint64_t now_ms;
+    uint64_t now_us;
     uint64_t next_beat_ms;
     uint64_t silence_ms; /* no link can be silent before this */
     struct actions *out;
@@ -241,6 +279,7 @@ struct node {
     uint32_t height_limit; /* the tree's height at launch */
     uint32_t algorithm;    /* of topology/adopter.h */
     struct orphan orphan;
+    struct recovery recovery;
     struct probe *probes;
     size_t probe_count;
     struct uncovered *uncovered; /* front-end */
@@ -446,6 +485,42 @@ void record_exchange(struct node *node, struct peer *peer);
 
 /* RECORD came. `frame` is borrowed. */
 int record_take(struct node *node, struct peer *peer, struct frame *frame);
+
+/* ---- recovery.c: how long it took (6.7) ---- */
+
+/* The parent `lost` is lost, as this step has noticed. One that is lost before
+ * the recovery from another was done is part of that. */
+void recovery_begin(struct node *node, uint32_t lost);
+
+/* The search pauses, and begins anew; a candidate is to be called. */
+void recovery_pause(struct node *node);
+void recovery_choose(struct node *node);
+void recovery_dial(struct node *node);
+
+/* A parent is found, and all is done that can be done at once. */
+void recovery_adopted(struct node *node);
+void recovery_cleaned(struct node *node);
+
+/* EVENT_CLOCK came. */
+void recovery_clock(struct node *node);
+
+/* At the end of a step: see whether all states have gone up. */
+void recovery_check(struct node *node);
+
+/* We were taken for dead, and have refuted it (6.5). */
+void recovery_refuted(struct node *node);
+
+/* The way up has changed: reports may have been lost on it. */
+void recovery_repeat(struct node *node);
+
+/* RECOVERED came. `frame` is borrowed. */
+int recovery_take(struct node *node, struct frame *frame);
+
+/* Front-end: `rank`, a commnode, has failed: tell it, once. */
+void recovery_tell_lost(struct node *node, uint32_t rank, const char *text);
+
+/* Free what reports hold. */
+void recovery_fini(struct node *node);
 
 /* ---- member.c ---- */
 

@@ -181,6 +181,7 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
     case ACTION_TELL:
         tell(sim, node, action);
         return;
+    case ACTION_CLOCK:
     case ACTION_LOAD:
     case ACTION_FILTER:
     case ACTION_EXIT:
@@ -201,6 +202,8 @@ static void act_all(struct sim *sim,
 
         if (node->state != WORLD_ALIVE)
             break;
+        if (action->type == ACTION_CLOCK)
+            world_step(sim, node, &(struct event){.type = EVENT_CLOCK}, NULL);
         if (action->type == ACTION_LOAD)
             load(sim, node, action->definition);
         if (action->type == ACTION_FILTER)

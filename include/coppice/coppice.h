@@ -108,11 +108,15 @@ struct cop_stream_options {
         .size = sizeof(struct cop_stream_options)                              \
     }
 
-/* What happened to the network. */
+/* What happened to the network. Events come at the front-end, but for those of
+ * streams and the end, which come at both ends. */
 enum cop_event_type {
     COP_EVENT_NODE_LOST,      /* `rank`, a commnode, is taken for dead */
-    COP_EVENT_NODE_ADOPTED,   /* `rank`, a commnode, has another parent, which
-                                 `text` names */
+    COP_EVENT_NODE_ADOPTED,   /* `rank`, a commnode or a back-end, has found
+                                 another parent and has recovered: `parent`,
+                                 `lost_parent` and `recovery` say how. It
+                                 comes too for a commnode that was taken for
+                                 dead and lives; its `recovery` is all zero */
     COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is a member no longer */
     COP_EVENT_BACKEND_JOINED, /* `rank` has joined */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
@@ -120,12 +124,45 @@ enum cop_event_type {
     COP_EVENT_STREAM_CLOSED,  /* `stream_id` has ended */
     COP_EVENT_ENDED,          /* the network has ended; `text` says why */
 };
+
+/* What the recovery of one orphan took, in microseconds of its own clock: the
+ * breakdown of the dissertation's chapter 8 (8.2.3), l(new_parent) +
+ * l(connect) + l(compensate) + l(cleanup). The four do not overlap, so they
+ * are at most `overall_us` together; what is left of that are the pauses
+ * between two rounds of candidates (PROTOCOL 7.4). */
+struct cop_recovery {
+    uint64_t choose_us;     /* list the candidates (PROTOCOL 7.3), from when the
+                               loss was noticed until the first is to be
+                               called; again after each pause */
+    uint64_t connect_us;    /* all attempts, those that failed too: connect,
+                               prove the key (PROTOCOL 1.2), ask, wait for the
+                               probe of the path to the root (8.3) and for the
+                               answer */
+    uint64_t compensate_us; /* have filters pack their states, and hand the last
+                               of them to the connection (9.1); waiting for a
+                               filter that computes is in it. 0 if no stream is
+                               recoverable */
+    uint64_t cleanup_us;    /* with the new parent: table and records (6.4),
+                               claims and routes (10.1), feeds (10.4) */
+    uint64_t overall_us;    /* from when the loss was noticed (the connection
+                               ended, or `failure_timeout` ran out) until all
+                               of the above was done */
+    uint32_t attempts;      /* candidates that were called; 1 if the first took
+                               it */
+};
+
+/* One event; `rank` and `stream_id` where the type says so, else 0. */
 struct cop_event {
     size_t size;
     enum cop_event_type type;
     uint32_t rank;
     uint32_t stream_id;
     char text[256];
+    /* of COP_EVENT_NODE_ADOPTED: */
+    uint32_t parent;      /* the new one */
+    uint32_t lost_parent; /* the one that was lost: the same rank if only the
+                             link to it was */
+    struct cop_recovery recovery;
 };
 #define COP_EVENT_INIT                                                         \
     {                                                                          \

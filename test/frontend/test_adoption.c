@@ -16,7 +16,8 @@ struct feeding {
     size_t seen;            /* different numbers that came */
     unsigned char *is_seen; /* by member, then by index */
     size_t lost;            /* events */
-    size_t adopted;
+    size_t adopted;         /* commnodes */
+    size_t moved;           /* back-ends */
     size_t members_lost;
 };
 
@@ -68,10 +69,34 @@ static void take_packet(struct feeding *feeding,
     }
 }
 
+/* What was measured fits together. */
+static void take_adoption(struct feeding *feeding,
+                          const struct cop_event *event)
+{
+    const struct cop_communicator *all = cop_network_everyone(feeding->network);
+    const struct cop_recovery *recovery = &event->recovery;
+    bool is_member = event->rank >= cop_communicator_rank(all, 0);
+
+    feeding->adopted += !is_member;
+    feeding->moved += is_member;
+    CU_ASSERT(event->parent < cop_communicator_rank(all, 0));
+    if (recovery->attempts == 0) {
+        CU_ASSERT_FALSE(is_member); /* it was taken for dead, and lives */
+        CU_ASSERT_EQUAL(recovery->overall_us, 0);
+        return;
+    }
+    CU_ASSERT(recovery->connect_us > 0);
+    CU_ASSERT(recovery->choose_us + recovery->connect_us +
+                  recovery->compensate_us + recovery->cleanup_us <=
+              recovery->overall_us);
+    CU_ASSERT(recovery->overall_us < UINT64_C(1000) * TREE_PATIENCE_MS);
+}
+
 static void take_event(struct feeding *feeding, const struct cop_event *event)
 {
     feeding->lost += event->type == COP_EVENT_NODE_LOST;
-    feeding->adopted += event->type == COP_EVENT_NODE_ADOPTED;
+    if (event->type == COP_EVENT_NODE_ADOPTED)
+        take_adoption(feeding, event);
     feeding->members_lost += event->type == COP_EVENT_BACKEND_LOST;
 }
 
@@ -112,6 +137,16 @@ static void await_events(struct feeding *feeding, size_t lost, size_t adopted)
     CU_ASSERT_FATAL(feeding->lost >= lost && feeding->adopted >= adopted);
 }
 
+/* Wait until so many back-ends have said that they have moved. */
+static void await_moves(struct feeding *feeding, size_t moved)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+
+    while (feeding->moved < moved && tree_now_ms() < deadline_ms)
+        take_all(feeding, 20);
+    CU_ASSERT_EQUAL_FATAL(feeding->moved, moved);
+}
+
 /* Everybody has sent all: is the front-end's set the union of it? Then the
  * network ends, and leaves nothing. */
 static void feeding_end(struct feeding *feeding)
@@ -140,9 +175,10 @@ static const struct {
     const char *shape;
     int count;
     int rate;
+    size_t below; /* back-ends of a commnode of the last level */
 } loads[] = {
-    {"2x2x2", 20, 10},   {"2x2x2", 1000, 1000}, {"4x4", 20, 10},
-    {"4x4", 1000, 1000}, {"8x8", 20, 10},       {"8x8", 500, 1000},
+    {"2x2x2", 20, 10, 2},   {"2x2x2", 1000, 1000, 2}, {"4x4", 20, 10, 4},
+    {"4x4", 1000, 1000, 4}, {"8x8", 20, 10, 8},       {"8x8", 500, 1000, 8},
 };
 #define LOADS (sizeof(loads) / sizeof(*loads))
 
@@ -163,8 +199,11 @@ static void one_is_killed(void)
         begin_load(&feeding, i);
         CHECK_OK(kill(nodes[nodes_all(nodes) - 1], SIGKILL));
         await_events(&feeding, 1, 0);
+        await_moves(&feeding, loads[i].below);
         feeding_end(&feeding);
         CU_ASSERT_EQUAL(feeding.lost, 1);
+        CU_ASSERT_EQUAL(feeding.adopted, 0);
+        CU_ASSERT_EQUAL(feeding.moved, loads[i].below);
     }
 }
 

@@ -85,6 +85,7 @@ struct play {
     size_t load_count;
     bool want_link_up_closed;
     bool dialling;
+    bool clock; /* to be looked at */
     uint32_t dialled;
 };
 
@@ -119,6 +120,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_PROBE:
     case FRAME_FEED:
     case FRAME_COMPENSATION:
+    case FRAME_RECOVERED:
         return to_parent;
     }
     return false;
@@ -181,6 +183,9 @@ static void check_action(struct play *play, struct action *action)
         play->dialling = true;
         play->dialled = action->rank;
         break;
+    case ACTION_CLOCK:
+        play->clock = true;
+        break;
     case ACTION_SPAWN:
     case ACTION_RANK:
     case ACTION_UNLOAD:
@@ -189,7 +194,7 @@ static void check_action(struct play *play, struct action *action)
     }
 }
 
-static void step(struct play *play, struct event *event)
+static void step_once(struct play *play, struct event *event)
 {
     size_t i;
 
@@ -199,6 +204,16 @@ static void step(struct play *play, struct event *event)
     for (i = 0; i < play->actions.count; i++)
         check_action(play, &play->actions.list[i]);
     actions_clear(&play->actions);
+}
+
+static void step(struct play *play, struct event *event)
+{
+    step_once(play, event);
+    if (!play->clock)
+        return;
+    play->clock = false;
+    step_once(play, &(struct event){.type = EVENT_CLOCK});
+    must(!play->clock);
 }
 
 /* ---- what comes ---- */

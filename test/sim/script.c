@@ -14,6 +14,8 @@ static struct {
     int code[SCRIPT_TELLS];
     uint32_t rank[SCRIPT_TELLS];
     char text[SCRIPT_TELLS][LIMIT_TEXT + 1];
+    unsigned adopted[SCRIPT_NODES];
+    struct node_adoption adoption[SCRIPT_NODES];
     unsigned taken[SCRIPT_NODES][SCRIPT_STREAMS];
     int last[SCRIPT_NODES][SCRIPT_STREAMS];
 } seen;
@@ -30,6 +32,11 @@ static void note_tell(struct sim *sim,
     seen.rank[tell->tell] = tell->rank;
     snprintf(seen.text[tell->tell], sizeof(seen.text[0]), "%s",
              tell->text ? tell->text : "");
+    if (index != 0 || tell->tell != TELL_NODE_ADOPTED)
+        return;
+    CU_ASSERT_FATAL(tell->rank < SCRIPT_NODES && tell->adoption);
+    seen.adopted[tell->rank]++;
+    seen.adoption[tell->rank] = *tell->adoption;
 }
 
 static void note_taken(struct sim *sim,
@@ -184,6 +191,13 @@ uint32_t script_about(enum tell_type tell)
 const char *script_text(enum tell_type tell)
 {
     return seen.text[tell];
+}
+
+unsigned script_adopted(uint32_t rank, struct node_adoption *out)
+{
+    if (seen.adopted[rank] > 0)
+        *out = seen.adoption[rank];
+    return seen.adopted[rank];
 }
 
 int script_sync(struct sim *sim, uint32_t stream)

@@ -72,6 +72,10 @@ int script_code(enum tell_type tell);
 uint32_t script_about(enum tell_type tell);
 const char *script_text(enum tell_type tell);
 
+/* How often the front-end was told that `rank` was adopted, and how, the last
+ * time. */
+unsigned script_adopted(uint32_t rank, struct node_adoption *out);
+
 /* Sync and wait for it. Returns TELL_SYNCED's code. */
 int script_sync(struct sim *sim, uint32_t stream);
 

@@ -1,0 +1,130 @@
+/* test_scenario_recovery.c - what the front-end hears of each recovery
+ * (PROTOCOL 6.7). */
+#include "test/sim/script.h"
+
+/* 1 has two back-ends, 2 has a commnode and a back-end. */
+#define TREE "0(1(4,5),2(3(6,7),8))"
+
+static void parts_fit(const struct cop_recovery *recovery)
+{
+    CU_ASSERT(recovery->overall_us > 0);
+    CU_ASSERT_EQUAL(recovery->choose_us + recovery->connect_us +
+                        recovery->compensate_us + recovery->cleanup_us,
+                    recovery->overall_us);
+}
+
+/* PROTOCOL 6.7: everybody who had to move says so, back-ends too, once. */
+static void every_orphan_reports(void)
+{
+    struct node_adoption adoption;
+    struct sim *sim = SIM_TREE(TREE);
+
+    SIM_OPEN(sim, "int_union");
+    sim_trace_only(sim, 0);
+    SIM_KILL_AT(sim, 2, 0);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 2);
+    CU_ASSERT_EQUAL_FATAL(script_adopted(3, &adoption), 1);
+    CU_ASSERT_EQUAL(adoption.lost_parent, 2);
+    CU_ASSERT_EQUAL(adoption.parent,
+                    sim_rank(sim, sim_parent(sim, script_at(sim, 3))));
+    CU_ASSERT_EQUAL(adoption.recovery.attempts, 1);
+    parts_fit(&adoption.recovery);
+    CU_ASSERT_EQUAL_FATAL(script_adopted(8, &adoption), 1);
+    CU_ASSERT_EQUAL(adoption.lost_parent, 2);
+    parts_fit(&adoption.recovery);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.7: a filter that has to pack its state for long makes the
+ * recovery as long, and that part of it is named. */
+static void the_part_that_took_long_is_named(void)
+{
+    struct node_adoption adoption;
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "int_union");
+
+    sim_trace_only(sim, 0);
+    CHECK_OK(
+        sim_send(sim, script_at(sim, 6), stream, 100, "%ad", (int[]){6}, 1u));
+    SIM_RUN(sim, 50);
+    sim_set_filter_ms(sim, script_at(sim, 3), 300);
+    SIM_KILL_AT(sim, 2, 0);
+    SIM_RUN(sim, 200);
+    CU_ASSERT_EQUAL(script_adopted(3, &adoption), 0);
+    SIM_RUN(sim, 200);
+    CU_ASSERT_EQUAL_FATAL(script_adopted(3, &adoption), 1);
+    CU_ASSERT(adoption.recovery.compensate_us >= 300000);
+    CU_ASSERT(adoption.recovery.connect_us < 100000);
+    parts_fit(&adoption.recovery);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.7, 7.4: candidates that do not answer are counted, and what they
+ * cost is in the time that it took to connect; pauses are in no part. */
+static void failed_attempts_are_counted(void)
+{
+    struct node_adoption adoption;
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_freeze(sim, script_at(sim, 2), 10000);
+    sim_freeze(sim, 0, 10000);
+    SIM_KILL_AT(sim, 1, 0);
+    SIM_RUN(sim, 30000);
+    for (uint32_t rank = 3; rank <= 4; rank++) {
+        const struct cop_recovery *recovery = &adoption.recovery;
+
+        CU_ASSERT_EQUAL_FATAL(script_adopted(rank, &adoption), 1);
+        CU_ASSERT_EQUAL(adoption.lost_parent, 1);
+        CU_ASSERT(recovery->attempts > 2);
+        CU_ASSERT(recovery->connect_us > 6000000);
+        /* one pause at least */
+        CU_ASSERT(recovery->choose_us + recovery->connect_us +
+                      recovery->compensate_us + recovery->cleanup_us + 250000 <=
+                  recovery->overall_us);
+    }
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.7: a report that is lost with another failure, whenever that
+ * comes, is made good; and nothing is told twice. */
+static void a_lost_report_is_repeated(void)
+{
+    for (uint64_t at_ms = 1; at_ms <= 30; at_ms++) {
+        /* All that is left for 6 and 7 is below 1 and 2, or the front-end. */
+        struct sim *sim = SIM_TREE("0(1(2(3(6,7),4(8,9)),5(10)))");
+        struct node_adoption adoption;
+
+        SIM_OPEN(sim, "int_union");
+        sim_trace_only(sim, 0);
+        SIM_KILL_AT(sim, 3, 0);
+        SIM_KILL_AT(sim, 2, at_ms);
+        SIM_KILL_AT(sim, 1, at_ms + 1);
+        SIM_RUN(sim, 20000);
+        for (uint32_t rank = 6; rank <= 7; rank++) {
+            uint32_t index = script_at(sim, rank);
+
+            CU_ASSERT_FATAL(script_adopted(rank, &adoption) >= 1);
+            CU_ASSERT_EQUAL(adoption.parent,
+                            sim_rank(sim, sim_parent(sim, index)));
+            CU_ASSERT_EQUAL(script_adopted(rank, &adoption),
+                            script_told(sim, rank, TELL_NODE_ADOPTED));
+        }
+        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 3);
+        SIM_END(sim);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"every orphan reports", every_orphan_reports},
+        {"the part that took long is named", the_part_that_took_long_is_named},
+        {"failed attempts are counted", failed_attempts_are_counted},
+        {"a lost report is repeated", a_lost_report_is_repeated},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("recovery", tests);
+}
