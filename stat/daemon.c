@@ -8,16 +8,18 @@
 
 #include <coppice/coppice.h>
 
+#include "stat/names.h"
 #include "stat/request.h"
 #include "stat/traces.h"
 #include "stat/tree_pack.h"
 #include "stat/walk.h"
 
-/* What is going on for one request. */
-struct gathering {
+/* What this daemon has, from request to request. */
+struct daemon {
+    uint32_t rank;
+    struct walker *walker;
     struct traces *traces;
-    uint32_t task;
-    uint32_t sample;
+    uint32_t task; /* that is being walked */
 };
 
 static int take_stack(void *arg,
@@ -25,30 +27,27 @@ static int take_stack(void *arg,
                       const struct frame *frames,
                       size_t count)
 {
-    struct gathering *gathering = arg;
+    struct daemon *daemon = arg;
 
     (void)tid;
-    return traces_add(gathering->traces, gathering->task, gathering->sample,
-                      frames, count);
+    return traces_add(daemon->traces, daemon->task, frames, count);
 }
 
 /* Put a task that could not be walked where it can be seen, with the reason
  * that `text` gives. */
-static int take_failure(struct gathering *gathering, const char *text)
+static int take_failure(struct daemon *daemon, const char *text)
 {
     const char *reason = strstr(text, ": "); /* behind "pid N" */
     char function[sizeof(struct cop_error) + sizeof(FRAME_NOT_WALKED) + 1];
-    struct frame frame = {function, "", 0};
+    struct frame frame = FRAME_NOTE(function);
 
     snprintf(function, sizeof(function), FRAME_NOT_WALKED "%s]",
              reason ? reason + 2 : text);
-    return traces_add(gathering->traces, gathering->task, gathering->sample,
-                      &frame, 1);
+    return traces_add(daemon->traces, daemon->task, &frame, 1);
 }
 
 /* Walk one task. What the task's state forbids is part of the answer. */
-static int walk_task(struct gathering *gathering,
-                     struct walker *walker,
+static int walk_task(struct daemon *daemon,
                      int32_t pid,
                      uint32_t stop_ms,
                      uint64_t *stop_ns)
@@ -57,54 +56,50 @@ static int walk_task(struct gathering *gathering,
     uint64_t ns = 0;
     int r;
 
-    r = walk_process(walker, pid, stop_ms, &ns, take_stack, gathering, &error);
+    r = walk_process(daemon->walker, pid, stop_ms, &ns, take_stack, daemon,
+                     &error);
     if (ns > *stop_ns)
         *stop_ns = ns;
     if (r == -ENOMEM)
         return r;
     if (r < 0)
-        return take_failure(gathering,
-                            error.text[0] ? error.text : strerror(-r));
+        return take_failure(daemon, error.text[0] ? error.text : strerror(-r));
     return 0;
 }
 
-/* Walk our tasks of `request` once: the sample that `gathering` is at. */
-static int take_sample(struct gathering *gathering,
-                       struct walker *walker,
+/* Walk our tasks of `request` once. */
+static int take_sample(struct daemon *daemon,
                        const struct request *request,
-                       uint32_t rank,
                        uint64_t *stop_ns)
 {
     char boot[REQUEST_BOOT_SIZE];
     int r = 0;
 
     request_boot(boot);
-    for (gathering->task = 0; r == 0 && gathering->task < request->task_count;
-         gathering->task++) {
-        if (request->daemons[gathering->task] != rank)
+    for (daemon->task = 0; r == 0 && daemon->task < request->task_count;
+         daemon->task++) {
+        if (request->daemons[daemon->task] != daemon->rank)
             continue;
         if (strcmp(boot, request->boot) != 0)
-            r = take_failure(gathering,
-                             "its daemon runs on another host: use a "
-                             "topology whose leaves are on this host");
+            r = take_failure(daemon, "its daemon runs on another host: use a "
+                                     "topology whose leaves are on this host");
         else
-            r = walk_task(gathering, walker, request->pids[gathering->task],
-                          request->stop_ms, stop_ns);
+            r = walk_task(daemon, request->pids[daemon->task], request->stop_ms,
+                          stop_ns);
     }
     return r;
 }
 
-/* Send the tree of all samples so far. So each packet covers the earlier
- * ones, and their join is the last of them. */
-static int send_tree(struct cop_stream *stream,
-                     const struct traces *traces,
-                     uint64_t stop_ns)
+/* Send what this sample has brought. */
+static int send_sample(struct cop_stream *stream,
+                       struct traces *traces,
+                       uint64_t stop_ns)
 {
     struct cop_packet *packet = NULL;
     struct tree *tree = NULL;
     int r;
 
-    r = traces_tree(&tree, traces, stop_ns);
+    r = traces_sample(&tree, traces, stop_ns);
     if (r == 0)
         r = tree_pack(&packet, STAT_TAG_TREE, tree);
     if (r == 0)
@@ -114,58 +109,163 @@ static int send_tree(struct cop_stream *stream,
     return r;
 }
 
-/* Take all samples of `request`, and send what was seen after each. */
-static int gather(struct cop_stream *stream,
-                  const struct request *request,
-                  uint32_t rank)
+/* Take all samples of `request`, and send what each brings. */
+static int gather(struct daemon *daemon,
+                  struct cop_stream *stream,
+                  const struct request *request)
 {
     struct timespec interval = {request->interval_ms / 1000,
                                 request->interval_ms % 1000 * 1000000L};
-    struct gathering gathering = {NULL, 0, 0};
-    struct walker *walker = NULL;
     uint64_t stop_ns = 0;
+    uint32_t sample;
     int r;
 
-    r = traces_new(&gathering.traces);
-    if (r == 0)
-        r = walker_new(&walker);
-    for (; r == 0 && gathering.sample < request->samples; gathering.sample++) {
-        if (gathering.sample > 0)
+    r = traces_new(&daemon->traces);
+    for (sample = 0; r == 0 && sample < request->samples; sample++) {
+        if (sample > 0)
             nanosleep(&interval, NULL);
-        r = take_sample(&gathering, walker, request, rank, &stop_ns);
+        r = take_sample(daemon, request, &stop_ns);
         if (r == 0)
-            r = send_tree(stream, gathering.traces, stop_ns);
+            r = send_sample(stream, daemon->traces, stop_ns);
     }
-    walker_free(walker);
-    traces_free(gathering.traces);
+    traces_free(daemon->traces);
+    daemon->traces = NULL;
+    return r;
+}
+
+/* The answer to a question, in the making. */
+struct naming_answer {
+    uint32_t *addresses;
+    uint32_t *counts;
+    const char **functions;
+    const char **files;
+    uint32_t *lines;
+    struct answer answer;
+    size_t frame_room;
+};
+
+static void answer_fini(struct naming_answer *making)
+{
+    free(making->addresses);
+    free(making->counts);
+    free(making->functions);
+    free(making->files);
+    free(making->lines);
+}
+
+/* Add the frames of one address, whose strings stay. */
+static int answer_add(struct naming_answer *making,
+                      uint32_t address,
+                      const struct frame *frames,
+                      size_t count)
+{
+    size_t room = making->frame_room;
+    size_t i;
+
+    if (making->answer.frame_count + count > room) {
+        const char **functions, **files;
+        uint32_t *lines;
+
+        room = 2 * (room + count);
+        functions = reallocarray(making->functions, room, sizeof(char *));
+        making->functions = functions ? functions : making->functions;
+        files = reallocarray(making->files, room, sizeof(char *));
+        making->files = files ? files : making->files;
+        lines = reallocarray(making->lines, room, sizeof(*lines));
+        making->lines = lines ? lines : making->lines;
+        if (!functions || !files || !lines)
+            return -ENOMEM;
+        making->frame_room = room;
+    }
+    for (i = 0; i < count; i++) {
+        making->functions[making->answer.frame_count] = frames[i].function;
+        making->files[making->answer.frame_count] = frames[i].file;
+        making->lines[making->answer.frame_count++] = frames[i].line;
+    }
+    making->addresses[making->answer.count] = address;
+    making->counts[making->answer.count++] = (uint32_t)count;
+    return 0;
+}
+
+/* Name those addresses of `question` that are ours to name. */
+static int name_all(struct daemon *daemon,
+                    struct cop_stream *stream,
+                    const struct question *question)
+{
+    struct naming_answer making = {0};
+    struct names *names = walker_names(daemon->walker);
+    struct cop_packet *packet = NULL;
+    const struct frame *frames;
+    size_t count;
+    uint32_t i;
+    int r = -ENOMEM;
+
+    making.addresses = calloc((size_t)question->address_count + 1, 4);
+    making.counts = calloc((size_t)question->address_count + 1, 4);
+    if (!making.addresses || !making.counts)
+        goto out;
+    r = 0;
+    for (i = 0; r == 0 && i < question->address_count; i++) {
+        uint32_t module = question->modules[i];
+
+        if (question->daemons[module] != daemon->rank)
+            continue;
+        r = names_of(names, question->names[module], question->offsets[i],
+                     &frames, &count);
+        if (r == 0)
+            r = answer_add(&making, i, frames, count);
+        else if (r == -ENOENT)
+            r = 0; /* it stays without a name */
+    }
+    if (r < 0 || making.answer.count == 0)
+        goto out;
+    making.answer.addresses = making.addresses;
+    making.answer.counts = making.counts;
+    making.answer.functions = making.functions;
+    making.answer.files = making.files;
+    making.answer.lines = making.lines;
+    r = answer_pack(&packet, &making.answer);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+out:
+    cop_packet_free(packet);
+    answer_fini(&making);
     return r;
 }
 
 /* Answer one packet. Returns 0 or a negative errno, after saying why. */
-static int answer(struct cop_stream *stream,
-                  const struct cop_packet *packet,
-                  uint32_t rank)
+static int answer(struct daemon *daemon,
+                  struct cop_stream *stream,
+                  const struct cop_packet *packet)
 {
     struct request request;
-    int r;
+    struct question question;
+    int r = -EINVAL;
 
-    r = request_unpack(&request, packet);
+    if (cop_packet_tag(packet) == STAT_TAG_REQUEST)
+        r = request_unpack(&request, packet);
+    else if (cop_packet_tag(packet) == STAT_TAG_NAMES)
+        r = question_unpack(&question, packet);
     if (r < 0) {
         fprintf(stderr,
                 "coppice-statd: rank %u: not a request of this "
                 "version of coppice-stat\n",
-                rank);
+                daemon->rank);
         return r;
     }
-    r = gather(stream, &request, rank);
+    r = cop_packet_tag(packet) == STAT_TAG_REQUEST
+            ? gather(daemon, stream, &request)
+            : name_all(daemon, stream, &question);
     if (r < 0)
-        fprintf(stderr, "coppice-statd: rank %u: %s\n", rank, strerror(-r));
+        fprintf(stderr, "coppice-statd: rank %u: %s\n", daemon->rank,
+                strerror(-r));
     return r;
 }
 
 int main(int argc, char **argv)
 {
     struct cop_join join = COP_JOIN_INIT;
+    struct daemon daemon = {0};
     struct cop_network *network;
     struct cop_packet *packet;
     struct cop_stream *stream;
@@ -186,13 +286,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "coppice-statd: %s\n", error.text);
         return EXIT_FAILURE;
     }
-    while ((r = cop_network_receive(network, &stream, &packet, COP_FOREVER)) ==
-           0) {
-        if (cop_packet_tag(packet) == STAT_TAG_REQUEST &&
-            answer(stream, packet, cop_network_rank(network)) < 0)
+    daemon.rank = cop_network_rank(network);
+    r = walker_new(&daemon.walker);
+    while (r == 0 && (r = cop_network_receive(network, &stream, &packet,
+                                              COP_FOREVER)) == 0) {
+        if (answer(&daemon, stream, packet) < 0)
             status = EXIT_FAILURE;
         cop_packet_free(packet);
     }
+    walker_free(daemon.walker);
     cop_network_free(network);
     return status;
 }

@@ -48,7 +48,8 @@ static void write_node(FILE *file,
     if (tree->strings[frame->file][0]) {
         fputs("\\n", file);
         write_quoted(file, tree->strings[frame->file]);
-        fprintf(file, ":%u", frame->line);
+        if (frame->line)
+            fprintf(file, ":%u", frame->line);
     }
     fprintf(file, "\", fillcolor=\"%s\"];\n", colour_of(set, classes));
 }

@@ -54,6 +54,8 @@ static void usage(FILE *file)
           "  --samples COUNT      look COUNT times (default 1)\n"
           "  --interval MS        so long apart (default 100)\n"
           "  --timeout SECONDS    give up after so long (default 30)\n"
+          "  --lines              one place for each line of a function\n"
+          "  --pc                 one place for each address\n"
           "  --no-color           no terminal colours\n"
           "  --help               this text\n"
           "exit status: 0 one class, 1 several, 2 partial, 3 failed\n",
@@ -115,6 +117,12 @@ static int read_option(struct arguments *arguments,
         if (r == 0)
             arguments->gather.timeout_ms = number * 1000;
         return r;
+    case 'l':
+        arguments->gather.detail = NAMING_LINES;
+        return 0;
+    case 'p':
+        arguments->gather.detail = NAMING_ADDRESSES;
+        return 0;
     case 'C':
         arguments->no_colour = true;
         return 0;
@@ -140,6 +148,8 @@ static int read_arguments(struct arguments *arguments,
         {"samples", required_argument, NULL, 's'},
         {"interval", required_argument, NULL, 'i'},
         {"timeout", required_argument, NULL, 'T'},
+        {"lines", no_argument, NULL, 'l'},
+        {"pc", no_argument, NULL, 'p'},
         {"no-color", no_argument, NULL, 'C'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},

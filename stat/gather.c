@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coppice/coppice.h>
@@ -74,13 +75,28 @@ static int launch(struct cop_network **network,
     return cop_network_launch(network, &launch, error);
 }
 
-/* Say which daemon is to walk which tasks: blocks of the same size. */
+/* Which daemon has which task: blocks of the same size. */
+struct division {
+    const struct cop_communicator *daemons;
+    uint32_t task_count;
+};
+
+static uint32_t daemon_of(uint32_t task, void *arg)
+{
+    const struct division *division = arg;
+    uint64_t count = cop_communicator_size(division->daemons);
+
+    return cop_communicator_rank(division->daemons,
+                                 (size_t)(task * count / division->task_count));
+}
+
+/* Say which daemon is to walk which tasks. */
 static int ask(struct cop_stream *stream,
                const struct cop_communicator *daemons,
                const struct targets *targets,
                const struct gather_options *options)
 {
-    uint64_t daemon_count = cop_communicator_size(daemons);
+    struct division division = {daemons, targets->count};
     uint32_t *ranks = calloc((size_t)targets->count + 1, sizeof(*ranks));
     struct request request = {.samples = options->samples,
                               .interval_ms = options->interval_ms,
@@ -99,8 +115,7 @@ static int ask(struct cop_stream *stream,
     request.stop_ms =
         options->timeout_ms / 2 < STOP_MS ? options->timeout_ms / 2 : STOP_MS;
     for (i = 0; i < targets->count; i++)
-        ranks[i] = cop_communicator_rank(
-            daemons, (size_t)(i * daemon_count / targets->count));
+        ranks[i] = daemon_of(i, &division);
     r = request_pack(&packet, &request);
     if (r == 0)
         r = cop_stream_send_packet(stream, packet);
@@ -108,6 +123,14 @@ out:
     cop_packet_free(packet);
     free(ranks);
     return r;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* Join `packet` to `*tree`. */
@@ -236,6 +259,70 @@ static int finish(struct tree **tree,
     return r;
 }
 
+/* Ask for all names that are missing, until they are there or the time is up:
+ * then the tree is shown without them. */
+static int ask_names(struct naming *naming,
+                     struct cop_network *network,
+                     const struct targets *targets,
+                     uint32_t timeout_ms,
+                     struct cop_error *late)
+{
+    struct cop_stream_options stream_options = COP_STREAM_OPTIONS_INIT;
+    struct division division = {cop_network_everyone(network), targets->count};
+    struct cop_stream *stream = NULL;
+    struct cop_packet *packet = NULL;
+    struct cop_error error = {""};
+    uint64_t end_ms = now_ms() + timeout_ms, now;
+    int r;
+
+    stream_options.sync = COP_DO_NOT_WAIT;
+    r = cop_stream_open(&stream, network, division.daemons, &stream_options,
+                        &error);
+    if (r == 0)
+        r = naming_ask(&packet, naming, daemon_of, &division);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+    cop_packet_free(packet);
+    while (r == 0 && naming_missing(naming) > 0) {
+        now = now_ms();
+        r = now < end_ms
+                ? cop_stream_receive(stream, &packet, (int)(end_ms - now))
+                : -EAGAIN;
+        if (r < 0)
+            break;
+        r = naming_take(naming, packet);
+        cop_packet_free(packet);
+    }
+    if (r < 0 && r != -ENOMEM && !late->text[0])
+        cop_error_set(late, r, "some addresses stay without names: %s",
+                      error.text[0] ? error.text : "no answer in time");
+    return r == -ENOMEM ? r : 0;
+}
+
+/* Replace `*tree` by one with names. */
+static int name(struct tree **tree,
+                struct cop_network *network,
+                const struct targets *targets,
+                const struct gather_options *options,
+                struct cop_error *late)
+{
+    struct naming *naming = NULL;
+    struct tree *named = NULL;
+    int r;
+
+    r = naming_new(&naming, *tree);
+    if (r == 0 && naming_missing(naming) > 0)
+        r = ask_names(naming, network, targets, options->timeout_ms, late);
+    if (r == 0)
+        r = naming_resolve(&named, naming, options->detail);
+    naming_free(naming);
+    if (r < 0)
+        return r;
+    tree_free(*tree);
+    *tree = named;
+    return 0;
+}
+
 int gather_tree(struct tree **out,
                 const struct targets *targets,
                 const struct gather_options *options,
@@ -262,15 +349,15 @@ int gather_tree(struct tree **out,
     r = ask(stream, daemons, targets, options);
     if (r < 0)
         goto out;
-    r = tree_new(&tree, 0, 0, 0, 0, 0);
+    r = tree_new(&tree, &(struct tree_size){0});
     if (r == 0 && options->samples > 1)
         r = follow(&tree, network, stream, options, late);
     if (r == 0)
         r = finish(&tree, network, stream, options, late);
-    if (r < 0)
-        goto out;
-    *out = tree;
-    tree = NULL;
+    if (r == 0)
+        r = name(&tree, network, targets, options, late);
+    if (r == 0)
+        r = tree_settle(out, tree);
 out:
     if (r < 0 && !error->text[0])
         cop_error_set(error, r, "cannot gather the stacks: %s", strerror(-r));

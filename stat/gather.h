@@ -6,6 +6,7 @@
 
 #include <coppice/error.h>
 
+#include "stat/naming.h"
 #include "stat/targets.h"
 #include "stat/tree.h"
 
@@ -19,7 +20,8 @@ struct gather_options {
     uint32_t interval_ms;
     uint32_t timeout_ms; /* for launching, and again for the answer, which
                             is waited for when no more samples come */
-    gather_say_fn say;   /* samples, if several; nodes lost and adopted */
+    enum naming_detail detail;
+    gather_say_fn say; /* samples, if several; nodes lost and adopted */
 };
 
 /* Start a tree of daemons, divide `targets` among them in blocks, and merge

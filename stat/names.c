@@ -4,6 +4,8 @@
 #endif
 #include "stat/names.h"
 
+#include <dlfcn.h>
+#include <dwarf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,32 +24,40 @@
 /* Bytes of a build-id that identify a file; more are not looked at. */
 #define BUILD_ID_MAX 32
 
-struct name_key {
-    unsigned char module[BUILD_ID_MAX];
-    uint64_t offset;
-};
+/* Most functions that are inlined in each other at one address. */
+#define INLINED_MAX 32
 
+/* What has been asked about one address. */
 struct name {
     UT_hash_handle hh;
-    struct name_key key;
-    struct frame frame;
-    char *function;
-    char *file;
+    uint64_t offset;
+    struct frame *frames; /* outermost first; their strings are ours */
+    size_t count;
+};
+
+/* A module, once, with a session in which it can be looked up. */
+struct known {
+    UT_hash_handle hh;
+    struct modules *modules; /* one reference is ours */
+    Dwfl_Module *dwfl_module;
+    struct name *names;
+    char text[]; /* its identity, a space, its path */
 };
 
 struct names {
-    struct name *names;
-    struct name *nowhere; /* for addresses outside all modules */
+    struct known *modules;
 };
 
 /* One mapped file. */
 struct module {
     struct modules *modules;
     struct module *next;
-    struct stat stat; /* of the file, once it was opened */
+    const struct known *known; /* once an address in it was placed */
+    struct stat stat;          /* of the file, once it was opened */
 };
 
 struct modules {
+    unsigned references;
     pid_t pid;
     char exe[PATH_MAX]; /* what /proc/PID/exe points to */
     Dwfl *dwfl;
@@ -56,11 +66,25 @@ struct modules {
 
 static void name_free(struct name *name)
 {
-    if (!name)
-        return;
-    free(name->function);
-    free(name->file);
+    size_t i;
+
+    for (i = 0; i < name->count; i++) {
+        free((char *)name->frames[i].function);
+        free((char *)name->frames[i].file);
+    }
+    free(name->frames);
     free(name);
+}
+
+static void names_clear(struct name **names)
+{
+    struct name *name, *next;
+
+    HASH_ITER(hh, *names, name, next)
+    {
+        HASH_DEL(*names, name);
+        name_free(name);
+    }
 }
 
 int names_new(struct names **out)
@@ -75,17 +99,17 @@ int names_new(struct names **out)
 
 void names_free(struct names *names)
 {
-    struct name *name;
-    struct name *next;
+    struct known *known, *next;
 
     if (!names)
         return;
-    HASH_ITER(hh, names->names, name, next)
+    HASH_ITER(hh, names->modules, known, next)
     {
-        HASH_DEL(names->names, name);
-        name_free(name);
+        HASH_DEL(names->modules, known);
+        names_clear(&known->names);
+        modules_free(known->modules);
+        free(known);
     }
-    name_free(names->nowhere);
     free(names);
 }
 
@@ -208,6 +232,7 @@ int modules_new(struct modules **out, pid_t pid)
     modules = calloc(1, sizeof(*modules));
     if (!modules)
         return -ENOMEM;
+    modules->references = 1;
     modules->pid = pid;
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     len = readlink(path, modules->exe, sizeof(modules->exe) - 1);
@@ -242,7 +267,7 @@ void modules_free(struct modules *modules)
 {
     struct module *module;
 
-    if (!modules)
+    if (!modules || --modules->references > 0)
         return;
     if (modules->dwfl)
         dwfl_end(modules->dwfl);
@@ -256,6 +281,15 @@ void modules_free(struct modules *modules)
 Dwfl *modules_dwfl(const struct modules *modules)
 {
     return modules->dwfl;
+}
+
+const char *frame_module_name(const char *module)
+{
+    const char *space = strchr(module, ' ');
+    const char *path = space ? space + 1 : module;
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
 }
 
 /* What is behind the last slash. */
@@ -295,111 +329,258 @@ static int name_len(const char *symbol)
     return (int)len;
 }
 
-/* Fill in what is known of `pc`. Returns 0 or -ENOMEM. */
-static int name_make(struct name *name, Dwfl_Module *module, Dwarf_Addr pc)
-{
-    const char *path;
-    const char *function;
-    const char *source = NULL;
-    Dwarf_Addr start;
-    GElf_Off offset;
-    GElf_Sym symbol;
-    Dwfl_Line *place;
-    int line = 0;
-
-    path = base_name(
-        dwfl_module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL));
-    function =
-        dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
-    if (function && symbol.st_size && offset >= symbol.st_size)
-        function = NULL;
-    if (function)
-        name->function = strndup(function, (size_t)name_len(function));
-    else if (asprintf(&name->function, "%.*s+0x%llx", (int)strcspn(path, " "),
-                      path, (unsigned long long)(pc - start)) < 0)
-        name->function = NULL;
-    place = is_runtime(path) ? NULL : dwfl_module_getsrc(module, pc);
-    if (place)
-        source = dwfl_lineinfo(place, NULL, &line, NULL, NULL, NULL);
-    name->file = strdup(source ? base_name(source) : "");
-    if (!name->function || !name->file)
-        return -ENOMEM;
-    name->frame = (struct frame){name->function, name->file,
-                                 source && line > 0 ? (uint32_t)line : 0};
-    return 0;
-}
-
-/* What identifies a module: its build-id, else its file. */
-static void key_set(struct name_key *key, Dwfl_Module *dwfl_module)
+/* Write what identifies a module: its build-id, else its file. */
+static void identity(char *text, size_t size, Dwfl_Module *dwfl_module)
 {
     const unsigned char *bits;
     struct module *module;
     void **userdata;
     GElf_Addr address;
-    int len;
+    int len, i;
 
     len = dwfl_module_build_id(dwfl_module, &bits, &address);
-    if (len > 0) {
-        memcpy(key->module, bits,
-               (size_t)(len < BUILD_ID_MAX ? len : BUILD_ID_MAX));
+    for (i = 0; i < len && i < BUILD_ID_MAX; i++)
+        snprintf(text + 2 * i, size - 2 * (size_t)i, "%02x", bits[i]);
+    if (len > 0)
         return;
-    }
     dwfl_module_info(dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL,
                      NULL);
     module = *userdata;
-    memcpy(key->module, &module->stat.st_dev, sizeof(module->stat.st_dev));
-    memcpy(key->module + 8, &module->stat.st_ino, sizeof(module->stat.st_ino));
-    memcpy(key->module + 16, &module->stat.st_mtim,
-           sizeof(module->stat.st_mtim));
+    snprintf(text, size, "%jx-%jx-%jx.%lx", (uintmax_t)module->stat.st_dev,
+             (uintmax_t)module->stat.st_ino,
+             (uintmax_t)module->stat.st_mtim.tv_sec,
+             module->stat.st_mtim.tv_nsec);
 }
 
-static int name_nowhere(struct names *names, const struct frame **out)
+/* The one record of a module of a session; NULL without memory. */
+static const struct known *known_of(struct names *names,
+                                    struct modules *modules,
+                                    Dwfl_Module *dwfl_module)
 {
-    struct name *name = names->nowhere;
+    char id[2 * BUILD_ID_MAX + 64], *text;
+    const char *path;
+    struct known *known;
+    int len;
 
-    if (!name) {
-        name = calloc(1, sizeof(*name));
-        if (!name)
-            return -ENOMEM;
-        name->frame = (struct frame){"[no module]", "", 0};
-        names->nowhere = name;
+    path =
+        dwfl_module_info(dwfl_module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    identity(id, sizeof(id), dwfl_module);
+    /* "[vdso: 42]" and "/a/b (deleted)" are the same without what follows */
+    len = path[0] == '[' ? (int)strcspn(path, ":]") : (int)strcspn(path, " ");
+    if (asprintf(&text, "%s %.*s%s", id, len, path, path[0] == '[' ? "]" : "") <
+        0)
+        return NULL;
+    HASH_FIND_STR(names->modules, text, known);
+    if (known)
+        goto out;
+    known = calloc(1, sizeof(*known) + strlen(text) + 1);
+    if (!known)
+        goto out;
+    strcpy(known->text, text);
+    known->dwfl_module = dwfl_module;
+    HASH_ADD_STR(names->modules, text, known);
+    if (!known->hh.tbl) {
+        free(known);
+        known = NULL;
+        goto out;
     }
-    *out = &name->frame;
+    known->modules = modules;
+    modules->references++;
+out:
+    free(text);
+    return known;
+}
+
+int names_place(struct names *names,
+                struct modules *modules,
+                Dwarf_Addr pc,
+                struct frame *out)
+{
+    Dwfl_Module *dwfl_module = dwfl_addrmodule(modules->dwfl, pc);
+    struct module *module;
+    void **userdata;
+    Dwarf_Addr start;
+
+    if (!dwfl_module) {
+        *out = FRAME_NOTE("[no module]");
+        return 0;
+    }
+    dwfl_module_info(dwfl_module, &userdata, &start, NULL, NULL, NULL, NULL,
+                     NULL);
+    module = *userdata;
+    if (!module->known) {
+        module->known = known_of(names, modules, dwfl_module);
+        if (!module->known)
+            return -ENOMEM;
+    }
+    *out = (struct frame){"", "", 0, module->known->text, pc - start};
     return 0;
 }
 
-int names_look_up(struct names *names,
-                  const struct modules *modules,
-                  Dwarf_Addr pc,
-                  const struct frame **out)
+/* Demangle `symbol` with the C++ library, where there is one. NULL: it is no
+ * C++ name, or there is none. The caller frees it. */
+static char *demangle(const char *symbol)
 {
-    Dwfl_Module *module = dwfl_addrmodule(modules->dwfl, pc);
-    struct name_key key;
-    struct name *name;
-    Dwarf_Addr start;
+    typedef char *demangle_fn(const char *, char *, size_t *, int *);
+    static demangle_fn *function;
+    static bool looked;
+    int status;
 
-    if (!module)
-        return name_nowhere(names, out);
-    memset(&key, 0, sizeof(key));
-    key_set(&key, module);
-    dwfl_module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
-    key.offset = pc - start;
-    HASH_FIND(hh, names->names, &key, sizeof(key), name);
+    if (strncmp(symbol, "_Z", 2) != 0)
+        return NULL;
+    if (!looked) {
+        void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+
+        looked = true;
+        if (library)
+            function = (demangle_fn *)dlsym(library, "__cxa_demangle");
+    }
+    return function ? function(symbol, NULL, NULL, &status) : NULL;
+}
+
+/* Add a frame that is further out than the last; `function` is taken. */
+static int frame_add(struct name *name,
+                     char *function,
+                     const char *file,
+                     int line)
+{
+    char *copy = strdup(file ? base_name(file) : "");
+
+    if (!function || !copy) {
+        free(function);
+        free(copy);
+        return -ENOMEM;
+    }
+    name->frames[name->count++] = (struct frame){
+        function, copy, file && line > 0 ? (uint32_t)line : 0, "", 0};
+    return 0;
+}
+
+/* Add the functions that are inlined at `pc`, innermost first, and leave in
+ * `*file` and `*line` from where the outermost was called. */
+static int add_inlined(struct name *name,
+                       Dwfl_Module *dwfl_module,
+                       Dwarf_Addr pc,
+                       const char **file,
+                       int *line)
+{
+    Dwarf_Addr bias;
+    Dwarf_Die *unit = dwfl_module_addrdie(dwfl_module, pc, &bias), *scopes;
+    Dwarf_Files *files = NULL;
+    size_t file_count = 0;
+    int count, i, r = 0;
+
+    if (!unit)
+        return 0;
+    count = dwarf_getscopes(unit, pc - bias, &scopes);
+    if (count <= 0)
+        return 0;
+    if (dwarf_getsrcfiles(unit, &files, &file_count) != 0)
+        file_count = 0;
+    for (i = 0; r == 0 && i < count; i++) {
+        Dwarf_Attribute attribute;
+        Dwarf_Word number = 0;
+        const char *function = dwarf_diename(&scopes[i]);
+
+        if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
+            break;
+        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine || !function ||
+            name->count + 1 >= INLINED_MAX)
+            continue;
+        r = frame_add(name, strdup(function), *file, *line);
+        if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attribute),
+                            &number) == 0 &&
+            number < file_count)
+            *file = dwarf_filesrc(files, number, NULL, NULL);
+        *line =
+            dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attribute),
+                            &number) == 0
+                ? (int)number
+                : 0;
+    }
+    free(scopes);
+    return r;
+}
+
+/* Fill in what is known of an address. Returns 0 or -ENOMEM. */
+static int name_make(struct name *name,
+                     const char *module,
+                     Dwfl_Module *dwfl_module)
+{
+    const char *path = frame_module_name(module), *symbol = NULL, *file = NULL;
+    char *function = NULL;
+    Dwarf_Addr start, pc;
+    GElf_Off offset;
+    GElf_Sym entry;
+    Dwfl_Line *place;
+    size_t i;
+    int line = 0;
+    int r = 0;
+
+    name->frames = calloc(INLINED_MAX, sizeof(*name->frames));
+    if (!name->frames)
+        return -ENOMEM;
+    dwfl_module_info(dwfl_module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+    pc = start + name->offset;
+    symbol = dwfl_module_addrinfo(dwfl_module, pc, &offset, &entry, NULL, NULL,
+                                  NULL);
+    if (symbol && entry.st_size && offset >= entry.st_size)
+        symbol = NULL;
+    place = is_runtime(path) ? NULL : dwfl_module_getsrc(dwfl_module, pc);
+    if (place)
+        file = dwfl_lineinfo(place, NULL, &line, NULL, NULL, NULL);
+    if (file)
+        r = add_inlined(name, dwfl_module, pc, &file, &line);
+    if (r < 0)
+        return r;
+    if (symbol) {
+        function = demangle(symbol);
+        if (!function)
+            function = strndup(symbol, (size_t)name_len(symbol));
+    } else if (asprintf(&function, "%s+0x%llx", path,
+                        (unsigned long long)name->offset) < 0) {
+        function = NULL;
+    }
+    r = frame_add(name, function, file, line);
+    for (i = 0; i < name->count / 2; i++) { /* outermost first */
+        struct frame swap = name->frames[i];
+
+        name->frames[i] = name->frames[name->count - 1 - i];
+        name->frames[name->count - 1 - i] = swap;
+    }
+    return r;
+}
+
+int names_of(struct names *names,
+             const char *module,
+             uint64_t offset,
+             const struct frame **frames,
+             size_t *count)
+{
+    struct known *known;
+    struct name *name;
+    int r;
+
+    HASH_FIND_STR(names->modules, module, known);
+    if (!known)
+        return -ENOENT;
+    HASH_FIND(hh, known->names, &offset, sizeof(offset), name);
     if (!name) {
         name = calloc(1, sizeof(*name));
         if (!name)
             return -ENOMEM;
-        name->key = key;
-        if (name_make(name, module, pc) < 0) {
-            name_free(name);
-            return -ENOMEM;
+        name->offset = offset;
+        r = name_make(name, module, known->dwfl_module);
+        if (r == 0) {
+            HASH_ADD(hh, known->names, offset, sizeof(offset), name);
+            r = name->hh.tbl ? 0 : -ENOMEM;
         }
-        HASH_ADD(hh, names->names, key, sizeof(key), name);
-        if (!name->hh.tbl) {
+        if (r < 0) {
             name_free(name);
-            return -ENOMEM;
+            return r;
         }
     }
-    *out = &name->frame;
+    *frames = name->frames;
+    *count = name->count;
     return 0;
 }

@@ -1,4 +1,8 @@
-/* names.h - the modules of a process, and a memory for names of addresses. */
+/* names.h - what a process has mapped, and names of addresses in it.
+ *
+ * While a process is stopped its addresses become frames of a module and an
+ * offset, which are the same in every process of one program and on every
+ * host. One daemon that has seen a module names them later, all at once. */
 #ifndef STAT_NAMES_H
 #define STAT_NAMES_H
 
@@ -7,7 +11,7 @@
 
 #include "stat/frame.h"
 
-struct names;   /* names by build-id and offset; opaque */
+struct names;   /* modules seen, and names by module and offset; opaque */
 struct modules; /* what one process has mapped; opaque */
 
 /* Make an empty memory. Returns 0 or -ENOMEM. */
@@ -21,18 +25,30 @@ void names_free(struct names *names);
  * unwinding needs. Returns 0, -ESRCH, -EPERM, -ENOMEM or -EIO. */
 int modules_new(struct modules **out, pid_t pid);
 
-/* Free `modules`. NULL is fine. */
+/* Give `modules` back; names_place() may have kept them. NULL is fine. */
 void modules_free(struct modules *modules);
 
 /* The session of libdwfl; borrowed. */
 Dwfl *modules_dwfl(const struct modules *modules);
 
-/* The name of the address `pc` in that process. Lines are given for the
- * program and its libraries, not for the C library. The frame and its strings
- * live as long as `names`. Returns 0 or -ENOMEM. */
-int names_look_up(struct names *names,
-                  const struct modules *modules,
-                  Dwarf_Addr pc,
-                  const struct frame **out);
+/* Make a frame without a name of the address `pc` in that process. Its module,
+ * a build-id and a path, lives as long as `names`, which can name it from now
+ * on, also when the process has gone. Returns 0 or -ENOMEM. */
+int names_place(struct names *names,
+                struct modules *modules,
+                Dwarf_Addr pc,
+                struct frame *out);
+
+/* The name of a frame that has none, demangled: several frames, outermost
+ * first, where functions are inlined there. Lines are given for the program
+ * and its libraries, not for the C library. The frames and their strings live
+ * as long as `names`. Returns 0, -ENOENT if `names` has not seen the module, or
+ * -ENOMEM.
+ */
+int names_of(struct names *names,
+             const char *module,
+             uint64_t offset,
+             const struct frame **frames,
+             size_t *count);
 
 #endif

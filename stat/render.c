@@ -28,8 +28,8 @@ static const unsigned char colours[] = {208, 39, 36, 170, 25, 166};
 /* One line of the picture, before it is laid out. */
 struct line {
     char *left;
-    const struct tasks *tasks; /* borrowed */
-    uint32_t unchanged;        /* in how many samples; 0: do not say */
+    struct tasks *tasks; /* borrowed */
+    uint32_t unchanged;  /* in how many samples; 0: do not say */
     bool outlier;
 };
 
@@ -125,7 +125,10 @@ static char *append_node(char *text, const struct tree *tree, uint32_t node)
     const char *file = tree->strings[frame->file];
 
     text = append(text, "%s", tree->strings[frame->function]);
-    return file[0] ? append(text, " (%s:%u)", file, frame->line) : text;
+    if (!file[0])
+        return text;
+    return frame->line ? append(text, " (%s:%u)", file, frame->line)
+                       : append(text, " (%s)", file);
 }
 
 static bool has_end(const struct render *render, uint32_t node)
@@ -152,27 +155,30 @@ static bool is_outlier(const struct render *render, const struct tasks *tasks)
            tasks_count(tasks) <= (most ? most : 1);
 }
 
-/* In how many samples the traces that end from node `first` to before `behind`
- * were there, if in all, and if there were several; else 0. */
+/* For how many samples the tasks `set`, whose traces end from node `first` to
+ * before `behind`, have not moved: all samples, if each trace was there in
+ * all; 0 if they have just come. */
 static uint32_t unchanged(const struct render *render,
                           uint32_t first,
-                          uint32_t behind)
+                          uint32_t behind,
+                          struct tasks *set)
 {
     const struct tree *tree = render->tree;
     uint32_t samples = render->options->samples;
+    bool always = true;
     uint32_t node;
     uint32_t end;
+    int64_t still;
 
     if (samples < 2)
         return 0;
     for (node = first; node < behind; node++) {
         for (end = render->first_end[node];
-             end < tree->end_count && tree->ends[end].node == node; end++) {
-            if (tree->ends[end].samples != samples)
-                return 0;
-        }
+             end < tree->end_count && tree->ends[end].node == node; end++)
+            always &= tree->ends[end].samples == samples;
     }
-    return samples;
+    still = always ? samples : tree_unmoved(tree, set);
+    return still > 1 ? (uint32_t)still : 0;
 }
 
 /* One child in the order of the picture. */
@@ -251,8 +257,8 @@ static int node_line(struct render *render,
     }
     line.outlier = !in_outlier && is_outlier(render, line.tasks);
     if (line.outlier)
-        line.unchanged =
-            unchanged(render, *node, *node + render->tree->nodes[*node].size);
+        line.unchanged = unchanged(
+            render, *node, *node + render->tree->nodes[*node].size, line.tasks);
     return line_add(render, line);
 }
 
@@ -260,10 +266,10 @@ static int node_line(struct render *render,
 static int here_line(struct render *render, uint32_t node, const char *prefix)
 {
     struct line line = {.tasks =
-                            render->tree->ends[render->first_end[node]].tasks,
-                        .unchanged = unchanged(render, node, node + 1)};
+                            render->tree->ends[render->first_end[node]].tasks};
 
     line.left = append(strdup(prefix), "\xe2\x94\x9c\xe2\x94\x80 (here)");
+    line.unchanged = unchanged(render, node, node + 1, line.tasks);
     line.outlier = is_outlier(render, line.tasks);
     return line_add(render, line);
 }

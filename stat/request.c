@@ -7,7 +7,9 @@
 
 #include "stat/tasks.h"
 
-#define REQUEST_FORMAT "%s %ud %ud %ud %aud %ad"
+#define REQUEST_FORMAT  "%s %ud %ud %ud %aud %ad"
+#define QUESTION_FORMAT "%aud %as %aud %auld"
+#define ANSWER_FORMAT   "%aud %aud %as %as %aud"
 
 int request_pack(struct cop_packet **out, const struct request *request)
 {
@@ -38,6 +40,67 @@ int request_unpack(struct request *request, const struct cop_packet *packet)
             return -EBADMSG;
     }
     *request = read;
+    return 0;
+}
+
+int question_pack(struct cop_packet **out, const struct question *question)
+{
+    return cop_packet_new(out, STAT_TAG_NAMES, QUESTION_FORMAT,
+                          question->daemons, question->module_count,
+                          question->names, question->module_count,
+                          question->modules, question->address_count,
+                          question->offsets, question->address_count);
+}
+
+int question_unpack(struct question *question, const struct cop_packet *packet)
+{
+    struct question read;
+    uint32_t names, offsets, i;
+    int r;
+
+    r = cop_packet_unpack(
+        packet, QUESTION_FORMAT, &read.daemons, &read.module_count, &read.names,
+        &names, &read.modules, &read.address_count, &read.offsets, &offsets);
+    if (r < 0)
+        return r;
+    if (names != read.module_count || offsets != read.address_count)
+        return -EBADMSG;
+    for (i = 0; i < read.address_count; i++)
+        if (read.modules[i] >= read.module_count)
+            return -EBADMSG;
+    *question = read;
+    return 0;
+}
+
+int answer_pack(struct cop_packet **out, const struct answer *answer)
+{
+    return cop_packet_new(
+        out, STAT_TAG_NAMED, ANSWER_FORMAT, answer->addresses, answer->count,
+        answer->counts, answer->count, answer->functions, answer->frame_count,
+        answer->files, answer->frame_count, answer->lines, answer->frame_count);
+}
+
+int answer_unpack(struct answer *answer, const struct cop_packet *packet)
+{
+    struct answer read;
+    uint32_t counts, files, lines, i;
+    uint64_t frames = 0;
+    int r;
+
+    r = cop_packet_unpack(packet, ANSWER_FORMAT, &read.addresses, &read.count,
+                          &read.counts, &counts, &read.functions,
+                          &read.frame_count, &read.files, &files, &read.lines,
+                          &lines);
+    if (r < 0)
+        return r;
+    if (counts != read.count || files != read.frame_count ||
+        lines != read.frame_count)
+        return -EBADMSG;
+    for (i = 0; i < counts; i++)
+        frames += read.counts[i];
+    if (frames != read.frame_count)
+        return -EBADMSG;
+    *answer = read;
     return 0;
 }
 

@@ -7,9 +7,12 @@
 
 #include <coppice/coppice.h>
 
-/* Packets on the stream: one of the first down, trees up. */
+/* Packets on the first stream: one of the first down, trees up; on the second
+ * one, questions down and answers up. */
 #define STAT_TAG_REQUEST COP_TAG_FIRST
 #define STAT_TAG_TREE    (COP_TAG_FIRST + 1)
+#define STAT_TAG_NAMES   (COP_TAG_FIRST + 2)
+#define STAT_TAG_NAMED   (COP_TAG_FIRST + 3)
 
 /* Most samples of one request. */
 #define REQUEST_SAMPLES_MAX 10000
@@ -39,6 +42,36 @@ int request_pack(struct cop_packet **out, const struct request *request);
  * Returns 0, -EINVAL if it is no request, -EBADMSG if its values are not
  * sensible, or -ENOMEM. */
 int request_unpack(struct request *request, const struct cop_packet *packet);
+
+/* What are these addresses called? Each module is for one daemon, which has
+ * seen it: module m for the one whose rank is daemons[m]; address a is
+ * offsets[a] in module modules[a]. */
+struct question {
+    uint32_t module_count;
+    const uint32_t *daemons;
+    const char **names; /* of the modules, as in frames */
+    uint32_t address_count;
+    const uint32_t *modules;
+    const uint64_t *offsets;
+};
+
+/* One daemon's answer: address addresses[i] of the question has the next
+ * counts[i] of all frames, outermost first. */
+struct answer {
+    uint32_t count;
+    const uint32_t *addresses;
+    const uint32_t *counts;
+    uint32_t frame_count;
+    const char **functions;
+    const char **files;
+    const uint32_t *lines;
+};
+
+/* Pack them and read them, as above. */
+int question_pack(struct cop_packet **out, const struct question *question);
+int question_unpack(struct question *question, const struct cop_packet *packet);
+int answer_pack(struct cop_packet **out, const struct answer *answer);
+int answer_unpack(struct answer *answer, const struct cop_packet *packet);
 
 /* Write the name of this boot of this host's kernel; "" if there is none. */
 void request_boot(char text[REQUEST_BOOT_SIZE]);

@@ -171,6 +171,19 @@ int tasks_combine(struct tasks **out,
     return 0;
 }
 
+int tasks_change(struct tasks **set, enum tasks_op op, struct tasks *other)
+{
+    struct tasks *result;
+    int r;
+
+    r = tasks_combine(&result, op, *set, other);
+    if (r < 0)
+        return r;
+    tasks_free(*set);
+    *set = result;
+    return 0;
+}
+
 uint32_t tasks_count(const struct tasks *tasks)
 {
     return tasks->count;

@@ -48,6 +48,10 @@ int tasks_combine(struct tasks **out,
                   struct tasks *a,
                   struct tasks *b);
 
+/* Replace `*set` by what the operation makes of it and `other`; on error it
+ * stays. Returns 0 or -ENOMEM. */
+int tasks_change(struct tasks **set, enum tasks_op op, struct tasks *other);
+
 /* How many tasks are in the set; how many ranges it has. */
 uint32_t tasks_count(const struct tasks *tasks);
 size_t tasks_range_count(const struct tasks *tasks);

@@ -8,39 +8,56 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "stat/build.h"
+
 /* A string, once. */
 struct string {
     UT_hash_handle hh;
-    uint32_t number; /* in the order of the tree, once it is made */
     char text[];
 };
 
-/* A frame, once. */
-struct place_key {
-    struct string *function;
-    struct string *file;
+/* A frame of a stack that is kept; no padding, so that stacks are compared as
+ * bytes. */
+struct place {
+    const char *function;
+    const char *file;
+    const char *module;
+    uint64_t offset;
     uint64_t line;
 };
 
-struct place {
+/* A stack, once. */
+struct stack {
     UT_hash_handle hh;
-    struct place_key key;
     uint32_t number;
+    uint32_t count;
+    struct place places[];
 };
 
-struct trace {
+/* One stack of one task. */
+struct spot {
+    struct stack *stack;
+    uint32_t samples; /* up to the one in which the task last moved */
+    uint32_t threads; /* most at once */
+    uint32_t before;  /* in the sample before; above 0: it is current */
+    uint32_t now;     /* in this one */
+};
+
+struct seen {
+    UT_hash_handle hh;
     uint32_t task;
-    uint32_t sample;
+    uint32_t moved;
+    uint32_t seen;
+    bool here; /* in this sample */
+    struct spot *spots;
     uint32_t count;
-    struct place **places;
+    uint32_t room;
 };
 
 struct traces {
     struct string *strings;
-    struct place *places;
-    struct trace *traces;
-    size_t count;
-    size_t room;
+    struct stack *stacks;
+    struct seen *tasks;
 };
 
 int traces_new(struct traces **out)
@@ -55,39 +72,40 @@ int traces_new(struct traces **out)
 
 void traces_free(struct traces *traces)
 {
-    struct string *string;
-    struct string *next_string;
-    struct place *place;
-    struct place *next_place;
-    size_t i;
+    struct string *string, *next_string;
+    struct stack *stack, *next_stack;
+    struct seen *seen, *next_seen;
 
     if (!traces)
         return;
-    HASH_ITER(hh, traces->places, place, next_place)
-    {
-        HASH_DEL(traces->places, place);
-        free(place);
-    }
     HASH_ITER(hh, traces->strings, string, next_string)
     {
         HASH_DEL(traces->strings, string);
         free(string);
     }
-    for (i = 0; i < traces->count; i++)
-        free(traces->traces[i].places);
-    free(traces->traces);
+    HASH_ITER(hh, traces->stacks, stack, next_stack)
+    {
+        HASH_DEL(traces->stacks, stack);
+        free(stack);
+    }
+    HASH_ITER(hh, traces->tasks, seen, next_seen)
+    {
+        HASH_DEL(traces->tasks, seen);
+        free(seen->spots);
+        free(seen);
+    }
     free(traces);
 }
 
 /* The one copy of `text`; NULL without memory. */
-static struct string *intern(struct traces *traces, const char *text)
+static const char *intern(struct traces *traces, const char *text)
 {
     struct string *string;
     size_t len = strlen(text);
 
     HASH_FIND(hh, traces->strings, text, len, string);
     if (string)
-        return string;
+        return string->text;
     string = calloc(1, sizeof(*string) + len + 1);
     if (!string)
         return NULL;
@@ -97,315 +115,270 @@ static struct string *intern(struct traces *traces, const char *text)
         free(string);
         return NULL;
     }
-    return string;
+    return string->text;
 }
 
-static struct place *place_of(struct traces *traces, const struct frame *frame)
+/* The one copy of a stack; NULL without memory. */
+static struct stack *stack_of(struct traces *traces,
+                              const struct frame *frames,
+                              size_t count)
 {
-    struct place_key key;
-    struct place *place;
+    size_t len = count * sizeof(struct place), i;
+    struct stack *stack = calloc(1, sizeof(*stack) + len), *known;
 
-    memset(&key, 0, sizeof(key));
-    key.function = intern(traces, frame->function);
-    key.file = intern(traces, frame->file);
-    key.line = frame->line;
-    if (!key.function || !key.file)
+    if (!stack)
         return NULL;
-    HASH_FIND(hh, traces->places, &key, sizeof(key), place);
-    if (place)
-        return place;
-    place = calloc(1, sizeof(*place));
-    if (!place)
+    stack->count = (uint32_t)count;
+    for (i = 0; i < count; i++) {
+        struct place *place = &stack->places[i];
+
+        place->function = intern(traces, frames[i].function);
+        place->file = intern(traces, frames[i].file);
+        place->module = intern(traces, frames[i].module);
+        place->offset = frames[i].offset;
+        place->line = frames[i].line;
+        if (!place->function || !place->file || !place->module)
+            goto fail;
+    }
+    HASH_FIND(hh, traces->stacks, stack->places, len, known);
+    if (known) {
+        free(stack);
+        return known;
+    }
+    stack->number = HASH_COUNT(traces->stacks);
+    HASH_ADD_KEYPTR(hh, traces->stacks, stack->places, len, stack);
+    if (stack->hh.tbl)
+        return stack;
+fail:
+    free(stack);
+    return NULL;
+}
+
+static struct seen *seen_of(struct traces *traces, uint32_t task)
+{
+    struct seen *seen;
+
+    HASH_FIND(hh, traces->tasks, &task, sizeof(task), seen);
+    if (seen)
+        return seen;
+    seen = calloc(1, sizeof(*seen));
+    if (!seen)
         return NULL;
-    place->key = key;
-    HASH_ADD(hh, traces->places, key, sizeof(key), place);
-    if (!place->hh.tbl) {
-        free(place);
+    seen->task = task;
+    HASH_ADD(hh, traces->tasks, task, sizeof(task), seen);
+    if (!seen->hh.tbl) {
+        free(seen);
         return NULL;
     }
-    return place;
+    return seen;
+}
+
+/* One more thread of the task is there. Returns 0 or -ENOMEM. */
+static int spot_add(struct seen *seen, struct stack *stack)
+{
+    struct spot *spots = seen->spots;
+    uint32_t i;
+
+    for (i = 0; i < seen->count && spots[i].stack != stack; i++)
+        ;
+    if (i == seen->room) {
+        uint32_t room = seen->room ? 2 * seen->room : 2;
+
+        spots = reallocarray(spots, room, sizeof(*spots));
+        if (!spots)
+            return -ENOMEM;
+        seen->spots = spots;
+        seen->room = room;
+    }
+    if (i == seen->count) {
+        spots[i] = (struct spot){.stack = stack};
+        seen->count++;
+    }
+    spots[i].now++;
+    seen->here = true;
+    return 0;
 }
 
 int traces_add(struct traces *traces,
                uint32_t task,
-               uint32_t sample,
                const struct frame *frames,
                size_t count)
 {
-    struct trace trace = {.task = task, .sample = sample};
-    size_t i;
+    struct stack *stack;
+    struct seen *seen;
 
     if (count == 0 || task >= TASKS_MAX)
         return -EINVAL;
     if (count > TREE_DEPTH_MAX)
         count = TREE_DEPTH_MAX;
-    if (traces->count == traces->room) {
-        size_t room = traces->room ? 2 * traces->room : 64;
-        struct trace *grown =
-            reallocarray(traces->traces, room, sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        traces->traces = grown;
-        traces->room = room;
-    }
-    trace.places = calloc(count, sizeof(struct place *));
-    if (!trace.places)
-        return -ENOMEM;
-    trace.count = (uint32_t)count;
-    for (i = 0; i < count; i++) {
-        trace.places[i] = place_of(traces, &frames[i]);
-        if (!trace.places[i]) {
-            free(trace.places);
-            return -ENOMEM;
-        }
-    }
-    traces->traces[traces->count++] = trace;
-    return 0;
+    stack = stack_of(traces, frames, count);
+    seen = stack ? seen_of(traces, task) : NULL;
+    return seen ? spot_add(seen, stack) : -ENOMEM;
 }
 
-static int by_text(const void *a, const void *b)
+/* Take this sample of one task into account. Returns whether it has moved. */
+static bool seen_advance(struct seen *seen)
 {
-    const struct string *const *x = a;
-    const struct string *const *y = b;
+    uint32_t still = seen->seen - seen->moved, i;
+    bool moved = seen->seen == 0;
 
-    return strcmp((*x)->text, (*y)->text);
-}
+    for (i = 0; i < seen->count; i++)
+        moved |= seen->spots[i].before != seen->spots[i].now;
+    seen->seen++;
+    for (i = 0; i < seen->count; i++) {
+        struct spot *spot = &seen->spots[i];
 
-static int by_place(const void *a, const void *b)
-{
-    const struct place_key *x = &(*(struct place *const *)a)->key;
-    const struct place_key *y = &(*(struct place *const *)b)->key;
-
-    if (x->function != y->function)
-        return x->function->number < y->function->number ? -1 : 1;
-    if (x->file != y->file)
-        return x->file->number < y->file->number ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
-}
-
-/* Below 0, 0, above 0 as the stack of `a` is before, the same as or after that
- * of `b` in pre-order. */
-static int stack_compare(const struct trace *a, const struct trace *b)
-{
-    uint32_t i;
-
-    for (i = 0; i < a->count && i < b->count; i++) {
-        if (a->places[i] != b->places[i])
-            return a->places[i]->number < b->places[i]->number ? -1 : 1;
+        if (moved && spot->before > 0)
+            spot->samples += still;
+        if (moved && spot->now > 0)
+            spot->samples++;
+        if (spot->now > spot->threads)
+            spot->threads = spot->now;
+        spot->before = spot->now;
+        spot->now = 0;
     }
-    return (a->count > b->count) - (a->count < b->count);
+    if (moved)
+        seen->moved = seen->seen;
+    seen->here = false;
+    return moved;
 }
 
-static int by_stack(const void *a, const void *b)
-{
-    const struct trace *x = a;
-    const struct trace *y = b;
-    int order = stack_compare(x, y);
-
-    if (order != 0)
-        return order;
-    if (x->task != y->task)
-        return x->task < y->task ? -1 : 1;
-    return (x->sample > y->sample) - (x->sample < y->sample);
-}
-
-/* Number strings and places in the order of a tree, and put them there. */
-static int tree_places(struct tree *tree, const struct traces *traces)
-{
-    size_t string_count = HASH_COUNT(traces->strings);
-    size_t place_count = HASH_COUNT(traces->places);
-    struct string **strings = NULL;
-    struct place **places = NULL;
-    struct string *string;
-    struct place *place;
-    char *text = tree->text;
-    size_t i = 0;
-    int r = -ENOMEM;
-
-    strings = calloc(string_count + 1, sizeof(struct string *));
-    places = calloc(place_count + 1, sizeof(struct place *));
-    if (!strings || !places)
-        goto out;
-    for (string = traces->strings; string; string = string->hh.next)
-        strings[i++] = string;
-    qsort(strings, string_count, sizeof(struct string *), by_text);
-    for (i = 0; i < string_count; i++) {
-        strings[i]->number = (uint32_t)i;
-        tree->strings[i] = strcpy(text, strings[i]->text);
-        text += strlen(text) + 1;
-    }
-    i = 0;
-    for (place = traces->places; place; place = place->hh.next)
-        places[i++] = place;
-    qsort(places, place_count, sizeof(struct place *), by_place);
-    for (i = 0; i < place_count; i++) {
-        places[i]->number = (uint32_t)i;
-        tree->frames[i] = (struct tree_frame){places[i]->key.function->number,
-                                              places[i]->key.file->number,
-                                              (uint32_t)places[i]->key.line};
-    }
-    tree->string_count = (uint32_t)string_count;
-    tree->frame_count = (uint32_t)place_count;
-    r = 0;
-out:
-    free(strings);
-    free(places);
-    return r;
-}
-
-/* One task at the end of a stack. */
-struct weight {
-    uint32_t samples;
-    uint32_t threads;
+/* One end of one task, or, without a stack, its progress. */
+struct entry {
+    const struct stack *stack;
+    uint32_t samples; /* of progress: moved */
+    uint32_t threads; /* of progress: seen */
+    uint32_t current;
     uint32_t task;
 };
 
-/* Heaviest first, then by task. */
 static int by_weight(const void *a, const void *b)
 {
-    const struct weight *x = a;
-    const struct weight *y = b;
+    const struct entry *x = a;
+    const struct entry *y = b;
 
+    if (x->stack != y->stack) {
+        if (!x->stack || !y->stack)
+            return x->stack ? 1 : -1;
+        return x->stack->number < y->stack->number ? -1 : 1;
+    }
     if (x->samples != y->samples)
-        return x->samples > y->samples ? -1 : 1;
+        return x->samples < y->samples ? -1 : 1;
     if (x->threads != y->threads)
-        return x->threads > y->threads ? -1 : 1;
-    return (x->task > y->task) - (x->task < y->task);
+        return x->threads < y->threads ? -1 : 1;
+    return (x->current > y->current) - (x->current < y->current);
 }
 
-/* Weigh the tasks of `count` equal stacks, which are sorted by task and
- * sample. Returns how many tasks. */
-static size_t weigh(struct weight *weights,
-                    const struct trace *traces,
-                    size_t count)
+static int by_task(const void *a, const void *b)
 {
-    size_t tasks = 0;
-    uint32_t threads = 0;
-    size_t i;
+    const struct entry *x = a;
+    const struct entry *y = b;
+    int order = by_weight(a, b);
 
-    for (i = 0; i < count; i++) {
-        bool same_task = i > 0 && traces[i - 1].task == traces[i].task;
+    return order ? order : (x->task > y->task) - (x->task < y->task);
+}
 
-        if (!same_task)
-            weights[tasks++] = (struct weight){0, 0, traces[i].task};
-        if (!same_task || traces[i - 1].sample != traces[i].sample) {
-            weights[tasks - 1].samples++;
-            threads = 0;
-        }
-        if (++threads > weights[tasks - 1].threads)
-            weights[tasks - 1].threads = threads;
+/* Put a stack into the tree; `*node` is where it ends. */
+static int put_stack(struct build *build,
+                     uint32_t *node,
+                     const struct stack *stack)
+{
+    uint32_t i, parent = BUILD_TOP;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < stack->count; i++) {
+        const struct place *place = &stack->places[i];
+
+        r = build_node(build, node, parent,
+                       &(struct frame){place->function, place->file,
+                                       (uint32_t)place->line, place->module,
+                                       place->offset});
+        parent = *node;
     }
-    qsort(weights, tasks, sizeof(*weights), by_weight);
-    return tasks;
+    return r;
 }
 
-/* Add the ends of the last node, of `count` equal stacks. */
-static int tree_ends(struct tree *tree,
-                     const struct trace *traces,
-                     size_t count)
+/* Put sorted entries, those that differ in the task only as one. */
+static int put_entries(struct build *build,
+                       const struct entry *entries,
+                       size_t count)
 {
-    struct weight *weights = calloc(count, sizeof(*weights));
-    struct tasks_range *ranges = calloc(count, sizeof(*ranges));
-    size_t tasks;
-    size_t first;
-    size_t i;
-    int r = -ENOMEM;
+    struct tasks_range *ranges = calloc(count + 1, sizeof(*ranges));
+    const struct stack *put = NULL;
+    uint32_t node = 0;
+    size_t first, i;
+    int r = ranges ? 0 : -ENOMEM;
 
-    if (!weights || !ranges)
-        goto out;
-    tasks = weigh(weights, traces, count);
-    for (first = 0; first < tasks; first = i) {
-        struct tree_end *end = &tree->ends[tree->end_count];
+    for (first = 0; r == 0 && first < count; first = i) {
+        const struct entry *entry = &entries[first];
+        struct tasks *tasks = NULL;
 
-        for (i = first;
-             i < tasks && weights[i].samples == weights[first].samples &&
-             weights[i].threads == weights[first].threads;
-             i++)
+        for (i = first; i < count && by_weight(entry, &entries[i]) == 0; i++)
             ranges[i - first] =
-                (struct tasks_range){weights[i].task, weights[i].task};
-        *end = (struct tree_end){tree->node_count - 1, weights[first].samples,
-                                 weights[first].threads, NULL};
-        r = tasks_new(&end->tasks, ranges, i - first);
-        if (r < 0)
-            goto out;
-        tree->end_count++;
+                (struct tasks_range){entries[i].task, entries[i].task};
+        r = tasks_new(&tasks, ranges, i - first);
+        if (r == 0 && entry->stack && entry->stack != put)
+            r = put_stack(build, &node, entry->stack);
+        put = entry->stack;
+        if (r == 0 && entry->stack)
+            r = build_end(build, &(struct tree_end){node, entry->samples,
+                                                    entry->threads,
+                                                    entry->current, tasks});
+        else if (r == 0)
+            r = build_progress(
+                build,
+                &(struct tree_progress){entry->samples, entry->threads, tasks});
+        tasks_free(tasks);
     }
-    r = 0;
-out:
-    free(weights);
     free(ranges);
     return r;
 }
 
-/* Add nodes and ends of `count` sorted traces. */
-static int tree_stacks(struct tree *tree,
-                       const struct trace *traces,
-                       size_t count)
+/* What is new about one task, behind `count` entries. Returns how many more
+ * there are. */
+static size_t put_seen(struct entry *entries, struct seen *seen)
 {
-    const struct trace *before = NULL;
-    size_t first;
-    size_t i;
-    int r;
+    size_t count = 0;
+    uint32_t i;
 
-    for (first = 0; first < count; first = i) {
-        const struct trace *trace = &traces[first];
-        uint32_t depth = 0;
+    if (seen_advance(seen)) {
+        for (i = 0; i < seen->count; i++) {
+            const struct spot *spot = &seen->spots[i];
 
-        while (before && depth < before->count && depth < trace->count &&
-               before->places[depth] == trace->places[depth])
-            depth++;
-        for (; depth < trace->count; depth++)
-            tree->nodes[tree->node_count++] =
-                (struct tree_node){trace->places[depth]->number, depth, 1};
-        for (i = first; i < count && stack_compare(trace, &traces[i]) == 0; i++)
-            ;
-        r = tree_ends(tree, trace, i - first);
-        if (r < 0)
-            return r;
-        before = trace;
+            entries[count++] =
+                (struct entry){spot->stack, spot->samples, spot->threads,
+                               spot->before > 0, seen->task};
+        }
     }
-    return 0;
+    entries[count++] =
+        (struct entry){NULL, seen->moved, seen->seen, 0, seen->task};
+    return count;
 }
 
-int traces_tree(struct tree **out,
-                const struct traces *traces,
-                uint64_t stop_ns)
+int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns)
 {
-    struct trace *sorted = NULL;
-    struct tree *tree = NULL;
-    const struct string *string;
-    size_t text_len = 0;
-    size_t nodes = 0;
-    size_t i;
-    int r = -ENOMEM;
+    struct entry *entries = NULL;
+    struct build *build = NULL;
+    struct seen *seen;
+    size_t count = 0;
+    int r;
 
-    for (string = traces->strings; string; string = string->hh.next)
-        text_len += strlen(string->text) + 1;
-    for (i = 0; i < traces->count; i++)
-        nodes += traces->traces[i].count;
-    sorted = calloc(traces->count + 1, sizeof(*sorted));
-    if (!sorted)
-        goto out;
-    r = tree_new(&tree, text_len, HASH_COUNT(traces->strings),
-                 HASH_COUNT(traces->places), nodes, traces->count);
+    for (seen = traces->tasks; seen; seen = seen->hh.next)
+        count += (size_t)seen->count + 1;
+    entries = calloc(count + 1, sizeof(*entries));
+    r = entries ? build_new(&build, true) : -ENOMEM;
     if (r < 0)
         goto out;
-    r = tree_places(tree, traces);
-    if (r < 0)
-        goto out;
-    if (traces->count)
-        memcpy(sorted, traces->traces, traces->count * sizeof(*sorted));
-    qsort(sorted, traces->count, sizeof(*sorted), by_stack);
-    r = tree_stacks(tree, sorted, traces->count);
-    if (r < 0)
-        goto out;
-    tree->stop_ns = stop_ns;
-    tree_finish(tree);
-    *out = tree;
-    tree = NULL;
+    count = 0;
+    for (seen = traces->tasks; seen; seen = seen->hh.next)
+        if (seen->here)
+            count += put_seen(entries + count, seen);
+    qsort(entries, count, sizeof(*entries), by_task);
+    r = put_entries(build, entries, count);
+    if (r == 0)
+        r = build_tree(out, build, stop_ns);
 out:
-    free(sorted);
-    tree_free(tree);
+    build_free(build);
+    free(entries);
     return r;
 }

@@ -1,4 +1,4 @@
-/* traces.h - the stacks that one daemon has seen, to be made a tree. */
+/* traces.h - the stacks that one daemon has seen, to be made trees. */
 #ifndef STAT_TRACES_H
 #define STAT_TRACES_H
 
@@ -16,7 +16,7 @@ int traces_new(struct traces **out);
 /* Free `traces`. NULL is fine. */
 void traces_free(struct traces *traces);
 
-/* Add the stack of one thread of task `task` in sample number `sample`. The
+/* Add the stack of one thread of task `task` in the present sample. The
  * strings are copied.
  *
  * frames  `count` of them, outermost first; those past TREE_DEPTH_MAX are
@@ -26,14 +26,14 @@ void traces_free(struct traces *traces);
  * -ENOMEM: then nothing was added. */
 int traces_add(struct traces *traces,
                uint32_t task,
-               uint32_t sample,
                const struct frame *frames,
                size_t count);
 
-/* Make the tree of all stacks, with `stop_ns` as its longest stop.
+/* The sample is complete: make the tree of what is new, with `stop_ns` as its
+ * longest stop: the ends of tasks that have moved, since the sample before,
+ * and how far all that were seen have come. The join of all these trees is
+ * the tree of all samples. Then the next sample begins.
  * Returns 0 or -ENOMEM. */
-int traces_tree(struct tree **out,
-                const struct traces *traces,
-                uint64_t stop_ns);
+int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns);
 
 #endif

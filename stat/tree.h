@@ -4,6 +4,11 @@
  * traces of some tasks end, the node has an end: these tasks, and how often.
  * Only ends bear tasks; who is under a node is derived (tree_under()).
  *
+ * A task's ends are as they were in the sample in which it last moved; its
+ * progress says which sample that was, and up to which one it has stood still
+ * since. So a sample in which nothing moves is one number, and of two trees
+ * that know a task, the one in which it moved later knows all of it.
+ *
  * A tree is a value: once made it is never changed, and everything is in one
  * order (strings by strcmp(), frames by function, file and line, nodes in
  * pre-order with their children by frame), so equal trees look equal and two
@@ -20,11 +25,13 @@
 /* Deepest stack, in frames. */
 #define TREE_DEPTH_MAX 1024
 
-/* One place in a program: indices of strings, and the line (0: not known). */
+/* One place in a program, with indices of strings: see frame.h. */
 struct tree_frame {
     uint32_t function;
-    uint32_t file; /* of the empty string where it is not known */
+    uint32_t file;
     uint32_t line;
+    uint32_t module;
+    uint64_t offset;
 };
 
 /* A frame under the frames above it. Its children follow it. */
@@ -34,44 +41,63 @@ struct tree_node {
     uint32_t size;  /* nodes of its subtree, itself included */
 };
 
-/* Traces of `tasks` end at `node`: in `samples` samples, at most `threads`
- * threads of the task in one. The ends of one node have falling (samples,
- * threads) and no task in common. */
+/* Traces of `tasks` end at `node`: in `samples` samples, up to the one in which
+ * the task last moved, at most `threads` threads of the task in one. The ends
+ * of one node have falling (samples, threads, current) and no task in common.
+ */
 struct tree_end {
     uint32_t node; /* index */
     uint32_t samples;
     uint32_t threads;
+    bool current; /* also in the sample in which it last moved, and since */
     struct tasks *tasks; /* one reference is the tree's */
 };
 
-/* Read it; only tree_*.c and traces.c may build one. */
+/* `tasks` last moved in sample `moved`, counted from 1, and were seen up to
+ * sample `seen`. Rising (moved, seen); no task is in two; each task that is in
+ * an end is in one. */
+struct tree_progress {
+    uint32_t moved;
+    uint32_t seen;
+    struct tasks *tasks; /* one reference is the tree's */
+};
+
+/* How much a tree has room for. */
+struct tree_size {
+    size_t text_len;
+    size_t strings;
+    size_t frames;
+    size_t nodes;
+    size_t ends;
+    size_t progress;
+};
+
+/* Read it; only tree*.c and build.c may make one. */
 struct tree {
     char *text; /* of all strings */
     const char **strings;
     struct tree_frame *frames;
     struct tree_node *nodes;
     struct tree_end *ends; /* by node */
+    struct tree_progress *progress;
     uint32_t string_count;
     uint32_t frame_count;
     uint32_t node_count;
     uint32_t end_count;
+    uint32_t progress_count;
     uint64_t stop_ns; /* the longest that a process was stopped */
 };
 
-/* Make a tree with room for so many, and none in it. Returns 0 or -ENOMEM. */
-int tree_new(struct tree **out,
-             size_t text_len,
-             size_t strings,
-             size_t frames,
-             size_t nodes,
-             size_t ends);
+/* Make a tree with so much room, and nothing in it. Returns 0 or -ENOMEM. */
+int tree_new(struct tree **out, const struct tree_size *size);
 
 /* Free `tree`. NULL is fine. */
 void tree_free(struct tree *tree);
 
-/* Join: all traces of both. A task that ends at the same node in both keeps
- * the higher (samples, threads). Linear in both. Associative, commutative,
- * idempotent. Returns 0 or -ENOMEM. */
+/* Join: all traces of both. Of a task that is in both, the tree in which it
+ * moved later has the say; where that is the same, what ends at the same node
+ * keeps the higher (samples, threads, current). Linear in both. Associative,
+ * commutative, idempotent. Returns 0 or -ENOMEM. */
 int tree_join(struct tree **out, const struct tree *a, const struct tree *b);
 
 /* Join `count` trees, in pairs, then pairs of pairs, and so on.
@@ -97,8 +123,24 @@ int tree_under(const struct tree *tree, struct tasks **sets);
 /* All tasks in the tree. Returns 0 or -ENOMEM. */
 int tree_tasks(struct tasks **out, const struct tree *tree);
 
-/* Fill in the sizes of the subtrees, from the depths: the last step of making
- * a tree. */
-void tree_finish(struct tree *tree);
+/* For who shows it: a tree whose ends have their full number of samples, those
+ * since the task last moved included. It is not to be joined to others.
+ * Returns 0 or -ENOMEM. */
+int tree_settle(struct tree **out, const struct tree *tree);
+
+/* For how many samples, up to its last, none of `tasks` has moved; 0 if the
+ * tree knows none of them. Returns that, or -ENOMEM. */
+int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks);
+
+/* The orders of what is in a tree: below 0, 0 or above 0. That of frames is by
+ * the numbers of their strings; the heavier end is the greater one. */
+int tree_frame_compare(const struct tree_frame *a, const struct tree_frame *b);
+int tree_end_compare(const struct tree_end *a, const struct tree_end *b);
+int tree_progress_compare(const struct tree_progress *a,
+                          const struct tree_progress *b);
+
+/* The last step of making a tree: drop nodes that no end is at or under, what
+ * no node uses, and fill in the sizes. Returns 0 or -ENOMEM. */
+int tree_tidy(struct tree *tree);
 
 #endif

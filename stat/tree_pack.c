@@ -5,286 +5,373 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longest stop; strings; of frames: function, file, line; of nodes: frame,
- * depth; of ends: node, samples, threads, set; of sets: length; their bytes. */
-#define TREE_FORMAT                                                            \
-    "%uld %as %aud %aud %aud %aud %aud %aud %aud %aud %aud %aud %auc"
+/* One array of bytes, of numbers of 7 bits a byte, the low ones first, and of
+ * texts with their ends:
+ *
+ *   longest stop
+ *   strings: count; texts
+ *   frames: count; function, file, line, module, offset of each
+ *   nodes: count; frame, and by how much it is less deep than it could be
+ *   sets: count; length and bytes of each
+ *   ends: count; node behind the last end's, samples, 2 threads + current, set
+ *   progress: count; moved, seen - moved, set */
+#define TREE_FORMAT "%auc"
 
-/* The columns of numbers, in the order of the format. */
-#define COLUMNS(X)                                                             \
-    X(FUNCTION)                                                                \
-    X(FILE_NAME)                                                               \
-    X(LINE)                                                                    \
-    X(NODE_FRAME)                                                              \
-    X(NODE_DEPTH)                                                              \
-    X(END_NODE)                                                                \
-    X(END_SAMPLES)                                                             \
-    X(END_THREADS)                                                             \
-    X(END_SET)                                                                 \
-    X(SET_LEN)
+/* Bytes of the longest number. */
+#define NUMBER_MAX 10
 
-#define COLUMN_NAME(name) name,
-enum column {
-    COLUMNS(COLUMN_NAME) COLUMN_COUNT
-};
-
-/* A packet's values, with their counts. */
-struct image {
-    uint64_t stop_ns;
-    uint32_t string_count;
-    const char **strings;
-    uint32_t count[COLUMN_COUNT];
-    uint32_t *column[COLUMN_COUNT];
-    uint32_t byte_count;
+struct writer {
     unsigned char *bytes;
+    size_t len;
+    size_t room;
+    bool failed;
 };
 
-/* The ends of a tree sorted by their sets. */
+static void write_bytes(struct writer *writer, const void *bytes, size_t len)
+{
+    size_t room = writer->room ? writer->room : 256;
+    unsigned char *grown;
+
+    while (room - writer->len < len)
+        room *= 2;
+    if (room != writer->room) {
+        grown = realloc(writer->bytes, room);
+        if (!grown) {
+            writer->failed = true;
+            return;
+        }
+        writer->bytes = grown;
+        writer->room = room;
+    }
+    memcpy(writer->bytes + writer->len, bytes, len);
+    writer->len += len;
+}
+
+static void write_number(struct writer *writer, uint64_t number)
+{
+    unsigned char bytes[NUMBER_MAX];
+    size_t len = 0;
+
+    while (number >= 0x80) {
+        bytes[len++] = (unsigned char)(number | 0x80);
+        number >>= 7;
+    }
+    bytes[len++] = (unsigned char)number;
+    write_bytes(writer, bytes, len);
+}
+
+/* A set and where its number goes. */
+struct set_use {
+    struct tasks *tasks;
+    uint32_t number;
+    uint32_t place;
+};
+
 static int by_set(const void *a, const void *b)
 {
-    const struct tree_end *const *x = a;
-    const struct tree_end *const *y = b;
+    const struct set_use *x = a;
+    const struct set_use *y = b;
 
-    return tasks_compare((*x)->tasks, (*y)->tasks);
+    return tasks_compare(x->tasks, y->tasks);
 }
 
-static void image_fini(struct image *image)
+static int by_place(const void *a, const void *b)
 {
-    int i;
+    const struct set_use *x = a;
+    const struct set_use *y = b;
 
-    for (i = 0; i < COLUMN_COUNT; i++)
-        free(image->column[i]);
-    free(image->bytes);
+    return (x->place > y->place) - (x->place < y->place);
 }
 
-static int image_init(struct image *image, const struct tree *tree)
+/* Write each distinct set once, in order. Behind it `*out` has the numbers of
+ * the sets of all ends, then of all progress; the caller frees it. */
+static int write_sets(struct writer *writer,
+                      const struct tree *tree,
+                      struct set_use **out)
 {
-    int i;
+    uint32_t count = tree->end_count + tree->progress_count, sets = 0, i;
+    struct set_use *uses = calloc((size_t)count + 1, sizeof(*uses));
 
-    image->stop_ns = tree->stop_ns;
-    image->strings = tree->strings;
-    image->string_count = tree->string_count;
-    for (i = 0; i < COLUMN_COUNT; i++) {
-        if (i <= LINE)
-            image->count[i] = tree->frame_count;
-        else if (i <= NODE_DEPTH)
-            image->count[i] = tree->node_count;
-        else
-            image->count[i] = tree->end_count;
-        image->column[i] = calloc(image->count[i] + 1, sizeof(uint32_t));
-        if (!image->column[i])
-            return -ENOMEM;
+    if (!uses)
+        return -ENOMEM;
+    for (i = 0; i < count; i++)
+        uses[i] = (struct set_use){
+            i < tree->end_count ? tree->ends[i].tasks
+                                : tree->progress[i - tree->end_count].tasks,
+            0, i};
+    qsort(uses, count, sizeof(*uses), by_set);
+    for (i = 0; i < count; i++) {
+        if (i == 0 || by_set(&uses[i - 1], &uses[i]) != 0)
+            sets++;
+        uses[i].number = sets - 1;
     }
+    write_number(writer, sets);
+    for (i = 0; i < count && !writer->failed; i++) {
+        unsigned char *bytes;
+        size_t len;
+
+        if (i > 0 && uses[i].number == uses[i - 1].number)
+            continue;
+        len = tasks_packed_len(uses[i].tasks);
+        bytes = malloc(len);
+        if (!bytes) {
+            writer->failed = true;
+            break;
+        }
+        tasks_pack(uses[i].tasks, bytes);
+        write_number(writer, len);
+        write_bytes(writer, bytes, len);
+        free(bytes);
+    }
+    qsort(uses, count, sizeof(*uses), by_place);
+    *out = uses;
     return 0;
 }
 
-/* Store each distinct set once, in order, and number the ends' sets. */
-static int image_sets(struct image *image, const struct tree *tree)
+static void write_nodes(struct writer *writer, const struct tree *tree)
 {
-    const struct tree_end **sorted;
-    uint32_t *set_len = image->column[SET_LEN];
-    uint32_t sets = 0;
-    size_t bytes = 0;
     uint32_t i;
-    int r = -ENOMEM;
 
-    sorted = calloc(tree->end_count + 1, sizeof(*sorted));
-    if (!sorted)
-        goto out;
-    for (i = 0; i < tree->end_count; i++)
-        sorted[i] = &tree->ends[i];
-    qsort(sorted, tree->end_count, sizeof(*sorted), by_set);
-    for (i = 0; i < tree->end_count; i++) {
-        if (i == 0 || by_set(&sorted[i - 1], &sorted[i]) != 0) {
-            set_len[sets] = (uint32_t)tasks_packed_len(sorted[i]->tasks);
-            bytes += set_len[sets++];
-        }
-        image->column[END_SET][sorted[i] - tree->ends] = sets - 1;
+    write_number(writer, tree->stop_ns);
+    write_number(writer, tree->string_count);
+    for (i = 0; i < tree->string_count; i++)
+        write_bytes(writer, tree->strings[i], strlen(tree->strings[i]) + 1);
+    write_number(writer, tree->frame_count);
+    for (i = 0; i < tree->frame_count; i++) {
+        write_number(writer, tree->frames[i].function);
+        write_number(writer, tree->frames[i].file);
+        write_number(writer, tree->frames[i].line);
+        write_number(writer, tree->frames[i].module);
+        write_number(writer, tree->frames[i].offset);
     }
-    r = -EMSGSIZE;
-    if (bytes > COP_PACKET_MAX)
-        goto out;
-    r = -ENOMEM;
-    image->bytes = malloc(bytes + 1);
-    if (!image->bytes)
-        goto out;
-    image->byte_count = (uint32_t)bytes;
-    image->count[SET_LEN] = sets;
-    bytes = 0;
-    for (i = 0; i < tree->end_count; i++) {
-        if (i > 0 && by_set(&sorted[i - 1], &sorted[i]) == 0)
-            continue;
-        tasks_pack(sorted[i]->tasks, image->bytes + bytes);
-        bytes += tasks_packed_len(sorted[i]->tasks);
+    write_number(writer, tree->node_count);
+    for (i = 0; i < tree->node_count; i++) {
+        uint32_t most = i > 0 ? tree->nodes[i - 1].depth + 1 : 0;
+
+        write_number(writer, tree->nodes[i].frame);
+        write_number(writer, most - tree->nodes[i].depth);
     }
-    r = 0;
-out:
-    free(sorted);
-    return r;
+}
+
+static void write_ends(struct writer *writer,
+                       const struct tree *tree,
+                       const struct set_use *uses)
+{
+    uint32_t i;
+
+    write_number(writer, tree->end_count);
+    for (i = 0; i < tree->end_count; i++) {
+        const struct tree_end *end = &tree->ends[i];
+
+        write_number(writer, end->node - (i > 0 ? end[-1].node : 0));
+        write_number(writer, end->samples);
+        write_number(writer, 2 * (uint64_t)end->threads + end->current);
+        write_number(writer, uses[i].number);
+    }
+    write_number(writer, tree->progress_count);
+    for (i = 0; i < tree->progress_count; i++) {
+        const struct tree_progress *progress = &tree->progress[i];
+
+        write_number(writer, progress->moved);
+        write_number(writer, progress->seen - progress->moved);
+        write_number(writer, uses[tree->end_count + i].number);
+    }
 }
 
 int tree_pack(struct cop_packet **out, int32_t tag, const struct tree *tree)
 {
-    struct image image = {0};
-    struct cop_value values[3 + COLUMN_COUNT];
-    uint32_t i;
+    struct writer writer = {0};
+    struct set_use *uses = NULL;
     int r;
 
-    r = image_init(&image, tree);
+    write_nodes(&writer, tree);
+    r = write_sets(&writer, tree, &uses);
     if (r < 0)
         goto out;
-    for (i = 0; i < tree->frame_count; i++) {
-        image.column[FUNCTION][i] = tree->frames[i].function;
-        image.column[FILE_NAME][i] = tree->frames[i].file;
-        image.column[LINE][i] = tree->frames[i].line;
-    }
-    for (i = 0; i < tree->node_count; i++) {
-        image.column[NODE_FRAME][i] = tree->nodes[i].frame;
-        image.column[NODE_DEPTH][i] = tree->nodes[i].depth;
-    }
-    for (i = 0; i < tree->end_count; i++) {
-        image.column[END_NODE][i] = tree->ends[i].node;
-        image.column[END_SAMPLES][i] = tree->ends[i].samples;
-        image.column[END_THREADS][i] = tree->ends[i].threads;
-    }
-    r = image_sets(&image, tree);
-    if (r < 0)
-        goto out;
-    values[0] = (struct cop_value){COP_UINT64, COP_SCALAR, 1, &image.stop_ns};
-    values[1] = (struct cop_value){COP_STRING, COP_ARRAY, image.string_count,
-                                   image.strings};
-    for (i = 0; i < COLUMN_COUNT; i++)
-        values[2 + i] = (struct cop_value){COP_UINT32, COP_ARRAY,
-                                           image.count[i], image.column[i]};
-    values[2 + COLUMN_COUNT] =
-        (struct cop_value){COP_UCHAR, COP_ARRAY, image.byte_count, image.bytes};
-    r = cop_packet_new_values(out, tag, values, 3 + COLUMN_COUNT);
+    write_ends(&writer, tree, uses);
+    if (writer.failed)
+        r = -ENOMEM;
+    else if (writer.len > COP_PACKET_MAX)
+        r = -EMSGSIZE;
+    else
+        r = cop_packet_new(out, tag, TREE_FORMAT, writer.bytes,
+                           (uint32_t)writer.len);
 out:
-    image_fini(&image);
+    free(uses);
+    free(writer.bytes);
     return r;
 }
 
-/* Look at the values of `packet`; what `image` then points to is the
- * packet's. */
-static int image_read(struct image *image, const struct cop_packet *packet)
-{
-    uint32_t *count = image->count;
-    uint32_t **column = image->column;
-    int r;
+/* What is left to read; once something is wrong, all that is read is 0. */
+struct reader {
+    const unsigned char *at;
+    size_t left;
+    bool failed;
+};
 
-    r = cop_packet_unpack(
-        packet, TREE_FORMAT, &image->stop_ns, &image->strings,
-        &image->string_count, &column[FUNCTION], &count[FUNCTION],
-        &column[FILE_NAME], &count[FILE_NAME], &column[LINE], &count[LINE],
-        &column[NODE_FRAME], &count[NODE_FRAME], &column[NODE_DEPTH],
-        &count[NODE_DEPTH], &column[END_NODE], &count[END_NODE],
-        &column[END_SAMPLES], &count[END_SAMPLES], &column[END_THREADS],
-        &count[END_THREADS], &column[END_SET], &count[END_SET],
-        &column[SET_LEN], &count[SET_LEN], &image->bytes, &image->byte_count);
-    if (r < 0)
-        return r;
-    if (count[FILE_NAME] != count[FUNCTION] || count[LINE] != count[FUNCTION] ||
-        count[NODE_DEPTH] != count[NODE_FRAME] ||
-        count[END_SAMPLES] != count[END_NODE] ||
-        count[END_THREADS] != count[END_NODE] ||
-        count[END_SET] != count[END_NODE])
-        return -EBADMSG;
+static uint64_t read_number(struct reader *reader, uint64_t most)
+{
+    uint64_t number = 0;
+    unsigned shift = 0;
+    unsigned char byte;
+
+    do {
+        if (reader->left == 0 || shift > 63)
+            goto fail;
+        byte = *reader->at++;
+        reader->left--;
+        if (shift == 63 && byte > 1)
+            goto fail;
+        number |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+    } while (byte & 0x80);
+    if (byte == 0 && shift > 7) /* it could be shorter */
+        goto fail;
+    if (number <= most)
+        return number;
+fail:
+    reader->failed = true;
+    reader->left = 0;
     return 0;
 }
 
-static int strings_read(struct tree *tree, const struct image *image)
+/* How many items follow, each of at least `least` bytes. */
+static uint32_t read_count(struct reader *reader, size_t least)
 {
-    char *text = tree->text;
-    uint32_t i;
+    return (uint32_t)read_number(reader, reader->left / least < UINT32_MAX
+                                             ? reader->left / least
+                                             : UINT32_MAX - 1);
+}
 
-    for (i = 0; i < image->string_count; i++) {
-        size_t len = strlen(image->strings[i]) + 1;
+/* A larger array in the place of `list`, which is freed on failure. */
+static int make_room(void *list, size_t count, size_t size)
+{
+    void **at = list;
 
-        if (i > 0 && strcmp(image->strings[i - 1], image->strings[i]) >= 0)
+    free(*at);
+    *at = calloc(count + 1, size);
+    return *at ? 0 : -ENOMEM;
+}
+
+static int read_strings(struct tree *tree, struct reader *reader)
+{
+    uint32_t count = read_count(reader, 1), i;
+    char *text;
+
+    free(tree->text);
+    tree->text = malloc(reader->left + 1);
+    if (!tree->text || make_room(&tree->strings, count, sizeof(char *)) < 0)
+        return -ENOMEM;
+    text = tree->text;
+    for (i = 0; i < count; i++) {
+        const unsigned char *end = memchr(reader->at, '\0', reader->left);
+        size_t len;
+
+        if (!end)
             return -EBADMSG;
-        memcpy(text, image->strings[i], len);
+        len = (size_t)(end - reader->at) + 1;
+        memcpy(text, reader->at, len);
+        if (i > 0 && strcmp(tree->strings[i - 1], text) >= 0)
+            return -EBADMSG;
         tree->strings[tree->string_count++] = text;
         text += len;
+        reader->at += len;
+        reader->left -= len;
     }
-    return 0;
+    return reader->failed ? -EBADMSG : 0;
 }
 
-static int frames_read(struct tree *tree, const struct image *image)
+static int read_frames(struct tree *tree, struct reader *reader)
 {
-    uint32_t i;
+    uint32_t count = read_count(reader, 5), i;
+    uint32_t last = tree->string_count - 1;
 
-    for (i = 0; i < image->count[FUNCTION]; i++) {
-        struct tree_frame frame = {image->column[FUNCTION][i],
-                                   image->column[FILE_NAME][i],
-                                   image->column[LINE][i]};
-        const struct tree_frame *last = i > 0 ? &tree->frames[i - 1] : NULL;
+    if (count > 0 && tree->string_count == 0)
+        return -EBADMSG;
+    if (make_room(&tree->frames, count, sizeof(*tree->frames)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count && !reader->failed; i++) {
+        struct tree_frame *frame = &tree->frames[i];
 
-        if (frame.function >= tree->string_count ||
-            frame.file >= tree->string_count)
+        frame->function = (uint32_t)read_number(reader, last);
+        frame->file = (uint32_t)read_number(reader, last);
+        frame->line = (uint32_t)read_number(reader, UINT32_MAX);
+        frame->module = (uint32_t)read_number(reader, last);
+        frame->offset = read_number(reader, UINT64_MAX);
+        if (i > 0 && tree_frame_compare(frame - 1, frame) >= 0)
             return -EBADMSG;
-        if (last && (last->function > frame.function ||
-                     (last->function == frame.function &&
-                      (last->file > frame.file || (last->file == frame.file &&
-                                                   last->line >= frame.line)))))
-            return -EBADMSG;
-        tree->frames[tree->frame_count++] = frame;
+        tree->frame_count++;
     }
-    return 0;
+    return reader->failed ? -EBADMSG : 0;
 }
 
-/* Nodes in pre-order, siblings by frame, and an end at each leaf. */
-static int nodes_read(struct tree *tree, const struct image *image)
+/* Nodes in pre-order, siblings by frame. */
+static int read_nodes(struct tree *tree, struct reader *reader)
 {
     uint32_t last_frame[TREE_DEPTH_MAX]; /* of the open node at each depth */
-    const uint32_t *ends = image->column[END_NODE];
-    uint32_t count = image->count[NODE_FRAME];
-    uint32_t open = 0;
-    uint32_t end = 0;
-    uint32_t i;
+    uint32_t count = read_count(reader, 2), open = 0, i;
 
-    for (i = 0; i < count; i++) {
-        uint32_t frame = image->column[NODE_FRAME][i];
-        uint32_t depth = image->column[NODE_DEPTH][i];
-        bool leaf = i + 1 == count || image->column[NODE_DEPTH][i + 1] <= depth;
+    if (count > 0 && tree->frame_count == 0)
+        return -EBADMSG;
+    if (make_room(&tree->nodes, count, sizeof(*tree->nodes)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count && !reader->failed; i++) {
+        uint32_t frame = (uint32_t)read_number(reader, tree->frame_count - 1);
+        uint32_t depth = open - (uint32_t)read_number(reader, open);
 
-        if (frame >= tree->frame_count || depth >= TREE_DEPTH_MAX ||
-            depth > open || (depth < open && last_frame[depth] >= frame))
-            return -EBADMSG;
-        while (end < image->count[END_NODE] && ends[end] < i)
-            end++;
-        if (leaf && (end == image->count[END_NODE] || ends[end] != i))
+        if (depth >= TREE_DEPTH_MAX ||
+            (depth < open && last_frame[depth] >= frame))
             return -EBADMSG;
         last_frame[depth] = frame;
         open = depth + 1;
         tree->nodes[tree->node_count++] = (struct tree_node){frame, depth, 1};
     }
-    return 0;
+    return reader->failed ? -EBADMSG : 0;
 }
 
-/* Read the sets into `sets`, which are freed by the caller. */
-static int sets_read(struct tasks **sets, const struct image *image)
+/* Read the sets; the caller frees them, also on error. */
+static int read_sets(struct tasks ***out,
+                     uint32_t *count,
+                     struct reader *reader)
 {
-    uint32_t at = 0;
-    uint32_t i;
+    uint32_t i, most = read_count(reader, 2);
+    struct tasks **sets = calloc((size_t)most + 1, sizeof(struct tasks *));
     int r;
 
-    for (i = 0; i < image->count[SET_LEN]; i++) {
-        uint32_t len = image->column[SET_LEN][i];
+    if (!sets)
+        return -ENOMEM;
+    *out = sets;
+    for (i = 0; i < most; i++) {
+        size_t len = (size_t)read_number(reader, reader->left);
 
-        if (len == 0 || len > image->byte_count - at)
+        if (reader->failed || len == 0 || len > reader->left)
             return -EBADMSG;
-        r = tasks_unpack(&sets[i], image->bytes + at, len);
+        r = tasks_unpack(&sets[i], reader->at, len);
         if (r < 0)
             return r;
+        ++*count;
         if (i > 0 && tasks_compare(sets[i - 1], sets[i]) >= 0)
             return -EBADMSG;
-        at += len;
+        reader->at += len;
+        reader->left -= len;
     }
-    return at == image->byte_count ? 0 : -EBADMSG;
+    return reader->failed ? -EBADMSG : 0;
 }
 
-/* Whether the tasks of the last end are in no other end of its node. */
-static int end_is_disjoint(const struct tree *tree)
+/* A set by its number; NULL if there is none, or it is empty. */
+static struct tasks *read_set(struct reader *reader,
+                              struct tasks **sets,
+                              uint32_t count)
+{
+    uint64_t number = read_number(reader, UINT32_MAX);
+
+    return !reader->failed && number < count && tasks_count(sets[number]) > 0
+               ? sets[number]
+               : NULL;
+}
+
+/* Whether `tasks` are in no end of the last end's node. */
+static int is_disjoint(const struct tree *tree, struct tasks *tasks)
 {
     const struct tree_end *last = &tree->ends[tree->end_count - 1];
     const struct tree_end *end = last;
@@ -293,7 +380,7 @@ static int end_is_disjoint(const struct tree *tree)
     int r;
 
     while (end-- > tree->ends && end->node == last->node) {
-        r = tasks_combine(&both, TASKS_BOTH, end->tasks, last->tasks);
+        r = tasks_combine(&both, TASKS_BOTH, end->tasks, tasks);
         if (r < 0)
             return r;
         count = tasks_count(both);
@@ -304,80 +391,153 @@ static int end_is_disjoint(const struct tree *tree)
     return 0;
 }
 
-/* Ends by node; at one node with falling (samples, threads). */
-static int ends_read(struct tree *tree,
-                     const struct image *image,
-                     struct tasks **sets)
+/* Ends by node; at one node the heavier first. */
+static int read_ends(struct tree *tree,
+                     struct reader *reader,
+                     struct tasks **sets,
+                     uint32_t set_count)
 {
-    uint32_t i;
+    uint32_t count = read_count(reader, 4), node = 0, i;
     int r;
 
-    for (i = 0; i < image->count[END_NODE]; i++) {
-        struct tree_end end = {image->column[END_NODE][i],
-                               image->column[END_SAMPLES][i],
-                               image->column[END_THREADS][i], NULL};
-        const struct tree_end *last = i > 0 ? &tree->ends[i - 1] : NULL;
-        uint32_t set = image->column[END_SET][i];
+    if (count > 0 && tree->node_count == 0)
+        return -EBADMSG;
+    if (make_room(&tree->ends, count, sizeof(*tree->ends)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        struct tree_end *end = &tree->ends[i];
+        uint64_t threads;
 
-        if (end.node >= tree->node_count || end.samples == 0 ||
-            end.threads == 0 || set >= image->count[SET_LEN])
+        node += (uint32_t)read_number(reader, tree->node_count - 1 - node);
+        end->node = node;
+        end->samples = (uint32_t)read_number(reader, UINT32_MAX);
+        threads = read_number(reader, 2 * (uint64_t)UINT32_MAX + 1);
+        end->threads = (uint32_t)(threads / 2);
+        end->current = threads % 2;
+        end->tasks = read_set(reader, sets, set_count);
+        if (reader->failed || !end->tasks || end->samples == 0 ||
+            end->threads == 0)
             return -EBADMSG;
-        if (last &&
-            (last->node > end.node ||
-             (last->node == end.node &&
-              (last->samples < end.samples || (last->samples == end.samples &&
-                                               last->threads <= end.threads)))))
+        tasks_ref(end->tasks);
+        tree->end_count++;
+        if (i > 0 && end[-1].node == node &&
+            tree_end_compare(&end[-1], end) <= 0)
             return -EBADMSG;
-        end.tasks = tasks_ref(sets[set]);
-        tree->ends[tree->end_count++] = end;
-        r = end_is_disjoint(tree);
+        r = is_disjoint(tree, end->tasks);
         if (r < 0)
             return r;
     }
-    return 0;
+    return reader->failed ? -EBADMSG : 0;
+}
+
+/* Progress in order, no task in two; `known` has all of them behind it. */
+static int read_progress(struct tree *tree,
+                         struct reader *reader,
+                         struct tasks **sets,
+                         uint32_t set_count,
+                         struct tasks **known)
+{
+    uint32_t count = read_count(reader, 3), i, before = 0;
+    int r;
+
+    if (make_room(&tree->progress, count, sizeof(*tree->progress)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        struct tree_progress *progress = &tree->progress[i];
+
+        progress->moved = (uint32_t)read_number(reader, UINT32_MAX);
+        progress->seen =
+            progress->moved +
+            (uint32_t)read_number(reader, UINT32_MAX - progress->moved);
+        progress->tasks = read_set(reader, sets, set_count);
+        if (reader->failed || !progress->tasks || progress->moved == 0)
+            return -EBADMSG;
+        tasks_ref(progress->tasks);
+        tree->progress_count++;
+        if (i > 0 && tree_progress_compare(progress - 1, progress) >= 0)
+            return -EBADMSG;
+        r = tasks_change(known, TASKS_UNION, progress->tasks);
+        if (r < 0)
+            return r;
+        if (tasks_count(*known) != before + tasks_count(progress->tasks))
+            return -EBADMSG;
+        before = tasks_count(*known);
+    }
+    return reader->failed || reader->left > 0 ? -EBADMSG : 0;
+}
+
+/* Each task that is in an end has progress; each string, frame and node that
+ * is there is needed. */
+static int check_tree(struct tree *tree,
+                      struct tasks **sets,
+                      uint32_t set_count,
+                      struct tasks *known)
+{
+    uint32_t strings = tree->string_count, frames = tree->frame_count;
+    uint32_t nodes = tree->node_count, i;
+    struct tasks *rest;
+    uint32_t count;
+    int r;
+
+    for (i = 0; i < set_count; i++) {
+        r = tasks_combine(&rest, TASKS_MINUS, sets[i], known);
+        if (r < 0)
+            return r;
+        count = tasks_count(rest);
+        tasks_free(rest);
+        if (count)
+            return -EBADMSG;
+    }
+    r = tree_tidy(tree);
+    if (r < 0)
+        return r;
+    return strings == tree->string_count && frames == tree->frame_count &&
+                   nodes == tree->node_count
+               ? 0
+               : -EBADMSG;
 }
 
 int tree_unpack(struct tree **out, const struct cop_packet *packet)
 {
-    struct image image = {0};
+    struct reader reader = {0};
     struct tasks **sets = NULL;
+    struct tasks *known = NULL;
     struct tree *tree = NULL;
-    size_t text_len = 0;
-    uint32_t i;
+    uint32_t set_count = 0, i, len;
     int r;
 
-    r = image_read(&image, packet);
+    r = cop_packet_unpack(packet, TREE_FORMAT, &reader.at, &len);
     if (r < 0)
         return r;
-    for (i = 0; i < image.string_count; i++)
-        text_len += strlen(image.strings[i]) + 1;
-    r = -ENOMEM;
-    sets = calloc((size_t)image.count[SET_LEN] + 1, sizeof(struct tasks *));
-    if (!sets)
-        goto out;
-    r = tree_new(&tree, text_len, image.string_count, image.count[FUNCTION],
-                 image.count[NODE_FRAME], image.count[END_NODE]);
+    reader.left = len;
+    r = tree_new(&tree, &(struct tree_size){0});
+    if (r == 0)
+        r = tasks_new(&known, NULL, 0);
     if (r < 0)
         goto out;
-    tree->stop_ns = image.stop_ns;
-    r = strings_read(tree, &image);
+    tree->stop_ns = read_number(&reader, UINT64_MAX);
+    r = read_strings(tree, &reader);
     if (r == 0)
-        r = frames_read(tree, &image);
+        r = read_frames(tree, &reader);
     if (r == 0)
-        r = nodes_read(tree, &image);
+        r = read_nodes(tree, &reader);
     if (r == 0)
-        r = sets_read(sets, &image);
+        r = read_sets(&sets, &set_count, &reader);
     if (r == 0)
-        r = ends_read(tree, &image, sets);
+        r = read_ends(tree, &reader, sets, set_count);
+    if (r == 0)
+        r = read_progress(tree, &reader, sets, set_count, &known);
+    if (r == 0)
+        r = check_tree(tree, sets, set_count, known);
     if (r < 0)
         goto out;
-    tree_finish(tree);
     *out = tree;
     tree = NULL;
 out:
-    for (i = 0; sets && i < image.count[SET_LEN]; i++)
+    for (i = 0; i < set_count; i++)
         tasks_free(sets[i]);
     free(sets);
+    tasks_free(known);
     tree_free(tree);
     return r;
 }

@@ -58,6 +58,11 @@ void walker_free(struct walker *walker)
     free(walker);
 }
 
+struct names *walker_names(const struct walker *walker)
+{
+    return walker->names;
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -164,64 +169,33 @@ static bool stuck_text(char *text, size_t size, pid_t pid, pid_t tid)
     return true;
 }
 
-/* Whether a frame at the outermost end is the C library's own start-up. */
-static bool is_startup(const struct frame *frame)
-{
-    static const char *const names[] = {
-        "_start",
-        "__libc_start_main",
-        "__libc_start_main_impl",
-        "__clone",
-        "clone",
-        "__libc_start_call_main",
-        "__clone3",
-        "clone3",
-        "start_thread",
-        "thread_start",
-        "__GI___clone3",
-        "__GI___clone",
-    };
-    size_t i;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(frame->function, names[i]) == 0)
-            return true;
-    }
-    /* Without debug symbols the inner part of it has no name. */
-    return strncmp(frame->function, "libc.so.6+0x", 12) == 0;
-}
-
-/* Name the frames of one stack and pass them on. */
+/* Place the frames of one stack and pass them on. */
 static int stack_pass(const struct walker *walker,
-                      const struct modules *modules,
+                      struct modules *modules,
                       const struct stack *stack,
                       walk_fn fn,
                       void *arg)
 {
     struct frame frames[WALK_DEPTH_MAX + 1];
-    const struct frame *frame;
     size_t count = 0;
-    bool outer = true; /* so far only start-up */
     size_t i;
     int r;
 
     if (stack->truncated)
-        frames[count++] = (struct frame){"[truncated]", "", 0};
+        frames[count++] = FRAME_NOTE("[truncated]");
     for (i = stack->count; i-- > 0;) {
-        r = names_look_up(walker->names, modules, stack->pcs[i], &frame);
+        r = names_place(walker->names, modules, stack->pcs[i],
+                        &frames[count++]);
         if (r < 0)
             return r;
-        outer = outer && !stack->truncated && i > 0 && is_startup(frame);
-        if (!outer)
-            frames[count++] = *frame;
     }
     if (count == 0)
-        frames[count++] = (struct frame){"[no stack]", "", 0};
+        frames[count++] = FRAME_NOTE("[no stack]");
     return fn(arg, stack->tid, frames, count);
 }
 
 static int stacks_pass(const struct walker *walker,
-                       const struct modules *modules,
+                       struct modules *modules,
                        const struct stacks *stacks,
                        pid_t pid,
                        walk_fn fn,
@@ -233,7 +207,7 @@ static int stacks_pass(const struct walker *walker,
 
     for (i = 0; i < stacks->count; i++) {
         const struct stack *stack = &stacks->stacks[i];
-        struct frame stuck = {text, "", 0};
+        struct frame stuck = FRAME_NOTE(text);
 
         if (!stack->stuck)
             r = stack_pass(walker, modules, stack, fn, arg);

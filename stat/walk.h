@@ -1,11 +1,10 @@
 /* walk.h - the stacks of all threads of one process.
  *
  * A process is stopped thread by thread, its stacks are taken, and it goes on
- * as before; names are looked up when it runs again. It is never left stopped.
- * A walker remembers the name of each address by the build-id of its module,
- * so that naming many processes of one program costs as much as one. All
- * calls for one walker come from one thread, which the kernel knows as the
- * tracer. */
+ * as before. It is never left stopped. The frames have no names: a walker
+ * remembers what was mapped, so that they can be named once for all processes
+ * of a program (names.h). All calls for one walker come from one thread, which
+ * the kernel knows as the tracer. */
 #ifndef STAT_WALK_H
 #define STAT_WALK_H
 
@@ -20,10 +19,12 @@
 /* Most frames of one stack; a deeper one is cut, and marked "[truncated]". */
 #define WALK_DEPTH_MAX 512
 
+struct names;
 struct walker; /* opaque */
 
-/* One stack: `count` frames (at least 1), outermost first, valid during the
- * call. Returns 0, or a negative errno that ends the walk. */
+/* One stack: `count` frames (at least 1), outermost first, without names, or
+ * notes; valid during the call. Returns 0, or a negative errno that ends the
+ * walk. */
 typedef int (*walk_fn)(void *arg,
                        pid_t tid,
                        const struct frame *frames,
@@ -35,6 +36,9 @@ int walker_new(struct walker **out);
 /* Free `walker`. NULL is fine. */
 void walker_free(struct walker *walker);
 
+/* What names the frames that it has given; borrowed. */
+struct names *walker_names(const struct walker *walker);
+
 /* Walk all threads of process `pid`, calling `fn` for each.
  *
  * timeout_ms  how long to wait for threads to stop. One that does not, for it
@@ -42,8 +46,7 @@ void walker_free(struct walker *walker);
  *             "[stuck in nfs_wait]".
  * stop_ns     how long the process was stopped
  *
- * The frames of the C library's start-up, below main() or below a thread's
- * function, are left out. Returns 0, or with a sentence in `error`:
+ * Returns 0, or with a sentence in `error`:
  *   -ESRCH    there is no such process (any more), or it has exited
  *   -EPERM    this process may not be traced by us
  *   -ENOEXEC  it is a 32-bit program, which is not supported

@@ -26,24 +26,38 @@ static inline struct tree *random_tree(uint64_t *seed,
                                             "c",    "d", "MPI_Wait"};
     static const char *const files[] = {"", "x.c", "y.c"};
     struct traces *traces;
-    struct tree *tree;
+    struct tree *tree = NULL, *more, *both;
     uint32_t count = random_below(seed, most + 1);
+    uint32_t samples = 1 + random_below(seed, 3);
     uint32_t i;
     uint32_t k;
 
     CHECK_OK(traces_new(&traces));
-    for (i = 0; i < count; i++) {
-        struct frame frames[6];
-        uint32_t depth = 1 + random_below(seed, 6);
+    while (samples-- > 0) {
+        for (i = 0; i < count; i++) {
+            struct frame frames[6];
+            uint32_t depth = 1 + random_below(seed, 6);
 
-        for (k = 0; k < depth; k++)
-            frames[k] = (struct frame){functions[random_below(seed, 6)],
-                                       files[random_below(seed, 3)],
-                                       random_below(seed, 2)};
-        CHECK_OK(traces_add(traces, random_below(seed, tasks),
-                            random_below(seed, 3), frames, depth));
+            for (k = 0; k < depth; k++)
+                frames[k] = (struct frame){
+                    functions[random_below(seed, 6)],
+                    files[random_below(seed, 3)],
+                    random_below(seed, 2),
+                    random_below(seed, 4) ? "" : "1f /bin/ring",
+                    random_below(seed, 8) ? 0 : 64,
+                };
+            CHECK_OK(
+                traces_add(traces, random_below(seed, tasks), frames, depth));
+        }
+        CHECK_OK(traces_sample(&more, traces, random_below(seed, 1000)));
+        if (tree) {
+            CHECK_OK(tree_join(&both, tree, more));
+            tree_free(tree);
+            tree_free(more);
+            more = both;
+        }
+        tree = more;
     }
-    CHECK_OK(traces_tree(&tree, traces, random_below(seed, 1000)));
     traces_free(traces);
     return tree;
 }

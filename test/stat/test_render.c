@@ -11,44 +11,56 @@
 
 #define STEP                                                                   \
     {                                                                          \
-        "ring_step", "ring.c", 40                                              \
+        "ring_step", "ring.c", 40, "", 0                                       \
     }
 #define MAIN                                                                   \
     {                                                                          \
-        "main", "ring.c", 90                                                   \
+        "main", "ring.c", 90, "", 0                                            \
     }
 
 /* The ring of 16 with one that stalls. */
 static struct tree *ring_tree(uint32_t samples)
 {
-    struct frame stall[] = {
-        MAIN, STEP, {"do_SendOrStall", "ring.c", 44}, {"pause", "", 0}};
-    struct frame wait[] = {
-        MAIN, STEP, {"ring_waitall", "ring.c", 55}, {"recv", "", 0}};
+    struct frame stall[] = {MAIN,
+                            STEP,
+                            {"do_SendOrStall", "ring.c", 44, "", 0},
+                            {"pause", "", 0, "", 0}};
+    struct frame wait[] = {MAIN,
+                           STEP,
+                           {"ring_waitall", "ring.c", 55, "", 0},
+                           {"recv", "", 0, "", 0}};
     struct frame meet[] = {MAIN,
                            STEP,
-                           {"ring_barrier", "ring.c", 66},
-                           {"pthread_barrier_wait", "", 0},
-                           {"libc.so.6+0x85f17", "", 0}};
+                           {"ring_barrier", "ring.c", 66, "", 0},
+                           {"pthread_barrier_wait", "", 0, "", 0},
+                           {"libc.so.6+0x85f17", "", 0, "", 0}};
+    struct tree none = {0};
     struct traces *traces;
-    struct tree *tree;
+    struct tree *tree, *more, *both;
     uint32_t sample;
     uint32_t task;
 
     CHECK_OK(traces_new(&traces));
+    CHECK_OK(tree_join(&tree, &none, &none));
     for (sample = 0; sample < samples; sample++) {
         for (task = 0; task < 16; task++) {
             if (task == 1)
-                CHECK_OK(traces_add(traces, task, sample, stall, 4));
+                CHECK_OK(traces_add(traces, task, stall, 4));
             else if (task == 2)
-                CHECK_OK(traces_add(traces, task, sample, wait, 4));
+                CHECK_OK(traces_add(traces, task, wait, 4));
             else
-                CHECK_OK(traces_add(traces, task, sample, meet, 5));
+                CHECK_OK(traces_add(traces, task, meet, 5));
         }
+        CHECK_OK(traces_sample(&more, traces, 1900000));
+        CHECK_OK(tree_join(&both, tree, more));
+        tree_free(tree);
+        tree_free(more);
+        tree = both;
     }
-    CHECK_OK(traces_tree(&tree, traces, 1900000));
     traces_free(traces);
-    return tree;
+    CHECK_OK(tree_settle(&both, tree));
+    tree_free(tree);
+    return both;
 }
 
 /* Draw `tree`, which is freed, and compare. */
@@ -128,14 +140,14 @@ static void ends_inside_are_shown(void)
 {
     struct render_options options = {
         .width = 80, .colour = true, .hosts = 2, .samples = 1};
-    struct frame frames[] = {{"main", "", 0}, {"work", "w.c", 2}};
+    struct frame frames[] = {{"main", "", 0, "", 0}, {"work", "w.c", 2, "", 0}};
     struct traces *traces;
     struct tree *tree;
 
     CHECK_OK(traces_new(&traces));
-    CHECK_OK(traces_add(traces, 0, 0, frames, 1));
-    CHECK_OK(traces_add(traces, 0, 0, frames, 2));
-    CHECK_OK(traces_tree(&tree, traces, 0));
+    CHECK_OK(traces_add(traces, 0, frames, 1));
+    CHECK_OK(traces_add(traces, 0, frames, 2));
+    CHECK_OK(traces_sample(&tree, traces, 0));
     traces_free(traces);
     check_picture(
         tree, &options,
@@ -155,22 +167,22 @@ static void ends_inside_are_shown(void)
  * threads is not like one with one of them. */
 static void classes_are_exact(void)
 {
-    struct frame a[] = {{"a", "", 0}};
-    struct frame b[] = {{"b", "", 0}};
-    struct frame bad[] = {{FRAME_NOT_WALKED "gone]", "", 0}};
+    struct frame a[] = {{"a", "", 0, "", 0}};
+    struct frame b[] = {{"b", "", 0, "", 0}};
+    struct frame bad[] = {{FRAME_NOT_WALKED "gone]", "", 0, "", 0}};
     struct classes *classes;
     struct traces *traces;
     struct tree *tree;
     char text[32];
 
     CHECK_OK(traces_new(&traces));
-    CHECK_OK(traces_add(traces, 0, 0, a, 1));
-    CHECK_OK(traces_add(traces, 1, 0, a, 1));
-    CHECK_OK(traces_add(traces, 1, 0, b, 1));
-    CHECK_OK(traces_add(traces, 2, 0, a, 1));
-    CHECK_OK(traces_add(traces, 3, 0, b, 1));
-    CHECK_OK(traces_add(traces, 4, 0, bad, 1));
-    CHECK_OK(traces_tree(&tree, traces, 0));
+    CHECK_OK(traces_add(traces, 0, a, 1));
+    CHECK_OK(traces_add(traces, 1, a, 1));
+    CHECK_OK(traces_add(traces, 1, b, 1));
+    CHECK_OK(traces_add(traces, 2, a, 1));
+    CHECK_OK(traces_add(traces, 3, b, 1));
+    CHECK_OK(traces_add(traces, 4, bad, 1));
+    CHECK_OK(traces_sample(&tree, traces, 0));
     CHECK_OK(classes_new(&classes, tree));
     CU_ASSERT_EQUAL_FATAL(classes->count, 3);
     CU_ASSERT_STRING_EQUAL(tasks_text(classes->sets[0], text, 32), "1");
@@ -184,7 +196,7 @@ static void classes_are_exact(void)
 /* The dot file has every frame, quoted, and plain dot renders it. */
 static void dot_renders_the_graph(void)
 {
-    struct frame frames[] = {{"f<\"x\\y\">", "a \"b\".c", 3}};
+    struct frame frames[] = {{"f<\"x\\y\">", "a \"b\".c", 3, "", 0}};
     struct classes *classes;
     struct traces *traces;
     struct tree *tree;
@@ -193,8 +205,8 @@ static void dot_renders_the_graph(void)
     FILE *file;
 
     CHECK_OK(traces_new(&traces));
-    CHECK_OK(traces_add(traces, 0, 0, frames, 1));
-    CHECK_OK(traces_tree(&tree, traces, 0));
+    CHECK_OK(traces_add(traces, 0, frames, 1));
+    CHECK_OK(traces_sample(&tree, traces, 0));
     CHECK_OK(classes_new(&classes, tree));
     file = open_memstream(&text, &len);
     CU_ASSERT_FATAL(file != NULL);

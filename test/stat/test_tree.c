@@ -115,30 +115,65 @@ static void joining_all_is_joining_each(void)
     tree_free(each);
 }
 
-/* A task that was seen more often keeps the higher count, wherever it is. */
-static void the_heavier_end_stays(void)
+/* One sample of task 5: `threads` threads at `frames[1]` or at `frames[2]`. */
+static struct tree *sample(struct traces *traces,
+                           const struct frame *frames,
+                           int threads,
+                           int where)
 {
-    struct frame frames[] = {{"main", "m.c", 1}, {"wait", "", 0}};
+    struct frame stack[] = {frames[0], frames[where]};
+    struct tree *tree;
+
+    while (threads-- > 0)
+        CHECK_OK(traces_add(traces, 5, stack, 2));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    return tree;
+}
+
+/* What moves is said again, what does not is a number; of a task that is in
+ * both, the tree in which it moved later has the say. */
+static void who_moved_later_has_the_say(void)
+{
+    struct frame frames[] = {{"main", "m.c", 1, "", 0},
+                             {"wait", "", 0, "", 0},
+                             {"send", "", 0, "", 0}};
     struct traces *traces;
-    struct tree *once;
-    struct tree *twice;
-    struct tree *both;
+    struct tree *first, *still, *moved, *all, *settled;
+    struct tasks *tasks;
 
     CHECK_OK(traces_new(&traces));
-    CHECK_OK(traces_add(traces, 5, 0, frames, 2));
-    CHECK_OK(traces_tree(&once, traces, 0));
-    CHECK_OK(traces_add(traces, 5, 1, frames, 2));
-    CHECK_OK(traces_add(traces, 5, 1, frames, 2));
-    CHECK_OK(traces_tree(&twice, traces, 0));
+    first = sample(traces, frames, 1, 1);
+    CU_ASSERT_EQUAL(first->end_count, 1);
+    still = sample(traces, frames, 1, 1);
+    CU_ASSERT_EQUAL(still->node_count, 0);
+    CU_ASSERT_EQUAL(still->progress_count, 1);
+    all = join(still, first);
+    CHECK_OK(tree_settle(&settled, all));
+    CU_ASSERT_EQUAL_FATAL(settled->end_count, 1);
+    CU_ASSERT_EQUAL(settled->ends[0].samples, 2);
+    CHECK_OK(tree_tasks(&tasks, all));
+    CHECK_IS(tree_unmoved(all, tasks), 2);
+    tree_free(settled);
+    moved = sample(traces, frames, 2, 2);
+    tree_free(all);
+    all = join(first, moved);
+    CU_ASSERT(tree_equal(all, moved)); /* `first` is out of date */
+    tree_free(all);
+    all = join(still, moved);
+    CHECK_OK(tree_settle(&settled, all));
+    CU_ASSERT_EQUAL_FATAL(settled->end_count, 2);
+    /* in order of the functions: send, wait */
+    CU_ASSERT_EQUAL(settled->ends[0].samples, 1);
+    CU_ASSERT_EQUAL(settled->ends[0].threads, 2);
+    CU_ASSERT_EQUAL(settled->ends[1].samples, 2);
+    CHECK_IS(tree_unmoved(all, tasks), 1);
+    tasks_free(tasks);
+    tree_free(settled);
+    tree_free(all);
+    tree_free(first);
+    tree_free(still);
+    tree_free(moved);
     traces_free(traces);
-    both = join(once, twice);
-    CU_ASSERT(tree_equal(both, twice));
-    CU_ASSERT_EQUAL(both->end_count, 1);
-    CU_ASSERT_EQUAL(both->ends[0].samples, 2);
-    CU_ASSERT_EQUAL(both->ends[0].threads, 2);
-    tree_free(once);
-    tree_free(twice);
-    tree_free(both);
 }
 
 /* A packet gives the tree back. */
@@ -172,37 +207,26 @@ static void hostile_packets_are_refused(void)
 
     for (round = 0; round < 5000; round++) {
         struct tree *tree = random_tree(&seed, 12, 60);
-        struct cop_value values[13];
-        uint32_t numbers[256];
-        unsigned char bytes[256];
         struct cop_packet *packet;
         struct cop_packet *bad;
         struct tree *taken;
-        struct cop_value *value;
-        size_t i;
+        const unsigned char *good;
+        unsigned char bytes[8192];
+        uint32_t len;
+        uint32_t at;
 
         CHECK_OK(tree_pack(&packet, 1, tree));
-        for (i = 0; i < 13; i++)
-            CHECK_OK(cop_packet_value(packet, i, &values[i]));
-        value = &values[2 + random_below(&seed, 11)];
-        if (value->count > 0 && value->count < 256) {
-            uint32_t at = random_below(&seed, (uint32_t)value->count);
-
-            if (value->type == COP_UINT32) {
-                memcpy(numbers, value->data, value->count * 4);
-                numbers[at] += random_below(&seed, 2)
-                                   ? 1
-                                   : random_below(&seed, UINT32_MAX);
-                value->data = numbers;
-            } else {
-                memcpy(bytes, value->data, value->count);
-                bytes[at] ^= (unsigned char)(1 << random_below(&seed, 8));
-                value->data = bytes;
-            }
-            if (random_below(&seed, 4) == 0)
-                value->count--;
-        }
-        CHECK_OK(cop_packet_new_values(&bad, 1, values, 13));
+        CHECK_OK(cop_packet_unpack(packet, "%auc", &good, &len));
+        CU_ASSERT_FATAL(len > 0 && len <= sizeof(bytes));
+        memcpy(bytes, good, len);
+        at = random_below(&seed, len);
+        if (random_below(&seed, 2))
+            bytes[at] ^= (unsigned char)(1 << random_below(&seed, 8));
+        else
+            bytes[at] = (unsigned char)random_below(&seed, 256);
+        if (random_below(&seed, 4) == 0)
+            len -= random_below(&seed, len);
+        CHECK_OK(cop_packet_new(&bad, 1, "%auc", bytes, len));
         if (tree_unpack(&taken, bad) == 0) {
             struct tree *same = join(taken, taken);
 
@@ -274,7 +298,7 @@ int main(void)
         {"joining obeys its laws", joining_obeys_its_laws},
         {"differences join to the newer", differences_join_to_the_newer},
         {"joining all is joining each", joining_all_is_joining_each},
-        {"the heavier end stays", the_heavier_end_stays},
+        {"who moved later has the say", who_moved_later_has_the_say},
         {"packing round trips", packing_round_trips},
         {"hostile packets are refused", hostile_packets_are_refused},
         {"other formats are refused", other_formats_are_refused},

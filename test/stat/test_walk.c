@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "stat/names.h"
 #include "stat/walk.h"
 #include "test/check.h"
 
@@ -21,8 +22,12 @@ struct target {
     int from;
 };
 
+/* Most named places of one stack. */
+#define PLACES_MAX 2048
+
 /* What a walk has shown. */
 struct seen {
+    struct names *names;
     unsigned stacks;
     unsigned deep; /* stacks with walk_target_inner() in walk_target_outer() */
     unsigned threads; /* stacks that begin with walk_target_thread() */
@@ -133,19 +138,44 @@ static void target_end(struct target *target)
     CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static int look(void *arg, pid_t tid, const struct frame *frames, size_t count)
+/* The places of one stack, with names. Returns how many. */
+static size_t name_all(struct names *names,
+                       struct frame *out,
+                       const struct frame *frames,
+                       size_t count)
+{
+    size_t named = 0, i, k, more;
+    const struct frame *chain;
+
+    for (i = 0; i < count; i++) {
+        if (frames[i].function[0]) {
+            out[named++] = frames[i];
+            continue;
+        }
+        CHECK_OK(
+            names_of(names, frames[i].module, frames[i].offset, &chain, &more));
+        for (k = 0; k < more && named < PLACES_MAX; k++)
+            out[named++] = chain[k];
+        CU_ASSERT_FATAL(named < PLACES_MAX);
+    }
+    return named;
+}
+
+static int look(void *arg, pid_t tid, const struct frame *raw, size_t count)
 {
     struct seen *seen = arg;
+    struct frame frames[PLACES_MAX];
     size_t i;
 
     CU_ASSERT(tid > 0);
     CU_ASSERT_FATAL(count > 0);
     seen->stacks++;
-    seen->mains += strcmp(frames[0].function, "main") == 0;
-    seen->threads += strcmp(frames[0].function, "walk_target_thread") == 0;
-    seen->stuck += strncmp(frames[0].function, "[stuck", 6) == 0;
-    seen->cut += strcmp(frames[0].function, "[truncated]") == 0;
+    seen->stuck += strncmp(raw[0].function, "[stuck", 6) == 0;
+    seen->cut += strcmp(raw[0].function, "[truncated]") == 0;
+    count = name_all(seen->names, frames, raw, count);
     for (i = 0; i < count; i++) {
+        seen->mains += strcmp(frames[i].function, "main") == 0;
+        seen->threads += strcmp(frames[i].function, "walk_target_thread") == 0;
         if (strcmp(frames[i].file, "test_walk.c") == 0 && frames[i].line > 0)
             seen->lines++;
         if (i > 0 && strcmp(frames[i].function, "walk_target_inner") == 0 &&
@@ -166,6 +196,7 @@ static int walk(pid_t pid,
 
     memset(seen, 0, sizeof(*seen));
     CHECK_OK(walker_new(&walker));
+    seen->names = walker_names(walker);
     r = walk_process(walker, pid, timeout_ms, &stop_ns, look, seen, error);
     if (r == 0)
         CU_ASSERT(stop_ns > 0);
@@ -350,6 +381,7 @@ static void no_signal_is_lost(void)
     }
     sigprocmask(SIG_UNBLOCK, &usr1, NULL);
     CHECK_OK(walker_new(&walker));
+    seen.names = walker_names(walker);
     for (i = 0; i < 99; i++) {
         CU_ASSERT_EQUAL(kill(pid, SIGRTMIN), 0);
         CHECK_OK(

@@ -1,0 +1,336 @@
+/* naming.c - see naming.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* asprintf() */
+#endif
+#include "stat/naming.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/build.h"
+#include "stat/frame.h"
+
+/* What one frame of the tree is called; count 0: not known. */
+struct named {
+    struct frame *frames; /* outermost first; their strings are ours */
+    uint32_t count;
+};
+
+struct naming {
+    const struct tree *tree;
+    struct named *named; /* by frame of the tree */
+    uint32_t *addresses; /* frames of the tree without a name */
+    uint32_t *task_of;   /* by address: one that was there */
+    uint32_t count;
+    uint32_t missing;
+};
+
+static const char *function_of(const struct tree *tree, uint32_t frame)
+{
+    return tree->strings[tree->frames[frame].function];
+}
+
+static const char *module_of(const struct tree *tree, uint32_t frame)
+{
+    return tree->strings[tree->frames[frame].module];
+}
+
+/* For each frame a task that was there: of the first end at or under any node
+ * with that frame. */
+static void find_tasks(const struct tree *tree, uint32_t *tasks)
+{
+    uint32_t end = tree->end_count, i;
+
+    for (i = tree->node_count; i-- > 0;) {
+        while (end > 0 && tree->ends[end - 1].node >= i)
+            end--;
+        /* each subtree has an end, and it is the next from here */
+        tasks[tree->nodes[i].frame] =
+            tasks_ranges(tree->ends[end].tasks)[0].first;
+    }
+}
+
+int naming_new(struct naming **out, const struct tree *tree)
+{
+    struct naming *naming = calloc(1, sizeof(*naming));
+    uint32_t *tasks = calloc((size_t)tree->frame_count + 1, sizeof(*tasks));
+    uint32_t i;
+    int r = -ENOMEM;
+
+    if (!naming || !tasks)
+        goto out;
+    naming->tree = tree;
+    naming->named =
+        calloc((size_t)tree->frame_count + 1, sizeof(*naming->named));
+    naming->addresses =
+        calloc((size_t)tree->frame_count + 1, sizeof(*naming->addresses));
+    naming->task_of =
+        calloc((size_t)tree->frame_count + 1, sizeof(*naming->task_of));
+    if (!naming->named || !naming->addresses || !naming->task_of)
+        goto out;
+    find_tasks(tree, tasks);
+    for (i = 0; i < tree->frame_count; i++) {
+        if (function_of(tree, i)[0])
+            continue;
+        naming->addresses[naming->count] = i;
+        naming->task_of[naming->count++] = tasks[i];
+    }
+    naming->missing = naming->count;
+    *out = naming;
+    naming = NULL;
+    r = 0;
+out:
+    free(tasks);
+    naming_free(naming);
+    return r;
+}
+
+static void named_fini(struct named *named)
+{
+    uint32_t i;
+
+    for (i = 0; i < named->count; i++) {
+        free((char *)named->frames[i].function);
+        free((char *)named->frames[i].file);
+    }
+    free(named->frames);
+    *named = (struct named){0};
+}
+
+void naming_free(struct naming *naming)
+{
+    uint32_t i;
+
+    if (!naming)
+        return;
+    for (i = 0; naming->named && i < naming->tree->frame_count; i++)
+        named_fini(&naming->named[i]);
+    free(naming->named);
+    free(naming->addresses);
+    free(naming->task_of);
+    free(naming);
+}
+
+uint32_t naming_missing(const struct naming *naming)
+{
+    return naming->missing;
+}
+
+int naming_ask(struct cop_packet **out,
+               const struct naming *naming,
+               uint32_t (*daemon_of)(uint32_t task, void *arg),
+               void *arg)
+{
+    const struct tree *tree = naming->tree;
+    uint32_t count = naming->count, i;
+    uint32_t *module_number = calloc((size_t)tree->string_count + 1, 4);
+    uint32_t *daemons = calloc((size_t)count + 1, sizeof(*daemons));
+    const char **names = calloc((size_t)count + 1, sizeof(char *));
+    uint32_t *modules = calloc((size_t)count + 1, sizeof(*modules));
+    uint64_t *offsets = calloc((size_t)count + 1, sizeof(*offsets));
+    struct question question = {0, daemons, names, count, modules, offsets};
+    int r = -ENOMEM;
+
+    if (!module_number || !daemons || !names || !modules || !offsets)
+        goto out;
+    for (i = 0; i < count; i++) {
+        const struct tree_frame *frame = &tree->frames[naming->addresses[i]];
+        uint32_t *number = &module_number[frame->module];
+
+        if (*number == 0) { /* one more than it is */
+            daemons[question.module_count] = daemon_of(naming->task_of[i], arg);
+            names[question.module_count] = tree->strings[frame->module];
+            *number = ++question.module_count;
+        }
+        modules[i] = *number - 1;
+        offsets[i] = frame->offset;
+    }
+    r = question_pack(out, &question);
+out:
+    free(module_number);
+    free(daemons);
+    free(names);
+    free(modules);
+    free(offsets);
+    return r;
+}
+
+/* Keep the frames from number `first` of an answer. */
+static int named_set(struct named *named,
+                     const struct answer *answer,
+                     uint32_t first,
+                     uint32_t count)
+{
+    uint32_t i;
+
+    named->frames = calloc(count, sizeof(*named->frames));
+    if (!named->frames)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        struct frame *frame = &named->frames[i];
+
+        frame->function = strdup(answer->functions[first + i]);
+        frame->file = strdup(answer->files[first + i]);
+        frame->line = answer->lines[first + i];
+        frame->module = "";
+        named->count++;
+        if (!frame->function || !frame->file) {
+            named_fini(named);
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+int naming_take(struct naming *naming, const struct cop_packet *packet)
+{
+    struct answer answer;
+    uint32_t first = 0, i;
+    int r;
+
+    r = answer_unpack(&answer, packet);
+    for (i = 0; r == 0 && i < answer.count; i++) {
+        uint32_t count = answer.counts[i];
+        struct named *named;
+
+        if (answer.addresses[i] >= naming->count)
+            return -EBADMSG;
+        named = &naming->named[naming->addresses[answer.addresses[i]]];
+        if (count > 0 && named->count == 0) {
+            r = named_set(named, &answer, first, count);
+            naming->missing -= r == 0;
+        }
+        first += count;
+    }
+    return r;
+}
+
+/* Whether a frame at the outermost end is the C library's own start-up. */
+static bool is_startup(const char *function)
+{
+    static const char *const names[] = {
+        "_start",
+        "__libc_start_main",
+        "__libc_start_main_impl",
+        "__clone",
+        "clone",
+        "__libc_start_call_main",
+        "__clone3",
+        "clone3",
+        "start_thread",
+        "thread_start",
+        "__GI___clone3",
+        "__GI___clone",
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(function, names[i]) == 0)
+            return true;
+    }
+    /* Without debug symbols the inner part of it has no name. */
+    return strncmp(function, "libc.so.6+0x", 12) == 0;
+}
+
+/* Put one frame of the tree, which may be several, under `*node`. */
+static int put_frame(struct build *build,
+                     uint32_t *node,
+                     const struct naming *naming,
+                     uint32_t number,
+                     enum naming_detail detail)
+{
+    const struct tree *tree = naming->tree;
+    const struct tree_frame *raw = &tree->frames[number];
+    const struct named *named = &naming->named[number];
+    const char *module = frame_module_name(module_of(tree, number));
+    struct frame frame = FRAME_NOTE(function_of(tree, number));
+    uint32_t count = named->count > 0 ? named->count : 1, i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < count; i++) {
+        char *text = NULL;
+
+        if (named->count > 0)
+            frame = named->frames[i];
+        if (!frame.function[0] ||
+            (detail == NAMING_ADDRESSES && named->count > 0)) {
+            if (asprintf(&text,
+                         frame.function[0] ? "%s [%s+0x%llx]" : "%s%s+0x%llx",
+                         frame.function, module,
+                         (unsigned long long)raw->offset) < 0)
+                return -ENOMEM;
+            frame.function = text;
+        }
+        r = build_node(build, node, *node, &frame);
+        free(text);
+    }
+    return r == -E2BIG ? 0 : r; /* it ends where there is room for it */
+}
+
+/* Whether a frame of the tree is nothing but start-up. */
+static bool is_skipped(const struct naming *naming, uint32_t number)
+{
+    const struct named *named = &naming->named[number];
+    const char *path = module_of(naming->tree, number);
+
+    if (named->count == 1)
+        return is_startup(named->frames[0].function);
+    return named->count == 0 && path[0] &&
+           strcmp(frame_module_name(path), "libc.so.6") == 0;
+}
+
+/* Put all nodes and ends. */
+static int put_nodes(struct build *build,
+                     const struct naming *naming,
+                     enum naming_detail detail)
+{
+    const struct tree *tree = naming->tree;
+    uint32_t above[TREE_DEPTH_MAX + 1]; /* the parent at each depth */
+    bool outer[TREE_DEPTH_MAX + 1];     /* so far there was only start-up */
+    uint32_t end = 0, i;
+    int r = 0;
+
+    above[0] = BUILD_TOP;
+    outer[0] = true;
+    for (i = 0; r == 0 && i < tree->node_count; i++) {
+        const struct tree_node *node = &tree->nodes[i];
+        bool ended = end < tree->end_count && tree->ends[end].node == i;
+        uint32_t place = above[node->depth];
+
+        outer[node->depth + 1] =
+            outer[node->depth] && !ended && is_skipped(naming, node->frame);
+        if (!outer[node->depth + 1])
+            r = put_frame(build, &place, naming, node->frame, detail);
+        above[node->depth + 1] = place;
+        for (; r == 0 && end < tree->end_count && tree->ends[end].node == i;
+             end++) {
+            struct tree_end moved = tree->ends[end];
+
+            moved.node = place;
+            r = build_end(build, &moved);
+        }
+    }
+    return r;
+}
+
+int naming_resolve(struct tree **out,
+                   const struct naming *naming,
+                   enum naming_detail detail)
+{
+    const struct tree *tree = naming->tree;
+    struct build *build = NULL;
+    uint32_t i;
+    int r;
+
+    r = build_new(&build, detail != NAMING_FUNCTIONS);
+    for (i = 0; r == 0 && i < tree->progress_count; i++)
+        r = build_progress(build, &tree->progress[i]);
+    if (r == 0)
+        r = put_nodes(build, naming, detail);
+    if (r == 0)
+        r = build_tree(out, build, tree->stop_ns);
+    build_free(build);
+    return r;
+}

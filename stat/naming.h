@@ -1,0 +1,50 @@
+/* naming.h - from addresses to names, once for the whole merged tree.
+ *
+ *     tree of addresses --> question --> one daemon for each module
+ *                                             |
+ *     tree of names <------ resolve <------ answers
+ */
+#ifndef STAT_NAMING_H
+#define STAT_NAMING_H
+
+#include "stat/request.h"
+#include "stat/tree.h"
+
+/* What is one place in the tree that people see. */
+enum naming_detail {
+    NAMING_FUNCTIONS, /* a function; its line where all are at one */
+    NAMING_LINES,     /* a line of a function */
+    NAMING_ADDRESSES, /* an address, shown as [module+0xoffset] */
+};
+
+struct naming; /* opaque */
+
+/* Find what in `tree` has no name yet. `tree` is kept, borrowed.
+ * Returns 0 or -ENOMEM. */
+int naming_new(struct naming **out, const struct tree *tree);
+
+/* Free `naming`. NULL is fine. */
+void naming_free(struct naming *naming);
+
+/* How many addresses have no answer yet. */
+uint32_t naming_missing(const struct naming *naming);
+
+/* Ask for all of them. `daemon_of` says which daemon has a task.
+ * Returns 0, -EMSGSIZE or -ENOMEM. */
+int naming_ask(struct cop_packet **out,
+               const struct naming *naming,
+               uint32_t (*daemon_of)(uint32_t task, void *arg),
+               void *arg);
+
+/* Take an answer, from anybody. Returns 0, -EINVAL or -EBADMSG if it is none,
+ * or -ENOMEM. */
+int naming_take(struct naming *naming, const struct cop_packet *packet);
+
+/* Make the tree with names. What has no answer is "module+0xoffset"; the frames
+ * of the C library's start-up, below main() or below a thread's function, are
+ * left out. Returns 0 or -ENOMEM. */
+int naming_resolve(struct tree **out,
+                   const struct naming *naming,
+                   enum naming_detail detail);
+
+#endif
