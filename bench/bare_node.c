@@ -1,5 +1,6 @@
-/* bare_node.c - one node of the bare tree: `bare_node PORT FAN-OUTS`, where
- * the fan-outs are those below it, such as "8x8", and "-" makes it a leaf. */
+/* bare_node.c - one node of the bare tree: `bare_node PORT FAN-OUTS NUMBER`,
+ * where the fan-outs are those below it, such as "8x8", and "-" makes it a
+ * leaf; its number among its siblings does not matter here. */
 #include <err.h>
 #include <errno.h>
 #include <limits.h>
@@ -92,9 +93,9 @@ int main(int argc, char **argv)
     int up;
     int r = 0;
 
-    if (argc != 3)
-        errx(2, "usage: bare_node PORT FAN-OUTS; the benchmarks start it, "
-                "it is of no use alone");
+    if (argc != 4)
+        errx(2, "usage: bare_node PORT FAN-OUTS NUMBER; the benchmarks start "
+                "it, it is of no use alone");
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         err(1, "bare_node: prctl");
     up = kids_connect((uint16_t)strtoul(argv[1], NULL, 10));

@@ -4,8 +4,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/bench_tags.h"
+#include "bench/integers.h"
+
+#define NS_PER_S  INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
+
+/* What is fed at a rate. */
+struct feed {
+    struct cop_stream *stream; /* NULL: nothing */
+    uint32_t rank;
+    uint32_t count;  /* that were fed */
+    uint32_t limit;  /* so many may be */
+    int64_t step_ns; /* from one to the next */
+    int64_t due_ns;
+};
 
 static int send_ints(struct cop_stream *stream, uint32_t count)
 {
@@ -33,7 +48,66 @@ static int send_arrays(struct cop_stream *stream, uint32_t count)
     return r;
 }
 
-static int answer(struct cop_stream *stream, const struct cop_packet *packet)
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Back-ends of real tools do not send in step: each begins at a moment of its
+ * own. */
+static int begin_feed(struct feed *feed,
+                      struct cop_stream *stream,
+                      const struct cop_packet *packet)
+{
+    uint32_t rate;
+    int r = cop_packet_unpack(packet, "%ud %ud", &rate, &feed->limit);
+
+    if (r < 0)
+        return r;
+    if (rate == 0 || rate > NS_PER_S)
+        return -EINVAL;
+    feed->stream = stream;
+    feed->step_ns = NS_PER_S / rate;
+    feed->due_ns = now_ns() + integers_draw(feed->rank, 0) % feed->step_ns;
+    return 0;
+}
+
+/* How long there is nothing to feed. */
+static int idle_ms(const struct feed *feed)
+{
+    int64_t left_ns = feed->due_ns - now_ns();
+
+    if (!feed->stream || feed->count >= feed->limit)
+        return COP_FOREVER;
+    return left_ns <= 0 ? 0 : (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+/* Feed what is due by now. What the network held up for more than a second is
+ * left out. */
+static int feed_due(struct feed *feed)
+{
+    int64_t now = now_ns();
+    int r = 0;
+
+    if (feed->due_ns < now - NS_PER_S)
+        feed->due_ns = now;
+    while (r == 0 && feed->due_ns <= now && feed->count < feed->limit) {
+        int32_t number = integers_draw(feed->rank, feed->count);
+
+        r = cop_stream_send(feed->stream, BENCH_FEED, "%ad", &number,
+                            UINT32_C(1));
+        feed->count += r == 0;
+        feed->due_ns += feed->step_ns;
+    }
+    return r;
+}
+
+static int answer(struct feed *feed,
+                  struct cop_stream *stream,
+                  const struct cop_packet *packet)
 {
     int32_t token;
     uint32_t count;
@@ -49,6 +123,14 @@ static int answer(struct cop_stream *stream, const struct cop_packet *packet)
     case BENCH_ARRAYS:
         r = cop_packet_unpack(packet, "%ud", &count);
         return r < 0 ? r : send_arrays(stream, count);
+    case BENCH_FEED:
+        return begin_feed(feed, stream, packet);
+    case BENCH_LIMIT:
+        return cop_packet_unpack(packet, "%ud", &feed->limit);
+    case BENCH_STOP:
+        feed->stream = NULL;
+        return cop_stream_send(stream, BENCH_STOP, "%ud %ud", feed->rank,
+                               feed->count);
     }
     return -EPROTO;
 }
@@ -56,15 +138,18 @@ static int answer(struct cop_stream *stream, const struct cop_packet *packet)
 /* Until the network ends. */
 static int serve(struct cop_network *network)
 {
+    struct feed feed = {.rank = cop_network_rank(network)};
     struct cop_stream *stream;
     struct cop_packet *packet;
     int r;
 
     for (;;) {
-        r = cop_network_receive(network, &stream, &packet, COP_FOREVER);
+        r = cop_network_receive(network, &stream, &packet, idle_ms(&feed));
         if (r == 0) {
-            r = answer(stream, packet);
+            r = answer(&feed, stream, packet);
             cop_packet_free(packet);
+        } else if (r == -EAGAIN) {
+            r = feed_due(&feed);
         }
         if (r < 0)
             return r == -ENOTCONN ? 0 : r;

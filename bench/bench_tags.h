@@ -10,6 +10,12 @@ enum bench_tag {
                                    which the low BENCH_INT_MASK bits count */
     BENCH_ARRAYS,               /* "%ud" count: "%alf", 1 MiB each; the first
                                    element is its number, the others are 1 */
+    BENCH_FEED,                 /* "%ud %ud" rate, limit: "%ad" of one integer,
+                                   as in bench/integers.h, so many times a
+                                   second, `limit` in all for now */
+    BENCH_LIMIT,                /* "%ud" limit: so many may be fed by now */
+    BENCH_STOP,                 /* feed no more; "%ud %ud": rank, and how many
+                                   were fed */
 };
 
 /* So that a sum over a tree of 32,768 leaves fits in an int. */

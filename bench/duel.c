@@ -6,6 +6,7 @@
 #include <err.h>
 #include <errno.h>
 #include <linux/close_range.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,12 +69,15 @@ static void print_heading(struct duel *duel)
                "bare from-to");
 }
 
-/* Four digits that matter, whatever the size. */
-static void write_figure(char text[static 24], double value)
+/* Four digits that matter, whatever the size; `none` where there is none. */
+static void write_figure(char text[static 24], double value, const char *none)
 {
     int decimals = value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
 
-    snprintf(text, 24, "%.*f", decimals, value);
+    if (isnan(value))
+        snprintf(text, 24, "%s", none);
+    else
+        snprintf(text, 24, "%.*f", decimals, value);
 }
 
 static void write_range(char text[static 48], const struct sample *sample)
@@ -81,9 +85,19 @@ static void write_range(char text[static 48], const struct sample *sample)
     char low[24];
     char high[24];
 
-    write_figure(low, sample_quantile(sample, 0));
-    write_figure(high, sample_quantile(sample, 1));
+    if (sample->count == 0)
+        return;
+    write_figure(low, sample_quantile(sample, 0), "");
+    write_figure(high, sample_quantile(sample, 1), "");
     snprintf(text, 48, "%s-%s", low, high);
+}
+
+/* What stands for all of a sample's figures. */
+static double figure_of(const struct duel_metric *metric,
+                        const struct sample *sample)
+{
+    return sample_quantile(sample,
+                           metric->quantile > 0 ? metric->quantile : 0.5);
 }
 
 static void print_csv(const struct duel *duel,
@@ -95,10 +109,39 @@ static void print_csv(const struct duel *duel,
     char text[24] = "";
 
     if (ours)
-        write_figure(text, sample_quantile(ours, 0.5));
+        write_figure(text, figure_of(metric, ours), "");
     printf("%s,%s,%s,%s,", duel->name, shape->text, metric->name, text);
-    write_figure(text, sample_quantile(bare, 0.5));
+    write_figure(text, figure_of(metric, bare), "");
     printf("%s,%s\n", text, metric->unit);
+}
+
+/* How many times the limit is better, and the range of the rounds' ratios. */
+static int write_ratio(char text[static 24],
+                       char range[static 48],
+                       const struct duel_metric *metric,
+                       const struct sample *ours,
+                       const struct sample *bare)
+{
+    const struct sample *above = metric->more_is_better ? bare : ours;
+    const struct sample *under = metric->more_is_better ? ours : bare;
+    struct sample ratio = {.values = NULL};
+    int r;
+
+    if (ours->count == 0 || bare->count == 0)
+        return 0;
+    if (metric->quantile > 0) {
+        snprintf(text, 24, "%.2f",
+                 figure_of(metric, above) / figure_of(metric, under));
+        return 0;
+    }
+    r = sample_ratio(&ratio, above, under);
+    if (r == 0) {
+        snprintf(text, 24, "%.2f", sample_quantile(&ratio, 0.5));
+        snprintf(range, 48, "%.2f-%.2f", sample_quantile(&ratio, 0),
+                 sample_quantile(&ratio, 1));
+    }
+    sample_fini(&ratio);
+    return r;
 }
 
 static int print_line(const struct shape *shape,
@@ -106,26 +149,20 @@ static int print_line(const struct shape *shape,
                       const struct sample *ours,
                       const struct sample *bare)
 {
-    struct sample ratio = {.values = NULL};
     char figure[3][24] = {"-", "-", "-"};
     char range[3][48] = {"-", "-", "-"};
     int r = 0;
 
-    write_figure(figure[1], sample_quantile(bare, 0.5));
+    write_figure(figure[1], figure_of(metric, bare), "-");
     write_range(range[1], bare);
     if (ours) {
-        r = metric->more_is_better ? sample_ratio(&ratio, bare, ours)
-                                   : sample_ratio(&ratio, ours, bare);
-        write_figure(figure[0], sample_quantile(ours, 0.5));
+        write_figure(figure[0], figure_of(metric, ours), "-");
         write_range(range[0], ours);
-        snprintf(figure[2], 24, "%.2f", sample_quantile(&ratio, 0.5));
-        snprintf(range[2], 48, "%.2f-%.2f", sample_quantile(&ratio, 0),
-                 sample_quantile(&ratio, 1));
+        r = write_ratio(figure[2], range[2], metric, ours, bare);
     }
     printf("%-8s %-20s %9s %9s %-7s %6s  %-13s %-17s %s\n", shape->text,
            metric->name, figure[0], figure[1], metric->unit, figure[2],
            range[2], range[0], range[1]);
-    sample_fini(&ratio);
     return r;
 }
 

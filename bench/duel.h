@@ -29,6 +29,7 @@ struct duel_metric {
     const char *name; /* such as "median" */
     const char *unit; /* such as "ms" */
     bool more_is_better;
+    double quantile; /* of all figures; 0: the median */
 };
 
 /* Choose the sides. Borrows `options` for the life of the duel. */
@@ -45,7 +46,8 @@ void duel_end(struct duel *duel);
 
 /* Print one line: the medians over the rounds, how many times the limit is
  * better (the median of the rounds' ratios), and from where to where each
- * went. `samples` has one for each side. Returns 0 or -ENOMEM. */
+ * went. Of another quantile, the ratio is that of the two figures. `samples`
+ * has one for each side; an empty one has no figure. Returns 0 or -ENOMEM. */
 int duel_print(struct duel *duel,
                const struct shape *shape,
                const struct duel_metric *metric,

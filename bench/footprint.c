@@ -1,28 +1,16 @@
 /* footprint.c - what a process costs while it stands there. */
 #include "bench/footprint.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/family.h"
+
 #define PATH_LEN 64
 #define LINE_LEN 512
-
-struct process {
-    pid_t pid;
-    pid_t parent;
-    bool below; /* descends from the root */
-    bool parent_of_any;
-};
-
-struct family {
-    struct process *list;
-    size_t count;
-};
 
 /* The sum of the numbers in those lines of `path` that begin with `key`. */
 static long sum_lines(const char *path, const char *key)
@@ -77,65 +65,6 @@ static long look(pid_t pid, enum footprint_what what)
     return -EINVAL;
 }
 
-static int add(struct family *family, pid_t pid)
-{
-    char path[PATH_LEN];
-    struct process *list;
-    long parent;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    parent = sum_lines(path, "PPid:");
-    if (parent < 0)
-        return 0; /* it has ended */
-    list = realloc(family->list, (family->count + 1) * sizeof(*list));
-    if (!list)
-        return -ENOMEM;
-    list[family->count++] =
-        (struct process){.pid = pid, .parent = (pid_t)parent};
-    family->list = list;
-    return 0;
-}
-
-static int read_family(struct family *family)
-{
-    DIR *dir = opendir("/proc");
-    struct dirent *entry;
-    int r = 0;
-
-    if (!dir)
-        return -errno;
-    while (r == 0 && (entry = readdir(dir)))
-        if (isdigit((unsigned char)entry->d_name[0]))
-            r = add(family, (pid_t)strtol(entry->d_name, NULL, 10));
-    closedir(dir);
-    return r;
-}
-
-/* Mark who descends from `root`: until a pass finds nobody new, since a child
- * may stand before its parent. */
-static void mark(struct family *family, pid_t root)
-{
-    bool found = true;
-
-    while (found) {
-        found = false;
-        for (size_t i = 0; i < family->count; i++) {
-            struct process *child = &family->list[i];
-
-            for (size_t k = 0; !child->below && k < family->count; k++) {
-                struct process *parent = &family->list[k];
-
-                if (parent->pid != child->parent ||
-                    (parent->pid != root && !parent->below))
-                    continue;
-                child->below = true;
-                parent->parent_of_any = true;
-                found = true;
-            }
-        }
-    }
-}
-
 static int take(const struct process *process, struct sample *into)
 {
     long value[FOOTPRINT_COUNT];
@@ -155,21 +84,17 @@ static int take(const struct process *process, struct sample *into)
 
 int footprint_below(pid_t root, struct sample *inner, struct sample *leaf)
 {
-    struct family family = {.list = NULL};
+    struct family family;
     int taken = 0;
-    int r = read_family(&family);
+    int r = family_read(&family, root);
 
-    if (r == 0)
-        mark(&family, root);
     for (size_t i = 0; r >= 0 && i < family.count; i++) {
         const struct process *process = &family.list[i];
 
-        if (!process->below)
-            continue;
-        r = take(process, process->parent_of_any ? inner : leaf);
+        r = take(process, process->child_count ? inner : leaf);
         if (r > 0)
             taken++;
     }
-    free(family.list);
+    family_fini(&family);
     return r < 0 ? r : taken;
 }

@@ -106,7 +106,7 @@ int kids_connect(uint16_t port)
 
 /* ---- starting and ending ------------------------------------------------ */
 
-static int listen_here(int *out, uint16_t *port)
+int kids_listen(int *out, uint16_t *port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -158,12 +158,15 @@ static int spawn_all(struct kids *kids,
                      int port)
 {
     char port_text[8];
-    char *argv[] = {(char *)program, port_text, (char *)below, NULL};
+    char ordinal[12];
+    char *argv[] = {(char *)program, port_text, (char *)below, ordinal, NULL};
 
     snprintf(port_text, sizeof(port_text), "%d", port);
     for (uint32_t i = 0; i < kids->count; i++) {
-        int r = spawn(&kids->pids[i], program, argv);
+        int r;
 
+        snprintf(ordinal, sizeof(ordinal), "%u", i);
+        r = spawn(&kids->pids[i], program, argv);
         if (r < 0) {
             warnx("%s: cannot start: %s", program, strerror(-r));
             return r;
@@ -172,7 +175,7 @@ static int spawn_all(struct kids *kids,
     return 0;
 }
 
-static int accept_one(int listener, int *out)
+int kids_accept(int listener, int *out)
 {
     struct pollfd wait = {.fd = listener, .events = POLLIN};
     int fd;
@@ -193,7 +196,7 @@ static int accept_one(int listener, int *out)
 static int accept_all(struct kids *kids, int listener)
 {
     for (uint32_t i = 0; i < kids->count; i++) {
-        int r = accept_one(listener, &kids->fds[i]);
+        int r = kids_accept(listener, &kids->fds[i]);
 
         if (r < 0) {
             warnx("bare tree: waiting for child %u of %u: %s", i + 1,
@@ -275,7 +278,7 @@ int kids_start(struct kids **out,
     uint16_t port = 0;
     int r;
 
-    r = listen_here(&listener, &port);
+    r = kids_listen(&listener, &port);
     if (r < 0) {
         warnx("bare tree: cannot listen on 127.0.0.1: %s", strerror(-r));
         goto out;
@@ -311,6 +314,16 @@ int kids_set_timeout(struct kids *kids, unsigned seconds)
                        sizeof(limit)) < 0)
             return -errno;
     return 0;
+}
+
+int kids_fd(const struct kids *kids, uint32_t index)
+{
+    return kids->fds[index];
+}
+
+pid_t kids_pid(const struct kids *kids, uint32_t index)
+{
+    return kids->pids[index];
 }
 
 /* ---- what the tree is for ----------------------------------------------- */

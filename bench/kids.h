@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* What the root asks of the tree; the answer is that of the leaves, reduced. */
 enum kids_op {
@@ -38,9 +39,10 @@ struct kids_message {
 
 struct kids;
 
-/* Start `count` children that run `program`, each with `below` as the fan-outs
- * of its own children ("-": it is a leaf), and wait until each has connected
- * and said how many leaves it has: *leaves is their sum.
+/* Start `count` children that run `program`, each with our port, `below` and
+ * its number from 0 as arguments, and wait until each has connected and said
+ * how many leaves it has: *leaves is their sum. For bare_node `below` is the
+ * fan-outs of its own children ("-": it is a leaf).
  *
  * On failure no child is left. Returns 0, -ETIMEDOUT after 30 s, or an error
  * of the system. */
@@ -56,6 +58,11 @@ void kids_end(struct kids *kids, bool force);
 
 /* Let a read from a child fail with -ETIMEDOUT after `seconds`. */
 int kids_set_timeout(struct kids *kids, unsigned seconds);
+
+/* The socket to child `index`, in the order in which they have connected; the
+ * process that was started as number `index`. */
+int kids_fd(const struct kids *kids, uint32_t index);
+pid_t kids_pid(const struct kids *kids, uint32_t index);
 
 /* Send one command to every child. */
 int kids_command(struct kids *kids, const struct kids_command *command);
@@ -76,6 +83,13 @@ int kids_sum(struct kids *kids, uint32_t count, int up, uint32_t leaves);
 int kids_arrays(struct kids *kids, uint32_t count);
 
 /* ---- the other end of a link ------------------------------------------- */
+
+/* Listen on a port of the system's choice. */
+int kids_listen(int *out, uint16_t *port);
+
+/* Accept one call. Returns 0, -ETIMEDOUT after 30 s, or an error of the
+ * system. */
+int kids_accept(int listener, int *out);
 
 /* Connect to the parent on `port` of this machine. Returns the socket. */
 int kids_connect(uint16_t port);

@@ -24,7 +24,7 @@ static int measure(struct duel *duel,
 
 static int run(struct duel *duel, const struct shape *shape)
 {
-    static const struct duel_metric median = {"median", "ms", false};
+    static const struct duel_metric median = {"median", "ms", false, 0};
     struct sample took[DUEL_SIDES_MAX] = {{.values = NULL}};
     int r = 0;
 

@@ -1,14 +1,13 @@
 /* ours.c - Coppice's side of the benchmarks, through the public API. */
 #include <err.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/bench_tags.h"
 #include "bench/side.h"
+#include "bench/start.h"
 
 /* A receive that takes this long means that the network is stuck. */
 #define STUCK_MS    60000
@@ -30,54 +29,6 @@ static int complain(struct ours *ours, int r, const char *what)
     warnx("coppice: %s: %s", what, strerror(-r));
     while (cop_network_event(ours->network, &event, 0) == 0)
         warnx("coppice: rank %u: %s", event.rank, event.text);
-    return r;
-}
-
-/* In the build tree the parts lie beside us; what the environment says goes
- * first. An installed library knows for itself. */
-static int find_part(char *path, const char *name, const char *variable)
-{
-    if (getenv(variable) || side_program(path, PATH_MAX, name) < 0 ||
-        access(path, R_OK) < 0)
-        path[0] = '\0';
-    return path[0] != '\0';
-}
-
-/* In the build tree coppice-commnode is a shell script of libtool's, which
- * would be measured too: take the program behind it, and its library. */
-static int find_commnode(char *path)
-{
-    char libraries[PATH_MAX];
-
-    if (find_part(path, "../commnode/.libs/coppice-commnode",
-                  "COPPICE_COMMNODE") &&
-        side_program(libraries, sizeof(libraries), "../.libs") == 0)
-        return setenv("LD_LIBRARY_PATH", libraries, 1) == 0;
-    return find_part(path, "../commnode/coppice-commnode", "COPPICE_COMMNODE");
-}
-
-static int launch(struct ours *ours, const struct shape *shape)
-{
-    char backend[PATH_MAX];
-    char commnode[PATH_MAX];
-    char filters[PATH_MAX];
-    char *argv[] = {backend, NULL};
-    struct cop_launch launch = COP_LAUNCH_INIT;
-    struct cop_error error;
-    int r;
-
-    r = side_program(backend, sizeof(backend), "bench_be");
-    if (r < 0)
-        return r;
-    launch.topology_shape = shape->text;
-    launch.backend_argv = argv;
-    if (find_commnode(commnode))
-        launch.commnode_path = commnode;
-    if (find_part(filters, "../filters/.libs", "COPPICE_FILTER_PATH"))
-        launch.filter_path = filters;
-    r = cop_network_launch(&ours->network, &launch, &error);
-    if (r < 0)
-        warnx("coppice: %s", error.text);
     return r;
 }
 
@@ -106,7 +57,7 @@ static int ours_start(void **tree, const struct shape *shape)
     if (!ours)
         return -ENOMEM;
     ours->leaves = shape_leaves(shape);
-    r = launch(ours, shape);
+    r = start_network(&ours->network, shape->text, NULL);
     if (r < 0)
         goto out;
     members = cop_communicator_size(cop_network_everyone(ours->network));

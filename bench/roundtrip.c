@@ -52,8 +52,8 @@ static int choose_trips(struct duel *duel, size_t *out)
 
 static int run(struct duel *duel, const struct shape *shape)
 {
-    static const struct duel_metric median = {"median", "ms", false};
-    static const struct duel_metric p99 = {"p99", "ms", false};
+    static const struct duel_metric median = {"median", "ms", false, 0};
+    static const struct duel_metric p99 = {"p99", "ms", false, 0};
     struct sample trips = {.values = NULL};
     struct sample medians[DUEL_SIDES_MAX] = {{.values = NULL}};
     struct sample p99s[DUEL_SIDES_MAX] = {{.values = NULL}};

@@ -91,9 +91,9 @@ static bool suits(const struct duel *duel,
 static int run(struct duel *duel, const struct shape *shape)
 {
     static const struct stream streams[] = {
-        {{"waves", "waves/s", true}, SIDE_INTS, 1000},
-        {{"arrays", "MB/s", true}, SIDE_ARRAYS, 1},
-        {{"sum", "MB/s", true}, SIDE_SUM, 1},
+        {{"waves", "waves/s", true, 0}, SIDE_INTS, 1000},
+        {{"arrays", "MB/s", true, 0}, SIDE_ARRAYS, 1},
+        {{"sum", "MB/s", true, 0}, SIDE_SUM, 1},
     };
     int r = duel_start(duel, shape);
 

@@ -1,0 +1,29 @@
+/* family.h - the processes below another one, as /proc shows them. */
+#ifndef BENCH_FAMILY_H
+#define BENCH_FAMILY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process {
+    pid_t pid;
+    pid_t parent;
+    uint32_t child_count;
+};
+
+/* Who descends from one process, itself excluded; in no order. */
+struct family {
+    struct process *list;
+    size_t count;
+};
+
+/* Look now: who starts or ends meanwhile may be in it or not. Free with
+ * family_fini(), also after an error. Returns 0, -ENOMEM, or an error from
+ * /proc. */
+int family_read(struct family *family, pid_t root);
+
+/* Free what `family` holds. */
+void family_fini(struct family *family);
+
+#endif

@@ -1,0 +1,530 @@
+/* perturbation.c - commnodes are killed while back-ends send: what the
+ * front-end notices. The macro-benchmark of the dissertation's chapter 8. */
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "bench/duel.h"
+#include "bench/family.h"
+#include "bench/feeding.h"
+#include "bench/plot.h"
+#include "bench/pulse.h"
+
+/* What is looked at before and after a kill, at most. */
+#define WINDOW_S 10
+
+/* The first packet comes within this time. */
+#define FIRST_MS 60000
+
+#define RATE_MAX 100000
+
+/* It is tried for so long, at most, whether the machine carries CARRIED of the
+ * rate; if not, SHARE of what it has carried is sent, and nothing is looked at
+ * before what waited is worked off. */
+#define TRIAL_S  5
+#define CARRIED  0.95
+#define SHARE    0.7
+#define SETTLE_S 5
+
+struct choice {
+    struct shape shape;
+    const char *rates; /* with commas between */
+    unsigned every_s;
+    unsigned kills;
+    unsigned seed;
+    const char *output; /* how the names of the files begin */
+    bool csv;
+};
+
+/* One run. Times are in seconds since the first packet. */
+struct run {
+    const struct choice *choice;
+    uint32_t asked; /* packets per second of each back-end */
+    uint32_t rate;  /* the same, as far as this machine carries it */
+    double carried; /* waves per second when they were asked for */
+    struct feeding *feeding;
+    pid_t *commnodes; /* those that live */
+    size_t commnode_count;
+    double start_s;
+    struct sample arrivals; /* of waves */
+    struct sample compensations;
+    struct sample kills;
+    struct sample adopted; /* the last orphan of each kill, from the kill; NAN
+                              if nobody was told of one */
+};
+
+static double now_s(const struct run *run)
+{
+    return duel_now_s() - run->start_s;
+}
+
+/* ---- the run ------------------------------------------------------------- */
+
+static int find_commnodes(struct run *run)
+{
+    struct family family;
+    int r = family_read(&family, getpid());
+
+    if (r == 0) {
+        run->commnodes = calloc(family.count + 1, sizeof(*run->commnodes));
+        r = run->commnodes ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; r == 0 && i < family.count; i++)
+        if (family.list[i].child_count > 0)
+            run->commnodes[run->commnode_count++] = family.list[i].pid;
+    if (r == 0 && run->commnode_count < run->choice->kills) {
+        warnx("there are %zu commnodes to kill", run->commnode_count);
+        r = -EINVAL;
+    }
+    family_fini(&family);
+    return r;
+}
+
+static int kill_one(struct run *run)
+{
+    size_t i = (size_t)rand() % run->commnode_count;
+    pid_t pid = run->commnodes[i];
+    int r;
+
+    run->commnodes[i] = run->commnodes[--run->commnode_count];
+    r = sample_add(&run->kills, now_s(run));
+    if (r == 0)
+        r = sample_add(&run->adopted, (double)NAN);
+    if (r == 0 && kill(pid, SIGKILL) < 0)
+        r = -errno;
+    return r;
+}
+
+/* Take the events that have come: adoptions after the last kill. */
+static void take_events(struct run *run)
+{
+    struct cop_event event = COP_EVENT_INIT;
+    size_t kills = run->kills.count;
+
+    while (cop_network_event(run->feeding->network, &event, 0) == 0)
+        if (event.type == COP_EVENT_NODE_ADOPTED && kills > 0)
+            run->adopted.values[kills - 1] =
+                now_s(run) - run->kills.values[kills - 1];
+}
+
+/* Take what comes until `until_s`. */
+static int take_until(struct run *run, double until_s)
+{
+    double left_s = until_s - now_s(run);
+    bool compensation;
+    int r = 0;
+
+    while (r == 0 && left_s > 0) {
+        r = feeding_take(run->feeding, (int)ceil(left_s * 1e3), &compensation);
+        if (r == 0)
+            r = sample_add(compensation ? &run->compensations : &run->arrivals,
+                           now_s(run));
+        else if (r == -EAGAIN)
+            r = 0;
+        take_events(run);
+        left_s = until_s - now_s(run);
+    }
+    return r;
+}
+
+/* Can this machine carry what was asked for? If not, less is sent: otherwise
+ * waves come in bursts, and every dip is one of the machine's. */
+static int find_rate(struct run *run)
+{
+    double trial_s = fmin(TRIAL_S, run->choice->every_s);
+    double carried;
+    int r;
+
+    run->rate = run->asked;
+    run->start_s = duel_now_s();
+    r = take_until(run, trial_s);
+    carried = (double)run->arrivals.count / trial_s;
+    run->carried = fmin(carried, run->asked);
+    if (r < 0 || carried >= CARRIED * run->asked)
+        return r;
+    run->rate = carried * SHARE < 1 ? 1 : (uint32_t)(carried * SHARE);
+    r = feeding_pace(run->feeding, run->rate);
+    return r < 0 ? r : take_until(run, trial_s + SETTLE_S);
+}
+
+static int carry_out(struct run *run)
+{
+    const struct choice *choice = run->choice;
+    bool compensation;
+    int r;
+
+    r = feeding_start(&run->feeding, choice->shape.text, NULL, run->asked);
+    if (r < 0)
+        return r;
+    r = find_commnodes(run);
+    if (r == 0)
+        r = feeding_take(run->feeding, FIRST_MS, &compensation);
+    if (r == 0)
+        r = find_rate(run);
+    sample_clear(&run->arrivals);
+    run->start_s = duel_now_s();
+    for (unsigned i = 1; r == 0 && i <= choice->kills; i++) {
+        r = take_until(run, i * choice->every_s);
+        if (r == 0)
+            r = kill_one(run);
+    }
+    if (r == 0)
+        r = take_until(run, (choice->kills + 1) * choice->every_s);
+    return r < 0 ? r : feeding_check(run->feeding);
+}
+
+/* ---- what is said of it -------------------------------------------------- */
+
+static FILE *open_file(const struct run *run, const char *ending)
+{
+    char path[PATH_MAX];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s-%u.%s", run->choice->output, run->asked,
+             ending);
+    file = fopen(path, "we");
+    if (!file)
+        warn("%s", path);
+    return file;
+}
+
+static int close_file(FILE *file)
+{
+    int r = ferror(file) ? -EIO : 0;
+
+    if (fclose(file) != 0)
+        r = -errno;
+    if (r < 0)
+        warnx("--output: %s", strerror(-r));
+    return r;
+}
+
+static int write_rows(const struct run *run)
+{
+    FILE *file = open_file(run, "csv");
+    size_t i;
+
+    if (!file)
+        return -EIO;
+    fprintf(file, "seconds,waves_per_s,what\n");
+    for (i = PULSE_SPAN; i < run->arrivals.count; i++)
+        fprintf(file, "%.6f,%.3f,wave\n", run->arrivals.values[i],
+                pulse_rate(&run->arrivals, i));
+    for (i = 0; i < run->compensations.count; i++)
+        fprintf(file, "%.6f,,compensation\n", run->compensations.values[i]);
+    for (i = 0; i < run->kills.count; i++)
+        fprintf(file, "%.6f,,kill\n", run->kills.values[i]);
+    return close_file(file);
+}
+
+static int draw(const struct run *run)
+{
+    char title[128];
+    struct sample at_s = {.values = NULL};
+    struct sample value = {.values = NULL};
+    struct plot plot = {
+        .title = title,
+        .unit = "waves/s, mean over the last 10",
+        .at_s = &at_s,
+        .value = &value,
+        .marks = &run->kills,
+        .until_s = (run->choice->kills + 1) * run->choice->every_s,
+    };
+    FILE *file = open_file(run, "svg");
+    int r = file ? 0 : -EIO;
+
+    snprintf(title, sizeof(title),
+             "%s, integer union, %u packets/s from each back-end",
+             run->choice->shape.text, run->rate);
+    for (size_t i = PULSE_SPAN; r == 0 && i < run->arrivals.count; i++) {
+        r = sample_add(&at_s, run->arrivals.values[i]);
+        if (r == 0)
+            r = sample_add(&value, pulse_rate(&run->arrivals, i));
+    }
+    if (r == 0)
+        r = plot_write(file, &plot);
+    if (file && close_file(file) < 0)
+        r = -EIO;
+    sample_fini(&at_s);
+    sample_fini(&value);
+    return r;
+}
+
+/* What a kill did, and what was there in as much time before it. */
+struct verdict {
+    double usual;
+    struct pulse_dip after;
+    struct pulse_dip before;
+};
+
+static struct verdict judge(const struct run *run, size_t i)
+{
+    const struct sample *arrivals = &run->arrivals;
+    double kill_s = run->kills.values[i];
+    double window_s = fmin(WINDOW_S, run->choice->every_s);
+    struct verdict verdict;
+
+    verdict.usual = pulse_usual(arrivals, kill_s - window_s, kill_s);
+    verdict.after =
+        pulse_look(arrivals, kill_s, kill_s + window_s, verdict.usual);
+    verdict.before =
+        pulse_look(arrivals, kill_s - window_s, kill_s, verdict.usual);
+    return verdict;
+}
+
+static void print_rows(const struct run *run, size_t i, const char *when)
+{
+    struct verdict verdict = judge(run, i);
+    bool quiet = strcmp(when, "before") == 0;
+    const struct pulse_dip *dip = quiet ? &verdict.before : &verdict.after;
+    const char *shape = run->choice->shape.text;
+
+    printf("perturbation,%s@%u,%s %zu depth,%.1f,,%%\n", shape, run->asked,
+           when, i + 1, 100 * dip->depth);
+    printf("perturbation,%s@%u,%s %zu length,%.3f,,s\n", shape, run->asked,
+           when, i + 1, dip->length_s);
+    printf("perturbation,%s@%u,%s %zu gap,%.1f,,ms\n", shape, run->asked, when,
+           i + 1, 1e3 * dip->gap_s);
+}
+
+static void print_line(const struct run *run, size_t i)
+{
+    struct verdict verdict = judge(run, i);
+    const struct pulse_dip *dips[] = {&verdict.after, &verdict.before};
+
+    printf("%6.1f %8.2f %9.0f", run->kills.values[i], verdict.usual,
+           1e3 * run->adopted.values[i]);
+    for (size_t k = 0; k < 2; k++)
+        printf("  | %8.2f %4.0f %% %7.2f %7.0f", dips[k]->lowest,
+               100 * dips[k]->depth, dips[k]->length_s, 1e3 * dips[k]->gap_s);
+    printf("\n");
+}
+
+static void print_csv(const struct run *run, bool first)
+{
+    if (first)
+        printf("benchmark,case,metric,ours,limit,unit\n");
+    printf("perturbation,%s@%u,carried,%.1f,,packets/s\n"
+           "perturbation,%s@%u,sent,%u,,packets/s\n",
+           run->choice->shape.text, run->asked, run->carried,
+           run->choice->shape.text, run->asked, run->rate);
+    for (size_t i = 0; i < run->kills.count; i++) {
+        print_rows(run, i, "after");
+        print_rows(run, i, "before");
+    }
+}
+
+static void print(const struct run *run, bool first)
+{
+    const struct choice *choice = run->choice;
+    const struct feeding *feeding = run->feeding;
+
+    if (choice->csv) {
+        print_csv(run, first);
+        return;
+    }
+    printf(
+        "%sperturbation, %s: %u packets/s asked of each of %u back-ends, "
+        "%.1f carried (%.0f in all),\n%u sent for what follows; the union is "
+        "whole: %zu different integers, %llu sent\n",
+        first ? "" : "\n", choice->shape.text, run->asked, feeding->members,
+        run->carried, run->carried * feeding->members, run->rate,
+        integers_count(feeding->seen), (unsigned long long)feeding->sent);
+    printf("%6s %8s %9s  | %-30s  | %s\n", "", "usual", "adopted",
+           "after the kill: dip", "before it, when nobody was killed");
+    printf("%6s %8s %9s", "kill s", "waves/s", "after ms");
+    for (int k = 0; k < 2; k++)
+        printf("  | %8s %6s %7s %7s", "lowest", "depth", "long s", "gap ms");
+    printf("\n");
+    for (size_t i = 0; i < run->kills.count; i++)
+        print_line(run, i);
+    printf("published (32x32, 10 packets/s, 1,024 nodes): no visible dip\n");
+}
+
+static int run_rate(const struct choice *choice, uint32_t rate, bool first)
+{
+    struct run run = {.choice = choice, .asked = rate};
+    int r = carry_out(&run);
+
+    if (r == 0)
+        r = write_rows(&run);
+    if (r == 0)
+        r = draw(&run);
+    if (r == 0)
+        print(&run, first);
+    fflush(stdout);
+    feeding_end(run.feeding);
+    free(run.commnodes);
+    sample_fini(&run.arrivals);
+    sample_fini(&run.compensations);
+    sample_fini(&run.kills);
+    sample_fini(&run.adopted);
+    return r;
+}
+
+/* ---- the command line ---------------------------------------------------- */
+
+static void print_help(void)
+{
+    printf(
+        "usage: perturbation [options]\n\n"
+        "Back-ends send random integers, the front-end collects the union of\n"
+        "them, commnodes are killed: how far the rate of waves at the\n"
+        "front-end dips. At the end the union is compared with all that was\n"
+        "sent. The rates over time go into FILES-RATE.csv and .svg.\n\n"
+        "  --shape SHAPE   the tree (32x32)\n"
+        "  --rate LIST     packets per second of each back-end, one run for\n"
+        "                  each of the list (10,1000)\n"
+        "  --every S       seconds from one kill to the next (30)\n"
+        "  --kills N       how many (4)\n"
+        "  --seed N        which commnodes: another number, others (1)\n"
+        "  --output FILES  how the files' names begin (perturbation)\n"
+        "  --csv           rows benchmark,case,metric,ours,limit,unit\n"
+        "  --help          this text\n");
+}
+
+static int read_number(const char *option,
+                       const char *text,
+                       unsigned low,
+                       unsigned high,
+                       unsigned *value)
+{
+    char *end;
+    unsigned long number;
+
+    errno = 0;
+    number = strtoul(text, &end, 10);
+    if (errno || end == text || *end || *text == '-' || number < low ||
+        number > high) {
+        warnx("%s %s: give a number from %u to %u", option, text, low, high);
+        return -EINVAL;
+    }
+    *value = (unsigned)number;
+    return 0;
+}
+
+/* The next of the list of rates; *list is NULL behind the last. */
+static int next_rate(const char **list, uint32_t *rate)
+{
+    char word[16];
+    size_t len = strcspn(*list, ",");
+
+    if (len >= sizeof(word))
+        len = sizeof(word) - 1;
+    memcpy(word, *list, len);
+    word[len] = '\0';
+    *list = (*list)[len] == ',' ? *list + len + 1 : NULL;
+    return read_number("--rate", word, 1, RATE_MAX, rate);
+}
+
+static int check_rates(const char *list)
+{
+    uint32_t rate;
+    int r = 0;
+
+    while (r == 0 && list)
+        r = next_rate(&list, &rate);
+    return r;
+}
+
+static int read_shape(struct choice *choice, const char *text)
+{
+    const char *why;
+    int r = shape_read(&choice->shape, text, &why);
+
+    if (r < 0)
+        warnx("--shape %s: %s", text, why);
+    return r;
+}
+
+static int take(struct choice *choice, int key)
+{
+    switch (key) {
+    case 's':
+        return read_shape(choice, optarg);
+    case 'r':
+        choice->rates = optarg;
+        return check_rates(optarg);
+    case 'e':
+        return read_number("--every", optarg, 1, 3600, &choice->every_s);
+    case 'k':
+        return read_number("--kills", optarg, 0, 10000, &choice->kills);
+    case 'd':
+        return read_number("--seed", optarg, 0, UINT_MAX, &choice->seed);
+    case 'o':
+        choice->output = optarg;
+        return 0;
+    case 'c':
+        choice->csv = true;
+        return 0;
+    case 'h':
+        print_help();
+        return 1;
+    }
+    warnx("perturbation --help names the options");
+    return -EINVAL;
+}
+
+static int read_choice(struct choice *choice, int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"shape", required_argument, NULL, 's'},
+        {"rate", required_argument, NULL, 'r'},
+        {"every", required_argument, NULL, 'e'},
+        {"kills", required_argument, NULL, 'k'},
+        {"seed", required_argument, NULL, 'd'},
+        {"output", required_argument, NULL, 'o'},
+        {"csv", no_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int key;
+    int r = read_shape(choice, "32x32");
+
+    while (r == 0 && (key = getopt_long(argc, argv, "", known, NULL)) != -1)
+        r = take(choice, key);
+    if (r == 0 && optind < argc) {
+        warnx("%s: not an option", argv[optind]);
+        r = -EINVAL;
+    }
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct choice choice = {
+        .rates = "10,1000",
+        .every_s = 30,
+        .kills = 4,
+        .seed = 1,
+        .output = "perturbation",
+    };
+    uint32_t rate;
+    bool first = true;
+    int r = read_choice(&choice, argc, argv);
+
+    if (r != 0)
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        err(EXIT_FAILURE, "prctl");
+    srand(choice.seed);
+    while (r == 0 && choice.rates) {
+        r = next_rate(&choice.rates, &rate);
+        if (r == 0)
+            r = run_rate(&choice, rate, first);
+        first = false;
+    }
+    if (r < 0)
+        warnx("perturbation: %s", strerror(-r));
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,73 @@
+/* rescue.h - one victim with many children, and who takes them in.
+ *
+ *              root                     victim: killed
+ *      /    /    |         \            refuges: RESCUE_REFUGES further nodes
+ *  victim refuge refuge ... refuge      orphans: the victim's children
+ *  / | \
+ * orphans
+ *
+ * The micro-benchmark of the dissertation's chapter 8: how long until the last
+ * orphan has another parent, and the root knows. There are two such trees,
+ * Coppice and the bare one; the code that measures treats them alike.
+ * Functions return 0 or a negative errno, and have then said why on stderr. */
+#ifndef BENCH_RESCUE_H
+#define BENCH_RESCUE_H
+
+#include <stdint.h>
+
+#include "bench/sample.h"
+
+#define RESCUE_REFUGES 16
+
+/* The most children of the victim. */
+#define RESCUE_ORPHANS_MAX 1024
+
+/* A failure from which the tree has not recovered by then is an error. */
+#define RESCUE_STUCK_MS 30000
+
+/* Figures in milliseconds. */
+struct rescue_times {
+    struct sample overall; /* one for each failure: from the kill until the
+                              last orphan's report is at the root */
+    struct sample orphan;  /* the others one for each orphan: from when it
+                              noticed until its report leaves */
+    struct sample choose;
+    struct sample connect; /* with authentication, and probe */
+    struct sample compensate;
+    struct sample cleanup;
+};
+
+struct rescue {
+    const char *name;
+
+    /* Start a tree: returns when all stands, and works. On failure nothing is
+     * left running. */
+    int (*start)(void **tree, uint32_t orphans);
+
+    /* Kill the victim; wait until every orphan has reported; add to `times`
+     * what it took. Once for each tree. */
+    int (*fail)(void *tree, struct rescue_times *times);
+
+    /* See whether all is there that should be, end the tree and wait for all
+     * of it. NULL is fine. */
+    int (*end)(void *tree);
+};
+
+extern const struct rescue rescue_ours;
+extern const struct rescue rescue_bare;
+
+/* ---- the bare tree: from bare_rescue.c to rescue_bare.c ------------------ */
+
+/* As many bytes as Coppice's handshake has (PROTOCOL 1.2): the caller's hello;
+ * the other one's hello and proof; the caller's proof. */
+#define RESCUE_HELLO_LEN  72
+#define RESCUE_ANSWER_LEN 104
+#define RESCUE_PROOF_LEN  32
+
+/* What an orphan sends behind its proof, for the root. */
+struct rescue_report {
+    uint32_t ordinal;
+    uint32_t took_us; /* from when it noticed until now */
+};
+
+#endif

@@ -1,0 +1,59 @@
+/* start.c - launching a network of the benchmarks' back-ends. */
+#include "bench/start.h"
+
+#include <coppice/coppice.h>
+#include <err.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bench/side.h"
+
+/* In the build tree the parts lie beside us; what the environment says goes
+ * first. An installed library knows for itself. */
+static int find_part(char *path, const char *name, const char *variable)
+{
+    if (getenv(variable) || side_program(path, PATH_MAX, name) < 0 ||
+        access(path, R_OK) < 0)
+        path[0] = '\0';
+    return path[0] != '\0';
+}
+
+/* In the build tree coppice-commnode is a shell script of libtool's, which
+ * would be measured too: take the program behind it, and its library. */
+static int find_commnode(char *path)
+{
+    char libraries[PATH_MAX];
+
+    if (find_part(path, "../commnode/.libs/coppice-commnode",
+                  "COPPICE_COMMNODE") &&
+        side_program(libraries, sizeof(libraries), "../.libs") == 0)
+        return setenv("LD_LIBRARY_PATH", libraries, 1) == 0;
+    return find_part(path, "../commnode/coppice-commnode", "COPPICE_COMMNODE");
+}
+
+int start_network(struct cop_network **out, const char *shape, const char *text)
+{
+    char backend[PATH_MAX];
+    char commnode[PATH_MAX];
+    char filters[PATH_MAX];
+    char *argv[] = {backend, NULL};
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_error error;
+    int r;
+
+    r = side_program(backend, sizeof(backend), "bench_be");
+    if (r < 0)
+        return r;
+    launch.topology_shape = shape;
+    launch.topology_text = text;
+    launch.backend_argv = argv;
+    if (find_commnode(commnode))
+        launch.commnode_path = commnode;
+    if (find_part(filters, "../filters/.libs", "COPPICE_FILTER_PATH"))
+        launch.filter_path = filters;
+    r = cop_network_launch(out, &launch, &error);
+    if (r < 0)
+        warnx("coppice: %s", error.text);
+    return r;
+}
