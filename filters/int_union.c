@@ -4,13 +4,19 @@
 #include <coppice/filter.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
+
+/* A hash table with open addressing, at most half full: what is added costs the
+ * same, however large the set is. */
+#define SLOTS_MIN 64
 
 struct set {
-    int32_t *members; /* ascending, each once */
-    size_t count;
-    int32_t tag; /* of the packet that was joined last */
+    int32_t *slots;    /* 0: free */
+    size_t slot_count; /* a power of two, or 0 */
+    size_t used;
+    bool has_zero; /* which no slot can say */
+    int32_t tag;   /* of the packet that was joined last */
 };
 
 static int set_init(void **state, struct cop_filter_call *call)
@@ -26,37 +32,65 @@ static void set_free(void *state)
 
     if (!set)
         return;
-    free(set->members);
+    free(set->slots);
     free(set);
 }
 
-static int compare(const void *a, const void *b)
+/* Where `member`, which is not 0, stands or would stand; there are slots. The
+ * multiplier is 2^32 divided by the golden ratio. */
+static int32_t *set_slot(const struct set *set, int32_t member)
 {
-    const int32_t *x = a;
-    const int32_t *y = b;
+    uint32_t hash = (uint32_t)member * UINT32_C(0x9e3779b1);
+    size_t mask = set->slot_count - 1;
+    size_t i = (hash ^ hash >> 16) & mask;
 
-    return (*x > *y) - (*x < *y);
+    while (set->slots[i] != 0 && set->slots[i] != member)
+        i = (i + 1) & mask;
+    return &set->slots[i];
 }
 
-/* Unite `a` and `b`, both ascending; `out` has room for all. Returns how many
- * there are. */
-static size_t merge(int32_t *out,
-                    const int32_t *a,
-                    size_t a_count,
-                    const int32_t *b,
-                    size_t b_count)
+static bool set_has(const struct set *set, int32_t member)
 {
-    size_t count = 0;
-    size_t i = 0;
-    size_t j = 0;
-    int32_t next;
+    if (member == 0)
+        return set->has_zero;
+    return set->slot_count > 0 && *set_slot(set, member) == member;
+}
 
-    while (i < a_count || j < b_count) {
-        next = j == b_count || (i < a_count && a[i] <= b[j]) ? a[i++] : b[j++];
-        if (count == 0 || out[count - 1] != next)
-            out[count++] = next;
+/* Add `member`; there is room. */
+static void set_add(struct set *set, int32_t member)
+{
+    int32_t *slot;
+
+    if (member == 0) {
+        set->has_zero = true;
+        return;
     }
-    return count;
+    slot = set_slot(set, member);
+    set->used += *slot == 0;
+    *slot = member;
+}
+
+/* Make room for `count` more. Returns 0 or -ENOMEM. */
+static int set_reserve(struct set *set, size_t count)
+{
+    struct set larger = *set;
+    size_t i;
+
+    if (set->slot_count / 2 >= set->used + count)
+        return 0;
+    larger.slot_count = set->slot_count ? set->slot_count : SLOTS_MIN;
+    while (larger.slot_count / 2 < set->used + count)
+        larger.slot_count *= 2;
+    larger.slots = calloc(larger.slot_count, sizeof(*larger.slots));
+    if (!larger.slots)
+        return -ENOMEM;
+    larger.used = 0;
+    for (i = 0; i < set->slot_count; i++)
+        if (set->slots[i] != 0)
+            set_add(&larger, set->slots[i]);
+    free(set->slots);
+    *set = larger;
+    return 0;
 }
 
 static int set_join(void *state,
@@ -65,9 +99,7 @@ static int set_join(void *state,
 {
     struct set *set = state;
     const int32_t *members;
-    uint32_t count;
-    int32_t *sorted;
-    int32_t *all;
+    uint32_t count, i;
     int r;
 
     r = cop_packet_unpack(packet, "%ad", &members, &count);
@@ -78,52 +110,65 @@ static int set_join(void *state,
                                cop_packet_format(packet));
     if (r < 0)
         return r;
-    sorted = malloc((count + 1) * sizeof(*sorted));
-    all = malloc((set->count + count + 1) * sizeof(*all));
-    if (!sorted || !all) {
-        free(sorted);
-        free(all);
+    if (set_reserve(set, count) < 0)
         return -ENOMEM;
-    }
-    if (count > 0) {
-        memcpy(sorted, members, count * sizeof(*sorted));
-        qsort(sorted, count, sizeof(*sorted), compare);
-    }
-    set->count = merge(all, set->members, set->count, sorted, count);
-    free(sorted);
-    free(set->members);
-    set->members = all;
+    for (i = 0; i < count; i++)
+        set_add(set, members[i]);
     set->tag = cop_packet_tag(packet);
     return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int32_t *x = a;
+    const int32_t *y = b;
+
+    return (*x > *y) - (*x < *y);
 }
 
 static int set_difference(void *newer, const void *older)
 {
     struct set *set = newer;
     const struct set *known = older;
-    size_t count = 0;
+    struct set rest = {.slot_count = set->slot_count, .tag = set->tag};
     size_t i;
 
-    if (known->count == 0)
-        return 0;
-    for (i = 0; i < set->count; i++)
-        if (!bsearch(&set->members[i], known->members, known->count,
-                     sizeof(int32_t), compare))
-            set->members[count++] = set->members[i];
-    set->count = count;
+    rest.has_zero = set->has_zero && !known->has_zero;
+    rest.slots = calloc(rest.slot_count + 1, sizeof(*rest.slots));
+    if (!rest.slots)
+        return -ENOMEM;
+    for (i = 0; i < set->slot_count; i++)
+        if (set->slots[i] != 0 && !set_has(known, set->slots[i]))
+            set_add(&rest, set->slots[i]);
+    free(set->slots);
+    *set = rest;
     return 0;
 }
 
 static int set_pack(const void *state, struct cop_packet **out)
 {
     const struct set *set = state;
+    size_t count = 0;
+    int32_t *members;
+    size_t i;
+    int r = 0;
 
-    if (set->count == 0)
-        return 0;
-    if (set->count > COP_PACKET_MAX)
+    if (set->used >= COP_PACKET_MAX)
         return -EMSGSIZE;
-    return cop_packet_new(out, set->tag, "%ad", set->members,
-                          (uint32_t)set->count);
+    members = malloc((set->used + 1) * sizeof(*members));
+    if (!members)
+        return -ENOMEM;
+    if (set->has_zero)
+        members[count++] = 0;
+    for (i = 0; i < set->slot_count; i++)
+        if (set->slots[i] != 0)
+            members[count++] = set->slots[i];
+    if (count > 0) {
+        qsort(members, count, sizeof(*members), compare);
+        r = cop_packet_new(out, set->tag, "%ad", members, (uint32_t)count);
+    }
+    free(members);
+    return r;
 }
 
 static const struct cop_filter filter = {
