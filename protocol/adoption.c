@@ -32,15 +32,19 @@ static void refuse(struct node *node,
     node_drop(node, peer, "its adoption was refused");
 }
 
-/* The peer that is linked as `rank`, ready, on another link; or NULL. */
-static struct peer *older(const struct node *node, const struct peer *peer)
+/* Another link of the same orphan, of an attempt before this one or after it;
+ * or NULL. */
+static struct peer *other_link(const struct node *node,
+                               const struct peer *peer,
+                               bool after)
 {
     uint32_t slot;
 
     for (slot = 0; slot < node->peer_count; slot++) {
         struct peer *other = node_child(node, slot);
 
-        if (other && other != peer && other->rank == peer->rank)
+        if (other && other != peer && other->rank == peer->rank &&
+            (other->incarnation > peer->incarnation) == after)
             return other;
     }
     return NULL;
@@ -67,10 +71,12 @@ static void place(struct node *node, struct stream *stream, struct peer *peer)
 /* PROTOCOL 8.4: the orphan is ours. */
 static void commit(struct node *node, struct peer *peer)
 {
-    struct peer *old = older(node, peer);
+    struct peer *old;
     size_t i;
 
-    if (old)
+    /* its last link may not have been found down yet, nor that of an attempt
+     * that it gave up */
+    while (!node->ended && (old = other_link(node, peer, false)) != NULL)
         node_drop(node, old, "it came back on another link");
     if (node->ended || node->failed)
         return;
@@ -105,7 +111,9 @@ static void admit(struct node *node,
     bool too_high = depth + 1 + peer->height > node->height_limit;
 
     node->depth = (uint32_t)depth;
-    if (too_high && !last_resort && !adopter_may_raise(node->algorithm))
+    if (other_link(node, peer, true))
+        refuse(node, peer, ADOPTION_STALE);
+    else if (too_high && !last_resort && !adopter_may_raise(node->algorithm))
         refuse(node, peer, ADOPTION_TOO_HIGH);
     else
         commit(node, peer);
@@ -147,6 +155,8 @@ static enum adoption_answer judge(const struct node *node,
         return ADOPTION_FULL;
     if (table_entry(node->table, peer->rank, &entry) == 0 &&
         entry.incarnation > peer->incarnation)
+        return ADOPTION_STALE;
+    if (other_link(node, peer, true))
         return ADOPTION_STALE;
     return ADOPTION_OK;
 }
