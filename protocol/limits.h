@@ -54,4 +54,7 @@
 #define LIMIT_PAUSE_FIRST_MS 250
 #define LIMIT_PAUSE_LAST_MS  4000
 
+/* Rounds in which nobody listens: then there is no network (11.3a). */
+#define LIMIT_REFUSED_ROUNDS 2
+
 #endif

@@ -91,6 +91,12 @@ static void next(struct node *node)
         dial(node, 0);
         return;
     }
+    orphan->refused_rounds = orphan->answered ? 0 : orphan->refused_rounds + 1;
+    orphan->answered = false;
+    if (orphan->refused_rounds == LIMIT_REFUSED_ROUNDS) { /* PROTOCOL 11.3a */
+        launch_end(node, "nobody of the network listens any more");
+        return;
+    }
     recovery_pause(node);
     orphan->phase = ORPHAN_PAUSE;
     orphan->deadline_ms = node->now_ms + orphan->pause_ms;
@@ -116,6 +122,8 @@ void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent)
         upward_orphaned(node, node->streams[i]);
     orphan->since_ms = node->now_ms;
     orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
+    orphan->refused_rounds = 0;
+    orphan->answered = false;
     orphan->front_end_lost = lost == 0 && !silent && !lives;
     orphan->lost = lost;
     survey(node);
@@ -182,6 +190,7 @@ void orphan_link_up(struct node *node, struct peer *peer)
     }
     if (peer->rank == 0)
         orphan->front_end_lost = false;
+    orphan->answered = true;
     ask(node, peer);
 }
 
@@ -195,6 +204,8 @@ void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
         launch_end(node, "the front-end has died");
         return;
     }
+    if (!refused)
+        orphan->answered = true;
     next(node);
 }
 
@@ -258,6 +269,8 @@ void orphan_tick(struct node *node)
     if (orphan->phase == ORPHAN_PAUSE) {
         recovery_choose(node);
         survey(node);
+    } else {
+        orphan->answered = true; /* as far as we know */
     }
     peer = candidate(node);
     if (peer) {

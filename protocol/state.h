@@ -195,6 +195,8 @@ struct orphan {
     uint32_t target;
     bool front_end_lost; /* the link to the front-end ended, not in silence */
     bool last_resort;
+    bool answered; /* somebody in this round: not all hosts have refused */
+    uint32_t refused_rounds;   /* running, in which all have */
     struct adopter_orphan who; /* as of the last survey */
     struct adopter_survey *survey;
     uint32_t turn;

@@ -259,14 +259,47 @@ static void a_time_out_is_not_the_front_ends_death(void)
 
     sim_trace_only(sim, 0);
     sim_expire(sim, 0, script_at(sim, 1));
+    sim_freeze(sim, script_at(sim, 2), 1000000); /* who is silent (11.3a) */
     sim_crash(sim, 0);
     SIM_RUN(sim, 1000);
-    CU_ASSERT(sim_has_exited(sim, script_at(sim, 2)));
     CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
     CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
     SIM_RUN(sim, LIMIT_ORPHAN_TIMEOUT_MS);
     CU_ASSERT(sim_has_exited(sim, script_at(sim, 1)));
     CU_ASSERT(sim_has_exited(sim, script_at(sim, 3)));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 11.3a: who loses its commnode together with the front-end asks
+ * everybody twice, is refused by every host, and ends. */
+static void a_refusal_by_all_is_the_end(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_crash(sim, 0);
+    sim_crash(sim, script_at(sim, 1));
+    SIM_RUN(sim, 1000);
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        CU_ASSERT(!sim_is_alive(sim, i));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 11.3a: one that does not answer may be the front-end's last child:
+ * then an orphan goes on for as long as it may. */
+static void a_silent_one_is_enough_to_go_on(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_freeze(sim, script_at(sim, 2), 1000000);
+    sim_crash(sim, 0);
+    sim_crash(sim, script_at(sim, 1));
+    SIM_RUN(sim, LIMIT_ORPHAN_TIMEOUT_MS - 1000);
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
+    SIM_RUN(sim, 2000);
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 3)));
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 7)));
     SIM_END(sim);
 }
 
@@ -286,6 +319,8 @@ int main(void)
          a_reset_is_not_the_front_ends_death},
         {"a time-out is not the front-end's death",
          a_time_out_is_not_the_front_ends_death},
+        {"a refusal by all is the end", a_refusal_by_all_is_the_end},
+        {"a silent one is enough to go on", a_silent_one_is_enough_to_go_on},
         CU_TEST_INFO_NULL,
     };
     return check_run("adoption", tests);
