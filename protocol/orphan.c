@@ -93,7 +93,8 @@ static void next(struct node *node)
     }
     orphan->refused_rounds = orphan->answered ? 0 : orphan->refused_rounds + 1;
     orphan->answered = false;
-    if (orphan->refused_rounds == LIMIT_REFUSED_ROUNDS) { /* PROTOCOL 11.3a */
+    if (orphan->lost != 0 && orphan->refused_rounds == LIMIT_REFUSED_ROUNDS) {
+        /* PROTOCOL 11.3a */
         launch_end(node, "nobody of the network listens any more");
         return;
     }

@@ -1,0 +1,233 @@
+/* test_deaths.c - commnodes that are killed while back-ends send. */
+#include "test/frontend/nodes.h"
+#include "test/frontend/tree.h"
+#include "test/process/feeding.h"
+#include "test/process/journal.h"
+
+/* Shapes, and how fast back-ends send. */
+static const struct {
+    const char *shape;
+    int count;
+    int rate;
+    bool deep;    /* there are commnodes below commnodes */
+    size_t below; /* back-ends of a commnode of the last level */
+} loads[] = {
+    {"2x2x2x2", 20, 10, true, 2},
+    {"2x2x2x2", 1000, 1000, true, 2},
+    {"8x8", 20, 10, false, 8},
+    {"8x8", 500, 1000, false, 8},
+};
+#define LOADS (sizeof(loads) / sizeof(*loads))
+
+/* Launch load `i`, and let it work; its commnodes, those of a higher level
+ * first. Returns how many. */
+static size_t begin_load(struct feeding *feeding,
+                         size_t i,
+                         pid_t nodes[NODES_MAX])
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    launch.topology_shape = loads[i].shape;
+    CHECK_OK(feeding_begin(feeding, launch, loads[i].count, loads[i].rate));
+    CU_ASSERT_FATAL(feeding_await(feeding, 2));
+    return nodes_all(nodes);
+}
+
+/* So many were killed: all else is as it was. */
+static void end_load(struct feeding *feeding, size_t killed)
+{
+    CU_ASSERT(feeding_await_events(feeding, killed, 0));
+    CU_ASSERT_EQUAL(feeding->lost, killed);
+    CU_ASSERT(feeding_end(feeding));
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+/* One commnode of the last level is killed while they send. */
+static void one_is_killed(void)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+    size_t i;
+
+    for (i = 0; i < LOADS; i++) {
+        CHECK_OK(kill(nodes[begin_load(&feeding, i, nodes) - 1], SIGKILL));
+        CU_ASSERT(feeding_await_moves(&feeding, loads[i].below));
+        CU_ASSERT_EQUAL(feeding.moved, loads[i].below);
+        CU_ASSERT_EQUAL(feeding.adopted, 0);
+        end_load(&feeding, 1);
+    }
+}
+
+/* One of the first level of four: below it is a whole subtree. */
+static void one_with_a_subtree_is_killed(void)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+    size_t i;
+
+    for (i = 0; i < LOADS; i++) {
+        if (!loads[i].deep)
+            continue;
+        begin_load(&feeding, i, nodes);
+        CHECK_OK(kill(nodes[0], SIGKILL));
+        CU_ASSERT(feeding_await_events(&feeding, 1, 2));
+        end_load(&feeding, 1);
+    }
+}
+
+static void two_siblings_at_once(void)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+    size_t count, i;
+
+    for (i = 0; i < LOADS; i++) {
+        count = begin_load(&feeding, i, nodes);
+        CU_ASSERT_FATAL(count >= 2);
+        CHECK_OK(kill(nodes[count - 1], SIGKILL));
+        CHECK_OK(kill(nodes[count - 2], SIGKILL));
+        end_load(&feeding, 2);
+    }
+}
+
+static void parent_and_child_at_once(void)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX], below[NODES_MAX];
+    size_t i;
+
+    for (i = 0; i < LOADS; i++) {
+        if (!loads[i].deep)
+            continue;
+        begin_load(&feeding, i, nodes);
+        CU_ASSERT_FATAL(nodes_below(nodes[0], below) == 2);
+        CHECK_OK(kill(below[0], SIGKILL));
+        CHECK_OK(kill(nodes[0], SIGKILL));
+        end_load(&feeding, 2);
+    }
+}
+
+/* In the end the front-end is everybody's parent, and the work goes on. */
+static void every_commnode_after_another(void)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+    size_t count, i, k;
+
+    for (i = 0; i < LOADS; i++) {
+        count = begin_load(&feeding, i, nodes);
+        for (k = 0; k < count; k++) {
+            CHECK_OK(kill(nodes[k], SIGKILL));
+            CU_ASSERT_FATAL(feeding_await_events(&feeding, k + 1, 0));
+        }
+        CU_ASSERT(feeding_is_whole(&feeding));
+        CHECK_OK(feeding_feed(&feeding, 20, 1000));
+        end_load(&feeding, count);
+    }
+}
+
+/* The tree in which an adopter dies: front-end 0, commnodes 1 and 2, below
+ * them 3 to 6, and below these five back-ends each, from 7 on. */
+#define ADOPTER_SHAPE "2x2x5"
+
+enum {
+    VICTIM = 3, /* is killed; its children are orphans */
+    FROZEN = 2, /* no probe gets past it */
+    BELOW_FROZEN = 5
+};
+
+/* Wait until, behind the `from`-th line, a back-end has asked a child of the
+ * frozen node, whose probe goes no further. `who`: what its lines begin with.
+ * Returns the number of that line, 0 if it never comes. */
+static int await_question(const struct journal *journal,
+                          int from,
+                          unsigned *adopter,
+                          char who[64])
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    char words[64];
+    int line = 0;
+
+    while (line == 0 && tree_now_ms() < deadline_ms) {
+        tree_pause();
+        *adopter = *adopter == BELOW_FROZEN ? BELOW_FROZEN + 1 : BELOW_FROZEN;
+        snprintf(words, sizeof(words), "back-end: LINK-UP rank %u, our parent",
+                 *adopter);
+        line = journal_find(journal, from, "coppice[", words, who, 64);
+    }
+    if (line > 0)
+        *strchr(who, ':') = '\0';
+    return line;
+}
+
+/* A node dies while it adopts: its parent stands still, so its probe cannot
+ * have come back, and what it would have told the orphan is never told. */
+static void the_adopter_during_the_adoption(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct feeding feeding;
+    struct journal journal;
+    unsigned adopter = 0;
+    pid_t nodes[NODES_MAX];
+    char words[64], who[64];
+    int line, lost, adopted;
+
+    launch.topology_shape = ADOPTER_SHAPE;
+    launch.times.failure_timeout_ms = 60000; /* nobody minds the one frozen */
+    launch.times.probe_timeout_ms = 60000;
+    CHECK_OK(journal_begin(&journal));
+    CHECK_OK(feeding_begin(&feeding, launch, 100, 100));
+    CU_ASSERT_FATAL(feeding_await(&feeding, 2));
+    CU_ASSERT_EQUAL_FATAL(nodes_all(nodes), 6);
+    line = journal_lines(&journal);
+    CHECK_OK(kill(nodes[FROZEN - 1], SIGSTOP));
+    CHECK_OK(kill(nodes[VICTIM - 1], SIGKILL));
+    line = await_question(&journal, line, &adopter, who);
+    if (line > 0)
+        kill(nodes[adopter - 1], SIGKILL);
+    CHECK_OK(kill(nodes[FROZEN - 1], SIGCONT));
+    CU_ASSERT_FATAL(line > 0);
+    CU_ASSERT(feeding_await_events(&feeding, 2, 0));
+    CU_ASSERT(feeding.was_lost[VICTIM] && feeding.was_lost[adopter]);
+    CU_ASSERT(feeding_end(&feeding));
+    /* It lost that link, and only then somebody adopted it. */
+    snprintf(words, sizeof(words), "LINK-DOWN rank %u", adopter);
+    lost = journal_find(&journal, line, who, words, NULL, 0);
+    adopted = journal_find(&journal, line, who, "ADOPTED", NULL, 0);
+    CU_ASSERT(lost > 0 && adopted > lost);
+    journal_end(&journal, CU_get_number_of_failures() > 0);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+/* A commnode is killed, and at once the network is shut down. */
+static void a_shutdown_in_the_middle(void)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+    size_t i;
+
+    for (i = 0; i < LOADS; i++) {
+        begin_load(&feeding, i, nodes);
+        CHECK_OK(kill(nodes[0], SIGKILL));
+        cop_network_shutdown(feeding.network, 10000);
+        feeding_fini(&feeding);
+        CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"one is killed", one_is_killed},
+        {"one with a subtree is killed", one_with_a_subtree_is_killed},
+        {"two siblings at once", two_siblings_at_once},
+        {"parent and child at once", parent_and_child_at_once},
+        {"every commnode, one after another", every_commnode_after_another},
+        {"the adopter during the adoption", the_adopter_during_the_adoption},
+        {"a shutdown in the middle", a_shutdown_in_the_middle},
+        CU_TEST_INFO_NULL,
+    };
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return check_run("deaths", tests);
+}

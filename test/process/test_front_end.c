@@ -1,0 +1,188 @@
+/* test_front_end.c - the front-end is killed: all that it started ends. */
+#include <fcntl.h>
+
+#include "test/frontend/nodes.h"
+#include "test/frontend/tree.h"
+#include "test/process/feeding.h"
+
+/* All ends so soon, if the machine is not too busy to show it ... */
+#define ENDS_MS 1000
+/* ... which it may be, so a network is tried so often. It ends in any case. */
+#define TRIES 3
+
+#define ATTACHED 6
+
+/* Works with its network until it is killed: a byte on `ready` says when. */
+typedef void front_end_fn(int ready);
+
+static void say_ready(int ready)
+{
+    if (write(ready, "", 1) != 1)
+        _exit(1);
+}
+
+/* Begin to feed `shape`, or end. */
+static struct feeding begin(const char *shape)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct feeding feeding;
+
+    launch.topology_shape = shape;
+    if (feeding_begin(&feeding, launch, 100000, 1000) < 0 ||
+        !feeding_await(&feeding, 2))
+        _exit(1);
+    return feeding;
+}
+
+static void go_on(struct feeding *feeding, int ready)
+{
+    say_ready(ready);
+    for (;;)
+        feeding_take(feeding, 100);
+}
+
+static void just_works(int ready)
+{
+    struct feeding feeding = begin("2x2x2x2");
+
+    go_on(&feeding, ready);
+}
+
+static void is_wide(int ready)
+{
+    struct feeding feeding = begin("8x8");
+
+    go_on(&feeding, ready);
+}
+
+/* It has children that it has not started. */
+static void has_adopted(int ready)
+{
+    struct feeding feeding = begin("2x2x2x2");
+    pid_t nodes[NODES_MAX];
+
+    if (nodes_all(nodes) != 14)
+        _exit(1);
+    kill(nodes[0], SIGKILL);
+    if (!feeding_await_events(&feeding, 1, 2))
+        _exit(1);
+    go_on(&feeding, ready);
+}
+
+/* Back-ends that it has not started at all. */
+static void is_joined(int ready)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char *member = tree_program("member");
+    struct cop_network *network;
+    struct cop_error error;
+    struct cop_event event;
+    char session[] = "/tmp/coppice-test.XXXXXX";
+    int i, fd;
+
+    fd = mkstemp(session);
+    close(fd);
+    unlink(session);
+    launch.topology_shape = "2x2";
+    launch.session_path = session;
+    if (fd < 0 || cop_network_launch(&network, &launch, &error) < 0)
+        _exit(1);
+    for (i = 0; i < ATTACHED; i++)
+        if (fork() == 0) {
+            execl(member, member, "session", session, (char *)NULL);
+            _exit(127);
+        }
+    for (i = 0; i < ATTACHED; i++)
+        if (tree_await(network, COP_EVENT_BACKEND_JOINED, &event) < 0)
+            _exit(1);
+    unlink(session);
+    say_ready(ready);
+    for (;;)
+        pause();
+}
+
+/* How long it takes until nothing is left, or -1. */
+static long end_of(front_end_fn *front_end, bool with_commnode)
+{
+    pid_t nodes[NODES_MAX];
+    uint64_t begin_ms;
+    int ready[2];
+    char byte;
+    pid_t pid;
+
+    CHECK_OK(pipe2(ready, O_CLOEXEC));
+    fflush(NULL);
+    pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0)
+        front_end(ready[1]);
+    close(ready[1]);
+    CU_ASSERT_EQUAL(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    if (with_commnode && nodes_below(pid, nodes) > 0)
+        kill(nodes[0], SIGKILL);
+    begin_ms = tree_now_ms();
+    CHECK_OK(kill(pid, SIGKILL));
+    if (!tree_is_clean(TREE_PATIENCE_MS))
+        return -1;
+    return (long)(tree_now_ms() - begin_ms);
+}
+
+static void ends_with(front_end_fn *front_end, bool with_commnode)
+{
+    long least_ms = -1;
+    int i;
+
+    for (i = 0; i < TRIES && (least_ms < 0 || least_ms > ENDS_MS); i++) {
+        long ms = end_of(front_end, with_commnode);
+
+        CU_ASSERT_FATAL(ms >= 0);
+        if (least_ms < 0 || ms < least_ms)
+            least_ms = ms;
+    }
+    if (least_ms > ENDS_MS)
+        printf("\nall had ended after %ld ms\n", least_ms);
+    CU_ASSERT(least_ms <= ENDS_MS);
+}
+
+static void a_deep_tree_ends(void)
+{
+    ends_with(just_works, false);
+}
+
+static void a_wide_tree_ends(void)
+{
+    ends_with(is_wide, false);
+}
+
+static void a_healed_tree_ends(void)
+{
+    ends_with(has_adopted, false);
+}
+
+static void a_tree_that_was_joined_ends(void)
+{
+    ends_with(is_joined, false);
+}
+
+/* Those below the commnode have never had a link to the front-end. */
+static void a_commnode_dies_with_it(void)
+{
+    ends_with(just_works, true);
+    ends_with(is_joined, true);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a deep tree ends", a_deep_tree_ends},
+        {"a wide tree ends", a_wide_tree_ends},
+        {"a healed tree ends", a_healed_tree_ends},
+        {"a tree that was joined ends", a_tree_that_was_joined_ends},
+        {"a commnode dies with it", a_commnode_dies_with_it},
+        CU_TEST_INFO_NULL,
+    };
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return check_run("front-end", tests);
+}

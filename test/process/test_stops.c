@@ -1,0 +1,152 @@
+/* test_stops.c - commnodes that stand still, and go on.
+ *
+ * A router that was stopped for so long that its children have left it must
+ * hurt nobody when it is continued: Flux's did, and the damage cascaded. */
+#include "test/frontend/nodes.h"
+#include "test/frontend/tree.h"
+#include "test/process/feeding.h"
+
+/* Times of these networks: a stop that is noticed costs so long. */
+#define HEARTBEAT_MS 200
+#define FAILURE_MS   2000
+
+static const struct {
+    const char *shape;
+    int count;
+    int rate;
+} loads[] = {
+    {"2x2x2x2", 50, 10},
+    {"2x2x2x2", 2000, 1000},
+    {"8x8", 300, 100},
+};
+#define LOADS (sizeof(loads) / sizeof(*loads))
+
+static size_t begin_load(struct feeding *feeding,
+                         size_t i,
+                         pid_t nodes[NODES_MAX])
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    launch.topology_shape = loads[i].shape;
+    launch.times.heartbeat_ms = HEARTBEAT_MS;
+    launch.times.failure_timeout_ms = FAILURE_MS;
+    CHECK_OK(feeding_begin(feeding, launch, loads[i].count, loads[i].rate));
+    CU_ASSERT_FATAL(feeding_await(feeding, 2));
+    return nodes_all(nodes);
+}
+
+static void end_load(struct feeding *feeding)
+{
+    CU_ASSERT(feeding_end(feeding));
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+/* Wait until node `rank` is back in the tree. */
+static bool await_return(struct feeding *feeding, size_t rank)
+{
+    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
+
+    while (!feeding->was_adopted[rank] && feeding_now_ms() < deadline_ms)
+        feeding_take(feeding, 20);
+    return feeding->was_adopted[rank];
+}
+
+/* None but those `count` from `first` on has been declared dead. */
+static bool only_lost(const struct feeding *feeding, size_t first, size_t count)
+{
+    bool only = true;
+    size_t rank;
+
+    for (rank = 0; rank < FEEDING_NODES_MAX; rank++)
+        if (feeding->was_lost[rank] && (rank < first || rank >= first + count))
+            only = false;
+    return only;
+}
+
+/* Stopped until its death is told, then continued: of its children none is
+ * declared dead, and it is back in the tree. */
+static void thawed(size_t load, bool last)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+    size_t count = begin_load(&feeding, load, nodes);
+    size_t rank = last ? count : 1;
+
+    CHECK_OK(kill(nodes[rank - 1], SIGSTOP));
+    CU_ASSERT(feeding_await_events(&feeding, 1, 0));
+    CHECK_OK(kill(nodes[rank - 1], SIGCONT));
+    CU_ASSERT(await_return(&feeding, rank));
+    CU_ASSERT(only_lost(&feeding, rank, 1));
+    CU_ASSERT(feeding_is_whole(&feeding));
+    CHECK_OK(feeding_feed(&feeding, 100, 1000));
+    CU_ASSERT(feeding_is_whole(&feeding));
+    CU_ASSERT(only_lost(&feeding, rank, 1));
+    end_load(&feeding);
+}
+
+static void a_thawed_router_hurts_nobody(void)
+{
+    size_t i;
+
+    for (i = 0; i < LOADS; i++)
+        thawed(i, true);
+}
+
+static void nor_does_one_with_a_subtree(void)
+{
+    size_t i;
+
+    for (i = 0; i < 2; i++)
+        thawed(i, false);
+}
+
+/* Both of the first level: between the front-end and everybody else. */
+static void all_at_the_top_at_once(void)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+
+    begin_load(&feeding, 0, nodes);
+    CHECK_OK(kill(nodes[0], SIGSTOP));
+    CHECK_OK(kill(nodes[1], SIGSTOP));
+    CU_ASSERT(feeding_await_events(&feeding, 2, 0));
+    CHECK_OK(kill(nodes[0], SIGCONT));
+    CHECK_OK(kill(nodes[1], SIGCONT));
+    CU_ASSERT(await_return(&feeding, 1));
+    CU_ASSERT(await_return(&feeding, 2));
+    CU_ASSERT(only_lost(&feeding, 1, 2));
+    end_load(&feeding);
+}
+
+/* A stop that ends well before the time-out is told to nobody. */
+static void a_short_stop_is_no_death(void)
+{
+    struct timespec pause = {.tv_nsec = FAILURE_MS / 4 * 1000000L};
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+    size_t i;
+
+    for (i = 0; i < 2; i++) {
+        begin_load(&feeding, i, nodes);
+        CHECK_OK(kill(nodes[0], SIGSTOP));
+        nanosleep(&pause, NULL);
+        CHECK_OK(kill(nodes[0], SIGCONT));
+        CU_ASSERT(feeding_is_whole(&feeding));
+        CU_ASSERT_EQUAL(feeding.lost, 0);
+        end_load(&feeding);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a thawed router hurts nobody", a_thawed_router_hurts_nobody},
+        {"nor does one with a subtree", nor_does_one_with_a_subtree},
+        {"all at the top at once", all_at_the_top_at_once},
+        {"a short stop is no death", a_short_stop_is_no_death},
+        CU_TEST_INFO_NULL,
+    };
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return check_run("stops", tests);
+}
