@@ -8,6 +8,7 @@
 
 #include <coppice/coppice.h>
 
+#include "stat/emulate.h"
 #include "stat/names.h"
 #include "stat/request.h"
 #include "stat/traces.h"
@@ -20,6 +21,7 @@ struct daemon {
     struct walker *walker;
     struct traces *traces;
     uint32_t task; /* that is being walked */
+    struct tree *emulated;
 };
 
 static int take_stack(void *arg,
@@ -233,6 +235,42 @@ out:
     return r;
 }
 
+/* Make up traces, and keep them until they are asked for. */
+static int emulate(struct daemon *daemon, const struct cop_packet *packet)
+{
+    struct emulate emulate;
+    struct tree *tree;
+    uint32_t number;
+    int r;
+
+    r = emulate_unpack(&emulate, &number, packet, daemon->rank);
+    if (r == 0)
+        r = emulate_tree(&tree, &emulate, number);
+    if (r < 0)
+        return r;
+    tree_free(daemon->emulated);
+    daemon->emulated = tree;
+    return 0;
+}
+
+/* Send the made up traces. */
+static int send_emulated(const struct daemon *daemon, struct cop_stream *stream)
+{
+    struct cop_packet *packet;
+    struct tree *tree = daemon->emulated;
+    int r;
+
+    if (!tree)
+        return -EINVAL;
+    tree->level_ns[0] = 1; /* nodes on the way are to add their times */
+    r = tree_pack(&packet, STAT_TAG_TREE, tree);
+    if (r == 0) {
+        r = cop_stream_send_packet(stream, packet);
+        cop_packet_free(packet);
+    }
+    return r;
+}
+
 /* Answer one packet. Returns 0 or a negative errno, after saying why. */
 static int answer(struct daemon *daemon,
                   struct cop_stream *stream,
@@ -240,25 +278,34 @@ static int answer(struct daemon *daemon,
 {
     struct request request;
     struct question question;
-    int r = -EINVAL;
+    int r;
 
-    if (cop_packet_tag(packet) == STAT_TAG_REQUEST)
+    switch (cop_packet_tag(packet)) {
+    case STAT_TAG_REQUEST:
         r = request_unpack(&request, packet);
-    else if (cop_packet_tag(packet) == STAT_TAG_NAMES)
+        if (r == 0)
+            r = gather(daemon, stream, &request);
+        break;
+    case STAT_TAG_NAMES:
         r = question_unpack(&question, packet);
-    if (r < 0) {
-        fprintf(stderr,
-                "coppice-statd: rank %u: not a request of this "
-                "version of coppice-stat\n",
-                daemon->rank);
-        return r;
+        if (r == 0)
+            r = name_all(daemon, stream, &question);
+        break;
+    case STAT_TAG_EMULATE:
+        r = emulate(daemon, packet);
+        break;
+    case STAT_TAG_GO:
+        r = send_emulated(daemon, stream);
+        break;
+    default:
+        r = -EINVAL;
+        break;
     }
-    r = cop_packet_tag(packet) == STAT_TAG_REQUEST
-            ? gather(daemon, stream, &request)
-            : name_all(daemon, stream, &question);
     if (r < 0)
         fprintf(stderr, "coppice-statd: rank %u: %s\n", daemon->rank,
-                strerror(-r));
+                r == -EINVAL || r == -EBADMSG
+                    ? "not a request of this version of coppice-stat"
+                    : strerror(-r));
     return r;
 }
 
@@ -295,6 +342,7 @@ int main(int argc, char **argv)
         cop_packet_free(packet);
     }
     walker_free(daemon.walker);
+    tree_free(daemon.emulated);
     cop_network_free(network);
     return status;
 }

@@ -11,6 +11,7 @@
 
 #include "stat/classes.h"
 #include "stat/dot.h"
+#include "stat/emulation.h"
 #include "stat/frame.h"
 #include "stat/gather.h"
 #include "stat/render.h"
@@ -38,6 +39,7 @@ enum status {
 struct arguments {
     struct targets targets;
     struct gather_options gather;
+    struct emulate emulate; /* of 0 tasks: none */
     const char *dot_path;
     bool no_colour;
     bool help;
@@ -50,6 +52,9 @@ static void usage(FILE *file)
           "  --name NAME          all processes called NAME\n"
           "  --children-of PID    what runs under the launcher PID\n"
           "  --topology FILE      the tree of daemons (default: one daemon)\n"
+          "  --shape SHAPE        or its shape on this host, such as 4x4\n"
+          "  --emulate KEYS       made-up traces of a large job: see the man "
+          "page\n"
           "  --dot FILE           write the tree for Graphviz's dot too\n"
           "  --samples COUNT      look COUNT times (default 1)\n"
           "  --interval MS        so long apart (default 100)\n"
@@ -103,6 +108,11 @@ static int read_option(struct arguments *arguments,
     case 't':
         arguments->gather.topology_path = value;
         return 0;
+    case 'S':
+        arguments->gather.shape = value;
+        return 0;
+    case 'e':
+        return emulate_parse(&arguments->emulate, value, error);
     case 'd':
         arguments->dot_path = value;
         return 0;
@@ -144,6 +154,8 @@ static int read_arguments(struct arguments *arguments,
         {"name", required_argument, NULL, 'n'},
         {"children-of", required_argument, NULL, 'c'},
         {"topology", required_argument, NULL, 't'},
+        {"shape", required_argument, NULL, 'S'},
+        {"emulate", required_argument, NULL, 'e'},
         {"dot", required_argument, NULL, 'd'},
         {"samples", required_argument, NULL, 's'},
         {"interval", required_argument, NULL, 'i'},
@@ -161,7 +173,15 @@ static int read_arguments(struct arguments *arguments,
         r = read_option(arguments, option, optarg, error);
     for (; r == 0 && optind < argc; optind++)
         r = targets_add_text(&arguments->targets, argv[optind], error);
-    if (r == 0 && arguments->targets.count == 0 && !arguments->help)
+    if (r == 0 && arguments->emulate.tasks > 0 && arguments->targets.count > 0)
+        r = cop_error_set(error, -EINVAL,
+                          "--emulate makes its processes up: give it, or "
+                          "processes, but not both");
+    if (r == 0 && arguments->gather.shape && arguments->gather.topology_path)
+        r = cop_error_set(error, -EINVAL,
+                          "--shape and --topology: give one of them");
+    if (r == 0 && arguments->targets.count == 0 && !arguments->help &&
+        arguments->emulate.tasks == 0)
         r = cop_error_set(error, -EINVAL,
                           "which processes? give pids, --name or "
                           "--children-of: see coppice-stat --help");
@@ -313,7 +333,7 @@ static int show(const struct arguments *arguments,
     r = classes->count ? render_tree(stdout, tree, classes, &options) : 0;
     if (r == 0)
         r = say_not_walked(arguments, tree, &partial);
-    if (r == 0)
+    if (r == 0 && arguments->emulate.tasks == 0)
         r = say_missing(arguments, tree, &partial);
     if (r == 0 && arguments->dot_path && classes->count)
         r = write_dot(arguments->dot_path, tree, classes, error);
@@ -325,6 +345,31 @@ static int show(const struct arguments *arguments,
         status = classes->count == 1 ? STATUS_ONE : STATUS_SEVERAL;
     classes_free(classes);
     return r < 0 ? r : status;
+}
+
+/* Emulate, and say how it went. Returns 0 or a negative errno. */
+static int emulate(struct tree **tree,
+                   const struct arguments *arguments,
+                   struct cop_error *error)
+{
+    struct emulation result;
+    uint32_t i;
+    int r;
+
+    r = emulation_run(tree, &result, &arguments->emulate, &arguments->gather,
+                      error);
+    if (r < 0)
+        return r;
+    printf("launched %u daemons in %.0f ms; merged %u tasks in %.1f ms; "
+           "%u edges, %llu bytes at the root; the answer is right\n",
+           arguments->emulate.daemons, (double)result.launch_ns / 1e6,
+           arguments->emulate.tasks, (double)result.merge_ns / 1e6,
+           result.edges, (unsigned long long)result.bytes);
+    for (i = 0; i < TREE_LEVELS_MAX; i++)
+        if (result.level_ns[i] > 1)
+            printf("depth %u: its slowest node merged for %.1f ms\n", i,
+                   (double)result.level_ns[i] / 1e6);
+    return 0;
 }
 
 static void say(const char *line)
@@ -349,7 +394,9 @@ int main(int argc, char **argv)
         usage(stdout);
         goto out;
     }
-    if (r == 0)
+    if (r == 0 && arguments.emulate.tasks > 0)
+        r = emulate(&tree, &arguments, &error);
+    else if (r == 0)
         r = gather_tree(&tree, &arguments.targets, &arguments.gather, &late,
                         &error);
     if (r == 0)

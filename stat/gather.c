@@ -54,8 +54,7 @@ static int find_daemon(char *path, size_t size, struct cop_error *error)
                          path);
 }
 
-/* Start the tree. */
-static int launch(struct cop_network **network,
+int gather_launch(struct cop_network **network,
                   const struct gather_options *options,
                   struct cop_error *error)
 {
@@ -69,7 +68,7 @@ static int launch(struct cop_network **network,
         return r;
     launch.topology_path = options->topology_path;
     if (!options->topology_path)
-        launch.topology_shape = "flat:1";
+        launch.topology_shape = options->shape ? options->shape : "flat:1";
     launch.backend_argv = argv;
     launch.times.launch_timeout_ms = options->timeout_ms;
     return cop_network_launch(network, &launch, error);
@@ -338,7 +337,7 @@ int gather_tree(struct tree **out,
 
     error->text[0] = '\0';
     late->text[0] = '\0';
-    r = launch(&network, options, error);
+    r = gather_launch(&network, options, error);
     if (r < 0)
         goto out;
     daemons = cop_network_everyone(network);

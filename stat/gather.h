@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include <coppice/error.h>
+#include <coppice/coppice.h>
 
 #include "stat/naming.h"
 #include "stat/targets.h"
@@ -15,7 +15,8 @@ typedef void (*gather_say_fn)(const char *line);
 
 /* What to ask, and how. */
 struct gather_options {
-    const char *topology_path; /* NULL: one daemon, no commnodes */
+    const char *topology_path; /* or ... */
+    const char *shape;         /* ... such as "4x4"; both NULL: one daemon */
     uint32_t samples;
     uint32_t interval_ms;
     uint32_t timeout_ms; /* for launching, and again for the answer, which
@@ -23,6 +24,11 @@ struct gather_options {
     enum naming_detail detail;
     gather_say_fn say; /* samples, if several; nodes lost and adopted */
 };
+
+/* Start a tree of daemons. Returns 0, or a negative errno with a sentence. */
+int gather_launch(struct cop_network **network,
+                  const struct gather_options *options,
+                  struct cop_error *error);
 
 /* Start a tree of daemons, divide `targets` among them in blocks, and merge
  * what they saw. Nothing of it is left running, whatever comes back.

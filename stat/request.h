@@ -13,6 +13,9 @@
 #define STAT_TAG_TREE    (COP_TAG_FIRST + 1)
 #define STAT_TAG_NAMES   (COP_TAG_FIRST + 2)
 #define STAT_TAG_NAMED   (COP_TAG_FIRST + 3)
+#define STAT_TAG_EMULATE (COP_TAG_FIRST + 4) /* make up traces, and keep them  \
+                                              */
+#define STAT_TAG_GO (COP_TAG_FIRST + 5)      /* send them */
 
 /* Most samples of one request. */
 #define REQUEST_SAMPLES_MAX 10000

@@ -62,6 +62,9 @@ struct tree_progress {
     struct tasks *tasks; /* one reference is the tree's */
 };
 
+/* Depths of a network for which a tree can carry times. */
+#define TREE_LEVELS_MAX 8
+
 /* How much a tree has room for. */
 struct tree_size {
     size_t text_len;
@@ -86,6 +89,9 @@ struct tree {
     uint32_t end_count;
     uint32_t progress_count;
     uint64_t stop_ns; /* the longest that a process was stopped */
+    /* Emulation only, else 0: the longest that a node at this depth of the
+     * network took for merging and packing. */
+    uint64_t level_ns[TREE_LEVELS_MAX];
 };
 
 /* Make a tree with so much room, and nothing in it. Returns 0 or -ENOMEM. */
@@ -113,7 +119,7 @@ int tree_difference(struct tree **out,
 /* Whether it holds nothing at all. */
 bool tree_is_empty(const struct tree *tree);
 
-/* Whether `a` and `b` are the same value. */
+/* Whether `a` and `b` are the same value, times of nodes apart. */
 bool tree_equal(const struct tree *a, const struct tree *b);
 
 /* For each node the set of the tasks at and under it, into `sets`, an array

@@ -1,0 +1,237 @@
+/* emulate.c - see emulate.h. */
+#include "stat/emulate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/request.h"
+#include "stat/traces.h"
+
+#define EMULATE_FORMAT "%ud %ud %ud %ud %ud %ud %ud %aud"
+
+/* Bands of neighbours that are in one class, for each class. */
+#define BANDS_PER_CLASS 4
+
+/* A number from the seed and two others, as good as random (SplitMix64). */
+static uint64_t draw(uint32_t seed, uint32_t what, uint32_t number)
+{
+    uint64_t z = ((uint64_t)seed << 32 ^ (uint64_t)what << 56 ^ number) +
+                 UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* A class, the lower ones more often: the cube of an even draw. */
+static uint32_t draw_class(const struct emulate *emulate, uint32_t number)
+{
+    uint64_t u = draw(emulate->seed, 1, number) >> 48; /* of 16 bits */
+
+    return (uint32_t)((u * u * u * emulate->classes) >> 48);
+}
+
+static int read_key(struct emulate *emulate, const char *key, const char *value)
+{
+    const struct {
+        const char *key;
+        uint32_t *number;
+        uint32_t least;
+        uint32_t most;
+    } keys[] = {
+        {"tasks", &emulate->tasks, 1, TASKS_MAX},
+        {"daemons", &emulate->daemons, 1, TASKS_MAX},
+        {"depth", &emulate->depth, 1, EMULATE_DEPTH_MAX},
+        {"classes", &emulate->classes, 1, EMULATE_CLASSES_MAX},
+        {"outliers", &emulate->outliers, 0, EMULATE_CLASSES_MAX},
+        {"seed", &emulate->seed, 0, UINT32_MAX},
+    };
+    unsigned long number;
+    char *end;
+    size_t i;
+
+    if (strcmp(key, "placement") == 0) {
+        emulate->cyclic = strcmp(value, "cyclic") == 0;
+        return emulate->cyclic || strcmp(value, "block") == 0 ? 0 : -EINVAL;
+    }
+    if (strcmp(key, "mix") == 0) {
+        emulate->scattered = strcmp(value, "scattered") == 0;
+        return emulate->scattered || strcmp(value, "bands") == 0 ? 0 : -EINVAL;
+    }
+    for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (strcmp(key, keys[i].key) != 0)
+            continue;
+        errno = 0;
+        number = strtoul(value, &end, 10);
+        if (errno || end == value || *end || value[0] == '-' ||
+            number < keys[i].least || number > keys[i].most)
+            return -EINVAL;
+        *keys[i].number = (uint32_t)number;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int emulate_parse(struct emulate *emulate,
+                  const char *text,
+                  struct cop_error *error)
+{
+    struct emulate read = {212992, 1664, 20, 16, 4, false, false, 1};
+    char *copy = strdup(text), *rest = copy, *part, *value;
+    int r = copy ? 0 : -ENOMEM;
+
+    while (r == 0 && (part = strsep(&rest, ",")) != NULL) {
+        value = strchr(part, '=');
+        if (value)
+            *value++ = '\0';
+        if (!value || read_key(&read, part, value) < 0)
+            r = cop_error_set(
+                error, -EINVAL,
+                "--emulate: \"%s%s%s\" is not understood: give tasks=N, "
+                "daemons=N, depth=N, classes=N, outliers=N, seed=N, "
+                "placement=block|cyclic, mix=bands|scattered, with commas",
+                part, value ? "=" : "", value ? value : "");
+    }
+    free(copy);
+    if (r == 0 && (read.daemons > read.tasks || read.outliers > read.tasks))
+        r = cop_error_set(
+            error, -EINVAL, "--emulate: %u tasks are fewer than the %s",
+            read.tasks, read.daemons > read.tasks ? "daemons" : "outliers");
+    if (r == 0)
+        *emulate = read;
+    return r;
+}
+
+int emulate_pack(struct cop_packet **out,
+                 const struct emulate *emulate,
+                 const uint32_t *ranks)
+{
+    return cop_packet_new(
+        out, STAT_TAG_EMULATE, EMULATE_FORMAT, emulate->tasks, emulate->depth,
+        emulate->classes, emulate->outliers, (uint32_t)emulate->cyclic,
+        (uint32_t)emulate->scattered, emulate->seed, ranks, emulate->daemons);
+}
+
+int emulate_unpack(struct emulate *emulate,
+                   uint32_t *daemon,
+                   const struct cop_packet *packet,
+                   uint32_t rank)
+{
+    struct emulate read;
+    const uint32_t *ranks;
+    uint32_t cyclic, scattered, i;
+    int r;
+
+    r = cop_packet_unpack(packet, EMULATE_FORMAT, &read.tasks, &read.depth,
+                          &read.classes, &read.outliers, &cyclic, &scattered,
+                          &read.seed, &ranks, &read.daemons);
+    if (r < 0)
+        return r;
+    if (read.tasks == 0 || read.tasks > TASKS_MAX || read.daemons == 0 ||
+        read.daemons > read.tasks || read.depth == 0 ||
+        read.depth > EMULATE_DEPTH_MAX || read.classes == 0 ||
+        read.classes > EMULATE_CLASSES_MAX || read.outliers > read.tasks ||
+        read.outliers > EMULATE_CLASSES_MAX)
+        return -EBADMSG;
+    read.cyclic = cyclic != 0;
+    read.scattered = scattered != 0;
+    for (i = 0; i < read.daemons && ranks[i] != rank; i++)
+        ;
+    if (i == read.daemons)
+        return -EBADMSG;
+    *emulate = read;
+    *daemon = i;
+    return 0;
+}
+
+/* Which outlier a task is, counted from 1; 0: none. */
+static uint32_t outlier_of(const struct emulate *emulate, uint32_t task)
+{
+    uint32_t i;
+
+    for (i = 0; i < emulate->outliers; i++)
+        if (draw(emulate->seed, 2, i) % emulate->tasks == task)
+            return i + 1;
+    return 0;
+}
+
+static uint32_t class_of(const struct emulate *emulate, uint32_t task)
+{
+    uint64_t bands = (uint64_t)emulate->classes * BANDS_PER_CLASS;
+
+    if (bands > emulate->tasks || emulate->scattered)
+        return draw_class(emulate, task);
+    return draw_class(emulate, (uint32_t)(task * bands / emulate->tasks));
+}
+
+/* The place at `depth` of a class: the first half is everybody's, then they
+ * part, half and half. `text` has room for the function's name. */
+static struct frame frame_at(const struct emulate *emulate,
+                             uint32_t class,
+                             uint32_t depth,
+                             char *text,
+                             size_t size)
+{
+    uint32_t shared = emulate->depth / 2, bits = 0, below;
+
+    while (UINT32_C(1) << bits < emulate->classes)
+        bits++;
+    if (depth == 0) {
+        snprintf(text, size, "main");
+    } else if (depth < shared) {
+        snprintf(text, size, "step_%u", depth);
+    } else {
+        below = depth - shared + 1;
+        snprintf(text, size, "work_%u_%u", depth,
+                 below < bits ? class >> (bits - below) : class);
+    }
+    return (struct frame){text, "job.c", 10 * depth + 1, "", 0};
+}
+
+/* Add the trace of one task. */
+static int add_task(struct traces *traces,
+                    const struct emulate *emulate,
+                    uint32_t task)
+{
+    struct frame frames[EMULATE_DEPTH_MAX + 1];
+    char texts[EMULATE_DEPTH_MAX + 1][32];
+    uint32_t class = class_of(emulate, task), count, i;
+    uint32_t outlier = outlier_of(emulate, task);
+
+    count = emulate->depth;
+    for (i = 0; i < count; i++)
+        frames[i] = frame_at(emulate, class, i, texts[i], sizeof(texts[i]));
+    if (outlier) {
+        snprintf(texts[count], sizeof(texts[count]), "stuck_%u", outlier);
+        frames[count] = FRAME_NOTE(texts[count]);
+        count++;
+    }
+    return traces_add(traces, task, frames, count);
+}
+
+int emulate_tree(struct tree **out,
+                 const struct emulate *emulate,
+                 uint32_t daemon)
+{
+    uint64_t tasks = emulate->tasks, daemons = emulate->daemons;
+    uint64_t first = 0, end = tasks, step = 1, task;
+    struct traces *traces;
+    int r;
+
+    if (daemon != EMULATE_ALL && emulate->cyclic) {
+        first = daemon;
+        step = daemons;
+    } else if (daemon != EMULATE_ALL) {
+        first = daemon * tasks / daemons;
+        end = (daemon + 1) * tasks / daemons;
+    }
+    r = traces_new(&traces);
+    for (task = first; r == 0 && task < end; task += step)
+        r = add_task(traces, emulate, (uint32_t)task);
+    if (r == 0)
+        r = traces_sample(out, traces, 0);
+    traces_free(traces);
+    return r;
+}
