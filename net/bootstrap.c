@@ -31,6 +31,7 @@ enum number {
     NUMBER_NEXT_RANK,
     NUMBER_ATTACH,
     NUMBER_LOOPBACK,
+    NUMBER_ALLOW_INJECTION,
     NUMBER_PARENT_RANK,
     NUMBER_HAS_BACKEND,
     NUMBER_ALGORITHM,
@@ -300,6 +301,7 @@ int bootstrap_launch(struct bootstrap **out,
     bootstrap->role = NODE_FRONTEND;
     bootstrap->next_rank = topology_count(topology);
     bootstrap->attach = !launch->backend_argv;
+    bootstrap->allow_injection = launch->allow_injection;
     bootstrap->loopback =
         all_local(bootstrap->launcher, topology) && !*bootstrap->networks;
     bootstrap->parent_rank = RANK_NONE;
@@ -342,6 +344,7 @@ int bootstrap_child(struct bootstrap **out,
     child->rank = rank;
     child->depth = parent->depth + 1;
     child->attach = parent->attach;
+    child->allow_injection = parent->allow_injection;
     child->loopback = parent->loopback;
     child->parent_rank = parent->rank;
     child->times = parent->times;
@@ -374,6 +377,7 @@ static int pack(const struct bootstrap *bootstrap,
         [NUMBER_NEXT_RANK] = bootstrap->next_rank,
         [NUMBER_ATTACH] = bootstrap->attach,
         [NUMBER_LOOPBACK] = bootstrap->loopback,
+        [NUMBER_ALLOW_INJECTION] = bootstrap->allow_injection,
         [NUMBER_PARENT_RANK] = bootstrap->parent_rank,
         [NUMBER_HAS_BACKEND] = bootstrap->backend_argv != NULL,
         [NUMBER_ALGORITHM] = bootstrap->algorithm,
@@ -500,6 +504,7 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     bootstrap->next_rank = numbers[NUMBER_NEXT_RANK];
     bootstrap->attach = numbers[NUMBER_ATTACH] != 0;
     bootstrap->loopback = numbers[NUMBER_LOOPBACK] != 0;
+    bootstrap->allow_injection = numbers[NUMBER_ALLOW_INJECTION] != 0;
     bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];
     bootstrap->algorithm = numbers[NUMBER_ALGORITHM];
     times_list(&bootstrap->times, times);

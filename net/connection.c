@@ -443,6 +443,15 @@ void connection_close(struct connection *c)
     touch(c);
 }
 
+void connection_reset(struct connection *c)
+{
+    struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+    /* That is how one end of a TCP connection is told to forget it. */
+    if (connect(c->io.fd, &none, sizeof(none)) < 0)
+        shutdown(c->io.fd, SHUT_RDWR);
+}
+
 /* ---- reading --------------------------------------------------------------
  */
 

@@ -103,6 +103,10 @@ void connection_send(struct connection *connection, struct frame *frame);
  * and down() is not called. */
 void connection_close(struct connection *connection);
 
+/* Break it, as a fault of the network would: both ends see a reset. down() is
+ * called from within the loop, later. */
+void connection_reset(struct connection *connection);
+
 /* Bytes queued in all connections since the last flush. */
 size_t connections_queued(const struct connections *set);
 

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "net/connection.h"
 #include "net/descriptors.h"
 #include "net/dial.h"
 #include "net/helm.h"
+#include "net/injection.h"
 #include "net/launch.h"
 #include "net/listener.h"
 #include "net/streams.h"
@@ -107,8 +107,7 @@ static void log_line(struct driver *driver,
     driver->ops->log(driver->arg, id, text);
 }
 
-/* ---- the end ----------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 /* Nothing more comes; what is queued on the links still leaves. */
 static void end(struct driver *driver, int code, const char *text)
@@ -129,14 +128,13 @@ static void end(struct driver *driver, int code, const char *text)
     driver->ops->exit(driver->arg, text);
 }
 
-/* ---- actions
- * --------------------------------------------------------------------- */
+/* ---- actions ---- */
 
 /* Give `event` its time: exactly where that is measured. */
 static void stamp(struct driver *driver, struct event *event)
 {
     event->now_ms = helm_now_ms(driver->helm);
-    if (event->type == EVENT_LINK_DOWN || event->type == EVENT_TICK ||
+    if (event->type == EVENT_LINK_DOWN || event_is_timed(event) ||
         node_is_recovering(driver->node))
         event->now_us = helm_clock_us();
 }
@@ -149,14 +147,18 @@ static void step_inside(struct driver *driver, struct event *event)
     node_step(driver->node, event, &driver->actions);
 }
 
+/* The connection of a link; NULL: it broke meanwhile. */
+static struct connection *connection_at(struct driver *driver, uint32_t link)
+{
+    return link < driver->link_count ? driver->links[link].connection : NULL;
+}
+
 static void do_send(struct driver *driver, struct action *action)
 {
-    struct connection *connection = NULL;
+    struct connection *connection = connection_at(driver, action->link);
 
-    if (action->link < driver->link_count)
-        connection = driver->links[action->link].connection;
     if (!connection)
-        return; /* it broke meanwhile */
+        return;
     connection_send(connection, &action->frame);
     action->frame.payload = NULL;
 }
@@ -174,7 +176,7 @@ static void do_close(struct driver *driver, uint32_t link)
 {
     struct link_slot *slot;
 
-    if (link >= driver->link_count || !driver->links[link].connection)
+    if (!connection_at(driver, link))
         return;
     slot = &driver->links[link];
     log_line(driver, "LINK-CLOSE", "rank %u: closed by us", slot->rank);
@@ -295,6 +297,11 @@ static void carry_out(struct driver *driver, struct action *action)
     case ACTION_TELL:
         do_tell(driver, action);
         break;
+    case ACTION_INJECT:
+        log_line(driver, "INJECT", "kind %d", action->code);
+        injection_suffer(action->code, (uint32_t)action->sequence,
+                         connection_at(driver, action->link));
+        break;
     case ACTION_EXIT:
         end(driver, 0, action->text ? action->text : "the node has ended");
         break;
@@ -353,8 +360,7 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
     return r;
 }
 
-/* ---- filters
- * ------------------------------------------------------------------------ */
+/* ---- filters ---- */
 
 /* Run the call that is out, with the lock released. `at_helm`: we are in
  * work(), so that the helm may be taken from us meanwhile. */
@@ -387,8 +393,7 @@ static void run_calls(struct driver *driver, bool at_helm)
         run_call(driver, at_helm);
 }
 
-/* ---- connections
- * -------------------------------------------------------------------- */
+/* ---- connections ---- */
 
 /* A free number for a link. Returns it, or UINT32_MAX. */
 static uint32_t free_link(struct driver *driver)
@@ -606,9 +611,7 @@ static void on_gone(void *arg, uint32_t rank, const char *text)
     step(driver, &event, NULL);
 }
 
-/* ---- turns
- * ------------------------------------------------------------------------------
- */
+/* ---- turns ---- */
 
 static void flush(struct driver *driver)
 {
@@ -668,8 +671,7 @@ static const struct helm_ops helm_ops = {
     .forked = on_forked,
 };
 
-/* ---- making one
- * -------------------------------------------------------------------------- */
+/* ---- making one ---- */
 
 static int make_node(struct driver *driver)
 {
@@ -683,6 +685,8 @@ static int make_node(struct driver *driver)
         .address = driver->listener ? listener_address(driver->listener) : "",
         .next_rank = bootstrap->next_rank,
         .attach = bootstrap->attach,
+        .allow_injection = bootstrap->allow_injection,
+        .tree = bootstrap->role == NODE_FRONTEND ? subtree : NULL,
         .times = bootstrap->times,
         .algorithm = bootstrap->algorithm,
     };
@@ -879,8 +883,7 @@ int driver_start(struct driver *driver)
     return r == -ENOMEM ? r : 0;
 }
 
-/* ---- what shells call
- * ---------------------------------------------------------------------- */
+/* ---- what shells call ---- */
 
 int driver_lock(struct driver *driver)
 {
@@ -993,8 +996,5 @@ const struct bootstrap *driver_bootstrap(const struct driver *driver)
 
 uint64_t driver_now_ms(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return helm_clock_us() / 1000;
 }

@@ -158,6 +158,8 @@ static bool plausible(const struct handshake_identity *identity, bool dialer)
 {
     if (dialer)
         return identity->role == NODE_BACKEND ||
+               (identity->role == NODE_OBSERVER &&
+                identity->rank == RANK_NONE) ||
                (identity->role == NODE_COMMNODE && identity->rank != RANK_NONE);
     return (identity->role == NODE_FRONTEND ||
             identity->role == NODE_COMMNODE) &&
@@ -180,7 +182,7 @@ static int check_hello(struct handshake *handshake, const unsigned char *in)
     if (get16(in + AT_VERSION) != LIMIT_PROTOCOL_VERSION ||
         in[AT_SEAL] != HANDSHAKE_SEAL_NONE)
         return -EPROTONOSUPPORT;
-    if (get16(in + AT_RESERVED) != 0 || in[AT_ROLE] > NODE_BACKEND)
+    if (get16(in + AT_RESERVED) != 0 || in[AT_ROLE] > NODE_OBSERVER)
         return -EPROTO;
     if (sodium_memcmp(in + AT_SESSION, own + AT_SESSION,
                       HANDSHAKE_SESSION_LEN) != 0)

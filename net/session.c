@@ -8,6 +8,7 @@
  *     times 9 numbers of milliseconds
  *     filters DIRECTORY:DIRECTORY
  *     reconfiguration NAME                       (else NHI-WM)
+ *     injection allowed                          (or no such line)
  *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each)
  *     end */
 #include "net/session.h"
@@ -65,6 +66,8 @@ static void write_lines(FILE *file,
             times->launch_timeout_ms, times->filter_timeout_ms);
     fprintf(file, "filters %s\n", frontend->filter_path);
     fprintf(file, "reconfiguration %s\n", adopter_name(frontend->algorithm));
+    if (frontend->allow_injection)
+        fprintf(file, "injection allowed\n");
     for (i = 0; node_internal(node, i, &rank, &address); i++)
         fprintf(file, "node %u %s\n", rank, address);
     fprintf(file, "end\n");
@@ -206,6 +209,10 @@ static bool read_line(struct reading *reading, char *line)
         return read_algorithm(rest, &bootstrap->algorithm);
     if (strcmp(line, "node") == 0)
         return read_node(reading, rest);
+    if (strcmp(line, "injection") == 0) {
+        bootstrap->allow_injection = strcmp(rest, "allowed") == 0;
+        return bootstrap->allow_injection;
+    }
     if (strcmp(line, "filters") == 0 && !bootstrap->filter_path) {
         bootstrap->filter_path = strdup(rest);
         return bootstrap->filter_path != NULL;

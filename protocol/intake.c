@@ -187,6 +187,10 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_SILENCE:
         peer->gave_up = true;
         return 0;
+    case FRAME_HEARD:
+        return status_heard(node, peer, frame);
+    case FRAME_ROWS:
+        return status_rows(node, peer, frame);
     case FRAME_MARKER:
     case FRAME_CONTROL:
     case FRAME_SNAPSHOT:
@@ -197,6 +201,8 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_ADOPTED:
     case FRAME_PROBED:
     case FRAME_EXPEL:
+    case FRAME_STATUS:
+    case FRAME_INJECT:
         return -EPROTO;
     }
     return -EPROTO;
@@ -319,6 +325,10 @@ static int from_parent(struct node *node,
     case FRAME_SILENCE:
         peer->gave_up = true;
         return 0;
+    case FRAME_STATUS:
+        return status_asked(node, frame);
+    case FRAME_INJECT:
+        return inject_take(node, frame);
     case FRAME_RESUME:
     case FRAME_CLAIM:
     case FRAME_READY:
@@ -330,6 +340,8 @@ static int from_parent(struct node *node,
     case FRAME_RECOVERED:
     case FRAME_COMPENSATION:
     case FRAME_GOODBYE:
+    case FRAME_HEARD:
+    case FRAME_ROWS:
         return -EPROTO;
     }
     return -EPROTO;

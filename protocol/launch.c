@@ -442,6 +442,7 @@ void launch_end(struct node *node, const char *text)
         link_close(&peer->life);
         node_act(node, ACTION_CLOSE)->link = peer->link;
     }
+    observer_end(node);
     node->ended = true;
     node_tell(node, TELL_ENDED, node->rank, 0, text);
     node_act(node, ACTION_EXIT);

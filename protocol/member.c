@@ -587,6 +587,7 @@ void member_lost(struct node *node, const struct ranks *ranks)
         launch_end(node, "the front-end has given this back-end up");
         return;
     }
+    observer_given_up(node, ranks);
     if (ranks_subtract(&node->backends, ranks) < 0 ||
         ranks_unite(&node->lost, ranks) < 0)
         node->failed = true;

@@ -254,6 +254,7 @@ static void lose(struct node *node,
     }
     launch_forget(node, peer);
     adoption_forget(node, peer);
+    status_forget(node, peer);
     if (ready)
         member_lost_child(node, peer, text);
     if (!node->launched)
@@ -442,7 +443,8 @@ int node_new(struct node **out, const struct node_config *config)
     default_times(&node->times);
     node->address = strdup(config->address ? config->address : "");
     zero = node_add_stream(node, &(struct stream_definition){0});
-    if (!node->address || !zero || copy_children(node, config) < 0) {
+    if (!node->address || !zero || copy_children(node, config) < 0 ||
+        status_init(node, config) < 0) {
         node_free(node);
         return -ENOMEM;
     }
@@ -478,6 +480,7 @@ void node_free(struct node *node)
     free(node->probes);
     orphan_fini(node);
     recovery_fini(node);
+    status_fini(node);
     table_free(node->table);
     roster_fini(&node->roster);
     ranks_fini(&node->backends);
@@ -659,6 +662,7 @@ static void tick(struct node *node)
     if (node->calling && node->now_ms >= node->call_deadline_ms)
         upward_expire(node);
     check_streams(node);
+    status_tick(node);
     beat(node);
 }
 
@@ -682,6 +686,7 @@ uint64_t node_deadline_ms(const struct node *node)
     if (linked)
         deadline = least(deadline, least(node->next_beat_ms, node->silence_ms));
     deadline = least(deadline, orphan_deadline_ms(node));
+    deadline = least(deadline, status_deadline_ms(node));
     deadline = least(deadline, member_deadline_ms(node));
     if (node->calling)
         deadline = least(deadline, node->call_deadline_ms);
@@ -725,13 +730,16 @@ static int dispatch(struct node *node, const struct event *event)
         launch_start(node);
         return 0;
     case EVENT_LINK_UP:
-        intake_link_up(node, event);
+        if (!observer_link_up(node, event))
+            intake_link_up(node, event);
         return 0;
     case EVENT_LINK_DOWN:
-        link_down(node, event);
+        if (!observer_link_down(node, event))
+            link_down(node, event);
         return 0;
     case EVENT_FRAME:
-        intake_frame(node, event);
+        if (!observer_frame(node, event))
+            intake_frame(node, event);
         return 0;
     case EVENT_TICK:
         tick(node);

@@ -19,11 +19,13 @@
 #include "protocol/ranks.h"
 
 struct node; /* opaque */
+struct topology;
 
 enum node_role {
     NODE_FRONTEND,
     NODE_COMMNODE,
-    NODE_BACKEND
+    NODE_BACKEND,
+    NODE_OBSERVER, /* asks the front-end, and is in no tree (PROTOCOL 15.1) */
 };
 
 /* A node that is to be started by us. */
@@ -42,8 +44,11 @@ struct node_config {
     const char *address; /* where we listen: "ADDRESS PORT ADDRESS ..." or "" */
     const struct node_child *children;
     size_t child_count;
-    uint32_t next_rank; /* front-end: the first rank for those that join */
-    bool attach;        /* front-end: ready without any back-end */
+    uint32_t next_rank;   /* front-end: the first rank for those that join */
+    bool attach;          /* front-end: ready without any back-end */
+    bool allow_injection; /* it may be broken on purpose (PROTOCOL 15.6) */
+    const struct topology
+        *tree; /* front-end: what is launched; kept; or NULL */
     struct cop_times times;
     uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
 };
@@ -117,7 +122,8 @@ struct event {
     enum event_type type;
     uint64_t now_ms; /* never earlier than in the event before */
     uint64_t now_us; /* the same clock, read for this event; needed while
-                        node_is_recovering(). 0: nothing finer is known */
+                        node_is_recovering(), and where event_is_timed(). 0:
+                        nothing finer is known */
     uint32_t link;
     uint32_t rank;
     uint32_t incarnation;
@@ -135,6 +141,10 @@ struct event {
     struct frame *down;
     size_t down_count;
 };
+
+/* Whether a round trip may be measured with it, so that its time matters to the
+ * microsecond (PROTOCOL 15.4). */
+bool event_is_timed(const struct event *event);
 
 /* ---- actions ---- */
 
@@ -160,6 +170,8 @@ enum action_type {
     ACTION_FILTER,  /* call: run it, answer EVENT_FILTERED */
     ACTION_DELIVER, /* stream, frame (the shell's): to the application */
     ACTION_TELL,    /* tell, ...: news for the application */
+    ACTION_INJECT,  /* code: enum cop_injection, upon ourselves; sequence:
+                       milliseconds; link: to the parent */
     ACTION_EXIT,    /* text: this node has ended */
 };
 

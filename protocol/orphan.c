@@ -114,6 +114,7 @@ void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent)
 
     recovery_begin(node, lost);
     adoption_orphaned(node);
+    status_orphaned(node, lost);
     if (table_entry(node->table, lost, &entry) == 0)
         incarnation = entry.incarnation;
     if (lost != 0 && !lives)
@@ -241,6 +242,7 @@ int orphan_adopted(struct node *node,
     orphan->ordinal = frame->count;
     node->depth = (uint32_t)frame->sequence + 1;
     node->parent = peer;
+    status_adopted(node);
     record_exchange(node, peer);
     if (node->role == NODE_COMMNODE)
         record_tell(node, node->rank, node->incarnation, peer->rank, NULL);

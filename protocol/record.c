@@ -154,12 +154,19 @@ static int apply(struct node *node,
                  uint32_t parent,
                  const char *text)
 {
-    int r = table_record(node->table, rank, incarnation, parent);
+    struct table_entry before = {.parent = rank};
+    int r;
 
+    table_entry(node->table, rank, &before);
+    r = table_record(node->table, rank, incarnation, parent);
     if (r == -ENOMEM)
         node->failed = true;
     if (r <= 0)
         return 0;
+    if (parent == TABLE_FAILED && before.parent != rank)
+        observer_lost(node, rank, before.parent);
+    else if (parent != TABLE_FAILED)
+        observer_found(node, rank);
     refuted(node, rank, incarnation, parent);
     tell(node, rank, parent, text);
     if (parent != TABLE_FAILED && is_above(node, rank))

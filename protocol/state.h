@@ -11,6 +11,7 @@
  * member.c    claims, stability, who is a member
  * downward.c  packets and control on their way down
  * upward.c    packets on their way up, waves, filter calls
+ * status.h    observers and what they may ask: status.c, observer.c, inject.c
  *
  * Running out of memory is noted in `failed` and ends the node with the step:
  * so the functions here return nothing where that is all that can go wrong. */
@@ -25,6 +26,7 @@
 #include "protocol/link.h"
 #include "protocol/node.h"
 #include "protocol/roster.h"
+#include "protocol/status.h"
 #include "protocol/wave.h"
 #include "topology/adopter.h"
 #include "topology/table.h"
@@ -43,6 +45,9 @@ struct peer {
     bool left;    /* it said goodbye */
     bool asking;  /* an orphan that has sent ADOPT */
     bool gave_up; /* it closes the link, as it has not heard us; it lives */
+    bool asked;   /* a child: it owes us an answer to STATUS ... */
+    uint64_t asked_us; /* ... which was sent then */
+    uint32_t round_us; /* round trip, as last measured; or ROW_UNKNOWN */
     struct link life;
     uint32_t grant;     /* window that we grant it, on each stream */
     uint32_t granted;   /* and that it grants us */
@@ -286,6 +291,8 @@ struct node {
     size_t probe_count;
     struct uncovered *uncovered; /* front-end */
     size_t uncovered_count;
+
+    struct status status; /* observers, and what they may ask (15) */
 
     /* streams, in order of number; [0] is control */
     struct stream **streams;

@@ -81,6 +81,8 @@ void sim_free(struct sim *sim)
             world_stop(sim, node, WORLD_CRASHED);
         world_queue_fini(&node->arrived);
         world_queue_fini(&node->unsent);
+        frame_fini(&node->question);
+        frame_fini(&node->reply);
         actions_fini(&node->actions);
         free(node->ends);
     }
@@ -467,6 +469,17 @@ uint32_t sim_attach(struct sim *sim, uint32_t parent)
 
     node->depth = sim->nodes[parent]->depth + 1;
     start(sim, node, parent);
+    return node->index;
+}
+
+uint32_t sim_observe(struct sim *sim, uint32_t to, struct frame *question)
+{
+    struct world_node *node = add_node(sim);
+
+    node->role = NODE_OBSERVER;
+    node->state = WORLD_ALIVE;
+    node->question = *question;
+    world_connect(sim, node, sim->nodes[to]);
     return node->index;
 }
 

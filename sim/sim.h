@@ -51,7 +51,8 @@ struct sim_config {
     const char *filter_path;   /* directories; NULL: $COPPICE_FILTER_PATH */
     struct cop_times times;
     uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
-    unsigned trace;     /* a sum of enum sim_trace */
+    bool allow_injection;
+    unsigned trace; /* a sum of enum sim_trace */
     /* Called before (true) and after (false) each step of a machine, so that a
      * test can make its allocations fail. A node that then runs out of memory
      * is gone, as if it had crashed. NULL: running out is a failure. */
@@ -256,6 +257,15 @@ void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms);
 
 /* A back-end attaches to node `parent`, without a rank. Returns its index. */
 uint32_t sim_attach(struct sim *sim, uint32_t parent);
+
+/* An observer calls node `to`, sends `question` (taken; type 0: nothing), and
+ * waits. Returns its index. */
+uint32_t sim_observe(struct sim *sim, uint32_t to, struct frame *question);
+
+/* What it was answered, borrowed; NULL: nothing yet. Whether its link has
+ * ended. */
+const struct frame *sim_answer(const struct sim *sim, uint32_t index);
+bool sim_is_over(const struct sim *sim, uint32_t index);
 
 /* Call `fn` when that time has come. */
 void sim_at(struct sim *sim,

@@ -2,6 +2,7 @@
  * it asks for is done. */
 #include "sim/world.h"
 
+#include <coppice/status.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,23 @@ static void tell(struct sim *sim,
         sim->watch.told(sim, node->index, action, sim->watch.arg);
 }
 
+/* What the node is to do to itself, as the shell of a process would. */
+static void inject(struct sim *sim,
+                   struct world_node *node,
+                   const struct action *action)
+{
+    struct world_end *parent = world_end_at(node, action->link);
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d breaks: %d", (int)node->rank,
+             action->code);
+    if (action->code == COP_INJECT_KILL)
+        sim_crash_at(sim, node->index, sim->now_ms);
+    else if (action->code == COP_INJECT_FREEZE)
+        sim_freeze(sim, node->index, action->sequence);
+    else if (parent)
+        sim_cut(sim, node->index, parent->peer);
+}
+
 /* Do what needs no answer; what does waits, so that nothing overtakes. */
 static void act(struct sim *sim, struct world_node *node, struct action *action)
 {
@@ -180,6 +198,9 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
         return;
     case ACTION_TELL:
         tell(sim, node, action);
+        return;
+    case ACTION_INJECT:
+        inject(sim, node, action);
         return;
     case ACTION_CLOCK:
     case ACTION_LOAD:
@@ -241,6 +262,10 @@ int world_step(struct sim *sim,
             give_back(event);
         return -ENOTCONN;
     }
+    if (node->role == NODE_OBSERVER) {
+        world_observe(sim, node, event);
+        return 0;
+    }
     /* A step within this one uses storage of its own. */
     node->actions = (struct actions){0};
     event->now_ms = sim->now_ms;
@@ -284,6 +309,7 @@ void world_start(struct sim *sim, struct world_node *node)
         .children = node->children,
         .child_count = node->child_count,
         .next_rank = tree_next_rank(&sim->tree),
+        .allow_injection = sim->config.allow_injection,
         .times = sim->config.times,
         .algorithm = sim->config.algorithm,
     };

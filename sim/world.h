@@ -77,6 +77,11 @@ struct world_node {
     bool in_app; /* its code runs */
     bool busy;   /* with `in_hand` */
     struct world_packet in_hand;
+    /* an observer, which has no machine */
+    struct frame question;
+    struct frame reply;
+    unsigned replies;
+    bool over; /* its link has ended */
 };
 
 struct sim {
@@ -175,6 +180,13 @@ void world_app(struct sim *sim, struct world_node *node);
 
 /* It has dealt with the packet in its hand. */
 void world_app_done(struct sim *sim, struct world_node *node);
+
+/* ---- observers (observe.c) ---- */
+
+/* What one does when something happens to it. */
+void world_observe(struct sim *sim,
+                   struct world_node *node,
+                   struct event *event);
 
 /* ---- traces (trace.c) ---- */
 

@@ -64,6 +64,8 @@ struct cop_launch {
     const char *reconfiguration; /* how orphans choose a parent: a name such as
                                     "GP+-WM", see coppice-study(1); NULL:
                                     "NHI-WM" */
+    bool allow_injection; /* whoever has the session file may break nodes on
+                             purpose: see status.h and coppice-inject(1) */
 };
 #define COP_LAUNCH_INIT                                                        \
     {                                                                          \

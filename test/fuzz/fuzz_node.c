@@ -6,6 +6,7 @@
  * for is checked as the shells would rely on it: nothing is sent on a link
  * that is closed, or down that may only go up; every frame encodes; one
  * filter call at a time; after its end a node closes links and no more. */
+#include <coppice/status.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,9 +15,11 @@
 
 #include "protocol/claim.h"
 #include "protocol/control.h"
+#include "protocol/limits.h"
 #include "protocol/node.h"
 #include "protocol/packet.h"
 #include "protocol/roster.h"
+#include "protocol/rows.h"
 
 #define LINKS      8
 #define EVENTS_MAX 400
@@ -79,6 +82,8 @@ struct play {
     uint64_t now_ms;
     bool up[LINKS]; /* as the shell has it */
     bool is_parent[LINKS];
+    bool is_observer[LINKS];
+    bool allowed; /* injections */
     bool calling;
     bool ended;
     uint32_t load[STREAMS]; /* asked for, not answered */
@@ -109,6 +114,8 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_ADOPTED:
     case FRAME_PROBED:
     case FRAME_EXPEL:
+    case FRAME_STATUS:
+    case FRAME_INJECT:
         return !to_parent;
     case FRAME_RESUME:
     case FRAME_CLAIM:
@@ -121,6 +128,8 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_FEED:
     case FRAME_COMPENSATION:
     case FRAME_RECOVERED:
+    case FRAME_HEARD:
+    case FRAME_ROWS:
         return to_parent;
     }
     return false;
@@ -153,7 +162,9 @@ static void check_action(struct play *play, struct action *action)
     switch (action->type) {
     case ACTION_SEND:
         must(action->link < LINKS && play->up[action->link]);
-        must(may_go(action->frame.type, play->is_parent[action->link]));
+        must(play->is_observer[action->link]
+                 ? action->frame.type == FRAME_ROWS
+                 : may_go(action->frame.type, play->is_parent[action->link]));
         check_frame(&action->frame);
         break;
     case ACTION_CLOSE:
@@ -185,6 +196,13 @@ static void check_action(struct play *play, struct action *action)
         break;
     case ACTION_CLOCK:
         play->clock = true;
+        break;
+    case ACTION_INJECT:
+        must(play->allowed && play->role != NODE_FRONTEND);
+        must(action->code >= COP_INJECT_KILL && action->code <= COP_INJECT_CUT);
+        must(action->sequence <= LIMIT_FREEZE_MS);
+        must(action->link < LINKS && play->up[action->link] &&
+             play->is_parent[action->link]);
         break;
     case ACTION_SPAWN:
     case ACTION_RANK:
@@ -221,6 +239,7 @@ static void step(struct play *play, struct event *event)
 static void link_up(struct play *play, uint8_t what)
 {
     uint32_t link = what % LINKS;
+    bool observes = what / LINKS == 30;
     struct event event = {.type = EVENT_LINK_UP, .link = link};
 
     if (play->up[link])
@@ -228,6 +247,7 @@ static void link_up(struct play *play, uint8_t what)
     if (play->dialling && what & 1) {
         play->dialling = false;
         event.is_parent = true;
+        observes = false;
         event.role = play->dialled ? NODE_COMMNODE : NODE_FRONTEND;
         event.rank = play->dialled;
         what = 255;
@@ -259,8 +279,13 @@ static void link_up(struct play *play, uint8_t what)
         event.role = NODE_BACKEND;
         break;
     }
+    if (observes) {
+        event.rank = RANK_NONE;
+        event.role = NODE_OBSERVER;
+    }
     if (play->role == NODE_BACKEND && !event.is_parent)
         return;
+    play->is_observer[link] = event.role == NODE_OBSERVER;
     play->up[link] = true;
     play->is_parent[link] = event.is_parent;
     play->want_link_up_closed = true;
@@ -418,6 +443,35 @@ static void make_record(struct play *play, struct frame *frame)
                      what & 0x80 ? 1u : what % 3u, "it is said") == 0);
 }
 
+/* STATUS and its answers, and INJECT: nearly right, so that they go far. */
+static void make_status(struct play *play, struct frame *frame)
+{
+    struct rows rows = {0};
+    uint8_t what = byte(&play->in);
+    struct row row = {
+        .rank = 10u + what % 6u,
+        .parent = what & 0x10 ? (uint32_t)number(&play->in) : 10,
+        .role = what % 3u,
+        .state = byte(&play->in) % (ROW_STATES + 1u),
+        .age_ms = (uint32_t)number(&play->in),
+        .host = (char[]){"host"},
+    };
+    int i;
+
+    if (what & 1) {
+        for (i = 0; i < what % 4; i++, row.rank++)
+            must(rows_add(&rows, &row) == 0);
+        must(rows_encode(&rows, what & 2 ? -1 : 0, "text", frame) == 0);
+        rows_fini(&rows);
+    } else {
+        frame->type = (uint8_t)(FRAME_STATUS + what / 2 % 4);
+        frame->tag = byte(&play->in) % 5;
+        frame->origin = row.rank;
+        frame->count = what & 0x40 ? (uint32_t)number(&play->in) : what / 128;
+    }
+    frame->sequence = what & 0x20 ? number(&play->in) : 1;
+}
+
 /* ADOPT, PROBE, what answers them, and what has a list of numbers too. */
 static void make_adoption(struct play *play, struct frame *frame)
 {
@@ -449,6 +503,8 @@ static void make_any(struct play *play, struct frame *frame)
     uint8_t what = byte(&play->in);
 
     frame->type = (uint8_t)(1 + what % FRAME_EXPEL);
+    if (what >= 0xf0)
+        frame->type = (uint8_t)(FRAME_STATUS + what % 4);
     frame->flags = byte(&play->in) & 0xf;
     frame->stream =
         what & 0x80 ? (uint32_t)number(&play->in) : 1u + (what >> 6);
@@ -466,7 +522,7 @@ static void frame_comes(struct play *play, uint8_t what)
 
     if (!play->up[event.link])
         return;
-    switch ((what / LINKS) % 8) {
+    switch (what / LINKS == 30 ? 8 : (what / LINKS) % 8) {
     case 0:
         make_claim(play, frame);
         break;
@@ -485,6 +541,9 @@ static void frame_comes(struct play *play, uint8_t what)
         break;
     case 5:
         make_adoption(play, frame);
+        break;
+    case 8:
+        make_status(play, frame);
         break;
     default:
         make_any(play, frame);
@@ -683,6 +742,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     int i;
 
     play.role = (enum node_role)(what % 3);
+    play.allowed = what & 0x40;
+    config.allow_injection = play.allowed;
     config.role = play.role;
     config.rank = play.role == NODE_FRONTEND   ? 0
                   : play.role == NODE_COMMNODE ? 10

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#define SCRIPT_NODES   256
+#define SCRIPT_NODES   2048
 #define SCRIPT_STREAMS 64
 #define SCRIPT_TELLS   (TELL_ENDED + 1)
 #define SCRIPT_WAIT_MS 60000

@@ -1,0 +1,53 @@
+/* injection.c - this process kills or freezes itself. */
+#include "net/injection.h"
+
+#include <coppice/status.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "net/connection.h"
+
+/* Stop `process`, and let it go on after that time. In a child that shares no
+ * descriptor with it, or a link would seem to live when `process` is killed
+ * meanwhile. */
+static void hold(pid_t process, uint32_t ms)
+{
+    struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+    syscall(SYS_close_range, 0, ~0U, 0);
+    kill(process, SIGSTOP);
+    while (nanosleep(&left, &left) < 0 && errno == EINTR)
+        ;
+    if (getppid() == process)
+        kill(process, SIGCONT);
+    _exit(0);
+}
+
+/* Nobody who is stopped can continue himself. A child of fork() would be told
+ * to the application by SIGCHLD; this one has no such signal. Between the call
+ * and the end the child calls nothing but the kernel, for other threads may
+ * have held locks. */
+static void freeze(uint32_t ms)
+{
+    pid_t self = getpid();
+    pid_t child = (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
+
+    if (child == 0)
+        hold(self, ms);
+    while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+}
+
+void injection_suffer(int kind, uint32_t freeze_ms, struct connection *parent)
+{
+    if (kind == COP_INJECT_KILL)
+        kill(getpid(), SIGKILL);
+    else if (kind == COP_INJECT_FREEZE)
+        freeze(freeze_ms);
+    else if (parent)
+        connection_reset(parent);
+}

@@ -1,0 +1,24 @@
+/* question.h - one question to a network's front-end, from outside
+ * (PROTOCOL 15.1). */
+#ifndef NET_QUESTION_H
+#define NET_QUESTION_H
+
+#include "net/bootstrap.h"
+#include "protocol/frame.h"
+
+/* Call the front-end of a session, prove who we are and have it prove who it
+ * is, send one frame, and take the answer. Blocks, on a loop of its own.
+ *
+ * answer      a ROWS frame; the caller's, with its payload
+ * session     as session_read() gives it, with the first node as the parent
+ * question    its payload stays the caller's
+ * timeout_ms  for all of it; 1 or more
+ *
+ * Returns 0, or a negative errno with a sentence, as cop_status_read(). */
+int question_ask(struct frame *answer,
+                 const struct bootstrap *session,
+                 const struct frame *question,
+                 uint32_t timeout_ms,
+                 struct cop_error *error);
+
+#endif

@@ -1,0 +1,287 @@
+/* rows.c - what an observer is shown: one row for each node. */
+#include "protocol/rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/limits.h"
+#include "protocol/node.h"
+#include "protocol/packet.h"
+
+/* Rows left off, the numbers of all rows, their hosts, a text. */
+#define ROWS_FORMAT "%ud %aud %as %s"
+
+/* Numbers of one row, in the order of the struct. */
+#define ROW_NUMBERS 8
+
+void rows_fini(struct rows *rows)
+{
+    uint32_t i;
+
+    for (i = 0; i < rows->count; i++)
+        free(rows->list[i].host);
+    free(rows->list);
+    memset(rows, 0, sizeof(*rows));
+}
+
+static int reserve(struct rows *rows)
+{
+    uint32_t room = rows->room ? rows->room * 2 : 16;
+    struct row *list = rows->list;
+
+    if (rows->count < rows->room)
+        return 0;
+    list = realloc(list, room * sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    rows->list = list;
+    rows->room = room;
+    return 0;
+}
+
+int rows_add(struct rows *rows, const struct row *row)
+{
+    struct row copy = *row;
+
+    if (rows->count >= LIMIT_STATUS_ROWS) {
+        rows->left_off++;
+        return 0;
+    }
+    if (reserve(rows) < 0)
+        return -ENOMEM;
+    copy.host = strdup(row->host ? row->host : "");
+    if (!copy.host)
+        return -ENOMEM;
+    rows->list[rows->count++] = copy;
+    return 0;
+}
+
+int rows_append(struct rows *rows, struct rows *from)
+{
+    uint32_t i;
+
+    rows->left_off += from->left_off;
+    for (i = 0; i < from->count; i++) {
+        if (rows->count >= LIMIT_STATUS_ROWS) {
+            rows->left_off++;
+            continue;
+        }
+        if (reserve(rows) < 0)
+            return -ENOMEM;
+        rows->list[rows->count++] = from->list[i];
+        from->list[i].host = NULL;
+    }
+    rows_fini(from);
+    return 0;
+}
+
+int rows_encode(const struct rows *rows,
+                int code,
+                const char *text,
+                struct frame *out)
+{
+    size_t count = rows->count, i;
+    uint32_t *numbers = calloc(count * ROW_NUMBERS + 1, sizeof(*numbers));
+    const char **hosts = calloc(count + 1, sizeof(*hosts));
+    int r = -ENOMEM;
+
+    memset(out, 0, sizeof(*out));
+    out->type = FRAME_ROWS;
+    out->tag = code;
+    for (i = 0; numbers && hosts && i < count; i++) {
+        const struct row *row = &rows->list[i];
+        uint32_t *at = numbers + i * ROW_NUMBERS;
+
+        at[0] = row->rank;
+        at[1] = row->parent;
+        at[2] = row->role;
+        at[3] = row->state;
+        at[4] = row->incarnation;
+        at[5] = row->age_ms;
+        at[6] = row->round_us;
+        at[7] = row->adopted_from;
+        hosts[i] = row->host;
+    }
+    if (numbers && hosts)
+        r = packet_pack(&out->payload, ROWS_FORMAT, rows->left_off, numbers,
+                        (uint32_t)(count * ROW_NUMBERS), hosts, (uint32_t)count,
+                        text ? text : "");
+    free(numbers);
+    free(hosts);
+    return r;
+}
+
+/* What unpacking gives: borrowed arrays with their counts. */
+struct wire {
+    uint32_t left_off;
+    const uint32_t *numbers;
+    uint32_t number_count;
+    const char **hosts;
+    uint32_t host_count;
+    const char *text;
+};
+
+/* What may be in a row from a stranger. */
+static bool is_sane(const struct row *row)
+{
+    return row->rank < LIMIT_NODES && row->parent != row->rank &&
+           (row->parent < LIMIT_NODES || row->parent == RANK_NONE) &&
+           row->role <= NODE_BACKEND && row->state < ROW_STATES &&
+           strlen(row->host) <= LIMIT_HOST_NAME;
+}
+
+static int from_wire(const struct wire *wire, struct rows *rows)
+{
+    uint32_t i;
+    int r = 0;
+
+    if (wire->host_count > LIMIT_STATUS_ROWS ||
+        wire->number_count != wire->host_count * ROW_NUMBERS ||
+        wire->left_off > LIMIT_NODES || strlen(wire->text) > LIMIT_TEXT)
+        return -EBADMSG;
+    for (i = 0; r == 0 && i < wire->host_count; i++) {
+        const uint32_t *at = wire->numbers + (size_t)i * ROW_NUMBERS;
+        struct row row = {
+            .rank = at[0],
+            .parent = at[1],
+            .role = at[2],
+            .state = at[3],
+            .incarnation = at[4],
+            .age_ms = at[5],
+            .round_us = at[6],
+            .adopted_from = at[7],
+            .host = (char *)(uintptr_t)wire->hosts[i],
+        };
+
+        r = is_sane(&row) ? rows_add(rows, &row) : -EBADMSG;
+    }
+    rows->left_off = wire->left_off;
+    return r;
+}
+
+int rows_decode(const struct frame *frame,
+                struct rows *out,
+                char *text,
+                size_t text_len)
+{
+    struct cop_packet *packet = NULL;
+    struct rows rows = {0};
+    struct wire w;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, ROWS_FORMAT, &w.left_off, &w.numbers,
+                          &w.number_count, &w.hosts, &w.host_count, &w.text);
+    if (r == 0)
+        r = from_wire(&w, &rows);
+    if (r == 0 && text)
+        snprintf(text, text_len, "%s", w.text);
+    cop_packet_free(packet);
+    if (r < 0) {
+        rows_fini(&rows);
+        return r == -EINVAL ? -EBADMSG : r;
+    }
+    rows_fini(out);
+    *out = rows;
+    return 0;
+}
+
+/* By rank; of one rank the latest first. */
+static int compare(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->incarnation != b->incarnation)
+        return a->incarnation > b->incarnation ? -1 : 1;
+    if (a->state != b->state)
+        return a->state < b->state ? -1 : 1;
+    return a->parent < b->parent ? -1 : a->parent > b->parent;
+}
+
+void rows_sort(struct rows *rows)
+{
+    uint32_t i, kept = 0;
+
+    if (rows->count == 0)
+        return;
+    qsort(rows->list, rows->count, sizeof(*rows->list), compare);
+    for (i = 0; i < rows->count; i++) {
+        if (kept > 0 && rows->list[kept - 1].rank == rows->list[i].rank)
+            free(rows->list[i].host);
+        else
+            rows->list[kept++] = rows->list[i];
+    }
+    rows->count = kept;
+}
+
+struct row *rows_find(const struct rows *rows, uint32_t rank)
+{
+    uint32_t low = 0, high = rows->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (rows->list[middle].rank == rank)
+            return &rows->list[middle];
+        if (rows->list[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static bool is_live(const struct row *row)
+{
+    return row->state == ROW_UP || row->state == ROW_DEGRADED;
+}
+
+/* How long it has been so; what is not known may have been so just now. */
+static uint32_t known_ms(uint32_t age_ms)
+{
+    return age_ms == ROW_UNKNOWN ? 0 : age_ms;
+}
+
+int rows_degrade(struct rows *rows)
+{
+    uint32_t *since = calloc((size_t)rows->count + 1, sizeof(*since));
+    uint32_t i;
+
+    if (!since)
+        return -ENOMEM;
+    for (i = 0; i < rows->count; i++) {
+        const struct row *row = &rows->list[i];
+        uint32_t age_ms = known_ms(row->age_ms), steps;
+
+        if (is_live(row))
+            continue;
+        /* records of one move may show a circle: no path has more steps */
+        for (steps = 0; steps < rows->count; steps++) {
+            struct row *above = rows_find(rows, row->parent);
+
+            if (!above)
+                break;
+            if (is_live(above)) {
+                uint32_t *ms = &since[above - rows->list];
+
+                above->state = ROW_DEGRADED;
+                if (age_ms > *ms)
+                    *ms = age_ms;
+                if (known_ms(above->age_ms) < age_ms)
+                    age_ms = known_ms(above->age_ms);
+            }
+            row = above;
+        }
+    }
+    for (i = 0; i < rows->count; i++)
+        if (rows->list[i].state == ROW_DEGRADED)
+            rows->list[i].age_ms = since[i];
+    free(since);
+    return 0;
+}

@@ -1,0 +1,446 @@
+/* test_scenario_status.c - watching a network, and breaking it (PROTOCOL 15).
+ */
+#include <coppice/status.h>
+#include <errno.h>
+
+#include "protocol/rows.h"
+#include "test/sim/script.h"
+
+#define TREE "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
+
+/* What the last question was answered. */
+static struct rows rows;
+static int code;
+static char text[LIMIT_TEXT + 1];
+
+static struct frame question(uint32_t budget_ms)
+{
+    return (struct frame){.type = FRAME_STATUS, .count = budget_ms};
+}
+
+static struct frame injection(enum cop_injection kind,
+                              uint32_t rank,
+                              uint32_t ms)
+{
+    return (struct frame){
+        .type = FRAME_INJECT, .tag = kind, .origin = rank, .count = ms};
+}
+
+/* Take what `observer` was answered; false if that is nothing. */
+static bool read_answer(struct sim *sim, uint32_t observer)
+{
+    const struct frame *frame = sim_answer(sim, observer);
+
+    if (!frame)
+        return false;
+    code = frame->tag;
+    CHECK_OK(rows_decode(frame, &rows, text, sizeof(text)));
+    return true;
+}
+
+/* Have `to` answer `frame`, which may take `ms`. */
+static void ask_node(struct sim *sim, uint32_t to, struct frame frame, int ms)
+{
+    uint32_t observer = sim_observe(sim, script_at(sim, to), &frame);
+
+    SIM_RUN(sim, (uint64_t)ms);
+    CU_ASSERT_FATAL(read_answer(sim, observer));
+    CU_ASSERT(sim_is_over(sim, observer));
+}
+
+static void ask(struct sim *sim)
+{
+    ask_node(sim, 0, question(1000), 1100);
+    CU_ASSERT_EQUAL(code, 0);
+}
+
+static const struct row *row(uint32_t rank)
+{
+    static const struct row none = {.rank = RANK_NONE, .state = ROW_STATES};
+    const struct row *found = rows_find(&rows, rank);
+
+    CU_ASSERT_PTR_NOT_NULL(found);
+    return found ? found : &none;
+}
+
+static void check_states(uint32_t from, uint32_t to, enum row_state state)
+{
+    for (uint32_t rank = from; rank <= to; rank++)
+        CU_ASSERT_EQUAL(row(rank)->state, state);
+}
+
+static void end(struct sim *sim)
+{
+    rows_fini(&rows);
+    SIM_END(sim);
+}
+
+static struct sim *breakable(const char *tree)
+{
+    struct sim_config config = {.allow_injection = true, .trace = SCRIPT_TRACE};
+
+    return script_tree(tree, &config);
+}
+
+/* PROTOCOL 15.1, 15.2: each node answers for itself, once, under the parent
+ * that it has. */
+static void everybody_answers(void)
+{
+    static const uint32_t parents[] = {RANK_NONE, 0, 0, 1, 1, 2, 2, 3,
+                                       3,         4, 4, 5, 5, 6, 6};
+    struct sim *sim = SIM_TREE(TREE);
+
+    SIM_RUN(sim, 5000);
+    ask(sim);
+    CU_ASSERT_EQUAL_FATAL(rows.count, 15);
+    for (uint32_t rank = 0; rank < 15; rank++) {
+        CU_ASSERT_EQUAL(rows.list[rank].rank, rank);
+        CU_ASSERT_EQUAL(rows.list[rank].parent, parents[rank]);
+        CU_ASSERT_EQUAL(rows.list[rank].state, ROW_UP);
+        CU_ASSERT_EQUAL(rows.list[rank].role, rank == 0  ? NODE_FRONTEND
+                                              : rank < 7 ? NODE_COMMNODE
+                                                         : NODE_BACKEND);
+        CU_ASSERT_EQUAL(rows.list[rank].adopted_from, RANK_NONE);
+        CU_ASSERT(rows.list[rank].age_ms >= 5000);
+        CU_ASSERT(rows.list[rank].age_ms < 5100);
+        CU_ASSERT_STRING_EQUAL(rows.list[rank].host, "sim");
+    }
+    end(sim);
+}
+
+/* PROTOCOL 15.1: an observer is no member and no child: nobody hears of it, and
+ * the network ends without it. */
+static void an_observer_is_no_child(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct frame nothing = {0};
+    uint32_t observer = sim_observe(sim, 0, &nothing);
+
+    SIM_RUN(sim, 100);
+    SIM_TRACE(sim, "");
+    CHECK_OK(sim_shutdown(sim, 0));
+    SIM_RUN(sim, 100);
+    CU_ASSERT(sim_has_exited(sim, 0));
+    CU_ASSERT(read_answer(sim, observer));
+    CU_ASSERT_EQUAL(code, -ENOTCONN);
+    end(sim);
+}
+
+/* PROTOCOL 15.1: who asks nothing is let go, who asks something else too, and
+ * there are never too many. */
+static void who_does_not_ask_is_let_go(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct frame nothing = {0};
+    struct frame data = {.type = FRAME_DATA, .stream = 1, .sequence = 1};
+    struct frame too_long = question(LIMIT_STATUS_MS + 1);
+    uint32_t silent[LIMIT_OBSERVERS], other;
+
+    for (uint32_t i = 0; i < LIMIT_OBSERVERS; i++)
+        silent[i] = sim_observe(sim, 0, &nothing);
+    SIM_RUN(sim, 10);
+    ask_node(sim, 0, question(1000), 10);
+    CU_ASSERT_EQUAL(code, -EBUSY);
+    SIM_RUN(sim, LIMIT_HANDSHAKE_TIMEOUT_MS - 30);
+    CU_ASSERT(!sim_is_over(sim, silent[0]));
+    SIM_RUN(sim, 30);
+    for (uint32_t i = 0; i < LIMIT_OBSERVERS; i++)
+        CU_ASSERT(sim_is_over(sim, silent[i]));
+    other = sim_observe(sim, 0, &data);
+    SIM_RUN(sim, 10);
+    CU_ASSERT(sim_is_over(sim, other));
+    other = sim_observe(sim, 0, &too_long);
+    SIM_RUN(sim, 10);
+    CU_ASSERT(sim_is_over(sim, other));
+    ask(sim);
+    CU_ASSERT_EQUAL(rows.count, 15);
+    end(sim);
+}
+
+/* PROTOCOL 15.1: only the front-end answers. */
+static void a_commnode_refers_to_the_front_end(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    ask_node(sim, 3, question(1000), 10);
+    CU_ASSERT_EQUAL(code, -ENXIO);
+    CU_ASSERT_EQUAL(rows.count, 0);
+    end(sim);
+}
+
+/* PROTOCOL 15.2: several who ask at once share rounds; each gets what was so
+ * after he had asked. One who goes away in the middle is not missed. */
+static void several_ask_at_once(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct frame frame = question(1000);
+    uint32_t observers[4];
+
+    for (int i = 0; i < 4; i++)
+        observers[i] = sim_observe(sim, 0, &frame);
+    SIM_RUN(sim, 3);
+    sim_cut(sim, observers[0], 0);
+    SIM_RUN(sim, 50);
+    for (int i = 1; i < 4; i++) {
+        CU_ASSERT(read_answer(sim, observers[i]));
+        CU_ASSERT_EQUAL(rows.count, 15);
+    }
+    CU_ASSERT(!sim_answer(sim, observers[0]));
+    end(sim);
+}
+
+/* PROTOCOL 15.3: a node that does not answer is told as silent, by its parent,
+ * in time; of those below it nothing is known. */
+static void who_does_not_answer_is_silent(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    sim_freeze(sim, script_at(sim, 5), 2000);
+    sim_freeze(sim, script_at(sim, 8), 2000);
+    SIM_RUN(sim, 100);
+    ask_node(sim, 0, question(1000), 1010);
+    CU_ASSERT_EQUAL(rows.count, 15);
+    check_states(5, 5, ROW_SILENT);
+    check_states(8, 8, ROW_SILENT);
+    check_states(11, 12, ROW_SILENT);
+    CU_ASSERT_EQUAL(row(5)->parent, 2);
+    CU_ASSERT_EQUAL(row(8)->parent, 3);
+    CU_ASSERT(row(5)->age_ms >= 900);
+    CU_ASSERT_EQUAL(row(11)->age_ms, ROW_UNKNOWN);
+    check_states(0, 3, ROW_DEGRADED);
+    check_states(6, 7, ROW_UP);
+    check_states(9, 10, ROW_UP);
+    check_states(13, 14, ROW_UP);
+    SIM_RUN(sim, 2000);
+    ask(sim);
+    check_states(0, 14, ROW_UP);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    end(sim);
+}
+
+/* PROTOCOL 15.4: the round trip of each link is measured for the answer; a
+ * node whose children are slow is not slow itself. */
+static void round_trips_are_measured(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    sim_freeze(sim, script_at(sim, 7), 300);
+    ask(sim);
+    CU_ASSERT_EQUAL(row(0)->round_us, ROW_UNKNOWN);
+    CU_ASSERT_EQUAL(row(1)->round_us, 2000);
+    CU_ASSERT_EQUAL(row(3)->round_us, 2000);
+    CU_ASSERT_EQUAL(row(8)->round_us, 2000);
+    CU_ASSERT(row(7)->round_us > 250000);
+    end(sim);
+}
+
+/* PROTOCOL 15.5: a lost commnode stands where it was; its children stand under
+ * those that have adopted them, and say from whom; who is above is degraded,
+ * for as long as it is lost. */
+static void a_lost_commnode_is_shown(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    SIM_RUN(sim, 1000);
+    sim_crash(sim, script_at(sim, 3));
+    SIM_RUN(sim, 3000);
+    ask(sim);
+    CU_ASSERT_EQUAL(rows.count, 15);
+    check_states(3, 3, ROW_LOST);
+    CU_ASSERT_EQUAL(row(3)->parent, 1);
+    CU_ASSERT(row(3)->age_ms >= 2950 && row(3)->age_ms <= 3100);
+    CU_ASSERT_EQUAL(row(3)->round_us, ROW_UNKNOWN);
+    for (uint32_t rank = 7; rank <= 8; rank++) {
+        CU_ASSERT_EQUAL(row(rank)->state, ROW_UP);
+        CU_ASSERT_EQUAL(row(rank)->adopted_from, 3);
+        CU_ASSERT(row(rank)->parent != 3);
+        CU_ASSERT(row(rank)->age_ms <= row(3)->age_ms + 10);
+    }
+    check_states(0, 1, ROW_DEGRADED);
+    CU_ASSERT_EQUAL(row(0)->age_ms, row(3)->age_ms);
+    CU_ASSERT_EQUAL(row(1)->age_ms, row(3)->age_ms);
+    check_states(2, 2, ROW_UP);
+    check_states(4, 14, ROW_UP);
+    end(sim);
+}
+
+/* PROTOCOL 15.5: back-ends that are given up are lost; nodes that look for a
+ * parent are orphans. */
+static void orphans_and_lost_back_ends_are_shown(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t fourteen = script_at(sim, 14);
+
+    sim_crash(sim, fourteen);
+    SIM_RUN(sim, 500);
+    /* 11 and 12 do not look for a parent before they are thawed */
+    sim_freeze(sim, script_at(sim, 11), 2000);
+    sim_freeze(sim, script_at(sim, 12), 2000);
+    sim_crash(sim, script_at(sim, 5));
+    SIM_RUN(sim, 100);
+    ask(sim);
+    check_states(14, 14, ROW_LOST);
+    CU_ASSERT(row(14)->age_ms >= 500 && row(14)->age_ms < 1800);
+    check_states(5, 5, ROW_LOST);
+    check_states(11, 12, ROW_ORPHAN);
+    CU_ASSERT(row(11)->age_ms >= 90 && row(11)->age_ms < 1300);
+    SIM_RUN(sim, 10000);
+    ask(sim);
+    check_states(11, 12, ROW_UP);
+    end(sim);
+}
+
+/* PROTOCOL 15.3: links that end in the middle of a round, up and down, leave
+ * nobody waiting. */
+static void a_round_survives_deaths(void)
+{
+    for (uint32_t ms = 0; ms < 12; ms++) {
+        struct sim *sim = SIM_TREE(TREE);
+        struct frame frame = question(2000);
+        uint32_t observer = sim_observe(sim, 0, &frame);
+
+        SIM_KILL_AT(sim, 1, ms);
+        SIM_KILL_AT(sim, 6, ms + 1);
+        SIM_KILL_AT(sim, 12, ms + 2);
+        SIM_RUN(sim, 2100);
+        CU_ASSERT(read_answer(sim, observer));
+        CU_ASSERT_EQUAL(rows.count, 15);
+        ask(sim);
+        check_states(1, 1, ROW_LOST);
+        check_states(6, 6, ROW_LOST);
+        check_states(12, 12, ROW_LOST);
+        CU_ASSERT_EQUAL(row(3)->adopted_from, 1);
+        end(sim);
+    }
+}
+
+/* PROTOCOL 15.2: what a stranger might answer costs him his link, or nothing.
+ */
+static void wrong_answers_harm_nobody(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct frame late = {.type = FRAME_ROWS, .sequence = 77};
+    struct frame heard = {.type = FRAME_HEARD, .sequence = 1};
+    struct frame status = {.type = FRAME_STATUS, .count = 0, .sequence = 1};
+
+    sim_inject(sim, script_at(sim, 2), 0, &late);
+    sim_inject(sim, script_at(sim, 2), 0, &heard);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    sim_inject(sim, script_at(sim, 2), 0, &status); /* that goes down only */
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    end(sim);
+}
+
+/* PROTOCOL 15.6: where injections are not allowed there are none. */
+static void injections_need_permission(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct frame frame = injection(COP_INJECT_KILL, 3, 0);
+
+    ask_node(sim, 0, frame, 10);
+    CU_ASSERT_EQUAL(code, -EPERM);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "allow_injection"));
+    /* and the nodes do not take anybody's word for it */
+    sim_inject(sim, 0, script_at(sim, 1), &frame);
+    frame.origin = 1;
+    sim_inject(sim, 0, script_at(sim, 1), &frame);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
+    CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
+    end(sim);
+}
+
+/* PROTOCOL 15.6: a kill, a freeze and a cut reach their victim, at any depth.
+ */
+static void injections_reach_their_victim(void)
+{
+    struct sim *sim = breakable(TREE);
+
+    ask_node(sim, 0, injection(COP_INJECT_KILL, 3, 0), 100);
+    CU_ASSERT_EQUAL(code, 0);
+    CU_ASSERT(!sim_is_alive(sim, script_at(sim, 3)));
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    ask_node(sim, 0, injection(COP_INJECT_KILL, 14, 0), 100);
+    CU_ASSERT(!sim_is_alive(sim, script_at(sim, 14)));
+    ask_node(sim, 0, injection(COP_INJECT_CUT, 5, 0), 100);
+    CU_ASSERT_EQUAL(code, 0);
+    ask(sim);
+    CU_ASSERT_EQUAL(row(5)->state, ROW_UP);
+    CU_ASSERT_EQUAL(row(5)->adopted_from, 2);
+    ask_node(sim, 0, injection(COP_INJECT_FREEZE, 4, 1000), 100);
+    ask_node(sim, 0, question(500), 600);
+    CU_ASSERT_EQUAL(row(4)->state, ROW_SILENT);
+    SIM_RUN(sim, 1000);
+    ask(sim);
+    CU_ASSERT_EQUAL(row(4)->state, ROW_UP);
+    end(sim);
+}
+
+/* PROTOCOL 15.6: what makes no sense is refused, in words. */
+static void senseless_injections_are_refused(void)
+{
+    struct sim *sim = breakable(TREE);
+
+    ask_node(sim, 0, injection(COP_INJECT_KILL, 0, 0), 10);
+    CU_ASSERT_EQUAL(code, -EINVAL);
+    ask_node(sim, 0, injection(COP_INJECT_KILL, 99, 0), 10);
+    CU_ASSERT_EQUAL(code, -ENOENT);
+    ask_node(sim, 0, injection(COP_INJECT_FREEZE, 3, 0), 10);
+    CU_ASSERT_EQUAL(code, -EINVAL);
+    ask_node(sim, 0, injection(COP_INJECT_FREEZE, 3, LIMIT_FREEZE_MS + 1), 10);
+    CU_ASSERT_EQUAL(code, -EINVAL);
+    ask_node(sim, 0, injection((enum cop_injection)9, 3, 0), 10);
+    CU_ASSERT_EQUAL(code, -EINVAL);
+    sim_crash(sim, script_at(sim, 3));
+    SIM_RUN(sim, 100);
+    ask_node(sim, 0, injection(COP_INJECT_KILL, 3, 0), 10);
+    CU_ASSERT_EQUAL(code, -EHOSTUNREACH);
+    CU_ASSERT(*text != '\0');
+    end(sim);
+}
+
+/* PROTOCOL 15.2: a thousand nodes are ordinary. */
+static void a_thousand_nodes_answer(void)
+{
+    struct tree tree = {0};
+    const uint32_t fanouts[] = {10, 10, 10};
+    struct sim *sim;
+    char *shape;
+
+    tree_make(&tree, fanouts, 3);
+    shape = tree_text(&tree);
+    sim = SIM_TREE(shape);
+    ask(sim);
+    CU_ASSERT_EQUAL(rows.count, 1111);
+    check_states(0, 1110, ROW_UP);
+    free(shape);
+    tree_fini(&tree);
+    end(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"everybody answers", everybody_answers},
+        {"an observer is no child", an_observer_is_no_child},
+        {"who does not ask is let go", who_does_not_ask_is_let_go},
+        {"a commnode refers to the front-end",
+         a_commnode_refers_to_the_front_end},
+        {"several ask at once", several_ask_at_once},
+        {"who does not answer is silent", who_does_not_answer_is_silent},
+        {"round trips are measured", round_trips_are_measured},
+        {"a lost commnode is shown", a_lost_commnode_is_shown},
+        {"orphans and lost back-ends are shown",
+         orphans_and_lost_back_ends_are_shown},
+        {"a round survives deaths", a_round_survives_deaths},
+        {"wrong answers harm nobody", wrong_answers_harm_nobody},
+        {"injections need permission", injections_need_permission},
+        {"injections reach their victim", injections_reach_their_victim},
+        {"senseless injections are refused", senseless_injections_are_refused},
+        {"a thousand nodes answer", a_thousand_nodes_answer},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("status", tests);
+}

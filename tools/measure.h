@@ -1,0 +1,28 @@
+/* measure.h - numbers, as people write and read them. */
+#ifndef TOOLS_MEASURE_H
+#define TOOLS_MEASURE_H
+
+#include <stdint.h>
+
+/* Room for the longest of these texts. */
+#define MEASURE_LEN 24
+
+/* Write milliseconds as 4.2s, 3m04s, 2h05m or 3d04h; COP_TIME_UNKNOWN as "-".
+ * Returns `out`. */
+const char *measure_age(char out[MEASURE_LEN], uint32_t ms);
+
+/* Write microseconds as "84 us", "1.24 ms", "310 ms" or "1.2 s"; unknown: "-".
+ * Returns `out`. */
+const char *measure_trip(char out[MEASURE_LEN], uint32_t us);
+
+/* Read seconds such as 5, 0.5 or 30s, as milliseconds from 1 to `max_ms`.
+ * Returns 0 or -EINVAL. */
+int measure_seconds(const char *text, uint32_t max_ms, uint32_t *ms);
+
+/* Read a whole number from `min` to `max`. Returns 0 or -EINVAL. */
+int measure_number(const char *text,
+                   uint32_t min,
+                   uint32_t max,
+                   uint32_t *number);
+
+#endif

@@ -1,0 +1,327 @@
+/* status.c - coppice-status: how are the nodes of a running network? */
+#include <coppice/status.h>
+#include <errno.h>
+#include <getopt.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/measure.h"
+#include "tools/view.h"
+
+#define TIMEOUT_DEFAULT_MS 5000
+#define TIMEOUT_MAX_MS     60000
+#define WAIT_MAX_MS        (UINT32_C(31) * 86400 * 1000)
+
+/* How long to pause between two looks of --wait, and what one may take. */
+#define PAUSE_MS 200
+#define LOOK_MS  10000
+
+/* Columns where nothing says how many there are. */
+#define WIDTH_DEFAULT 80
+
+/* Exit statuses. */
+enum status {
+    STATUS_SHOWN = 0,  /* shown, or the state was reached */
+    STATUS_FAILED = 1, /* nothing could be learnt */
+    STATUS_USAGE = 2,
+    STATUS_TIMEOUT = 3, /* --wait: the state was not reached in time */
+};
+
+/* What --wait waits for. */
+enum wish {
+    WISH_NONE,
+    WISH_UP,
+    WISH_DEGRADED,
+    WISH_HEALED,
+    WISH_LOST,
+};
+static const char *const wishes[] = {
+    [WISH_UP] = "up",
+    [WISH_DEGRADED] = "degraded",
+    [WISH_HEALED] = "healed",
+    [WISH_LOST] = "lost",
+};
+
+struct arguments {
+    const char *session;
+    bool summary;
+    struct view_style style;
+    enum wish wish;
+    uint32_t timeout_ms; /* 0: not given */
+};
+
+static const char usage[] =
+    "usage: coppice-status [OPTIONS] SESSION\n"
+    "Show how the nodes of a running network are, as a tree.\n"
+    "SESSION is the session file that its tool has written.\n"
+    "  --down           only what is lost, degraded, silent or an orphan\n"
+    "  --summary        counts and hosts by state, no tree\n"
+    "  --wait=STATE     wait until the network is up, degraded, healed (every\n"
+    "                   node has a parent and answers) or lost (it has ended)\n"
+    "  --timeout=S      give up after S seconds (default 5; with --wait: "
+    "never)\n"
+    "  --no-color       no terminal colours\n"
+    "  --ascii          no lines of UTF-8\n"
+    "  --help, --version\n"
+    "exit status: 0 shown or reached, 1 failed, 2 usage, 3 --wait timed out\n";
+
+static int complain(const char *text)
+{
+    fprintf(stderr, "coppice-status: %s\n", text);
+    return STATUS_FAILED;
+}
+
+static int complain_of_usage(const char *what, const char *value)
+{
+    fprintf(stderr, "coppice-status: %s%s%s\nTry: coppice-status --help\n",
+            what, value ? ": " : "", value ? value : "");
+    return -EINVAL;
+}
+
+static int read_wish(enum wish *wish, const char *text)
+{
+    size_t i;
+
+    for (i = WISH_UP; i <= WISH_LOST; i++)
+        if (strcmp(text, wishes[i]) == 0) {
+            *wish = (enum wish)i;
+            return 0;
+        }
+    return complain_of_usage(
+        "--wait wants up, degraded, healed or lost, and not", text);
+}
+
+/* Returns 0, -EINVAL, or 1: all is said already. */
+static int read_option(struct arguments *arguments, int option)
+{
+    switch (option) {
+    case 'd':
+        arguments->style.only_bad = true;
+        return 0;
+    case 's':
+        arguments->summary = true;
+        return 0;
+    case 'w':
+        return read_wish(&arguments->wish, optarg);
+    case 't':
+        if (measure_seconds(optarg, WAIT_MAX_MS, &arguments->timeout_ms) < 0)
+            return complain_of_usage("--timeout wants seconds, and not",
+                                     optarg);
+        return 0;
+    case 'C':
+        arguments->style.colour = false;
+        return 0;
+    case 'a':
+        arguments->style.ascii = true;
+        return 0;
+    case 'h':
+        fputs(usage, stdout);
+        return 1;
+    case 'v':
+        printf("coppice-status %s\n", COPPICE_VERSION);
+        return 1;
+    default:
+        return complain_of_usage("wrong option", NULL);
+    }
+}
+
+static unsigned terminal_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    unsigned long width;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    width = columns ? strtoul(columns, NULL, 10) : 0;
+    return width >= 20 && width < 10000 ? (unsigned)width : WIDTH_DEFAULT;
+}
+
+static void read_terminal(struct view_style *style)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    setlocale(LC_CTYPE, "");
+    style->ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    style->width = terminal_width();
+    style->colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) &&
+                    !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+static int read_arguments(struct arguments *arguments, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"down", no_argument, NULL, 'd'},
+        {"summary", no_argument, NULL, 's'},
+        {"wait", required_argument, NULL, 'w'},
+        {"timeout", required_argument, NULL, 't'},
+        {"no-color", no_argument, NULL, 'C'},
+        {"ascii", no_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    int r = 0;
+
+    while (r == 0 && (option = getopt_long(argc, argv, "", options, NULL)) >= 0)
+        r = read_option(arguments, option);
+    if (r != 0)
+        return r;
+    if (optind + 1 != argc)
+        return complain_of_usage(optind < argc ? "one session file, please"
+                                               : "which session file?",
+                                 NULL);
+    arguments->session = argv[optind];
+    if (!arguments->wish && arguments->timeout_ms > TIMEOUT_MAX_MS)
+        return complain_of_usage("--timeout is at most 60 without --wait",
+                                 NULL);
+    return 0;
+}
+
+static int show(const struct arguments *arguments, const struct view *view)
+{
+    const struct view_style *style = &arguments->style;
+    int r;
+
+    if (arguments->summary) {
+        r = view_summarise(view, style, stdout);
+    } else {
+        view_count(view, stdout);
+        r = view_draw(view, style, stdout);
+    }
+    if (r == 0 && fflush(stdout) != 0)
+        r = -errno;
+    if (r < 0)
+        return complain(strerror(-r));
+    return STATUS_SHOWN;
+}
+
+/* ---- waiting ---- */
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void pause_ms(uint64_t ms)
+{
+    struct timespec left = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+
+    nanosleep(&left, NULL);
+}
+
+static bool is_fulfilled(enum wish wish, const struct view *view)
+{
+    switch (wish) {
+    case WISH_UP:
+        return view->nodes[0].is.state == COP_STATE_UP;
+    case WISH_DEGRADED:
+        return view->nodes[0].is.state == COP_STATE_DEGRADED;
+    case WISH_HEALED:
+        return view_is_healed(view);
+    case WISH_NONE:
+    case WISH_LOST:
+        break;
+    }
+    return false;
+}
+
+/* Whether an error says that there is no such network any more. */
+static bool is_gone(int code)
+{
+    return code == -ECONNREFUSED || code == -ENOTCONN || code == -ENOKEY;
+}
+
+/* Whether it may be otherwise at the next look. */
+static bool is_passing(int code)
+{
+    return code == -ETIMEDOUT || code == -EBUSY || code == -EAGAIN ||
+           code == -EHOSTUNREACH;
+}
+
+/* One look. Returns an exit status, or -EAGAIN: look again. */
+static int look(const struct arguments *arguments, uint32_t ms, bool is_last)
+{
+    struct cop_error error = {""};
+    struct cop_status *status = NULL;
+    struct view view = {0};
+    int r;
+
+    r = cop_status_read(&status, arguments->session, (int)ms, &error);
+    if (r < 0) {
+        if (arguments->wish == WISH_LOST && is_gone(r)) {
+            printf("lost: %s\n", error.text);
+            return STATUS_SHOWN;
+        }
+        if (arguments->wish && is_passing(r) && !is_last)
+            return -EAGAIN;
+        return complain(error.text);
+    }
+    r = view_init(&view, status);
+    if (r < 0)
+        r = complain(strerror(-r));
+    else if (!arguments->wish || is_fulfilled(arguments->wish, &view))
+        r = show(arguments, &view);
+    else if (!is_last)
+        r = -EAGAIN;
+    else if (show(arguments, &view) == STATUS_SHOWN)
+        r = STATUS_TIMEOUT;
+    else
+        r = STATUS_FAILED;
+    view_fini(&view);
+    cop_status_free(status);
+    return r;
+}
+
+/* Look until it is so, or the time is over. */
+static int wait_for(const struct arguments *arguments)
+{
+    uint64_t end_ms =
+        arguments->timeout_ms ? now_ms() + arguments->timeout_ms : UINT64_MAX;
+    int r;
+
+    for (;;) {
+        uint64_t left_ms = end_ms - now_ms();
+        bool is_last = left_ms <= PAUSE_MS;
+
+        /* the last look says how it is, though time is over: it gets some */
+        r = look(arguments,
+                 left_ms > LOOK_MS || is_last ? LOOK_MS : (uint32_t)left_ms,
+                 is_last);
+        if (r != -EAGAIN)
+            break;
+        pause_ms(PAUSE_MS);
+        if (now_ms() >= end_ms)
+            end_ms = now_ms();
+    }
+    if (r == STATUS_TIMEOUT)
+        fprintf(stderr, "coppice-status: not %s within the time-out\n",
+                wishes[arguments->wish]);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments = {0};
+    int r;
+
+    read_terminal(&arguments.style);
+    r = read_arguments(&arguments, argc, argv);
+    if (r != 0)
+        return r < 0 ? STATUS_USAGE : STATUS_SHOWN;
+    if (arguments.wish)
+        return wait_for(&arguments);
+    return look(
+        &arguments,
+        arguments.timeout_ms ? arguments.timeout_ms : TIMEOUT_DEFAULT_MS, true);
+}

@@ -1,0 +1,64 @@
+/* view.h - a network's status, as a tree on a terminal. */
+#ifndef TOOLS_VIEW_H
+#define TOOLS_VIEW_H
+
+#include <coppice/status.h>
+#include <stdio.h>
+
+/* No node: the end of a list. */
+#define VIEW_NONE SIZE_MAX
+
+/* One node and its place among the others, by index. */
+struct view_node {
+    struct cop_status_node is;
+    size_t first_child;
+    size_t next_sibling;
+};
+
+/* The states, as enum cop_state. */
+#define VIEW_STATES 6
+
+struct view {
+    struct view_node *nodes; /* by rank; the front-end is first */
+    size_t count;
+    size_t left_off;
+    size_t in_state[VIEW_STATES];
+    size_t adopted; /* those that have not their first parent */
+};
+
+/* How it is drawn. */
+struct view_style {
+    bool colour;
+    bool ascii;     /* no lines of UTF-8 */
+    bool only_bad;  /* only what is not up */
+    unsigned width; /* columns */
+};
+
+/* Arrange what `status` says; it must outlive the view. Returns 0 or -ENOMEM.
+ */
+int view_init(struct view *view, const struct cop_status *status);
+
+/* Free it. */
+void view_fini(struct view *view);
+
+/* The word for a state, such as "degraded". */
+const char *view_state(enum cop_state state);
+
+/* Whether every node has a place: nobody is silent or looks for a parent. */
+bool view_is_healed(const struct view *view);
+
+/* Draw the tree: a line for each node. Returns 0 or -ENOMEM. */
+int view_draw(const struct view *view,
+              const struct view_style *style,
+              FILE *file);
+
+/* Write one line with the counts. */
+void view_count(const struct view *view, FILE *file);
+
+/* Write a line for each state that there is, with its hosts. Returns 0 or
+ * -ENOMEM. */
+int view_summarise(const struct view *view,
+                   const struct view_style *style,
+                   FILE *file);
+
+#endif
