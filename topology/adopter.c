@@ -66,7 +66,7 @@ _Static_assert(sizeof algorithms / sizeof algorithms[0] == ADOPTER_ALGORITHMS,
 /* What an adopter is weighed by; the least key is the best. */
 struct candidate {
     uint32_t rank;
-    uint32_t key; /* twice the fan-out, and 1 if the tree would rise */
+    uint32_t key; /* key_of() */
 };
 
 /* A candidate's place in a weighted random order. */
@@ -82,7 +82,8 @@ struct adopter_survey {
     bool asked; /* once at least */
     uint32_t count;
     uint32_t key_max;
-    struct candidate *all;    /* by rank */
+    uint32_t rise_depth;    /* below candidates of this depth the tree rises */
+    struct table_site *all; /* by rank */
     struct candidate *sorted; /* by key, then rank; NULL: not needed yet */
     uint32_t *drawn;          /* the order of one seed; NULL: not needed yet */
     uint64_t drawn_seed;
@@ -133,9 +134,19 @@ static uint32_t living_ancestor(const struct table *table,
     return 0;
 }
 
-static void add(struct adopter_survey *survey, uint32_t rank, uint32_t key)
+/* Twice the fan-out, and 1 if the tree would rise. */
+static uint32_t key_of(const struct adopter_survey *survey,
+                       const struct table_site *site)
 {
-    survey->all[survey->count++] = (struct candidate){rank, key};
+    return 2 * site->fan_out + (site->depth >= survey->rise_depth);
+}
+
+/* `site` may be one of `all` that has been looked at before. */
+static void add(struct adopter_survey *survey, const struct table_site *site)
+{
+    uint32_t key = key_of(survey, site);
+
+    survey->all[survey->count++] = *site;
     if (key > survey->key_max)
         survey->key_max = key;
 }
@@ -155,56 +166,57 @@ static void collect_near(struct adopter_survey *survey,
         table_at(table, i, &entry);
         if (entry.rank == top ||
             (children && entry.parent == top && entry.rank != orphan->rank))
-            add(survey, entry.rank, 2 * entry.fan_out);
+            add(survey, &(struct table_site){entry.rank, entry.fan_out, 0});
     }
 }
 
 /* NHI, ANY: all that have a path and are not too deep. */
-static int collect_far(struct adopter_survey *survey,
-                       const struct table *table,
-                       const struct adopter_orphan *orphan,
-                       uint32_t height_limit)
+static void collect_far(struct adopter_survey *survey,
+                        const struct table *table,
+                        const struct adopter_orphan *orphan,
+                        uint32_t height_limit)
 {
-    uint32_t count = table_count(table);
-    struct table_site *sites = malloc((count + 1) * sizeof *sites);
     bool any = survey->criterion == CRITERION_ANY;
-    uint64_t height = height_limit;
+    uint32_t present = any ? table_height(table) : 0;
+    uint32_t height = present > height_limit ? present : height_limit;
+    uint32_t count = table_count(table);
+    uint32_t end;
     uint32_t i;
 
-    if (!sites)
-        return -ENOMEM;
-    if (any && table_height(table) > height)
-        height = table_height(table);
-    table_sites(table, orphan->rank, sites);
+    end = height > orphan->height ? height - orphan->height : 0;
+    if (any)
+        survey->rise_depth = end;
+    table_sites(table, orphan->rank, survey->all);
     for (i = 0; i < count; i++) {
-        bool rises = (uint64_t)sites[i].depth + 1 + orphan->height > height;
+        uint32_t depth = survey->all[i].depth;
 
-        if (sites[i].depth != TABLE_NO_PATH && (any || !rises))
-            add(survey, sites[i].rank, 2 * sites[i].fan_out + rises);
+        if (depth < end || (any && depth != TABLE_NO_PATH))
+            add(survey, &survey->all[i]);
     }
-    free(sites);
-    return 0;
 }
 
-static int collect(struct adopter_survey *survey,
-                   const struct table *table,
-                   const struct adopter_orphan *orphan,
-                   uint32_t height_limit)
+static void collect(struct adopter_survey *survey,
+                    const struct table *table,
+                    const struct adopter_orphan *orphan,
+                    uint32_t height_limit)
 {
     switch (survey->criterion) {
     case CRITERION_GP:
     case CRITERION_GP_PLUS:
         collect_near(survey, table, living_ancestor(table, orphan), orphan);
-        return 0;
+        break;
     case CRITERION_RT:
     case CRITERION_RT_PLUS:
         collect_near(survey, table, 0, orphan);
-        return 0;
+        break;
     case CRITERION_NHI:
     case CRITERION_ANY:
-        return collect_far(survey, table, orphan, height_limit);
+        collect_far(survey, table, orphan, height_limit);
+        break;
     }
-    return -EINVAL;
+    survey->last_resort = survey->count == 0;
+    if (survey->count == 0)
+        add(survey, &(struct table_site){0, 0, 0});
 }
 
 int adopter_survey_new(struct adopter_survey **out,
@@ -223,12 +235,9 @@ int adopter_survey_new(struct adopter_survey **out,
     survey->all = malloc((table_count(table) + 1) * sizeof *survey->all);
     if (!survey->all)
         goto out;
-    r = collect(survey, table, orphan, height_limit);
-    if (r < 0)
-        goto out;
-    survey->last_resort = survey->count == 0;
-    if (survey->count == 0)
-        add(survey, 0, 0);
+    survey->rise_depth = TABLE_NO_PATH;
+    collect(survey, table, orphan, height_limit);
+    r = 0;
     *out = survey;
     survey = NULL; /* now the caller's */
 out:
@@ -282,6 +291,7 @@ static int sort(struct adopter_survey *survey)
     struct candidate *to = NULL;
     struct candidate *swap;
     unsigned shift;
+    uint32_t i;
     int r = 0;
 
     if (survey->sorted)
@@ -292,7 +302,10 @@ static int sort(struct adopter_survey *survey)
         r = -ENOMEM;
         goto out;
     }
-    memcpy(from, survey->all, size);
+    for (i = 0; i < survey->count; i++) {
+        from[i].rank = survey->all[i].rank;
+        from[i].key = key_of(survey, &survey->all[i]);
+    }
     for (shift = 0; shift < 32 && survey->key_max >> shift > 0;
          shift += DIGIT_BITS) {
         sort_by_digit(to, from, survey->count, shift);
@@ -318,12 +331,15 @@ static uint32_t select_sorted(const struct adopter_survey *survey,
     uint32_t i;
 
     for (i = 0; i < survey->count; i++)
-        counts[survey->all[i].key]++;
+        counts[key_of(survey, &survey->all[i])]++;
     while (place >= counts[key])
         place -= counts[key++];
-    for (i = 0; survey->all[i].key != key || place > 0; i++)
-        place -= survey->all[i].key == key;
-    return survey->all[i].rank;
+    for (i = 0;; i++) {
+        if (key_of(survey, &survey->all[i]) != key)
+            continue;
+        if (place-- == 0)
+            return survey->all[i].rank;
+    }
 }
 
 /* Where the filling of the least places puts orphan `ordinal`: its index in
@@ -383,17 +399,17 @@ static uint32_t win_lot(const struct adopter_survey *survey, uint64_t seed)
     uint32_t i;
 
     for (i = 0; i < survey->count; i++) {
-        const struct candidate *candidate = &survey->all[i];
-        double fraction = draw_fraction(seed, candidate->rank);
+        const struct table_site *site = &survey->all[i];
+        double fraction = draw_fraction(seed, site->rank);
         double log_key;
 
         if (fraction < least)
             continue;
-        log_key = log2(fraction) / weight(survey, candidate->key);
+        log_key = log2(fraction) / weight(survey, key_of(survey, site));
         if (log_key <= best)
             continue;
         best = log_key;
-        rank = candidate->rank;
+        rank = site->rank;
         least = pow(2, best * weight_max) * (1 - 1e-9);
     }
     return rank;
@@ -422,7 +438,7 @@ static int draw_lots(struct adopter_survey *survey, uint64_t seed)
 
         lots[i].rank = rank;
         lots[i].log_key = log2(draw_fraction(seed, rank)) /
-                          weight(survey, survey->all[i].key);
+                          weight(survey, key_of(survey, &survey->all[i]));
     }
     qsort(lots, survey->count, sizeof *lots, lot_compare);
     for (i = 0; i < survey->count; i++)

@@ -457,6 +457,12 @@ int table_set_backends(struct table *table,
     return 1;
 }
 
+size_t table_bytes(const struct table *table)
+{
+    return table->count *
+           (sizeof *table->nodes + (table->ranks ? sizeof *table->ranks : 0));
+}
+
 uint32_t table_count(const struct table *table)
 {
     return table->count;

@@ -21,6 +21,7 @@
 #include "topology/topology.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Ranks are below this, back-ends' too. */
@@ -118,6 +119,10 @@ int table_record(struct table *table,
 int table_set_backends(struct table *table,
                        uint32_t rank,
                        uint32_t backend_count);
+
+/* The bytes that it keeps of internal nodes: 12 each, and 4 more where ranks
+ * have gaps. (Records of back-ends are apart.) */
+size_t table_bytes(const struct table *table);
 
 /* ---- the nodes --------------------------------------------------------- */
 
