@@ -1,0 +1,61 @@
+/* feeder.c - a front-end for scripts: the integer union over a tree that they
+ * hurt.
+ *
+ *   feeder TREE COUNT RATE HEARTBEAT FAILURE ORPHAN NETWORKS SSH [ARGUMENT...]
+ *
+ * TREE is a topology's text, the next are as in feeding.h, then times in ms and
+ * networks as in cop_launch. Each event is a line; so are "launched", "sending"
+ * once numbers come, and at the end, which SIGUSR1 asks for, "whole" or "not
+ * whole". Exit status 0 for whole. */
+#include <err.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/process/feeding.h"
+
+#define ARGUMENTS 8 /* before SSH's own */
+
+static volatile sig_atomic_t asked;
+
+static void ask(int number)
+{
+    (void)number;
+    asked = 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = ask};
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct feeding feeding;
+
+    if (argc <= ARGUMENTS)
+        errx(2, "usage: feeder TREE COUNT RATE HEARTBEAT FAILURE ORPHAN "
+                "NETWORKS SSH [ARGUMENT...]");
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    sigaction(SIGUSR1, &action, NULL);
+    launch.topology_text = argv[1];
+    launch.times.heartbeat_ms = (uint32_t)atoi(argv[4]);
+    launch.times.failure_timeout_ms = (uint32_t)atoi(argv[5]);
+    launch.times.orphan_timeout_ms = (uint32_t)atoi(argv[6]);
+    launch.networks = argv[7];
+    launch.launcher = "ssh";
+    launch.ssh_argv = argv + ARGUMENTS;
+    if (feeding_launch(&feeding, launch) < 0)
+        return EXIT_FAILURE;
+    feeding.log = stdout;
+    printf("launched\n");
+    if (feeding_feed(&feeding, atoi(argv[2]), atoi(argv[3])) < 0 ||
+        !feeding_await(&feeding, 2))
+        return EXIT_FAILURE;
+    printf("sending\n");
+    while (!asked)
+        feeding_take(&feeding, 50);
+    if (!feeding_end(&feeding)) {
+        printf("not whole\n");
+        return EXIT_FAILURE;
+    }
+    printf("whole\n");
+    return EXIT_SUCCESS;
+}
