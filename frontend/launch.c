@@ -91,7 +91,8 @@ static int check_programs(const struct cop_launch *launch,
     }
     if (strcmp(bootstrap->launcher, "local") != 0)
         return 0;
-    if (has_commnodes(bootstrap->subtree, bootstrap->attach)) {
+    if (bootstrap->missing != COP_MISSING_SKIP &&
+        has_commnodes(bootstrap->subtree, bootstrap->attach)) {
         r = program_check(bootstrap->commnode_path, "the commnode program",
                           "name it in commnode_path or $COPPICE_COMMNODE",
                           error);

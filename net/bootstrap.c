@@ -35,10 +35,11 @@ enum number {
     NUMBER_PARENT_RANK,
     NUMBER_HAS_BACKEND,
     NUMBER_ALGORITHM,
+    NUMBER_MISSING,
     NUMBER_TIMES, /* the first of TIME_COUNT */
 };
 
-#define TIME_COUNT   9
+#define TIME_COUNT   10
 #define NUMBER_COUNT (NUMBER_TIMES + TIME_COUNT)
 
 enum string {
@@ -67,6 +68,7 @@ static void times_list(struct cop_times *times, uint32_t *list[TIME_COUNT])
     list[6] = &times->open_timeout_ms;
     list[7] = &times->launch_timeout_ms;
     list[8] = &times->filter_timeout_ms;
+    list[9] = &times->start_timeout_ms;
 }
 
 static void fill_times(struct cop_times *times)
@@ -76,7 +78,7 @@ static void fill_times(struct cop_times *times)
         LIMIT_CONNECT_TIMEOUT_MS,   LIMIT_PROBE_TIMEOUT_MS,
         LIMIT_HANDSHAKE_TIMEOUT_MS, LIMIT_ORPHAN_TIMEOUT_MS,
         LIMIT_OPEN_TIMEOUT_MS,      LIMIT_LAUNCH_TIMEOUT_MS,
-        LIMIT_FILTER_TIMEOUT_MS,
+        LIMIT_FILTER_TIMEOUT_MS,    LIMIT_START_TIMEOUT_MS,
     };
     uint32_t *list[TIME_COUNT];
     size_t i;
@@ -214,6 +216,12 @@ static int check_launch(const struct cop_launch *launch,
                              "reconfiguration \"%.40s\" is unknown: use one of "
                              "%s",
                              launch->reconfiguration, adopter_names());
+    if (launch->missing != COP_MISSING_FAIL &&
+        launch->missing != COP_MISSING_SKIP)
+        return cop_error_set(error, -EINVAL,
+                             "missing is %d; it is COP_MISSING_FAIL or "
+                             "COP_MISSING_SKIP",
+                             (int)launch->missing);
     if (launch->backend_argv && !launch->backend_argv[0])
         return cop_error_set(error, -EINVAL,
                              "backend_argv is empty: name the back-end "
@@ -302,6 +310,7 @@ int bootstrap_launch(struct bootstrap **out,
     bootstrap->next_rank = topology_count(topology);
     bootstrap->attach = !launch->backend_argv;
     bootstrap->allow_injection = launch->allow_injection;
+    bootstrap->missing = launch->missing;
     bootstrap->loopback =
         all_local(bootstrap->launcher, topology) && !*bootstrap->networks;
     bootstrap->parent_rank = RANK_NONE;
@@ -345,6 +354,7 @@ int bootstrap_child(struct bootstrap **out,
     child->depth = parent->depth + 1;
     child->attach = parent->attach;
     child->allow_injection = parent->allow_injection;
+    child->missing = parent->missing;
     child->loopback = parent->loopback;
     child->parent_rank = parent->rank;
     child->times = parent->times;
@@ -381,6 +391,7 @@ static int pack(const struct bootstrap *bootstrap,
         [NUMBER_PARENT_RANK] = bootstrap->parent_rank,
         [NUMBER_HAS_BACKEND] = bootstrap->backend_argv != NULL,
         [NUMBER_ALGORITHM] = bootstrap->algorithm,
+        [NUMBER_MISSING] = (uint32_t)bootstrap->missing,
     };
     const char *strings[STRING_COUNT];
     const char *none[] = {NULL};
@@ -503,6 +514,9 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     bootstrap->depth = numbers[NUMBER_DEPTH];
     bootstrap->next_rank = numbers[NUMBER_NEXT_RANK];
     bootstrap->attach = numbers[NUMBER_ATTACH] != 0;
+    bootstrap->missing = numbers[NUMBER_MISSING] == COP_MISSING_SKIP
+                             ? COP_MISSING_SKIP
+                             : COP_MISSING_FAIL;
     bootstrap->loopback = numbers[NUMBER_LOOPBACK] != 0;
     bootstrap->allow_injection = numbers[NUMBER_ALLOW_INJECTION] != 0;
     bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];

@@ -32,6 +32,7 @@ struct bootstrap {
     uint32_t next_rank;   /* front-end: the first rank for those that join */
     bool attach;          /* no back-ends are started */
     bool allow_injection; /* nodes may be broken on purpose */
+    enum cop_missing missing;
     bool loopback;        /* a tree of local hosts only */
     uint32_t parent_rank; /* RANK_NONE at the front-end */
     char *parent_address; /* "ADDRESS PORT ADDRESS PORT ..." */

@@ -19,6 +19,7 @@
 #include "net/injection.h"
 #include "net/launch.h"
 #include "net/listener.h"
+#include "net/machine.h"
 #include "net/streams.h"
 #include "protocol/limits.h"
 #include "topology/topology.h"
@@ -263,6 +264,10 @@ static void carry_out(struct driver *driver, struct action *action)
     switch (action->type) {
     case ACTION_SPAWN:
         do_spawn(driver, action->rank);
+        break;
+    case ACTION_STOP:
+        launch_stop(driver->launch, action->rank,
+                    action->text ? action->text : "it is not waited for");
         break;
     case ACTION_SEND:
         do_send(driver, action);
@@ -598,6 +603,13 @@ static void on_boot(struct ev_loop *loop, ev_io *io, int events)
     end(driver, -EPIPE, "whoever started this node is gone");
 }
 
+static void on_begun(void *arg, uint32_t rank)
+{
+    struct event event = {.type = EVENT_CHILD_BEGUN, .rank = rank};
+
+    step(arg, &event, NULL);
+}
+
 static void on_gone(void *arg, uint32_t rank, const char *text)
 {
     struct driver *driver = arg;
@@ -673,47 +685,6 @@ static const struct helm_ops helm_ops = {
 
 /* ---- making one ---- */
 
-static int make_node(struct driver *driver)
-{
-    const struct bootstrap *bootstrap = driver->bootstrap;
-    const struct topology *subtree = bootstrap->subtree;
-    struct node_config config = {
-        .role = bootstrap->role,
-        .rank = bootstrap->rank,
-        .depth = bootstrap->depth,
-        .host = bootstrap->host,
-        .address = driver->listener ? listener_address(driver->listener) : "",
-        .next_rank = bootstrap->next_rank,
-        .attach = bootstrap->attach,
-        .allow_injection = bootstrap->allow_injection,
-        .tree = bootstrap->role == NODE_FRONTEND ? subtree : NULL,
-        .times = bootstrap->times,
-        .algorithm = bootstrap->algorithm,
-    };
-    struct node_child *children;
-    uint32_t index;
-    size_t i;
-    int r;
-
-    config.child_count = subtree ? topology_child_count(subtree, 0) : 0;
-    children = calloc(config.child_count + 1, sizeof(*children));
-    if (!children)
-        return -ENOMEM;
-    for (i = 0; i < config.child_count; i++) {
-        index = topology_child(subtree, 0, (uint32_t)i);
-        children[i].rank = topology_rank(subtree, index);
-        children[i].host = topology_host(subtree, index);
-        children[i].role =
-            topology_is_leaf(subtree, index) && !bootstrap->attach
-                ? NODE_BACKEND
-                : NODE_COMMNODE;
-    }
-    config.children = children;
-    r = node_new(&driver->node, &config);
-    free(children);
-    return r;
-}
-
 static int make_connections(struct driver *driver)
 {
     const struct bootstrap *bootstrap = driver->bootstrap;
@@ -753,12 +724,14 @@ static int make_parts(struct driver *driver, struct cop_error *error)
     }
     r = make_connections(driver);
     if (r == 0)
-        r = make_node(driver);
+        r = machine_new(&driver->node, bootstrap,
+                        driver->listener ? listener_address(driver->listener)
+                                         : "");
     if (r == 0)
         r = launch_new(&driver->launch, helm_loop(driver->helm), bootstrap,
                        driver->listener ? listener_address(driver->listener)
                                         : "",
-                       &mask, on_gone, driver);
+                       &mask, on_begun, on_gone, driver);
     if (r < 0)
         return cop_error_set(error, r, "cannot make a node: %s", strerror(-r));
     return 0;

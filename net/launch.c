@@ -67,11 +67,12 @@ struct launch {
     const struct bootstrap *bootstrap;
     const char *address;
     sigset_t mask;
+    launch_begun_fn *begun;
     launch_gone_fn *gone;
     void *arg;
-    struct child **children; /* by their place among the children, or NULL */
-    uint32_t child_count;
-    struct child *waiting; /* in order */
+    struct child **children; /* by their place in the subtree, or NULL */
+    uint32_t child_count;    /* of these places */
+    struct child *waiting;   /* in order */
     struct child **waiting_end;
     size_t alive;
     bool abandoned; /* descriptors are closed, children are not ours */
@@ -279,12 +280,30 @@ static void on_err(struct ev_loop *loop, ev_io *io, int events)
     read_err(io->data);
 }
 
+/* What ssh has said until now, as one line; "" if there is nothing. */
+static const char *last_words(struct child *child)
+{
+    struct remote *remote = child->remote;
+    const char *words;
+
+    if (!remote)
+        return "";
+    while (remote->err.fd >= 0 && !remote->accepted && read_err(child))
+        continue;
+    while (remote->words_len > 0 && remote->words[remote->words_len - 1] == ' ')
+        remote->words_len--;
+    remote->words[remote->words_len] = '\0';
+    for (words = remote->words; *words == ' ';)
+        words++;
+    return words;
+}
+
 /* ssh itself has ended. Without `exited` this proves something only if the
  * program was never there (PROTOCOL 12.1). */
 static void ssh_ended(struct child *child, const char *how)
 {
     struct remote *remote = child->remote;
-    char *words = remote->words;
+    const char *words;
     char text[WORDS_LEN + 160];
 
     while (remote->out.fd >= 0 && !remote->exited) {
@@ -296,13 +315,7 @@ static void ssh_ended(struct child *child, const char *how)
     }
     if (remote->exited || remote->accepted || child->met)
         return;
-    while (remote->err.fd >= 0 && read_err(child))
-        continue;
-    while (remote->words_len > 0 && words[remote->words_len - 1] == ' ')
-        remote->words_len--;
-    words[remote->words_len] = '\0';
-    while (*words == ' ')
-        words++;
+    words = last_words(child);
     snprintf(text, sizeof(text), "could not be started: %s %s%s%s",
              child->launch->bootstrap->ssh_argv[0], how, *words ? ": " : "",
              words);
@@ -683,6 +696,7 @@ int launch_new(struct launch **out,
                const struct bootstrap *bootstrap,
                const char *address,
                const sigset_t *mask,
+               launch_begun_fn *begun,
                launch_gone_fn *gone,
                void *arg)
 {
@@ -691,7 +705,7 @@ int launch_new(struct launch **out,
     if (!launch)
         return -ENOMEM;
     if (bootstrap->subtree)
-        launch->child_count = topology_child_count(bootstrap->subtree, 0);
+        launch->child_count = topology_count(bootstrap->subtree);
     launch->children =
         calloc(launch->child_count + 1, sizeof(*launch->children));
     if (!launch->children) {
@@ -702,6 +716,7 @@ int launch_new(struct launch **out,
     launch->bootstrap = bootstrap;
     launch->address = address;
     launch->mask = *mask;
+    launch->begun = begun;
     launch->gone = gone;
     launch->arg = arg;
     launch->waiting_end = &launch->waiting;
@@ -792,7 +807,7 @@ void launch_abandon(struct launch *launch)
     }
 }
 
-/* The place of child `rank`, or NULL if we have no such child. */
+/* The place of `rank`, or NULL if it is not below us. */
 static struct child **place(struct launch *launch, uint32_t rank)
 {
     const struct topology *subtree = launch->bootstrap->subtree;
@@ -801,10 +816,9 @@ static struct child **place(struct launch *launch, uint32_t rank)
     if (launch->child_count == 0)
         return NULL;
     index = topology_index(subtree, rank);
-    if (index == TOPOLOGY_NONE || index == 0 ||
-        topology_parent(subtree, index) != 0)
+    if (index == TOPOLOGY_NONE || index == 0)
         return NULL;
-    return &launch->children[index - topology_child(subtree, 0, 0)];
+    return &launch->children[index];
 }
 
 static struct child *find(struct launch *launch, uint32_t rank)
@@ -835,6 +849,30 @@ int launch_child(struct launch *launch, uint32_t rank)
     return 0;
 }
 
+void launch_stop(struct launch *launch, uint32_t rank, const char *text)
+{
+    struct child *child = find(launch, rank);
+    char how[128];
+    const char *words;
+    char *said;
+
+    if (!child)
+        return;
+    if (child->pid > 0 && !child->remote && collect(child, 0, how, sizeof(how)))
+        over(child, how);
+    words = child->over ? "" : last_words(child);
+    if (!child->over &&
+        asprintf(&said, "%s%s%s", text, *words ? ": " : "", words) >= 0) {
+        child->over = true;
+        child->text = said;
+    }
+    close_boot(child);
+    if (child->pid > 0)
+        syscall(SYS_pidfd_send_signal, child->process.fd, SIGKILL, NULL, 0);
+    child->told = true;
+    launch->gone(launch->arg, rank, child->text ? child->text : text);
+}
+
 bool launch_work(struct launch *launch)
 {
     struct child *child;
@@ -847,9 +885,13 @@ bool launch_work(struct launch *launch)
         launch->waiting = child->next;
         if (!launch->waiting)
             launch->waiting_end = &launch->waiting;
+        if (child->over)
+            continue; /* it was stopped before */
         r = start(child);
-        if (r == 0)
+        if (r == 0) {
+            launch->begun(launch->arg, child->rank);
             continue;
+        }
         close_boot(child);
         snprintf(how, sizeof(how), "could not be started%s%s: %s",
                  child->remote ? " by " : "",

@@ -25,6 +25,9 @@ struct launch; /* opaque: all children of one node */
  * and how. Called from within the loop, or from launch_unlinked(). */
 typedef void launch_gone_fn(void *arg, uint32_t rank, const char *text);
 
+/* The start of child `rank` is on its way. Called as above. */
+typedef void launch_begun_fn(void *arg, uint32_t rank);
+
 /* Make it.
  *
  * loop       kept
@@ -36,6 +39,7 @@ int launch_new(struct launch **out,
                const struct bootstrap *bootstrap,
                const char *address,
                const sigset_t *mask,
+               launch_begun_fn *begun,
                launch_gone_fn *gone,
                void *arg);
 
@@ -45,8 +49,13 @@ void launch_free(struct launch *launch);
 /* Close our descriptors and nothing else: for a child that was forked. */
 void launch_abandon(struct launch *launch);
 
-/* Start child `rank` with the next launch_work(). Returns 0 or -ENOMEM. */
+/* Start `rank` with the next launch_work(): a child, or one below a child that
+ * cannot be started, which is then a child of ours. Returns 0 or -ENOMEM. */
 int launch_child(struct launch *launch, uint32_t rank);
+
+/* Child `rank` is not waited for any more, for the reason `text`: kill it, and
+ * tell its end at once. */
+void launch_stop(struct launch *launch, uint32_t rank, const char *text);
 
 /* Start some of those that wait to be. Returns whether more do. */
 bool launch_work(struct launch *launch);

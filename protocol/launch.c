@@ -13,7 +13,7 @@
 /* Levels of the tree that give up one before the other at a time-out. */
 #define LAUNCH_LEVELS 8
 
-static struct expected *expected_of(struct node *node, uint32_t rank)
+struct expected *launch_expected(struct node *node, uint32_t rank)
 {
     size_t i;
 
@@ -21,6 +21,23 @@ static struct expected *expected_of(struct node *node, uint32_t rank)
         if (node->expected[i].rank == rank)
             return &node->expected[i];
     return NULL;
+}
+
+int launch_expect(struct node *node, const struct node_child *child)
+{
+    size_t count = node->expected_count;
+    struct expected *list = node->expected;
+
+    list = realloc(list, (count + 1) * sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    node->expected = list;
+    list[count] = (struct expected){.rank = child->rank, .role = child->role};
+    list[count].host = strdup(child->host);
+    if (!list[count].host)
+        return -ENOMEM;
+    node->expected_count++;
+    return 0;
 }
 
 static bool is_complete(const struct node *node)
@@ -100,12 +117,37 @@ static void tell_failed(struct node *node)
                                                         : -EHOSTUNREACH;
 }
 
+/* Whether the launch has failed: something is missing that may not be, or no
+ * back-end is left. */
+static bool is_failed(const struct node *node)
+{
+    const struct roster *roster = &node->roster;
+
+    if (roster->missing_count == 0)
+        return false;
+    return !missing_is_skipped(node) ||
+           (roster->backends.count == 0 && !node->attach);
+}
+
+/* Our own fan-out is that of the children that are there. */
+static void count_children(struct node *node)
+{
+    uint32_t count = 0;
+    size_t i;
+
+    for (i = 0; i < node->expected_count; i++)
+        count += node->expected[i].decided && !node->expected[i].missing;
+    if (node->roster.internal_count > 0)
+        node->roster.internals[0].fan_out = count;
+}
+
 static void report_root(struct node *node)
 {
     struct stream *zero = node->streams[0];
 
     node->reported = true;
-    if (node->roster.missing_count > 0) {
+    roster_sort_missing(&node->roster);
+    if (is_failed(node)) {
         tell_failed(node);
         return;
     }
@@ -126,8 +168,10 @@ void launch_report(struct node *node)
 
     if (node->reported || !node->started || node->rank == RANK_NONE)
         return;
-    if (node->roster.missing_count == 0 && !is_complete(node))
+    if ((missing_is_skipped(node) || node->roster.missing_count == 0) &&
+        !is_complete(node))
         return;
+    count_children(node);
     if (node->role == NODE_FRONTEND) {
         report_root(node);
         return;
@@ -166,9 +210,13 @@ void launch_start(struct node *node)
 
 uint64_t launch_deadline_ms(const struct node *node)
 {
-    return node->started && !node->reported && !is_complete(node)
-               ? give_up_ms(node, node->depth)
-               : UINT64_MAX;
+    uint64_t end_ms, start_ms;
+
+    if (!node->started || node->reported || is_complete(node))
+        return UINT64_MAX;
+    end_ms = give_up_ms(node, node->depth);
+    start_ms = missing_deadline_ms(node);
+    return start_ms < end_ms ? start_ms : end_ms;
 }
 
 void launch_tick(struct node *node)
@@ -178,8 +226,15 @@ void launch_tick(struct node *node)
 
     if (node->now_ms < launch_deadline_ms(node))
         return;
+    missing_tick(node);
+    if (node->now_ms < give_up_ms(node, node->depth))
+        return;
     snprintf(text, sizeof(text), "not ready within %u ms (launch_timeout)",
              node->times.launch_timeout_ms);
+    if (missing_is_skipped(node)) {
+        missing_close(node, text);
+        return;
+    }
     for (i = 0; i < node->expected_count; i++)
         if (!node->expected[i].decided)
             add_missing(node, &node->expected[i], text);
@@ -236,18 +291,24 @@ int launch_child_up(struct node *node, struct peer *peer)
     }
     if (node->launched)
         return 0; /* an orphan: it will send ADOPT */
-    child = expected_of(node, peer->rank);
-    if (!child || child->decided || child->role != peer->role)
+    child = launch_expected(node, peer->rank);
+    if (!child || child->decided || child->role != peer->role ||
+        child->linked || child->stopping)
         return -EPROTO;
+    child->linked = true;
     return 0;
 }
 
 void launch_child_gone(struct node *node, uint32_t rank, const char *text)
 {
-    struct expected *child = expected_of(node, rank);
+    struct expected *child = launch_expected(node, rank);
 
     if (!child || child->missing || node->launched)
         return;
+    if (missing_is_skipped(node)) {
+        missing_gone(node, rank, text);
+        return;
+    }
     add_missing(node, child, text);
     launch_report(node);
 }
@@ -301,7 +362,7 @@ static bool may_be_below(const struct node *node,
 
 int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
 {
-    struct expected *child = expected_of(node, peer->rank);
+    struct expected *child = launch_expected(node, peer->rank);
     struct roster roster = {0};
     struct branch *zero;
     uint32_t i;

@@ -55,6 +55,7 @@
 #define LIMIT_ORPHAN_TIMEOUT_MS    60000
 #define LIMIT_OPEN_TIMEOUT_MS      10000
 #define LIMIT_LAUNCH_TIMEOUT_MS    120000
+#define LIMIT_START_TIMEOUT_MS     20000
 #define LIMIT_FILTER_TIMEOUT_MS    60000
 
 /* The pause after a round of candidates that all failed (PROTOCOL 7.4). */

@@ -249,8 +249,8 @@ void member_update(struct node *node, struct stream *stream)
         update_root(node, stream);
         return;
     }
-    if (!node->parent || node->parent->life.state != LINK_UP)
-        return;
+    if (!node->parent || node->parent->life.state != LINK_UP || !node->reported)
+        return; /* the parent knows nobody below us yet */
     if (claims_later(node, stream)) {
         stream->claim_due = true;
         return;
@@ -440,13 +440,10 @@ void member_trim(struct node *node, struct peer *peer)
     }
 }
 
-void member_lost_child(struct node *node, struct peer *peer, const char *text)
+void member_forget(struct node *node, struct peer *peer)
 {
-    struct ranks none = {0}, below = peer->below;
     size_t i;
 
-    peer->below = none;
-    member_trim(node, peer);
     for (i = 0; i < node->stream_count; i++) {
         struct branch *branch = stream_branch(node->streams[i], peer->slot);
 
@@ -459,6 +456,15 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
         fifo_fini(&branch->aside);
         memset(branch, 0, sizeof(*branch));
     }
+}
+
+void member_lost_child(struct node *node, struct peer *peer, const char *text)
+{
+    struct ranks none = {0}, below = peer->below;
+
+    peer->below = none;
+    member_trim(node, peer);
+    member_forget(node, peer);
     peer->below = below;
     if (node->closing)
         return;

@@ -255,10 +255,14 @@ static void lose(struct node *node,
     launch_forget(node, peer);
     adoption_forget(node, peer);
     status_forget(node, peer);
-    if (ready)
-        member_lost_child(node, peer, text);
-    if (!node->launched)
-        launch_child_gone(node, peer->rank, text);
+    if (!node->launched && missing_is_skipped(node)) {
+        missing_unlinked(node, peer, text);
+    } else {
+        if (ready)
+            member_lost_child(node, peer, text);
+        if (!node->launched)
+            launch_child_gone(node, peer->rank, text);
+    }
     node_remove_peer(node, peer);
     launch_try_end(node);
 }
@@ -394,27 +398,18 @@ static void default_times(struct cop_times *times)
     default_time(&times->orphan_timeout_ms, LIMIT_ORPHAN_TIMEOUT_MS);
     default_time(&times->open_timeout_ms, LIMIT_OPEN_TIMEOUT_MS);
     default_time(&times->launch_timeout_ms, LIMIT_LAUNCH_TIMEOUT_MS);
+    default_time(&times->start_timeout_ms, LIMIT_START_TIMEOUT_MS);
     default_time(&times->filter_timeout_ms, LIMIT_FILTER_TIMEOUT_MS);
 }
 
 static int copy_children(struct node *node, const struct node_config *config)
 {
     size_t i;
+    int r = 0;
 
-    node->expected = calloc(config->child_count + 1, sizeof(*node->expected));
-    if (!node->expected)
-        return -ENOMEM;
-    for (i = 0; i < config->child_count; i++) {
-        struct expected *child = &node->expected[i];
-
-        child->rank = config->children[i].rank;
-        child->role = config->children[i].role;
-        child->host = strdup(config->children[i].host);
-        if (!child->host)
-            return -ENOMEM;
-        node->expected_count++;
-    }
-    return 0;
+    for (i = 0; r == 0 && i < config->child_count; i++)
+        r = launch_expect(node, &config->children[i]);
+    return r;
 }
 
 int node_new(struct node **out, const struct node_config *config)
@@ -444,7 +439,7 @@ int node_new(struct node **out, const struct node_config *config)
     node->address = strdup(config->address ? config->address : "");
     zero = node_add_stream(node, &(struct stream_definition){0});
     if (!node->address || !zero || copy_children(node, config) < 0 ||
-        status_init(node, config) < 0) {
+        missing_init(node, config) < 0 || status_init(node, config) < 0) {
         node_free(node);
         return -ENOMEM;
     }
@@ -472,6 +467,7 @@ void node_free(struct node *node)
     free(node->peers);
     free(node->links);
     free(node->expected);
+    missing_fini(node);
     free(node->joining);
     free(node->address);
     for (i = 0; i < node->uncovered_count; i++)
@@ -751,6 +747,9 @@ static int dispatch(struct node *node, const struct event *event)
         if (!node->ended)
             orphan_unreachable(node, event->rank, event->refused);
         return 0;
+    case EVENT_CHILD_BEGUN:
+        missing_begun(node, event->rank);
+        return 0;
     case EVENT_CHILD_GONE:
         child_gone(node, event);
         return 0;
@@ -883,6 +882,22 @@ bool node_internal(const struct node *node,
         return false;
     *rank = node->roster.internals[index].rank;
     *address = node->roster.internals[index].address;
+    return true;
+}
+
+bool node_missing(const struct node *node,
+                  size_t index,
+                  uint32_t *rank,
+                  const char **host,
+                  const char **reason)
+{
+    const struct roster_missing *missing = node->roster.missing;
+
+    if (index >= node->roster.missing_count)
+        return false;
+    *rank = missing[index].rank;
+    *host = missing[index].host;
+    *reason = missing[index].reason;
     return true;
 }
 

@@ -28,11 +28,12 @@ enum node_role {
     NODE_OBSERVER, /* asks the front-end, and is in no tree (PROTOCOL 15.1) */
 };
 
-/* A node that is to be started by us. */
+/* A node that is to be started: by us, or by one below us. */
 struct node_child {
     uint32_t rank;
     const char *host;
     enum node_role role;
+    uint32_t parent; /* the rank of who is to start it */
 };
 
 /* What a node knows when it begins; borrowed for node_new(). */
@@ -44,6 +45,11 @@ struct node_config {
     const char *address; /* where we listen: "ADDRESS PORT ADDRESS ..." or "" */
     const struct node_child *children;
     size_t child_count;
+    enum cop_missing missing;       /* what becomes of a launch (12.2) */
+    const struct node_child *below; /* COP_MISSING_SKIP: all below us, a parent
+                                       before its children */
+    size_t below_count;
+    uint32_t height;      /* links from us to the deepest of them */
     uint32_t next_rank;   /* front-end: the first rank for those that join */
     bool attach;          /* front-end: ready without any back-end */
     bool allow_injection; /* it may be broken on purpose (PROTOCOL 15.6) */
@@ -102,6 +108,7 @@ enum event_type {
     EVENT_FRAME,       /* link, frame (taken) */
     EVENT_TICK,        /* only time has passed */
     EVENT_CLOCK,       /* only time has passed: the answer to ACTION_CLOCK */
+    EVENT_CHILD_BEGUN, /* rank: its start is on its way, its time counts */
     EVENT_CHILD_GONE,  /* rank, text: could not be started, or has exited */
     EVENT_LOADED,      /* stream, filters, text: NULL, or why it failed */
     EVENT_FILTERED,    /* up, down (frames taken), text: NULL, or an error */
@@ -156,7 +163,10 @@ struct node_adoption {
 };
 
 enum action_type {
-    ACTION_SPAWN, /* rank: start this child */
+    ACTION_SPAWN, /* rank: start this child, answer EVENT_CHILD_BEGUN */
+    ACTION_STOP,  /* rank, text: it is not waited for any more, for that reason.
+                     End its start or its process, and answer EVENT_CHILD_GONE,
+                     with what else is known of why */
     ACTION_SEND,  /* link, frame (the shell's to give back) */
     ACTION_CLOSE, /* link: send what is queued, then close; no event */
     ACTION_DIAL,  /* rank, incarnation (sequence), text: its addresses. Give
@@ -288,6 +298,14 @@ bool node_internal(const struct node *node,
                    size_t index,
                    uint32_t *rank,
                    const char **address);
+
+/* Front-end: who is missing since the launch, by rank: number `index`; false
+ * past the last. Borrowed until the network is launched, then for good. */
+bool node_missing(const struct node *node,
+                  size_t index,
+                  uint32_t *rank,
+                  const char **host,
+                  const char **reason);
 
 /* How many bytes the node holds on `stream`, for oracles and status. */
 uint64_t node_held_bytes(const struct node *node, uint32_t stream);

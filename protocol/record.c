@@ -174,30 +174,73 @@ static int apply(struct node *node,
     return 1;
 }
 
+/* Those that are no internal nodes; these have failed. */
+static int leaves(struct node *node,
+                  const struct columns *columns,
+                  const char *text,
+                  struct ranks *out)
+{
+    struct table_entry entry;
+    uint32_t i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < columns->count; i++) {
+        uint32_t rank = columns->ranks[i];
+
+        if (rank == RANK_NONE)
+            continue;
+        if (missing_is_skipped(node) && node->table &&
+            table_entry(node->table, rank, &entry) == 0)
+            record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
+        else
+            r = ranks_add(out, rank, rank);
+    }
+    return r;
+}
+
 /* Back-ends whose end is certain: the front-end gives them up. */
 static void gone(struct node *node,
                  const struct columns *columns,
                  const char *text)
 {
     struct ranks ranks = {0};
-    uint32_t i;
+    bool skipping = !node->launched && missing_is_skipped(node);
 
     if (columns->count == 0)
         return;
-    if (node->role != NODE_FRONTEND) {
+    if (node->role != NODE_FRONTEND && !skipping) {
         if (node->parent)
             node_send(node, node->parent, pack(node, columns, text));
         return;
     }
-    for (i = 0; i < columns->count; i++)
-        if (columns->ranks[i] != RANK_NONE &&
-            ranks_add(&ranks, columns->ranks[i], columns->ranks[i]) < 0)
-            node->failed = true;
-    if (!node->launched)
+    if (leaves(node, columns, text, &ranks) < 0)
+        node->failed = true;
+    if (skipping)
+        missing_lost(node, &ranks, text);
+    else if (!node->launched)
         launch_lost(node, columns->ranks[0], text);
-    else if (!node->closing)
+    else if (!node->closing && ranks.count > 0)
         member_give_up(node, &ranks);
     ranks_fini(&ranks);
+}
+
+void record_gone_all(struct node *node,
+                     const struct ranks *ranks,
+                     const char *text)
+{
+    struct columns columns = {0};
+    uint64_t i;
+
+    if (!node->parent)
+        return;
+    if (columns_reserve(&columns, (uint32_t)ranks_size(ranks)) == 0) {
+        for (i = 0; i < ranks_size(ranks); i++)
+            columns_add(&columns, ranks_at(ranks, i), 0, GONE);
+        node_send(node, node->parent, pack(node, &columns, text));
+    } else {
+        node->failed = true;
+    }
+    columns_fini(&columns);
 }
 
 void record_gone(struct node *node, uint32_t rank, const char *text)

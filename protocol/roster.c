@@ -83,6 +83,43 @@ int roster_add_missing(struct roster *roster,
     return 0;
 }
 
+int roster_remove(struct roster *roster, const struct ranks *ranks)
+{
+    uint32_t i, kept = 0;
+
+    for (i = 0; i < roster->internal_count; i++) {
+        if (ranks_has(ranks, roster->internals[i].rank))
+            free(roster->internals[i].address);
+        else
+            roster->internals[kept++] = roster->internals[i];
+    }
+    roster->internal_count = kept;
+    for (i = kept = 0; i < roster->missing_count; i++) {
+        if (ranks_has(ranks, roster->missing[i].rank)) {
+            free(roster->missing[i].host);
+            free(roster->missing[i].reason);
+        } else {
+            roster->missing[kept++] = roster->missing[i];
+        }
+    }
+    roster->missing_count = kept;
+    return ranks_subtract(&roster->backends, ranks);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct roster_missing *one = a, *other = b;
+
+    return (one->rank > other->rank) - (one->rank < other->rank);
+}
+
+void roster_sort_missing(struct roster *roster)
+{
+    if (roster->missing_count > 1)
+        qsort(roster->missing, roster->missing_count,
+              sizeof(*roster->missing), by_rank);
+}
+
 int roster_merge(struct roster *roster, const struct roster *other)
 {
     uint32_t i;

@@ -45,6 +45,12 @@ int roster_add_missing(struct roster *roster,
                        const char *host,
                        const char *reason);
 
+/* Take out whatever is said of `ranks`. */
+int roster_remove(struct roster *roster, const struct ranks *ranks);
+
+/* Put the missing in order of rank. */
+void roster_sort_missing(struct roster *roster);
+
 /* Add all of `other`. Returns 0 or -ENOMEM. */
 int roster_merge(struct roster *roster, const struct roster *other);
 

@@ -4,6 +4,7 @@
  * intake.c    frames in
  * request.c   what the application asks
  * launch.c    readiness, joining, ending
+ * missing.c   launching around what does not start
  * orphan.c    the child's side of an adoption
  * adoption.c  the candidate's side
  * record.c    who has failed, who was adopted
@@ -147,6 +148,10 @@ struct expected {
     char *host;
     bool decided; /* ready or missing */
     bool missing;
+    bool begun;    /* its start is on its way, since `begun_ms` */
+    bool linked;   /* it has called us */
+    bool stopping; /* ACTION_STOP was asked for */
+    uint64_t begun_ms;
 };
 
 /* A join on its way: where the answer goes. */
@@ -275,6 +280,10 @@ struct node {
     uint64_t launch_begin_ms;
     struct expected *expected;
     size_t expected_count;
+    enum cop_missing missing;
+    struct node_child *below; /* COP_MISSING_SKIP: all that may be left to us */
+    size_t below_count;
+    uint32_t start_limit_ms; /* and how long each start may take */
     struct roster roster; /* what is ready below us; then the whole table */
     uint32_t next_rank;
     struct joining *joining;
@@ -407,8 +416,44 @@ int launch_child_up(struct node *node, struct peer *peer);
 /* A child will not come any more, for the reason `text`. */
 void launch_child_gone(struct node *node, uint32_t rank, const char *text);
 
+/* The child that we are to start as `rank`, or NULL. */
+struct expected *launch_expected(struct node *node, uint32_t rank);
+
+/* One more child is to start: `child` is copied. Returns 0 or -ENOMEM. */
+int launch_expect(struct node *node, const struct node_child *child);
+
 /* Front-end: `rank`, somewhere below, is lost before all were ready. */
 void launch_lost(struct node *node, uint32_t rank, const char *text);
+
+/* ---- missing.c: launching around what does not start (12.2) ---- */
+
+/* Whether it is to be so. */
+bool missing_is_skipped(const struct node *node);
+
+/* Copy what `config` says of it. Returns 0 or -ENOMEM. */
+int missing_init(struct node *node, const struct node_config *config);
+void missing_fini(struct node *node);
+
+/* A child's start is on its way; it has come to nothing, for that reason. */
+void missing_begun(struct node *node, uint32_t rank);
+void missing_gone(struct node *node, uint32_t rank, const char *text);
+
+/* The link of a child is gone, before the table has come. */
+void missing_unlinked(struct node *node, struct peer *peer, const char *text);
+
+/* `ranks`, somewhere below, are lost before the table has come. */
+void missing_lost(struct node *node,
+                  const struct ranks *ranks,
+                  const char *text);
+
+/* Nothing more is waited for: what is not ready is missing, with all below. */
+void missing_close(struct node *node, const char *text);
+
+/* Stop the starts that take too long; and when one does. */
+void missing_tick(struct node *node);
+uint64_t missing_deadline_ms(const struct node *node);
+
+/* ---- launch.c again ---- */
 
 /* READY, TABLE, JOIN and JOINED came. `frame` is borrowed. */
 int launch_ready(struct node *node, struct peer *peer, struct frame *frame);
@@ -486,6 +531,11 @@ void record_tell(struct node *node,
                  uint32_t parent,
                  const char *text);
 
+/* Pass on that the end of all of `ranks` is certain. */
+void record_gone_all(struct node *node,
+                     const struct ranks *ranks,
+                     const char *text);
+
 /* The end of `rank` is certain: it said goodbye, or was waited for. */
 void record_gone(struct node *node, uint32_t rank, const char *text);
 
@@ -535,6 +585,9 @@ void recovery_fini(struct node *node);
 
 /* A child's branch has shrunk: trim every stream to what is below it. */
 void member_trim(struct node *node, struct peer *peer);
+
+/* Nothing is left of the branch to `peer`, on any stream. */
+void member_forget(struct node *node, struct peer *peer);
 
 /* A child's link is gone: its branch, a record upwards, its members. */
 void member_lost_child(struct node *node, struct peer *peer, const char *text);

@@ -18,7 +18,8 @@ enum agenda_type {
     AGENDA_UP,     /* node, link: the link is proved at this end */
     AGENDA_START,  /* node: it begins to run */
     AGENDA_DIAL,   /* node, number: it reaches that rank, or does not */
-    AGENDA_GONE,   /* node, number: a child that it started has ended */
+    AGENDA_GONE,   /* node, link, number: a child that it started, in that
+                      life of it, has ended */
     AGENDA_FILTER, /* node: its filter has answered */
     AGENDA_APP,    /* node: the application has dealt with its packet */
     AGENDA_SCRIPT, /* fn, arg */

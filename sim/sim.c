@@ -85,6 +85,7 @@ void sim_free(struct sim *sim)
         frame_fini(&node->reply);
         actions_fini(&node->actions);
         free(node->ends);
+        free(node->stopped);
     }
     for (size_t i = 0; i < sim->count; i++)
         free(sim->nodes[i]);
@@ -111,7 +112,9 @@ static void gone(struct sim *sim, struct world_node *node, uint32_t rank)
     const struct world_node *child = sim->nodes[sim_find(sim, rank)];
     struct event event = {.type = EVENT_CHILD_GONE, .rank = rank};
 
-    event.text = child->missing ? child->missing : "has exited";
+    event.text = child->missing   ? child->missing
+                 : child->stopped ? child->stopped
+                                  : "has exited";
     sim_note(sim, SIM_TRACE_LIFE, "%d child %u is gone: %s", (int)node->rank,
              rank, event.text);
     world_step(sim, node, &event, NULL);
@@ -138,15 +141,8 @@ static void reach(struct sim *sim, struct world_node *node, uint32_t rank)
 
 static void start(struct sim *sim, struct world_node *node, uint32_t parent)
 {
-    struct agenda_entry entry = {
-        .at_ms = sim->now_ms + 1,
-        .type = AGENDA_GONE,
-        .node = parent,
-        .number = node->rank,
-    };
-
     if (node->state != WORLD_ABSENT) {
-        agenda_add(&sim->agenda, entry);
+        world_gone(sim, sim->nodes[parent], node->rank, 1);
         return;
     }
     if (parent == SIM_NONE || sim->nodes[parent]->state != WORLD_ALIVE) {
@@ -156,6 +152,40 @@ static void start(struct sim *sim, struct world_node *node, uint32_t parent)
     world_start(sim, node);
     if (node->state == WORLD_ALIVE)
         world_connect(sim, node, sim->nodes[parent]);
+}
+
+/* A node starts that another one has asked for, unless it was told to let it
+ * be. If a former life of it is not over, it waits. */
+static void start_child(struct sim *sim,
+                        struct world_node *node,
+                        const struct agenda_entry *entry)
+{
+    struct agenda_entry again = *entry;
+    uint32_t parent = (uint32_t)entry->number;
+
+    if (!node->starting || node->starter != parent || node->hangs)
+        return;
+    if (node->state == WORLD_ALIVE) {
+        again.at_ms = sim->now_ms + 1;
+        agenda_add(&sim->agenda, again);
+        return;
+    }
+    node->starting = false;
+    if (node->missing || (node->state != WORLD_ABSENT && node->births == 0)) {
+        world_gone(sim, sim->nodes[parent], node->rank, 0);
+        return;
+    }
+    if (node->births > 0) {
+        node->state = WORLD_ABSENT;
+        node->frozen_ms = 0;
+        node->in_receive = false;
+    }
+    if (sim->config.missing == COP_MISSING_SKIP &&
+        sim->nodes[parent]->state != WORLD_ALIVE)
+        return; /* another one may start it */
+    node->parent = parent;
+    node->depth = sim->nodes[parent]->depth + 1;
+    start(sim, node, parent);
 }
 
 static void happen(struct sim *sim, const struct agenda_entry *entry)
@@ -178,14 +208,14 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
             world_up(sim, node, entry->link);
         return;
     case AGENDA_START:
-        start(sim, node, node->parent);
+        start_child(sim, node, entry);
         return;
     case AGENDA_DIAL:
         if (node->state == WORLD_ALIVE)
             reach(sim, node, (uint32_t)entry->number);
         return;
     case AGENDA_GONE:
-        if (node->state == WORLD_ALIVE)
+        if (node->state == WORLD_ALIVE && node->births == entry->link)
             gone(sim, node, (uint32_t)entry->number);
         return;
     case AGENDA_FILTER:
@@ -368,6 +398,11 @@ void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms)
 void sim_missing(struct sim *sim, uint32_t rank, const char *text)
 {
     sim->nodes[sim_find(sim, rank)]->missing = text;
+}
+
+void sim_hang(struct sim *sim, uint32_t rank)
+{
+    sim->nodes[sim_find(sim, rank)]->hangs = true;
 }
 
 void sim_crash(struct sim *sim, uint32_t index)

@@ -52,7 +52,8 @@ struct sim_config {
     struct cop_times times;
     uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
     bool allow_injection;
-    unsigned trace; /* a sum of enum sim_trace */
+    enum cop_missing missing; /* what becomes of a launch (12.2) */
+    unsigned trace;           /* a sum of enum sim_trace */
     /* Called before (true) and after (false) each step of a machine, so that a
      * test can make its allocations fail. A node that then runs out of memory
      * is gone, as if it had crashed. NULL: running out is a failure. */
@@ -228,6 +229,9 @@ int sim_receive(struct sim *sim, uint32_t index, uint32_t stream);
 
 /* The child `rank` cannot be started; `text` says why (kept). */
 void sim_missing(struct sim *sim, uint32_t rank, const char *text);
+
+/* The start of `rank` hangs: nothing is heard of it until it is stopped. */
+void sim_hang(struct sim *sim, uint32_t rank);
 
 /* The node dies: nothing more comes from it, of what was on its way a part is
  * lost, and each neighbour finds out in its own time. */

@@ -34,26 +34,69 @@ static void plan_tick(struct sim *sim, struct world_node *node)
     agenda_add(&sim->agenda, entry);
 }
 
+/* Whether `node` may start `child`: it is its own, or, if what is missing is
+ * skipped, one below its own that has none left above it. */
+static bool may_spawn(const struct sim *sim,
+                      const struct world_node *node,
+                      const struct world_node *child)
+{
+    uint32_t above = sim->tree.nodes[child->index].parent;
+
+    if (sim->config.missing != COP_MISSING_SKIP)
+        return child->parent == node->index && child->state != WORLD_ALIVE;
+    while (above != node->index && above != 0)
+        above = sim->tree.nodes[above].parent;
+    return above == node->index &&
+           !(child->starting && child->starter == node->index);
+}
+
+/* A process that was started before and is not gone yet is waited for. */
 static void spawn(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     uint32_t index = sim_find(sim, rank);
     uint64_t at_ms = sim->now_ms;
     struct agenda_entry entry = {.type = AGENDA_START, .node = index};
+    struct world_node *child;
 
     at_ms += random_between(&sim->random, 1, sim->config.start_max_ms);
-    if (index == SIM_NONE || sim->nodes[index]->parent != node->index ||
-        sim->nodes[index]->state == WORLD_ALIVE) {
+    if (index == SIM_NONE || index >= sim->tree.count ||
+        !may_spawn(sim, node, sim->nodes[index])) {
         sim_fail(sim, "%u starts %u, which is not its own", node->rank, rank);
         return;
     }
+    child = sim->nodes[index];
+    free(child->stopped);
+    child->stopped = NULL;
     entry.at_ms = at_ms;
-    if (sim->nodes[index]->missing ||
-        sim->nodes[index]->state != WORLD_ABSENT) {
-        entry.type = AGENDA_GONE;
-        entry.node = node->index;
-        entry.number = rank;
-    }
+    entry.number = node->index;
+    child->starting = true;
+    child->starter = node->index;
     agenda_add(&sim->agenda, entry);
+}
+
+/* What `node` had started is not waited for any more. */
+static void stop(struct sim *sim,
+                 struct world_node *node,
+                 const struct action *action)
+{
+    struct world_node *child = sim->nodes[sim_find(sim, action->rank)];
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d stops %u: %s", (int)node->rank,
+             action->rank, action->text);
+    free(child->stopped);
+    child->stopped = memory_text(action->text);
+    child->starting = false;
+    if (child->state == WORLD_ALIVE && child->parent == node->index)
+        world_stop(sim, child, WORLD_CRASHED); /* and tells */
+    else
+        world_gone(sim, node, action->rank, 1);
+}
+
+static void begun(struct sim *sim, struct world_node *node, uint32_t rank)
+{
+    struct event event = {.type = EVENT_CHILD_BEGUN, .rank = rank};
+
+    world_step(sim, node, &event, NULL);
 }
 
 static void load(struct sim *sim,
@@ -176,6 +219,9 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
     case ACTION_SPAWN:
         spawn(sim, node, action->rank);
         return;
+    case ACTION_STOP:
+        stop(sim, node, action);
+        return;
     case ACTION_SEND:
         world_write(sim, node, action->link, &action->frame);
         return;
@@ -225,6 +271,8 @@ static void act_all(struct sim *sim,
             break;
         if (action->type == ACTION_CLOCK)
             world_step(sim, node, &(struct event){.type = EVENT_CLOCK}, NULL);
+        if (action->type == ACTION_SPAWN)
+            begun(sim, node, action->rank);
         if (action->type == ACTION_LOAD)
             load(sim, node, action->definition);
         if (action->type == ACTION_FILTER)
@@ -310,12 +358,20 @@ void world_start(struct sim *sim, struct world_node *node)
         .child_count = node->child_count,
         .next_rank = tree_next_rank(&sim->tree),
         .allow_injection = sim->config.allow_injection,
+        .missing = sim->config.missing,
         .times = sim->config.times,
         .algorithm = sim->config.algorithm,
     };
+    struct node_child *below = NULL;
     int r;
 
+    if (node->child_count > 0) {
+        below = tree_below(&sim->tree, node->index, &config.below_count,
+                           &config.height);
+        config.below = below;
+    }
     r = node_new(&node->machine, &config);
+    free(below);
     if (r < 0) {
         sim_fail(sim, "node_new of %u: %s", node->rank, strerror(-r));
         return;
@@ -323,21 +379,33 @@ void world_start(struct sim *sim, struct world_node *node)
     node->filters = filtering_new(sim->config.filter_path, node->role,
                                   node->rank, node->depth);
     node->state = WORLD_ALIVE;
+    node->births++;
     node->tick_ms = UINT64_MAX;
     sim_note(sim, SIM_TRACE_LIFE, "%d starts", (int)node->rank);
     world_step(sim, node, &event, NULL);
+}
+
+void world_gone(struct sim *sim,
+                const struct world_node *node,
+                uint32_t rank,
+                uint64_t delay_ms)
+{
+    struct agenda_entry entry = {
+        .at_ms = sim->now_ms + delay_ms,
+        .type = AGENDA_GONE,
+        .node = node->index,
+        .link = node->births,
+        .number = rank,
+    };
+
+    agenda_add(&sim->agenda, entry);
 }
 
 void world_stop(struct sim *sim,
                 struct world_node *node,
                 enum world_state state)
 {
-    struct agenda_entry entry = {
-        .at_ms = sim->now_ms + world_delay_ms(sim),
-        .type = AGENDA_GONE,
-        .node = node->parent,
-        .number = node->rank,
-    };
+    uint64_t delay_ms = world_delay_ms(sim);
     bool cut = state == WORLD_CRASHED;
     struct world_packet packet;
 
@@ -351,7 +419,7 @@ void world_stop(struct sim *sim,
     node->filters = NULL;
     loader_output_fini(&node->answer);
     if (node->parent != SIM_NONE)
-        agenda_add(&sim->agenda, entry);
+        world_gone(sim, sim->nodes[node->parent], node->rank, delay_ms);
     /* An application may still take what its node had delivered. */
     while (world_queue_take(&node->arrived, &packet)) {
         if (!cut && !node->app.by_hand && sim->watch.taken)

@@ -10,6 +10,7 @@
 
 #include "protocol/limits.h"
 #include "protocol/packet.h"
+#include "sim/absence.h"
 #include "sim/healing.h"
 #include "sim/memory.h"
 #include "sim/model.h"
@@ -22,6 +23,7 @@
 #define SWARM_WAIT_MS UINT64_C(300000)
 #define SWARM_LOOK_MS 50     /* between looks at what nodes hold */
 #define SWARM_BIG     100000 /* bytes of ballast in a big packet */
+#define SWARM_SKIPS   6      /* one seed in so many skips who does not start */
 
 struct swarm_stream {
     uint32_t id;
@@ -48,6 +50,7 @@ struct swarm {
     bool deaths;
     bool spare; /* only commnodes die */
     bool joins;
+    bool skips; /* who does not start is skipped */
     bool launched;
     bool launch_failed;
     bool ended;
@@ -732,7 +735,9 @@ static void run(struct swarm *swarm)
     draw_apps(swarm);
     if (wait_for(swarm, is_launched, "launch") < 0)
         return;
-    if (swarm->launch_failed && !swarm->deaths)
+    if (swarm->skips)
+        absence_check(swarm->sim, swarm->launched, swarm->deaths);
+    else if (swarm->launch_failed && !swarm->deaths)
         sim_fail(swarm->sim, "the launch failed");
     look(swarm->sim, swarm);
     if (swarm->launched && (open_all(swarm) < 0 || work(swarm) < 0))
@@ -761,8 +766,13 @@ int swarm_run(uint64_t seed,
         out->tree = tree_text(&tree);
         tree_fini(&tree);
     }
+    swarm->skips = seed % SWARM_SKIPS == 0;
+    if (swarm->skips)
+        config.missing = COP_MISSING_SKIP;
     r = sim_new(&swarm->sim, out->tree, &config);
     if (r == 0) {
+        if (swarm->skips)
+            absence_draw(swarm->sim, seed);
         run(swarm);
         out->virtual_ms = sim_now_ms(swarm->sim);
         if (sim_failure(swarm->sim))

@@ -36,6 +36,7 @@ static void link_children(struct tree *tree)
             .rank = tree->nodes[i].rank,
             .host = "sim",
             .role = inner[i] ? NODE_COMMNODE : NODE_BACKEND,
+            .parent = parent->rank,
         };
 
         memory_grow(&parent->children, &parent->child_room, parent->child_count,
@@ -165,6 +166,37 @@ const struct tree_node *tree_find(const struct tree *tree, uint32_t rank)
         if (tree->nodes[i].rank == rank)
             return &tree->nodes[i];
     return NULL;
+}
+
+struct node_child *tree_below(const struct tree *tree,
+                              uint32_t index,
+                              size_t *count,
+                              uint32_t *height)
+{
+    struct node_child *below = memory_new(tree->count * sizeof(*below));
+    bool *is_below = memory_new(tree->count * sizeof(*is_below));
+    uint32_t depth = tree->nodes[index].depth;
+
+    *count = 0;
+    *height = 0;
+    is_below[index] = true;
+    for (size_t i = index + 1; i < tree->count; i++) {
+        const struct tree_node *node = &tree->nodes[i];
+
+        if (!is_below[node->parent])
+            continue;
+        is_below[i] = true;
+        below[(*count)++] = (struct node_child){
+            .rank = node->rank,
+            .host = "sim",
+            .role = node->child_count > 0 ? NODE_COMMNODE : NODE_BACKEND,
+            .parent = tree->nodes[node->parent].rank,
+        };
+        if (node->depth - depth > *height)
+            *height = node->depth - depth;
+    }
+    free(is_below);
+    return below;
 }
 
 uint32_t tree_next_rank(const struct tree *tree)

@@ -43,6 +43,13 @@ char *tree_text(const struct tree *tree);
 /* The node with `rank`, or NULL. */
 const struct tree_node *tree_find(const struct tree *tree, uint32_t rank);
 
+/* All nodes below node `index`, a parent before its children, to be freed; and
+ * how many links lead to the deepest of them. */
+struct node_child *tree_below(const struct tree *tree,
+                              uint32_t index,
+                              size_t *count,
+                              uint32_t *height);
+
 /* The highest rank plus one. */
 uint32_t tree_next_rank(const struct tree *tree);
 

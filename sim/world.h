@@ -52,6 +52,11 @@ struct world_node {
     uint32_t depth;
     uint32_t parent;     /* index of who starts it; SIM_NONE: nobody */
     const char *missing; /* why it cannot be started; NULL: it can */
+    char *stopped;       /* why its start was stopped, or NULL */
+    bool hangs;          /* its start never ends */
+    bool starting;       /* it is to start */
+    uint32_t starter;    /* because this one has asked for it last */
+    uint32_t births;     /* how often it was started */
     struct node_child *children;
     size_t child_count;
     struct node *machine;
@@ -131,6 +136,13 @@ int world_step(struct sim *sim,
 
 /* Make the node's machine and begin. */
 void world_start(struct sim *sim, struct world_node *node);
+
+/* Tell `node`, after `delay_ms`, that `rank`, which it has started, is gone;
+ * if it is then still the process that it is now. */
+void world_gone(struct sim *sim,
+                const struct world_node *node,
+                uint32_t rank,
+                uint64_t delay_ms);
 
 /* The node is no more: give back what it holds. */
 void world_stop(struct sim *sim,

@@ -39,6 +39,16 @@ struct cop_times {
     uint32_t open_timeout_ms;
     uint32_t launch_timeout_ms;
     uint32_t filter_timeout_ms;
+    uint32_t start_timeout_ms; /* COP_MISSING_SKIP: for one node to be started
+                                  and to call; at most launch_timeout divided
+                                  by twice the tree's height */
+};
+
+/* What becomes of a launch in which some nodes cannot be started. */
+enum cop_missing {
+    COP_MISSING_FAIL, /* it fails, and names them */
+    COP_MISSING_SKIP, /* it goes on without them, as long as a back-end is
+                         left: see cop_network_missing() */
 };
 
 /* What cop_network_launch() is to start. Exactly one of `topology_path`,
@@ -60,6 +70,7 @@ struct cop_launch {
     char *const *ssh_argv;      /* the ssh command; NULL: ssh, in batch mode */
     const char *networks;       /* CIDRs, comma-separated; NULL: all */
     const char *session_path;   /* write a session file here, mode 0600 */
+    enum cop_missing missing;   /* COP_MISSING_FAIL unless set */
     struct cop_times times;
     const char *reconfiguration; /* how orphans choose a parent: a name such as
                                     "GP+-WM", see coppice-study(1); NULL:
@@ -171,10 +182,27 @@ struct cop_event {
         .size = sizeof(struct cop_event)                                       \
     }
 
+/* A node that is missing since the launch. */
+struct cop_absentee {
+    size_t size;
+    uint32_t rank;
+    const char *host;   /* as the topology names it */
+    const char *reason; /* why, with the last words of ssh where it said any */
+};
+#define COP_ABSENTEE_INIT                                                      \
+    {                                                                          \
+        .size = sizeof(struct cop_absentee)                                    \
+    }
+
 /* ---- front-end: the network ------------------------------------------- */
 
 /* Start a network: read the topology, start every node, wait until all have
  * reported. On failure nothing is left running.
+ *
+ * Under COP_MISSING_SKIP a node that cannot be started, or dies, or does not
+ * answer within `start_timeout`, is left out: the children of a commnode are
+ * then started by the node that was to start it. The launch fails only if no
+ * back-end is left.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL     the topology or an option is wrong
@@ -185,6 +213,16 @@ struct cop_event {
 COP_API int cop_network_launch(struct cop_network **out,
                                const struct cop_launch *launch,
                                struct cop_error *error);
+
+/* Who was left out of the launch, under COP_MISSING_SKIP: number `index`, in
+ * order of rank. They are in no communicator and never come back. Front-end
+ * only. The strings are borrowed until the network is freed.
+ *
+ * Returns 0; -ENOENT past the last; -EINVAL if `out` is not initialised with
+ * COP_ABSENTEE_INIT; or -EPERM. */
+COP_API int cop_network_missing(struct cop_network *network,
+                                size_t index,
+                                struct cop_absentee *out);
 
 /* All back-ends. Borrowed: valid until the network is freed; back-ends that
  * join later come to it, lost ones leave it. */

@@ -1,13 +1,17 @@
 /* member.c - the back-end of the tests: does what it is told to. With the
- * argument "exit" it ends at once; with "session FILE" it attaches; with "poll"
- * it waits in poll(), never in a receive. */
+ * argument "exit" it ends at once; with "fell N FOLDER" whoever can make that
+ * folder kills the process N levels above it before it joins; with "session
+ * FILE" it attaches; with "poll" it waits in poll(), never in a receive. */
 #include "test/frontend/member.h"
 
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -195,6 +199,23 @@ static int receive(struct cop_network *network,
                    : cop_network_receive(network, stream, packet, COP_FOREVER);
 }
 
+/* Kill the process so many levels above us. */
+static void fell(int levels)
+{
+    char path[64];
+    int pid = getppid();
+    FILE *file;
+
+    while (--levels > 0) {
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+        file = fopen(path, "r");
+        if (!file || fscanf(file, "%*d (%*[^)]) %*c %d", &pid) != 1)
+            err(1, "%s", path);
+        fclose(file);
+    }
+    kill(pid, SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
     struct cop_join join = COP_JOIN_INIT;
@@ -206,6 +227,8 @@ int main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "exit") == 0)
         return 3;
+    if (argc > 3 && strcmp(argv[1], "fell") == 0 && mkdir(argv[3], 0700) == 0)
+        fell(atoi(argv[2]));
     if (argc > 2 && strcmp(argv[1], "session") == 0)
         join.session_path = argv[2];
     if (cop_network_join(&network, &join, &error) < 0)

@@ -11,12 +11,14 @@
 /* Most commnodes of one tree in the tests. */
 #define NODES_MAX 128
 
-/* The parent of a process, and its name (16 bytes); -1 if there is none. */
+/* The parent of a process, and its name (16 bytes); -1 if there is no such
+ * process, or it is dead and has not been waited for. */
 static inline pid_t nodes_parent(pid_t pid, char *name)
 {
     char path[64], line[512];
     const char *end;
     int parent = -1;
+    char state = 'Z';
     FILE *file;
 
     *name = '\0';
@@ -26,8 +28,8 @@ static inline pid_t nodes_parent(pid_t pid, char *name)
         return -1;
     if (fgets(line, sizeof(line), file)) {
         end = strrchr(line, ')');
-        if (!end || sscanf(end, ") %*c %d", &parent) != 1 ||
-            sscanf(line, "%*d (%15[^)]", name) != 1)
+        if (!end || sscanf(end, ") %c %d", &state, &parent) != 2 ||
+            sscanf(line, "%*d (%15[^)]", name) != 1 || state == 'Z')
             parent = -1;
     }
     fclose(file);

@@ -205,6 +205,7 @@ static void check_action(struct play *play, struct action *action)
              play->is_parent[action->link]);
         break;
     case ACTION_SPAWN:
+    case ACTION_STOP:
     case ACTION_RANK:
     case ACTION_UNLOAD:
     case ACTION_TELL:
@@ -727,9 +728,9 @@ static void launch(struct play *play)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     struct node_child children[] = {
-        {11, "one", NODE_COMMNODE},
-        {12, "two", NODE_BACKEND},
-        {13, "three", NODE_BACKEND},
+        {11, "one", NODE_COMMNODE, 1},
+        {12, "two", NODE_BACKEND, 1},
+        {13, "three", NODE_BACKEND, 1},
     };
     struct play play = {.in = {data, len}, .now_ms = 1000};
     uint8_t what = byte(&play.in);

@@ -1,10 +1,11 @@
 /* ssh_tree.c - a tool whose tree test-ssh starts over a real sshd.
  *
- *   ssh_tree TREE BACK-END SSH [ARGUMENT...]   the front-end
- *   ssh_tree                                   a back-end
+ *   ssh_tree [skip] TREE BACK-END SSH [ARGUMENT...]   the front-end
+ *   ssh_tree                                          a back-end
  *
  * The front-end launches the topology TREE, sums the back-ends' ranks, shuts
- * down, and prints the sum and how many gave to it. */
+ * down, and prints the sum and how many gave to it. With "skip" the launch goes
+ * around hosts that are dead, and prints who is missing. */
 #include <coppice/coppice.h>
 
 #include <err.h>
@@ -68,13 +69,20 @@ int main(int argc, char **argv)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
+    struct cop_absentee who = COP_ABSENTEE_INIT;
     struct cop_error error;
+    size_t i;
     int r;
 
     if (argc == 1)
         return run_backend();
+    if (argc > 1 && strcmp(argv[1], "skip") == 0) {
+        launch.missing = COP_MISSING_SKIP;
+        argc--;
+        argv++;
+    }
     if (argc < 4)
-        errx(2, "usage: ssh_tree TREE BACK-END SSH [ARGUMENT...]");
+        errx(2, "usage: ssh_tree [skip] TREE BACK-END SSH [ARGUMENT...]");
     launch.topology_text = argv[1];
     launch.backend_argv = (char *[]){argv[2], NULL};
     launch.launcher = "ssh";
@@ -82,6 +90,8 @@ int main(int argc, char **argv)
     launch.networks = "127.0.0.0/8";
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
+    for (i = 0; cop_network_missing(network, i, &who) == 0; i++)
+        printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
     sum_ranks(network);
     r = cop_network_shutdown(network, SHUTDOWN_MS);
     if (r < 0)

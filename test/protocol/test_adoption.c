@@ -100,7 +100,7 @@ static bool closed(const struct candidate *it)
 
 static struct candidate begin(void)
 {
-    struct node_child children[] = {{2, "c", NODE_COMMNODE}};
+    struct node_child children[] = {{2, "c", NODE_COMMNODE, 1}};
     struct node_config config = {
         .role = NODE_COMMNODE,
         .rank = 1,

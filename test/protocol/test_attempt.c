@@ -70,8 +70,8 @@ static void adopt(struct root *root,
 
 static void root_init(struct root *root)
 {
-    struct node_child children[] = {{1, "h", NODE_COMMNODE},
-                                    {2, "h", NODE_COMMNODE}};
+    struct node_child children[] = {{1, "h", NODE_COMMNODE, 0},
+                                    {2, "h", NODE_COMMNODE, 0}};
     struct node_config config = {
         .role = NODE_FRONTEND,
         .host = "h",

@@ -1,0 +1,296 @@
+/* missing.c - launching around what does not start (PROTOCOL 12.2, 12.2a).
+ *
+ * Only under COP_MISSING_SKIP. Who does not start is put on the list, and
+ * whoever was to start it starts its children in its place. So each node knows
+ * from its birth on all that may be left to it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+
+/* The starts along one path, one after the other in vain, may together take
+ * this part of launch_timeout. */
+#define START_PART 2
+
+bool missing_is_skipped(const struct node *node)
+{
+    return node->missing == COP_MISSING_SKIP;
+}
+
+int missing_init(struct node *node, const struct node_config *config)
+{
+    uint64_t levels = (uint64_t)config->depth + config->height;
+    uint64_t limit_ms;
+    size_t i;
+
+    node->missing = config->missing;
+    if (config->missing != COP_MISSING_SKIP)
+        return 0;
+    limit_ms =
+        node->times.launch_timeout_ms / (START_PART * (levels ? levels : 1));
+    node->start_limit_ms = limit_ms < node->times.start_timeout_ms
+                               ? (uint32_t)limit_ms
+                               : node->times.start_timeout_ms;
+    node->below = calloc(config->below_count + 1, sizeof(*node->below));
+    if (!node->below)
+        return -ENOMEM;
+    for (i = 0; i < config->below_count; i++) {
+        node->below[i] = config->below[i];
+        node->below[i].host = strdup(config->below[i].host);
+        if (!node->below[i].host)
+            return -ENOMEM;
+        node->below_count++;
+    }
+    return 0;
+}
+
+void missing_fini(struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->below_count; i++)
+        free((char *)(uintptr_t)node->below[i].host);
+    free(node->below);
+}
+
+/* ---- the subtree ---- */
+
+/* `rank` and all that is to be below it. */
+static void add_subtree(struct node *node, uint32_t rank, struct ranks *out)
+{
+    size_t i;
+    int r;
+
+    r = ranks_add(out, rank, rank);
+    for (i = 0; r == 0 && i < node->below_count; i++) {
+        const struct node_child *child = &node->below[i];
+
+        if (ranks_has(out, child->parent))
+            r = ranks_add(out, child->rank, child->rank);
+    }
+    if (r < 0)
+        node->failed = true;
+}
+
+static const char *host_of(const struct node *node, uint32_t rank)
+{
+    size_t i;
+
+    for (i = 0; i < node->below_count; i++)
+        if (node->below[i].rank == rank)
+            return node->below[i].host;
+    return "";
+}
+
+static void add_missing(struct node *node, uint32_t rank, const char *reason)
+{
+    if (roster_add_missing(&node->roster, rank, host_of(node, rank), reason) <
+        0)
+        node->failed = true;
+}
+
+/* Forget that `ranks` have started. Those that had are added to `present`. */
+static void take_out(struct node *node,
+                     const struct ranks *ranks,
+                     struct ranks *present)
+{
+    const struct roster *roster = &node->roster;
+    uint32_t i;
+    int r;
+
+    r = ranks_unite(present, &roster->backends);
+    for (i = 0; r == 0 && i < roster->internal_count; i++)
+        r = ranks_add(present, roster->internals[i].rank,
+                      roster->internals[i].rank);
+    if (r < 0 || ranks_intersect(present, ranks) < 0 ||
+        roster_remove(&node->roster, ranks) < 0 ||
+        ranks_subtract(&node->backends, ranks) < 0)
+        node->failed = true;
+    for (i = 0; i < node->peer_count; i++) {
+        struct peer *peer = node_child(node, i);
+
+        if (!peer || !ranks_meet(&peer->below, ranks))
+            continue;
+        if (ranks_subtract(&peer->below, ranks) < 0)
+            node->failed = true;
+        member_trim(node, peer);
+    }
+}
+
+/* ---- what does not start ---- */
+
+/* Do not wait for it any more. What it was that kept it, the answer tells. */
+static void stop(struct node *node, struct expected *child, const char *text)
+{
+    struct action *action = node_act(node, ACTION_STOP);
+
+    child->stopping = true;
+    action->rank = child->rank;
+    if (action == &node->spare)
+        return;
+    action->text = strdup(text);
+    if (!action->text)
+        node->failed = true;
+}
+
+/* It is missing; its children become ours. */
+static void skip(struct node *node, struct expected *child, const char *text)
+{
+    uint32_t rank = child->rank;
+    size_t i;
+
+    child->decided = child->missing = true;
+    add_missing(node, rank, text);
+    for (i = 0; i < node->below_count; i++) {
+        const struct node_child *orphan = &node->below[i];
+
+        if (orphan->parent != rank)
+            continue;
+        if (launch_expect(node, orphan) < 0) {
+            node->failed = true;
+            return;
+        }
+        node_act(node, ACTION_SPAWN)->rank = orphan->rank;
+    }
+}
+
+void missing_begun(struct node *node, uint32_t rank)
+{
+    struct expected *child = launch_expected(node, rank);
+
+    if (!child || child->begun)
+        return;
+    child->begun = true;
+    child->begun_ms = node->now_ms;
+}
+
+void missing_gone(struct node *node, uint32_t rank, const char *text)
+{
+    struct expected *child = launch_expected(node, rank);
+
+    if (!child || child->decided || child->linked)
+        return; /* while there is a link, its end tells */
+    skip(node, child, text);
+    launch_report(node);
+}
+
+void missing_unlinked(struct node *node, struct peer *peer, const char *text)
+{
+    struct expected *child = launch_expected(node, peer->rank);
+    struct ranks subtree = {0}, present = {0};
+
+    if (!child || !child->linked)
+        return;
+    child->linked = false;
+    if (child->missing)
+        return;
+    if (child->decided) {
+        add_subtree(node, peer->rank, &subtree);
+        take_out(node, &subtree, &present);
+        member_forget(node, peer);
+    }
+    if (node->reported) {
+        child->missing = true;
+        record_gone_all(node, &present, text);
+    } else {
+        child->decided = false; /* its children are started once more */
+    }
+    stop(node, child, text);
+    ranks_fini(&subtree);
+    ranks_fini(&present);
+}
+
+void missing_lost(struct node *node,
+                  const struct ranks *ranks,
+                  const char *text)
+{
+    struct ranks present = {0};
+    uint64_t i;
+
+    take_out(node, ranks, &present);
+    if (node->reported)
+        record_gone_all(node, &present, text);
+    else
+        for (i = 0; i < ranks_size(&present); i++)
+            add_missing(node, ranks_at(&present, i), text);
+    ranks_fini(&present);
+}
+
+/* ---- time ---- */
+
+/* Whether its start takes its time, which is counted. */
+static bool is_starting(const struct expected *child)
+{
+    return child->begun && !child->decided && !child->linked &&
+           !child->stopping;
+}
+
+uint64_t missing_deadline_ms(const struct node *node)
+{
+    uint64_t begun_ms = UINT64_MAX;
+    size_t i;
+
+    if (!missing_is_skipped(node))
+        return UINT64_MAX;
+    for (i = 0; i < node->expected_count; i++)
+        if (is_starting(&node->expected[i]) &&
+            node->expected[i].begun_ms < begun_ms)
+            begun_ms = node->expected[i].begun_ms;
+    return begun_ms == UINT64_MAX ? begun_ms : begun_ms + node->start_limit_ms;
+}
+
+void missing_tick(struct node *node)
+{
+    char text[96];
+    size_t i;
+
+    if (node->now_ms < missing_deadline_ms(node))
+        return;
+    snprintf(text, sizeof(text), "did not answer within %u ms (start_timeout)",
+             node->start_limit_ms);
+    for (i = 0; i < node->expected_count; i++) {
+        struct expected *child = &node->expected[i];
+
+        if (is_starting(child) &&
+            node->now_ms >= child->begun_ms + node->start_limit_ms)
+            stop(node, child, text);
+    }
+}
+
+/* The link to child `rank`, or NULL. */
+static struct peer *linked(const struct node *node, uint32_t rank)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node_child(node, slot) && node->peers[slot]->rank == rank)
+            return node->peers[slot];
+    return NULL;
+}
+
+void missing_close(struct node *node, const char *text)
+{
+    struct ranks subtree = {0};
+    struct peer *peer;
+    uint64_t i;
+    size_t n;
+
+    for (n = 0; n < node->expected_count; n++) {
+        struct expected *child = &node->expected[n];
+
+        if (child->decided)
+            continue;
+        child->decided = child->missing = true;
+        add_subtree(node, child->rank, &subtree);
+        stop(node, child, text);
+        peer = linked(node, child->rank);
+        if (peer)
+            node_drop(node, peer, text);
+    }
+    for (i = 0; i < ranks_size(&subtree); i++)
+        add_missing(node, ranks_at(&subtree, i), text);
+    ranks_fini(&subtree);
+    launch_report(node);
+}

@@ -1,0 +1,256 @@
+/* test_missing.c - launching around what does not start (PROTOCOL 12.2), with
+ * real processes. */
+#include <sys/stat.h>
+
+#include "test/frontend/nodes.h"
+#include "test/frontend/tree.h"
+
+/* Nobody needs so long to start, on however busy a machine; a start that hangs
+ * costs so long. */
+#define START_MS 6000
+
+static struct cop_launch skipping(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    launch.missing = COP_MISSING_SKIP;
+    return launch;
+}
+
+/* Who is missing as "1 4 ", in order of rank; borrowed. Each has a reason. */
+static const char *absent(struct cop_network *network)
+{
+    static char text[256];
+    struct cop_absentee who = COP_ABSENTEE_INIT;
+    size_t len = 0, i;
+
+    text[0] = '\0';
+    for (i = 0; cop_network_missing(network, i, &who) == 0; i++) {
+        CU_ASSERT(*who.reason != '\0');
+        CU_ASSERT(*who.host != '\0');
+        len +=
+            (size_t)snprintf(text + len, sizeof(text) - len, "%u ", who.rank);
+    }
+    CHECK_IS(cop_network_missing(network, i, &who), -ENOENT);
+    return text;
+}
+
+static size_t absent_count(struct cop_network *network)
+{
+    struct cop_absentee who = COP_ABSENTEE_INIT;
+    size_t count = 0;
+
+    while (cop_network_missing(network, count, &who) == 0)
+        count++;
+    return count;
+}
+
+/* The entry of `rank`, or the test ends. */
+static struct cop_absentee find(struct cop_network *network, uint32_t rank)
+{
+    struct cop_absentee who = COP_ABSENTEE_INIT;
+    size_t i;
+
+    for (i = 0; cop_network_missing(network, i, &who) == 0; i++)
+        if (who.rank == rank)
+            return who;
+    CU_FAIL_FATAL("it is not missing");
+    return who;
+}
+
+/* All `count` back-ends answer, and once more when every commnode that there
+ * is has been killed, one after the other; behind ssh they are not ours. */
+static void check_work(struct cop_network *network, uint32_t count, bool local)
+{
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_event event;
+    uint32_t contributors = 0;
+    pid_t commnodes[NODES_MAX];
+    size_t i, n;
+
+    CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)),
+                    count);
+    CU_ASSERT_EQUAL(cop_stream_size(stream), count);
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 3));
+    CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 3 * (int)count);
+    CU_ASSERT_EQUAL(contributors, count);
+    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 0);
+    n = local ? nodes_all(commnodes) : 0;
+    for (i = 0; i < n; i++) {
+        CHECK_OK(kill(commnodes[i], SIGKILL));
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
+    }
+    /* a sync returns when every back-end is below somebody again */
+    CU_ASSERT(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL) >= 0);
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 5));
+    CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 5 * (int)count);
+    CU_ASSERT_EQUAL(contributors, count);
+    CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)),
+                    count);
+}
+
+/* ---- on this host ---- */
+
+/* No commnode can be started: the front-end parents everybody. */
+static void without_commnodes_the_front_end_parents_all(void)
+{
+    struct cop_launch launch = skipping();
+    struct cop_network *network;
+    pid_t commnodes[NODES_MAX];
+
+    launch.commnode_path = "/no/such/commnode";
+    network = tree_launch_as(launch, "2x2x2", NULL);
+    CU_ASSERT_STRING_EQUAL(absent(network), "1 2 3 4 5 6 ");
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(find(network, 3).reason, "/no/such/commnode"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(find(network, 3).reason, "No such file or directory"));
+    CU_ASSERT_STRING_EQUAL(find(network, 3).host, "localhost");
+    CU_ASSERT_EQUAL(nodes_all(commnodes), 0);
+    check_work(network, 8, true);
+    tree_end(network);
+}
+
+/* A commnode dies in the middle of its launch, when it has started some of its
+ * children: the first back-end that runs kills the node so many levels above
+ * it. What that one had started is started once more. */
+static void a_commnode_dies_in_the_middle_of_its_launch(void)
+{
+    static const char *const levels[] = {"1", "2"};
+    char folder[] = "/tmp/coppice-missing.XXXXXX";
+    char mark[64];
+    size_t i;
+
+    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
+    for (i = 0; i < 2; i++) {
+        char *argv[] = {tree_program("member"), (char *)(uintptr_t) "fell",
+                        (char *)(uintptr_t)levels[i], mark, NULL};
+        struct cop_launch launch = skipping();
+        struct cop_network *network = NULL;
+        struct cop_error error = {""};
+        uint32_t rank;
+
+        snprintf(mark, sizeof(mark), "%s/%s", folder, levels[i]);
+        launch.topology_shape = "2x2x2";
+        launch.backend_argv = argv;
+        CHECK_OK(cop_network_launch(&network, &launch, &error));
+        CU_ASSERT_EQUAL(absent_count(network), 1);
+        rank = (uint32_t)atoi(absent(network));
+        CU_ASSERT(i == 0 ? rank >= 3 && rank <= 6 : rank == 1 || rank == 2);
+        check_work(network, 8, true);
+        tree_end(network);
+        CU_ASSERT_EQUAL(rmdir(mark), 0);
+    }
+    rmdir(folder);
+}
+
+/* No back-end is left: an error that says why, and nothing runs. */
+static void without_a_back_end_the_launch_fails(void)
+{
+    char *argv[] = {tree_program("member"), (char *)(uintptr_t) "exit", NULL};
+    struct cop_launch launch = skipping();
+    struct cop_network *network = NULL;
+    struct cop_error error = {""};
+
+    launch.topology_shape = "2x2";
+    launch.backend_argv = argv;
+    CHECK_IS(cop_network_launch(&network, &launch, &error), -EHOSTUNREACH);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "exited with status 3"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "rank 3"));
+    CU_ASSERT_PTR_NULL(network);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+/* ---- over ssh, with a stand-in ---- */
+
+static struct cop_network *launch_by_ssh(const char *tree,
+                                         struct cop_error *error,
+                                         int *code)
+{
+    const char *source = getenv("SOURCE");
+    char ssh[4096];
+    char *ssh_argv[] = {ssh, NULL};
+    char *argv[] = {tree_program("member"), NULL};
+    struct cop_launch launch = skipping();
+    struct cop_network *network = NULL;
+
+    snprintf(ssh, sizeof(ssh), "%s/test/net/fake-ssh", source ? source : "..");
+    launch.launcher = "ssh";
+    launch.ssh_argv = ssh_argv;
+    launch.topology_text = tree;
+    launch.networks = "127.0.0.0/8";
+    launch.backend_argv = argv;
+    launch.times.start_timeout_ms = START_MS;
+    *code = cop_network_launch(&network, &launch, error);
+    if (*code < 0)
+        printf("\n%s\n", error->text);
+    return network;
+}
+
+/* Several hosts are dead, each in its own way, at several levels: nobody at
+ * that address, no such program, and an ssh that never answers. Each is listed
+ * with what ssh has said. Ranks go level by level. */
+static void dead_hosts_are_listed(void)
+{
+    struct cop_error error = {""};
+    struct cop_network *network;
+    struct cop_communicator *some;
+    uint32_t dead_rank = 8;
+    int r;
+
+    network = launch_by_ssh("localhost:0 => dead1:0 n2:0;"
+                            "dead1:0 => silent3:0 n4:0;"
+                            "n2:0 => bare5:0 n6:0;"
+                            "silent3:0 => n7:0 dead8:0;"
+                            "n4:0 => n9:0 n10:0;"
+                            "bare5:0 => n11:0 n12:0;"
+                            "n6:0 => bare13:0 n14:0;",
+                            &error, &r);
+    CHECK_OK(r);
+    CU_ASSERT_STRING_EQUAL(absent(network), "1 3 5 8 13 ");
+    CU_ASSERT_STRING_EQUAL(find(network, 1).host, "dead1");
+    CU_ASSERT_PTR_NOT_NULL(strstr(find(network, 1).reason,
+                                  "connect to host dead1 port 22: No route"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(find(network, 3).reason, "6000 ms (start_timeout)"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(find(network, 3).reason, "Connecting to silent3"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(find(network, 5).reason, "not found"));
+    CHECK_IS(cop_communicator_new(&some, network, &dead_rank, 1), -EINVAL);
+    check_work(network, 6, false);
+    tree_end(network);
+}
+
+/* As a whole chain of commnodes is dead, the front-end starts what was to be
+ * at its end. */
+static void a_dead_chain_is_bridged(void)
+{
+    struct cop_error error = {""};
+    struct cop_network *network;
+    int r;
+
+    network = launch_by_ssh("localhost:0 => dead1:0; dead1:0 => dead2:0;"
+                            "dead2:0 => bare3:0; bare3:0 => n4:0 n5:0;",
+                            &error, &r);
+    CHECK_OK(r);
+    CU_ASSERT_STRING_EQUAL(absent(network), "1 2 3 ");
+    check_work(network, 2, false);
+    tree_end(network);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"without commnodes the front-end parents all",
+         without_commnodes_the_front_end_parents_all},
+        {"a commnode dies in the middle of its launch",
+         a_commnode_dies_in_the_middle_of_its_launch},
+        {"without a back-end the launch fails",
+         without_a_back_end_the_launch_fails},
+        {"dead hosts are listed", dead_hosts_are_listed},
+        {"a dead chain is bridged", a_dead_chain_is_bridged},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("missing", tests);
+}

@@ -1,0 +1,360 @@
+/* test_scenario_missing.c - launching around what is missing (PROTOCOL 12.2,
+ * COP_MISSING_SKIP). */
+#include "test/sim/script.h"
+
+#include <errno.h>
+
+#include "protocol/state.h"
+
+/* Ranks 1 and 2 have commnodes 3 to 6 below them, these the back-ends. */
+#define TREE "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
+
+/* Nodes of TREE without the front-end. */
+#define OTHERS 14
+
+static struct sim *begin(const char *tree, uint32_t launch_timeout_ms)
+{
+    struct sim_config config = {
+        .missing = COP_MISSING_SKIP,
+        .trace = SIM_TRACE_ALL & ~(unsigned)SIM_TRACE_FRAME,
+        .times = {.launch_timeout_ms = launch_timeout_ms},
+    };
+
+    return script_begin(tree, &config);
+}
+
+/* Who is missing, in order of rank, such as "1 3 "; borrowed. */
+static const char *absent(struct sim *sim)
+{
+    static char text[256];
+    const char *host, *reason;
+    uint32_t rank;
+    size_t len = 0, i;
+
+    text[0] = '\0';
+    for (i = 0; node_missing(sim_node(sim, 0), i, &rank, &host, &reason); i++) {
+        CU_ASSERT(*reason != '\0');
+        CU_ASSERT_STRING_EQUAL(host, "sim");
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%u ", rank);
+    }
+    return text;
+}
+
+/* Why `rank` is missing. */
+static const char *why(struct sim *sim, uint32_t missing)
+{
+    const char *host, *reason;
+    uint32_t rank;
+
+    for (size_t i = 0; node_missing(sim_node(sim, 0), i, &rank, &host, &reason);
+         i++)
+        if (rank == missing)
+            return reason;
+    return "it is not missing";
+}
+
+static bool is_missing(struct sim *sim, uint32_t rank)
+{
+    const char *host, *reason;
+    uint32_t missing;
+
+    for (size_t i = 0;
+         node_missing(sim_node(sim, 0), i, &missing, &host, &reason); i++)
+        if (missing == rank)
+            return true;
+    return false;
+}
+
+/* The first above `rank` that is there. */
+static uint32_t parent_of(struct sim *sim, uint32_t rank)
+{
+    const struct tree *tree = sim_tree(sim);
+    const struct tree_node *at = tree_find(tree, rank);
+
+    do
+        at = &tree->nodes[at->parent];
+    while (is_missing(sim, at->rank));
+    return at->rank;
+}
+
+/* What every node believes is the tree that stands: those that are missing are
+ * in no table and no communicator, the others' parents, depths and fan-outs
+ * are what they are, and each internal node has the same table. */
+static void check_tree(struct sim *sim)
+{
+    const struct ranks *backends = node_backends(sim_node(sim, 0));
+    struct table_entry entry;
+    uint32_t children[OTHERS + 1] = {0};
+    uint32_t i, rank;
+
+    for (rank = 1; rank <= OTHERS; rank++) {
+        uint32_t at = script_at(sim, rank);
+
+        CU_ASSERT_EQUAL(ranks_has(backends, rank),
+                        sim_role(sim, at) == NODE_BACKEND &&
+                            !is_missing(sim, rank));
+        if (is_missing(sim, rank)) {
+            CU_ASSERT_FALSE(sim_is_alive(sim, at));
+            continue;
+        }
+        CU_ASSERT_FATAL(sim_is_alive(sim, at));
+        CU_ASSERT_EQUAL(script_told(sim, rank, TELL_LAUNCHED), 1);
+        CU_ASSERT_EQUAL(sim_parent(sim, at),
+                        script_at(sim, parent_of(sim, rank)));
+        children[parent_of(sim, rank)]++;
+    }
+    for (i = 0; i <= OTHERS; i++) {
+        if (!sim_is_alive(sim, i))
+            continue;
+        for (rank = 0; rank <= 6; rank++) {
+            bool known =
+                table_entry(sim_node(sim, i)->table, rank, &entry) == 0;
+
+            CU_ASSERT_EQUAL(known, !is_missing(sim, rank));
+            if (!known)
+                continue;
+            CU_ASSERT_FALSE(entry.failed);
+            CU_ASSERT_EQUAL(entry.fan_out, children[rank]);
+            if (rank > 0)
+                CU_ASSERT_EQUAL(entry.parent, parent_of(sim, rank));
+        }
+    }
+}
+
+/* Data goes both ways, a sync returns, and a commnode that dies then, with
+ * what is missing from the start, is survived. */
+static void check_work(struct sim *sim)
+{
+    uint32_t stream = SIM_OPEN(sim, "sum");
+    const struct ranks *backends = node_backends(sim_node(sim, 0));
+    int sum = 0;
+    uint64_t i;
+
+    script_echo(sim);
+    SIM_SEND(sim, 0, stream, 5);
+    SIM_RUN(sim, 50);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 5 * (int)ranks_size(backends));
+    for (i = 0; i < ranks_size(backends); i++)
+        sum += script_taken(sim, ranks_at(backends, i), stream) == 1;
+    CU_ASSERT_EQUAL(sum, (int)ranks_size(backends));
+    CHECK_IS(script_sync(sim, stream), 0);
+    for (i = 1; i <= 6; i++)
+        if (!is_missing(sim, (uint32_t)i)) {
+            sim_crash(sim, script_at(sim, (uint32_t)i));
+            SIM_RUN(sim, 5000);
+        }
+    SIM_SEND(sim, 0, stream, 7);
+    SIM_RUN(sim, 5000);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 7 * (int)ranks_size(backends));
+    for (i = 7; i <= OTHERS; i++)
+        CU_ASSERT_EQUAL(sim_is_alive(sim, script_at(sim, (uint32_t)i)),
+                        !is_missing(sim, (uint32_t)i));
+}
+
+static void end(struct sim *sim)
+{
+    sim_shutdown(sim, 0);
+    SIM_RUN(sim, 20000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT_FALSE(sim_is_alive(sim, i));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 12.2: a dead back-end is skipped, and listed with the reason. */
+static void a_back_end_is_skipped(void)
+{
+    struct sim *sim = begin(TREE, 0);
+
+    sim_missing(sim, 9, "ssh: No route to host");
+    script_wait(sim, 0, TELL_LAUNCHED);
+    SIM_RUN(sim, 20);
+    CU_ASSERT_STRING_EQUAL(absent(sim), "9 ");
+    CU_ASSERT_STRING_EQUAL(why(sim, 9), "ssh: No route to host");
+    check_tree(sim);
+    check_work(sim);
+    end(sim);
+}
+
+/* PROTOCOL 12.2: the parent of a dead commnode starts its children itself; a
+ * whole chain may be dead. */
+static void a_chain_of_commnodes_is_skipped(void)
+{
+    static const uint32_t dead[][3] = {
+        {1, 0, 0}, {3, 0, 0}, {1, 3, 0}, {1, 3, 4},
+        {1, 2, 0}, {3, 5, 0}, {1, 6, 8}, {3, 7, 8},
+    };
+
+    for (size_t i = 0; i < sizeof(dead) / sizeof(*dead); i++) {
+        struct sim *sim = begin(TREE, 0);
+        char expected[32] = "";
+
+        for (int k = 0; k < 3 && dead[i][k]; k++) {
+            size_t len = strlen(expected);
+
+            snprintf(expected + len, sizeof(expected) - len, "%u ", dead[i][k]);
+            sim_missing(sim, dead[i][k], "no such host");
+        }
+        script_wait(sim, 0, TELL_LAUNCHED);
+        SIM_RUN(sim, 20);
+        CU_ASSERT_STRING_EQUAL(absent(sim), expected);
+        check_tree(sim);
+        check_work(sim);
+        end(sim);
+    }
+}
+
+/* PROTOCOL 12.2: all commnodes are dead: the front-end parents everybody. */
+static void all_commnodes_are_skipped(void)
+{
+    struct sim *sim = begin(TREE, 0);
+
+    for (uint32_t rank = 1; rank <= 6; rank++)
+        sim_missing(sim, rank, "the program is not there");
+    script_wait(sim, 0, TELL_LAUNCHED);
+    SIM_RUN(sim, 20);
+    CU_ASSERT_STRING_EQUAL(absent(sim), "1 2 3 4 5 6 ");
+    for (uint32_t rank = 7; rank <= OTHERS; rank++) {
+        CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, rank)), 0);
+        CU_ASSERT_EQUAL(node_depth(sim_node(sim, script_at(sim, rank))), 1);
+    }
+    check_tree(sim);
+    check_work(sim);
+    end(sim);
+}
+
+/* PROTOCOL 12.2: no back-end is left: the launch fails, with the reasons, and
+ * nothing is left running. */
+static void without_a_back_end_it_fails(void)
+{
+    struct sim *sim = begin(TREE, 0);
+
+    for (uint32_t rank = 7; rank <= OTHERS; rank++)
+        sim_missing(sim, rank, "no such program");
+    script_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 0);
+    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED), "no such program") !=
+              NULL);
+    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED), "rank 7") != NULL);
+    CU_ASSERT_EQUAL(script_code(TELL_LAUNCH_FAILED), -EHOSTUNREACH);
+    end(sim);
+}
+
+/* PROTOCOL 12.2a: starts that hang, one below the other, leave half of
+ * launch_timeout to the rest. */
+static void a_start_that_hangs_is_skipped(void)
+{
+    struct sim *sim = begin(TREE, 6000);
+
+    sim_hang(sim, 1);
+    sim_hang(sim, 3);
+    sim_hang(sim, 7);
+    script_wait(sim, 0, TELL_LAUNCHED);
+    CU_ASSERT(sim_now_ms(sim) >= 3000);
+    CU_ASSERT(sim_now_ms(sim) <= 3100);
+    CU_ASSERT_STRING_EQUAL(absent(sim), "1 3 7 ");
+    CU_ASSERT(strstr(why(sim, 3), "1000 ms (start_timeout)") != NULL);
+    SIM_RUN(sim, 20);
+    check_tree(sim);
+    check_work(sim);
+    end(sim);
+}
+
+/* PROTOCOL 12.2a: start_timeout is for those that never answer; where the tree
+ * is not deep it is the limit itself. */
+static void a_start_has_its_own_time_out(void)
+{
+    struct sim *sim = begin("0(1(2,3))", 0);
+
+    sim_hang(sim, 1);
+    SIM_RUN(sim, LIMIT_START_TIMEOUT_MS - 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 0);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 1);
+    CU_ASSERT_STRING_EQUAL(absent(sim), "1 ");
+    SIM_END(sim);
+}
+
+/* PROTOCOL 12.2a: a commnode that stops in the middle of its launch is found
+ * out by its silence. */
+static void silence_is_skipped(void)
+{
+    struct sim *sim = begin(TREE, 0);
+
+    SIM_RUN(sim, 4);
+    sim_freeze(sim, script_at(sim, 1), 1000000);
+    script_wait(sim, 0, TELL_LAUNCHED);
+    CU_ASSERT(sim_now_ms(sim) <= 2 * LIMIT_FAILURE_TIMEOUT_MS);
+    CU_ASSERT_STRING_EQUAL(absent(sim), "1 ");
+    SIM_RUN(sim, 20);
+    check_tree(sim);
+    check_work(sim);
+    end(sim);
+}
+
+/* PROTOCOL 12.2a: whoever dies in the middle of the launch, at any millisecond,
+ * nobody else is lost; or it died after the launch, and is healed. But one
+ * whose parent had reported it already takes along what it had started. */
+static void a_death_during_the_launch_is_survived(void)
+{
+    for (uint64_t at_ms = 1; at_ms <= 24; at_ms++) {
+        for (uint32_t rank = 1; rank <= 8; rank++) {
+            struct sim *sim = begin(TREE, 0);
+            uint32_t stream;
+            uint64_t left;
+
+            sim_crash_at(sim, script_at(sim, rank), at_ms);
+            SIM_RUN(sim, 100000);
+            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 1);
+            left = ranks_size(node_backends(sim_node(sim, 0)));
+            CU_ASSERT(left >= (rank >= 7 ? 7 : rank >= 3 ? 6 : 4));
+            if (rank <= 2 && is_missing(sim, rank))
+                CU_ASSERT_EQUAL(left, 8);
+            stream = SIM_OPEN(sim, "sum");
+            script_echo(sim);
+            SIM_SEND(sim, 0, stream, 3);
+            SIM_RUN(sim, 100);
+            CU_ASSERT_EQUAL(script_last(sim, 0, stream), 3 * (int)left);
+            CHECK_IS(script_sync(sim, stream), 0);
+            end(sim);
+        }
+    }
+}
+
+/* PROTOCOL 12.2a: at launch_timeout what is not ready is missing, with all that
+ * is below it; the rest is launched. */
+static void the_time_out_ends_the_waiting(void)
+{
+    struct sim_config config = {
+        .missing = COP_MISSING_SKIP,
+        .trace = SIM_TRACE_ALL,
+        .times = {.launch_timeout_ms = 2000, .failure_timeout_ms = 60000},
+    };
+    struct sim *sim = script_begin(TREE, &config);
+
+    SIM_RUN(sim, 4);
+    sim_freeze(sim, script_at(sim, 1), 10000);
+    script_wait(sim, 0, TELL_LAUNCHED);
+    CU_ASSERT(sim_now_ms(sim) <= 2000);
+    CU_ASSERT_STRING_EQUAL(absent(sim), "1 3 4 7 8 9 10 ");
+    SIM_RUN(sim, 20000);
+    check_tree(sim);
+    end(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a back-end is skipped", a_back_end_is_skipped},
+        {"a chain of commnodes is skipped", a_chain_of_commnodes_is_skipped},
+        {"all commnodes are skipped", all_commnodes_are_skipped},
+        {"without a back-end it fails", without_a_back_end_it_fails},
+        {"a start that hangs is skipped", a_start_that_hangs_is_skipped},
+        {"a start has its own time-out", a_start_has_its_own_time_out},
+        {"silence is skipped", silence_is_skipped},
+        {"a death during the launch is survived",
+         a_death_during_the_launch_is_survived},
+        {"the time-out ends the waiting", the_time_out_ends_the_waiting},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("missing", tests);
+}
