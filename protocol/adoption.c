@@ -82,12 +82,13 @@ static void commit(struct node *node, struct peer *peer)
         return;
     peer->ready = true;
     peer->asking = false;
+    peer->told_ordinal = node_ready_count(node);
     node_send(node, peer,
               (struct frame){
                   .type = FRAME_ADOPTED,
                   .tag = ADOPTION_OK,
                   .origin = node->rank,
-                  .count = node_child_count(node) - 1,
+                  .count = peer->told_ordinal - 1, /* PROTOCOL 7.2 */
                   .sequence = node->depth,
               });
     member_expel_lost(node, peer, &peer->below);

@@ -45,10 +45,11 @@
     X(FRAME_EXPEL, 24, "expel")               /* down: given up for good */    \
     X(FRAME_SILENCE, 25, "silence") /* both: we heard nothing, and close */    \
     X(FRAME_RECOVERED, 26, "recovered") /* up: an orphan's report */           \
-    X(FRAME_STATUS, 40, "status") /* down, from an observer: how are you */    \
-    X(FRAME_HEARD, 41, "heard")   /* up: STATUS has come */                    \
-    X(FRAME_ROWS, 42, "rows")     /* up, to an observer: how we are */         \
-    X(FRAME_INJECT, 43, "inject") /* down, from an observer: break it */
+    X(FRAME_FAN_OUT, 27, "fan-out") /* both: how many back-ends nodes have */  \
+    X(FRAME_STATUS, 40, "status")   /* down, from an observer: how are you */  \
+    X(FRAME_HEARD, 41, "heard")     /* up: STATUS has come */                  \
+    X(FRAME_ROWS, 42, "rows")       /* up, to an observer: how we are */       \
+    X(FRAME_INJECT, 43, "inject")   /* down, from an observer: break it */
 
 #define FRAME_ENUM(name, number, text) name = number,
 enum frame_type {

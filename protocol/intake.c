@@ -22,7 +22,7 @@ void intake_link_up(struct node *node, const struct event *event)
         node->failed = true;
         return;
     }
-    node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, peer->grant);
+    heartbeat_greet(node, peer);
     if (peer->is_parent && node->orphan.phase != ORPHAN_NOT) {
         orphan_link_up(node, peer);
     } else if (peer->is_parent) {
@@ -32,36 +32,6 @@ void intake_link_up(struct node *node, const struct event *event)
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
     }
-}
-
-/* A heartbeat; the first one on a link names the window (3.4). */
-static int take_heartbeat(struct node *node,
-                          struct peer *peer,
-                          const struct frame *frame)
-{
-    size_t i;
-
-    if (peer->life.state == LINK_UP)
-        return 0;
-    if (frame->count == 0)
-        return -EPROTO;
-    link_greet(&peer->life);
-    peer->granted = frame->count;
-    for (i = 0; i < node->stream_count; i++) {
-        struct stream *stream = node->streams[i];
-        struct branch *branch;
-
-        if (peer->is_parent) {
-            upward_grant(stream, frame->count);
-            continue;
-        }
-        branch = stream_branch(stream, peer->slot);
-        if (!branch)
-            return -ENOMEM;
-        credit_grant(&branch->down, frame->count);
-        downward_pump_child(node, stream, peer->slot);
-    }
-    return 0;
 }
 
 static int take_credit(struct node *node,
@@ -161,7 +131,7 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_CREDIT:
         return take_credit(node, peer, frame);
     case FRAME_HEARTBEAT:
-        return take_heartbeat(node, peer, frame);
+        return heartbeat_take(node, peer, frame);
     case FRAME_READY:
         return launch_ready(node, peer, frame);
     case FRAME_JOIN:
@@ -172,6 +142,8 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
         return peer->ready ? record_take(node, peer, frame) : -EPROTO;
     case FRAME_RECOVERED:
         return peer->ready ? recovery_take(node, frame) : -EPROTO;
+    case FRAME_FAN_OUT:
+        return peer->ready ? fan_out_take(node, peer, frame) : -EPROTO;
     case FRAME_ADOPT:
         return adoption_ask(node, peer, frame);
     case FRAME_PROBE:
@@ -306,7 +278,7 @@ static int from_parent(struct node *node,
     case FRAME_CREDIT:
         return take_credit(node, peer, frame);
     case FRAME_HEARTBEAT:
-        return take_heartbeat(node, peer, frame);
+        return heartbeat_take(node, peer, frame);
     case FRAME_TABLE:
         return launch_table(node, frame);
     case FRAME_JOINED:
@@ -316,6 +288,8 @@ static int from_parent(struct node *node,
         return 0;
     case FRAME_RECORD:
         return record_take(node, peer, frame);
+    case FRAME_FAN_OUT:
+        return fan_out_take(node, peer, frame);
     case FRAME_ADOPTED:
         return orphan_adopted(node, peer, frame);
     case FRAME_PROBED:

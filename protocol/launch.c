@@ -75,8 +75,10 @@ static void send_table(struct node *node, struct peer *only)
         if (!peer || !peer->ready)
             continue;
         frame.count = ordinal++; /* PROTOCOL 7.2 */
-        if (!only || peer == only)
-            node_send(node, peer, frame_ref(&frame));
+        if (only && peer != only)
+            continue;
+        peer->told_ordinal = ordinal;
+        node_send(node, peer, frame_ref(&frame));
     }
     frame_fini(&frame);
 }
@@ -438,6 +440,7 @@ static void welcome(struct node *node, struct peer *peer, uint32_t rank)
                   .sequence = node->depth + 1,
               });
     send_table(node, peer);
+    record_exchange(node, peer); /* what has changed since launch */
     downward_snapshot(node, peer);
 }
 

@@ -128,6 +128,23 @@ uint32_t node_child_count(const struct node *node)
     return count;
 }
 
+bool node_is_attached(const struct node *node, const struct peer *peer)
+{
+    return peer == node->parent || (!peer->is_parent && peer->ready);
+}
+
+uint32_t node_ready_count(const struct node *node)
+{
+    uint32_t slot, count = 0;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *peer = node_child(node, slot);
+
+        count += peer && peer->ready;
+    }
+    return count;
+}
+
 static void peer_free(struct peer *peer)
 {
     if (!peer)
@@ -477,6 +494,7 @@ void node_free(struct node *node)
     orphan_fini(node);
     recovery_fini(node);
     status_fini(node);
+    free(node->fan_outs);
     table_free(node->table);
     roster_fini(&node->roster);
     ranks_fini(&node->backends);
@@ -599,18 +617,12 @@ static void check_silence(struct node *node)
 
 static void beat(struct node *node)
 {
-    uint32_t slot;
-
     if (node->now_ms < node->next_beat_ms)
         return;
     node->next_beat_ms = node->now_ms + node->times.heartbeat_ms;
     member_beat(node);
-    for (slot = 0; slot < node->peer_count; slot++) {
-        struct peer *peer = node->peers[slot];
-
-        if (peer && link_wants_heartbeat(&peer->life, node->now_ms))
-            node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, 0);
-    }
+    fan_out_beat(node);
+    heartbeat_beat(node);
 }
 
 static void check_streams(struct node *node)

@@ -19,6 +19,7 @@ static void survey(struct node *node)
 {
     struct orphan *orphan = &node->orphan;
 
+    fan_out_count(node); /* our height hangs on it */
     orphan->who = (struct adopter_orphan){
         .rank = node->rank,
         .height = own_height(node),

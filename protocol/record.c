@@ -79,8 +79,7 @@ static void flood(struct node *node,
     for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
         struct peer *peer = node->peers[slot];
 
-        if (peer && peer != from &&
-            (peer == node->parent || (!peer->is_parent && peer->ready)))
+        if (peer && peer != from && node_is_attached(node, peer))
             node_send(node, peer, frame_ref(&frame));
     }
     frame_fini(&frame);
@@ -303,6 +302,7 @@ void record_exchange(struct node *node, struct peer *peer)
         node_send(node, peer, pack(node, &columns, NULL));
     }
     columns_fini(&columns);
+    fan_out_exchange(node, peer);
 }
 
 /* PROTOCOL 6.5: we live, and our path stands. */

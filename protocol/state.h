@@ -8,6 +8,7 @@
  * orphan.c    the child's side of an adoption
  * adoption.c  the candidate's side
  * record.c    who has failed, who was adopted
+ * fan_out.c   how many back-ends each node has
  * recovery.c  how long that took
  * member.c    claims, stability, who is a member
  * downward.c  packets and control on their way down
@@ -53,6 +54,12 @@ struct peer {
     uint32_t grant;     /* window that we grant it, on each stream */
     uint32_t granted;   /* and that it grants us */
     struct ranks below; /* a child: the back-ends on its branch */
+    /* what the last heartbeat said (6.1): 0 where nothing was */
+    uint32_t told_ordinal; /* a child: 1 + its ordinal (7.2) */
+    uint64_t told_version; /* our table's */
+    /* and the last from there, if it had another version than our table */
+    uint64_t odd_version;
+    uint64_t odd_own;
 };
 
 /* One child on one stream. */
@@ -212,6 +219,12 @@ struct orphan {
     uint32_t turn;
 };
 
+/* A fan-out to be passed on with the next heartbeat (6.6). */
+struct fan_out_change {
+    uint32_t rank;
+    uint32_t link; /* that it came over */
+};
+
 enum recovery_phase {
     RECOVERY_NOT,
     RECOVERY_CHOOSE,
@@ -293,7 +306,9 @@ struct node {
     uint32_t incarnation;
     struct table *table;
     uint32_t height_limit; /* the tree's height at launch */
-    uint32_t algorithm;    /* of topology/adopter.h */
+    struct fan_out_change *fan_outs;
+    size_t fan_out_count;
+    uint32_t algorithm; /* of topology/adopter.h */
     struct orphan orphan;
     struct recovery recovery;
     struct probe *probes;
@@ -358,6 +373,13 @@ struct peer *node_child(const struct node *node, uint32_t slot);
 
 /* How many children are linked. */
 uint32_t node_child_count(const struct node *node);
+
+/* Whether records go over this link: to the parent, or a child that is ready.
+ */
+bool node_is_attached(const struct node *node, const struct peer *peer);
+
+/* How many children are ready. */
+uint32_t node_ready_count(const struct node *node);
 
 /* Stream `id`, or NULL. */
 struct stream *node_stream(const struct node *node, uint32_t id);
@@ -544,6 +566,36 @@ void record_exchange(struct node *node, struct peer *peer);
 
 /* RECORD came. `frame` is borrowed. */
 int record_take(struct node *node, struct peer *peer, struct frame *frame);
+
+/* ---- fan_out.c: how many back-ends each node has (6.6) ---- */
+
+/* See how many back-ends we have now, and note it if that has changed. */
+void fan_out_count(struct node *node);
+
+/* What goes to everybody once per heartbeat. */
+void fan_out_beat(struct node *node);
+
+/* A new link: send all that was said since launch. */
+void fan_out_exchange(struct node *node, struct peer *peer);
+
+/* FAN_OUT came. `frame` is borrowed. */
+int fan_out_take(struct node *node,
+                 const struct peer *peer,
+                 const struct frame *frame);
+
+/* ---- heartbeat.c (6.1, 7.2) ---- */
+
+/* Send those that are due: on idle links, and where what one says has changed.
+ */
+void heartbeat_beat(struct node *node);
+
+/* A link is up: say which window we grant. */
+void heartbeat_greet(struct node *node, struct peer *peer);
+
+/* HEARTBEAT came. `frame` is borrowed. */
+int heartbeat_take(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame);
 
 /* ---- recovery.c: how long it took (6.7) ---- */
 

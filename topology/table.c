@@ -57,11 +57,19 @@ struct draft {
 struct table {
     uint32_t count; /* 0 until complete */
     struct node *nodes;
+    uint32_t *versions;  /* of fan-outs; NULL: nobody has told his yet */
     uint32_t *ranks;     /* ascending; NULL: rank and index are the same */
     struct page **pages; /* PAGE_COUNT, or NULL: no record of a back-end yet */
+    uint64_t digest;     /* of all that came since launch: table_version() */
     struct draft *drafts;
     uint32_t draft_count;
     uint32_t draft_room;
+};
+
+/* What the digest takes of one record. */
+enum table_kind {
+    KIND_RECORD = 1,
+    KIND_FAN_OUT
 };
 
 int table_new(struct table **out)
@@ -84,6 +92,7 @@ void table_free(struct table *table)
         free(table->pages[i]);
     free(table->pages);
     free(table->nodes);
+    free(table->versions);
     free(table->ranks);
     free(table->drafts);
     free(table);
@@ -236,6 +245,32 @@ static int set_ranks(struct table *table)
     return 0;
 }
 
+/* One record's part of the digest: exclusive or takes it in, and out again. */
+static uint64_t part(enum table_kind kind,
+                     uint32_t rank,
+                     uint32_t a,
+                     uint32_t b)
+{
+    uint64_t bits = (uint64_t)kind << 32 | rank;
+    const uint32_t values[] = {a, b};
+    size_t i;
+
+    for (i = 0; i < 2; i++) {
+        bits = (bits ^ values[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        bits ^= bits >> 29;
+    }
+    bits *= UINT64_C(0xbf58476d1ce4e5b9);
+    return bits ^ bits >> 32;
+}
+
+static uint64_t node_part(const struct table *table, uint32_t index)
+{
+    const struct node *node = &table->nodes[index];
+
+    return part(KIND_RECORD, rank_of(table, index), node->incarnation,
+                node->failed ? TABLE_FAILED : rank_of(table, node->parent));
+}
+
 /* Make the nodes of what was added; `table->count` and the ranks are set. */
 static int set_nodes(struct table *table)
 {
@@ -264,6 +299,8 @@ static int set_nodes(struct table *table)
         if (table->drafts[i].fan_out < inner)
             return -EBADMSG;
         table->nodes[i].backends = table->drafts[i].fan_out - inner;
+        if (table->nodes[i].changed)
+            table->digest ^= node_part(table, i);
     }
     return 0;
 }
@@ -379,6 +416,15 @@ static struct backend *backend_make(struct table *table, uint32_t rank)
     return backend_find(table, rank);
 }
 
+static uint64_t backend_part(const struct table *table,
+                             uint32_t rank,
+                             const struct backend *backend)
+{
+    return part(KIND_RECORD, rank, backend->incarnation,
+                backend->failed ? TABLE_FAILED
+                                : rank_of(table, backend->parent));
+}
+
 static int record_backend(struct table *table,
                           uint32_t rank,
                           uint32_t incarnation,
@@ -392,10 +438,13 @@ static int record_backend(struct table *table,
     if (backend->known &&
         !is_news(backend->incarnation, backend->failed, incarnation, failed))
         return 0;
+    if (backend->known)
+        table->digest ^= backend_part(table, rank, backend);
     backend->known = true;
     backend->incarnation = incarnation;
     backend->failed = failed;
     backend->parent = failed ? 0 : parent;
+    table->digest ^= backend_part(table, rank, backend);
     return 1;
 }
 
@@ -411,6 +460,8 @@ static int record_node(struct table *table,
         return 0;
     if (!node->failed)
         table->nodes[node->parent].inner--;
+    if (node->changed)
+        table->digest ^= node_part(table, index);
     node->incarnation = incarnation;
     node->failed = failed;
     node->changed = true;
@@ -418,6 +469,7 @@ static int record_node(struct table *table,
         node->parent = parent;
         table->nodes[parent].inner++;
     }
+    table->digest ^= node_part(table, index);
     return 1;
 }
 
@@ -461,6 +513,77 @@ size_t table_bytes(const struct table *table)
 {
     return table->count *
            (sizeof *table->nodes + (table->ranks ? sizeof *table->ranks : 0));
+}
+
+static struct table_fan_out fan_out_at(const struct table *table,
+                                       uint32_t index)
+{
+    return (struct table_fan_out){
+        .rank = rank_of(table, index),
+        .version = table->versions ? table->versions[index] : 0,
+        .backend_count = table->nodes[index].backends,
+    };
+}
+
+static uint64_t fan_out_part(const struct table *table, uint32_t index)
+{
+    if (table->versions[index] == 0)
+        return 0;
+    return part(KIND_FAN_OUT, rank_of(table, index), table->versions[index],
+                table->nodes[index].backends);
+}
+
+int table_fan_out(struct table *table, const struct table_fan_out *record)
+{
+    uint32_t index = find(table, record->rank);
+    uint64_t old;
+    int r;
+
+    if (index == TABLE_NONE)
+        return -ENOENT;
+    if (!table->versions)
+        table->versions = calloc(table->count, sizeof *table->versions);
+    if (!table->versions)
+        return -ENOMEM;
+    if (record->version <= table->versions[index])
+        return 0;
+    old = fan_out_part(table, index);
+    r = table_set_backends(table, record->rank, record->backend_count);
+    if (r < 0)
+        return r;
+    table->versions[index] = record->version;
+    table->digest ^= old ^ fan_out_part(table, index);
+    return 1;
+}
+
+int table_fan_out_of(const struct table *table,
+                     uint32_t rank,
+                     struct table_fan_out *out)
+{
+    uint32_t index = find(table, rank);
+
+    if (index == TABLE_NONE)
+        return -ENOENT;
+    *out = fan_out_at(table, index);
+    return 0;
+}
+
+bool table_fan_out_changed(const struct table *table,
+                           uint32_t *cursor,
+                           struct table_fan_out *out)
+{
+    for (; table->versions && *cursor < table->count; ++*cursor) {
+        if (table->versions[*cursor] == 0)
+            continue;
+        *out = fan_out_at(table, (*cursor)++);
+        return true;
+    }
+    return false;
+}
+
+uint64_t table_version(const struct table *table)
+{
+    return table->digest;
 }
 
 uint32_t table_count(const struct table *table)

@@ -124,6 +124,34 @@ int table_set_backends(struct table *table,
  * have gaps. (Records of back-ends are apart.) */
 size_t table_bytes(const struct table *table);
 
+/* What a node said of its own fan-out (PROTOCOL 6.6). */
+struct table_fan_out {
+    uint32_t rank;
+    uint32_t version; /* which it counts itself, from 1 */
+    uint32_t backend_count;
+};
+
+/* Take such a record: table_set_backends(), if its version is above the last.
+ *
+ * Returns 1 if it was news, 0 if not; -EBADMSG, -ENOENT as there; -ENOMEM. */
+int table_fan_out(struct table *table, const struct table_fan_out *record);
+
+/* What `rank` said last, with version 0 if it has said nothing since launch.
+ * Returns 0 or -ENOENT. */
+int table_fan_out_of(const struct table *table,
+                     uint32_t rank,
+                     struct table_fan_out *out);
+
+/* Iterate over what was said since launch, as with table_changed(). */
+bool table_fan_out_changed(const struct table *table,
+                           uint32_t *cursor,
+                           struct table_fan_out *out);
+
+/* A number that is the same in two tables that hold the same records, in
+ * whatever order these came, and, but for chance, in no others; 0 if none came
+ * since launch (PROTOCOL 6.1). */
+uint64_t table_version(const struct table *table);
+
 /* ---- the nodes --------------------------------------------------------- */
 
 /* How many internal nodes, failed ones included. */

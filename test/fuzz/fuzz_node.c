@@ -102,6 +102,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_CREDIT:
     case FRAME_HEARTBEAT:
     case FRAME_RECORD:
+    case FRAME_FAN_OUT:
     case FRAME_SILENCE:
         return true;
     case FRAME_MARKER:

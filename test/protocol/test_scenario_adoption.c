@@ -100,6 +100,155 @@ static void orphans_ask_in_order(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 7.2: when a child has gone, its siblings are told their places with
+ * the next heartbeat. */
+static void places_are_told_after_changes(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree(TREE, &config);
+
+    sim_trace_only(sim, 0);
+    sim_crash(sim, script_at(sim, 9));
+    SIM_RUN(sim, 2 * LIMIT_HEARTBEAT_MS);
+    trace_most(sim);
+    SIM_KILL_AT(sim, 3, 5);
+    SIM_RUN(sim, 7);
+    CU_ASSERT_EQUAL(lines(sim, " 10 dials 0", NULL, NULL), 1);
+    CU_ASSERT_EQUAL(lines(sim, " 11 dials 1", NULL, NULL), 1);
+    SIM_END(sim);
+}
+
+/* A tree for the spread of orphans: 1 has `victims` back-ends, the other 16
+ * commnodes one each. */
+#define SPREAD_NODES 16
+
+static struct sim *spread_tree(unsigned victims, struct sim_config *config)
+{
+    unsigned rank = SPREAD_NODES + 2, i;
+    struct sim *sim;
+    char *text = NULL;
+    size_t len;
+    FILE *file = open_memstream(&text, &len);
+
+    CU_ASSERT_FATAL(file != NULL);
+    fputs("0(1(", file);
+    for (i = 0; i < victims; i++)
+        fprintf(file, "%s%u", i ? "," : "", rank++);
+    fputc(')', file);
+    for (i = 0; i < SPREAD_NODES; i++)
+        fprintf(file, ",%u(%u)", i + 2, rank++);
+    fputc(')', file);
+    fclose(file);
+    sim = script_tree(text, config);
+    free(text);
+    return sim;
+}
+
+/* How many back-ends node `rank` is the parent of. */
+static unsigned backends_of(struct sim *sim, uint32_t rank)
+{
+    uint32_t at = script_at(sim, rank);
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        count += sim_role(sim, i) == NODE_BACKEND && sim_is_alive(sim, i) &&
+                 sim_parent(sim, i) == at;
+    return count;
+}
+
+/* PROTOCOL 6.6: how many back-ends an adopter has now comes to everybody, and
+ * the next orphans choose by it. */
+static void fan_outs_are_told(void)
+{
+    struct sim *sim = spread_tree(20, NULL);
+
+    sim_trace_only(sim, 0);
+    SIM_KILL_AT(sim, 1, 0);
+    SIM_RUN(sim, 100);
+    /* 16 that had one, and the front-end; the last three begin anew */
+    for (uint32_t rank = 2; rank < SPREAD_NODES + 2; rank++)
+        CU_ASSERT_EQUAL(backends_of(sim, rank), rank < 5 ? 3 : 2);
+    CU_ASSERT_EQUAL(backends_of(sim, 0), 1);
+    SIM_RUN(sim, 4 * LIMIT_HEARTBEAT_MS);
+    SIM_KILL_AT(sim, 17, 0);
+    SIM_RUN(sim, 100);
+    /* 2, 3 and 4 have more than the others, though not at launch */
+    for (uint32_t rank = 2; rank < SPREAD_NODES + 1; rank++)
+        CU_ASSERT_EQUAL(backends_of(sim, rank), rank < 7 ? 3 : 2);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.6, 7.3: 128 orphans of one spread evenly over all candidates, and
+ * what they cost the tree is some frames on each link. */
+static void many_orphans_spread_evenly(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = spread_tree(128, &config);
+    unsigned links;
+
+    trace_most(sim);
+    SIM_KILL_AT(sim, 1, 0);
+    SIM_RUN(sim, 10 * LIMIT_HEARTBEAT_MS);
+    for (uint32_t rank = 2; rank < SPREAD_NODES + 2; rank++) {
+        unsigned adopted = backends_of(sim, rank) - 1;
+
+        CU_ASSERT(adopted == 128 / 17 || adopted == 128 / 17 + 1);
+    }
+    CU_ASSERT(backends_of(sim, 0) >= 128 / 17);
+    links = sim_count(sim) - 1;
+    CU_ASSERT(lines(sim, " fan-out ", NULL, NULL) > links / 2);
+    CU_ASSERT(lines(sim, " fan-out ", NULL, NULL) <= 3 * links);
+    CU_ASSERT(lines(sim, "<- 2 fan-out ", NULL, NULL) <=
+              3 * (backends_of(sim, 2) + 1));
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.4: who joins later is told who has died since launch. */
+static void a_joiner_is_told_of_the_dead(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree("0(1(4),2(5),3(6))", &config);
+    uint32_t joiner;
+
+    sim_trace_only(sim, 0);
+    SIM_KILL_AT(sim, 1, 0);
+    SIM_RUN(sim, 4 * LIMIT_HEARTBEAT_MS);
+    joiner = sim_attach(sim, script_at(sim, 2));
+    SIM_RUN(sim, LIMIT_HEARTBEAT_MS / 4); /* no heartbeat makes it good */
+    trace_most(sim);
+    SIM_KILL_AT(sim, 2, 5);
+    SIM_KILL_AT(sim, 3, 5);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(lines(sim, " dials 1", NULL, NULL), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, joiner), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.1: a difference of two tables that stays is made good, one that
+ * passes is left alone. */
+static void tables_are_compared(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree("0(1(4,5),2(6,7),3(8,9))", &config);
+    struct frame odd = {.type = FRAME_HEARTBEAT, .origin = 1, .sequence = 7};
+
+    sim_trace_only(sim, 0);
+    SIM_KILL_AT(sim, 3, 0);
+    SIM_RUN(sim, 6 * LIMIT_HEARTBEAT_MS);
+    trace_most(sim);
+    sim_inject(sim, script_at(sim, 1), 0, &odd);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(lines(sim, "1 <- 0 record", NULL, NULL), 0);
+    sim_inject(sim, script_at(sim, 1), 0, &odd);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(lines(sim, "1 <- 0 record", "[3]", NULL), 1);
+    CU_ASSERT_EQUAL(lines(sim, "1 <- 0 fan-out", NULL, NULL), 1);
+    SIM_RUN(sim, 20 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_EQUAL(lines(sim, "<- 0 record", NULL, NULL), 1);
+    CU_ASSERT_EQUAL(lines(sim, "0 <- 1 record", NULL, NULL), 0);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 7.4: who is dead does not answer, and the next is asked. */
 static void the_next_is_asked(void)
 {
@@ -309,6 +458,11 @@ int main(void)
         {"who is lost is lost once", who_is_lost_is_lost_once},
         {"who lives refutes", who_lives_refutes},
         {"orphans ask in order", orphans_ask_in_order},
+        {"places are told after changes", places_are_told_after_changes},
+        {"fan-outs are told", fan_outs_are_told},
+        {"many orphans spread evenly", many_orphans_spread_evenly},
+        {"a joiner is told of the dead", a_joiner_is_told_of_the_dead},
+        {"tables are compared", tables_are_compared},
         {"the next is asked", the_next_is_asked},
         {"a frozen candidate is left", a_frozen_candidate_is_left},
         {"an orphan takes nobody", an_orphan_takes_nobody},

@@ -232,6 +232,68 @@ static void records_of_back_ends_are_kept(void)
     table_free(table);
 }
 
+static int fan_out(struct table *table,
+                   uint32_t rank,
+                   uint32_t version,
+                   uint32_t backend_count)
+{
+    return table_fan_out(table,
+                         &(struct table_fan_out){rank, version, backend_count});
+}
+
+/* PROTOCOL 6.6: of fan-outs the higher version wins, in whatever order they
+ * come; what is said twice is no news. */
+static void the_last_fan_out_counts(void)
+{
+    struct table *table = small_table();
+    struct table_fan_out record;
+    uint32_t cursor = 0;
+
+    CU_ASSERT_FALSE(table_fan_out_changed(table, &cursor, &record));
+    CHECK_OK(table_fan_out_of(table, 3, &record));
+    CU_ASSERT_EQUAL(record.version, 0);
+    CU_ASSERT_EQUAL(record.backend_count, 2);
+    CHECK_IS(fan_out(table, 3, 2, 7), 1);
+    CHECK_IS(fan_out(table, 3, 2, 7), 0);
+    CHECK_IS(fan_out(table, 3, 1, 5), 0);
+    CU_ASSERT_EQUAL(entry_of(table, 3).fan_out, 7);
+    CHECK_IS(fan_out(table, 3, 3, 0), 1);
+    CU_ASSERT_EQUAL(entry_of(table, 3).fan_out, 0);
+    CHECK_IS(fan_out(table, 4, 1, TOPOLOGY_CHILDREN_MAX + 1), -EBADMSG);
+    CHECK_IS(fan_out(table, 77, 1, 1), -ENOENT);
+    cursor = 0;
+    CU_ASSERT(table_fan_out_changed(table, &cursor, &record));
+    CU_ASSERT_EQUAL(record.rank, 3);
+    CU_ASSERT_EQUAL(record.version, 3);
+    CU_ASSERT_FALSE(table_fan_out_changed(table, &cursor, &record));
+    table_free(table);
+}
+
+/* PROTOCOL 6.1: tables that hold the same have the same version, whatever they
+ * took on the way there; others have not. */
+static void versions_tell_tables_apart(void)
+{
+    struct table *one = small_table(), *other = small_table();
+
+    CU_ASSERT_EQUAL(table_version(one), 0);
+    CHECK_IS(table_record(one, 3, 1, TABLE_FAILED), 1);
+    CU_ASSERT_NOT_EQUAL(table_version(one), 0);
+    CHECK_IS(table_record(one, 3, 2, 2), 1);
+    CHECK_IS(fan_out(one, 4, 1, 3), 1);
+    CHECK_IS(fan_out(one, 4, 2, 4), 1);
+    CHECK_IS(table_record(one, 9, 1, 4), 1); /* a back-end */
+    CHECK_IS(table_record(one, 9, 2, 3), 1);
+    CHECK_IS(fan_out(other, 4, 2, 4), 1);
+    CHECK_IS(table_record(other, 9, 2, 3), 1);
+    CU_ASSERT_NOT_EQUAL(table_version(one), table_version(other));
+    CHECK_IS(table_record(other, 3, 2, 2), 1);
+    CU_ASSERT_EQUAL(table_version(one), table_version(other));
+    CHECK_IS(fan_out(other, 4, 3, 4), 1);
+    CU_ASSERT_NOT_EQUAL(table_version(one), table_version(other));
+    table_free(one);
+    table_free(other);
+}
+
 /* Records that no node can send change nothing. */
 static void nonsense_is_refused(void)
 {
@@ -338,6 +400,8 @@ int main(void)
          the_order_of_records_does_not_matter},
         {"the higher incarnation wins", the_higher_incarnation_wins},
         {"records of back-ends are kept", records_of_back_ends_are_kept},
+        {"the last fan-out counts", the_last_fan_out_counts},
+        {"versions tell tables apart", versions_tell_tables_apart},
         {"nonsense is refused", nonsense_is_refused},
         {"a table that is no tree is refused",
          a_table_that_is_no_tree_is_refused},
