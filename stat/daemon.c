@@ -11,6 +11,7 @@
 #include "stat/emulate.h"
 #include "stat/names.h"
 #include "stat/request.h"
+#include "stat/targets.h"
 #include "stat/traces.h"
 #include "stat/tree_pack.h"
 #include "stat/walk.h"
@@ -82,7 +83,7 @@ static int take_sample(struct daemon *daemon,
          daemon->task++) {
         if (request->daemons[daemon->task] != daemon->rank)
             continue;
-        if (strcmp(boot, request->boot) != 0)
+        if (request->boot[0] && strcmp(boot, request->boot) != 0)
             r = take_failure(daemon, "its daemon runs on another host: use a "
                                      "topology whose leaves are on this host");
         else
@@ -235,6 +236,34 @@ out:
     return r;
 }
 
+/* Find processes of this host, and say which: none, if none is there. */
+static int find_all(const struct daemon *daemon,
+                    struct cop_stream *stream,
+                    const struct find *find)
+{
+    uint32_t i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < find->count; i++) {
+        struct targets targets = {0};
+        struct cop_error error;
+        struct cop_packet *packet;
+
+        if (find->daemons[i] != daemon->rank)
+            continue;
+        r = targets_add_name(&targets, find->names[i], find->users[i], &error);
+        if (r == 0 || r == -ENOENT)
+            r = found_pack(&packet,
+                           &(struct found){i, targets.count, targets.pids});
+        if (r == 0) {
+            r = cop_stream_send_packet(stream, packet);
+            cop_packet_free(packet);
+        }
+        targets_fini(&targets);
+    }
+    return r;
+}
+
 /* Make up traces, and keep them until they are asked for. */
 static int emulate(struct daemon *daemon, const struct cop_packet *packet)
 {
@@ -278,6 +307,7 @@ static int answer(struct daemon *daemon,
 {
     struct request request;
     struct question question;
+    struct find find;
     int r;
 
     switch (cop_packet_tag(packet)) {
@@ -290,6 +320,11 @@ static int answer(struct daemon *daemon,
         r = question_unpack(&question, packet);
         if (r == 0)
             r = name_all(daemon, stream, &question);
+        break;
+    case STAT_TAG_FIND:
+        r = find_unpack(&find, packet);
+        if (r == 0)
+            r = find_all(daemon, stream, &find);
         break;
     case STAT_TAG_EMULATE:
         r = emulate(daemon, packet);

@@ -156,8 +156,10 @@ int emulation_run(struct tree **out,
                   struct cop_error *error)
 {
     struct cop_stream_options stream_options = COP_STREAM_OPTIONS_INIT;
-    struct gather_options launch = *options;
-    struct cop_network *network = NULL;
+    struct daemons_options tree_options = options->daemons;
+    struct targets none = {0};
+    struct daemons *daemons = NULL;
+    struct cop_network *network;
     struct cop_stream *stream = NULL;
     struct tree *tree = NULL;
     char shape[64];
@@ -168,11 +170,13 @@ int emulation_run(struct tree **out,
     *result = (struct emulation){0};
     error->text[0] = '\0';
     even_shape(shape, sizeof(shape), emulate->daemons);
-    if (!launch.topology_path && !launch.shape)
-        launch.shape = shape;
-    r = gather_launch(&network, &launch, error);
+    if (!tree_options.topology_path && !tree_options.shape)
+        tree_options.shape = shape;
+    r = daemons_launch(&daemons, &none, &tree_options, options->timeout_ms,
+                       error);
     if (r < 0)
-        goto out;
+        return r;
+    network = daemons_network(daemons);
     result->launch_ns = now_ns() - begin_ns;
     count = cop_communicator_size(cop_network_everyone(network));
     if (count != emulate->daemons)
@@ -193,12 +197,9 @@ int emulation_run(struct tree **out,
         r = check(tree, emulate, error);
     if (r == 0)
         r = tree_settle(out, tree);
-out:
     if (r < 0 && !error->text[0])
         cop_error_set(error, r, "the emulation failed: %s", strerror(-r));
-    if (network)
-        cop_network_shutdown(network, SHUTDOWN_MS);
-    cop_network_free(network);
+    daemons_free(daemons, SHUTDOWN_MS);
     tree_free(tree);
     return r;
 }

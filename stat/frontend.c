@@ -14,6 +14,7 @@
 #include "stat/emulation.h"
 #include "stat/frame.h"
 #include "stat/gather.h"
+#include "stat/mpir.h"
 #include "stat/render.h"
 #include "stat/request.h"
 #include "stat/targets.h"
@@ -40,6 +41,10 @@ struct arguments {
     struct targets targets;
     struct gather_options gather;
     struct emulate emulate; /* of 0 tasks: none */
+    const char *name;       /* of processes to be found; with ... */
+    const char *user;
+    const char *hosts;
+    bool mpir; /* tasks are ranks of MPI */
     const char *dot_path;
     bool no_colour;
     bool help;
@@ -47,10 +52,16 @@ struct arguments {
 
 static void usage(FILE *file)
 {
-    fputs("usage: coppice-stat [OPTIONS] PID...\n"
+    fputs("usage: coppice-stat [OPTIONS] PID|HOST:PID|HOST:NAME...\n"
           "Show where the processes of a parallel job are, merged.\n"
-          "  --name NAME          all processes called NAME\n"
+          "  --mpir PID           the job of the launcher PID, such as mpirun\n"
           "  --children-of PID    what runs under the launcher PID\n"
+          "  --name NAME          all processes called NAME\n"
+          "  --user USER          ... of this user\n"
+          "  --hosts LIST         ... on these hosts, such as node[01-16]\n"
+          "  --file FILE          what the words of FILE say, such as "
+          "HOST:PID\n"
+          "  --ssh COMMAND        how to get to other hosts (default: ssh)\n"
           "  --topology FILE      the tree of daemons (default: one daemon)\n"
           "  --shape SHAPE        or its shape on this host, such as 4x4\n"
           "  --emulate KEYS       made-up traces of a large job: see the man "
@@ -99,17 +110,34 @@ static int read_option(struct arguments *arguments,
 
     switch (option) {
     case 'n':
-        return targets_add_name(&arguments->targets, value, error);
+        arguments->name = value;
+        return 0;
+    case 'u':
+        arguments->user = value;
+        return 0;
+    case 'H':
+        arguments->hosts = value;
+        return 0;
+    case 'f':
+        return targets_add_file(&arguments->targets, value, error);
+    case 'm':
+        r = read_number(&number, value, INT_MAX, "--mpir", error);
+        return r < 0 ? r
+                     : mpir_add(&arguments->targets, (pid_t)number,
+                                &arguments->mpir, error);
+    case 'r':
+        arguments->gather.daemons.ssh = value;
+        return 0;
     case 'c':
         r = read_number(&number, value, INT_MAX, "--children-of", error);
         return r < 0 ? r
                      : targets_add_children(&arguments->targets, (pid_t)number,
                                             error);
     case 't':
-        arguments->gather.topology_path = value;
+        arguments->gather.daemons.topology_path = value;
         return 0;
     case 'S':
-        arguments->gather.shape = value;
+        arguments->gather.daemons.shape = value;
         return 0;
     case 'e':
         return emulate_parse(&arguments->emulate, value, error);
@@ -145,6 +173,24 @@ static int read_option(struct arguments *arguments,
     }
 }
 
+/* What --name, --user and --hosts say together. */
+static int find_by_name(struct arguments *arguments, struct cop_error *error)
+{
+    const char *name = arguments->name ? arguments->name : "";
+    const char *user = arguments->user ? arguments->user : "";
+
+    if (arguments->hosts && !name[0] && !user[0])
+        return cop_error_set(error, -EINVAL,
+                             "--hosts: which processes there? give --name, or "
+                             "--user, too");
+    if (arguments->hosts)
+        return targets_want(&arguments->targets, name, user, arguments->hosts,
+                            error);
+    return name[0] || user[0]
+               ? targets_add_name(&arguments->targets, name, user, error)
+               : 0;
+}
+
 static int read_arguments(struct arguments *arguments,
                           int argc,
                           char **argv,
@@ -152,6 +198,11 @@ static int read_arguments(struct arguments *arguments,
 {
     static const struct option options[] = {
         {"name", required_argument, NULL, 'n'},
+        {"user", required_argument, NULL, 'u'},
+        {"hosts", required_argument, NULL, 'H'},
+        {"file", required_argument, NULL, 'f'},
+        {"mpir", required_argument, NULL, 'm'},
+        {"ssh", required_argument, NULL, 'r'},
         {"children-of", required_argument, NULL, 'c'},
         {"topology", required_argument, NULL, 't'},
         {"shape", required_argument, NULL, 'S'},
@@ -173,17 +224,21 @@ static int read_arguments(struct arguments *arguments,
         r = read_option(arguments, option, optarg, error);
     for (; r == 0 && optind < argc; optind++)
         r = targets_add_text(&arguments->targets, argv[optind], error);
+    if (r == 0)
+        r = find_by_name(arguments, error);
     if (r == 0 && arguments->emulate.tasks > 0 && arguments->targets.count > 0)
         r = cop_error_set(error, -EINVAL,
                           "--emulate makes its processes up: give it, or "
                           "processes, but not both");
-    if (r == 0 && arguments->gather.shape && arguments->gather.topology_path)
+    if (r == 0 && arguments->gather.daemons.shape &&
+        arguments->gather.daemons.topology_path)
         r = cop_error_set(error, -EINVAL,
                           "--shape and --topology: give one of them");
-    if (r == 0 && arguments->targets.count == 0 && !arguments->help &&
+    if (r == 0 && arguments->targets.count == 0 &&
+        arguments->targets.wanted_count == 0 && !arguments->help &&
         arguments->emulate.tasks == 0)
         r = cop_error_set(error, -EINVAL,
-                          "which processes? give pids, --name or "
+                          "which processes? give pids, --name, --mpir or "
                           "--children-of: see coppice-stat --help");
     if (r == 0 && arguments->targets.count > TASKS_MAX)
         r = cop_error_set(error, -EINVAL, "more than %u processes", TASKS_MAX);
@@ -213,6 +268,14 @@ static bool wants_colour(const struct arguments *arguments)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
+/* The host of a task; "" for this one. */
+static const char *host_of(const struct targets *targets, uint32_t task)
+{
+    uint32_t host = targets->hosts[task];
+
+    return host == 0 ? "" : targets_host_name(targets, host);
+}
+
 /* Name the tasks of `set` and what is wrong with them. */
 static void say_wrong(const struct arguments *arguments,
                       const struct tasks *set,
@@ -230,7 +293,9 @@ static void say_wrong(const struct arguments *arguments,
              task <= range->last && task < arguments->targets.count &&
              named < NAMED_MAX;
              task++, named++)
-            fprintf(stderr, "coppice-stat: task %u (pid %d): %s\n", task,
+            fprintf(stderr, "coppice-stat: task %u (%s%spid %d): %s\n", task,
+                    host_of(&arguments->targets, task),
+                    arguments->targets.hosts[task] ? " " : "",
                     (int)arguments->targets.pids[task], reason);
     }
     if (tasks_count(set) > named)
@@ -311,6 +376,19 @@ static int write_dot(const char *path,
     return r;
 }
 
+/* How many hosts have tasks; at least one. */
+static uint32_t count_hosts(const struct targets *targets)
+{
+    uint32_t count = 0, host, i;
+
+    for (host = 0; host < targets->host_count; host++) {
+        for (i = 0; i < targets->count && targets->hosts[i] != host; i++)
+            ;
+        count += i < targets->count;
+    }
+    return count > 0 ? count : 1;
+}
+
 /* Show the answer. Returns the exit status, or a negative errno. */
 static int show(const struct arguments *arguments,
                 const struct tree *tree,
@@ -318,7 +396,7 @@ static int show(const struct arguments *arguments,
 {
     struct render_options options = {.width = terminal_width(),
                                      .colour = wants_colour(arguments),
-                                     .hosts = 1,
+                                     .hosts = count_hosts(&arguments->targets),
                                      .samples = arguments->gather.samples,
                                      .pids = arguments->targets.pids,
                                      .task_count = arguments->targets.count};

@@ -13,116 +13,14 @@
 
 #include <coppice/coppice.h>
 
+#include "stat/frame.h"
 #include "stat/request.h"
+#include "stat/traces.h"
 #include "stat/tree_pack.h"
-
-#define DAEMON "coppice-statd"
 
 /* How long a thread may take to stop, at most, and a shutdown. */
 #define STOP_MS     1000
 #define SHUTDOWN_MS 5000
-
-/* Write the path of the daemon's program: $COPPICE_STATD, or the one in the
- * folder of this program. Returns 0, or -ENOENT with a sentence. */
-static int find_daemon(char *path, size_t size, struct cop_error *error)
-{
-    const char *given = getenv("COPPICE_STATD");
-    char own[PATH_MAX];
-    char *slash;
-    ssize_t len;
-
-    if (given && given[0]) {
-        snprintf(path, size, "%s", given);
-        if (access(path, X_OK) == 0)
-            return 0;
-        return cop_error_set(error, -ENOENT,
-                             "%s: cannot run it: %s: set COPPICE_STATD to the "
-                             "path of " DAEMON ", or unset it",
-                             path, strerror(errno));
-    }
-    len = readlink("/proc/self/exe", own, sizeof(own) - 1);
-    own[len > 0 ? len : 0] = '\0';
-    slash = strrchr(own, '/');
-    if (slash)
-        *slash = '\0';
-    snprintf(path, size, "%s/" DAEMON, own);
-    if (access(path, X_OK) == 0)
-        return 0;
-    return cop_error_set(error, -ENOENT,
-                         "%s: not found: install it beside coppice-stat, or "
-                         "set COPPICE_STATD to its path",
-                         path);
-}
-
-int gather_launch(struct cop_network **network,
-                  const struct gather_options *options,
-                  struct cop_error *error)
-{
-    struct cop_launch launch = COP_LAUNCH_INIT;
-    char daemon[PATH_MAX + sizeof(DAEMON) + 1];
-    char *argv[] = {daemon, NULL};
-    int r;
-
-    r = find_daemon(daemon, sizeof(daemon), error);
-    if (r < 0)
-        return r;
-    launch.topology_path = options->topology_path;
-    if (!options->topology_path)
-        launch.topology_shape = options->shape ? options->shape : "flat:1";
-    launch.backend_argv = argv;
-    launch.times.launch_timeout_ms = options->timeout_ms;
-    return cop_network_launch(network, &launch, error);
-}
-
-/* Which daemon has which task: blocks of the same size. */
-struct division {
-    const struct cop_communicator *daemons;
-    uint32_t task_count;
-};
-
-static uint32_t daemon_of(uint32_t task, void *arg)
-{
-    const struct division *division = arg;
-    uint64_t count = cop_communicator_size(division->daemons);
-
-    return cop_communicator_rank(division->daemons,
-                                 (size_t)(task * count / division->task_count));
-}
-
-/* Say which daemon is to walk which tasks. */
-static int ask(struct cop_stream *stream,
-               const struct cop_communicator *daemons,
-               const struct targets *targets,
-               const struct gather_options *options)
-{
-    struct division division = {daemons, targets->count};
-    uint32_t *ranks = calloc((size_t)targets->count + 1, sizeof(*ranks));
-    struct request request = {.samples = options->samples,
-                              .interval_ms = options->interval_ms,
-                              .task_count = targets->count,
-                              .daemons = ranks,
-                              .pids = targets->pids};
-    struct cop_packet *packet = NULL;
-    char boot[REQUEST_BOOT_SIZE];
-    uint32_t i;
-    int r = -ENOMEM;
-
-    if (!ranks)
-        goto out;
-    request_boot(boot);
-    request.boot = boot;
-    request.stop_ms =
-        options->timeout_ms / 2 < STOP_MS ? options->timeout_ms / 2 : STOP_MS;
-    for (i = 0; i < targets->count; i++)
-        ranks[i] = daemon_of(i, &division);
-    r = request_pack(&packet, &request);
-    if (r == 0)
-        r = cop_stream_send_packet(stream, packet);
-out:
-    cop_packet_free(packet);
-    free(ranks);
-    return r;
-}
 
 static uint64_t now_ms(void)
 {
@@ -130,6 +28,55 @@ static uint64_t now_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(
+    const struct gather_options *options, const char *format, ...)
+{
+    char line[sizeof(struct cop_event)];
+    va_list list;
+
+    if (!options->say)
+        return;
+    va_start(list, format);
+    vsnprintf(line, sizeof(line), format, list);
+    va_end(list);
+    options->say(line);
+}
+
+/* Say which daemon is to walk which tasks. */
+static int ask(struct cop_stream *stream,
+               const struct daemons *daemons,
+               const struct targets *targets,
+               const struct gather_options *options)
+{
+    uint32_t *ranks = calloc((size_t)targets->count + 1, sizeof(*ranks));
+    struct request request = {.samples = options->samples,
+                              .interval_ms = options->interval_ms,
+                              .task_count = targets->count,
+                              .daemons = ranks,
+                              .pids = targets->pids};
+    struct cop_packet *packet = NULL;
+    char boot[REQUEST_BOOT_SIZE] = "";
+    uint32_t i;
+    int r = -ENOMEM;
+
+    if (!ranks)
+        goto out;
+    if (targets->host_count <= 1)
+        request_boot(boot);
+    request.boot = boot;
+    request.stop_ms =
+        options->timeout_ms / 2 < STOP_MS ? options->timeout_ms / 2 : STOP_MS;
+    for (i = 0; i < targets->count; i++)
+        ranks[i] = daemons_of_task(daemons, i);
+    r = request_pack(&packet, &request);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+out:
+    cop_packet_free(packet);
+    free(ranks);
+    return r;
 }
 
 /* Join `packet` to `*tree`. */
@@ -163,20 +110,6 @@ static int take_all(struct tree **tree, struct cop_stream *stream)
             return r;
     }
     return r == -EAGAIN || r == -ENOTCONN ? 0 : r;
-}
-
-__attribute__((format(printf, 2, 3))) static void say(
-    const struct gather_options *options, const char *format, ...)
-{
-    char line[sizeof(struct cop_event)];
-    va_list list;
-
-    if (!options->say)
-        return;
-    va_start(list, format);
-    vsnprintf(line, sizeof(line), format, list);
-    va_end(list);
-    options->say(line);
 }
 
 /* Tell of nodes that were lost and adopted: of itself that costs nothing, for
@@ -258,35 +191,257 @@ static int finish(struct tree **tree,
     return r;
 }
 
+static uint32_t task_daemon(uint32_t task, void *arg)
+{
+    return daemons_of_task(arg, task);
+}
+
+/* Open the stream of questions and answers. */
+static int open_answers(struct cop_stream **stream,
+                        const struct daemons *daemons,
+                        struct cop_error *error)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_network *network = daemons_network(daemons);
+
+    options.sync = COP_DO_NOT_WAIT;
+    return cop_stream_open(stream, network, cop_network_everyone(network),
+                           &options, error);
+}
+
+/* Wait for a packet until `end_ms`. */
+static int receive_until(struct cop_stream *stream,
+                         struct cop_packet **packet,
+                         uint64_t end_ms)
+{
+    uint64_t now = now_ms();
+
+    return now < end_ms
+               ? cop_stream_receive(stream, packet, (int)(end_ms - now))
+               : -EAGAIN;
+}
+
+/* Ask the daemons for the processes that are wanted of them. `asked` of the
+ * wanted are to be answered. */
+static int ask_wanted(struct cop_stream *stream,
+                      const struct daemons *daemons,
+                      const struct targets *targets,
+                      uint32_t *asked)
+{
+    uint32_t count = targets->wanted_count, i;
+    uint32_t *ranks = calloc((size_t)count + 1, sizeof(*ranks));
+    const char **names = calloc((size_t)count + 1, sizeof(char *));
+    const char **users = calloc((size_t)count + 1, sizeof(char *));
+    struct find find = {count, ranks, names, users};
+    struct cop_packet *packet = NULL;
+    int r = -ENOMEM;
+
+    if (!ranks || !names || !users)
+        goto out;
+    *asked = 0;
+    for (i = 0; i < count; i++) {
+        ranks[i] = daemons_of_host(daemons, targets->wanted[i].host);
+        names[i] = targets->wanted[i].name;
+        users[i] = targets->wanted[i].user;
+        *asked += ranks[i] != COP_RANK_NONE;
+    }
+    r = find_pack(&packet, &find);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+out:
+    cop_packet_free(packet);
+    free(ranks);
+    free(names);
+    free(users);
+    return r;
+}
+
+/* What one answer says; the pids are kept until all are there, so that the
+ * tasks are in the order of the hosts. */
+struct finding {
+    int32_t *pids;
+    uint32_t count;
+    bool answered;
+};
+
+static int take_found(struct finding *findings,
+                      uint32_t count,
+                      const struct cop_packet *packet)
+{
+    struct finding *finding;
+    struct found found;
+    int r;
+
+    r = found_unpack(&found, packet);
+    if (r < 0)
+        return r;
+    if (found.index >= count || findings[found.index].answered)
+        return -EBADMSG;
+    finding = &findings[found.index];
+    finding->pids = calloc((size_t)found.count + 1, sizeof(*finding->pids));
+    if (!finding->pids)
+        return -ENOMEM;
+    if (found.count)
+        memcpy(finding->pids, found.pids, found.count * sizeof(*found.pids));
+    finding->count = found.count;
+    finding->answered = true;
+    return 0;
+}
+
+/* Name the hosts where a program was not found: one line for each program. */
+static int say_nothing(const struct targets *targets,
+                       const struct finding *findings,
+                       const struct gather_options *options)
+{
+    uint32_t count = targets->wanted_count, i, k;
+    const char **hosts = calloc((size_t)count + 1, sizeof(char *));
+    bool *done = calloc((size_t)count + 1, sizeof(*done));
+    int r = hosts && done ? 0 : -ENOMEM;
+
+    for (i = 0; r == 0 && i < count; i++) {
+        const struct targets_wanted *wanted = &targets->wanted[i];
+        size_t here = 0;
+        char *text;
+
+        if (done[i] || !findings[i].answered || findings[i].count > 0)
+            continue;
+        for (k = i; k < count; k++) {
+            const struct targets_wanted *other = &targets->wanted[k];
+
+            if (!findings[k].answered || findings[k].count > 0 ||
+                strcmp(wanted->name, other->name) != 0 ||
+                strcmp(wanted->user, other->user) != 0)
+                continue;
+            hosts[here++] = targets_host_name(targets, other->host);
+            done[k] = true;
+        }
+        r = cop_hosts_text(&text, hosts, here);
+        if (r < 0)
+            break;
+        say(options, "no process%s%s%s%s on %s",
+            wanted->user[0] ? " of user " : "", wanted->user,
+            wanted->name[0] ? " called " : "", wanted->name, text);
+        free(text);
+    }
+    free(hosts);
+    free(done);
+    return r;
+}
+
+/* Add what was found to the targets, and name the hosts where nothing was. */
+static int add_found(struct targets *targets,
+                     const struct finding *findings,
+                     const struct gather_options *options,
+                     struct cop_error *late)
+{
+    uint32_t i, k;
+    int r = 0;
+
+    for (i = 0; i < targets->wanted_count; i++) {
+        uint32_t host = targets->wanted[i].host;
+
+        if (!findings[i].answered)
+            cop_error_set(late, -ETIMEDOUT, "%s: its processes are not known",
+                          targets_host_name(targets, host));
+        for (k = 0; r == 0 && k < findings[i].count; k++)
+            r = targets_add(targets, host, findings[i].pids[k]);
+    }
+    return r < 0 ? r : say_nothing(targets, findings, options);
+}
+
+/* Have the daemons find what is wanted. */
+static int find(struct targets *targets,
+                const struct daemons *daemons,
+                struct cop_stream *stream,
+                const struct gather_options *options,
+                struct cop_error *late)
+{
+    uint64_t end_ms = now_ms() + options->timeout_ms;
+    uint32_t count = targets->wanted_count, asked = 0, i;
+    struct finding *findings = calloc((size_t)count + 1, sizeof(*findings));
+    struct cop_packet *packet;
+    int r = findings ? 0 : -ENOMEM;
+
+    if (r == 0)
+        r = ask_wanted(stream, daemons, targets, &asked);
+    while (r == 0 && asked > 0) {
+        r = receive_until(stream, &packet, end_ms);
+        if (r < 0)
+            break;
+        r = take_found(findings, count, packet);
+        asked--;
+        cop_packet_free(packet);
+    }
+    if (r == 0 || r == -EAGAIN || r == -ENOTCONN)
+        r = add_found(targets, findings, options, late);
+    for (i = 0; findings && i < count; i++)
+        free(findings[i].pids);
+    free(findings);
+    return r;
+}
+
+/* Say of each host without a daemon why it has none, and put its tasks into
+ * the tree as not walked. */
+static int add_absent(struct tree **tree,
+                      const struct targets *targets,
+                      const struct daemons *daemons,
+                      const struct gather_options *options,
+                      struct cop_error *late)
+{
+    char text[sizeof(FRAME_NOT_WALKED) + 512];
+    struct frame frame = FRAME_NOTE(text);
+    struct traces *traces = NULL;
+    struct tree *absent = NULL, *both = NULL;
+    uint32_t host, i;
+    int r;
+
+    r = traces_new(&traces);
+    for (host = 0; r == 0 && host < targets->host_count; host++) {
+        const char *reason = daemons_reason(daemons, host);
+
+        if (!reason[0])
+            continue;
+        say(options, "%s has no daemon: %s", targets_host_name(targets, host),
+            reason);
+        cop_error_set(late, -EHOSTUNREACH, "%s could not be looked at",
+                      targets_host_name(targets, host));
+        snprintf(text, sizeof(text), FRAME_NOT_WALKED "%s has no daemon]",
+                 targets_host_name(targets, host));
+        for (i = 0; r == 0 && i < targets->count; i++)
+            if (targets->hosts[i] == host)
+                r = traces_add(traces, i, &frame, 1);
+    }
+    if (r == 0)
+        r = traces_sample(&absent, traces, 0);
+    if (r == 0)
+        r = tree_join(&both, *tree, absent);
+    traces_free(traces);
+    tree_free(absent);
+    if (r < 0)
+        return r;
+    tree_free(*tree);
+    *tree = both;
+    return 0;
+}
+
 /* Ask for all names that are missing, until they are there or the time is up:
  * then the tree is shown without them. */
 static int ask_names(struct naming *naming,
-                     struct cop_network *network,
-                     const struct targets *targets,
+                     const struct daemons *daemons,
+                     struct cop_stream *stream,
                      uint32_t timeout_ms,
                      struct cop_error *late)
 {
-    struct cop_stream_options stream_options = COP_STREAM_OPTIONS_INIT;
-    struct division division = {cop_network_everyone(network), targets->count};
-    struct cop_stream *stream = NULL;
+    uint64_t end_ms = now_ms() + timeout_ms;
     struct cop_packet *packet = NULL;
-    struct cop_error error = {""};
-    uint64_t end_ms = now_ms() + timeout_ms, now;
     int r;
 
-    stream_options.sync = COP_DO_NOT_WAIT;
-    r = cop_stream_open(&stream, network, division.daemons, &stream_options,
-                        &error);
-    if (r == 0)
-        r = naming_ask(&packet, naming, daemon_of, &division);
+    r = naming_ask(&packet, naming, task_daemon, (void *)daemons);
     if (r == 0)
         r = cop_stream_send_packet(stream, packet);
     cop_packet_free(packet);
     while (r == 0 && naming_missing(naming) > 0) {
-        now = now_ms();
-        r = now < end_ms
-                ? cop_stream_receive(stream, &packet, (int)(end_ms - now))
-                : -EAGAIN;
+        r = receive_until(stream, &packet, end_ms);
         if (r < 0)
             break;
         r = naming_take(naming, packet);
@@ -294,14 +449,14 @@ static int ask_names(struct naming *naming,
     }
     if (r < 0 && r != -ENOMEM && !late->text[0])
         cop_error_set(late, r, "some addresses stay without names: %s",
-                      error.text[0] ? error.text : "no answer in time");
+                      r == -EAGAIN ? "no answer in time" : strerror(-r));
     return r == -ENOMEM ? r : 0;
 }
 
 /* Replace `*tree` by one with names. */
 static int name(struct tree **tree,
-                struct cop_network *network,
-                const struct targets *targets,
+                const struct daemons *daemons,
+                struct cop_stream *stream,
                 const struct gather_options *options,
                 struct cop_error *late)
 {
@@ -311,7 +466,7 @@ static int name(struct tree **tree,
 
     r = naming_new(&naming, *tree);
     if (r == 0 && naming_missing(naming) > 0)
-        r = ask_names(naming, network, targets, options->timeout_ms, late);
+        r = ask_names(naming, daemons, stream, options->timeout_ms, late);
     if (r == 0)
         r = naming_resolve(&named, naming, options->detail);
     naming_free(naming);
@@ -322,47 +477,65 @@ static int name(struct tree **tree,
     return 0;
 }
 
+/* Everything between launch and end. */
+static int gather(struct tree **tree,
+                  const struct daemons *daemons,
+                  struct targets *targets,
+                  const struct gather_options *options,
+                  struct cop_error *late,
+                  struct cop_error *error)
+{
+    struct cop_stream_options stream_options = COP_STREAM_OPTIONS_INIT;
+    struct cop_network *network = daemons_network(daemons);
+    struct cop_stream *answers = NULL, *stream = NULL;
+    int r;
+
+    stream_options.up_filter = "stat_merge";
+    r = cop_stream_open(&stream, network, cop_network_everyone(network),
+                        &stream_options, error);
+    if (r == 0)
+        r = open_answers(&answers, daemons, error);
+    if (r == 0 && targets->wanted_count > 0)
+        r = find(targets, daemons, answers, options, late);
+    if (r == 0 && targets->count == 0)
+        r = cop_error_set(error, -ESRCH,
+                          "no process was found: check names, users and hosts");
+    if (r == 0)
+        r = ask(stream, daemons, targets, options);
+    if (r == 0 && options->samples > 1)
+        r = follow(tree, network, stream, options, late);
+    if (r == 0)
+        r = finish(tree, network, stream, options, late);
+    if (r == 0)
+        r = add_absent(tree, targets, daemons, options, late);
+    if (r == 0)
+        r = name(tree, daemons, answers, options, late);
+    return r;
+}
+
 int gather_tree(struct tree **out,
-                const struct targets *targets,
+                struct targets *targets,
                 const struct gather_options *options,
                 struct cop_error *late,
                 struct cop_error *error)
 {
-    struct cop_stream_options stream_options = COP_STREAM_OPTIONS_INIT;
-    const struct cop_communicator *daemons;
-    struct cop_network *network = NULL;
-    struct cop_stream *stream = NULL;
+    struct daemons *daemons = NULL;
     struct tree *tree = NULL;
     int r;
 
     error->text[0] = '\0';
     late->text[0] = '\0';
-    r = gather_launch(&network, options, error);
-    if (r < 0)
-        goto out;
-    daemons = cop_network_everyone(network);
-    stream_options.up_filter = "stat_merge";
-    r = cop_stream_open(&stream, network, daemons, &stream_options, error);
-    if (r < 0)
-        goto out;
-    r = ask(stream, daemons, targets, options);
-    if (r < 0)
-        goto out;
-    r = tree_new(&tree, &(struct tree_size){0});
-    if (r == 0 && options->samples > 1)
-        r = follow(&tree, network, stream, options, late);
+    r = daemons_launch(&daemons, targets, &options->daemons,
+                       options->timeout_ms, error);
     if (r == 0)
-        r = finish(&tree, network, stream, options, late);
+        r = tree_new(&tree, &(struct tree_size){0});
     if (r == 0)
-        r = name(&tree, network, targets, options, late);
+        r = gather(&tree, daemons, targets, options, late, error);
     if (r == 0)
         r = tree_settle(out, tree);
-out:
     if (r < 0 && !error->text[0])
         cop_error_set(error, r, "cannot gather the stacks: %s", strerror(-r));
-    if (network)
-        cop_network_shutdown(network, SHUTDOWN_MS);
-    cop_network_free(network);
+    daemons_free(daemons, SHUTDOWN_MS);
     tree_free(tree);
     return r;
 }

@@ -6,6 +6,7 @@
 
 #include <coppice/coppice.h>
 
+#include "stat/daemons.h"
 #include "stat/naming.h"
 #include "stat/targets.h"
 #include "stat/tree.h"
@@ -15,8 +16,7 @@ typedef void (*gather_say_fn)(const char *line);
 
 /* What to ask, and how. */
 struct gather_options {
-    const char *topology_path; /* or ... */
-    const char *shape;         /* ... such as "4x4"; both NULL: one daemon */
+    struct daemons_options daemons;
     uint32_t samples;
     uint32_t interval_ms;
     uint32_t timeout_ms; /* for launching, and again for the answer, which
@@ -25,20 +25,16 @@ struct gather_options {
     gather_say_fn say; /* samples, if several; nodes lost and adopted */
 };
 
-/* Start a tree of daemons. Returns 0, or a negative errno with a sentence. */
-int gather_launch(struct cop_network **network,
-                  const struct gather_options *options,
-                  struct cop_error *error);
-
-/* Start a tree of daemons, divide `targets` among them in blocks, and merge
- * what they saw. Nothing of it is left running, whatever comes back.
+/* Start a tree of daemons, have them find what `targets` wants, divide the
+ * targets among them, and merge what they saw. Nothing of it is left running,
+ * whatever comes back.
  *
  * out   the merged tree: of some of the tasks, if daemons did not answer
  * late  why the answer may not be complete; "" if it is
  *
  * Returns 0, or a negative errno with a sentence in `error`. */
 int gather_tree(struct tree **out,
-                const struct targets *targets,
+                struct targets *targets,
                 const struct gather_options *options,
                 struct cop_error *late,
                 struct cop_error *error);

@@ -10,6 +10,8 @@
 #define REQUEST_FORMAT  "%s %ud %ud %ud %aud %ad"
 #define QUESTION_FORMAT "%aud %as %aud %auld"
 #define ANSWER_FORMAT   "%aud %aud %as %as %aud"
+#define FIND_FORMAT     "%aud %as %as"
+#define FOUND_FORMAT    "%ud %ad"
 
 int request_pack(struct cop_packet **out, const struct request *request)
 {
@@ -101,6 +103,52 @@ int answer_unpack(struct answer *answer, const struct cop_packet *packet)
     if (frames != read.frame_count)
         return -EBADMSG;
     *answer = read;
+    return 0;
+}
+
+int find_pack(struct cop_packet **out, const struct find *find)
+{
+    return cop_packet_new(out, STAT_TAG_FIND, FIND_FORMAT, find->daemons,
+                          find->count, find->names, find->count, find->users,
+                          find->count);
+}
+
+int find_unpack(struct find *find, const struct cop_packet *packet)
+{
+    struct find read;
+    uint32_t names, users;
+    int r;
+
+    r = cop_packet_unpack(packet, FIND_FORMAT, &read.daemons, &read.count,
+                          &read.names, &names, &read.users, &users);
+    if (r < 0)
+        return r;
+    if (names != read.count || users != read.count)
+        return -EBADMSG;
+    *find = read;
+    return 0;
+}
+
+int found_pack(struct cop_packet **out, const struct found *found)
+{
+    return cop_packet_new(out, STAT_TAG_FOUND, FOUND_FORMAT, found->index,
+                          found->pids, found->count);
+}
+
+int found_unpack(struct found *found, const struct cop_packet *packet)
+{
+    struct found read;
+    uint32_t i;
+    int r;
+
+    r = cop_packet_unpack(packet, FOUND_FORMAT, &read.index, &read.pids,
+                          &read.count);
+    if (r < 0)
+        return r;
+    for (i = 0; i < read.count; i++)
+        if (read.pids[i] <= 0)
+            return -EBADMSG;
+    *found = read;
     return 0;
 }
 

@@ -13,9 +13,13 @@
 #define STAT_TAG_TREE    (COP_TAG_FIRST + 1)
 #define STAT_TAG_NAMES   (COP_TAG_FIRST + 2)
 #define STAT_TAG_NAMED   (COP_TAG_FIRST + 3)
-#define STAT_TAG_EMULATE (COP_TAG_FIRST + 4) /* make up traces, and keep them  \
-                                              */
-#define STAT_TAG_GO (COP_TAG_FIRST + 5)      /* send them */
+#define STAT_TAG_EMULATE                                                       \
+    (COP_TAG_FIRST + 4)                   /* make up traces, and keep them     \
+                                           */
+#define STAT_TAG_GO   (COP_TAG_FIRST + 5) /* send them */
+#define STAT_TAG_FIND (COP_TAG_FIRST + 6) /* on the second: which processes?   \
+                                           */
+#define STAT_TAG_FOUND (COP_TAG_FIRST + 7)
 
 /* Most samples of one request. */
 #define REQUEST_SAMPLES_MAX 10000
@@ -29,7 +33,8 @@
 /* The same for all daemons: task i has pid pids[i], and is for the daemon
  * whose rank is daemons[i]. */
 struct request {
-    const char *boot;     /* of the kernel on which the pids are */
+    const char *boot;     /* of the kernel on which the pids are; "": each
+                             daemon's own */
     uint32_t samples;     /* at least 1 */
     uint32_t interval_ms; /* from one sample to the next */
     uint32_t stop_ms;     /* how long to wait for a thread to stop */
@@ -45,6 +50,28 @@ int request_pack(struct cop_packet **out, const struct request *request);
  * Returns 0, -EINVAL if it is no request, -EBADMSG if its values are not
  * sensible, or -ENOMEM. */
 int request_unpack(struct request *request, const struct cop_packet *packet);
+
+/* Which processes has the program names[i] of user users[i], either "" for any,
+ * at the daemon whose rank is daemons[i]? */
+struct find {
+    uint32_t count;
+    const uint32_t *daemons;
+    const char **names;
+    const char **users;
+};
+
+/* One daemon's answer to number `index` of it. */
+struct found {
+    uint32_t index;
+    uint32_t count;
+    const int32_t *pids;
+};
+
+/* Pack them and read them, as above. */
+int find_pack(struct cop_packet **out, const struct find *find);
+int find_unpack(struct find *find, const struct cop_packet *packet);
+int found_pack(struct cop_packet **out, const struct found *found);
+int found_unpack(struct found *found, const struct cop_packet *packet);
 
 /* What are these addresses called? Each module is for one daemon, which has
  * seen it: module m for the one whose rank is daemons[m]; address a is

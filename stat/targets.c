@@ -4,11 +4,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <coppice/hosts.h>
 
 /* One process of this host. */
 struct process {
@@ -25,46 +29,204 @@ struct table {
 
 void targets_fini(struct targets *targets)
 {
-    free(targets->pids);
-    *targets = (struct targets){NULL, 0};
-}
-
-int targets_add(struct targets *targets, pid_t pid)
-{
-    int32_t *grown;
     uint32_t i;
 
-    for (i = 0; i < targets->count; i++) {
-        if (targets->pids[i] == pid)
+    for (i = 1; i < targets->host_count; i++)
+        free(targets->host_names[i]);
+    for (i = 0; i < targets->wanted_count; i++) {
+        free(targets->wanted[i].name);
+        free(targets->wanted[i].user);
+    }
+    free(targets->pids);
+    free(targets->hosts);
+    free(targets->host_names);
+    free(targets->wanted);
+    *targets = (struct targets){0};
+}
+
+/* Make room for one more in `*list` of `count`: it grows at powers of two.
+ * Returns 0 or -ENOMEM. */
+static int grow(void *list, uint32_t count, size_t size)
+{
+    void **at = list;
+    void *grown;
+
+    if ((count & (count - 1)) != 0)
+        return 0;
+    grown = reallocarray(*at, count ? 2 * (size_t)count : 1, size);
+    if (!grown)
+        return -ENOMEM;
+    *at = grown;
+    return 0;
+}
+
+static bool is_this_host(const char *name)
+{
+    char own[256] = "";
+
+    gethostname(own, sizeof(own) - 1);
+    return !name[0] || strcmp(name, "localhost") == 0 || strcmp(name, own) == 0;
+}
+
+int targets_host(struct targets *targets, const char *name, uint32_t *host)
+{
+    uint32_t i;
+
+    if (targets->host_count == 0) {
+        if (grow(&targets->host_names, 0, sizeof(char *)) < 0)
+            return -ENOMEM;
+        targets->host_names[0] = NULL;
+        targets->host_count = 1;
+    }
+    *host = 0;
+    if (is_this_host(name))
+        return 0;
+    for (i = 1; i < targets->host_count; i++) {
+        *host = i;
+        if (strcmp(targets->host_names[i], name) == 0)
             return 0;
     }
-    /* Grows at powers of two. */
-    if ((targets->count & (targets->count - 1)) == 0) {
-        grown = reallocarray(targets->pids,
-                             targets->count ? 2 * (size_t)targets->count : 1,
-                             sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        targets->pids = grown;
+    if (grow(&targets->host_names, targets->host_count, sizeof(char *)) < 0)
+        return -ENOMEM;
+    *host = targets->host_count;
+    targets->host_names[*host] = strdup(name);
+    if (!targets->host_names[*host])
+        return -ENOMEM;
+    targets->host_count++;
+    return 0;
+}
+
+const char *targets_host_name(const struct targets *targets, uint32_t host)
+{
+    return host == 0 ? "localhost" : targets->host_names[host];
+}
+
+int targets_add(struct targets *targets, uint32_t host, pid_t pid)
+{
+    uint32_t i, none;
+
+    for (i = 0; i < targets->count; i++) {
+        if (targets->pids[i] == pid && targets->hosts[i] == host)
+            return 0;
     }
+    if (targets_host(targets, "", &none) < 0 ||
+        grow(&targets->pids, targets->count, sizeof(*targets->pids)) < 0 ||
+        grow(&targets->hosts, targets->count, sizeof(*targets->hosts)) < 0)
+        return -ENOMEM;
+    targets->hosts[targets->count] = host;
     targets->pids[targets->count++] = pid;
     return 0;
+}
+
+/* Remember what is to be found at a host. Returns 0 or -ENOMEM. */
+static int want(struct targets *targets,
+                uint32_t host,
+                const char *name,
+                const char *user)
+{
+    struct targets_wanted wanted = {host, strdup(name), strdup(user)};
+
+    if (!wanted.name || !wanted.user ||
+        grow(&targets->wanted, targets->wanted_count,
+             sizeof(*targets->wanted)) < 0) {
+        free(wanted.name);
+        free(wanted.user);
+        return -ENOMEM;
+    }
+    targets->wanted[targets->wanted_count++] = wanted;
+    return 0;
+}
+
+/* Whether all of `text` is a pid. */
+static bool read_pid(const char *text, long *pid)
+{
+    char *end;
+
+    errno = 0;
+    *pid = strtol(text, &end, 10);
+    return !errno && end != text && !*end && *pid > 0 && *pid <= INT_MAX;
 }
 
 int targets_add_text(struct targets *targets,
                      const char *text,
                      struct cop_error *error)
 {
-    char *end;
+    const char *colon = strrchr(text, ':');
+    char name[256];
+    uint32_t host = 0;
     long pid;
+    int r = 0;
 
-    errno = 0;
-    pid = strtol(text, &end, 10);
-    if (errno || end == text || *end || pid <= 0 || pid > INT_MAX)
+    if (!colon) {
+        if (!read_pid(text, &pid))
+            return cop_error_set(error, -EINVAL,
+                                 "\"%s\" is no pid: give numbers of "
+                                 "processes, HOST:PID or HOST:NAME",
+                                 text);
+        return targets_add(targets, 0, (pid_t)pid);
+    }
+    if (colon == text || !colon[1] || (size_t)(colon - text) >= sizeof(name))
         return cop_error_set(error, -EINVAL,
-                             "\"%s\" is no pid: give numbers of processes",
-                             text);
-    return targets_add(targets, (pid_t)pid);
+                             "\"%s\" is neither HOST:PID nor HOST:NAME", text);
+    snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
+    r = targets_host(targets, name, &host);
+    if (r < 0)
+        return r;
+    if (read_pid(colon + 1, &pid))
+        return targets_add(targets, host, (pid_t)pid);
+    if (host == 0)
+        return targets_add_name(targets, colon + 1, "", error);
+    return want(targets, host, colon + 1, "");
+}
+
+int targets_add_file(struct targets *targets,
+                     const char *path,
+                     struct cop_error *error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdin : fopen(path, "re");
+    char *line = NULL, *rest, *word;
+    size_t room = 0;
+    int r = 0;
+
+    if (!file)
+        return cop_error_set(error, -errno, "%s: cannot read it: %s", path,
+                             strerror(errno));
+    while (r == 0 && getline(&line, &room, file) >= 0) {
+        line[strcspn(line, "#\n")] = '\0';
+        rest = line;
+        while (r == 0 && (word = strsep(&rest, " \t\r,")) != NULL)
+            if (word[0])
+                r = targets_add_text(targets, word, error);
+    }
+    if (r == 0 && ferror(file))
+        r = cop_error_set(error, -EIO, "%s: cannot read it", path);
+    free(line);
+    if (!standard)
+        fclose(file);
+    return r;
+}
+
+int targets_want(struct targets *targets,
+                 const char *name,
+                 const char *user,
+                 const char *hosts,
+                 struct cop_error *error)
+{
+    struct cop_hosts *list;
+    uint32_t host;
+    size_t i;
+    int r;
+
+    r = cop_hosts_new(&list, hosts, error);
+    for (i = 0; r == 0 && i < cop_hosts_count(list); i++) {
+        r = targets_host(targets, cop_hosts_name(list, i), &host);
+        if (r == 0)
+            r = want(targets, host, name, user);
+    }
+    if (r == 0 || r == -ENOMEM)
+        cop_hosts_free(list);
+    return r;
 }
 
 /* Read /proc/PID/stat. Returns whether the process is alive. */
@@ -164,29 +326,63 @@ static bool runs_file(int32_t pid, const char *name)
     return file && strcmp(file + 1, name) == 0;
 }
 
+/* Read the number of a user, by name or number. */
+static int read_user(uid_t *uid, const char *user, struct cop_error *error)
+{
+    const struct passwd *entry = getpwnam(user);
+    char *end;
+    unsigned long number = strtoul(user, &end, 10);
+
+    if (entry) {
+        *uid = entry->pw_uid;
+        return 0;
+    }
+    if (end == user || *end || user[0] == '-' || number >= UINT32_MAX)
+        return cop_error_set(error, -ENOENT, "there is no user \"%s\"", user);
+    *uid = (uid_t)number;
+    return 0;
+}
+
+static bool is_owned_by(int32_t pid, uid_t uid)
+{
+    char path[64];
+    struct stat status;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &status) == 0 && status.st_uid == uid;
+}
+
 int targets_add_name(struct targets *targets,
                      const char *name,
+                     const char *user,
                      struct cop_error *error)
 {
     struct table table = {NULL, 0};
     bool found = false;
+    uid_t uid = 0;
     size_t i;
-    int r;
+    int r = 0;
 
-    r = table_read(&table);
+    if (user[0])
+        r = read_user(&uid, user, error);
+    if (r == 0)
+        r = table_read(&table);
     for (i = 0; r == 0 && i < table.count; i++) {
         const struct process *process = &table.processes[i];
 
-        if (process->pid == getpid() || (strcmp(process->name, name) != 0 &&
-                                         !runs_file(process->pid, name)))
+        if (process->pid == getpid() ||
+            (name[0] && strcmp(process->name, name) != 0 &&
+             !runs_file(process->pid, name)) ||
+            (user[0] && !is_owned_by(process->pid, uid)))
             continue;
         found = true;
-        r = targets_add(targets, process->pid);
+        r = targets_add(targets, 0, process->pid);
     }
     free(table.processes);
     if (r == 0 && !found)
         r = cop_error_set(error, -ENOENT,
-                          "no process is called \"%s\" on this host", name);
+                          "no process%s%s is called \"%s\" on this host",
+                          user[0] ? " of user " : "", user, name);
     return r;
 }
 
@@ -219,12 +415,81 @@ static bool is_parent(const struct table *table, int32_t pid)
     return false;
 }
 
+/* A process and the rank that its launcher gave it. */
+struct ranked {
+    int32_t pid;
+    long rank; /* -1: none */
+};
+
+/* The rank in the environment of a process, as launchers of MPI and Slurm give
+ * it; -1 if there is none, or it may not be read. */
+static long rank_of(int32_t pid)
+{
+    static const char *const names[] = {
+        "PMI_RANK=", "PMIX_RANK=", "OMPI_COMM_WORLD_RANK=", "MPI_RANKID=",
+        "SLURM_PROCID="};
+    char path[64], *text = NULL;
+    size_t room = 0, i;
+    long rank = -1;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return -1;
+    while (rank < 0 && getdelim(&text, &room, '\0', file) > 0) {
+        for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            size_t len = strlen(names[i]);
+
+            if (strncmp(text, names[i], len) == 0 && text[len] >= '0' &&
+                text[len] <= '9')
+                rank = strtol(text + len, NULL, 10);
+        }
+    }
+    free(text);
+    fclose(file);
+    return rank;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = a;
+    const struct ranked *y = b;
+
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Whether each has a rank of its own; then they are sorted by it. */
+static bool sort_ranked(struct ranked *list, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        if (list[i].rank < 0)
+            return false;
+    if (count)
+        qsort(list, count, sizeof(*list), by_rank);
+    for (i = 1; i < count; i++)
+        if (list[i].rank == list[i - 1].rank)
+            return false;
+    return true;
+}
+
+static int by_ranked_pid(const void *a, const void *b)
+{
+    const struct ranked *x = a;
+    const struct ranked *y = b;
+
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
 int targets_add_children(struct targets *targets,
                          pid_t pid,
                          struct cop_error *error)
 {
     struct table table = {NULL, 0};
-    bool found = false;
+    struct ranked *list = NULL;
+    size_t count = 0;
     size_t i;
     int r;
 
@@ -234,16 +499,24 @@ int targets_add_children(struct targets *targets,
                           "pid %d: no such process: give the pid of a running "
                           "launcher",
                           (int)pid);
+    if (r == 0) {
+        list = calloc(table.count + 1, sizeof(*list));
+        r = list ? 0 : -ENOMEM;
+    }
     for (i = 0; r == 0 && i < table.count; i++) {
         const struct process *process = &table.processes[i];
 
-        if (!is_below(&table, process, pid) || is_parent(&table, process->pid))
-            continue;
-        found = true;
-        r = targets_add(targets, process->pid);
+        if (is_below(&table, process, pid) && !is_parent(&table, process->pid))
+            list[count++] =
+                (struct ranked){process->pid, rank_of(process->pid)};
     }
+    if (r == 0 && !sort_ranked(list, count) && count)
+        qsort(list, count, sizeof(*list), by_ranked_pid);
+    for (i = 0; r == 0 && i < count; i++)
+        r = targets_add(targets, 0, list[i].pid);
+    free(list);
     free(table.processes);
-    if (r == 0 && !found)
+    if (r == 0 && count == 0)
         r = cop_error_set(error, -ENOENT, "pid %d has no children", (int)pid);
     return r;
 }

@@ -1,0 +1,50 @@
+/* daemons.h - the tree of daemons, and which of them has which task. */
+#ifndef STAT_DAEMONS_H
+#define STAT_DAEMONS_H
+
+#include <stdint.h>
+
+#include <coppice/coppice.h>
+#include <coppice/status.h>
+
+#include "stat/targets.h"
+
+/* How to start them. */
+struct daemons_options {
+    const char *topology_path; /* a tree on this host; or ... */
+    const char *shape;         /* ... its shape, such as "4x4". Neither: one
+                                  daemon on each host that has targets */
+    const char *ssh;           /* how to get to other hosts, with arguments;
+                                  NULL: "ssh" */
+};
+
+struct daemons; /* opaque */
+
+/* Start a tree of daemons for `targets`, which is kept, borrowed: on this host
+ * only, or over ssh on every host that has some. Returns 0, or a negative errno
+ * with a sentence, within `timeout_ms`. */
+int daemons_launch(struct daemons **out,
+                   const struct targets *targets,
+                   const struct daemons_options *options,
+                   uint32_t timeout_ms,
+                   struct cop_error *error);
+
+/* End them, at most for `timeout_ms`, and free. NULL is fine. */
+void daemons_free(struct daemons *daemons, int timeout_ms);
+
+/* Their network; borrowed. */
+struct cop_network *daemons_network(const struct daemons *daemons);
+
+/* The rank of the daemon on a host; COP_RANK_NONE if there is none. */
+uint32_t daemons_of_host(const struct daemons *daemons, uint32_t host);
+
+/* Why a host has no daemon, in the words of who tried to start it; "" if it has
+ * one. Borrowed. */
+const char *daemons_reason(const struct daemons *daemons, uint32_t host);
+
+/* The rank of the daemon that has task `task`, an index of the targets: that of
+ * its host, or, with a tree on this host, in blocks of the same size.
+ * COP_RANK_NONE if there is none. */
+uint32_t daemons_of_task(const struct daemons *daemons, uint32_t task);
+
+#endif
