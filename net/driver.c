@@ -419,6 +419,22 @@ static uint32_t free_link(struct driver *driver)
     return count;
 }
 
+/* Whether we still answer: a front-end that has ended says so to whoever calls,
+ * such as a child that was stopped until now (PROTOCOL 11.4). */
+static bool answers(const struct driver *driver)
+{
+    return !driver->ended || driver->bootstrap->role == NODE_FRONTEND;
+}
+
+static void turn_away(struct driver *driver, struct connection *connection)
+{
+    struct frame frame = {.type = FRAME_END};
+
+    if (driver->ended && answers(driver))
+        connection_send(connection, &frame);
+    connection_close(connection);
+}
+
 static void on_up(void *arg,
                   struct connection *connection,
                   const struct handshake_identity *peer)
@@ -435,7 +451,7 @@ static void on_up(void *arg,
     };
 
     if (link == UINT32_MAX) {
-        connection_close(connection);
+        turn_away(driver, connection);
         return;
     }
     connection_set_link(connection, link);
@@ -538,10 +554,10 @@ static void on_call(void *arg, int fd)
 {
     struct driver *driver = arg;
 
-    if (driver->ended)
-        close(fd);
-    else
+    if (answers(driver))
         connection_new(driver->connections, fd, false, RANK_NONE);
+    else
+        close(fd);
 }
 
 static void on_dialed(void *arg, int fd, const char *text)

@@ -118,6 +118,30 @@ static void all_at_the_top_at_once(void)
     end_load(&feeding);
 }
 
+/* It stands still while the network is shut down, and goes on when all others
+ * have ended: it is told so, and nobody has to be killed. */
+static void one_that_misses_the_end(void)
+{
+    struct timespec pause = {.tv_sec = 1};
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX], thaws;
+    int status;
+
+    begin_load(&feeding, 0, nodes);
+    CHECK_OK(kill(nodes[0], SIGSTOP));
+    CU_ASSERT(feeding_await_events(&feeding, 1, 2));
+    CU_ASSERT(feeding_is_whole(&feeding));
+    thaws = fork();
+    CU_ASSERT_FATAL(thaws >= 0);
+    if (thaws == 0) {
+        nanosleep(&pause, NULL);
+        kill(nodes[0], SIGCONT);
+        _exit(0);
+    }
+    end_load(&feeding);
+    CU_ASSERT(waitpid(thaws, &status, 0) == thaws || errno == ECHILD);
+}
+
 /* A stop that ends well before the time-out is told to nobody. */
 static void a_short_stop_is_no_death(void)
 {
@@ -143,6 +167,7 @@ int main(void)
         {"a thawed router hurts nobody", a_thawed_router_hurts_nobody},
         {"nor does one with a subtree", nor_does_one_with_a_subtree},
         {"all at the top at once", all_at_the_top_at_once},
+        {"one that misses the end", one_that_misses_the_end},
         {"a short stop is no death", a_short_stop_is_no_death},
         CU_TEST_INFO_NULL,
     };
