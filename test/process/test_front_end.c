@@ -1,4 +1,5 @@
-/* test_front_end.c - the front-end is killed: all that it started ends. */
+/* test_front_end.c - the front-end is killed: all that it started ends; or is
+ * stopped: nothing is lost. */
 #include <fcntl.h>
 
 #include "test/frontend/nodes.h"
@@ -172,6 +173,48 @@ static void a_commnode_dies_with_it(void)
     ends_with(is_joined, true);
 }
 
+/* It ends with whether all has come that was sent. */
+static void is_stopped(int ready)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct feeding feeding;
+
+    launch.topology_shape = "2x2x2";
+    launch.times.heartbeat_ms = 100;
+    launch.times.failure_timeout_ms = 1000;
+    if (feeding_begin(&feeding, launch, 500, 100) < 0 ||
+        !feeding_await(&feeding, 2))
+        _exit(1);
+    say_ready(ready);
+    _exit(feeding_end(&feeding) ? 0 : 2);
+}
+
+/* PROTOCOL 11.3: stopped for several times `failure_timeout`, as in a debugger,
+ * while back-ends send. When it goes on all is there. */
+static void a_stop_costs_nothing(void)
+{
+    const struct timespec stop = {.tv_sec = 3};
+    int ready[2], status = -1;
+    char byte;
+    pid_t pid;
+
+    CHECK_OK(pipe2(ready, O_CLOEXEC));
+    fflush(NULL);
+    pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0)
+        is_stopped(ready[1]);
+    close(ready[1]);
+    CU_ASSERT_EQUAL(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    CHECK_OK(kill(pid, SIGSTOP));
+    nanosleep(&stop, NULL); /* it is the stop that is tested */
+    CHECK_OK(kill(pid, SIGCONT));
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -180,6 +223,7 @@ int main(void)
         {"a healed tree ends", a_healed_tree_ends},
         {"a tree that was joined ends", a_tree_that_was_joined_ends},
         {"a commnode dies with it", a_commnode_dies_with_it},
+        {"a stop costs nothing", a_stop_costs_nothing},
         CU_TEST_INFO_NULL,
     };
 
