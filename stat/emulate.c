@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/build.h"
 #include "stat/request.h"
-#include "stat/traces.h"
 
 #define EMULATE_FORMAT "%ud %ud %ud %ud %ud %ud %ud %aud"
 
@@ -190,25 +190,104 @@ static struct frame frame_at(const struct emulate *emulate,
     return (struct frame){text, "job.c", 10 * depth + 1, "", 0};
 }
 
-/* Add the trace of one task. */
-static int add_task(struct traces *traces,
-                    const struct emulate *emulate,
-                    uint32_t task)
-{
-    struct frame frames[EMULATE_DEPTH_MAX + 1];
-    char texts[EMULATE_DEPTH_MAX + 1][32];
-    uint32_t class = class_of(emulate, task), count, i;
-    uint32_t outlier = outlier_of(emulate, task);
+/* The tasks whose traces are alike. */
+struct group {
+    struct tasks_range *ranges;
+    size_t count;
+    size_t room;
+};
 
-    count = emulate->depth;
-    for (i = 0; i < count; i++)
-        frames[i] = frame_at(emulate, class, i, texts[i], sizeof(texts[i]));
-    if (outlier) {
-        snprintf(texts[count], sizeof(texts[count]), "stuck_%u", outlier);
-        frames[count] = FRAME_NOTE(texts[count]);
-        count++;
+/* Add a task, which is above all that are there. Returns 0 or -ENOMEM. */
+static int group_add(struct group *group, uint32_t task)
+{
+    struct tasks_range *last =
+        group->count > 0 ? &group->ranges[group->count - 1] : NULL;
+    struct tasks_range *grown;
+    size_t room;
+
+    if (last && last->last + 1 == task) {
+        last->last = task;
+        return 0;
     }
-    return traces_add(traces, task, frames, count);
+    if (group->count == group->room) {
+        room = group->room ? 2 * group->room : 16;
+        grown = reallocarray(group->ranges, room, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        group->ranges = grown;
+        group->room = room;
+    }
+    group->ranges[group->count++] = (struct tasks_range){task, task};
+    return 0;
+}
+
+/* Put the trace of class `class` into the tree, and the tasks of `group` at its
+ * end; `outlier` above 0: one frame further. */
+static int put_group(struct build *build,
+                     const struct emulate *emulate,
+                     uint32_t class,
+                     uint32_t outlier,
+                     const struct group *group)
+{
+    struct tree_end end = {.samples = 1, .threads = 1, .current = true};
+    struct frame frame;
+    uint32_t node = BUILD_TOP, i;
+    char text[32];
+    int r = 0;
+
+    for (i = 0; r == 0 && i < emulate->depth; i++) {
+        frame = frame_at(emulate, class, i, text, sizeof(text));
+        r = build_node(build, &node, node, &frame);
+    }
+    if (r == 0 && outlier) {
+        snprintf(text, sizeof(text), "stuck_%u", outlier);
+        frame = FRAME_NOTE(text);
+        r = build_node(build, &node, node, &frame);
+    }
+    end.node = node;
+    if (r == 0)
+        r = tasks_new(&end.tasks, group->ranges, group->count);
+    if (r == 0) {
+        r = build_end(build, &end);
+        tasks_free(end.tasks);
+    }
+    return r;
+}
+
+/* Put all tasks of `groups`, by class, and those of `outliers`, by number. */
+static int put_groups(struct build *build,
+                      const struct emulate *emulate,
+                      const struct group *groups,
+                      const struct group *outliers,
+                      const struct group *all)
+{
+    struct tree_progress progress = {.moved = 1, .seen = 1};
+    uint32_t i;
+    int r;
+
+    r = tasks_new(&progress.tasks, all->ranges, all->count);
+    if (r == 0) {
+        r = build_progress(build, &progress);
+        tasks_free(progress.tasks);
+    }
+    for (i = 0; r == 0 && i < emulate->classes; i++)
+        if (groups[i].count > 0)
+            r = put_group(build, emulate, i, 0, &groups[i]);
+    for (i = 0; r == 0 && i < emulate->outliers; i++)
+        if (outliers[i].count > 0)
+            r = put_group(build, emulate,
+                          class_of(emulate, outliers[i].ranges[0].first), i + 1,
+                          &outliers[i]);
+    return r;
+}
+
+static void groups_free(struct group *groups, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; groups && i < count; i++)
+        free(groups[i].ranges);
+    free(groups);
 }
 
 int emulate_tree(struct tree **out,
@@ -217,8 +296,12 @@ int emulate_tree(struct tree **out,
 {
     uint64_t tasks = emulate->tasks, daemons = emulate->daemons;
     uint64_t first = 0, end = tasks, step = 1, task;
-    struct traces *traces;
-    int r;
+    struct group *groups = calloc(emulate->classes, sizeof(*groups));
+    struct group *outliers =
+        calloc((size_t)emulate->outliers + 1, sizeof(*outliers));
+    struct group all = {NULL, 0, 0};
+    struct build *build = NULL;
+    int r = groups && outliers ? build_new(&build, true) : -ENOMEM;
 
     if (daemon != EMULATE_ALL && emulate->cyclic) {
         first = daemon;
@@ -227,11 +310,22 @@ int emulate_tree(struct tree **out,
         first = daemon * tasks / daemons;
         end = (daemon + 1) * tasks / daemons;
     }
-    r = traces_new(&traces);
-    for (task = first; r == 0 && task < end; task += step)
-        r = add_task(traces, emulate, (uint32_t)task);
+    for (task = first; r == 0 && task < end; task += step) {
+        uint32_t outlier = outlier_of(emulate, (uint32_t)task);
+
+        r = group_add(&all, (uint32_t)task);
+        if (r == 0)
+            r = group_add(outlier ? &outliers[outlier - 1]
+                                  : &groups[class_of(emulate, (uint32_t)task)],
+                          (uint32_t)task);
+    }
     if (r == 0)
-        r = traces_sample(out, traces, 0);
-    traces_free(traces);
+        r = put_groups(build, emulate, groups, outliers, &all);
+    if (r == 0)
+        r = build_tree(out, build, 0);
+    build_free(build);
+    groups_free(groups, emulate->classes);
+    groups_free(outliers, emulate->outliers);
+    free(all.ranges);
     return r;
 }
