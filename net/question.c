@@ -52,7 +52,8 @@ static void on_frame(void *arg,
     struct asking *asking = arg;
 
     (void)connection;
-    if (asking->done || frame->type != FRAME_ROWS) {
+    if (asking->done ||
+        (frame->type != FRAME_ROWS && frame->type != FRAME_REPORTS)) {
         frame_fini(frame);
         return;
     }

@@ -7,9 +7,9 @@
 #include "protocol/frame.h"
 
 /* Call the front-end of a session, prove who we are and have it prove who it
- * is, send one frame, and take the answer. Blocks, on a loop of its own.
+ * is, send one frame, and take the answer.  Blocks, on a loop of its own.
  *
- * answer      a ROWS frame; the caller's, with its payload
+ * answer      a ROWS or REPORTS frame; the caller's, with its payload
  * session     as session_read() gives it, with the first node as the parent
  * question    its payload stays the caller's
  * timeout_ms  for all of it; 1 or more

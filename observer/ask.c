@@ -8,16 +8,28 @@
 #include "net/session.h"
 #include "protocol/limits.h"
 
-int ask_network(struct rows *rows,
-        const char *session_path,
-        const struct frame *question,
-        int timeout_ms,
-        struct cop_error *error)
+/* Why the front-end does not answer. */
+static int refused(const struct frame *answer, struct cop_error *error)
+{
+    char text[LIMIT_TEXT + 1] = "";
+    struct rows none = {0};
+    int r = rows_decode(answer, &none, text, sizeof(text));
+
+    rows_fini(&none);
+    if (r < 0)
+        return r;
+    return cop_error_set(error, answer->tag, "the front-end refuses: %s", text);
+}
+
+int ask_network(struct frame *answer,
+                enum frame_type type,
+                const char *session_path,
+                const struct frame *question,
+                int timeout_ms,
+                struct cop_error *error)
 {
     struct bootstrap *session = NULL;
-    char text[LIMIT_TEXT + 1] = "";
-    struct rows read = {0};
-    struct frame answer = {0};
+    struct frame frame = {0};
     int r;
 
     if (timeout_ms < 1 || timeout_ms > LIMIT_STATUS_MS)
@@ -33,21 +45,21 @@ int ask_network(struct rows *rows,
                           session_path);
         goto out;
     }
-    r = question_ask(&answer, session, question, (uint32_t)timeout_ms, error);
+    r = question_ask(&frame, session, question, (uint32_t)timeout_ms, error);
     if (r < 0)
         goto out;
-    r = rows_decode(&answer, &read, text, sizeof(text));
-    if (r < 0)
-        cop_error_set(error, r, "the front-end's answer makes no sense");
-    else if (answer.tag < 0)
-        r = cop_error_set(error, answer.tag, "the front-end refuses: %s", text);
+    if (frame.tag < 0)
+        r = refused(&frame, error);
+    else if (frame.type != type)
+        r = -EBADMSG;
     if (r < 0)
         goto out;
-    *rows = read;
-    memset(&read, 0, sizeof(read));
+    *answer = frame;
+    frame.payload = NULL;
 out:
-    rows_fini(&read);
-    frame_fini(&answer);
+    if (r == -EBADMSG && frame.payload)
+        cop_error_set(error, r, "the front-end's answer makes no sense");
+    frame_fini(&frame);
     bootstrap_free(session);
     return r;
 }

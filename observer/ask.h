@@ -6,16 +6,18 @@
 
 #include "protocol/rows.h"
 
-/* Ask what `question` says, and read the answer.
+/* Ask what `question` says, and take the answer.
  *
- * rows  the caller's to rows_fini(); untouched on error
+ * answer  the caller's, with its payload; untouched on error
+ * type    what kind of answer it must be
  *
  * Returns 0, or a negative errno with a sentence, as cop_status_read(); what
  * the front-end refuses too. */
-int ask_network(struct rows *rows,
-        const char *session_path,
-        const struct frame *question,
-        int timeout_ms,
-        struct cop_error *error);
+int ask_network(struct frame *answer,
+                enum frame_type type,
+                const char *session_path,
+                const struct frame *question,
+                int timeout_ms,
+                struct cop_error *error);
 
 #endif

@@ -14,10 +14,11 @@ int cop_network_inject(const char *session_path,
         .origin = rank,
         .count = freeze_ms,
     };
-    struct rows rows = {0};
+    struct frame answer = {0};
     int r;
 
-    r = ask_network(&rows, session_path, &question, timeout_ms, error);
-    rows_fini(&rows);
+    r = ask_network(&answer, FRAME_ROWS, session_path, &question, timeout_ms,
+                    error);
+    frame_fini(&answer);
     return r;
 }

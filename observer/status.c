@@ -24,20 +24,28 @@ int cop_status_read(struct cop_status **out,
         .count = (uint32_t)TREE_SHARE(timeout_ms),
     };
     struct cop_status *status = calloc(1, sizeof(*status));
+    struct frame answer = {0};
     int r;
 
     if (!status)
         return cop_error_set(error, -ENOMEM, "out of memory");
-    r = ask_network(&status->rows, session_path, &question, timeout_ms, error);
+    r = ask_network(&answer, FRAME_ROWS, session_path, &question, timeout_ms,
+                    error);
+    if (r < 0)
+        goto out;
+    r = rows_decode(&answer, &status->rows, NULL, 0);
     if (r == 0 && (status->rows.count == 0 || status->rows.list[0].rank != 0))
-        r = cop_error_set(error, -EBADMSG,
-                          "the front-end's answer makes no sense");
+        r = -EBADMSG;
     if (r < 0) {
-        cop_status_free(status);
-        return r;
+        cop_error_set(error, r, "the front-end's answer makes no sense");
+        goto out;
     }
     *out = status;
-    return 0;
+    status = NULL;
+out:
+    frame_fini(&answer);
+    cop_status_free(status);
+    return r;
 }
 
 void cop_status_free(struct cop_status *status)

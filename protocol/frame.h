@@ -49,7 +49,8 @@
     X(FRAME_STATUS, 40, "status")   /* down, from an observer: how are you */  \
     X(FRAME_HEARD, 41, "heard")     /* up: STATUS has come */                  \
     X(FRAME_ROWS, 42, "rows")       /* up, to an observer: how we are */       \
-    X(FRAME_INJECT, 43, "inject")   /* down, from an observer: break it */
+    X(FRAME_INJECT, 43, "inject")   /* down, from an observer: break it */     \
+    X(FRAME_REPORTS, 44, "reports") /* from an observer, to it: recoveries */
 
 #define FRAME_ENUM(name, number, text) name = number,
 enum frame_type {

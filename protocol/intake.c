@@ -175,6 +175,7 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_EXPEL:
     case FRAME_STATUS:
     case FRAME_INJECT:
+    case FRAME_REPORTS:
         return -EPROTO;
     }
     return -EPROTO;
@@ -316,6 +317,7 @@ static int from_parent(struct node *node,
     case FRAME_GOODBYE:
     case FRAME_HEARD:
     case FRAME_ROWS:
+    case FRAME_REPORTS:
         return -EPROTO;
     }
     return -EPROTO;

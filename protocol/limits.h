@@ -36,12 +36,14 @@
 /* Bytes of a packet that reports a text. */
 #define LIMIT_REPORT (4 * LIMIT_TEXT)
 
-/* Observers at the front-end at once, nodes in one answer, the most time for
- * it, and the longest freeze that may be asked for (PROTOCOL 15). */
-#define LIMIT_OBSERVERS   16
-#define LIMIT_STATUS_ROWS (UINT32_C(1) << 16)
-#define LIMIT_STATUS_MS   60000
-#define LIMIT_FREEZE_MS   3600000
+/* Observers at the front-end at once, nodes in one answer, recoveries that are
+ * kept for them, the most time for an answer, and the longest freeze that may
+ * be asked for (PROTOCOL 15). */
+#define LIMIT_OBSERVERS      16
+#define LIMIT_STATUS_ROWS    (UINT32_C(1) << 16)
+#define LIMIT_STATUS_REPORTS 4096
+#define LIMIT_STATUS_MS      60000
+#define LIMIT_FREEZE_MS      3600000
 
 /* Events that wait for the application; the oldest are dropped above it. */
 #define LIMIT_EVENTS 4096

@@ -106,6 +106,19 @@ static void take_injection(struct node *node,
     observer_refuse(node, observer->link, r, text);
 }
 
+static void take_question(struct node *node,
+                          struct observer *observer,
+                          const struct frame *frame)
+{
+    uint32_t link = observer->link;
+    struct frame reply;
+
+    if (history_encode(node, frame->sequence, &reply) < 0)
+        node->failed = true;
+    forget(&node->status, observer);
+    answer(node, link, &reply);
+}
+
 bool observer_frame(struct node *node, const struct event *event)
 {
     struct observer *observer = find(&node->status, event->link);
@@ -121,6 +134,8 @@ bool observer_frame(struct node *node, const struct event *event)
         observer_next(node);
     } else if (frame.type == FRAME_INJECT && !observer->asked) {
         take_injection(node, observer, &frame);
+    } else if (frame.type == FRAME_REPORTS && !observer->asked) {
+        take_question(node, observer, &frame);
     } else if (frame.type != FRAME_HEARTBEAT) {
         node_act(node, ACTION_CLOSE)->link = event->link;
         forget(&node->status, observer);

@@ -308,6 +308,7 @@ static void tell(struct node *node,
     told->lost = false;
     action = node_tell(node, TELL_NODE_ADOPTED, rank, 0, NULL);
     action->sequence = adoption->parent;
+    history_add(node, rank, adoption);
     if (action == &node->spare)
         return;
     action->adoption = malloc(sizeof(*action->adoption));

@@ -30,6 +30,7 @@ void status_fini(struct node *node)
     free(status->host);
     free(status->observers);
     free(status->losses);
+    history_fini(node);
 }
 
 bool event_is_timed(const struct event *event)

@@ -6,6 +6,7 @@
  *
  * status.c    rounds of questions down the tree
  * observer.c  who asks the front-end from outside, and what it is told
+ * history.c   the recoveries that were reported
  * inject.c    what is to be broken, on its way to the victim
  *
  * Nothing here matters to anything else that the machine does: no stream, no
@@ -35,6 +36,20 @@ struct loss {
     uint64_t since_ms;
 };
 
+/* Front-end: one recovery, as its orphan has reported it (6.7). */
+struct history_entry {
+    uint32_t rank;
+    uint64_t at_ms;
+    struct node_adoption adoption;
+};
+
+/* The last LIMIT_STATUS_REPORTS of them, by number. */
+struct history {
+    struct history_entry *list;
+    size_t room;   /* a power of two, at most that limit */
+    uint64_t next; /* number of the next one */
+};
+
 /* Part of struct node. */
 struct status {
     char *host;
@@ -53,6 +68,7 @@ struct status {
     struct loss *losses;
     uint32_t loss_count;
     uint32_t loss_room;
+    struct history history;
     bool allow_injection;
 };
 
@@ -122,6 +138,20 @@ void observer_refuse(struct node *node,
                      uint32_t link,
                      int code,
                      const char *text);
+
+/* ---- history.c ---- */
+
+/* Front-end: `rank` has reported its recovery. */
+void history_add(struct node *node,
+                 uint32_t rank,
+                 const struct node_adoption *adoption);
+
+/* Pack the recoveries from number `from` on; the payload is the caller's.
+ * Returns 0 or -ENOMEM. */
+int history_encode(struct node *node, uint64_t from, struct frame *out);
+
+/* Free what is kept. */
+void history_fini(struct node *node);
 
 /* ---- inject.c ---- */
 

@@ -124,6 +124,32 @@ COP_API int cop_network_inject(const char *session_path,
                                int timeout_ms,
                                struct cop_error *error);
 
+/* One orphan that has found another parent, as it reported it. */
+struct cop_recovered {
+    uint32_t rank;
+    uint32_t parent;      /* the new one */
+    uint32_t lost_parent; /* the one that was lost: the same rank if only the
+                             link to it was */
+    uint64_t age_ms;      /* so long ago the report came */
+    struct cop_recovery recovery; /* `attempts` is 0 for a commnode that was
+                                     taken for dead, and lives */
+};
+
+/* Ask for the recoveries of a network, oldest first: the front-end keeps the
+ * last 4,096.
+ *
+ * next  the number of the first one wanted: 0 for all that are kept, UINT64_MAX
+ *       for none; it is set to the number of the one after those in `list`
+ * list  room for `room` of them; may be NULL where that is 0
+ *
+ * Returns how many there are in `list`, or as cop_status_read(). */
+COP_API int cop_network_recoveries(const char *session_path,
+                                   uint64_t *next,
+                                   struct cop_recovered *list,
+                                   size_t room,
+                                   int timeout_ms,
+                                   struct cop_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -132,6 +132,8 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_HEARD:
     case FRAME_ROWS:
         return to_parent;
+    case FRAME_REPORTS:
+        return false;
     }
     return false;
 }
@@ -164,7 +166,8 @@ static void check_action(struct play *play, struct action *action)
     case ACTION_SEND:
         must(action->link < LINKS && play->up[action->link]);
         must(play->is_observer[action->link]
-                 ? action->frame.type == FRAME_ROWS
+                 ? action->frame.type == FRAME_ROWS ||
+                       action->frame.type == FRAME_REPORTS
                  : may_go(action->frame.type, play->is_parent[action->link]));
         check_frame(&action->frame);
         break;
@@ -466,7 +469,7 @@ static void make_status(struct play *play, struct frame *frame)
         must(rows_encode(&rows, what & 2 ? -1 : 0, "text", frame) == 0);
         rows_fini(&rows);
     } else {
-        frame->type = (uint8_t)(FRAME_STATUS + what / 2 % 4);
+        frame->type = (uint8_t)(FRAME_STATUS + what / 2 % 5);
         frame->tag = byte(&play->in) % 5;
         frame->origin = row.rank;
         frame->count = what & 0x40 ? (uint32_t)number(&play->in) : what / 128;

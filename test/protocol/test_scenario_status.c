@@ -3,6 +3,7 @@
 #include <coppice/status.h>
 #include <errno.h>
 
+#include "protocol/history.h"
 #include "protocol/rows.h"
 #include "test/sim/script.h"
 
@@ -401,6 +402,75 @@ static void senseless_injections_are_refused(void)
     end(sim);
 }
 
+/* Ask for recoveries from number `*next` on; there is room for 16. */
+static size_t ask_recoveries(struct sim *sim,
+                             struct cop_recovered *list,
+                             uint64_t *next)
+{
+    struct frame frame = {.type = FRAME_REPORTS, .sequence = *next};
+    uint32_t observer = sim_observe(sim, 0, &frame);
+    size_t count = 0;
+
+    SIM_RUN(sim, 10);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(sim_answer(sim, observer));
+    CU_ASSERT_EQUAL(sim_answer(sim, observer)->type, FRAME_REPORTS);
+    CHECK_OK(history_decode(sim_answer(sim, observer), list, 16, &count, next));
+    CU_ASSERT(sim_is_over(sim, observer));
+    return count;
+}
+
+/* PROTOCOL 15.7: what orphans have reported can be asked for, by number. */
+static void recoveries_can_be_asked_for(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct cop_recovered list[16];
+    uint64_t next = UINT64_MAX;
+
+    CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 0);
+    CU_ASSERT_EQUAL(next, 0);
+    sim_crash(sim, script_at(sim, 3));
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL_FATAL(ask_recoveries(sim, list, &next), 2);
+    CU_ASSERT_EQUAL(next, 2);
+    CU_ASSERT_EQUAL(list[0].rank + list[1].rank, 15); /* 7 and 8 */
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(list[i].lost_parent, 3);
+        CU_ASSERT(list[i].parent != 3);
+        CU_ASSERT(list[i].recovery.attempts >= 1);
+        CU_ASSERT(list[i].recovery.connect_us > 0);
+        CU_ASSERT(list[i].recovery.overall_us >= list[i].recovery.connect_us);
+        CU_ASSERT(list[i].age_ms > 900 && list[i].age_ms <= 1010);
+    }
+    CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 0);
+    next = 1;
+    CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 1);
+    CU_ASSERT_EQUAL(next, 2);
+    end(sim);
+}
+
+/* PROTOCOL 15.7: the last 4,096 are kept. Cuts by the dozen make more. */
+static void old_recoveries_are_forgotten(void)
+{
+    struct sim_config config = {.allow_injection = true};
+    struct sim *sim = script_tree("0(1,2,3,4)", &config);
+    struct cop_recovered list[16];
+    uint64_t next;
+
+    for (int i = 0; i < LIMIT_STATUS_REPORTS / 4 + 2; i++) {
+        for (uint32_t rank = 1; rank <= 4; rank++)
+            sim_cut(sim, script_at(sim, rank), 0);
+        SIM_RUN(sim, 20);
+    }
+    next = UINT64_MAX;
+    CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 0);
+    CU_ASSERT_EQUAL(next, LIMIT_STATUS_REPORTS + 8);
+    next = 0;
+    CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 16);
+    CU_ASSERT_EQUAL(next, 8 + 16);
+    CU_ASSERT_EQUAL(list[15].lost_parent, 0);
+    end(sim);
+}
+
 /* PROTOCOL 15.2: a thousand nodes are ordinary. */
 static void a_thousand_nodes_answer(void)
 {
@@ -439,6 +509,8 @@ int main(void)
         {"injections need permission", injections_need_permission},
         {"injections reach their victim", injections_reach_their_victim},
         {"senseless injections are refused", senseless_injections_are_refused},
+        {"recoveries can be asked for", recoveries_can_be_asked_for},
+        {"old recoveries are forgotten", old_recoveries_are_forgotten},
         {"a thousand nodes answer", a_thousand_nodes_answer},
         CU_TEST_INFO_NULL,
     };
