@@ -1,0 +1,161 @@
+/* digest.c - one number for what can still matter of a field.
+ *
+ * Left out, as doc/decisions/0170 says why: clocks (a timer that runs may run
+ * out at any moment), what streams know (claims, positions, credit, and the
+ * frames that carry them), and the numbers of links and slots. */
+#include "test/models/field.h"
+
+#include "protocol/packet.h"
+
+static uint64_t mix(uint64_t sum, uint64_t value)
+{
+    sum ^= value + UINT64_C(0x9e3779b97f4a7c15) + (sum << 12) + (sum >> 4);
+    sum ^= sum >> 30;
+    sum *= UINT64_C(0xbf58476d1ce4e5b9);
+    sum ^= sum >> 27;
+    sum *= UINT64_C(0x94d049bb133111eb);
+    return sum ^ sum >> 31;
+}
+
+/* What a record says, without the words that go with it. */
+static uint64_t record_digest(const struct frame *frame)
+{
+    const uint32_t *columns[3] = {NULL};
+    struct cop_packet *packet = NULL;
+    uint32_t count = 0, i;
+    const char *text;
+    uint64_t sum = 5;
+
+    if (packet_open(&packet, frame->payload) < 0)
+        return sum;
+    if (cop_packet_unpack(packet, "%aud %aud %aud %s", &columns[0], &count,
+                          &columns[1], &count, &columns[2], &count, &text) == 0)
+        for (i = 0; i < 3 * count; i++)
+            sum = mix(sum, columns[i % 3][i / 3]);
+    cop_packet_free(packet);
+    return sum;
+}
+
+static uint64_t frame_digest(const struct frame *frame)
+{
+    uint64_t sum = mix(frame->type, (uint64_t)frame->tag);
+
+    sum = mix(sum, (uint64_t)frame->origin << 32 | frame->count);
+    sum = mix(sum, frame->sequence);
+    return frame->type == FRAME_RECORD ? mix(sum, record_digest(frame)) : sum;
+}
+
+static uint64_t peer_digest(const struct node *node, const struct peer *peer)
+{
+    uint64_t sum = 1;
+
+    if (!peer)
+        return 0;
+    sum = mix(sum, (uint64_t)peer->rank << 32 | peer->incarnation);
+    sum = mix(sum, (uint64_t)peer->height << 8 | peer->life.state);
+    return mix(sum, (uint64_t)peer->gave_up << 5 |
+                        (uint64_t)peer->is_parent << 4 | peer->ready << 3 |
+                        peer->left << 2 | peer->asking << 1 |
+                        (node->parent == peer));
+}
+
+static uint64_t wire_digest(const struct field *field,
+                            const struct field_wire *wire)
+{
+    uint64_t sum = mix((uint64_t)wire->node[0] << 32 | wire->node[1],
+                       (uint64_t)wire->cut << 1 | wire->ended);
+    uint32_t end, i;
+
+    for (end = 0; end < 2; end++) {
+        const struct node *node = field->nodes[wire->node[end]].machine;
+
+        sum = mix(sum, wire->open[end]);
+        if (wire->open[end] && node)
+            sum = mix(sum, peer_digest(node, field_peer(field, wire, end)));
+        for (i = 0; i < wire->in[end].count; i++)
+            if (!field_is_aside(&wire->in[end].frames[i]))
+                sum = mix(sum, frame_digest(&wire->in[end].frames[i]));
+    }
+    return sum;
+}
+
+static uint64_t table_digest(const struct table *table)
+{
+    struct table_entry entry;
+    uint64_t sum = 2;
+    uint32_t i;
+
+    for (i = 0; i < table_count(table); i++) {
+        table_at(table, i, &entry);
+        sum = mix(sum, (uint64_t)entry.parent << 32 | entry.incarnation);
+    }
+    return sum;
+}
+
+static uint64_t orphan_digest(const struct orphan *orphan, bool any)
+{
+    uint64_t sum = mix(3, orphan->phase);
+    uint32_t i, rank;
+
+    sum = mix(sum, orphan->front_end_lost);
+    if (orphan->phase == ORPHAN_NOT)
+        return mix(sum, orphan->ordinal);
+    sum = mix(sum, orphan->last_resort);
+    if (orphan->phase == ORPHAN_ASK || (orphan->phase == ORPHAN_DIAL && !any))
+        sum = mix(sum, orphan->target);
+    if (any)
+        return sum; /* the choice is not its own */
+    sum = mix(sum, (uint64_t)orphan->ordinal << 32 | orphan->turn);
+    sum = mix(sum, orphan->lost);
+    for (i = 0;
+         adopter_survey_pick(orphan->survey, &orphan->who, i, &rank) == 0; i++)
+        sum = mix(sum, rank);
+    return sum;
+}
+
+static uint64_t machine_digest(const struct field *field,
+                               const struct node *node)
+{
+    uint64_t sum = mix(4, (uint64_t)node->incarnation << 32 | node->depth);
+    size_t i;
+
+    sum = mix(sum, node->closing << 2 | node->leaving << 1 | node->ended);
+    sum = mix(sum, orphan_digest(&node->orphan, field->bounds.any));
+    sum = mix(sum, table_digest(node->table));
+    for (i = 0; i < node->probe_count; i++) {
+        const struct probe *probe = &node->probes[i];
+        const struct peer *peer =
+            probe->link < node->link_count ? node->links[probe->link] : NULL;
+
+        sum = mix(sum, (uint64_t)probe->orphan << 32 | probe->incarnation);
+        sum = mix(sum, probe->last_resort << 1 | probe->asked);
+        sum = mix(sum, peer_digest(node, peer));
+    }
+    return sum;
+}
+
+uint64_t field_digest(const struct field *field)
+{
+    uint64_t sum = field->faults, wires = 0;
+    uint32_t i;
+
+    for (i = 0; i < field->node_count; i++) {
+        const struct field_node *node = &field->nodes[i];
+
+        if (node->inert)
+            continue;
+        sum =
+            mix(sum, node->stopped << 2 | node->gone_due << 1 | node->dialling);
+        if (!node->machine)
+            continue;
+        sum = mix(sum, node->attempts);
+        if (node->dialling && !field->bounds.any)
+            sum = mix(sum, node->target);
+        sum = mix(sum, node->taken);
+        sum = mix(sum, machine_digest(field, node->machine));
+    }
+    for (i = 0; i < FIELD_WIRES; i++)
+        if (field->wires[i].used)
+            wires += wire_digest(field, &field->wires[i]);
+    return mix(sum, wires);
+}

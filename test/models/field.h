@@ -1,0 +1,157 @@
+/* field.h - a few real machines, the wires between them, and what may happen.
+ *
+ * What the simulator draws by chance is here a list: field_moves() names all
+ * that can happen next, field_move() lets one of it happen. There is no common
+ * clock: a frame may take any time, a timer may run out at any moment that the
+ * machine has it running, a stopped node is silent for as long as it takes
+ * somebody to notice. All of it lies in the arena (arena.h). */
+#ifndef TEST_MODELS_FIELD_H
+#define TEST_MODELS_FIELD_H
+
+#include <stdio.h>
+
+#include "protocol/state.h"
+
+#define FIELD_NODES 12
+#define FIELD_WIRES 16
+#define FIELD_QUEUE 16
+#define FIELD_MOVES 256
+
+/* A rule of doc/protocol.md that is taken away, to see that it is missed. */
+enum field_rule {
+    FIELD_ALL_RULES,
+    FIELD_NO_FAIL, /* 8.3: who is the orphan, or an orphan, answers OK */
+    FIELD_NO_LOSS, /* 8.3: only who loses its parent does */
+    FIELD_ANEW,    /* 6.3: attempts are numbered anew after each adoption */
+    FIELD_DEAF     /* liveness: an orphan is not told that it was adopted */
+};
+
+/* What is searched. */
+struct field_bounds {
+    uint32_t internal_count;       /* the front-end and the commnodes */
+    uint32_t parents[FIELD_NODES]; /* of each but the front-end */
+    uint32_t faults;               /* crashes, breaks and stops together */
+    uint32_t attempts;             /* of one node, in its life */
+    bool any;     /* an orphan may ask any internal node, at any height */
+    bool leaves;  /* back-ends are orphans too; else they only are there */
+    bool bushy;   /* a back-end below each commnode, not only the lowest */
+    bool orderly; /* who closes a link has what it sent read; else any part */
+    enum field_rule without;
+};
+
+enum field_kind {
+    FIELD_DELIVER, /* wire, end: the next frame arrives there */
+    FIELD_DOWN,    /* wire, end: it finds the link ended, the rest is lost */
+    FIELD_CONNECT, /* node, other: its dial succeeds */
+    FIELD_REFUSED, /* node, other: nobody is there */
+    FIELD_EXPIRE,  /* node: its attempt, or its pause, takes too long */
+    FIELD_SILENCE, /* wire, end: that end has heard nothing for too long */
+    FIELD_GONE,    /* node, other: its child's end is reported to it */
+    FIELD_RESUME,  /* node: a stopped one goes on */
+    FIELD_CRASH,   /* node; from here on: faults */
+    FIELD_BREAK,   /* wire: both ends live, and will find it ended */
+    FIELD_STOP,    /* node */
+};
+
+struct field_move {
+    enum field_kind kind;
+    uint32_t node; /* or the end of the wire: 0 below, 1 above */
+    uint32_t other;
+    uint32_t wire;
+};
+
+struct field_queue {
+    uint32_t count;
+    struct frame frames[FIELD_QUEUE];
+};
+
+/* One connection. End 0 is the lower one, that dialled. */
+struct field_wire {
+    bool used;
+    bool ended;   /* closed, cut or its other end dead */
+    bool cut;     /* not by closing: what was on its way may be lost */
+    bool open[2]; /* the machine there has it */
+    uint32_t node[2];
+    uint32_t link[2];
+    struct field_queue in[2]; /* towards that end */
+    uint32_t height;          /* what ADOPT said on it */
+    uint32_t incarnation;
+    bool last_resort;
+};
+
+struct field_node {
+    struct node *machine; /* NULL: crashed */
+    bool inert;           /* a back-end that only is there */
+    bool stopped;
+    bool gone_due; /* its end is not yet reported to who started it */
+    bool dialling;
+    uint32_t parent; /* that started it */
+    uint32_t target;
+    uint32_t attempts;
+    uint64_t clock_ms;
+    uint64_t taken; /* incarnations of it that somebody has adopted */
+};
+
+/* Refusals that were seen, by enum adoption_answer. */
+#define FIELD_ANSWERS (ADOPTION_LAST_RESORT + 1)
+
+struct field {
+    struct field_bounds bounds;
+    uint32_t node_count;
+    uint32_t faults;   /* that happened */
+    bool settling;     /* no faults any more; attempts without end */
+    const char *wrong; /* a violated oracle, or NULL */
+    uint32_t answer;   /* that the last move gave; 0: none */
+    struct field_node nodes[FIELD_NODES];
+    struct field_wire wires[FIELD_WIRES];
+};
+
+/* Make and launch the tree of `bounds`: real machines, real frames, in the
+ * arena, which is begun. The field is valid until the next one is made. */
+struct field *field_new(const struct field_bounds *bounds);
+
+/* List what can happen next, faults last; at most FIELD_MOVES. Returns how
+ * many. `faults_at` is set to the index of the first fault. */
+uint32_t field_moves(const struct field *field,
+                     struct field_move *moves,
+                     uint32_t *faults_at);
+
+/* Let `move` happen, and what follows without choice: frames that carry
+ * nothing of an adoption arrive, and records that are no news. */
+void field_move(struct field *field, const struct field_move *move);
+
+/* Write what `move` is, in a few words. */
+void field_print(const struct field *field,
+                 const struct field_move *move,
+                 FILE *out);
+
+/* No more faults: let stopped nodes go on, all frames arrive and all timers
+ * run, until nothing changes. Returns NULL if every live node is then attached
+ * to the front-end, or what is wrong. */
+const char *field_settle(struct field *field);
+
+/* What the tree is now, in words: for a violated oracle. */
+void field_show(const struct field *field, FILE *out);
+
+/* A number for all that can still matter (doc/decisions/0170). */
+uint64_t field_digest(const struct field *field);
+
+/* Whether a frame says nothing that an adoption depends on: it only changes
+ * what streams know, which nothing of an adoption reads. */
+bool field_is_aside(const struct frame *frame);
+
+/* The machine of `wire` at `end` and its peer there; NULL if it is closed. */
+struct peer *field_peer(const struct field *field,
+                        const struct field_wire *wire,
+                        uint32_t end);
+
+/* Look at one frame that `from` sends to `to` as an answer to `cause` (NULL:
+ * it was no frame), and at the tree: is it right? Sets `field->wrong`. */
+void field_judge_frame(struct field *field,
+                       const struct field_wire *wire,
+                       uint32_t end,
+                       const struct frame *frame,
+                       const struct frame *cause);
+void field_judge_tree(struct field *field);
+
+#endif

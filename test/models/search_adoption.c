@@ -1,0 +1,345 @@
+/* search_adoption.c - PROTOCOL 8.5 on the real machine: every schedule of a
+ * small tree, every order of frames, faults and timers.
+ *
+ * usage: search_adoption [quick | full]
+ *        search_adoption PARENTS FAULTS ATTEMPTS [any] [orderly] [leaves]
+ *                        [bushy] [nofail | noloss | anew | deaf]
+ *
+ * PARENTS, such as 0,0,1, are those of the internal nodes 1, 2, 3. Depth
+ * first; a state is kept as the bytes of the arena on the stack, and known
+ * again by its digest. Whether the digest says enough is checked too: where a
+ * state is met again, now and then, its successors must have the digests that
+ * they had the first time. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "test/models/arena.h"
+#include "test/models/field.h"
+#include "test/models/seen.h"
+
+#define DEPTH_MAX 400
+
+/* One of this many states that are met again has its successors compared. */
+#define COMPARE_ONE_OF 64
+
+/* One state on the way from the first to the present one. */
+struct level {
+    struct arena_image image;
+    uint64_t digest;
+    struct field_move moves[FIELD_MOVES];
+    uint32_t count;
+    uint32_t faults_at;
+    uint32_t next;
+    uint32_t sum; /* of the successors' digests so far */
+};
+
+struct search {
+    struct seen seen;
+    uint64_t steps;
+    uint64_t compared;
+    uint64_t settled;
+    uint64_t answers[FIELD_ANSWERS];
+    uint32_t depth;
+    uint32_t deepest;
+    const char *wrong;
+};
+
+static struct level levels[DEPTH_MAX];
+
+/* The digest of a state after `move` from `level`; the arena is then that
+ * state. */
+static uint64_t follow(struct field *field,
+                       const struct level *level,
+                       uint32_t move)
+{
+    uint64_t digest;
+
+    arena_put_back(&level->image);
+    arena_use(true);
+    field_move(field, &level->moves[move]);
+    digest = field_digest(field);
+    arena_use(false);
+    return digest;
+}
+
+static uint32_t fold(uint64_t digest)
+{
+    return (uint32_t)(digest ^ digest >> 32);
+}
+
+/* The present state is new: keep it, and list what may follow. */
+static void enter(struct search *search, struct field *field, uint64_t digest)
+{
+    struct level *level = &levels[search->depth++];
+
+    if (search->depth == DEPTH_MAX) {
+        search->wrong = "the search is too deep";
+        return;
+    }
+    if (search->depth > search->deepest)
+        search->deepest = search->depth;
+    level->digest = digest;
+    level->next = 0;
+    level->sum = 0;
+    arena_keep(&level->image);
+    level->count = field_moves(field, level->moves, &level->faults_at);
+}
+
+/* Nothing is on its way any more: does the tree become whole? */
+static void settle(struct search *search, struct field *field)
+{
+    const struct level *level = &levels[search->depth - 1];
+
+    arena_put_back(&level->image);
+    search->settled++;
+    arena_use(true);
+    search->wrong = field_settle(field);
+    arena_use(false);
+}
+
+/* A state with the digest of an earlier one: does the same follow? */
+static void compare(struct search *search, struct field *field, uint64_t digest)
+{
+    uint32_t mark = *seen_mark(&search->seen, digest);
+    struct level *level = &levels[search->depth];
+    uint32_t sum = 0;
+
+    if (mark == 0 || digest % COMPARE_ONE_OF != 0)
+        return;
+    arena_keep(&level->image);
+    level->count = field_moves(field, level->moves, &level->faults_at);
+    for (uint32_t i = 0; i < level->count; i++)
+        sum += fold(follow(field, level, i));
+    search->compared++;
+    if ((sum | 1) != mark)
+        search->wrong = "equal digests, and something else follows";
+}
+
+/* Print the schedule that led here. */
+static void print_way(struct search *search, struct field *field)
+{
+    for (uint32_t i = 0; i < search->depth; i++) {
+        if (levels[i].next == 0)
+            break;
+        arena_put_back(&levels[i].image);
+        field_print(field, &levels[i].moves[levels[i].next - 1], stdout);
+    }
+}
+
+static void run(struct search *search, struct field *field)
+{
+    uint64_t digest = field_digest(field);
+
+    seen_add(&search->seen, digest);
+    enter(search, field, digest);
+    while (search->depth > 0 && !search->wrong) {
+        struct level *level = &levels[search->depth - 1];
+
+        if (level->next == 0 && level->faults_at == 0)
+            settle(search, field);
+        if (search->wrong)
+            break;
+        if (level->next == level->count) {
+            *seen_mark(&search->seen, level->digest) = level->sum | 1;
+            search->depth--;
+            continue;
+        }
+        digest = follow(field, level, level->next++);
+        level->sum += fold(digest);
+        search->steps++;
+        search->wrong = field->wrong;
+        search->answers[field->answer]++;
+        if (search->wrong)
+            break;
+        if (seen_add(&search->seen, digest))
+            enter(search, field, digest);
+        else
+            compare(search, field, digest);
+    }
+}
+
+static void print_bounds(const struct field_bounds *bounds)
+{
+    static const char *const rules[] = {
+        [FIELD_ALL_RULES] = "",
+        [FIELD_NO_FAIL] = " without FAIL",
+        [FIELD_NO_LOSS] = " without FAIL of the lost",
+        [FIELD_ANEW] = " numbered anew",
+        [FIELD_DEAF] = " deaf",
+    };
+
+    for (uint32_t i = 1; i < bounds->internal_count; i++)
+        printf("%s%u", i > 1 ? "," : "", bounds->parents[i]);
+    printf(" faults %u attempts %u%s%s%s%s%s:", bounds->faults,
+           bounds->attempts, bounds->any ? " any" : "",
+           bounds->orderly ? " orderly" : "", bounds->leaves ? " leaves" : "",
+           bounds->bushy ? " bushy" : "", rules[bounds->without]);
+}
+
+/* Search one tree. Returns what is wrong, or NULL. */
+static const char *search_one(const struct field_bounds *bounds, bool show)
+{
+    struct search search = {0};
+    struct field *field = field_new(bounds);
+    clock_t begin = clock();
+
+    arena_use(false);
+    search.wrong = field->wrong;
+    if (!search.wrong)
+        run(&search, field);
+    print_bounds(bounds);
+    printf(
+        " %zu states, %llu steps, %u deep, %llu final, %llu compared;"
+        " adopted %llu, orphan %llu, stale %llu, too high %llu; %.1f s: %s\n",
+        search.seen.count, (unsigned long long)search.steps, search.deepest,
+        (unsigned long long)search.settled, (unsigned long long)search.compared,
+        (unsigned long long)search.answers[ADOPTION_OK],
+        (unsigned long long)search.answers[ADOPTION_ORPHAN],
+        (unsigned long long)search.answers[ADOPTION_STALE],
+        (unsigned long long)search.answers[ADOPTION_TOO_HIGH],
+        (double)(clock() - begin) / CLOCKS_PER_SEC,
+        search.wrong ? search.wrong : "complete");
+    if (search.wrong && show) {
+        field_show(field, stdout);
+        print_way(&search, field);
+    }
+    fflush(stdout);
+    seen_fini(&search.seen);
+    return search.wrong;
+}
+
+/* What is searched by name, and what must come of it. */
+struct task {
+    const char *text;  /* as on the command line */
+    bool full;         /* not in the quick part */
+    const char *wrong; /* what a rule that is missing must show */
+};
+
+#define CYCLE "the parents form a CYCLE"
+#define STUCK "an orphan is not adopted, and nothing fails any more"
+
+static const struct task tasks[] = {
+    {"0 2 2", false, NULL},
+    {"0 1 2 any leaves", false, NULL},
+    {"0,0 1 2 any", false, NULL},
+    {"0,1 1 2 any", false, NULL},
+    {"0,1 1 1 any leaves", false, NULL},
+    {"0,0,1 1 1", false, NULL},
+    {"0,1 2 2 any orderly nofail", false, CYCLE},
+    {"0,0 2 2 any nofail", false, CYCLE},
+    {"0,0 1 1 deaf", false, STUCK},
+    /* all trees of three internal nodes */
+    {"0 2 2 any leaves", true, NULL},
+    {"0,0 2 2", true, NULL},
+    {"0,1 2 2", true, NULL},
+    {"0,0 2 2 bushy", true, NULL},
+    {"0,1 2 2 bushy", true, NULL},
+    {"0,0 2 2 any", true, NULL},
+    {"0,1 2 2 any", true, NULL},
+    {"0,0 1 2 leaves", true, NULL},
+    {"0,1 1 2 leaves", true, NULL},
+    /* and of four */
+    {"0,1,1 1 1 any orderly", true, NULL},
+    {"0,0,0 1 2", true, NULL},
+    {"0,0,1 1 2", true, NULL},
+    {"0,0,2 1 2", true, NULL},
+    {"0,1,1 1 2", true, NULL},
+    {"0,1,2 1 2", true, NULL},
+    {"0,0,0 2 2 orderly", true, NULL},
+    {"0,0,1 2 2 orderly", true, NULL},
+    {"0,0,2 2 2 orderly", true, NULL},
+    {"0,1,1 2 2 orderly", true, NULL},
+    {"0,1,2 2 2 orderly", true, NULL},
+};
+
+static void take_word(struct field_bounds *bounds, const char *word)
+{
+    static const char *const rules[] = {
+        [FIELD_ALL_RULES] = "",     [FIELD_NO_FAIL] = "nofail",
+        [FIELD_NO_LOSS] = "noloss", [FIELD_ANEW] = "anew",
+        [FIELD_DEAF] = "deaf",
+    };
+
+    bounds->any |= strcmp(word, "any") == 0;
+    bounds->orderly |= strcmp(word, "orderly") == 0;
+    bounds->leaves |= strcmp(word, "leaves") == 0;
+    bounds->bushy |= strcmp(word, "bushy") == 0;
+    for (uint32_t i = FIELD_NO_FAIL; i <= FIELD_DEAF; i++)
+        if (strcmp(word, rules[i]) == 0)
+            bounds->without = (enum field_rule)i;
+}
+
+/* PARENTS FAULTS ATTEMPTS and words. Returns whether it makes sense. */
+static bool read_bounds(const char *text, struct field_bounds *bounds)
+{
+    char copy[128], *save = NULL, *word;
+    const char *at = text;
+
+    *bounds = (struct field_bounds){.internal_count = 1};
+    do {
+        uint32_t parent = (uint32_t)strtoul(at, (char **)&at, 10);
+
+        if (bounds->internal_count >= FIELD_NODES / 2 ||
+            parent >= bounds->internal_count)
+            return false;
+        bounds->parents[bounds->internal_count++] = parent;
+    } while (*at++ == ',');
+    snprintf(copy, sizeof(copy), "%s", at);
+    word = strtok_r(copy, " ", &save);
+    bounds->faults = word ? (uint32_t)atoi(word) : 0;
+    word = strtok_r(NULL, " ", &save);
+    bounds->attempts = word ? (uint32_t)atoi(word) : 0;
+    while ((word = strtok_r(NULL, " ", &save)) != NULL)
+        take_word(bounds, word);
+    return bounds->faults > 0 && bounds->attempts > 0;
+}
+
+/* Run the tasks. Returns how many did not end as they must. */
+static int run_tasks(bool full)
+{
+    int bad = 0;
+
+    for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
+        struct field_bounds bounds;
+        const char *wrong;
+
+        if (tasks[i].full && !full)
+            continue;
+        if (!read_bounds(tasks[i].text, &bounds))
+            return 1;
+        wrong = search_one(&bounds, tasks[i].wrong == NULL);
+        if (wrong == tasks[i].wrong ||
+            (wrong && tasks[i].wrong && strcmp(wrong, tasks[i].wrong) == 0))
+            continue;
+        printf("FAIL: expected: %s\n",
+               tasks[i].wrong ? tasks[i].wrong : "complete");
+        bad++;
+    }
+    printf("search: %s\n", bad ? "NOT as expected" : "as expected");
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    struct field_bounds bounds;
+    char text[128] = "";
+    size_t len = 0;
+
+    if (argc <= 2 && (argc == 1 || strcmp(argv[1], "full") == 0 ||
+                      strcmp(argv[1], "quick") == 0))
+        return run_tasks(argc == 2 && strcmp(argv[1], "full") == 0) != 0;
+    for (int i = 1; i < argc && len < sizeof(text); i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+                                i > 1 ? " " : "", argv[i]);
+    if (len >= sizeof(text) || !read_bounds(text, &bounds)) {
+        fprintf(stderr, "usage: search_adoption [quick | full]\n"
+                        "       search_adoption PARENTS FAULTS ATTEMPTS"
+                        " [any] [orderly] [leaves] [bushy]\n"
+                        "                       [nofail | noloss | anew |"
+                        " deaf]\n");
+        return 2;
+    }
+    return search_one(&bounds, true) != NULL;
+}

@@ -1,0 +1,29 @@
+/* seen.h - which states were visited: a set of 64-bit digests.
+ *
+ * Beside each digest stands a mark of 32 bits, the caller's. */
+#ifndef TEST_MODELS_SEEN_H
+#define TEST_MODELS_SEEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Caller's storage; all zero is the empty set. */
+struct seen {
+    uint64_t *digests; /* 0: free */
+    uint32_t *marks;
+    size_t room; /* a power of two, or 0 */
+    size_t count;
+};
+
+/* Add `digest` with mark 0. Returns whether it is new. Ends the program
+ * without memory. */
+bool seen_add(struct seen *seen, uint64_t digest);
+
+/* The mark of `digest`, which is in the set; valid until the next addition. */
+uint32_t *seen_mark(struct seen *seen, uint64_t digest);
+
+/* Empty the set and free what it holds. */
+void seen_fini(struct seen *seen);
+
+#endif
