@@ -455,14 +455,16 @@ static void make_status(struct play *play, struct frame *frame)
     uint8_t what = byte(&play->in);
     struct row row = {
         .rank = 10u + what % 6u,
-        .parent = what & 0x10 ? (uint32_t)number(&play->in) : 10,
+        .parent = 10,
         .role = what % 3u,
-        .state = byte(&play->in) % (ROW_STATES + 1u),
-        .age_ms = (uint32_t)number(&play->in),
         .host = (char[]){"host"},
     };
     int i;
 
+    if (what & 0x10)
+        row.parent = (uint32_t)number(&play->in);
+    row.state = byte(&play->in) % (ROW_STATES + 1u);
+    row.age_ms = (uint32_t)number(&play->in);
     if (what & 1) {
         for (i = 0; i < what % 4; i++, row.rank++)
             must(rows_add(&rows, &row) == 0);
@@ -747,7 +749,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     int i;
 
     play.role = (enum node_role)(what % 3);
-    play.allowed = what & 0x40;
+    play.allowed = what & 0x20;
     config.allow_injection = play.allowed;
     config.role = play.role;
     config.rank = play.role == NODE_FRONTEND   ? 0
