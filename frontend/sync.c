@@ -81,8 +81,11 @@ static int wait_synced(struct syncing *syncing,
         r = network_wait(stream->network, is_done, syncing, deadline_ms);
         stream_take_early(stream);
     }
-    if (stream->synced >= syncing->marker)
-        return stream->lossy ? 1 : 0;
+    if (stream->synced >= syncing->marker) {
+        r = stream->lossy ? 1 : 0;
+        stream->lossy = false; /* it is said; the next one vouches from here */
+        return r;
+    }
     if (r == -EAGAIN)
         return timed_out(stream, error);
     return cop_error_set(error, -ENOTCONN,

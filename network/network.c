@@ -144,6 +144,21 @@ static void opened(struct cop_network *network, const struct action *news)
     stream->open_text = news->text ? strdup(news->text) : NULL;
 }
 
+/* Name the links that may have taken packets along since the last sync. */
+static void tell_lossy(struct cop_network *network,
+                       const struct cop_stream *stream)
+{
+    struct cop_event event = {
+        .type = COP_EVENT_STREAM_LOSSY,
+        .stream_id = stream->id,
+    };
+    char text[sizeof(event.text)];
+
+    links_write(&network->lost, stream->links, text, sizeof(text));
+    news_add(&network->news, &event,
+             *text ? text : "links whose orphans have not reported yet");
+}
+
 static void synced(struct cop_network *network, const struct action *news)
 {
     struct cop_stream *stream = stream_find(network, news->stream);
@@ -152,8 +167,23 @@ static void synced(struct cop_network *network, const struct action *news)
         return;
     if (news->sequence > stream->synced)
         stream->synced = news->sequence;
-    if (news->code == 1)
+    if (news->code == 1) {
         stream->lossy = true;
+        tell_lossy(network, stream);
+    }
+    stream->links = links_place(&network->lost);
+}
+
+static void stated(struct cop_network *network, const struct action *news)
+{
+    struct cop_stream *stream = stream_find(network, news->stream);
+
+    if (!stream)
+        return;
+    frame_fini(&stream->state);
+    stream->state = frame_ref(&news->frame);
+    stream->state_code = news->code;
+    stream->state_number = news->sequence;
 }
 
 static void closed(struct cop_network *network, uint32_t id)
@@ -189,6 +219,7 @@ static int event_for(enum tell_type tell)
     case TELL_LAUNCH_FAILED:
     case TELL_OPENED:
     case TELL_SYNCED:
+    case TELL_STATE:
         return -1;
     }
     return -1;
@@ -225,6 +256,7 @@ static void announce(struct cop_network *network,
         event.parent = news->adoption->parent;
         event.lost_parent = news->adoption->lost_parent;
         event.recovery = news->adoption->recovery;
+        links_add(&network->lost, event.rank, event.lost_parent);
     }
     news_add(&network->news, &event, text);
 }
@@ -250,6 +282,9 @@ static void tell(void *arg, const struct action *news)
         break;
     case TELL_SYNCED:
         synced(network, news);
+        break;
+    case TELL_STATE:
+        stated(network, news);
         break;
     case TELL_CLOSED:
         closed(network, news->stream);
@@ -343,6 +378,7 @@ void network_free(struct cop_network *network)
     inbox_fini(&network->inbox);
     inbox_fini(&network->waste);
     news_fini(&network->news);
+    links_fini(&network->lost);
     filtering_free(network->filtering);
     if (network->fd >= 0)
         close(network->fd);

@@ -18,6 +18,7 @@
 #include "net/driver.h"
 #include "network/filtering.h"
 #include "network/inbox.h"
+#include "network/links.h"
 #include "network/news.h"
 #include "network/stream.h"
 
@@ -34,6 +35,7 @@ struct cop_network {
     struct inbox waste; /* what came on streams that were released: its credit
                            is returned by the next call */
     struct news news;
+    struct links lost;          /* front-end */
     struct cop_stream *streams; /* by number */
     int fd;                     /* an eventfd, once asked for; else -1 */
     bool is_readable;

@@ -42,6 +42,7 @@ void stream_free(struct cop_stream *stream)
     inbox_drop(inbox_of(stream), &stream->first);
     HASH_DEL(stream->network->streams, stream);
     free(stream->open_text);
+    frame_fini(&stream->state);
     free(stream);
 }
 
@@ -266,6 +267,22 @@ bool cop_stream_recoverable(const struct cop_stream *stream,
         if (!why &&
             !node_is_recoverable(driver_node(network->driver), stream->id))
             why = "its filter at another node says that it is not";
+        network_leave(network);
+    }
+    if (reason)
+        *reason = why;
+    return !why;
+}
+
+bool cop_stream_replayable(const struct cop_stream *stream, const char **reason)
+{
+    struct cop_network *network = stream->network;
+    const char *why = "the network belongs to the parent process";
+
+    if (network_enter(network) == 0) {
+        why = node_is_replayable(driver_node(network->driver), stream->id)
+                  ? NULL
+                  : "its downstream filter is not stateless and one-to-one";
         network_leave(network);
     }
     if (reason)

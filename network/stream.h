@@ -17,7 +17,11 @@ struct cop_stream {
     bool untold;     /* a back-end took a packet since it told of a receive */
     uint64_t synced; /* the highest marker that has been settled */
     uint64_t wanted; /* a shutdown waits for this one */
-    bool lossy;
+    bool lossy;      /* since the last sync that has returned */
+    uint64_t links;  /* place in the network's lost links at the last sync */
+    uint64_t state_number; /* the last answer to EVENT_STATE: */
+    int state_code;
+    struct frame state;
     bool opened; /* the answer has come: */
     int open_code;
     uint32_t open_rank;

@@ -777,6 +777,7 @@ static int dispatch(struct node *node, const struct event *event)
     case EVENT_TAKEN:
     case EVENT_SETTLE:
     case EVENT_PARAMETERS:
+    case EVENT_STATE:
     case EVENT_SYNC:
     case EVENT_SHUTDOWN:
         break;
@@ -851,6 +852,13 @@ bool node_is_recoverable(const struct node *node, uint32_t stream_id)
     const struct stream *stream = node_stream(node, stream_id);
 
     return stream && stream->sent.recoverable;
+}
+
+bool node_is_replayable(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream && stream_is_replayable(stream);
 }
 
 int node_unsettled(const struct node *node,

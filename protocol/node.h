@@ -121,6 +121,7 @@ enum event_type {
     EVENT_SETTLE,     /* stream: what it took is dealt with */
     EVENT_PARAMETERS, /* stream, frame: payload (taken, also on error) */
     EVENT_SYNC,       /* stream; result: the marker's sequence */
+    EVENT_STATE,      /* stream; result: TELL_STATE has it, or a higher one */
     EVENT_SHUTDOWN,   /* front-end: end the network, asked again: at once;
                          back-end: leave it */
 };
@@ -190,6 +191,8 @@ enum tell_type {
     TELL_LAUNCH_FAILED,  /* text: what is missing and why; code */
     TELL_OPENED,         /* stream; code 0, or an error with text */
     TELL_SYNCED,         /* stream, sequence; code 1 if lossy */
+    TELL_STATE,          /* stream, sequence, frame: the front-end's state, none
+                            without a payload; or code, with text */
     TELL_CLOSED,         /* stream */
     TELL_NODE_LOST,      /* rank */
     TELL_NODE_ADOPTED,   /* rank, sequence: its new parent; at the front-end
@@ -220,7 +223,7 @@ struct actions {
     struct action *list;
     size_t count;
     size_t room;
-    uint64_t result; /* of EVENT_OPEN and EVENT_SYNC */
+    uint64_t result; /* of EVENT_OPEN, EVENT_SYNC and EVENT_STATE */
     bool failed;     /* out of memory: the node has ended itself */
 };
 
@@ -251,7 +254,8 @@ void node_free(struct node *node);
  *   -ENOTCONN    the node has ended
  *   -EPERM       not in this role
  *   -EINVAL      the definition makes no sense
- *   -EOPNOTSUPP  EVENT_SYNC: the stream is not replayable
+ *   -EOPNOTSUPP  EVENT_SYNC: the stream is not replayable; EVENT_STATE: our
+ *                filter is not recoverable
  *   -ENOMEM      the node is to be freed */
 int node_step(struct node *node,
               const struct event *event,
@@ -281,6 +285,9 @@ const struct ranks *node_members(const struct node *node, uint32_t stream);
 
 /* Whether every filter of `stream` says that it is recoverable (9.4). */
 bool node_is_recoverable(const struct node *node, uint32_t stream);
+
+/* Whether what goes down on `stream` can be replayed (5.5). */
+bool node_is_replayable(const struct node *node, uint32_t stream);
 
 /* The members that a pending EVENT_SYNC waits for, as far as this node can
  * tell: all members below a child that has not settled, for a child claims for

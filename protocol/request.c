@@ -155,6 +155,23 @@ static int shut_down(struct node *node)
     return 0;
 }
 
+static int ask_state(struct node *node, uint32_t id)
+{
+    struct stream *stream = node_stream(node, id);
+
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (!stream || id == 0 || stream->closing)
+        return -ENOENT;
+    if (!stream->loaded)
+        return -EAGAIN;
+    if (!stream->filters.recoverable)
+        return -EOPNOTSUPP;
+    upward_ask_state(node, stream);
+    node->out->result = stream->state_asked;
+    return 0;
+}
+
 int request_step(struct node *node, const struct event *event)
 {
     struct stream *stream;
@@ -184,6 +201,8 @@ int request_step(struct node *node, const struct event *event)
         frame_fini(&frame);
         return r;
     }
+    case EVENT_STATE:
+        return ask_state(node, event->stream);
     case EVENT_SYNC:
         return sync_stream(node, event);
     case EVENT_SHUTDOWN:

@@ -141,6 +141,8 @@ struct stream {
     uint32_t marker_epoch;
     uint64_t sync; /* front-end: the marker waited for; 0: none */
     uint32_t sync_epoch;
+    uint64_t state_asked;  /* front-end: how often for its filter state */
+    uint64_t state_called; /* and as of which of them it was packed */
     bool opening;          /* front-end */
     uint64_t sync_last;    /* front-end: the last marker sent */
     struct ranks entering; /* front-end: joiners that have not claimed yet */
@@ -813,6 +815,9 @@ void upward_run(struct node *node, struct stream *stream);
 /* When upward_run() is to be called again; UINT64_MAX: when something came. */
 uint64_t upward_deadline_ms(const struct node *node,
                             const struct stream *stream);
+
+/* Front-end: have the filter's state packed, for the application (9.2). */
+void upward_ask_state(struct node *node, struct stream *stream);
 
 /* The upward call that was out has ended, or lasts too long. */
 void upward_filtered(struct node *node, const struct event *event);

@@ -307,6 +307,7 @@ static void call_state(struct node *node, struct stream *stream)
     fifo_fini(&stream->up_out);
     fifo_fini(&stream->late_out);
     stream->resumes = 0;
+    stream->state_called = stream->state_asked;
     node->calling = true;
     node->call_expired = false;
     node->call_late = false;
@@ -328,6 +329,8 @@ void upward_run(struct node *node, struct stream *stream)
     bool hurry = stream->hurried > stream->settled;
     int r;
 
+    if (stream->state_asked > stream->state_called && !node->calling)
+        call_state(node, stream);
     while (stream->loaded && has_room(node, stream)) {
         if (stream->compensating && !node->calling) {
             call_state(node, stream);
@@ -351,6 +354,15 @@ void upward_run(struct node *node, struct stream *stream)
         member_try_settle(node, stream);
     }
     upward_pump(node, stream);
+}
+
+void upward_ask_state(struct node *node, struct stream *stream)
+{
+    stream->state_asked++;
+    if (node->calling)
+        stream->queued = true;
+    else
+        upward_run(node, stream);
 }
 
 uint64_t upward_deadline_ms(const struct node *node,
@@ -503,6 +515,25 @@ static void drop_inputs(struct node *node)
     node->call.input_count = 0;
 }
 
+/* Front-end: the application gets the state that it has asked for (9.2). */
+static void tell_state(struct node *node,
+                       struct stream *stream,
+                       const struct event *event,
+                       int code)
+{
+    struct action *news = node_tell(node, TELL_STATE, 0, stream->definition.id,
+                                    event ? event->text : NULL);
+
+    news->sequence = stream->state_called;
+    news->code = code;
+    if (code < 0 || event->up_count == 0)
+        return;
+    news->frame = event->up[0];
+    news->frame.type = FRAME_DATA;
+    news->frame.stream = stream->definition.id;
+    event->up[0].payload = NULL;
+}
+
 /* Our filter state has been packed: it goes up first on the new link, and
  * what was put out since follows it (9.1). */
 static void send_state(struct node *node,
@@ -516,6 +547,10 @@ static void send_state(struct node *node,
         .sequence = stream->level,
     };
 
+    if (node->role == NODE_FRONTEND) {
+        tell_state(node, stream, event, event->text ? -EIO : 0);
+        return;
+    }
     stream->compensating = false;
     if (event->text)
         upward_fault(node, stream->definition.id, event->text);
@@ -670,6 +705,8 @@ void upward_expire(struct node *node)
         return;
     upward_fault(node, stream->definition.id,
                  "a filter call lasts longer than filter_timeout");
+    if (node->call.state && node->role == NODE_FRONTEND)
+        tell_state(node, stream, NULL, -ETIMEDOUT);
     if (node->call.upward)
         emit_empty(node, stream, node->call_late ? 0 : node->call.sequence,
                    node->call.contributors);

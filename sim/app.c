@@ -134,6 +134,13 @@ int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence)
     return ask(sim, 0, &event, sequence, "sync");
 }
 
+int sim_ask_state(struct sim *sim, uint32_t stream)
+{
+    struct event event = {.type = EVENT_STATE, .stream = stream};
+
+    return ask(sim, 0, &event, NULL, "state");
+}
+
 int sim_settle(struct sim *sim, uint32_t index, uint32_t stream)
 {
     struct event event = {.type = EVENT_SETTLE, .stream = stream};

@@ -194,6 +194,8 @@ int sim_parameters(struct sim *sim, uint32_t stream, const char *format, ...);
 /* Front-end: sync; the marker's number goes to `sequence`, which may be NULL.
  * TELL_SYNCED follows. */
 int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence);
+/* Front-end: ask for its filter state. TELL_STATE follows. */
+int sim_ask_state(struct sim *sim, uint32_t stream);
 /* Back-end: what it took on the stream is dealt with. */
 int sim_settle(struct sim *sim, uint32_t index, uint32_t stream);
 /* Front-end: end the network. Back-end: leave it. */

@@ -19,6 +19,7 @@ static const char *const tell_names[] = {
     [TELL_LAUNCH_FAILED] = "launch failed",
     [TELL_OPENED] = "opened",
     [TELL_SYNCED] = "synced",
+    [TELL_STATE] = "state",
     [TELL_CLOSED] = "closed",
     [TELL_NODE_LOST] = "node lost",
     [TELL_NODE_ADOPTED] = "node adopted",
@@ -278,6 +279,7 @@ void world_trace_tell(struct sim *sim,
     case TELL_CLOSED:
         snprintf(what, sizeof(what), " stream %u", tell->stream);
         break;
+    case TELL_STATE:
     case TELL_SYNCED:
         snprintf(what, sizeof(what), " stream %u%s", tell->stream,
                  tell->code == 1 ? " lossy" : "");

@@ -133,6 +133,9 @@ enum cop_event_type {
     COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is a member no longer */
     COP_EVENT_BACKEND_JOINED, /* `rank` has joined */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
+    COP_EVENT_STREAM_LOSSY,   /* a sync of `stream_id` has returned 1: `text`
+                                 names the links that were lost since the sync
+                                 before, as "7-3, 8-3", child and parent */
     COP_EVENT_STREAM_OPENED,  /* at a back-end: `stream_id` has begun */
     COP_EVENT_STREAM_CLOSED,  /* `stream_id` has ended */
     COP_EVENT_ENDED,          /* the network has ended; `text` says why */
@@ -376,7 +379,8 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
  *
  * Returns 0; 1 if something may have been lost with a link since the sync
- * before, as the stream is not recoverable; or:
+ * before, as the stream is not recoverable, and COP_EVENT_STREAM_LOSSY names
+ * the links; or:
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members of each
  *                branch below the front-end in which some have not settled
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
@@ -388,6 +392,23 @@ COP_API int cop_stream_sync(struct cop_stream *stream,
 /* At a back-end that takes "start" and then only sends: all that was taken so
  * far is dealt with. Returns 0 or -ENOTCONN. */
 COP_API int cop_stream_settle(struct cop_stream *stream);
+
+/* The front-end's filter state: all that has come up since the stream began, as
+ * the filter's get_state or pack gives it, compensation included. After a
+ * cop_stream_sync() it has all that was sent before. Front-end only; the
+ * packet is the caller's.
+ *
+ * Returns 0, or:
+ *   -EAGAIN      not within `timeout_ms`
+ *   -ENODATA     the filter has no state yet
+ *   -EOPNOTSUPP  the front-end's filter is not recoverable
+ *   -EIO         the filter could not pack it
+ *   -ETIMEDOUT   packing it took longer than `filter_timeout`
+ *   -ENOTCONN    the stream was closed or the network has ended
+ *   -EPERM       this is no front-end */
+COP_API int cop_stream_state(struct cop_stream *stream,
+                             struct cop_packet **packet,
+                             int timeout_ms);
 
 /* Give the stream's filters new parameters, in order with what is sent.
  * Front-end only. Results as cop_stream_send(). */
@@ -402,6 +423,13 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
  * sentence where not, else to NULL. */
 COP_API bool cop_stream_recoverable(const struct cop_stream *stream,
                                     const char **reason);
+
+/* Whether members get each packet downwards exactly once when commnodes die:
+ * the stream has no downstream filter, or one that is stateless and one-to-one.
+ * On another, packets on their way down may be lost with a node, and
+ * cop_stream_sync() is -EOPNOTSUPP. `reason` as above. */
+COP_API bool cop_stream_replayable(const struct cop_stream *stream,
+                                   const char **reason);
 
 /* How many members the stream has now. */
 COP_API size_t cop_stream_size(const struct cop_stream *stream);

@@ -101,6 +101,7 @@ static void on_tell(void *arg, const struct action *news)
         break;
     case TELL_NODE_ADOPTED:
     case TELL_SYNCED:
+    case TELL_STATE:
     case TELL_CLOSED:
     case TELL_FILTER_ERROR:
     case TELL_ENDED:

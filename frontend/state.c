@@ -1,0 +1,63 @@
+/* state.c - a stream's whole state, as the front-end's filter has it. */
+#include <errno.h>
+
+#include "network/network.h"
+#include "protocol/packet.h"
+
+struct asking {
+    struct cop_stream *stream;
+    uint64_t number;
+};
+
+static bool is_told(void *arg)
+{
+    const struct asking *asking = arg;
+    const struct cop_stream *stream = asking->stream;
+
+    return stream->state_number >= asking->number || stream->closed ||
+           stream->released || stream->network->ended;
+}
+
+/* Wait for the answer. Entered. */
+static int wait_told(struct asking *asking,
+                     struct cop_packet **packet,
+                     int timeout_ms)
+{
+    struct cop_stream *stream = asking->stream;
+    struct frame frame;
+    int r;
+
+    r = network_wait(stream->network, is_told, asking,
+                     network_deadline_ms(timeout_ms));
+    if (stream->state_number < asking->number)
+        return r == -EAGAIN ? r : -ENOTCONN;
+    if (stream->state_code < 0)
+        return stream->state_code;
+    if (!stream->state.payload)
+        return -ENODATA;
+    frame = frame_ref(&stream->state);
+    return packet_from_frame(packet, &frame);
+}
+
+int cop_stream_state(struct cop_stream *stream,
+                     struct cop_packet **packet,
+                     int timeout_ms)
+{
+    struct cop_network *network = stream->network;
+    struct event event = {.type = EVENT_STATE, .stream = stream->id};
+    struct asking asking = {.stream = stream};
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    stream_enter(stream);
+    r = stream->closed || stream->released ? -ENOTCONN : 0;
+    if (r == 0)
+        r = driver_step(network->driver, &event, &asking.number);
+    if (r == 0)
+        r = wait_told(&asking, packet, timeout_ms);
+    stream_leave(stream);
+    network_leave(network);
+    return r == -ENOENT ? -ENOTCONN : r;
+}

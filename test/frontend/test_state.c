@@ -1,0 +1,183 @@
+/* test_state.c - what is left of streams when commnodes die: the whole state of
+ * one that recovers (PROTOCOL 9.2), and the truth about one that does not
+ * (9.4, 10.6). */
+#include "test/frontend/nodes.h"
+#include "test/frontend/tree.h"
+
+/* Numbers that each back-end sends, so many in a second. */
+#define NUMBERS 40
+#define RATE    100
+
+/* Echoes around a death. */
+#define ECHOES 20
+
+/* Kill every commnode, one after the other, each when the network has told of
+ * the one before. Returns how many. */
+static size_t kill_all(struct cop_network *network)
+{
+    pid_t commnodes[NODES_MAX];
+    size_t count = nodes_all(commnodes), i;
+    struct cop_event event;
+
+    for (i = 0; i < count; i++) {
+        CHECK_OK(kill(commnodes[i], SIGKILL));
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
+    }
+    return count;
+}
+
+/* The state has each number of each member once, and nothing else. */
+static void check_state(struct cop_network *network,
+                        const struct cop_packet *packet)
+{
+    const struct cop_communicator *all = cop_network_everyone(network);
+    size_t members = cop_communicator_size(all), found = 0, m;
+    const int32_t *numbers;
+    uint32_t count, i;
+
+    CHECK_OK(cop_packet_unpack(packet, "%ad", &numbers, &count));
+    CU_ASSERT_EQUAL(count, members * NUMBERS);
+    for (i = 0; i < count; i++)
+        for (m = 0; m < members; m++) {
+            int32_t first = member_number(cop_communicator_rank(all, m), 0);
+
+            found += numbers[i] >= first && numbers[i] < first + NUMBERS;
+        }
+    CU_ASSERT_EQUAL(found, count);
+    for (i = 1; i < count; i++)
+        CU_ASSERT(numbers[i - 1] < numbers[i]);
+}
+
+/* PROTOCOL 9.2: while they send, every commnode is killed; the front-end's
+ * state has all, whatever the application has received. */
+static void the_state_has_all_that_was_sent(void)
+{
+    static const char *const shapes[] = {"2x2x2", "4x4"};
+    struct cop_packet *packet;
+    size_t i;
+
+    for (i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *stream =
+            tree_open(network, COP_WAIT_FOR_ALL, "int_union");
+        const char *reason = "";
+
+        CU_ASSERT(cop_stream_recoverable(stream, &reason));
+        CU_ASSERT_PTR_NULL(reason);
+        CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, RATE));
+        CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+        cop_packet_free(packet);
+        CU_ASSERT(kill_all(network) >= 4);
+        CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 0);
+        CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
+        check_state(network, packet);
+        cop_packet_free(packet);
+        /* asked again it is the same: asking takes nothing out */
+        CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
+        check_state(network, packet);
+        cop_packet_free(packet);
+        tree_end(network);
+    }
+}
+
+/* PROTOCOL 9.2: a stream whose filter cannot give its state says so. */
+static void a_stream_without_a_state_says_so(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_packet *packet = NULL;
+
+    CHECK_IS(cop_stream_state(stream, &packet, TREE_PATIENCE_MS), -EOPNOTSUPP);
+    CU_ASSERT_PTR_NULL(packet);
+    tree_end(network);
+}
+
+/* PROTOCOL 5.5: what goes down can be replayed, or the stream says why not. */
+static void a_stream_says_whether_it_is_replayable(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *plain = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_stream *stateful = NULL;
+    struct cop_error error = {""};
+    const char *reason = "";
+
+    CU_ASSERT(cop_stream_replayable(plain, &reason));
+    CU_ASSERT_PTR_NULL(reason);
+    options.down_filter = "int_union";
+    CHECK_OK(cop_stream_open(&stateful, network, cop_network_everyone(network),
+                             &options, &error));
+    CU_ASSERT_FALSE(cop_stream_replayable(stateful, &reason));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(reason);
+    CU_ASSERT_PTR_NOT_NULL(strstr(reason, "one-to-one"));
+    CHECK_IS(cop_stream_sync(stateful, TREE_PATIENCE_MS, &error), -EOPNOTSUPP);
+    tree_end(network);
+}
+
+/* PROTOCOL 9.4, 2.4, 10.6: a sum is not idempotent, and says so at its
+ * opening. When a commnode dies, each sum of ones has as many contributors as
+ * it has ones; the sync says that something may be missing, and the event
+ * names the links; the sync after it vouches again. */
+static void a_sum_tells_the_truth(void)
+{
+    struct cop_network *network = tree_launch("2x2x2");
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_event event;
+    uint32_t contributors = 0, most = 0;
+    const char *reason = NULL;
+    pid_t commnodes[NODES_MAX];
+    struct cop_packet *packet;
+    char link[32];
+    int sum, i;
+
+    CU_ASSERT_FALSE(cop_stream_recoverable(stream, &reason));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(reason);
+    CU_ASSERT(*reason != '\0');
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 8);
+    CU_ASSERT_EQUAL(contributors, 8);
+    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
+    /* something has gone up since that sync, by the one that dies too */
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 8);
+    for (i = 0; i < ECHOES; i++) {
+        CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+        if (i == ECHOES / 2)
+            CHECK_OK(kill(commnodes[0], SIGKILL)); /* of the first level */
+    }
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
+    snprintf(link, sizeof(link), "%u-%u", event.rank, event.lost_parent);
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
+    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 1);
+    CHECK_OK(tree_await(network, COP_EVENT_STREAM_LOSSY, &event));
+    CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(stream));
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, link));
+    while (cop_stream_receive(stream, &packet, 0) == 0) {
+        CHECK_OK(cop_packet_unpack(packet, "%d", &sum));
+        CU_ASSERT_EQUAL((uint32_t)sum, cop_packet_contributors(packet));
+        CU_ASSERT(sum >= 1 && sum <= 8);
+        most += (uint32_t)sum;
+        cop_packet_free(packet);
+    }
+    CU_ASSERT(most <= 8 * ECHOES);
+    CU_ASSERT(most >= 4 * ECHOES); /* half of the tree has lost nothing */
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 8);
+    CU_ASSERT_EQUAL(contributors, 8);
+    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 0);
+    tree_end(network);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the state has all that was sent", the_state_has_all_that_was_sent},
+        {"a stream without a state says so", a_stream_without_a_state_says_so},
+        {"a stream says whether it is replayable",
+         a_stream_says_whether_it_is_replayable},
+        {"a sum tells the truth", a_sum_tells_the_truth},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("state", tests);
+}
