@@ -83,6 +83,7 @@ static void commit(struct node *node, struct peer *peer)
     peer->ready = true;
     peer->asking = false;
     peer->told_ordinal = node_ready_count(node);
+    node->shifted = true;
     node_send(node, peer,
               (struct frame){
                   .type = FRAME_ADOPTED,

@@ -319,13 +319,20 @@ int downward_open(struct node *node,
     stream->counted = true;
     if (node->parent)
         upward_grant(stream, node->parent->granted);
+    /* one that asks to be adopted is no child yet */
     for (slot = 0; slot < node->peer_count; slot++)
-        if (node_child(node, slot))
+        if (node_child(node, slot) && node->peers[slot]->ready)
             open_branch(node, stream, node->peers[slot]);
-    if (node->role == NODE_COMMNODE)
+    if (node->role == NODE_COMMNODE) {
         stream->counted = wave_is_counted(stream->wave);
-    if (stream->active && node->parent && node->incarnation > 0)
-        downward_ask(node, stream); /* our parent may have had it before us */
+        stream->sourced = member_has_members(node, stream);
+    }
+    if (stream->active && node->parent &&
+        (node->incarnation > 0 || node->shifted)) {
+        /* our parent may have had it before us, or before our members */
+        downward_ask(node, stream);
+        upward_count_anew(node, stream);
+    }
     if (stream->active)
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
     return 0;
@@ -841,22 +848,9 @@ void downward_ask(struct node *node, struct stream *stream)
             stream->passed = low;
     }
     stream->refeeding = true;
+    stream->sourced = member_has_members(node, stream);
     node_send_header(node, node->parent, FRAME_FEED, stream->definition.id,
                      stream->last, 0);
-}
-
-/* Whether no other child than the one in `slot` is fed. */
-static bool is_only(const struct node *node,
-                    const struct stream *stream,
-                    uint32_t slot)
-{
-    uint32_t i;
-
-    for (i = 0; i < stream->branch_count; i++)
-        if (i != slot && node_child(node, i) && stream->branches[i].fed &&
-            stream->branches[i].members.count > 0)
-            return false;
-    return true;
 }
 
 int downward_feed(struct node *node,
@@ -890,7 +884,7 @@ int downward_feed(struct node *node,
     branch->fed = true;
     branch->cursor = from;
     if (node->parent && stream->definition.id != 0 &&
-        (from < stream->feed.base || is_only(node, stream, peer->slot))) {
+        (from < stream->feed.base || !stream->sourced)) {
         /* We do not hold what follows: have it sent from there (10.4). */
         feed_restart(&stream->feed, from);
         fifo_fini(&stream->down_in);

@@ -425,6 +425,8 @@ static void changed(struct node *node, struct stream *stream)
     if (stream->counted && node->role == NODE_COMMNODE &&
         stream->definition.id != 0 && !member_has_members(node, stream))
         stream->counted = false;
+    if (!member_has_members(node, stream))
+        stream->sourced = false;
     downward_passed(node, stream);
     member_update(node, stream);
     upward_run(node, stream);
@@ -463,6 +465,7 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
     struct ranks none = {0}, below = peer->below;
 
     peer->below = none;
+    node->shifted = true;
     member_trim(node, peer);
     member_forget(node, peer);
     peer->below = below;
@@ -678,6 +681,8 @@ static void enter_stream(struct node *node,
     for (slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot))
             enter_branch(node, stream, node->peers[slot], joined, start);
+    if (first)
+        stream->sourced = member_has_members(node, stream);
     downward_pump(node, stream);
     member_update(node, stream);
 }
@@ -812,6 +817,7 @@ static void rebase(struct node *node, struct peer *peer)
         ranks_copy(&peer->below, &zero->claim.members) < 0 ||
         ranks_copy(&zero->members, &zero->claim.members) < 0)
         node->failed = true;
+    node->shifted |= lost.count > 0 || gained.count > 0;
     if (lost.count > 0 && !node->failed)
         member_trim(node, peer);
     if (gained.count > 0 && !node->failed)

@@ -596,13 +596,16 @@ static void check_silence(struct node *node)
         return;
     for (slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node->peers[slot];
+        struct action *close;
         uint64_t due;
 
         if (!peer)
             continue;
         if (link_is_silent(&peer->life, node->now_ms)) {
             node_send_header(node, peer, FRAME_SILENCE, 0, 0, 0);
-            node_act(node, ACTION_CLOSE)->link = peer->link;
+            close = node_act(node, ACTION_CLOSE);
+            close->link = peer->link;
+            close->code = -ETIMEDOUT;
             lose(node, peer, "nothing was heard for failure_timeout", true);
             if (node->ended)
                 return;

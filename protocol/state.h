@@ -124,7 +124,9 @@ struct stream {
     bool claim_due;
     bool stable_due;
     bool refeeding; /* FEED was sent: numbers that are not next are old */
+    bool sourced;   /* the parent feeds us: it had members here, or FEED */
     uint32_t synced_epoch; /* front-end: of the last sync that returned */
+    uint32_t put;          /* 1 + the last epoch of a packet that went up */
     uint32_t lossy;        /* 1 + the last epoch that may have lost something */
     uint64_t hurried;      /* the highest marker that any child has settled */
     uint64_t settled;      /* queued upwards, or, at the front-end, reached */
@@ -288,6 +290,7 @@ struct node {
     bool launched;
     bool reported; /* READY has gone up, or the application was told */
     bool attach;
+    bool shifted;  /* who is below us is not who was at launch */
     bool attached; /* a back-end that has joined by itself */
     bool closing;  /* SHUTDOWN was seen */
     bool leaving;  /* a back-end that wants to go */
@@ -796,6 +799,10 @@ int upward_compensate(struct node *node,
 
 /* A new parent: what goes up first, on every stream (9.1, 10.1). */
 void upward_adopted(struct node *node, struct stream *stream);
+
+/* A stream whose filters are not loaded yet, and a parent that may have had it
+ * before it had us: it is to be told that we count. */
+void upward_count_anew(struct node *node, struct stream *stream);
 
 /* The parent is lost: what was on its way is dropped, or kept (9.3). */
 void upward_orphaned(struct node *node, struct stream *stream);

@@ -120,6 +120,16 @@ static bool is_charged(const struct frame *frame)
            !(frame->flags & (FRAME_EMPTY | FRAME_COMPENSATING));
 }
 
+/* The head of a queue goes up. */
+static void put(struct node *node, struct stream *stream, struct frame frame)
+{
+    uint32_t epoch = (uint32_t)(frame.sequence >> PACKET_WAVE_BITS);
+
+    if (is_charged(&frame) && frame.sequence > 0 && stream->put <= epoch)
+        stream->put = 1 + epoch;
+    node_send(node, node->parent, frame);
+}
+
 /* Send what is late: it never waits for what is on time (3.4). */
 static void pump_late(struct node *node, struct stream *stream)
 {
@@ -129,7 +139,7 @@ static void pump_late(struct node *node, struct stream *stream)
         if (!credit_allows(&stream->late, frame_len(head)))
             return;
         credit_spend(&stream->late, frame_len(head));
-        node_send(node, node->parent, fifo_pop(&stream->late_out));
+        put(node, stream, fifo_pop(&stream->late_out));
     }
 }
 
@@ -157,7 +167,7 @@ void upward_pump(struct node *node, struct stream *stream)
                               (uint32_t)frame.tag);
             continue;
         }
-        node_send(node, node->parent, frame);
+        put(node, stream, frame);
         if (frame.type == FRAME_RESUME && --stream->resumes == 0)
             member_update(node, stream);
     }
@@ -584,8 +594,8 @@ void upward_orphaned(struct node *node, struct stream *stream)
         fifo_fini(&stream->up_out);
         fifo_fini(&stream->late_out);
         stream->resumes = 0;
-    } else if (stream->level > 0) {
-        stream->lossy = 1 + (uint32_t)(stream->level >> PACKET_WAVE_BITS);
+    } else if (stream->lossy < stream->put) {
+        stream->lossy = stream->put;
     }
 }
 
@@ -603,13 +613,24 @@ static uint64_t level_sent(const struct stream *stream)
     return stream->level;
 }
 
+void upward_count_anew(struct node *node, struct stream *stream)
+{
+    if (node->role == NODE_COMMNODE) {
+        stream->counted = false; /* RESUME when a child counts */
+    } else if (stream->resumes == 0) {
+        upward_resume(node, stream, stream->level);
+        upward_pump(node, stream);
+    }
+}
+
 void upward_adopted(struct node *node, struct stream *stream)
 {
     if (!stream->active)
         return;
-    if (stream->loaded || stream->definition.id == 0)
-        downward_ask(node, stream);
+    downward_ask(node, stream);
     if (stream->definition.id == 0 || !stream->loaded) {
+        if (stream->definition.id != 0)
+            upward_count_anew(node, stream);
         member_update(node, stream);
         return;
     }

@@ -3,27 +3,6 @@
 
 #include "sim/world.h"
 
-void absence_draw(struct sim *sim, uint64_t seed)
-{
-    struct random random;
-    unsigned missing, hangs;
-
-    /* drawn apart, so that the rest of the seed's story stays as it was */
-    random_seed(&random, seed ^ UINT64_C(0x5bd1e9955bd1e995));
-    missing = (unsigned)random_between(&random, 0, 50);
-    hangs = random_chance(&random, 30) ? 10 : 0;
-    if (random_chance(&random, 50))
-        return;
-    for (size_t i = 1; i < sim->tree.count; i++) {
-        uint32_t rank = sim->tree.nodes[i].rank;
-
-        if (random_chance(&random, missing))
-            sim_missing(sim, rank, "nobody is there");
-        else if (random_chance(&random, hangs))
-            sim_hang(sim, rank);
-    }
-}
-
 /* Whether the front-end has it on its list. */
 static bool is_listed(const struct sim *sim, uint32_t rank)
 {

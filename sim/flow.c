@@ -8,6 +8,8 @@
 
 static uint64_t arrival(struct flow *flow, uint64_t at_ms)
 {
+    if (at_ms < flow->held_ms)
+        at_ms = flow->held_ms;
     if (at_ms > flow->last_ms)
         flow->last_ms = at_ms;
     return flow->last_ms;
@@ -52,6 +54,8 @@ uint64_t flow_write(struct flow *flow,
 
 uint64_t flow_end(struct flow *flow, uint64_t at_ms)
 {
+    if (flow->muted)
+        return UINT64_MAX;
     flow->ended = true;
     return arrival(flow, at_ms);
 }
@@ -110,6 +114,16 @@ void flow_take(struct flow *flow, size_t len)
 bool flow_is_over(const struct flow *flow, uint64_t now_ms)
 {
     return flow->ended && flow_len(flow) == 0 && flow->last_ms <= now_ms;
+}
+
+uint64_t flow_waiting_ms(const struct flow *flow, uint64_t now_ms)
+{
+    uint64_t heard_ms = 0;
+
+    for (size_t i = flow->piece_start; i < flow->piece_end; i++)
+        if (flow->pieces[i].at_ms <= now_ms && flow->pieces[i].len > 0)
+            heard_ms = flow->pieces[i].at_ms;
+    return heard_ms;
 }
 
 void flow_fini(struct flow *flow)

@@ -27,6 +27,7 @@ struct flow {
     uint64_t last_ms; /* when the last piece, or the end, arrives */
     bool ended;       /* nothing more is written; the end follows */
     bool muted;       /* what is written from now on gets lost, silently */
+    uint64_t held_ms; /* nothing that is written arrives before */
 };
 
 /* Write `len` bytes that arrive at `at_ms`, or as early after as their order
@@ -37,7 +38,7 @@ uint64_t flow_write(struct flow *flow,
                     uint64_t at_ms);
 
 /* The writer has closed: the end arrives behind the bytes, not before
- * `at_ms`. Returns when. */
+ * `at_ms`. Returns when; UINT64_MAX if that is lost too. */
 uint64_t flow_end(struct flow *flow, uint64_t at_ms);
 
 /* The writer has died: only the first `kept` bytes on their way arrive. */
@@ -56,6 +57,9 @@ void flow_take(struct flow *flow, size_t len);
 
 /* Whether the end has arrived. */
 bool flow_is_over(const struct flow *flow, uint64_t now_ms);
+
+/* When what has arrived and was not taken arrived last; 0 if nothing has. */
+uint64_t flow_waiting_ms(const struct flow *flow, uint64_t now_ms);
 
 /* Free the storage. */
 void flow_fini(struct flow *flow);

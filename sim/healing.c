@@ -2,6 +2,7 @@
 #include "sim/healing.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include "sim/memory.h"
 
@@ -35,6 +36,14 @@ static uint32_t way_up(const struct sim *sim,
     return hops;
 }
 
+void healing_init(struct healing *healing, uint32_t room)
+{
+    *healing = (struct healing){
+        .nodes = memory_new(room * sizeof(*healing->nodes)),
+        .room = room,
+    };
+}
+
 void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
 {
     uint32_t orphans = 0;
@@ -47,8 +56,8 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
             way_up(sim, i, index, &met) != SIM_NONE)
             ranks_add(&healing->torn, rank, rank);
         if (i == index && sim_is_alive(sim, i))
-            healing->orphan[i] = true;
-        orphans += healing->orphan[i] && sim_is_alive(sim, i);
+            healing->nodes[i].orphan = true;
+        orphans += healing->nodes[i].orphan && sim_is_alive(sim, i);
     }
     healing->overlapped |= orphans > 1;
 }
@@ -63,10 +72,10 @@ static bool is_known(const struct healing *healing,
     uint32_t rank = sim_rank(sim, index);
     uint32_t parent;
 
-    if (!healing->launched[index] || rank >= HEALING_NODES)
+    if (!healing->nodes[index].launched || rank >= healing->room)
         return false;
-    if (healing->news[rank] == HEALING_ADOPTED)
-        parent = sim_find(sim, healing->told_parent[rank]);
+    if (healing->nodes[rank].news == HEALING_ADOPTED)
+        parent = sim_find(sim, healing->nodes[rank].told_parent);
     else
         parent = index < tree->count ? tree->nodes[index].parent : SIM_NONE;
     return parent != SIM_NONE && sim_is_alive(sim, parent);
@@ -81,29 +90,31 @@ static void hear(struct healing *healing,
 
     /* One that joins is a node like others when it is told of (12.3). */
     if (tell->tell == TELL_BACKEND_JOINED && index != SIM_NONE)
-        healing->launched[index] = true;
+        healing->nodes[index].launched = true;
     if (tell->tell != TELL_NODE_LOST && tell->tell != TELL_NODE_ADOPTED &&
         tell->tell != TELL_BACKEND_LOST)
         return;
-    if (index == SIM_NONE || tell->rank >= HEALING_NODES) {
+    if (index == SIM_NONE || tell->rank >= healing->room) {
         sim_fail(sim, "the front-end was told of %u, which nobody is",
                  tell->rank);
         return;
     }
     if (tell->tell == TELL_BACKEND_LOST) {
-        if (sim_is_alive(sim, index) && !healing->left[index])
+        /* before the table has come, a link that is lost is an end (12.2) */
+        if (sim_is_alive(sim, index) && healing->nodes[index].launched &&
+            !healing->nodes[index].left)
             sim_fail(sim, "%u was given up, and lives", tell->rank);
         return;
     }
     if (tell->tell == TELL_NODE_ADOPTED) {
-        healing->news[tell->rank] = HEALING_ADOPTED;
-        healing->told_parent[tell->rank] = (uint32_t)tell->sequence;
+        healing->nodes[tell->rank].news = HEALING_ADOPTED;
+        healing->nodes[tell->rank].told_parent = (uint32_t)tell->sequence;
         return;
     }
-    if (healing->news[tell->rank] == HEALING_LOST)
+    if (healing->nodes[tell->rank].news == HEALING_LOST)
         sim_fail(sim, "the front-end was told twice that %u is lost",
                  tell->rank);
-    healing->news[tell->rank] = HEALING_LOST;
+    healing->nodes[tell->rank].news = HEALING_LOST;
 }
 
 void healing_told(struct healing *healing,
@@ -113,13 +124,14 @@ void healing_told(struct healing *healing,
 {
     if (index == 0)
         hear(healing, sim, tell);
-    else if (tell->tell == TELL_LAUNCHED)
-        healing->launched[index] |= index < sim_tree(sim)->count;
-    else if (tell->tell == TELL_NODE_ADOPTED) {
-        healing->orphan[index] = false;
+    else if (tell->tell == TELL_LAUNCHED) {
+        healing->nodes[index].launched |= index < sim_tree(sim)->count;
+        healing->nodes[index].orphan = false; /* that was another life */
+    } else if (tell->tell == TELL_NODE_ADOPTED) {
+        healing->nodes[index].orphan = false;
         healing->adoptions++;
-    } else if (tell->tell == TELL_ENDED && healing->launched[index] &&
-               !healing->left[index] && sim_is_alive(sim, 0))
+    } else if (tell->tell == TELL_ENDED && healing->nodes[index].launched &&
+               !healing->nodes[index].left && sim_is_alive(sim, 0))
         sim_fail(sim, "%u has ended, and nobody ended it: %s",
                  sim_rank(sim, index), tell->text ? tell->text : "");
 }
@@ -132,28 +144,31 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
         uint32_t rank = sim_rank(sim, i);
         bool internal = sim_role(sim, i) == NODE_COMMNODE;
         enum healing_news news =
-            rank < HEALING_NODES ? healing->news[rank] : HEALING_NO_NEWS;
+            rank < healing->room ? healing->nodes[rank].news : HEALING_NO_NEWS;
 
         if (!sim_is_alive(sim, i)) {
             if (internal && is_known(healing, sim, i) && news != HEALING_LOST)
                 return say("%u is dead, and the front-end was not told", rank);
             continue;
         }
+        if (healing->nodes[i].orphan && healing->nodes[i].launched)
+            return say("%d is an orphan", (int)rank);
         if (way_up(sim, i, 0, &met) == SIM_NONE)
             return say("%d has no way up past %d", (int)rank,
                        (int)sim_rank(sim, met));
         if (internal && news == HEALING_LOST)
             return say("%u lives, and the front-end was told it is lost", rank);
         if (internal && news == HEALING_ADOPTED &&
-            healing->told_parent[rank] != sim_rank(sim, sim_parent(sim, i)))
+            healing->nodes[rank].told_parent !=
+                sim_rank(sim, sim_parent(sim, i)))
             return say("%u is the child of %u, and the front-end was told %u",
                        rank, sim_rank(sim, sim_parent(sim, i)),
-                       healing->told_parent[rank]);
+                       healing->nodes[rank].told_parent);
     }
     return NULL;
 }
 
-void healing_check(const struct healing *healing, struct sim *sim)
+void healing_check(struct healing *healing, struct sim *sim)
 {
     const struct tree *tree = sim_tree(sim);
     uint32_t limit = 0;
@@ -170,11 +185,14 @@ void healing_check(const struct healing *healing, struct sim *sim)
         if (depth != SIM_NONE && depth > height)
             height = depth;
     }
-    if (height > limit && !healing->overlapped)
+    healing->rose = height > limit;
+    if (healing->rose && !healing->overlapped)
         sim_fail(sim, "the tree is %u high, and was %u", height, limit);
 }
 
 void healing_fini(struct healing *healing)
 {
     ranks_fini(&healing->torn);
+    free(healing->nodes);
+    *healing = (struct healing){0};
 }

@@ -8,8 +8,6 @@
 
 #include "sim/sim.h"
 
-#define HEALING_NODES 64 /* ranks, late joiners included */
-
 /* What the front-end was told last of a node. */
 enum healing_news {
     HEALING_NO_NEWS,
@@ -17,17 +15,27 @@ enum healing_news {
     HEALING_ADOPTED,
 };
 
-/* Caller's storage; all zero to begin. */
+/* What is known of one rank, and of one index. */
+struct healing_node {
+    enum healing_news news; /* by rank */
+    uint32_t told_parent;   /* by rank */
+    bool launched;          /* by index */
+    bool left;              /* by index: by its own wish */
+    bool orphan;            /* by index */
+};
+
+/* Caller's storage. */
 struct healing {
     struct ranks torn; /* back-ends that lost a node or a link above them */
-    enum healing_news news[HEALING_NODES]; /* by rank */
-    uint32_t told_parent[HEALING_NODES];   /* by rank */
-    bool launched[HEALING_NODES];          /* by index */
-    bool left[HEALING_NODES];              /* by index: by its own wish */
-    bool orphan[HEALING_NODES];            /* by index */
+    struct healing_node *nodes;
+    uint32_t room;   /* of `nodes`: ranks and indices are lower */
     bool overlapped; /* two were orphans at the same time (PROTOCOL 8.5) */
     uint32_t adoptions;
+    bool rose; /* overlapping adoptions have made the tree higher */
 };
+
+/* Begin, for ranks and indices lower than `room`. */
+void healing_init(struct healing *healing, uint32_t room);
 
 /* What the world tells a watcher, handed on. */
 void healing_parted(struct healing *healing, struct sim *sim, uint32_t index);
@@ -40,7 +48,7 @@ void healing_told(struct healing *healing,
 char *healing_lack(const struct healing *healing, const struct sim *sim);
 
 /* All is whole: fail the world if it is not as promised. */
-void healing_check(const struct healing *healing, struct sim *sim);
+void healing_check(struct healing *healing, struct sim *sim);
 
 /* Free the storage. */
 void healing_fini(struct healing *healing);

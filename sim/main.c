@@ -1,4 +1,4 @@
-/* main.c - coppice-sim: swarms by seed. */
+/* main.c - coppice-sim: swarms by seed, or one schedule. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -7,34 +7,43 @@
 #include <string.h>
 
 #include "sim/memory.h"
+#include "sim/shrink.h"
 #include "sim/swarm.h"
 #include "sim/tree.h"
 
-/* The most nodes that a given shape may have: ranks are told apart by what
- * back-ends send. */
-#define MAIN_NODES 60
+#define MAIN_LEVELS 8
 
 struct settings {
     uint64_t first;
     uint64_t last;
+    struct schedule_wish wish;
     char *tree;
+    const char *schedule; /* read from there; NULL: drawn by seed */
+    const char *write;    /* written to there */
     bool trace;
     bool twice;
+    bool shrink;
 };
 
 static const char usage[] =
-    "Usage: coppice-sim [--seeds A-B] [--tree SHAPE] [--trace] [--twice]\n"
+    "Usage: coppice-sim [--seeds A-B] [--tree SHAPE | --nodes N]\n"
+    "                   [--schedule FILE] [--write FILE] [--shrink]\n"
+    "                   [--trace] [--twice]\n"
     "Run random worlds, one for each seed, and hold them to the rules.\n\n"
-    "  --seeds A-B   from seed A to B, or one seed A (default 1-100)\n"
-    "  --tree SHAPE  fan-outs such as 4x4x2, or ranks such as 0(1(3,4),2);\n"
-    "                default: each seed draws its own\n"
-    "  --trace       print all that happens\n"
-    "  --twice       run each seed twice and compare the traces\n";
+    "  --seeds A-B      from seed A to B, or one seed A (default 1-100)\n"
+    "  --tree SHAPE     fan-outs such as 4x4x2, or ranks such as 0(1(3,4),2);\n"
+    "                   default: each seed draws its own\n"
+    "  --nodes N        draw trees of so many nodes, such as 1000\n"
+    "  --schedule FILE  run what FILE says, not what a seed draws\n"
+    "  --write FILE     write the schedule of the (last) seed\n"
+    "  --shrink         make what fails as small as it can be, and print it\n"
+    "  --trace          print all that happens\n"
+    "  --twice          run each seed twice and compare the traces\n";
 
 /* A shape such as 2x3 as a tree's text, to be freed; NULL if it is none. */
 static char *shape_text(const char *shape)
 {
-    uint32_t fanouts[8];
+    uint32_t fanouts[MAIN_LEVELS];
     size_t count = 0;
     uint64_t nodes = 1;
     uint64_t level = 1;
@@ -42,15 +51,15 @@ static char *shape_text(const char *shape)
     char *text;
     char *end;
 
-    for (; count < 8; shape = end + 1) {
+    for (; count < MAIN_LEVELS; shape = end + 1) {
         unsigned long fanout = strtoul(shape, &end, 10);
 
-        if (end == shape || fanout == 0 || fanout > MAIN_NODES)
+        if (end == shape || fanout == 0 || fanout > SWARM_NODES)
             return NULL;
         fanouts[count++] = (uint32_t)fanout;
         level *= fanout;
         nodes += level;
-        if (nodes > MAIN_NODES || (*end != 'x' && *end != '\0'))
+        if (nodes > SWARM_NODES || (*end != 'x' && *end != '\0'))
             return NULL;
         if (*end == '\0')
             break;
@@ -74,7 +83,7 @@ static char *read_tree(const char *text)
         return NULL;
     next = tree_next_rank(&tree);
     tree_fini(&tree);
-    return next <= MAIN_NODES ? memory_text(text) : NULL;
+    return next <= SWARM_NODES ? memory_text(text) : NULL;
 }
 
 static int read_seeds(const char *text, struct settings *settings)
@@ -94,11 +103,54 @@ static int read_seeds(const char *text, struct settings *settings)
     return *end || errno || settings->last < settings->first ? -EINVAL : 0;
 }
 
+/* One option that has a value. Returns 0, or -EINVAL with a sentence. */
+static int read_option(int option, struct settings *settings)
+{
+    char *end;
+    unsigned long nodes;
+
+    switch (option) {
+    case 's':
+        if (read_seeds(optarg, settings) == 0)
+            return 0;
+        fprintf(stderr, "coppice-sim: --seeds %s: write it as 1-100\n", optarg);
+        return -EINVAL;
+    case 't':
+        free(settings->tree);
+        settings->wish.tree = settings->tree = read_tree(optarg);
+        if (settings->tree)
+            return 0;
+        fprintf(stderr,
+                "coppice-sim: --tree %s: write fan-outs such as 2x2x2, or "
+                "ranks such as 0(1(3,4),2), of at most %d nodes\n",
+                optarg, SWARM_NODES);
+        return -EINVAL;
+    case 'n':
+        nodes = strtoul(optarg, &end, 10);
+        settings->wish.nodes = (uint32_t)nodes;
+        if (end != optarg && !*end && nodes >= 3 && nodes <= SWARM_NODES)
+            return 0;
+        fprintf(stderr, "coppice-sim: --nodes %s: write 3 to %d\n", optarg,
+                SWARM_NODES);
+        return -EINVAL;
+    case 'f':
+        settings->schedule = optarg;
+        return 0;
+    default:
+        settings->write = optarg;
+        return 0;
+    }
+}
+
 static int read_options(int argc, char **argv, struct settings *settings)
 {
     static const struct option options[] = {
         {"seeds", required_argument, NULL, 's'},
         {"tree", required_argument, NULL, 't'},
+        {"nodes", required_argument, NULL, 'n'},
+        {"schedule", required_argument, NULL, 'f'},
+        {"write", required_argument, NULL, 'w'},
+        {"shrink", no_argument, NULL, 'k'},
         {"trace", no_argument, NULL, 'v'},
         {"twice", no_argument, NULL, '2'},
         {"help", no_argument, NULL, 'h'},
@@ -107,23 +159,7 @@ static int read_options(int argc, char **argv, struct settings *settings)
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (option == 's' && read_seeds(optarg, settings) < 0) {
-            fprintf(stderr, "coppice-sim: --seeds %s: write it as 1-100\n",
-                    optarg);
-            return -EINVAL;
-        }
-        if (option == 't') {
-            free(settings->tree);
-            settings->tree = read_tree(optarg);
-            if (!settings->tree) {
-                fprintf(stderr,
-                        "coppice-sim: --tree %s: write fan-outs such as "
-                        "2x2x2, or ranks such as 0(1(3,4),2), of at most %d "
-                        "nodes\n",
-                        optarg, MAIN_NODES);
-                return -EINVAL;
-            }
-        }
+        settings->shrink |= option == 'k';
         settings->trace |= option == 'v';
         settings->twice |= option == '2';
         if (option == 'h') {
@@ -131,6 +167,8 @@ static int read_options(int argc, char **argv, struct settings *settings)
             exit(EXIT_SUCCESS);
         }
         if (option == '?')
+            return -EINVAL;
+        if (strchr("stnfw", option) && read_option(option, settings) < 0)
             return -EINVAL;
     }
     if (optind < argc) {
@@ -140,60 +178,141 @@ static int read_options(int argc, char **argv, struct settings *settings)
     return 0;
 }
 
-static void say_failure(uint64_t seed,
+/* What is broken, and how to see it again. */
+static void say_failure(const struct schedule *schedule,
                         const struct settings *settings,
                         const struct swarm_result *result,
                         const char *failure)
 {
-    printf("swarm: seed %" PRIu64 ", tree %s, at %" PRIu64
-           " ms: %s\n  rerun: coppice-sim --seeds %" PRIu64 "%s%s%s --trace\n",
-           seed, result->tree, result->virtual_ms, failure, seed,
-           settings->tree ? " --tree '" : "",
-           settings->tree ? settings->tree : "", settings->tree ? "'" : "");
+    printf("swarm: seed %" PRIu64, schedule->seed);
+    if (strlen(schedule->tree) < 200)
+        printf(", tree %s", schedule->tree);
+    printf(", at %" PRIu64 " ms: %s\n  rerun: coppice-sim",
+           result->tally.virtual_ms, failure);
+    if (settings->schedule)
+        printf(" --schedule %s", settings->schedule);
+    else
+        printf(" --seeds %" PRIu64, schedule->seed);
+    if (settings->wish.tree)
+        printf(" --tree '%s'", settings->wish.tree);
+    if (settings->wish.nodes)
+        printf(" --nodes %u", settings->wish.nodes);
+    printf(" --trace\n");
+    fflush(stdout);
 }
 
-/* Run one seed. Returns whether its promises were kept. */
-static bool run_seed(uint64_t seed, const struct settings *settings)
+static int write_schedule(const struct schedule *schedule, const char *path)
 {
-    struct swarm_options options = {
-        .tree = settings->tree,
-        .trace = settings->trace || settings->twice,
-    };
+    FILE *file = fopen(path, "w");
+    int r;
+
+    if (!file) {
+        fprintf(stderr, "coppice-sim: %s: %s\n", path, strerror(errno));
+        return -EIO;
+    }
+    schedule_write(schedule, file);
+    r = ferror(file) ? -EIO : 0;
+    return fclose(file) == 0 ? r : -EIO;
+}
+
+/* Run one schedule, which --shrink makes smaller if it fails. Returns whether
+ * its promises were kept. */
+static bool run_one(struct schedule *schedule,
+                    const struct settings *settings,
+                    struct tally *tally)
+{
     struct swarm_result result;
     struct swarm_result again = {0};
-    bool good = swarm_run(seed, &options, &result) == 0;
+    bool trace = settings->trace || settings->twice;
+    bool good = swarm_run(schedule, trace, &result) == 0;
 
     if (settings->trace)
         fputs(result.trace, stdout);
     if (!good)
-        say_failure(seed, settings, &result, result.failure);
+        say_failure(schedule, settings, &result, result.failure);
     if (settings->twice) {
-        swarm_run(seed, &options, &again);
+        swarm_run(schedule, true, &again);
         if (strcmp(result.trace, again.trace) != 0) {
-            say_failure(seed, settings, &result, "two runs differ");
+            say_failure(schedule, settings, &result, "two runs differ");
             good = false;
         }
     }
+    if (result.failure && settings->shrink) {
+        uint32_t worlds = shrink_schedule(schedule, result.failure);
+
+        printf("# the smallest of %u worlds\n# %s\n", worlds, result.failure);
+        schedule_write(schedule, stdout);
+    }
+    result.tally.failed = !good;
+    tally_add(tally, &result.tally);
     swarm_result_fini(&result);
     swarm_result_fini(&again);
     return good;
 }
 
+static int run_seeds(const struct settings *settings, struct tally *tally)
+{
+    struct schedule schedule;
+    uint64_t count = settings->last - settings->first + 1;
+
+    for (uint64_t i = 0; i < count; i++) {
+        schedule_draw(&schedule, settings->first + i, &settings->wish);
+        run_one(&schedule, settings, tally);
+        if (i + 1 == count && settings->write &&
+            write_schedule(&schedule, settings->write) < 0) {
+            schedule_fini(&schedule);
+            return -EIO;
+        }
+        schedule_fini(&schedule);
+    }
+    return 0;
+}
+
+static int run_file(const struct settings *settings, struct tally *tally)
+{
+    FILE *file = fopen(settings->schedule, "r");
+    struct schedule schedule = {0};
+    size_t line;
+    int r;
+
+    if (!file) {
+        fprintf(stderr, "coppice-sim: %s: %s\n", settings->schedule,
+                strerror(errno));
+        return -ENOENT;
+    }
+    r = schedule_read(&schedule, file, &line);
+    fclose(file);
+    if (r < 0) {
+        fprintf(stderr, "coppice-sim: %s, line %zu: not a schedule's\n",
+                settings->schedule, line);
+        return r;
+    }
+    run_one(&schedule, settings, tally);
+    if (settings->write)
+        r = write_schedule(&schedule, settings->write);
+    schedule_fini(&schedule);
+    return r;
+}
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.first = 1, .last = 100};
-    uint64_t failed = 0;
-    uint64_t count;
+    struct tally tally = {0};
+    int r;
 
     if (read_options(argc, argv, &settings) < 0) {
         fputs(usage, stderr);
         free(settings.tree);
         return 2;
     }
-    count = settings.last - settings.first + 1;
-    for (uint64_t i = 0; i < count; i++)
-        failed += !run_seed(settings.first + i, &settings);
-    printf("swarm: %" PRIu64 " seeds, %" PRIu64 " failed\n", count, failed);
+    if (settings.schedule)
+        r = run_file(&settings, &tally);
+    else
+        r = run_seeds(&settings, &tally);
+    if (r == 0)
+        tally_print(&tally, stdout);
     free(settings.tree);
-    return failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (r < 0)
+        return 2;
+    return tally.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

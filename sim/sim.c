@@ -121,15 +121,30 @@ static void gone(struct sim *sim, struct world_node *node, uint32_t rank)
 }
 
 /* What `node` has dialled answers, or refuses: nobody listens there. */
-static void reach(struct sim *sim, struct world_node *node, uint32_t rank)
+static void reach(struct sim *sim,
+                  struct world_node *node,
+                  const struct agenda_entry *entry)
 {
+    uint32_t rank = (uint32_t)entry->number;
     struct event event = {
         .type = EVENT_UNREACHABLE,
         .rank = rank,
         .refused = true,
     };
     uint32_t index = sim_find(sim, rank);
+    const struct world_node *other =
+        index == SIM_NONE ? NULL : sim->nodes[index];
+    struct agenda_entry again = *entry;
 
+    if (entry->link != node->dials || (other && other->vanished))
+        return; /* given up; or nobody is there who could refuse */
+    again.at_ms = node->apart_ms;
+    if (other && other->apart_ms > again.at_ms)
+        again.at_ms = other->apart_ms;
+    if (again.at_ms > sim->now_ms) {
+        agenda_add(&sim->agenda, again);
+        return;
+    }
     if (index != SIM_NONE && sim->nodes[index]->state == WORLD_ALIVE &&
         sim->nodes[index]->role != NODE_BACKEND) {
         world_connect(sim, node, sim->nodes[index]);
@@ -212,7 +227,7 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
         return;
     case AGENDA_DIAL:
         if (node->state == WORLD_ALIVE)
-            reach(sim, node, (uint32_t)entry->number);
+            reach(sim, node, entry);
         return;
     case AGENDA_GONE:
         if (node->state == WORLD_ALIVE && node->births == entry->link)
@@ -391,111 +406,6 @@ void sim_set_app(struct sim *sim, uint32_t index, const struct sim_app *app)
 void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms)
 {
     sim->nodes[index]->filter_ms = filter_ms;
-}
-
-/* ---- faults ---- */
-
-void sim_missing(struct sim *sim, uint32_t rank, const char *text)
-{
-    sim->nodes[sim_find(sim, rank)]->missing = text;
-}
-
-void sim_hang(struct sim *sim, uint32_t rank)
-{
-    sim->nodes[sim_find(sim, rank)]->hangs = true;
-}
-
-void sim_crash(struct sim *sim, uint32_t index)
-{
-    struct world_node *node = sim->nodes[index];
-
-    sim_note(sim, SIM_TRACE_LIFE, "%d crashes", (int)node->rank);
-    if (node->state == WORLD_ALIVE)
-        world_stop(sim, node, WORLD_CRASHED);
-    else if (node->state == WORLD_ABSENT)
-        node->state = WORLD_CRASHED; /* before it could say a word */
-}
-
-static void crash_now(struct sim *sim, void *arg)
-{
-    struct world_node *node = arg;
-
-    sim_crash(sim, node->index);
-}
-
-void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms)
-{
-    sim_at(sim, at_ms, crash_now, sim->nodes[index]);
-}
-
-/* End the link at both ends, in their own time. */
-static void break_link(struct sim *sim,
-                       uint32_t index,
-                       uint32_t other,
-                       const char *reason,
-                       bool silent)
-{
-    struct world_end *ends[2] = {
-        world_end_to(sim->nodes[index], other),
-        world_end_to(sim->nodes[other], index),
-    };
-
-    for (int i = 0; i < 2; i++) {
-        struct agenda_entry entry = {.type = AGENDA_BYTES};
-
-        if (!ends[i])
-            continue;
-        flow_cut(&ends[i]->in,
-                 random_between(&sim->random, 0, flow_len(&ends[i]->in)));
-        ends[i]->reason = reason;
-        ends[i]->silent = silent;
-        ends[i]->peer_life = 0;
-        entry.at_ms = flow_end(&ends[i]->in, sim->now_ms + world_delay_ms(sim));
-        entry.node = ends[i]->node;
-        entry.number = ends[i]->life;
-        while (world_end_at(sim->nodes[entry.node], entry.link) != ends[i])
-            entry.link++;
-        agenda_add(&sim->agenda, entry);
-    }
-}
-
-void sim_cut(struct sim *sim, uint32_t index, uint32_t other)
-{
-    break_link(sim, index, other, "reset", false);
-}
-
-void sim_expire(struct sim *sim, uint32_t index, uint32_t other)
-{
-    break_link(sim, index, other, "timed out", true);
-}
-
-void sim_mute(struct sim *sim, uint32_t from, uint32_t to)
-{
-    struct world_end *end = world_end_to(sim->nodes[to], from);
-
-    if (end)
-        end->in.muted = true;
-}
-
-void sim_inject(struct sim *sim,
-                uint32_t from,
-                uint32_t to,
-                struct frame *frame)
-{
-    struct world_end *end = world_end_to(sim->nodes[from], to);
-    uint32_t link = 0;
-
-    if (end) {
-        while (world_end_at(sim->nodes[from], link) != end)
-            link++;
-        world_write(sim, sim->nodes[from], link, frame);
-    }
-    frame_fini(frame);
-}
-
-void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms)
-{
-    sim->nodes[index]->frozen_ms = sim->now_ms + for_ms;
 }
 
 uint32_t sim_attach(struct sim *sim, uint32_t parent)

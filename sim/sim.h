@@ -29,6 +29,9 @@ struct sim;
 
 #define SIM_NONE UINT32_MAX
 
+/* The tag of ADOPTED by which a candidate has become the parent. */
+#define SIM_ADOPTED 1
+
 /* What a trace shows; a sum of these. */
 enum sim_trace {
     SIM_TRACE_LIFE = 1 << 0,    /* nodes start, end, links come and break */
@@ -83,6 +86,16 @@ struct sim_watch {
     /* The link of `index` to its parent, or to who may become that, is about
      * to go, at its own end or at the other while its own still stands. */
     void (*parted)(struct sim *sim, uint32_t index, void *arg);
+    /* `index` dials `rank`, to be adopted. */
+    void (*dialled)(struct sim *sim, uint32_t index, uint32_t rank, void *arg);
+    /* `index` has put this frame on its link to node `peer`. */
+    void (*wrote)(struct sim *sim,
+                  uint32_t index,
+                  uint32_t peer,
+                  const struct frame *frame,
+                  void *arg);
+    /* `index` is about to close its link of that number for silence. */
+    void (*accused)(struct sim *sim, uint32_t index, uint32_t link, void *arg);
     void *arg;
 };
 
@@ -250,6 +263,20 @@ void sim_expire(struct sim *sim, uint32_t index, uint32_t other);
 
 /* What `from` sends to `to` gets lost from now on, silently. */
 void sim_mute(struct sim *sim, uint32_t from, uint32_t to);
+
+/* What `from` sends to `to` does not arrive before `until_ms`, and then in
+ * order, as when a cable is cut and healed. */
+void sim_hold(struct sim *sim, uint32_t from, uint32_t to, uint64_t until_ms);
+
+/* The node's host is cut off until then: all its links, and new ones. */
+void sim_isolate(struct sim *sim, uint32_t index, uint64_t until_ms);
+
+/* The node's host is gone: no link says so, and nobody answers there. */
+void sim_vanish(struct sim *sim, uint32_t index);
+
+/* The link is reset at node `index`; its other end, at `other`, hears nothing,
+ * neither of that nor anything else. */
+void sim_half(struct sim *sim, uint32_t index, uint32_t other);
 
 /* Put `frame` on the link from node `from` to node `to`, as if `from` had: what
  * a broken peer might send. The payload is taken. */

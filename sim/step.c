@@ -124,11 +124,14 @@ static void dial(struct sim *sim, struct world_node *node, uint32_t rank)
         .at_ms = sim->now_ms + world_delay_ms(sim),
         .type = AGENDA_DIAL,
         .node = node->index,
+        .link = ++node->dials,
         .number = rank,
     };
 
     sim_note(sim, SIM_TRACE_LIFE, "%d dials %u", (int)node->rank, rank);
     agenda_add(&sim->agenda, entry);
+    if (sim->watch.dialled)
+        sim->watch.dialled(sim, node->index, rank, sim->watch.arg);
 }
 
 static void call(struct sim *sim,
@@ -226,8 +229,10 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
         world_write(sim, node, action->link, &action->frame);
         return;
     case ACTION_CLOSE:
-        sim_note(sim, SIM_TRACE_LIFE, "%d closes link %u", (int)node->rank,
-                 action->link);
+        sim_note(sim, SIM_TRACE_LIFE, "%d closes link %u%s", (int)node->rank,
+                 action->link, action->code ? ": silence" : "");
+        if (action->code && sim->watch.accused)
+            sim->watch.accused(sim, node->index, action->link, sim->watch.arg);
         world_let_go(sim, node, action->link, false, "end of file");
         return;
     case ACTION_DIAL:
@@ -418,7 +423,7 @@ void world_stop(struct sim *sim,
     filtering_free(node->filters);
     node->filters = NULL;
     loader_output_fini(&node->answer);
-    if (node->parent != SIM_NONE)
+    if (node->parent != SIM_NONE && !node->vanished)
         world_gone(sim, sim->nodes[node->parent], node->rank, delay_ms);
     /* An application may still take what its node had delivered. */
     while (world_queue_take(&node->arrived, &packet)) {

@@ -1,9 +1,7 @@
-/* swarm.c - random trees, traffic and faults. */
+/* swarm.c - a schedule is played. */
 #include "sim/swarm.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,117 +9,56 @@
 #include "protocol/limits.h"
 #include "protocol/packet.h"
 #include "sim/absence.h"
+#include "sim/detection.h"
 #include "sim/healing.h"
 #include "sim/memory.h"
-#include "sim/model.h"
 #include "sim/sim.h"
+#include "sim/traffic.h"
 
-#define SWARM_STREAMS 4
-#define SWARM_NODES   HEALING_NODES
-#define SWARM_PACKETS 64 /* downwards, per stream */
-#define SWARM_ANSWERS 16 /* upwards, per packet */
+/* Virtual time after which something that was waited for sticks: a member that
+ * is given up costs a minute, and there may be some in a row. */
 #define SWARM_WAIT_MS UINT64_C(300000)
-#define SWARM_LOOK_MS 50     /* between looks at what nodes hold */
-#define SWARM_BIG     100000 /* bytes of ballast in a big packet */
-#define SWARM_SKIPS   6      /* one seed in so many skips who does not start */
 
-struct swarm_stream {
-    uint32_t id;
-    bool opened;
-    bool synced;
-    bool closed;
-    bool grow;
-    bool uneven; /* members answer with unequal numbers of packets */
-    bool big;
-    struct ranks members;
-    struct model model;
-    uint32_t epoch;
-    uint32_t sent_down;
-    uint32_t epoch_of[SWARM_PACKETS + 1];
-    uint32_t first[SWARM_NODES];    /* number of the first packet taken */
-    uint32_t last[SWARM_NODES];     /* and of the last */
-    uint32_t answered[SWARM_NODES]; /* packets sent in this epoch */
-    uint32_t answered_epoch[SWARM_NODES];
+#define SWARM_LOOK_MS 50 /* between looks at what nodes hold */
+#define SWARM_POLL_MS 5  /* between looks at whether a wait is over */
+#define SWARM_JOINERS 64
+#define SWARM_FAULTS  4096
+#define SWARM_ANSWERS 2 /* to the packets that end a schedule */
+
+struct swarm;
+
+/* A fault that is to come. */
+struct swarm_fault {
+    struct swarm *swarm;
+    struct schedule_step step;
 };
 
 struct swarm {
     struct sim *sim;
-    struct random *random;
-    bool deaths;
-    bool spare; /* only commnodes die */
-    bool joins;
+    const struct schedule *schedule;
+    struct healing healing;
+    struct traffic traffic;
+    struct tally *tally;
+    uint32_t next_rank;              /* the number of the first that joins */
+    uint32_t joiners[SWARM_JOINERS]; /* their indices */
+    uint32_t joiner_count;
+    struct swarm_fault *faults;
+    uint32_t fault_count;
+    uint64_t *traps;  /* by index: 1 + ms until its candidate dies; 0: none */
+    uint32_t room;    /* indices are lower */
+    uint64_t calm_ms; /* faults have had their effect by then */
+    uint32_t slow;    /* the node whose filters are slow until quick_ms */
+    uint64_t quick_ms;
+    bool faulty;
     bool skips; /* who does not start is skipped */
     bool launched;
     bool launch_failed;
-    bool ended;
     bool over; /* no more looks */
-    uint64_t thaw_ms[SWARM_NODES];
-    uint32_t slow; /* the node whose filters are slow until quick_ms */
-    uint64_t quick_ms;
-    struct healing healing;
-    uint32_t stream_count;
-    struct swarm_stream streams[SWARM_STREAMS];
+    bool crash;
 };
-
-static struct swarm_stream *stream_of(struct swarm *swarm, uint32_t id)
-{
-    for (uint32_t i = 0; i < swarm->stream_count; i++)
-        if (swarm->streams[i].id == id)
-            return &swarm->streams[i];
-    return NULL;
-}
-
-/* ---- the back-ends ---- */
-
-static struct payload *pack_answer(const struct swarm_stream *stream,
-                                   int32_t value)
-{
-    static const char ballast[SWARM_BIG];
-    struct payload *payload = NULL;
-    int32_t both[2] = {value, value % 50};
-    int r;
-
-    if (stream->model.filter == MODEL_UNION)
-        r = packet_pack(&payload, "%ad", both, (uint32_t)2);
-    else if (stream->big)
-        r = packet_pack(&payload, "%d %ac", value, ballast,
-                        (uint32_t)SWARM_BIG);
-    else
-        r = packet_pack(&payload, "%d", value);
-    return r < 0 ? NULL : payload;
-}
-
-/* What a back-end answers to packet `number`: each value only once. */
-static void answer(struct sim *sim,
-                   uint32_t index,
-                   uint32_t id,
-                   const struct frame *frame,
-                   void *arg)
-{
-    struct swarm *swarm = arg;
-    struct swarm_stream *stream = stream_of(swarm, id);
-    uint32_t rank = sim_rank(sim, index);
-    struct cop_packet *packet;
-    uint32_t number = 0;
-    uint32_t count = 0;
-
-    if (!stream || packet_open(&packet, frame->payload) < 0)
-        return;
-    if (cop_packet_unpack(packet, "%ud %ud", &number, &count) < 0)
-        sim_fail(sim, "%u took a packet that nobody sent", rank);
-    cop_packet_free(packet);
-    if (stream->uneven)
-        count = (count + rank) % 4;
-    for (uint32_t i = 0; i < count && i < SWARM_ANSWERS; i++) {
-        uint32_t value = (rank * SWARM_PACKETS + number) * SWARM_ANSWERS + i;
-
-        sim_post(sim, index, id, 100, pack_answer(stream, (int32_t)value));
-    }
-}
 
 /* ---- watching ---- */
 
-/* A back-end's packet is written down with the wave that it must be in. */
 static void watch_sent(struct sim *sim,
                        uint32_t index,
                        uint32_t id,
@@ -129,55 +66,8 @@ static void watch_sent(struct sim *sim,
                        void *arg)
 {
     struct swarm *swarm = arg;
-    struct swarm_stream *stream = stream_of(swarm, id);
-    uint32_t rank = sim_rank(sim, index);
-    struct cop_packet *packet;
-    struct cop_value value;
-    uint32_t epoch;
 
-    if (index == 0 || !stream || packet_open(&packet, frame->payload) < 0)
-        return;
-    if (cop_packet_value(packet, 0, &value) == 0) {
-        const int32_t *values = value.data;
-        uint32_t number = (uint32_t)values[0] / SWARM_ANSWERS % SWARM_PACKETS;
-
-        epoch = stream->epoch_of[number];
-        if (stream->answered_epoch[rank] != epoch)
-            stream->answered[rank] = 0;
-        stream->answered_epoch[rank] = epoch;
-        stream->answered[rank]++;
-        for (uint64_t i = 0; i < value.count; i++)
-            model_send(&stream->model, rank,
-                       ((uint64_t)epoch << PACKET_WAVE_BITS) +
-                           stream->answered[rank],
-                       values[i]);
-    }
-    cop_packet_free(packet);
-}
-
-/* A member gets every packet once, in order. */
-static void take_down(struct sim *sim,
-                      struct swarm_stream *stream,
-                      uint32_t rank,
-                      const struct frame *frame)
-{
-    struct cop_packet *packet;
-    uint32_t number = 0;
-    uint32_t count;
-
-    if (packet_open(&packet, frame->payload) < 0)
-        return;
-    cop_packet_unpack(packet, "%ud %ud", &number, &count);
-    cop_packet_free(packet);
-    if (stream->first[rank] == 0)
-        stream->first[rank] = number;
-    else if (number != stream->last[rank] + 1)
-        sim_fail(sim, "%u took packet %u of stream %u after %u", rank, number,
-                 stream->id, stream->last[rank]);
-    if (stream->first[rank] != 1 && !stream->grow)
-        sim_fail(sim, "%u took packet %u of stream %u first", rank, number,
-                 stream->id);
-    stream->last[rank] = number;
+    traffic_sent(&swarm->traffic, sim, index, id, frame);
 }
 
 static void watch_taken(struct sim *sim,
@@ -187,16 +77,8 @@ static void watch_taken(struct sim *sim,
                         void *arg)
 {
     struct swarm *swarm = arg;
-    struct swarm_stream *stream = stream_of(swarm, id);
 
-    if (!stream) {
-        sim_fail(sim, "a packet of stream %u, which is not open", id);
-        return;
-    }
-    if (index > 0)
-        take_down(sim, stream, sim_rank(sim, index), frame);
-    else if (model_take(&stream->model, frame) < 0)
-        sim_fail(sim, "the front-end took what no filter makes");
+    traffic_taken(&swarm->traffic, sim, index, id, frame);
 }
 
 static void watch_told(struct sim *sim,
@@ -205,409 +87,299 @@ static void watch_told(struct sim *sim,
                        void *arg)
 {
     struct swarm *swarm = arg;
-    struct swarm_stream *stream = stream_of(swarm, tell->stream);
 
+    if (index > 0 && tell->tell == TELL_NODE_ADOPTED)
+        swarm->traps[index] = 0;
     if (!swarm->over)
         healing_told(&swarm->healing, sim, index, tell);
-    if (index != 0)
+    traffic_told(&swarm->traffic, sim, index, tell);
+    if (index > 0)
         return;
-    if (tell->tell == TELL_LAUNCHED)
-        swarm->launched = true;
-    if (tell->tell == TELL_LAUNCH_FAILED)
-        swarm->launch_failed = true;
-    if (tell->tell == TELL_ENDED)
-        swarm->ended = true;
-    if (tell->tell == TELL_FILTER_ERROR)
-        sim_fail(sim, "a filter failed: %s", tell->text);
-    if (tell->tell == TELL_OPENED && stream) {
-        stream->opened = true;
-        stream->closed = tell->code < 0;
-        if (tell->code < 0 && !swarm->deaths)
-            sim_fail(sim, "stream %u does not open: %s", tell->stream,
-                     tell->text ? tell->text : "");
-    }
-    if (tell->tell == TELL_SYNCED && stream) {
-        stream->synced = true;
-        if (tell->code == 1 &&
-            node_is_recoverable(sim_node(sim, 0), stream->id))
-            sim_fail(sim, "sync of %u is lossy, and it recovers", stream->id);
-        if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS)
-            stream->model.lossy[stream->epoch - 1] = tell->code != 0;
-        if (tell->code != 0 && !swarm->deaths)
-            sim_fail(sim, "sync of %u is %d", tell->stream, tell->code);
-    }
+    swarm->launched |= tell->tell == TELL_LAUNCHED;
+    swarm->launch_failed |= tell->tell == TELL_LAUNCH_FAILED;
 }
 
 static void watch_parted(struct sim *sim, uint32_t index, void *arg)
 {
     struct swarm *swarm = arg;
 
-    healing_parted(&swarm->healing, sim, index);
+    if (!swarm->over)
+        healing_parted(&swarm->healing, sim, index);
 }
 
-/* Queues stay within credit (PROTOCOL 3.4, 3.5): above what the children and
- * the parent may have sent, one packet of each in excess. */
+static void watch_wrote(struct sim *sim,
+                        uint32_t index,
+                        uint32_t peer,
+                        const struct frame *frame,
+                        void *arg)
+{
+    struct swarm *swarm = arg;
+
+    (void)sim;
+    (void)index;
+    (void)peer;
+    swarm->tally->frames++;
+    if (frame->type == FRAME_ADOPTED && frame->tag > 0)
+        swarm->tally->answers[frame->tag < TALLY_ANSWERS ? frame->tag
+                                                         : TALLY_ANSWERS - 1]++;
+}
+
+static void watch_accused(struct sim *sim,
+                          uint32_t index,
+                          uint32_t link,
+                          void *arg)
+{
+    struct swarm *swarm = arg;
+
+    detection_accused(sim, index, link, swarm->tally);
+}
+
+/* The candidate of one that was trapped dies. */
+static void watch_dialled(struct sim *sim,
+                          uint32_t index,
+                          uint32_t rank,
+                          void *arg)
+{
+    struct swarm *swarm = arg;
+    uint32_t candidate = sim_find(sim, rank);
+    uint64_t in_ms = swarm->traps[index];
+
+    if (in_ms == 0 || rank == 0 || candidate == SIM_NONE ||
+        !sim_is_alive(sim, candidate))
+        return;
+    swarm->traps[index] = 0;
+    swarm->tally->steps[SCHEDULE_TRAP]++;
+    sim_crash_at(sim, candidate, sim_now_ms(sim) + in_ms - 1);
+    if (sim_now_ms(sim) + in_ms > swarm->calm_ms)
+        swarm->calm_ms = sim_now_ms(sim) + in_ms;
+}
+
+static void answer(struct sim *sim,
+                   uint32_t index,
+                   uint32_t id,
+                   const struct frame *frame,
+                   void *arg)
+{
+    struct swarm *swarm = arg;
+
+    traffic_answer(&swarm->traffic, sim, index, id, frame);
+}
+
 static void look(struct sim *sim, void *arg)
 {
     struct swarm *swarm = arg;
-    const uint64_t most =
-        LIMIT_STREAM_BUDGET + 2 * LIMIT_UNSTABLE + 32 * SWARM_BIG;
 
     if (swarm->over)
         return;
-    for (uint32_t i = 0; i < sim_count(sim); i++)
-        for (uint32_t k = 0; k < swarm->stream_count; k++)
-            if (sim_is_alive(sim, i) &&
-                node_held_bytes(sim_node(sim, i), swarm->streams[k].id) > most)
-                sim_fail(sim, "%u holds more than its credit on stream %u",
-                         sim_rank(sim, i), swarm->streams[k].id);
+    traffic_look(&swarm->traffic, sim);
+    detection_look(sim);
     sim_at(sim, sim_now_ms(sim) + SWARM_LOOK_MS, look, swarm);
 }
 
-/* ---- drawing ---- */
+/* ---- faults ---- */
 
-static uint64_t draw(struct swarm *swarm, uint64_t low, uint64_t high)
+/* The index of a node that a schedule names; SIM_NONE if it is not there. */
+static uint32_t node_of(const struct swarm *swarm, uint32_t number)
 {
-    return random_between(swarm->random, low, high);
-}
-
-static bool chance(struct swarm *swarm, unsigned percent)
-{
-    return random_chance(swarm->random, percent);
-}
-
-static void draw_config(struct random *random, struct sim_config *config)
-{
-    config->delay_min_ms = (uint32_t)random_between(random, 0, 3);
-    config->delay_max_ms =
-        config->delay_min_ms + (uint32_t)random_between(random, 1, 20);
-    config->fragment_percent = (unsigned)random_between(random, 0, 80);
-    config->start_max_ms = (uint32_t)random_between(random, 1, 40);
-}
-
-/* Applications and filters, some of them slow. */
-static void draw_apps(struct swarm *swarm)
-{
-    struct sim *sim = swarm->sim;
-
-    for (uint32_t i = 0; i < sim_count(sim); i++) {
-        struct sim_app app = {.arg = swarm};
-
-        if (i == 0)
-            app.two_threads = true;
-        else
-            app.taken = answer;
-        if (chance(swarm, 30))
-            app.take_ms = (uint32_t)draw(swarm, 1, 20);
-        if (i > 0 && chance(swarm, 3))
-            app.take_ms = (uint32_t)draw(swarm, 50, 400);
-        sim_set_app(sim, i, &app);
-        if (chance(swarm, 10))
-            sim_set_filter_ms(sim, i, (uint32_t)draw(swarm, 1, 20));
-    }
-}
-
-static void draw_members(struct swarm *swarm, struct swarm_stream *stream)
-{
-    const struct ranks *all = node_backends(sim_node(swarm->sim, 0));
-
-    ranks_fini(&stream->members);
-    if (chance(swarm, 50))
-        for (uint64_t i = 0; i < ranks_size(all); i++)
-            if (chance(swarm, 60))
-                ranks_add(&stream->members, ranks_at(all, i), ranks_at(all, i));
-    if (stream->members.count == 0)
-        ranks_copy(&stream->members, all);
-}
-
-static int open_stream(struct swarm *swarm, struct swarm_stream *stream)
-{
-    char up[32];
-    char none[] = "";
-    struct stream_definition definition = {
-        .up_filter = up,
-        .up_filter_frontend = none,
-        .up_filter_backend = none,
-        .down_filter = none,
-    };
-    int r;
-
-    stream->model.filter = (enum model_filter)draw(swarm, 0, MODEL_UNION);
-    stream->model.sync =
-        (enum cop_sync)(chance(swarm, 60) ? 0 : draw(swarm, 0, 2));
-    stream->uneven = chance(swarm, 30);
-    stream->big = stream->model.filter == MODEL_NONE && chance(swarm, 15);
-    stream->grow = swarm->joins && chance(swarm, 70);
-    draw_members(swarm, stream);
-    snprintf(up, sizeof(up), "%s", model_filter_name(stream->model.filter));
-    definition.sync = stream->model.sync;
-    definition.wave_timeout_ms = (uint32_t)draw(swarm, 1, 50);
-    definition.grow = stream->grow;
-    definition.members = stream->members;
-    r = sim_open(swarm->sim, &definition, &stream->id);
-    if (r < 0)
-        sim_fail(swarm->sim, "open: %s", strerror(-r));
-    return r;
-}
-
-static void send_down(struct swarm *swarm, struct swarm_stream *stream)
-{
-    uint32_t number = stream->sent_down + 1;
-    struct payload *payload = NULL;
-
-    if (number >= SWARM_PACKETS)
-        return;
-    packet_pack(&payload, "%ud %ud", number,
-                (uint32_t)draw(swarm, 0, stream->big ? 8 : 4));
-    stream->sent_down = number;
-    stream->epoch_of[number] = stream->epoch;
-    sim_post(swarm->sim, 0, stream->id, 100, payload);
+    if (number < swarm->next_rank)
+        return sim_find(swarm->sim, number);
+    number -= swarm->next_rank;
+    return number < swarm->joiner_count ? swarm->joiners[number] : SIM_NONE;
 }
 
 static void quicken(struct sim *sim, void *arg)
 {
     const struct swarm *swarm = arg;
 
-    sim_set_filter_ms(sim, swarm->slow, 0);
+    if (sim_now_ms(sim) >= swarm->quick_ms)
+        sim_set_filter_ms(sim, swarm->slow, 0);
 }
 
-/* Nodes that stop for a while, not long enough to be taken for dead, and
- * filters that are slow, some longer than a node may be silent. */
-static void draw_stall(struct swarm *swarm, uint32_t index)
+/* Something lasts until then. */
+static uint64_t until(struct swarm *swarm, uint32_t for_ms)
 {
-    uint64_t now_ms = sim_now_ms(swarm->sim);
+    uint64_t until_ms = sim_now_ms(swarm->sim) + for_ms;
 
-    if (chance(swarm, 10) &&
-        now_ms >= swarm->thaw_ms[index] + 2 * LIMIT_FAILURE_TIMEOUT_MS) {
-        uint64_t for_ms = draw(swarm, 1, LIMIT_FAILURE_TIMEOUT_MS / 2);
-
-        sim_freeze(swarm->sim, index, for_ms);
-        swarm->thaw_ms[index] = now_ms + for_ms;
-    }
-    if (chance(swarm, 2) && now_ms >= swarm->quick_ms) {
-        swarm->slow = index;
-        swarm->quick_ms = now_ms + draw(swarm, 1, 10000);
-        sim_set_filter_ms(swarm->sim, index, (uint32_t)draw(swarm, 1, 5000));
-        sim_at(swarm->sim, swarm->quick_ms, quicken, swarm);
-    }
+    if (until_ms > swarm->calm_ms)
+        swarm->calm_ms = until_ms;
+    return until_ms;
 }
 
-/* Something that anybody may meet, without anybody dying. */
-static void draw_nuisance(struct swarm *swarm)
-{
-    uint32_t index = (uint32_t)draw(swarm, 0, sim_count(swarm->sim) - 1);
-
-    draw_stall(swarm, index);
-    if (swarm->joins && chance(swarm, 20) &&
-        sim_count(swarm->sim) < SWARM_NODES) {
-        if (!sim_is_alive(swarm->sim, index) ||
-            sim_role(swarm->sim, index) == NODE_BACKEND)
-            index = 0;
-        index = sim_attach(swarm->sim, index);
-        sim_set_app(swarm->sim, index,
-                    &(struct sim_app){.taken = answer, .arg = swarm});
-        if (swarm->deaths && !swarm->spare && chance(swarm, 30))
-            sim_crash_at(swarm->sim, index,
-                         sim_now_ms(swarm->sim) + draw(swarm, 0, 60));
-    }
-}
-
-/* The link to its parent breaks, or swallows what is sent one way. */
-static void cut_off(struct swarm *swarm, uint32_t index)
+/* One of the faults of the link to `parent`. */
+static void break_link(struct swarm *swarm,
+                       const struct schedule_step *step,
+                       uint32_t index,
+                       uint32_t parent)
 {
     struct sim *sim = swarm->sim;
-    uint32_t parent = sim_parent(sim, index);
+    bool up = step->numbers[2];
 
-    if (parent == SIM_NONE)
-        return;
-    switch (draw(swarm, 0, 2)) {
-    case 0:
+    if (step->verb == SCHEDULE_CUT)
         sim_cut(sim, index, parent);
-        break;
-    case 1:
-        sim_mute(sim, index, parent);
-        break;
-    case 2:
-        sim_mute(sim, parent, index);
-        break;
-    }
+    else if (step->verb == SCHEDULE_HALF)
+        sim_half(sim, up ? index : parent, up ? parent : index);
+    else if (step->verb == SCHEDULE_MUTE)
+        sim_mute(sim, up ? index : parent, up ? parent : index);
+    else
+        sim_hold(sim, up ? index : parent, up ? parent : index,
+                 until(swarm, step->numbers[3]));
 }
 
-/* It dies within `most_ms`, if it may. */
-static void kill_soon(struct swarm *swarm, uint32_t index, uint64_t most_ms)
+/* Its time has come. Returns whether it has an effect. */
+static bool strike(struct swarm *swarm, const struct schedule_step *step)
 {
     struct sim *sim = swarm->sim;
+    uint32_t index = node_of(swarm, step->numbers[0]);
+    bool alive = index != SIM_NONE && sim_is_alive(sim, index);
+    uint32_t parent;
 
-    if (index == 0 || index == SIM_NONE ||
-        (swarm->spare && sim_role(sim, index) == NODE_BACKEND))
+    if (index == SIM_NONE || (!alive && swarm->launched))
+        return false;
+    if (step->verb == SCHEDULE_KILL) {
+        if (index > 0)
+            sim_crash(sim, index);
+        return index > 0;
+    }
+    if (!alive || !swarm->launched)
+        return false;
+    if (step->verb == SCHEDULE_FREEZE) {
+        sim_freeze(sim, index, step->numbers[2]);
+        until(swarm, step->numbers[2]);
+        return true;
+    }
+    if (step->verb == SCHEDULE_ISOLATE) {
+        sim_isolate(sim, index, until(swarm, step->numbers[2]));
+        return true;
+    }
+    if (step->verb == SCHEDULE_VANISH) {
+        if (index > 0)
+            sim_vanish(sim, index);
+        return index > 0;
+    }
+    parent = sim_parent(sim, index);
+    if (parent == SIM_NONE)
+        return false;
+    break_link(swarm, step, index, parent);
+    return true;
+}
+
+static void strike_now(struct sim *sim, void *arg)
+{
+    struct swarm_fault *fault = arg;
+
+    if (fault->swarm->over)
         return;
-    sim_crash_at(sim, index, sim_now_ms(sim) + draw(swarm, 0, most_ms));
+    sim_note(sim, SIM_TRACE_LIFE, "-- %s %u", schedule_name(fault->step.verb),
+             fault->step.numbers[0]);
+    if (strike(fault->swarm, &fault->step))
+        fault->swarm->tally->steps[fault->step.verb]++;
 }
 
-/* Somebody, and those who are near. */
-static void kill_some(struct swarm *swarm, uint32_t index)
+/* The fault of this step, now or in some time. */
+static void plan_fault(struct swarm *swarm, const struct schedule_step *step)
 {
-    struct sim *sim = swarm->sim;
-    uint32_t parent = sim_parent(sim, index);
+    struct swarm_fault *fault;
+    uint32_t in_ms = step->numbers[1];
 
-    switch (draw(swarm, 0, 4)) {
-    case 0: /* a parent, its child: the adopter too, if it is late enough */
-        kill_soon(swarm, parent, 40);
-        break;
-    case 1: /* a sibling */
-        for (uint32_t i = 1; i < sim_count(sim); i++)
-            if (i != index && sim_parent(sim, i) == parent &&
-                sim_is_alive(sim, i) && chance(swarm, 50))
-                kill_soon(swarm, i, 5);
-        break;
-    case 2: /* every commnode, one after another */
-        for (uint32_t i = 1; chance(swarm, 20) && i < sim_count(sim); i++)
-            if (sim_role(sim, i) == NODE_COMMNODE)
-                kill_soon(swarm, i, 5000);
-        break;
-    default:
-        break;
-    }
-    kill_soon(swarm, index, 200);
-}
-
-static void draw_death(struct swarm *swarm)
-{
-    struct sim *sim = swarm->sim;
-    uint32_t index = (uint32_t)draw(swarm, 1, sim_count(sim) - 1);
-
-    if (!swarm->deaths || !sim_is_alive(sim, index))
+    if (swarm->fault_count == SWARM_FAULTS)
         return;
-    if (chance(swarm, 20)) {
-        kill_some(swarm, index);
-    } else if (chance(swarm, 5) && !swarm->spare &&
-               sim_role(sim, index) == NODE_BACKEND) {
-        swarm->healing.left[index] = true;
-        sim_shutdown(sim, index);
-    } else if (chance(swarm, 5)) {
-        cut_off(swarm, index);
-    } else if (chance(swarm, 2)) {
-        sim_freeze(sim, index, draw(swarm, 1, 4) * LIMIT_FAILURE_TIMEOUT_MS);
-    }
+    fault = &swarm->faults[swarm->fault_count++];
+    *fault = (struct swarm_fault){swarm, *step};
+    sim_at(swarm->sim, until(swarm, in_ms), strike_now, fault);
 }
 
-/* ---- one seed ---- */
-
-static bool is_launched(struct sim *sim, void *arg)
+/* Filters that are slow for a while, some longer than a node may be silent. */
+static bool slow_down(struct swarm *swarm, const struct schedule_step *step)
 {
-    const struct swarm *swarm = arg;
+    uint32_t index = node_of(swarm, step->numbers[0]);
 
-    (void)sim;
+    if (index == SIM_NONE || sim_now_ms(swarm->sim) < swarm->quick_ms)
+        return false;
+    swarm->slow = index;
+    swarm->quick_ms = until(swarm, step->numbers[2]);
+    sim_set_filter_ms(swarm->sim, index, step->numbers[1]);
+    sim_at(swarm->sim, swarm->quick_ms, quicken, swarm);
+    return true;
+}
+
+/* ---- waiting ---- */
+
+static bool is_launched(const struct swarm *swarm)
+{
     return swarm->launched || swarm->launch_failed;
 }
 
-static bool is_open(struct sim *sim, void *arg)
+static bool is_open(const struct swarm *swarm)
 {
-    const struct swarm *swarm = arg;
-
-    (void)sim;
-    for (uint32_t i = 0; i < swarm->stream_count; i++)
-        if (!swarm->streams[i].opened)
-            return false;
-    return true;
+    return traffic_is_open(&swarm->traffic);
 }
 
-static bool is_sent(struct sim *sim, void *arg)
+static bool is_sent(const struct swarm *swarm)
 {
-    (void)arg;
-    return sim_unsent(sim, 0) == 0;
+    return sim_unsent(swarm->sim, 0) == 0;
 }
 
-static bool is_synced(struct sim *sim, void *arg)
+static bool is_synced(const struct swarm *swarm)
 {
-    const struct swarm *swarm = arg;
-
-    (void)sim;
-    for (uint32_t i = 0; i < swarm->stream_count; i++)
-        if (!swarm->streams[i].synced)
-            return false;
-    return true;
+    return traffic_is_synced(&swarm->traffic);
 }
 
 /* What was in by the sync has been taken too. */
-static bool is_taken(struct sim *sim, void *arg)
+static bool is_taken(const struct swarm *swarm)
 {
-    (void)arg;
-    return sim_waiting(sim, 0) == 0;
+    return sim_waiting(swarm->sim, 0) == 0;
 }
 
-static bool is_whole(struct sim *sim, void *arg)
+static bool is_whole(const struct swarm *swarm)
 {
-    const struct swarm *swarm = arg;
-    char *lack = healing_lack(&swarm->healing, sim);
+    char *lack;
 
+    if (sim_now_ms(swarm->sim) < swarm->calm_ms)
+        return false;
+    lack = healing_lack(&swarm->healing, swarm->sim);
     free(lack);
     return !lack;
 }
 
-static bool is_ended(struct sim *sim, void *arg)
+static bool is_told(const struct swarm *swarm)
 {
-    (void)arg;
-    for (uint32_t i = 0; i < sim_count(sim); i++)
-        if (sim_is_alive(sim, i))
+    return traffic_is_told(&swarm->traffic, swarm->sim);
+}
+
+static bool is_ended(const struct swarm *swarm)
+{
+    for (uint32_t i = 0; i < sim_count(swarm->sim); i++)
+        if (sim_is_alive(swarm->sim, i))
             return false;
     return true;
 }
 
 /* Wait for it. Returns 0, or -EIO with the failure noted. */
 static int wait_for(struct swarm *swarm,
-                    bool (*done)(struct sim *sim, void *arg),
+                    bool (*done)(const struct swarm *swarm),
                     const char *what)
 {
-    int r = sim_run_while_not(swarm->sim, SWARM_WAIT_MS, done, swarm);
+    uint64_t from_ms = sim_now_ms(swarm->sim);
 
-    if (r == -ETIMEDOUT)
-        sim_fail(swarm->sim, "it sticks: %s", what);
-    return r < 0 ? -EIO : 0;
-}
+    if (swarm->calm_ms > from_ms)
+        from_ms = swarm->calm_ms;
+    while (!done(swarm)) {
+        uint64_t now_ms = sim_now_ms(swarm->sim);
 
-/* The living members of `stream`, as the world knows. */
-static void find_living(struct swarm *swarm,
-                        const struct swarm_stream *stream,
-                        struct ranks *out)
-{
-    const struct ranks *now = node_members(sim_node(swarm->sim, 0), stream->id);
+        if (now_ms > from_ms + SWARM_WAIT_MS) {
+            char *lack = done == is_whole
+                             ? healing_lack(&swarm->healing, swarm->sim)
+                             : NULL;
 
-    for (uint32_t i = 1; i < sim_count(swarm->sim); i++) {
-        uint32_t rank = sim_rank(swarm->sim, i);
-
-        if (sim_is_alive(swarm->sim, i) && now && ranks_has(now, rank))
-            ranks_add(out, rank, rank);
+            sim_fail(swarm->sim, "it sticks: %s%s%s", what, lack ? ": " : "",
+                     lack ? lack : "");
+            free(lack);
+            return -EIO;
+        }
+        if (sim_run_until(swarm->sim, now_ms + SWARM_POLL_MS) < 0)
+            return -EIO;
     }
-}
-
-static void check_stream(struct swarm *swarm, struct swarm_stream *stream)
-{
-    struct ranks living = {0};
-    char *text;
-
-    find_living(swarm, stream, &living);
-    for (uint64_t i = 0; i < ranks_size(&living); i++) {
-        uint32_t rank = ranks_at(&living, i);
-
-        if (stream->last[rank] != stream->sent_down &&
-            ranks_has(&stream->members, rank))
-            sim_fail(swarm->sim, "%u lives and has taken %u of %u on stream %u",
-                     rank, stream->last[rank], stream->sent_down, stream->id);
-    }
-    text = swarm->deaths || swarm->joins
-               ? model_check_living(
-                     &stream->model, &living,
-                     node_is_recoverable(sim_node(swarm->sim, 0), stream->id)
-                         ? NULL
-                         : &swarm->healing.torn)
-               : model_check_all(&stream->model);
-    if (text)
-        sim_fail(swarm->sim, "stream %u (filter '%s', sync %d): %s", stream->id,
-                 model_filter_name(stream->model.filter), stream->model.sync,
-                 text);
-    free(text);
-    ranks_fini(&living);
+    return sim_failure(swarm->sim) ? -EIO : 0;
 }
 
 /* Sync all streams and hold the result against the model. */
@@ -615,187 +387,338 @@ static int sync_all(struct swarm *swarm)
 {
     int r;
 
-    r = wait_for(swarm, is_sent, "sending");
-    if (r < 0)
-        return r;
-    for (uint32_t i = 0; i < swarm->stream_count; i++) {
-        swarm->streams[i].synced = swarm->streams[i].closed;
-        if (swarm->streams[i].closed)
-            continue;
-        r = sim_sync(swarm->sim, swarm->streams[i].id, NULL);
-        if (r < 0)
-            sim_fail(swarm->sim, "sync: %s", strerror(-r));
-        swarm->streams[i].epoch++;
-    }
-    r = wait_for(swarm, is_synced, "sync");
-    if (r < 0)
-        return r;
-    r = wait_for(swarm, is_taken, "taking");
-    if (r < 0)
-        return r;
-    for (uint32_t i = 0; i < swarm->stream_count; i++)
-        if (!swarm->streams[i].closed)
-            check_stream(swarm, &swarm->streams[i]);
-    return sim_failure(swarm->sim) ? -EIO : 0;
-}
-
-/* All who live are in one tree again, and it is as it should be. */
-static int heal(struct swarm *swarm)
-{
-    char *lack;
-    int r;
-
-    if (!swarm->deaths)
-        return 0;
-    r = sim_run_while_not(swarm->sim, SWARM_WAIT_MS, is_whole, swarm);
-    if (r == -ETIMEDOUT) {
-        lack = healing_lack(&swarm->healing, swarm->sim);
-        sim_fail(swarm->sim, "it does not heal: %s", lack ? lack : "?");
-        free(lack);
-    }
+    r = wait_for(swarm, is_open, "opening");
     if (r == 0)
-        healing_check(&swarm->healing, swarm->sim);
+        r = wait_for(swarm, is_sent, "sending");
+    if (r < 0)
+        return r;
+    traffic_sync(&swarm->traffic, swarm->sim);
+    r = wait_for(swarm, is_synced, "sync");
+    if (r == 0)
+        r = wait_for(swarm, is_taken, "taking");
+    if (r < 0)
+        return r;
+    traffic_check(&swarm->traffic, swarm->sim);
     return sim_failure(swarm->sim) ? -EIO : 0;
 }
 
-static int work(struct swarm *swarm)
+/* ---- steps ---- */
+
+static void set_app(struct swarm *swarm, uint32_t index, uint32_t take_ms)
 {
-    uint64_t rounds = draw(swarm, 1, 3);
+    struct sim_app app = {.arg = swarm, .take_ms = take_ms};
 
-    for (uint64_t round = 0; round < rounds; round++) {
-        uint64_t steps = draw(swarm, 1, 20);
-
-        for (uint64_t step = 0; step < steps; step++) {
-            send_down(swarm,
-                      &swarm->streams[draw(swarm, 0, swarm->stream_count - 1)]);
-            if (chance(swarm, 10))
-                sim_parameters(
-                    swarm->sim,
-                    swarm->streams[draw(swarm, 0, swarm->stream_count - 1)].id,
-                    "%d", (int)step);
-            draw_nuisance(swarm);
-            draw_death(swarm);
-            if (sim_run_until(swarm->sim,
-                              sim_now_ms(swarm->sim) + draw(swarm, 0, 60)) < 0)
-                return -EIO;
-        }
-        if (round + 1 == rounds || chance(swarm, 70))
-            if (sync_all(swarm) < 0)
-                return -EIO;
-    }
-    return heal(swarm);
-}
-
-static int open_all(struct swarm *swarm)
-{
-    uint32_t count = (uint32_t)draw(swarm, 1, SWARM_STREAMS);
-
-    while (swarm->stream_count < count) {
-        if (open_stream(swarm, &swarm->streams[swarm->stream_count]) < 0)
-            return -EIO;
-        swarm->stream_count++;
-    }
-    if (chance(swarm, 50))
-        return 0; /* packets right behind the opening */
-    return wait_for(swarm, is_open, "opening");
-}
-
-static int finish(struct swarm *swarm)
-{
-    swarm->over = true;
-    for (uint32_t i = 0; i < swarm->stream_count; i++)
-        if (chance(swarm, 30))
-            sim_close(swarm->sim, 0, swarm->streams[i].id);
-    if (chance(swarm, 20))
-        sim_crash(swarm->sim, 0);
+    if (index == 0)
+        app.two_threads = true;
     else
-        sim_shutdown(swarm->sim, 0);
-    return wait_for(swarm, is_ended, "ending");
+        app.taken = answer;
+    sim_set_app(swarm->sim, index, &app);
+}
+
+static bool join(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t parent = node_of(swarm, step->numbers[0]);
+
+    if (!swarm->launched || swarm->joiner_count == SWARM_JOINERS)
+        return false;
+    if (parent == SIM_NONE || !sim_is_alive(swarm->sim, parent) ||
+        sim_role(swarm->sim, parent) == NODE_BACKEND)
+        parent = 0;
+    parent = sim_attach(swarm->sim, parent);
+    swarm->joiners[swarm->joiner_count++] = parent;
+    set_app(swarm, parent, 0);
+    return true;
+}
+
+static bool leave(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t index = node_of(swarm, step->numbers[0]);
+
+    if (index == SIM_NONE || !sim_is_alive(swarm->sim, index) ||
+        sim_role(swarm->sim, index) != NODE_BACKEND || !swarm->launched)
+        return false;
+    swarm->healing.nodes[index].left = true;
+    return sim_shutdown(swarm->sim, index) == 0;
+}
+
+/* A step about one node as it is, before or after the launch. */
+static bool prepare(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t index = node_of(swarm, step->numbers[0]);
+
+    if (index == SIM_NONE)
+        return false;
+    if (step->verb == SCHEDULE_APP)
+        set_app(swarm, index, step->numbers[1]);
+    else if (step->verb == SCHEDULE_FILTER)
+        sim_set_filter_ms(swarm->sim, index, step->numbers[1]);
+    else
+        swarm->traps[index] = 1 + step->numbers[1];
+    return step->verb != SCHEDULE_TRAP;
+}
+
+/* Traffic of the front-end's. */
+static bool ask(struct swarm *swarm, const struct schedule_step *step)
+{
+    struct traffic *traffic = &swarm->traffic;
+
+    if (step->verb == SCHEDULE_OPEN)
+        return traffic_open(traffic, swarm->sim, step);
+    if (step->verb == SCHEDULE_SEND)
+        return traffic_send(traffic, swarm->sim, step);
+    if (step->verb == SCHEDULE_PARAMETERS)
+        return traffic_parameters(traffic, swarm->sim, step);
+    return traffic_close(traffic, swarm->sim, step);
+}
+
+/* Take one step. Returns 1 if it had an effect, 0 if not, or -EIO. */
+static int take_step(struct swarm *swarm, const struct schedule_step *step)
+{
+    switch (step->verb) {
+    case SCHEDULE_SKIP:
+    case SCHEDULE_ABSENT:
+        return 1; /* from the begin on */
+    case SCHEDULE_APP:
+    case SCHEDULE_FILTER:
+    case SCHEDULE_TRAP:
+        return prepare(swarm, step);
+    case SCHEDULE_OPEN:
+    case SCHEDULE_SEND:
+    case SCHEDULE_PARAMETERS:
+    case SCHEDULE_CLOSE:
+        return swarm->launched && ask(swarm, step);
+    case SCHEDULE_OPENED:
+        return wait_for(swarm, is_open, "opening") < 0 ? -EIO : 1;
+    case SCHEDULE_SYNC:
+        return sync_all(swarm) < 0 ? -EIO : 1;
+    case SCHEDULE_JOIN:
+        return join(swarm, step);
+    case SCHEDULE_LEAVE:
+        return leave(swarm, step);
+    case SCHEDULE_SLOW:
+        return slow_down(swarm, step);
+    case SCHEDULE_END:
+        swarm->crash = step->numbers[0];
+        return 0;
+    case SCHEDULE_KILL:
+    case SCHEDULE_VANISH:
+    case SCHEDULE_CUT:
+    case SCHEDULE_HALF:
+    case SCHEDULE_MUTE:
+    case SCHEDULE_HOLD:
+    case SCHEDULE_ISOLATE:
+    case SCHEDULE_FREEZE:
+        plan_fault(swarm, step);
+        return 0; /* counted when it strikes */
+    case SCHEDULE_VERB_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* Whether a step may come before the launch is over. */
+static bool is_before_launch(enum schedule_verb verb)
+{
+    return verb == SCHEDULE_APP || verb == SCHEDULE_FILTER ||
+           verb == SCHEDULE_SKIP || verb == SCHEDULE_ABSENT ||
+           verb == SCHEDULE_KILL;
+}
+
+/* Wait for the launch, and see whether it went as it should. */
+static int launch(struct swarm *swarm)
+{
+    if (wait_for(swarm, is_launched, "launch") < 0)
+        return -EIO;
+    if (swarm->skips)
+        absence_check(swarm->sim, swarm->launched, swarm->faulty);
+    else if (swarm->launch_failed && !swarm->faulty)
+        sim_fail(swarm->sim, "the launch failed");
+    return sim_failure(swarm->sim) ? -EIO : 0;
+}
+
+static int take_steps(struct swarm *swarm)
+{
+    for (size_t i = 0; i < swarm->schedule->count; i++) {
+        const struct schedule_step *step = &swarm->schedule->steps[i];
+        int r;
+
+        if (!is_before_launch(step->verb) && !is_launched(swarm) &&
+            launch(swarm) < 0)
+            return -EIO;
+        if (swarm->launch_failed)
+            return 0;
+        if (sim_run_until(swarm->sim, sim_now_ms(swarm->sim) + step->after_ms) <
+            0)
+            return -EIO;
+        r = take_step(swarm, step);
+        if (r < 0)
+            return -EIO;
+        swarm->tally->steps[step->verb] += (uint64_t)r;
+    }
+    return is_launched(swarm) ? 0 : launch(swarm);
+}
+
+/* Faults have ended: the tree heals, and what is sent now all comes. */
+static int converge(struct swarm *swarm)
+{
+    struct schedule_step send = {.verb = SCHEDULE_SEND};
+
+    if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0)
+        return -EIO;
+    if (swarm->faulty)
+        healing_check(&swarm->healing, swarm->sim);
+    for (uint32_t i = 0; i < swarm->traffic.count; i++) {
+        send.numbers[0] = swarm->traffic.streams[i].number;
+        send.numbers[1] = SWARM_ANSWERS;
+        traffic_send(&swarm->traffic, swarm->sim, &send);
+    }
+    if (sync_all(swarm) < 0 || wait_for(swarm, is_told, "closing") < 0)
+        return -EIO;
+    if (traffic_is_lossy(&swarm->traffic))
+        sim_fail(swarm->sim, "a sync is lossy though nothing has failed since");
+    return sim_failure(swarm->sim) ? -EIO : 0;
 }
 
 static void run(struct swarm *swarm)
 {
-    struct sim_watch watch = {
-        .taken = watch_taken,
-        .sent = watch_sent,
-        .told = watch_told,
-        .parted = watch_parted,
-        .arg = swarm,
-    };
-
-    sim_watch(swarm->sim, &watch);
-    swarm->random = sim_random(swarm->sim);
-    swarm->deaths = chance(swarm, 45);
-    swarm->spare = swarm->deaths && chance(swarm, 40);
-    swarm->joins = chance(swarm, 20);
-    if (swarm->deaths && !swarm->spare && chance(swarm, 10))
-        sim_crash_at(swarm->sim,
-                     (uint32_t)draw(swarm, 1, sim_count(swarm->sim) - 1),
-                     draw(swarm, 0, 150));
-    draw_apps(swarm);
-    if (wait_for(swarm, is_launched, "launch") < 0)
-        return;
-    if (swarm->skips)
-        absence_check(swarm->sim, swarm->launched, swarm->deaths);
-    else if (swarm->launch_failed && !swarm->deaths)
-        sim_fail(swarm->sim, "the launch failed");
     look(swarm->sim, swarm);
-    if (swarm->launched && (open_all(swarm) < 0 || work(swarm) < 0))
+    if (take_steps(swarm) < 0)
         return;
-    finish(swarm);
+    if (swarm->launched && converge(swarm) < 0)
+        return;
+    swarm->over = true;
+    if (swarm->crash)
+        sim_crash(swarm->sim, 0);
+    else
+        sim_shutdown(swarm->sim, 0);
+    wait_for(swarm, is_ended, "ending");
 }
 
-int swarm_run(uint64_t seed,
-              const struct swarm_options *options,
+/* ---- one schedule ---- */
+
+/* What the schedule has in it says what may be promised. */
+static void read_features(struct swarm *swarm)
+{
+    bool joins = false;
+
+    for (size_t i = 0; i < swarm->schedule->count; i++) {
+        const struct schedule_step *step = &swarm->schedule->steps[i];
+
+        joins |= step->verb == SCHEDULE_JOIN;
+        swarm->faulty |=
+            step->verb == SCHEDULE_LEAVE ||
+            (schedule_is_fault(step->verb) && step->verb != SCHEDULE_SLOW &&
+             step->verb != SCHEDULE_FREEZE) ||
+            (step->verb == SCHEDULE_FREEZE &&
+             step->numbers[2] > LIMIT_FAILURE_TIMEOUT_MS / 2);
+    }
+    swarm->traffic.calm = !swarm->faulty;
+    swarm->traffic.exact = !swarm->faulty && !joins;
+    swarm->traffic.torn = &swarm->healing.torn;
+}
+
+static void be_absent(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t rank = step->numbers[0];
+
+    if (rank == 0 || sim_find(swarm->sim, rank) == SIM_NONE)
+        return;
+    if (step->numbers[1])
+        sim_hang(swarm->sim, rank);
+    else
+        sim_missing(swarm->sim, rank, "nobody is there");
+}
+
+static void watch(struct swarm *swarm)
+{
+    sim_watch(swarm->sim, &(struct sim_watch){
+                              .taken = watch_taken,
+                              .sent = watch_sent,
+                              .told = watch_told,
+                              .parted = watch_parted,
+                              .dialled = watch_dialled,
+                              .wrote = watch_wrote,
+                              .accused = watch_accused,
+                              .arg = swarm,
+                          });
+}
+
+static void begin(struct swarm *swarm)
+{
+    const struct tree *tree = sim_tree(swarm->sim);
+
+    swarm->next_rank = tree_next_rank(tree);
+    swarm->room = swarm->next_rank + SWARM_JOINERS;
+    swarm->traffic.rank_count = swarm->room;
+    swarm->traps = memory_new(swarm->room * sizeof(*swarm->traps));
+    swarm->faults = memory_new(SWARM_FAULTS * sizeof(*swarm->faults));
+    swarm->tally->nodes = tree->count;
+    healing_init(&swarm->healing, swarm->room);
+    read_features(swarm);
+    watch(swarm);
+    for (uint32_t i = 0; i < tree->count; i++)
+        set_app(swarm, i, 0);
+    for (size_t i = 0; i < swarm->schedule->count; i++)
+        if (swarm->schedule->steps[i].verb == SCHEDULE_ABSENT)
+            be_absent(swarm, &swarm->schedule->steps[i]);
+}
+
+static void end(struct swarm *swarm, struct swarm_result *out, bool trace)
+{
+    struct sim *sim = swarm->sim;
+
+    out->tally.virtual_ms = sim_now_ms(sim);
+    out->tally.adoptions = swarm->healing.adoptions;
+    out->tally.rises = swarm->healing.rose;
+    if (sim_failure(sim))
+        out->failure = memory_text(sim_failure(sim));
+    if (trace)
+        out->trace = memory_text(sim_trace_text(sim));
+    sim_free(sim);
+    healing_fini(&swarm->healing);
+    traffic_fini(&swarm->traffic);
+    free(swarm->traps);
+    free(swarm->faults);
+}
+
+int swarm_run(const struct schedule *schedule,
+              bool trace,
               struct swarm_result *out)
 {
-    struct sim_config config = {.seed = seed};
+    struct sim_config config = {
+        .seed = schedule->seed,
+        .delay_min_ms = schedule->delay_min_ms,
+        .delay_max_ms = schedule->delay_max_ms,
+        .fragment_percent = schedule->fragment_percent,
+        .start_max_ms = schedule->start_max_ms,
+        .trace = trace ? SIM_TRACE_ALL : 0,
+    };
     struct swarm *swarm = memory_new(sizeof(*swarm));
-    struct random random;
-    struct tree tree;
     int r;
 
-    *out = (struct swarm_result){0};
-    random_seed(&random, ~seed);
-    draw_config(&random, &config);
-    config.trace = options->trace ? SIM_TRACE_ALL : 0;
-    if (options->tree) {
-        out->tree = memory_text(options->tree);
-    } else {
-        tree_draw(&tree, &random, random_chance(&random, 20) ? 31 : 15);
-        out->tree = tree_text(&tree);
-        tree_fini(&tree);
-    }
-    swarm->skips = seed % SWARM_SKIPS == 0;
+    *out = (struct swarm_result){.tally = {.seeds = 1}};
+    for (size_t i = 0; i < schedule->count; i++)
+        swarm->skips |= schedule->steps[i].verb == SCHEDULE_SKIP;
     if (swarm->skips)
         config.missing = COP_MISSING_SKIP;
-    r = sim_new(&swarm->sim, out->tree, &config);
+    swarm->schedule = schedule;
+    swarm->tally = &out->tally;
+    r = sim_new(&swarm->sim, schedule->tree, &config);
     if (r == 0) {
-        if (swarm->skips)
-            absence_draw(swarm->sim, seed);
+        begin(swarm);
         run(swarm);
-        out->virtual_ms = sim_now_ms(swarm->sim);
-        if (sim_failure(swarm->sim))
-            out->failure = memory_text(sim_failure(swarm->sim));
-        if (options->trace)
-            out->trace = memory_text(sim_trace_text(swarm->sim));
+        end(swarm, out, trace);
     } else {
         out->failure = memory_text(strerror(-r));
     }
-    sim_free(swarm->sim);
-    for (uint32_t i = 0; i < SWARM_STREAMS; i++) {
-        model_fini(&swarm->streams[i].model);
-        ranks_fini(&swarm->streams[i].members);
-    }
-    healing_fini(&swarm->healing);
     free(swarm);
+    out->tally.failed = out->failure != NULL;
     return out->failure ? -EIO : 0;
 }
 
 void swarm_result_fini(struct swarm_result *result)
 {
-    free(result->tree);
     free(result->failure);
     free(result->trace);
-    *result = (struct swarm_result){0};
+    result->failure = result->trace = NULL;
 }

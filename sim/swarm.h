@@ -1,32 +1,32 @@
-/* swarm.h - one seed, one world: a random tree with random streams, traffic
- * and faults, held against what the rules promise.
+/* swarm.h - one schedule, one world, held against what the rules promise.
  *
- * Promises: when nobody dies, every wave's value and contributors are exact;
- * whoever lives gets every packet once, in order, and what it sent before a
- * sync is in when the sync returns; no node holds more than its credit;
- * nothing sticks; at the end every node ends. */
+ * First anything that the schedule has may fail; then faults end, and the rest
+ * must converge: every orphan adopted, the tree a tree, the front-end told,
+ * every stream whole again; and then every node ends. What is promised on the
+ * way, traffic.h, healing.h and detection.h say. */
 #ifndef SIM_SWARM_H
 #define SIM_SWARM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct swarm_options {
-    const char *tree; /* as in tree.h; NULL: drawn */
-    bool trace;       /* keep the whole trace */
-};
+#include "sim/schedule.h"
+#include "sim/tally.h"
+
+/* The most nodes of a tree: the answers of all must add up in 32 bits. */
+#define SWARM_NODES 4000
 
 /* What came of it; the texts are to be freed. */
 struct swarm_result {
-    char *tree;
     char *failure; /* NULL: all promises were kept */
     char *trace;   /* NULL unless asked for */
-    uint64_t virtual_ms;
+    struct tally tally;
 };
 
-/* Run `seed`. Returns 0, or -EIO if a promise was broken. */
-int swarm_run(uint64_t seed,
-              const struct swarm_options *options,
+/* Run `schedule`; with `trace`, keep what happens. Returns 0, or -EIO if a
+ * promise was broken. */
+int swarm_run(const struct schedule *schedule,
+              bool trace,
               struct swarm_result *out);
 
 /* Free the texts. */

@@ -46,6 +46,18 @@ static void link_children(struct tree *tree)
     free(inner);
 }
 
+void tree_add(struct tree *tree, uint32_t rank, uint32_t parent)
+{
+    const struct tree_node *above = tree_find(tree, parent);
+
+    add(tree, rank, above ? (uint32_t)(above - tree->nodes) : 0);
+}
+
+void tree_link(struct tree *tree)
+{
+    link_children(tree);
+}
+
 static int read_node(struct tree *tree, const char **text, uint32_t parent)
 {
     uint32_t self;
@@ -131,12 +143,31 @@ void tree_draw(struct tree *out, struct random *random, uint32_t most)
     *out = tree;
 }
 
+void tree_grow(struct tree *out, struct random *random, uint32_t count)
+{
+    struct tree tree = {0};
+    uint32_t fanout = (uint32_t)random_between(random, 2, 32);
+    bool uneven = random_chance(random, 30);
+
+    add(&tree, 0, 0);
+    while (tree.count < count) {
+        uint32_t parent = (uint32_t)(tree.count - 1) / fanout;
+
+        if (uneven)
+            parent = (uint32_t)random_between(random, 0, tree.count - 1);
+        if (!uneven || tree.nodes[parent].depth < 5)
+            add(&tree, (uint32_t)tree.count, parent);
+    }
+    link_children(&tree);
+    *out = tree;
+}
+
 static void write_node(const struct tree *tree, uint32_t index, FILE *file)
 {
     const char *before = "(";
 
     fprintf(file, "%u", tree->nodes[index].rank);
-    for (uint32_t i = 1; i < tree->count; i++) {
+    for (uint32_t i = index + 1; i < tree->count; i++) {
         if (tree->nodes[i].parent != index)
             continue;
         fputs(before, file);

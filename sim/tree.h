@@ -37,6 +37,9 @@ void tree_make(struct tree *out, const uint32_t *fanouts, size_t count);
  * binary tree of depth 3 or more. */
 void tree_draw(struct tree *out, struct random *random, uint32_t most);
 
+/* A tree of `count` nodes, at least 3: of one fan-out, or uneven. */
+void tree_grow(struct tree *out, struct random *random, uint32_t count);
+
 /* The text of `tree`, to be freed. */
 char *tree_text(const struct tree *tree);
 
@@ -52,6 +55,11 @@ struct node_child *tree_below(const struct tree *tree,
 
 /* The highest rank plus one. */
 uint32_t tree_next_rank(const struct tree *tree);
+
+/* Add `rank` below the rank `parent`, which comes before it; the first is the
+ * root. Lists of children are made by tree_link() when all are in. */
+void tree_add(struct tree *tree, uint32_t rank, uint32_t parent);
+void tree_link(struct tree *tree);
 
 /* Free the storage. */
 void tree_fini(struct tree *tree);

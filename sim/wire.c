@@ -71,6 +71,14 @@ static void drop_end(struct world_node *node, uint32_t link)
     node->ends[link] = NULL;
 }
 
+/* When what is sent to `end` now gets there. */
+static uint64_t arrival(struct sim *sim, const struct world_end *end)
+{
+    uint64_t at_ms = sim->now_ms + world_delay_ms(sim);
+
+    return at_ms < end->in.held_ms ? end->in.held_ms : at_ms;
+}
+
 void world_connect(struct sim *sim,
                    struct world_node *child,
                    struct world_node *parent)
@@ -84,11 +92,12 @@ void world_connect(struct sim *sim,
     below = new_end(child, parent, life, &child_link);
     above = new_end(parent, child, life, &parent_link);
     below->upward = true;
+    below->in.held_ms = above->in.held_ms =
+        child->apart_ms > parent->apart_ms ? child->apart_ms : parent->apart_ms;
     below->peer_link = parent_link;
     above->peer_link = child_link;
-    later(sim, AGENDA_UP, above, parent_link,
-          sim->now_ms + world_delay_ms(sim));
-    later(sim, AGENDA_UP, below, child_link, sim->now_ms + world_delay_ms(sim));
+    later(sim, AGENDA_UP, above, parent_link, arrival(sim, above));
+    later(sim, AGENDA_UP, below, child_link, arrival(sim, below));
 }
 
 struct world_end *world_end_at(struct world_node *node, uint32_t link)
@@ -98,10 +107,13 @@ struct world_end *world_end_at(struct world_node *node, uint32_t link)
 
 struct world_end *world_end_to(struct world_node *node, uint32_t other)
 {
+    struct world_end *newest = NULL;
+
     for (size_t i = 0; i < node->end_count; i++)
-        if (node->ends[i] && node->ends[i]->peer == other)
-            return node->ends[i];
-    return NULL;
+        if (node->ends[i] && node->ends[i]->peer == other &&
+            (!newest || node->ends[i]->life > newest->life))
+            newest = node->ends[i];
+    return newest;
 }
 
 /* The other end of `end`, if it is still there. */
@@ -138,6 +150,10 @@ void world_write(struct sim *sim,
     if (frame->payload)
         flow_write(&other->in, frame->payload->bytes, frame->payload->len,
                    at_ms);
+    if (sim->watch.wrote)
+        sim->watch.wrote(sim, node->index, end->peer, frame, sim->watch.arg);
+    if (frame->type == FRAME_ADOPTED && frame->tag == SIM_ADOPTED)
+        end->taken = true;
     later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
 }
 
@@ -170,8 +186,9 @@ void world_let_go(struct sim *sim,
                      random_between(&sim->random, 0, flow_len(&other->in)));
         other->reason = reason;
         other->peer_life = 0;
-        flow_end(&other->in, sim->now_ms + world_delay_ms(sim));
-        later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
+        if (flow_end(&other->in, sim->now_ms + world_delay_ms(sim)) !=
+            UINT64_MAX)
+            later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
     }
     drop_end(node, link);
 }
@@ -189,6 +206,7 @@ void world_up(struct sim *sim, struct world_node *node, uint32_t link)
     };
 
     end->up = true;
+    end->heard_ms = sim->now_ms;
     sim_note(sim, SIM_TRACE_LIFE, "%d link to %d up", (int)node->rank,
              (int)peer->rank);
     later(sim, AGENDA_BYTES, end, link, sim->now_ms);
@@ -236,6 +254,21 @@ static size_t take_frames(struct sim *sim,
     return count;
 }
 
+/* Whether what comes on `end` is fenced (PROTOCOL 1.3, 6.3): its child has been
+ * adopted here again, over a later link. */
+static bool is_fenced(const struct world_node *node,
+                      const struct world_end *end)
+{
+    for (size_t i = 0; i < node->end_count; i++) {
+        const struct world_end *other = node->ends[i];
+
+        if (other && !end->upward && other->peer == end->peer && other->taken &&
+            other->life > end->life)
+            return true;
+    }
+    return false;
+}
+
 void world_read(struct sim *sim, struct world_node *node, uint32_t link)
 {
     struct world_end *end = node->ends[link];
@@ -258,6 +291,8 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
         count = take_frames(sim, end, bytes, len, &frames);
         flow_take(&end->in, len);
     }
+    if (count > 0)
+        end->heard_ms = sim->now_ms;
     for (size_t i = 0; i < count; i++) {
         struct event event = {
             .type = EVENT_FRAME, .link = link, .frame = frames[i]};
@@ -268,6 +303,9 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
             continue;
         }
         world_trace_frame(sim, node, from, &frames[i]);
+        if (is_fenced(node, end))
+            sim_fail(sim, "%u reads what %u sent before it came again",
+                     node->rank, from);
         world_step(sim, node, &event, NULL);
     }
     free(frames);

@@ -19,6 +19,8 @@ struct world_end {
     bool used;          /* the number is taken */
     bool up;            /* EVENT_LINK_UP was given */
     bool upward;        /* the other end is the parent, or is to be */
+    bool taken;         /* a child: its adoption here was acknowledged */
+    uint64_t heard_ms;  /* when it was up, or a frame was read last */
     bool silent;        /* ends as by a time-out, not by the other end */
     struct frame_reader reader;
     struct flow in; /* what comes to this end */
@@ -66,6 +68,9 @@ struct world_node {
     size_t end_room;
     uint64_t tick_ms;      /* of the tick in the agenda; UINT64_MAX: none */
     uint64_t frozen_ms;    /* stopped until then */
+    uint64_t apart_ms;     /* its host is cut off until then */
+    bool vanished;         /* its host is gone: nobody says so */
+    uint32_t dials;        /* how often it has dialled */
     uint64_t busy_tick_ms; /* for finding a machine that spins */
     uint32_t busy_ticks;
     /* filters */
@@ -162,7 +167,7 @@ void world_connect(struct sim *sim,
 /* The link with that number at `node`; NULL if there is none. */
 struct world_end *world_end_at(struct world_node *node, uint32_t link);
 
-/* The link of `node` that leads to `other`; NULL if there is none. */
+/* The newest link of `node` that leads to `other`; NULL if there is none. */
 struct world_end *world_end_to(struct world_node *node, uint32_t other);
 
 /* Put `frame` on the link. */

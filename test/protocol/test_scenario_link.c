@@ -243,6 +243,30 @@ static void nonsense_from_above_ends_no_more_than_that(void)
     }
 }
 
+/* PROTOCOL 6.2: who was stopped reads what waits before it accuses anybody,
+ * though its clock says that the other was silent for too long (seed 2931). */
+static void who_was_stopped_reads_first(void)
+{
+    struct sim_config config = {.trace = SIM_TRACE_ALL};
+    struct sim *sim = script_tree("0(1(2,3))", &config);
+    uint32_t stream = SIM_OPEN(sim, "");
+
+    sim_trace_only(sim, SIM_TRACE_LIFE);
+    for (int i = 0; i < 10; i++) {
+        /* 1 was heard last long before it was spoken to */
+        SIM_SEND(sim, 2, stream, i);
+        SIM_SEND(sim, 3, stream, i);
+        SIM_RUN(sim, LIMIT_HEARTBEAT_MS - 50);
+        SIM_SEND(sim, 0, stream, i);
+        SIM_RUN(sim, 1);
+        sim_trace_from_here(sim);
+        sim_freeze(sim, 0, LIMIT_FAILURE_TIMEOUT_MS - 300);
+        SIM_RUN(sim, LIMIT_FAILURE_TIMEOUT_MS);
+        SIM_TRACE(sim, "");
+    }
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -252,6 +276,7 @@ int main(void)
         {"a silent parent is lost", a_silent_parent_is_lost},
         {"a thawed node accuses nobody", a_thawed_node_accuses_nobody},
         {"a short stop is no death", a_short_stop_is_no_death},
+        {"who was stopped reads first", who_was_stopped_reads_first},
         {"a broken link is known at once", a_broken_link_is_known_at_once},
         {"who loses its parent is adopted", who_loses_its_parent_is_adopted},
         {"a cut link costs nobody", a_cut_link_costs_nobody},

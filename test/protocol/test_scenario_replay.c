@@ -113,6 +113,76 @@ static void a_lossy_sync_says_so(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 10.6, 12.3: one that has joined has put out nothing of the epoch
+ * that it begins with, so its parent takes nothing along (seed 1307). */
+static void who_has_sent_nothing_loses_nothing(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    struct stream_definition definition = {.grow = true};
+    uint32_t stream = script_open(sim, &definition);
+    uint32_t joiner = sim_attach(sim, script_at(sim, 2));
+
+    sim_trace_only(sim, 0);
+    SIM_RUN(sim, 100);
+    CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), stream),
+                        sim_rank(sim, joiner)));
+    sim_crash(sim, script_at(sim, 2));
+    SIM_RUN(sim, 100);
+    CHECK_IS(script_sync(sim, stream), 0);
+    SIM_END(sim);
+}
+
+/* Open a stream, let every back-end answer one packet, and sync: all of them
+ * are in, in one wave. */
+static void use_new_stream(struct sim *sim, uint32_t count)
+{
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    script_echo(sim);
+    SIM_SEND(sim, 0, stream, 1);
+    CHECK_IS(script_sync(sim, stream), 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), (int)count);
+}
+
+/* PROTOCOL 3.2, 4.5, 10.4: a stream that is opened while orphans look for
+ * parents, at whatever moment, reaches all of them, and waits for nobody who
+ * is not there (seeds 1243, 2188). */
+static void streams_open_during_adoptions(void)
+{
+    static const char *const trees[] = {
+        TREE,
+        "0(1(2(10(11))),3,5)",
+        "0(1(2(3(8(9)),4(5,6)),7))",
+    };
+
+    for (size_t i = 0; i < sizeof(trees) / sizeof(*trees); i++)
+        for (uint64_t at_ms = 0; at_ms <= 25; at_ms++) {
+            struct sim *sim = SIM_TREE(trees[i]);
+            const struct ranks *all = node_backends(sim_node(sim, 0));
+
+            sim_trace_only(sim, 0);
+            sim_crash(sim, script_at(sim, i == 1 ? 10 : 2));
+            SIM_RUN(sim, at_ms);
+            use_new_stream(sim, (uint32_t)ranks_size(all));
+            SIM_END(sim);
+        }
+}
+
+/* PROTOCOL 8.4, 4.4: one that asked, and went elsewhere, is waited for on no
+ * stream that was opened meanwhile (seed 2188). */
+static void who_only_asked_is_no_child(void)
+{
+    struct sim *sim = SIM_TREE("0(1,3(7(11),10))");
+
+    sim_trace_only(sim, 0);
+    sim_freeze(sim, 0, LIMIT_FAILURE_TIMEOUT_MS + 500);
+    sim_crash(sim, script_at(sim, 7));
+    SIM_RUN(sim, 10);
+    use_new_stream(sim, 3);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 10.3, 10.4, 10.5: every live member gets every packet once and in
  * order, whenever its parent dies while they are on their way. */
 static void packets_are_sent_again(void)
@@ -203,6 +273,10 @@ int main(void)
     CU_TestInfo tests[] = {
         {"the state comes again", the_state_comes_again},
         {"a compensation is in no wave", a_compensation_is_in_no_wave},
+        {"who has sent nothing loses nothing",
+         who_has_sent_nothing_loses_nothing},
+        {"streams open during adoptions", streams_open_during_adoptions},
+        {"who only asked is no child", who_only_asked_is_no_child},
         {"a lossy sync says so", a_lossy_sync_says_so},
         {"packets are sent again", packets_are_sent_again},
         {"who is behind is fed from there", who_is_behind_is_fed_from_there},

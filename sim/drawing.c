@@ -1,0 +1,377 @@
+/* drawing.c - the schedule that a seed chooses.
+ *
+ * Each seed turns features on and off (swarm testing): a bug that one feature
+ * hides, another seed meets without it. */
+#include <string.h>
+
+#include "protocol/limits.h"
+#include "sim/memory.h"
+#include "sim/model.h"
+#include "sim/random.h"
+#include "sim/schedule.h"
+#include "sim/traffic.h"
+#include "sim/tree.h"
+
+/* Most who join, and most steps between two syncs. */
+#define DRAWING_JOINERS 12
+#define DRAWING_STEPS   20
+
+/* A stop that is long enough to be taken for dead, and one that is not. */
+#define DRAWING_LONG_MS  (4 * LIMIT_FAILURE_TIMEOUT_MS)
+#define DRAWING_SHORT_MS (LIMIT_FAILURE_TIMEOUT_MS / 2)
+
+struct drawing {
+    struct random random;
+    struct schedule *out;
+    struct tree tree;
+    uint32_t joiners;
+    uint32_t streams;
+    uint32_t sent[TRAFFIC_STREAMS + 1]; /* by stream */
+    uint64_t closed;                    /* streams, as bits */
+    uint64_t now_ms;
+    uint64_t stalled_ms; /* the last short stop has ended */
+    /* features */
+    bool joins;
+    bool closes;
+    bool opens;
+    bool leaves;
+    bool spare; /* only commnodes die */
+    bool front; /* the front-end may be stopped for long */
+    bool faults[SCHEDULE_VERB_COUNT];
+    bool faulty; /* any of those */
+};
+
+static uint32_t draw(struct drawing *drawing, uint64_t low, uint64_t high)
+{
+    return (uint32_t)random_between(&drawing->random, low, high);
+}
+
+static bool chance(struct drawing *drawing, unsigned percent)
+{
+    return random_chance(&drawing->random, percent);
+}
+
+/* Add a step; what follows is `after_ms` later than what came before. */
+static void add(struct drawing *drawing,
+                uint32_t after_ms,
+                enum schedule_verb verb,
+                uint32_t first,
+                uint32_t second,
+                uint32_t third,
+                uint32_t fourth)
+{
+    struct schedule_step step = {
+        .verb = verb,
+        .after_ms = after_ms,
+        .numbers = {first, second, third, fourth},
+    };
+
+    drawing->now_ms += after_ms;
+    schedule_add(drawing->out, &step);
+}
+
+/* ---- who ---- */
+
+static bool is_backend(const struct drawing *drawing, size_t index)
+{
+    return drawing->tree.nodes[index].child_count == 0;
+}
+
+/* Any node, those that have joined included. */
+static uint32_t draw_node(struct drawing *drawing, bool front)
+{
+    size_t count = drawing->tree.count + drawing->joiners;
+    size_t index = draw(drawing, front ? 0 : 1, count - 1);
+
+    if (index < drawing->tree.count)
+        return drawing->tree.nodes[index].rank;
+    return tree_next_rank(&drawing->tree) +
+           (uint32_t)(index - drawing->tree.count);
+}
+
+/* A node that may die; 0: none was met. */
+static uint32_t draw_victim(struct drawing *drawing)
+{
+    size_t index = draw(drawing, 1, drawing->tree.count - 1);
+
+    if (drawing->spare && is_backend(drawing, index))
+        return 0;
+    return drawing->tree.nodes[index].rank;
+}
+
+/* ---- traffic ---- */
+
+static void draw_apps(struct drawing *drawing)
+{
+    for (size_t i = 0; i < drawing->tree.count; i++) {
+        uint32_t rank = drawing->tree.nodes[i].rank;
+
+        if (i > 0 && chance(drawing, 3))
+            add(drawing, 0, SCHEDULE_APP, rank, draw(drawing, 50, 400), 0, 0);
+        else if (chance(drawing, 30))
+            add(drawing, 0, SCHEDULE_APP, rank, draw(drawing, 1, 20), 0, 0);
+        if (chance(drawing, 10))
+            add(drawing, 0, SCHEDULE_FILTER, rank, draw(drawing, 1, 20), 0, 0);
+    }
+}
+
+static void draw_open(struct drawing *drawing)
+{
+    struct schedule_step step = {.verb = SCHEDULE_OPEN};
+    uint32_t filter = draw(drawing, 0, MODEL_UNION);
+
+    if (drawing->streams == TRAFFIC_STREAMS)
+        return;
+    step.numbers[0] = ++drawing->streams;
+    step.numbers[1] = filter;
+    step.numbers[2] = chance(drawing, 60) ? 0 : draw(drawing, 0, 2);
+    step.numbers[3] = draw(drawing, 1, 50);
+    step.numbers[4] = chance(drawing, 30);
+    step.numbers[5] = filter == MODEL_NONE && chance(drawing, 15);
+    step.numbers[6] = drawing->joins && chance(drawing, 70);
+    step.numbers[7] = chance(drawing, 50) ? draw(drawing, 1, 1000) : 0;
+    schedule_add(drawing->out, &step);
+}
+
+/* A stream that is open as far as the schedule knows; 0: none was met. */
+static uint32_t draw_stream(struct drawing *drawing)
+{
+    uint32_t stream = draw(drawing, 1, drawing->streams);
+
+    return drawing->closed >> stream & 1 ? 0 : stream;
+}
+
+static void draw_traffic(struct drawing *drawing)
+{
+    uint32_t stream = draw_stream(drawing);
+
+    if (stream && drawing->sent[stream] < TRAFFIC_PACKETS - 2) {
+        drawing->sent[stream]++;
+        add(drawing, 0, SCHEDULE_SEND, stream, draw(drawing, 0, 4), 0, 0);
+    }
+    stream = draw_stream(drawing);
+    if (stream && chance(drawing, 10))
+        add(drawing, 0, SCHEDULE_PARAMETERS, stream, draw(drawing, 0, 99), 0,
+            0);
+    stream = draw_stream(drawing);
+    if (stream && drawing->closes && chance(drawing, 4)) {
+        drawing->closed |= UINT64_C(1) << stream;
+        add(drawing, 0, SCHEDULE_CLOSE, stream, 0, 0, 0);
+    }
+    if (drawing->opens && chance(drawing, 5))
+        draw_open(drawing);
+}
+
+/* ---- what anybody may meet, without anybody dying ---- */
+
+static void draw_nuisance(struct drawing *drawing)
+{
+    if (drawing->now_ms >= drawing->stalled_ms && chance(drawing, 10)) {
+        uint32_t for_ms = draw(drawing, 1, DRAWING_SHORT_MS);
+
+        add(drawing, 0, SCHEDULE_FREEZE, draw_node(drawing, true), 0, for_ms,
+            0);
+        /* Two in a row may look like one that is long. */
+        drawing->stalled_ms =
+            drawing->now_ms + for_ms + 2 * LIMIT_FAILURE_TIMEOUT_MS;
+    }
+    if (drawing->faults[SCHEDULE_SLOW] && chance(drawing, 4))
+        add(drawing, 0, SCHEDULE_SLOW, draw_node(drawing, true),
+            draw(drawing, 1, 5000), draw(drawing, 1, 10000), 0);
+    if (drawing->joins && drawing->joiners < DRAWING_JOINERS &&
+        chance(drawing, 20)) {
+        add(drawing, 0, SCHEDULE_JOIN, draw_node(drawing, true), 0, 0, 0);
+        drawing->joiners++;
+        if (drawing->faults[SCHEDULE_KILL] && !drawing->spare &&
+            chance(drawing, 30))
+            add(drawing, 0, SCHEDULE_KILL,
+                tree_next_rank(&drawing->tree) + drawing->joiners - 1,
+                draw(drawing, 0, 60), 0, 0);
+    }
+}
+
+/* ---- faults ---- */
+
+/* Those who are near `rank` die too. */
+static void draw_more_deaths(struct drawing *drawing, uint32_t rank)
+{
+    const struct tree_node *node = tree_find(&drawing->tree, rank);
+    const struct tree_node *parent = &drawing->tree.nodes[node->parent];
+
+    switch (draw(drawing, 0, 4)) {
+    case 0: /* its parent: the adopter too, if it is late enough */
+        if (parent->rank != 0)
+            add(drawing, 0, SCHEDULE_KILL, parent->rank, draw(drawing, 0, 40),
+                0, 0);
+        return;
+    case 1: /* siblings */
+        for (size_t i = 0; i < parent->child_count; i++)
+            if ((!drawing->spare || parent->children[i].role != NODE_BACKEND) &&
+                chance(drawing, 50))
+                add(drawing, 0, SCHEDULE_KILL, parent->children[i].rank,
+                    draw(drawing, 0, 5), 0, 0);
+        return;
+    case 2: /* every commnode, one after another */
+        for (size_t i = 1; chance(drawing, 20) && i < drawing->tree.count; i++)
+            if (!is_backend(drawing, i))
+                add(drawing, 0, SCHEDULE_KILL, drawing->tree.nodes[i].rank,
+                    draw(drawing, 0, 5000), 0, 0);
+        return;
+    default:
+        return;
+    }
+}
+
+static void draw_deaths(struct drawing *drawing)
+{
+    uint32_t rank = draw_victim(drawing);
+
+    if (rank && drawing->faults[SCHEDULE_KILL] && chance(drawing, 20)) {
+        draw_more_deaths(drawing, rank);
+        add(drawing, 0, SCHEDULE_KILL, rank, draw(drawing, 0, 200), 0, 0);
+    }
+    if (rank && drawing->faults[SCHEDULE_VANISH] && chance(drawing, 5))
+        add(drawing, 0, SCHEDULE_VANISH, rank, draw(drawing, 0, 200), 0, 0);
+    if (drawing->faults[SCHEDULE_TRAP] && chance(drawing, 10))
+        add(drawing, 0, SCHEDULE_TRAP, draw_node(drawing, false),
+            draw(drawing, 0, 60), 0, 0);
+    if (rank && drawing->leaves && chance(drawing, 5))
+        add(drawing, 0, SCHEDULE_LEAVE, rank, 0, 0, 0);
+}
+
+static void draw_breaks(struct drawing *drawing)
+{
+    uint32_t rank = draw_node(drawing, false);
+    uint32_t in_ms = draw(drawing, 0, 100);
+
+    if (drawing->faults[SCHEDULE_CUT] && chance(drawing, 5))
+        add(drawing, 0, SCHEDULE_CUT, rank, in_ms, 0, 0);
+    if (drawing->faults[SCHEDULE_HALF] && chance(drawing, 4))
+        add(drawing, 0, SCHEDULE_HALF, rank, in_ms, draw(drawing, 0, 1), 0);
+    if (drawing->faults[SCHEDULE_MUTE] && chance(drawing, 4))
+        add(drawing, 0, SCHEDULE_MUTE, rank, in_ms, draw(drawing, 0, 1), 0);
+    if (drawing->faults[SCHEDULE_HOLD] && chance(drawing, 4))
+        add(drawing, 0, SCHEDULE_HOLD, rank, in_ms, draw(drawing, 0, 1),
+            draw(drawing, 1, DRAWING_LONG_MS));
+    if (drawing->faults[SCHEDULE_ISOLATE] && chance(drawing, 4))
+        add(drawing, 0, SCHEDULE_ISOLATE, rank, in_ms,
+            draw(drawing, 1, DRAWING_LONG_MS), 0);
+    if (drawing->faults[SCHEDULE_FREEZE] && chance(drawing, 3))
+        add(drawing, 0, SCHEDULE_FREEZE,
+            drawing->front && chance(drawing, 30) ? 0 : rank, in_ms,
+            draw(drawing, 1, DRAWING_LONG_MS), 0);
+}
+
+static void draw_features(struct drawing *drawing)
+{
+    drawing->joins = chance(drawing, 20);
+    drawing->closes = chance(drawing, 25);
+    drawing->opens = chance(drawing, 25);
+    drawing->faults[SCHEDULE_SLOW] = chance(drawing, 50);
+    if (chance(drawing, 40))
+        return;
+    drawing->spare = chance(drawing, 40);
+    drawing->leaves = !drawing->spare && chance(drawing, 25);
+    drawing->front = chance(drawing, 20);
+    for (int verb = SCHEDULE_KILL; verb < SCHEDULE_SLOW; verb++) {
+        drawing->faults[verb] =
+            chance(drawing, verb == SCHEDULE_KILL ? 70 : 30);
+        drawing->faulty |= drawing->faults[verb];
+    }
+}
+
+/* One seed in six skips who does not start, if anybody does not. */
+static void draw_absence(struct drawing *drawing)
+{
+    unsigned missing = draw(drawing, 0, 50);
+    unsigned hangs = chance(drawing, 30) ? 10 : 0;
+
+    if (!chance(drawing, 16))
+        return;
+    add(drawing, 0, SCHEDULE_SKIP, 0, 0, 0, 0);
+    if (chance(drawing, 50))
+        return;
+    for (size_t i = 1; i < drawing->tree.count; i++) {
+        uint32_t rank = drawing->tree.nodes[i].rank;
+
+        if (chance(drawing, missing))
+            add(drawing, 0, SCHEDULE_ABSENT, rank, 0, 0, 0);
+        else if (chance(drawing, hangs))
+            add(drawing, 0, SCHEDULE_ABSENT, rank, 1, 0, 0);
+    }
+}
+
+static void draw_rounds(struct drawing *drawing)
+{
+    uint32_t rounds = draw(drawing, 1, 3);
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        uint32_t steps = draw(drawing, 1, DRAWING_STEPS);
+
+        for (uint32_t step = 0; step < steps; step++) {
+            draw_traffic(drawing);
+            draw_nuisance(drawing);
+            if (drawing->faulty) {
+                draw_deaths(drawing);
+                draw_breaks(drawing);
+            }
+            if (drawing->out->count > 0) {
+                struct schedule_step *last =
+                    &drawing->out->steps[drawing->out->count - 1];
+                uint32_t for_ms = draw(drawing, 0, 60);
+
+                last->after_ms += for_ms;
+                drawing->now_ms += for_ms;
+            }
+        }
+        if (chance(drawing, 70))
+            add(drawing, 0, SCHEDULE_SYNC, 0, 0, 0, 0);
+    }
+}
+
+static void draw_tree(struct drawing *drawing, const struct schedule_wish *wish)
+{
+    struct schedule *out = drawing->out;
+
+    if (wish->tree) {
+        out->tree = memory_text(wish->tree);
+        tree_read(&drawing->tree, wish->tree);
+        return;
+    }
+    if (wish->nodes > 0)
+        tree_grow(&drawing->tree, &drawing->random, wish->nodes);
+    else
+        tree_draw(&drawing->tree, &drawing->random,
+                  chance(drawing, 20) ? 31 : 15);
+    out->tree = tree_text(&drawing->tree);
+}
+
+void schedule_draw(struct schedule *out,
+                   uint64_t seed,
+                   const struct schedule_wish *wish)
+{
+    struct drawing drawing = {.out = out};
+    uint32_t count;
+
+    *out = (struct schedule){.seed = seed};
+    random_seed(&drawing.random, ~seed);
+    out->delay_min_ms = draw(&drawing, 0, 3);
+    out->delay_max_ms = out->delay_min_ms + draw(&drawing, 1, 20);
+    out->fragment_percent = draw(&drawing, 0, 80);
+    out->start_max_ms = draw(&drawing, 1, 40);
+    draw_tree(&drawing, wish);
+    draw_features(&drawing);
+    draw_absence(&drawing);
+    draw_apps(&drawing);
+    if (drawing.faults[SCHEDULE_KILL] && !drawing.spare && chance(&drawing, 10))
+        add(&drawing, 0, SCHEDULE_KILL, draw_victim(&drawing),
+            draw(&drawing, 0, 150), 0, 0);
+    count = draw(&drawing, 1, 4);
+    while (drawing.streams < count)
+        draw_open(&drawing);
+    if (chance(&drawing, 50)) /* else packets right behind the opening */
+        add(&drawing, 0, SCHEDULE_OPENED, 0, 0, 0, 0);
+    draw_rounds(&drawing);
+    add(&drawing, 0, SCHEDULE_END, chance(&drawing, 20), 0, 0, 0);
+    tree_fini(&drawing.tree);
+}

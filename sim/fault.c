@@ -1,0 +1,156 @@
+/* fault.c - what goes wrong in the simulated world. */
+#include "sim/world.h"
+
+void sim_missing(struct sim *sim, uint32_t rank, const char *text)
+{
+    sim->nodes[sim_find(sim, rank)]->missing = text;
+}
+
+void sim_hang(struct sim *sim, uint32_t rank)
+{
+    sim->nodes[sim_find(sim, rank)]->hangs = true;
+}
+
+void sim_crash(struct sim *sim, uint32_t index)
+{
+    struct world_node *node = sim->nodes[index];
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d crashes", (int)node->rank);
+    if (node->state == WORLD_ALIVE)
+        world_stop(sim, node, WORLD_CRASHED);
+    else if (node->state == WORLD_ABSENT)
+        node->state = WORLD_CRASHED; /* before it could say a word */
+}
+
+static void crash_now(struct sim *sim, void *arg)
+{
+    struct world_node *node = arg;
+
+    sim_crash(sim, node->index);
+}
+
+void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms)
+{
+    sim_at(sim, at_ms, crash_now, sim->nodes[index]);
+}
+
+/* End the link at both ends, in their own time. */
+static void break_link(struct sim *sim,
+                       uint32_t index,
+                       uint32_t other,
+                       const char *reason,
+                       bool silent)
+{
+    struct world_end *ends[2] = {
+        world_end_to(sim->nodes[index], other),
+        world_end_to(sim->nodes[other], index),
+    };
+
+    for (int i = 0; i < 2; i++) {
+        struct agenda_entry entry = {.type = AGENDA_BYTES};
+
+        if (!ends[i])
+            continue;
+        flow_cut(&ends[i]->in,
+                 random_between(&sim->random, 0, flow_len(&ends[i]->in)));
+        ends[i]->reason = reason;
+        ends[i]->silent = silent;
+        ends[i]->peer_life = 0;
+        entry.at_ms = flow_end(&ends[i]->in, sim->now_ms + world_delay_ms(sim));
+        if (entry.at_ms == UINT64_MAX)
+            continue;
+        entry.node = ends[i]->node;
+        entry.number = ends[i]->life;
+        while (world_end_at(sim->nodes[entry.node], entry.link) != ends[i])
+            entry.link++;
+        agenda_add(&sim->agenda, entry);
+    }
+}
+
+void sim_cut(struct sim *sim, uint32_t index, uint32_t other)
+{
+    break_link(sim, index, other, "reset", false);
+}
+
+void sim_expire(struct sim *sim, uint32_t index, uint32_t other)
+{
+    break_link(sim, index, other, "timed out", true);
+}
+
+void sim_mute(struct sim *sim, uint32_t from, uint32_t to)
+{
+    struct world_end *end = world_end_to(sim->nodes[to], from);
+
+    if (end)
+        end->in.muted = true;
+}
+
+void sim_inject(struct sim *sim,
+                uint32_t from,
+                uint32_t to,
+                struct frame *frame)
+{
+    struct world_end *end = world_end_to(sim->nodes[from], to);
+    uint32_t link = 0;
+
+    if (end) {
+        while (world_end_at(sim->nodes[from], link) != end)
+            link++;
+        world_write(sim, sim->nodes[from], link, frame);
+    }
+    frame_fini(frame);
+}
+
+void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms)
+{
+    struct world_node *node = sim->nodes[index];
+
+    if (sim->now_ms + for_ms > node->frozen_ms)
+        node->frozen_ms = sim->now_ms + for_ms;
+}
+
+static void hold(struct world_end *end, uint64_t until_ms)
+{
+    if (end && until_ms > end->in.held_ms)
+        end->in.held_ms = until_ms;
+}
+
+void sim_hold(struct sim *sim, uint32_t from, uint32_t to, uint64_t until_ms)
+{
+    hold(world_end_to(sim->nodes[to], from), until_ms);
+}
+
+void sim_isolate(struct sim *sim, uint32_t index, uint64_t until_ms)
+{
+    struct world_node *node = sim->nodes[index];
+
+    if (until_ms > node->apart_ms)
+        node->apart_ms = until_ms;
+    for (size_t i = 0; i < sim->count; i++) {
+        struct world_node *other = sim->nodes[i];
+
+        for (size_t k = 0; k < other->end_count; k++)
+            if (other->ends[k] && (i == index || other->ends[k]->peer == index))
+                hold(other->ends[k], until_ms);
+    }
+}
+
+void sim_vanish(struct sim *sim, uint32_t index)
+{
+    struct world_node *node = sim->nodes[index];
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d vanishes", (int)node->rank);
+    node->vanished = true;
+    if (node->state != WORLD_ALIVE)
+        return;
+    for (size_t i = 0; i < node->end_count; i++)
+        if (node->ends[i])
+            sim_mute(sim, index, node->ends[i]->peer);
+    world_stop(sim, node, WORLD_CRASHED);
+}
+
+void sim_half(struct sim *sim, uint32_t index, uint32_t other)
+{
+    sim_mute(sim, index, other);
+    sim_cut(sim, index, other);
+}

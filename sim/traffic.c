@@ -1,0 +1,482 @@
+/* traffic.c - the streams of one world. */
+#include "sim/traffic.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/limits.h"
+#include "protocol/packet.h"
+#include "sim/memory.h"
+
+#define TRAFFIC_BIG 100000 /* bytes of ballast in a big packet */
+
+/* A sum of all answers must fit 32 bits. */
+#define TRAFFIC_SUM_RANKS 1024
+
+static struct traffic_stream *stream_of(struct traffic *traffic, uint32_t id)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (traffic->streams[i].id == id)
+            return &traffic->streams[i];
+    return NULL;
+}
+
+/* The stream that a step names, if it can be used. */
+static struct traffic_stream *stream_at(struct traffic *traffic,
+                                        const struct schedule_step *step)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (traffic->streams[i].number == step->numbers[0] &&
+            !traffic->streams[i].closing && !traffic->streams[i].closed)
+            return &traffic->streams[i];
+    return NULL;
+}
+
+/* ---- the front-end ---- */
+
+/* Whether `rank` is in the set that `draw` stands for; 0: everyone is. */
+static bool is_drawn(uint32_t draw, uint32_t rank)
+{
+    struct random random;
+
+    random_seed(&random, (uint64_t)draw << 32 | rank);
+    return draw == 0 || random_chance(&random, 60);
+}
+
+static void draw_members(struct traffic_stream *stream,
+                         const struct ranks *all,
+                         uint32_t draw)
+{
+    uint64_t count = ranks_size(all);
+
+    for (uint64_t i = 0; i < count; i++)
+        if (is_drawn(draw, ranks_at(all, i)))
+            ranks_add(&stream->members, ranks_at(all, i), ranks_at(all, i));
+    if (stream->members.count == 0)
+        ranks_copy(&stream->members, all);
+}
+
+static void make_room(struct traffic_stream *stream, uint32_t count)
+{
+    uint32_t **lists[] = {&stream->first, &stream->last, &stream->answered,
+                          &stream->answered_epoch, &stream->told_closed};
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+        *lists[i] = memory_new(count * sizeof(**lists[i]));
+}
+
+bool traffic_open(struct traffic *traffic,
+                  struct sim *sim,
+                  const struct schedule_step *step)
+{
+    struct traffic_stream *stream = &traffic->streams[traffic->count];
+    const uint32_t *numbers = step->numbers;
+    const struct ranks *all = node_backends(sim_node(sim, 0));
+    char up[32];
+    char none[] = "";
+    struct stream_definition definition = {
+        .up_filter = up,
+        .up_filter_frontend = none,
+        .up_filter_backend = none,
+        .down_filter = none,
+        .wave_timeout_ms = numbers[3],
+    };
+    int r;
+
+    if (traffic->count == TRAFFIC_STREAMS || numbers[1] >= MODEL_FILTERS ||
+        numbers[2] > COP_TIME_OUT || ranks_size(all) == 0)
+        return false;
+    *stream = (struct traffic_stream){
+        .number = numbers[0],
+        .uneven = numbers[4],
+        .big = numbers[5] && numbers[1] == MODEL_NONE,
+        .grow = numbers[6],
+        .model = {.filter = (enum model_filter)numbers[1],
+                  .sync = (enum cop_sync)numbers[2]},
+    };
+    make_room(stream, traffic->rank_count);
+    draw_members(stream, all, numbers[7]);
+    snprintf(up, sizeof(up), "%s", model_filter_name(stream->model.filter));
+    definition.sync = stream->model.sync;
+    definition.grow = stream->grow;
+    definition.members = stream->members;
+    traffic->count++;
+    r = sim_open(sim, &definition, &stream->id);
+    if (r < 0)
+        sim_fail(sim, "open: %s", strerror(-r));
+    return r == 0;
+}
+
+bool traffic_send(struct traffic *traffic,
+                  struct sim *sim,
+                  const struct schedule_step *step)
+{
+    struct traffic_stream *stream = stream_at(traffic, step);
+    struct payload *payload = NULL;
+
+    if (!stream || stream->sent_down + 1 >= TRAFFIC_PACKETS)
+        return false;
+    stream->sent_down++;
+    packet_pack(&payload, "%ud %ud", stream->sent_down, step->numbers[1]);
+    stream->epoch_of[stream->sent_down] = stream->epoch;
+    sim_post(sim, 0, stream->id, 100, payload);
+    return true;
+}
+
+bool traffic_parameters(struct traffic *traffic,
+                        struct sim *sim,
+                        const struct schedule_step *step)
+{
+    const struct traffic_stream *stream = stream_at(traffic, step);
+
+    if (!stream)
+        return false;
+    return sim_parameters(sim, stream->id, "%d", (int)step->numbers[1]) == 0;
+}
+
+bool traffic_close(struct traffic *traffic,
+                   struct sim *sim,
+                   const struct schedule_step *step)
+{
+    struct traffic_stream *stream = stream_at(traffic, step);
+
+    if (!stream || sim_unsent(sim, 0) > 0)
+        return false;
+    stream->closing = true;
+    return sim_close(sim, 0, stream->id) == 0;
+}
+
+bool traffic_is_open(const struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (!traffic->streams[i].opened && !traffic->streams[i].closing)
+            return false;
+    return true;
+}
+
+/* ---- the back-ends ---- */
+
+static struct payload *pack_answer(const struct traffic_stream *stream,
+                                   int32_t value)
+{
+    static const char ballast[TRAFFIC_BIG];
+    struct payload *payload = NULL;
+    int32_t both[2] = {value, value % 50};
+    int r;
+
+    if (stream->model.filter == MODEL_UNION)
+        r = packet_pack(&payload, "%ad", both, (uint32_t)2);
+    else if (stream->big)
+        r = packet_pack(&payload, "%d %ac", value, ballast,
+                        (uint32_t)TRAFFIC_BIG);
+    else
+        r = packet_pack(&payload, "%d", value);
+    return r < 0 ? NULL : payload;
+}
+
+/* Each value is sent only once, but for those that are to be added up. */
+void traffic_answer(struct traffic *traffic,
+                    struct sim *sim,
+                    uint32_t index,
+                    uint32_t id,
+                    const struct frame *frame)
+{
+    struct traffic_stream *stream = stream_of(traffic, id);
+    uint32_t rank = sim_rank(sim, index);
+    uint32_t own = rank;
+    struct cop_packet *packet;
+    uint32_t number = 0;
+    uint32_t count = 0;
+
+    if (!stream || packet_open(&packet, frame->payload) < 0)
+        return;
+    if (cop_packet_unpack(packet, "%ud %ud", &number, &count) < 0)
+        sim_fail(sim, "%u took a packet that nobody sent", rank);
+    cop_packet_free(packet);
+    if (stream->uneven)
+        count = (count + rank) % 4;
+    if (stream->model.filter == MODEL_SUM)
+        own %= TRAFFIC_SUM_RANKS;
+    for (uint32_t i = 0; i < count && i < TRAFFIC_ANSWERS; i++) {
+        uint32_t value = (own * TRAFFIC_PACKETS + number) * TRAFFIC_ANSWERS + i;
+
+        sim_post(sim, index, id, 100, pack_answer(stream, (int32_t)value));
+    }
+}
+
+/* A back-end's packet is written down with the wave that it must be in. */
+void traffic_sent(struct traffic *traffic,
+                  struct sim *sim,
+                  uint32_t index,
+                  uint32_t id,
+                  const struct frame *frame)
+{
+    struct traffic_stream *stream = stream_of(traffic, id);
+    uint32_t rank = sim_rank(sim, index);
+    struct cop_packet *packet;
+    struct cop_value value;
+    uint32_t epoch;
+
+    if (index == 0 || !stream || packet_open(&packet, frame->payload) < 0)
+        return;
+    if (cop_packet_value(packet, 0, &value) == 0) {
+        const int32_t *values = value.data;
+        uint32_t number =
+            (uint32_t)values[0] / TRAFFIC_ANSWERS % TRAFFIC_PACKETS;
+
+        epoch = stream->epoch_of[number];
+        if (stream->answered_epoch[rank] != epoch)
+            stream->answered[rank] = 0;
+        stream->answered_epoch[rank] = epoch;
+        stream->answered[rank]++;
+        for (uint64_t i = 0; i < value.count; i++)
+            model_send(&stream->model, rank,
+                       ((uint64_t)epoch << PACKET_WAVE_BITS) +
+                           stream->answered[rank],
+                       values[i]);
+    }
+    cop_packet_free(packet);
+}
+
+/* A member gets every packet once, in order. */
+static void take_down(struct sim *sim,
+                      struct traffic_stream *stream,
+                      uint32_t rank,
+                      const struct frame *frame)
+{
+    struct cop_packet *packet;
+    uint32_t number = 0;
+    uint32_t count;
+
+    if (packet_open(&packet, frame->payload) < 0)
+        return;
+    cop_packet_unpack(packet, "%ud %ud", &number, &count);
+    cop_packet_free(packet);
+    if (stream->first[rank] == 0)
+        stream->first[rank] = number;
+    else if (number != stream->last[rank] + 1)
+        sim_fail(sim, "%u took packet %u of stream %u after %u", rank, number,
+                 stream->id, stream->last[rank]);
+    if (stream->first[rank] != 1 && !stream->grow)
+        sim_fail(sim, "%u took packet %u of stream %u first", rank, number,
+                 stream->id);
+    stream->last[rank] = number;
+}
+
+void traffic_taken(struct traffic *traffic,
+                   struct sim *sim,
+                   uint32_t index,
+                   uint32_t id,
+                   const struct frame *frame)
+{
+    struct traffic_stream *stream = stream_of(traffic, id);
+
+    if (!stream)
+        sim_fail(sim, "a packet of stream %u, which is not open", id);
+    else if (index > 0)
+        take_down(sim, stream, sim_rank(sim, index), frame);
+    else if (model_take(&stream->model, frame) < 0)
+        sim_fail(sim, "the front-end took what no filter makes");
+}
+
+/* ---- news ---- */
+
+static void told_synced(const struct traffic *traffic,
+                        struct sim *sim,
+                        struct traffic_stream *stream,
+                        int code)
+{
+    stream->synced = true;
+    if (code == 1 && node_is_recoverable(sim_node(sim, 0), stream->id))
+        sim_fail(sim, "sync of %u is lossy, and it recovers", stream->id);
+    if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS)
+        stream->model.lossy[stream->epoch - 1] = code != 0;
+    if (code != 0 && traffic->calm)
+        sim_fail(sim, "sync of %u is %d", stream->id, code);
+}
+
+static void told_opened(const struct traffic *traffic,
+                        struct sim *sim,
+                        struct traffic_stream *stream,
+                        const struct action *tell)
+{
+    stream->opened = true;
+    stream->closed |= tell->code < 0;
+    if (tell->code < 0 && traffic->calm)
+        sim_fail(sim, "stream %u does not open: %s", stream->id,
+                 tell->text ? tell->text : "");
+}
+
+void traffic_told(struct traffic *traffic,
+                  struct sim *sim,
+                  uint32_t index,
+                  const struct action *tell)
+{
+    struct traffic_stream *stream = stream_of(traffic, tell->stream);
+    uint32_t rank = sim_rank(sim, index);
+
+    if (tell->tell == TELL_FILTER_ERROR)
+        sim_fail(sim, "a filter failed: %s", tell->text);
+    if (!stream)
+        return;
+    if (tell->tell == TELL_CLOSED && index > 0) {
+        if (stream->told_closed[rank]++ > 0)
+            sim_fail(sim, "%u was told twice that stream %u is closed", rank,
+                     stream->id);
+        if (!stream->closing)
+            sim_fail(sim, "%u was told that stream %u is closed", rank,
+                     stream->id);
+    }
+    if (index > 0)
+        return;
+    if (tell->tell == TELL_OPENED)
+        told_opened(traffic, sim, stream, tell);
+    if (tell->tell == TELL_SYNCED)
+        told_synced(traffic, sim, stream, tell->code);
+    if (tell->tell == TELL_CLOSED)
+        stream->closed = true;
+}
+
+bool traffic_is_told(const struct traffic *traffic, const struct sim *sim)
+{
+    for (uint32_t k = 0; k < traffic->count; k++) {
+        const struct traffic_stream *stream = &traffic->streams[k];
+
+        for (uint32_t i = 1; stream->closing && i < sim_count(sim); i++) {
+            uint32_t rank = sim_rank(sim, i);
+
+            if (sim_is_alive(sim, i) && rank != RANK_NONE &&
+                ranks_has(&stream->members, rank) &&
+                ranks_has(node_backends(sim_node(sim, 0)), rank) &&
+                stream->told_closed[rank] == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- syncs ---- */
+
+void traffic_sync(struct traffic *traffic, struct sim *sim)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        struct traffic_stream *stream = &traffic->streams[i];
+        int r;
+
+        stream->synced = stream->closed || stream->closing;
+        if (stream->synced)
+            continue;
+        r = sim_sync(sim, stream->id, NULL);
+        if (r < 0)
+            sim_fail(sim, "sync: %s", strerror(-r));
+        stream->epoch++;
+    }
+}
+
+bool traffic_is_synced(const struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (!traffic->streams[i].synced)
+            return false;
+    return true;
+}
+
+bool traffic_is_lossy(const struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        const struct traffic_stream *stream = &traffic->streams[i];
+
+        if (!stream->closed && !stream->closing && stream->epoch > 0 &&
+            stream->epoch <= MODEL_EPOCHS &&
+            stream->model.lossy[stream->epoch - 1])
+            return true;
+    }
+    return false;
+}
+
+/* The living members of `stream`, as the world knows. */
+static void find_living(const struct sim *sim,
+                        const struct traffic_stream *stream,
+                        struct ranks *out)
+{
+    const struct ranks *now = node_members(sim_node(sim, 0), stream->id);
+
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        uint32_t rank = sim_rank(sim, i);
+
+        if (sim_is_alive(sim, i) && now && ranks_has(now, rank))
+            ranks_add(out, rank, rank);
+    }
+}
+
+static void check_stream(const struct traffic *traffic,
+                         struct sim *sim,
+                         struct traffic_stream *stream)
+{
+    bool recovers = node_is_recoverable(sim_node(sim, 0), stream->id);
+    struct ranks living = {0};
+    uint64_t count;
+    char *text;
+
+    find_living(sim, stream, &living);
+    count = ranks_size(&living);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t rank = ranks_at(&living, i);
+
+        if (stream->last[rank] != stream->sent_down &&
+            ranks_has(&stream->members, rank))
+            sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
+                     stream->last[rank], stream->sent_down, stream->id);
+    }
+    if (traffic->exact)
+        text = model_check_all(&stream->model);
+    else
+        text = model_check_living(&stream->model, &living,
+                                  recovers ? NULL : traffic->torn);
+    if (text)
+        sim_fail(sim, "stream %u (filter '%s', sync %d): %s", stream->id,
+                 model_filter_name(stream->model.filter), stream->model.sync,
+                 text);
+    free(text);
+    ranks_fini(&living);
+}
+
+void traffic_check(struct traffic *traffic, struct sim *sim)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (!traffic->streams[i].closed && !traffic->streams[i].closing)
+            check_stream(traffic, sim, &traffic->streams[i]);
+}
+
+/* Above what the children and the parent may have sent, one packet of each in
+ * excess. */
+void traffic_look(const struct traffic *traffic, struct sim *sim)
+{
+    const uint64_t most =
+        LIMIT_STREAM_BUDGET + 2 * LIMIT_UNSTABLE + 32 * TRAFFIC_BIG;
+
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
+            if (node_held_bytes(sim_node(sim, i), traffic->streams[k].id) >
+                most)
+                sim_fail(sim, "%u holds more than its credit on stream %u",
+                         sim_rank(sim, i), traffic->streams[k].id);
+}
+
+void traffic_fini(struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        struct traffic_stream *stream = &traffic->streams[i];
+
+        model_fini(&stream->model);
+        ranks_fini(&stream->members);
+        free(stream->first);
+        free(stream->last);
+        free(stream->answered);
+        free(stream->answered_epoch);
+        free(stream->told_closed);
+    }
+    traffic->count = 0;
+}
