@@ -188,6 +188,8 @@ static void try_remove(struct node *node, struct stream *stream)
 
 static void close_here(struct node *node, struct stream *stream, uint64_t after)
 {
+    if (stream->closing)
+        return; /* a snapshot had said so */
     stream->closing = true;
     stream->close_at =
         stream_is_replayable(stream) ? after : feed_last(&stream->feed);
@@ -787,12 +789,27 @@ static bool is_shown(const struct stream *stream, const struct peer *peer)
     return !stream->closing || stream_is_replayable(stream);
 }
 
+/* Up to which number a snapshot for `peer` speaks. A back-end that has its
+ * place must see its own ENTER, which may lie behind what is stable. */
+static uint64_t snapshot_number(const struct node *node,
+                                const struct peer *peer)
+{
+    const struct stream *zero = node->streams[0];
+
+    if (peer->role != NODE_BACKEND ||
+        !ranks_has(&zero->definition.members, peer->rank))
+        return feed_last(&zero->feed);
+    return zero->feed.stable > zero->feed.base ? zero->feed.stable
+                                               : zero->feed.base;
+}
+
 void downward_snapshot(struct node *node, struct peer *peer)
 {
     struct stream *zero = node->streams[0];
     struct branch *branch = stream_branch(zero, peer->slot);
     struct frame frame = {.type = FRAME_SNAPSHOT};
     uint32_t *ids = calloc(node->stream_count, sizeof(*ids)), count = 0;
+    uint64_t number = snapshot_number(node, peer);
     size_t i;
 
     if (!branch || !ids) {
@@ -805,14 +822,15 @@ void downward_snapshot(struct node *node, struct peer *peer)
             node, peer,
             &(struct control){.type = CONTROL_LOST, .ranks = node->lost});
     for (i = 1; i < node->stream_count; i++) {
-        if (!is_shown(node->streams[i], peer))
+        if (!is_shown(node->streams[i], peer) ||
+            node->streams[i]->opened_at > number)
             continue;
         ids[count++] = node->streams[i]->definition.id;
         send_stream(node, peer, node->streams[i]);
     }
     branch->fed = true;
-    branch->cursor = feed_last(&zero->feed);
-    frame.sequence = branch->cursor;
+    branch->cursor = number;
+    frame.sequence = number;
     if (packet_pack(&frame.payload, "%aud", ids, count) < 0)
         node->failed = true;
     free(ids);
