@@ -53,6 +53,7 @@ struct arguments {
     struct view_style style;
     enum wish wish;
     uint32_t timeout_ms; /* 0: not given */
+    bool seen;           /* it has answered once */
 };
 
 static const char usage[] =
@@ -250,7 +251,7 @@ static bool is_passing(int code)
 }
 
 /* One look. Returns an exit status, or -EAGAIN: look again. */
-static int look(const struct arguments *arguments, uint32_t ms, bool is_last)
+static int look(struct arguments *arguments, uint32_t ms, bool is_last)
 {
     struct cop_error error = {""};
     struct cop_status *status = NULL;
@@ -259,7 +260,9 @@ static int look(const struct arguments *arguments, uint32_t ms, bool is_last)
 
     r = cop_status_read(&status, arguments->session, (int)ms, &error);
     if (r < 0) {
-        if (arguments->wish == WISH_LOST && is_gone(r)) {
+        /* a tool may remove its session file when it ends */
+        if (arguments->wish == WISH_LOST &&
+            (is_gone(r) || (r == -ENOENT && arguments->seen))) {
             printf("lost: %s\n", error.text);
             return STATUS_SHOWN;
         }
@@ -267,6 +270,7 @@ static int look(const struct arguments *arguments, uint32_t ms, bool is_last)
             return -EAGAIN;
         return complain(error.text);
     }
+    arguments->seen = true;
     r = view_init(&view, status);
     if (r < 0)
         r = complain(strerror(-r));
@@ -284,7 +288,7 @@ static int look(const struct arguments *arguments, uint32_t ms, bool is_last)
 }
 
 /* Look until it is so, or the time is over. */
-static int wait_for(const struct arguments *arguments)
+static int wait_for(struct arguments *arguments)
 {
     uint64_t end_ms =
         arguments->timeout_ms ? now_ms() + arguments->timeout_ms : UINT64_MAX;
