@@ -295,6 +295,8 @@ static void print_rows(const struct run *run, size_t i, const char *when)
            when, i + 1, dip->length_s);
     printf("perturbation,%s@%u,%s %zu gap,%.1f,,ms\n", shape, run->asked, when,
            i + 1, 1e3 * dip->gap_s);
+    printf("perturbation,%s@%u,%s %zu slowest,%.0f,,waves/s\n", shape,
+           run->asked, when, i + 1, dip->slowest);
 }
 
 static void print_line(const struct run *run, size_t i)
@@ -305,8 +307,9 @@ static void print_line(const struct run *run, size_t i)
     printf("%6.1f %8.2f %9.0f", run->kills.values[i], verdict.usual,
            1e3 * run->adopted.values[i]);
     for (size_t k = 0; k < 2; k++)
-        printf("  | %8.2f %4.0f %% %7.2f %7.0f", dips[k]->lowest,
-               100 * dips[k]->depth, dips[k]->length_s, 1e3 * dips[k]->gap_s);
+        printf("  | %8.2f %4.0f %% %7.2f %7.0f %7.0f", dips[k]->lowest,
+               100 * dips[k]->depth, dips[k]->length_s, 1e3 * dips[k]->gap_s,
+               dips[k]->slowest);
     printf("\n");
 }
 
@@ -340,11 +343,12 @@ static void print(const struct run *run, bool first)
         first ? "" : "\n", choice->shape.text, run->asked, feeding->members,
         run->carried, run->carried * feeding->members, run->rate,
         integers_count(feeding->seen), (unsigned long long)feeding->sent);
-    printf("%6s %8s %9s  | %-30s  | %s\n", "", "usual", "adopted",
+    printf("%6s %8s %9s  | %-39s  | %s\n", "", "usual", "adopted",
            "after the kill: dip", "before it, when nobody was killed");
     printf("%6s %8s %9s", "kill s", "waves/s", "after ms");
     for (int k = 0; k < 2; k++)
-        printf("  | %8s %6s %7s %7s", "lowest", "depth", "long s", "gap ms");
+        printf("  | %8s %6s %7s %7s %7s", "lowest", "depth", "long s", "gap ms",
+               "in 1 s");
     printf("\n");
     for (size_t i = 0; i < run->kills.count; i++)
         print_line(run, i);

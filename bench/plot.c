@@ -40,13 +40,13 @@ static double y_of(const struct scale *scale, double value)
     return HEIGHT - BOTTOM - fmin(value, scale->top) * scale->y;
 }
 
-/* A rare burst does not flatten the rest: the axis ends at twice the median,
+/* Bursts do not flatten the rest: the axis ends at three times the mean rate,
  * unless nothing is higher. */
 static struct scale choose_scale(const struct plot *plot)
 {
-    double median = sample_quantile(plot->value, 0.5);
+    double mean = (double)plot->at_s->count / plot->until_s;
     double greatest = sample_quantile(plot->value, 1);
-    struct scale scale = {.top = fmin(2 * median, greatest * 1.1)};
+    struct scale scale = {.top = fmin(3 * mean, greatest * 1.1)};
 
     if (!(scale.top > 0))
         scale.top = 1;
@@ -69,7 +69,7 @@ static void write_axes(FILE *file,
     for (double value = 0; value <= scale->top; value += y_step)
         fprintf(file,
                 "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n"
-                "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n",
+                "<path stroke=\"#dddddd\" d=\"M%d %.1fH%d\"/>\n",
                 LEFT - 6, y_of(scale, value) + 4, value, LEFT,
                 y_of(scale, value), WIDTH - RIGHT);
     fprintf(file,
@@ -85,8 +85,8 @@ static void write_marks(FILE *file,
 {
     for (size_t i = 0; i < plot->marks->count; i++)
         fprintf(file,
-                "<path class=\"kill\" d=\"M%.1f %dV%d\"/>\n"
-                "<text class=\"kill\" x=\"%.1f\" y=\"%d\">kill</text>\n",
+                "<path class=\"kill\" stroke=\"#c03020\" d=\"M%.1f %dV%d\"/>\n"
+                "<text fill=\"#c03020\" x=\"%.1f\" y=\"%d\">kill</text>\n",
                 x_of(scale, plot->marks->values[i]), TOP - 4, HEIGHT - BOTTOM,
                 x_of(scale, plot->marks->values[i]) + 3, TOP + 6);
 }
@@ -115,7 +115,7 @@ static void write_curve(FILE *file,
 {
     struct column column = {-1, (double)NAN, (double)NAN};
 
-    fprintf(file, "<polyline points=\"");
+    fprintf(file, "<polyline fill=\"none\" stroke=\"#8fb3dd\" points=\"");
     for (size_t i = 0; i < plot->value->count; i++) {
         double value = plot->value->values[i];
         double x = floor(x_of(scale, plot->at_s->values[i]));
@@ -131,6 +131,29 @@ static void write_curve(FILE *file,
     fprintf(file, "\"/>\n");
 }
 
+/* How many there were in each whole second. */
+static void write_seconds(FILE *file,
+                          const struct plot *plot,
+                          const struct scale *scale)
+{
+    const struct sample *at_s = plot->at_s;
+    size_t i = 0;
+
+    fprintf(file, "<polyline fill=\"none\" stroke=\"#123f7a\" "
+                  "stroke-width=\"2\" points=\"");
+    for (double second = 1; second + 1 <= plot->until_s; second++) {
+        size_t count = 0;
+
+        while (i < at_s->count && at_s->values[i] < second)
+            i++;
+        for (; i < at_s->count && at_s->values[i] < second + 1; i++)
+            count++;
+        fprintf(file, "%.1f,%.1f ", x_of(scale, second + 0.5),
+                y_of(scale, (double)count));
+    }
+    fprintf(file, "\"/>\n");
+}
+
 int plot_write(FILE *file, const struct plot *plot)
 {
     struct scale scale = choose_scale(plot);
@@ -138,14 +161,12 @@ int plot_write(FILE *file, const struct plot *plot)
     fprintf(file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
             "height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<style>rect{fill:white} polyline{fill:none;stroke:#1f5fa8}\n"
-            ".grid{stroke:#dddddd} path.kill{stroke:#c03020} "
-            "text.kill{fill:#c03020}</style>\n"
-            "<rect width=\"100%%\" height=\"100%%\"/>\n",
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
             WIDTH, HEIGHT);
     write_axes(file, plot, &scale);
     write_marks(file, plot, &scale);
     write_curve(file, plot, &scale);
+    write_seconds(file, plot, &scale);
     fprintf(file, "</svg>\n");
     return ferror(file) || fflush(file) != 0 ? -EIO : 0;
 }

@@ -7,11 +7,12 @@
 
 #include "bench/sample.h"
 
-/* What is drawn; all borrowed. */
+/* What is drawn, all borrowed: a rate at each arrival, and in a thicker line
+ * how many arrivals each second has, the first left out. */
 struct plot {
     const char *title;
     const char *unit;           /* of the values */
-    const struct sample *at_s;  /* ascending */
+    const struct sample *at_s;  /* of the arrivals, ascending */
     const struct sample *value; /* as many; no NAN */
     const struct sample *marks; /* vertical lines, at these seconds */
     double until_s;             /* the axis goes from 0 to there */

@@ -41,12 +41,40 @@ static void note_low(struct pulse_dip *dip,
     dip->length_s = fmax(dip->length_s, at_s - *since_s);
 }
 
+/* The fewest arrivals of any second in [from_s, until_s): it begins where that
+ * does, or right behind an arrival. */
+static double slowest(const struct sample *arrivals,
+                      double from_s,
+                      double until_s)
+{
+    double least = (double)NAN;
+    size_t first = 0;
+    size_t end = 0;
+
+    while (first < arrivals->count && arrivals->values[first] < from_s)
+        first++;
+    while (from_s + 1 <= until_s) {
+        while (end < arrivals->count && arrivals->values[end] < from_s + 1)
+            end++;
+        least = fmin(least, (double)(end - first));
+        if (first == arrivals->count)
+            break;
+        from_s = nextafter(arrivals->values[first++], INFINITY);
+        if (end < first)
+            end = first;
+    }
+    return least;
+}
+
 struct pulse_dip pulse_look(const struct sample *arrivals,
                             double from_s,
                             double until_s,
                             double usual)
 {
-    struct pulse_dip dip = {.lowest = (double)NAN};
+    struct pulse_dip dip = {
+        .lowest = (double)NAN,
+        .slowest = slowest(arrivals, from_s, until_s),
+    };
     double before_s = from_s;
     double since_s = from_s;
     bool low = false;

@@ -22,6 +22,8 @@ struct pulse_dip {
     double length_s; /* how long it was below PULSE_DIP of the usual rate, at
                         the longest */
     double gap_s;    /* the longest time without a packet */
+    double slowest;  /* packets in the second in which fewest came; NAN if it
+                        is less than a second that is looked at */
 };
 
 /* The rate at arrival `index`, in packets per second; NAN for the first

@@ -43,6 +43,8 @@ static void where_nothing_happens_is_no_dip(void)
     CU_ASSERT_DOUBLE_EQUAL(dip.depth, 0, NEAR);
     CU_ASSERT_DOUBLE_EQUAL(dip.length_s, 0, NEAR);
     CU_ASSERT_DOUBLE_EQUAL(dip.gap_s, 0.1, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(dip.slowest, 10, 1.01);
+    CU_ASSERT(isnan(pulse_look(&arrivals, 4, 4.5, 10).slowest));
     sample_fini(&arrivals);
 }
 
@@ -56,6 +58,7 @@ static void a_gap_is_a_dip(void)
     CU_ASSERT_DOUBLE_EQUAL(dip.lowest, 10 / 1.9, NEAR);
     CU_ASSERT_DOUBLE_EQUAL(dip.depth, 1 - 1 / 1.9, NEAR);
     CU_ASSERT_DOUBLE_EQUAL(dip.length_s, 1, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(dip.slowest, 1, NEAR); /* from behind 4.9 */
     CU_ASSERT_DOUBLE_EQUAL(dip.gap_s, 1, NEAR);
     dip = pulse_look(&arrivals, 1, 5, 10);
     CU_ASSERT_DOUBLE_EQUAL(dip.depth, 0, NEAR);
