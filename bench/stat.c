@@ -1,0 +1,472 @@
+/* stat.c - the stack-trace tool: what merging costs, in one process and through
+ * a tree of real ones, and what it costs the processes that are looked at.
+ *
+ * Beside each figure stands the machine's own limit of the same run: a copy of
+ * the same bytes, or a round trip through a bare tree of sockets. */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/duel.h"
+#include "bench/sample.h"
+#include "bench/side.h"
+#include "stat/build.h"
+#include "stat/emulation.h"
+#include "stat/names.h"
+#include "stat/traces.h"
+#include "stat/tree_pack.h"
+#include "stat/walk.h"
+
+/* Nodes of each of two trees that are merged, and tasks of each. */
+#define MERGE_NODES 8000
+#define MERGE_TASKS 1024
+
+/* Bytes of a frame's header on a link. */
+#define HEADER_LEN 32
+
+/* The process that is looked at. */
+#define THREADS 8
+#define FRAMES  66
+
+/* Of these, those of descend(): the others are what called it, and pause(). */
+#define FRAMES_DOWN ((uintptr_t)60)
+
+#define WALKS      101
+#define SAMPLES    100
+#define TIMEOUT_MS 120000
+
+struct bench {
+    uint32_t rounds;
+    bool csv;
+    bool headed;
+    bool small; /* for its own test */
+};
+
+/* Print a row: the median, and the limit's. */
+static void row(struct bench *bench,
+                const char *what,
+                const char *metric,
+                const struct sample *ours,
+                const struct sample *limit,
+                const char *unit)
+{
+    double mine = sample_quantile(ours, 0.5);
+    double theirs = limit ? sample_quantile(limit, 0.5) : NAN;
+
+    if (!bench->headed && bench->csv)
+        puts("benchmark,case,metric,ours,limit,unit");
+    else if (!bench->headed)
+        printf("%-30s %-10s %12s %12s %7s  %-5s %s\n", "stat", "", "ours",
+               "limit", "ratio", "", "from - to");
+    bench->headed = true;
+    if (bench->csv && limit)
+        printf("stat,%s,%s,%g,%g,%s\n", what, metric, mine, theirs, unit);
+    else if (bench->csv)
+        printf("stat,%s,%s,%g,,%s\n", what, metric, mine, unit);
+    else if (limit)
+        printf("%-30s %-10s %12.3f %12.3f %7.1f  %-5s %.3f - %.3f\n", what,
+               metric, mine, theirs, mine / theirs, unit,
+               sample_quantile(ours, 0), sample_quantile(ours, 1));
+    else
+        printf("%-30s %-10s %12.3f %12s %7s  %-5s %.3f - %.3f\n", what, metric,
+               mine, "", "", unit, sample_quantile(ours, 0),
+               sample_quantile(ours, 1));
+    fflush(stdout);
+}
+
+/* A tree of MERGE_NODES nodes: a ladder of shared frames, then branches, every
+ * second of which is this tree's alone. `which` is 0 or 1. */
+static int big_tree(struct tree **out, uint32_t which)
+{
+    struct tasks_range everyone = {which * MERGE_TASKS,
+                                   (which + 1) * MERGE_TASKS - 1};
+    struct tree_progress progress = {.moved = 1, .seen = 1};
+    struct build *build = NULL;
+    uint32_t nodes = 0, branch = 0;
+    int r;
+
+    r = build_new(&build, true);
+    if (r == 0)
+        r = tasks_new(&progress.tasks, &everyone, 1);
+    if (r == 0)
+        r = build_progress(build, &progress);
+    while (r == 0 && nodes < MERGE_NODES) {
+        struct tree_end end = {.samples = 1, .threads = 1, .current = true};
+        struct tasks_range one = {which * MERGE_TASKS + branch % MERGE_TASKS,
+                                  which * MERGE_TASKS + branch % MERGE_TASKS};
+        uint32_t node = BUILD_TOP, depth;
+        char text[64];
+
+        for (depth = 0; r == 0 && depth < 20; depth++) {
+            if (depth < 10)
+                snprintf(text, sizeof(text), "step_%u", depth);
+            else
+                snprintf(text, sizeof(text), "work_%u_%u_%u", depth, branch,
+                         branch % 2 ? which : 0);
+            r = build_node(build, &node, node,
+                           &(struct frame){text, "job.c", depth, "", 0});
+        }
+        nodes += branch == 0 ? 20 : 10;
+        branch++;
+        end.node = node;
+        if (r == 0)
+            r = tasks_new(&end.tasks, &one, 1);
+        if (r == 0)
+            r = build_end(build, &end);
+        tasks_free(end.tasks);
+    }
+    if (r == 0)
+        r = build_tree(out, build, 0);
+    tasks_free(progress.tasks);
+    build_free(build);
+    return r;
+}
+
+/* Bytes that a tree holds, about: what a copy of it would copy. */
+static size_t tree_bytes(const struct tree *tree)
+{
+    return tree->node_count * sizeof(*tree->nodes) +
+           tree->frame_count * sizeof(*tree->frames) +
+           tree->end_count * sizeof(*tree->ends) + tree->string_count * 24;
+}
+
+static int bench_merge(struct bench *bench)
+{
+    struct sample ours = {NULL, 0, 0}, limit = {NULL, 0, 0};
+    struct tree *a = NULL, *b = NULL, *both;
+    char *from = NULL, *to = NULL;
+    size_t bytes = 0;
+    uint32_t i;
+    int r;
+
+    r = big_tree(&a, 0);
+    if (r == 0)
+        r = big_tree(&b, 1);
+    if (r == 0) {
+        bytes = tree_bytes(a) + tree_bytes(b);
+        from = calloc(1, bytes);
+        to = malloc(bytes);
+        r = from && to ? 0 : -ENOMEM;
+    }
+    for (i = 0; r == 0 && i < 10 * bench->rounds; i++) {
+        double start = duel_now_s();
+
+        r = tree_join(&both, a, b);
+        if (r < 0)
+            break;
+        r = sample_add(&ours, (duel_now_s() - start) * 1e3);
+        tree_free(both);
+        start = duel_now_s();
+        memcpy(to, from, bytes);
+        __asm__ volatile("" ::"r"(to) : "memory");
+        if (r == 0)
+            r = sample_add(&limit, (duel_now_s() - start) * 1e3);
+    }
+    if (r == 0)
+        row(bench, "merge 8000+8000 nodes", "median", &ours, &limit, "ms");
+    free(from);
+    free(to);
+    tree_free(a);
+    tree_free(b);
+    sample_fini(&ours);
+    sample_fini(&limit);
+    return r;
+}
+
+/* The round trip of an empty question through a bare tree of sockets. */
+static int bare_trip(struct sample *limit, const struct shape *shape)
+{
+    void *tree = NULL;
+    double start;
+    int r;
+
+    r = bare_side.start(&tree, shape);
+    if (r == 0)
+        r = bare_side.prepare_ping(tree);
+    if (r == 0)
+        r = bare_side.ping(tree);
+    start = duel_now_s();
+    if (r == 0)
+        r = bare_side.ping(tree);
+    if (r == 0)
+        r = sample_add(limit, (duel_now_s() - start) * 1e3);
+    if (tree)
+        bare_side.end(tree);
+    return r;
+}
+
+/* One emulation, again and again. */
+static int bench_emulate(struct bench *bench,
+                         const char *tree,
+                         const char *keys)
+{
+    struct gather_options options = {.samples = 1, .timeout_ms = TIMEOUT_MS};
+    struct sample merge = {NULL, 0, 0}, bytes = {NULL, 0, 0};
+    struct sample limit = {NULL, 0, 0};
+    struct cop_error error = {""};
+    struct emulate emulate;
+    struct shape shape;
+    const char *why = "";
+    char what[64];
+    uint32_t i;
+    int r;
+
+    options.daemons.shape = tree;
+    r = emulate_parse(&emulate, keys, &error);
+    if (r == 0)
+        r = shape_read(&shape, tree, &why);
+    for (i = 0; r == 0 && i < bench->rounds; i++) {
+        struct emulation result;
+        struct tree *answer = NULL;
+
+        r = emulation_run(&answer, &result, &emulate, &options, &error);
+        tree_free(answer);
+        if (r == 0)
+            r = sample_add(&merge, (double)result.merge_ns / 1e6);
+        if (r == 0)
+            r = sample_add(&bytes, (double)result.bytes);
+        if (r == 0)
+            r = bare_trip(&limit, &shape);
+    }
+    snprintf(what, sizeof(what), "%u %s%s%s", emulate.tasks, tree,
+             emulate.cyclic ? " cyclic" : "",
+             emulate.scattered ? " scattered" : "");
+    if (r == 0)
+        row(bench, what, "merge", &merge, &limit, "ms");
+    if (r == 0)
+        row(bench, what, "at root", &bytes, NULL, "B");
+    else
+        fprintf(stderr, "stat: %s: %s\n", what,
+                error.text[0] ? error.text : strerror(-r));
+    sample_fini(&merge);
+    sample_fini(&bytes);
+    sample_fini(&limit);
+    return r;
+}
+
+/* What a link carries for a sample in which nothing moves. */
+static int bench_unmoved(struct bench *bench, uint32_t tasks)
+{
+    struct frame frames[] = {{"main", "job.c", 1, "", 0},
+                             {"wait", "job.c", 2, "", 0}};
+    struct sample ours = {NULL, 0, 0};
+    struct traces *traces = NULL;
+    struct cop_packet *packet;
+    struct tree *tree;
+    char what[64];
+    uint32_t i, task;
+    int r;
+
+    r = traces_new(&traces);
+    for (i = 0; r == 0 && i < SAMPLES; i++) {
+        for (task = 0; r == 0 && task < tasks; task++)
+            r = traces_add(traces, task, frames, 2);
+        if (r == 0)
+            r = traces_sample(&tree, traces, 0);
+        if (r < 0)
+            break;
+        r = tree_pack(&packet, STAT_TAG_TREE, tree);
+        tree_free(tree);
+        if (r == 0 && i > 0)
+            r = sample_add(&ours,
+                           (double)(cop_packet_size(packet) + HEADER_LEN));
+        if (r == 0)
+            cop_packet_free(packet);
+    }
+    snprintf(what, sizeof(what), "%u tasks unmoved", tasks);
+    if (r == 0)
+        row(bench, what, "a sample", &ours, NULL, "B");
+    traces_free(traces);
+    sample_fini(&ours);
+    return r;
+}
+
+/* It is killed before this changes. */
+static volatile bool done;
+
+static void wait_for_ever(void)
+{
+    while (!done)
+        pause();
+}
+
+/* Be `left` frames deeper, and stay there. */
+__attribute__((noinline)) static void descend(uintptr_t left)
+{
+    if (left > 0)
+        descend(left - 1);
+    else
+        wait_for_ever();
+    __asm__ volatile("" ::: "memory");
+}
+
+static void *run_thread(void *arg)
+{
+    descend((uintptr_t)arg);
+    return NULL;
+}
+
+/* A process of THREADS threads, each some FRAMES deep. */
+static pid_t start_target(void)
+{
+    int ready[2];
+    char byte = 0;
+    pid_t pid;
+
+    if (pipe(ready) < 0)
+        return -1;
+    pid = fork();
+    if (pid == 0) {
+        pthread_t thread;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 1; i < THREADS; i++)
+            pthread_create(&thread, NULL, run_thread, (void *)FRAMES_DOWN);
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        descend(FRAMES_DOWN);
+    }
+    close(ready[1]);
+    if (pid > 0 && read(ready[0], &byte, 1) != 1)
+        pid = -1;
+    close(ready[0]);
+    return pid;
+}
+
+static int count_stack(void *arg,
+                       pid_t tid,
+                       const struct frame *frames,
+                       size_t count)
+{
+    size_t *total = arg;
+
+    (void)tid;
+    (void)frames;
+    *total += count;
+    return 0;
+}
+
+static int bench_walk(struct bench *bench)
+{
+    struct sample ours = {NULL, 0, 0};
+    struct walker *walker = NULL;
+    struct cop_error error = {""};
+    uint64_t stop_ns = 0;
+    size_t total = 0;
+    pid_t pid = start_target();
+    int r, i;
+
+    if (pid < 0)
+        return -ECHILD;
+    r = walker_new(&walker);
+    /* until all are as deep as they will be */
+    for (i = 0; r == 0 && i < 1000 && total < (size_t)THREADS * FRAMES_DOWN;
+         i++) {
+        total = 0;
+        r = walk_process(walker, pid, 5000, &stop_ns, count_stack, &total,
+                         &error);
+    }
+    for (i = 0; r == 0 && i < WALKS; i++) {
+        r = walk_process(walker, pid, 5000, &stop_ns, count_stack, &total,
+                         &error);
+        if (r == 0)
+            r = sample_add(&ours, (double)stop_ns / 1e6);
+    }
+    if (r == 0)
+        row(bench, "8 threads of 66 frames", "stopped", &ours, NULL, "ms");
+    else
+        fprintf(stderr, "stat: %s\n", error.text);
+    walker_free(walker);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    sample_fini(&ours);
+    return r;
+}
+
+static int run(struct bench *bench)
+{
+    static const char *const large[][2] = {
+        {"52x32", "tasks=212992,daemons=1664"},
+        {"52x32", "tasks=212992,daemons=1664,placement=cyclic"},
+        {"8x8x26", "tasks=212992,daemons=1664"},
+        {"8x8x26", "tasks=212992,daemons=1664,placement=cyclic"},
+        {"flat:1664", "tasks=212992,daemons=1664"},
+        {"52x32", "tasks=212992,daemons=1664,placement=cyclic,mix=scattered"},
+        {"16x8", "tasks=1048576,daemons=128"},
+        {"16x8", "tasks=1048576,daemons=128,placement=cyclic"},
+        {"16x8", "tasks=1048576,daemons=128,placement=cyclic,mix=scattered"},
+        {NULL, NULL},
+    };
+    static const char *const small[][2] = {
+        {"3x4", "tasks=1024,daemons=12,placement=cyclic"},
+        {NULL, NULL},
+    };
+    const char *const(*emulations)[2] = bench->small ? small : large;
+    int r;
+
+    r = bench_merge(bench);
+    if (r == 0)
+        r = bench_walk(bench);
+    if (r == 0)
+        r = bench_unmoved(bench, 128);
+    if (r == 0)
+        r = bench_unmoved(bench, bench->small ? 1024 : 212992);
+    for (; r == 0 && (*emulations)[0]; emulations++)
+        r = bench_emulate(bench, (*emulations)[0], (*emulations)[1]);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"rounds", required_argument, NULL, 'r'},
+        {"csv", no_argument, NULL, 'c'},
+        {"small", no_argument, NULL, 's'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct bench bench = {.rounds = 3};
+    char *end;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+        switch (option) {
+        case 'r':
+            bench.rounds = (uint32_t)strtoul(optarg, &end, 10);
+            if (*end || bench.rounds == 0 ||
+                bench.rounds > OPTIONS_ROUNDS_MAX) {
+                fprintf(stderr,
+                        "stat: --rounds: \"%s\" is no number from 1 to "
+                        "%d\n",
+                        optarg, OPTIONS_ROUNDS_MAX);
+                return 2;
+            }
+            break;
+        case 'c':
+            bench.csv = true;
+            break;
+        case 's':
+            bench.small = true;
+            break;
+        case 'h':
+            puts("usage: stat [--rounds N] [--csv] [--small]\n"
+                 "What the stack-trace tool costs: merging two trees, stopping "
+                 "a process, a sample in\nwhich nothing moves, and made-up "
+                 "jobs through trees of real processes.\n"
+                 "--small: a job of 1024 tasks only");
+            return 0;
+        default:
+            return 2;
+        }
+    }
+    return run(&bench) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
