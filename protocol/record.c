@@ -251,6 +251,8 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
         launch_lost(node, rank, text);
         return;
     }
+    if (node->role != NODE_FRONTEND && !node->reported)
+        return; /* READY will say so (PROTOCOL 12.2) */
     if (node->table && table_entry(node->table, rank, &entry) == 0) {
         record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
         return;

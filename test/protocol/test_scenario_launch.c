@@ -89,6 +89,22 @@ static void a_death_during_the_launch_ends_it(void)
     }
 }
 
+/* PROTOCOL 12.2: a child that is ready and dies while its parent still waits
+ * for another is named for what it was, not its parent for what it said. */
+static void who_died_is_named(void)
+{
+    struct sim *sim = script_begin("0(1(3,4),2)", NULL);
+
+    sim_hang(sim, 4);
+    SIM_RUN(sim, 100);
+    sim_crash(sim, script_at(sim, 3));
+    script_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(script_text(TELL_LAUNCH_FAILED), "rank 3"));
+    CU_ASSERT_PTR_NULL(
+        strstr(script_text(TELL_LAUNCH_FAILED), "broke the protocol"));
+    all_end(sim);
+}
+
 /* PROTOCOL 12.2: what never reports ends the launch at `launch_timeout`, and
  * is named. */
 static void the_launch_has_an_end(void)
@@ -207,6 +223,7 @@ int main(void)
         {"what is missing is named", what_is_missing_is_named},
         {"a death during the launch ends it",
          a_death_during_the_launch_ends_it},
+        {"who died is named", who_died_is_named},
         {"the launch has an end", the_launch_has_an_end},
         {"a late joiner joins the waves", a_late_joiner_joins_the_waves},
         {"a late joiner is a back-end like any",
