@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stat/frame.h"
+#include "stat/runtime.h"
 
 /* Add `set`, unless it is empty. It is taken, on error too. */
 static int classes_add(struct classes *classes, struct tasks *set)
@@ -88,47 +89,87 @@ bool classes_is_not_walked(const struct tree *tree, uint32_t node)
                    strlen(FRAME_NOT_WALKED)) == 0;
 }
 
-/* The tasks with any end at the node of end `*next`, which moves behind. */
-static int node_tasks(struct tasks **out,
-                      const struct tree *tree,
-                      uint32_t *next)
+/* The tasks with any end before node `behind`, from end `*next` on, which moves
+ * behind these. */
+static int place_tasks(struct tasks **out,
+                       const struct tree *tree,
+                       uint32_t *next,
+                       uint32_t behind)
 {
-    uint32_t node = tree->ends[*next].node;
-    struct tasks *all = tasks_ref(tree->ends[(*next)++].tasks);
-    struct tasks *more;
+    struct tasks *all = NULL;
     int r;
 
-    for (; *next < tree->end_count && tree->ends[*next].node == node;
-         (*next)++) {
-        r = tasks_combine(&more, TASKS_UNION, all, tree->ends[*next].tasks);
+    r = tasks_new(&all, NULL, 0);
+    for (; r == 0 && *next < tree->end_count && tree->ends[*next].node < behind;
+         (*next)++)
+        r = tasks_change(&all, TASKS_UNION, tree->ends[*next].tasks);
+    if (r < 0) {
         tasks_free(all);
-        if (r < 0)
-            return r;
-        all = more;
+        return r;
     }
     *out = all;
     return 0;
 }
 
-int classes_new(struct classes **out, const struct tree *tree)
+/* Whether `node` begins the stacks of a runtime's own threads. */
+static bool is_thread(const struct tree *tree, uint32_t node)
+{
+    const struct tree_node *top = &tree->nodes[node];
+
+    return top->depth == 0 &&
+           runtime_is_thread(tree->strings[tree->frames[top->frame].function]);
+}
+
+/* Split by each place that has ends; threads of a runtime's own only where the
+ * tasks are in no class by others, `*classed`, to which all are added. */
+static int split_all(struct classes *classes,
+                     struct tasks **classed,
+                     const struct tree *tree,
+                     enum classes_ends ends,
+                     bool threads)
+{
+    uint32_t next = 0, node, behind;
+    struct tasks *before = tasks_ref(*classed);
+    struct tasks *set = NULL;
+    bool own = false;
+    int r = 0;
+
+    for (node = 0; r == 0 && node < tree->node_count; node = behind) {
+        behind = ends == CLASSES_FULL ? node + 1 : runtime_behind(tree, node);
+        own = tree->nodes[node].depth == 0 ? is_thread(tree, node) : own;
+        r = place_tasks(&set, tree, &next, behind);
+        if (r == 0 && !classes_is_not_walked(tree, node) &&
+            (ends == CLASSES_FULL || own == threads)) {
+            if (threads)
+                r = tasks_change(&set, TASKS_MINUS, before);
+            if (r == 0 && tasks_count(set) > 0)
+                r = classes_split(classes, set);
+            if (r == 0)
+                r = tasks_change(classed, TASKS_UNION, set);
+        }
+        tasks_free(set);
+        set = NULL;
+    }
+    tasks_free(before);
+    return r;
+}
+
+int classes_new(struct classes **out,
+                const struct tree *tree,
+                enum classes_ends ends)
 {
     struct classes *classes = calloc(1, sizeof(*classes));
-    uint32_t next = 0;
-    int r = 0;
+    struct tasks *classed = NULL;
+    int r;
 
     if (!classes)
         return -ENOMEM;
-    while (r == 0 && next < tree->end_count) {
-        uint32_t node = tree->ends[next].node;
-        struct tasks *set;
-
-        r = node_tasks(&set, tree, &next);
-        if (r < 0)
-            break;
-        if (!classes_is_not_walked(tree, node))
-            r = classes_split(classes, set);
-        tasks_free(set);
-    }
+    r = tasks_new(&classed, NULL, 0);
+    if (r == 0)
+        r = split_all(classes, &classed, tree, ends, false);
+    if (r == 0 && ends == CLASSES_CALLS)
+        r = split_all(classes, &classed, tree, ends, true);
+    tasks_free(classed);
     if (r < 0) {
         classes_free(classes);
         return r;

@@ -8,14 +8,25 @@
 #include "stat/tree.h"
 
 /* The classes of a tree: tasks are in the same one exactly if their traces
- * end at the same nodes. Tasks that could not be walked are in none. */
+ * end at the same places. Tasks that could not be walked are in none. */
 struct classes {
     struct tasks **sets; /* smallest first, then by lowest task */
     size_t count;
 };
 
+/* Where a trace ends. */
+enum classes_ends {
+    /* At the first call of a runtime, such as MPI_Barrier: what spins in there
+     * is at another place each time. Threads of the runtime's own do not
+     * count, unless a task has no others (decision 0220). */
+    CLASSES_CALLS,
+    CLASSES_FULL, /* at its last frame */
+};
+
 /* Find the classes of `tree`. Returns 0 or -ENOMEM. */
-int classes_new(struct classes **out, const struct tree *tree);
+int classes_new(struct classes **out,
+                const struct tree *tree,
+                enum classes_ends ends);
 
 /* Free `classes`. NULL is fine. */
 void classes_free(struct classes *classes);

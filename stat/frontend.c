@@ -46,6 +46,7 @@ struct arguments {
     const char *hosts;
     bool mpir; /* tasks are ranks of MPI */
     const char *dot_path;
+    bool full; /* the inside of runtimes too */
     bool no_colour;
     bool help;
 };
@@ -72,6 +73,7 @@ static void usage(FILE *file)
           "  --timeout SECONDS    give up after so long (default 30)\n"
           "  --lines              one place for each line of a function\n"
           "  --pc                 one place for each address\n"
+          "  --full               classes by the inside of MPI too\n"
           "  --no-color           no terminal colours\n"
           "  --help               this text\n"
           "exit status: 0 one class, 1 several, 2 partial, 3 failed\n",
@@ -161,6 +163,9 @@ static int read_option(struct arguments *arguments,
     case 'p':
         arguments->gather.detail = NAMING_ADDRESSES;
         return 0;
+    case 'F':
+        arguments->full = true;
+        return 0;
     case 'C':
         arguments->no_colour = true;
         return 0;
@@ -213,6 +218,7 @@ static int read_arguments(struct arguments *arguments,
         {"timeout", required_argument, NULL, 'T'},
         {"lines", no_argument, NULL, 'l'},
         {"pc", no_argument, NULL, 'p'},
+        {"full", no_argument, NULL, 'F'},
         {"no-color", no_argument, NULL, 'C'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -405,7 +411,8 @@ static int show(const struct arguments *arguments,
     int status;
     int r;
 
-    r = classes_new(&classes, tree);
+    r = classes_new(&classes, tree,
+                    arguments->full ? CLASSES_FULL : CLASSES_CALLS);
     if (r < 0)
         return r;
     r = classes->count ? render_tree(stdout, tree, classes, &options) : 0;

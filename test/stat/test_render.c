@@ -73,7 +73,7 @@ static void check_picture(struct tree *tree,
     size_t len;
     FILE *file;
 
-    CHECK_OK(classes_new(&classes, tree));
+    CHECK_OK(classes_new(&classes, tree, CLASSES_CALLS));
     file = open_memstream(&text, &len);
     CU_ASSERT_FATAL(file != NULL);
     CHECK_OK(render_tree(file, tree, classes, options));
@@ -183,7 +183,7 @@ static void classes_are_exact(void)
     CHECK_OK(traces_add(traces, 3, b, 1));
     CHECK_OK(traces_add(traces, 4, bad, 1));
     CHECK_OK(traces_sample(&tree, traces, 0));
-    CHECK_OK(classes_new(&classes, tree));
+    CHECK_OK(classes_new(&classes, tree, CLASSES_CALLS));
     CU_ASSERT_EQUAL_FATAL(classes->count, 3);
     CU_ASSERT_STRING_EQUAL(tasks_text(classes->sets[0], text, 32), "1");
     CU_ASSERT_STRING_EQUAL(tasks_text(classes->sets[1], text, 32), "3");
@@ -207,7 +207,7 @@ static void dot_renders_the_graph(void)
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, frames, 1));
     CHECK_OK(traces_sample(&tree, traces, 0));
-    CHECK_OK(classes_new(&classes, tree));
+    CHECK_OK(classes_new(&classes, tree, CLASSES_CALLS));
     file = open_memstream(&text, &len);
     CU_ASSERT_FATAL(file != NULL);
     CHECK_OK(dot_write(file, tree, classes));

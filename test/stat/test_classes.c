@@ -1,0 +1,170 @@
+/* test_classes.c - who behaves alike, inside of runtimes and outside. */
+#include <errno.h>
+
+#include "stat/classes.h"
+#include "stat/frame.h"
+#include "stat/runtime.h"
+#include "stat/traces.h"
+#include "test/check.h"
+
+#define PLACE(name)                                                            \
+    {                                                                          \
+        name, "", 0, "", 0                                                     \
+    }
+
+/* Make the tree of what `traces` has, which is freed. */
+static struct tree *tree_of(struct traces *traces)
+{
+    struct tree *tree;
+
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    return tree;
+}
+
+/* The classes of `tree` are the sets `expected`, in words. */
+static void check_classes(const struct tree *tree,
+                          enum classes_ends ends,
+                          const char *const *expected)
+{
+    struct classes *classes;
+    char text[64];
+    size_t i;
+
+    CHECK_OK(classes_new(&classes, tree, ends));
+    for (i = 0; i < classes->count && expected[i]; i++)
+        CU_ASSERT_STRING_EQUAL(tasks_text(classes->sets[i], text, sizeof(text)),
+                               expected[i]);
+    CU_ASSERT(i == classes->count && !expected[i]);
+    classes_free(classes);
+}
+
+/* Ten ranks in one barrier, each in another frame of its progress engine, one
+ * in MPI_Waitall, one before its send; and each with a progress thread that is
+ * in one of two places. */
+static struct tree *spinning_tree(void)
+{
+    static const char *const spots[] = {"ucp_worker_progress", "sched_yield",
+                                        "libuct.so.0.0.0+0x18489"};
+    struct traces *traces;
+    uint32_t task;
+
+    CHECK_OK(traces_new(&traces));
+    for (task = 0; task < 12; task++) {
+        struct frame stall[] = {PLACE("main"), PLACE("do_SendOrStall")};
+        struct frame wait[] = {PLACE("main"), PLACE("PMPI_Waitall"),
+                               PLACE(spots[0])};
+        struct frame meet[] = {PLACE("main"), PLACE("PMPI_Barrier"),
+                               PLACE("MPIR_Barrier_impl"),
+                               PLACE(spots[task % 3])};
+        struct frame own[] = {PLACE("libpmix.so.2.6.2+0xa98b0"),
+                              PLACE(task % 2 ? "epoll_wait" : "poll")};
+
+        CHECK_OK(traces_add(traces, task, own, 2));
+        if (task == 1)
+            CHECK_OK(traces_add(traces, task, stall, 2));
+        else if (task == 2)
+            CHECK_OK(traces_add(traces, task, wait, 3));
+        else
+            CHECK_OK(traces_add(traces, task, meet, task == 3 ? 2 : 4));
+    }
+    return tree_of(traces);
+}
+
+static void who_spins_in_one_call_is_alike(void)
+{
+    static const char *const three[] = {"1", "2", "0,3-11", NULL};
+    struct tree *tree = spinning_tree();
+
+    check_classes(tree, CLASSES_CALLS, three);
+    tree_free(tree);
+}
+
+/* 0, 6 / 4, 10 / 5, 11 / 7 / 8 / 9 in the barrier, and 1, 2, 3. */
+static void full_classes_look_inside(void)
+{
+    static const char *const all[] = {"1", "2",   "3",    "7",    "8",
+                                      "9", "0,6", "4,10", "5,11", NULL};
+    struct tree *tree = spinning_tree();
+
+    check_classes(tree, CLASSES_FULL, all);
+    tree_free(tree);
+}
+
+/* A task that has only threads of the runtime's own is compared by these, and
+ * apart from those that are only there too. */
+static void nobody_is_left_out(void)
+{
+    static const char *const expected[] = {"0", "1", "2", NULL};
+    struct frame program[] = {PLACE("main"), PLACE("work")};
+    struct frame poll[] = {PLACE("progress_engine"), PLACE("poll")};
+    struct frame wait[] = {PLACE("ucs_async_thread_func"), PLACE("wait")};
+    struct frame gone = FRAME_NOTE(FRAME_NOT_WALKED "no such process]");
+    struct traces *traces;
+    struct tree *tree;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, program, 2));
+    CHECK_OK(traces_add(traces, 0, poll, 2));
+    CHECK_OK(traces_add(traces, 1, poll, 2));
+    CHECK_OK(traces_add(traces, 2, wait, 2));
+    CHECK_OK(traces_add(traces, 3, &gone, 1));
+    tree = tree_of(traces);
+    check_classes(tree, CLASSES_CALLS, expected);
+    tree_free(tree);
+}
+
+/* Waiting for a mutex is one place, but who waits is another. */
+static void callers_of_a_mutex_differ(void)
+{
+    static const char *const expected[] = {"1", "0,2", NULL};
+    struct traces *traces;
+    struct tree *tree;
+    uint32_t task;
+
+    CHECK_OK(traces_new(&traces));
+    for (task = 0; task < 3; task++) {
+        struct frame stack[] = {PLACE(task == 1 ? "write" : "read"),
+                                PLACE("___pthread_mutex_lock"),
+                                PLACE(task ? "futex" : "lll_lock_wait")};
+
+        CHECK_OK(traces_add(traces, task, stack, 3));
+    }
+    tree = tree_of(traces);
+    check_classes(tree, CLASSES_CALLS, expected);
+    tree_free(tree);
+}
+
+static void runtimes_are_known_by_name(void)
+{
+    static const char *const calls[] = {
+        "MPI_Barrier", "PMPI_Barrier", "pmpi_send_",         "mpi_wait_",
+        "pMPI_x",      "pthread_join", "__GI___pthread_lock"};
+    static const char *const none[] = {
+        "MPIR_Wait", "main", "impi_x", "my_pthread_x", "mpi", "_", "", "__"};
+    size_t i;
+
+    for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        CU_ASSERT(runtime_is_call(calls[i]));
+    for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        CU_ASSERT(!runtime_is_call(none[i]));
+    CU_ASSERT(runtime_is_thread("libucs.so.0.0.0+0x18d1d"));
+    CU_ASSERT(runtime_is_thread("opal_progress"));
+    CU_ASSERT(!runtime_is_thread("libmine.so+0x12"));
+    CU_ASSERT(!runtime_is_thread("main"));
+    CU_ASSERT(!runtime_is_thread("[truncated]"));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"who spins in one call is alike", who_spins_in_one_call_is_alike},
+        {"full classes look inside", full_classes_look_inside},
+        {"nobody is left out", nobody_is_left_out},
+        {"callers of a mutex differ", callers_of_a_mutex_differ},
+        {"runtimes are known by name", runtimes_are_known_by_name},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("classes", tests);
+}
