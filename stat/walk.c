@@ -19,14 +19,19 @@ struct walker {
     struct names *names;
 };
 
-/* The addresses on one stack, innermost first. */
+/* The addresses on one stack, innermost first. Of one that is deeper than
+ * WALK_DEPTH_MAX the innermost half of that is kept at the front, and behind it
+ * goes round what came last: in the end the outermost. */
 struct stack {
     pid_t tid;
     bool stuck;     /* it did not stop */
-    bool truncated; /* there are more frames */
-    size_t count;
+    bool truncated; /* unwinding broke off: there are more frames */
+    size_t count;   /* of frames that were there */
     Dwarf_Addr *pcs;
 };
+
+#define INNER_MAX (WALK_DEPTH_MAX / 2)
+#define OUTER_MAX (WALK_DEPTH_MAX - INNER_MAX)
 
 /* The stacks of one process. */
 struct stacks {
@@ -100,13 +105,18 @@ static int frame_take(Dwfl_Frame *state, void *arg)
     struct stack *stack = arg;
     bool activation;
     Dwarf_Addr pc;
+    size_t at;
 
     if (!dwfl_frame_pc(state, &pc, &activation))
         return DWARF_CB_ABORT;
-    if (stack->count == WALK_DEPTH_MAX)
+    if (stack->count == WALK_UNWIND_MAX)
         return DWARF_CB_ABORT;
+    at = stack->count < INNER_MAX
+             ? stack->count
+             : INNER_MAX + (stack->count - INNER_MAX) % OUTER_MAX;
+    stack->count++;
     /* A return address is behind the call, perhaps in the next line. */
-    stack->pcs[stack->count++] = activation ? pc : pc - 1;
+    stack->pcs[at] = activation ? pc : pc - 1;
     return DWARF_CB_OK;
 }
 
@@ -169,6 +179,17 @@ static bool stuck_text(char *text, size_t size, pid_t pid, pid_t tid)
     return true;
 }
 
+/* The address number `index` of those that are kept, outermost first. */
+static Dwarf_Addr address_at(const struct stack *stack, size_t index)
+{
+    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
+    size_t number = kept - 1 - index; /* innermost first */
+
+    if (stack->count > WALK_DEPTH_MAX && number >= INNER_MAX)
+        number = INNER_MAX + (stack->count - 1 - INNER_MAX - index) % OUTER_MAX;
+    return stack->pcs[number];
+}
+
 /* Place the frames of one stack and pass them on. */
 static int stack_pass(const struct walker *walker,
                       struct modules *modules,
@@ -176,15 +197,22 @@ static int stack_pass(const struct walker *walker,
                       walk_fn fn,
                       void *arg)
 {
-    struct frame frames[WALK_DEPTH_MAX + 1];
+    struct frame frames[WALK_DEPTH_MAX + 2];
+    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
     size_t count = 0;
     size_t i;
+    char cut[64];
     int r;
 
     if (stack->truncated)
         frames[count++] = FRAME_NOTE("[truncated]");
-    for (i = stack->count; i-- > 0;) {
-        r = names_place(walker->names, modules, stack->pcs[i],
+    for (i = 0; i < kept; i++) {
+        if (stack->count > WALK_DEPTH_MAX && i == OUTER_MAX) {
+            snprintf(cut, sizeof(cut), "[%zu frames cut]",
+                     stack->count - WALK_DEPTH_MAX);
+            frames[count++] = FRAME_NOTE(cut);
+        }
+        r = names_place(walker->names, modules, address_at(stack, i),
                         &frames[count++]);
         if (r < 0)
             return r;

@@ -16,8 +16,12 @@
 
 #include "stat/frame.h"
 
-/* Most frames of one stack; a deeper one is cut, and marked "[truncated]". */
+/* Most frames of one stack that are kept; a deeper one is cut in the middle,
+ * where a frame says how many are left out. */
 #define WALK_DEPTH_MAX 512
+
+/* Most frames that are unwound; a deeper stack begins with "[truncated]". */
+#define WALK_UNWIND_MAX 100000
 
 struct names;
 struct walker; /* opaque */

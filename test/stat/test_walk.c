@@ -33,7 +33,7 @@ struct seen {
     unsigned threads; /* stacks that begin with walk_target_thread() */
     unsigned mains;   /* stacks that begin with main() */
     unsigned stuck;   /* stacks of one frame: stuck */
-    unsigned cut;     /* truncated */
+    unsigned cut;     /* in the middle */
     unsigned lines;   /* frames of this file with a line */
 };
 
@@ -171,7 +171,8 @@ static int look(void *arg, pid_t tid, const struct frame *raw, size_t count)
     CU_ASSERT_FATAL(count > 0);
     seen->stacks++;
     seen->stuck += strncmp(raw[0].function, "[stuck", 6) == 0;
-    seen->cut += strcmp(raw[0].function, "[truncated]") == 0;
+    for (i = 0; i < count; i++)
+        seen->cut += strstr(raw[i].function, " frames cut]") != NULL;
     count = name_all(seen->names, frames, raw, count);
     for (i = 0; i < count; i++) {
         seen->mains += strcmp(frames[i].function, "main") == 0;
@@ -226,17 +227,20 @@ static void all_threads_are_walked(void)
     target_end(&target);
 }
 
-/* A stack deeper than the limit is cut, and says so. */
-static void deep_stacks_are_marked(void)
+/* A stack deeper than the limit is cut in the middle, and says so: both its
+ * ends are there. */
+static void deep_stacks_are_cut_in_the_middle(void)
 {
-    struct target target = target_start(2 * WALK_DEPTH_MAX, 0);
+    struct target target = target_start(10000, 0);
     struct cop_error error;
     struct seen seen;
 
     CHECK_OK(walk(target.pid, 5000, &seen, &error));
     CU_ASSERT_EQUAL(seen.stacks, 1);
     CU_ASSERT_EQUAL(seen.cut, 1);
+    CU_ASSERT_EQUAL(seen.mains, 1);
     CU_ASSERT_EQUAL(seen.deep, 1);
+    CU_ASSERT(target_answers(&target));
     CU_ASSERT_EQUAL(kill(target.pid, SIGKILL), 0);
     CU_ASSERT_EQUAL(waitpid(target.pid, NULL, 0), target.pid);
     close(target.to);
@@ -397,7 +401,8 @@ int main(void)
 {
     CU_TestInfo tests[] = {
         {"all threads are walked", all_threads_are_walked},
-        {"deep stacks are marked", deep_stacks_are_marked},
+        {"deep stacks are cut in the middle",
+         deep_stacks_are_cut_in_the_middle},
         {"a stopped process stays stopped", a_stopped_process_stays_stopped},
         {"a stuck thread does not hold us", a_stuck_thread_does_not_hold_us},
         {"missing processes are named", missing_processes_are_named},
