@@ -1,7 +1,5 @@
 /* frontend.c - coppice-stat: where is each process of a parallel job? */
 #include <errno.h>
-#include <getopt.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +12,14 @@
 #include "stat/emulation.h"
 #include "stat/frame.h"
 #include "stat/gather.h"
-#include "stat/mpir.h"
+#include "stat/options.h"
 #include "stat/render.h"
-#include "stat/request.h"
-#include "stat/targets.h"
 
 /* Columns where nothing says how many there are. */
 #define WIDTH_DEFAULT 100
 
 /* Tasks that are named one by one when something is wrong with them. */
 #define NAMED_MAX 16
-
-#define TIMEOUT_DEFAULT_S 30
-#define TIMEOUT_MAX_S     86400
-#define INTERVAL_MS       100
 
 /* Exit statuses. */
 enum status {
@@ -36,220 +28,6 @@ enum status {
     STATUS_PARTIAL = 2, /* some tasks could not be looked at */
     STATUS_FAILED = 3,  /* nothing could be shown */
 };
-
-struct arguments {
-    struct targets targets;
-    struct gather_options gather;
-    struct emulate emulate; /* of 0 tasks: none */
-    const char *name;       /* of processes to be found; with ... */
-    const char *user;
-    const char *hosts;
-    bool mpir; /* tasks are ranks of MPI */
-    const char *dot_path;
-    bool full; /* the inside of runtimes too */
-    bool no_colour;
-    bool help;
-};
-
-static void usage(FILE *file)
-{
-    fputs("usage: coppice-stat [OPTIONS] PID|HOST:PID|HOST:NAME...\n"
-          "Show where the processes of a parallel job are, merged.\n"
-          "  --mpir PID           the job of the launcher PID, such as mpirun\n"
-          "  --children-of PID    what runs under the launcher PID\n"
-          "  --name NAME          all processes called NAME\n"
-          "  --user USER          ... of this user\n"
-          "  --hosts LIST         ... on these hosts, such as node[01-16]\n"
-          "  --file FILE          what the words of FILE say, such as "
-          "HOST:PID\n"
-          "  --ssh COMMAND        how to get to other hosts (default: ssh)\n"
-          "  --topology FILE      the tree of daemons (default: one daemon)\n"
-          "  --shape SHAPE        or its shape on this host, such as 4x4\n"
-          "  --emulate KEYS       made-up traces of a large job: see the man "
-          "page\n"
-          "  --dot FILE           write the tree for Graphviz's dot too\n"
-          "  --samples COUNT      look COUNT times (default 1)\n"
-          "  --interval MS        so long apart (default 100)\n"
-          "  --timeout SECONDS    give up after so long (default 30)\n"
-          "  --lines              one place for each line of a function\n"
-          "  --pc                 one place for each address\n"
-          "  --full               classes by the inside of MPI too\n"
-          "  --no-color           no terminal colours\n"
-          "  --help               this text\n"
-          "exit status: 0 one class, 1 several, 2 partial, 3 failed\n",
-          file);
-}
-
-/* Read a number from 1 to `max`. */
-static int read_number(uint32_t *out,
-                       const char *text,
-                       uint32_t max,
-                       const char *what,
-                       struct cop_error *error)
-{
-    unsigned long number;
-    char *end;
-
-    errno = 0;
-    number = strtoul(text, &end, 10);
-    if (errno || end == text || *end || text[0] == '-' || number == 0 ||
-        number > max)
-        return cop_error_set(error, -EINVAL,
-                             "%s: \"%s\" is no number from 1 to %u", what, text,
-                             max);
-    *out = (uint32_t)number;
-    return 0;
-}
-
-/* Take one option. */
-static int read_option(struct arguments *arguments,
-                       int option,
-                       const char *value,
-                       struct cop_error *error)
-{
-    uint32_t number;
-    int r = 0;
-
-    switch (option) {
-    case 'n':
-        arguments->name = value;
-        return 0;
-    case 'u':
-        arguments->user = value;
-        return 0;
-    case 'H':
-        arguments->hosts = value;
-        return 0;
-    case 'f':
-        return targets_add_file(&arguments->targets, value, error);
-    case 'm':
-        r = read_number(&number, value, INT_MAX, "--mpir", error);
-        return r < 0 ? r
-                     : mpir_add(&arguments->targets, (pid_t)number,
-                                &arguments->mpir, error);
-    case 'r':
-        arguments->gather.daemons.ssh = value;
-        return 0;
-    case 'c':
-        r = read_number(&number, value, INT_MAX, "--children-of", error);
-        return r < 0 ? r
-                     : targets_add_children(&arguments->targets, (pid_t)number,
-                                            error);
-    case 't':
-        arguments->gather.daemons.topology_path = value;
-        return 0;
-    case 'S':
-        arguments->gather.daemons.shape = value;
-        return 0;
-    case 'e':
-        return emulate_parse(&arguments->emulate, value, error);
-    case 'd':
-        arguments->dot_path = value;
-        return 0;
-    case 's':
-        return read_number(&arguments->gather.samples, value,
-                           REQUEST_SAMPLES_MAX, "--samples", error);
-    case 'i':
-        return read_number(&arguments->gather.interval_ms, value,
-                           REQUEST_INTERVAL_MAX_MS, "--interval", error);
-    case 'T':
-        r = read_number(&number, value, TIMEOUT_MAX_S, "--timeout", error);
-        if (r == 0)
-            arguments->gather.timeout_ms = number * 1000;
-        return r;
-    case 'l':
-        arguments->gather.detail = NAMING_LINES;
-        return 0;
-    case 'p':
-        arguments->gather.detail = NAMING_ADDRESSES;
-        return 0;
-    case 'F':
-        arguments->full = true;
-        return 0;
-    case 'C':
-        arguments->no_colour = true;
-        return 0;
-    case 'h':
-        arguments->help = true;
-        return 0;
-    default:
-        return cop_error_set(error, -EINVAL,
-                             "wrong option: see coppice-stat --help");
-    }
-}
-
-/* What --name, --user and --hosts say together. */
-static int find_by_name(struct arguments *arguments, struct cop_error *error)
-{
-    const char *name = arguments->name ? arguments->name : "";
-    const char *user = arguments->user ? arguments->user : "";
-
-    if (arguments->hosts && !name[0] && !user[0])
-        return cop_error_set(error, -EINVAL,
-                             "--hosts: which processes there? give --name, or "
-                             "--user, too");
-    if (arguments->hosts)
-        return targets_want(&arguments->targets, name, user, arguments->hosts,
-                            error);
-    return name[0] || user[0]
-               ? targets_add_name(&arguments->targets, name, user, error)
-               : 0;
-}
-
-static int read_arguments(struct arguments *arguments,
-                          int argc,
-                          char **argv,
-                          struct cop_error *error)
-{
-    static const struct option options[] = {
-        {"name", required_argument, NULL, 'n'},
-        {"user", required_argument, NULL, 'u'},
-        {"hosts", required_argument, NULL, 'H'},
-        {"file", required_argument, NULL, 'f'},
-        {"mpir", required_argument, NULL, 'm'},
-        {"ssh", required_argument, NULL, 'r'},
-        {"children-of", required_argument, NULL, 'c'},
-        {"topology", required_argument, NULL, 't'},
-        {"shape", required_argument, NULL, 'S'},
-        {"emulate", required_argument, NULL, 'e'},
-        {"dot", required_argument, NULL, 'd'},
-        {"samples", required_argument, NULL, 's'},
-        {"interval", required_argument, NULL, 'i'},
-        {"timeout", required_argument, NULL, 'T'},
-        {"lines", no_argument, NULL, 'l'},
-        {"pc", no_argument, NULL, 'p'},
-        {"full", no_argument, NULL, 'F'},
-        {"no-color", no_argument, NULL, 'C'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-    int r = 0;
-
-    while (r == 0 && (option = getopt_long(argc, argv, "", options, NULL)) >= 0)
-        r = read_option(arguments, option, optarg, error);
-    for (; r == 0 && optind < argc; optind++)
-        r = targets_add_text(&arguments->targets, argv[optind], error);
-    if (r == 0)
-        r = find_by_name(arguments, error);
-    if (r == 0 && arguments->emulate.tasks > 0 && arguments->targets.count > 0)
-        r = cop_error_set(error, -EINVAL,
-                          "--emulate makes its processes up: give it, or "
-                          "processes, but not both");
-    if (r == 0 && arguments->gather.daemons.shape &&
-        arguments->gather.daemons.topology_path)
-        r = cop_error_set(error, -EINVAL,
-                          "--shape and --topology: give one of them");
-    if (r == 0 && arguments->targets.count == 0 &&
-        arguments->targets.wanted_count == 0 && !arguments->help &&
-        arguments->emulate.tasks == 0)
-        r = cop_error_set(error, -EINVAL,
-                          "which processes? give pids, --name, --mpir or "
-                          "--children-of: see coppice-stat --help");
-    if (r == 0 && arguments->targets.count > TASKS_MAX)
-        r = cop_error_set(error, -EINVAL, "more than %u processes", TASKS_MAX);
-    return r;
-}
 
 /* Columns of standard output. */
 static unsigned terminal_width(void)
@@ -264,7 +42,7 @@ static unsigned terminal_width(void)
     return width > 0 && width < 100000 ? (unsigned)width : WIDTH_DEFAULT;
 }
 
-static bool wants_colour(const struct arguments *arguments)
+static bool wants_colour(const struct options *arguments)
 {
     const char *no_colour = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
@@ -283,7 +61,7 @@ static const char *host_of(const struct targets *targets, uint32_t task)
 }
 
 /* Name the tasks of `set` and what is wrong with them. */
-static void say_wrong(const struct arguments *arguments,
+static void say_wrong(const struct options *arguments,
                       const struct tasks *set,
                       const char *reason)
 {
@@ -310,7 +88,7 @@ static void say_wrong(const struct arguments *arguments,
 }
 
 /* Say which tasks could not be walked, and why. */
-static int say_not_walked(const struct arguments *arguments,
+static int say_not_walked(const struct options *arguments,
                           const struct tree *tree,
                           bool *partial)
 {
@@ -335,7 +113,7 @@ static int say_not_walked(const struct arguments *arguments,
 }
 
 /* Say which tasks are not in the answer at all. */
-static int say_missing(const struct arguments *arguments,
+static int say_missing(const struct options *arguments,
                        const struct tree *tree,
                        bool *partial)
 {
@@ -396,7 +174,7 @@ static uint32_t count_hosts(const struct targets *targets)
 }
 
 /* Show the answer. Returns the exit status, or a negative errno. */
-static int show(const struct arguments *arguments,
+static int show(const struct options *arguments,
                 const struct tree *tree,
                 struct cop_error *error)
 {
@@ -434,7 +212,7 @@ static int show(const struct arguments *arguments,
 
 /* Emulate, and say how it went. Returns 0 or a negative errno. */
 static int emulate(struct tree **tree,
-                   const struct arguments *arguments,
+                   const struct options *arguments,
                    struct cop_error *error)
 {
     struct emulation result;
@@ -464,19 +242,17 @@ static void say(const char *line)
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {
-        .gather = {.samples = 1,
-                   .interval_ms = INTERVAL_MS,
-                   .timeout_ms = TIMEOUT_DEFAULT_S * 1000,
-                   .say = say}};
+    struct options arguments;
     struct cop_error error = {""};
     struct cop_error late = {""};
     struct tree *tree = NULL;
     int r;
 
-    r = read_arguments(&arguments, argc, argv, &error);
+    options_init(&arguments);
+    arguments.gather.say = say;
+    r = options_read(&arguments, argc, argv, &error);
     if (r == 0 && arguments.help) {
-        usage(stdout);
+        options_usage(stdout);
         goto out;
     }
     if (r == 0 && arguments.emulate.tasks > 0)
@@ -497,6 +273,6 @@ int main(int argc, char **argv)
     }
 out:
     tree_free(tree);
-    targets_fini(&arguments.targets);
+    options_fini(&arguments);
     return r;
 }

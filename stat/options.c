@@ -1,0 +1,260 @@
+/* options.c - see options.h. */
+#include "stat/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "stat/mpir.h"
+#include "stat/request.h"
+
+#define TIMEOUT_DEFAULT_S 30
+#define TIMEOUT_MAX_S     86400
+#define INTERVAL_MS       100
+
+/* What getopt_long() calls a word that is no option. */
+#define WORD 1
+
+/* Read a number from 1 to `max`. */
+static int read_number(uint32_t *out,
+                       const char *text,
+                       uint32_t max,
+                       const char *what,
+                       struct cop_error *error)
+{
+    unsigned long number;
+    char *end;
+
+    errno = 0;
+    number = strtoul(text, &end, 10);
+    if (errno || end == text || *end || text[0] == '-' || number == 0 ||
+        number > max)
+        return cop_error_set(error, -EINVAL,
+                             "%s: \"%s\" is no number from 1 to %u", what, text,
+                             max);
+    *out = (uint32_t)number;
+    return 0;
+}
+
+/* Take an option that says which processes. Returns 1 if it is none. */
+static int read_target(struct options *options,
+                       int option,
+                       const char *value,
+                       struct cop_error *error)
+{
+    uint32_t number;
+    int r;
+
+    switch (option) {
+    case WORD:
+        return targets_add_text(&options->targets, value, error);
+    case 'n':
+        options->name = value;
+        return 0;
+    case 'u':
+        options->user = value;
+        return 0;
+    case 'H':
+        options->hosts = value;
+        return 0;
+    case 'f':
+        return targets_add_file(&options->targets, value, error);
+    case 'm':
+        r = read_number(&number, value, INT_MAX, "--mpir", error);
+        return r < 0 ? r
+                     : mpir_add(&options->targets, (pid_t)number,
+                                &options->mpir, error);
+    case 'c':
+        r = read_number(&number, value, INT_MAX, "--children-of", error);
+        return r < 0 ? r
+                     : targets_add_children(&options->targets, (pid_t)number,
+                                            error);
+    case 'e':
+        return emulate_parse(&options->emulate, value, error);
+    default:
+        return 1;
+    }
+}
+
+/* Take any other one. */
+static int read_option(struct options *options,
+                       int option,
+                       const char *value,
+                       struct cop_error *error)
+{
+    uint32_t number;
+    int r = 0;
+
+    switch (option) {
+    case 'r':
+        options->gather.daemons.ssh = value;
+        return 0;
+    case 't':
+        options->gather.daemons.topology_path = value;
+        return 0;
+    case 'S':
+        options->gather.daemons.shape = value;
+        return 0;
+    case 'd':
+        options->dot_path = value;
+        return 0;
+    case 's':
+        return read_number(&options->gather.samples, value, REQUEST_SAMPLES_MAX,
+                           "--samples", error);
+    case 'i':
+        return read_number(&options->gather.interval_ms, value,
+                           REQUEST_INTERVAL_MAX_MS, "--interval", error);
+    case 'T':
+        r = read_number(&number, value, TIMEOUT_MAX_S, "--timeout", error);
+        if (r == 0)
+            options->gather.timeout_ms = number * 1000;
+        return r;
+    case 'l':
+        options->gather.detail = NAMING_LINES;
+        return 0;
+    case 'p':
+        options->gather.detail = NAMING_ADDRESSES;
+        return 0;
+    case 'F':
+        options->full = true;
+        return 0;
+    case 'C':
+        options->no_colour = true;
+        return 0;
+    case 'h':
+        options->help = true;
+        return 0;
+    default:
+        return cop_error_set(error, -EINVAL,
+                             "wrong option: see coppice-stat --help");
+    }
+}
+
+/* What --name, --user and --hosts say together. */
+static int find_by_name(struct options *options, struct cop_error *error)
+{
+    const char *name = options->name ? options->name : "";
+    const char *user = options->user ? options->user : "";
+
+    if (options->hosts && !name[0] && !user[0])
+        return cop_error_set(error, -EINVAL,
+                             "--hosts: which processes there? give --name, or "
+                             "--user, too");
+    if (options->hosts)
+        return targets_want(&options->targets, name, user, options->hosts,
+                            error);
+    return name[0] || user[0]
+               ? targets_add_name(&options->targets, name, user, error)
+               : 0;
+}
+
+static const struct option known[] = {
+    {"name", required_argument, NULL, 'n'},
+    {"user", required_argument, NULL, 'u'},
+    {"hosts", required_argument, NULL, 'H'},
+    {"file", required_argument, NULL, 'f'},
+    {"mpir", required_argument, NULL, 'm'},
+    {"ssh", required_argument, NULL, 'r'},
+    {"children-of", required_argument, NULL, 'c'},
+    {"topology", required_argument, NULL, 't'},
+    {"shape", required_argument, NULL, 'S'},
+    {"emulate", required_argument, NULL, 'e'},
+    {"dot", required_argument, NULL, 'd'},
+    {"samples", required_argument, NULL, 's'},
+    {"interval", required_argument, NULL, 'i'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"lines", no_argument, NULL, 'l'},
+    {"pc", no_argument, NULL, 'p'},
+    {"full", no_argument, NULL, 'F'},
+    {"no-color", no_argument, NULL, 'C'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* Refuse what does not go together. */
+static int check(const struct options *options, struct cop_error *error)
+{
+    int r = 0;
+
+    if (r == 0 && options->emulate.tasks > 0 && options->targets.count > 0)
+        r = cop_error_set(error, -EINVAL,
+                          "--emulate makes its processes up: give it, or "
+                          "processes, but not both");
+    if (r == 0 && options->gather.daemons.shape &&
+        options->gather.daemons.topology_path)
+        r = cop_error_set(error, -EINVAL,
+                          "--shape and --topology: give one of them");
+    if (r == 0 && options->targets.count == 0 &&
+        options->targets.wanted_count == 0 && !options->help &&
+        options->emulate.tasks == 0)
+        r = cop_error_set(error, -EINVAL,
+                          "which processes? give pids, --name, --mpir or "
+                          "--children-of: see coppice-stat --help");
+    if (r == 0 && options->targets.count > TASKS_MAX)
+        r = cop_error_set(error, -EINVAL, "more than %u processes", TASKS_MAX);
+    return r;
+}
+
+int options_read(struct options *options,
+                 int argc,
+                 char **argv,
+                 struct cop_error *error)
+{
+    int option;
+    int r = 0;
+
+    while (r == 0 &&
+           (option = getopt_long(argc, argv, "-", known, NULL)) >= 0) {
+        r = read_target(options, option, optarg, error);
+        if (r == 1)
+            r = read_option(options, option, optarg, error);
+    }
+    for (; r == 0 && optind < argc; optind++)
+        r = read_target(options, WORD, argv[optind], error);
+    if (r == 0)
+        r = find_by_name(options, error);
+    return r < 0 ? r : check(options, error);
+}
+
+void options_init(struct options *options)
+{
+    *options =
+        (struct options){.gather = {.samples = 1,
+                                    .interval_ms = INTERVAL_MS,
+                                    .timeout_ms = TIMEOUT_DEFAULT_S * 1000}};
+}
+
+void options_fini(struct options *options)
+{
+    targets_fini(&options->targets);
+}
+
+void options_usage(FILE *file)
+{
+    fputs("usage: coppice-stat [OPTIONS] PID|HOST:PID|HOST:NAME...\n"
+          "Show where the processes of a parallel job are, merged.\n"
+          "  --mpir PID           the job of the launcher PID, such as mpirun\n"
+          "  --children-of PID    what runs under the launcher PID\n"
+          "  --name NAME          all processes called NAME\n"
+          "  --user USER          ... of this user\n"
+          "  --hosts LIST         ... on these hosts, such as node[01-16]\n"
+          "  --file FILE          what the words of FILE say, such as "
+          "HOST:PID\n"
+          "  --ssh COMMAND        how to get to other hosts (default: ssh)\n"
+          "  --topology FILE      the tree of daemons (default: one daemon)\n"
+          "  --shape SHAPE        or its shape on this host, such as 4x4\n"
+          "  --emulate KEYS       made-up traces of a large job: see the man "
+          "page\n"
+          "  --dot FILE           write the tree for Graphviz's dot too\n"
+          "  --samples COUNT      look COUNT times (default 1)\n"
+          "  --interval MS        so long apart (default 100)\n"
+          "  --timeout SECONDS    give up after so long (default 30)\n"
+          "  --lines              one place for each line of a function\n"
+          "  --pc                 one place for each address\n"
+          "  --full               classes by the inside of MPI too\n"
+          "  --no-color           no terminal colours\n"
+          "  --help               this text\n"
+          "exit status: 0 one class, 1 several, 2 partial, 3 failed\n",
+          file);
+}

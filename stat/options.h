@@ -1,0 +1,43 @@
+/* options.h - the command line of coppice-stat. */
+#ifndef STAT_OPTIONS_H
+#define STAT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "stat/emulate.h"
+#include "stat/gather.h"
+#include "stat/targets.h"
+
+/* What it says; texts are borrowed from the command line. */
+struct options {
+    struct targets targets;
+    struct gather_options gather;
+    struct emulate emulate; /* of 0 tasks: none */
+    const char *name;       /* of processes to be found; with ... */
+    const char *user;
+    const char *hosts;
+    bool mpir; /* tasks are ranks of MPI */
+    const char *dot_path;
+    bool full; /* the inside of runtimes too */
+    bool no_colour;
+    bool help;
+};
+
+/* Set `options` to what holds where nothing is given. */
+void options_init(struct options *options);
+
+/* Free what `options` holds. */
+void options_fini(struct options *options);
+
+/* Read a command line; processes that it names are looked for.
+ * Returns 0, or a negative errno with a sentence. */
+int options_read(struct options *options,
+                 int argc,
+                 char **argv,
+                 struct cop_error *error);
+
+/* Write what --help says. */
+void options_usage(FILE *file);
+
+#endif
