@@ -160,6 +160,24 @@ static int write_dot(const char *path,
     return r;
 }
 
+/* Say which tasks were not seen up to the last sample: their daemon was lost.
+ * What it had sent is shown. */
+static void say_behind(const struct options *arguments, const struct tree *tree)
+{
+    char ranks[256];
+    uint32_t i;
+
+    for (i = 0; i < tree->progress_count; i++) {
+        const struct tree_progress *progress = &tree->progress[i];
+
+        if (progress->seen < arguments->gather.samples)
+            fprintf(stderr,
+                    "coppice-stat: last seen in sample %u of %u: tasks %s\n",
+                    progress->seen, arguments->gather.samples,
+                    tasks_text(progress->tasks, ranks, sizeof(ranks)));
+    }
+}
+
 /* How many hosts have tasks; at least one. */
 static uint32_t count_hosts(const struct targets *targets)
 {
@@ -264,7 +282,9 @@ int main(int argc, char **argv)
         r = show(&arguments, tree, &error);
     if (late.text[0])
         fprintf(stderr, "coppice-stat: %s\n", late.text);
-    if (r == STATUS_ONE && late.text[0])
+    if (r >= 0 && late.text[0])
+        say_behind(&arguments, tree);
+    if ((r == STATUS_ONE || r == STATUS_SEVERAL) && late.text[0])
         r = STATUS_PARTIAL;
     if (r < 0) {
         fprintf(stderr, "coppice-stat: %s\n",
