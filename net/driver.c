@@ -136,7 +136,7 @@ static void stamp(struct driver *driver, struct event *event)
 {
     event->now_ms = helm_now_ms(driver->helm);
     if (event->type == EVENT_LINK_DOWN || event_is_timed(event) ||
-        node_is_recovering(driver->node))
+        driver->actions.exact)
         event->now_us = helm_clock_us();
 }
 
@@ -269,8 +269,7 @@ static void carry_out(struct driver *driver, struct action *action)
         launch_stop(driver->launch, action->rank,
                     action->text ? action->text : "it is not waited for");
         break;
-    case ACTION_SEND:
-        do_send(driver, action);
+    case ACTION_SEND: /* not here: carry_out_all() */
         break;
     case ACTION_CLOSE:
         do_close(driver, action->link);
@@ -320,6 +319,11 @@ static void carry_out_all(struct driver *driver)
     struct action action;
 
     for (; driver->done < driver->actions.count; driver->done++) {
+        if (driver->actions.list[driver->done].type == ACTION_SEND) {
+            /* most are: this one asks for nothing more, and has no text */
+            do_send(driver, &driver->actions.list[driver->done]);
+            continue;
+        }
         action = driver->actions.list[driver->done];
         driver->actions.list[driver->done].frame.payload = NULL;
         driver->actions.list[driver->done].text = NULL;

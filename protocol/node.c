@@ -15,9 +15,15 @@ void actions_clear(struct actions *actions)
     size_t i;
 
     for (i = 0; i < actions->count; i++) {
-        frame_fini(&actions->list[i].frame);
-        free(actions->list[i].text);
-        free(actions->list[i].adoption);
+        struct action *action = &actions->list[i];
+
+        if (action->type == ACTION_SEND) {
+            frame_fini(&action->frame);
+            continue; /* it has nothing else */
+        }
+        frame_fini(&action->frame);
+        free(action->text);
+        free(action->adoption);
     }
     actions->count = 0;
 }
@@ -111,13 +117,6 @@ struct action *node_tell(struct node *node,
 }
 
 /* ---- peers ---- */
-
-struct peer *node_child(const struct node *node, uint32_t slot)
-{
-    struct peer *peer = slot < node->peer_count ? node->peers[slot] : NULL;
-
-    return peer && !peer->is_parent ? peer : NULL;
-}
 
 uint32_t node_child_count(const struct node *node)
 {
@@ -696,9 +695,12 @@ uint64_t node_deadline_ms(const struct node *node)
     deadline = launch_deadline_ms(node);
     if (linked)
         deadline = least(deadline, least(node->next_beat_ms, node->silence_ms));
-    deadline = least(deadline, orphan_deadline_ms(node));
-    deadline = least(deadline, status_deadline_ms(node));
-    deadline = least(deadline, member_deadline_ms(node));
+    if (node->recovering != RECOVERY_NOT) /* an orphan is */
+        deadline = least(deadline, orphan_deadline_ms(node));
+    if (node->status.open || node->status.observer_count > 0)
+        deadline = least(deadline, status_deadline_ms(node));
+    if (node->uncovered_count > 0)
+        deadline = least(deadline, member_deadline_ms(node));
     if (node->calling)
         deadline = least(deadline, node->call_deadline_ms);
     for (i = 0; i < node->stream_count; i++) {
@@ -749,7 +751,7 @@ static int dispatch(struct node *node, const struct event *event)
             link_down(node, event);
         return 0;
     case EVENT_FRAME:
-        if (!observer_frame(node, event))
+        if (node->status.observer_count == 0 || !observer_frame(node, event))
             intake_frame(node, event);
         return 0;
     case EVENT_TICK:
@@ -806,7 +808,9 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     node->now_us = event->now_us ? event->now_us : event->now_ms * 1000;
     forgive(node, since);
     r = dispatch(node, event);
-    recovery_check(node);
+    if (node->recovering != RECOVERY_NOT)
+        recovery_check(node);
+    out->exact = node->recovering != RECOVERY_NOT;
     node->out = NULL;
     if (node->failed) {
         out->failed = true;

@@ -129,9 +129,9 @@ enum event_type {
 struct event {
     enum event_type type;
     uint64_t now_ms; /* never earlier than in the event before */
-    uint64_t now_us; /* the same clock, read for this event; needed while
-                        node_is_recovering(), and where event_is_timed(). 0:
-                        nothing finer is known */
+    uint64_t now_us; /* the same clock, read for this event; needed where the
+                        actions before it say `exact`, and where
+                        event_is_timed(). 0: nothing finer is known */
     uint32_t link;
     uint32_t rank;
     uint32_t incarnation;
@@ -152,7 +152,12 @@ struct event {
 
 /* Whether a round trip may be measured with it, so that its time matters to the
  * microsecond (PROTOCOL 15.4). */
-bool event_is_timed(const struct event *event);
+static inline bool event_is_timed(const struct event *event)
+{
+    return event->type == EVENT_TICK ||
+           (event->type == EVENT_FRAME && event->frame.type >= FRAME_STATUS &&
+            event->frame.type <= FRAME_ROWS);
+}
 
 /* ---- actions ---- */
 
@@ -226,6 +231,9 @@ struct actions {
     size_t room;
     uint64_t result; /* of EVENT_OPEN, EVENT_SYNC and EVENT_STATE */
     bool failed;     /* out of memory: the node has ended itself */
+    bool exact;      /* `now_us` of the next event is to be exact: the node
+                        looks for a parent, or has yet to say how it found
+                        one */
 };
 
 /* Forget the actions, giving back all that they own and that was not taken:
@@ -264,10 +272,6 @@ int node_step(struct node *node,
 
 /* When to wake it with EVENT_TICK, in ms; UINT64_MAX: never. */
 uint64_t node_deadline_ms(const struct node *node);
-
-/* Whether it looks for a parent, or has yet to say how it found one: then
- * `now_us` of an event should be exact. */
-bool node_is_recovering(const struct node *node);
 
 /* Whether EVENT_SEND on `stream` would be accepted now. */
 bool node_can_send(const struct node *node, uint32_t stream);

@@ -21,11 +21,6 @@
 /* Parents, attempts; choose, connect, compensate, clean-up, overall. */
 #define REPORT_FORMAT "%ud %ud %ud %uld %uld %uld %uld %uld"
 
-bool node_is_recovering(const struct node *node)
-{
-    return node->recovery.phase != RECOVERY_NOT;
-}
-
 /* The time since `from_us`; none if the clock that we were given is coarser
  * now than it was. */
 static uint64_t since(const struct node *node, uint64_t from_us)
@@ -39,7 +34,7 @@ static void enter(struct node *node, enum recovery_phase phase)
     struct recovery *recovery = &node->recovery;
     uint64_t spent_us = since(node, recovery->phase_us);
 
-    switch (recovery->phase) {
+    switch (node->recovering) {
     case RECOVERY_NOT:
     case RECOVERY_PAUSE:
         break;
@@ -56,7 +51,7 @@ static void enter(struct node *node, enum recovery_phase phase)
         recovery->spent.compensate_us += spent_us;
         break;
     }
-    recovery->phase = phase;
+    node->recovering = phase;
     recovery->phase_us = node->now_us;
     recovery->asked = false;
 }
@@ -73,7 +68,7 @@ void recovery_begin(struct node *node, uint32_t lost)
 {
     struct recovery *recovery = &node->recovery;
 
-    if (recovery->phase == RECOVERY_NOT) {
+    if (node->recovering == RECOVERY_NOT) {
         recovery->spent = (struct cop_recovery){0};
         recovery->begin_us = node->now_us;
         recovery->lost_parent = lost;
@@ -94,7 +89,7 @@ void recovery_choose(struct node *node)
 void recovery_dial(struct node *node)
 {
     node->recovery.spent.attempts++;
-    if (node->recovery.phase == RECOVERY_CHOOSE)
+    if (node->recovering == RECOVERY_CHOOSE)
         ask_clock(node);
 }
 
@@ -200,7 +195,7 @@ void recovery_clock(struct node *node)
     if (!recovery->asked || node->ended)
         return;
     recovery->asked = false;
-    switch (recovery->phase) {
+    switch (node->recovering) {
     case RECOVERY_NOT:
     case RECOVERY_PAUSE:
     case RECOVERY_CONNECT:
@@ -220,7 +215,7 @@ void recovery_clock(struct node *node)
 
 void recovery_check(struct node *node)
 {
-    if (node->recovery.phase == RECOVERY_COMPENSATE && !node->recovery.asked &&
+    if (node->recovering == RECOVERY_COMPENSATE && !node->recovery.asked &&
         !node->ended && !is_compensating(node))
         ask_clock(node);
 }

@@ -33,13 +33,6 @@ void status_fini(struct node *node)
     history_fini(node);
 }
 
-bool event_is_timed(const struct event *event)
-{
-    return event->type == EVENT_TICK ||
-           (event->type == EVENT_FRAME && event->frame.type >= FRAME_STATUS &&
-            event->frame.type <= FRAME_ROWS);
-}
-
 /* Milliseconds since then, as a row has them. */
 static uint32_t age_ms(const struct node *node, uint64_t since_ms)
 {

@@ -52,11 +52,12 @@ struct history {
 
 /* Part of struct node. */
 struct status {
+    bool open;               /* a round goes on */
+    uint32_t observer_count; /* front-end */
     char *host;
     uint64_t since_ms;     /* we have this parent; 0: since launch */
     bool adopted;          /* it is not the first one ... */
     uint32_t adopted_from; /* ... which was this one, or NONE */
-    bool open;             /* a round goes on */
     uint64_t round;
     uint64_t deadline_ms;
     uint32_t waiting; /* children that have not answered */
@@ -64,7 +65,6 @@ struct status {
     /* front-end */
     const struct topology *tree; /* as launched; kept; or NULL */
     struct observer *observers;
-    uint32_t observer_count;
     struct loss *losses;
     uint32_t loss_count;
     uint32_t loss_room;
