@@ -23,7 +23,22 @@ struct daemon {
     struct traces *traces;
     uint32_t task; /* that is being walked */
     struct tree *emulated;
+    /* what is being sampled; NULL: nothing */
+    struct cop_packet *asked;
+    struct request request; /* it, read */
+    struct cop_stream *stream;
+    uint32_t samples; /* taken */
+    uint64_t next_ms; /* when the next one is due */
+    uint64_t stop_ns; /* longest stop so far */
 };
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
 
 static int take_stack(void *arg,
                       pid_t tid,
@@ -112,28 +127,57 @@ static int send_sample(struct cop_stream *stream,
     return r;
 }
 
-/* Take all samples of `request`, and send what each brings. */
-static int gather(struct daemon *daemon,
-                  struct cop_stream *stream,
-                  const struct request *request)
+/* No more samples. */
+static void stop(struct daemon *daemon)
 {
-    struct timespec interval = {request->interval_ms / 1000,
-                                request->interval_ms % 1000 * 1000000L};
-    uint64_t stop_ns = 0;
-    uint32_t sample;
+    cop_packet_free(daemon->asked);
+    traces_free(daemon->traces);
+    daemon->asked = NULL;
+    daemon->traces = NULL;
+}
+
+/* Take the sample that is due, and send what it brings. */
+static int sample(struct daemon *daemon)
+{
     int r;
 
-    r = traces_new(&daemon->traces);
-    for (sample = 0; r == 0 && sample < request->samples; sample++) {
-        if (sample > 0)
-            nanosleep(&interval, NULL);
-        r = take_sample(daemon, request, &stop_ns);
-        if (r == 0)
-            r = send_sample(stream, daemon->traces, stop_ns);
-    }
-    traces_free(daemon->traces);
-    daemon->traces = NULL;
+    r = take_sample(daemon, &daemon->request, &daemon->stop_ns);
+    if (r == 0)
+        r = send_sample(daemon->stream, daemon->traces, daemon->stop_ns);
+    daemon->next_ms = now_ms() + daemon->request.interval_ms;
+    if (++daemon->samples == daemon->request.samples || r < 0)
+        stop(daemon);
     return r;
+}
+
+/* Begin to sample as `packet` asks; the first is taken at once. */
+static int gather(struct daemon *daemon,
+                  struct cop_stream *stream,
+                  const struct cop_packet *packet)
+{
+    int r;
+
+    stop(daemon);
+    r = request_unpack(&daemon->request, packet);
+    if (r == 0)
+        r = traces_new(&daemon->traces);
+    if (r < 0)
+        return r;
+    daemon->asked = cop_packet_ref(packet);
+    daemon->stream = stream;
+    daemon->samples = 0;
+    daemon->stop_ns = 0;
+    return sample(daemon);
+}
+
+/* How long the daemon may wait for a packet. */
+static int patience(const struct daemon *daemon)
+{
+    uint64_t now = now_ms();
+
+    if (!daemon->asked)
+        return COP_FOREVER;
+    return daemon->next_ms > now ? (int)(daemon->next_ms - now) : 0;
 }
 
 /* The answer to a question, in the making. */
@@ -305,16 +349,17 @@ static int answer(struct daemon *daemon,
                   struct cop_stream *stream,
                   const struct cop_packet *packet)
 {
-    struct request request;
     struct question question;
     struct find find;
     int r;
 
     switch (cop_packet_tag(packet)) {
     case STAT_TAG_REQUEST:
-        r = request_unpack(&request, packet);
-        if (r == 0)
-            r = gather(daemon, stream, &request);
+        r = gather(daemon, stream, packet);
+        break;
+    case STAT_TAG_STOP:
+        stop(daemon);
+        r = 0;
         break;
     case STAT_TAG_NAMES:
         r = question_unpack(&question, packet);
@@ -370,12 +415,16 @@ int main(int argc, char **argv)
     }
     daemon.rank = cop_network_rank(network);
     r = walker_new(&daemon.walker);
-    while (r == 0 && (r = cop_network_receive(network, &stream, &packet,
-                                              COP_FOREVER)) == 0) {
-        if (answer(&daemon, stream, packet) < 0)
+    while (r == 0) {
+        r = cop_network_receive(network, &stream, &packet, patience(&daemon));
+        if (r == 0 && answer(&daemon, stream, packet) < 0)
             status = EXIT_FAILURE;
-        cop_packet_free(packet);
+        if (r == 0)
+            cop_packet_free(packet);
+        if (r == -EAGAIN)
+            r = sample(&daemon);
     }
+    stop(&daemon);
     walker_free(daemon.walker);
     tree_free(daemon.emulated);
     cop_network_free(network);

@@ -170,7 +170,8 @@ static void say_behind(const struct options *arguments, const struct tree *tree)
     for (i = 0; i < tree->progress_count; i++) {
         const struct tree_progress *progress = &tree->progress[i];
 
-        if (progress->seen < arguments->gather.samples)
+        if (progress->seen < arguments->gather.samples &&
+            arguments->gather.watch_ms == 0)
             fprintf(stderr,
                     "coppice-stat: last seen in sample %u of %u: tasks %s\n",
                     progress->seen, arguments->gather.samples,
@@ -191,6 +192,17 @@ static uint32_t count_hosts(const struct targets *targets)
     return count > 0 ? count : 1;
 }
 
+/* How many samples there are of the task that was looked at longest. */
+static uint32_t count_samples(const struct tree *tree)
+{
+    uint32_t most = 0, i;
+
+    for (i = 0; i < tree->progress_count; i++)
+        if (tree->progress[i].seen > most)
+            most = tree->progress[i].seen;
+    return most;
+}
+
 /* Show the answer. Returns the exit status, or a negative errno. */
 static int show(const struct options *arguments,
                 const struct tree *tree,
@@ -207,6 +219,8 @@ static int show(const struct options *arguments,
     int status;
     int r;
 
+    if (arguments->gather.watch_ms > 0)
+        options.samples = count_samples(tree);
     r = classes_new(&classes, tree,
                     arguments->full ? CLASSES_FULL : CLASSES_CALLS);
     if (r < 0)

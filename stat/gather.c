@@ -51,7 +51,9 @@ static int ask(struct cop_stream *stream,
                const struct gather_options *options)
 {
     uint32_t *ranks = calloc((size_t)targets->count + 1, sizeof(*ranks));
-    struct request request = {.samples = options->samples,
+    struct request request = {.samples = options->watch_ms > 0
+                                             ? REQUEST_SAMPLES_MAX
+                                             : options->samples,
                               .interval_ms = options->interval_ms,
                               .task_count = targets->count,
                               .daemons = ranks,
@@ -136,6 +138,34 @@ static void take_events(struct cop_network *network,
     }
 }
 
+/* Tell of a sample. Returns 1 if it is the last that is wanted, 0 if more are
+ * to come, or a negative errno. */
+static int say_sample(const struct tree *tree,
+                      uint64_t sample,
+                      const struct gather_options *options)
+{
+    struct tasks *all;
+    int64_t still;
+    uint64_t still_ms;
+    int r;
+
+    if (options->watch_ms == 0) {
+        say(options, "sample %" PRIu64 " of %u", sample, options->samples);
+        return sample >= options->samples;
+    }
+    r = tree_tasks(&all, tree);
+    if (r < 0)
+        return r;
+    still = tree_unmoved(tree, all);
+    tasks_free(all);
+    if (still < 0)
+        return (int)still;
+    still_ms = still > 0 ? (uint64_t)(still - 1) * options->interval_ms : 0;
+    say(options, "sample %" PRIu64 ": nothing has moved for %.1f s", sample,
+        (double)still_ms / 1000);
+    return still_ms >= options->watch_ms || sample >= REQUEST_SAMPLES_MAX;
+}
+
 /* Take the samples as they come, and tell of each. The number of a packet's
  * wave is how many samples all daemons have sent. While a parent is lost waves
  * may be joined, so fewer may come; then it is quiet, and the sync that follows
@@ -148,28 +178,29 @@ static int follow(struct tree **tree,
 {
     uint64_t quiet_ms = 2 * (uint64_t)options->interval_ms + 2 * STOP_MS;
     struct cop_packet *packet;
+    uint64_t end_ms = now_ms() + options->timeout_ms;
     uint64_t sample = 0;
-    int r;
+    int r = 0;
 
     if (quiet_ms > options->timeout_ms)
         quiet_ms = options->timeout_ms;
-    while (sample < options->samples) {
+    while (r == 0) {
         r = cop_stream_receive(stream, &packet, (int)quiet_ms);
         take_events(network, options, late);
-        if (r == -EAGAIN || r == -ENOTCONN)
-            return 0;
         if (r < 0)
-            return r;
+            break;
         r = take(tree, packet);
         if (r == 0 && cop_packet_wave(packet) > sample) {
             sample = cop_packet_wave(packet);
-            say(options, "sample %" PRIu64 " of %u", sample, options->samples);
+            r = say_sample(*tree, sample, options);
         }
+        if (r == 0 && options->watch_ms > 0 && now_ms() > end_ms)
+            r = 1;
         cop_packet_free(packet);
-        if (r < 0)
-            return r;
     }
-    return 0;
+    if (r > 0 && options->watch_ms > 0)
+        r = cop_stream_send(stream, STAT_TAG_STOP, "%ud", 1u);
+    return r == -EAGAIN || r == -ENOTCONN || r > 0 ? 0 : r;
 }
 
 /* Wait for the answer to be complete. Returns 0 or a negative errno. */
@@ -502,7 +533,7 @@ static int gather(struct tree **tree,
                           "no process was found: check names, users and hosts");
     if (r == 0)
         r = ask(stream, daemons, targets, options);
-    if (r == 0 && options->samples > 1)
+    if (r == 0 && (options->samples > 1 || options->watch_ms > 0))
         r = follow(tree, network, stream, options, late);
     if (r == 0)
         r = finish(tree, network, stream, options, late);

@@ -19,6 +19,8 @@ struct gather_options {
     struct daemons_options daemons;
     uint32_t samples;
     uint32_t interval_ms;
+    uint32_t watch_ms;   /* not so many samples, but until nothing has moved for
+                            so long, at most for `timeout_ms`; 0: do not watch */
     uint32_t timeout_ms; /* for launching, and again for the answer, which
                             is waited for when no more samples come */
     enum naming_detail detail;

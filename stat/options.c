@@ -102,6 +102,11 @@ static int read_option(struct options *options,
     case 's':
         return read_number(&options->gather.samples, value, REQUEST_SAMPLES_MAX,
                            "--samples", error);
+    case 'w':
+        r = read_number(&number, value, TIMEOUT_MAX_S, "--watch", error);
+        if (r == 0)
+            options->gather.watch_ms = number * 1000;
+        return r;
     case 'i':
         return read_number(&options->gather.interval_ms, value,
                            REQUEST_INTERVAL_MAX_MS, "--interval", error);
@@ -162,6 +167,7 @@ static const struct option known[] = {
     {"emulate", required_argument, NULL, 'e'},
     {"dot", required_argument, NULL, 'd'},
     {"samples", required_argument, NULL, 's'},
+    {"watch", required_argument, NULL, 'w'},
     {"interval", required_argument, NULL, 'i'},
     {"timeout", required_argument, NULL, 'T'},
     {"lines", no_argument, NULL, 'l'},
@@ -248,6 +254,7 @@ void options_usage(FILE *file)
           "page\n"
           "  --dot FILE           write the tree for Graphviz's dot too\n"
           "  --samples COUNT      look COUNT times (default 1)\n"
+          "  --watch SECONDS      until nothing has moved for so long\n"
           "  --interval MS        so long apart (default 100)\n"
           "  --timeout SECONDS    give up after so long (default 30)\n"
           "  --lines              one place for each line of a function\n"

@@ -14,12 +14,14 @@
 #define STAT_TAG_NAMES   (COP_TAG_FIRST + 2)
 #define STAT_TAG_NAMED   (COP_TAG_FIRST + 3)
 #define STAT_TAG_EMULATE                                                       \
-    (COP_TAG_FIRST + 4)                   /* make up traces, and keep them     \
-                                           */
-#define STAT_TAG_GO   (COP_TAG_FIRST + 5) /* send them */
-#define STAT_TAG_FIND (COP_TAG_FIRST + 6) /* on the second: which processes?   \
-                                           */
+    (COP_TAG_FIRST + 4)                 /* make up traces, and keep them       \
+                                         */
+#define STAT_TAG_GO (COP_TAG_FIRST + 5) /* send them */
+#define STAT_TAG_FIND                                                          \
+    (COP_TAG_FIRST + 6) /* on the second: which processes?                     \
+                         */
 #define STAT_TAG_FOUND (COP_TAG_FIRST + 7)
+#define STAT_TAG_STOP  (COP_TAG_FIRST + 8) /* on the first: no more samples */
 
 /* Most samples of one request. */
 #define REQUEST_SAMPLES_MAX 10000
