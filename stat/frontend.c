@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "stat/classes.h"
+#include "stat/command.h"
+#include "stat/cores.h"
 #include "stat/dot.h"
 #include "stat/emulation.h"
 #include "stat/frame.h"
@@ -272,12 +274,39 @@ static void say(const char *line)
     fprintf(stderr, "coppice-stat: %s\n", line);
 }
 
+/* Start the command, and wait until it is to be looked at. Returns 0, 1 if it
+ * has ended before, with `*status`, or a negative errno. */
+static int start(struct options *arguments,
+                 int *status,
+                 struct cop_error *error)
+{
+    char line[96];
+    pid_t pid;
+    int r;
+
+    r = command_start(&pid, arguments->command, error);
+    if (r == 0)
+        r = command_await(pid, arguments->after_s, status);
+    if (r == 1)
+        snprintf(line, sizeof(line),
+                 "the command has ended with status %d: there is nothing to "
+                 "look at",
+                 *status);
+    else if (r == 0)
+        snprintf(line, sizeof(line),
+                 "looking at the command, pid %d, which goes on", (int)pid);
+    if (r >= 0)
+        say(line);
+    return r != 0 ? r : command_targets(&arguments->targets, pid, error);
+}
+
 int main(int argc, char **argv)
 {
     struct options arguments;
     struct cop_error error = {""};
     struct cop_error late = {""};
     struct tree *tree = NULL;
+    int status = 0;
     int r;
 
     options_init(&arguments);
@@ -287,8 +316,19 @@ int main(int argc, char **argv)
         options_usage(stdout);
         goto out;
     }
+    if (r == 0 && arguments.command) {
+        r = start(&arguments, &status, &error);
+        if (r == 1) {
+            r = status == 0 ? STATUS_ONE : STATUS_FAILED;
+            goto out;
+        }
+    }
     if (r == 0 && arguments.emulate.tasks > 0)
         r = emulate(&tree, &arguments, &error);
+    else if (r == 0 && arguments.core_count > 0)
+        r = cores_tree(&tree, &arguments.targets, arguments.cores,
+                       arguments.core_count, arguments.gather.detail, say,
+                       &error);
     else if (r == 0)
         r = gather_tree(&tree, &arguments.targets, &arguments.gather, &late,
                         &error);
@@ -296,7 +336,7 @@ int main(int argc, char **argv)
         r = show(&arguments, tree, &error);
     if (late.text[0])
         fprintf(stderr, "coppice-stat: %s\n", late.text);
-    if (r >= 0 && late.text[0])
+    if (r >= 0 && late.text[0] && tree)
         say_behind(&arguments, tree);
     if ((r == STATUS_ONE || r == STATUS_SEVERAL) && late.text[0])
         r = STATUS_PARTIAL;

@@ -62,6 +62,8 @@ struct modules {
     char exe[PATH_MAX]; /* what /proc/PID/exe points to */
     Dwfl *dwfl;
     struct module *list;
+    int core_fd; /* of a core file; else -1 */
+    Elf *core;
 };
 
 static void name_free(struct name *name)
@@ -233,6 +235,7 @@ int modules_new(struct modules **out, pid_t pid)
     if (!modules)
         return -ENOMEM;
     modules->references = 1;
+    modules->core_fd = -1;
     modules->pid = pid;
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     len = readlink(path, modules->exe, sizeof(modules->exe) - 1);
@@ -263,6 +266,47 @@ out:
     return r;
 }
 
+int modules_new_core(struct modules **out, const char *path)
+{
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_build_id_find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+    };
+    struct modules *modules = calloc(1, sizeof(*modules));
+    int r = -ENOMEM;
+
+    if (!modules)
+        return r;
+    modules->references = 1;
+    modules->core_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (modules->core_fd < 0) {
+        r = -errno;
+        goto out;
+    }
+    elf_version(EV_CURRENT);
+    modules->dwfl = dwfl_begin(&callbacks);
+    if (!modules->dwfl)
+        goto out;
+    r = -ENOEXEC;
+    modules->core = elf_begin(modules->core_fd, ELF_C_READ_MMAP, NULL);
+    if (!modules->core ||
+        dwfl_core_file_report(modules->dwfl, modules->core, NULL) <= 0 ||
+        dwfl_report_end(modules->dwfl, NULL, NULL) != 0)
+        goto out;
+    modules->pid = dwfl_core_file_attach(modules->dwfl, modules->core);
+    if (modules->pid <= 0)
+        goto out;
+    r = -ENOMEM;
+    if (dwfl_getmodules(modules->dwfl, module_note, modules, 0) != 0)
+        goto out;
+    *out = modules;
+    modules = NULL;
+    r = 0;
+out:
+    modules_free(modules);
+    return r;
+}
+
 void modules_free(struct modules *modules)
 {
     struct module *module;
@@ -275,6 +319,9 @@ void modules_free(struct modules *modules)
         modules->list = module->next;
         free(module);
     }
+    elf_end(modules->core);
+    if (modules->core_fd >= 0)
+        close(modules->core_fd);
     free(modules);
 }
 

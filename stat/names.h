@@ -25,6 +25,12 @@ void names_free(struct names *names);
  * unwinding needs. Returns 0, -ESRCH, -EPERM, -ENOMEM or -EIO. */
 int modules_new(struct modules **out, pid_t pid);
 
+/* Look at what the process had mapped of which `path` is a core file, finding
+ * the files by their paths and build-ids, and attach to its threads.
+ * Returns 0, the error of opening it, -ENOEXEC if it is no core file or none
+ * that can be read, or -ENOMEM. */
+int modules_new_core(struct modules **out, const char *path);
+
 /* Give `modules` back; names_place() may have kept them. NULL is fine. */
 void modules_free(struct modules *modules);
 

@@ -207,6 +207,42 @@ int naming_take(struct naming *naming, const struct cop_packet *packet)
     return r;
 }
 
+int naming_fill(struct naming *naming, struct names *names)
+{
+    const struct tree *tree = naming->tree;
+    const struct frame *frames;
+    uint32_t i, k;
+    size_t count;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < naming->count; i++) {
+        const struct tree_frame *raw = &tree->frames[naming->addresses[i]];
+        struct named *named = &naming->named[naming->addresses[i]];
+
+        if (named->count > 0)
+            continue;
+        r = names_of(names, tree->strings[raw->module], raw->offset, &frames,
+                     &count);
+        if (r < 0 || count == 0) {
+            r = r == -ENOENT ? 0 : r; /* it stays without a name */
+            continue;
+        }
+        named->frames = calloc(count, sizeof(*named->frames));
+        if (!named->frames)
+            return -ENOMEM;
+        for (k = 0; r == 0 && k < count; k++) {
+            named->frames[k] =
+                (struct frame){strdup(frames[k].function),
+                               strdup(frames[k].file), frames[k].line, "", 0};
+            named->count++;
+            if (!named->frames[k].function || !named->frames[k].file)
+                r = -ENOMEM;
+        }
+        naming->missing -= r == 0;
+    }
+    return r;
+}
+
 /* Whether a frame at the outermost end is the C library's own start-up. */
 static bool is_startup(const char *function)
 {

@@ -7,6 +7,7 @@
 #ifndef STAT_NAMING_H
 #define STAT_NAMING_H
 
+#include "stat/names.h"
 #include "stat/request.h"
 #include "stat/tree.h"
 
@@ -39,6 +40,10 @@ int naming_ask(struct cop_packet **out,
 /* Take an answer, from anybody. Returns 0, -EINVAL or -EBADMSG if it is none,
  * or -ENOMEM. */
 int naming_take(struct naming *naming, const struct cop_packet *packet);
+
+/* Take the names that `names` knows, without asking anybody.
+ * Returns 0 or -ENOMEM. */
+int naming_fill(struct naming *naming, struct names *names);
 
 /* Make the tree with names. What has no answer is "module+0xoffset"; the frames
  * of the C library's start-up, below main() or below a thread's function, are

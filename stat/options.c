@@ -37,6 +37,19 @@ static int read_number(uint32_t *out,
     return 0;
 }
 
+/* One more core file. */
+static int add_core(struct options *options, char *path)
+{
+    char **grown =
+        reallocarray(options->cores, options->core_count + 1, sizeof(*grown));
+
+    if (!grown)
+        return -ENOMEM;
+    options->cores = grown;
+    options->cores[options->core_count++] = path;
+    return 0;
+}
+
 /* Take an option that says which processes. Returns 1 if it is none. */
 static int read_target(struct options *options,
                        int option,
@@ -47,7 +60,11 @@ static int read_target(struct options *options,
     int r;
 
     switch (option) {
+    case 'o':
+        return add_core(options, (char *)value);
     case WORD:
+        if (options->core_count > 0)
+            return add_core(options, (char *)value);
         return targets_add_text(&options->targets, value, error);
     case 'n':
         options->name = value;
@@ -121,6 +138,9 @@ static int read_option(struct options *options,
     case 'p':
         options->gather.detail = NAMING_ADDRESSES;
         return 0;
+    case 'A':
+        return read_number(&options->after_s, value, TIMEOUT_MAX_S, "--after",
+                           error);
     case 'F':
         options->full = true;
         return 0;
@@ -164,6 +184,8 @@ static const struct option known[] = {
     {"children-of", required_argument, NULL, 'c'},
     {"topology", required_argument, NULL, 't'},
     {"shape", required_argument, NULL, 'S'},
+    {"core", required_argument, NULL, 'o'},
+    {"after", required_argument, NULL, 'A'},
     {"emulate", required_argument, NULL, 'e'},
     {"dot", required_argument, NULL, 'd'},
     {"samples", required_argument, NULL, 's'},
@@ -181,7 +203,22 @@ static const struct option known[] = {
 /* Refuse what does not go together. */
 static int check(const struct options *options, struct cop_error *error)
 {
+    bool live = options->targets.count > 0 || options->targets.wanted_count > 0;
     int r = 0;
+
+    if (options->command &&
+        (live || options->core_count > 0 || options->emulate.tasks > 0))
+        return cop_error_set(error, -EINVAL,
+                             "-- COMMAND: give a command, or processes, but "
+                             "not both");
+    if (options->after_s > 0 && !options->command)
+        return cop_error_set(error, -EINVAL,
+                             "--after: after the start of "
+                             "which command? give it behind \"--\"");
+    if (options->core_count > 0 && (live || options->emulate.tasks > 0))
+        r = cop_error_set(error, -EINVAL,
+                          "--core: give core files, or processes, but not "
+                          "both");
 
     if (r == 0 && options->emulate.tasks > 0 && options->targets.count > 0)
         r = cop_error_set(error, -EINVAL,
@@ -191,9 +228,8 @@ static int check(const struct options *options, struct cop_error *error)
         options->gather.daemons.topology_path)
         r = cop_error_set(error, -EINVAL,
                           "--shape and --topology: give one of them");
-    if (r == 0 && options->targets.count == 0 &&
-        options->targets.wanted_count == 0 && !options->help &&
-        options->emulate.tasks == 0)
+    if (r == 0 && !live && options->core_count == 0 && !options->command &&
+        !options->help && options->emulate.tasks == 0)
         r = cop_error_set(error, -EINVAL,
                           "which processes? give pids, --name, --mpir or "
                           "--children-of: see coppice-stat --help");
@@ -216,8 +252,9 @@ int options_read(struct options *options,
         if (r == 1)
             r = read_option(options, option, optarg, error);
     }
-    for (; r == 0 && optind < argc; optind++)
-        r = read_target(options, WORD, argv[optind], error);
+    /* Only "--" ends the options where words are taken in their order. */
+    if (r == 0 && optind < argc)
+        options->command = argv + optind;
     if (r == 0)
         r = find_by_name(options, error);
     return r < 0 ? r : check(options, error);
@@ -234,6 +271,7 @@ void options_init(struct options *options)
 void options_fini(struct options *options)
 {
     targets_fini(&options->targets);
+    free(options->cores);
 }
 
 void options_usage(FILE *file)
@@ -247,6 +285,9 @@ void options_usage(FILE *file)
           "  --hosts LIST         ... on these hosts, such as node[01-16]\n"
           "  --file FILE          what the words of FILE say, such as "
           "HOST:PID\n"
+          "  -- COMMAND...        start it, and look when it is quiet\n"
+          "  --after SECONDS      ... or after so long\n"
+          "  --core FILE...       the processes that have left these files\n"
           "  --ssh COMMAND        how to get to other hosts (default: ssh)\n"
           "  --topology FILE      the tree of daemons (default: one daemon)\n"
           "  --shape SHAPE        or its shape on this host, such as 4x4\n"

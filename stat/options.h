@@ -3,6 +3,7 @@
 #define STAT_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "stat/emulate.h"
@@ -21,6 +22,10 @@ struct options {
     const char *dot_path;
     bool full; /* the inside of runtimes too */
     bool no_colour;
+    char **command;   /* to be started; NULL: none */
+    uint32_t after_s; /* ... and looked at then; 0: when it is quiet */
+    char **cores;     /* files; ours */
+    size_t core_count;
     bool help;
 };
 

@@ -101,14 +101,11 @@ const char *targets_host_name(const struct targets *targets, uint32_t host)
     return host == 0 ? "localhost" : targets->host_names[host];
 }
 
-int targets_add(struct targets *targets, uint32_t host, pid_t pid)
+/* Add process `pid` of a host. Returns 0 or -ENOMEM. */
+static int append(struct targets *targets, uint32_t host, pid_t pid)
 {
-    uint32_t i, none;
+    uint32_t none;
 
-    for (i = 0; i < targets->count; i++) {
-        if (targets->pids[i] == pid && targets->hosts[i] == host)
-            return 0;
-    }
     if (targets_host(targets, "", &none) < 0 ||
         grow(&targets->pids, targets->count, sizeof(*targets->pids)) < 0 ||
         grow(&targets->hosts, targets->count, sizeof(*targets->hosts)) < 0)
@@ -116,6 +113,22 @@ int targets_add(struct targets *targets, uint32_t host, pid_t pid)
     targets->hosts[targets->count] = host;
     targets->pids[targets->count++] = pid;
     return 0;
+}
+
+int targets_add(struct targets *targets, uint32_t host, pid_t pid)
+{
+    uint32_t i;
+
+    for (i = 0; i < targets->count; i++) {
+        if (targets->pids[i] == pid && targets->hosts[i] == host)
+            return 0;
+    }
+    return append(targets, host, pid);
+}
+
+int targets_add_core(struct targets *targets, pid_t pid)
+{
+    return append(targets, 0, pid);
 }
 
 /* Remember what is to be found at a host. Returns 0 or -ENOMEM. */

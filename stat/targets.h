@@ -45,6 +45,10 @@ const char *targets_host_name(const struct targets *targets, uint32_t host);
  * Returns 0 or -ENOMEM. */
 int targets_add(struct targets *targets, uint32_t host, pid_t pid);
 
+/* Add process `pid` of this host, also if there is one already: of core files,
+ * which may come from several machines. Returns 0 or -ENOMEM. */
+int targets_add_core(struct targets *targets, pid_t pid);
+
 /* Add what `text` says: PID, HOST:PID, or HOST:NAME. Processes of this host are
  * looked for at once, others by their daemon. Returns 0, -ENOMEM, or -EINVAL or
  * -ENOENT with a sentence. */

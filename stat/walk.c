@@ -314,3 +314,70 @@ out:
     modules_free(modules);
     return r;
 }
+
+/* For libdwfl: one thread of a core file. */
+static int core_thread(Dwfl_Thread *thread, void *arg)
+{
+    struct stacks *stacks = arg;
+    struct stack *stack, *grown;
+
+    grown = reallocarray(stacks->stacks, stacks->count + 1, sizeof(*grown));
+    if (!grown)
+        return DWARF_CB_ABORT;
+    stacks->stacks = grown;
+    stack = &grown[stacks->count++];
+    *stack = (struct stack){.tid = dwfl_thread_tid(thread)};
+    stack->pcs = calloc(WALK_DEPTH_MAX, sizeof(*stack->pcs));
+    if (!stack->pcs)
+        return DWARF_CB_ABORT;
+    stack->truncated = dwfl_thread_getframes(thread, frame_take, stack) != 0;
+    return DWARF_CB_OK;
+}
+
+/* For libdwfl: the first file is the program. */
+static int core_program(Dwfl_Module *module,
+                        void **userdata,
+                        const char *name,
+                        Dwarf_Addr base,
+                        void *arg)
+{
+    char *program = arg;
+
+    (void)module;
+    (void)userdata;
+    (void)base;
+    if (name[0] != '/')
+        return DWARF_CB_OK;
+    snprintf(program, WALK_PROGRAM_SIZE, "%s", name);
+    return DWARF_CB_ABORT;
+}
+
+int walk_core(struct walker *walker,
+              const char *path,
+              pid_t *pid,
+              char program[static WALK_PROGRAM_SIZE],
+              walk_fn fn,
+              void *arg,
+              struct cop_error *error)
+{
+    struct stacks stacks = {NULL, 0};
+    struct modules *modules = NULL;
+    int r;
+
+    r = modules_new_core(&modules, path);
+    if (r < 0)
+        return cop_error_set(error, r, "%s: %s", path,
+                             r == -ENOEXEC ? "not a core file that can be read"
+                                           : strerror(-r));
+    *pid = dwfl_pid(modules_dwfl(modules));
+    program[0] = '\0';
+    dwfl_getmodules(modules_dwfl(modules), core_program, program, 0);
+    if (dwfl_getthreads(modules_dwfl(modules), core_thread, &stacks) != 0)
+        r = cop_error_set(error, -ENOEXEC, "%s: cannot read its threads: %s",
+                          path, dwfl_errmsg(-1));
+    if (r == 0)
+        r = stacks_pass(walker, modules, &stacks, *pid, fn, arg);
+    stacks_fini(&stacks);
+    modules_free(modules);
+    return r;
+}

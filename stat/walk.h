@@ -23,6 +23,9 @@
 /* Most frames that are unwound; a deeper stack begins with "[truncated]". */
 #define WALK_UNWIND_MAX 100000
 
+/* Bytes of a program's path, with its end; more are cut. */
+#define WALK_PROGRAM_SIZE 256
+
 struct names;
 struct walker; /* opaque */
 
@@ -62,5 +65,20 @@ int walk_process(struct walker *walker,
                  walk_fn fn,
                  void *arg,
                  struct cop_error *error);
+
+/* Walk all threads of the process of which `path` is a core file.
+ *
+ * pid      becomes its pid
+ * program  becomes its program's path; "" if that is not known
+ *
+ * Returns 0, or with a sentence in `error` what opening the file said, -ENOEXEC
+ * if it is no core file that can be read, or what `fn` said. */
+int walk_core(struct walker *walker,
+              const char *path,
+              pid_t *pid,
+              char program[static WALK_PROGRAM_SIZE],
+              walk_fn fn,
+              void *arg,
+              struct cop_error *error);
 
 #endif
