@@ -571,9 +571,13 @@ static void send_state(struct node *node,
         frame.payload = event->up[0].payload;
         event->up[0].payload = NULL;
     }
-    stream->counted = true;
+    /* Who is in the state may have gone to others: they may come back, and
+     * what the filter knows already it does not put out again (9.1). */
+    stream->counted =
+        node->role == NODE_BACKEND || member_has_members(node, stream);
     node_send(node, node->parent, frame);
-    reclaim(node, stream);
+    if (stream->counted)
+        reclaim(node, stream);
 }
 
 void upward_orphaned(struct node *node, struct stream *stream)
@@ -634,13 +638,12 @@ void upward_adopted(struct node *node, struct stream *stream)
         member_update(node, stream);
         return;
     }
-    if (node->role == NODE_COMMNODE && !member_has_members(node, stream)) {
-        stream->counted = false;
-        return;
-    }
     if (stream->filters.recoverable) {
         stream->compensating = true;
         upward_run(node, stream);
+    } else if (node->role == NODE_COMMNODE &&
+               !member_has_members(node, stream)) {
+        stream->counted = false;
     } else {
         node_send_header(node, node->parent, FRAME_RESUME,
                          stream->definition.id, level_sent(stream), 0);

@@ -268,6 +268,39 @@ static void a_thawed_router_catches_up(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 9.1: a node gives its state to a new parent though nobody is left
+ * below it. Who is in that state may come back, and what its filter knows
+ * already it does not put out again (seeds 3886 and 6690). */
+static void a_state_goes_up_from_a_node_without_members(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2(3)),4,5)");
+    struct sim_app app = {.taken = join};
+    uint32_t stream;
+
+    memset(&joined, 0, sizeof(joined));
+    sim_set_app(sim, 0, &app);
+    stream = SIM_OPEN(sim, "int_union");
+    sim_trace_only(sim, 0);
+    /* 1 has taken what 3 sent, and what it put out is lost */
+    sim_mute(sim, script_at(sim, 1), 0);
+    send_one(sim, 3, stream, 3);
+    SIM_RUN(sim, 10);
+    sim_crash(sim, script_at(sim, 2));
+    sim_isolate(sim, script_at(sim, 3), sim_now_ms(sim) + 1000);
+    SIM_RUN(sim, 10);
+    sim_cut(sim, script_at(sim, 1), 0);
+    SIM_RUN(sim, 500);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
+    SIM_RUN(sim, 15000);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 3)), script_at(sim, 1));
+    for (uint32_t rank = 3; rank <= 5; rank++)
+        send_one(sim, rank, stream, 10 + (int)rank);
+    CHECK_IS(script_sync(sim, stream), 0);
+    CU_ASSERT_EQUAL(joined.times[3], 1);
+    CU_ASSERT_EQUAL(joined.times[13], 1);
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -281,6 +314,8 @@ int main(void)
         {"packets are sent again", packets_are_sent_again},
         {"who is behind is fed from there", who_is_behind_is_fed_from_there},
         {"a thawed router catches up", a_thawed_router_catches_up},
+        {"a state goes up from a node without members",
+         a_state_goes_up_from_a_node_without_members},
         CU_TEST_INFO_NULL,
     };
     return check_run("replay", tests);
