@@ -789,27 +789,13 @@ static bool is_shown(const struct stream *stream, const struct peer *peer)
     return !stream->closing || stream_is_replayable(stream);
 }
 
-/* Up to which number a snapshot for `peer` speaks. A back-end that has its
- * place must see its own ENTER, which may lie behind what is stable. */
-static uint64_t snapshot_number(const struct node *node,
-                                const struct peer *peer)
-{
-    const struct stream *zero = node->streams[0];
-
-    if (peer->role != NODE_BACKEND ||
-        !ranks_has(&zero->definition.members, peer->rank))
-        return feed_last(&zero->feed);
-    return zero->feed.stable > zero->feed.base ? zero->feed.stable
-                                               : zero->feed.base;
-}
-
 void downward_snapshot(struct node *node, struct peer *peer)
 {
     struct stream *zero = node->streams[0];
     struct branch *branch = stream_branch(zero, peer->slot);
     struct frame frame = {.type = FRAME_SNAPSHOT};
     uint32_t *ids = calloc(node->stream_count, sizeof(*ids)), count = 0;
-    uint64_t number = snapshot_number(node, peer);
+    uint64_t number = zero->feed.stable; /* what is above goes as it came */
     size_t i;
 
     if (!branch || !ids) {
@@ -838,16 +824,21 @@ void downward_snapshot(struct node *node, struct peer *peer)
     if (node->closing)
         send_unnumbered(node, peer,
                         &(struct control){.type = CONTROL_SHUTDOWN});
+    downward_pump_child(node, zero, peer->slot);
 }
 
 void downward_pass_snapshot(struct node *node)
 {
+    const struct stream *zero = node->streams[0];
     uint32_t slot;
 
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (slot = 0; slot < zero->branch_count; slot++) {
+        const struct branch *branch = &zero->branches[slot];
         struct peer *peer = node_child(node, slot);
 
-        if (peer && peer->ready && peer->role == NODE_COMMNODE)
+        /* one that has not said where it is will say so (10.4) */
+        if (peer && peer->ready && branch->fed &&
+            branch->cursor < zero->feed.base)
             downward_snapshot(node, peer);
     }
 }

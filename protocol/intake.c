@@ -239,6 +239,8 @@ static int take_snapshot(struct node *node, const struct frame *frame)
     zero->passed = frame->sequence;
     if (node->role == NODE_COMMNODE) {
         feed_restart(&zero->feed, frame->sequence);
+        zero->feed.stable = frame->sequence; /* we too can send no packet */
+        zero->stable_due = true;
         downward_pass_snapshot(node);
     }
     member_update(node, zero);

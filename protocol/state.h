@@ -755,8 +755,8 @@ void downward_ask(struct node *node, struct stream *stream);
 /* Bring one that has just joined up to date (3.1). */
 void downward_snapshot(struct node *node, struct peer *peer);
 
-/* We have been brought up to date, and may know less than what was sent:
- * bring the commnodes below us up to date too. */
+/* We have been brought up to date, and do not hold the packets before that:
+ * bring those below us up to date too that lack them. */
 void downward_pass_snapshot(struct node *node);
 
 /* OPEN number `number` takes effect here. Returns 0 or -EPROTO. */

@@ -301,6 +301,32 @@ static void a_state_goes_up_from_a_node_without_members(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 3.1: a node that a snapshot has brought up to date holds none of the
+ * packets before, and so brings its own children up to date by another (seeds
+ * 26357 and 20214). */
+static void a_snapshot_is_followed_by_another(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2(3,4(5))))");
+    const struct node *router;
+    uint32_t opened;
+
+    sim_trace_only(sim, 0);
+    sim_isolate(sim, script_at(sim, 4), sim_now_ms(sim) + 6400);
+    sim_isolate(sim, script_at(sim, 1), sim_now_ms(sim) + 4600);
+    SIM_RUN(sim, 4000);
+    opened = SIM_OPEN(sim, "sum");
+    SIM_RUN(sim, 6000);
+    /* both were away when it was opened, and each has learnt of it */
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 4)), script_at(sim, 1));
+    for (uint32_t rank = 1; rank <= 4; rank += 3) {
+        router = sim_node(sim, script_at(sim, rank));
+        CU_ASSERT_PTR_NOT_NULL_FATAL(router);
+        CU_ASSERT_PTR_NOT_NULL(node_members(router, opened));
+    }
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -316,6 +342,8 @@ int main(void)
         {"a thawed router catches up", a_thawed_router_catches_up},
         {"a state goes up from a node without members",
          a_state_goes_up_from_a_node_without_members},
+        {"a snapshot is followed by another",
+         a_snapshot_is_followed_by_another},
         CU_TEST_INFO_NULL,
     };
     return check_run("replay", tests);
