@@ -10,7 +10,9 @@
 /* The classes of a tree: tasks are in the same one exactly if their traces
  * end at the same places. Tasks that could not be walked are in none. */
 struct classes {
-    struct tasks **sets; /* smallest first, then by lowest task */
+    struct tasks **sets;  /* smallest first, then by lowest task */
+    uint32_t **ends;      /* of each: the nodes where its traces end, rising */
+    uint32_t *end_counts; /* of each: how many these are */
     size_t count;
 };
 
@@ -23,13 +25,17 @@ enum classes_ends {
     CLASSES_FULL, /* at its last frame */
 };
 
-/* Find the classes of `tree`. Returns 0 or -ENOMEM. */
+/* Find the classes of `tree`. Linear in the ranges of all ends, but for
+ * sorting. Returns 0 or -ENOMEM. */
 int classes_new(struct classes **out,
                 const struct tree *tree,
                 enum classes_ends ends);
 
 /* Free `classes`. NULL is fine. */
 void classes_free(struct classes *classes);
+
+/* The number of the class that is exactly `tasks`, from 0 on, or -1. */
+long classes_find(const struct classes *classes, const struct tasks *tasks);
 
 /* Whether `node` stands for tasks that could not be walked. */
 bool classes_is_not_walked(const struct tree *tree, uint32_t node);

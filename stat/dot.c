@@ -4,105 +4,87 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Fill colours that colour-blind people can tell apart (Okabe and Ito). */
-static const char *const colours[] = {
-    "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7",
-};
-#define COLOUR_COUNT (sizeof(colours) / sizeof(colours[0]))
+#include "stat/escape.h"
+#include "stat/palette.h"
 
 /* Longest list of ranks on an edge, in bytes. */
 #define RANKS_SIZE 64
 
-/* Write `text` inside quotes. */
-static void write_quoted(FILE *file, const char *text)
+/* Sets of at most so many ranges are written in full for STAT, which knows no
+ * strides; of others, how many they are and one of them. */
+#define BV_RANGES_MAX 4096
+
+static void write_node(FILE *file, const struct report *report, uint32_t node)
 {
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', file);
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
+    const char *source = report_file(report, node);
+    uint32_t line = report_line(report, node);
+    long class = report_class(report, report->under[node]);
+
+    fprintf(file, "    %u [label=\"", node + 1);
+    escape_dot(file, report_function(report, node));
+    if (source[0]) {
+        fputs("\\n", file);
+        escape_dot(file, source);
+        if (line)
+            fprintf(file, ":%u", line);
     }
+    fprintf(file, "\", fillcolor=\"%s\", fontcolor=\"%s\", function=\"",
+            palette_fill(class), palette_text(class));
+    escape_dot(file, report_function(report, node));
+    fputs("\", source=\"", file);
+    escape_dot(file, source[0] ? source : "(null)");
+    fprintf(file, "\", line=\"%u\", module=\"(null)\", offset=\"(null)\"];\n",
+            line);
 }
 
-static const char *colour_of(const struct tasks *set,
-                             const struct classes *classes)
+/* The set as STAT has it on an edge. */
+static void write_bv(FILE *file, const struct tasks *set)
 {
+    const struct tasks_range *ranges = tasks_ranges(set);
+    size_t count = tasks_range_count(set);
     size_t i;
 
-    for (i = 0; i < classes->count; i++) {
-        if (tasks_equal(set, classes->sets[i]))
-            return colours[i % COLOUR_COUNT];
+    if (count > BV_RANGES_MAX) {
+        fprintf(file, "bv=\"(null)\", count=\"%u\", rep=\"%u\"",
+                tasks_count(set), ranges[0].first);
+        return;
     }
-    return "white";
+    fputs("bv=\"[", file);
+    for (i = 0; i < count; i++) {
+        fprintf(file, "%s%u", i ? "," : "", ranges[i].first);
+        if (ranges[i].last > ranges[i].first)
+            fprintf(file, "-%u", ranges[i].last);
+    }
+    fputs("]\"", file);
 }
 
-static void write_node(FILE *file,
-                       const struct tree *tree,
-                       uint32_t node,
-                       const struct tasks *set,
-                       const struct classes *classes)
+int dot_write(FILE *file, const struct report *report)
 {
-    const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
-
-    fprintf(file, "    n%u [label=\"", node);
-    write_quoted(file, tree->strings[frame->function]);
-    if (tree->strings[frame->file][0]) {
-        fputs("\\n", file);
-        write_quoted(file, tree->strings[frame->file]);
-        if (frame->line)
-            fprintf(file, ":%u", frame->line);
-    }
-    fprintf(file, "\", fillcolor=\"%s\"];\n", colour_of(set, classes));
-}
-
-static void write_edge(FILE *file,
-                       const char *from,
-                       uint32_t node,
-                       const struct tasks *set)
-{
+    const struct tree *tree = report->tree;
+    uint32_t above[TREE_DEPTH_MAX + 1] = {0}; /* numbers of nodes; 0: root */
     char ranks[RANKS_SIZE];
+    uint32_t node;
 
-    fprintf(file, "    %s -> n%u [label=\"%u:[%s]\"];\n", from, node,
-            tasks_count(set), tasks_text(set, ranks, sizeof(ranks)));
-}
-
-int dot_write(FILE *file,
-              const struct tree *tree,
-              const struct classes *classes)
-{
-    uint32_t above[TREE_DEPTH_MAX];
-    struct tasks **sets;
-    char from[16];
-    uint32_t i;
-    int r;
-
-    sets = calloc(tree->node_count + 1, sizeof(struct tasks *));
-    if (!sets)
-        return -ENOMEM;
-    r = tree_under(tree, sets);
-    if (r < 0) {
-        free(sets);
-        return r;
-    }
     fputs("digraph stacks {\n"
           "    node [shape=box, style=\"filled,rounded\", "
           "fontname=\"sans-serif\"];\n"
           "    edge [fontname=\"sans-serif\", fontsize=10];\n"
-          "    root [label=\"all tasks\", fillcolor=white];\n",
+          "    0 [label=\"/\", fillcolor=\"white\", function=\"/\", "
+          "source=\"(null)\", line=\"0\", module=\"(null)\", "
+          "offset=\"(null)\"];\n",
           file);
-    for (i = 0; i < tree->node_count; i++) {
-        uint32_t depth = tree->nodes[i].depth;
+    for (node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
+        const struct tasks *set = report->under[node];
 
-        above[depth] = i;
-        if (depth == 0)
-            snprintf(from, sizeof(from), "root");
-        else
-            snprintf(from, sizeof(from), "n%u", above[depth - 1]);
-        write_node(file, tree, i, sets[i], classes);
-        write_edge(file, from, i, sets[i]);
+        above[depth + 1] = node + 1;
+        write_node(file, report, node);
+        fprintf(file, "    %u -> %u [label=\"%u:[%s]\", ", above[depth],
+                node + 1, tasks_count(set),
+                tasks_text(set, ranks, sizeof(ranks)));
+        write_bv(file, set);
+        fputs("];\n", file);
     }
-    for (i = 0; i < tree->node_count; i++)
-        tasks_free(sets[i]);
     fputs("}\n", file);
-    free(sets);
-    return fflush(file) != 0 || ferror(file) ? -EIO : 0;
+    return 0;
 }

@@ -10,12 +10,13 @@
 #include "stat/classes.h"
 #include "stat/command.h"
 #include "stat/cores.h"
-#include "stat/dot.h"
 #include "stat/emulation.h"
 #include "stat/frame.h"
 #include "stat/gather.h"
 #include "stat/options.h"
+#include "stat/output.h"
 #include "stat/render.h"
+#include "stat/report.h"
 
 /* Columns where nothing says how many there are. */
 #define WIDTH_DEFAULT 100
@@ -143,25 +144,6 @@ static int say_missing(const struct options *arguments,
     return r;
 }
 
-static int write_dot(const char *path,
-                     const struct tree *tree,
-                     const struct classes *classes,
-                     struct cop_error *error)
-{
-    FILE *file = fopen(path, "we");
-    int r;
-
-    if (!file)
-        return cop_error_set(error, -errno, "%s: cannot write it: %s", path,
-                             strerror(errno));
-    r = dot_write(file, tree, classes);
-    if (fclose(file) != 0 && r == 0)
-        r = -errno;
-    if (r < 0)
-        cop_error_set(error, r, "%s: cannot write it: %s", path, strerror(-r));
-    return r;
-}
-
 /* Say which tasks were not seen up to the last sample: their daemon was lost.
  * What it had sent is shown. */
 static void say_behind(const struct options *arguments, const struct tree *tree)
@@ -210,37 +192,38 @@ static int show(const struct options *arguments,
                 const struct tree *tree,
                 struct cop_error *error)
 {
+    struct report_source source = {.targets = &arguments->targets,
+                                   .hosts = count_hosts(&arguments->targets),
+                                   .samples = arguments->gather.samples,
+                                   .full = arguments->full};
     struct render_options options = {.width = terminal_width(),
-                                     .colour = wants_colour(arguments),
-                                     .hosts = count_hosts(&arguments->targets),
-                                     .samples = arguments->gather.samples,
-                                     .pids = arguments->targets.pids,
-                                     .task_count = arguments->targets.count};
-    struct classes *classes = NULL;
+                                     .colour = wants_colour(arguments)};
+    struct report *report = NULL;
     bool partial = false;
+    size_t classes;
     int status;
     int r;
 
     if (arguments->gather.watch_ms > 0)
-        options.samples = count_samples(tree);
-    r = classes_new(&classes, tree,
-                    arguments->full ? CLASSES_FULL : CLASSES_CALLS);
+        source.samples = count_samples(tree);
+    r = report_new(&report, tree, &source);
     if (r < 0)
         return r;
-    r = classes->count ? render_tree(stdout, tree, classes, &options) : 0;
+    classes = report->classes->count;
+    r = classes ? render_report(stdout, report, &options) : 0;
     if (r == 0)
         r = say_not_walked(arguments, tree, &partial);
     if (r == 0 && arguments->emulate.tasks == 0)
         r = say_missing(arguments, tree, &partial);
-    if (r == 0 && arguments->dot_path && classes->count)
-        r = write_dot(arguments->dot_path, tree, classes, error);
-    if (classes->count == 0)
+    if (r == 0 && classes)
+        r = outputs_write(&arguments->outputs, report, error);
+    if (classes == 0)
         status = STATUS_FAILED;
     else if (partial)
         status = STATUS_PARTIAL;
     else
-        status = classes->count == 1 ? STATUS_ONE : STATUS_SEVERAL;
-    classes_free(classes);
+        status = classes == 1 ? STATUS_ONE : STATUS_SEVERAL;
+    report_free(report);
     return r < 0 ? r : status;
 }
 

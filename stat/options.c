@@ -16,6 +16,9 @@
 /* What getopt_long() calls a word that is no option. */
 #define WORD 1
 
+/* From here on: options that write a file, by its output_kind. */
+#define OUTPUT 256
+
 /* Read a number from 1 to `max`. */
 static int read_number(uint32_t *out,
                        const char *text,
@@ -103,6 +106,10 @@ static int read_option(struct options *options,
     uint32_t number;
     int r = 0;
 
+    if (option >= OUTPUT) {
+        options->outputs.paths[option - OUTPUT] = value;
+        return 0;
+    }
     switch (option) {
     case 'r':
         options->gather.daemons.ssh = value;
@@ -112,9 +119,6 @@ static int read_option(struct options *options,
         return 0;
     case 'S':
         options->gather.daemons.shape = value;
-        return 0;
-    case 'd':
-        options->dot_path = value;
         return 0;
     case 's':
         return read_number(&options->gather.samples, value, REQUEST_SAMPLES_MAX,
@@ -187,7 +191,12 @@ static const struct option known[] = {
     {"core", required_argument, NULL, 'o'},
     {"after", required_argument, NULL, 'A'},
     {"emulate", required_argument, NULL, 'e'},
-    {"dot", required_argument, NULL, 'd'},
+    {"dot", required_argument, NULL, OUTPUT + OUTPUT_DOT},
+    {"folded", required_argument, NULL, OUTPUT + OUTPUT_FOLDED},
+    {"html", required_argument, NULL, OUTPUT + OUTPUT_HTML},
+    {"json", required_argument, NULL, OUTPUT + OUTPUT_JSON},
+    {"speedscope", required_argument, NULL, OUTPUT + OUTPUT_SPEEDSCOPE},
+    {"svg", required_argument, NULL, OUTPUT + OUTPUT_SVG},
     {"samples", required_argument, NULL, 's'},
     {"watch", required_argument, NULL, 'w'},
     {"interval", required_argument, NULL, 'i'},
@@ -294,13 +303,18 @@ void options_usage(FILE *file)
           "  --emulate KEYS       made-up traces of a large job: see the man "
           "page\n"
           "  --dot FILE           write the tree for Graphviz's dot too\n"
+          "  --svg FILE           ... as a picture\n"
+          "  --html FILE          ... as one page for a browser\n"
+          "  --json FILE          ... for other programs\n"
+          "  --folded FILE        ... as folded stacks, for flame graphs\n"
+          "  --speedscope FILE    ... for speedscope\n"
           "  --samples COUNT      look COUNT times (default 1)\n"
           "  --watch SECONDS      until nothing has moved for so long\n"
           "  --interval MS        so long apart (default 100)\n"
           "  --timeout SECONDS    give up after so long (default 30)\n"
           "  --lines              one place for each line of a function\n"
           "  --pc                 one place for each address\n"
-          "  --full               classes by the inside of MPI too\n"
+          "  --full               the inside of MPI too; leave nothing out\n"
           "  --no-color           no terminal colours\n"
           "  --help               this text\n"
           "exit status: 0 one class, 1 several, 2 partial, 3 failed\n",

@@ -8,6 +8,7 @@
 
 #include "stat/emulate.h"
 #include "stat/gather.h"
+#include "stat/output.h"
 #include "stat/targets.h"
 
 /* What it says; texts are borrowed from the command line. */
@@ -19,8 +20,8 @@ struct options {
     const char *user;
     const char *hosts;
     bool mpir; /* tasks are ranks of MPI */
-    const char *dot_path;
-    bool full; /* the inside of runtimes too */
+    struct outputs outputs;
+    bool full; /* the inside of runtimes too, and nothing left out */
     bool no_colour;
     char **command;   /* to be started; NULL: none */
     uint32_t after_s; /* ... and looked at then; 0: when it is quiet */

@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include "stat/classes.h"
-#include "stat/dot.h"
 #include "stat/frame.h"
+#include "stat/output.h"
 #include "stat/render.h"
+#include "stat/report.h"
 #include "stat/traces.h"
 #include "test/check.h"
 
@@ -63,83 +64,140 @@ static struct tree *ring_tree(uint32_t samples)
     return both;
 }
 
-/* Draw `tree`, which is freed, and compare. */
-static void check_picture(struct tree *tree,
-                          const struct render_options *options,
-                          const char *expected)
+/* The text of `tree`, of which nothing is kept; free it. */
+static char *drawn(struct tree *tree,
+                   const struct report_source *source,
+                   unsigned width,
+                   bool colour)
 {
-    struct classes *classes;
+    struct render_options options = {.width = width, .colour = colour};
+    struct report *report;
     char *text = NULL;
     size_t len;
     FILE *file;
 
-    CHECK_OK(classes_new(&classes, tree, CLASSES_CALLS));
+    CHECK_OK(report_new(&report, tree, source));
     file = open_memstream(&text, &len);
     CU_ASSERT_FATAL(file != NULL);
-    CHECK_OK(render_tree(file, tree, classes, options));
+    CHECK_OK(render_report(file, report, &options));
     fclose(file);
+    report_free(report);
+    tree_free(tree);
+    return text;
+}
+
+static void check_text(char *text, const char *expected)
+{
     if (strcmp(text, expected) != 0)
         printf("\n--- expected\n%s--- drawn\n%s---\n", expected, text);
     CU_ASSERT_STRING_EQUAL(text, expected);
     free(text);
-    classes_free(classes);
-    tree_free(tree);
 }
 
 /* Three classes: fewest first, outliers marked, the C library on the line of
- * its caller. */
+ * its caller, the inside of pthread an ellipsis; small classes with hosts. */
 static void the_ring_has_three_classes(void)
 {
-    int32_t pids[16] = {100, 101, 102};
-    struct render_options options = {
-        .width = 100, .hosts = 1, .samples = 1, .pids = pids, .task_count = 16};
+    struct targets targets = {0};
+    struct report_source source = {
+        .targets = &targets, .hosts = 2, .samples = 1};
+    uint32_t i, host;
 
-    check_picture(
-        ring_tree(1), &options,
-        "16 tasks on 1 host, 3 classes, 1 sample, stopped 1.9 ms at most "
-        "            tasks  ranks\n"
-        "main (ring.c:90)                                                "
-        "               16  0-15\n"
-        "└─ ring_step (ring.c:40)                                        "
-        "               16  0-15\n"
-        "   ├─ do_SendOrStall (ring.c:44) ▸ pause                        "
-        "                1  1  ◀ outlier\n"
-        "   ├─ ring_waitall (ring.c:55) ▸ recv                           "
-        "                1  2  ◀ outlier\n"
-        "   └─ ring_barrier (ring.c:66) ▸ pthread_barrier_wait ▸ libc.so."
-        "6+0x85f17      14  0,3-15\n"
-        "class 1: 1 task: 1 (pid 101)\n"
-        "class 2: 1 task: 2 (pid 102)\n"
-        "class 3: 14 tasks: 0,3-15\n");
+    CHECK_OK(targets_host(&targets, "", &host));
+    for (i = 0; i < 16; i++) {
+        CHECK_OK(targets_host(&targets, i < 2 ? "" : "node7", &host));
+        CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i)));
+    }
+    check_text(drawn(ring_tree(1), &source, 100, false),
+               "16 tasks on 2 hosts, 3 classes, 1 sample, stopped 1.9 ms at "
+               "most   tasks  ranks\n"
+               "main (ring.c:90)                                               "
+               "       16  0-15\n"
+               "└─ ring_step (ring.c:40)                                       "
+               "       16  0-15\n"
+               "   ├─ do_SendOrStall (ring.c:44) ▸ pause                       "
+               "        1  1  ◀ outlier\n"
+               "   ├─ ring_waitall (ring.c:55) ▸ recv                          "
+               "        1  2  ◀ outlier\n"
+               "   └─ ring_barrier (ring.c:66) ▸ pthread_barrier_wait ▸ …      "
+               "       14  0,3-15\n"
+               "class 1: 1 task: 1 (localhost pid 101), outlier\n"
+               "class 2: 1 task: 2 (node7 pid 102), outlier\n"
+               "class 3: 14 tasks: 0,3-15\n");
+    targets_fini(&targets);
 }
 
-/* Each line of a narrow picture fits, but for marks and the headline. */
+/* All of it: the inside of pthread too. */
+static void full_pictures_leave_nothing_out(void)
+{
+    struct report_source source = {.hosts = 1, .samples = 3, .full = true};
+
+    check_text(drawn(ring_tree(3), &source, 140, false),
+               "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at "
+               "most            tasks  ranks\n"
+               "main (ring.c:90)                                               "
+               "                16  0-15\n"
+               "└─ ring_step (ring.c:40)                                       "
+               "                16  0-15\n"
+               "   ├─ do_SendOrStall (ring.c:44) ▸ pause                       "
+               "                 1  1  ◀ outlier, unchanged for 3 samples\n"
+               "   ├─ ring_waitall (ring.c:55) ▸ recv                          "
+               "                 1  2  ◀ outlier, unchanged for 3 samples\n"
+               "   └─ ring_barrier (ring.c:66) ▸ pthread_barrier_wait ▸ "
+               "libc.so.6+0x85f17      14  0,3-15\n"
+               "class 1: 1 task: 1, outlier, unchanged for 3 samples\n"
+               "class 2: 1 task: 2, outlier, unchanged for 3 samples\n"
+               "class 3: 14 tasks: 0,3-15, unchanged for 3 samples\n");
+}
+
+/* Each line of a narrow picture fits, the lines of classes apart; marks get
+ * shorter, but are not lost. */
 static void narrow_pictures_are_cut(void)
 {
-    struct render_options options = {.width = 50, .hosts = 1, .samples = 3};
+    struct report_source source = {.hosts = 1, .samples = 3};
 
-    check_picture(
-        ring_tree(3), &options,
+    check_text(
+        drawn(ring_tree(3), &source, 40, false),
         "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at most\n"
-        "                               tasks  ranks\n"
-        "main (ring.c:90)                  16  0-15\n"
-        "└─ ring_step (ring.c:40)          16  0-15\n"
-        "   ├─ do_SendOrStall (ring.…       1  1  ◀ outlier, unchanged fo"
-        "r 3 samples\n"
-        "   ├─ ring_waitall (ring.c:…       1  2  ◀ outlier, unchanged fo"
-        "r 3 samples\n"
-        "   └─ ring_barrier (ring.c:…      14  0,3-15\n"
-        "class 1: 1 task: 1\n"
-        "class 2: 1 task: 2\n"
-        "class 3: 14 tasks: 0,3-15\n");
+        "                     tasks  ranks\n"
+        "main (ring.c:90)        16  0-15\n"
+        "└─ ring_step (rin…      16  0-15\n"
+        "   ├─ do_SendOrSt…       1  1  ◀ outlier\n"
+        "   ├─ ring_waital…       1  2  ◀ outlier\n"
+        "   └─ ring_barrie…      14  0,3-15\n"
+        "class 1: 1 task: 1, outlier, unchanged for 3 samples\n"
+        "class 2: 1 task: 2, outlier, unchanged for 3 samples\n"
+        "class 3: 14 tasks: 0,3-15, unchanged for 3 samples\n");
+}
+
+/* A wide one has room for everything on the line of the headline. */
+static void wide_pictures_have_room(void)
+{
+    struct report_source source = {.hosts = 1, .samples = 3};
+
+    check_text(drawn(ring_tree(3), &source, 300, false),
+               "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at "
+               "most   tasks  ranks\n"
+               "main (ring.c:90)                                               "
+               "       16  0-15\n"
+               "└─ ring_step (ring.c:40)                                       "
+               "       16  0-15\n"
+               "   ├─ do_SendOrStall (ring.c:44) ▸ pause                       "
+               "        1  1  ◀ outlier, unchanged for 3 samples\n"
+               "   ├─ ring_waitall (ring.c:55) ▸ recv                          "
+               "        1  2  ◀ outlier, unchanged for 3 samples\n"
+               "   └─ ring_barrier (ring.c:66) ▸ pthread_barrier_wait ▸ …      "
+               "       14  0,3-15\n"
+               "class 1: 1 task: 1, outlier, unchanged for 3 samples\n"
+               "class 2: 1 task: 2, outlier, unchanged for 3 samples\n"
+               "class 3: 14 tasks: 0,3-15, unchanged for 3 samples\n");
 }
 
 /* One class: no outlier, whatever the counts. A trace that ends where others
  * go on has a line of its own. */
 static void ends_inside_are_shown(void)
 {
-    struct render_options options = {
-        .width = 80, .colour = true, .hosts = 2, .samples = 1};
+    struct report_source source = {.hosts = 2, .samples = 1};
     struct frame frames[] = {{"main", "", 0, "", 0}, {"work", "w.c", 2, "", 0}};
     struct traces *traces;
     struct tree *tree;
@@ -149,18 +207,118 @@ static void ends_inside_are_shown(void)
     CHECK_OK(traces_add(traces, 0, frames, 2));
     CHECK_OK(traces_sample(&tree, traces, 0));
     traces_free(traces);
-    check_picture(
-        tree, &options,
-        "1 task on 2 hosts, 1 class, 1 sample, stopped 0.0 ms at most\n"
-        "                                                             tas"
-        "ks  ranks\n"
-        "\033[38;5;208mmain                                              "
-        "               1  0\033[0m\n"
-        "\033[38;5;208m├─ (here)                                         "
-        "               1  0\033[0m\n"
-        "\033[38;5;208m└─ work (w.c:2)                                   "
-        "               1  0\033[0m\n"
-        "\033[38;5;208mclass 1: 1 task: 0\033[0m\n");
+    check_text(drawn(tree, &source, 80, true),
+               "1 task on 2 hosts, 1 class, 1 sample, stopped 0.0 ms at most\n"
+               "                  tasks  ranks\n"
+               "\033[38;5;208mmain                  1  0\033[0m\n"
+               "\033[38;5;208m├─ (here)             1  0\033[0m\n"
+               "\033[38;5;208m└─ work (w.c:2)       1  0\033[0m\n"
+               "\033[38;5;208mclass 1: 1 task: 0\033[0m\n");
+}
+
+/* A chain that all tasks share is one line, its ends named. */
+static void long_chains_are_counted(void)
+{
+    struct report_source source = {.hosts = 1, .samples = 1};
+    char names[12][8];
+    struct frame frames[12];
+    struct traces *traces;
+    struct tree *tree;
+    unsigned i;
+
+    for (i = 0; i < 12; i++) {
+        snprintf(names[i], sizeof(names[i]), "f%u", i);
+        frames[i] = (struct frame){names[i], "f.c", i + 1, "", 0};
+    }
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, frames, 12));
+    CHECK_OK(traces_add(traces, 1, frames, 11));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    check_text(drawn(tree, &source, 100, false),
+               "2 tasks on 1 host, 2 classes, 1 sample, stopped 0.0 ms at most "
+               "  tasks  ranks\n"
+               "f0 (f.c:1) ▸ … 9 frames ▸ f10 (f.c:11)                         "
+               "      2  0-1\n"
+               "├─ (here)                                                      "
+               "      1  1\n"
+               "└─ f11 (f.c:12)                                                "
+               "      1  0\n"
+               "class 1: 1 task: 0\n"
+               "class 2: 1 task: 1\n");
+}
+
+/* A thousand classes: the smallest and the largest, and how many others. */
+static void a_thousand_classes_are_bounded(void)
+{
+    struct report_source source = {.hosts = 1, .samples = 1};
+    struct traces *traces;
+    struct tree *tree;
+    unsigned lines = 0;
+    char name[8];
+    struct frame frames[] = {{"main", "m.c", 1, "", 0},
+                             {name, "m.c", 2, "", 0}};
+    uint32_t task;
+    char *text;
+    char *at;
+
+    CHECK_OK(traces_new(&traces));
+    for (task = 0; task < 1000 + 5000; task++) {
+        snprintf(name, sizeof(name), "f%04u", task < 1000 ? task : 999);
+        CHECK_OK(traces_add(traces, task, frames, 2));
+    }
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    text = drawn(tree, &source, 100, false);
+    for (at = text; *at; at++)
+        lines += *at == '\n';
+    CU_ASSERT_EQUAL(lines, 1 + 1 + RENDER_CLASSES_FIRST + RENDER_CLASSES_LAST +
+                               1 + RENDER_CLASSES_FIRST + 1 +
+                               RENDER_CLASSES_LAST);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "f0000 (m.c:2)"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "f0999 (m.c:2)"));
+    CU_ASSERT_PTR_NULL(strstr(text, "f0500"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\xe2\x80\xa6 980 more branches\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\xe2\x80\xa6 980 more classes"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "class 1000: 5001 tasks: 999-5999\n"));
+    free(text);
+}
+
+/* Tasks at different places inside one call of MPI behave alike, unless all
+ * is to be seen; in several samples, too, they have not moved. */
+static void the_inside_of_mpi_makes_no_classes(void)
+{
+    struct report_source source = {.hosts = 1, .samples = 2};
+    struct frame frames[] = {{"main", "m.c", 1, "", 0},
+                             {"PMPI_Barrier", "", 0, "", 0},
+                             {"progress", "", 0, "", 0},
+                             {"poll", "", 0, "", 0}};
+    struct tree *tree, *first, *second, *settled;
+    struct traces *traces;
+    struct report *report;
+    uint32_t sample, task;
+
+    CHECK_OK(traces_new(&traces));
+    for (sample = 0; sample < 2; sample++) {
+        for (task = 0; task < 3; task++)
+            CHECK_OK(traces_add(traces, task, frames, 2 + (task + sample) % 3));
+        CHECK_OK(traces_sample(sample ? &second : &first, traces, 0));
+    }
+    traces_free(traces);
+    CHECK_OK(tree_join(&tree, first, second));
+    CHECK_OK(tree_settle(&settled, tree));
+    CHECK_OK(report_new(&report, settled, &source));
+    CU_ASSERT_EQUAL(report->classes->count, 1);
+    CU_ASSERT_EQUAL(report_class_unchanged(report, 0), 2);
+    report_free(report);
+    source.full = true;
+    CHECK_OK(report_new(&report, settled, &source));
+    CU_ASSERT_EQUAL(report->classes->count, 3);
+    report_free(report);
+    tree_free(first);
+    tree_free(second);
+    tree_free(tree);
+    tree_free(settled);
 }
 
 /* Tasks with the same ends are alike, wherever they are; a task with two
@@ -197,7 +355,8 @@ static void classes_are_exact(void)
 static void dot_renders_the_graph(void)
 {
     struct frame frames[] = {{"f<\"x\\y\">", "a \"b\".c", 3, "", 0}};
-    struct classes *classes;
+    struct report_source source = {.hosts = 1, .samples = 1};
+    struct report *report;
     struct traces *traces;
     struct tree *tree;
     char *text = NULL;
@@ -207,22 +366,23 @@ static void dot_renders_the_graph(void)
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, frames, 1));
     CHECK_OK(traces_sample(&tree, traces, 0));
-    CHECK_OK(classes_new(&classes, tree, CLASSES_CALLS));
+    CHECK_OK(report_new(&report, tree, &source));
     file = open_memstream(&text, &len);
     CU_ASSERT_FATAL(file != NULL);
-    CHECK_OK(dot_write(file, tree, classes));
+    CHECK_OK(output_write(file, OUTPUT_DOT, report));
     fclose(file);
     CU_ASSERT_PTR_NOT_NULL(
         strstr(text, "label=\"f<\\\"x\\\\y\\\">\\na \\\"b\\\".c:3\""));
-    CU_ASSERT_PTR_NOT_NULL(strstr(text, "root -> n0 [label=\"1:[0]\"]"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(text, "0 -> 1 [label=\"1:[0]\", bv=\"[0]\"]"));
     free(text);
     if (system("command -v dot >/dev/null") == 0) {
         file = popen("dot -Tsvg | grep -q '1:\\[0\\]'", "w");
         CU_ASSERT_FATAL(file != NULL);
-        CHECK_OK(dot_write(file, tree, classes));
+        CHECK_OK(output_write(file, OUTPUT_DOT, report));
         CU_ASSERT_EQUAL(pclose(file), 0);
     }
-    classes_free(classes);
+    report_free(report);
     tree_free(tree);
     traces_free(traces);
 }
@@ -233,6 +393,12 @@ int main(void)
         {"the ring has three classes", the_ring_has_three_classes},
         {"narrow pictures are cut", narrow_pictures_are_cut},
         {"ends inside are shown", ends_inside_are_shown},
+        {"full pictures leave nothing out", full_pictures_leave_nothing_out},
+        {"wide pictures have room", wide_pictures_have_room},
+        {"long chains are counted", long_chains_are_counted},
+        {"a thousand classes are bounded", a_thousand_classes_are_bounded},
+        {"the inside of mpi makes no classes",
+         the_inside_of_mpi_makes_no_classes},
         {"classes are exact", classes_are_exact},
         {"dot renders the graph", dot_renders_the_graph},
         CU_TEST_INFO_NULL,

@@ -1,0 +1,26 @@
+/* escape.h - text of others, such as names of functions, inside a language. */
+#ifndef STAT_ESCAPE_H
+#define STAT_ESCAPE_H
+
+#include <stdio.h>
+
+#include "stat/tasks.h"
+
+/* Write `text` to `file` as the inside of a string of JSON. What is no UTF-8
+ * becomes U+FFFD. "<", ">" and "&" are escaped too, so that the string can
+ * stand in a script of HTML. */
+void escape_json(FILE *file, const char *text);
+
+/* Write `text` as text or an attribute of XML; at most `columns` characters,
+ * the last of them an ellipsis if more there were (0: all). Characters that XML
+ * does not have, and what is no UTF-8, become U+FFFD. */
+void escape_xml(FILE *file, const char *text, unsigned columns);
+
+/* Write `text` inside quotes of Graphviz. */
+void escape_dot(FILE *file, const char *text);
+
+/* Write all of a set, as tasks_text() does, without a limit.
+ * Returns 0 or -ENOMEM. */
+int escape_tasks(FILE *file, const struct tasks *tasks);
+
+#endif

@@ -1,0 +1,17 @@
+/* json.h - a report for other programs. */
+#ifndef STAT_JSON_H
+#define STAT_JSON_H
+
+#include <stdio.h>
+
+#include "stat/report.h"
+
+/* What `version` says; it grows when a program that read the version before
+ * could misunderstand this one. */
+#define JSON_VERSION 1
+
+/* Write `report` to `file` as JSON, as coppice-stat-json(5) describes it.
+ * Returns 0 or -ENOMEM; errors of writing stay with `file`. */
+int json_write(FILE *file, const struct report *report);
+
+#endif

@@ -1,0 +1,211 @@
+/* report.c - see report.h. */
+#include "stat/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/runtime.h"
+
+/* At most one task in so many makes an outlier, among OUTLIER_TASKS or more. */
+#define OUTLIER_SHARE 10
+#define OUTLIER_TASKS 4
+
+const char *report_function(const struct report *report, uint32_t node)
+{
+    const struct tree *tree = report->tree;
+
+    return tree->strings[tree->frames[tree->nodes[node].frame].function];
+}
+
+const char *report_file(const struct report *report, uint32_t node)
+{
+    const struct tree *tree = report->tree;
+
+    return tree->strings[tree->frames[tree->nodes[node].frame].file];
+}
+
+uint32_t report_line(const struct report *report, uint32_t node)
+{
+    const struct tree *tree = report->tree;
+
+    return tree->frames[tree->nodes[node].frame].line;
+}
+
+/* Which nodes are the inside of a runtime. */
+static void find_shown(struct report *report)
+{
+    const struct tree *tree = report->tree;
+    uint32_t node = 0;
+
+    while (node < tree->node_count) {
+        uint32_t call = node;
+        uint32_t behind =
+            report->source.full ? node + 1 : runtime_behind(tree, node);
+
+        for (; node < behind; node++)
+            report->shown[node] = call;
+    }
+}
+
+int report_new(struct report **out,
+               const struct tree *tree,
+               const struct report_source *source)
+{
+    struct report *report = calloc(1, sizeof(*report));
+    uint32_t end = tree->end_count;
+    size_t i;
+    int r = -ENOMEM;
+
+    if (!report)
+        return -ENOMEM;
+    report->source = *source;
+    report->tree = tree;
+    report->under =
+        calloc((size_t)tree->node_count + 1, sizeof(struct tasks *));
+    report->first_end = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
+    report->shown = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
+    if (!report->under || !report->first_end || !report->shown)
+        goto out;
+    for (i = 0; i < tree->node_count; i++)
+        report->first_end[i] = tree->end_count;
+    while (end-- > 0)
+        report->first_end[tree->ends[end].node] = end;
+    find_shown(report);
+    r = tree_under(tree, report->under);
+    if (r < 0) {
+        memset(report->under, 0, tree->node_count * sizeof(struct tasks *));
+        goto out;
+    }
+    r = classes_new(&report->classes, tree,
+                    source->full ? CLASSES_FULL : CLASSES_CALLS);
+    if (r == 0)
+        r = tree_tasks(&report->everyone, tree);
+    if (r < 0)
+        goto out;
+    *out = report;
+    report = NULL;
+out:
+    report_free(report);
+    return r;
+}
+
+void report_free(struct report *report)
+{
+    uint32_t i;
+
+    if (!report)
+        return;
+    for (i = 0; report->under && i < report->tree->node_count; i++)
+        tasks_free(report->under[i]);
+    tasks_free(report->everyone);
+    classes_free(report->classes);
+    free(report->under);
+    free(report->first_end);
+    free(report->shown);
+    free(report);
+}
+
+bool report_has_end(const struct report *report, uint32_t node)
+{
+    return report->first_end[node] < report->tree->end_count;
+}
+
+bool report_is_folded(const struct report *report, uint32_t node)
+{
+    return report->tree->nodes[node].size > 1 &&
+           report->shown[node + 1] == report->shown[node];
+}
+
+long report_class(const struct report *report, const struct tasks *tasks)
+{
+    return classes_find(report->classes, tasks);
+}
+
+bool report_is_outlier(const struct report *report, const struct tasks *tasks)
+{
+    uint32_t all = tasks_count(report->everyone);
+    uint32_t most = all / OUTLIER_SHARE;
+
+    return all >= OUTLIER_TASKS && tasks_count(tasks) <= (most ? most : 1);
+}
+
+uint32_t report_unchanged(const struct report *report,
+                          uint32_t first,
+                          uint32_t behind,
+                          struct tasks *tasks)
+{
+    const struct tree *tree = report->tree;
+    uint32_t samples = report->source.samples;
+    uint32_t node = first;
+    int64_t still;
+
+    if (samples < 2)
+        return 0;
+    /* Of each place that people see, every task must have been there in every
+     * sample: where a runtime is folded, at different places inside. */
+    while (node < behind) {
+        uint32_t shown = report->shown[node];
+        uint64_t seen = 0;
+        uint64_t wanted = 0;
+        uint32_t end;
+
+        if (report_is_folded(report, shown))
+            wanted = (uint64_t)samples * tasks_count(report->under[shown]);
+        for (; node < behind && report->shown[node] == shown; node++) {
+            for (end = report->first_end[node];
+                 end < tree->end_count && tree->ends[end].node == node; end++) {
+                uint32_t count = tasks_count(tree->ends[end].tasks);
+
+                seen += (uint64_t)tree->ends[end].samples * count;
+                if (!report_is_folded(report, shown))
+                    wanted += (uint64_t)samples * count;
+            }
+        }
+        if (seen != wanted)
+            break;
+    }
+    still = node == behind ? samples : tree_unmoved(tree, tasks);
+    return still > 1 ? (uint32_t)still : 0;
+}
+
+uint32_t report_class_unchanged(const struct report *report, size_t class)
+{
+    const struct tree *tree = report->tree;
+    struct tasks *set = report->classes->sets[class];
+    uint32_t samples = report->source.samples;
+    int64_t still;
+    uint32_t node;
+
+    if (samples < 2)
+        return 0;
+    /* All that its tasks have seen is one stack: that place says it. */
+    for (node = 0; node < tree->node_count; node++) {
+        uint32_t child = node + 1;
+
+        if (!tasks_equal(report->under[node], set) ||
+            (child < tree->node_count && tree->nodes[node].size > 1 &&
+             tasks_equal(report->under[child], set)))
+            continue;
+        return report_unchanged(report, node, node + tree->nodes[node].size,
+                                set);
+    }
+    still = tree_unmoved(tree, set);
+    return still > 1 ? (uint32_t)still : 0;
+}
+
+const char *report_host(const struct report *report, uint32_t task)
+{
+    const struct targets *targets = report->source.targets;
+
+    if (!targets || task >= targets->count)
+        return NULL;
+    return targets_host_name(targets, targets->hosts[task]);
+}
+
+int32_t report_pid(const struct report *report, uint32_t task)
+{
+    const struct targets *targets = report->source.targets;
+
+    return targets && task < targets->count ? targets->pids[task] : 0;
+}

@@ -1,0 +1,74 @@
+/* report.h - one look at a job, with all that its pictures and files show. */
+#ifndef STAT_REPORT_H
+#define STAT_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stat/classes.h"
+#include "stat/targets.h"
+#include "stat/tree.h"
+
+/* How a look was made. */
+struct report_source {
+    const struct targets *targets; /* NULL or empty: made up */
+    uint32_t hosts;                /* that have tasks */
+    uint32_t samples;              /* how many were asked for */
+    bool full; /* runtime frames are places like others, and make classes */
+};
+
+/* Read it. `tree` and what `source` points to are borrowed. */
+struct report {
+    struct report_source source;
+    const struct tree *tree;
+    struct classes *classes;
+    struct tasks **under; /* by node: who is at and under it */
+    uint32_t *first_end;  /* by node; the tree's end_count where it has none */
+    uint32_t *shown;      /* by node: itself, or the call of the runtime,
+                             such as MPI_Barrier, whose inside it is */
+    struct tasks *everyone; /* in the tree, walked or not */
+};
+
+/* Derive all of it from a settled tree. Returns 0 or -ENOMEM. */
+int report_new(struct report **out,
+               const struct tree *tree,
+               const struct report_source *source);
+
+/* Free `report`. NULL is fine. */
+void report_free(struct report *report);
+
+/* Whether traces end at `node` itself. */
+bool report_has_end(const struct report *report, uint32_t node);
+
+/* Whether `node` is where people see the traces of its subtree end, and has
+ * more inside. */
+bool report_is_folded(const struct report *report, uint32_t node);
+
+/* The number of the class that is exactly `tasks`, from 0 on, or -1. */
+long report_class(const struct report *report, const struct tasks *tasks);
+
+/* Whether `tasks` are few enough of all to be called an outlier. */
+bool report_is_outlier(const struct report *report, const struct tasks *tasks);
+
+/* For how many samples `tasks`, whose traces end at the nodes from `first` to
+ * before `behind`, have been there, up to the last; 0 if they have just come,
+ * or where there was one sample only. */
+uint32_t report_unchanged(const struct report *report,
+                          uint32_t first,
+                          uint32_t behind,
+                          struct tasks *tasks);
+
+/* As report_unchanged(), for the whole of a class. */
+uint32_t report_class_unchanged(const struct report *report, size_t class);
+
+/* The function, file and line of `node`; borrowed. */
+const char *report_function(const struct report *report, uint32_t node);
+const char *report_file(const struct report *report, uint32_t node);
+uint32_t report_line(const struct report *report, uint32_t node);
+
+/* What people call the host of `task`, and its process; NULL and 0 where that
+ * is not known. */
+const char *report_host(const struct report *report, uint32_t task);
+int32_t report_pid(const struct report *report, uint32_t task);
+
+#endif
