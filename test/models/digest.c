@@ -25,13 +25,18 @@ static uint64_t record_digest(const struct frame *frame)
     uint32_t count = 0, i;
     const char *text;
     uint64_t sum = 5;
+    int r;
 
     if (packet_open(&packet, frame->payload) < 0)
         return sum;
-    if (cop_packet_unpack(packet, "%aud %aud %aud %s", &columns[0], &count,
-                          &columns[1], &count, &columns[2], &count, &text) == 0)
-        for (i = 0; i < 3 * count; i++)
-            sum = mix(sum, columns[i % 3][i / 3]);
+    r = frame->type == FRAME_FAN_OUT
+            ? cop_packet_unpack(packet, "%aud %aud %aud", &columns[0], &count,
+                                &columns[1], &count, &columns[2], &count)
+            : cop_packet_unpack(packet, "%aud %aud %aud %s", &columns[0],
+                                &count, &columns[1], &count, &columns[2],
+                                &count, &text);
+    for (i = 0; r == 0 && i < 3 * count; i++)
+        sum = mix(sum, columns[i % 3][i / 3]);
     cop_packet_free(packet);
     return sum;
 }
@@ -42,7 +47,9 @@ static uint64_t frame_digest(const struct frame *frame)
 
     sum = mix(sum, (uint64_t)frame->origin << 32 | frame->count);
     sum = mix(sum, frame->sequence);
-    return frame->type == FRAME_RECORD ? mix(sum, record_digest(frame)) : sum;
+    return frame->type == FRAME_RECORD || frame->type == FRAME_FAN_OUT
+               ? mix(sum, record_digest(frame))
+               : sum;
 }
 
 static uint64_t peer_digest(const struct node *node, const struct peer *peer)
@@ -81,6 +88,7 @@ static uint64_t wire_digest(const struct field *field,
 
 static uint64_t table_digest(const struct table *table)
 {
+    struct table_fan_out fan_out = {0};
     struct table_entry entry;
     uint64_t sum = 2;
     uint32_t i;
@@ -88,6 +96,8 @@ static uint64_t table_digest(const struct table *table)
     for (i = 0; i < table_count(table); i++) {
         table_at(table, i, &entry);
         sum = mix(sum, (uint64_t)entry.parent << 32 | entry.incarnation);
+        table_fan_out_of(table, entry.rank, &fan_out);
+        sum = mix(sum, (uint64_t)fan_out.version << 32 | fan_out.backend_count);
     }
     return sum;
 }
@@ -134,7 +144,7 @@ static uint64_t machine_digest(const struct field *field,
     return sum;
 }
 
-uint64_t field_digest(const struct field *field)
+static uint64_t whole_digest(const struct field *field)
 {
     uint64_t sum = field->faults, wires = 0;
     uint32_t i;
@@ -158,4 +168,151 @@ uint64_t field_digest(const struct field *field)
         if (field->wires[i].used)
             wires += wire_digest(field, &field->wires[i]);
     return mix(sum, wires);
+}
+
+/* ---- a star: its commnodes may change their places ---- */
+
+static uint64_t star_frame_digest(const struct frame *frame, uint32_t rank)
+{
+    const uint32_t *columns[3] = {NULL};
+    struct cop_packet *packet = NULL;
+    uint32_t count = 0, i;
+    uint64_t sum = mix(frame->type, (uint64_t)frame->tag);
+    const char *text;
+
+    if (frame->type == FRAME_ADOPT)
+        return mix(mix(sum, frame->count), frame->sequence);
+    if (frame->type != FRAME_RECORD)
+        return sum; /* an ordinal among one candidate says nothing */
+    if (packet_open(&packet, frame->payload) < 0)
+        return sum;
+    if (cop_packet_unpack(packet, "%aud %aud %aud %s", &columns[0], &count,
+                          &columns[1], &count, &columns[2], &count, &text) == 0)
+        for (i = 0; i < count; i++)
+            if (columns[0][i] == rank)
+                sum = mix(mix(sum, columns[1][i]), columns[2][i]);
+    cop_packet_free(packet);
+    return sum;
+}
+
+static uint64_t star_peer_digest(const struct node *node,
+                                 const struct peer *peer)
+{
+    uint64_t sum = 7;
+
+    if (!peer)
+        return 0;
+    sum = mix(sum, (uint64_t)peer->incarnation << 32 | peer->height);
+    return mix(
+        sum, (uint64_t)peer->life.state << 8 | (uint64_t)peer->gave_up << 5 |
+                 (uint64_t)peer->is_parent << 4 | peer->ready << 3 |
+                 peer->left << 2 | peer->asking << 1 | (node->parent == peer));
+}
+
+/* A link of commnode `rank`: its other end is the front-end. */
+static uint64_t star_wire_digest(const struct field *field,
+                                 const struct field_wire *wire,
+                                 uint32_t rank)
+{
+    uint64_t sum = mix(8, (uint64_t)wire->cut << 1 | wire->ended);
+    uint32_t end, i;
+
+    for (end = 0; end < 2; end++) {
+        const struct node *node = field->nodes[wire->node[end]].machine;
+
+        sum = mix(sum, wire->open[end]);
+        if (wire->open[end] && node)
+            sum =
+                mix(sum, star_peer_digest(node, field_peer(field, wire, end)));
+        for (i = 0; i < wire->in[end].count; i++) {
+            const struct frame *frame = &wire->in[end].frames[i];
+
+            if (field_is_aside(frame) ||
+                (end == 0 && frame->type == FRAME_RECORD &&
+                 !field_accuses(frame, rank)))
+                continue;
+            sum = mix(sum, star_frame_digest(frame, rank));
+        }
+    }
+    return sum;
+}
+
+/* All that is of one commnode, at whatever rank. */
+static uint64_t star_node_digest(const struct field *field, uint32_t rank)
+{
+    const struct field_node *node = &field->nodes[rank];
+    uint64_t sum =
+        mix(9, node->stopped << 2 | node->gone_due << 1 | node->dialling);
+    uint64_t wires = 0;
+    struct table_entry entry = {0};
+    uint32_t i;
+
+    table_entry(field->nodes[0].machine->table, rank, &entry);
+    sum = mix(sum, (uint64_t)entry.incarnation << 1 |
+                       (entry.parent == TABLE_FAILED));
+    for (i = 0; i < FIELD_WIRES; i++)
+        if (field->wires[i].used && field->wires[i].node[0] == rank)
+            wires += star_wire_digest(field, &field->wires[i], rank);
+    sum = mix(sum, wires);
+    if (!node->machine)
+        return sum;
+    sum = mix(mix(sum, node->attempts), node->taken);
+    sum = mix(sum, (uint64_t)node->machine->incarnation << 32 |
+                       node->machine->depth);
+    sum = mix(sum, node->machine->closing << 2 | node->machine->leaving << 1 |
+                       node->machine->ended);
+    table_entry(node->machine->table, rank, &entry);
+    sum = mix(sum, (uint64_t)entry.incarnation << 1 |
+                       (entry.parent == TABLE_FAILED));
+    sum = mix(sum, (uint64_t)node->machine->orphan.phase << 2 |
+                       (uint64_t)node->machine->orphan.front_end_lost << 1 |
+                       node->machine->orphan.last_resort);
+    return mix(sum, node->machine->orphan.phase == ORPHAN_NOT
+                        ? 0
+                        : node->machine->orphan.turn);
+}
+
+static uint64_t star_digest(const struct field *field)
+{
+    uint64_t sum =
+        mix(10, (uint64_t)field->faults << 1 | field->nodes[0].stopped);
+    uint64_t all = 0;
+
+    for (uint32_t i = 1; i < field->bounds.internal_count; i++)
+        all += star_node_digest(field, i);
+    return mix(sum, all);
+}
+
+uint64_t field_digest(const struct field *field)
+{
+    if (field->flat)
+        return star_digest(field);
+    return whole_digest(field);
+}
+
+static uint64_t node_tree_digest(const struct field *field, uint32_t index)
+{
+    const struct field_node *node = &field->nodes[index];
+    uint64_t sum = 6;
+
+    if (!node->machine)
+        return sum;
+    sum = mix(sum,
+              node->machine->parent ? node->machine->parent->rank : RANK_NONE);
+    return mix(mix(sum, node->taken), node->attempts);
+}
+
+uint64_t field_tree_digest(const struct field *field)
+{
+    uint64_t sum = 0, star = 0;
+    bool flat = true;
+
+    for (uint32_t i = 0; i < field->node_count; i++) {
+        if (field->nodes[i].inert)
+            continue;
+        sum = mix(sum, node_tree_digest(field, i));
+        star += node_tree_digest(field, i);
+        flat &= field->nodes[i].parent == 0;
+    }
+    return flat ? star : sum; /* which child of a star it is does not matter */
 }

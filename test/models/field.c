@@ -8,14 +8,11 @@
 #include "test/models/arena.h"
 
 /* Timers run out when the search says so, never before: silence lasts longer
- * than any attempt takes, an orphan never gives up. */
+ * than any attempt takes, an orphan never gives up, and nobody beats. */
 #define BEAT_MS    UINT32_C(10000000)
 #define SILENCE_MS UINT32_C(20000000)
 #define PROBE_MS   UINT32_C(25000000)
 #define ORPHAN_MS  UINT32_C(3000000000)
-
-/* More rounds than a tree of FIELD_NODES can need to be whole again. */
-#define SETTLE_ROUNDS 400
 
 struct peer *field_peer(const struct field *field,
                         const struct field_wire *wire,
@@ -45,11 +42,10 @@ static void end_close(struct field_wire *wire, uint32_t end)
         *wire = (struct field_wire){0};
 }
 
-/* Who has this link, and at which end. */
-static struct field_wire *find(struct field *field,
-                               uint32_t index,
-                               uint32_t link,
-                               uint32_t *end)
+struct field_wire *field_find(struct field *field,
+                              uint32_t index,
+                              uint32_t link,
+                              uint32_t *end)
 {
     for (uint32_t i = 0; i < FIELD_WIRES; i++) {
         struct field_wire *wire = &field->wires[i];
@@ -86,7 +82,7 @@ static void send(struct field *field,
     struct field_wire *wire;
     uint32_t end;
 
-    wire = find(field, index, action->link, &end);
+    wire = field_find(field, index, action->link, &end);
     if (!wire) {
         field->wrong = "a frame is sent on a link that is closed";
         return;
@@ -114,7 +110,7 @@ static void send(struct field *field,
 static void close_link(struct field *field, uint32_t index, uint32_t link)
 {
     uint32_t end;
-    struct field_wire *wire = find(field, index, link, &end);
+    struct field_wire *wire = field_find(field, index, link, &end);
 
     if (!wire)
         field->wrong = "a link is closed twice";
@@ -187,7 +183,7 @@ static uint32_t free_link(struct field *field, uint32_t index)
 {
     uint32_t link = 0, end;
 
-    while (find(field, index, link, &end))
+    while (field_find(field, index, link, &end))
         link++;
     return link;
 }
@@ -275,9 +271,38 @@ static bool is_old(const struct node *node, const struct frame *frame)
     return old;
 }
 
-static bool can_take(const struct field *field,
-                     const struct field_wire *wire,
-                     uint32_t end)
+bool field_accuses(const struct frame *frame, uint32_t rank)
+{
+    const uint32_t *ranks, *incarnations, *parents;
+    struct cop_packet *packet = NULL;
+    uint32_t count = 0, unused;
+    bool accused = false;
+    const char *text;
+
+    if (frame->type != FRAME_RECORD || packet_open(&packet, frame->payload) < 0)
+        return false;
+    if (cop_packet_unpack(packet, "%aud %aud %aud %s", &ranks, &count,
+                          &incarnations, &unused, &parents, &unused,
+                          &text) == 0)
+        for (uint32_t i = 0; i < count; i++)
+            accused |= ranks[i] == rank && parents[i] == TABLE_FAILED;
+    cop_packet_free(packet);
+    return accused;
+}
+
+/* A record for who is never asked, nor ever asks but the front-end: in a star,
+ * for each commnode. */
+static bool is_idle(const struct field *field,
+                    uint32_t index,
+                    const struct frame *frame)
+{
+    return field->flat && index > 0 && frame->type == FRAME_RECORD &&
+           !field_accuses(frame, index);
+}
+
+bool field_can_take(const struct field *field,
+                    const struct field_wire *wire,
+                    uint32_t end)
 {
     const struct field_node *node = &field->nodes[wire->node[end]];
 
@@ -312,8 +337,10 @@ static void run_aside(struct field *field)
             struct field_wire *wire = &field->wires[i / 2];
             uint32_t end = i % 2;
 
-            while (can_take(field, wire, end) && wire->in[end].count > 0 &&
+            while (field_can_take(field, wire, end) &&
+                   wire->in[end].count > 0 &&
                    (field_is_aside(&wire->in[end].frames[0]) ||
+                    is_idle(field, wire->node[end], &wire->in[end].frames[0]) ||
                     is_old(field->nodes[wire->node[end]].machine,
                            &wire->in[end].frames[0]))) {
                 deliver(field, wire, end);
@@ -391,6 +418,9 @@ struct field *field_new(const struct field_bounds *bounds)
     field = calloc(1, sizeof(*field));
     field->bounds = *bounds;
     field->bounds.without = FIELD_ALL_RULES;
+    field->flat = bounds->late && !bounds->any && !bounds->leaves;
+    for (uint32_t i = 1; i < bounds->internal_count; i++)
+        field->flat &= bounds->parents[i] == 0;
     plant(field);
     for (uint32_t i = 0; i < field->node_count; i++)
         make(field, i);
@@ -401,7 +431,7 @@ struct field *field_new(const struct field_bounds *bounds)
     while (again && !field->wrong) {
         again = false;
         for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++)
-            while (can_take(field, &field->wires[i / 2], i % 2) &&
+            while (field_can_take(field, &field->wires[i / 2], i % 2) &&
                    field->wires[i / 2].in[i % 2].count > 0) {
                 deliver(field, &field->wires[i / 2], i % 2);
                 again = true;
@@ -413,6 +443,7 @@ struct field *field_new(const struct field_bounds *bounds)
         node->inert = i >= bounds->internal_count && !bounds->leaves;
         if (!node->machine->launched)
             field->wrong = "the launch is not complete";
+        node->machine->next_beat_ms = UINT64_MAX;
         if (bounds->any)
             node->machine->height_limit = LIMIT_NODES;
     }
@@ -525,11 +556,33 @@ static void aim(struct field *field, uint32_t index, uint32_t target)
     field->nodes[index].machine->orphan.target = target;
 }
 
+/* A fault: `victim` is a node, or a wire. */
+static void fail(struct field *field, enum field_kind kind, uint32_t victim)
+{
+    field->faults++;
+    if (kind == FIELD_CRASH) {
+        crash(field, victim);
+    } else if (kind == FIELD_STOP) {
+        field->nodes[victim].stopped = true;
+    } else {
+        field->wires[victim].ended = true;
+        field->wires[victim].cut = true;
+    }
+}
+
+static void resume(struct field *field, uint32_t index)
+{
+    field->nodes[index].stopped = false;
+    field->nodes[index].clock_ms += SILENCE_MS;
+}
+
 static void happen(struct field *field, const struct field_move *move)
 {
     struct field_wire *wire = &field->wires[move->wire];
     struct event event = {.rank = move->other, .text = "it was killed"};
 
+    if (move->fault != FIELD_DELIVER)
+        fail(field, move->fault, move->victim);
     switch (move->kind) {
     case FIELD_DELIVER:
         deliver(field, wire, move->node);
@@ -551,7 +604,10 @@ static void happen(struct field *field, const struct field_move *move)
         expire(field, move->node);
         break;
     case FIELD_SILENCE:
+        event.rank = wire->node[!move->node];
         be_silent(field, wire, move->node);
+        if (move->resume)
+            resume(field, event.rank);
         break;
     case FIELD_GONE:
         field->nodes[move->other].gone_due = false;
@@ -559,21 +615,16 @@ static void happen(struct field *field, const struct field_move *move)
         step(field, move->node, &event);
         break;
     case FIELD_RESUME:
-        field->nodes[move->node].stopped = false;
-        field->nodes[move->node].clock_ms += SILENCE_MS;
+        resume(field, move->node);
         break;
     case FIELD_CRASH:
-        crash(field, move->node);
+    case FIELD_STOP:
+        fail(field, move->kind, move->node);
         break;
     case FIELD_BREAK:
-        wire->ended = true;
-        wire->cut = true;
-        break;
-    case FIELD_STOP:
-        field->nodes[move->node].stopped = true;
+        fail(field, move->kind, move->wire);
         break;
     }
-    field->faults += move->kind >= FIELD_CRASH;
 }
 
 void field_move(struct field *field, const struct field_move *move)
@@ -583,176 +634,4 @@ void field_move(struct field *field, const struct field_move *move)
     run_aside(field);
     if (!field->wrong)
         field_judge_tree(field);
-}
-
-static struct field_move *add(struct field_move *moves,
-                              uint32_t *count,
-                              enum field_kind kind)
-{
-    struct field_move *move = &moves[(*count)++];
-
-    if (*count > FIELD_MOVES)
-        abort();
-    *move = (struct field_move){.kind = kind};
-    return move;
-}
-
-static void list_wires(const struct field *field,
-                       struct field_move *moves,
-                       uint32_t *count)
-{
-    for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
-        const struct field_wire *wire = &field->wires[i / 2];
-        uint32_t end = i % 2;
-        enum field_kind kinds[3];
-        uint32_t n = 0;
-
-        if (!can_take(field, wire, end))
-            continue;
-        if (wire->in[end].count > 0)
-            kinds[n++] = FIELD_DELIVER;
-        if (wire->ended &&
-            (wire->cut || !field->bounds.orderly || wire->in[end].count == 0))
-            kinds[n++] = FIELD_DOWN;
-        else if (field->nodes[wire->node[!end]].stopped)
-            kinds[n++] = FIELD_SILENCE;
-        while (n-- > 0) {
-            struct field_move *move = add(moves, count, kinds[n]);
-
-            move->wire = i / 2;
-            move->node = end;
-        }
-    }
-}
-
-/* The dial of `index` may come to something, or not. */
-static void list_dial(const struct field *field,
-                      uint32_t index,
-                      struct field_move *moves,
-                      uint32_t *count)
-{
-    const struct field_node *node = &field->nodes[index];
-    bool any = field->bounds.any && !field->settling;
-
-    for (uint32_t i = 0; i < field->bounds.internal_count; i++) {
-        const struct field_node *other = &field->nodes[i];
-        struct field_move *move;
-
-        if (i == index || (!any && i != node->target) || other->stopped)
-            continue;
-        move =
-            add(moves, count, other->machine ? FIELD_CONNECT : FIELD_REFUSED);
-        move->node = index;
-        move->other = i;
-    }
-}
-
-static void list_nodes(const struct field *field,
-                       struct field_move *moves,
-                       uint32_t *count)
-{
-    for (uint32_t i = 0; i < field->node_count; i++) {
-        const struct field_node *node = &field->nodes[i];
-        const struct field_node *parent = &field->nodes[node->parent];
-        bool held = !field->settling && node->attempts > field->bounds.attempts;
-
-        if (node->stopped)
-            add(moves, count, FIELD_RESUME)->node = i;
-        if (!node->machine && node->gone_due && parent->machine &&
-            !parent->stopped) {
-            struct field_move *move = add(moves, count, FIELD_GONE);
-
-            move->node = node->parent;
-            move->other = i;
-        }
-        if (!node->machine || node->inert || node->stopped || held)
-            continue;
-        if (node->dialling)
-            list_dial(field, i, moves, count);
-        if (node->machine->orphan.phase != ORPHAN_NOT)
-            add(moves, count, FIELD_EXPIRE)->node = i;
-    }
-}
-
-static void list_faults(const struct field *field,
-                        struct field_move *moves,
-                        uint32_t *count)
-{
-    for (uint32_t i = 0; i < field->node_count; i++) {
-        const struct field_node *node = &field->nodes[i];
-
-        if (!node->machine || node->inert)
-            continue;
-        if (i > 0)
-            add(moves, count, FIELD_CRASH)->node = i;
-        if (!node->stopped)
-            add(moves, count, FIELD_STOP)->node = i;
-    }
-    for (uint32_t i = 0; i < FIELD_WIRES; i++) {
-        const struct field_wire *wire = &field->wires[i];
-
-        if (wire->used && !wire->ended && !field->nodes[wire->node[0]].inert)
-            add(moves, count, FIELD_BREAK)->wire = i;
-    }
-}
-
-uint32_t field_moves(const struct field *field,
-                     struct field_move *moves,
-                     uint32_t *faults_at)
-{
-    uint32_t count = 0;
-
-    list_wires(field, moves, &count);
-    list_nodes(field, moves, &count);
-    *faults_at = count;
-    if (!field->settling && field->faults < field->bounds.faults)
-        list_faults(field, moves, &count);
-    return count;
-}
-
-/* ---- liveness ---- */
-
-/* The first move that is not a timer; else the first timer. */
-static const struct field_move *patient(const struct field_move *moves,
-                                        uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (moves[i].kind != FIELD_EXPIRE)
-            return &moves[i];
-    return count > 0 ? &moves[0] : NULL;
-}
-
-const char *field_settle(struct field *field)
-{
-    struct field_move moves[FIELD_MOVES];
-    uint32_t faults_at, rounds;
-
-    field->settling = true;
-    for (rounds = 0; rounds < SETTLE_ROUNDS && !field->wrong; rounds++) {
-        uint32_t count = field_moves(field, moves, &faults_at);
-        const struct field_move *move = patient(moves, count);
-
-        if (!move)
-            break;
-        field_move(field, move);
-    }
-    if (field->wrong)
-        return field->wrong;
-    if (rounds == SETTLE_ROUNDS)
-        return "an orphan is not adopted, and nothing fails any more";
-    for (uint32_t i = 1; i < field->node_count; i++) {
-        const struct field_node *node = &field->nodes[i];
-        uint32_t end = 0;
-        const struct field_wire *wire;
-
-        if (!node->machine || node->inert)
-            continue;
-        wire = node->machine->parent
-                   ? find(field, i, node->machine->parent->link, &end)
-                   : NULL;
-        if (!wire || wire->ended || !field_peer(field, wire, 1) ||
-            !field_peer(field, wire, 1)->ready)
-            return "a live node is not attached, and nothing is left to do";
-    }
-    return NULL;
 }

@@ -35,6 +35,7 @@ struct field_bounds {
     bool any;     /* an orphan may ask any internal node, at any height */
     bool leaves;  /* back-ends are orphans too; else they only are there */
     bool bushy;   /* a back-end below each commnode, not only the lowest */
+    bool late;    /* faults when they are noticed; no order of last records */
     bool orderly; /* who closes a link has what it sent read; else any part */
     enum field_rule without;
 };
@@ -58,6 +59,9 @@ struct field_move {
     uint32_t node; /* or the end of the wire: 0 below, 1 above */
     uint32_t other;
     uint32_t wire;
+    enum field_kind fault; /* that comes just before; FIELD_DELIVER: none */
+    uint32_t victim;       /* of it: a node or a wire */
+    bool resume;           /* after FIELD_SILENCE: the silent node goes on */
 };
 
 struct field_queue {
@@ -99,6 +103,7 @@ struct field {
     struct field_bounds bounds;
     uint32_t node_count;
     uint32_t faults;   /* that happened */
+    bool flat;         /* a star, of which little matters: 0171 */
     bool settling;     /* no faults any more; attempts without end */
     const char *wrong; /* a violated oracle, or NULL */
     uint32_t answer;   /* that the last move gave; 0: none */
@@ -115,6 +120,10 @@ struct field *field_new(const struct field_bounds *bounds);
 uint32_t field_moves(const struct field *field,
                      struct field_move *moves,
                      uint32_t *faults_at);
+
+/* Whether no more faults come, and nothing that the tree depends on is under
+ * way: only records are, and every live node has a parent. */
+bool field_is_calm(const struct field *field);
 
 /* Let `move` happen, and what follows without choice: frames that carry
  * nothing of an adoption arrive, and records that are no news. */
@@ -136,14 +145,33 @@ void field_show(const struct field *field, FILE *out);
 /* A number for all that can still matter (doc/decisions/0170). */
 uint64_t field_digest(const struct field *field);
 
+/* A number for the tree alone: who lives, whose parent is who, who was adopted
+ * how often. */
+uint64_t field_tree_digest(const struct field *field);
+
 /* Whether a frame says nothing that an adoption depends on: it only changes
  * what streams know, which nothing of an adoption reads. */
 bool field_is_aside(const struct frame *frame);
+
+/* Whether a record says that `rank` has failed. */
+bool field_accuses(const struct frame *frame, uint32_t rank);
 
 /* The machine of `wire` at `end` and its peer there; NULL if it is closed. */
 struct peer *field_peer(const struct field *field,
                         const struct field_wire *wire,
                         uint32_t end);
+
+/* The wire that is the link `link` of node `index`, and at which end; NULL if
+ * there is none. */
+struct field_wire *field_find(struct field *field,
+                              uint32_t index,
+                              uint32_t link,
+                              uint32_t *end);
+
+/* Whether the node at that end can take what comes there. */
+bool field_can_take(const struct field *field,
+                    const struct field_wire *wire,
+                    uint32_t end);
 
 /* Look at one frame that `from` sends to `to` as an answer to `cause` (NULL:
  * it was no frame), and at the tree: is it right? Sets `field->wrong`. */

@@ -62,6 +62,16 @@ uint32_t *seen_mark(struct seen *seen, uint64_t digest)
     return &seen->marks[place(seen, digest + (digest == 0))];
 }
 
+uint64_t seen_sum(const struct seen *seen)
+{
+    uint64_t sum = 0;
+    size_t i;
+
+    for (i = 0; i < seen->room; i++)
+        sum += seen->digests[i];
+    return sum;
+}
+
 void seen_fini(struct seen *seen)
 {
     free(seen->digests);

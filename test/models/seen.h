@@ -23,6 +23,9 @@ bool seen_add(struct seen *seen, uint64_t digest);
 /* The mark of `digest`, which is in the set; valid until the next addition. */
 uint32_t *seen_mark(struct seen *seen, uint64_t digest);
 
+/* The sum of all digests in it: the same for equal sets. */
+uint64_t seen_sum(const struct seen *seen);
+
 /* Empty the set and free what it holds. */
 void seen_fini(struct seen *seen);
 

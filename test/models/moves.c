@@ -1,0 +1,352 @@
+/* moves.c - what may happen next, and what must in the end. */
+#include <stdlib.h>
+
+#include "test/models/field.h"
+
+/* More rounds than a tree of FIELD_NODES can need to be whole again. */
+#define SETTLE_ROUNDS 400
+
+static struct field_move *add(struct field_move *moves,
+                              uint32_t *count,
+                              enum field_kind kind)
+{
+    struct field_move *move = &moves[(*count)++];
+
+    if (*count > FIELD_MOVES)
+        abort();
+    *move = (struct field_move){.kind = kind};
+    return move;
+}
+
+static void list_wires(const struct field *field,
+                       struct field_move *moves,
+                       uint32_t *count)
+{
+    for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
+        const struct field_wire *wire = &field->wires[i / 2];
+        uint32_t end = i % 2;
+        enum field_kind kinds[3];
+        uint32_t n = 0;
+
+        if (!field_can_take(field, wire, end))
+            continue;
+        if (wire->in[end].count > 0)
+            kinds[n++] = FIELD_DELIVER;
+        if (wire->ended &&
+            (wire->cut || !field->bounds.orderly || wire->in[end].count == 0))
+            kinds[n++] = FIELD_DOWN;
+        else if (field->nodes[wire->node[!end]].stopped)
+            kinds[n++] = FIELD_SILENCE;
+        while (n-- > 0) {
+            struct field_move *move = add(moves, count, kinds[n]);
+
+            move->wire = i / 2;
+            move->node = end;
+        }
+    }
+}
+
+/* The dial of `index` may come to something, or not. */
+static void list_dial(const struct field *field,
+                      uint32_t index,
+                      struct field_move *moves,
+                      uint32_t *count)
+{
+    const struct field_node *node = &field->nodes[index];
+    bool any = field->bounds.any && !field->settling;
+
+    for (uint32_t i = 0; i < field->bounds.internal_count; i++) {
+        const struct field_node *other = &field->nodes[i];
+        struct field_move *move;
+
+        if (i == index || (!any && i != node->target) || other->stopped)
+            continue;
+        move =
+            add(moves, count, other->machine ? FIELD_CONNECT : FIELD_REFUSED);
+        move->node = index;
+        move->other = i;
+    }
+}
+
+static void list_nodes(const struct field *field,
+                       struct field_move *moves,
+                       uint32_t *count)
+{
+    for (uint32_t i = 0; i < field->node_count; i++) {
+        const struct field_node *node = &field->nodes[i];
+        const struct field_node *parent = &field->nodes[node->parent];
+        bool held = !field->settling && node->attempts > field->bounds.attempts;
+
+        if (node->stopped && (field->settling || !field->bounds.late))
+            add(moves, count, FIELD_RESUME)->node = i;
+        if (!node->machine && node->gone_due && parent->machine &&
+            !parent->stopped) {
+            struct field_move *move = add(moves, count, FIELD_GONE);
+
+            move->node = node->parent;
+            move->other = i;
+        }
+        if (!node->machine || node->inert || node->stopped || held)
+            continue;
+        if (node->dialling)
+            list_dial(field, i, moves, count);
+        if (node->machine->orphan.phase != ORPHAN_NOT)
+            add(moves, count, FIELD_EXPIRE)->node = i;
+    }
+}
+
+static void list_faults(const struct field *field,
+                        struct field_move *moves,
+                        uint32_t *count)
+{
+    for (uint32_t i = 0; i < field->node_count; i++) {
+        const struct field_node *node = &field->nodes[i];
+
+        if (!node->machine || node->inert)
+            continue;
+        if (i > 0)
+            add(moves, count, FIELD_CRASH)->node = i;
+        if (!node->stopped)
+            add(moves, count, FIELD_STOP)->node = i;
+    }
+    for (uint32_t i = 0; i < FIELD_WIRES; i++) {
+        const struct field_wire *wire = &field->wires[i];
+
+        if (wire->used && !wire->ended && !field->nodes[wire->node[0]].inert)
+            add(moves, count, FIELD_BREAK)->wire = i;
+    }
+}
+
+/* ---- faults as late as they matter (doc/decisions/0171) ---- */
+
+/* Whether the node at that end can hear nothing from the other: that is
+ * stopped, and the link not found down. */
+static bool may_be_silent(const struct field *field,
+                          const struct field_wire *wire,
+                          uint32_t end)
+{
+    return field_can_take(field, wire, end) &&
+           !(wire->ended &&
+             (wire->cut || !field->bounds.orderly || wire->in[end].count == 0));
+}
+
+/* Whether anybody but `but` can still find `index` silent. */
+static bool has_hearer(const struct field *field,
+                       uint32_t index,
+                       const struct field_wire *but)
+{
+    for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
+        const struct field_wire *wire = &field->wires[i / 2];
+        uint32_t end = i % 2;
+
+        if (wire != but && wire->used && wire->node[!end] == index &&
+            wire->open[end] && field->nodes[wire->node[end]].machine &&
+            !field->nodes[wire->node[end]].inert)
+            return true;
+    }
+    return false;
+}
+
+/* Each SILENCE of those listed from `from` on may be the last of its node,
+ * which then goes on; where it must be, it is. */
+static void list_resumes(const struct field *field,
+                         struct field_move *moves,
+                         uint32_t from,
+                         uint32_t *count)
+{
+    uint32_t end = *count;
+
+    for (uint32_t i = from; i < end; i++) {
+        const struct field_wire *wire = &field->wires[moves[i].wire];
+
+        if (moves[i].kind != FIELD_SILENCE)
+            continue;
+        if (has_hearer(field, wire->node[!moves[i].node], wire)) {
+            struct field_move *move = add(moves, count, FIELD_SILENCE);
+
+            *move = moves[i];
+            move->resume = true;
+        } else {
+            moves[i].resume = true;
+        }
+    }
+}
+
+static void list_late_crash(const struct field *field,
+                            uint32_t index,
+                            struct field_move *moves,
+                            uint32_t *count)
+{
+    const struct field_node *node = &field->nodes[index];
+    const struct field_node *parent = &field->nodes[node->parent];
+    uint32_t begin = *count;
+
+    for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
+        const struct field_wire *wire = &field->wires[i / 2];
+        uint32_t end = i % 2;
+
+        if (!field_can_take(field, wire, end) || !wire->open[!end] ||
+            wire->node[!end] != index)
+            continue;
+        add(moves, count, FIELD_DOWN)->wire = i / 2;
+        moves[*count - 1].node = end;
+    }
+    if (parent->machine && !parent->stopped) {
+        add(moves, count, FIELD_GONE)->node = node->parent;
+        moves[*count - 1].other = index;
+    }
+    for (uint32_t i = 0; i < field->node_count; i++) {
+        const struct field_node *other = &field->nodes[i];
+
+        if (i == index || !other->machine || other->stopped || other->inert ||
+            !other->dialling || other->attempts > field->bounds.attempts ||
+            (!field->bounds.any && other->target != index))
+            continue;
+        add(moves, count, FIELD_REFUSED)->node = i;
+        moves[*count - 1].other = index;
+    }
+    if (*count == begin) { /* nobody notices it, now at least */
+        add(moves, count, FIELD_CRASH)->node = index;
+        return;
+    }
+    for (uint32_t i = begin; i < *count; i++) {
+        moves[i].fault = FIELD_CRASH;
+        moves[i].victim = index;
+    }
+}
+
+/* Each fault together with the first that anybody notices of it. */
+static void list_late(const struct field *field,
+                      struct field_move *moves,
+                      uint32_t *count)
+{
+    for (uint32_t i = 1; i < field->bounds.internal_count ||
+                         (field->bounds.leaves && i < field->node_count);
+         i++)
+        if (field->nodes[i].machine)
+            list_late_crash(field, i, moves, count);
+    for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
+        const struct field_wire *wire = &field->wires[i / 2];
+        uint32_t end = i % 2, other = wire->node[!end];
+        struct field_move *move;
+
+        if (!field_can_take(field, wire, end) || field->nodes[other].inert)
+            continue;
+        if (!wire->ended ||
+            (field->bounds.orderly && !wire->cut && wire->in[end].count > 0)) {
+            move = add(moves, count, FIELD_DOWN);
+            move->wire = i / 2;
+            move->node = end;
+            move->fault = FIELD_BREAK;
+            move->victim = i / 2;
+        }
+        if (may_be_silent(field, wire, end) && field->nodes[other].machine &&
+            !field->nodes[other].stopped) {
+            uint32_t from = *count;
+
+            move = add(moves, count, FIELD_SILENCE);
+            move->wire = i / 2;
+            move->node = end;
+            move->fault = FIELD_STOP;
+            move->victim = other;
+            list_resumes(field, moves, from, count);
+        }
+    }
+}
+
+bool field_is_calm(const struct field *field)
+{
+    if (!field->bounds.late || field->faults < field->bounds.faults)
+        return false;
+    for (uint32_t i = 0; i < field->node_count; i++) {
+        const struct field_node *node = &field->nodes[i];
+
+        if (!node->machine
+                ? node->gone_due && field->nodes[node->parent].machine
+                : !node->inert && (node->stopped || node->dialling ||
+                                   node->machine->orphan.phase != ORPHAN_NOT))
+            return false;
+    }
+    for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
+        const struct field_wire *wire = &field->wires[i / 2];
+        const struct field_queue *queue = &wire->in[i % 2];
+
+        if (!field_can_take(field, wire, i % 2))
+            continue;
+        if (wire->ended)
+            return false;
+        for (uint32_t k = 0; k < queue->count; k++)
+            if (!field_is_aside(&queue->frames[k]) &&
+                queue->frames[k].type != FRAME_RECORD &&
+                queue->frames[k].type != FRAME_FAN_OUT)
+                return false;
+    }
+    return true;
+}
+
+uint32_t field_moves(const struct field *field,
+                     struct field_move *moves,
+                     uint32_t *faults_at)
+{
+    uint32_t count = 0;
+
+    list_wires(field, moves, &count);
+    if (field->bounds.late && !field->settling)
+        list_resumes(field, moves, 0, &count);
+    list_nodes(field, moves, &count);
+    *faults_at = count;
+    if (field->settling || field->faults >= field->bounds.faults)
+        return count;
+    if (field->bounds.late)
+        list_late(field, moves, &count);
+    else
+        list_faults(field, moves, &count);
+    return count;
+}
+
+/* ---- liveness ---- */
+
+/* The first move that is not a timer; else the first timer. */
+static const struct field_move *patient(const struct field_move *moves,
+                                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (moves[i].kind != FIELD_EXPIRE)
+            return &moves[i];
+    return count > 0 ? &moves[0] : NULL;
+}
+
+const char *field_settle(struct field *field)
+{
+    struct field_move moves[FIELD_MOVES];
+    uint32_t faults_at, rounds;
+
+    field->settling = true;
+    for (rounds = 0; rounds < SETTLE_ROUNDS && !field->wrong; rounds++) {
+        uint32_t count = field_moves(field, moves, &faults_at);
+        const struct field_move *move = patient(moves, count);
+
+        if (!move)
+            break;
+        field_move(field, move);
+    }
+    if (field->wrong)
+        return field->wrong;
+    if (rounds == SETTLE_ROUNDS)
+        return "an orphan is not adopted, and nothing fails any more";
+    for (uint32_t i = 1; i < field->node_count; i++) {
+        const struct field_node *node = &field->nodes[i];
+        uint32_t end = 0;
+        const struct field_wire *wire;
+
+        if (!node->machine || node->inert)
+            continue;
+        wire = node->machine->parent
+                   ? field_find(field, i, node->machine->parent->link, &end)
+                   : NULL;
+        if (!wire || wire->ended || !field_peer(field, wire, 1) ||
+            !field_peer(field, wire, 1)->ready)
+            return "a live node is not attached, and nothing is left to do";
+    }
+    return NULL;
+}
