@@ -387,6 +387,43 @@ static void dot_renders_the_graph(void)
     traces_free(traces);
 }
 
+/* Names that would end the script or the string that they are in do not. */
+static void hostile_names_stay_names(void)
+{
+    struct frame frames[] = {
+        {"</script><script>x()", "<!--\"\\\n\xff.c", 1, "", 0}};
+    struct report_source source = {.hosts = 1, .samples = 1};
+    struct report *report;
+    struct traces *traces;
+    struct tree *tree;
+    unsigned ends = 0;
+    char *text = NULL;
+    size_t len;
+    FILE *file;
+    char *at;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, frames, 1));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    CHECK_OK(report_new(&report, tree, &source));
+    file = open_memstream(&text, &len);
+    CU_ASSERT_FATAL(file != NULL);
+    CHECK_OK(output_write(file, OUTPUT_HTML, report));
+    fclose(file);
+    for (at = text; (at = strstr(at, "</script")) != NULL; at++)
+        ends++;
+    CU_ASSERT_EQUAL(ends, 2);
+    CU_ASSERT_PTR_NULL(strstr(text, "<script>x()"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(text, "\"\\u003c/script\\u003e\\u003cscript\\u003ex()\""));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(text, "\"\\u003c!--\\\"\\\\\\u000a\xef\xbf\xbd.c\""));
+    free(text);
+    report_free(report);
+    tree_free(tree);
+    traces_free(traces);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -400,6 +437,7 @@ int main(void)
         {"the inside of mpi makes no classes",
          the_inside_of_mpi_makes_no_classes},
         {"classes are exact", classes_are_exact},
+        {"hostile names stay names", hostile_names_stay_names},
         {"dot renders the graph", dot_renders_the_graph},
         CU_TEST_INFO_NULL,
     };
