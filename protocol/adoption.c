@@ -10,6 +10,7 @@ static void send_answer(struct node *node,
                         struct peer *peer,
                         enum adoption_answer answer)
 {
+    heartbeat_greet(node, peer);
     node_send(node, peer,
               (struct frame){
                   .type = FRAME_ADOPTED,
@@ -84,6 +85,7 @@ static void commit(struct node *node, struct peer *peer)
     peer->asking = false;
     peer->told_ordinal = node_ready_count(node);
     node->shifted = true;
+    heartbeat_greet(node, peer);
     node_send(node, peer,
               (struct frame){
                   .type = FRAME_ADOPTED,

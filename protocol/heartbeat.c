@@ -16,6 +16,14 @@ static uint64_t version(const struct node *node)
     return node->table ? table_version(node->table) | 1 : 0;
 }
 
+void heartbeat_greet(struct node *node, struct peer *peer)
+{
+    if (peer->greeted)
+        return;
+    peer->greeted = true;
+    node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, peer->grant);
+}
+
 /* Heartbeat for one link, if it is due. `ordinal`: a child that is ready: 1 +
  * its place among those. */
 static void beat(struct node *node, struct peer *peer, uint32_t ordinal)
@@ -26,6 +34,10 @@ static void beat(struct node *node, struct peer *peer, uint32_t ordinal)
     if (!link_wants_heartbeat(&peer->life, node->now_ms) &&
         peer->told_ordinal == ordinal && peer->told_version == own)
         return;
+    if (!peer->greeted) {
+        heartbeat_greet(node, peer);
+        return;
+    }
     peer->told_ordinal = ordinal;
     peer->told_version = own;
     node_send(node, peer,
@@ -51,11 +63,6 @@ void heartbeat_beat(struct node *node)
         else
             beat(node, peer, ++ready);
     }
-}
-
-void heartbeat_greet(struct node *node, struct peer *peer)
-{
-    node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, peer->grant);
 }
 
 /* The first one on a link names the window (3.4). */

@@ -22,7 +22,8 @@ void intake_link_up(struct node *node, const struct event *event)
         node->failed = true;
         return;
     }
-    heartbeat_greet(node, peer);
+    if (peer->is_parent || !node->launched || peer->rank == RANK_NONE)
+        heartbeat_greet(node, peer); /* an orphan: with our answer (6.1) */
     if (peer->is_parent && node->orphan.phase != ORPHAN_NOT) {
         orphan_link_up(node, peer);
     } else if (peer->is_parent) {

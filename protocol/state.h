@@ -46,6 +46,7 @@ struct peer {
     bool ready;   /* a child: its READY has come, or it has its rank */
     bool left;    /* it said goodbye */
     bool asking;  /* an orphan that has sent ADOPT */
+    bool greeted; /* it was sent our first heartbeat */
     bool gave_up; /* it closes the link, as it has not heard us; it lives */
     bool asked;   /* a child: it owes us an answer to STATUS ... */
     uint64_t asked_us; /* ... which was sent then */
@@ -601,7 +602,7 @@ int fan_out_take(struct node *node,
  */
 void heartbeat_beat(struct node *node);
 
-/* A link is up: say which window we grant. */
+/* A link is up: say which window we grant, if that was not said. */
 void heartbeat_greet(struct node *node, struct peer *peer);
 
 /* HEARTBEAT came. `frame` is borrowed. */

@@ -196,6 +196,43 @@ static void the_way_is_probed_first(void)
     end(&it);
 }
 
+/* PROTOCOL 6.1: an orphan is not woken for our first heartbeat alone, but has
+ * it when the answer takes long; it comes first, and once. */
+static void the_greeting_goes_with_the_answer(void)
+{
+    struct candidate it = begin();
+    const struct frame *greeting;
+    int late;
+
+    step(&it, (struct event){.type = EVENT_LINK_UP,
+                             .link = TO_ORPHAN,
+                             .rank = 5,
+                             .role = NODE_BACKEND});
+    CU_ASSERT_EQUAL(it.actions.count, 0);
+    end(&it);
+    for (late = 0; late < 2; late++) {
+        it = begin();
+        ask(&it, 4, NODE_COMMNODE, 3, NONE);
+        if (late) {
+            it.now_ms += LIMIT_HEARTBEAT_MS;
+            step(&it, (struct event){.type = EVENT_TICK});
+        } else {
+            probed(&it, 4, 3, 1);
+        }
+        greeting = sent(&it, TO_ORPHAN, FRAME_HEARTBEAT);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(greeting);
+        CU_ASSERT(greeting->count > 0);
+        if (late)
+            probed(&it, 4, 3, 1);
+        else
+            CU_ASSERT((const void *)greeting <
+                      (const void *)sent(&it, TO_ORPHAN, FRAME_ADOPTED));
+        CU_ASSERT_EQUAL(answered(&it), OK);
+        CU_ASSERT_EQUAL(sent(&it, TO_ORPHAN, FRAME_HEARTBEAT) == NULL, late);
+        end(&it);
+    }
+}
+
 /* PROTOCOL 8.3: the way is not whole. */
 static void a_failed_probe_refuses(void)
 {
@@ -357,6 +394,8 @@ int main(void)
 {
     CU_TestInfo tests[] = {
         {"the way is probed first", the_way_is_probed_first},
+        {"the greeting goes with the answer",
+         the_greeting_goes_with_the_answer},
         {"a failed probe refuses", a_failed_probe_refuses},
         {"an orphan refuses", an_orphan_refuses},
         {"a stale attempt is refused", a_stale_attempt_is_refused},
