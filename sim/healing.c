@@ -175,12 +175,16 @@ void healing_check(struct healing *healing, struct sim *sim)
     uint32_t height = 0;
     uint32_t met;
 
+    /* A tree is as high as its deepest back-end (PROTOCOL 8.3). */
     for (size_t i = 0; i < tree->count; i++)
-        if (tree->nodes[i].depth > limit)
+        if (sim_role(sim, (uint32_t)i) == NODE_BACKEND &&
+            tree->nodes[i].depth > limit)
             limit = tree->nodes[i].depth;
     for (uint32_t i = 1; i < sim_count(sim); i++) {
         uint32_t depth =
-            sim_is_alive(sim, i) ? way_up(sim, i, 0, &met) : SIM_NONE;
+            sim_is_alive(sim, i) && sim_role(sim, i) == NODE_BACKEND
+                ? way_up(sim, i, 0, &met)
+                : SIM_NONE;
 
         if (depth != SIM_NONE && depth > height)
             height = depth;
