@@ -1,0 +1,280 @@
+/* test_cuts.c - cables that are cut and healed, connections that are slow or
+ * reset, by a proxy of ours between the processes of a tree: what test-hosts
+ * does with namespaces, where these are not allowed.
+ *
+ * Each process is a host of its own. Only lower bounds of times are asked:
+ * what was told before nobody could know it by silence, was told otherwise. */
+#include <fcntl.h>
+
+#include "test/frontend/nodes.h"
+#include "test/frontend/tree.h"
+#include "test/process/feeding.h"
+#include "test/process/proxy.h"
+
+#define FRONT_END    0 /* to the proxy */
+#define HEARTBEAT_MS 200
+#define FAILURE_MS   2000
+
+/* Nobody is kept from his links for so long by other work. */
+#define PATIENT_MS 20000
+
+/* The tree of all tests: front-end 0, commnodes 1 and 2, below them 3 to 6. */
+#define SHAPE     "2x2x2"
+#define COMMNODES 6
+
+struct cables {
+    char directory[32];
+    char path[64];
+    pid_t proxy;
+    FILE *commands;
+    FILE *answers;
+};
+
+/* A command that could not be done ends the test. Returns the answer's number.
+ */
+static size_t command(struct cables *cables,
+                      const char *what,
+                      pid_t pid,
+                      int more)
+{
+    size_t number = 0;
+    char line[64] = "";
+
+    fprintf(cables->commands, "%s %d %d\n", what, (int)pid, more);
+    fflush(cables->commands);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(fgets(line, sizeof(line), cables->answers));
+    CU_ASSERT_EQUAL_FATAL(sscanf(line, "ok %zu", &number), 1);
+    return number;
+}
+
+static void cables_begin(struct cables *cables)
+{
+    int to[2], from[2];
+    char program[4096];
+    char line[64] = "";
+
+    snprintf(program, sizeof(program), "%s/test/process/proxy",
+             getenv("BUILD") ? getenv("BUILD") : ".");
+    strcpy(cables->directory, "/tmp/coppice-test.XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(cables->directory));
+    snprintf(cables->path, sizeof(cables->path), "%s/proxy", cables->directory);
+    CHECK_OK(pipe2(to, O_CLOEXEC));
+    CHECK_OK(pipe2(from, O_CLOEXEC));
+    cables->proxy = fork();
+    CU_ASSERT_FATAL(cables->proxy >= 0);
+    if (cables->proxy == 0) {
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        execl(program, program, cables->path, NULL);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    cables->commands = fdopen(to[1], "w");
+    cables->answers = fdopen(from[0], "r");
+    CU_ASSERT_FATAL(cables->commands && cables->answers);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(fgets(line, sizeof(line), cables->answers));
+}
+
+static void cables_end(struct cables *cables)
+{
+    int status = -1;
+
+    fclose(cables->commands);
+    CU_ASSERT_EQUAL(waitpid(cables->proxy, &status, 0), cables->proxy);
+    CU_ASSERT_EQUAL(status, 0);
+    fclose(cables->answers);
+    rmdir(cables->directory);
+}
+
+/* A sanitizer wants to be loaded before all else, and what is preloaded comes
+ * before it; it can do without. */
+static void bear_preloading(void)
+{
+    const char *options = getenv("ASAN_OPTIONS");
+    char text[4096];
+
+    snprintf(text, sizeof(text), "%s:verify_asan_link_order=0",
+             options ? options : "");
+    setenv("ASAN_OPTIONS", text, 1);
+}
+
+/* Launch the tree behind cables, its commnodes by rank in `nodes[1]` to
+ * `nodes[6]`, and let it work. */
+static void begin(struct cables *cables,
+                  struct feeding *feeding,
+                  pid_t nodes[NODES_MAX + 1],
+                  uint32_t failure_ms,
+                  int count,
+                  int rate)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char shim[4096];
+
+    cables_begin(cables);
+    snprintf(shim, sizeof(shim), "%s/test/process/.libs/proxied.so",
+             getenv("BUILD") ? getenv("BUILD") : ".");
+    CHECK_OK(access(shim, R_OK));
+    launch.topology_shape = SHAPE;
+    launch.times.heartbeat_ms = HEARTBEAT_MS;
+    launch.times.failure_timeout_ms = failure_ms;
+    bear_preloading();
+    setenv("LD_PRELOAD", shim, 1);
+    setenv(PROXY_VARIABLE, cables->path, 1);
+    CHECK_OK(feeding_launch(feeding, launch));
+    unsetenv("LD_PRELOAD");
+    unsetenv(PROXY_VARIABLE);
+    CHECK_OK(feeding_feed(feeding, count, rate));
+    CU_ASSERT_FATAL(feeding_await(feeding, 2));
+    CU_ASSERT_EQUAL_FATAL(nodes_all(nodes + 1), COMMNODES);
+}
+
+static void end(struct cables *cables, struct feeding *feeding)
+{
+    CU_ASSERT(feeding_end(feeding));
+    cables_end(cables);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+static bool await_adoption(struct feeding *feeding, size_t rank)
+{
+    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
+
+    while (!feeding->was_adopted[rank] && feeding_now_ms() < deadline_ms)
+        feeding_take(feeding, 20);
+    return feeding->was_adopted[rank];
+}
+
+/* Rank 1 falls silent, by `how`, a command of the proxy: no sooner than after
+ * the time-out its children are adopted. */
+static void check_silence(struct cables *cables,
+                          struct feeding *feeding,
+                          pid_t pid,
+                          const char *how,
+                          bool dies)
+{
+    uint64_t begin_ms = feeding_now_ms();
+
+    CU_ASSERT(command(cables, how, pid, 0) >= 3);
+    if (dies)
+        CHECK_OK(kill(pid, SIGKILL));
+    CU_ASSERT(await_adoption(feeding, 3));
+    CU_ASSERT(feeding_now_ms() - begin_ms >= FAILURE_MS / 2);
+    CU_ASSERT(await_adoption(feeding, 4));
+}
+
+/* Its host vanishes: no end and no reset ever comes from there. */
+static void a_death_that_nobody_tells(void)
+{
+    struct cables cables;
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX + 1];
+
+    begin(&cables, &feeding, nodes, FAILURE_MS, 400, 100);
+    check_silence(&cables, &feeding, nodes[1], "drop", true);
+    CU_ASSERT(feeding_await_events(&feeding, 1, 2));
+    CU_ASSERT(feeding.was_lost[1]);
+    CU_ASSERT(feeding_is_whole(&feeding));
+    CU_ASSERT_EQUAL(feeding.lost, 1);
+    end(&cables, &feeding);
+}
+
+/* It lives behind a cable that is cut both ways, or in one, and comes back.
+ * Who is only deaf can still say that it lives (PROTOCOL 6.1a). */
+static void check_return(const char *how, size_t lost)
+{
+    struct cables cables;
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX + 1];
+
+    begin(&cables, &feeding, nodes, FAILURE_MS, 400, 100);
+    check_silence(&cables, &feeding, nodes[1], how, false);
+    CU_ASSERT(feeding_await_events(&feeding, lost, 2));
+    command(&cables, "heal", nodes[1], 0);
+    CU_ASSERT(await_adoption(&feeding, 1));
+    CU_ASSERT(feeding_is_whole(&feeding));
+    CHECK_OK(feeding_feed(&feeding, 100, 1000));
+    end(&cables, &feeding);
+}
+
+static void a_cut_healed_after_the_adoption(void)
+{
+    check_return("drop", 1);
+}
+
+static void one_that_is_deaf_for_a_while(void)
+{
+    check_return("deaf", 0);
+}
+
+/* Healed before the time-out: what was on its way comes, and that is all. */
+static void a_cut_healed_before_the_time_out(void)
+{
+    struct timespec pause = {.tv_sec = 1};
+    struct cables cables;
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX + 1];
+
+    begin(&cables, &feeding, nodes, PATIENT_MS, 300, 100);
+    CU_ASSERT(command(&cables, "drop", nodes[1], 0) >= 3);
+    nanosleep(&pause, NULL);
+    CU_ASSERT(command(&cables, "heal", nodes[1], 0) > 0);
+    CU_ASSERT(feeding_is_whole(&feeding));
+    CU_ASSERT_EQUAL(feeding.lost, 0);
+    CU_ASSERT_EQUAL(feeding.adopted + feeding.moved, 0);
+    end(&cables, &feeding);
+}
+
+/* A sync goes down and up through rank 1, so it takes two delays at least. */
+static void a_slow_cable(void)
+{
+    enum {
+        DELAY_MS = 400
+    };
+    struct cables cables;
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX + 1];
+    uint64_t begin_ms;
+
+    begin(&cables, &feeding, nodes, PATIENT_MS, 200, 200);
+    CU_ASSERT(command(&cables, "delay", nodes[1], DELAY_MS) >= 3);
+    begin_ms = feeding_now_ms();
+    CU_ASSERT(feeding_is_whole(&feeding));
+    CU_ASSERT(feeding_now_ms() - begin_ms >= 2 * DELAY_MS);
+    CU_ASSERT_EQUAL(feeding.lost, 0);
+    CU_ASSERT_EQUAL(feeding.adopted + feeding.moved, 0);
+    command(&cables, "heal", nodes[1], 0);
+    end(&cables, &feeding);
+}
+
+/* Between a commnode and its child, and between the front-end and a commnode:
+ * the child is adopted, and no back-end is lost. */
+static void a_connection_that_is_reset(void)
+{
+    struct cables cables;
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX + 1];
+
+    begin(&cables, &feeding, nodes, PATIENT_MS, 200, 100);
+    CU_ASSERT(command(&cables, "reset", nodes[1], nodes[3]) == 1);
+    CU_ASSERT(await_adoption(&feeding, 3));
+    CU_ASSERT(command(&cables, "reset", nodes[2], FRONT_END) == 1);
+    CU_ASSERT(await_adoption(&feeding, 2));
+    end(&cables, &feeding);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a death that nobody tells", a_death_that_nobody_tells},
+        {"a cut, healed after the adoption", a_cut_healed_after_the_adoption},
+        {"a cut, healed before the time-out", a_cut_healed_before_the_time_out},
+        {"one that is deaf for a while", one_that_is_deaf_for_a_while},
+        {"a slow cable", a_slow_cable},
+        {"a connection that is reset", a_connection_that_is_reset},
+        CU_TEST_INFO_NULL,
+    };
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return check_run("cuts", tests);
+}
