@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 enum {
-    TAG_GO = COP_TAG_FIRST, /* down, "%ud": so many; up: "%aud" */
-};
+    TAG_GO = COP_TAG_FIRST
+}; /* down, "%ud": so many; up: "%aud" */
 
 int main(int argc, char **argv)
 {
