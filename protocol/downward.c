@@ -886,6 +886,7 @@ int downward_feed(struct node *node,
     }
     if (from < stream->feed.stable && stream->definition.id == 0) {
         downward_snapshot(node, peer); /* PROTOCOL 3.1 */
+        downward_pump(node, stream);
         return 0;
     }
     if (from < stream->feed.stable)

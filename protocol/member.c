@@ -678,10 +678,13 @@ static void enter_stream(struct node *node,
         stream->last = start;
         stream->passed = start;
     }
+    /* one that asks to be adopted is no child yet */
     for (slot = 0; slot < node->peer_count; slot++)
-        if (node_child(node, slot))
+        if (node_child(node, slot) && node->peers[slot]->ready)
             enter_branch(node, stream, node->peers[slot], joined, start);
-    if (first)
+    if (first && node->parent && (node->incarnation > 0 || node->shifted))
+        downward_ask(node, stream); /* our parent may have had it before us */
+    else if (first)
         stream->sourced = member_has_members(node, stream);
     downward_pump(node, stream);
     member_update(node, stream);
@@ -776,6 +779,24 @@ static void gain(struct node *node, struct peer *peer, struct ranks *gained)
         member_admit(node, gained);
 }
 
+/* PROTOCOL 11.2: our parent took lost ranks out of a claim of ours. If it knew
+ * of nobody else here when it heard that they were lost, it has stopped to feed
+ * and to count us, and we have not seen that. */
+static void begin_anew(struct node *node)
+{
+    size_t i;
+
+    for (i = 1; i < node->stream_count; i++) {
+        struct stream *stream = node->streams[i];
+
+        if (!member_has_members(node, stream))
+            continue;
+        downward_ask(node, stream);
+        upward_count_anew(node, stream);
+        upward_run(node, stream);
+    }
+}
+
 int member_expel(struct node *node, struct frame *frame)
 {
     struct cop_packet *packet = NULL;
@@ -800,6 +821,8 @@ int member_expel(struct node *node, struct frame *frame)
         if (peer && peer->ready && ranks_meet(&peer->below, &ranks))
             node_send(node, peer, frame_ref(frame));
     }
+    if (node->role == NODE_COMMNODE && node->parent)
+        begin_anew(node);
     ranks_fini(&ranks);
     return 0;
 }

@@ -1,0 +1,89 @@
+/* test_scenario_crossing.c - what goes up and what goes down at the same time:
+ * claims and FEEDs meet LOST and ENTER (PROTOCOL 4.5, 10.4, 11.2, 12.3). */
+#include "test/sim/script.h"
+
+/* Everybody who is left answers one packet, and all answers come in one
+ * wave. */
+static void use(struct sim *sim, uint32_t stream)
+{
+    const struct ranks *left = node_members(sim_node(sim, 0), stream);
+    unsigned before = script_taken(sim, 0, stream);
+
+    script_echo(sim);
+    CU_ASSERT(script_sync(sim, stream) >= 0);
+    SIM_SEND(sim, 0, stream, 1);
+    CHECK_IS(script_sync(sim, stream), 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), before + 1);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), (int)ranks_size(left));
+}
+
+/* PROTOCOL 4.5, 10.4, 11.2: the only back-end of a commnode ends, which the
+ * front-end says before it has heard that the commnode has adopted another:
+ * it knows of nobody there for a while, and the commnode has always had
+ * somebody. The commnode is fed, and counted, all the same (seeds 8806, 31696,
+ * 36615). */
+static void a_loss_crosses_an_adoption(void)
+{
+    for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
+        struct sim *sim = SIM_TREE("0(1(3),2(4,5))");
+        uint32_t stream = SIM_OPEN(sim, "sum");
+        uint32_t only = script_at(sim, 3);
+
+        sim_trace_only(sim, 0);
+        sim_hold(sim, only, script_at(sim, 1), sim_now_ms(sim) + 1000);
+        sim_crash(sim, script_at(sim, 2));
+        sim_crash_at(sim, only, sim_now_ms(sim) + at_ms);
+        SIM_RUN(sim, 1500);
+        CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 2);
+        use(sim, stream);
+        SIM_END(sim);
+    }
+}
+
+/* The parent of a joiner dies `at_ms` after the joiner has called, a commnode
+ * that has nobody adopts it, and the front-end hears of all that late: its own
+ * hearing by `freeze_ms`, the dead parent's last words by `hold_ms`. */
+static void join_late(uint64_t at_ms, uint64_t freeze_ms, uint64_t hold_ms)
+{
+    char sum[] = "sum";
+    struct stream_definition definition = {.grow = true, .up_filter = sum};
+    struct sim *sim = SIM_TREE("0(1(4),2(3))");
+    uint32_t stream = script_open(sim, &definition);
+
+    sim_trace_only(sim, 0);
+    sim_crash(sim, script_at(sim, 3));
+    SIM_RUN(sim, 50);
+    sim_attach(sim, script_at(sim, 1));
+    SIM_RUN(sim, at_ms);
+    if (hold_ms > 0)
+        sim_hold(sim, script_at(sim, 1), 0, sim_now_ms(sim) + hold_ms);
+    if (freeze_ms > 0)
+        sim_freeze(sim, 0, freeze_ms);
+    SIM_KILL_AT(sim, 1, 2);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT(ranks_size(node_members(sim_node(sim, 0), stream)) >= 1);
+    use(sim, stream);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 8.4, 10.4, 12.3: a joiner's ENTER comes to its adopter while it
+ * asks, or when it is adopted and the front-end does not know of that (seed
+ * 311). */
+static void a_joiner_crosses_its_enter(void)
+{
+    for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
+        join_late(at_ms, 20, 0);
+        for (uint64_t hold_ms = 1; hold_ms <= 15; hold_ms++)
+            join_late(at_ms, 0, hold_ms);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a loss crosses an adoption", a_loss_crosses_an_adoption},
+        {"a joiner crosses its ENTER", a_joiner_crosses_its_enter},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("crossing", tests);
+}
