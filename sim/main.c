@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "filters/loader.h"
 #include "sim/memory.h"
 #include "sim/shrink.h"
 #include "sim/swarm.h"
@@ -294,6 +295,28 @@ static int run_file(const struct settings *settings, struct tally *tally)
     return r;
 }
 
+/* Worlds use the filters that come with coppice; without them no stream would
+ * ever open. Returns 0, or -ENOENT with a sentence. */
+static int find_filters(void)
+{
+    char sum[] = "sum";
+    struct stream_definition definition = {.id = 1, .up_filter = sum};
+    const char *path = getenv("COPPICE_FILTER_PATH");
+    struct loader *loader = NULL;
+    struct cop_error error;
+
+    if (loader_new(&loader, &definition, NODE_FRONTEND, path ? path : "",
+                   &error) < 0) {
+        fprintf(stderr,
+                "coppice-sim: %s; the path is in COPPICE_FILTER_PATH, such as "
+                "filters/.libs\n",
+                error.text);
+        return -ENOENT;
+    }
+    loader_free(loader);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.first = 1, .last = 100};
@@ -302,6 +325,10 @@ int main(int argc, char **argv)
 
     if (read_options(argc, argv, &settings) < 0) {
         fputs(usage, stderr);
+        free(settings.tree);
+        return 2;
+    }
+    if (find_filters() < 0) {
         free(settings.tree);
         return 2;
     }
