@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    TAG_GO = COP_TAG_FIRST
-}; /* down, "%ud": so many; up: "%aud" */
+#define TAG_GO COP_TAG_FIRST /* down, "%ud": so many; up: "%aud" */
 
 int main(int argc, char **argv)
 {
