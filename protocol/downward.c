@@ -303,7 +303,9 @@ int downward_open(struct node *node,
 {
     struct stream *stream;
     uint32_t slot;
-    bool member = ranks_has(&definition->members, node->rank);
+    /* a snapshot may name a joiner before its ENTER says from where */
+    bool member =
+        ranks_has(&definition->members, node->rank) && !node->outside;
 
     if (definition->id <= node->last_stream && number == 0)
         return 0; /* a snapshot may repeat it */
@@ -886,7 +888,6 @@ int downward_feed(struct node *node,
     }
     if (from < stream->feed.stable && stream->definition.id == 0) {
         downward_snapshot(node, peer); /* PROTOCOL 3.1 */
-        downward_pump(node, stream);
         return 0;
     }
     if (from < stream->feed.stable)

@@ -453,6 +453,7 @@ static int numbered(struct node *node, struct frame *frame)
     node->rank = frame->count;
     node->depth = (uint32_t)frame->sequence;
     node->reported = true;
+    node->outside = true;
     node_act(node, ACTION_RANK)->rank = node->rank;
     return 0;
 }

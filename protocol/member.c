@@ -696,6 +696,8 @@ void member_enter(struct node *node, const struct control *control)
 
     if (ranks_unite(&node->streams[0]->definition.members, &control->ranks) < 0)
         node->failed = true;
+    if (ranks_has(&control->ranks, node->rank))
+        node->outside = false;
     for (i = 0; i < control->stream_count; i++) {
         struct stream *stream = node_stream(node, control->streams[i]);
 
