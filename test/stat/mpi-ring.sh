@@ -6,6 +6,8 @@ LC_ALL=C
 export LC_ALL
 build=${BUILD:?run by make check: BUILD is the top of the build tree}
 source=${SOURCE:?run by make check}
+# shellcheck source=test/stat/documented.sh
+. "$source/test/stat/documented.sh"
 stat=$build/stat/coppice-stat
 COPPICE_STATD=$build/stat/coppice-statd
 COLUMNS=160
@@ -164,6 +166,7 @@ check_job() {
     end=$(date +%s%N)
     three_classes
     cat "$work/out"
+    as_documented ring "$work/out" || fail "$what: not as documented"
     echo "--mpir took $(((end - begin) / 1000000)) ms"
     # The ranks are those that MPI has given.
     # shellcheck disable=SC2086 # the pids are words

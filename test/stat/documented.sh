@@ -1,0 +1,28 @@
+# shellcheck shell=sh
+# documented.sh - for tests that source it: what doc/my-job-hangs.md says was
+# printed is printed.
+
+# as_documented NAME FILE - each place with its line, each call of MPI and each
+# class in the block behind <!-- output NAME --> is in FILE. (Addresses, times,
+# and what is inside of libraries differ from machine to machine.) Prints what
+# is not; fails if something is not.
+as_documented() {
+    awk -v mark="<!-- output $1 -->" '
+    $0 == mark { armed = 1; next }
+    armed && /^```/ { if (inside) exit; inside = 1; next }
+    armed && inside' "${SOURCE:?}/doc/my-job-hangs.md" |
+        grep -oE '[A-Za-z_]+ \([a-z_]+\.c(:[0-9]+)?\)|MPI_[A-Z][a-z]+|^class [0-9]+: [0-9]+ tasks?: [-0-9,]+' \
+            >"$2.documented"
+    if [ ! -s "$2.documented" ]; then
+        echo "doc/my-job-hangs.md has no block $1"
+        return 1
+    fi
+    missing=0
+    while IFS= read -r text; do
+        if ! grep -qF -- "$text" "$2"; then
+            echo "doc/my-job-hangs.md shows \"$text\", coppice-stat does not"
+            missing=1
+        fi
+    done <"$2.documented"
+    return "$missing"
+}
