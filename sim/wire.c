@@ -136,6 +136,7 @@ void world_write(struct sim *sim,
     struct world_end *other;
     unsigned char header[FRAME_HEADER_LEN];
     uint64_t at_ms = sim->now_ms + world_delay_ms(sim);
+    bool arrives = true;
 
     if (!end || !end->up) {
         sim_fail(sim, "%u sends on link %u, which it has not", node->rank,
@@ -146,7 +147,8 @@ void world_write(struct sim *sim,
     if (!other)
         return;
     frame_encode(frame, header);
-    flow_write(&other->in, header, sizeof(header), at_ms);
+    if (flow_write(&other->in, header, sizeof(header), at_ms) == UINT64_MAX)
+        arrives = false; /* nothing more does: it is mute, or has ended */
     if (frame->payload)
         flow_write(&other->in, frame->payload->bytes, frame->payload->len,
                    at_ms);
@@ -154,7 +156,8 @@ void world_write(struct sim *sim,
         sim->watch.wrote(sim, node->index, end->peer, frame, sim->watch.arg);
     if (frame->type == FRAME_ADOPTED && frame->tag == SIM_ADOPTED)
         end->taken = true;
-    later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
+    if (arrives)
+        later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
 }
 
 /* The link is about to go at this end; the lower one's end is what counts. */
