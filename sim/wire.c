@@ -160,10 +160,31 @@ void world_write(struct sim *sim,
         later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
 }
 
+/* Whether the node below `end` has a parent by another link: then this one is
+ * the rest of a call that it had given up. */
+static bool has_parent(struct sim *sim, const struct world_end *end)
+{
+    const struct world_node *below =
+        sim->nodes[end->upward ? end->node : end->peer];
+
+    for (size_t i = 0; i < below->end_count; i++) {
+        const struct world_end *other = below->ends[i];
+        const struct world_end *above;
+
+        if (!other || !other->upward || other->life == end->life)
+            continue;
+        above = other_end(sim, other);
+        if (above && above->taken)
+            return true;
+    }
+    return false;
+}
+
 /* The link is about to go at this end; the lower one's end is what counts. */
 static void part(struct sim *sim, const struct world_end *end)
 {
-    if (sim->watch.parted && (end->upward || other_end(sim, end)))
+    if (sim->watch.parted && (end->upward || other_end(sim, end)) &&
+        !has_parent(sim, end))
         sim->watch.parted(sim, end->upward ? end->node : end->peer,
                           sim->watch.arg);
 }
