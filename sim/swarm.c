@@ -563,6 +563,8 @@ static int converge(struct swarm *swarm)
 {
     struct schedule_step send = {.verb = SCHEDULE_SEND};
 
+    /* a trap that nobody has stepped into is no fault */
+    memset(swarm->traps, 0, swarm->room * sizeof(*swarm->traps));
     if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0)
         return -EIO;
     if (swarm->faulty)
