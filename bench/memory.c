@@ -77,14 +77,14 @@ static int print(struct duel *duel,
 static int run(struct duel *duel, const struct shape *shape)
 {
     static const struct duel_metric inner[FOOTPRINT_COUNT] = {
-        [FOOTPRINT_PRIVATE_KIB] = {"commnode private", "KiB", false},
-        [FOOTPRINT_THREADS] = {"commnode threads", "", false},
-        [FOOTPRINT_DESCRIPTORS] = {"commnode descriptors", "", false},
+        [FOOTPRINT_PRIVATE_KIB] = {"commnode private", "KiB", false, 0},
+        [FOOTPRINT_THREADS] = {"commnode threads", "", false, 0},
+        [FOOTPRINT_DESCRIPTORS] = {"commnode descriptors", "", false, 0},
     };
     static const struct duel_metric leaf[FOOTPRINT_COUNT] = {
-        [FOOTPRINT_PRIVATE_KIB] = {"back-end private", "KiB", false},
-        [FOOTPRINT_THREADS] = {"back-end threads", "", false},
-        [FOOTPRINT_DESCRIPTORS] = {"back-end descriptors", "", false},
+        [FOOTPRINT_PRIVATE_KIB] = {"back-end private", "KiB", false, 0},
+        [FOOTPRINT_THREADS] = {"back-end threads", "", false, 0},
+        [FOOTPRINT_DESCRIPTORS] = {"back-end descriptors", "", false, 0},
     };
     struct costs costs = {.inner = {{{.values = NULL}}}};
     int r = 0;

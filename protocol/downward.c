@@ -304,8 +304,7 @@ int downward_open(struct node *node,
     struct stream *stream;
     uint32_t slot;
     /* a snapshot may name a joiner before its ENTER says from where */
-    bool member =
-        ranks_has(&definition->members, node->rank) && !node->outside;
+    bool member = ranks_has(&definition->members, node->rank) && !node->outside;
 
     if (definition->id <= node->last_stream && number == 0)
         return 0; /* a snapshot may repeat it */

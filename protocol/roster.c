@@ -116,8 +116,8 @@ static int by_rank(const void *a, const void *b)
 void roster_sort_missing(struct roster *roster)
 {
     if (roster->missing_count > 1)
-        qsort(roster->missing, roster->missing_count,
-              sizeof(*roster->missing), by_rank);
+        qsort(roster->missing, roster->missing_count, sizeof(*roster->missing),
+              by_rank);
 }
 
 int roster_merge(struct roster *roster, const struct roster *other)

@@ -296,7 +296,7 @@ struct node {
     bool launched;
     bool reported; /* READY has gone up, or the application was told */
     bool attach;
-    bool outside; /* a joiner that has not had its ENTER (12.3) */
+    bool outside;  /* a joiner that has not had its ENTER (12.3) */
     bool shifted;  /* who is below us is not who was at launch */
     bool attached; /* a back-end that has joined by itself */
     bool closing;  /* SHUTDOWN was seen */

@@ -137,6 +137,7 @@ static int time_algorithm(const struct study_tree *tree,
         times[i] = now_us() - begin_us;
     }
     table_free(table);
+    (void)sink; /* it is there so that no pass is left out */
     return r;
 }
 
