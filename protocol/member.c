@@ -412,9 +412,8 @@ static void trim_branch(struct node *node,
     if (ranks_intersect(&branch->members, &peer->below) < 0 ||
         ranks_intersect(&branch->claim.members, &peer->below) < 0)
         node->failed = true;
-    if (had && branch->members.count == 0 &&
-        wave_leave(stream->wave, peer->slot) < 0)
-        node->failed = true;
+    if (had && branch->members.count == 0)
+        upward_leave(node, stream, peer->slot);
 }
 
 /* What a change of members makes possible on one stream. */
@@ -580,9 +579,8 @@ static void remove_lost(struct node *node,
         if (ranks_subtract(&branch->members, ranks) < 0 ||
             ranks_subtract(&branch->claim.members, ranks) < 0)
             node->failed = true;
-        if (had && branch->members.count == 0 &&
-            wave_leave(stream->wave, slot) < 0)
-            node->failed = true;
+        if (had && branch->members.count == 0)
+            upward_leave(node, stream, slot);
     }
     changed(node, stream);
 }

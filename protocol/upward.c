@@ -67,6 +67,17 @@ static void lend(struct node *node, struct stream *stream)
     }
 }
 
+void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
+{
+    struct peer *peer = node_child(node, slot);
+    uint64_t owed = wave_owed(stream->wave, slot);
+
+    if (wave_leave(stream->wave, slot) < 0)
+        node->failed = true;
+    else if (owed > 0 && peer && peer->life.state == LINK_UP)
+        give_back(node, stream, peer, false, owed);
+}
+
 /* Hand a packet to the application. */
 static void deliver(struct node *node,
                     struct stream *stream,

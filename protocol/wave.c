@@ -525,6 +525,24 @@ uint64_t wave_lend(struct wave *wave, uint32_t slot)
     return bytes;
 }
 
+uint64_t wave_owed(const struct wave *wave, uint32_t slot)
+{
+    const struct fifo *fifo;
+    uint64_t bytes = 0;
+    uint32_t i;
+
+    if (slot >= wave->inlet_count)
+        return 0;
+    fifo = &wave->inlets[slot].fifo;
+    for (i = 0; i < fifo->count; i++) {
+        const struct frame *frame = fifo_at(fifo, i);
+
+        if (!(frame->flags & (FRAME_LENT | FRAME_EMPTY)))
+            bytes += frame_len(frame);
+    }
+    return bytes;
+}
+
 bool wave_has_alone(const struct wave *wave)
 {
     return wave->alone.count > 0;

@@ -91,6 +91,10 @@ bool wave_has_parts(const struct wave *wave);
  * never become whole (PROTOCOL 3.4). */
 uint64_t wave_lend(struct wave *wave, uint32_t slot);
 
+/* The bytes of all packets that wait from the child in `slot` and whose credit
+ * was not lent. */
+uint64_t wave_owed(const struct wave *wave, uint32_t slot);
+
 /* Whether a packet waits that is to be filtered alone, at once. */
 bool wave_has_alone(const struct wave *wave);
 
