@@ -116,13 +116,13 @@ hung() {
     [ "$status" = 1 ] && grep -q "^class 3: 14 tasks: 0,3-15" "$work/out"
 }
 
-# The children of process $1, all the way down, whose program is $2.
+# The children of process $1, all the way down, whose program is $2, or what
+# libtool makes of it. 15 bytes of its name are what the kernel keeps.
 below() {
     for child in $(pgrep -P "$1"); do
-        # 15 bytes of it are what the kernel keeps.
-        if [ "$(cat "/proc/$child/comm" 2>/dev/null)" = "$2" ]; then
-            echo "$child"
-        fi
+        case $(cat "/proc/$child/comm" 2>/dev/null) in
+        "$2" | "$(printf '%.15s' "lt-$2")") echo "$child" ;;
+        esac
         below "$child" "$2"
     done
 }
