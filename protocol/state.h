@@ -830,7 +830,8 @@ void upward_grant(struct stream *stream, uint32_t window);
 void upward_run(struct node *node, struct stream *stream);
 
 /* The child in `slot` has no members any more: it leaves the waves. What it had
- * delivered stays (PROTOCOL 4.4), but not at the expense of its credit (3.4). */
+ * delivered stays (PROTOCOL 4.4), but not at the expense of its credit (3.4).
+ */
 void upward_leave(struct node *node, struct stream *stream, uint32_t slot);
 
 /* When upward_run() is to be called again; UINT64_MAX: when something came. */
