@@ -1,12 +1,17 @@
 /* join.c - how a back-end comes into a network. */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "net/session.h"
 #include "network/network.h"
 #include "network/options.h"
+
+/* A joiner that was turned away calls again so often, so long apart. */
+#define TRIES_MAX    20
+#define TRY_AGAIN_MS 100
 
 static bool is_decided(void *arg)
 {
@@ -53,31 +58,23 @@ static int start(struct cop_network *network,
     return r;
 }
 
-int cop_network_join(struct cop_network **out,
-                     const struct cop_join *given,
+/* Read what there is to know, and join by it. Returns -ECONNREFUSED if the node
+ * that was called closed the link: it takes nobody while the launch goes on
+ * around it, or while it has no parent itself (PROTOCOL 12.3). */
+static int join_once(struct cop_network **out,
+                     const struct cop_join *join,
+                     uint64_t deadline_ms,
                      struct cop_error *error)
 {
-    struct cop_join join = COP_JOIN_INIT;
     struct cop_network *network;
     struct bootstrap *bootstrap = NULL;
-    uint64_t deadline_ms;
-    int r = 0;
+    int r;
 
-    if (given)
-        r = options_read(&join, sizeof(join), given, sizeof(join),
-                         "COP_JOIN_INIT", error);
-    if (r < 0)
-        return r;
-    if (join.timeout_ms == 0)
-        join.timeout_ms = LIMIT_LAUNCH_TIMEOUT_MS;
-    if (join.timeout_ms > INT_MAX)
-        join.timeout_ms = INT_MAX;
-    deadline_ms = network_deadline_ms((int)join.timeout_ms);
-    if (join.session_path)
-        r = session_read(&bootstrap, join.session_path, (uint32_t)getpid(),
+    if (join->session_path)
+        r = session_read(&bootstrap, join->session_path, (uint32_t)getpid(),
                          error);
     else
-        r = bootstrap_inherit(&bootstrap, join.timeout_ms, error);
+        r = bootstrap_inherit(&bootstrap, join->timeout_ms, error);
     if (r < 0)
         return r;
     r = network_new(&network, bootstrap, error);
@@ -90,4 +87,30 @@ int cop_network_join(struct cop_network **out,
     }
     *out = network;
     return 0;
+}
+
+int cop_network_join(struct cop_network **out,
+                     const struct cop_join *given,
+                     struct cop_error *error)
+{
+    struct cop_join join = COP_JOIN_INIT;
+    uint64_t deadline_ms;
+    int tries = 1, r = 0;
+
+    if (given)
+        r = options_read(&join, sizeof(join), given, sizeof(join),
+                         "COP_JOIN_INIT", error);
+    if (r < 0)
+        return r;
+    if (join.timeout_ms == 0)
+        join.timeout_ms = LIMIT_LAUNCH_TIMEOUT_MS;
+    if (join.timeout_ms > INT_MAX)
+        join.timeout_ms = INT_MAX;
+    deadline_ms = network_deadline_ms((int)join.timeout_ms);
+    r = join_once(out, &join, deadline_ms, error);
+    while (r == -ECONNREFUSED && join.session_path && tries++ < TRIES_MAX) {
+        poll(NULL, 0, TRY_AGAIN_MS);
+        r = join_once(out, &join, deadline_ms, error);
+    }
+    return r;
 }
