@@ -18,6 +18,7 @@
 #include "net/helm.h"
 #include "net/injection.h"
 #include "net/launch.h"
+#include "net/link_table.h"
 #include "net/listener.h"
 #include "net/machine.h"
 #include "net/streams.h"
@@ -37,13 +38,6 @@
 
 /* How long children that were killed may take. */
 #define KILLED_MS 2000
-
-/* A link as the machine knows it: its number is its place in the table. */
-struct link_slot {
-    struct connection *connection; /* NULL: free */
-    uint32_t rank;
-    bool is_parent;
-};
 
 /* Whom we call, or are to call: at launch our parent, later a candidate. */
 struct call {
@@ -68,8 +62,7 @@ struct driver {
     struct launch *launch;
     struct call target;
     ev_io boot_io; /* whoever started us, until we are accepted */
-    struct link_slot *links;
-    uint32_t link_count;
+    struct link_table links;
     const struct node_call *call; /* to be run, or running */
     bool calling;
     uint32_t *slow; /* streams whose filters may take long */
@@ -120,11 +113,14 @@ static void end(struct driver *driver, int code, const char *text)
     driver->ended = true;
     driver->error = code;
     driver->news = true;
-    for (i = 0; i < driver->link_count; i++)
-        if (driver->links[i].connection) {
-            connection_close(driver->links[i].connection);
-            driver->links[i].connection = NULL;
+    for (i = 0; i < driver->links.count; i++) {
+        struct link_slot *slot = link_table_at(&driver->links, i);
+
+        if (slot) {
+            connection_close(slot->connection);
+            slot->connection = NULL;
         }
+    }
     log_line(driver, "NODE-END", "%s", text);
     driver->ops->exit(driver->arg, text);
 }
@@ -148,15 +144,10 @@ static void step_inside(struct driver *driver, struct event *event)
     node_step(driver->node, event, &driver->actions);
 }
 
-/* The connection of a link; NULL: it broke meanwhile. */
-static struct connection *connection_at(struct driver *driver, uint32_t link)
-{
-    return link < driver->link_count ? driver->links[link].connection : NULL;
-}
-
 static void do_send(struct driver *driver, struct action *action)
 {
-    struct connection *connection = connection_at(driver, action->link);
+    struct connection *connection =
+        link_table_connection(&driver->links, action->link);
 
     if (!connection)
         return;
@@ -175,11 +166,10 @@ static bool is_ending(const struct driver *driver)
 
 static void do_close(struct driver *driver, uint32_t link)
 {
-    struct link_slot *slot;
+    struct link_slot *slot = link_table_at(&driver->links, link);
 
-    if (!connection_at(driver, link))
+    if (!slot)
         return;
-    slot = &driver->links[link];
     log_line(driver, "LINK-CLOSE", "rank %u: closed by us", slot->rank);
     connection_close(slot->connection);
     slot->connection = NULL;
@@ -304,7 +294,7 @@ static void carry_out(struct driver *driver, struct action *action)
     case ACTION_INJECT:
         log_line(driver, "INJECT", "kind %d", action->code);
         injection_suffer(action->code, (uint32_t)action->sequence,
-                         connection_at(driver, action->link));
+                         link_table_connection(&driver->links, action->link));
         break;
     case ACTION_EXIT:
         end(driver, 0, action->text ? action->text : "the node has ended");
@@ -404,25 +394,6 @@ static void run_calls(struct driver *driver, bool at_helm)
 
 /* ---- connections ---- */
 
-/* A free number for a link. Returns it, or UINT32_MAX. */
-static uint32_t free_link(struct driver *driver)
-{
-    struct link_slot *links;
-    uint32_t count = driver->link_count;
-    uint32_t i;
-
-    for (i = 0; i < count; i++)
-        if (!driver->links[i].connection)
-            return i;
-    links = realloc(driver->links, (2 * count + 4) * sizeof(*links));
-    if (!links)
-        return UINT32_MAX;
-    memset(links + count, 0, (count + 4) * sizeof(*links));
-    driver->links = links;
-    driver->link_count = 2 * count + 4;
-    return count;
-}
-
 /* Whether we still answer: a front-end that has ended says so to whoever calls,
  * such as a child that was stopped until now (PROTOCOL 11.4). */
 static bool answers(const struct driver *driver)
@@ -444,26 +415,23 @@ static void on_up(void *arg,
                   const struct handshake_identity *peer)
 {
     struct driver *driver = arg;
-    uint32_t link = driver->ended ? UINT32_MAX : free_link(driver);
     struct event event = {
         .type = EVENT_LINK_UP,
-        .link = link,
+        .link = UINT32_MAX,
         .rank = peer->rank,
         .incarnation = peer->incarnation,
         .role = peer->role,
         .is_parent = connection_is_dialer(connection),
     };
 
-    if (link == UINT32_MAX) {
+    if (!driver->ended)
+        event.link = link_table_add(&driver->links, connection, peer->rank,
+                                    event.is_parent);
+    if (event.link == UINT32_MAX) {
         turn_away(driver, connection);
         return;
     }
-    connection_set_link(connection, link);
-    driver->links[link] = (struct link_slot){
-        .connection = connection,
-        .rank = peer->rank,
-        .is_parent = event.is_parent,
-    };
+    connection_set_link(connection, event.link);
     log_line(driver, "LINK-UP", "rank %u, our %s", peer->rank,
              event.is_parent ? "parent" : "child");
     if (event.is_parent) {
@@ -539,9 +507,9 @@ static void on_down(void *arg,
         unreachable(driver, code, words);
         return;
     }
-    slot = driver->links[link];
-    assert(slot.connection == connection);
-    driver->links[link].connection = NULL;
+    assert(link_table_connection(&driver->links, link) == connection);
+    slot = *link_table_at(&driver->links, link);
+    link_table_at(&driver->links, link)->connection = NULL;
     log_line(driver, "LINK-DOWN", "rank %u: %s", slot.rank, text);
     step(driver, &event, NULL);
     if (!slot.is_parent)
@@ -847,7 +815,7 @@ void driver_free(struct driver *driver)
     helm_free(driver->helm);
     bootstrap_free(driver->bootstrap);
     free(driver->target.address);
-    free(driver->links);
+    link_table_fini(&driver->links);
     free(driver->slow);
     free(driver->unload);
     free(driver);
