@@ -642,6 +642,12 @@ void connections_identify(struct connections *set,
     set->config.own = *own;
 }
 
+void connections_be_patient(struct connections *set,
+                            uint32_t handshake_timeout_ms)
+{
+    set->config.handshake_timeout_ms = handshake_timeout_ms;
+}
+
 static int set_up(int fd, const struct connections_config *config)
 {
     unsigned user_timeout_ms = 3 * config->failure_timeout_ms;

@@ -72,6 +72,10 @@ void connections_abandon(struct connections *set);
 void connections_identify(struct connections *set,
                           const struct handshake_identity *own);
 
+/* Change how long handshakes to come may take. */
+void connections_be_patient(struct connections *set,
+                            uint32_t handshake_timeout_ms);
+
 /* Begin a handshake on a connected socket.
  *
  * fd         taken, also on error

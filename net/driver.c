@@ -203,6 +203,9 @@ static void do_tell(struct driver *driver, const struct action *action)
         driver->orphaned = false;
         log_line(driver, "ADOPTED", "by rank %u", (uint32_t)action->sequence);
     }
+    if (action->tell == TELL_LAUNCHED)
+        connections_be_patient(driver->connections,
+                               driver->bootstrap->times.handshake_timeout_ms);
     driver->ops->tell(driver->arg, action);
 }
 
@@ -552,6 +555,18 @@ static void on_dialed(void *arg, int fd, const char *text)
         unreachable(driver, r, text);
 }
 
+/* How long a call may take; at launch as long as a start (PROTOCOL 12.2b). */
+static uint32_t call_ms(const struct driver *driver)
+{
+    uint32_t connect_ms = driver->bootstrap->times.connect_timeout_ms;
+    uint32_t patience_ms = node_patience_ms(driver->node);
+
+    return driver->target.adoption || driver->bootstrap->rank == RANK_NONE ||
+                   patience_ms < connect_ms
+               ? connect_ms
+               : patience_ms;
+}
+
 /* Call whom we are to call, and give up whom we have called before. What fails
  * at once makes the machine ask for the next. Nobody polls. */
 static void begin_calls(struct driver *driver)
@@ -569,9 +584,8 @@ static void begin_calls(struct driver *driver)
         own.incarnation = target->incarnation;
         connections_identify(driver->connections, &own);
         r = dial_new(&target->dial, helm_loop(driver->helm),
-                     target->address ? target->address : "",
-                     driver->bootstrap->times.connect_timeout_ms, on_dialed,
-                     driver);
+                     target->address ? target->address : "", call_ms(driver),
+                     on_dialed, driver);
         if (r < 0)
             unreachable(driver, r, "its address is not known");
     }
@@ -688,6 +702,8 @@ static int make_connections(struct driver *driver)
         .arg = driver,
     };
 
+    if (node_patience_ms(driver->node) > config.handshake_timeout_ms)
+        config.handshake_timeout_ms = node_patience_ms(driver->node);
     if (bootstrap->subtree)
         config.unproved_max += topology_count(bootstrap->subtree);
     return connections_new(&driver->connections, &config);
@@ -710,11 +726,10 @@ static int make_parts(struct driver *driver, struct cop_error *error)
         if (r < 0)
             return r;
     }
-    r = make_connections(driver);
+    r = machine_new(&driver->node, bootstrap,
+                    driver->listener ? listener_address(driver->listener) : "");
     if (r == 0)
-        r = machine_new(&driver->node, bootstrap,
-                        driver->listener ? listener_address(driver->listener)
-                                         : "");
+        r = make_connections(driver);
     if (r == 0)
         r = launch_new(&driver->launch, helm_loop(driver->helm), bootstrap,
                        driver->listener ? listener_address(driver->listener)

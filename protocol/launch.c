@@ -143,6 +143,21 @@ static void count_children(struct node *node)
         node->roster.internals[0].fan_out = count;
 }
 
+/* The tree is complete as far as we know: from now on silence is a failure
+ * after failure_timeout (PROTOCOL 12.2b). */
+static void become_launched(struct node *node)
+{
+    uint32_t slot;
+
+    node->launched = true;
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node->peers[slot])
+            link_limit(&node->peers[slot]->life, node_patience_ms(node),
+                       node->now_ms);
+    node->silence_ms = node->now_ms + node_patience_ms(node);
+    record_begin(node);
+}
+
 static void report_root(struct node *node)
 {
     struct stream *zero = node->streams[0];
@@ -153,8 +168,7 @@ static void report_root(struct node *node)
         tell_failed(node);
         return;
     }
-    node->launched = true;
-    record_begin(node);
+    become_launched(node);
     if (node->ended)
         return;
     if (ranks_copy(&node->backends, &node->roster.backends) < 0 ||
@@ -407,9 +421,8 @@ int launch_table(struct node *node, struct frame *frame)
     r = roster_decode(frame, &node->roster);
     if (r < 0)
         return r;
-    node->launched = true;
     node->orphan.ordinal = ordinal;
-    record_begin(node);
+    become_launched(node);
     if (node->ended)
         return 0;
     send_table(node, NULL);

@@ -29,6 +29,13 @@ void link_init(struct link *link,
     link->sent_ms = now_ms;
 }
 
+void link_limit(struct link *link, uint32_t silence_ms, uint64_t now_ms)
+{
+    assert(silence_ms > 0);
+    link->silence_ms = silence_ms;
+    link->heard_ms = now_ms;
+}
+
 void link_heard(struct link *link, uint64_t now_ms)
 {
     link->heard_ms = now_ms;

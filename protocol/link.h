@@ -36,6 +36,10 @@ void link_init(struct link *link,
                uint32_t silence_ms,
                uint64_t now_ms);
 
+/* From now on it has failed when it was silent for `silence_ms`, at least 1,
+ * counted from now at the earliest. */
+void link_limit(struct link *link, uint32_t silence_ms, uint64_t now_ms);
+
 /* Something came from the other end. */
 void link_heard(struct link *link, uint64_t now_ms);
 

@@ -19,20 +19,32 @@ bool missing_is_skipped(const struct node *node)
     return node->missing == COP_MISSING_SKIP;
 }
 
-int missing_init(struct node *node, const struct node_config *config)
+/* How long a start may take: where others can be started in place of what does
+ * not, together with all on its path a part of the launch's time. */
+static uint32_t start_limit_ms(const struct node *node,
+                               const struct node_config *config)
 {
     uint64_t levels = (uint64_t)config->depth + config->height;
-    uint64_t limit_ms;
+    uint64_t limit_ms = node->times.launch_timeout_ms;
+
+    if (config->missing == COP_MISSING_SKIP)
+        limit_ms /= START_PART * (levels ? levels : 1);
+    return limit_ms < node->times.start_timeout_ms
+               ? (uint32_t)limit_ms
+               : node->times.start_timeout_ms;
+}
+
+int missing_init(struct node *node, const struct node_config *config)
+{
     size_t i;
 
     node->missing = config->missing;
+    node->start_limit_ms = start_limit_ms(node, config);
+    node->patience_ms = node->start_limit_ms > node->times.failure_timeout_ms
+                            ? node->start_limit_ms
+                            : node->times.failure_timeout_ms;
     if (config->missing != COP_MISSING_SKIP)
         return 0;
-    limit_ms =
-        node->times.launch_timeout_ms / (START_PART * (levels ? levels : 1));
-    node->start_limit_ms = limit_ms < node->times.start_timeout_ms
-                               ? (uint32_t)limit_ms
-                               : node->times.start_timeout_ms;
     node->below = calloc(config->below_count + 1, sizeof(*node->below));
     if (!node->below)
         return -ENOMEM;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,11 +214,11 @@ struct peer *node_add_peer(struct node *node, const struct event *event)
     peer->role = event->role;
     peer->is_parent = event->is_parent;
     peer->grant = window_for(node, event->is_parent);
-    link_init(&peer->life, node->times.heartbeat_ms,
-              node->times.failure_timeout_ms, node->now_ms);
+    link_init(&peer->life, node->times.heartbeat_ms, node_patience_ms(node),
+              node->now_ms);
     if (!node->silence_ms ||
-        node->now_ms + node->times.failure_timeout_ms < node->silence_ms)
-        node->silence_ms = node->now_ms + node->times.failure_timeout_ms;
+        node->now_ms + node_patience_ms(node) < node->silence_ms)
+        node->silence_ms = node->now_ms + node_patience_ms(node);
     node->peers[slot] = peer;
     node->links[event->link] = peer;
     return peer;
@@ -231,6 +232,12 @@ void node_remove_peer(struct node *node, struct peer *peer)
     if (node->parent == peer)
         node->parent = NULL;
     peer_free(peer);
+}
+
+uint32_t node_patience_ms(const struct node *node)
+{
+    return node->launched || node->attached ? node->times.failure_timeout_ms
+                                            : node->patience_ms;
 }
 
 /* A link upwards is gone: to the parent, or to a candidate. */
@@ -589,10 +596,16 @@ static void forgive(struct node *node, uint64_t since_ms)
 static void check_silence(struct node *node)
 {
     uint64_t next = UINT64_MAX;
+    char text[80];
     uint32_t slot;
 
     if (node->now_ms < node->silence_ms)
         return;
+    snprintf(text, sizeof(text), "nothing was heard for %u ms (%s)",
+             node_patience_ms(node),
+             node_patience_ms(node) == node->times.failure_timeout_ms
+                 ? "failure_timeout"
+                 : "start_timeout");
     for (slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node->peers[slot];
         struct action *close;
@@ -605,7 +618,7 @@ static void check_silence(struct node *node)
             close = node_act(node, ACTION_CLOSE);
             close->link = peer->link;
             close->code = -ETIMEDOUT;
-            lose(node, peer, "nothing was heard for failure_timeout", true);
+            lose(node, peer, text, true);
             if (node->ended)
                 return;
             continue;

@@ -304,6 +304,10 @@ int node_unsettled(const struct node *node, uint32_t stream, struct ranks *out);
 uint32_t node_rank(const struct node *node);
 uint32_t node_depth(const struct node *node);
 
+/* How long a link of it may now be silent: failure_timeout, and before the
+ * launch is complete, as long as a start may take (PROTOCOL 12.2b). */
+uint32_t node_patience_ms(const struct node *node);
+
 /* The launched tree's internal nodes: rank and address of number `index`;
  * false past the last. Borrowed until the next step. */
 bool node_internal(const struct node *node,

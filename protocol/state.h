@@ -309,6 +309,7 @@ struct node {
     struct node_child *below; /* COP_MISSING_SKIP: all that may be left to us */
     size_t below_count;
     uint32_t start_limit_ms; /* and how long each start may take */
+    uint32_t patience_ms;    /* silence of a link before the table (12.2b) */
     struct roster roster;    /* what is ready below us; then the whole table */
     uint32_t next_rank;
     struct joining *joining;

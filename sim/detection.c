@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "protocol/limits.h"
+#include "protocol/node.h"
 #include "sim/world.h"
 
 /* What is being read, piece by piece, may wait so long. */
@@ -47,7 +48,7 @@ void detection_accused(struct sim *sim,
     tally->accusations++;
     if (silence_ms > tally->slowest_ms)
         tally->slowest_ms = silence_ms;
-    if (silence_ms < LIMIT_FAILURE_TIMEOUT_MS)
+    if (silence_ms < node_patience_ms(node->machine))
         sim_fail(sim, "%d accuses %d, which it has heard %" PRIu64 " ms ago",
                  (int)node->rank, (int)sim->nodes[end->peer]->rank, silence_ms);
     else if (!is_excused(sim, end, heard))
@@ -72,8 +73,10 @@ void detection_look(struct sim *sim)
             since_ms = heard_ms(sim, end);
             if (since_ms < node->frozen_ms)
                 since_ms = node->frozen_ms; /* it distrusts its timers (6.2) */
+            if (since_ms < node->launched_ms)
+                since_ms = node->launched_ms; /* it was patient (12.2b) */
             if (sim->now_ms >
-                since_ms + LIMIT_FAILURE_TIMEOUT_MS + LIMIT_HEARTBEAT_MS)
+                since_ms + node_patience_ms(node->machine) + LIMIT_HEARTBEAT_MS)
                 sim_fail(sim, "%d has not noticed the silence of %d",
                          (int)node->rank, (int)sim->nodes[end->peer]->rank);
         }

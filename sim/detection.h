@@ -3,7 +3,8 @@
  * Promises: a link on which nothing comes is closed within failure_timeout and
  * one heartbeat, by a node that runs; none is closed for silence before
  * failure_timeout, nor when its other end was neither dead nor stopped nor cut
- * off. */
+ * off. Until the launch is complete the same with a start's limit instead of
+ * failure_timeout (PROTOCOL 12.2b). */
 #ifndef SIM_DETECTION_H
 #define SIM_DETECTION_H
 

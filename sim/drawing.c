@@ -20,6 +20,12 @@
 #define DRAWING_LONG_MS  (4 * LIMIT_FAILURE_TIMEOUT_MS)
 #define DRAWING_SHORT_MS (LIMIT_FAILURE_TIMEOUT_MS / 2)
 
+/* When, after the launch begins, a node may stop, how long the start of one
+ * that is slow may take, and what sets its random numbers apart. */
+#define DRAWING_START_MS 60
+#define DRAWING_SLOW_MS  (2 * LIMIT_FAILURE_TIMEOUT_MS)
+#define DRAWING_STARTS   UINT64_C(0x5107057a27)
+
 struct drawing {
     struct random random;
     struct schedule *out;
@@ -301,6 +307,23 @@ static void draw_absence(struct drawing *drawing)
     }
 }
 
+/* Some are slow to start: longer than a node of a running tree may be silent,
+ * not so long as a start may take (PROTOCOL 12.2b). What is drawn for this has
+ * a source of its own, so that a seed is otherwise what it always was. */
+static void draw_starts(struct drawing *drawing, uint64_t seed)
+{
+    struct random starts;
+
+    random_seed(&starts, seed ^ DRAWING_STARTS);
+    if (!random_chance(&starts, 10))
+        return;
+    for (size_t i = 1; i < drawing->tree.count; i++)
+        if (random_chance(&starts, 15))
+            add(drawing, 0, SCHEDULE_FREEZE, drawing->tree.nodes[i].rank,
+                (uint32_t)random_between(&starts, 1, DRAWING_START_MS),
+                (uint32_t)random_between(&starts, 1, DRAWING_SLOW_MS), 0);
+}
+
 static void draw_rounds(struct drawing *drawing)
 {
     uint32_t rounds = draw(drawing, 1, 3);
@@ -363,6 +386,7 @@ void schedule_draw(struct schedule *out,
     draw_features(&drawing);
     draw_absence(&drawing);
     draw_apps(&drawing);
+    draw_starts(&drawing, seed);
     if (drawing.faults[SCHEDULE_KILL] && !drawing.spare && chance(&drawing, 10))
         add(&drawing, 0, SCHEDULE_KILL, draw_victim(&drawing),
             draw(&drawing, 0, 150), 0, 0);

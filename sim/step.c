@@ -194,6 +194,8 @@ static void tell(struct sim *sim,
                  const struct action *action)
 {
     world_trace_tell(sim, node, action);
+    if (action->tell == TELL_LAUNCHED)
+        node->launched_ms = sim->now_ms;
     if (sim->watch.told)
         sim->watch.told(sim, node->index, action, sim->watch.arg);
 }

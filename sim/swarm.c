@@ -50,7 +50,8 @@ struct swarm {
     uint32_t slow;    /* the node whose filters are slow until quick_ms */
     uint64_t quick_ms;
     bool faulty;
-    bool skips; /* who does not start is skipped */
+    bool deadly; /* somebody may be killed in the middle of the launch */
+    bool skips;  /* who does not start is skipped */
     bool launched;
     bool launch_failed;
     bool over; /* no more looks */
@@ -240,13 +241,13 @@ static bool strike(struct swarm *swarm, const struct schedule_step *step)
             sim_crash(sim, index);
         return index > 0;
     }
-    if (!alive || !swarm->launched)
-        return false;
-    if (step->verb == SCHEDULE_FREEZE) {
+    if (alive && step->verb == SCHEDULE_FREEZE) {
         sim_freeze(sim, index, step->numbers[2]);
         until(swarm, step->numbers[2]);
         return true;
     }
+    if (!alive || !swarm->launched)
+        return false;
     if (step->verb == SCHEDULE_ISOLATE) {
         sim_isolate(sim, index, until(swarm, step->numbers[2]));
         return true;
@@ -521,7 +522,7 @@ static bool is_before_launch(enum schedule_verb verb)
 {
     return verb == SCHEDULE_APP || verb == SCHEDULE_FILTER ||
            verb == SCHEDULE_SKIP || verb == SCHEDULE_ABSENT ||
-           verb == SCHEDULE_KILL;
+           verb == SCHEDULE_KILL || verb == SCHEDULE_FREEZE;
 }
 
 /* Wait for the launch, and see whether it went as it should. */
@@ -530,8 +531,8 @@ static int launch(struct swarm *swarm)
     if (wait_for(swarm, is_launched, "launch") < 0)
         return -EIO;
     if (swarm->skips)
-        absence_check(swarm->sim, swarm->launched, swarm->faulty);
-    else if (swarm->launch_failed && !swarm->faulty)
+        absence_check(swarm->sim, swarm->launched, swarm->deadly);
+    else if (swarm->launch_failed && !swarm->deadly)
         sim_fail(swarm->sim, "the launch failed");
     return sim_failure(swarm->sim) ? -EIO : 0;
 }
@@ -607,6 +608,7 @@ static void read_features(struct swarm *swarm)
         const struct schedule_step *step = &swarm->schedule->steps[i];
 
         joins |= step->verb == SCHEDULE_JOIN;
+        swarm->deadly |= step->verb == SCHEDULE_KILL;
         swarm->faulty |=
             step->verb == SCHEDULE_LEAVE ||
             (schedule_is_fault(step->verb) && step->verb != SCHEDULE_SLOW &&

@@ -68,6 +68,7 @@ struct world_node {
     size_t end_room;
     uint64_t tick_ms;      /* of the tick in the agenda; UINT64_MAX: none */
     uint64_t frozen_ms;    /* stopped until then */
+    uint64_t launched_ms;  /* its launch was complete; 0: it is not */
     uint64_t apart_ms;     /* its host is cut off until then */
     bool vanished;         /* its host is gone: nobody says so */
     uint32_t dials;        /* how often it has dialled */

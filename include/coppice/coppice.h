@@ -39,9 +39,11 @@ struct cop_times {
     uint32_t open_timeout_ms;
     uint32_t launch_timeout_ms;
     uint32_t filter_timeout_ms;
-    uint32_t start_timeout_ms; /* COP_MISSING_SKIP: for one node to be started
-                                  and to call; at most launch_timeout divided
-                                  by twice the tree's height */
+    uint32_t start_timeout_ms; /* for one node to be started and to call, under
+                                  COP_MISSING_SKIP; how long one that has called
+                                  may be silent until the launch is complete. At
+                                  most launch_timeout; under COP_MISSING_SKIP
+                                  divided by twice the tree's height */
 };
 
 /* What becomes of a launch in which some nodes cannot be started. */

@@ -1,6 +1,7 @@
 /* member.c - the back-end of the tests: does what it is told to. With the
  * argument "exit" it ends at once; with "fell N FOLDER" whoever can make that
- * folder kills the process N levels above it before it joins; with "session
+ * folder kills the process N levels above it before it joins; with "halt N
+ * FOLDER" it stops that one for HALT_MS, and then joins; with "session
  * FILE" it attaches; with "poll" it waits in poll(), never in a receive. */
 #include "test/frontend/member.h"
 
@@ -199,8 +200,11 @@ static int receive(struct cop_network *network,
                    : cop_network_receive(network, stream, packet, COP_FOREVER);
 }
 
-/* Kill the process so many levels above us. */
-static void fell(int levels)
+/* How long "halt" lasts. */
+#define HALT_MS 3000
+
+/* The process so many levels above us. */
+static pid_t ancestor(int levels)
 {
     char path[64];
     int pid = getppid();
@@ -213,7 +217,17 @@ static void fell(int levels)
             err(1, "%s", path);
         fclose(file);
     }
-    kill(pid, SIGKILL);
+    return pid;
+}
+
+/* Stop that process for a while. */
+static void halt(pid_t pid)
+{
+    struct timespec pause = {HALT_MS / 1000, HALT_MS % 1000 * 1000000L};
+
+    kill(pid, SIGSTOP);
+    nanosleep(&pause, NULL);
+    kill(pid, SIGCONT);
 }
 
 int main(int argc, char **argv)
@@ -228,7 +242,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "exit") == 0)
         return 3;
     if (argc > 3 && strcmp(argv[1], "fell") == 0 && mkdir(argv[3], 0700) == 0)
-        fell(atoi(argv[2]));
+        kill(ancestor(atoi(argv[2])), SIGKILL);
+    if (argc > 3 && strcmp(argv[1], "halt") == 0 && mkdir(argv[3], 0700) == 0)
+        halt(ancestor(atoi(argv[2])));
     if (argc > 2 && strcmp(argv[1], "session") == 0)
         join.session_path = argv[2];
     if (cop_network_join(&network, &join, &error) < 0)

@@ -1,5 +1,6 @@
 /* test_launch.c - starting networks, and everything that can be wrong. */
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "test/frontend/tree.h"
 
@@ -242,11 +243,64 @@ static void a_full_descriptor_table(void)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
+/* PROTOCOL 12.2b: a node that is being launched stands still for three times
+ * as long as a node of a running tree may: a commnode whose back-ends are about
+ * to start, one whose commnodes are, the front-end itself. Nobody takes it for
+ * dead; the tree comes up whole, and works. */
+static void whoever_is_slow_to_start_is_waited_for(void)
+{
+    static const struct {
+        const char *levels; /* above the first back-end that runs */
+        enum cop_missing missing;
+    } cases[] = {
+        {"1", COP_MISSING_FAIL},
+        {"2", COP_MISSING_FAIL},
+        {"2", COP_MISSING_SKIP},
+        {"3", COP_MISSING_FAIL},
+    };
+    char folder[] = "/tmp/coppice-launch.XXXXXX";
+    char mark[64];
+    size_t i;
+
+    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
+    snprintf(mark, sizeof(mark), "%s/halted", folder);
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *argv[] = {tree_program("member"), (char *)(uintptr_t) "halt",
+                        (char *)(uintptr_t)cases[i].levels, mark, NULL};
+        struct cop_absentee absentee = COP_ABSENTEE_INIT;
+        struct cop_launch launch = COP_LAUNCH_INIT;
+        struct cop_network *network = NULL;
+        struct cop_error error = {""};
+        struct cop_stream *stream;
+
+        launch.topology_shape = "2x2x2";
+        launch.backend_argv = argv;
+        launch.missing = cases[i].missing;
+        launch.times.heartbeat_ms = 200;
+        launch.times.failure_timeout_ms = 1000;
+        launch.times.handshake_timeout_ms = 1000;
+        launch.times.connect_timeout_ms = 500;
+        if (cop_network_launch(&network, &launch, &error) < 0)
+            printf("\n%s levels above: %s\n", cases[i].levels, error.text);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(network);
+        CHECK_IS(cop_network_missing(network, 0, &absentee), -ENOENT);
+        CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)),
+                        8);
+        stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        CHECK_OK(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL));
+        tree_end(network);
+        CU_ASSERT_EQUAL(rmdir(mark), 0);
+    }
+    rmdir(folder);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"shapes come up and go", shapes_come_up_and_go},
         {"wrong options are named", wrong_options_are_named},
+        {"whoever is slow to start is waited for",
+         whoever_is_slow_to_start_is_waited_for},
         {"an unknown option is an error", an_unknown_option_is_an_error},
         {"a back-end that exits at once", a_backend_that_exits_at_once},
         {"a back-end that never joins", a_backend_that_never_joins},

@@ -2,11 +2,12 @@
 #include "test/sim/script.h"
 
 #define TREE "0(1(3,4),2)"
+#define DEEP "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
 
 /* PROTOCOL 12.2: READY comes up, the table goes down, everybody is told. */
 static void everybody_is_told_of_the_launch(void)
 {
-    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
+    struct sim *sim = SIM_TREE(DEEP);
     const struct ranks *backends = node_backends(sim_node(sim, 0));
     uint32_t rank;
     const char *address;
@@ -123,6 +124,62 @@ static void the_launch_has_an_end(void)
     all_end(sim);
 }
 
+/* A launch in which `rank` stops for so long when it runs for some time. */
+static struct sim *begin_slowly(uint64_t at_ms, uint32_t rank, uint64_t for_ms)
+{
+    struct sim_config config = {.trace = SCRIPT_TRACE};
+    struct sim *sim = script_begin(DEEP, &config);
+
+    SIM_RUN(sim, at_ms);
+    sim_freeze(sim, script_at(sim, rank), for_ms);
+    return sim;
+}
+
+/* PROTOCOL 12.2b: who is silent for longer than a node of a running tree may
+ * be, while it or those below it start, is waited for, from above and from
+ * below, whenever that is. From the table on, silence is a failure within
+ * failure_timeout and a heartbeat. */
+static void a_slow_start_is_no_failure(void)
+{
+    const uint64_t slow_ms = 3 * LIMIT_FAILURE_TIMEOUT_MS;
+
+    for (uint64_t at_ms = 1; at_ms <= 4; at_ms++) {
+        for (uint32_t rank = 1; rank <= 3; rank++) {
+            struct sim *sim = begin_slowly(at_ms, rank, slow_ms);
+            uint64_t launched_ms;
+
+            script_wait(sim, 0, TELL_LAUNCHED);
+            CU_ASSERT(sim_now_ms(sim) >= slow_ms);
+            CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 8);
+            launched_ms = sim_now_ms(sim);
+            SIM_RUN(sim, 10);
+            for (uint32_t i = 0; i < sim_count(sim); i++)
+                CU_ASSERT_EQUAL(script_told(sim, i, TELL_LAUNCHED), 1);
+            sim_freeze(sim, script_at(sim, 1), 1000000);
+            script_wait(sim, 0, TELL_NODE_LOST);
+            CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 1);
+            CU_ASSERT(sim_now_ms(sim) - launched_ms <=
+                      LIMIT_FAILURE_TIMEOUT_MS + LIMIT_HEARTBEAT_MS);
+            SIM_END(sim);
+        }
+    }
+}
+
+/* PROTOCOL 12.2b: a host that vanishes in the middle of the launch is named
+ * when no start may take so long, not at the end of all that a launch may. */
+static void a_start_has_an_end(void)
+{
+    struct sim *sim = begin_slowly(4, 1, 30000);
+
+    script_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT(sim_now_ms(sim) >= LIMIT_START_TIMEOUT_MS);
+    CU_ASSERT(sim_now_ms(sim) <= LIMIT_START_TIMEOUT_MS + LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_PTR_NOT_NULL(strstr(script_text(TELL_LAUNCH_FAILED), "rank 1"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(script_text(TELL_LAUNCH_FAILED),
+                                  "for 20000 ms (start_timeout)"));
+    all_end(sim);
+}
+
 /* PROTOCOL 12.3: who attaches gets the next rank, is in everyone's
  * communicator, and in the streams that grow; it learns of them from what
  * stream 0 amounts to, and its packets count from there. */
@@ -225,6 +282,8 @@ int main(void)
          a_death_during_the_launch_ends_it},
         {"who died is named", who_died_is_named},
         {"the launch has an end", the_launch_has_an_end},
+        {"a slow start is no failure", a_slow_start_is_no_failure},
+        {"a start has an end", a_start_has_an_end},
         {"a late joiner joins the waves", a_late_joiner_joins_the_waves},
         {"a late joiner is a back-end like any",
          a_late_joiner_is_a_back_end_like_any},
