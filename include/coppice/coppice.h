@@ -264,6 +264,9 @@ COP_API int cop_network_write_session(struct cop_network *network,
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -ENOTCONN   not started by a network, and no session file was given
  *   -EACCES     the other side does not know our key, or we not its
+ *   -ECONNREFUSED  whom it called takes nobody, for the launch goes on around
+ *               it, or it looks for a parent itself: with a session file it
+ *               calls again for two seconds before it says so
  *   -ETIMEDOUT  no answer in time */
 COP_API int cop_network_join(struct cop_network **out,
                              const struct cop_join *join,
