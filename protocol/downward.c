@@ -97,6 +97,29 @@ static void give_back(struct node *node, struct stream *stream, size_t len)
                          stream->definition.id, 0, back);
 }
 
+/* What credit is to be returned for `frame`, which is marked as paid. */
+static size_t take_worth(struct frame *frame)
+{
+    bool lent = frame->flags & FRAME_LENT;
+
+    frame->flags &= (uint8_t)~FRAME_LENT;
+    return is_charged(frame) && !lent ? frame_len(frame) : 0;
+}
+
+void downward_restart(struct node *node, struct stream *stream, uint64_t number)
+{
+    uint32_t i;
+
+    for (i = 0; i < stream->feed.store.count; i++)
+        give_back(node, stream, fifo_at(&stream->feed.store, i)->count);
+    for (i = 0; i < stream->down_in.count; i++)
+        give_back(node, stream, take_worth(fifo_at(&stream->down_in, i)));
+    fifo_fini(&stream->down_in);
+    feed_restart(&stream->feed, number);
+    stream->last = number;
+    stream->passed = number;
+}
+
 void downward_taken(struct node *node, struct stream *stream, size_t len)
 {
     if (len > stream->unreturned || stream->untaken == 0)
@@ -140,6 +163,27 @@ void downward_passed(struct node *node, struct stream *stream)
     if (stream_is_replayable(stream) && stream->feed.stable < upto)
         upto = stream->feed.stable;
     feed_drop(&stream->feed, upto);
+}
+
+/* Whether a packet of the stream is in its downstream filter. */
+static bool is_in_filter(const struct node *node, const struct stream *stream)
+{
+    return node->calling && !node->call.upward &&
+           node->call.stream == stream->definition.id;
+}
+
+void downward_orphaned(struct node *node, struct stream *stream)
+{
+    uint32_t i;
+
+    memset(&stream->down, 0, sizeof(stream->down));
+    stream->unreturned = 0;
+    for (i = 0; i < stream->feed.store.count; i++)
+        fifo_at(&stream->feed.store, i)->count = 0;
+    for (i = 0; i < stream->down_in.count; i++)
+        fifo_at(&stream->down_in, i)->flags |= FRAME_LENT;
+    if (is_in_filter(node, stream))
+        node->call_down.flags |= FRAME_LENT;
 }
 
 void downward_pump(struct node *node, struct stream *stream)
@@ -198,13 +242,6 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
                           stream->settled_sent_epoch);
     if (node->role != NODE_COMMNODE)
         node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
-}
-
-/* Whether a packet of the stream is in its downstream filter. */
-static bool is_in_filter(const struct node *node, const struct stream *stream)
-{
-    return node->calling && !node->call.upward &&
-           node->call.stream == stream->definition.id;
 }
 
 /* Up to which number of its stream, as CLOSE and PARAMETERS name it, this node
@@ -497,7 +534,9 @@ void downward_run(struct node *node, struct stream *stream)
             break;
         }
         struct frame frame = fifo_pop(&stream->down_in);
-        commit(node, stream, frame, is_charged(&frame) ? frame_len(&frame) : 0);
+        size_t worth = take_worth(&frame);
+
+        commit(node, stream, frame, worth);
         moved = true;
     }
     if (!moved)
@@ -562,7 +601,7 @@ void downward_filtered(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, node->call.stream);
     struct frame input = node->call_down;
-    size_t worth = frame_len(&input), i;
+    size_t worth = take_worth(&input), i;
 
     frame_fini(&node->call_down);
     node->call.input_count = 0;
@@ -851,11 +890,7 @@ void downward_ask(struct node *node, struct stream *stream)
     if (node->role == NODE_COMMNODE && stream->definition.id != 0 &&
         low < stream->feed.base) {
         /* an orphan adopted a child that stood further back (10.3) */
-        feed_restart(&stream->feed, low);
-        fifo_fini(&stream->down_in);
-        stream->last = low;
-        if (stream->passed > low)
-            stream->passed = low;
+        downward_restart(node, stream, low);
     }
     stream->refeeding = true;
     stream->sourced = member_has_members(node, stream);
@@ -896,11 +931,7 @@ int downward_feed(struct node *node,
     if (node->parent && stream->definition.id != 0 &&
         (from < stream->feed.base || !stream->sourced)) {
         /* We do not hold what follows: have it sent from there (10.4). */
-        feed_restart(&stream->feed, from);
-        fifo_fini(&stream->down_in);
-        stream->last = from;
-        if (stream->passed > from)
-            stream->passed = from;
+        downward_restart(node, stream, from);
         downward_ask(node, stream);
     } else if (node->parent && stream->definition.id != 0 &&
                from > stream->last) {

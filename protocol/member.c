@@ -452,6 +452,7 @@ void member_forget(struct node *node, struct peer *peer)
             continue;
         if (branch->claim.lossy > node->streams[i]->lossy)
             node->streams[i]->lossy = branch->claim.lossy;
+        upward_unlink(node, node->streams[i], peer->slot);
         ranks_fini(&branch->members);
         claim_fini(&branch->claim);
         fifo_fini(&branch->aside);
@@ -670,12 +671,8 @@ static void enter_stream(struct node *node,
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
         return;
     }
-    if (first && node->role == NODE_COMMNODE && stream->last < start) {
-        feed_restart(&stream->feed, start);
-        fifo_fini(&stream->down_in);
-        stream->last = start;
-        stream->passed = start;
-    }
+    if (first && node->role == NODE_COMMNODE && stream->last < start)
+        downward_restart(node, stream, start);
     /* one that asks to be adopted is no child yet */
     for (slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)

@@ -779,6 +779,15 @@ void downward_pending(struct node *node, struct stream *stream);
 /* A back-end's application took `len` bytes: return their credit. */
 void downward_taken(struct node *node, struct stream *stream, size_t len);
 
+/* The parent is lost, and with it the credit that was to be returned to it: a
+ * new one has sent nothing yet. */
+void downward_orphaned(struct node *node, struct stream *stream);
+
+/* Begin again behind `number`: what is here is not needed any more. */
+void downward_restart(struct node *node,
+                      struct stream *stream,
+                      uint64_t number);
+
 /* ---- upward.c ---- */
 
 /* A packet from a child; its payload reference is taken. Returns 0. */
@@ -834,6 +843,10 @@ void upward_run(struct node *node, struct stream *stream);
  * delivered stays (PROTOCOL 4.4), but not at the expense of its credit (3.4).
  */
 void upward_leave(struct node *node, struct stream *stream, uint32_t slot);
+
+/* The link of the child in `slot` has ended: what came on it has its place, and
+ * owes nothing to whoever comes to that slot. */
+void upward_unlink(struct node *node, struct stream *stream, uint32_t slot);
 
 /* When upward_run() is to be called again; UINT64_MAX: when something came. */
 uint64_t upward_deadline_ms(const struct node *node,

@@ -78,6 +78,13 @@ void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
         give_back(node, stream, peer, false, owed);
 }
 
+void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
+{
+    if (wave_leave(stream->wave, slot) < 0)
+        node->failed = true;
+    wave_unlink(stream->wave, slot);
+}
+
 /* Hand a packet to the application. */
 static void deliver(struct node *node,
                     struct stream *stream,
@@ -202,7 +209,10 @@ static bool has_room(const struct node *node, const struct stream *stream)
 {
     if (node->role == NODE_FRONTEND)
         return stream->sync || stream->untaken_bytes < LIMIT_WINDOW_MAX;
-    if (wave_has_alone(stream->wave) && stream->late_out.count == 0)
+    /* Where waves are aligned, what is filtered alone is late, but for what has
+     * no number (5.6). */
+    if (stream->definition.sync != COP_DO_NOT_WAIT &&
+        wave_has_alone(stream->wave) && stream->late_out.count == 0)
         return true;
     return stream->up_out.bytes < LIMIT_WINDOW_MAX;
 }
@@ -593,11 +603,9 @@ static void send_state(struct node *node,
 
 void upward_orphaned(struct node *node, struct stream *stream)
 {
-    (void)node;
     memset(&stream->up, 0, sizeof(stream->up));
     memset(&stream->late, 0, sizeof(stream->late));
-    stream->down.owed = 0;
-    stream->unreturned = 0;
+    downward_orphaned(node, stream);
     stream->has_sent = false;
     stream->claim_due = false;
     stream->settled_sent = 0;

@@ -525,6 +525,19 @@ uint64_t wave_lend(struct wave *wave, uint32_t slot)
     return bytes;
 }
 
+void wave_unlink(struct wave *wave, uint32_t slot)
+{
+    uint32_t i;
+
+    for (i = 0; i < wave->alone.count; i++) {
+        struct from *from =
+            &wave->from[(wave->from_head + i) % wave->from_room];
+
+        if (from->slot == slot)
+            from->slot = WAVE_NO_SLOT;
+    }
+}
+
 uint64_t wave_owed(const struct wave *wave, uint32_t slot)
 {
     const struct fifo *fifo;

@@ -62,14 +62,15 @@ static void a_fast_sender_is_held_back(void)
 
 /* PROTOCOL 3.4: a front-end that needs 10 ms a packet slows its back-ends to
  * that, and nothing piles up on the way. */
-static void a_slow_front_end_slows_its_back_ends(void)
+static void check_slow_front_end(enum cop_sync sync)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct stream_definition definition = {.sync = sync, .wave_timeout_ms = 5};
     struct sim_app slow = {.take_ms = 10};
     uint32_t stream;
 
     sim_set_app(sim, 0, &slow);
-    stream = SIM_OPEN(sim, "");
+    stream = script_open(sim, &definition);
     sim_trace_only(sim, 0);
     for (uint32_t rank = 3; rank <= 6; rank++)
         for (int i = 0; i < 200; i++)
@@ -84,6 +85,13 @@ static void a_slow_front_end_slows_its_back_ends(void)
     SIM_RUN(sim, 1000);
     CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 800);
     SIM_END(sim);
+}
+
+static void a_slow_front_end_slows_its_back_ends(void)
+{
+    check_slow_front_end(COP_WAIT_FOR_ALL);
+    check_slow_front_end(COP_TIME_OUT);
+    check_slow_front_end(COP_DO_NOT_WAIT);
 }
 
 /* PROTOCOL 3.4: credit is per stream: one that nobody reads stops nobody who
@@ -205,6 +213,103 @@ static void without_credit_nothing_is_queued(void)
     SIM_END(sim);
 }
 
+static unsigned count_adoptions(void)
+{
+    struct node_adoption adoption;
+    unsigned count = 0;
+
+    for (uint32_t rank = 1; rank <= 12; rank++)
+        count += script_adopted(rank, &adoption);
+    return count;
+}
+
+/* The front-end sends `count` packets, and nobody loses a parent by it. */
+static void feed_all(struct sim *sim, uint32_t stream, unsigned count)
+{
+    unsigned adoptions = count_adoptions();
+
+    for (unsigned i = 0; i < count; i++)
+        post_bytes(sim, 0, stream, PACKET);
+    for (int i = 0; i < 100 && sim_unsent(sim, 0) > 0; i++)
+        SIM_RUN(sim, 100);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(sim_unsent(sim, 0), 0);
+    CU_ASSERT_EQUAL(count_adoptions(), adoptions);
+}
+
+/* PROTOCOL 3.4: a new link begins with a full window, whatever had been owed on
+ * the one before: nobody who keeps to its credit is called a liar. */
+static void credit_begins_anew_with_a_new_parent(void)
+{
+    struct sim *sim = SIM_TREE("0(1(5,6),2(7,8),3(9,10),4(11,12))");
+    uint32_t stream = SIM_OPEN(sim, "");
+
+    sim_trace_only(sim, 0);
+    for (uint32_t victim = 1; victim <= 3; victim++) {
+        /* not quite half a window is consumed and not given back */
+        feed_all(sim, stream, LIMIT_WINDOW_MAX / 2 / WEIGHT);
+        sim_crash(sim, script_at(sim, victim));
+        SIM_RUN(sim, 200);
+    }
+    feed_all(sim, stream, 100);
+    CU_ASSERT(count_adoptions() >= 6);
+    for (uint32_t rank = 5; rank <= 12; rank++)
+        CU_ASSERT_EQUAL(script_taken(sim, rank, stream),
+                        3 * (LIMIT_WINDOW_MAX / 2 / WEIGHT) + 100);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.4: what came from the parent that is lost, and is still in a slow
+ * filter, is not given back to the next one, which has not sent it. */
+static void a_new_parent_is_given_nothing_back(void)
+{
+    static char count[] = "count";
+    struct sim *sim = SIM_TREE("0(1(3(5,6)),2(4(7)))");
+    struct stream_definition definition = {.down_filter = count};
+    uint32_t stream = script_open(sim, &definition);
+    struct node_adoption adoption;
+
+    sim_trace_only(sim, 0);
+    CU_ASSERT(node_is_replayable(sim_node(sim, 0), stream));
+    sim_set_filter_ms(sim, script_at(sim, 3), 100);
+    for (unsigned i = 0; i < 30; i++)
+        post_bytes(sim, 0, stream, PACKET);
+    SIM_RUN(sim, 200);
+    sim_crash(sim, script_at(sim, 1));
+    SIM_RUN(sim, 10000);
+    CU_ASSERT_EQUAL(script_taken(sim, 5, stream), 30);
+    CU_ASSERT_EQUAL(script_taken(sim, 6, stream), 30);
+    CU_ASSERT_EQUAL(script_adopted(3, &adoption), 1);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.4: nor is what came on a link that broke, and still waits, given
+ * back on the one by which the same child came again. */
+static void a_child_that_came_again_is_given_nothing_back(void)
+{
+    struct sim *sim = SIM_TREE("0(1,2)");
+    struct stream_definition definition = {.sync = COP_DO_NOT_WAIT};
+    struct node_adoption adoption;
+    uint32_t stream;
+
+    script_by_hand(sim, 0);
+    stream = script_open(sim, &definition);
+    sim_trace_only(sim, 0);
+    for (int i = 0; i < 80; i++)
+        post_bytes(sim, 2, stream, PACKET);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(sim_unsent(sim, script_at(sim, 2)), 0);
+    sim_cut(sim, script_at(sim, 2), 0);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(script_adopted(2, &adoption), 1);
+    for (int i = 0; i < 80; i++) {
+        CHECK_IS(sim_receive(sim, 0, stream), 1);
+        SIM_RUN(sim, 10);
+    }
+    CU_ASSERT_EQUAL(script_adopted(2, &adoption), 1);
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -218,6 +323,12 @@ int main(void)
         {"the front-end waits for stability",
          the_front_end_waits_for_stability},
         {"without credit nothing is queued", without_credit_nothing_is_queued},
+        {"credit begins anew with a new parent",
+         credit_begins_anew_with_a_new_parent},
+        {"a new parent is given nothing back",
+         a_new_parent_is_given_nothing_back},
+        {"a child that came again is given nothing back",
+         a_child_that_came_again_is_given_nothing_back},
         CU_TEST_INFO_NULL,
     };
     return check_run("credit", tests);
