@@ -475,6 +475,8 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
         record_gone(node, peer->rank, peer->left ? "it has left" : text);
     else if (peer->role == NODE_COMMNODE && !peer->gave_up)
         record_tell(node, peer->rank, peer->incarnation, TABLE_FAILED, text);
+    else if (peer->role == NODE_COMMNODE)
+        record_doubt(node, peer->rank, peer->incarnation);
     if (node->role == NODE_FRONTEND)
         member_cover(node);
 }
@@ -530,19 +532,10 @@ void member_cover(struct node *node)
     list[node->uncovered_count++] = (struct uncovered){open, node->now_ms};
 }
 
-/* PROTOCOL 11.1: so that a last-moment adoption wins. */
-static uint64_t give_up_ms(const struct node *node)
-{
-    const struct cop_times *times = &node->times;
-
-    return (uint64_t)times->orphan_timeout_ms + times->failure_timeout_ms +
-           times->connect_timeout_ms + times->probe_timeout_ms;
-}
-
 uint64_t member_deadline_ms(const struct node *node)
 {
     return node->uncovered_count > 0 && !node->closing
-               ? node->uncovered[0].since_ms + give_up_ms(node)
+               ? node->uncovered[0].since_ms + record_patience_ms(node)
                : UINT64_MAX;
 }
 

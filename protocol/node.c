@@ -496,6 +496,7 @@ void node_free(struct node *node)
     for (i = 0; i < node->uncovered_count; i++)
         ranks_fini(&node->uncovered[i].ranks);
     free(node->uncovered);
+    free(node->doubts);
     free(node->probes);
     orphan_fini(node);
     recovery_fini(node);
@@ -682,6 +683,7 @@ static void tick(struct node *node)
         return;
     if (!node->closing && node->now_ms >= member_deadline_ms(node))
         give_up_oldest(node);
+    record_tick(node);
     if (node->calling && node->now_ms >= node->call_deadline_ms)
         upward_expire(node);
     check_streams(node);
@@ -714,6 +716,8 @@ uint64_t node_deadline_ms(const struct node *node)
         deadline = least(deadline, status_deadline_ms(node));
     if (node->uncovered_count > 0)
         deadline = least(deadline, member_deadline_ms(node));
+    if (node->doubt_count > 0)
+        deadline = least(deadline, record_deadline_ms(node));
     if (node->calling)
         deadline = least(deadline, node->call_deadline_ms);
     for (i = 0; i < node->stream_count; i++) {

@@ -285,6 +285,50 @@ void record_tell(struct node *node,
     columns_fini(&columns);
 }
 
+/* PROTOCOL 11.1: so that a last-moment adoption wins. */
+uint64_t record_patience_ms(const struct node *node)
+{
+    const struct cop_times *times = &node->times;
+
+    return (uint64_t)times->orphan_timeout_ms + times->failure_timeout_ms +
+           times->connect_timeout_ms + times->probe_timeout_ms;
+}
+
+void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
+{
+    struct doubt *list =
+        realloc(node->doubts, (node->doubt_count + 1) * sizeof(*list));
+
+    if (!list) {
+        node->failed = true;
+        return;
+    }
+    node->doubts = list;
+    list[node->doubt_count++] = (struct doubt){rank, incarnation, node->now_ms};
+}
+
+uint64_t record_deadline_ms(const struct node *node)
+{
+    return node->doubt_count > 0 && !node->closing
+               ? node->doubts[0].since_ms + record_patience_ms(node)
+               : UINT64_MAX;
+}
+
+void record_tick(struct node *node)
+{
+    struct doubt doubt;
+
+    while (node->now_ms >= record_deadline_ms(node) && !node->failed) {
+        doubt = node->doubts[0];
+        node->doubt_count--;
+        memmove(node->doubts, node->doubts + 1,
+                node->doubt_count * sizeof(doubt));
+        /* an adoption, or a refutation, has a higher one */
+        record_tell(node, doubt.rank, doubt.incarnation, TABLE_FAILED,
+                    "nothing was heard of it since it lost its parent");
+    }
+}
+
 void record_exchange(struct node *node, struct peer *peer)
 {
     struct columns columns = {0};

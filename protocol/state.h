@@ -182,6 +182,13 @@ struct probe {
     bool asked;       /* we are the candidate */
 };
 
+/* An internal node that looks for a parent, or has died of it (6.1a). */
+struct doubt {
+    uint32_t rank;
+    uint32_t incarnation;
+    uint64_t since_ms;
+};
+
 /* Back-ends that no branch covers, since when (11.1). */
 struct uncovered {
     struct ranks ranks;
@@ -281,6 +288,7 @@ struct node {
     bool failed;
     enum recovery_phase recovering;
     size_t uncovered_count;
+    size_t doubt_count;
     struct status status; /* observers, and what they may ask (15) */
 
     struct action spare; /* written to, and forgotten, without memory */
@@ -327,6 +335,7 @@ struct node {
     struct probe *probes;
     size_t probe_count;
     struct uncovered *uncovered; /* front-end: uncovered_count */
+    struct doubt *doubts;        /* doubt_count, the oldest first */
 
     /* streams, in order of number; [0] is control */
     struct stream **streams;
@@ -575,6 +584,17 @@ void record_gone_all(struct node *node,
 
 /* The end of `rank` is certain: it said goodbye, or was waited for. */
 void record_gone(struct node *node, uint32_t rank, const char *text);
+
+/* Child `rank` has given our link up, as it did not hear us. It lives, and will
+ * be adopted, or it ends: where neither is heard of, it has failed (6.1a). */
+void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation);
+
+/* See to those that nothing was heard of; when that is due. */
+void record_tick(struct node *node);
+uint64_t record_deadline_ms(const struct node *node);
+
+/* How long an orphan may take to be adopted, and that to be known (11.1). */
+uint64_t record_patience_ms(const struct node *node);
 
 /* A new link: send all that has changed since launch (6.4). */
 void record_exchange(struct node *node, struct peer *peer);

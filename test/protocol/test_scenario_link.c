@@ -77,6 +77,35 @@ static void a_silent_parent_is_lost(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 6.1a: a node that gives its parent up lives; but if it then dies
+ * before anybody adopts it, the parent that it has left says so in the end. */
+static void who_dies_as_an_orphan_is_told_to_be_lost(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(5)),2(4(6)))");
+    uint32_t index = script_at(sim, 3);
+    uint32_t parent;
+
+    /* it has nobody who would find out: neither a child nor who started it */
+    sim_trace_only(sim, 0);
+    sim_crash(sim, script_at(sim, 5));
+    sim_crash(sim, script_at(sim, 1));
+    SIM_RUN(sim, 200);
+    parent = sim_parent(sim, index);
+    CU_ASSERT_FATAL(parent != SIM_NONE);
+    sim_mute(sim, parent, index);
+    for (int i = 0; i < 5000 && sim_parent(sim, index) != SIM_NONE; i++)
+        SIM_RUN(sim, 1);
+    CU_ASSERT_EQUAL(sim_parent(sim, index), SIM_NONE);
+    sim_crash(sim, index);
+    SIM_RUN(sim, 60000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 1);
+    SIM_RUN(sim, 10000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 3);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 6.1a, 6.2: whoever was stopped accuses nobody when it goes on: not
  * those who have left it meanwhile, and not those whom it has not read. */
 static void a_thawed_node_accuses_nobody(void)
@@ -183,6 +212,31 @@ static void the_front_ends_death_ends_all(void)
     SIM_END(sim);
 }
 
+/* A tree in which the node at `from` says a frame of `type` to the one at `to`:
+ * of a stream or of none, with a payload or without, by the bits of `kind`. */
+static struct sim *nonsense_comes(uint32_t from,
+                                  uint32_t to,
+                                  uint8_t type,
+                                  int kind)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct frame frame = {
+        .type = type,
+        .stream = kind & 1 ? stream : 0,
+        .tag = 3,
+        .count = 77777,
+        .sequence = UINT64_MAX / 3,
+    };
+
+    sim_trace_only(sim, 0);
+    if (kind & 2)
+        CHECK_OK(packet_pack(&frame.payload, "%s %lf", "what", 0.5));
+    sim_inject(sim, script_at(sim, from), script_at(sim, to), &frame);
+    SIM_RUN(sim, 5000);
+    return sim;
+}
+
 /* PROTOCOL 2.1, 1.3: a child that talks nonsense has its link closed and is
  * lost; nobody else is. Every type of frame is tried, with nothing, and with
  * values that it never has. */
@@ -190,21 +244,8 @@ static void nonsense_closes_its_link_only(void)
 {
     for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
         for (int kind = 0; kind < 4; kind++) {
-            struct sim *sim = SIM_TREE(TREE);
-            uint32_t stream = SIM_OPEN(sim, "sum");
-            struct frame frame = {
-                .type = type,
-                .stream = kind & 1 ? stream : 0,
-                .tag = 3,
-                .count = 77777,
-                .sequence = UINT64_MAX / 3,
-            };
+            struct sim *sim = nonsense_comes(4, 1, type, kind);
 
-            sim_trace_only(sim, 0);
-            if (kind & 2)
-                CHECK_OK(packet_pack(&frame.payload, "%s %lf", "what", 0.5));
-            sim_inject(sim, script_at(sim, 4), script_at(sim, 1), &frame);
-            SIM_RUN(sim, 5000);
             if (!sim_is_alive(sim, script_at(sim, 1)))
                 printf("\n%s, kind %d, ended its reader\n", frame_name(type),
                        kind);
@@ -221,21 +262,8 @@ static void nonsense_from_above_ends_no_more_than_that(void)
 {
     for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
         for (int kind = 0; kind < 4; kind++) {
-            struct sim *sim = SIM_TREE(TREE);
-            uint32_t stream = SIM_OPEN(sim, "sum");
-            struct frame frame = {
-                .type = type,
-                .stream = kind & 1 ? stream : 0,
-                .tag = 3,
-                .count = 77777,
-                .sequence = UINT64_MAX / 3,
-            };
+            struct sim *sim = nonsense_comes(1, 4, type, kind);
 
-            sim_trace_only(sim, 0);
-            if (kind & 2)
-                CHECK_OK(packet_pack(&frame.payload, "%s %lf", "what", 0.5));
-            sim_inject(sim, script_at(sim, 1), script_at(sim, 4), &frame);
-            SIM_RUN(sim, 5000);
             for (uint32_t rank = 0; rank <= 3; rank++)
                 CU_ASSERT(sim_is_alive(sim, script_at(sim, rank)));
             SIM_END(sim);
@@ -274,6 +302,8 @@ int main(void)
         {"silence ends a link at the deadline",
          silence_ends_a_link_at_the_deadline},
         {"a silent parent is lost", a_silent_parent_is_lost},
+        {"who dies as an orphan is told to be lost",
+         who_dies_as_an_orphan_is_told_to_be_lost},
         {"a thawed node accuses nobody", a_thawed_node_accuses_nobody},
         {"a short stop is no death", a_short_stop_is_no_death},
         {"who was stopped reads first", who_was_stopped_reads_first},
