@@ -180,7 +180,7 @@ static void a_death_that_nobody_tells(void)
 }
 
 /* It lives behind a cable that is cut both ways, or in one, and comes back.
- * Who is only deaf can still say that it lives (PROTOCOL 6.1a). */
+ * Who is only deaf can still say that it lives (PROTOCOL 6.1a, 6.1b). */
 static void check_return(const char *how, size_t lost)
 {
     struct cables cables;
