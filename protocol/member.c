@@ -129,6 +129,30 @@ static void send_claim(struct node *node,
     stream->unclaimed = 0;
 }
 
+/* Members have come who have not settled so much, or all have gone: it is to be
+ * reached again, behind what those who come then have sent. What waits to be
+ * said of it speaks of others (10.1). */
+static void fall_back(struct node *node,
+                      struct stream *stream,
+                      uint64_t settled,
+                      uint32_t epoch)
+{
+    uint32_t i;
+
+    if (node->role != NODE_COMMNODE || settled >= stream->settled)
+        return;
+    stream->settled = settled;
+    stream->settled_epoch = epoch;
+    for (i = 0; i < stream->up_out.count; i++) {
+        struct frame *frame = fifo_at(&stream->up_out, i);
+
+        if (frame->type != FRAME_CLAIM || frame->sequence <= settled)
+            continue;
+        frame->sequence = settled;
+        frame->tag = (int32_t)epoch;
+    }
+}
+
 void member_send_claim(struct node *node,
                        struct stream *stream,
                        uint64_t settled,
@@ -139,11 +163,7 @@ void member_send_claim(struct node *node,
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
     build(node, stream, &claim);
-    if (node->role == NODE_COMMNODE && claim.settled < stream->settled) {
-        /* adopted members have not settled it: it is to be reached again */
-        stream->settled = claim.settled;
-        stream->settled_epoch = claim.epoch;
-    }
+    fall_back(node, stream, claim.settled, claim.epoch);
     if (settled < claim.settled) {
         claim.settled = settled;
         claim.epoch = epoch;
@@ -424,8 +444,10 @@ static void changed(struct node *node, struct stream *stream)
     if (stream->counted && node->role == NODE_COMMNODE &&
         stream->definition.id != 0 && !member_has_members(node, stream))
         stream->counted = false;
-    if (!member_has_members(node, stream))
+    if (!member_has_members(node, stream)) {
         stream->sourced = false;
+        fall_back(node, stream, 0, 0);
+    }
     downward_passed(node, stream);
     member_update(node, stream);
     upward_run(node, stream);
@@ -935,6 +957,7 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     }
     if (ranks_intersect(&branch->claim.members, &peer->below) < 0)
         node->failed = true;
+    fall_back(node, stream, branch->claim.settled, branch->claim.epoch);
     level = (uint64_t)branch->claim.epoch << PACKET_WAVE_BITS;
     wave_answer(stream->wave, peer->slot, level);
     if (branch->claim.settled > stream->hurried)

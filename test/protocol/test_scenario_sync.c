@@ -308,6 +308,53 @@ static void a_slow_child_delays_no_other(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 10.1, 10.6: a claim that waits for credit speaks of those who had
+ * settled when it was made. One who is adopted meanwhile, sends, and settles,
+ * is not in it: what it has sent waits behind. The link is slow at any time. */
+static void a_claim_that_waits_speaks_of_no_newcomer(void)
+{
+    enum {
+        BYTES = 100000,
+        COUNT = 41, /* a window, and not more */
+        LATER = 35
+    };
+
+    for (uint64_t at_ms = 0; at_ms <= 5000; at_ms += 125) {
+        char count[] = "count";
+        struct stream_definition definition = {
+            .sync = COP_DO_NOT_WAIT,
+            .up_filter_frontend = count,
+        };
+        struct sim *sim = SIM_TREE("0(1(3,4,2(5)),6,7,8)");
+        uint32_t stream;
+
+        script_by_hand(sim, 5);
+        stream = script_open(sim, &definition);
+        sim_trace_only(sim, 0);
+        sim_set_filter_ms(sim, 0, 50);
+        for (int i = 0; i < COUNT; i++)
+            for (uint32_t rank = 3; rank <= 4; rank++)
+                CHECK_OK(
+                    sim_send_bytes(sim, script_at(sim, rank), stream, BYTES));
+        SIM_SEND(sim, 0, stream, 1);
+        CHECK_OK(sim_sync(sim, stream, NULL));
+        SIM_RUN(sim, 50);
+        sim_crash(sim, script_at(sim, 2));
+        SIM_RUN(sim, 50);
+        CHECK_IS(sim_receive(sim, script_at(sim, 5), stream), 1);
+        CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 5)), script_at(sim, 1));
+        for (int i = 0; i < LATER; i++)
+            CHECK_OK(sim_send_bytes(sim, script_at(sim, 5), stream, BYTES));
+        CHECK_OK(sim_settle(sim, script_at(sim, 5), stream));
+        SIM_RUN(sim, at_ms);
+        sim_hold(sim, script_at(sim, 1), 0, sim_now_ms(sim) + 2000);
+        script_wait(sim, 0, TELL_SYNCED);
+        CHECK_IS(script_code(TELL_SYNCED), 0);
+        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 2 * COUNT + LATER);
+        SIM_END(sim);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -326,6 +373,8 @@ int main(void)
         {"what is stable is dropped", what_is_stable_is_dropped},
         {"claims are few", claims_are_few},
         {"a slow child delays no other", a_slow_child_delays_no_other},
+        {"a claim that waits speaks of no newcomer",
+         a_claim_that_waits_speaks_of_no_newcomer},
         CU_TEST_INFO_NULL,
     };
     return check_run("syncs", tests);
