@@ -343,12 +343,18 @@ int downward_open(struct node *node,
     /* a snapshot may name a joiner before its ENTER says from where */
     bool member = ranks_has(&definition->members, node->rank) && !node->outside;
 
-    if (definition->id <= node->last_stream && number == 0)
+    if (definition->id <= node->last_stream && number == 0) {
+        stream = node_stream(node, definition->id);
+        if (stream)
+            snapshot_refresh(node, stream, definition);
         return 0; /* a snapshot may repeat it */
+    }
     if (definition->id <= node->last_stream ||
         node->stream_count >= LIMIT_STREAMS)
         return -EPROTO;
     node->last_stream = definition->id;
+    if (node->last_seen < definition->id)
+        node->last_seen = definition->id;
     if (node->role == NODE_BACKEND && !member && !definition->grow)
         return 0;
     stream = node_add_stream(node, definition);
@@ -378,34 +384,6 @@ int downward_open(struct node *node,
     return 0;
 }
 
-/* Send one control packet of a snapshot: it has no number. */
-static void send_unnumbered(struct node *node,
-                            struct peer *peer,
-                            const struct control *control)
-{
-    struct frame frame;
-
-    if (control_encode(control, &frame) < 0) {
-        node->failed = true;
-        return;
-    }
-    node_send(node, peer, frame);
-}
-
-/* PROTOCOL 11.4: the end, as a snapshot has it, goes down as it came. */
-static void pass_end(struct node *node)
-{
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++) {
-        struct peer *peer = node_child(node, slot);
-
-        if (peer && peer->ready)
-            send_unnumbered(node, peer,
-                            &(struct control){.type = CONTROL_SHUTDOWN});
-    }
-}
-
 /* What a packet of stream 0 says takes effect here. */
 static int apply(struct node *node, struct control *control, uint64_t number)
 {
@@ -424,7 +402,7 @@ static int apply(struct node *node, struct control *control, uint64_t number)
         return 0;
     case CONTROL_SHUTDOWN:
         if (number == 0 && !node->closing)
-            pass_end(node);
+            snapshot_pass_end(node);
         node->closing = true;
         launch_try_end(node);
         return 0;
@@ -795,94 +773,6 @@ uint64_t downward_marker(struct node *node, struct stream *stream)
     return stream->last;
 }
 
-/* One stream of a snapshot, with what takes effect behind its packets. */
-static void send_stream(struct node *node,
-                        struct peer *peer,
-                        const struct stream *stream)
-{
-    uint32_t id = stream->definition.id;
-    size_t i;
-
-    send_unnumbered(node, peer,
-                    &(struct control){.type = CONTROL_OPEN,
-                                      .definition = stream->definition});
-    for (i = 0; i < stream->pending_count; i++)
-        send_unnumbered(
-            node, peer,
-            &(struct control){.type = stream->pending[i].type,
-                              .stream = id,
-                              .after = stream->pending[i].after,
-                              .parameters = stream->pending[i].parameters});
-    if (stream->closing)
-        send_unnumbered(node, peer,
-                        &(struct control){.type = CONTROL_CLOSE,
-                                          .stream = id,
-                                          .after = stream->close_at});
-}
-
-/* Whether a snapshot for `peer` has this stream: closed ones too, until their
- * last packet is stable (PROTOCOL 3.1); a joiner needs those that grow. */
-static bool is_shown(const struct stream *stream, const struct peer *peer)
-{
-    if (peer->role == NODE_BACKEND)
-        return stream->definition.grow && !stream->closing;
-    return !stream->closing || stream_is_replayable(stream);
-}
-
-void downward_snapshot(struct node *node, struct peer *peer)
-{
-    struct stream *zero = node->streams[0];
-    struct branch *branch = stream_branch(zero, peer->slot);
-    struct frame frame = {.type = FRAME_SNAPSHOT};
-    uint32_t *ids = calloc(node->stream_count, sizeof(*ids)), count = 0;
-    uint64_t number = zero->feed.stable; /* what is above goes as it came */
-    size_t i;
-
-    if (!branch || !ids) {
-        node->failed = true;
-        free(ids);
-        return;
-    }
-    if (peer->role == NODE_COMMNODE && node->lost.count > 0)
-        send_unnumbered(
-            node, peer,
-            &(struct control){.type = CONTROL_LOST, .ranks = node->lost});
-    for (i = 1; i < node->stream_count; i++) {
-        if (!is_shown(node->streams[i], peer) ||
-            node->streams[i]->opened_at > number)
-            continue;
-        ids[count++] = node->streams[i]->definition.id;
-        send_stream(node, peer, node->streams[i]);
-    }
-    branch->fed = true;
-    branch->cursor = number;
-    frame.sequence = number;
-    if (packet_pack(&frame.payload, "%aud", ids, count) < 0)
-        node->failed = true;
-    free(ids);
-    node_send(node, peer, frame);
-    if (node->closing)
-        send_unnumbered(node, peer,
-                        &(struct control){.type = CONTROL_SHUTDOWN});
-    downward_pump_child(node, zero, peer->slot);
-}
-
-void downward_pass_snapshot(struct node *node)
-{
-    const struct stream *zero = node->streams[0];
-    uint32_t slot;
-
-    for (slot = 0; slot < zero->branch_count; slot++) {
-        const struct branch *branch = &zero->branches[slot];
-        struct peer *peer = node_child(node, slot);
-
-        /* one that has not said where it is will say so (10.4) */
-        if (peer && peer->ready && branch->fed &&
-            branch->cursor < zero->feed.base)
-            downward_snapshot(node, peer);
-    }
-}
-
 void downward_ask(struct node *node, struct stream *stream)
 {
     uint64_t low = lowest_cursor(node, stream);
@@ -921,7 +811,7 @@ int downward_feed(struct node *node,
         return 0;
     }
     if (from < stream->feed.stable && stream->definition.id == 0) {
-        downward_snapshot(node, peer); /* PROTOCOL 3.1 */
+        snapshot_send(node, peer); /* PROTOCOL 3.1 */
         return 0;
     }
     if (from < stream->feed.stable)

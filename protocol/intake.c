@@ -108,7 +108,7 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
     stream = node_stream(node, frame->stream);
     if (!stream || stream->definition.id == 0 ||
         (stream->closing && node->role == NODE_FRONTEND)) {
-        bool unknown = frame->stream > node->last_stream || frame->stream == 0;
+        bool unknown = frame->stream > node->last_seen || frame->stream == 0;
 
         frame_fini(frame);
         return unknown ? -EPROTO : 0;
@@ -188,64 +188,12 @@ static int take_down(struct node *node, struct frame *frame)
     bool control = frame->type == FRAME_CONTROL;
 
     if (control != (frame->stream == 0) || !stream || !stream->active) {
-        bool known = stream || frame->stream <= node->last_stream;
+        bool known = stream || frame->stream <= node->last_seen;
 
         frame_fini(frame);
         return known && !control ? 0 : -EPROTO;
     }
     return downward_take(node, stream, frame);
-}
-
-/* PROTOCOL 3.1: a stream that a snapshot does not have was closed, and its last
- * packet stable, before the number that it ends with. */
-static int keep_streams(struct node *node, const uint32_t *ids, uint32_t count)
-{
-    size_t i;
-    uint32_t at;
-
-    for (at = 1; at < count; at++)
-        if (ids[at] <= ids[at - 1])
-            return -EBADMSG;
-    for (i = node->stream_count - 1, at = count; i > 0; i--) {
-        uint32_t id = node->streams[i]->definition.id;
-
-        while (at > 0 && ids[at - 1] > id)
-            at--;
-        if (at == 0 || ids[at - 1] != id)
-            node_remove_stream(node, node->streams[i]);
-    }
-    return 0;
-}
-
-static int take_snapshot(struct node *node, const struct frame *frame)
-{
-    struct stream *zero = node->streams[0];
-    struct cop_packet *packet = NULL;
-    const uint32_t *ids;
-    uint32_t count;
-    int r;
-
-    if (node->role == NODE_FRONTEND || frame->sequence < zero->last)
-        return -EPROTO;
-    r = packet_open(&packet, frame->payload);
-    if (r == 0)
-        r = cop_packet_unpack(packet, "%aud", &ids, &count);
-    if (r == 0 && node->role == NODE_COMMNODE)
-        r = keep_streams(node, ids, count);
-    cop_packet_free(packet);
-    if (r < 0)
-        return r == -EINVAL ? -EBADMSG : r;
-    zero->refeeding = false;
-    zero->last = frame->sequence;
-    zero->passed = frame->sequence;
-    if (node->role == NODE_COMMNODE) {
-        feed_restart(&zero->feed, frame->sequence);
-        zero->feed.stable = frame->sequence; /* we too can send no packet */
-        zero->stable_due = true;
-        downward_pass_snapshot(node);
-    }
-    member_update(node, zero);
-    return 0;
 }
 
 static int take_stable(struct node *node, const struct frame *frame)
@@ -276,7 +224,7 @@ static int from_parent(struct node *node,
     case FRAME_CONTROL:
         return take_down(node, frame);
     case FRAME_SNAPSHOT:
-        return take_snapshot(node, frame);
+        return snapshot_take(node, frame);
     case FRAME_STABLE:
         return take_stable(node, frame);
     case FRAME_CREDIT:

@@ -454,7 +454,7 @@ static void welcome(struct node *node, struct peer *peer, uint32_t rank)
               });
     send_table(node, peer);
     record_exchange(node, peer); /* what has changed since launch */
-    downward_snapshot(node, peer);
+    snapshot_send(node, peer);
 }
 
 /* A back-end that asked has its number. */

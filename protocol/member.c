@@ -942,7 +942,7 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     int r;
 
     if (!stream)
-        return frame->stream > node->last_stream ? -EPROTO : 0;
+        return frame->stream > node->last_seen ? -EPROTO : 0;
     branch = stream_branch(stream, peer->slot);
     if (!branch)
         return -ENOMEM;

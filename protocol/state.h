@@ -12,6 +12,7 @@
  * recovery.c  how long that took
  * member.c    claims, stability, who is a member
  * downward.c  packets and control on their way down
+ * snapshot.c  what the control that is gone amounts to
  * upward.c    packets on their way up, waves, filter calls
  * status.h    observers and what they may ask: status.c, observer.c, inject.c
  *
@@ -342,6 +343,7 @@ struct node {
     size_t stream_count;
     uint32_t next_stream;
     uint32_t last_stream;  /* the highest number seen: lower ones are closed */
+    uint32_t last_seen;    /* the same, also of those of which we had no OPEN */
     struct ranks backends; /* front-end: all that live; others: own branch */
     struct ranks lost;     /* given up, for good (11.2) */
     uint64_t takes;
@@ -775,14 +777,8 @@ int downward_feed(struct node *node,
 /* Ask the parent for what follows the last packet that is here. */
 void downward_ask(struct node *node, struct stream *stream);
 
-/* Bring one that has just joined up to date (3.1). */
-void downward_snapshot(struct node *node, struct peer *peer);
-
-/* We have been brought up to date, and do not hold the packets before that:
- * bring those below us up to date too that lack them. */
-void downward_pass_snapshot(struct node *node);
-
-/* OPEN number `number` takes effect here. Returns 0 or -EPROTO. */
+/* OPEN number `number`, 0 in a snapshot, takes effect here. Returns 0 or
+ * -EPROTO. */
 int downward_open(struct node *node,
                   const struct stream_definition *definition,
                   uint64_t number);
@@ -807,6 +803,26 @@ void downward_orphaned(struct node *node, struct stream *stream);
 void downward_restart(struct node *node,
                       struct stream *stream,
                       uint64_t number);
+
+/* ---- snapshot.c (3.1) ---- */
+
+/* Bring a child up to date: one that has just joined, or stands further back
+ * than what is still here. */
+void snapshot_send(struct node *node, struct peer *peer);
+
+/* PROTOCOL 11.4: the end, as a snapshot has it, goes down as it came. */
+void snapshot_pass_end(struct node *node);
+
+/* What a snapshot says of a stream that is known here: who has joined it, and
+ * the parameters that are in force. */
+void snapshot_refresh(struct node *node,
+                      struct stream *stream,
+                      const struct stream_definition *definition);
+
+/* SNAPSHOT came: we have been brought up to date, and do not hold the packets
+ * before that; those below us that lack them are brought up to date, too.
+ * `frame` is borrowed. Returns 0 or an error as in intake.c. */
+int snapshot_take(struct node *node, const struct frame *frame);
 
 /* ---- upward.c ---- */
 

@@ -688,7 +688,7 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
     struct frame data;
 
     if (!stream || stream->definition.id == 0)
-        return frame->stream > node->last_stream ? -EPROTO : 0;
+        return frame->stream > node->last_seen ? -EPROTO : 0;
     if (upward_count(stream, peer, frame->sequence) < 0)
         return -ENOMEM;
     if (frame->payload) {

@@ -1,0 +1,150 @@
+/* test_scenario_snapshot.c - what a node learns that had stood still for so
+ * long that the packets are not there any more (PROTOCOL 3.1). */
+#include "test/sim/script.h"
+
+#define TREE "0(1(3(5)),2(6(7),4),8,9,10,11)"
+
+/* Longer than a node may be silent, and what follows until all is adopted. */
+#define STOP_MS 6000
+#define HEAL_MS 12000
+
+static uint32_t parent_of(struct sim *sim, uint32_t rank)
+{
+    uint32_t index = sim_parent(sim, script_at(sim, rank));
+
+    return index == SIM_NONE ? RANK_NONE : sim_rank(sim, index);
+}
+
+/* Rank 3 stands still; its only child leaves it. */
+static void stop(struct sim *sim, uint64_t for_ms)
+{
+    sim_freeze(sim, script_at(sim, 3), for_ms);
+    SIM_RUN(sim, STOP_MS - 1000);
+    CU_ASSERT_NOT_EQUAL(parent_of(sim, 5), 3);
+}
+
+/* The other commnodes die, but the parent of 3: it has to do with the rest. */
+static void use(struct sim *sim)
+{
+    uint32_t parent = parent_of(sim, 3);
+
+    for (uint32_t rank = 1; rank <= 6; rank++)
+        if (sim_role(sim, script_at(sim, rank)) == NODE_COMMNODE && rank != 3 &&
+            rank != parent)
+            sim_crash(sim, script_at(sim, rank));
+    SIM_RUN(sim, 1000);
+}
+
+/* Whether any back-end has come to rank 3. */
+static bool is_used(struct sim *sim)
+{
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        if (sim_is_alive(sim, i) && sim_role(sim, i) == NODE_BACKEND &&
+            sim_parent(sim, i) == script_at(sim, 3))
+            return true;
+    return false;
+}
+
+/* PROTOCOL 3.1, 12.3: those who joined meanwhile are members there, too. */
+static void a_snapshot_tells_of_members(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char sum[] = "sum";
+    struct stream_definition definition = {.grow = true, .up_filter = sum};
+    uint32_t stream = script_open(sim, &definition);
+    uint32_t joiners[4];
+
+    sim_trace_only(sim, 0);
+    script_echo(sim);
+    stop(sim, STOP_MS);
+    for (int i = 0; i < 4; i++)
+        joiners[i] = sim_attach(sim, script_at(sim, 2));
+    script_echo(sim);
+    SIM_RUN(sim, HEAL_MS);
+    use(sim);
+    CU_ASSERT(sim_parent(sim, joiners[0]) == script_at(sim, 3) ||
+              sim_parent(sim, joiners[1]) == script_at(sim, 3) ||
+              sim_parent(sim, joiners[2]) == script_at(sim, 3) ||
+              sim_parent(sim, joiners[3]) == script_at(sim, 3));
+    CU_ASSERT(script_sync(sim, stream) >= 0);
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_RUN(sim, 1000);
+    CHECK_IS(script_sync(sim, stream), 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 11);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1, 3.1b: parameters that were set meanwhile are in force there. */
+static void a_snapshot_tells_of_parameters(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char count[] = "count";
+    struct stream_definition definition = {.down_filter = count};
+    uint32_t stream = script_open(sim, &definition);
+
+    sim_trace_only(sim, 0);
+    CHECK_OK(sim_parameters(sim, stream, "%d", 6));
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_RUN(sim, 1000);
+    stop(sim, STOP_MS);
+    CHECK_OK(sim_parameters(sim, stream, "%d", 7));
+    SIM_SEND(sim, 0, stream, 2);
+    SIM_RUN(sim, HEAL_MS);
+    use(sim);
+    CU_ASSERT(is_used(sim));
+    sim_trace_from_here(sim);
+    sim_trace_only(sim, SIM_TRACE_FILTER);
+    SIM_SEND(sim, 0, stream, 3);
+    SIM_RUN(sim, 100);
+    CU_ASSERT(strstr(sim_trace_text(sim),
+                     " 3 filter down stream 1 wave 3: from ") != NULL);
+    CU_ASSERT(strstr(sim_trace_text(sim), "with \"%d\" 6") == NULL);
+    for (const char *at = sim_trace_text(sim);
+         (at = strstr(at, "filter down")) != NULL; at++)
+        CU_ASSERT(strncmp(strchr(at, ','), ", with \"%d\" 7", 13) == 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1: a stream that was opened and closed meanwhile was there all the
+ * same: a child that has it still, as it had stood still for a part of that
+ * time, says so with what an adopted one says first, and is no liar. */
+static void a_snapshot_tells_of_what_has_been(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t index = script_at(sim, 3);
+    uint32_t stream, child = SIM_NONE;
+    struct frame frame = {.type = FRAME_COMPENSATION};
+
+    sim_trace_only(sim, 0);
+    stop(sim, 2 * STOP_MS);
+    stream = SIM_OPEN(sim, "int_union");
+    sim_trace_only(sim, 0);
+    CHECK_OK(sim_close(sim, 0, stream));
+    SIM_RUN(sim, STOP_MS + HEAL_MS);
+    use(sim);
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        if (sim_is_alive(sim, i) && sim_parent(sim, i) == index)
+            child = i;
+    CU_ASSERT_FATAL(child != SIM_NONE);
+    for (uint32_t id = stream; id <= stream + 1; id++) {
+        frame.stream = id; /* the second has never been anybody's */
+        sim_inject(sim, child, index, &frame);
+        SIM_RUN(sim, 3);
+        CU_ASSERT_EQUAL(sim_parent(sim, child) == index, id == stream);
+    }
+    SIM_RUN(sim, HEAL_MS);
+    SIM_END(sim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a snapshot tells of members", a_snapshot_tells_of_members},
+        {"a snapshot tells of parameters", a_snapshot_tells_of_parameters},
+        {"a snapshot tells of what has been",
+         a_snapshot_tells_of_what_has_been},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("snapshot", tests);
+}
