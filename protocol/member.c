@@ -692,8 +692,11 @@ static void enter_stream(struct node *node,
     for (slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)
             enter_branch(node, stream, node->peers[slot], joined, start);
-    if (first && node->parent && (node->incarnation > 0 || node->shifted))
-        downward_ask(node, stream); /* our parent may have had it before us */
+    /* our parent may have had it before us, or has had nobody here since, and
+     * waits for the FEED of one whom we adopted */
+    if ((first || !stream->sourced) && node->parent &&
+        (node->incarnation > 0 || node->shifted))
+        downward_ask(node, stream);
     else if (first)
         stream->sourced = member_has_members(node, stream);
     downward_pump(node, stream);
