@@ -209,6 +209,9 @@ static bool has_room(const struct node *node, const struct stream *stream)
 {
     if (node->role == NODE_FRONTEND)
         return stream->sync || stream->untaken_bytes < LIMIT_WINDOW_MAX;
+    /* What waits is in the state, and is dropped with it (9.1). */
+    if (stream->compensating)
+        return true;
     /* Where waves are aligned, what is filtered alone is late, but for what has
      * no number (5.6). */
     if (stream->definition.sync != COP_DO_NOT_WAIT &&
@@ -349,7 +352,7 @@ static void call_state(struct node *node, struct stream *stream)
         .upward = true,
         .state = true,
         .child_count = node_child_count(node),
-        .parameters = stream->definition.parameters,
+        .parameters = node_call_parameters(node, stream),
     };
     node_act(node, ACTION_FILTER)->call = &node->call;
 }

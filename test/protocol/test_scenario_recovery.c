@@ -61,6 +61,35 @@ static void the_part_that_took_long_is_named(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 9.1, 9.3: an orphan whose output fills its window before anybody
+ * takes it in packs its state all the same. */
+static void a_full_window_is_no_end(void)
+{
+    const uint32_t count = LIMIT_WINDOW_MAX / sizeof(int);
+    struct node_adoption adoption;
+    struct sim *sim = SIM_TREE(TREE);
+    uint32_t stream = SIM_OPEN(sim, "int_union");
+    int *integers = calloc(count, sizeof(*integers));
+
+    CU_ASSERT_FATAL(integers != NULL);
+    sim_trace_only(sim, 0);
+    sim_freeze(sim, script_at(sim, 1), 5000);
+    sim_freeze(sim, 0, 5000);
+    SIM_KILL_AT(sim, 2, 0);
+    SIM_RUN(sim, 100);
+    for (uint32_t rank = 6; rank <= 7; rank++) {
+        for (uint32_t i = 0; i < count; i++)
+            integers[i] = (int)(2 * i + rank);
+        CHECK_OK(sim_send(sim, script_at(sim, rank), stream, 100, "%ad",
+                          integers, count));
+    }
+    free(integers);
+    SIM_RUN(sim, 30000);
+    CU_ASSERT_EQUAL_FATAL(script_adopted(3, &adoption), 1);
+    CU_ASSERT(script_taken(sim, 0, stream) >= 1);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 6.7, 7.4: candidates that do not answer are counted, and what they
  * cost is in the time that it took to connect; pauses are in no part. */
 static void failed_attempts_are_counted(void)
@@ -122,6 +151,7 @@ int main(void)
     CU_TestInfo tests[] = {
         {"every orphan reports", every_orphan_reports},
         {"the part that took long is named", the_part_that_took_long_is_named},
+        {"a full window is no end", a_full_window_is_no_end},
         {"failed attempts are counted", failed_attempts_are_counted},
         {"a lost report is repeated", a_lost_report_is_repeated},
         CU_TEST_INFO_NULL,
