@@ -192,8 +192,14 @@ static int keep_streams(struct node *node, const uint32_t *ids, uint32_t count)
 
         while (at > 0 && ids[at - 1] > id)
             at--;
-        if (at == 0 || ids[at - 1] != id)
+        if (at > 0 && ids[at - 1] == id)
+            continue;
+        if (upward_is_idle(node, node->streams[i])) {
             node_remove_stream(node, node->streams[i]);
+        } else { /* its filter is at work: it goes with the answer */
+            node->streams[i]->closing = true;
+            node->streams[i]->close_at = 0;
+        }
     }
     return 0;
 }
