@@ -104,6 +104,7 @@ int cop_status_node(const struct cop_status *status,
     full.round_trip_us = row->round_us;
     full.adopted_from = row->adopted_from;
     full.host = row->host;
+    full.reason = row->reason ? row->reason : "";
     memcpy(node, &full, node->size);
     return 0;
 }

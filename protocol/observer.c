@@ -430,6 +430,7 @@ static void add_absent(struct node *node,
             row_of(node, missing->rank, NODE_COMMNODE, ROW_MISSING);
 
         row.host = missing->host;
+        row.reason = missing->reason;
         row.age_ms = age_ms(node, node->launch_begin_ms);
         if (launched_index(node, missing->rank) != TOPOLOGY_NONE &&
             topology_is_leaf(node->status.tree,

@@ -10,18 +10,25 @@
 #include "protocol/node.h"
 #include "protocol/packet.h"
 
-/* Rows left off, the numbers of all rows, their hosts, a text. */
-#define ROWS_FORMAT "%ud %aud %as %s"
+/* Rows left off, the numbers of all rows, their hosts, reasons, a text. */
+#define ROWS_FORMAT "%ud %aud %as %as %s"
 
-/* Numbers of one row, in the order of the struct. */
-#define ROW_NUMBERS 8
+/* Numbers of one row, in the order of the struct; the last says which of the
+ * reasons is its own, from 1 on, since few rows have one. */
+#define ROW_NUMBERS 9
+
+static void row_fini(struct row *row)
+{
+    free(row->host);
+    free(row->reason);
+}
 
 void rows_fini(struct rows *rows)
 {
     uint32_t i;
 
     for (i = 0; i < rows->count; i++)
-        free(rows->list[i].host);
+        row_fini(&rows->list[i]);
     free(rows->list);
     memset(rows, 0, sizeof(*rows));
 }
@@ -52,8 +59,11 @@ int rows_add(struct rows *rows, const struct row *row)
     if (reserve(rows) < 0)
         return -ENOMEM;
     copy.host = strdup(row->host ? row->host : "");
-    if (!copy.host)
+    copy.reason = row->reason ? strdup(row->reason) : NULL;
+    if (!copy.host || (row->reason && !copy.reason)) {
+        row_fini(&copy);
         return -ENOMEM;
+    }
     rows->list[rows->count++] = copy;
     return 0;
 }
@@ -71,7 +81,7 @@ int rows_append(struct rows *rows, struct rows *from)
         if (reserve(rows) < 0)
             return -ENOMEM;
         rows->list[rows->count++] = from->list[i];
-        from->list[i].host = NULL;
+        from->list[i].host = from->list[i].reason = NULL;
     }
     rows_fini(from);
     return 0;
@@ -85,12 +95,14 @@ int rows_encode(const struct rows *rows,
     size_t count = rows->count, i;
     uint32_t *numbers = calloc(count * ROW_NUMBERS + 1, sizeof(*numbers));
     const char **hosts = calloc(count + 1, sizeof(*hosts));
+    const char **reasons = calloc(count + 1, sizeof(*reasons));
+    uint32_t reason_count = 0;
     int r = -ENOMEM;
 
     memset(out, 0, sizeof(*out));
     out->type = FRAME_ROWS;
     out->tag = code;
-    for (i = 0; numbers && hosts && i < count; i++) {
+    for (i = 0; numbers && hosts && reasons && i < count; i++) {
         const struct row *row = &rows->list[i];
         uint32_t *at = numbers + i * ROW_NUMBERS;
 
@@ -103,13 +115,18 @@ int rows_encode(const struct rows *rows,
         at[6] = row->round_us;
         at[7] = row->adopted_from;
         hosts[i] = row->host;
+        if (row->reason) {
+            reasons[reason_count++] = row->reason;
+            at[8] = reason_count;
+        }
     }
-    if (numbers && hosts)
+    if (numbers && hosts && reasons)
         r = packet_pack(&out->payload, ROWS_FORMAT, rows->left_off, numbers,
                         (uint32_t)(count * ROW_NUMBERS), hosts, (uint32_t)count,
-                        text ? text : "");
+                        reasons, reason_count, text ? text : "");
     free(numbers);
     free(hosts);
+    free(reasons);
     return r;
 }
 
@@ -120,6 +137,8 @@ struct wire {
     uint32_t number_count;
     const char **hosts;
     uint32_t host_count;
+    const char **reasons;
+    uint32_t reason_count;
     const char *text;
 };
 
@@ -129,12 +148,13 @@ static bool is_sane(const struct row *row)
     return row->rank < LIMIT_NODES && row->parent != row->rank &&
            (row->parent < LIMIT_NODES || row->parent == RANK_NONE) &&
            row->role <= NODE_BACKEND && row->state < ROW_STATES &&
-           strlen(row->host) <= LIMIT_HOST_NAME;
+           strlen(row->host) <= LIMIT_HOST_NAME &&
+           (!row->reason || strlen(row->reason) <= LIMIT_TEXT);
 }
 
 static int from_wire(const struct wire *wire, struct rows *rows)
 {
-    uint32_t i;
+    uint32_t told = 0, i;
     int r = 0;
 
     if (wire->host_count > LIMIT_STATUS_ROWS ||
@@ -155,6 +175,11 @@ static int from_wire(const struct wire *wire, struct rows *rows)
             .host = (char *)(uintptr_t)wire->hosts[i],
         };
 
+        if (at[8] > 0) { /* in order, and each for one row */
+            if (at[8] != told + 1 || told == wire->reason_count)
+                return -EBADMSG;
+            row.reason = (char *)(uintptr_t)wire->reasons[told++];
+        }
         r = is_sane(&row) ? rows_add(rows, &row) : -EBADMSG;
     }
     rows->left_off = wire->left_off;
@@ -175,7 +200,8 @@ int rows_decode(const struct frame *frame,
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, ROWS_FORMAT, &w.left_off, &w.numbers,
-                          &w.number_count, &w.hosts, &w.host_count, &w.text);
+                          &w.number_count, &w.hosts, &w.host_count, &w.reasons,
+                          &w.reason_count, &w.text);
     if (r == 0)
         r = from_wire(&w, &rows);
     if (r == 0 && text)
@@ -213,7 +239,7 @@ void rows_sort(struct rows *rows)
     qsort(rows->list, rows->count, sizeof(*rows->list), compare);
     for (i = 0; i < rows->count; i++) {
         if (kept > 0 && rows->list[kept - 1].rank == rows->list[i].rank)
-            free(rows->list[i].host);
+            row_fini(&rows->list[i]);
         else
             rows->list[kept++] = rows->list[i];
     }

@@ -35,6 +35,7 @@ struct row {
     uint32_t round_us;     /* round trip of the link to the parent */
     uint32_t adopted_from; /* the parent that it had lost; RANK_NONE: none */
     char *host;            /* "" where it is not known */
+    char *reason;          /* why it is ROW_MISSING; NULL: nothing is known */
 };
 
 /* Caller's storage; all zero is empty. */
@@ -48,8 +49,8 @@ struct rows {
 /* Free what `rows` holds; it is then empty. */
 void rows_fini(struct rows *rows);
 
-/* Add a copy of `row`, its host included. Above LIMIT_STATUS_ROWS it is only
- * counted. Returns 0 or -ENOMEM. */
+/* Add a copy of `row`, its host and reason included. Above LIMIT_STATUS_ROWS it
+ * is only counted. Returns 0 or -ENOMEM. */
 int rows_add(struct rows *rows, const struct row *row);
 
 /* Move all of `from` to the end of `rows`; `from` is then empty. Returns 0 or

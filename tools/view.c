@@ -203,6 +203,8 @@ static void draw_line(const struct drawing *drawing,
             measure_age(age, node->is.state_ms));
     if (*trip)
         fprintf(drawing->file, "  %7s%s", trip, note);
+    if (*node->is.reason)
+        fprintf(drawing->file, "  %s", node->is.reason);
     fputc('\n', drawing->file);
 }
 

@@ -51,6 +51,8 @@ struct cop_status_node {
     uint32_t adopted_from;  /* it has lost this parent, and found another;
                                COP_RANK_NONE: it has its first one */
     const char *host;       /* "" where not known; borrowed from the status */
+    const char *reason;     /* why it could not be started, with what ssh said
+                               last; "" unless COP_STATE_MISSING; borrowed */
 };
 #define COP_STATUS_NODE_INIT                                                   \
     {                                                                          \

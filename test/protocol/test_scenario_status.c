@@ -490,9 +490,68 @@ static void a_thousand_nodes_answer(void)
     end(sim);
 }
 
+/* PROTOCOL 15.5: who could not be launched is shown with the reason; who is
+ * there has none. */
+static void who_is_missing_is_shown_with_the_reason(void)
+{
+    struct sim_config config = {.missing = COP_MISSING_SKIP,
+                                .trace = SCRIPT_TRACE};
+    struct sim *sim = script_begin(TREE, &config);
+
+    sim_missing(sim, 1, "no route to host");
+    sim_missing(sim, 12, "exited with status 3");
+    script_wait(sim, 0, TELL_LAUNCHED);
+    SIM_RUN(sim, 20);
+    ask(sim);
+    CU_ASSERT_EQUAL(rows.count, 15);
+    check_states(1, 1, ROW_MISSING);
+    check_states(12, 12, ROW_MISSING);
+    CU_ASSERT_STRING_EQUAL(row(1)->reason, "no route to host");
+    CU_ASSERT_STRING_EQUAL(row(12)->reason, "exited with status 3");
+    CU_ASSERT_EQUAL(row(1)->role, NODE_COMMNODE);
+    CU_ASSERT_EQUAL(row(1)->parent, 0);
+    CU_ASSERT_EQUAL(row(3)->parent, 0);
+    for (uint32_t rank = 0; rank < 15; rank++)
+        CU_ASSERT(rank == 1 || rank == 12 || row(rank)->reason == NULL);
+    check_states(0, 0, ROW_DEGRADED);
+    check_states(3, 4, ROW_UP);
+    end(sim);
+}
+
+/* Rows that speak of reasons that are not there, or of one twice, are none. */
+static void reasons_are_counted(void)
+{
+    static const uint32_t wrong[][2] = {{2, 0}, {1, 1}, {0, 3}, {2, 1}};
+    static const char *const hosts[] = {"a", "b"};
+    static const char *const reasons[] = {"why"};
+    struct rows out = {0};
+    uint32_t numbers[2][9] = {{0, RANK_NONE}, {1, 0, NODE_BACKEND}};
+    struct frame frame = {.type = FRAME_ROWS};
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        numbers[0][8] = wrong[i][0];
+        numbers[1][8] = wrong[i][1];
+        CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %s", 0,
+                             &numbers[0][0], 18, hosts, 2, reasons, 1, ""));
+        CHECK_IS(rows_decode(&frame, &out, NULL, 0), -EBADMSG);
+        frame_fini(&frame);
+    }
+    numbers[0][8] = 0;
+    numbers[1][8] = 1;
+    CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %s", 0,
+                         &numbers[0][0], 18, hosts, 2, reasons, 1, ""));
+    CHECK_OK(rows_decode(&frame, &out, NULL, 0));
+    CU_ASSERT_STRING_EQUAL(out.list[1].reason, "why");
+    rows_fini(&out);
+    frame_fini(&frame);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
+        {"who is missing is shown with the reason",
+         who_is_missing_is_shown_with_the_reason},
+        {"reasons are counted", reasons_are_counted},
         {"everybody answers", everybody_answers},
         {"an observer is no child", an_observer_is_no_child},
         {"who does not ask is let go", who_does_not_ask_is_let_go},
