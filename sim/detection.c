@@ -8,7 +8,7 @@
 #include "sim/world.h"
 
 /* What is being read, piece by piece, may wait so long. */
-#define DETECTION_READ_MS 2
+#define DETECTION_READ_MS 10
 
 /* When something came last on a link, or it began. */
 static uint64_t heard_ms(const struct sim *sim, const struct world_end *end)

@@ -19,6 +19,7 @@
 /* A stop that is long enough to be taken for dead, and one that is not. */
 #define DRAWING_LONG_MS  (4 * LIMIT_FAILURE_TIMEOUT_MS)
 #define DRAWING_SHORT_MS (LIMIT_FAILURE_TIMEOUT_MS / 2)
+#define DRAWING_NEAR_MS  (2 * LIMIT_HEARTBEAT_MS)
 
 /* When, after the launch begins, a node may stop, how long the start of one
  * that is slow may take, and what sets its random numbers apart. */
@@ -44,7 +45,8 @@ struct drawing {
     bool spare; /* only commnodes die */
     bool front; /* the front-end may be stopped for long */
     bool faults[SCHEDULE_VERB_COUNT];
-    bool faulty; /* any of those */
+    bool faulty;     /* any of those */
+    unsigned stress; /* faults are so many times as likely */
 };
 
 static uint32_t draw(struct drawing *drawing, uint64_t low, uint64_t high)
@@ -55,6 +57,24 @@ static uint32_t draw(struct drawing *drawing, uint64_t low, uint64_t high)
 static bool chance(struct drawing *drawing, unsigned percent)
 {
     return random_chance(&drawing->random, percent);
+}
+
+/* Whether a fault happens, which does so `percent` times of a hundred, or more
+ * often where that is wished for. */
+static bool fault(struct drawing *drawing, unsigned percent)
+{
+    percent *= drawing->stress;
+    return chance(drawing, percent < 100 ? percent : 100);
+}
+
+/* How long something is stopped or cut off; often it just is, or just is not,
+ * found. */
+static uint32_t draw_stop(struct drawing *drawing)
+{
+    if (chance(drawing, 30))
+        return draw(drawing, LIMIT_FAILURE_TIMEOUT_MS - DRAWING_NEAR_MS,
+                    LIMIT_FAILURE_TIMEOUT_MS + DRAWING_NEAR_MS);
+    return draw(drawing, 1, DRAWING_LONG_MS);
 }
 
 /* Add a step; what follows is `after_ms` later than what came before. */
@@ -133,7 +153,7 @@ static void draw_open(struct drawing *drawing)
     step.numbers[2] = chance(drawing, 60) ? 0 : draw(drawing, 0, 2);
     step.numbers[3] = draw(drawing, 1, 50);
     step.numbers[4] = chance(drawing, 30);
-    step.numbers[5] = filter == MODEL_NONE && chance(drawing, 15);
+    step.numbers[5] = chance(drawing, 15);
     step.numbers[6] = drawing->joins && chance(drawing, 70);
     step.numbers[7] = chance(drawing, 50) ? draw(drawing, 1, 1000) : 0;
     schedule_add(drawing->out, &step);
@@ -232,16 +252,16 @@ static void draw_deaths(struct drawing *drawing)
 {
     uint32_t rank = draw_victim(drawing);
 
-    if (rank && drawing->faults[SCHEDULE_KILL] && chance(drawing, 20)) {
+    if (rank && drawing->faults[SCHEDULE_KILL] && fault(drawing, 20)) {
         draw_more_deaths(drawing, rank);
         add(drawing, 0, SCHEDULE_KILL, rank, draw(drawing, 0, 200), 0, 0);
     }
-    if (rank && drawing->faults[SCHEDULE_VANISH] && chance(drawing, 5))
+    if (rank && drawing->faults[SCHEDULE_VANISH] && fault(drawing, 5))
         add(drawing, 0, SCHEDULE_VANISH, rank, draw(drawing, 0, 200), 0, 0);
-    if (drawing->faults[SCHEDULE_TRAP] && chance(drawing, 10))
+    if (drawing->faults[SCHEDULE_TRAP] && fault(drawing, 10))
         add(drawing, 0, SCHEDULE_TRAP, draw_node(drawing, false),
             draw(drawing, 0, 60), 0, 0);
-    if (rank && drawing->leaves && chance(drawing, 5))
+    if (rank && drawing->leaves && fault(drawing, 5))
         add(drawing, 0, SCHEDULE_LEAVE, rank, 0, 0, 0);
 }
 
@@ -250,22 +270,21 @@ static void draw_breaks(struct drawing *drawing)
     uint32_t rank = draw_node(drawing, false);
     uint32_t in_ms = draw(drawing, 0, 100);
 
-    if (drawing->faults[SCHEDULE_CUT] && chance(drawing, 5))
+    if (drawing->faults[SCHEDULE_CUT] && fault(drawing, 5))
         add(drawing, 0, SCHEDULE_CUT, rank, in_ms, 0, 0);
-    if (drawing->faults[SCHEDULE_HALF] && chance(drawing, 4))
+    if (drawing->faults[SCHEDULE_HALF] && fault(drawing, 4))
         add(drawing, 0, SCHEDULE_HALF, rank, in_ms, draw(drawing, 0, 1), 0);
-    if (drawing->faults[SCHEDULE_MUTE] && chance(drawing, 4))
+    if (drawing->faults[SCHEDULE_MUTE] && fault(drawing, 4))
         add(drawing, 0, SCHEDULE_MUTE, rank, in_ms, draw(drawing, 0, 1), 0);
-    if (drawing->faults[SCHEDULE_HOLD] && chance(drawing, 4))
+    if (drawing->faults[SCHEDULE_HOLD] && fault(drawing, 4))
         add(drawing, 0, SCHEDULE_HOLD, rank, in_ms, draw(drawing, 0, 1),
-            draw(drawing, 1, DRAWING_LONG_MS));
-    if (drawing->faults[SCHEDULE_ISOLATE] && chance(drawing, 4))
-        add(drawing, 0, SCHEDULE_ISOLATE, rank, in_ms,
-            draw(drawing, 1, DRAWING_LONG_MS), 0);
-    if (drawing->faults[SCHEDULE_FREEZE] && chance(drawing, 3))
+            draw_stop(drawing));
+    if (drawing->faults[SCHEDULE_ISOLATE] && fault(drawing, 4))
+        add(drawing, 0, SCHEDULE_ISOLATE, rank, in_ms, draw_stop(drawing), 0);
+    if (drawing->faults[SCHEDULE_FREEZE] && fault(drawing, 3))
         add(drawing, 0, SCHEDULE_FREEZE,
             drawing->front && chance(drawing, 30) ? 0 : rank, in_ms,
-            draw(drawing, 1, DRAWING_LONG_MS), 0);
+            draw_stop(drawing), 0);
 }
 
 static void draw_features(struct drawing *drawing)
@@ -274,7 +293,7 @@ static void draw_features(struct drawing *drawing)
     drawing->closes = chance(drawing, 25);
     drawing->opens = chance(drawing, 25);
     drawing->faults[SCHEDULE_SLOW] = chance(drawing, 50);
-    if (chance(drawing, 40))
+    if (chance(drawing, 40) && drawing->stress == 1)
         return;
     drawing->spare = chance(drawing, 40);
     drawing->leaves = !drawing->spare && chance(drawing, 25);
@@ -373,10 +392,12 @@ void schedule_draw(struct schedule *out,
                    uint64_t seed,
                    const struct schedule_wish *wish)
 {
-    struct drawing drawing = {.out = out};
+    struct drawing drawing = {.out = out, .stress = 1};
     uint32_t count;
 
     *out = (struct schedule){.seed = seed};
+    if (wish->stress > 0)
+        drawing.stress = wish->stress;
     random_seed(&drawing.random, ~seed);
     out->delay_min_ms = draw(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw(&drawing, 1, 20);

@@ -4,7 +4,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "protocol/limits.h"
 #include "sim/memory.h"
+
+/* Fan-outs go on with a heartbeat at each hop (PROTOCOL 6.6). */
+#define HEALING_NEWS_MS (10 * LIMIT_HEARTBEAT_MS)
 
 static char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -59,7 +63,9 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
             healing->nodes[i].orphan = true;
         orphans += healing->nodes[i].orphan && sim_is_alive(sim, i);
     }
-    healing->overlapped |= orphans > 1;
+    healing->overlapped |=
+        orphans > 1 || (healing->joined_ms > 0 &&
+                        sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS);
 }
 
 /* Whether somebody lives who must know that it is dead: where a parent and
@@ -89,8 +95,12 @@ static void hear(struct healing *healing,
     uint32_t index = sim_find(sim, tell->rank);
 
     /* One that joins is a node like others when it is told of (12.3). */
-    if (tell->tell == TELL_BACKEND_JOINED && index != SIM_NONE)
+    if (tell->tell == TELL_BACKEND_JOINED && index != SIM_NONE) {
         healing->nodes[index].launched = true;
+        healing->joined_ms = sim_now_ms(sim);
+        for (uint32_t i = 1; i < sim_count(sim); i++)
+            healing->overlapped |= healing->nodes[i].orphan;
+    }
     if (tell->tell != TELL_NODE_LOST && tell->tell != TELL_NODE_ADOPTED &&
         tell->tell != TELL_BACKEND_LOST)
         return;

@@ -28,8 +28,10 @@ struct healing_node {
 struct healing {
     struct ranks torn; /* back-ends that lost a node or a link above them */
     struct healing_node *nodes;
-    uint32_t room;   /* of `nodes`: ranks and indices are lower */
-    bool overlapped; /* two were orphans at the same time (PROTOCOL 8.5) */
+    uint32_t room;      /* of `nodes`: ranks and indices are lower */
+    uint64_t joined_ms; /* the last time that somebody joined; 0: nobody has */
+    bool overlapped; /* two were orphans at the same time, or one so soon after
+                        a join that not everybody knew of that (PROTOCOL 8.5) */
     uint32_t adoptions;
     bool rose; /* overlapping adoptions have made the tree higher */
 };

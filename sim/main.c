@@ -13,6 +13,7 @@
 #include "sim/tree.h"
 
 #define MAIN_LEVELS 8
+#define MAIN_STRESS 20
 
 struct settings {
     uint64_t first;
@@ -27,7 +28,7 @@ struct settings {
 };
 
 static const char usage[] =
-    "Usage: coppice-sim [--seeds A-B] [--tree SHAPE | --nodes N]\n"
+    "Usage: coppice-sim [--seeds A-B] [--tree SHAPE | --nodes N] [--stress N]\n"
     "                   [--schedule FILE] [--write FILE] [--shrink]\n"
     "                   [--trace] [--twice]\n"
     "Run random worlds, one for each seed, and hold them to the rules.\n\n"
@@ -35,6 +36,7 @@ static const char usage[] =
     "  --tree SHAPE     fan-outs such as 4x4x2, or ranks such as 0(1(3,4),2);\n"
     "                   default: each seed draws its own\n"
     "  --nodes N        draw trees of so many nodes, such as 1000\n"
+    "  --stress N       in each world, N times as many faults (1 to 20)\n"
     "  --schedule FILE  run what FILE says, not what a seed draws\n"
     "  --write FILE     write the schedule of the (last) seed\n"
     "  --shrink         make what fails as small as it can be, and print it\n"
@@ -134,6 +136,14 @@ static int read_option(int option, struct settings *settings)
         fprintf(stderr, "coppice-sim: --nodes %s: write 3 to %d\n", optarg,
                 SWARM_NODES);
         return -EINVAL;
+    case 'x':
+        nodes = strtoul(optarg, &end, 10);
+        settings->wish.stress = (unsigned)nodes;
+        if (end != optarg && !*end && nodes >= 1 && nodes <= MAIN_STRESS)
+            return 0;
+        fprintf(stderr, "coppice-sim: --stress %s: write 1 to %d\n", optarg,
+                MAIN_STRESS);
+        return -EINVAL;
     case 'f':
         settings->schedule = optarg;
         return 0;
@@ -149,6 +159,7 @@ static int read_options(int argc, char **argv, struct settings *settings)
         {"seeds", required_argument, NULL, 's'},
         {"tree", required_argument, NULL, 't'},
         {"nodes", required_argument, NULL, 'n'},
+        {"stress", required_argument, NULL, 'x'},
         {"schedule", required_argument, NULL, 'f'},
         {"write", required_argument, NULL, 'w'},
         {"shrink", no_argument, NULL, 'k'},
@@ -169,7 +180,7 @@ static int read_options(int argc, char **argv, struct settings *settings)
         }
         if (option == '?')
             return -EINVAL;
-        if (strchr("stnfw", option) && read_option(option, settings) < 0)
+        if (strchr("stnxfw", option) && read_option(option, settings) < 0)
             return -EINVAL;
     }
     if (optind < argc) {
@@ -198,6 +209,8 @@ static void say_failure(const struct schedule *schedule,
         printf(" --tree '%s'", settings->wish.tree);
     if (settings->wish.nodes)
         printf(" --nodes %u", settings->wish.nodes);
+    if (settings->wish.stress)
+        printf(" --stress %u", settings->wish.stress);
     printf(" --trace\n");
     fflush(stdout);
 }

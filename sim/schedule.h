@@ -87,6 +87,7 @@ struct schedule {
 struct schedule_wish {
     const char *tree; /* NULL: drawn too */
     uint32_t nodes;   /* of a tree that is drawn; 0: drawn too */
+    unsigned stress;  /* faults are so many times as likely; 0: once */
 };
 
 /* The name of a verb. */

@@ -178,7 +178,8 @@ static void start_child(struct sim *sim,
     struct agenda_entry again = *entry;
     uint32_t parent = (uint32_t)entry->number;
 
-    if (!node->starting || node->starter != parent || node->hangs)
+    if (!node->starting || node->starter != parent ||
+        node->start_life != entry->link || node->hangs)
         return;
     if (node->state == WORLD_ALIVE) {
         again.at_ms = sim->now_ms + 1;
@@ -381,6 +382,16 @@ uint32_t sim_parent(const struct sim *sim, uint32_t index)
         if (node->ends[i] && node->ends[i]->upward)
             return node->ends[i]->peer;
     return SIM_NONE;
+}
+
+uint32_t sim_link_count(const struct sim *sim, uint32_t index)
+{
+    const struct world_node *node = sim->nodes[index];
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < node->end_count; i++)
+        count += node->ends[i] != NULL;
+    return count;
 }
 
 size_t sim_waiting(const struct sim *sim, uint32_t index)

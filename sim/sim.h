@@ -180,6 +180,9 @@ const struct node *sim_node(const struct sim *sim, uint32_t index);
  * that it asks to be; SIM_NONE if it has no such link. */
 uint32_t sim_parent(const struct sim *sim, uint32_t index);
 
+/* How many links it has. */
+uint32_t sim_link_count(const struct sim *sim, uint32_t index);
+
 /* Packets that wait for its application. */
 size_t sim_waiting(const struct sim *sim, uint32_t index);
 /* Packets that it has yet to send. */

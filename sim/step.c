@@ -47,7 +47,8 @@ static bool may_spawn(const struct sim *sim,
     while (above != node->index && above != 0)
         above = sim->tree.nodes[above].parent;
     return above == node->index &&
-           !(child->starting && child->starter == node->index);
+           !(child->starting && child->starter == node->index &&
+             child->start_life == node->births);
 }
 
 /* A process that was started before and is not gone yet is waited for. */
@@ -69,8 +70,10 @@ static void spawn(struct sim *sim, struct world_node *node, uint32_t rank)
     child->stopped = NULL;
     entry.at_ms = at_ms;
     entry.number = node->index;
+    entry.link = node->births;
     child->starting = true;
     child->starter = node->index;
+    child->start_life = node->births;
     agenda_add(&sim->agenda, entry);
 }
 

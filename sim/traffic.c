@@ -10,10 +10,13 @@
 #include "protocol/packet.h"
 #include "sim/memory.h"
 
-#define TRAFFIC_BIG 100000 /* bytes of ballast in a big packet */
+#define TRAFFIC_BIG  100000              /* bytes of ballast in a big packet */
+#define TRAFFIC_MOST (TRAFFIC_BIG + 200) /* what such a packet weighs */
 
 /* A sum of all answers must fit 32 bits. */
 #define TRAFFIC_SUM_RANKS 1024
+
+static const char ballast[TRAFFIC_BIG];
 
 static struct traffic_stream *stream_of(struct traffic *traffic, uint32_t id)
 {
@@ -91,7 +94,7 @@ bool traffic_open(struct traffic *traffic,
     *stream = (struct traffic_stream){
         .number = numbers[0],
         .uneven = numbers[4],
-        .big = numbers[5] && numbers[1] == MODEL_NONE,
+        .big = numbers[5],
         .grow = numbers[6],
         .model = {.filter = (enum model_filter)numbers[1],
                   .sync = (enum cop_sync)numbers[2]},
@@ -119,7 +122,8 @@ bool traffic_send(struct traffic *traffic,
     if (!stream || stream->sent_down + 1 >= TRAFFIC_PACKETS)
         return false;
     stream->sent_down++;
-    packet_pack(&payload, "%ud %ud", stream->sent_down, step->numbers[1]);
+    packet_pack(&payload, "%ud %ud %ac", stream->sent_down, step->numbers[1],
+                ballast, (uint32_t)(stream->big ? TRAFFIC_BIG : 0));
     stream->epoch_of[stream->sent_down] = stream->epoch;
     sim_post(sim, 0, stream->id, 100, payload);
     return true;
@@ -158,17 +162,35 @@ bool traffic_is_open(const struct traffic *traffic)
 
 /* ---- the back-ends ---- */
 
+/* The number of a packet from the front-end, and how many answers it wants.
+ * Returns 0, or an error: nobody sent that. */
+static int read_down(const struct frame *frame,
+                     uint32_t *number,
+                     uint32_t *count)
+{
+    struct cop_packet *packet;
+    const char *bytes;
+    uint32_t len;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, "%ud %ud %ac", number, count, &bytes, &len);
+    cop_packet_free(packet);
+    return r;
+}
+
 static struct payload *pack_answer(const struct traffic_stream *stream,
                                    int32_t value)
 {
-    static const char ballast[TRAFFIC_BIG];
     struct payload *payload = NULL;
     int32_t both[2] = {value, value % 50};
     int r;
 
     if (stream->model.filter == MODEL_UNION)
         r = packet_pack(&payload, "%ad", both, (uint32_t)2);
-    else if (stream->big)
+    else if (stream->big && stream->model.filter == MODEL_NONE)
         r = packet_pack(&payload, "%d %ac", value, ballast,
                         (uint32_t)TRAFFIC_BIG);
     else
@@ -186,15 +208,13 @@ void traffic_answer(struct traffic *traffic,
     struct traffic_stream *stream = stream_of(traffic, id);
     uint32_t rank = sim_rank(sim, index);
     uint32_t own = rank;
-    struct cop_packet *packet;
     uint32_t number = 0;
     uint32_t count = 0;
 
-    if (!stream || packet_open(&packet, frame->payload) < 0)
+    if (!stream)
         return;
-    if (cop_packet_unpack(packet, "%ud %ud", &number, &count) < 0)
+    if (read_down(frame, &number, &count) < 0)
         sim_fail(sim, "%u took a packet that nobody sent", rank);
-    cop_packet_free(packet);
     if (stream->uneven)
         count = (count + rank) % 4;
     if (stream->model.filter == MODEL_SUM)
@@ -246,14 +266,11 @@ static void take_down(struct sim *sim,
                       uint32_t rank,
                       const struct frame *frame)
 {
-    struct cop_packet *packet;
     uint32_t number = 0;
     uint32_t count;
 
-    if (packet_open(&packet, frame->payload) < 0)
-        return;
-    cop_packet_unpack(packet, "%ud %ud", &number, &count);
-    cop_packet_free(packet);
+    if (read_down(frame, &number, &count) < 0)
+        return; /* who takes it says so */
     if (stream->first[rank] == 0)
         stream->first[rank] = number;
     else if (number != stream->last[rank] + 1)
@@ -450,17 +467,30 @@ void traffic_check(struct traffic *traffic, struct sim *sim)
             check_stream(traffic, sim, &traffic->streams[i]);
 }
 
-/* Above what the children and the parent may have sent, one packet of each in
- * excess. */
+/* What a node may hold: what it has made for its parent, or keeps for its
+ * children, and what each neighbour may have sent it, on time and late, with a
+ * packet of each in excess. */
+static uint64_t most_of(const struct sim *sim, uint32_t index)
+{
+    const struct tree *tree = sim_tree(sim);
+    uint64_t links = sim_link_count(sim, index);
+    uint64_t children =
+        index < tree->count ? tree->nodes[index].child_count : 0;
+    uint64_t window = LIMIT_STREAM_BUDGET / (children ? children : 1);
+
+    if (window > LIMIT_WINDOW_MAX)
+        window = LIMIT_WINDOW_MAX;
+    if (window < LIMIT_WINDOW_MIN)
+        window = LIMIT_WINDOW_MIN;
+    return 2 * LIMIT_UNSTABLE + 2 * links * (window + TRAFFIC_MOST);
+}
+
 void traffic_look(const struct traffic *traffic, struct sim *sim)
 {
-    const uint64_t most =
-        LIMIT_STREAM_BUDGET + 2 * LIMIT_UNSTABLE + 32 * TRAFFIC_BIG;
-
     for (uint32_t i = 0; i < sim_count(sim); i++)
         for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
             if (node_held_bytes(sim_node(sim, i), traffic->streams[k].id) >
-                most)
+                most_of(sim, i))
                 sim_fail(sim, "%u holds more than its credit on stream %u",
                          sim_rank(sim, i), traffic->streams[k].id);
 }

@@ -57,7 +57,8 @@ struct world_node {
     char *stopped;       /* why its start was stopped, or NULL */
     bool hangs;          /* its start never ends */
     bool starting;       /* it is to start */
-    uint32_t starter;    /* because this one has asked for it last */
+    uint32_t starter;    /* because this one has asked for it last ... */
+    uint32_t start_life; /* ... as the process that it then was */
     uint32_t births;     /* how often it was started */
     struct node_child *children;
     size_t child_count;
