@@ -43,6 +43,19 @@ enum sim_trace {
     SIM_TRACE_ALL = (1 << 6) - 1,
 };
 
+/* What becomes of an action that somebody has tampered with. */
+enum sim_tampering {
+    SIM_KEEP,
+    SIM_DROP,
+    SIM_TWICE,
+};
+
+/* Looks at what node `index` is about to do, and may change it. */
+typedef enum sim_tampering (*sim_tamper_fn)(struct sim *sim,
+                                            uint32_t index,
+                                            struct action *action,
+                                            void *arg);
+
 /* What the world is like; all zero is a world without chance: one
  * millisecond a hop, whole writes, nothing slow. */
 struct sim_config {
@@ -61,6 +74,10 @@ struct sim_config {
      * test can make its allocations fail. A node that then runs out of memory
      * is gone, as if it had crashed. NULL: running out is a failure. */
     void (*stepping)(bool begins);
+    /* Called for each action: so that a test can have a machine do what it must
+     * not, and see whether that is noticed. NULL: nobody does. */
+    sim_tamper_fn tamper;
+    void *tamper_arg;
 };
 
 /* What somebody who watches is told: of every application's traffic, as it

@@ -266,6 +266,43 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
     }
 }
 
+/* What has to come of an action. */
+static enum sim_tampering tamper(struct sim *sim,
+                                 const struct world_node *node,
+                                 struct action *action)
+{
+    if (!sim->config.tamper)
+        return SIM_KEEP;
+    return sim->config.tamper(sim, node->index, action, sim->config.tamper_arg);
+}
+
+static void act_tampered(struct sim *sim,
+                         struct world_node *node,
+                         struct action *action)
+{
+    enum sim_tampering how = tamper(sim, node, action);
+    struct action again = *action;
+
+    again.frame = frame_ref(&action->frame);
+    if (how != SIM_DROP)
+        act(sim, node, action);
+    if (how == SIM_TWICE)
+        act(sim, node, &again);
+    frame_fini(&again.frame);
+}
+
+static void call_tampered(struct sim *sim,
+                          struct world_node *node,
+                          struct action *action)
+{
+    const struct node_call *what = action->call;
+
+    if (tamper(sim, node, action) == SIM_TWICE)
+        call(sim, node, what);
+    if (node->state == WORLD_ALIVE)
+        call(sim, node, what);
+}
+
 static void act_all(struct sim *sim,
                     struct world_node *node,
                     struct actions *actions)
@@ -273,7 +310,7 @@ static void act_all(struct sim *sim,
     const char *exit_text = NULL;
 
     for (size_t i = 0; i < actions->count; i++)
-        act(sim, node, &actions->list[i]);
+        act_tampered(sim, node, &actions->list[i]);
     for (size_t i = 0; i < actions->count; i++) {
         struct action *action = &actions->list[i];
 
@@ -286,7 +323,7 @@ static void act_all(struct sim *sim,
         if (action->type == ACTION_LOAD)
             load(sim, node, action->definition);
         if (action->type == ACTION_FILTER)
-            call(sim, node, action->call);
+            call_tampered(sim, node, action);
         if (action->type == ACTION_EXIT)
             exit_text = action->text ? action->text : "";
     }

@@ -685,11 +685,15 @@ static void end(struct swarm *swarm, struct swarm_result *out, bool trace)
     free(swarm->faults);
 }
 
-int swarm_run(const struct schedule *schedule,
-              bool trace,
-              struct swarm_result *out)
+static int run_world(const struct schedule *schedule,
+                     bool trace,
+                     sim_tamper_fn tamper,
+                     void *arg,
+                     struct swarm_result *out)
 {
     struct sim_config config = {
+        .tamper = tamper,
+        .tamper_arg = arg,
         .seed = schedule->seed,
         .delay_min_ms = schedule->delay_min_ms,
         .delay_max_ms = schedule->delay_max_ms,
@@ -718,6 +722,21 @@ int swarm_run(const struct schedule *schedule,
     free(swarm);
     out->tally.failed = out->failure != NULL;
     return out->failure ? -EIO : 0;
+}
+
+int swarm_run(const struct schedule *schedule,
+              bool trace,
+              struct swarm_result *out)
+{
+    return run_world(schedule, trace, NULL, NULL, out);
+}
+
+int swarm_run_tampered(const struct schedule *schedule,
+                       sim_tamper_fn tamper,
+                       void *arg,
+                       struct swarm_result *out)
+{
+    return run_world(schedule, false, tamper, arg, out);
 }
 
 void swarm_result_fini(struct swarm_result *result)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "sim/schedule.h"
+#include "sim/sim.h"
 #include "sim/tally.h"
 
 /* The most nodes of a tree: the answers of all must add up in 32 bits. */
@@ -28,6 +29,13 @@ struct swarm_result {
 int swarm_run(const struct schedule *schedule,
               bool trace,
               struct swarm_result *out);
+
+/* The same, but for what `tamper` makes of it (sim.h): whatever that breaks,
+ * some oracle must notice. `arg` is its own. */
+int swarm_run_tampered(const struct schedule *schedule,
+                       sim_tamper_fn tamper,
+                       void *arg,
+                       struct swarm_result *out);
 
 /* Free the texts. */
 void swarm_result_fini(struct swarm_result *result);

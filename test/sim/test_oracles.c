@@ -1,0 +1,365 @@
+/* test_oracles.c - every oracle of the swarm fires, by name, where a machine
+ * does what it must not.
+ *
+ * Each case is a schedule that is well, and a defect: something that machines
+ * do is dropped, done twice, or changed on its way out. The same schedule
+ * without the defect breaks nothing. */
+#include "sim/swarm.h"
+#include "sim/tally.h"
+#include "test/check.h"
+
+#include <errno.h>
+
+#include "protocol/claim.h"
+#include "protocol/limits.h"
+
+/* Nobody dies. */
+#define CALM "seed 7\ntree 0(1(3,4),2(5,6))\ndelay 1 3\nfragment 20\nstart 5\n"
+#define STREAM(filter, sync)                                                   \
+    "+0 open stream=1 filter=" filter " sync=" sync                            \
+    " timeout=5 uneven=0 big=0 grow=0 members=0\n"
+#define UNION  STREAM("5", "0")
+#define MAXIMA STREAM("2", "0")
+#define VALUES STREAM("0", "0")
+#define LARGE                                                                  \
+    "+0 open stream=1 filter=0 sync=1 timeout=5 uneven=0 big=1 grow=0 "        \
+    "members=0\n"
+#define SEND3                                                                  \
+    "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
+    "+20 send stream=1 answers=1\n"
+#define SYNC "+20 sync\n"
+
+/* What the defects of one world have done so far. */
+struct mischief {
+    unsigned count;
+    unsigned wanted; /* do it at the n-th chance; 0: always */
+};
+
+static bool is_due(struct mischief *mischief)
+{
+    mischief->count++;
+    return mischief->wanted == 0 || mischief->count == mischief->wanted;
+}
+
+static bool delivers(struct sim *sim,
+                     uint32_t index,
+                     const struct action *action,
+                     bool down)
+{
+    return action->type == ACTION_DELIVER && (index > 0) == down &&
+           (!down || sim_rank(sim, index) == 3);
+}
+
+static bool tells(uint32_t index,
+                  const struct action *action,
+                  enum tell_type tell)
+{
+    return index == 0 && action->type == ACTION_TELL && action->tell == tell;
+}
+
+static bool sends(struct sim *sim,
+                  uint32_t index,
+                  uint32_t rank,
+                  const struct action *action,
+                  enum frame_type type)
+{
+    return sim_rank(sim, index) == rank && action->type == ACTION_SEND &&
+           action->frame.type == type;
+}
+
+/* Defects: X(name, whether it is such an action, what becomes of it) */
+#define DEFECT(name, condition, what)                                          \
+    static enum sim_tampering name(struct sim *sim, uint32_t index,            \
+                                   struct action *action, void *arg)           \
+    {                                                                          \
+        struct mischief *mischief = arg;                                       \
+                                                                               \
+        (void)sim;                                                             \
+        (void)index;                                                           \
+        if (!(condition) || !is_due(mischief))                                 \
+            return SIM_KEEP;                                                   \
+        what;                                                                  \
+    }
+
+DEFECT(lose_down, delivers(sim, index, action, true), return SIM_DROP)
+DEFECT(repeat_down, delivers(sim, index, action, true), return SIM_TWICE)
+DEFECT(lose_up, delivers(sim, index, action, false), return SIM_DROP)
+DEFECT(repeat_up, delivers(sim, index, action, false), return SIM_TWICE)
+DEFECT(miscount, delivers(sim, index, action, false), action->frame.count++;
+       return SIM_KEEP)
+DEFECT(move_wave, delivers(sim, index, action, false), action->frame.sequence++;
+       return SIM_KEEP)
+DEFECT(never_launched, tells(index, action, TELL_LAUNCHED), return SIM_DROP)
+DEFECT(launches_ill,
+       tells(index, action, TELL_LAUNCHED),
+       action->tell = TELL_LAUNCH_FAILED;
+       return SIM_KEEP)
+DEFECT(count_one_less,
+       delivers(sim, index, action, false) && action->frame.count > 0,
+       action->frame.count--;
+       return SIM_KEEP)
+DEFECT(never_open, tells(index, action, TELL_OPENED), return SIM_DROP)
+DEFECT(opens_ill, tells(index, action, TELL_OPENED), action->code = -ELIBBAD;
+       return SIM_KEEP)
+DEFECT(never_synced, tells(index, action, TELL_SYNCED), return SIM_DROP)
+DEFECT(always_lossy, tells(index, action, TELL_SYNCED), action->code = 1;
+       return SIM_KEEP)
+DEFECT(lost_untold, tells(index, action, TELL_NODE_LOST), return SIM_DROP)
+DEFECT(lost_twice, tells(index, action, TELL_NODE_LOST), return SIM_TWICE)
+DEFECT(lost_nobody, tells(index, action, TELL_NODE_LOST), action->rank = 99;
+       return SIM_KEEP)
+DEFECT(adopted_untold, tells(index, action, TELL_NODE_ADOPTED), return SIM_DROP)
+DEFECT(adopted_by_another,
+       tells(index, action, TELL_NODE_ADOPTED),
+       action->sequence = 77;
+       return SIM_KEEP)
+DEFECT(another_is_given_up,
+       tells(index, action, TELL_BACKEND_LOST),
+       action->rank = 6;
+       return SIM_KEEP)
+DEFECT(closed_untold,
+       index > 0 && action->type == ACTION_TELL && action->tell == TELL_CLOSED,
+       return SIM_DROP)
+DEFECT(closed_twice,
+       index > 0 && action->type == ACTION_TELL && action->tell == TELL_CLOSED,
+       return SIM_TWICE)
+DEFECT(ended_by_nobody,
+       sends(sim, index, 1, action, FRAME_HEARTBEAT) && sim_now_ms(sim) > 1000,
+       action->frame.type = FRAME_END;
+       return SIM_KEEP)
+DEFECT(says_nothing,
+       sim_rank(sim, index) == 3 && action->type == ACTION_SEND &&
+           sim_now_ms(sim) > 1000,
+       return SIM_DROP)
+DEFECT(keeps_a_silent_link,
+       action->type == ACTION_CLOSE && action->code != 0,
+       return SIM_DROP)
+DEFECT(accuses_at_once,
+       action->type == ACTION_CLOSE && sim_now_ms(sim) > 100,
+       action->code = -ETIMEDOUT;
+       return SIM_KEEP)
+DEFECT(keeps_an_old_link,
+       index == 0 && action->type == ACTION_CLOSE,
+       return SIM_DROP)
+DEFECT(starts_another,
+       index == 0 && action->type == ACTION_SPAWN,
+       action->rank = 3;
+       return SIM_KEEP)
+DEFECT(starts_nobody,
+       action->type == ACTION_SPAWN && action->rank == 3,
+       return SIM_DROP)
+DEFECT(calls_twice,
+       action->type == ACTION_FILTER && sim_rank(sim, index) == 1,
+       return SIM_TWICE)
+DEFECT(sends_nowhere,
+       sends(sim, index, 1, action, FRAME_HEARTBEAT),
+       action->link = 50;
+       return SIM_KEEP)
+DEFECT(sends_rubbish,
+       sends(sim, index, 1, action, FRAME_HEARTBEAT),
+       action->frame.type = 250;
+       return SIM_KEEP)
+DEFECT(closes_nothing,
+       index == 0 && action->type == ACTION_CLOSE,
+       action->link = 50;
+       return SIM_KEEP)
+DEFECT(never_ends,
+       action->type == ACTION_SEND && action->frame.type == FRAME_CONTROL &&
+           action->frame.stream == 0 && sim_rank(sim, index) == 1 &&
+           mischief->count < 1000 && sim_now_ms(sim) > 4000,
+       return SIM_DROP)
+
+/* More than anybody may send, without credit, behind a wave that is not whole:
+ * 4 says nothing. */
+static enum sim_tampering hoard(struct sim *sim,
+                                uint32_t index,
+                                struct action *action,
+                                void *arg)
+{
+    (void)arg;
+    if (sends(sim, index, 4, action, FRAME_DATA))
+        return SIM_DROP;
+    if (!sends(sim, index, 3, action, FRAME_DATA))
+        return SIM_KEEP;
+    frame_fini(&action->frame);
+    CHECK_OK(payload_new(&action->frame.payload, 64u << 20));
+    memset(action->frame.payload->bytes, 0, 64u << 20);
+    action->frame.flags |= FRAME_EMPTY;
+    return SIM_KEEP;
+}
+
+/* 3 takes nothing, and says that it has settled all. */
+static enum sim_tampering lie(struct sim *sim,
+                              uint32_t index,
+                              struct action *action,
+                              void *arg)
+{
+    struct claim claim = {
+        .received = 4, /* three packets and a marker */
+        .settled = 4,
+        .epoch = 1,
+        .replayable = true,
+    };
+
+    (void)arg;
+    if (delivers(sim, index, action, true))
+        return SIM_DROP;
+    if (!sends(sim, index, 3, action, FRAME_HEARTBEAT) || sim_now_ms(sim) < 900)
+        return SIM_KEEP;
+    CHECK_OK(ranks_add(&claim.members, 3, 3));
+    CHECK_OK(claim_encode(&claim, 1, &action->frame));
+    claim_fini(&claim);
+    return SIM_KEEP;
+}
+
+/* Did not start after all. */
+static enum sim_tampering belie(struct sim *sim,
+                                uint32_t index,
+                                struct action *action,
+                                void *arg)
+{
+    (void)arg;
+    if (tells(index, action, TELL_LAUNCHED))
+        sim_missing(sim, 4, "it has started, in truth");
+    return SIM_KEEP;
+}
+
+struct oracle_case {
+    const char *schedule;
+    sim_tamper_fn tamper;
+    unsigned wanted;
+    const char *expected; /* in what the oracle says */
+};
+
+#define KILL1 "+20 kill node=1 in=0\n"
+#define SKIP  CALM "+0 skip\n"
+
+static const struct oracle_case cases[] = {
+    /* downwards: each packet once, in order */
+    {CALM VALUES SEND3 SYNC, lose_down, 2, "3 took packet 3 of stream 1 after"},
+    {CALM VALUES SEND3 SYNC, repeat_down, 2, "3 took packet 2 of stream 1 aft"},
+    {CALM VALUES SEND3 SYNC, lose_down, 1, "3 took packet 2 of stream 1 first"},
+    {CALM VALUES SEND3 SYNC, lie, 0, "3 lives and has taken 0 of 3"},
+    {CALM VALUES KILL1 SEND3 SYNC, lie, 0, "3 lives and has taken 0 of 3"},
+    /* upwards: nothing lacks, nothing twice, in its wave, of so many */
+    {CALM UNION SEND3 SYNC, lose_up, 2, "is not in the union"},
+    {CALM UNION KILL1 SEND3 SYNC, lose_up, 3, "which lives, was not taken"},
+    {CALM VALUES SEND3 SYNC, repeat_up, 2, "is not what was taken"},
+    {CALM VALUES SEND3 SYNC, lose_up, 2, "is not what was taken"},
+    {CALM VALUES KILL1 SEND3 SYNC, repeat_up, 2, "and was not sent, or more"},
+    {CALM MAXIMA SEND3 SYNC, lose_up, 2, "of 4 back-ends has not come"},
+    {CALM MAXIMA SEND3 SYNC, miscount, 2, "of 5 back-ends, not"},
+    {CALM MAXIMA SEND3 SYNC, move_wave, 3, "has not come"},
+    {CALM MAXIMA KILL1 SEND3 SYNC, repeat_up, 0,
+     "packets are in what was take"},
+    {CALM STREAM("1", "1") SEND3 SYNC, lose_up, 2, "all together is"},
+    {CALM STREAM("1", "2") SEND3 SYNC, lose_up, 2, "all together is"},
+    {CALM STREAM("3", "0") KILL1 SEND3 SYNC, count_one_less, 5,
+     "packets are in what was taken"},
+    {CALM STREAM("3", "0") SEND3 "+0 send stream=1 answers=1\n"
+                                 "+0 kill node=1 in=6\n" SYNC,
+     miscount, 1, "the count is"},
+    /* liveness: what is waited for comes */
+    {CALM VALUES, launches_ill, 0, "the launch failed"},
+    {SKIP VALUES, launches_ill, 0, "launch failed, and 4 back-ends were left"},
+    {CALM VALUES SEND3 SYNC, never_launched, 0, "it sticks: launch"},
+    {CALM VALUES "+0 opened\n", never_open, 0, "it sticks: opening"},
+    {CALM VALUES SEND3 SYNC, never_synced, 0, "it sticks: sync"},
+    {CALM VALUES "+99 close stream=1\n", closed_untold, 0,
+     "it sticks: closing"},
+    {CALM VALUES KILL1 SYNC, lost_untold, 0,
+     "1 is dead, and the front-end was"},
+    {CALM VALUES SEND3 "+4000 sync\n", never_ends, 0, "it sticks: ending"},
+    /* what the front-end is told */
+    {CALM VALUES SEND3 SYNC, opens_ill, 0, "stream 1 does not open"},
+    {CALM VALUES SEND3 SYNC, always_lossy, 0, "sync of 1 is 1"},
+    {CALM UNION KILL1 SYNC, always_lossy, 0, "is lossy, and it recovers"},
+    {CALM VALUES KILL1 SYNC, always_lossy, 0,
+     "though nothing has failed since"},
+    {CALM VALUES KILL1 SYNC, lost_twice, 0, "was told twice that 1 is lost"},
+    {CALM VALUES KILL1 SYNC, lost_nobody, 0, "told of 99, which nobody is"},
+    {CALM VALUES "+20 freeze node=1 in=0 ms=6000\n" SYNC, adopted_untold, 0,
+     "1 lives, and the front-end was told it is lost"},
+    {CALM VALUES "+20 freeze node=1 in=0 ms=6000\n" SYNC, adopted_by_another, 0,
+     "and the front-end was told 77"},
+    {CALM VALUES "+20 kill node=3 in=0\n" SYNC, another_is_given_up, 0,
+     "6 was given up, and lives"},
+    {CALM VALUES "+99 close stream=1\n", closed_twice, 0,
+     "was told twice that stream 1 is closed"},
+    {CALM VALUES KILL1 "+3000 sync\n", ended_by_nobody, 0, NULL},
+    {CALM VALUES "+3000 sync\n", ended_by_nobody, 0, "nobody ended it"},
+    /* detection: silence is found, and only silence */
+    {CALM VALUES "+9000 sync\n", says_nothing, 0,
+     "was neither silent nor stop"},
+    {CALM VALUES "+20 mute node=1 in=0 up=1\n+9000 sync\n", keeps_a_silent_link,
+     0, "has not noticed the silence of"},
+    {CALM VALUES KILL1 "+900 cut node=3 in=0\n" SYNC, accuses_at_once, 0,
+     "which it has heard"},
+    /* links, calls, credit */
+    {CALM LARGE "+0 hold node=1 in=0 up=1 ms=2000\n"
+                "+0 send stream=1 answers=9\n+700 cut node=1 in=0\n" SYNC,
+     keeps_an_old_link, 0, "0 reads what 1 sent before it came again"},
+    {CALM VALUES SEND3 SYNC, sends_nowhere, 0, "1 sends on link 50"},
+    {CALM VALUES SEND3 SYNC, sends_rubbish, 2, "bytes that are no frame"},
+    {CALM VALUES
+     "+0 hold node=1 in=0 up=1 ms=2000\n+700 cut node=1 in=0\n" SYNC,
+     closes_nothing, 0, "0 closes link 50"},
+    {CALM "+0 filter node=1 ms=5\n" MAXIMA SEND3 SYNC, calls_twice, 0,
+     "1 has two filter calls out"},
+    {CALM VALUES SEND3 SYNC, starts_another, 1, "0 starts 3, which is not its"},
+    {CALM VALUES SEND3 SYNC, hoard, 0, "holds more than its credit"},
+    /* launching around what is missing */
+    {SKIP VALUES SEND3 SYNC, belie, 0, "4 did not start, and is not listed"},
+    {SKIP VALUES SEND3 SYNC, starts_nobody, 0, "3 could start, and is missing"},
+};
+
+/* Play `text`; what its oracles say, "" if nothing, goes to `said`. */
+static void play(const char *text,
+                 sim_tamper_fn tamper,
+                 unsigned wanted,
+                 char *said,
+                 size_t len)
+{
+    struct mischief mischief = {.wanted = wanted};
+    struct schedule schedule = {0};
+    struct swarm_result result;
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    size_t line;
+
+    CU_ASSERT_FATAL(file != NULL);
+    CHECK_OK(schedule_read(&schedule, file, &line));
+    fclose(file);
+    swarm_run_tampered(&schedule, tamper, &mischief, &result);
+    snprintf(said, len, "%s", result.failure ? result.failure : "");
+    swarm_result_fini(&result);
+    schedule_fini(&schedule);
+}
+
+static void every_oracle_fires(void)
+{
+    char said[512];
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct oracle_case *one = &cases[i];
+
+        play(one->schedule, NULL, 0, said, sizeof(said));
+        if (said[0])
+            printf("\ncase %zu, without a defect: %s\n", i, said);
+        CU_ASSERT_STRING_EQUAL(said, "");
+        if (!one->expected)
+            continue;
+        play(one->schedule, one->tamper, one->wanted, said, sizeof(said));
+        if (!strstr(said, one->expected))
+            printf("\ncase %zu: \"%s\", not \"%s\"\n", i, said, one->expected);
+        CU_ASSERT(strstr(said, one->expected) != NULL);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"every oracle fires", every_oracle_fires},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("oracles", tests);
+}
