@@ -1,15 +1,16 @@
 /* image.c - the bytes of a packet's values: one tpl image.
  *
  * tpl would copy an array three times on its way into an image, and walk it
- * by element and copy it twice on its way out. So tpl lays an image out once
- * for each signature (`struct plan`), a plan is kept, and the values are
- * written to and read from the places that tpl gave them. Of tpl's layout this
+ * by element and copy it twice on its way out. So an image is laid out once
+ * for each signature (`struct plan`), as tpl lays it out, a plan is kept, and
+ * the values are written to and read from their places. Of tpl's layout this
  * file uses:
  *
  *     |"tpl"|flags|length u32|format, NUL|count of each # u32|fields...|
  *
- * in the byte order of whoever wrote it. Images of the other byte order go
- * through tpl as a whole. */
+ * in the byte order of whoever wrote it. Images whose signature is not known
+ * are looked at by tpl first, those of the other byte order go through it as a
+ * whole. */
 #include "protocol/image.h"
 
 #include <errno.h>
@@ -42,6 +43,8 @@ extern tpl_hook_t tpl_hook;
 _Static_assert(offsetof(struct payload, bytes) % ALIGNMENT == 0,
                "a payload's bytes are aligned");
 
+static const bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+
 /* How the image of one signature is laid out. */
 struct plan {
     uint8_t count; /* values */
@@ -57,9 +60,12 @@ struct plan {
     char head[FORMAT_AT + FORMAT_MAX + 1];
 };
 
-/* The plans that this thread used last, and the place of the newest. */
-static _Thread_local struct plan plans[PLANS];
-static _Thread_local unsigned plan_newest;
+/* The plans that this thread used last. Where they are is asked of the loader:
+ * once for each image. */
+static _Thread_local struct {
+    struct plan list[PLANS];
+    unsigned newest; /* its place */
+} kept;
 
 /* What of a field tpl_map() wants to know. */
 struct field {
@@ -188,48 +194,16 @@ static bool sign_is_valid(unsigned char sign)
            !(sign & 0x80) && !(sign & SIGN_EMPTY && shape == COP_SCALAR);
 }
 
-/* What lay_out() is given and gives. */
-struct layout {
-    struct plan *plan;
-    char format[FORMAT_MAX + 1];
-    struct field fields[FIELDS_MAX];
-    size_t data_len;
-};
-
-/* Let tpl write an image of one element for each field: its head is the head
- * of all images of this signature. */
-static int lay_out(void *arg)
+/* Put the fields of `plan` in order, the longest elements first, and write
+ * their format. */
+static void arrange(struct plan *plan, char *format)
 {
-    struct layout *layout = arg;
-    struct plan *plan = layout->plan;
-    tpl_node *node;
-    void *image = NULL;
-    size_t len = 0;
-    int r = -ENOMEM;
-
-    node = map(layout->format, layout->fields);
-    if (!node)
-        return -ENOMEM;
-    if (tpl_pack(node, 0) == 0 && tpl_dump(node, TPL_MEM, &image, &len) == 0 &&
-        len == plan->sign_at + layout->data_len) {
-        memcpy(plan->head, image, plan->counts_at);
-        r = 0;
-    }
-    tpl_hook.free(image);
-    tpl_free(node);
-    return r;
-}
-
-/* Put the fields of `layout` in order: the longest elements first. */
-static void arrange(struct layout *layout, void *dummy)
-{
-    struct plan *plan = layout->plan;
-    char *format = layout->format;
+    char *at = format;
     size_t len;
     int i;
 
-    *format++ = 'c';
-    *format++ = '#';
+    *at++ = 'c';
+    *at++ = '#';
     plan->field_count = 1;
     for (len = ALIGNMENT; len >= 1; len /= 2) {
         for (i = 0; i < plan->count; i++) {
@@ -237,64 +211,53 @@ static void arrange(struct layout *layout, void *dummy)
 
             if (letter_len(letter) != len || plan->signature[i] & SIGN_EMPTY)
                 continue;
-            *format++ = letter;
-            *format++ = '#';
-            layout->fields[plan->field_count].at = dummy;
-            layout->fields[plan->field_count].count = 1;
-            layout->data_len += len;
+            *at++ = letter;
+            *at++ = '#';
             plan->order[plan->field_count++ - 1] = (uint8_t)i;
         }
     }
-    *format = '\0';
-    plan->format_len = (uint8_t)(format - layout->format);
+    *at = '\0';
+    plan->format_len = (uint8_t)(at - format);
 }
 
-/* Make the plan for `count` valid signs and keep it. */
-static int plan_make(const struct plan **out,
-                     const unsigned char *signature,
-                     size_t count)
+/* Make the plan for `count` valid signs and keep it. Its head is what tpl
+ * writes at the head of all images of this format, but for the length. */
+static const struct plan *plan_make(const unsigned char *signature,
+                                    size_t count)
 {
-    struct plan plan = {.count = (uint8_t)count};
-    struct layout layout = {.plan = &plan};
-    uint64_t dummy = 0;
-    int r;
+    struct plan *plan;
 
-    memcpy(plan.signature, signature, count);
-    arrange(&layout, &dummy);
-    plan.counts_at = (uint16_t)(FORMAT_AT + plan.format_len + 1);
-    plan.sign_at = (uint16_t)(plan.counts_at + 4 * plan.field_count);
-    plan.data_at = (uint16_t)((plan.sign_at + count + ALIGNMENT - 1) /
-                              ALIGNMENT * ALIGNMENT);
-    plan.sign_len = (uint8_t)(plan.data_at - plan.sign_at);
-    layout.fields[0].at = plan.signature;
-    layout.fields[0].count = plan.sign_len;
-    layout.data_len += plan.sign_len;
-    r = with_tpl(lay_out, &layout);
-    if (r < 0)
-        return r;
-    plan_newest = (plan_newest + 1) % PLANS;
-    plans[plan_newest] = plan;
-    *out = &plans[plan_newest];
-    return 0;
+    kept.newest = (kept.newest + 1) % PLANS;
+    plan = &kept.list[kept.newest];
+    memset(plan, 0, sizeof(*plan));
+    plan->count = (uint8_t)count;
+    memcpy(plan->signature, signature, count);
+    memcpy(plan->head, "tpl", FLAGS_AT);
+    plan->head[FLAGS_AT] = is_big ? BIGENDIAN : 0;
+    arrange(plan, plan->head + FORMAT_AT);
+    plan->counts_at = (uint16_t)(FORMAT_AT + plan->format_len + 1);
+    plan->sign_at = (uint16_t)(plan->counts_at + 4 * plan->field_count);
+    plan->data_at = (uint16_t)((plan->sign_at + count + ALIGNMENT - 1) /
+                               ALIGNMENT * ALIGNMENT);
+    plan->sign_len = (uint8_t)(plan->data_at - plan->sign_at);
+    return plan;
 }
 
 /* The plan for `count` signs. */
-static int plan_for(const struct plan **out,
-                    const unsigned char *signature,
-                    size_t count)
+static const struct plan *plan_for(const unsigned char *signature, size_t count)
 {
+    const struct plan *list = kept.list;
+    unsigned newest = kept.newest;
     unsigned i;
 
     for (i = 0; i < PLANS; i++) {
-        const struct plan *plan = &plans[(plan_newest - i) % PLANS];
+        const struct plan *plan = &list[(newest - i) % PLANS];
 
         if (plan->count == count &&
-            memcmp(plan->signature, signature, count) == 0) {
-            *out = plan;
-            return 0;
-        }
+            memcmp(plan->signature, signature, count) == 0)
+            return plan;
     }
-    return plan_make(out, signature, count);
+    return plan_make(signature, count);
 }
 
 /* ---- packing ---- */
@@ -392,9 +355,7 @@ int image_pack(struct payload **out,
             return r;
         len += element_counts[i] * letter_len(letters[sign_type(signature[i])]);
     }
-    r = plan_for(&plan, signature, count);
-    if (r < 0)
-        return r;
+    plan = plan_for(signature, count);
     len += plan->data_at;
     if (len > COP_PACKET_MAX)
         return -EMSGSIZE;
@@ -501,6 +462,8 @@ static int peek_init(struct peek *out, struct payload *payload)
 /* The plan of the image in `payload`, which is in our byte order. */
 static int plan_of(const struct plan **out, struct payload *payload)
 {
+    const struct plan *list = kept.list;
+    unsigned newest = kept.newest;
     const struct plan *plan;
     const unsigned char *signature;
     struct peek peeked;
@@ -509,7 +472,7 @@ static int plan_of(const struct plan **out, struct payload *payload)
     int r;
 
     for (i = 0; i < PLANS; i++) {
-        plan = &plans[(plan_newest - i) % PLANS];
+        plan = &list[(newest - i) % PLANS];
         if (plan_fits(plan, payload)) {
             *out = plan;
             return 0;
@@ -525,7 +488,7 @@ static int plan_of(const struct plan **out, struct payload *payload)
     if (count == 0 || (count < peeked.counts[0] && signature[count]))
         r = -EBADMSG;
     else
-        r = plan_make(&plan, signature, count);
+        plan = plan_make(signature, count);
     peek_fini(&peeked);
     if (r < 0)
         return r;
@@ -753,8 +716,6 @@ int image_view_new(struct image_view **out,
     int r;
 
     if (payload) {
-        bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-
         if (payload->len <= FORMAT_AT)
             return -EBADMSG;
         if ((payload->bytes[FLAGS_AT] & BIGENDIAN) != is_big) {

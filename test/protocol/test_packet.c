@@ -349,6 +349,48 @@ static void tpl_reads_our_images(void)
     cop_packet_free(packet);
 }
 
+/* And it is what tpl itself would write of these fields. */
+static void tpl_writes_our_images(void)
+{
+    static const double doubles[] = {1.25, -2};
+    static const struct {
+        const char *ours;
+        const char *tpls;
+    } rows[] = {
+        {"%alf %ld %d %hd %c", "c#f#I#i#j#c#"},
+        {"%alf %uld %ud %uhd %uc", "c#f#U#u#v#c#"},
+    };
+    const size_t counts_at = 8 + strlen(rows[0].tpls) + 1;
+    int64_t l = -3;
+    int32_t i = -7;
+    int16_t h = 9;
+    char c = 'x';
+
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+        unsigned char *image;
+        char signature[16];
+        uint32_t sign_len;
+        struct payload *payload;
+        size_t len = 0;
+        tpl_node *node;
+
+        CHECK_OK(packet_pack(&payload, rows[k].ours, doubles, 2u, l, i, h, c));
+        memcpy(&sign_len, payload->bytes + counts_at, sizeof(sign_len));
+        CU_ASSERT_FATAL(sign_len <= sizeof(signature));
+        memcpy(signature, payload->bytes + counts_at + 6 * 4, sign_len);
+        node = tpl_map((char *)rows[k].tpls, signature, (int)sign_len, doubles,
+                       2, &l, 1, &i, 1, &h, 1, &c, 1);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(node);
+        CU_ASSERT_EQUAL(tpl_pack(node, 0), 0);
+        CU_ASSERT_EQUAL_FATAL(tpl_dump(node, TPL_MEM, &image, &len), 0);
+        CU_ASSERT_EQUAL_FATAL(len, payload->len);
+        CU_ASSERT_EQUAL(memcmp(image, payload->bytes, len), 0);
+        tpl_free(node);
+        free(image);
+        payload_free(payload);
+    }
+}
+
 static size_t element_len(char letter)
 {
     return letter == 'c'          ? 1
@@ -645,6 +687,7 @@ int main(void)
         {"a packet tells its frame", a_packet_tells_its_frame},
         {"payloads are packets too", payloads_are_packets_too},
         {"tpl reads our images", tpl_reads_our_images},
+        {"tpl writes our images", tpl_writes_our_images},
         {"the other byte order is read", the_other_byte_order_is_read},
         {"damaged images do no harm", damaged_images_do_no_harm},
         {"cut images are refused", cut_images_are_refused},
