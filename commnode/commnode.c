@@ -91,9 +91,8 @@ static void on_log(void *arg, const char *id, const char *text)
     struct commnode *commnode = arg;
     const struct bootstrap *bootstrap = driver_bootstrap(commnode->driver);
 
-    if (commnode->log)
-        fprintf(stderr, "coppice: rank %u (%s): %s %s\n", bootstrap->rank,
-                bootstrap->host, id, text);
+    fprintf(stderr, "coppice: rank %u (%s): %s %s\n", bootstrap->rank,
+            bootstrap->host, id, text);
 }
 
 static const struct driver_ops ops = {
@@ -178,10 +177,13 @@ static bool is_news(const struct commnode *commnode,
 int cop_commnode_main(void)
 {
     struct commnode commnode = {.log = getenv("COPPICE_LOG") != NULL};
+    struct driver_ops used = ops;
     struct bootstrap *bootstrap = NULL;
     struct cop_error error = {""};
     int r;
 
+    if (!commnode.log)
+        used.log = NULL;     /* lines that nobody reads are not written */
     mallopt(M_ARENA_MAX, 1); /* what each thread frees is free for both */
     r = bootstrap_inherit(&bootstrap, LIMIT_LAUNCH_TIMEOUT_MS, &error);
     if (r == 0 && bootstrap->role != NODE_COMMNODE)
@@ -193,7 +195,7 @@ int cop_commnode_main(void)
             cop_error_set(&error, r, "out of memory");
     }
     if (r == 0)
-        r = driver_new(&commnode.driver, bootstrap, &ops, &commnode, &error);
+        r = driver_new(&commnode.driver, bootstrap, &used, &commnode, &error);
     if (r < 0) {
         filtering_free(commnode.filtering);
         bootstrap_free(bootstrap);

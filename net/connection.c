@@ -648,9 +648,9 @@ void connections_be_patient(struct connections *set,
     set->config.handshake_timeout_ms = handshake_timeout_ms;
 }
 
-static int set_up(int fd, const struct connections_config *config)
+int connection_prepare(int fd, uint32_t failure_timeout_ms)
 {
-    unsigned user_timeout_ms = 3 * config->failure_timeout_ms;
+    unsigned user_timeout_ms = 3 * failure_timeout_ms;
     int on = 1;
 
     if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
@@ -706,9 +706,10 @@ int connection_new(struct connections *set,
     const unsigned char *output;
     struct connection *c;
     size_t len;
-    int r;
+    int r = 0;
 
-    r = set_up(fd, config);
+    if (dialer)
+        r = connection_prepare(fd, config->failure_timeout_ms);
     if (r < 0) {
         close(fd);
         return r;

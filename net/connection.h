@@ -76,10 +76,17 @@ void connections_identify(struct connections *set,
 void connections_be_patient(struct connections *set,
                             uint32_t handshake_timeout_ms);
 
+/* Set a TCP socket up for links (PROTOCOL 6.1): nothing waits to be sent, and
+ * what is not acknowledged for three times `failure_timeout_ms` ends it. Of a
+ * socket that listens, those that it accepts inherit that.
+ *
+ * Returns 0 or a negative errno. */
+int connection_prepare(int fd, uint32_t failure_timeout_ms);
+
 /* Begin a handshake on a connected socket.
  *
  * fd         taken, also on error
- * dialer     whether we have called
+ * dialer     whether we have called; if not, the socket is one of a listener's
  * peer_rank  whom, as in handshake_init()
  *
  * Returns 0, or a negative errno if the socket cannot be set up. */

@@ -2,6 +2,7 @@
 #include "net/dial.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct dial {
     int active;
     int error;     /* of the last attempt that failed other than refused */
     bool starting; /* within dial_new(): nothing is told from there */
+    int at_once;   /* the socket that was connected there, or -1 */
     char text[LIMIT_ADDRESS + 1];
 };
 
@@ -49,7 +51,7 @@ static void stop_attempt(struct dial *dial, struct attempt *attempt)
 /* It is over; `fd` is a socket or a negative errno. */
 static void finish(struct dial *dial, int fd)
 {
-    char text[LIMIT_ADDRESS + 128] = "";
+    char text[LIMIT_ADDRESS + 128];
     int i;
 
     ev_timer_stop(dial->loop, &dial->deadline);
@@ -59,6 +61,7 @@ static void finish(struct dial *dial, int fd)
             stop_attempt(dial, &dial->attempts[i]);
             close(dial->attempts[i].io.fd);
         }
+    *text = '\0';
     if (fd < 0)
         snprintf(text, sizeof(text), "cannot connect to %s: %s", dial->text,
                  strerror(-fd));
@@ -98,6 +101,15 @@ static void on_connect(struct ev_loop *loop, ev_io *io, int events)
     failed(dial, -error);
 }
 
+/* Whether the other end has answered by now: on the same host it has when
+ * connect() returns, which says EINPROGRESS all the same. */
+static bool has_answered(int fd)
+{
+    struct pollfd slot = {.fd = fd, .events = POLLOUT};
+
+    return poll(&slot, 1, 0) == 1 && slot.revents == POLLOUT;
+}
+
 /* Begin attempt `i`. */
 static void begin(struct dial *dial, int i)
 {
@@ -116,6 +128,10 @@ static void begin(struct dial *dial, int i)
 
         close(fd);
         failed(dial, error);
+        return;
+    }
+    if (dial->starting && has_answered(fd)) {
+        dial->at_once = fd;
         return;
     }
     ev_io_init(&attempt->io, on_connect, fd, EV_WRITE);
@@ -171,7 +187,8 @@ int dial_new(struct dial **out,
              const char *addresses,
              uint32_t timeout_ms,
              dial_done_fn *done,
-             void *arg)
+             void *arg,
+             int *fd)
 {
     struct dial *dial;
     int r;
@@ -187,17 +204,23 @@ int dial_new(struct dial **out,
     dial->loop = loop;
     dial->done = done;
     dial->arg = arg;
+    dial->at_once = -1;
+    ev_timer_init(&dial->stagger, on_stagger, STAGGER_S, 0.);
+    dial->stagger.data = dial;
+    dial->starting = true;
+    begin(dial, dial->begun++);
+    dial->starting = false;
+    if (dial->at_once >= 0) {
+        *fd = dial->at_once;
+        free(dial);
+        return 1;
+    }
     snprintf(dial->text, sizeof(dial->text), "%s", addresses);
     ev_timer_init(&dial->deadline, on_deadline, timeout_ms / 1e3, 0.);
     dial->deadline.data = dial;
     /* Who was kept from looking in time looks at the sockets first. */
     ev_set_priority(&dial->deadline, EV_MINPRI);
     ev_timer_start(loop, &dial->deadline);
-    ev_timer_init(&dial->stagger, on_stagger, STAGGER_S, 0.);
-    dial->stagger.data = dial;
-    dial->starting = true;
-    begin(dial, dial->begun++);
-    dial->starting = false;
     if (dial->active == 0)
         ev_timer_set(&dial->stagger, 0., 0.);
     ev_timer_start(loop, &dial->stagger);

@@ -20,15 +20,18 @@ typedef void dial_done_fn(void *arg, int fd, const char *text);
  * loop        kept; nobody may poll it during any call of this module
  * addresses   as in net/address.h; borrowed
  * timeout_ms  for all of it
+ * fd          see below
  *
- * Returns 0, and `done` will be called once, never from in here; -EBADMSG if
- * the addresses make no sense; -ENOMEM. */
+ * Returns 0, and `done` will be called once, never from in here; 1 if the call
+ * was answered at once, as on the same host: `fd` is the socket, and there is
+ * no dial; -EBADMSG if the addresses make no sense; -ENOMEM. */
 int dial_new(struct dial **out,
              struct ev_loop *loop,
              const char *addresses,
              uint32_t timeout_ms,
              dial_done_fn *done,
-             void *arg);
+             void *arg,
+             int *fd);
 
 /* Give up, if it is not over, and free. NULL is fine. */
 void dial_free(struct dial *dial);

@@ -573,6 +573,7 @@ static void begin_calls(struct driver *driver)
 {
     struct call *target = &driver->target;
     struct handshake_identity own = {.role = driver->bootstrap->role};
+    int fd;
     int r;
 
     while (target->wanted && !driver->ended) {
@@ -585,8 +586,10 @@ static void begin_calls(struct driver *driver)
         connections_identify(driver->connections, &own);
         r = dial_new(&target->dial, helm_loop(driver->helm),
                      target->address ? target->address : "", call_ms(driver),
-                     on_dialed, driver);
-        if (r < 0)
+                     on_dialed, driver, &fd);
+        if (r > 0)
+            on_dialed(driver, fd, "");
+        else if (r < 0)
             unreachable(driver, r, "its address is not known");
     }
 }
@@ -721,8 +724,9 @@ static int make_parts(struct driver *driver, struct cop_error *error)
                              strerror(-r));
     if (bootstrap->role != NODE_BACKEND) {
         r = listener_new(&driver->listener, helm_loop(driver->helm),
-                         bootstrap->networks, bootstrap->loopback, on_call,
-                         driver, error);
+                         bootstrap->networks, bootstrap->loopback,
+                         bootstrap->times.failure_timeout_ms, on_call, driver,
+                         error);
         if (r < 0)
             return r;
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "net/address.h"
+#include "net/connection.h"
 
 /* Calls taken in one turn. */
 #define CALLS_MAX 64
@@ -129,6 +130,7 @@ int listener_new(struct listener **out,
                  struct ev_loop *loop,
                  const char *networks,
                  bool loopback,
+                 uint32_t failure_timeout_ms,
                  listener_call_fn *call,
                  void *arg,
                  struct cop_error *error)
@@ -139,6 +141,13 @@ int listener_new(struct listener **out,
     int r;
 
     fd = open_socket(loopback);
+    if (fd >= 0) {
+        r = connection_prepare(fd, failure_timeout_ms);
+        if (r < 0) {
+            close(fd);
+            fd = r;
+        }
+    }
     if (fd < 0)
         return cop_error_set(error, fd, "cannot listen for other nodes: %s",
                              strerror(-fd));

@@ -17,13 +17,15 @@ typedef void listener_call_fn(void *arg, int fd);
  * otherwise on all interfaces, where calls to addresses outside `networks` are
  * dropped. When descriptors run out it pauses and goes on by itself.
  *
- * networks  kept
+ * networks            kept
+ * failure_timeout_ms  accepted sockets are set up as by connection_prepare()
  *
  * Returns 0, or -EADDRNOTAVAIL and others with a sentence. */
 int listener_new(struct listener **out,
                  struct ev_loop *loop,
                  const char *networks,
                  bool loopback,
+                 uint32_t failure_timeout_ms,
                  listener_call_fn *call,
                  void *arg,
                  struct cop_error *error);

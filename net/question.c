@@ -143,6 +143,7 @@ static int prepare(struct asking *asking, uint32_t timeout_ms)
         .ops = &ops,
         .arg = asking,
     };
+    int fd;
     int r;
 
     asking->loop =
@@ -156,8 +157,11 @@ static int prepare(struct asking *asking, uint32_t timeout_ms)
     ev_timer_init(&asking->deadline, on_deadline, timeout_ms / 1e3, 0.);
     asking->deadline.data = asking;
     ev_timer_start(asking->loop, &asking->deadline);
-    return dial_new(&asking->dial, asking->loop, session->parent_address,
-                    timeout_ms, on_dialed, asking);
+    r = dial_new(&asking->dial, asking->loop, session->parent_address,
+                 timeout_ms, on_dialed, asking, &fd);
+    if (r > 0)
+        on_dialed(asking, fd, "");
+    return r < 0 ? r : 0;
 }
 
 int question_ask(struct frame *answer,
@@ -179,8 +183,9 @@ int question_ask(struct frame *answer,
     if (r < 0)
         finish(&asking, r, strerror(-r));
     while (!asking.done) {
-        ev_run(asking.loop, EVRUN_ONCE);
         connections_flush(asking.connections, false);
+        if (!asking.done)
+            ev_run(asking.loop, EVRUN_ONCE);
     }
     dial_free(asking.dial);
     if (asking.connections)

@@ -318,10 +318,9 @@ static void log_line(void *arg, const char *id, const char *text)
 {
     struct cop_network *network = arg;
 
-    if (network->logs)
-        fprintf(stderr, "coppice[%ld]: %s: %s %s\n", (long)getpid(),
-                network->role == NODE_FRONTEND ? "front-end" : "back-end", id,
-                text);
+    fprintf(stderr, "coppice[%ld]: %s: %s %s\n", (long)getpid(),
+            network->role == NODE_FRONTEND ? "front-end" : "back-end", id,
+            text);
 }
 
 static const struct driver_ops ops = {
@@ -348,11 +347,13 @@ int network_new(struct cop_network **out,
         goto out;
     network->fd = -1;
     network->role = bootstrap->role;
-    network->logs = log && *log;
+    network->ops = ops;
+    if (!log || !*log)
+        network->ops.log = NULL; /* lines that nobody reads are not written */
     network->filter_path = strdup(bootstrap->filter_path);
     if (!network->filter_path || filtering_new(&network->filtering) < 0)
         goto out;
-    r = driver_new(&network->driver, bootstrap, &ops, network, error);
+    r = driver_new(&network->driver, bootstrap, &network->ops, network, error);
     if (r < 0)
         goto out;
     bootstrap = NULL; /* the driver's */

@@ -41,7 +41,7 @@ struct cop_network {
     bool is_readable;
     bool untold;        /* as in a stream */
     bool out_of_memory; /* a packet was lost for that */
-    bool logs;
+    struct driver_ops ops;
     bool launched; /* its table is here */
     bool launch_failed;
     int launch_code;

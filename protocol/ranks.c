@@ -9,6 +9,9 @@
 
 #define ROOM_FIRST 4
 
+/* Up to so many runs are added to a set each for itself. */
+#define UNITE_ONE_BY_ONE 4
+
 void ranks_fini(struct ranks *set)
 {
     free(set->runs);
@@ -89,24 +92,58 @@ int ranks_add(struct ranks *set, uint32_t first, uint32_t last)
     return 0;
 }
 
+/* Put `made` in the place of what `set` holds. */
+static void replace(struct ranks *set, struct ranks *made)
+{
+    ranks_fini(set);
+    *set = *made;
+}
+
+/* Append a run that begins at or behind the last one's begin. There is room. */
+static void append(struct ranks *set, const struct ranks_run *run)
+{
+    struct ranks_run *end = set->count ? &set->runs[set->count - 1] : NULL;
+
+    if (!end || run->first > (uint64_t)end->last + 1)
+        set->runs[set->count++] = *run;
+    else if (run->last > end->last)
+        end->last = run->last;
+}
+
+/* Merge two sets of many runs. */
+static int merge(struct ranks *set, const struct ranks *other)
+{
+    struct ranks made = {0};
+    size_t i = 0, j = 0;
+
+    if (reserve(&made, set->count + other->count) < 0)
+        return -ENOMEM;
+    while (i < set->count || j < other->count) {
+        if (j == other->count ||
+            (i < set->count && set->runs[i].first <= other->runs[j].first))
+            append(&made, &set->runs[i++]);
+        else
+            append(&made, &other->runs[j++]);
+    }
+    replace(set, &made);
+    return 0;
+}
+
 int ranks_unite(struct ranks *set, const struct ranks *other)
 {
     size_t i;
     int r;
 
+    if (set->count == 0)
+        return ranks_copy(set, other);
+    if (other->count > UNITE_ONE_BY_ONE)
+        return merge(set, other);
     for (i = 0; i < other->count; i++) {
         r = ranks_add(set, other->runs[i].first, other->runs[i].last);
         if (r < 0)
             return r;
     }
     return 0;
-}
-
-/* Put `made` in the place of what `set` holds. */
-static void replace(struct ranks *set, struct ranks *made)
-{
-    ranks_fini(set);
-    *set = *made;
 }
 
 int ranks_subtract(struct ranks *set, const struct ranks *other)

@@ -11,9 +11,9 @@
 /* In the place of a parent: a back-end's end is certain (11.1). */
 #define GONE (TABLE_FAILED - 1)
 
-/* Records of one frame, in columns. */
+/* Records of one frame, in columns, which lie in one block. */
 struct columns {
-    uint32_t *ranks;
+    uint32_t *ranks; /* the block's begin */
     uint32_t *incarnations;
     uint32_t *parents;
     uint32_t count;
@@ -23,20 +23,18 @@ struct columns {
 static void columns_fini(struct columns *columns)
 {
     free(columns->ranks);
-    free(columns->incarnations);
-    free(columns->parents);
     memset(columns, 0, sizeof(*columns));
 }
 
 static int columns_reserve(struct columns *columns, uint32_t room)
 {
-    columns->ranks = calloc(room + 1, sizeof(uint32_t));
-    columns->incarnations = calloc(room + 1, sizeof(uint32_t));
-    columns->parents = calloc(room + 1, sizeof(uint32_t));
+    columns->ranks = calloc((size_t)room + 1, 3 * sizeof(uint32_t));
+    if (!columns->ranks)
+        return -ENOMEM;
+    columns->incarnations = columns->ranks + room + 1;
+    columns->parents = columns->incarnations + room + 1;
     columns->room = room;
-    return columns->ranks && columns->incarnations && columns->parents
-               ? 0
-               : -ENOMEM;
+    return 0;
 }
 
 static void columns_add(struct columns *columns,
@@ -70,16 +68,19 @@ static void flood(struct node *node,
                   const char *text,
                   const struct peer *from)
 {
-    struct frame frame;
+    struct frame frame = {.payload = NULL};
     uint32_t slot;
 
     if (columns->count == 0)
         return;
-    frame = pack(node, columns, text);
     for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
         struct peer *peer = node->peers[slot];
 
-        if (peer && peer != from && node_is_attached(node, peer))
+        if (!peer || peer == from || !node_is_attached(node, peer))
+            continue;
+        if (!frame.payload) /* an orphan without children tells nobody */
+            frame = pack(node, columns, text);
+        if (!node->failed)
             node_send(node, peer, frame_ref(&frame));
     }
     frame_fini(&frame);

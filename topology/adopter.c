@@ -12,6 +12,10 @@
 #define DIGIT_BITS  11
 #define DIGIT_COUNT (1 << DIGIT_BITS)
 
+/* So many keys are counted for one choice without a sort: as many as leave an
+ * orphan on the page of its stack that it is on. */
+#define KEY_COUNT 512
+
 enum criterion {
     CRITERION_GP,
     CRITERION_RT,
@@ -322,14 +326,15 @@ out:
 }
 
 /* The candidate at `place` of the sorted ones, without sorting all. Keys are
- * below DIGIT_COUNT. */
+ * below KEY_COUNT. */
 static uint32_t select_sorted(const struct adopter_survey *survey,
                               uint32_t place)
 {
-    uint32_t counts[DIGIT_COUNT] = {0};
+    uint32_t counts[KEY_COUNT];
     uint32_t key = 0;
     uint32_t i;
 
+    memset(counts, 0, (survey->key_max + 1) * sizeof(*counts));
     for (i = 0; i < survey->count; i++)
         counts[key_of(survey, &survey->all[i])]++;
     while (place >= counts[key])
@@ -525,7 +530,7 @@ static int pick_weighted(struct adopter_survey *survey,
 
     survey->asked = true;
     /* whoever asks again will want them sorted */
-    if (first && !filling && survey->key_max < DIGIT_COUNT) {
+    if (first && !filling && survey->key_max < KEY_COUNT) {
         *rank = select_sorted(survey, ordinal % survey->count);
         return 0;
     }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -535,6 +536,33 @@ static void on_dialed(void *arg, int fd, const char *text)
     snprintf(dial_text, sizeof(dial_text), "%s", text);
 }
 
+/* Begin to call, as dial_new() does. On the same host it may be answered at
+ * once; then all is as if on_dialed() had said so. */
+static int call(struct dial **out, const char *addresses)
+{
+    int fd = -1;
+    int r;
+
+    *out = NULL;
+    dial_result = 1;
+    r = dial_new(out, loop, addresses, 5000, on_dialed, NULL, &fd);
+    CU_ASSERT_EQUAL(dial_result, 1); /* never from within */
+    if (r <= 0)
+        return r;
+    CU_ASSERT_PTR_NULL(*out);
+    on_dialed(NULL, fd, "");
+    return 0;
+}
+
+static int option_of(int fd, int option)
+{
+    int value = -1;
+    socklen_t len = sizeof(value);
+
+    CHECK_OK(getsockopt(fd, IPPROTO_TCP, option, &value, &len));
+    return value;
+}
+
 static void call_is_answered(void)
 {
     struct listener *listener;
@@ -543,13 +571,13 @@ static void call_is_answered(void)
     begin(keys[0], 5000);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
-    CHECK_OK(listener_new(&listener, loop, "", true, on_call, NULL, NULL));
-    dial_result = 1;
-    CHECK_OK(dial_new(&dial, loop, listener_address(listener), 5000, on_dialed,
-                      NULL));
-    CU_ASSERT_EQUAL(dial_result, 1); /* never from within */
+    CHECK_OK(listener_new(&listener, loop, "", true, 700, on_call, NULL, NULL));
+    CHECK_OK(call(&dial, listener_address(listener)));
     RUN_UNTIL(dial_result <= 0 && accepted_fd >= 0);
     CHECK_IS(dial_result, 0);
+    /* inherited, so that nobody sets them for each call */
+    CU_ASSERT_EQUAL(option_of(accepted_fd, TCP_NODELAY), 1);
+    CU_ASSERT_EQUAL(option_of(accepted_fd, TCP_USER_TIMEOUT), 3 * 700);
     close(dialed_fd);
     close(accepted_fd);
     accepted_fd = -1;
@@ -568,10 +596,9 @@ static void next_address_is_tried(void)
     begin(keys[0], 5000);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
-    CHECK_OK(listener_new(&listener, loop, "", true, on_call, NULL, NULL));
+    CHECK_OK(listener_new(&listener, loop, "", true, 700, on_call, NULL, NULL));
     snprintf(text, sizeof(text), "127.0.0.1 1 %s", listener_address(listener));
-    dial_result = 1;
-    CHECK_OK(dial_new(&dial, loop, text, 5000, on_dialed, NULL));
+    CHECK_OK(call(&dial, text));
     RUN_UNTIL(dial_result <= 0 && accepted_fd >= 0);
     CHECK_IS(dial_result, 0);
     close(dialed_fd);
@@ -589,15 +616,13 @@ static void nobody_there_is_told(void)
     begin(keys[0], 5000);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
-    dial_result = 1;
-    CHECK_OK(dial_new(&dial, loop, "127.0.0.1 1", 5000, on_dialed, NULL));
-    CU_ASSERT_EQUAL(dial_result, 1);
+    CHECK_OK(call(&dial, "127.0.0.1 1"));
     RUN_UNTIL(dial_result <= 0);
     CHECK_IS(dial_result, -ECONNREFUSED);
     CU_ASSERT(strstr(dial_text, "127.0.0.1 1") != NULL);
     dial_free(dial);
-    CHECK_IS(dial_new(&dial, loop, "", 5000, on_dialed, NULL), -EBADMSG);
-    CHECK_IS(dial_new(&dial, loop, "x 1", 5000, on_dialed, NULL), -EBADMSG);
+    CHECK_IS(call(&dial, ""), -EBADMSG);
+    CHECK_IS(call(&dial, "x 1"), -EBADMSG);
     finish();
 }
 
@@ -616,8 +641,7 @@ static void one_refusal_is_not_all(void)
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
     for (i = 0; i < 3; i++) {
-        dial_result = 1;
-        CHECK_OK(dial_new(&dial, loop, addresses[i], 5000, on_dialed, NULL));
+        CHECK_OK(call(&dial, addresses[i]));
         RUN_UNTIL(dial_result <= 0);
         CU_ASSERT_EQUAL(dial_result == -ECONNREFUSED, i == 2);
         dial_free(dial);
