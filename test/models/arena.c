@@ -178,9 +178,3 @@ void arena_put_back(const struct arena_image *image)
 {
     memcpy(base, image->bytes, image->len);
 }
-
-void arena_image_fini(struct arena_image *image)
-{
-    __real_free(image->bytes);
-    *image = (struct arena_image){0};
-}

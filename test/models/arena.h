@@ -31,7 +31,4 @@ void arena_keep(struct arena_image *image);
 /* Make the arena what it was at arena_keep(). */
 void arena_put_back(const struct arena_image *image);
 
-/* Give back what `image` holds. */
-void arena_image_fini(struct arena_image *image);
-
 #endif

@@ -7,6 +7,9 @@
 
 #include "protocol/packet.h"
 
+/* In the place of a count of attempts. */
+#define HELD 99
+
 static uint64_t mix(uint64_t sum, uint64_t value)
 {
     sum ^= value + UINT64_C(0x9e3779b97f4a7c15) + (sum << 12) + (sum >> 4);
@@ -52,36 +55,99 @@ static uint64_t frame_digest(const struct frame *frame)
                : sum;
 }
 
-static uint64_t peer_digest(const struct node *node, const struct peer *peer)
+static uint64_t peer_digest(const struct node *node,
+                            const struct peer *peer,
+                            bool any)
 {
     uint64_t sum = 1;
 
     if (!peer)
         return 0;
     sum = mix(sum, (uint64_t)peer->rank << 32 | peer->incarnation);
-    sum = mix(sum, (uint64_t)peer->height << 8 | peer->life.state);
+    sum = mix(sum, (any ? 0 : (uint64_t)peer->height << 8) | peer->life.state);
     return mix(sum, (uint64_t)peer->gave_up << 5 |
                         (uint64_t)peer->is_parent << 4 | peer->ready << 3 |
                         peer->left << 2 | peer->asking << 1 |
                         (node->parent == peer));
 }
 
+/* Where no ordinal matters any more. */
+static uint64_t last_frame(const struct frame *frame)
+{
+    if (frame->type != FRAME_ADOPTED)
+        return frame_digest(frame);
+    return mix(mix(frame->type, (uint64_t)frame->tag), frame->sequence);
+}
+
+/* Where no choice hangs on ordinals, heights and depths. */
+static uint64_t any_digest(const struct frame *frame)
+{
+    uint64_t sum = mix(frame->type, 0);
+
+    if (frame->type != FRAME_ADOPT) /* else: whether it is the last resort */
+        sum = mix(sum, (uint64_t)frame->tag);
+    if (frame->type == FRAME_ADOPTED)
+        return sum;
+    return mix(sum, (uint64_t)frame->origin << 32 | frame->count);
+}
+
+/* What is on its way to one end, as far as it can matter. */
+static uint64_t queue_digest(const struct field *field,
+                             const struct field_need *need,
+                             const struct field_wire *wire,
+                             uint32_t end,
+                             uint64_t sum)
+{
+    const struct field_queue *queue = &wire->in[end];
+    const struct node *node = field->nodes[wire->node[end]].machine;
+    bool known =
+        need->all || !node || need->wires[2 * (wire - field->wires) + end];
+    uint32_t bits[FIELD_NODES];
+
+    if (!known && queue->count > 0)
+        field_table_bits(need, node, bits);
+    for (uint32_t i = 0; i < queue->count; i++) {
+        const struct frame *frame = &queue->frames[i];
+        uint64_t news;
+
+        if (field_is_aside(frame))
+            continue;
+        if (frame->type != FRAME_RECORD) {
+            if (field_is_needless(field, need, wire - field->wires, end, frame))
+                continue;
+        }
+        if (!known && frame->type != FRAME_RECORD) {
+            sum = mix(sum, need->any ? any_digest(frame) : last_frame(frame));
+            continue;
+        }
+        if (known || frame->type != FRAME_RECORD) {
+            sum = mix(sum, frame_digest(frame));
+            continue;
+        }
+        news = field_news(need, node, frame, bits);
+        if (news)
+            sum = mix(mix(sum, FRAME_RECORD), news);
+    }
+    return sum;
+}
+
 static uint64_t wire_digest(const struct field *field,
+                            const struct field_need *need,
                             const struct field_wire *wire)
 {
     uint64_t sum = mix((uint64_t)wire->node[0] << 32 | wire->node[1],
                        (uint64_t)wire->cut << 1 | wire->ended);
-    uint32_t end, i;
+    uint32_t end;
 
     for (end = 0; end < 2; end++) {
         const struct node *node = field->nodes[wire->node[end]].machine;
 
         sum = mix(sum, wire->open[end]);
-        if (wire->open[end] && node)
-            sum = mix(sum, peer_digest(node, field_peer(field, wire, end)));
-        for (i = 0; i < wire->in[end].count; i++)
-            if (!field_is_aside(&wire->in[end].frames[i]))
-                sum = mix(sum, frame_digest(&wire->in[end].frames[i]));
+        if (wire->open[end] && node &&
+            (end == 0 || !field_is_dead(field, need, wire)))
+            sum = mix(sum, peer_digest(node, field_peer(field, wire, end),
+                                       need->any));
+        sum = queue_digest(field, need, wire, end, sum);
     }
     return sum;
 }
@@ -123,23 +189,76 @@ static uint64_t orphan_digest(const struct orphan *orphan, bool any)
     return sum;
 }
 
-static uint64_t machine_digest(const struct field *field,
-                               const struct node *node)
+/* The same where no fault comes any more: whom it will still ask. */
+static uint64_t last_digest(const struct field *field,
+                            const struct field_need *need,
+                            uint32_t index)
 {
-    uint64_t sum = mix(4, (uint64_t)node->incarnation << 32 | node->depth);
+    const struct field_node *own = &field->nodes[index];
+    const struct orphan *orphan = &own->machine->orphan;
+    uint32_t left = field_dials_left(field, index), count, rank;
+    bool held = (!need->all && field_is_held(field, index));
+    uint64_t sum = mix(11, held ? HELD : orphan->phase);
+
+    if (held || need->any || orphan->phase == ORPHAN_NOT ||
+        orphan->phase == ORPHAN_PAUSE)
+        return sum;
+    sum = mix(sum, (uint64_t)orphan->target << 2 | orphan->last_resort << 1 |
+                       orphan->front_end_lost);
+    if (own->dialling || left > 0)
+        sum = mix(sum, table_subtree_height(own->machine->table, index));
+    count = adopter_survey_count(orphan->survey);
+    for (uint32_t turn = orphan->turn; turn <= orphan->turn + left; turn++) {
+        sum = mix(sum, turn < count ? 0 : turn - count + 1);
+        if (turn < orphan->turn + left &&
+            adopter_survey_pick(orphan->survey, &orphan->who, turn, &rank) == 0)
+            sum = mix(sum, rank);
+    }
+    return sum;
+}
+
+/* What it knows of others. */
+static uint64_t known_digest(const struct field *field,
+                             const struct field_need *need,
+                             uint32_t index)
+{
+    const struct node *node = field->nodes[index].machine;
+    uint32_t bits[FIELD_NODES];
+    uint64_t sum = 12;
+
+    if (need->all || need->table[index])
+        return mix(orphan_digest(&node->orphan, field->bounds.any),
+                   table_digest(node->table));
+    field_table_bits(need, node, bits);
+    for (uint32_t i = 0; i < FIELD_NODES; i++)
+        sum = sum << 4 ^ bits[i];
+    return mix(sum, last_digest(field, need, index));
+}
+
+static uint64_t machine_digest(const struct field *field,
+                               const struct field_need *need,
+                               uint32_t index)
+{
+    const struct node *node = field->nodes[index].machine;
+    uint64_t sum = mix(4, need->any ? 0 : node->depth);
     size_t i;
 
+    if (!(!need->all && field_is_held(field, index)))
+        sum = mix(sum, node->incarnation);
+
     sum = mix(sum, node->closing << 2 | node->leaving << 1 | node->ended);
-    sum = mix(sum, orphan_digest(&node->orphan, field->bounds.any));
-    sum = mix(sum, table_digest(node->table));
+    sum = mix(sum, known_digest(field, need, index));
     for (i = 0; i < node->probe_count; i++) {
         const struct probe *probe = &node->probes[i];
         const struct peer *peer =
             probe->link < node->link_count ? node->links[probe->link] : NULL;
 
+        if (!need->table[index] &&
+            field_is_lapsed(need, probe->orphan, probe->incarnation))
+            continue;
         sum = mix(sum, (uint64_t)probe->orphan << 32 | probe->incarnation);
-        sum = mix(sum, probe->last_resort << 1 | probe->asked);
-        sum = mix(sum, peer_digest(node, peer));
+        sum = mix(sum, (!need->any && probe->last_resort) << 1 | probe->asked);
+        sum = mix(sum, peer_digest(node, peer, need->any));
     }
     return sum;
 }
@@ -147,26 +266,34 @@ static uint64_t machine_digest(const struct field *field,
 static uint64_t whole_digest(const struct field *field)
 {
     uint64_t sum = field->faults, wires = 0;
+    struct field_need need;
     uint32_t i;
 
+    field_need(field, &need);
     for (i = 0; i < field->node_count; i++) {
         const struct field_node *node = &field->nodes[i];
 
         if (node->inert)
             continue;
-        sum =
-            mix(sum, node->stopped << 2 | node->gone_due << 1 | node->dialling);
+        sum = mix(sum, node->stopped << 2 | node->gone_due << 1 |
+                           (node->dialling &&
+                            !(!need.all && field_is_held(field, i))));
         if (!node->machine)
             continue;
-        sum = mix(sum, node->attempts);
-        if (node->dialling && !field->bounds.any)
+        sum = mix(sum, (!need.all && field_is_held(field, i)) ? HELD
+                                                              : node->attempts);
+        if (node->dialling && !field->bounds.any &&
+            (need.all || node->attempts <= field->bounds.attempts))
             sum = mix(sum, node->target);
-        sum = mix(sum, node->taken);
-        sum = mix(sum, machine_digest(field, node->machine));
+        if (need.all)
+            sum = mix(sum, node->taken);
+        else if (need.attempt[i] < 64)
+            sum = mix(sum, node->taken >> need.attempt[i] & 1);
+        sum = mix(sum, machine_digest(field, &need, i));
     }
     for (i = 0; i < FIELD_WIRES; i++)
         if (field->wires[i].used)
-            wires += wire_digest(field, &field->wires[i]);
+            wires += wire_digest(field, &need, &field->wires[i]);
     return mix(sum, wires);
 }
 
@@ -299,7 +426,9 @@ static uint64_t node_tree_digest(const struct field *field, uint32_t index)
         return sum;
     sum = mix(sum,
               node->machine->parent ? node->machine->parent->rank : RANK_NONE);
-    return mix(mix(sum, node->taken), node->attempts);
+    return mix(sum, node->attempts < field->bounds.attempts
+                        ? node->attempts
+                        : field->bounds.attempts);
 }
 
 uint64_t field_tree_digest(const struct field *field)

@@ -72,13 +72,45 @@ static void mutate(const struct field *field,
         frame->tag = 1;
 }
 
+static void push(struct field *field,
+                 struct field_queue *queue,
+                 const struct frame *frame)
+{
+    if (queue->count == FIELD_QUEUE) {
+        field->wrong = "more frames wait than there is room for";
+        return;
+    }
+    queue->frames[queue->count++] = *frame;
+}
+
+/* Without probes, a candidate has its answer at once. */
+static bool is_answered(struct field *field,
+                        struct field_wire *wire,
+                        uint32_t end,
+                        const struct frame *frame,
+                        const struct frame *cause)
+{
+    struct frame answer = {
+        .type = FRAME_PROBED,
+        .tag = 1,
+        .origin = frame->origin,
+        .count = frame->count,
+        .sequence = 1,
+    };
+
+    if (field->bounds.without != FIELD_NO_PROBE || frame->type != FRAME_PROBE ||
+        !cause || cause->type != FRAME_ADOPT)
+        return false;
+    push(field, &wire->in[end], &answer);
+    return true;
+}
+
 static void send(struct field *field,
                  uint32_t index,
                  struct action *action,
                  const struct frame *cause)
 {
     struct frame frame = action->frame;
-    struct field_queue *queue;
     struct field_wire *wire;
     uint32_t end;
 
@@ -91,20 +123,17 @@ static void send(struct field *field,
     field_judge_frame(field, wire, end, &frame, cause);
     if (wire->ended || field->nodes[wire->node[!end]].inert ||
         (field->bounds.without == FIELD_DEAF && frame.type == FRAME_ADOPTED &&
-         frame.tag == ADOPTION_OK))
+         frame.tag == ADOPTION_OK) ||
+        is_answered(field, wire, end, &frame, cause))
         return;
     if (frame.type == FRAME_ADOPT) {
         wire->height = (uint32_t)frame.sequence;
         wire->incarnation = frame.count;
         wire->last_resort = frame.tag == ADOPTION_LAST_RESORT;
     }
-    queue = &wire->in[!end];
-    if (queue->count == FIELD_QUEUE) {
-        field->wrong = "more frames wait than there is room for";
-        return;
-    }
-    action->frame.payload = NULL;
-    queue->frames[queue->count++] = frame;
+    push(field, &wire->in[!end], &frame);
+    if (!field->wrong)
+        action->frame.payload = NULL;
 }
 
 static void close_link(struct field *field, uint32_t index, uint32_t link)
@@ -326,24 +355,67 @@ static void deliver(struct field *field, struct field_wire *wire, uint32_t end)
     step(field, wire->node[end], &event);
 }
 
-/* Let arrive what is next somewhere and needs no choice. */
+static void go_down(struct field *field, struct field_wire *wire, uint32_t end)
+{
+    uint32_t index = wire->node[end];
+    struct event event = {
+        .type = EVENT_LINK_DOWN,
+        .link = wire->link[end],
+        .text = "reset",
+    };
+
+    end_close(wire, end);
+    step(field, index, &event);
+}
+
+/* Whether the first frame there need not wait for a choice. */
+static bool is_free(const struct field *field,
+                    const struct field_need *need,
+                    uint32_t wire,
+                    uint32_t end)
+{
+    const struct field_wire *on = &field->wires[wire];
+    const struct frame *frame = &on->in[end].frames[0];
+
+    return field_can_take(field, on, end) && on->in[end].count > 0 &&
+           (field_is_aside(frame) || is_idle(field, on->node[end], frame) ||
+            field_is_needless(field, need, wire, end, frame) ||
+            is_old(field->nodes[on->node[end]].machine, frame));
+}
+
+static void tell_gone(struct field *field, uint32_t index)
+{
+    struct event event = {
+        .type = EVENT_CHILD_GONE,
+        .rank = index,
+        .text = "it was killed",
+    };
+
+    field->nodes[index].gone_due = false;
+    step(field, field->nodes[index].parent, &event);
+}
+
+/* Let happen all that needs no choice. */
 static void run_aside(struct field *field)
 {
+    struct field_need need;
     bool again = true;
 
+    field_need(field, &need);
+    for (uint32_t i = 0; i < field->node_count; i++)
+        if (field_is_needless_end(field, &need, i))
+            tell_gone(field, i);
     while (again && !field->wrong) {
         again = false;
         for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
             struct field_wire *wire = &field->wires[i / 2];
-            uint32_t end = i % 2;
 
-            while (field_can_take(field, wire, end) &&
-                   wire->in[end].count > 0 &&
-                   (field_is_aside(&wire->in[end].frames[0]) ||
-                    is_idle(field, wire->node[end], &wire->in[end].frames[0]) ||
-                    is_old(field->nodes[wire->node[end]].machine,
-                           &wire->in[end].frames[0]))) {
-                deliver(field, wire, end);
+            while (is_free(field, &need, i / 2, i % 2)) {
+                deliver(field, wire, i % 2);
+                again = true;
+            }
+            if (i % 2 == 1 && field_is_needless_link(field, &need, i / 2)) {
+                go_down(field, wire, 1);
                 again = true;
             }
         }
@@ -479,19 +551,6 @@ static void crash(struct field *field, uint32_t index)
             field->nodes[i].gone_due = false; /* nobody to report it to */
 }
 
-static void go_down(struct field *field, struct field_wire *wire, uint32_t end)
-{
-    uint32_t index = wire->node[end];
-    struct event event = {
-        .type = EVENT_LINK_DOWN,
-        .link = wire->link[end],
-        .text = "reset",
-    };
-
-    end_close(wire, end);
-    step(field, index, &event);
-}
-
 static void tick(struct field *field, uint32_t index)
 {
     step(field, index, &(struct event){.type = EVENT_TICK});
@@ -610,9 +669,7 @@ static void happen(struct field *field, const struct field_move *move)
             resume(field, event.rank);
         break;
     case FIELD_GONE:
-        field->nodes[move->other].gone_due = false;
-        event.type = EVENT_CHILD_GONE;
-        step(field, move->node, &event);
+        tell_gone(field, move->other);
         break;
     case FIELD_RESUME:
         resume(field, move->node);

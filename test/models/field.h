@@ -20,10 +20,11 @@
 /* A rule of doc/protocol.md that is taken away, to see that it is missed. */
 enum field_rule {
     FIELD_ALL_RULES,
-    FIELD_NO_FAIL, /* 8.3: who is the orphan, or an orphan, answers OK */
-    FIELD_NO_LOSS, /* 8.3: only who loses its parent does */
-    FIELD_ANEW,    /* 6.3: attempts are numbered anew after each adoption */
-    FIELD_DEAF     /* liveness: an orphan is not told that it was adopted */
+    FIELD_NO_FAIL,  /* 8.3: who is the orphan, or an orphan, answers OK */
+    FIELD_NO_LOSS,  /* 8.3: only who loses its parent does */
+    FIELD_NO_PROBE, /* 8.3: a candidate with a parent takes who asks */
+    FIELD_ANEW,     /* 6.3: attempts are numbered anew after each adoption */
+    FIELD_DEAF      /* liveness: an orphan is not told that it was adopted */
 };
 
 /* What is searched. */
@@ -36,6 +37,7 @@ struct field_bounds {
     bool leaves;  /* back-ends are orphans too; else they only are there */
     bool bushy;   /* a back-end below each commnode, not only the lowest */
     bool late;    /* faults when they are noticed; no order of last records */
+    bool needed;  /* what can matter no more is no part of a state */
     bool orderly; /* who closes a link has what it sent read; else any part */
     enum field_rule without;
 };
@@ -111,6 +113,18 @@ struct field {
     struct field_wire wires[FIELD_WIRES];
 };
 
+/* What of the nodes' knowledge can still matter (need.c). */
+struct field_need {
+    bool all;                      /* nothing is said of that */
+    bool table[FIELD_NODES];       /* this node's table, all of it */
+    bool wires[2 * FIELD_WIRES];   /* and all records to that end of a wire */
+    uint32_t life[FIELD_NODES];    /* older accusations are for nothing */
+    uint32_t attempt[FIELD_NODES]; /* that is on its way, or none */
+    bool any;                      /* no choice reads a table */
+    bool fresh[FIELD_NODES];       /* some child of it can lose it */
+    bool lags[FIELD_NODES];        /* its parent knows an older incarnation */
+};
+
 /* Make and launch the tree of `bounds`: real machines, real frames, in the
  * arena, which is begun. The field is valid until the next one is made. */
 struct field *field_new(const struct field_bounds *bounds);
@@ -155,6 +169,56 @@ bool field_is_aside(const struct frame *frame);
 
 /* Whether a record says that `rank` has failed. */
 bool field_accuses(const struct frame *frame, uint32_t rank);
+
+/* Say what is needed in the present state. */
+void field_need(const struct field *field, struct field_need *need);
+
+/* Whether it is an orphan that will call nobody any more: it has made all the
+ * attempts that are searched. */
+bool field_is_held(const struct field *field, uint32_t index);
+
+/* How many more dials of `index` are searched. */
+uint32_t field_dials_left(const struct field *field, uint32_t index);
+
+/* What everybody needs of the table of `node`, by rank. */
+void field_table_bits(const struct field_need *need,
+                      const struct node *node,
+                      uint32_t bits[FIELD_NODES]);
+
+/* What of that a record brings to `node`, which knows `bits`, and is to know
+ * that too then. Returns a number for it; 0: nothing. */
+uint64_t field_news(const struct field_need *need,
+                    const struct node *node,
+                    const struct frame *frame,
+                    uint32_t bits[FIELD_NODES]);
+
+/* Whether an attempt has been given up, or has ended. */
+bool field_is_lapsed(const struct field_need *need,
+                     uint32_t orphan,
+                     uint32_t incarnation);
+
+/* Whether the lower end of `wire` has gone for good, and what its upper end
+ * will say of that comes to nobody to whom it matters. */
+bool field_is_dead(const struct field *field,
+                   const struct field_need *need,
+                   const struct field_wire *wire);
+
+/* Whether it does not matter when the upper end of `wire` finds it down. */
+bool field_is_needless_link(const struct field *field,
+                            const struct field_need *need,
+                            uint32_t wire);
+
+/* Whether it does not matter when its parent is told that `index` is dead. */
+bool field_is_needless_end(const struct field *field,
+                           const struct field_need *need,
+                           uint32_t index);
+
+/* Whether it does not matter when, nor if, `frame` arrives at that end. */
+bool field_is_needless(const struct field *field,
+                       const struct field_need *need,
+                       uint32_t wire,
+                       uint32_t end,
+                       const struct frame *frame);
 
 /* The machine of `wire` at `end` and its peer there; NULL if it is closed. */
 struct peer *field_peer(const struct field *field,

@@ -75,7 +75,7 @@ static void list_nodes(const struct field *field,
     for (uint32_t i = 0; i < field->node_count; i++) {
         const struct field_node *node = &field->nodes[i];
         const struct field_node *parent = &field->nodes[node->parent];
-        bool held = !field->settling && node->attempts > field->bounds.attempts;
+        bool held = !field->settling && field_is_held(field, i);
 
         if (node->stopped && (field->settling || !field->bounds.late))
             add(moves, count, FIELD_RESUME)->node = i;
@@ -199,7 +199,7 @@ static void list_late_crash(const struct field *field,
         const struct field_node *other = &field->nodes[i];
 
         if (i == index || !other->machine || other->stopped || other->inert ||
-            !other->dialling || other->attempts > field->bounds.attempts ||
+            !other->dialling || field_is_held(field, i) ||
             (!field->bounds.any && other->target != index))
             continue;
         add(moves, count, FIELD_REFUSED)->node = i;
@@ -277,7 +277,8 @@ bool field_is_calm(const struct field *field)
             return false;
         for (uint32_t k = 0; k < queue->count; k++)
             if (!field_is_aside(&queue->frames[k]) &&
-                queue->frames[k].type != FRAME_RECORD &&
+                (queue->frames[k].type != FRAME_RECORD ||
+                 field->bounds.needed) &&
                 queue->frames[k].type != FRAME_FAN_OUT)
                 return false;
     }
