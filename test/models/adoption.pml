@@ -25,7 +25,9 @@
  * LEAN    the same with fewer states. What is given up ends at once: no event
  *         reads it later but for ANEW, STALE and LATE. All faults are stops: a
  *         broken link is one of a stopped node's, and a dead node is a stopped
- *         one to which nothing happens any more.
+ *         one to which nothing happens any more. The front-end answers at once.
+ * SYMMETRY  nodes have no numbers but by what they are (symmetry.inc): for
+ *         safety, and where nobody reads the trail
  *
  * What must break it (8.5 says why):
  * NOPROBE a candidate that has a parent commits at once   (8.3)
@@ -55,6 +57,12 @@
 #define NONE 15
 #define BIT(node) (1 << (node))
 
+#ifdef SYMMETRY
+#define RENUMBER c_code { renumber(); }
+#else
+#define RENUMBER skip
+#endif
+
 /* Attempt s is number s % TRIES of its node. */
 #define ATTEMPTS ((N - 1) * TRIES)
 #define OWNER(s) ((s) / TRIES + 1)
@@ -83,6 +91,12 @@ byte count[N];         /* the last one's, since the last adoption */
 #endif
 
 byte i, x; /* 0 between events */
+
+#ifdef SYMMETRY
+c_code {
+\#include "symmetry.inc"
+}
+#endif
 
 inline drop(s)
 {
@@ -203,55 +217,6 @@ inline refuse_late(o)
 }
 #endif
 
-/* Orphan o asks c, and takes no answer any more to what it asked before. */
-#define ASKS(o, c) \
-    :: d_step { (c) < N && (c) != (o) && !(dead & (BIT(o) | BIT(c))) && \
-                up[o] == NONE && MAY(o, c) -> \
-        begin(o); \
-        refuse_late(o); \
-        phase[NEXT(o)] = CLIMBS; \
-        asked[NEXT(o)] = c; \
-        at[NEXT(o)] = c; \
-        NAME(o); \
-        tries[o]++; \
-        printf("%d asks %d\n", o, c) }
-
-#define ME (_pid + 1)
-
-/* The front-end is process N - 1 + ATTEMPTS; it is only ever stopped. */
-active [N - 1] proctype node()
-{
-end:
-    do
-#ifndef LEAN
-    :: d_step { faults < FAULTS && !(dead & BIT(ME)) ->
-        crash(ME);
-        faults++;
-        printf("%d crashes\n", ME) }
-    :: d_step { faults < FAULTS && up[ME] != NONE ->
-        lose(ME);
-        faults++;
-        printf("%d loses its link to its parent\n", ME) }
-#endif
-    :: d_step { faults < FAULTS && !((dead | stopped) & BIT(ME)) ->
-        stopped = stopped | BIT(ME);
-        faults++;
-        printf("%d stops\n", ME) }
-    :: d_step { up[ME] != NONE &&
-                (((dead | stopped) & BIT(up[ME])) || (stopped & BIT(ME))) ->
-        lose(ME);
-        printf("%d finds its link to its parent down\n", ME) }
-    ASKS(ME, 0)
-    ASKS(ME, 1)
-    ASKS(ME, 2)
-    ASKS(ME, 3)
-    ASKS(ME, 4)
-    ASKS(ME, 5)
-    ASKS(ME, 6)
-    ASKS(ME, 7)
-    od
-}
-
 /* OK has come to at[s]. The candidate commits; if the orphan has asked again
  * meanwhile, that is soon undone. */
 inline arrive(s)
@@ -266,6 +231,71 @@ inline arrive(s)
 #endif
     :: else
     fi
+}
+
+/* The probe has come to the front-end: OK, always. Nothing that happens between
+ * depends on whether it has answered. */
+#ifdef LEAN
+inline answer(s)
+{
+    phase[s] = WHOLE;
+    arrive(s)
+}
+#else
+#define answer(s) skip
+#endif
+
+/* Orphan o asks c, and takes no answer any more to what it asked before. */
+#define ASKS(o, c) \
+    :: d_step { (c) < N && (c) != (o) && !(dead & (BIT(o) | BIT(c))) && \
+                up[o] == NONE && MAY(o, c) -> \
+        begin(o); \
+        refuse_late(o); \
+        phase[NEXT(o)] = CLIMBS; \
+        asked[NEXT(o)] = c; \
+        at[NEXT(o)] = c; \
+        if \
+        :: (c) == 0 -> answer(NEXT(o)) \
+        :: else \
+        fi; \
+        NAME(o); \
+        tries[o]++; \
+        printf("%d asks %d\n", o, c); RENUMBER }
+
+#define ME (_pid + 1)
+
+/* The front-end is process N - 1 + ATTEMPTS; it is only ever stopped. */
+active [N - 1] proctype node()
+{
+end:
+    do
+#ifndef LEAN
+    :: d_step { faults < FAULTS && !(dead & BIT(ME)) ->
+        crash(ME);
+        faults++;
+        printf("%d crashes\n", ME); RENUMBER }
+    :: d_step { faults < FAULTS && up[ME] != NONE ->
+        lose(ME);
+        faults++;
+        printf("%d loses its link to its parent\n", ME); RENUMBER }
+#endif
+    :: d_step { faults < FAULTS && !((dead | stopped) & BIT(ME)) ->
+        stopped = stopped | BIT(ME);
+        faults++;
+        printf("%d stops\n", ME); RENUMBER }
+    :: d_step { up[ME] != NONE &&
+                (((dead | stopped) & BIT(up[ME])) || (stopped & BIT(ME))) ->
+        lose(ME);
+        printf("%d finds its link to its parent down\n", ME); RENUMBER }
+    ASKS(ME, 0)
+    ASKS(ME, 1)
+    ASKS(ME, 2)
+    ASKS(ME, 3)
+    ASKS(ME, 4)
+    ASKS(ME, 5)
+    ASKS(ME, 6)
+    ASKS(ME, 7)
+    od
 }
 
 inline climb(s)
@@ -291,6 +321,7 @@ inline climb(s)
         at[s] = up[x];
         if
         :: dead & BIT(at[s]) -> drop(s)
+        :: at[s] == 0 -> answer(s)
         :: else
         fi
     fi;
@@ -305,7 +336,7 @@ inline climb(s)
         waits[s] = waits[s] & ~BIT(v); \
         arrive(s); \
         printf("OK for attempt %d of %d comes to %d\n", (s) % TRIES + 1, \
-               OWNER(s), v) }
+               OWNER(s), v); RENUMBER }
 
 /* The OK for s is taken for one to t, for which the same node waits. */
 #if defined(ANEW) || defined(STALE)
@@ -318,7 +349,7 @@ inline climb(s)
         waits[t] = waits[t] & ~BIT(at[s]); \
         drop(s); \
         arrive(t); \
-        printf("that OK is taken for one to attempt %d\n", (t) % TRIES + 1) }
+        printf("that OK is taken for one to attempt %d\n", (t) % TRIES + 1); RENUMBER }
 #else
 #define SERVES(s, t)
 #endif
@@ -332,7 +363,8 @@ end:
     :: d_step { phase[S] == CLIMBS ->
         printf("attempt %d of %d comes to %d\n", S % TRIES + 1, OWNER(S),
                at[S]);
-        climb(S) }
+        climb(S);
+        RENUMBER }
     FALLS(S, 1)
     FALLS(S, 2)
     FALLS(S, 3)
@@ -347,14 +379,14 @@ end:
         drop(S);
         RENAME(OWNER(S));
         printf("%d has parent %d\n", OWNER(S), up[OWNER(S)]);
-        judge(OWNER(S)) }
+        judge(OWNER(S)); RENUMBER }
     od
 }
 
 #define CONTINUES(n) \
     :: d_step { (stopped & BIT(n)) -> \
         stopped = stopped & ~BIT(n); \
-        printf("%d goes on\n", n) }
+        printf("%d goes on\n", n); RENUMBER }
 
 active proctype others()
 {
@@ -363,7 +395,7 @@ end:
     :: d_step { faults < FAULTS && !(stopped & BIT(0)) ->
         stopped = stopped | BIT(0);
         faults++;
-        printf("the front-end stops\n") }
+        printf("the front-end stops\n"); RENUMBER }
 #ifdef LIVE
     CONTINUES(0)
     CONTINUES(1)

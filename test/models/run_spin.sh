@@ -2,11 +2,13 @@
 # adoption.pml searched by Spin: no cycle among the parents, each rule that is
 # taken away makes one, and in the end every orphan is adopted.
 # usage: run_spin.sh small|large PML    (small: complete searches of 3 and 4
-#   nodes, a minute; large: 5 to 7 nodes, by bitstate hashing)
+#   nodes, and two trees of 5, a minute; large: all trees of 5 nodes, and 5 to
+#   7 by bitstate hashing)
 # environment, for large: TIME, seconds of each search (120); MEM, megabytes
 #   for the table of bits (512); SEED of the order in which it searches (1);
 #   NODES (5 6 7)
-# Ends with a table; exit 1 if something is not as it must be, 77 without Spin.
+# Ends with a table (lines: how many of the model's were reached); exit 1 if
+# something is not as it must be, 77 without Spin.
 set -u
 mode=${1:-}
 case $mode in
@@ -28,6 +30,7 @@ for tool in spin gcc; do
 done
 work=$(mktemp -d) || exit 1
 cp "$model" "$work/adoption.pml" || exit 1
+cp "$(dirname "$model")/symmetry.inc" "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 bad=0
@@ -39,9 +42,11 @@ fail() {
 
 build() { # build "SPIN OPTIONS" "COMPILER OPTIONS": $work/pan
     rm -f "$work"/pan* "$work"/*.trail
+    nodes_given=$(echo "$1" | sed 's/.*-DN=\([0-9]*\).*/\1/')
     # shellcheck disable=SC2086
     (cd "$work" && spin $1 -a adoption.pml >spin.out 2>&1 &&
-        gcc -O2 -w -DNOREDUCE $2 -o pan pan.c) ||
+        gcc -O2 -w -DNOREDUCE -DNODES="$nodes_given" -DASKS=2 $2 \
+            -o pan pan.c) ||
         { cat "$work/spin.out"; fail "cannot build: $1"; return 1; }
 }
 
@@ -59,6 +64,9 @@ search() {
     factor=$(sed -n 's/^hash factor: \([0-9.e+]*\).*/\1/p' "$work/pan.out")
     seconds=$(sed -n 's/.*elapsed time \([0-9.e+]*\).*/\1/p' "$work/pan.out")
     errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' "$work/pan.out")
+    reached=$(sed -n 's/.*(\([0-9]*\) of \([0-9]*\) states).*/\1 \2/p' \
+        "$work/pan.out" | awk '{ not += $1; all += $2 }
+            END { if (all) print all - not "/" all; else print "-" }')
     whole=complete
     if [ "${errors:-0}" != 0 ]; then
         whole=violated
@@ -76,8 +84,9 @@ search() {
         fail "$name: no result"
         errors=-
     fi
-    printf '%s|%s|%s|%s|%s|%s|%s|%s\n' "$name" "${states:--}" "${steps:--}" \
-        "${depth:--}" "${factor:--}" "${seconds:--}" "$whole" "$errors" |
+    printf '%s|%s|%s|%s|%s|%s|%s|%s|%s\n' "$name" "${states:--}" \
+        "${steps:--}" "${depth:--}" "${factor:--}" "${seconds:--}" \
+        "$reached" "$whole" "$errors" |
         tee -a "$work/table" | tr '|' ' '
 }
 
@@ -138,6 +147,14 @@ live() { # live NODES TREE FAULTS [RULE]: each orphan is adopted in the end
     fi
 }
 
+five() { # five TREE...: of 5 nodes, to the end
+    for shape in "$@"; do
+        build "-DLEAN -DSYMMETRY -DN=5 $(tree "$shape") -DFAULTS=3" \
+            "-DSAFETY -DCOLLAPSE -DMEMLIM=4000" || return
+        complete "5 nodes ($shape), 3 faults, lean, symmetric" 600 -m10000
+    done
+}
+
 small() {
     for shape in 0,0 0,1; do
         build "-DN=3 $(tree $shape) -DFAULTS=3" "-DSAFETY -DCOLLAPSE" || return
@@ -154,6 +171,13 @@ small() {
             "-DSAFETY -DCOLLAPSE -DMEMLIM=4000" || return
         complete "4 nodes ($shape), 3 faults, lean" 300 -m10000
     done
+    five 0,0,0,0 0,1,2,3 || return
+    for rule in NOPROBE NOFAIL; do
+        build "-DLEAN -DSYMMETRY -D$rule -DN=4 $(tree 0,1,2) -DFAULTS=3" \
+            "-DSAFETY" || return
+        search "4 nodes (0,1,2), 3 faults, $rule, lean, symmetric" 300 -m10000
+        [ "$errors" = 1 ] || fail "$name: no cycle was found"
+    done
     mutant NOPROBE 3 0,1 1 2
     mutant NOFAIL 3 0,1 1 2
     mutant LATE 3 0,1 2 2
@@ -167,7 +191,7 @@ small() {
 
 # broken RULE NODES TREE [lean]: bitstate hashing finds a cycle too
 broken() {
-    build "${4:+-DLEAN} -D$1 -DN=$2 $(tree "$3") -DFAULTS=3" \
+    build "${4:+-DLEAN} -DSYMMETRY -D$1 -DN=$2 $(tree "$3") -DFAULTS=3" \
         "-DSAFETY -DBITSTATE -DT_RAND -DP_RAND" || return
     search "$2 nodes ($3), 3 faults, $1${4:+, lean}" "$TIME" -m10000 \
         -w"$(bits)" -k3 -RS"$SEED"
@@ -193,10 +217,12 @@ bits() {
 }
 
 large() {
+    five 0,0,0,0 0,0,0,1 0,0,1,1 0,0,1,2 0,1,1,1 0,0,1,3 0,1,1,2 0,1,2,2 \
+        0,1,2,3 || return
     for nodes in $NODES; do
         for shape in $(shapes "$nodes"); do
             for lean in "" -DLEAN; do
-                build "$lean -DN=$nodes $(tree "$shape") -DFAULTS=3" \
+                build "$lean -DSYMMETRY -DN=$nodes $(tree "$shape") -DFAULTS=3" \
                     "-DSAFETY -DBITSTATE -DT_RAND -DP_RAND" || return
                 clean "$nodes nodes ($shape), 3 faults${lean:+, lean}" \
                     "$TIME" -m10000 -w"$(bits)" -k3 -RS"$SEED"
@@ -210,9 +236,9 @@ large() {
 $mode
 echo
 awk -F'|' 'BEGIN {
-    form = "%-46s %10s %11s %5s %9s %8s %-9s %s\n"
+    form = "%-46s %10s %11s %5s %9s %8s %-8s %-9s %s\n"
     printf form, "search", "states", "steps", "depth", "hash f.", "s", \
-        "how far", "errors"
-} { printf form, $1, $2, $3, $4, $5, $6, $7, $8 }' "$work/table"
+        "lines", "how far", "errors"
+} { printf form, $1, $2, $3, $4, $5, $6, $7, $8, $9 }' "$work/table"
 [ "$bad" -eq 0 ] && echo "spin: as expected"
 exit "$bad"
