@@ -18,7 +18,8 @@ travels.  Downwards every node keeps all packets (recovery.py has retention and 
           C(level, items)                 compensation: on a new link with the sender's level, else passed on
           R(level)                        RESUME: the sender counts from level + 1
           K(set, settled, lossy)          a claim
-    down  a number; log[number] says: D data (takes credit), M marker, E the entry of a late joiner
+    down  a number; log[number] says: D data (takes credit), M marker, E the entry of a late joiner, L a member that is
+          given up; or EXPEL: a claim named somebody who had been
 
 A wave is (epoch, n).  A level is the last wave that is answered; (e, 0) answers all epochs before e.
 Sets of ranks and of items are integers used as bit sets; item 8 * r + i is the i-th that back-end r has sent.
@@ -46,16 +47,21 @@ RULES = {
     'latestuck':   '3.4: credit for a late packet is not returned before the wave at hand is released',
     'nolossy':     '10.6: a node that lost its parent on a stream that is not recoverable does not say so',
     'lossyonce':   '10.6: LOSSY is a flag said once, in the next settled claim, not a number that is repeated',
+    'standing':    '10.1: a settled claim that waits stands though members have come since who had not settled',
+    'keeplost':    '11.2: LOST takes nobody out of a node\'s sets',
+    'noexpel':     '11.2: a claim that names the lost is answered by nothing',
     'markearly':   '12.3: the marker follows a late joiner\'s entry at once, not when its claim has come',
 }
 
 # what `table` leaves out: no schedule is known (settle.md)
-SILENT = ('frozen',)
+SILENT = ('frozen', 'standing', 'keeplost', 'noexpel')
 
 ROOT, COMM, LEAF = 0, 1, 2
 CHILD, PARENT, UP, DOWN, UCLOSED, DCLOSED, OWED, USED, LUSED = range(9)     # a link; credit taken: OWED downwards, USED
                                                                         # upwards on time, LUSED upwards late
 SET, SETTLED, LEVEL, COUNTS, QUEUE, CURSOR, LOST = range(7)             # what a parent knows of a child
+
+EXPEL = -1                                                              # in the place of a number
 
 class Violation(Exception):
     pass
@@ -65,7 +71,7 @@ def bits(x):
 
 class Node:
     __slots__ = ('alive', 'kind', 'parent', 'kids', 'state', 'level', 'outq', 'said', 'fence', 'rest', 'pos',
-                 'got', 'count', 'member', 'lossy', 'inc', 'top')
+                 'got', 'count', 'member', 'lossy', 'inc', 'top', 'lost')
 
     def clone(self):
         n = Node.__new__(Node)
@@ -98,7 +104,7 @@ class World:
             x.kind = ROOT if i == 0 else COMM if i in par else LEAF
             x.alive, x.parent, x.kids, x.state, x.level, x.outq = i < n, None, {}, 0, (0, 0), ()
             x.said, x.fence, x.rest, x.pos, x.got, x.count = None, 0, (), 0, (), 0
-            x.member, x.lossy, x.inc, x.top = i < n and x.kind == LEAF, 0, 0, 0
+            x.member, x.lossy, x.inc, x.top, x.lost = i < n and x.kind == LEAF, 0, 0, 0, 0
             self.nodes.append(x)
             if x.kind == LEAF:
                 self.given[i] = 0
@@ -247,6 +253,8 @@ class World:
             self.claim(i, cover, fall)
         if k < x.fence:
             x.fence = k
+            if 'standing' not in self.mut:
+                x.outq = tuple(m for m in x.outq if m[0] != 'S' or m[1] <= k)
         if cover and k > x.fence and self.through(i, k):
             x.fence = k
             if 'settleearly' in self.mut:
@@ -423,16 +431,34 @@ class World:
         x = self.nodes[c]
         if x.parent != lid:
             return
+        if seq == EXPEL:
+            if x.kind != LEAF and self.below(c)[0]:
+                self.put(c, ('R', x.level))                     # the parent may have known of nobody here (11.2)
+            self.run(c)
+            return
         if seq != x.pos + 1:
             raise Violation(f'{c} gets {seq} after {x.pos}')
         x.pos = seq
         paid = self.log[seq][0] == 'D'
+        if self.log[seq][0] == 'L':
+            self.forget(c, self.log[seq][1])
         if x.kind == LEAF or 'slowcredit' in self.mut and paid:
             x.got += (seq,)
         elif paid:
             self.links[lid][OWED] -= 1
         self.run(c)
         self.run(self.links[lid][PARENT])
+
+    def forget(self, i, m):
+        """LOST: member m is nobody's any more (11.1, 11.2)."""
+        x = self.nodes[i]
+        x.lost |= 1 << m
+        if 'keeplost' in self.mut:
+            return
+        for r in x.kids.values():
+            had, r[SET] = r[SET], r[SET] & ~x.lost
+            if had and not r[SET] and 'nofirst' not in self.mut:
+                r[COUNTS] = False                               # until it says where it goes on
 
     def app_take(self, i):
         """The application calls receive: it takes the next packet, settling every marker on the way (10.6)."""
@@ -475,11 +501,11 @@ class World:
                 out.append(('cut', lid, DOWN))
             if faults and self.resets and self.open(lid):
                 out.append(('reset', lid))
-        cover = self.below(0)[0]
         for i, x in enumerate(self.nodes):
             if x.kind == LEAF and not x.alive and x.inc == 0 and self.joins and not self.members >> i & 1:
                 out.extend(('join', i, a) for a, y in enumerate(self.nodes) if y.alive and y.kind != LEAF and self.whole(a))
-            if x.kind == LEAF and self.members & ~self.gone & ~cover & 1 << i and not x.alive:
+            if x.kind == LEAF and self.members & ~self.gone & 1 << i and not x.alive:   # its end is certain, or it is
+                                                                                    # covered by nobody (11.1)
                 out.append(('lose', i))
             if not x.alive or i == 0:
                 continue
@@ -530,9 +556,12 @@ class World:
         if r is None:
             return
         if msg[0] == 'K':
-            if not msg[1] and 'nofirst' not in self.mut:
+            lost = msg[1] & x.lost if 'keeplost' not in self.mut else 0
+            if not msg[1] & ~lost and 'nofirst' not in self.mut:
                 r[COUNTS] = False                               # until it says where it goes on
-            r[SET], r[SETTLED], r[LOST] = msg[1:]
+            r[SET], r[SETTLED], r[LOST] = msg[1] & ~lost, msg[2], msg[3]
+            if lost and 'noexpel' not in self.mut and self.open(lid):
+                self.links[lid][DOWN] += (EXPEL,)
             x.lossy = max(x.lossy, msg[3])
             if 'noanswer' not in self.mut:
                 r[LEVEL] = max(r[LEVEL], (r[SETTLED], 0))
@@ -592,6 +621,9 @@ class World:
 
     def do_lose(self, i):
         self.gone |= 1 << i
+        self.log += (('L', i),)
+        self.nodes[0].pos += 1
+        self.forget(0, i)
         self.run(0)
 
     def attach(self, i, a):
@@ -747,7 +779,7 @@ class World:
                 return f'{b} sees its link to {a} go down'
             m = l[way][0]
             if way == DOWN:
-                return f'{b} gets {m} {self.log[m]} from {a}'
+                return f'{b} gets {"EXPEL" if m == EXPEL else str(m) + " " + str(self.log[m])} from {a}'
             name = {'K': 'claim', 'C': 'COMPENSATION', 'R': 'RESUME after', 'W': 'packet'}[m[0]]
             if m[0] == 'K':
                 return f'{b} gets claim({bits(m[1])}, settled {m[2]}, lossy {m[3]}) from {a}'
