@@ -352,6 +352,10 @@ int main(int argc, char **argv)
     if (r == 0)
         tally_print(&tally, stdout);
     free(settings.tree);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "coppice-sim: cannot write: %s\n", strerror(errno));
+        return 2;
+    }
     if (r < 0)
         return 2;
     return tally.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;

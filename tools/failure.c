@@ -79,6 +79,25 @@ static size_t count_commnodes(const struct cop_status *status,
     return count;
 }
 
+/* Why nothing can be done to a node in that state. */
+static const char *why_not(enum cop_state state)
+{
+    switch (state) {
+    case COP_STATE_SILENT:
+        return "does not answer";
+    case COP_STATE_ORPHAN:
+        return "has no parent just now";
+    case COP_STATE_MISSING:
+        return "was not launched";
+    case COP_STATE_LOST:
+        return "is lost already";
+    case COP_STATE_UP:
+    case COP_STATE_DEGRADED:
+        break;
+    }
+    return "is up";
+}
+
 static int choose(struct cop_status_node *victim,
                   const struct failure_plan *plan,
                   const struct cop_status *status,
@@ -99,7 +118,8 @@ static int choose(struct cop_status_node *victim,
             continue;
         if (is_live(victim))
             return 0;
-        return cop_error_set(error, -ENOENT, "rank %u is not up", plan->rank);
+        return cop_error_set(error, -ENOENT, "rank %u (%s) %s", plan->rank,
+                             victim->host, why_not(victim->state));
     }
     return cop_error_set(error, -ENOENT, "there is no node of rank %u",
                          plan->rank);

@@ -1,13 +1,16 @@
 /* inject.c - coppice-inject: break a running network on purpose. */
 #include <coppice/status.h>
 #include <errno.h>
-#include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/command.h"
 #include "tools/failure.h"
 #include "tools/measure.h"
+
+#define PROGRAM "coppice-inject"
 
 #define EVERY_DEFAULT_MS 30000
 #define EVERY_MAX_MS     (UINT32_C(31) * 86400 * 1000)
@@ -54,7 +57,7 @@ static const char usage[] =
     "  --freeze MS      do not kill it, but stop it for MS milliseconds\n"
     "  --cut            do not kill it, but reset its link to its parent\n"
     "  --count N        so many times (default 1)\n"
-    "  --every S        one every S seconds (default 30)\n"
+    "  --every S        one every S seconds, or 500ms, 5m, 2h (default 30)\n"
     "  --timeout S      wait so long for the orphans' reports (default 30)\n"
     "  --seed N         the same seed, the same choices of random\n"
     "  --csv            a line of numbers for each report\n"
@@ -64,9 +67,7 @@ static const char usage[] =
 
 static int complain_of_usage(const char *what, const char *value)
 {
-    fprintf(stderr, "coppice-inject: %s%s%s\nTry: coppice-inject --help\n",
-            what, value ? ": " : "", value ? value : "");
-    return -EINVAL;
+    return command_complain(PROGRAM, what, value);
 }
 
 static void on_signal(int number)
@@ -93,9 +94,12 @@ static int read_victim(struct arguments *arguments, const char *text)
 
 static int read_freeze(struct failure_plan *plan, const char *text)
 {
+    if (plan->kind == COP_INJECT_CUT)
+        return complain_of_usage("--freeze or --cut, not both", NULL);
     plan->kind = COP_INJECT_FREEZE;
     if (measure_number(text, 1, FREEZE_MAX_MS, &plan->freeze_ms) < 0)
-        return complain_of_usage("--freeze wants milliseconds, and not", text);
+        return complain_of_usage(
+            "--freeze wants milliseconds, from 1 to 3600000, and not", text);
     return 0;
 }
 
@@ -113,14 +117,14 @@ static int read_seed(uint64_t *seed, const char *text)
 
 static int read_time(uint32_t *ms, const char *what, const char *text)
 {
-    if (measure_seconds(text, EVERY_MAX_MS, ms) < 0)
+    if (measure_time(text, EVERY_MAX_MS, ms) < 0)
         return complain_of_usage(what, text);
     return 0;
 }
 
-/* Returns 0, -EINVAL, or 1: all is said already. */
-static int read_option(struct arguments *arguments, int option)
+static int take_option(void *arg, int option)
 {
+    struct arguments *arguments = arg;
     struct failure_plan *plan = &arguments->plan;
 
     switch (option) {
@@ -129,31 +133,28 @@ static int read_option(struct arguments *arguments, int option)
     case 'f':
         return read_freeze(plan, optarg);
     case 'c':
+        if (plan->kind == COP_INJECT_FREEZE)
+            return complain_of_usage("--freeze or --cut, not both", NULL);
         plan->kind = COP_INJECT_CUT;
         return 0;
     case 'n':
         if (measure_number(optarg, 1, COUNT_MAX, &arguments->count) < 0)
-            return complain_of_usage("--count wants a number, and not", optarg);
+            return complain_of_usage(
+                "--count wants a number from 1 to 1000000, and not", optarg);
         return 0;
     case 'e':
-        return read_time(&arguments->every_ms, "--every wants seconds, and not",
+        return read_time(&arguments->every_ms,
+                         "--every wants a time, such as 30 or 30s, and not",
                          optarg);
     case 't':
-        return read_time(&plan->wait_ms, "--timeout wants seconds, and not",
+        return read_time(&plan->wait_ms,
+                         "--timeout wants a time, such as 30 or 30s, and not",
                          optarg);
     case 's':
         return read_seed(&arguments->seed, optarg);
-    case 'C':
+    default:
         arguments->csv = true;
         return 0;
-    case 'h':
-        fputs(usage, stdout);
-        return 1;
-    case 'v':
-        printf("coppice-inject %s\n", COPPICE_VERSION);
-        return 1;
-    default:
-        return complain_of_usage("wrong option", NULL);
     }
 }
 
@@ -172,24 +173,15 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
     };
-    int option;
-    int r = 0;
+    struct command command = {PROGRAM, usage, options, take_option, arguments};
+    int r = command_read(&command, argc, argv, &arguments->plan.session);
 
-    while (r == 0 && (option = getopt_long(argc, argv, "", options, NULL)) >= 0)
-        r = read_option(arguments, option);
     if (r != 0)
         return r;
-    if (optind + 1 != argc)
-        return complain_of_usage(optind < argc ? "one session file, please"
-                                               : "which session file?",
-                                 NULL);
     if (!arguments->named)
         return complain_of_usage("which node? Give --kill RANK or --kill "
                                  "random",
                                  NULL);
-    if (arguments->plan.kind == COP_INJECT_CUT && arguments->plan.freeze_ms)
-        return complain_of_usage("--freeze or --cut, not both", NULL);
-    arguments->plan.session = argv[optind];
     return 0;
 }
 
@@ -259,6 +251,10 @@ static void say_silent(const struct failure *failure)
 
 static int say_ended(const struct failure *failure)
 {
+    if (failure->orphan_count == 0 && failure->report_count == 0) {
+        printf("  no orphans: nobody has lost a parent\n");
+        return 0;
+    }
     printf("  %zu orphan%s, %zu reported", failure->orphan_count,
            failure->orphan_count == 1 ? "" : "s", failure->report_count);
     say_silent(failure);
@@ -370,7 +366,8 @@ int main(int argc, char **argv)
 
     r = read_arguments(&arguments, argc, argv);
     if (r != 0)
-        return r < 0 ? STATUS_USAGE : STATUS_HEALED;
+        return command_end(PROGRAM, r < 0 ? STATUS_USAGE : STATUS_HEALED,
+                           STATUS_FAILED);
     if (arguments.seed == 0) {
         clock_gettime(CLOCK_REALTIME, &now);
         arguments.seed = 1 + (uint64_t)(now.tv_nsec ^ getpid()) % 1000000;
@@ -383,5 +380,5 @@ int main(int argc, char **argv)
                "connect_us,compensate_us,cleanup_us,overall_us\n");
     else if (arguments.plan.rank == COP_RANK_NONE)
         printf("seed %llu\n", (unsigned long long)arguments.seed);
-    return cause_all(&arguments);
+    return command_end(PROGRAM, cause_all(&arguments), STATUS_FAILED);
 }

@@ -39,17 +39,30 @@ const char *measure_trip(char out[MEASURE_LEN], uint32_t us)
     return out;
 }
 
-int measure_seconds(const char *text, uint32_t max_ms, uint32_t *ms)
+int measure_time(const char *text, uint32_t max_ms, uint32_t *ms)
 {
-    char *end;
+    static const struct {
+        const char *name;
+        double ms;
+    } units[] = {
+        {"", 1e3},   {"s", 1e3},    {"ms", 1},
+        {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3},
+    };
+    size_t len = strspn(text, "0123456789.");
     double value;
+    char *end;
+    size_t i;
 
-    if (strspn(text, "0123456789.") == 0)
+    if (len == 0)
         return -EINVAL;
-    value = strtod(text, &end) * 1000;
-    if (*end == 's')
-        end++;
-    if (*end != '\0' || !(value >= 1 && value <= max_ms))
+    value = strtod(text, &end);
+    for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (end == text + len && strcmp(end, units[i].name) == 0)
+            break;
+    if (i == sizeof(units) / sizeof(units[0]))
+        return -EINVAL;
+    value *= units[i].ms;
+    if (!(value >= 1 && value <= max_ms))
         return -EINVAL;
     *ms = (uint32_t)value;
     return 0;

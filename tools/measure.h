@@ -15,9 +15,9 @@ const char *measure_age(char out[MEASURE_LEN], uint32_t ms);
  * Returns `out`. */
 const char *measure_trip(char out[MEASURE_LEN], uint32_t us);
 
-/* Read seconds such as 5, 0.5 or 30s, as milliseconds from 1 to `max_ms`.
- * Returns 0 or -EINVAL. */
-int measure_seconds(const char *text, uint32_t max_ms, uint32_t *ms);
+/* Read a time such as 5 or 0.5 (seconds), 30s, 250ms, 5m, 2h or 1d, as
+ * milliseconds from 1 to `max_ms`. Returns 0 or -EINVAL. */
+int measure_time(const char *text, uint32_t max_ms, uint32_t *ms);
 
 /* Read a whole number from `min` to `max`. Returns 0 or -EINVAL. */
 int measure_number(const char *text,

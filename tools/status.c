@@ -1,17 +1,20 @@
 /* status.c - coppice-status: how are the nodes of a running network? */
 #include <coppice/status.h>
 #include <errno.h>
-#include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/command.h"
 #include "tools/measure.h"
 #include "tools/view.h"
+
+#define PROGRAM "coppice-status"
 
 #define TIMEOUT_DEFAULT_MS 5000
 #define TIMEOUT_MAX_MS     60000
@@ -64,8 +67,9 @@ static const char usage[] =
     "  --summary        counts and hosts by state, no tree\n"
     "  --wait=STATE     wait until the network is up, degraded, healed (every\n"
     "                   node has a parent and answers) or lost (it has ended)\n"
-    "  --timeout=S      give up after S seconds (default 5; with --wait: "
-    "never)\n"
+    "  --timeout=S      give up after S seconds, or 250ms, 5m, 2h (default 5; "
+    "with\n"
+    "                   --wait: never)\n"
     "  --no-color       no terminal colours\n"
     "  --ascii          no lines of UTF-8\n"
     "  --help, --version\n"
@@ -73,15 +77,13 @@ static const char usage[] =
 
 static int complain(const char *text)
 {
-    fprintf(stderr, "coppice-status: %s\n", text);
+    fprintf(stderr, PROGRAM ": %s\n", text);
     return STATUS_FAILED;
 }
 
 static int complain_of_usage(const char *what, const char *value)
 {
-    fprintf(stderr, "coppice-status: %s%s%s\nTry: coppice-status --help\n",
-            what, value ? ": " : "", value ? value : "");
-    return -EINVAL;
+    return command_complain(PROGRAM, what, value);
 }
 
 static int read_wish(enum wish *wish, const char *text)
@@ -97,9 +99,10 @@ static int read_wish(enum wish *wish, const char *text)
         "--wait wants up, degraded, healed or lost, and not", text);
 }
 
-/* Returns 0, -EINVAL, or 1: all is said already. */
-static int read_option(struct arguments *arguments, int option)
+static int take_option(void *arg, int option)
 {
+    struct arguments *arguments = arg;
+
     switch (option) {
     case 'd':
         arguments->style.only_bad = true;
@@ -110,24 +113,16 @@ static int read_option(struct arguments *arguments, int option)
     case 'w':
         return read_wish(&arguments->wish, optarg);
     case 't':
-        if (measure_seconds(optarg, WAIT_MAX_MS, &arguments->timeout_ms) < 0)
-            return complain_of_usage("--timeout wants seconds, and not",
-                                     optarg);
+        if (measure_time(optarg, WAIT_MAX_MS, &arguments->timeout_ms) < 0)
+            return complain_of_usage(
+                "--timeout wants a time, such as 30 or 30s, and not", optarg);
         return 0;
     case 'C':
         arguments->style.colour = false;
         return 0;
-    case 'a':
+    default:
         arguments->style.ascii = true;
         return 0;
-    case 'h':
-        fputs(usage, stdout);
-        return 1;
-    case 'v':
-        printf("coppice-status %s\n", COPPICE_VERSION);
-        return 1;
-    default:
-        return complain_of_usage("wrong option", NULL);
     }
 }
 
@@ -168,18 +163,11 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
     };
-    int option;
-    int r = 0;
+    struct command command = {PROGRAM, usage, options, take_option, arguments};
+    int r = command_read(&command, argc, argv, &arguments->session);
 
-    while (r == 0 && (option = getopt_long(argc, argv, "", options, NULL)) >= 0)
-        r = read_option(arguments, option);
     if (r != 0)
         return r;
-    if (optind + 1 != argc)
-        return complain_of_usage(optind < argc ? "one session file, please"
-                                               : "which session file?",
-                                 NULL);
-    arguments->session = argv[optind];
     if (!arguments->wish && arguments->timeout_ms > TIMEOUT_MAX_MS)
         return complain_of_usage("--timeout is at most 60 without --wait",
                                  NULL);
@@ -197,8 +185,6 @@ static int show(const struct arguments *arguments, const struct view *view)
         view_count(view, stdout);
         r = view_draw(view, style, stdout);
     }
-    if (r == 0 && fflush(stdout) != 0)
-        r = -errno;
     if (r < 0)
         return complain(strerror(-r));
     return STATUS_SHOWN;
@@ -322,10 +308,14 @@ int main(int argc, char **argv)
     read_terminal(&arguments.style);
     r = read_arguments(&arguments, argc, argv);
     if (r != 0)
-        return r < 0 ? STATUS_USAGE : STATUS_SHOWN;
+        return command_end(PROGRAM, r < 0 ? STATUS_USAGE : STATUS_SHOWN,
+                           STATUS_FAILED);
     if (arguments.wish)
-        return wait_for(&arguments);
-    return look(
-        &arguments,
-        arguments.timeout_ms ? arguments.timeout_ms : TIMEOUT_DEFAULT_MS, true);
+        r = wait_for(&arguments);
+    else
+        r = look(&arguments,
+                 arguments.timeout_ms ? arguments.timeout_ms
+                                      : TIMEOUT_DEFAULT_MS,
+                 true);
+    return command_end(PROGRAM, r, STATUS_FAILED);
 }

@@ -106,11 +106,6 @@ void view_fini(struct view *view)
     memset(view, 0, sizeof(*view));
 }
 
-const char *view_state(enum cop_state state)
-{
-    return states[state].name;
-}
-
 bool view_is_healed(const struct view *view)
 {
     return view->in_state[COP_STATE_SILENT] == 0 &&

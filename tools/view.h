@@ -41,9 +41,6 @@ int view_init(struct view *view, const struct cop_status *status);
 /* Free it. */
 void view_fini(struct view *view);
 
-/* The word for a state, such as "degraded". */
-const char *view_state(enum cop_state state);
-
 /* Whether every node has a place: nobody is silent or looks for a parent. */
 bool view_is_healed(const struct view *view);
 

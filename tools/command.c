@@ -1,0 +1,63 @@
+/* command.c - the command line of a tool that asks one network. */
+#include "tools/command.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+int command_complain(const char *program, const char *what, const char *value)
+{
+    fprintf(stderr, "%s: %s%s%s\nTry: %s --help\n", program, what,
+            value ? ": " : "", value ? value : "", program);
+    return -EINVAL;
+}
+
+static int take(const struct command *command, int option)
+{
+    switch (option) {
+    case 'h':
+        fputs(command->usage, stdout);
+        return 1;
+    case 'v':
+        printf("%s %s\n", command->program, COPPICE_VERSION);
+        return 1;
+    case '?': /* getopt_long() has said it */
+        fprintf(stderr, "Try: %s --help\n", command->program);
+        return -EINVAL;
+    default:
+        return command->take(command->arg, option);
+    }
+}
+
+int command_read(const struct command *command,
+                 int argc,
+                 char **argv,
+                 const char **session)
+{
+    int option;
+    int r = 0;
+
+    while (r == 0 &&
+           (option = getopt_long(argc, argv, "", command->options, NULL)) >= 0)
+        r = take(command, option);
+    if (r != 0)
+        return r;
+    if (optind == argc)
+        return command_complain(command->program, "which session file?", NULL);
+    if (optind + 1 < argc)
+        return command_complain(command->program,
+                                "one session file, please, and not also",
+                                argv[optind + 1]);
+    *session = argv[optind];
+    return 0;
+}
+
+int command_end(const char *program, int status, int failed)
+{
+    errno = EIO; /* of what was flushed before nobody knows */
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "%s: cannot write: %s\n", program, strerror(errno));
+    return status == 0 ? failed : status;
+}
