@@ -184,6 +184,14 @@ int duel_print(struct duel *duel,
     return r;
 }
 
+int duel_written(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    warn("cannot write");
+    return -1;
+}
+
 int duel_main(int argc,
               char **argv,
               const struct options_usage *usage,
@@ -199,6 +207,8 @@ int duel_main(int argc,
     duel_init(&duel, usage->name, &options);
     /* What we were given open is no node's: memory counts descriptors. */
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    print_heading(&duel); /* a run that is ended too early has begun */
+    fflush(stdout);
     for (size_t i = 0; i < options.case_count; i++) {
         r = run(&duel, &options.cases[i]);
         duel_end(&duel);
@@ -208,5 +218,6 @@ int duel_main(int argc,
         failed++;
     }
     options_fini(&options);
+    failed += duel_written() < 0;
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

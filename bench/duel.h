@@ -60,6 +60,10 @@ int duel_main(int argc,
               const struct options_usage *usage,
               int (*run)(struct duel *duel, const struct shape *shape));
 
+/* Have all written that was printed: what cannot be written is a failure too.
+ * Returns 0, or -1 with a sentence. */
+int duel_written(void);
+
 /* Seconds since some moment; never goes back. */
 double duel_now_s(void);
 

@@ -530,5 +530,5 @@ int main(int argc, char **argv)
     }
     if (r < 0)
         warnx("perturbation: %s", strerror(-r));
-    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return r < 0 || duel_written() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "bench/duel.h"
 #include "bench/rescue.h"
@@ -26,11 +27,25 @@ static void fini(struct rescue_times *times)
     sample_fini(&times->cleanup);
 }
 
-/* Wait for the victim's children too: they are ours since it died. */
-static void reap(void)
+/* Wait for the victim's children too: they are ours since it died. Returns 0 or
+ * -ETIMEDOUT, said. */
+static int reap(void)
 {
-    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-        continue;
+    const struct timespec pause = {.tv_nsec = 1000000};
+    double end_s = duel_now_s() + RESCUE_STUCK_MS / 1e3;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0 || errno == EINTR) {
+        if (pid != 0)
+            continue;
+        if (duel_now_s() > end_s) {
+            warnx("a process of the tree has not ended within %d ms",
+                  RESCUE_STUCK_MS);
+            return -ETIMEDOUT;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return 0;
 }
 
 /* One failure in a tree of its own: after it, a tree is another one. */
@@ -39,15 +54,17 @@ static int measure(const struct rescue *rescue,
                    struct rescue_times *times)
 {
     void *tree;
-    int ended;
+    int ended, reaped;
     int r = rescue->start(&tree, orphans);
 
     if (r < 0)
         return r;
     r = rescue->fail(tree, times);
     ended = rescue->end(tree);
-    reap();
-    return r < 0 ? r : ended;
+    reaped = reap();
+    if (r == 0)
+        r = ended;
+    return r < 0 ? r : reaped;
 }
 
 /* Print one line of what each side's times have at `offset`. */

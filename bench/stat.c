@@ -468,5 +468,5 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    return run(&bench) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run(&bench) < 0 || duel_written() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
