@@ -1,12 +1,14 @@
 /* feeder.c - a front-end for scripts: the integer union over a tree that they
  * hurt.
  *
- *   feeder TREE COUNT RATE HEARTBEAT FAILURE ORPHAN NETWORKS SSH [ARGUMENT...]
+ *   feeder [skip SESSION] TREE COUNT RATE HEARTBEAT FAILURE ORPHAN NETWORKS
+ *          SSH [ARGUMENT...]
  *
- * TREE is a topology's text, the next are as in feeding.h, then times in ms and
- * networks as in cop_launch. Each event is a line; so are "launched", "sending"
- * once numbers come, and at the end, which SIGUSR1 asks for, "whole" or "not
- * whole". Exit status 0 for whole. */
+ * With "skip" the launch goes around hosts that are dead, prints who is
+ * missing, and writes a session file. TREE is a topology's text, the next are
+ * as in feeding.h, then times in ms and networks as in cop_launch. Each event
+ * is a line; so are "launched", "sending" once numbers come, and at the end,
+ * which SIGUSR1 asks for, "whole" or "not whole". Exit status 0 for whole. */
 #include <err.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,14 +26,30 @@ static void ask(int number)
     asked = 1;
 }
 
+static void print_missing(struct cop_network *network)
+{
+    struct cop_absentee who = COP_ABSENTEE_INIT;
+    size_t i;
+
+    for (i = 0; cop_network_missing(network, i, &who) == 0; i++)
+        printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = ask};
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct feeding feeding;
 
+    if (argc > 2 && strcmp(argv[1], "skip") == 0) {
+        launch.missing = COP_MISSING_SKIP;
+        launch.session_path = argv[2];
+        argc -= 2;
+        argv += 2;
+    }
     if (argc <= ARGUMENTS)
-        errx(2, "usage: feeder TREE COUNT RATE HEARTBEAT FAILURE ORPHAN "
+        errx(2, "usage: feeder [skip SESSION] TREE COUNT RATE HEARTBEAT "
+                "FAILURE ORPHAN "
                 "NETWORKS SSH [ARGUMENT...]");
     setvbuf(stdout, NULL, _IOLBF, 0);
     sigaction(SIGUSR1, &action, NULL);
@@ -45,6 +63,7 @@ int main(int argc, char **argv)
     if (feeding_launch(&feeding, launch) < 0)
         return EXIT_FAILURE;
     feeding.log = stdout;
+    print_missing(feeding.network);
     printf("launched\n");
     if (feeding_feed(&feeding, atoi(argv[2]), atoi(argv[3])) < 0 ||
         !feeding_await(&feeding, 2))

@@ -102,11 +102,9 @@ static void is_joined(int ready)
         pause();
 }
 
-/* How long it takes until nothing is left, or -1. */
-static long end_of(front_end_fn *front_end, bool with_commnode)
+/* Start a front-end; it is ready when this returns. */
+static pid_t front_end_begin(front_end_fn *front_end)
 {
-    pid_t nodes[NODES_MAX];
-    uint64_t begin_ms;
     int ready[2];
     char byte;
     pid_t pid;
@@ -120,6 +118,17 @@ static long end_of(front_end_fn *front_end, bool with_commnode)
     close(ready[1]);
     CU_ASSERT_EQUAL(read(ready[0], &byte, 1), 1);
     close(ready[0]);
+    return pid;
+}
+
+/* How long it takes until nothing is left, or -1. */
+static long end_of(front_end_fn *front_end, bool with_commnode)
+{
+    pid_t nodes[NODES_MAX];
+    uint64_t begin_ms;
+    pid_t pid;
+
+    pid = front_end_begin(front_end);
     if (with_commnode && nodes_below(pid, nodes) > 0)
         kill(nodes[0], SIGKILL);
     begin_ms = tree_now_ms();
@@ -194,19 +203,10 @@ static void is_stopped(int ready)
 static void a_stop_costs_nothing(void)
 {
     const struct timespec stop = {.tv_sec = 3};
-    int ready[2], status = -1;
-    char byte;
+    int status = -1;
     pid_t pid;
 
-    CHECK_OK(pipe2(ready, O_CLOEXEC));
-    fflush(NULL);
-    pid = fork();
-    CU_ASSERT_FATAL(pid >= 0);
-    if (pid == 0)
-        is_stopped(ready[1]);
-    close(ready[1]);
-    CU_ASSERT_EQUAL(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
+    pid = front_end_begin(is_stopped);
     CHECK_OK(kill(pid, SIGSTOP));
     nanosleep(&stop, NULL); /* it is the stop that is tested */
     CHECK_OK(kill(pid, SIGCONT));
