@@ -18,7 +18,7 @@ int main(void)
         if (cop_packet_unpack(packet, "%ud", &count) < 0)
             count = 0;
         for (i = 0; i < count; i++) {
-            number = cop_network_rank(network) * 1000 + i;
+            number = cop_network_rank(network) * count + i;
             cop_stream_send(stream, cop_packet_tag(packet), "%aud", &number,
                             (uint32_t)1);
             nanosleep(&pause, NULL);
