@@ -106,6 +106,9 @@ static int add_rows(struct targets *targets,
         if (r == 0)
             r = targets_add(targets, number, row.pid);
     }
+    /* Row i is rank i, unless there were others, or one stands there twice. */
+    if (r == 0 && targets->count == (uint32_t)count)
+        targets->ranked_count = targets->count;
     if (r == -EIO)
         cop_error_set(error, r,
                       "pid %d: its MPIR_proctable cannot be read: is it being "
@@ -127,6 +130,16 @@ int mpir_add(struct targets *targets,
 
     *table = false;
     r = modules_new(&modules, pid);
+    if (r == -ENOENT || r == -ESRCH)
+        return cop_error_set(error, -ESRCH,
+                             "pid %d: no such process: has the launcher ended? "
+                             "its output may say why",
+                             (int)pid);
+    if (r == -EACCES || r == -EPERM)
+        return cop_error_set(error, r,
+                             "pid %d: not permitted: run as the user who has "
+                             "started this launcher, or as root",
+                             (int)pid);
     if (r < 0)
         return cop_error_set(error, r,
                              "pid %d: cannot look at this launcher: %s",

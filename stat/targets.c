@@ -14,10 +14,36 @@
 
 #include <coppice/hosts.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* A process, by its host and pid. */
+struct known_process {
+    UT_hash_handle hh;
+    struct {
+        uint32_t host;
+        int32_t pid;
+    } key;
+};
+
+/* A host, by its name. */
+struct known_host {
+    UT_hash_handle hh;
+    uint32_t number;
+    char name[];
+};
+
+/* Thousands of processes are added: each must be found at once. */
+struct targets_index {
+    struct known_process *processes;
+    struct known_host *hosts;
+};
+
 /* One process of this host. */
 struct process {
     int32_t pid;
     int32_t parent;
+    bool has_child;
     char name[32];
 };
 
@@ -27,12 +53,30 @@ struct table {
     size_t count;
 };
 
+static void index_free(struct targets_index *index)
+{
+    struct known_process *process, *next_process;
+    struct known_host *host, *next_host;
+
+    if (!index)
+        return;
+    HASH_ITER(hh, index->processes, process, next_process)
+    {
+        HASH_DEL(index->processes, process);
+        free(process);
+    }
+    HASH_ITER(hh, index->hosts, host, next_host)
+    {
+        HASH_DEL(index->hosts, host);
+        free(host);
+    }
+    free(index);
+}
+
 void targets_fini(struct targets *targets)
 {
     uint32_t i;
 
-    for (i = 1; i < targets->host_count; i++)
-        free(targets->host_names[i]);
     for (i = 0; i < targets->wanted_count; i++) {
         free(targets->wanted[i].name);
         free(targets->wanted[i].user);
@@ -41,6 +85,7 @@ void targets_fini(struct targets *targets)
     free(targets->hosts);
     free(targets->host_names);
     free(targets->wanted);
+    index_free(targets->index);
     *targets = (struct targets){0};
 }
 
@@ -64,14 +109,41 @@ static bool is_this_host(const char *name)
 {
     char own[256] = "";
 
+    if (!name[0] || strcmp(name, "localhost") == 0)
+        return true;
     gethostname(own, sizeof(own) - 1);
-    return !name[0] || strcmp(name, "localhost") == 0 || strcmp(name, own) == 0;
+    return strcmp(name, own) == 0;
+}
+
+uint32_t targets_hosts_used(const struct targets *targets)
+{
+    bool *used = calloc((size_t)targets->host_count + 1, sizeof(*used));
+    uint32_t count = 0, i;
+
+    if (!used)
+        return targets->host_count > 0 ? targets->host_count : 1;
+    for (i = 0; i < targets->count; i++) {
+        count += !used[targets->hosts[i]];
+        used[targets->hosts[i]] = true;
+    }
+    free(used);
+    return count > 0 ? count : 1;
+}
+
+bool targets_are_ranked(const struct targets *targets)
+{
+    return targets->count > 0 && targets->ranked_count == targets->count;
 }
 
 int targets_host(struct targets *targets, const char *name, uint32_t *host)
 {
-    uint32_t i;
+    struct known_host *known;
 
+    if (!targets->index) {
+        targets->index = calloc(1, sizeof(*targets->index));
+        if (!targets->index)
+            return -ENOMEM;
+    }
     if (targets->host_count == 0) {
         if (grow(&targets->host_names, 0, sizeof(char *)) < 0)
             return -ENOMEM;
@@ -81,18 +153,25 @@ int targets_host(struct targets *targets, const char *name, uint32_t *host)
     *host = 0;
     if (is_this_host(name))
         return 0;
-    for (i = 1; i < targets->host_count; i++) {
-        *host = i;
-        if (strcmp(targets->host_names[i], name) == 0)
-            return 0;
+    HASH_FIND_STR(targets->index->hosts, name, known);
+    if (known) {
+        *host = known->number;
+        return 0;
     }
     if (grow(&targets->host_names, targets->host_count, sizeof(char *)) < 0)
         return -ENOMEM;
-    *host = targets->host_count;
-    targets->host_names[*host] = strdup(name);
-    if (!targets->host_names[*host])
+    known = calloc(1, sizeof(*known) + strlen(name) + 1);
+    if (!known)
         return -ENOMEM;
-    targets->host_count++;
+    known->number = targets->host_count;
+    strcpy(known->name, name);
+    HASH_ADD_STR(targets->index->hosts, name, known);
+    if (!known->hh.tbl) {
+        free(known);
+        return -ENOMEM;
+    }
+    *host = known->number;
+    targets->host_names[targets->host_count++] = known->name;
     return 0;
 }
 
@@ -117,13 +196,34 @@ static int append(struct targets *targets, uint32_t host, pid_t pid)
 
 int targets_add(struct targets *targets, uint32_t host, pid_t pid)
 {
-    uint32_t i;
+    struct known_process *known = NULL, *found;
+    uint32_t none;
+    int r;
 
-    for (i = 0; i < targets->count; i++) {
-        if (targets->pids[i] == pid && targets->hosts[i] == host)
-            return 0;
+    r = targets_host(targets, "", &none); /* so that there is an index */
+    if (r < 0)
+        return r;
+    known = calloc(1, sizeof(*known));
+    if (!known)
+        return -ENOMEM;
+    known->key.host = host;
+    known->key.pid = (int32_t)pid;
+    HASH_FIND(hh, targets->index->processes, &known->key, sizeof(known->key),
+              found);
+    if (found) {
+        free(known);
+        return 0;
     }
-    return append(targets, host, pid);
+    r = append(targets, host, pid);
+    if (r == 0) {
+        HASH_ADD(hh, targets->index->processes, key, sizeof(known->key), known);
+        if (known->hh.tbl)
+            return 0;
+        targets->count--;
+        r = -ENOMEM;
+    }
+    free(known);
+    return r;
 }
 
 int targets_add_core(struct targets *targets, pid_t pid)
@@ -263,6 +363,7 @@ static bool process_read(struct process *process, long pid)
     close = strrchr(text, ')');
     if (!open || !close || close < open || close[1] != ' ' || close[2] == 'Z')
         return false;
+    process->has_child = false;
     process->pid = (int32_t)pid;
     process->parent = (int32_t)strtol(close + 3, NULL, 10);
     snprintf(process->name, sizeof(process->name), "%.*s",
@@ -417,15 +518,18 @@ static bool is_below(const struct table *table,
     return false;
 }
 
-static bool is_parent(const struct table *table, int32_t pid)
+/* Note which processes have children. */
+static void find_parents(struct table *table)
 {
     size_t i;
 
     for (i = 0; i < table->count; i++) {
-        if (table->processes[i].parent == pid)
-            return true;
+        const struct process *parent =
+            table_find(table, table->processes[i].parent);
+
+        if (parent)
+            table->processes[parent - table->processes].has_child = true;
     }
-    return false;
 }
 
 /* A process and the rank that its launcher gave it. */
@@ -502,6 +606,7 @@ int targets_add_children(struct targets *targets,
 {
     struct table table = {NULL, 0};
     struct ranked *list = NULL;
+    bool ranked = targets->count == 0;
     size_t count = 0;
     size_t i;
     int r;
@@ -516,17 +621,22 @@ int targets_add_children(struct targets *targets,
         list = calloc(table.count + 1, sizeof(*list));
         r = list ? 0 : -ENOMEM;
     }
+    find_parents(&table);
     for (i = 0; r == 0 && i < table.count; i++) {
         const struct process *process = &table.processes[i];
 
-        if (is_below(&table, process, pid) && !is_parent(&table, process->pid))
+        if (is_below(&table, process, pid) && !process->has_child)
             list[count++] =
                 (struct ranked){process->pid, rank_of(process->pid)};
     }
     if (r == 0 && !sort_ranked(list, count) && count)
         qsort(list, count, sizeof(*list), by_ranked_pid);
-    for (i = 0; r == 0 && i < count; i++)
+    for (i = 0; r == 0 && i < count; i++) {
+        ranked = ranked && list[i].rank == (long)i;
         r = targets_add(targets, 0, list[i].pid);
+    }
+    if (ranked)
+        targets->ranked_count = targets->count;
     free(list);
     free(table.processes);
     if (r == 0 && count == 0)

@@ -19,20 +19,30 @@ struct targets_wanted {
     char *user; /* "": of any user */
 };
 
+struct targets_index; /* opaque */
+
 /* Processes in the order in which they become tasks, each once, and what else
  * is to be found. A zeroed one is empty. */
 struct targets {
     int32_t *pids;
     uint32_t *hosts; /* of each: 0 is this host */
     uint32_t count;
-    char **host_names;   /* from 1 on */
-    uint32_t host_count; /* with this host: 0, before anything was added */
+    uint32_t ranked_count; /* so many, from task 0 on, are ranks of MPI */
+    char **host_names;     /* from 1 on */
+    uint32_t host_count;   /* with this host: 0, before anything was added */
     struct targets_wanted *wanted;
     uint32_t wanted_count;
+    struct targets_index *index; /* who is there already; private */
 };
 
 /* Free what `targets` holds. */
 void targets_fini(struct targets *targets);
+
+/* How many hosts have tasks; at least 1. */
+uint32_t targets_hosts_used(const struct targets *targets);
+
+/* Whether the number of each task is its rank of MPI. */
+bool targets_are_ranked(const struct targets *targets);
 
 /* The number of the host `name`, added if need be: 0 for this host's own name,
  * "localhost" and "". Returns 0 or -ENOMEM. */

@@ -285,6 +285,98 @@ char *tasks_text(const struct tasks *tasks, char *text, size_t size)
     return text;
 }
 
+/* Read a number below TASKS_MAX, as people write it; `*text` moves behind it.
+ */
+static bool read_number(const char **text, uint32_t *number)
+{
+    const char *at = *text;
+    uint32_t value = 0;
+
+    if (at[0] == '0' && at[1] >= '0' && at[1] <= '9')
+        return false;
+    for (; *at >= '0' && *at <= '9' && value < TASKS_MAX; at++)
+        value = 10 * value + (uint32_t)(*at - '0');
+    if (at == *text || value >= TASKS_MAX)
+        return false;
+    *text = at;
+    *number = value;
+    return true;
+}
+
+/* Read one number, range, or range with a stride. */
+static bool read_run(const char **text, struct run *run)
+{
+    *run = (struct run){.stride = 1};
+    if (!read_number(text, &run->first))
+        return false;
+    run->last = run->first;
+    if (**text != '-')
+        return true;
+    ++*text;
+    if (!read_number(text, &run->last) || run->last <= run->first)
+        return false;
+    if (**text != ':')
+        return true;
+    ++*text;
+    return read_number(text, &run->stride) && run->stride > 1 &&
+           (run->last - run->first) % run->stride == 0;
+}
+
+/* Add the ranges of `run` behind `*count` others. */
+static int run_put(struct tasks_range **ranges,
+                   size_t *count,
+                   size_t *room,
+                   const struct run *run)
+{
+    size_t more =
+        run->stride > 1 ? (run->last - run->first) / run->stride + 1 : 1;
+    uint32_t at;
+
+    if (*count + more > *room) {
+        size_t wanted = 2 * (*count + more);
+        struct tasks_range *grown =
+            reallocarray(*ranges, wanted, sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        *ranges = grown;
+        *room = wanted;
+    }
+    if (run->stride == 1) {
+        (*ranges)[(*count)++] = (struct tasks_range){run->first, run->last};
+        return 0;
+    }
+    for (at = run->first; at <= run->last; at += run->stride)
+        (*ranges)[(*count)++] = (struct tasks_range){at, at};
+    return 0;
+}
+
+int tasks_parse(struct tasks **out, const char *text)
+{
+    struct tasks_range *ranges = NULL;
+    size_t count = 0;
+    size_t room = 0;
+    uint32_t from = 0; /* what follows is not below it */
+    struct run run;
+    int r = 0;
+
+    while (r == 0 && (*text || count > 0)) {
+        if (!read_run(&text, &run) || run.first < from)
+            r = -EINVAL;
+        else
+            r = run_put(&ranges, &count, &room, &run);
+        from = run.last + 1;
+        if (r == 0 && !*text)
+            break;
+        if (r == 0 && *text++ != ',')
+            r = -EINVAL;
+    }
+    if (r == 0)
+        r = tasks_new(out, ranges, count);
+    free(ranges);
+    return r;
+}
+
 /* Write `number` at `bytes` unless that is NULL. Returns its length. */
 static size_t number_put(unsigned char *bytes, uint32_t number)
 {

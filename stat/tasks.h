@@ -70,6 +70,11 @@ int tasks_compare(const struct tasks *a, const struct tasks *b);
  * Returns `text`. */
 char *tasks_text(const struct tasks *tasks, char *text, size_t size);
 
+/* Read what tasks_text() writes where it leaves nothing out: numbers and ranges
+ * with commas between, rising, that do not overlap; "" is nobody.
+ * Returns 0, -EINVAL if `text` is something else, or -ENOMEM. */
+int tasks_parse(struct tasks **out, const char *text);
+
 /* How many bytes tasks_pack() writes: never more than some bytes above those
  * of a bitmap. */
 size_t tasks_packed_len(const struct tasks *tasks);
