@@ -359,6 +359,7 @@ static int bench_walk(struct bench *bench)
 {
     struct sample ours = {NULL, 0, 0};
     struct walker *walker = NULL;
+    struct walk_options options = WALK_OPTIONS_INIT;
     struct cop_error error = {""};
     uint64_t stop_ns = 0;
     size_t total = 0;
@@ -372,11 +373,11 @@ static int bench_walk(struct bench *bench)
     for (i = 0; r == 0 && i < 1000 && total < (size_t)THREADS * FRAMES_DOWN;
          i++) {
         total = 0;
-        r = walk_process(walker, pid, 5000, &stop_ns, count_stack, &total,
+        r = walk_process(walker, pid, &options, &stop_ns, count_stack, &total,
                          &error);
     }
     for (i = 0; r == 0 && i < WALKS; i++) {
-        r = walk_process(walker, pid, 5000, &stop_ns, count_stack, &total,
+        r = walk_process(walker, pid, &options, &stop_ns, count_stack, &total,
                          &error);
         if (r == 0)
             r = sample_add(&ours, (double)stop_ns / 1e6);

@@ -47,6 +47,9 @@ struct build {
     struct tree_progress *progress;
     uint32_t progress_count;
     uint32_t progress_room;
+    struct tree_stop *stops;
+    uint32_t stop_count;
+    uint32_t stop_room;
 };
 
 int build_new(struct build **out, bool by_line)
@@ -82,6 +85,7 @@ void build_free(struct build *build)
     free(build->places);
     free(build->ends);
     free(build->progress);
+    free(build->stops);
     free(build);
 }
 
@@ -198,6 +202,15 @@ int build_progress(struct build *build, const struct tree_progress *progress)
         return -ENOMEM;
     build->progress[build->progress_count] = *progress;
     tasks_ref(build->progress[build->progress_count++].tasks);
+    return 0;
+}
+
+int build_stop(struct build *build, const struct tree_stop *stop)
+{
+    if (grow(&build->stops, build->stop_count, &build->stop_room,
+             sizeof(*build->stops)) < 0)
+        return -ENOMEM;
+    build->stops[build->stop_count++] = *stop;
     return 0;
 }
 
@@ -355,6 +368,22 @@ static int by_weight(const void *a, const void *b)
     return tree_end_compare(b, a);
 }
 
+static int by_stop(const void *a, const void *b)
+{
+    return tree_stop_compare(a, b);
+}
+
+/* Put those of the stops that a tree keeps. */
+static void put_stops(struct tree *tree, const struct build *build)
+{
+    if (build->stop_count == 0)
+        return;
+    memcpy(tree->stops, build->stops, build->stop_count * sizeof(*tree->stops));
+    qsort(tree->stops, build->stop_count, sizeof(*tree->stops), by_stop);
+    tree->stop_count =
+        build->stop_count < TREE_STOPS_MAX ? build->stop_count : TREE_STOPS_MAX;
+}
+
 /* What a task's two ends at one node amount to: no sample is in both, unless
  * different threads were there. */
 static void end_sum(struct tree_end *end, const struct tree_end *other)
@@ -362,7 +391,7 @@ static void end_sum(struct tree_end *end, const struct tree_end *other)
     end->samples += other->samples;
     if (end->current && other->current)
         end->threads += other->threads;
-    else if (other->threads > end->threads)
+    else if (other->current || (!end->current && other->threads > end->threads))
         end->threads = other->threads;
     end->current |= other->current;
 }
@@ -490,6 +519,7 @@ int build_tree(struct tree **out, const struct build *build, uint64_t stop_ns)
         .nodes = build->place_count,
         .ends = build->end_count,
         .progress = build->progress_count,
+        .stops = build->stop_count,
     };
     const struct string *string;
     struct tree *tree = NULL;
@@ -501,6 +531,7 @@ int build_tree(struct tree **out, const struct build *build, uint64_t stop_ns)
     r = tree_new(&tree, &size);
     if (r < 0)
         return r;
+    put_stops(tree, build);
     for (i = 0; i < build->progress_count; i++) {
         tree->progress[tree->progress_count++] = build->progress[i];
         tasks_ref(build->progress[i].tasks);

@@ -39,6 +39,10 @@ int build_end(struct build *build, const struct tree_end *end);
  * has in a tree. As build_end(). */
 int build_progress(struct build *build, const struct tree_progress *progress);
 
+/* Add for how long a task was stopped, of which there is no time yet.
+ * Returns 0 or -ENOMEM. */
+int build_stop(struct build *build, const struct tree_stop *stop);
+
 /* Make the tree of all that was added. Where a task has several ends at
  * one node their samples are added up; one without progress is in no end. Nodes
  * that no end is at or under are left out. Returns 0 or -ENOMEM. */

@@ -64,6 +64,7 @@ static void find_places(struct sweep *sweep,
                         enum classes_ends ends)
 {
     bool own = false;
+    uint32_t outer = 0; /* where the outermost frame of a stack can be */
     uint32_t node = 0;
 
     while (node < tree->node_count) {
@@ -73,9 +74,14 @@ static void find_places(struct sweep *sweep,
 
         if (ends == CLASSES_CALLS)
             behind = runtime_behind(tree, node);
-        if (ends == CLASSES_CALLS && top->depth == 0)
-            own = runtime_is_thread(
-                tree->strings[tree->frames[top->frame].function]);
+        if (ends == CLASSES_CALLS && top->depth <= outer) {
+            const char *function =
+                tree->strings[tree->frames[top->frame].function];
+
+            /* Notes, such as a thread's name, may be above it. */
+            outer = top->depth + (function[0] == '[');
+            own = runtime_is_thread(function);
+        }
         for (; node < behind; node++) {
             places[node] = place;
             sweep->own[node] = own;

@@ -58,7 +58,7 @@ static int name(struct tree **tree,
     struct tree *named = NULL;
     int r;
 
-    r = naming_new(&naming, *tree);
+    r = naming_new(&naming, *tree, NULL);
     if (r == 0)
         r = naming_fill(naming, walker_names(walker));
     if (r == 0)

@@ -9,9 +9,11 @@
 #include <coppice/coppice.h>
 
 #include "stat/emulate.h"
+#include "stat/guard.h"
 #include "stat/names.h"
 #include "stat/request.h"
 #include "stat/targets.h"
+#include "stat/thread.h"
 #include "stat/traces.h"
 #include "stat/tree_pack.h"
 #include "stat/walk.h"
@@ -21,16 +23,25 @@ struct daemon {
     uint32_t rank;
     struct walker *walker;
     struct traces *traces;
+    struct guard *guard;
+    size_t late;   /* threads that are to be let go when they stop */
     uint32_t task; /* that is being walked */
     struct tree *emulated;
     /* what is being sampled; NULL: nothing */
     struct cop_packet *asked;
     struct request request; /* it, read */
+    uint32_t *mine;         /* our tasks of it */
+    bool *walked;           /* of each: it was there */
+    uint64_t *started;      /* of each: when it was, as a thread_status says */
+    uint32_t mine_count;
     struct cop_stream *stream;
     uint32_t samples; /* taken */
     uint64_t next_ms; /* when the next one is due */
     uint64_t stop_ns; /* longest stop so far */
 };
+
+/* How often threads are looked at that are to be let go when they stop. */
+#define RELEASE_MS 5
 
 static uint64_t now_ms(void)
 {
@@ -52,59 +63,91 @@ static int take_stack(void *arg,
 }
 
 /* Put a task that could not be walked where it can be seen, with the reason
- * that `text` gives. */
-static int take_failure(struct daemon *daemon, const char *text)
+ * that `text` gives; one that was there in an earlier sample has ended. */
+static int take_failure(struct daemon *daemon, const char *text, bool ended)
 {
     const char *reason = strstr(text, ": "); /* behind "pid N" */
     char function[sizeof(struct cop_error) + sizeof(FRAME_NOT_WALKED) + 1];
     struct frame frame = FRAME_NOTE(function);
 
-    snprintf(function, sizeof(function), FRAME_NOT_WALKED "%s]",
-             reason ? reason + 2 : text);
+    if (ended)
+        strcpy(function, FRAME_EXITED);
+    else
+        snprintf(function, sizeof(function), FRAME_NOT_WALKED "%s]",
+                 reason ? reason + 2 : text);
     return traces_add(daemon->traces, daemon->task, &frame, 1);
 }
 
-/* Walk one task. What the task's state forbids is part of the answer. */
-static int walk_task(struct daemon *daemon,
-                     int32_t pid,
-                     uint32_t stop_ms,
-                     uint64_t *stop_ns)
+/* Let go what has stopped late, and see to it that the guard knows. */
+static void release(struct daemon *daemon)
 {
+    daemon->late = walker_release(daemon->walker);
+    if (daemon->late > 0)
+        guard_arm(daemon->guard, 0);
+    else
+        guard_idle(daemon->guard);
+}
+
+/* Walk our task number `index`. What its state forbids is part of the
+ * answer. */
+static int walk_task(struct daemon *daemon, uint32_t index)
+{
+    const struct request *request = &daemon->request;
+    struct walk_options options = {
+        .patience_ms = request->stop_ms,
+        .max_stop_ms = request->max_stop_ms,
+        .threads_max = WALK_THREADS_MAX,
+        .names = request->flags & REQUEST_NAMES,
+        .states = request->flags & REQUEST_STATES,
+        .guard = daemon->guard,
+    };
+    int32_t pid = request->pids[daemon->task];
+    struct thread_status status = {.started = 0};
     struct cop_error error = {""};
     uint64_t ns = 0;
     int r;
 
-    r = walk_process(daemon->walker, pid, stop_ms, &ns, take_stack, daemon,
+    /* What has its pid now is somebody else, who is not to be stopped. */
+    if (thread_status(&status, pid, pid) == 0 && daemon->walked[index] &&
+        status.started != daemon->started[index])
+        return take_failure(daemon, "", true);
+    r = walk_process(daemon->walker, pid, &options, &ns, take_stack, daemon,
                      &error);
-    if (ns > *stop_ns)
-        *stop_ns = ns;
+    walker_release(daemon->walker);
+    if (ns > daemon->stop_ns)
+        daemon->stop_ns = ns;
+    if (r == 0) {
+        daemon->walked[index] = true;
+        daemon->started[index] = status.started;
+        return ns == 0 ? 0 : traces_stopped(daemon->traces, daemon->task, ns);
+    }
     if (r == -ENOMEM)
         return r;
-    if (r < 0)
-        return take_failure(daemon, error.text[0] ? error.text : strerror(-r));
-    return 0;
+    return take_failure(daemon, error.text[0] ? error.text : strerror(-r),
+                        r == -ESRCH && daemon->walked[index]);
 }
 
-/* Walk our tasks of `request` once. */
-static int take_sample(struct daemon *daemon,
-                       const struct request *request,
-                       uint64_t *stop_ns)
+/* Walk our tasks once. */
+static int take_sample(struct daemon *daemon)
 {
+    const struct request *request = &daemon->request;
     char boot[REQUEST_BOOT_SIZE];
+    uint32_t i;
     int r = 0;
 
     request_boot(boot);
-    for (daemon->task = 0; r == 0 && daemon->task < request->task_count;
-         daemon->task++) {
-        if (request->daemons[daemon->task] != daemon->rank)
-            continue;
+    guard_watch(daemon->guard);
+    for (i = 0; r == 0 && i < daemon->mine_count; i++) {
+        daemon->task = daemon->mine[i];
         if (request->boot[0] && strcmp(boot, request->boot) != 0)
-            r = take_failure(daemon, "its daemon runs on another host: use a "
-                                     "topology whose leaves are on this host");
+            r = take_failure(daemon,
+                             "its daemon runs on another host: use a topology "
+                             "whose leaves are on this host",
+                             false);
         else
-            r = walk_task(daemon, request->pids[daemon->task], request->stop_ms,
-                          stop_ns);
+            r = walk_task(daemon, i);
     }
+    release(daemon);
     return r;
 }
 
@@ -132,8 +175,15 @@ static void stop(struct daemon *daemon)
 {
     cop_packet_free(daemon->asked);
     traces_free(daemon->traces);
+    free(daemon->mine);
+    free(daemon->walked);
+    free(daemon->started);
     daemon->asked = NULL;
     daemon->traces = NULL;
+    daemon->mine = NULL;
+    daemon->walked = NULL;
+    daemon->started = NULL;
+    daemon->mine_count = 0;
 }
 
 /* Take the sample that is due, and send what it brings. */
@@ -141,13 +191,35 @@ static int sample(struct daemon *daemon)
 {
     int r;
 
-    r = take_sample(daemon, &daemon->request, &daemon->stop_ns);
+    /* Only he who waits is to be looked after: work may take long. */
+    guard_disarm(daemon->guard);
+    r = take_sample(daemon);
+    guard_disarm(daemon->guard);
     if (r == 0)
         r = send_sample(daemon->stream, daemon->traces, daemon->stop_ns);
     daemon->next_ms = now_ms() + daemon->request.interval_ms;
     if (++daemon->samples == daemon->request.samples || r < 0)
         stop(daemon);
     return r;
+}
+
+/* Find which tasks of the request are ours. Returns 0 or -ENOMEM. */
+static int find_mine(struct daemon *daemon)
+{
+    const struct request *request = &daemon->request;
+    uint32_t count = 0, i;
+
+    for (i = 0; i < request->task_count; i++)
+        count += request->daemons[i] == daemon->rank;
+    daemon->mine = calloc((size_t)count + 1, sizeof(*daemon->mine));
+    daemon->walked = calloc((size_t)count + 1, sizeof(*daemon->walked));
+    daemon->started = calloc((size_t)count + 1, sizeof(*daemon->started));
+    if (!daemon->mine || !daemon->walked || !daemon->started)
+        return -ENOMEM;
+    for (i = 0; i < request->task_count; i++)
+        if (request->daemons[i] == daemon->rank)
+            daemon->mine[daemon->mine_count++] = i;
+    return 0;
 }
 
 /* Begin to sample as `packet` asks; the first is taken at once. */
@@ -161,23 +233,19 @@ static int gather(struct daemon *daemon,
     r = request_unpack(&daemon->request, packet);
     if (r == 0)
         r = traces_new(&daemon->traces);
-    if (r < 0)
+    if (r == 0)
+        r = find_mine(daemon);
+    if (r < 0) {
+        stop(daemon);
         return r;
+    }
+    if (daemon->request.samples == REQUEST_FOLLOW)
+        traces_forget(daemon->traces);
     daemon->asked = cop_packet_ref(packet);
     daemon->stream = stream;
     daemon->samples = 0;
     daemon->stop_ns = 0;
     return sample(daemon);
-}
-
-/* How long the daemon may wait for a packet. */
-static int patience(const struct daemon *daemon)
-{
-    uint64_t now = now_ms();
-
-    if (!daemon->asked)
-        return COP_FOREVER;
-    return daemon->next_ms > now ? (int)(daemon->next_ms - now) : 0;
 }
 
 /* The answer to a question, in the making. */
@@ -257,6 +325,8 @@ static int name_all(struct daemon *daemon,
 
         if (question->daemons[module] != daemon->rank)
             continue;
+        if (daemon->late > 0)
+            daemon->late = walker_release(daemon->walker);
         r = names_of(names, question->names[module], question->offsets[i],
                      &frames, &count);
         if (r == 0)
@@ -271,6 +341,7 @@ static int name_all(struct daemon *daemon,
     making.answer.functions = making.functions;
     making.answer.files = making.files;
     making.answer.lines = making.lines;
+    making.answer.number = question->number;
     r = answer_pack(&packet, &making.answer);
     if (r == 0)
         r = cop_stream_send_packet(stream, packet);
@@ -353,6 +424,7 @@ static int answer(struct daemon *daemon,
     struct find find;
     int r;
 
+    guard_disarm(daemon->guard);
     switch (cop_packet_tag(packet)) {
     case STAT_TAG_REQUEST:
         r = gather(daemon, stream, packet);
@@ -389,15 +461,49 @@ static int answer(struct daemon *daemon,
     return r;
 }
 
+/* How long the daemon may wait for a packet. */
+static int patience(const struct daemon *daemon)
+{
+    uint64_t now = now_ms();
+    uint64_t due_ms = UINT64_MAX;
+
+    if (daemon->asked)
+        due_ms = daemon->next_ms > now ? daemon->next_ms - now : 0;
+    if (daemon->late > 0 && due_ms > RELEASE_MS)
+        due_ms = RELEASE_MS;
+    return due_ms == UINT64_MAX ? COP_FOREVER : (int)due_ms;
+}
+
+/* Serve until the network ends. Returns the exit status. */
+static int serve(struct daemon *daemon, struct cop_network *network)
+{
+    int status = EXIT_SUCCESS;
+    struct cop_packet *packet;
+    struct cop_stream *stream;
+    int r = 0;
+
+    while (r == 0) {
+        r = cop_network_receive(network, &stream, &packet, patience(daemon));
+        if (r == 0 && answer(daemon, stream, packet) < 0)
+            status = EXIT_FAILURE;
+        if (r == 0)
+            cop_packet_free(packet);
+        if (daemon->late > 0)
+            release(daemon);
+        if (r == -EAGAIN)
+            r = daemon->asked && now_ms() >= daemon->next_ms ? sample(daemon)
+                                                             : 0;
+    }
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct cop_join join = COP_JOIN_INIT;
     struct daemon daemon = {0};
     struct cop_network *network;
-    struct cop_packet *packet;
-    struct cop_stream *stream;
     struct cop_error error;
-    int status = EXIT_SUCCESS;
+    int status = EXIT_FAILURE;
     int r;
 
     (void)argv;
@@ -408,25 +514,25 @@ int main(int argc, char **argv)
     }
     /* Looking for symbols must not become a storm of downloads. */
     unsetenv("DEBUGINFOD_URLS");
+    /* Before there is anything that it would share. */
+    r = guard_new(&daemon.guard);
+    if (r < 0)
+        fprintf(stderr, "coppice-statd: cannot start its guard: %s\n",
+                strerror(-r));
     r = cop_network_join(&network, &join, &error);
     if (r < 0) {
         fprintf(stderr, "coppice-statd: %s\n", error.text);
+        guard_free(daemon.guard);
         return EXIT_FAILURE;
     }
     daemon.rank = cop_network_rank(network);
     r = walker_new(&daemon.walker);
-    while (r == 0) {
-        r = cop_network_receive(network, &stream, &packet, patience(&daemon));
-        if (r == 0 && answer(&daemon, stream, packet) < 0)
-            status = EXIT_FAILURE;
-        if (r == 0)
-            cop_packet_free(packet);
-        if (r == -EAGAIN)
-            r = sample(&daemon);
-    }
+    if (r == 0)
+        status = serve(&daemon, network);
     stop(&daemon);
     walker_free(daemon.walker);
     tree_free(daemon.emulated);
     cop_network_free(network);
+    guard_free(daemon.guard);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "stat/dot.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "stat/escape.h"
@@ -79,9 +80,13 @@ int dot_write(FILE *file, const struct report *report)
 
         above[depth + 1] = node + 1;
         write_node(file, report, node);
-        fprintf(file, "    %u -> %u [label=\"%u:[%s]\", ", above[depth],
-                node + 1, tasks_count(set),
-                tasks_text(set, ranks, sizeof(ranks)));
+        fprintf(file, "    %u -> %u [label=\"", above[depth], node + 1);
+        if (report->source.threads)
+            fprintf(file, "%u tasks, %" PRIu64 " threads", tasks_count(set),
+                    report->threads[node]);
+        else
+            fprintf(file, "%u", tasks_count(set));
+        fprintf(file, ":[%s]\", ", tasks_text(set, ranks, sizeof(ranks)));
         write_bv(file, set);
         fputs("];\n", file);
     }

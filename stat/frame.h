@@ -8,6 +8,24 @@
  * not be walked; the reason and "]" follow. */
 #define FRAME_NOT_WALKED "[not walked: "
 
+/* The function of the one frame that stands for a task that was there, and has
+ * ended. */
+#define FRAME_EXITED "[exited]"
+
+/* How the one begins of a task that has ended, which nobody has waited for. */
+#define FRAME_ZOMBIE "[zombie: "
+
+/* How notes begin: a stack that is cut, or that there is none, for the process
+ * was not to be stopped any longer; how one ends that says how many threads
+ * were left out; the name of a thread, above its stack; a
+ * thread that does not stop, for it is stuck in the kernel, and how it ends
+ * where the kernel does not tell in what. */
+#define FRAME_GIVEN_UP        "[stopped for "
+#define FRAME_LEFT_OUT        " other threads: not walked"
+#define FRAME_THREAD          "[thread "
+#define FRAME_STUCK           "[stuck in "
+#define FRAME_STUCK_SOMEWHERE "the kernel"
+
 /* Either an address that has no name yet: a module and an offset, `function`
  * "". Or a place with a name: `module` "", except where addresses are kept
  * apart. Strings are borrowed from who made the frame. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "stat/classes.h"
@@ -15,6 +16,7 @@
 #include "stat/gather.h"
 #include "stat/options.h"
 #include "stat/output.h"
+#include "stat/remarks.h"
 #include "stat/render.h"
 #include "stat/report.h"
 
@@ -31,6 +33,11 @@ enum status {
     STATUS_PARTIAL = 2, /* some tasks could not be looked at */
     STATUS_FAILED = 3,  /* nothing could be shown */
 };
+
+static void say(const char *line)
+{
+    fprintf(stderr, "coppice-stat: %s\n", line);
+}
 
 /* Columns of standard output. */
 static unsigned terminal_width(void)
@@ -195,7 +202,10 @@ static int show(const struct options *arguments,
     struct report_source source = {.targets = &arguments->targets,
                                    .hosts = count_hosts(&arguments->targets),
                                    .samples = arguments->gather.samples,
-                                   .full = arguments->full};
+                                   .threads = arguments->gather.names,
+                                   .full = arguments->full,
+                                   .detail = arguments->gather.detail,
+                                   .taken_s = (uint64_t)time(NULL)};
     struct render_options options = {.width = terminal_width(),
                                      .colour = wants_colour(arguments)};
     struct report *report = NULL;
@@ -215,6 +225,8 @@ static int show(const struct options *arguments,
         r = say_not_walked(arguments, tree, &partial);
     if (r == 0 && arguments->emulate.tasks == 0)
         r = say_missing(arguments, tree, &partial);
+    if (r == 0)
+        r = remarks_find(tree, say, &partial);
     if (r == 0 && classes)
         r = outputs_write(&arguments->outputs, report, error);
     if (classes == 0)
@@ -250,11 +262,6 @@ static int emulate(struct tree **tree,
             printf("depth %u: its slowest node merged for %.1f ms\n", i,
                    (double)result.level_ns[i] / 1e6);
     return 0;
-}
-
-static void say(const char *line)
-{
-    fprintf(stderr, "coppice-stat: %s\n", line);
 }
 
 /* Start the command, and wait until it is to be looked at. Returns 0, 1 if it

@@ -55,6 +55,9 @@ static int ask(struct cop_stream *stream,
                                              ? REQUEST_SAMPLES_MAX
                                              : options->samples,
                               .interval_ms = options->interval_ms,
+                              .max_stop_ms = options->max_stop_ms,
+                              .flags = (options->names ? REQUEST_NAMES : 0) |
+                                       (options->states ? REQUEST_STATES : 0),
                               .task_count = targets->count,
                               .daemons = ranks,
                               .pids = targets->pids};
@@ -495,7 +498,7 @@ static int name(struct tree **tree,
     struct tree *named = NULL;
     int r;
 
-    r = naming_new(&naming, *tree);
+    r = naming_new(&naming, *tree, NULL);
     if (r == 0 && naming_missing(naming) > 0)
         r = ask_names(naming, daemons, stream, options->timeout_ms, late);
     if (r == 0)

@@ -2,6 +2,7 @@
 #ifndef STAT_GATHER_H
 #define STAT_GATHER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <coppice/coppice.h>
@@ -23,6 +24,9 @@ struct gather_options {
                             so long, at most for `timeout_ms`; 0: do not watch */
     uint32_t timeout_ms; /* for launching, and again for the answer, which
                             is waited for when no more samples come */
+    uint32_t max_stop_ms; /* for which a process may be stopped */
+    bool names;           /* of threads, where they have some of their own */
+    bool states;          /* of the scheduler */
     enum naming_detail detail;
     gather_say_fn say; /* samples, if several; nodes lost and adopted */
 };

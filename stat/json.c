@@ -172,7 +172,7 @@ static void write_string(FILE *file, const char *name, const char *text)
     fputc('"', file);
 }
 
-static void write_frames(FILE *file, const struct tree *tree)
+void json_write_frames(FILE *file, const struct tree *tree)
 {
     uint32_t i;
 
@@ -210,9 +210,10 @@ static void write_nodes(FILE *file,
     for (i = 0; i < tree->node_count; i++) {
         const char *comma = "";
 
-        fprintf(file, "%s{\"frame\":%u,\"depth\":%u,\"set\":%u",
+        fprintf(file,
+                "%s{\"frame\":%u,\"depth\":%u,\"set\":%u,\"threads\":%" PRIu64,
                 i ? ",\n" : "\n", tree->nodes[i].frame, tree->nodes[i].depth,
-                sets->under[i]);
+                sets->under[i], report->threads[i]);
         if (report->shown[i] != i)
             fputs(",\"runtime\":true", file);
         if (report_has_end(report, i)) {
@@ -241,10 +242,11 @@ static void write_classes(FILE *file,
     fputs(",\n\"classes\":[", file);
     for (i = 0; i < classes->count; i++) {
         fprintf(file,
-                "%s{\"set\":%u,\"tasks\":%u,\"outlier\":%s,"
-                "\"unchanged\":%u,\"nodes\":[",
+                "%s{\"set\":%u,\"tasks\":%u,\"threads\":%" PRIu64
+                ",\"outlier\":%s,\"unchanged\":%u,\"nodes\":[",
                 i ? ",\n" : "\n", sets->classes[i],
                 tasks_count(classes->sets[i]),
+                report_threads(report, classes->sets[i]),
                 report_is_outlier(report, classes->sets[i]) ? "true" : "false",
                 report_class_unchanged(report, i));
         for (k = 0; k < classes->end_counts[i]; k++)
@@ -316,6 +318,11 @@ static void write_hosts(FILE *file,
 
 int json_write(FILE *file, const struct report *report)
 {
+    static const char *const details[] = {
+        [NAMING_FUNCTIONS] = "functions",
+        [NAMING_LINES] = "lines",
+        [NAMING_ADDRESSES] = "addresses",
+    };
     const struct report_source *source = &report->source;
     struct sets sets = {0};
     int r;
@@ -326,14 +333,21 @@ int json_write(FILE *file, const struct report *report)
     fprintf(file,
             "{\"format\":\"coppice-stat\",\"version\":%d,\n"
             "\"tasks\":%u,\"host_count\":%u,\"samples\":%u,"
-            "\"stopped_ns\":%" PRIu64 ",\"full\":%s",
+            "\"stopped_ns\":%" PRIu64 ",\"stopped_median_ns\":%" PRIu64
+            ",\n\"threads\":%" PRIu64 ",\"full\":%s,\"detail\":\"%s\"",
             JSON_VERSION, tasks_count(report->everyone), source->hosts,
             source->samples, report->tree->stop_ns,
-            source->full ? "true" : "false");
+            (uint64_t)tree_median_stop_us(report->tree) * 1000,
+            report_threads(report, report->everyone),
+            source->full ? "true" : "false", details[source->detail]);
+    if (source->taken_s)
+        fprintf(file, ",\"taken\":%" PRIu64, source->taken_s);
+    if (source->targets && targets_are_ranked(source->targets))
+        fputs(",\"ranks\":true", file);
     r = write_sets(file, &sets);
     if (r < 0)
         goto out;
-    write_frames(file, report->tree);
+    json_write_frames(file, report->tree);
     write_nodes(file, report, &sets);
     write_classes(file, report, &sets);
     write_not_walked(file, report, &sets);

@@ -14,4 +14,8 @@
  * Returns 0 or -ENOMEM; errors of writing stay with `file`. */
 int json_write(FILE *file, const struct report *report);
 
+/* Write the frames of `tree` as a member of an object, with a comma before it;
+ * errors of writing stay with `file`. */
+void json_write_frames(FILE *file, const struct tree *tree);
+
 #endif

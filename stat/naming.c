@@ -25,6 +25,7 @@ struct naming {
     uint32_t *task_of;   /* by address: one that was there */
     uint32_t count;
     uint32_t missing;
+    uint32_t number; /* of the question */
 };
 
 static const char *function_of(const struct tree *tree, uint32_t frame)
@@ -37,26 +38,86 @@ static const char *module_of(const struct tree *tree, uint32_t frame)
     return tree->strings[tree->frames[frame].module];
 }
 
-/* For each frame a task that was there: of the first end at or under any node
- * with that frame. */
-static void find_tasks(const struct tree *tree, uint32_t *tasks)
-{
-    uint32_t end = tree->end_count, i;
+/* No task. */
+#define NOBODY UINT32_MAX
 
-    for (i = tree->node_count; i-- > 0;) {
-        while (end > 0 && tree->ends[end - 1].node >= i)
-            end--;
-        /* each subtree has an end, and it is the next from here */
-        tasks[tree->nodes[i].frame] =
-            tasks_ranges(tree->ends[end].tasks)[0].first;
-    }
+/* The first task of `set` that is not in `silent`. Returns 0 or -ENOMEM. */
+static int first_of(uint32_t *task, struct tasks *set, struct tasks *silent)
+{
+    struct tasks *others;
+    int r;
+
+    r = tasks_combine(&others, TASKS_MINUS, set, silent);
+    if (r < 0)
+        return r;
+    *task = tasks_count(others) > 0 ? tasks_ranges(others)[0].first : NOBODY;
+    tasks_free(others);
+    return 0;
 }
 
-int naming_new(struct naming **out, const struct tree *tree)
+/* For each frame a task that was there and is not silent, of an end at or under
+ * any node with that frame; or NOBODY. */
+static int find_tasks(const struct tree *tree,
+                      struct tasks *silent,
+                      uint32_t *tasks)
+{
+    uint32_t path[TREE_DEPTH_MAX]; /* the frames above and at a node */
+    uint32_t known = 0;            /* how many of these have a task */
+    uint32_t end = 0, task = NOBODY, depth, i;
+    int r = 0;
+
+    for (i = 0; i < tree->frame_count; i++)
+        tasks[i] = NOBODY;
+    for (i = 0; r == 0 && i < tree->node_count; i++) {
+        depth = tree->nodes[i].depth;
+        path[depth] = tree->nodes[i].frame;
+        if (known > depth)
+            known = depth;
+        for (; r == 0 && end < tree->end_count && tree->ends[end].node == i;
+             end++) {
+            if (known > depth)
+                continue;
+            r = first_of(&task, tree->ends[end].tasks, silent);
+            while (r == 0 && task != NOBODY && known <= depth)
+                tasks[path[known++]] = task;
+        }
+    }
+    return r;
+}
+
+/* Note what is to be asked of whom: of an address that only silent ones have
+ * seen, whoever has seen another one of its module. Returns 0 or -ENOMEM. */
+static int list_addresses(struct naming *naming, const uint32_t *tasks)
+{
+    const struct tree *tree = naming->tree;
+    uint32_t *others = calloc((size_t)tree->string_count + 1, sizeof(*others));
+    uint32_t i, task;
+
+    if (!others)
+        return -ENOMEM;
+    for (i = 0; i < tree->frame_count; i++)
+        if (tasks[i] != NOBODY) /* one more than it is */
+            others[tree->frames[i].module] = tasks[i] + 1;
+    for (i = 0; i < tree->frame_count; i++) {
+        task =
+            tasks[i] != NOBODY ? tasks[i] : others[tree->frames[i].module] - 1;
+        if (function_of(tree, i)[0] || task == NOBODY)
+            continue;
+        naming->addresses[naming->count] = i;
+        naming->task_of[naming->count++] = task;
+    }
+    naming->missing = naming->count;
+    free(others);
+    return 0;
+}
+
+int naming_new(struct naming **out,
+               const struct tree *tree,
+               struct tasks *silent)
 {
     struct naming *naming = calloc(1, sizeof(*naming));
     uint32_t *tasks = calloc((size_t)tree->frame_count + 1, sizeof(*tasks));
-    uint32_t i;
+    struct tasks *none = NULL;
     int r = -ENOMEM;
 
     if (!naming || !tasks)
@@ -70,19 +131,18 @@ int naming_new(struct naming **out, const struct tree *tree)
         calloc((size_t)tree->frame_count + 1, sizeof(*naming->task_of));
     if (!naming->named || !naming->addresses || !naming->task_of)
         goto out;
-    find_tasks(tree, tasks);
-    for (i = 0; i < tree->frame_count; i++) {
-        if (function_of(tree, i)[0])
-            continue;
-        naming->addresses[naming->count] = i;
-        naming->task_of[naming->count++] = tasks[i];
-    }
-    naming->missing = naming->count;
+    r = tasks_new(&none, NULL, 0);
+    if (r == 0)
+        r = find_tasks(tree, silent ? silent : none, tasks);
+    if (r == 0)
+        r = list_addresses(naming, tasks);
+    if (r < 0)
+        goto out;
     *out = naming;
     naming = NULL;
-    r = 0;
 out:
     free(tasks);
+    tasks_free(none);
     naming_free(naming);
     return r;
 }
@@ -130,7 +190,8 @@ int naming_ask(struct cop_packet **out,
     const char **names = calloc((size_t)count + 1, sizeof(char *));
     uint32_t *modules = calloc((size_t)count + 1, sizeof(*modules));
     uint64_t *offsets = calloc((size_t)count + 1, sizeof(*offsets));
-    struct question question = {0, daemons, names, count, modules, offsets};
+    struct question question = {naming->number, 0,       daemons, names,
+                                count,          modules, offsets};
     int r = -ENOMEM;
 
     if (!module_number || !daemons || !names || !modules || !offsets)
@@ -184,6 +245,29 @@ static int named_set(struct named *named,
     return 0;
 }
 
+/* Keep copies of these frames. */
+static int named_copy(struct named *named,
+                      const struct frame *frames,
+                      uint32_t count)
+{
+    uint32_t i;
+
+    named->frames = calloc(count, sizeof(*named->frames));
+    if (!named->frames)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        named->frames[i] =
+            (struct frame){strdup(frames[i].function), strdup(frames[i].file),
+                           frames[i].line, "", 0};
+        named->count++;
+        if (!named->frames[i].function || !named->frames[i].file) {
+            named_fini(named);
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
 int naming_take(struct naming *naming, const struct cop_packet *packet)
 {
     struct answer answer;
@@ -191,6 +275,8 @@ int naming_take(struct naming *naming, const struct cop_packet *packet)
     int r;
 
     r = answer_unpack(&answer, packet);
+    if (r == 0 && answer.number != naming->number)
+        return 0; /* it answers an earlier one */
     for (i = 0; r == 0 && i < answer.count; i++) {
         uint32_t count = answer.counts[i];
         struct named *named;
@@ -207,11 +293,47 @@ int naming_take(struct naming *naming, const struct cop_packet *packet)
     return r;
 }
 
+/* Which of two addresses of two trees is first in the order of both. */
+static int address_order(const struct tree *a,
+                         uint32_t frame_a,
+                         const struct tree *b,
+                         uint32_t frame_b)
+{
+    uint64_t x = a->frames[frame_a].offset;
+    uint64_t y = b->frames[frame_b].offset;
+    int order = strcmp(module_of(a, frame_a), module_of(b, frame_b));
+
+    return order ? order : (x > y) - (x < y);
+}
+
+int naming_inherit(struct naming *naming, const struct naming *before)
+{
+    uint32_t i = 0, k = 0;
+    int r = 0;
+
+    naming->number = before->number + 1;
+    /* Addresses are in the order of frames: by module, then by offset. */
+    while (r == 0 && i < naming->count && k < before->count) {
+        uint32_t mine = naming->addresses[i];
+        uint32_t theirs = before->addresses[k];
+        const struct named *known = &before->named[theirs];
+        int order = address_order(naming->tree, mine, before->tree, theirs);
+
+        if (order == 0 && known->count > 0 && naming->named[mine].count == 0) {
+            r = named_copy(&naming->named[mine], known->frames, known->count);
+            naming->missing -= r == 0;
+        }
+        i += order <= 0;
+        k += order >= 0;
+    }
+    return r;
+}
+
 int naming_fill(struct naming *naming, struct names *names)
 {
     const struct tree *tree = naming->tree;
     const struct frame *frames;
-    uint32_t i, k;
+    uint32_t i;
     size_t count;
     int r = 0;
 
@@ -227,17 +349,7 @@ int naming_fill(struct naming *naming, struct names *names)
             r = r == -ENOENT ? 0 : r; /* it stays without a name */
             continue;
         }
-        named->frames = calloc(count, sizeof(*named->frames));
-        if (!named->frames)
-            return -ENOMEM;
-        for (k = 0; r == 0 && k < count; k++) {
-            named->frames[k] =
-                (struct frame){strdup(frames[k].function),
-                               strdup(frames[k].file), frames[k].line, "", 0};
-            named->count++;
-            if (!named->frames[k].function || !named->frames[k].file)
-                r = -ENOMEM;
-        }
+        r = named_copy(named, frames, (uint32_t)count);
         naming->missing -= r == 0;
     }
     return r;
@@ -317,6 +429,14 @@ static bool is_skipped(const struct naming *naming, uint32_t number)
            strcmp(frame_module_name(path), "libc.so.6") == 0;
 }
 
+/* Whether a frame is none of the program's, such as a thread's name: what is
+ * below it may be start-up. */
+static bool is_note(const struct naming *naming, uint32_t number)
+{
+    return function_of(naming->tree, number)[0] == '[' &&
+           !module_of(naming->tree, number)[0];
+}
+
 /* Put all nodes and ends. */
 static int put_nodes(struct build *build,
                      const struct naming *naming,
@@ -335,9 +455,12 @@ static int put_nodes(struct build *build,
         bool ended = end < tree->end_count && tree->ends[end].node == i;
         uint32_t place = above[node->depth];
 
-        outer[node->depth + 1] =
+        bool skipped =
             outer[node->depth] && !ended && is_skipped(naming, node->frame);
-        if (!outer[node->depth + 1])
+
+        outer[node->depth + 1] =
+            skipped || (outer[node->depth] && is_note(naming, node->frame));
+        if (!skipped)
             r = put_frame(build, &place, naming, node->frame, detail);
         above[node->depth + 1] = place;
         for (; r == 0 && end < tree->end_count && tree->ends[end].node == i;
@@ -363,6 +486,8 @@ int naming_resolve(struct tree **out,
     r = build_new(&build, detail != NAMING_FUNCTIONS);
     for (i = 0; r == 0 && i < tree->progress_count; i++)
         r = build_progress(build, &tree->progress[i]);
+    for (i = 0; r == 0 && i < tree->stop_count; i++)
+        r = build_stop(build, &tree->stops[i]);
     if (r == 0)
         r = put_nodes(build, naming, detail);
     if (r == 0)

@@ -20,12 +20,19 @@ enum naming_detail {
 
 struct naming; /* opaque */
 
-/* Find what in `tree` has no name yet. `tree` is kept, borrowed.
- * Returns 0 or -ENOMEM. */
-int naming_new(struct naming **out, const struct tree *tree);
+/* Find what in `tree` has no name yet. `tree` is kept, borrowed. The daemons of
+ * the tasks of `silent`, NULL for none, are not asked: what only these have
+ * seen stays without a name. Returns 0 or -ENOMEM. */
+int naming_new(struct naming **out,
+               const struct tree *tree,
+               struct tasks *silent);
 
 /* Free `naming`. NULL is fine. */
 void naming_free(struct naming *naming);
+
+/* Take over the answers that `before`, of an earlier tree, has. Linear in both.
+ * Returns 0 or -ENOMEM. */
+int naming_inherit(struct naming *naming, const struct naming *before);
 
 /* How many addresses have no answer yet. */
 uint32_t naming_missing(const struct naming *naming);

@@ -12,6 +12,7 @@
 #define TIMEOUT_DEFAULT_S 30
 #define TIMEOUT_MAX_S     86400
 #define INTERVAL_MS       100
+#define MAX_STOP_MS       5000
 
 /* What getopt_long() calls a word that is no option. */
 #define WORD 1
@@ -97,6 +98,34 @@ static int read_target(struct options *options,
     }
 }
 
+/* Take an option that says how to look at one process. Returns 1 if it is
+ * none. */
+static int read_walk(struct options *options,
+                     int option,
+                     const char *value,
+                     struct cop_error *error)
+{
+    switch (option) {
+    case 'M':
+        return read_number(&options->gather.max_stop_ms, value,
+                           REQUEST_MAX_STOP_MS, "--max-stop", error);
+    case 'a':
+        options->gather.names = true;
+        return 0;
+    case 'K':
+        options->gather.states = true;
+        return 0;
+    case 'l':
+        options->gather.detail = NAMING_LINES;
+        return 0;
+    case 'p':
+        options->gather.detail = NAMING_ADDRESSES;
+        return 0;
+    default:
+        return 1;
+    }
+}
+
 /* Take any other one. */
 static int read_option(struct options *options,
                        int option,
@@ -136,12 +165,6 @@ static int read_option(struct options *options,
         if (r == 0)
             options->gather.timeout_ms = number * 1000;
         return r;
-    case 'l':
-        options->gather.detail = NAMING_LINES;
-        return 0;
-    case 'p':
-        options->gather.detail = NAMING_ADDRESSES;
-        return 0;
     case 'A':
         return read_number(&options->after_s, value, TIMEOUT_MAX_S, "--after",
                            error);
@@ -201,6 +224,9 @@ static const struct option known[] = {
     {"watch", required_argument, NULL, 'w'},
     {"interval", required_argument, NULL, 'i'},
     {"timeout", required_argument, NULL, 'T'},
+    {"threads", no_argument, NULL, 'a'},
+    {"states", no_argument, NULL, 'K'},
+    {"max-stop", required_argument, NULL, 'M'},
     {"lines", no_argument, NULL, 'l'},
     {"pc", no_argument, NULL, 'p'},
     {"full", no_argument, NULL, 'F'},
@@ -259,6 +285,8 @@ int options_read(struct options *options,
            (option = getopt_long(argc, argv, "-", known, NULL)) >= 0) {
         r = read_target(options, option, optarg, error);
         if (r == 1)
+            r = read_walk(options, option, optarg, error);
+        if (r == 1)
             r = read_option(options, option, optarg, error);
     }
     /* Only "--" ends the options where words are taken in their order. */
@@ -274,6 +302,7 @@ void options_init(struct options *options)
     *options =
         (struct options){.gather = {.samples = 1,
                                     .interval_ms = INTERVAL_MS,
+                                    .max_stop_ms = MAX_STOP_MS,
                                     .timeout_ms = TIMEOUT_DEFAULT_S * 1000}};
 }
 
@@ -312,6 +341,9 @@ void options_usage(FILE *file)
           "  --watch SECONDS      until nothing has moved for so long\n"
           "  --interval MS        so long apart (default 100)\n"
           "  --timeout SECONDS    give up after so long (default 30)\n"
+          "  --threads            tell threads apart, and count them\n"
+          "  --states             what the scheduler says of each\n"
+          "  --max-stop MS        stop a process for at most so long (5000)\n"
           "  --lines              one place for each line of a function\n"
           "  --pc                 one place for each address\n"
           "  --full               the inside of MPI too; leave nothing out\n"

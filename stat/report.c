@@ -48,6 +48,126 @@ static void find_shown(struct report *report)
     }
 }
 
+uint64_t report_threads_here(const struct report *report, uint32_t node)
+{
+    const struct tree *tree = report->tree;
+    uint64_t count = 0;
+    uint32_t end;
+
+    for (end = report->first_end[node];
+         end < tree->end_count && tree->ends[end].node == node; end++)
+        if (tree->ends[end].current && !classes_is_not_walked(tree, node))
+            count += (uint64_t)tree->ends[end].threads *
+                     tasks_count(tree->ends[end].tasks);
+    return count;
+}
+
+/* How many threads are at and under each node. */
+static void count_threads(struct report *report)
+{
+    const struct tree_node *nodes = report->tree->nodes;
+    uint32_t node, child;
+
+    for (node = report->tree->node_count; node-- > 0;) {
+        report->threads[node] = report_threads_here(report, node);
+        for (child = node + 1; child < node + nodes[node].size;
+             child += nodes[child].size)
+            report->threads[node] += report->threads[child];
+    }
+}
+
+/* Up or down by how many the threads of a task are from those of the task
+ * before. */
+static int by_from(const void *a, const void *b)
+{
+    const struct report_piece *x = a;
+    const struct report_piece *y = b;
+
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* Find how many threads each task has. Returns 0 or -ENOMEM. */
+static int find_pieces(struct report *report)
+{
+    const struct tree *tree = report->tree;
+    struct report_piece *pieces;
+    size_t count = 0, kept = 0, i;
+    uint32_t end;
+
+    for (end = 0; end < tree->end_count; end++)
+        count += 2 * tasks_range_count(tree->ends[end].tasks);
+    pieces = calloc(count + 1, sizeof(*pieces));
+    if (!pieces)
+        return -ENOMEM;
+    count = 0;
+    for (end = 0; end < tree->end_count; end++) {
+        const struct tree_end *at = &tree->ends[end];
+        const struct tasks_range *ranges = tasks_ranges(at->tasks);
+
+        if (!at->current || classes_is_not_walked(tree, at->node))
+            continue;
+        for (i = 0; i < tasks_range_count(at->tasks); i++) {
+            pieces[count++] =
+                (struct report_piece){ranges[i].first, at->threads};
+            pieces[count++] = (struct report_piece){ranges[i].last + 1,
+                                                    0 - (uint64_t)at->threads};
+        }
+    }
+    qsort(pieces, count, sizeof(*pieces), by_from);
+    for (i = 0; i < count; i++) {
+        uint64_t before = kept > 0 ? pieces[kept - 1].threads : 0;
+
+        if (kept > 0 && pieces[kept - 1].from == pieces[i].from)
+            pieces[kept - 1].threads += pieces[i].threads;
+        else
+            pieces[kept++] = (struct report_piece){pieces[i].from,
+                                                   before + pieces[i].threads};
+    }
+    report->pieces = pieces;
+    report->piece_count = kept;
+    return 0;
+}
+
+/* The last piece that begins at or before `task`; 0 if none does. */
+static size_t piece_of(const struct report *report, uint32_t task)
+{
+    size_t low = 0, high = report->piece_count;
+
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (report->pieces[middle].from <= task)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t report_threads(const struct report *report, const struct tasks *tasks)
+{
+    const struct report_piece *pieces = report->pieces;
+    uint64_t count = 0;
+    size_t i, k;
+
+    for (i = 0; i < tasks_range_count(tasks); i++) {
+        const struct tasks_range *range = &tasks_ranges(tasks)[i];
+
+        for (k = piece_of(report, range->first);
+             k < report->piece_count && pieces[k].from <= range->last; k++) {
+            uint32_t first = pieces[k].from, last = range->last;
+
+            if (first < range->first)
+                first = range->first;
+            if (k + 1 < report->piece_count && pieces[k + 1].from <= last)
+                last = pieces[k + 1].from - 1;
+            if (first <= last)
+                count += pieces[k].threads * (last - first + 1);
+        }
+    }
+    return count;
+}
+
 int report_new(struct report **out,
                const struct tree *tree,
                const struct report_source *source)
@@ -65,13 +185,16 @@ int report_new(struct report **out,
         calloc((size_t)tree->node_count + 1, sizeof(struct tasks *));
     report->first_end = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
     report->shown = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
-    if (!report->under || !report->first_end || !report->shown)
+    report->threads = calloc((size_t)tree->node_count + 1, sizeof(uint64_t));
+    if (!report->under || !report->first_end || !report->shown ||
+        !report->threads)
         goto out;
     for (i = 0; i < tree->node_count; i++)
         report->first_end[i] = tree->end_count;
     while (end-- > 0)
         report->first_end[tree->ends[end].node] = end;
     find_shown(report);
+    count_threads(report);
     r = tree_under(tree, report->under);
     if (r < 0) {
         memset(report->under, 0, tree->node_count * sizeof(struct tasks *));
@@ -81,6 +204,8 @@ int report_new(struct report **out,
                     source->full ? CLASSES_FULL : CLASSES_CALLS);
     if (r == 0)
         r = tree_tasks(&report->everyone, tree);
+    if (r == 0)
+        r = find_pieces(report);
     if (r < 0)
         goto out;
     *out = report;
@@ -103,6 +228,8 @@ void report_free(struct report *report)
     free(report->under);
     free(report->first_end);
     free(report->shown);
+    free(report->threads);
+    free(report->pieces);
     free(report);
 }
 
@@ -138,13 +265,14 @@ uint32_t report_unchanged(const struct report *report,
     const struct tree *tree = report->tree;
     uint32_t samples = report->source.samples;
     uint32_t node = first;
+    bool always = true;
     int64_t still;
 
     if (samples < 2)
         return 0;
     /* Of each place that people see, every task must have been there in every
      * sample: where a runtime is folded, at different places inside. */
-    while (node < behind) {
+    while (always && node < behind) {
         uint32_t shown = report->shown[node];
         uint64_t seen = 0;
         uint64_t wanted = 0;
@@ -162,10 +290,9 @@ uint32_t report_unchanged(const struct report *report,
                     wanted += (uint64_t)samples * count;
             }
         }
-        if (seen != wanted)
-            break;
+        always = seen == wanted;
     }
-    still = node == behind ? samples : tree_unmoved(tree, tasks);
+    still = always ? samples : tree_unmoved(tree, tasks);
     return still > 1 ? (uint32_t)still : 0;
 }
 
@@ -187,6 +314,7 @@ uint32_t report_class_unchanged(const struct report *report, size_t class)
             (child < tree->node_count && tree->nodes[node].size > 1 &&
              tasks_equal(report->under[child], set)))
             continue;
+        node = report->shown[node]; /* not inside of a runtime */
         return report_unchanged(report, node, node + tree->nodes[node].size,
                                 set);
     }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "stat/classes.h"
+#include "stat/naming.h"
 #include "stat/targets.h"
 #include "stat/tree.h"
 
@@ -14,7 +15,17 @@ struct report_source {
     const struct targets *targets; /* NULL or empty: made up */
     uint32_t hosts;                /* that have tasks */
     uint32_t samples;              /* how many were asked for */
+    bool threads;                  /* pictures count them too */
     bool full; /* runtime frames are places like others, and make classes */
+    enum naming_detail detail;
+    uint64_t taken_s; /* when it was complete, in seconds since 1970; 0: not
+                         known */
+};
+
+/* Tasks from number `from` on, up to the next piece, have so many threads. */
+struct report_piece {
+    uint32_t from;
+    uint64_t threads;
 };
 
 /* Read it. `tree` and what `source` points to are borrowed. */
@@ -27,6 +38,10 @@ struct report {
     uint32_t *shown;      /* by node: itself, or the call of the runtime,
                              such as MPI_Barrier, whose inside it is */
     struct tasks *everyone; /* in the tree, walked or not */
+    uint64_t *threads; /* by node: so many were at and under it when its tasks
+                          were last seen */
+    struct report_piece *pieces; /* of all tasks, rising */
+    size_t piece_count;
 };
 
 /* Derive all of it from a settled tree. Returns 0 or -ENOMEM. */
@@ -60,6 +75,12 @@ uint32_t report_unchanged(const struct report *report,
 
 /* As report_unchanged(), for the whole of a class. */
 uint32_t report_class_unchanged(const struct report *report, size_t class);
+
+/* How many threads were at `node` itself when its tasks were last seen. */
+uint64_t report_threads_here(const struct report *report, uint32_t node);
+
+/* How many threads `tasks` had when last seen. */
+uint64_t report_threads(const struct report *report, const struct tasks *tasks);
 
 /* The function, file and line of `node`; borrowed. */
 const char *report_function(const struct report *report, uint32_t node);

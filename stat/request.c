@@ -7,18 +7,19 @@
 
 #include "stat/tasks.h"
 
-#define REQUEST_FORMAT  "%s %ud %ud %ud %aud %ad"
-#define QUESTION_FORMAT "%aud %as %aud %auld"
-#define ANSWER_FORMAT   "%aud %aud %as %as %aud"
+#define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %aud %ad"
+#define QUESTION_FORMAT "%ud %aud %as %aud %auld"
+#define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud"
 #define FIND_FORMAT     "%aud %as %as"
 #define FOUND_FORMAT    "%ud %ad"
 
 int request_pack(struct cop_packet **out, const struct request *request)
 {
-    return cop_packet_new(
-        out, STAT_TAG_REQUEST, REQUEST_FORMAT, request->boot, request->samples,
-        request->interval_ms, request->stop_ms, request->daemons,
-        request->task_count, request->pids, request->task_count);
+    return cop_packet_new(out, STAT_TAG_REQUEST, REQUEST_FORMAT, request->boot,
+                          request->samples, request->interval_ms,
+                          request->stop_ms, request->max_stop_ms,
+                          request->flags, request->daemons, request->task_count,
+                          request->pids, request->task_count);
 }
 
 int request_unpack(struct request *request, const struct cop_packet *packet)
@@ -29,13 +30,17 @@ int request_unpack(struct request *request, const struct cop_packet *packet)
     int r;
 
     r = cop_packet_unpack(packet, REQUEST_FORMAT, &read.boot, &read.samples,
-                          &read.interval_ms, &read.stop_ms, &read.daemons,
-                          &read.task_count, &read.pids, &pid_count);
+                          &read.interval_ms, &read.stop_ms, &read.max_stop_ms,
+                          &read.flags, &read.daemons, &read.task_count,
+                          &read.pids, &pid_count);
     if (r < 0)
         return r;
     if (read.task_count != pid_count || read.task_count > TASKS_MAX ||
-        read.samples == 0 || read.samples > REQUEST_SAMPLES_MAX ||
-        read.interval_ms > REQUEST_INTERVAL_MAX_MS)
+        read.samples == 0 ||
+        (read.samples > REQUEST_SAMPLES_MAX &&
+         read.samples != REQUEST_FOLLOW) ||
+        read.interval_ms > REQUEST_INTERVAL_MAX_MS || read.max_stop_ms == 0 ||
+        read.max_stop_ms > REQUEST_MAX_STOP_MS || read.flags > REQUEST_FLAGS)
         return -EBADMSG;
     for (i = 0; i < pid_count; i++) {
         if (read.pids[i] <= 0)
@@ -47,11 +52,11 @@ int request_unpack(struct request *request, const struct cop_packet *packet)
 
 int question_pack(struct cop_packet **out, const struct question *question)
 {
-    return cop_packet_new(out, STAT_TAG_NAMES, QUESTION_FORMAT,
-                          question->daemons, question->module_count,
-                          question->names, question->module_count,
-                          question->modules, question->address_count,
-                          question->offsets, question->address_count);
+    return cop_packet_new(
+        out, STAT_TAG_NAMES, QUESTION_FORMAT, question->number,
+        question->daemons, question->module_count, question->names,
+        question->module_count, question->modules, question->address_count,
+        question->offsets, question->address_count);
 }
 
 int question_unpack(struct question *question, const struct cop_packet *packet)
@@ -60,9 +65,10 @@ int question_unpack(struct question *question, const struct cop_packet *packet)
     uint32_t names, offsets, i;
     int r;
 
-    r = cop_packet_unpack(
-        packet, QUESTION_FORMAT, &read.daemons, &read.module_count, &read.names,
-        &names, &read.modules, &read.address_count, &read.offsets, &offsets);
+    r = cop_packet_unpack(packet, QUESTION_FORMAT, &read.number, &read.daemons,
+                          &read.module_count, &read.names, &names,
+                          &read.modules, &read.address_count, &read.offsets,
+                          &offsets);
     if (r < 0)
         return r;
     if (names != read.module_count || offsets != read.address_count)
@@ -76,10 +82,11 @@ int question_unpack(struct question *question, const struct cop_packet *packet)
 
 int answer_pack(struct cop_packet **out, const struct answer *answer)
 {
-    return cop_packet_new(
-        out, STAT_TAG_NAMED, ANSWER_FORMAT, answer->addresses, answer->count,
-        answer->counts, answer->count, answer->functions, answer->frame_count,
-        answer->files, answer->frame_count, answer->lines, answer->frame_count);
+    return cop_packet_new(out, STAT_TAG_NAMED, ANSWER_FORMAT, answer->number,
+                          answer->addresses, answer->count, answer->counts,
+                          answer->count, answer->functions, answer->frame_count,
+                          answer->files, answer->frame_count, answer->lines,
+                          answer->frame_count);
 }
 
 int answer_unpack(struct answer *answer, const struct cop_packet *packet)
@@ -89,8 +96,8 @@ int answer_unpack(struct answer *answer, const struct cop_packet *packet)
     uint64_t frames = 0;
     int r;
 
-    r = cop_packet_unpack(packet, ANSWER_FORMAT, &read.addresses, &read.count,
-                          &read.counts, &counts, &read.functions,
+    r = cop_packet_unpack(packet, ANSWER_FORMAT, &read.number, &read.addresses,
+                          &read.count, &read.counts, &counts, &read.functions,
                           &read.frame_count, &read.files, &files, &read.lines,
                           &lines);
     if (r < 0)

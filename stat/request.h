@@ -26,20 +26,36 @@
 /* Most samples of one request. */
 #define REQUEST_SAMPLES_MAX 10000
 
+/* In place of a number: until told to stop, and of each task only where it is
+ * now. */
+#define REQUEST_FOLLOW UINT32_MAX
+
 /* Longest time between two of them. */
 #define REQUEST_INTERVAL_MAX_MS 3600000
 
 /* Bytes of a boot's name, with its end. */
 #define REQUEST_BOOT_SIZE 64
 
+/* Longest time that a process may be stopped for. */
+#define REQUEST_MAX_STOP_MS 60000
+
+/* What else to look at. */
+enum request_flags {
+    REQUEST_NAMES = 1,  /* of threads */
+    REQUEST_STATES = 2, /* of the scheduler */
+    REQUEST_FLAGS = 3,  /* all there are */
+};
+
 /* The same for all daemons: task i has pid pids[i], and is for the daemon
  * whose rank is daemons[i]. */
 struct request {
     const char *boot;     /* of the kernel on which the pids are; "": each
                              daemon's own */
-    uint32_t samples;     /* at least 1 */
+    uint32_t samples;     /* at least 1, or REQUEST_FOLLOW */
     uint32_t interval_ms; /* from one sample to the next */
     uint32_t stop_ms;     /* how long to wait for a thread to stop */
+    uint32_t max_stop_ms; /* how long a process may be stopped */
+    uint32_t flags;       /* of enum request_flags */
     uint32_t task_count;
     const uint32_t *daemons;
     const int32_t *pids;
@@ -79,6 +95,7 @@ int found_unpack(struct found *found, const struct cop_packet *packet);
  * seen it: module m for the one whose rank is daemons[m]; address a is
  * offsets[a] in module modules[a]. */
 struct question {
+    uint32_t number; /* so that a late answer is not taken for another's */
     uint32_t module_count;
     const uint32_t *daemons;
     const char **names; /* of the modules, as in frames */
@@ -90,6 +107,7 @@ struct question {
 /* One daemon's answer: address addresses[i] of the question has the next
  * counts[i] of all frames, outermost first. */
 struct answer {
+    uint32_t number; /* of the question */
     uint32_t count;
     const uint32_t *addresses;
     const uint32_t *counts;

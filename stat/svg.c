@@ -2,6 +2,7 @@
 #include "stat/svg.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "stat/escape.h"
@@ -98,10 +99,14 @@ static void write_cell(struct svg *svg, uint32_t node, double x, double width)
     uint32_t line = report_line(report, node);
     char ranks[RANKS_SIZE];
     char second[RANKS_SIZE + 64];
+    char threads[48] = "";
 
     tasks_text(set, ranks, sizeof(ranks));
-    snprintf(second, sizeof(second), "%u: %s%s", tasks_count(set), ranks,
-             report_is_outlier(report, set) ? " (outlier)" : "");
+    if (report->source.threads)
+        snprintf(threads, sizeof(threads), " with %" PRIu64 " threads",
+                 report->threads[node]);
+    snprintf(second, sizeof(second), "%u%s: %s%s", tasks_count(set), threads,
+             ranks, report_is_outlier(report, set) ? " (outlier)" : "");
     fprintf(svg->file, "<g fill=\"%s\"><title>", palette_text(class));
     escape_xml(svg->file, report_function(report, node), 0);
     if (source[0]) {

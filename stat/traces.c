@@ -38,7 +38,7 @@ struct stack {
 struct spot {
     struct stack *stack;
     uint32_t samples; /* up to the one in which the task last moved */
-    uint32_t threads; /* most at once */
+    uint32_t threads; /* when it was last there */
     uint32_t before;  /* in the sample before; above 0: it is current */
     uint32_t now;     /* in this one */
 };
@@ -48,7 +48,9 @@ struct seen {
     uint32_t task;
     uint32_t moved;
     uint32_t seen;
-    bool here; /* in this sample */
+    bool here;        /* in this sample */
+    uint32_t stop_us; /* the longest */
+    bool stop_new;    /* it is longer than in the sample before */
     struct spot *spots;
     uint32_t count;
     uint32_t room;
@@ -58,6 +60,7 @@ struct traces {
     struct string *strings;
     struct stack *stacks;
     struct seen *tasks;
+    bool forgets;
 };
 
 int traces_new(struct traces **out)
@@ -95,6 +98,11 @@ void traces_free(struct traces *traces)
         free(seen);
     }
     free(traces);
+}
+
+void traces_forget(struct traces *traces)
+{
+    traces->forgets = true;
 }
 
 /* The one copy of `text`; NULL without memory. */
@@ -216,6 +224,31 @@ int traces_add(struct traces *traces,
     return seen ? spot_add(seen, stack) : -ENOMEM;
 }
 
+/* A time in microseconds, rounded up so that few bits of it count: the longest
+ * of several does not become longer again and again then. */
+static uint32_t rounded_us(uint64_t ns)
+{
+    uint64_t us = ns / 1000 + 1, unit = 1;
+
+    while (us / unit >= 16)
+        unit *= 2;
+    us = (us + unit - 1) / unit * unit;
+    return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
+int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns)
+{
+    struct seen *seen = seen_of(traces, task);
+    uint32_t us = rounded_us(ns);
+
+    if (!seen)
+        return -ENOMEM;
+    seen->stop_new |= us > seen->stop_us;
+    if (us > seen->stop_us)
+        seen->stop_us = us;
+    return 0;
+}
+
 /* Take this sample of one task into account. Returns whether it has moved. */
 static bool seen_advance(struct seen *seen)
 {
@@ -232,7 +265,7 @@ static bool seen_advance(struct seen *seen)
             spot->samples += still;
         if (moved && spot->now > 0)
             spot->samples++;
-        if (spot->now > spot->threads)
+        if (spot->now > 0)
             spot->threads = spot->now;
         spot->before = spot->now;
         spot->now = 0;
@@ -241,6 +274,22 @@ static bool seen_advance(struct seen *seen)
         seen->moved = seen->seen;
     seen->here = false;
     return moved;
+}
+
+/* Forget where the task, which has just moved, was before. */
+static void seen_forget(struct seen *seen)
+{
+    uint32_t kept = 0, i;
+
+    for (i = 0; i < seen->count; i++) {
+        struct spot *spot = &seen->spots[kept];
+
+        *spot = seen->spots[i];
+        spot->samples = 1;
+        spot->threads = spot->before;
+        kept += spot->before > 0;
+    }
+    seen->count = kept;
 }
 
 /* One end of one task, or, without a stack, its progress. */
@@ -336,12 +385,14 @@ static int put_entries(struct build *build,
 
 /* What is new about one task, behind `count` entries. Returns how many more
  * there are. */
-static size_t put_seen(struct entry *entries, struct seen *seen)
+static size_t put_seen(struct entry *entries, struct seen *seen, bool forgets)
 {
     size_t count = 0;
     uint32_t i;
 
     if (seen_advance(seen)) {
+        if (forgets)
+            seen_forget(seen);
         for (i = 0; i < seen->count; i++) {
             const struct spot *spot = &seen->spots[i];
 
@@ -353,6 +404,21 @@ static size_t put_seen(struct entry *entries, struct seen *seen)
     entries[count++] =
         (struct entry){NULL, seen->moved, seen->seen, 0, seen->task};
     return count;
+}
+
+/* Put the stops that are longer than before. */
+static int put_stops(struct build *build, struct traces *traces)
+{
+    struct seen *seen;
+    int r = 0;
+
+    for (seen = traces->tasks; r == 0 && seen; seen = seen->hh.next) {
+        if (seen->stop_new)
+            r = build_stop(build,
+                           &(struct tree_stop){seen->task, seen->stop_us});
+        seen->stop_new = false;
+    }
+    return r;
 }
 
 int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns)
@@ -372,9 +438,11 @@ int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns)
     count = 0;
     for (seen = traces->tasks; seen; seen = seen->hh.next)
         if (seen->here)
-            count += put_seen(entries + count, seen);
+            count += put_seen(entries + count, seen, traces->forgets);
     qsort(entries, count, sizeof(*entries), by_task);
     r = put_entries(build, entries, count);
+    if (r == 0)
+        r = put_stops(build, traces);
     if (r == 0)
         r = build_tree(out, build, stop_ns);
 out:

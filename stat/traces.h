@@ -16,6 +16,10 @@ int traces_new(struct traces **out);
 /* Free `traces`. NULL is fine. */
 void traces_free(struct traces *traces);
 
+/* From now on keep of each task only where it is, not where it was before: an
+ * end has one sample, and those since the task last moved. */
+void traces_forget(struct traces *traces);
+
 /* Add the stack of one thread of task `task` in the present sample. The
  * strings are copied.
  *
@@ -28,6 +32,10 @@ int traces_add(struct traces *traces,
                uint32_t task,
                const struct frame *frames,
                size_t count);
+
+/* In the present sample task `task` was stopped for `ns` nanoseconds.
+ * Returns 0 or -ENOMEM. */
+int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns);
 
 /* The sample is complete: make the tree of what is new, with `stop_ns` as its
  * longest stop: the ends of tasks that have moved, since the sample before,

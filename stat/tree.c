@@ -18,8 +18,9 @@ int tree_new(struct tree **out, const struct tree_size *size)
     tree->nodes = calloc(size->nodes + 1, sizeof(*tree->nodes));
     tree->ends = calloc(size->ends + 1, sizeof(*tree->ends));
     tree->progress = calloc(size->progress + 1, sizeof(*tree->progress));
+    tree->stops = calloc(size->stops + 1, sizeof(*tree->stops));
     if (!tree->text || !tree->strings || !tree->frames || !tree->nodes ||
-        !tree->ends || !tree->progress) {
+        !tree->ends || !tree->progress || !tree->stops) {
         tree_free(tree);
         return -ENOMEM;
     }
@@ -43,6 +44,7 @@ void tree_free(struct tree *tree)
     free(tree->nodes);
     free(tree->ends);
     free(tree->progress);
+    free(tree->stops);
     free(tree);
 }
 
@@ -74,6 +76,46 @@ int tree_progress_compare(const struct tree_progress *a,
     if (a->moved != b->moved)
         return a->moved < b->moved ? -1 : 1;
     return (a->seen > b->seen) - (a->seen < b->seen);
+}
+
+/* Scatters numbers: the finaliser of MurmurHash3, which no two share. */
+static uint32_t scatter(uint32_t number)
+{
+    number ^= number >> 16;
+    number *= 0x85ebca6b;
+    number ^= number >> 13;
+    number *= 0xc2b2ae35;
+    return number ^ number >> 16;
+}
+
+int tree_stop_compare(const struct tree_stop *a, const struct tree_stop *b)
+{
+    uint32_t x = scatter(a->task), y = scatter(b->task);
+
+    return (x > y) - (x < y);
+}
+
+static int by_us(const void *a, const void *b)
+{
+    const struct tree_stop *x = a;
+    const struct tree_stop *y = b;
+
+    return (x->us > y->us) - (x->us < y->us);
+}
+
+uint32_t tree_median_stop_us(const struct tree *tree)
+{
+    struct tree_stop stops[TREE_STOPS_MAX];
+    uint32_t us;
+
+    assert(tree->stop_count <= TREE_STOPS_MAX);
+    if (tree->stop_count == 0)
+        return 0;
+    memcpy(stops, tree->stops, tree->stop_count * sizeof(*stops));
+    qsort(stops, tree->stop_count, sizeof(*stops), by_us);
+    us = stops[(tree->stop_count - 1) / 2].us;
+    /* They are rounded up, the longest of all is not. */
+    return us <= tree->stop_ns / 1000 ? us : (uint32_t)(tree->stop_ns / 1000);
 }
 
 /* Drop the nodes that no end is at or under. */
@@ -185,7 +227,7 @@ int tree_tidy(struct tree *tree)
 bool tree_is_empty(const struct tree *tree)
 {
     return tree->node_count == 0 && tree->progress_count == 0 &&
-           tree->stop_ns == 0;
+           tree->stop_count == 0 && tree->stop_ns == 0;
 }
 
 bool tree_equal(const struct tree *a, const struct tree *b)
@@ -194,8 +236,15 @@ bool tree_equal(const struct tree *a, const struct tree *b)
 
     if (a->string_count != b->string_count || a->stop_ns != b->stop_ns ||
         a->frame_count != b->frame_count || a->node_count != b->node_count ||
-        a->end_count != b->end_count || a->progress_count != b->progress_count)
+        a->end_count != b->end_count ||
+        a->progress_count != b->progress_count ||
+        a->stop_count != b->stop_count)
         return false;
+    for (i = 0; i < a->stop_count; i++) {
+        if (a->stops[i].task != b->stops[i].task ||
+            a->stops[i].us != b->stops[i].us)
+            return false;
+    }
     for (i = 0; i < a->string_count; i++) {
         if (strcmp(a->strings[i], b->strings[i]) != 0)
             return false;

@@ -42,7 +42,7 @@ struct tree_node {
 };
 
 /* Traces of `tasks` end at `node`: in `samples` samples, up to the one in which
- * the task last moved, at most `threads` threads of the task in one. The ends
+ * the task last moved; in the last of these `threads` threads of it. The ends
  * of one node have falling (samples, threads, current) and no task in common.
  */
 struct tree_end {
@@ -62,6 +62,18 @@ struct tree_progress {
     struct tasks *tasks; /* one reference is the tree's */
 };
 
+/* In one sample `task` was stopped for `us` microseconds, at most. Of many
+ * tasks a tree keeps TREE_STOPS_MAX, drawn by a hash of their numbers: always
+ * the same ones, so that trees can be joined and the median is that of a fair
+ * draw. Rising by that hash; no task twice. */
+struct tree_stop {
+    uint32_t task;
+    uint32_t us;
+};
+
+/* Most of them: the median's rank is right within some hundredths. */
+#define TREE_STOPS_MAX 128
+
 /* Depths of a network for which a tree can carry times. */
 #define TREE_LEVELS_MAX 8
 
@@ -73,6 +85,7 @@ struct tree_size {
     size_t nodes;
     size_t ends;
     size_t progress;
+    size_t stops;
 };
 
 /* Read it; only tree*.c and build.c may make one. */
@@ -83,11 +96,13 @@ struct tree {
     struct tree_node *nodes;
     struct tree_end *ends; /* by node */
     struct tree_progress *progress;
+    struct tree_stop *stops;
     uint32_t string_count;
     uint32_t frame_count;
     uint32_t node_count;
     uint32_t end_count;
     uint32_t progress_count;
+    uint32_t stop_count;
     uint64_t stop_ns; /* the longest that a process was stopped */
     /* Emulation only, else 0: the longest that a node at this depth of the
      * network took for merging and packing. */
@@ -102,8 +117,9 @@ void tree_free(struct tree *tree);
 
 /* Join: all traces of both. Of a task that is in both, the tree in which it
  * moved later has the say; where that is the same, what ends at the same node
- * keeps the higher (samples, threads, current). Linear in both. Associative,
- * commutative, idempotent. Returns 0 or -ENOMEM. */
+ * keeps the higher (samples, threads, current). Of stops, the longer ones.
+ * Linear in both. Associative, commutative, idempotent. Returns 0 or -ENOMEM.
+ */
 int tree_join(struct tree **out, const struct tree *a, const struct tree *b);
 
 /* Join `count` trees, in pairs, then pairs of pairs, and so on.
@@ -138,12 +154,17 @@ int tree_settle(struct tree **out, const struct tree *tree);
  * tree knows none of them. Returns that, or -ENOMEM. */
 int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks);
 
+/* The median of the times for which its tasks were stopped, in microseconds; 0
+ * if it knows none. */
+uint32_t tree_median_stop_us(const struct tree *tree);
+
 /* The orders of what is in a tree: below 0, 0 or above 0. That of frames is by
  * the numbers of their strings; the heavier end is the greater one. */
 int tree_frame_compare(const struct tree_frame *a, const struct tree_frame *b);
 int tree_end_compare(const struct tree_end *a, const struct tree_end *b);
 int tree_progress_compare(const struct tree_progress *a,
                           const struct tree_progress *b);
+int tree_stop_compare(const struct tree_stop *a, const struct tree_stop *b);
 
 /* The last step of making a tree: drop nodes that no end is at or under, what
  * no node uses, and fill in the sizes. Returns 0 or -ENOMEM. */

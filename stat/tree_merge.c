@@ -436,6 +436,34 @@ static int progress_merge(struct tree *tree,
     return r;
 }
 
+/* What `mode` makes of the stops of both: as many as a tree has. */
+static void stops_merge(struct tree *tree,
+                        enum mode mode,
+                        const struct tree *a,
+                        const struct tree *b)
+{
+    uint32_t ia = 0, ib = 0;
+
+    while ((ia < a->stop_count || ib < b->stop_count) &&
+           tree->stop_count < TREE_STOPS_MAX) {
+        const struct tree_stop *mine, *theirs;
+        int order;
+
+        mine = ia < a->stop_count ? &a->stops[ia] : NULL;
+        theirs = ib < b->stop_count ? &b->stops[ib] : NULL;
+        if (mine && theirs)
+            order = tree_stop_compare(mine, theirs);
+        else
+            order = mine ? -1 : 1;
+        ia += order <= 0;
+        ib += order >= 0;
+        if (order < 0 || (order == 0 && mine->us > theirs->us))
+            tree->stops[tree->stop_count++] = *mine;
+        else if (mode == JOIN)
+            tree->stops[tree->stop_count++] = *theirs;
+    }
+}
+
 /* Add the tasks of both sets to `*known`, which may be NULL. */
 static int rivals_add(struct tasks **known, struct tasks *a, struct tasks *b)
 {
@@ -494,6 +522,7 @@ static int merge(struct tree **out,
         .nodes = (size_t)a->node_count + b->node_count,
         .ends = (size_t)a->end_count + b->end_count,
         .progress = (size_t)a->progress_count + b->progress_count,
+        .stops = (size_t)a->stop_count + b->stop_count,
     };
     struct rivals rivals = {NULL, NULL};
     struct map map_a = {NULL, NULL};
@@ -513,6 +542,7 @@ static int merge(struct tree **out,
         r = progress_merge(tree, size.progress, mode, a, b);
     if (r < 0)
         goto out;
+    stops_merge(tree, mode, a, b);
     join_strings(tree, a, b, &map_a, &map_b);
     join_frames(tree, a, b, &map_a, &map_b);
     r = join_nodes(tree, mode, a, b, &map_a, &map_b, &rivals);

@@ -14,7 +14,8 @@
  *   nodes: count; frame, and by how much it is less deep than it could be
  *   sets: count; length and bytes of each
  *   ends: count; node behind the last end's, samples, 2 threads + current, set
- *   progress: count; moved, seen - moved, set */
+ *   progress: count; moved, seen - moved, set
+ *   stops: count; task, microseconds of each */
 #define TREE_FORMAT "%auc"
 
 /* Bytes of the longest number. */
@@ -180,6 +181,11 @@ static void write_ends(struct writer *writer,
         write_number(writer, progress->moved);
         write_number(writer, progress->seen - progress->moved);
         write_number(writer, uses[tree->end_count + i].number);
+    }
+    write_number(writer, tree->stop_count);
+    for (i = 0; i < tree->stop_count; i++) {
+        write_number(writer, tree->stops[i].task);
+        write_number(writer, tree->stops[i].us);
     }
 }
 
@@ -468,6 +474,25 @@ static int read_progress(struct tree *tree,
             return -EBADMSG;
         before = tasks_count(*known);
     }
+    return reader->failed ? -EBADMSG : 0;
+}
+
+/* Stops in order, not too many; nothing is behind them. */
+static int read_stops(struct tree *tree, struct reader *reader)
+{
+    uint32_t count = (uint32_t)read_number(reader, TREE_STOPS_MAX), i;
+
+    if (make_room(&tree->stops, count, sizeof(*tree->stops)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count && !reader->failed; i++) {
+        struct tree_stop *stop = &tree->stops[i];
+
+        stop->task = (uint32_t)read_number(reader, TASKS_MAX - 1);
+        stop->us = (uint32_t)read_number(reader, UINT32_MAX);
+        tree->stop_count++;
+        if (i > 0 && tree_stop_compare(stop - 1, stop) >= 0)
+            return -EBADMSG;
+    }
     return reader->failed || reader->left > 0 ? -EBADMSG : 0;
 }
 
@@ -535,6 +560,8 @@ int tree_unpack(struct tree **out, const struct cop_packet *packet)
         r = read_ends(tree, &reader, sets, set_count);
     if (r == 0)
         r = read_progress(tree, &reader, sets, set_count, &known);
+    if (r == 0)
+        r = read_stops(tree, &reader);
     if (r == 0)
         r = check_tree(tree, sets, set_count, known);
     if (r < 0)

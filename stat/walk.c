@@ -12,32 +12,28 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "stat/guard.h"
 #include "stat/names.h"
+#include "stat/stacks.h"
 #include "stat/stop.h"
+#include "stat/thread.h"
+
+/* About how long letting one thread go takes. */
+#define RELEASE_NS 10000
 
 struct walker {
     struct names *names;
+    struct stragglers *stragglers;
 };
 
-/* The addresses on one stack, innermost first. Of one that is deeper than
- * WALK_DEPTH_MAX the innermost half of that is kept at the front, and behind it
- * goes round what came last: in the end the outermost. */
-struct stack {
-    pid_t tid;
-    bool stuck;     /* it did not stop */
-    bool truncated; /* unwinding broke off: there are more frames */
-    size_t count;   /* of frames that were there */
-    Dwarf_Addr *pcs;
-};
-
-#define INNER_MAX (WALK_DEPTH_MAX / 2)
-#define OUTER_MAX (WALK_DEPTH_MAX - INNER_MAX)
-
-/* The stacks of one process. */
-struct stacks {
-    struct stack *stacks;
-    size_t count;
-};
+void walker_free(struct walker *walker)
+{
+    if (!walker)
+        return;
+    stragglers_free(walker->stragglers);
+    names_free(walker->names);
+    free(walker);
+}
 
 int walker_new(struct walker **out)
 {
@@ -47,25 +43,24 @@ int walker_new(struct walker **out)
     if (!walker)
         return -ENOMEM;
     r = names_new(&walker->names);
+    if (r == 0)
+        r = stragglers_new(&walker->stragglers);
     if (r < 0) {
-        free(walker);
+        walker_free(walker);
         return r;
     }
     *out = walker;
     return 0;
 }
 
-void walker_free(struct walker *walker)
-{
-    if (!walker)
-        return;
-    names_free(walker->names);
-    free(walker);
-}
-
 struct names *walker_names(const struct walker *walker)
 {
     return walker->names;
+}
+
+size_t walker_release(struct walker *walker)
+{
+    return stragglers_release(walker->stragglers);
 }
 
 static uint64_t now_ns(void)
@@ -99,156 +94,6 @@ static int check_program(pid_t pid, struct cop_error *error)
     return 0;
 }
 
-/* For libdwfl: one more frame. */
-static int frame_take(Dwfl_Frame *state, void *arg)
-{
-    struct stack *stack = arg;
-    bool activation;
-    Dwarf_Addr pc;
-    size_t at;
-
-    if (!dwfl_frame_pc(state, &pc, &activation))
-        return DWARF_CB_ABORT;
-    if (stack->count == WALK_UNWIND_MAX)
-        return DWARF_CB_ABORT;
-    at = stack->count < INNER_MAX
-             ? stack->count
-             : INNER_MAX + (stack->count - INNER_MAX) % OUTER_MAX;
-    stack->count++;
-    /* A return address is behind the call, perhaps in the next line. */
-    stack->pcs[at] = activation ? pc : pc - 1;
-    return DWARF_CB_OK;
-}
-
-/* Take the addresses of all held threads. */
-static int stacks_take(struct stacks *stacks,
-                       const struct stop *stop,
-                       const struct modules *modules)
-{
-    size_t i;
-
-    stacks->stacks = calloc(stop_count(stop) + 1, sizeof(*stacks->stacks));
-    if (!stacks->stacks)
-        return -ENOMEM;
-    for (i = 0; i < stop_count(stop); i++) {
-        struct stack *stack = &stacks->stacks[stacks->count++];
-
-        stack->tid = stop_tid(stop, i);
-        stack->stuck = !stop_holds(stop, i);
-        if (stack->stuck)
-            continue;
-        stack->pcs = calloc(WALK_DEPTH_MAX, sizeof(*stack->pcs));
-        if (!stack->pcs)
-            return -ENOMEM;
-        stack->truncated =
-            dwfl_getthread_frames(modules_dwfl(modules), stack->tid, frame_take,
-                                  stack) != 0;
-    }
-    return 0;
-}
-
-static void stacks_fini(struct stacks *stacks)
-{
-    size_t i;
-
-    for (i = 0; i < stacks->count; i++)
-        free(stacks->stacks[i].pcs);
-    free(stacks->stacks);
-}
-
-/* Write where in the kernel a thread is stuck into `text`. Returns whether
- * the thread still exists. */
-static bool stuck_text(char *text, size_t size, pid_t pid, pid_t tid)
-{
-    char path[96];
-    char symbol[128];
-    size_t len = 0;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
-    file = fopen(path, "re");
-    if (!file)
-        return false;
-    len = fread(symbol, 1, sizeof(symbol) - 1, file);
-    fclose(file);
-    symbol[len] = '\0';
-    if (len == 0 || strcmp(symbol, "0") == 0)
-        snprintf(text, size, "[stuck in the kernel]");
-    else
-        snprintf(text, size, "[stuck in %s]", symbol);
-    return true;
-}
-
-/* The address number `index` of those that are kept, outermost first. */
-static Dwarf_Addr address_at(const struct stack *stack, size_t index)
-{
-    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
-    size_t number = kept - 1 - index; /* innermost first */
-
-    if (stack->count > WALK_DEPTH_MAX && number >= INNER_MAX)
-        number = INNER_MAX + (stack->count - 1 - INNER_MAX - index) % OUTER_MAX;
-    return stack->pcs[number];
-}
-
-/* Place the frames of one stack and pass them on. */
-static int stack_pass(const struct walker *walker,
-                      struct modules *modules,
-                      const struct stack *stack,
-                      walk_fn fn,
-                      void *arg)
-{
-    struct frame frames[WALK_DEPTH_MAX + 2];
-    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
-    size_t count = 0;
-    size_t i;
-    char cut[64];
-    int r;
-
-    if (stack->truncated)
-        frames[count++] = FRAME_NOTE("[truncated]");
-    for (i = 0; i < kept; i++) {
-        if (stack->count > WALK_DEPTH_MAX && i == OUTER_MAX) {
-            snprintf(cut, sizeof(cut), "[%zu frames cut]",
-                     stack->count - WALK_DEPTH_MAX);
-            frames[count++] = FRAME_NOTE(cut);
-        }
-        r = names_place(walker->names, modules, address_at(stack, i),
-                        &frames[count++]);
-        if (r < 0)
-            return r;
-    }
-    if (count == 0)
-        frames[count++] = FRAME_NOTE("[no stack]");
-    return fn(arg, stack->tid, frames, count);
-}
-
-static int stacks_pass(const struct walker *walker,
-                       struct modules *modules,
-                       const struct stacks *stacks,
-                       pid_t pid,
-                       walk_fn fn,
-                       void *arg)
-{
-    char text[160];
-    size_t i;
-    int r;
-
-    for (i = 0; i < stacks->count; i++) {
-        const struct stack *stack = &stacks->stacks[i];
-        struct frame stuck = FRAME_NOTE(text);
-
-        if (!stack->stuck)
-            r = stack_pass(walker, modules, stack, fn, arg);
-        else if (stuck_text(text, sizeof(text), pid, stack->tid))
-            r = fn(arg, stack->tid, &stuck, 1);
-        else
-            continue; /* it has ended meanwhile */
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 /* Look at what is mapped; without the right to, stopping will say why. */
 static int modules_look(struct modules **out,
                         pid_t pid,
@@ -264,74 +109,83 @@ static int modules_look(struct modules **out,
     return 0;
 }
 
+/* Stop the process, take its stacks, and let it go. Without `modules` there is
+ * nothing to take, unless it has ended. */
+static int hold(struct walker *walker,
+                struct stacks *stacks,
+                struct modules *modules,
+                pid_t pid,
+                const struct walk_options *options,
+                uint64_t *stop_ns,
+                struct cop_error *error)
+{
+    uint64_t begin_ns = 0, max_ns, patience_ns, release_ns;
+    struct stop *stop = NULL;
+    int r;
+
+    max_ns = (uint64_t)options->max_stop_ms * 1000000;
+    patience_ns = (uint64_t)options->patience_ms * 1000000;
+    guard_arm(options->guard, options->max_stop_ms);
+    r = stop_new(&stop, walker->stragglers, pid, patience_ns, max_ns / 2,
+                 options->threads_max, error);
+    if (r < 0)
+        goto out;
+    begin_ns = stop_begin_ns(stop);
+    release_ns = stop_count(stop) * RELEASE_NS;
+    if (release_ns > max_ns / 2)
+        release_ns = max_ns / 2;
+    /* Once: libdwfl keeps to this state of the process. */
+    if (modules)
+        r = dwfl_linux_proc_attach(modules_dwfl(modules), pid, true);
+    if (r != 0)
+        r = cop_error_set(error, r > 0 ? -r : -EIO,
+                          "pid %d: cannot unwind it: %s", (int)pid,
+                          r > 0 ? strerror(r) : dwfl_errmsg(-1));
+    if (r == 0 && !modules && stop_is_alive(stop))
+        r = cop_error_set(error, -EPERM,
+                          "pid %d: not permitted: its program cannot be read",
+                          (int)pid);
+    if (r == 0)
+        r = stacks_take(stacks, stop, modules, begin_ns + max_ns - release_ns);
+out:
+    stop_free(stop);
+    guard_disarm(options->guard);
+    *stop_ns = begin_ns > 0 ? now_ns() - begin_ns : 0;
+    return r;
+}
+
 int walk_process(struct walker *walker,
                  pid_t pid,
-                 uint32_t timeout_ms,
+                 const struct walk_options *options,
                  uint64_t *stop_ns,
                  walk_fn fn,
                  void *arg,
                  struct cop_error *error)
 {
     struct modules *modules = NULL;
-    struct stacks stacks = {NULL, 0};
-    struct stop *stop = NULL;
-    uint64_t begin_ns;
+    struct stacks *stacks = NULL;
+    pid_t memory = thread_with_memory(pid);
+    size_t passed = 0;
     int r;
 
-    r = check_program(pid, error);
-    if (r < 0)
-        return r;
-    r = modules_look(&modules, pid, error);
-    if (r < 0)
-        goto out;
-    begin_ns = now_ns();
-    r = stop_new(&stop, pid, timeout_ms, error);
-    if (r < 0)
-        goto out;
-    if (!modules) {
-        r = cop_error_set(error, -EPERM,
-                          "pid %d: not permitted: its program cannot be read",
-                          (int)pid);
-        goto out;
-    }
-    /* Once: libdwfl keeps to this state of the process. */
-    r = dwfl_linux_proc_attach(modules_dwfl(modules), pid, true);
-    if (r != 0) {
-        r = cop_error_set(error, r > 0 ? -r : -EIO,
-                          "pid %d: cannot unwind it: %s", (int)pid,
-                          r > 0 ? strerror(r) : dwfl_errmsg(-1));
-        goto out;
-    }
-    r = stacks_take(&stacks, stop, modules);
-    stop_free(stop);
-    stop = NULL;
-    *stop_ns = now_ns() - begin_ns;
+    r = check_program(memory, error);
     if (r == 0)
-        r = stacks_pass(walker, modules, &stacks, pid, fn, arg);
-out:
-    stop_free(stop);
-    stacks_fini(&stacks);
+        r = modules_look(&modules, memory, error);
+    if (r == 0)
+        r = stacks_new(&stacks, pid, options);
+    if (r == 0)
+        r = stacks_look(stacks);
+    if (r == 0)
+        r = hold(walker, stacks, modules, pid, options, stop_ns, error);
+    if (r == 0)
+        r = stacks_pass(stacks, walker->names, modules, &passed, fn, arg);
+    if (r == 0 && passed == 0)
+        r = cop_error_set(error, -ESRCH,
+                          "pid %d: no such process, or it has exited",
+                          (int)pid);
+    stacks_free(stacks);
     modules_free(modules);
     return r;
-}
-
-/* For libdwfl: one thread of a core file. */
-static int core_thread(Dwfl_Thread *thread, void *arg)
-{
-    struct stacks *stacks = arg;
-    struct stack *stack, *grown;
-
-    grown = reallocarray(stacks->stacks, stacks->count + 1, sizeof(*grown));
-    if (!grown)
-        return DWARF_CB_ABORT;
-    stacks->stacks = grown;
-    stack = &grown[stacks->count++];
-    *stack = (struct stack){.tid = dwfl_thread_tid(thread)};
-    stack->pcs = calloc(WALK_DEPTH_MAX, sizeof(*stack->pcs));
-    if (!stack->pcs)
-        return DWARF_CB_ABORT;
-    stack->truncated = dwfl_thread_getframes(thread, frame_take, stack) != 0;
-    return DWARF_CB_OK;
 }
 
 /* For libdwfl: the first file is the program. */
@@ -360,8 +214,10 @@ int walk_core(struct walker *walker,
               void *arg,
               struct cop_error *error)
 {
-    struct stacks stacks = {NULL, 0};
+    struct walk_options options = WALK_OPTIONS_INIT;
+    struct stacks *stacks = NULL;
     struct modules *modules = NULL;
+    size_t passed;
     int r;
 
     r = modules_new_core(&modules, path);
@@ -372,12 +228,15 @@ int walk_core(struct walker *walker,
     *pid = dwfl_pid(modules_dwfl(modules));
     program[0] = '\0';
     dwfl_getmodules(modules_dwfl(modules), core_program, program, 0);
-    if (dwfl_getthreads(modules_dwfl(modules), core_thread, &stacks) != 0)
+    r = stacks_new(&stacks, *pid, &options);
+    if (r == 0)
+        r = stacks_take_core(stacks, modules);
+    if (r == -EIO)
         r = cop_error_set(error, -ENOEXEC, "%s: cannot read its threads: %s",
                           path, dwfl_errmsg(-1));
     if (r == 0)
-        r = stacks_pass(walker, modules, &stacks, *pid, fn, arg);
-    stacks_fini(&stacks);
+        r = stacks_pass(stacks, walker->names, modules, &passed, fn, arg);
+    stacks_free(stacks);
     modules_free(modules);
     return r;
 }

@@ -9,6 +9,11 @@ import re
 import sys
 import xml.dom.minidom
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 TYPES = {"object": dict, "array": list, "string": str, "integer": int,
          "boolean": bool}
 
@@ -65,6 +70,12 @@ def check_json(data):
                 below[above] |= sets[end["set"]]
     for node, tasks in zip(data["nodes"], below):
         assert sets[node["set"]] == tasks
+        assert node["threads"] >= len(tasks)
+    tops = sum(node["threads"] for node in data["nodes"] if node["depth"] == 0)
+    assert tops == data["threads"]
+    assert sum(c["threads"] for c in data["classes"]) == data["threads"]
+    assert data["stopped_median_ns"] <= data["stopped_ns"]
+    assert (data["stopped_median_ns"] > 0) == bool(data["hosts"])
     for c in data["classes"]:
         assert len(sets[c["set"]]) == c["tasks"]
         for node in c["nodes"]:
@@ -81,6 +92,9 @@ def main(schema, data, speedscope, folded, svg):
     with open(data, encoding="utf-8") as file:
         data = json.load(file)
     validate(schema, data, "look")
+    if jsonschema:
+        jsonschema.Draft7Validator.check_schema(schema)
+        jsonschema.Draft7Validator(schema).validate(data)
     total = check_json(data)
     with open(speedscope, encoding="utf-8") as file:
         profile = json.load(file)["profiles"][0]
@@ -96,4 +110,5 @@ def main(schema, data, speedscope, folded, svg):
     assert f"{data['tasks']} tasks" in words and "class 1: " in words
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

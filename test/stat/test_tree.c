@@ -292,6 +292,48 @@ static void under_a_node_is_its_subtree(void)
     }
 }
 
+/* Who follows a task for long has where it is now, and for how long: nothing
+ * grows, in what is sent or in what is kept. */
+static void followers_keep_the_present(void)
+{
+    struct frame mover[] = {{"main", "m.c", 1, "", 0}, {"", "m.c", 2, "", 0}};
+    struct frame stayer[] = {{"main", "m.c", 1, "", 0},
+                             {"stay", "m.c", 3, "", 0}};
+    struct tree none = {0};
+    struct traces *traces;
+    struct tree *tree, *more, *both;
+    uint32_t sample;
+    char name[16];
+
+    CHECK_OK(traces_new(&traces));
+    traces_forget(traces);
+    CHECK_OK(tree_join(&tree, &none, &none));
+    for (sample = 1; sample <= 300; sample++) {
+        snprintf(name, sizeof(name), "f%u", sample / 3);
+        mover[1].function = name;
+        CHECK_OK(traces_add(traces, 0, mover, 2));
+        CHECK_OK(traces_add(traces, 1, stayer, 2));
+        CHECK_OK(traces_sample(&more, traces, 0));
+        CU_ASSERT(more->node_count <= 3 && more->end_count <= 2);
+        CHECK_OK(tree_join(&both, tree, more));
+        CU_ASSERT_EQUAL(both->node_count, 3);
+        CU_ASSERT_EQUAL(both->end_count, 2);
+        tree_free(tree);
+        tree_free(more);
+        tree = both;
+    }
+    /* It came to f100 with sample 300. */
+    CU_ASSERT_EQUAL_FATAL(tree->progress_count, 2);
+    CU_ASSERT_EQUAL(tree->progress[0].moved, 1);
+    CU_ASSERT_EQUAL(tree->progress[1].moved, 300);
+    CHECK_OK(tree_settle(&both, tree));
+    CU_ASSERT_EQUAL(both->ends[0].samples, 1);
+    CU_ASSERT_EQUAL(both->ends[1].samples, 300);
+    tree_free(both);
+    tree_free(tree);
+    traces_free(traces);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -303,6 +345,7 @@ int main(void)
         {"hostile packets are refused", hostile_packets_are_refused},
         {"other formats are refused", other_formats_are_refused},
         {"under a node is its subtree", under_a_node_is_its_subtree},
+        {"followers keep the present", followers_keep_the_present},
         CU_TEST_INFO_NULL,
     };
     return check_run("tree", tests);

@@ -1,6 +1,7 @@
 /* test_walk.c - stacks of real processes, which must go on as before. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
@@ -9,10 +10,18 @@
 #include <unistd.h>
 
 #include "stat/names.h"
+#include "stat/thread.h"
 #include "stat/walk.h"
 #include "test/check.h"
 
 #define THREADS 3
+
+/* However slow the machine is. */
+#define PATIENTLY                                                              \
+    {                                                                          \
+        .patience_ms = 5000, .max_stop_ms = 60000,                             \
+        .threads_max = WALK_THREADS_MAX                                        \
+    }
 
 /* A process to look at: it says on a pipe when it is in place, and answers a
  * byte with a byte. */
@@ -35,6 +44,8 @@ struct seen {
     unsigned stuck;   /* stacks of one frame: stuck */
     unsigned cut;     /* in the middle */
     unsigned lines;   /* frames of this file with a line */
+    unsigned stopped; /* stacks that begin with "[stopped by SIGSTOP]" */
+    char note[128];   /* the last note */
 };
 
 static pthread_barrier_t in_place;
@@ -118,6 +129,14 @@ static struct target target_start(int depth, int threads)
     return target;
 }
 
+/* What the scheduler says of a process; 0 if there is none. */
+static char state_of(pid_t pid)
+{
+    struct thread_status status;
+
+    return thread_status(&status, pid, pid) == 0 ? status.state : 0;
+}
+
 /* Whether it still answers. */
 static bool target_answers(const struct target *target)
 {
@@ -171,8 +190,12 @@ static int look(void *arg, pid_t tid, const struct frame *raw, size_t count)
     CU_ASSERT_FATAL(count > 0);
     seen->stacks++;
     seen->stuck += strncmp(raw[0].function, "[stuck", 6) == 0;
-    for (i = 0; i < count; i++)
+    seen->stopped += strcmp(raw[0].function, "[stopped by SIGSTOP]") == 0;
+    for (i = 0; i < count; i++) {
         seen->cut += strstr(raw[i].function, " frames cut]") != NULL;
+        if (raw[i].function[0] == '[')
+            snprintf(seen->note, sizeof(seen->note), "%s", raw[i].function);
+    }
     count = name_all(seen->names, frames, raw, count);
     for (i = 0; i < count; i++) {
         seen->mains += strcmp(frames[i].function, "main") == 0;
@@ -187,10 +210,11 @@ static int look(void *arg, pid_t tid, const struct frame *raw, size_t count)
 }
 
 static int walk(pid_t pid,
-                uint32_t timeout_ms,
+                uint32_t patience_ms,
                 struct seen *seen,
                 struct cop_error *error)
 {
+    struct walk_options options = PATIENTLY;
     struct walker *walker;
     uint64_t stop_ns = 0;
     int r;
@@ -198,9 +222,10 @@ static int walk(pid_t pid,
     memset(seen, 0, sizeof(*seen));
     CHECK_OK(walker_new(&walker));
     seen->names = walker_names(walker);
-    r = walk_process(walker, pid, timeout_ms, &stop_ns, look, seen, error);
+    options.patience_ms = patience_ms;
+    r = walk_process(walker, pid, &options, &stop_ns, look, seen, error);
     if (r == 0)
-        CU_ASSERT(stop_ns > 0);
+        CU_ASSERT_EQUAL(stop_ns > 0, strncmp(seen->note, "[zombie", 7) != 0);
     walker_free(walker);
     return r;
 }
@@ -261,6 +286,10 @@ static void a_stopped_process_stays_stopped(void)
     CHECK_OK(walk(target.pid, 5000, &seen, &error));
     CU_ASSERT_EQUAL(seen.deep, 1);
     CU_ASSERT_EQUAL(seen.stacks, 2);
+    CU_ASSERT_EQUAL(seen.stopped, 2);
+    /* On its way from one stop to the other it runs, in the kernel. */
+    while (state_of(target.pid) != 'T')
+        sched_yield();
     CU_ASSERT_EQUAL(kill(target.pid, SIGCONT), 0);
     CU_ASSERT_EQUAL(waitpid(target.pid, &status, WCONTINUED), target.pid);
     CU_ASSERT(WIFCONTINUED(status));
@@ -268,16 +297,21 @@ static void a_stopped_process_stays_stopped(void)
     target_end(&target);
 }
 
-/* A thread that cannot stop has a stack of one frame when time is up. Between
- * vfork() and its child's end the parent waits so. */
+/* A thread that cannot stop has a stack of one frame when time is up, which
+ * says where it is; between vfork() and its child's end the parent waits so. It
+ * can be looked at again; and when it can stop at last, it is let go. */
 static void a_stuck_thread_does_not_hold_us(void)
 {
+    struct walk_options options = PATIENTLY;
+    struct seen seen = {0};
     struct cop_error error;
-    struct seen seen;
+    struct walker *walker;
+    uint64_t stop_ns;
     int ready[2];
     int end[2];
     char byte;
     pid_t pid;
+    unsigned round;
 
     CU_ASSERT_FATAL(pipe(ready) == 0 && pipe(end) == 0);
     pid = fork();
@@ -289,38 +323,93 @@ static void a_stuck_thread_does_not_hold_us(void)
             write(ready[1], "!", 1) == 1 ? read(end[0], &byte, 1) : 0;
             _exit(0);
         }
+        byte = '?';
+        write(ready[1], &byte, 1) == 1 ? pause() : 0;
         _exit(0);
     }
     close(end[0]);
     CU_ASSERT_FATAL(read(ready[0], &byte, 1) == 1);
-    CHECK_OK(walk(pid, 50, &seen, &error));
-    CU_ASSERT_EQUAL(seen.stacks, 1);
-    CU_ASSERT_EQUAL(seen.stuck, 1);
-    close(end[1]);
+    CHECK_OK(walker_new(&walker));
+    seen.names = walker_names(walker);
+    options.patience_ms = 50;
+    for (round = 1; round < 4; round++) {
+        CHECK_OK(
+            walk_process(walker, pid, &options, &stop_ns, look, &seen, &error));
+        CU_ASSERT_EQUAL(seen.stacks, round);
+        CU_ASSERT_EQUAL(seen.stuck, round);
+        CU_ASSERT_EQUAL(walker_release(walker), 1);
+    }
+    close(end[1]); /* the child ends: so the parent can stop */
+    while (walker_release(walker) > 0)
+        sched_yield();
+    /* It goes on: or it would not say so. */
+    CU_ASSERT(read(ready[0], &byte, 1) == 1 && byte == '?');
+    CU_ASSERT_EQUAL(walker_release(walker), 0);
+    walker_free(walker);
     close(ready[0]);
     close(ready[1]);
     kill(pid, SIGKILL);
     CU_ASSERT_EQUAL(waitpid(pid, NULL, __WALL), pid);
 }
 
-/* A process that is not there, or has ended, is named. */
-static void missing_processes_are_named(void)
+/* The first thread may end before the others: they are walked. */
+static void threads_outlive_the_first(void)
 {
     struct cop_error error;
     struct seen seen;
-    siginfo_t info;
-    char name[32];
     pid_t pid;
 
     pid = fork();
     CU_ASSERT_FATAL(pid >= 0);
-    if (pid == 0)
-        _exit(0);
-    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-    snprintf(name, sizeof(name), "pid %d: ", (int)pid);
-    CHECK_IS(walk(pid, 1000, &seen, &error), -ESRCH);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, name));
+    if (pid == 0) {
+        pthread_t thread;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pthread_barrier_init(&in_place, NULL, 1);
+        pthread_create(&thread, NULL, walk_target_thread, NULL);
+        pthread_exit(NULL);
+    }
+    while (state_of(pid) != 'Z')
+        sched_yield();
+    do {
+        CHECK_OK(walk(pid, 5000, &seen, &error));
+    } while (seen.threads == 0);
+    CU_ASSERT_EQUAL(seen.stacks, 2);
+    CU_ASSERT_STRING_EQUAL(seen.note, "[main thread has exited]");
+    kill(pid, SIGKILL);
     CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+}
+
+/* A process that is not there is named; of one that has ended, for which nobody
+ * has waited, it is said how. */
+static void missing_processes_are_named(void)
+{
+    static const struct {
+        int status; /* below 0: a signal */
+        const char *note;
+    } ends[] = {{0, "[zombie: exited]"},
+                {3, "[zombie: exited with status 3]"},
+                {-SIGKILL, "[zombie: killed by SIGKILL]"}};
+    struct cop_error error;
+    struct seen seen;
+    siginfo_t info;
+    size_t i;
+    pid_t pid;
+
+    for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        pid = fork();
+        CU_ASSERT_FATAL(pid >= 0);
+        if (pid == 0) {
+            if (ends[i].status < 0)
+                kill(getpid(), -ends[i].status);
+            _exit(ends[i].status);
+        }
+        CU_ASSERT_EQUAL(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        CHECK_OK(walk(pid, 1000, &seen, &error));
+        CU_ASSERT_EQUAL(seen.stacks, 1);
+        CU_ASSERT_STRING_EQUAL(seen.note, ends[i].note);
+        CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+    }
     CHECK_IS(walk(pid, 1000, &seen, &error), -ESRCH);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no such process"));
 }
@@ -332,7 +421,7 @@ static void traced_processes_are_left_alone(void)
     struct cop_error error;
     struct seen seen;
     int ready[2];
-    char name[32];
+    char name[64];
     char byte;
     pid_t tracer;
 
@@ -348,7 +437,8 @@ static void traced_processes_are_left_alone(void)
     }
     CU_ASSERT_FATAL(read(ready[0], &byte, 1) == 1 && byte == '!');
     CHECK_IS(walk(target.pid, 1000, &seen, &error), -EPERM);
-    snprintf(name, sizeof(name), "process %d traces it", (int)tracer);
+    snprintf(name, sizeof(name), "process %d (test_walk) traces it",
+             (int)tracer);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, name));
     CU_ASSERT(target_answers(&target));
     kill(tracer, SIGKILL);
@@ -362,6 +452,7 @@ static void traced_processes_are_left_alone(void)
  * taken. */
 static void no_signal_is_lost(void)
 {
+    struct walk_options options = PATIENTLY;
     struct cop_error error;
     struct walker *walker;
     struct seen seen = {0};
@@ -389,7 +480,7 @@ static void no_signal_is_lost(void)
     for (i = 0; i < 99; i++) {
         CU_ASSERT_EQUAL(kill(pid, SIGRTMIN), 0);
         CHECK_OK(
-            walk_process(walker, pid, 5000, &stop_ns, look, &seen, &error));
+            walk_process(walker, pid, &options, &stop_ns, look, &seen, &error));
     }
     CU_ASSERT_EQUAL(kill(pid, SIGRTMIN), 0);
     walker_free(walker);
@@ -405,6 +496,7 @@ int main(void)
          deep_stacks_are_cut_in_the_middle},
         {"a stopped process stays stopped", a_stopped_process_stays_stopped},
         {"a stuck thread does not hold us", a_stuck_thread_does_not_hold_us},
+        {"threads outlive the first", threads_outlive_the_first},
         {"missing processes are named", missing_processes_are_named},
         {"traced processes are left alone", traced_processes_are_left_alone},
         {"no signal is lost", no_signal_is_lost},

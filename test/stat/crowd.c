@@ -1,0 +1,100 @@
+/* crowd.c - crowd COPIES THREADS [DEPTH]: so many processes to look at.
+ *
+ * Each has so many threads, with the first; every second of the others is
+ * called io-N. The first thread is DEPTH calls deep. The pids are printed on
+ * one line when all are in place; all end when standard input does. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STACK_SIZE ((size_t)256 << 10)
+
+static pthread_barrier_t in_place;
+
+__attribute__((noinline)) static void crowd_waits(void)
+{
+    pthread_barrier_wait(&in_place);
+    for (;;)
+        pause();
+}
+
+__attribute__((noinline)) static void *crowd_thread(void *arg)
+{
+    long number = (long)arg;
+    char name[16];
+
+    if (number % 2) {
+        snprintf(name, sizeof(name), "io-%ld", number);
+        prctl(PR_SET_NAME, name);
+    }
+    crowd_waits();
+    return arg;
+}
+
+__attribute__((noinline)) static void crowd_deep(long depth, int from, int to)
+{
+    char byte = '!';
+
+    if (depth > 0)
+        crowd_deep(depth - 1, from, to);
+    else if (write(to, &byte, 1) == 1)
+        while (read(from, &byte, 1) > 0)
+            ;
+    __asm__ volatile("" ::: "memory");
+}
+
+/* One process: says on `to` when it is in place, waits for the end of `from`.
+ */
+static int crowd_run(long threads, long depth, int from, int to)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    long i;
+
+    pthread_barrier_init(&in_place, NULL, (unsigned)threads);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    for (i = 1; i < threads; i++) {
+        if (pthread_create(&thread, &attributes, crowd_thread, (void *)i)) {
+            perror("crowd: pthread_create");
+            return 1;
+        }
+    }
+    pthread_barrier_wait(&in_place);
+    crowd_deep(depth, from, to);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    long copies = argc > 2 ? strtol(argv[1], NULL, 10) : 0;
+    long threads = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+    long depth = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
+    int ready[2];
+    char byte;
+    long i;
+
+    if (copies < 1 || threads < 1 || pipe(ready) < 0) {
+        fputs("usage: crowd COPIES THREADS [DEPTH]\n", stderr);
+        return 2;
+    }
+    for (i = 0; i < copies; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            _exit(crowd_run(threads, depth, STDIN_FILENO, ready[1]));
+        if (pid < 0 || read(ready[0], &byte, 1) != 1)
+            return 1;
+        printf(i + 1 < copies ? "%d " : "%d\n", (int)pid);
+    }
+    fflush(stdout);
+    /* Who dies before is not waited for: it is a zombie until then. */
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+    while (wait(NULL) > 0)
+        ;
+    return 0;
+}

@@ -1,0 +1,247 @@
+/* test_threads.c - processes with many threads, and little time for them. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stat/walk.h"
+#include "test/check.h"
+
+#define MANY       2000
+#define STACK_SIZE ((size_t)256 << 10)
+#define DEPTH      10000
+
+/* However slow the machine is. */
+static const struct walk_options patiently = {
+    .patience_ms = 5000, .max_stop_ms = 60000, .threads_max = WALK_THREADS_MAX};
+
+/* What a walk has shown. */
+struct seen {
+    unsigned stacks;
+    unsigned named;    /* that begin with "[thread io-#]" */
+    unsigned running;  /* that end with "[running]" */
+    unsigned sleeping; /* ... with "[sleeping" */
+    unsigned given_up; /* that begin with "[stopped for" */
+    unsigned deep;     /* ... and have frames nevertheless */
+    char note[128];    /* the last stack of one note */
+};
+
+static pthread_barrier_t in_place;
+
+static void *run_sleeper(void *arg)
+{
+    char name[16];
+
+    if (arg) {
+        snprintf(name, sizeof(name), "io-%ld", (long)arg);
+        prctl(PR_SET_NAME, name);
+    }
+    pthread_barrier_wait(&in_place);
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static void *run_spinner(void *arg)
+{
+    pthread_barrier_wait(&in_place);
+    for (;;)
+        __asm__ volatile("" ::: "memory");
+    return arg;
+}
+
+__attribute__((noinline)) static void run_deep(int depth, int ready)
+{
+    if (depth > 0)
+        run_deep(depth - 1, ready);
+    else if (write(ready, "!", 1) == 1)
+        for (;;)
+            pause();
+    __asm__ volatile("" ::: "memory");
+}
+
+/* Start a process with `sleepers` and `spinners` besides its first thread,
+ * which is `depth` calls deep; when this returns all are in place. */
+static pid_t start(long sleepers, int spinners, int depth)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int ready[2];
+    char byte;
+    pid_t pid;
+    long i;
+
+    CU_ASSERT_FATAL(pipe(ready) == 0);
+    pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid > 0) {
+        close(ready[1]);
+        CU_ASSERT_EQUAL_FATAL(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        return pid;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pthread_barrier_init(&in_place, NULL, (unsigned)(sleepers + spinners + 1));
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    for (i = 0; i < sleepers; i++)
+        if (pthread_create(&thread, &attributes, run_sleeper, (void *)i) != 0)
+            _exit(1);
+    for (i = 0; i < spinners; i++)
+        if (pthread_create(&thread, &attributes, run_spinner, NULL) != 0)
+            _exit(1);
+    pthread_barrier_wait(&in_place);
+    run_deep(depth, ready[1]);
+    _exit(0);
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+}
+
+static int look(void *arg, pid_t tid, const struct frame *frames, size_t count)
+{
+    struct seen *seen = arg;
+    const char *first = frames[0].function;
+    const char *last = frames[count - 1].function;
+
+    CU_ASSERT(tid > 0);
+    seen->stacks++;
+    seen->named += strcmp(first, "[thread io-#]") == 0;
+    seen->running += strcmp(last, "[running]") == 0;
+    seen->sleeping += strncmp(last, "[sleeping", 9) == 0;
+    if (strncmp(first, "[stopped for ", 13) == 0) {
+        seen->given_up++;
+        seen->deep += count > 1;
+    }
+    if (count == 1)
+        snprintf(seen->note, sizeof(seen->note), "%s", first);
+    return 0;
+}
+
+static void walk(pid_t pid,
+                 const struct walk_options *options,
+                 struct seen *seen,
+                 uint64_t *stop_ns)
+{
+    struct cop_error error = {""};
+    struct walker *walker;
+
+    memset(seen, 0, sizeof(*seen));
+    CHECK_OK(walker_new(&walker));
+    CHECK_OK(walk_process(walker, pid, options, stop_ns, look, seen, &error));
+    /* Who stops late is still held: another walker could not hold it. */
+    while (walker_release(walker) > 0)
+        sched_yield();
+    walker_free(walker);
+}
+
+/* Threads with names of their own begin with them; digits are "#". */
+static void threads_have_names(void)
+{
+    struct walk_options options = patiently;
+    pid_t pid = start(4, 0, 0);
+    struct seen seen;
+    uint64_t stop_ns;
+
+    walk(pid, &options, &seen, &stop_ns);
+    CU_ASSERT_EQUAL(seen.stacks, 5);
+    CU_ASSERT_EQUAL(seen.named, 0);
+    options.names = true;
+    walk(pid, &options, &seen, &stop_ns);
+    CU_ASSERT_EQUAL(seen.stacks, 5);
+    CU_ASSERT_EQUAL(seen.named, 3); /* thread 0 has no name of its own */
+    end(pid);
+}
+
+/* What runs and what sleeps is told apart, as it was before the stop. */
+static void threads_have_states(void)
+{
+    struct walk_options options = patiently;
+    pid_t pid = start(2, 1, 0);
+    struct seen seen;
+    uint64_t stop_ns;
+    int round;
+
+    options.states = true;
+    /* From their barrier threads come one by one; a walk lets them go on. */
+    for (round = 0; round < 1000; round++) {
+        walk(pid, &options, &seen, &stop_ns);
+        if (seen.running == 1)
+            break;
+    }
+    CU_ASSERT_EQUAL(seen.stacks, 4);
+    CU_ASSERT_EQUAL(seen.running, 1);
+    CU_ASSERT_EQUAL(seen.sleeping, 3);
+    end(pid);
+}
+
+/* Thousands of threads are all walked; above the limit the rest is counted. */
+static void thousands_of_threads_are_walked(void)
+{
+    struct walk_options options = patiently;
+    pid_t pid = start(MANY, 0, 0);
+    struct seen seen;
+    uint64_t stop_ns;
+
+    walk(pid, &options, &seen, &stop_ns);
+    CU_ASSERT_EQUAL(seen.stacks, MANY + 1);
+    options.threads_max = MANY - 41;
+    walk(pid, &options, &seen, &stop_ns);
+    CU_ASSERT_EQUAL(seen.stacks, MANY - 41 + 1);
+    CU_ASSERT_STRING_EQUAL(seen.note, "[42 other threads: not walked]");
+    options.threads_max = 5;
+    walk(pid, &options, &seen, &stop_ns);
+    CU_ASSERT_EQUAL(seen.stacks, 6);
+    CU_ASSERT_STRING_EQUAL(seen.note,
+                           "[more than 1000 other threads: not walked]");
+    end(pid);
+}
+
+/* When the time is up a walk is given up, and what there is is passed on. */
+static void a_walk_is_given_up(void)
+{
+    struct walk_options options = patiently;
+    pid_t pid = start(0, 0, DEPTH);
+    unsigned deep = 0;
+    struct seen seen;
+    uint64_t stop_ns, shortest_ns = UINT64_MAX;
+    int round;
+
+    walk(pid, &options, &seen, &stop_ns);
+    CU_ASSERT_EQUAL(seen.given_up, 0);
+    options.max_stop_ms = 1;
+    for (round = 0; round < 20; round++) {
+        walk(pid, &options, &seen, &stop_ns);
+        CU_ASSERT_EQUAL(seen.stacks, 1);
+        CU_ASSERT_EQUAL(seen.given_up, 1);
+        deep += seen.deep;
+        shortest_ns = stop_ns < shortest_ns ? stop_ns : shortest_ns;
+    }
+    /* In some of so many there was the time to begin. */
+    CU_ASSERT(deep > 0);
+    CU_ASSERT(shortest_ns > 0);
+    options = patiently;
+    walk(pid, &options, &seen, &stop_ns);
+    CU_ASSERT_EQUAL(seen.given_up, 0);
+    end(pid);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"threads have names", threads_have_names},
+        {"threads have states", threads_have_states},
+        {"thousands of threads are walked", thousands_of_threads_are_walked},
+        {"a walk is given up", a_walk_is_given_up},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("threads", tests);
+}
