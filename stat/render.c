@@ -1,42 +1,31 @@
 /* render.c - see render.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* asprintf() */
-#endif
 #include "stat/render.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/columns.h"
 #include "stat/palette.h"
+#include "stat/picture.h"
 
-/* Columns of what is right of the tree: two spaces, the count, two spaces. */
-#define COUNT_COLUMNS 10
+/* The fewest columns of a count. */
+#define COUNT_COLUMNS_MIN 6
+
+/* ... of threads, and the two before it. */
+#define THREAD_COLUMNS_MIN 9
 
 /* The fewest columns for ranks, and the most bytes of them. */
 #define RANKS_COLUMNS_MIN 12
 #define RANKS_SIZE        256
 
-/* Below so many columns more of them are kept for names. */
-#define WIDTH_NARROW 80
-
 /* Tasks of a class whose processes are named. */
 #define NAMED_MAX 2
 
-/* What stands for frames, branches and the inside of a runtime left out. */
 #define ELLIPSIS "\xe2\x80\xa6"
-#define LEADS_ON " \xe2\x96\xb8 "
 #define MARK     "  \xe2\x97\x80"
-
-/* One line of the picture, before it is laid out. */
-struct line {
-    char *left;
-    struct tasks *tasks; /* borrowed; NULL: a line of words only */
-    uint32_t unchanged;  /* in how many samples; 0: do not say */
-    bool outlier;
-};
 
 struct render {
     FILE *file;
@@ -44,316 +33,17 @@ struct render {
     const struct tree *tree;
     const struct render_options *options;
     bool *drawn; /* by node: a class that is told of is there or below */
-    struct line *lines;
-    size_t count;
-    size_t room;
-    unsigned width; /* columns */
+    struct picture *picture;
+    unsigned width;          /* columns */
+    unsigned count_columns;  /* of a count */
+    unsigned thread_columns; /* of a count of threads, with two spaces before
+                                it; 0: they are not counted */
 };
-
-/* Terminal columns of a UTF-8 string without wide characters. */
-static unsigned columns(const char *text)
-{
-    unsigned count = 0;
-
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
-}
-
-/* Write `text` in exactly `width` columns (at least 1): filled with spaces, or
- * cut, the last of them an ellipsis. */
-static void write_cell(FILE *file, const char *text, unsigned width)
-{
-    unsigned have = columns(text);
-    unsigned count = 0;
-    size_t len;
-
-    if (have <= width) {
-        fprintf(file, "%s%*s", text, (int)(width - have), "");
-        return;
-    }
-    for (len = 0; text[len]; len++) {
-        if (((unsigned char)text[len] & 0xc0) != 0x80 && count++ == width - 1)
-            break;
-    }
-    fprintf(file, "%.*s\xe2\x80\xa6", (int)len, text);
-}
-
-/* Add a line; `left` is taken. */
-static int line_add(struct render *render, struct line line)
-{
-    struct line *grown;
-    size_t room;
-
-    if (!line.left)
-        return -ENOMEM;
-    if (render->count == render->room) {
-        room = render->room ? 2 * render->room : 64;
-        grown = reallocarray(render->lines, room, sizeof(*grown));
-        if (!grown) {
-            free(line.left);
-            return -ENOMEM;
-        }
-        render->lines = grown;
-        render->room = room;
-    }
-    render->lines[render->count++] = line;
-    return 0;
-}
-
-/* `text` with more behind it, made anew; NULL without memory. */
-__attribute__((format(printf, 2, 3))) static char *append(char *text,
-                                                          const char *format,
-                                                          ...)
-{
-    va_list args;
-    char *more = NULL;
-    char *both = NULL;
-
-    va_start(args, format);
-    if (vasprintf(&more, format, args) < 0)
-        more = NULL;
-    va_end(args);
-    if (text && more && asprintf(&both, "%s%s", text, more) < 0)
-        both = NULL;
-    free(text);
-    free(more);
-    return both;
-}
-
-/* `text` with the name of `node` behind it. */
-static char *append_node(char *text, const struct report *report, uint32_t node)
-{
-    const char *file = report_file(report, node);
-    uint32_t line = report_line(report, node);
-
-    text = append(text, "%s", report_function(report, node));
-    if (!file[0])
-        return text;
-    return line ? append(text, " (%s:%u)", file, line)
-                : append(text, " (%s)", file);
-}
-
-/* Whether all of `node` goes on in its one child. */
-static bool leads_on(const struct render *render, uint32_t node)
-{
-    const struct tree_node *nodes = render->tree->nodes;
-
-    return nodes[node].size > 1 && !report_has_end(render->report, node) &&
-           !report_is_folded(render->report, node) &&
-           nodes[node + 1].size + 1 == nodes[node].size;
-}
-
-/* ... which has no source. */
-static bool leads_inside(const struct render *render, uint32_t node)
-{
-    return leads_on(render, node) &&
-           report_file(render->report, node + 1)[0] == '\0';
-}
-
-/* How many nodes with a source follow `node` one by one, without a choice. */
-static uint32_t chain_len(const struct render *render, uint32_t node)
-{
-    uint32_t len = 0;
-
-    while (leads_on(render, node) && !leads_inside(render, node)) {
-        node++;
-        len++;
-    }
-    return len;
-}
-
-/* One child in the order of the picture. */
-struct child {
-    uint32_t node;
-    const struct tasks *tasks;
-};
-
-static int by_count(const void *a, const void *b)
-{
-    const struct child *x = a;
-    const struct child *y = b;
-    int order;
-
-    if (tasks_count(x->tasks) != tasks_count(y->tasks))
-        return tasks_count(x->tasks) < tasks_count(y->tasks) ? -1 : 1;
-    order = tasks_compare(x->tasks, y->tasks);
-    return order ? order : (x->node > y->node) - (x->node < y->node);
-}
-
-/* The nodes from `first` to before `behind` that are side by side and are to be
- * drawn, sorted, into a new array; how many others there are, into `others`.
- * Returns their count or -ENOMEM. */
-static long children_sorted(struct child **out,
-                            long *others,
-                            const struct render *render,
-                            uint32_t first,
-                            uint32_t behind)
-{
-    const struct tree *tree = render->tree;
-    struct child *children;
-    long count = 0;
-    uint32_t node;
-
-    for (node = first; node < behind; node += tree->nodes[node].size)
-        count++;
-    children = calloc((size_t)count + 1, sizeof(*children));
-    if (!children)
-        return -ENOMEM;
-    count = 0;
-    *others = 0;
-    for (node = first; node < behind; node += tree->nodes[node].size) {
-        if (classes_is_not_walked(tree, node))
-            continue;
-        if (render->drawn[node])
-            children[count++] =
-                (struct child){node, render->report->under[node]};
-        else
-            ++*others;
-    }
-    qsort(children, (size_t)count, sizeof(*children), by_count);
-    *out = children;
-    return count;
-}
-
-/* The prefix of what is under a line with the prefix `prefix`; deeper than
- * a part of the width it does not grow any more. */
-static char *prefix_under(const struct render *render,
-                          const char *prefix,
-                          const char *more)
-{
-    char *under = strdup(prefix);
-
-    if (!under || columns(prefix) + 3 >
-                      render->width / (render->width < WIDTH_NARROW ? 4 : 2))
-        return under;
-    return append(under, "%s", more);
-}
-
-/* The line of `*node`, which moves to the last frame on it. */
-static int node_line(struct render *render,
-                     uint32_t *node,
-                     const char *prefix,
-                     const char *branch,
-                     bool in_outlier)
-{
-    const struct report *report = render->report;
-    struct line line = {.tasks = report->under[*node]};
-    uint32_t chain = chain_len(render, *node);
-
-    line.left = append(strdup(prefix), "%s", branch);
-    line.left = append_node(line.left, report, *node);
-    if (!report->source.full && chain > RENDER_CHAIN) {
-        *node += chain;
-        line.left = append(line.left, LEADS_ON ELLIPSIS " %u frames" LEADS_ON,
-                           chain - 1);
-        line.left = append_node(line.left, report, *node);
-    }
-    while (leads_inside(render, *node)) {
-        ++*node;
-        line.left = append(line.left, LEADS_ON);
-        line.left = append_node(line.left, report, *node);
-    }
-    if (report_is_folded(report, *node))
-        line.left = append(line.left, LEADS_ON ELLIPSIS);
-    line.outlier = !in_outlier && report_is_outlier(report, line.tasks);
-    if (line.outlier)
-        line.unchanged = report_unchanged(
-            report, *node, *node + render->tree->nodes[*node].size, line.tasks);
-    return line_add(render, line);
-}
-
-/* The line for those whose traces end at a node where others go on. */
-static int here_line(struct render *render, uint32_t node, const char *prefix)
-{
-    const struct report *report = render->report;
-    struct line line = {.tasks =
-                            render->tree->ends[report->first_end[node]].tasks};
-
-    line.left = append(strdup(prefix), "\xe2\x94\x9c\xe2\x94\x80 (here)");
-    line.unchanged = report_unchanged(report, node, node + 1, line.tasks);
-    line.outlier = report_is_outlier(report, line.tasks);
-    return line_add(render, line);
-}
-
-/* The line for `count` branches that are not drawn. */
-static int rest_line(struct render *render,
-                     long count,
-                     const char *prefix,
-                     const char *branch)
-{
-    struct line line = {0};
-
-    line.left = append(strdup(prefix), "%s" ELLIPSIS " %ld more branch%s",
-                       branch, count, count == 1 ? "" : "es");
-    return line_add(render, line);
-}
-
-/* What stands between a line and those that it hangs on. */
-static const char *branch_of(bool top, bool last)
-{
-    if (top)
-        return "";
-    return last ? "\xe2\x94\x94\xe2\x94\x80 " : "\xe2\x94\x9c\xe2\x94\x80 ";
-}
-
-/* Draw what is between two nodes, side by side, and all under it. As deep as
- * a tree is, which TREE_DEPTH_MAX bounds. */
-static int draw(struct render *render,
-                uint32_t first,
-                uint32_t behind,
-                const char *prefix,
-                bool top,
-                bool in_outlier)
-{
-    const struct report *report = render->report;
-    struct child *children = NULL;
-    long others;
-    long count;
-    long skip;
-    long i;
-    int r = 0;
-
-    count = children_sorted(&children, &others, render, first, behind);
-    if (count < 0)
-        return -ENOMEM;
-    skip = count - RENDER_CLASSES_FIRST - RENDER_CLASSES_LAST;
-    if (report->source.full || skip < 2)
-        skip = 0;
-    for (i = 0; r == 0 && i < count; i++) {
-        bool last, odd;
-        uint32_t node;
-        uint32_t end;
-        char *under;
-
-        if (skip > 0 && i == RENDER_CLASSES_FIRST)
-            i += skip;
-        last = i + 1 == count && others + skip == 0;
-        odd = in_outlier || report_is_outlier(report, children[i].tasks);
-        node = children[i].node;
-        end = node + render->tree->nodes[node].size;
-        r = node_line(render, &node, prefix, branch_of(top, last), in_outlier);
-        if (r < 0 || node + 1 == end || report_is_folded(report, node))
-            continue;
-        under = prefix_under(render, prefix,
-                             top ? "" : (last ? "   " : "\xe2\x94\x82  "));
-        r = under ? 0 : -ENOMEM;
-        if (r == 0 && report_has_end(report, node))
-            r = here_line(render, node, under);
-        if (r == 0)
-            r = draw(render, node + 1, end, under, false, odd);
-        free(under);
-    }
-    if (r == 0 && others + skip > 0)
-        r = rest_line(render, others + skip, prefix, branch_of(top, true));
-    free(children);
-    return r;
-}
 
 /* How many classes are left out, behind the first. */
 static size_t classes_skipped(const struct report *report)
 {
-    size_t shown = RENDER_CLASSES_FIRST + RENDER_CLASSES_LAST;
+    size_t shown = PICTURE_FIRST + PICTURE_LAST;
     size_t count = report->classes->count;
 
     return report->source.full || count < shown + 2 ? 0 : count - shown;
@@ -374,7 +64,7 @@ static int find_drawn(struct render *render)
     if (!render->drawn)
         return -ENOMEM;
     for (i = 0; i < classes->count; i++) {
-        if (skip > 0 && i == RENDER_CLASSES_FIRST)
+        if (skip > 0 && i == PICTURE_FIRST)
             i += skip;
         for (k = 0; k < classes->end_counts[i]; k++)
             render->drawn[classes->ends[i][k]] = true;
@@ -406,7 +96,7 @@ static void colour_end(const struct render *render, long class)
 /* What a line says behind its ranks, as far as `room` columns go. */
 static void line_note(char *note,
                       size_t size,
-                      const struct line *line,
+                      const struct picture_line *line,
                       unsigned room)
 {
     note[0] = '\0';
@@ -415,39 +105,59 @@ static void line_note(char *note,
     if (line->unchanged)
         snprintf(note, size, MARK " outlier, unchanged for %u samples",
                  line->unchanged);
-    if (!line->unchanged || columns(note) > room)
+    if (!line->unchanged || columns_of(note) > room)
         snprintf(note, size, MARK " outlier");
-    if (columns(note) > room)
+    if (columns_of(note) > room)
         snprintf(note, size, MARK);
 }
 
+/* How many columns are between a line's text and its ranks. */
+static unsigned counts_columns(const struct render *render)
+{
+    return 2 + render->count_columns + render->thread_columns + 2;
+}
+
+/* How many threads are on a line. */
+static uint64_t line_threads(const struct render *render,
+                             const struct picture_line *line)
+{
+    return line->here ? report_threads_here(render->report, line->node)
+                      : render->report->threads[line->node];
+}
+
 static void write_line(struct render *render,
-                       const struct line *line,
+                       const struct picture_line *line,
                        unsigned left_columns)
 {
-    unsigned rest = render->width - left_columns - COUNT_COLUMNS;
+    unsigned rest = render->width - left_columns - counts_columns(render);
     char ranks[RANKS_SIZE];
     char note[64];
     size_t room;
     long class;
 
     if (!line->tasks) {
-        write_cell(render->file, line->left,
-                   columns(line->left) < render->width ? columns(line->left)
-                                                       : render->width);
+        unsigned want = columns_of(line->text);
+
+        columns_write(render->file, line->text,
+                      want < render->width ? want : render->width);
         fputc('\n', render->file);
         return;
     }
     class = report_class(render->report, line->tasks);
-    room = columns(tasks_text(line->tasks, ranks, RANKS_COLUMNS_MIN - 2));
+    room = columns_of(tasks_text(line->tasks, ranks, RANKS_COLUMNS_MIN - 2));
     line_note(note, sizeof(note), line, rest - (unsigned)room);
-    room = rest - columns(note);
+    room = rest - columns_of(note);
     if (room >= sizeof(ranks))
         room = sizeof(ranks) - 1;
     colour_begin(render, class);
-    write_cell(render->file, line->left, left_columns);
-    fprintf(render->file, "  %6u  %s%s", tasks_count(line->tasks),
-            tasks_text(line->tasks, ranks, room + 1), note);
+    columns_write(render->file, line->text, left_columns);
+    fprintf(render->file, "  %*u", (int)render->count_columns,
+            tasks_count(line->tasks));
+    if (render->thread_columns > 0)
+        fprintf(render->file, "%*" PRIu64, (int)render->thread_columns,
+                line_threads(render, line));
+    fprintf(render->file, "  %s%s", tasks_text(line->tasks, ranks, room + 1),
+            note);
     colour_end(render, class);
     fputc('\n', render->file);
 }
@@ -462,16 +172,26 @@ static char *headline(const struct report *report)
 {
     const struct report_source *source = &report->source;
     uint32_t tasks = tasks_count(report->everyone);
+    uint64_t threads = report_threads(report, report->everyone);
+    uint32_t median_us = tree_median_stop_us(report->tree);
     size_t classes = report->classes->count;
+    char *text;
 
-    return append(strdup(""),
-                  "%u task%s on %u host%s, %zu class%s, %u sample%s, "
-                  "stopped %.1f ms at most",
-                  tasks, plural(tasks, "", "s"), source->hosts,
-                  plural(source->hosts, "", "s"), classes,
-                  plural(classes, "", "es"), source->samples,
-                  plural(source->samples, "", "s"),
-                  (double)report->tree->stop_ns / 1e6);
+    text =
+        columns_append(strdup(""), "%u task%s", tasks, plural(tasks, "", "s"));
+    if (source->threads)
+        text = columns_append(text, ", %" PRIu64 " thread%s,", threads,
+                              plural(threads, "", "s"));
+    text = columns_append(text,
+                          " on %u host%s, %zu class%s, %u sample%s, stopped ",
+                          source->hosts, plural(source->hosts, "", "s"),
+                          classes, plural(classes, "", "es"), source->samples,
+                          plural(source->samples, "", "s"));
+    if (median_us > 0)
+        text = columns_append(text, "%.1f ms in the median, ",
+                              (double)median_us / 1e3);
+    return columns_append(text, "%.1f ms at most",
+                          (double)report->tree->stop_ns / 1e6);
 }
 
 /* The columns for ranks and note that the lines would like. */
@@ -482,56 +202,75 @@ static unsigned columns_wanted(const struct render *render)
     char note[64];
     size_t i;
 
-    for (i = 0; i < render->count; i++) {
-        const struct line *line = &render->lines[i];
+    for (i = 0; i < render->picture->count; i++) {
+        const struct picture_line *line = &render->picture->lines[i];
         unsigned want;
 
         if (!line->tasks || !line->outlier)
             continue;
         line_note(note, sizeof(note), line, UINT_MAX);
-        want = columns(note) +
-               columns(tasks_text(line->tasks, ranks, sizeof(ranks)));
+        want = columns_of(note) +
+               columns_of(tasks_text(line->tasks, ranks, sizeof(ranks)));
         most = want > most ? want : most;
     }
     return most;
 }
 
+/* How many columns what is left of the counts takes. The headline is not cut:
+ * it has a line of its own where it would take the room of what is said about
+ * lines, and they have it without it. */
+static unsigned left_columns(const struct render *render, const char *head)
+{
+    const struct picture *picture = render->picture;
+    unsigned most = render->width - counts_columns(render);
+    unsigned wanted = counts_columns(render) + columns_wanted(render);
+    unsigned left = 0;
+    size_t i;
+
+    most -= RANKS_COLUMNS_MIN;
+    for (i = 0; i < picture->count; i++) {
+        unsigned want = columns_of(picture->lines[i].text);
+
+        if (picture->lines[i].tasks && want > left)
+            left = want;
+    }
+    if (left < columns_of(head) &&
+        (columns_of(head) + wanted <= render->width ||
+         left + wanted > render->width))
+        left = columns_of(head);
+    return left < most ? left : most;
+}
+
 /* The headline, and the lines below it in columns. */
 static int write_lines(struct render *render)
 {
-    unsigned most = render->width - COUNT_COLUMNS - RANKS_COLUMNS_MIN;
-    unsigned left = 0;
-    unsigned wanted;
-    char *head = headline(render->report);
+    char *head = render->options->headline ? strdup(render->options->headline)
+                                           : headline(render->report);
+    unsigned left;
     size_t i;
 
     if (!head)
         return -ENOMEM;
-    for (i = 0; i < render->count; i++) {
-        if (render->lines[i].tasks && columns(render->lines[i].left) > left)
-            left = columns(render->lines[i].left);
+    left = left_columns(render, head);
+    if (columns_of(head) > left) {
+        columns_wrap(render->file, head, render->width);
+        fprintf(render->file, "\n%*s", (int)left, "");
+    } else {
+        columns_write(render->file, head, left);
     }
-    /* The headline is not cut: it has a line of its own where it would take
-     * the room of what is said about lines, and they have it without it. */
-    wanted = COUNT_COLUMNS + columns_wanted(render);
-    if (left < columns(head) && (columns(head) + wanted <= render->width ||
-                                 left + wanted > render->width))
-        left = columns(head);
-    if (left > most)
-        left = most;
-    if (columns(head) > left)
-        fprintf(render->file, "%s\n%*s   tasks  ranks\n", head, (int)left, "");
-    else
-        fprintf(render->file, "%s%*s   tasks  ranks\n", head,
-                (int)(left - columns(head)), "");
     free(head);
-    for (i = 0; i < render->count; i++)
-        write_line(render, &render->lines[i], left);
+    fprintf(render->file, "  %*s%*s  ranks\n", (int)render->count_columns,
+            "tasks", (int)render->thread_columns,
+            render->thread_columns > 0 ? "threads" : "");
+    for (i = 0; i < render->picture->count; i++)
+        write_line(render, &render->picture->lines[i], left);
     return 0;
 }
 
-/* Where the processes of a small class are. */
-static void write_processes(struct render *render, const struct tasks *set)
+/* `text` with where the processes of a small class are behind it. */
+static char *append_processes(char *text,
+                              const struct render *render,
+                              const struct tasks *set)
 {
     const struct report *report = render->report;
     const char *before = " (";
@@ -539,7 +278,7 @@ static void write_processes(struct render *render, const struct tasks *set)
     size_t i;
 
     if (tasks_count(set) > NAMED_MAX)
-        return;
+        return text;
     for (i = 0; i < tasks_range_count(set); i++) {
         const struct tasks_range *range = &tasks_ranges(set)[i];
 
@@ -547,53 +286,72 @@ static void write_processes(struct render *render, const struct tasks *set)
             const char *host = report_host(report, task);
 
             if (!host)
-                return;
-            fprintf(render->file, "%s%s pid %d", before, host,
-                    (int)report_pid(report, task));
+                return text;
+            text = columns_append(text, "%s%s pid %d", before, host,
+                                  (int)report_pid(report, task));
             before = ", ";
         }
     }
-    fputc(')', render->file);
+    return columns_append(text, ")");
 }
 
 /* The line of class number `i`; a small one with its processes. */
-static void write_class(struct render *render, size_t i)
+static int write_class(struct render *render, size_t i)
 {
     const struct report *report = render->report;
     const struct tasks *set = report->classes->sets[i];
     uint32_t unchanged = report_class_unchanged(report, i);
+    uint64_t threads = report_threads(report, set);
     unsigned room = render->width / 2;
     char ranks[RANKS_SIZE];
+    char *text;
 
     if (room > sizeof(ranks))
         room = sizeof(ranks);
-    colour_begin(render, (long)i);
-    fprintf(render->file, "class %zu: %u task%s: %s", i + 1, tasks_count(set),
-            plural(tasks_count(set), "", "s"), tasks_text(set, ranks, room));
-    write_processes(render, set);
+    text = columns_append(strdup(""), "class %zu: %u task%s", i + 1,
+                          tasks_count(set), plural(tasks_count(set), "", "s"));
+    if (report->source.threads)
+        text = columns_append(text, ", %" PRIu64 " thread%s", threads,
+                              plural(threads, "", "s"));
+    text = columns_append(text, ": %s", tasks_text(set, ranks, room));
+    text = append_processes(text, render, set);
     if (report_is_outlier(report, set))
-        fputs(", outlier", render->file);
-    if (unchanged)
-        fprintf(render->file, ", unchanged for %u samples", unchanged);
+        text = columns_append(text, ", outlier");
+    if (render->options->notes && render->options->notes[i][0])
+        text = columns_append(text, ", %s", render->options->notes[i]);
+    else if (!render->options->notes && unchanged)
+        text = columns_append(text, ", unchanged for %u samples", unchanged);
+    if (!text)
+        return -ENOMEM;
+    columns_clean(text);
+    colour_begin(render, (long)i);
+    columns_wrap(render->file, text, render->width);
     colour_end(render, (long)i);
     fputc('\n', render->file);
+    free(text);
+    return 0;
 }
 
-static void write_classes(struct render *render)
+static int write_classes(struct render *render)
 {
     size_t skip = classes_skipped(render->report);
+    char line[96];
     size_t i;
+    int r = 0;
 
-    for (i = 0; i < render->report->classes->count; i++) {
-        if (skip > 0 && i == RENDER_CLASSES_FIRST) {
-            fprintf(render->file,
-                    ELLIPSIS
-                    " %zu more classes: --full shows them, --html too\n",
-                    skip);
+    for (i = 0; r == 0 && i < render->report->classes->count; i++) {
+        if (skip > 0 && i == PICTURE_FIRST) {
+            snprintf(line, sizeof(line),
+                     ELLIPSIS
+                     " %zu more classes: --full shows them, --html too",
+                     skip);
+            columns_wrap(render->file, line, render->width);
+            fputc('\n', render->file);
             i += skip;
         }
-        write_class(render, i);
+        r = write_class(render, i);
     }
+    return r;
 }
 
 int render_report(FILE *file,
@@ -606,22 +364,28 @@ int render_report(FILE *file,
                             .options = options,
                             .width = options->width < RENDER_WIDTH_MIN
                                          ? RENDER_WIDTH_MIN
-                                         : options->width};
-    size_t i;
+                                         : options->width,
+                            .count_columns = COUNT_COLUMNS_MIN};
+    uint64_t most;
     int r;
 
+    for (most = tasks_count(report->everyone); most > 999999; most /= 10)
+        render.count_columns++;
+    if (report->source.threads)
+        render.thread_columns = THREAD_COLUMNS_MIN;
+    for (most = report_threads(report, report->everyone);
+         report->source.threads && most > 9999999; most /= 10)
+        render.thread_columns++;
     r = find_drawn(&render);
     if (r == 0)
-        r = draw(&render, 0, report->tree->node_count, "", true, false);
+        r = picture_new(&render.picture, report, render.drawn, render.width);
     if (r == 0)
         r = write_lines(&render);
-    if (r == 0) {
-        write_classes(&render);
+    if (r == 0)
+        r = write_classes(&render);
+    if (r == 0)
         r = fflush(file) != 0 || ferror(file) ? -EIO : 0;
-    }
-    for (i = 0; i < render.count; i++)
-        free(render.lines[i].left);
-    free(render.lines);
+    picture_free(render.picture);
     free(render.drawn);
     return r;
 }

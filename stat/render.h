@@ -15,27 +15,25 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "stat/picture.h"
 #include "stat/report.h"
 
 /* A terminal may be as narrow as this; fewer columns are taken as this. */
 #define RENDER_WIDTH_MIN 40
 
-/* Of more classes than both together only the first and the last are told of
- * and drawn; so are branches side by side, for one class may be in many. */
-#define RENDER_CLASSES_FIRST 16
-#define RENDER_CLASSES_LAST  4
-
-/* Of more frames with one and the same task set than so many below one, the
- * ones before the last are counted only. None of these limits is kept where
- * the report is full. */
-#define RENDER_CHAIN 4
-
 struct render_options {
-    unsigned width; /* columns */
-    bool colour;    /* with terminal colours, one for each class */
+    unsigned width;           /* columns */
+    bool colour;              /* with terminal colours, one for each class */
+    const char *headline;     /* in place of the usual one; NULL: that */
+    const char *const *notes; /* by class: what is said behind it in place of
+                                 for how long it is unchanged, "": nothing;
+                                 NULL: that */
 };
 
-/* Write `report` to `file`. Returns 0, -EIO if writing fails, or -ENOMEM. */
+/* Write `report` to `file`, no line longer than the width. Of more classes than
+ * PICTURE_FIRST and PICTURE_LAST together only the first and the last are told
+ * of and drawn, unless the report is full. Returns 0, -EIO if writing fails, or
+ * -ENOMEM. */
 int render_report(FILE *file,
                   const struct report *report,
                   const struct render_options *options);

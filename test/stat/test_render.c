@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "stat/build.h"
 #include "stat/classes.h"
+#include "stat/columns.h"
 #include "stat/frame.h"
 #include "stat/output.h"
 #include "stat/render.h"
@@ -150,24 +152,26 @@ static void full_pictures_leave_nothing_out(void)
                "class 3: 14 tasks: 0,3-15, unchanged for 3 samples\n");
 }
 
-/* Each line of a narrow picture fits, the lines of classes apart; marks get
- * shorter, but are not lost. */
+/* Each line of a narrow picture fits; marks get shorter, but are not lost. */
 static void narrow_pictures_are_cut(void)
 {
     struct report_source source = {.hosts = 1, .samples = 3};
 
-    check_text(
-        drawn(ring_tree(3), &source, 40, false),
-        "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at most\n"
-        "                     tasks  ranks\n"
-        "main (ring.c:90)        16  0-15\n"
-        "└─ ring_step (rin…      16  0-15\n"
-        "   ├─ do_SendOrSt…       1  1  ◀ outlier\n"
-        "   ├─ ring_waital…       1  2  ◀ outlier\n"
-        "   └─ ring_barrie…      14  0,3-15\n"
-        "class 1: 1 task: 1, outlier, unchanged for 3 samples\n"
-        "class 2: 1 task: 2, outlier, unchanged for 3 samples\n"
-        "class 3: 14 tasks: 0,3-15, unchanged for 3 samples\n");
+    check_text(drawn(ring_tree(3), &source, 40, false),
+               "16 tasks on 1 host, 3 classes, 3\n"
+               "  samples, stopped 1.9 ms at most\n"
+               "                     tasks  ranks\n"
+               "main (ring.c:90)        16  0-15\n"
+               "└─ ring_step (rin…      16  0-15\n"
+               "   ├─ do_SendOrSt…       1  1  ◀ outlier\n"
+               "   ├─ ring_waital…       1  2  ◀ outlier\n"
+               "   └─ ring_barrie…      14  0,3-15\n"
+               "class 1: 1 task: 1, outlier, unchanged\n"
+               "  for 3 samples\n"
+               "class 2: 1 task: 2, outlier, unchanged\n"
+               "  for 3 samples\n"
+               "class 3: 14 tasks: 0,3-15, unchanged for\n"
+               "  3 samples\n");
 }
 
 /* A wide one has room for everything on the line of the headline. */
@@ -272,9 +276,8 @@ static void a_thousand_classes_are_bounded(void)
     text = drawn(tree, &source, 100, false);
     for (at = text; *at; at++)
         lines += *at == '\n';
-    CU_ASSERT_EQUAL(lines, 1 + 1 + RENDER_CLASSES_FIRST + RENDER_CLASSES_LAST +
-                               1 + RENDER_CLASSES_FIRST + 1 +
-                               RENDER_CLASSES_LAST);
+    CU_ASSERT_EQUAL(lines, 1 + 1 + PICTURE_FIRST + PICTURE_LAST + 1 +
+                               PICTURE_FIRST + 1 + PICTURE_LAST);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "f0000 (m.c:2)"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "f0999 (m.c:2)"));
     CU_ASSERT_PTR_NULL(strstr(text, "f0500"));
@@ -319,6 +322,48 @@ static void the_inside_of_mpi_makes_no_classes(void)
     tree_free(second);
     tree_free(tree);
     tree_free(settled);
+}
+
+/* What is somewhere else in each sample is unchanged for none; what has come
+ * in the last but one, for two. */
+static void what_moves_is_not_unchanged(void)
+{
+    struct report_source source = {.hosts = 1, .samples = 5};
+    char name[8];
+    struct frame mover[] = {MAIN, {name, "ring.c", 1, "", 0}};
+    struct frame stayer[] = {MAIN, {"stay", "ring.c", 2, "", 0}};
+    struct tree none = {0};
+    struct traces *traces;
+    struct tree *tree, *more, *both;
+    uint32_t sample, task;
+    char *text;
+
+    CHECK_OK(traces_new(&traces));
+    traces_forget(traces);
+    CHECK_OK(tree_join(&tree, &none, &none));
+    for (sample = 1; sample <= 5; sample++) {
+        for (task = 0; task < 20; task++) {
+            snprintf(name, sizeof(name), "m%u_%u", task,
+                     task == 0 || sample < 4 ? sample : 4);
+            CHECK_OK(traces_add(traces, task, task < 2 ? mover : stayer, 2));
+        }
+        CHECK_OK(traces_sample(&more, traces, 0));
+        CHECK_OK(tree_join(&both, tree, more));
+        tree_free(tree);
+        tree_free(more);
+        tree = both;
+    }
+    traces_free(traces);
+    CHECK_OK(tree_settle(&both, tree));
+    tree_free(tree);
+    text = drawn(both, &source, 120, false);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "1  0  \xe2\x97\x80 outlier\n"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(text, "1  1  \xe2\x97\x80 outlier, unchanged for 2 samples\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "class 1: 1 task: 0, outlier\n"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(text, "class 3: 18 tasks: 2-19, unchanged for 5 samples\n"));
+    free(text);
 }
 
 /* Tasks with the same ends are alike, wherever they are; a task with two
@@ -424,11 +469,109 @@ static void hostile_names_stay_names(void)
     traces_free(traces);
 }
 
+/* `text` without terminal colours, in place. */
+static void strip_colours(char *text)
+{
+    char *to = text;
+
+    while (*text) {
+        if (*text == '\033')
+            text += strcspn(text, "m") + 1;
+        else
+            *to++ = *text++;
+    }
+    *to = '\0';
+}
+
+/* No line of `tree` is wider than the terminal, the count of tasks stands on
+ * each line of the tree, and colours change nothing but colours. Nothing is
+ * kept of it. */
+static void check_width(struct tree *tree, unsigned width, uint32_t tasks)
+{
+    struct report_source source = {.hosts = 1, .samples = 3};
+    struct tree none = {0};
+    char *coloured, *plain, *line;
+    struct tree *again;
+    char count[16];
+
+    CHECK_OK(tree_join(&again, tree, &none));
+    coloured = drawn(again, &source, width, true);
+    CHECK_OK(tree_join(&again, tree, &none));
+    plain = drawn(again, &source, width, false);
+    CU_ASSERT_PTR_NULL(strchr(plain, '\033'));
+    CU_ASSERT_PTR_NOT_NULL(strchr(coloured, '\033'));
+    strip_colours(coloured);
+    CU_ASSERT_STRING_EQUAL(coloured, plain);
+    snprintf(count, sizeof(count), "  %u  ", tasks);
+    CU_ASSERT_PTR_NOT_NULL(strstr(plain, count));
+    for (line = plain; *line; line += strlen(line) + 1) {
+        line[strcspn(line, "\n")] = '\0';
+        if (columns_of(line) > width)
+            printf("\nwidth %u: \"%s\"\n", width, line);
+        CU_ASSERT(columns_of(line) <= width);
+        CU_ASSERT(line[0] == '\0' || line[strlen(line) - 1] != ' ');
+    }
+    free(coloured);
+    free(plain);
+}
+
+/* A job of more than a million tasks in `classes` classes, under names that are
+ * long, not ASCII, and hostile to terminals; all ran `depth` deep. */
+static struct tree *large_tree(uint32_t classes)
+{
+    struct frame main_frame = {"std::vector<int>::main() const", "m.cc", 1, "",
+                               0};
+    char name[96];
+    struct frame frame = {name, "a_file_with_a_long_name.cc", 77, "", 0};
+    struct tree_end end = {.samples = 3, .threads = 1};
+    struct tree_progress progress = {.moved = 1, .seen = 3};
+    struct tasks_range range;
+    uint32_t each = 1200000 / classes;
+    struct build *build;
+    struct tree *tree;
+    uint32_t top, i;
+
+    CHECK_OK(build_new(&build, false));
+    CHECK_OK(build_node(build, &top, BUILD_TOP, &main_frame));
+    range = (struct tasks_range){0, each * classes - 1};
+    CHECK_OK(tasks_new(&progress.tasks, &range, 1));
+    CHECK_OK(build_progress(build, &progress));
+    for (i = 0; i < classes; i++) {
+        snprintf(name, sizeof(name),
+                 "f\xc3\xbcr_\033[2J\xc2\x9bm_%u_with_a_name_without_end", i);
+        range = (struct tasks_range){i * each, (i + 1) * each - 1};
+        CHECK_OK(build_node(build, &end.node, top, &frame));
+        CHECK_OK(tasks_new(&end.tasks, &range, 1));
+        CHECK_OK(build_end(build, &end));
+        tasks_free(end.tasks);
+    }
+    CHECK_OK(build_tree(&tree, build, 1));
+    tasks_free(progress.tasks);
+    build_free(build);
+    return tree;
+}
+
+/* At every width, with and without colour, a thousand classes and one. */
+static void lines_fit_at_every_width(void)
+{
+    static const unsigned widths[] = {40, 41, 60, 80, 100, 200};
+    struct tree *trees[3] = {ring_tree(3), large_tree(1), large_tree(1000)};
+    static const uint32_t tasks[3] = {16, 1200000, 1200000};
+    size_t i, k;
+
+    for (i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+        for (k = 0; k < 3; k++)
+            check_width(trees[k], widths[i], tasks[k]);
+    for (k = 0; k < 3; k++)
+        tree_free(trees[k]);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"the ring has three classes", the_ring_has_three_classes},
         {"narrow pictures are cut", narrow_pictures_are_cut},
+        {"lines fit at every width", lines_fit_at_every_width},
         {"ends inside are shown", ends_inside_are_shown},
         {"full pictures leave nothing out", full_pictures_leave_nothing_out},
         {"wide pictures have room", wide_pictures_have_room},
@@ -436,6 +579,7 @@ int main(void)
         {"a thousand classes are bounded", a_thousand_classes_are_bounded},
         {"the inside of mpi makes no classes",
          the_inside_of_mpi_makes_no_classes},
+        {"what moves is not unchanged", what_moves_is_not_unchanged},
         {"classes are exact", classes_are_exact},
         {"hostile names stay names", hostile_names_stay_names},
         {"dot renders the graph", dot_renders_the_graph},
