@@ -16,11 +16,21 @@
 /* Most words of an ssh command. */
 #define SSH_WORDS_MAX 64
 
+/* A daemon that was lost. */
+struct loss {
+    uint32_t rank;
+    char *why;
+    struct loss *next;
+};
+
 struct daemons {
     const struct targets *targets;
     struct cop_network *network;
     uint32_t *ranks;      /* by host: NULL for a tree on this host */
     const char **reasons; /* by host: why it has none, or NULL */
+    uint32_t *leaves;     /* the ranks of a tree on this host, as launched */
+    size_t leaf_count;
+    struct loss *losses;
 };
 
 /* Write the path of the daemon's program: $COPPICE_STATD, or the one in the
@@ -202,6 +212,22 @@ out:
     return r;
 }
 
+/* Note who there is: those that are lost later leave the communicator, but
+ * tasks keep their daemons. */
+static int note_leaves(struct daemons *daemons)
+{
+    const struct cop_communicator *all = cop_network_everyone(daemons->network);
+    size_t count = cop_communicator_size(all), i;
+
+    daemons->leaves = calloc(count + 1, sizeof(*daemons->leaves));
+    if (!daemons->leaves)
+        return -ENOMEM;
+    for (i = 0; i < count; i++)
+        daemons->leaves[i] = cop_communicator_rank(all, i);
+    daemons->leaf_count = count;
+    return 0;
+}
+
 int daemons_launch(struct daemons **out,
                    const struct targets *targets,
                    const struct daemons_options *options,
@@ -228,12 +254,16 @@ int daemons_launch(struct daemons **out,
         return -ENOMEM;
     daemons->targets = targets;
     launch.backend_argv = argv;
+    launch.times.failure_timeout_ms = DAEMONS_SILENCE_MS;
     launch.times.launch_timeout_ms = timeout_ms;
+    launch.times.open_timeout_ms = timeout_ms; /* daemons load their filters */
     if (here) {
         launch.topology_path = options->topology_path;
         if (!options->topology_path)
             launch.topology_shape = options->shape ? options->shape : "flat:1";
         r = cop_network_launch(&daemons->network, &launch, error);
+        if (r == 0)
+            r = note_leaves(daemons);
     } else {
         r = launch_hosts(daemons, &launch, options, error);
     }
@@ -247,13 +277,21 @@ int daemons_launch(struct daemons **out,
 
 void daemons_free(struct daemons *daemons, int timeout_ms)
 {
+    struct loss *loss;
+
     if (!daemons)
         return;
+    while ((loss = daemons->losses) != NULL) {
+        daemons->losses = loss->next;
+        free(loss->why);
+        free(loss);
+    }
     if (daemons->network)
         cop_network_shutdown(daemons->network, timeout_ms);
     cop_network_free(daemons->network);
     free(daemons->ranks);
     free(daemons->reasons);
+    free(daemons->leaves);
     free(daemons);
 }
 
@@ -274,15 +312,42 @@ const char *daemons_reason(const struct daemons *daemons, uint32_t host)
     return reason ? reason : "";
 }
 
+int daemons_note_loss(struct daemons *daemons, uint32_t rank, const char *why)
+{
+    struct loss *loss = calloc(1, sizeof(*loss));
+
+    if (loss)
+        loss->why = strdup(why);
+    if (!loss || !loss->why) {
+        free(loss);
+        return -ENOMEM;
+    }
+    loss->rank = rank;
+    loss->next = daemons->losses;
+    daemons->losses = loss;
+    return 0;
+}
+
+bool daemons_any_loss(const struct daemons *daemons)
+{
+    return daemons->losses != NULL;
+}
+
+const char *daemons_loss(const struct daemons *daemons, uint32_t rank)
+{
+    const struct loss *loss = daemons->losses;
+
+    while (loss && loss->rank != rank)
+        loss = loss->next;
+    return loss ? loss->why : NULL;
+}
+
 uint32_t daemons_of_task(const struct daemons *daemons, uint32_t task)
 {
-    const struct cop_communicator *all = cop_network_everyone(daemons->network);
-    uint64_t count = cop_communicator_size(all);
+    uint64_t count = daemons->leaf_count;
 
     if (daemons->ranks)
         return daemons->ranks[daemons->targets->hosts[task]];
-    return count == 0
-               ? COP_RANK_NONE
-               : cop_communicator_rank(
-                     all, (size_t)(task * count / daemons->targets->count));
+    return count == 0 ? COP_RANK_NONE
+                      : daemons->leaves[task * count / daemons->targets->count];
 }

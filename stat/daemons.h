@@ -2,6 +2,7 @@
 #ifndef STAT_DAEMONS_H
 #define STAT_DAEMONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <coppice/coppice.h>
@@ -17,6 +18,10 @@ struct daemons_options {
     const char *ssh;           /* how to get to other hosts, with arguments;
                                   NULL: "ssh" */
 };
+
+/* A node from which nothing was heard for so long is taken for lost, and the
+ * others go on without it. */
+#define DAEMONS_SILENCE_MS 3000
 
 struct daemons; /* opaque */
 
@@ -42,8 +47,19 @@ uint32_t daemons_of_host(const struct daemons *daemons, uint32_t host);
  * one. Borrowed. */
 const char *daemons_reason(const struct daemons *daemons, uint32_t host);
 
+/* Note that the node `rank`, a daemon or a commnode, was lost, and why. Returns
+ * 0 or -ENOMEM. */
+int daemons_note_loss(struct daemons *daemons, uint32_t rank, const char *why);
+
+/* Whether any node was lost. */
+bool daemons_any_loss(const struct daemons *daemons);
+
+/* Why the daemon `rank` was lost; NULL if it was not. Borrowed. */
+const char *daemons_loss(const struct daemons *daemons, uint32_t rank);
+
 /* The rank of the daemon that has task `task`, an index of the targets: that of
- * its host, or, with a tree on this host, in blocks of the same size.
+ * its host, or, with a tree on this host, in blocks of the same
+ * size, as launched.
  * COP_RANK_NONE if there is none. */
 uint32_t daemons_of_task(const struct daemons *daemons, uint32_t task);
 

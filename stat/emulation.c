@@ -165,6 +165,7 @@ int emulation_run(struct tree **out,
     char shape[64];
     uint64_t begin_ns = now_ns();
     uint64_t count;
+    char line[48];
     int r;
 
     *result = (struct emulation){0};
@@ -172,6 +173,9 @@ int emulation_run(struct tree **out,
     even_shape(shape, sizeof(shape), emulate->daemons);
     if (!tree_options.topology_path && !tree_options.shape)
         tree_options.shape = shape;
+    snprintf(line, sizeof(line), "starting %u daemons", emulate->daemons);
+    if (options->say)
+        options->say(line);
     r = daemons_launch(&daemons, &none, &tree_options, options->timeout_ms,
                        error);
     if (r < 0)

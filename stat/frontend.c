@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "stat/command.h"
 #include "stat/cores.h"
 #include "stat/emulation.h"
+#include "stat/follow.h"
 #include "stat/frame.h"
 #include "stat/gather.h"
 #include "stat/options.h"
@@ -19,12 +19,10 @@
 #include "stat/remarks.h"
 #include "stat/render.h"
 #include "stat/report.h"
+#include "stat/screen.h"
 
-/* Columns where nothing says how many there are. */
-#define WIDTH_DEFAULT 100
-
-/* Tasks that are named one by one when something is wrong with them. */
-#define NAMED_MAX 16
+/* Things wrong with tasks that are named one by one. */
+#define NAMED_MAX 32
 
 /* Exit statuses. */
 enum status {
@@ -39,19 +37,6 @@ static void say(const char *line)
     fprintf(stderr, "coppice-stat: %s\n", line);
 }
 
-/* Columns of standard output. */
-static unsigned terminal_width(void)
-{
-    const char *columns = getenv("COLUMNS");
-    struct winsize size;
-    unsigned long width;
-
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    width = columns ? strtoul(columns, NULL, 10) : 0;
-    return width > 0 && width < 100000 ? (unsigned)width : WIDTH_DEFAULT;
-}
-
 static bool wants_colour(const struct options *arguments)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -62,47 +47,31 @@ static bool wants_colour(const struct options *arguments)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-/* The host of a task; "" for this one. */
-static const char *host_of(const struct targets *targets, uint32_t task)
-{
-    uint32_t host = targets->hosts[task];
-
-    return host == 0 ? "" : targets_host_name(targets, host);
-}
-
 /* Name the tasks of `set` and what is wrong with them. */
 static void say_wrong(const struct options *arguments,
                       const struct tasks *set,
                       const char *reason)
 {
-    char ranks[256];
-    uint32_t named = 0;
-    uint32_t task;
-    size_t i;
+    const struct targets *targets = &arguments->targets;
+    uint32_t first = tasks_ranges(set)[0].first, count = tasks_count(set);
+    uint32_t host = targets->hosts[first];
+    char ranks[256], more[32] = "";
 
-    for (i = 0; i < tasks_range_count(set) && named < NAMED_MAX; i++) {
-        const struct tasks_range *range = &tasks_ranges(set)[i];
-
-        for (task = range->first;
-             task <= range->last && task < arguments->targets.count &&
-             named < NAMED_MAX;
-             task++, named++)
-            fprintf(stderr, "coppice-stat: task %u (%s%spid %d): %s\n", task,
-                    host_of(&arguments->targets, task),
-                    arguments->targets.hosts[task] ? " " : "",
-                    (int)arguments->targets.pids[task], reason);
-    }
-    if (tasks_count(set) > named)
-        fprintf(stderr, "coppice-stat: all tasks with this: %s\n",
-                tasks_text(set, ranks, sizeof(ranks)));
+    if (count > 1)
+        snprintf(more, sizeof(more), " and %u more", count - 1);
+    fprintf(stderr, "coppice-stat: task%s %s (%s%spid %d%s): %s\n",
+            count > 1 ? "s" : "", tasks_text(set, ranks, sizeof(ranks)),
+            host ? targets_host_name(targets, host) : "", host ? " " : "",
+            (int)targets->pids[first], more, reason);
 }
 
 /* Say which tasks could not be walked, and why. */
-static int say_not_walked(const struct options *arguments,
-                          const struct tree *tree,
-                          bool *partial)
+static void say_not_walked(const struct options *arguments,
+                           const struct tree *tree,
+                           bool *partial)
 {
     char reason[sizeof(struct cop_error)];
+    uint32_t named = 0;
     uint32_t i;
 
     for (i = 0; i < tree->end_count; i++) {
@@ -115,72 +84,15 @@ static int say_not_walked(const struct options *arguments,
             tree->strings[tree->frames[tree->nodes[node].frame].function];
         snprintf(reason, sizeof(reason), "%s",
                  function + strlen(FRAME_NOT_WALKED));
-        reason[strcspn(reason, "]")] = '\0';
-        say_wrong(arguments, tree->ends[i].tasks, reason);
+        if (reason[0] && reason[strlen(reason) - 1] == ']')
+            reason[strlen(reason) - 1] = '\0';
         *partial = true;
+        if (named++ < NAMED_MAX)
+            say_wrong(arguments, tree->ends[i].tasks, reason);
     }
-    return 0;
-}
-
-/* Say which tasks are not in the answer at all. */
-static int say_missing(const struct options *arguments,
-                       const struct tree *tree,
-                       bool *partial)
-{
-    struct tasks_range everyone = {0, arguments->targets.count - 1};
-    struct tasks *asked = NULL;
-    struct tasks *answered = NULL;
-    struct tasks *missing = NULL;
-    int r;
-
-    r = tasks_new(&asked, &everyone, 1);
-    if (r == 0)
-        r = tree_tasks(&answered, tree);
-    if (r == 0)
-        r = tasks_combine(&missing, TASKS_MINUS, asked, answered);
-    if (r == 0 && tasks_count(missing) > 0) {
-        say_wrong(arguments, missing,
-                  "no answer from its daemon in time: "
-                  "is its host overloaded? try a longer "
-                  "--timeout");
-        *partial = true;
-    }
-    tasks_free(asked);
-    tasks_free(answered);
-    tasks_free(missing);
-    return r;
-}
-
-/* Say which tasks were not seen up to the last sample: their daemon was lost.
- * What it had sent is shown. */
-static void say_behind(const struct options *arguments, const struct tree *tree)
-{
-    char ranks[256];
-    uint32_t i;
-
-    for (i = 0; i < tree->progress_count; i++) {
-        const struct tree_progress *progress = &tree->progress[i];
-
-        if (progress->seen < arguments->gather.samples &&
-            arguments->gather.watch_ms == 0)
-            fprintf(stderr,
-                    "coppice-stat: last seen in sample %u of %u: tasks %s\n",
-                    progress->seen, arguments->gather.samples,
-                    tasks_text(progress->tasks, ranks, sizeof(ranks)));
-    }
-}
-
-/* How many hosts have tasks; at least one. */
-static uint32_t count_hosts(const struct targets *targets)
-{
-    uint32_t count = 0, host, i;
-
-    for (host = 0; host < targets->host_count; host++) {
-        for (i = 0; i < targets->count && targets->hosts[i] != host; i++)
-            ;
-        count += i < targets->count;
-    }
-    return count > 0 ? count : 1;
+    if (named > NAMED_MAX)
+        fprintf(stderr, "coppice-stat: and %u more such lines: see --json\n",
+                named - NAMED_MAX);
 }
 
 /* How many samples there are of the task that was looked at longest. */
@@ -200,13 +112,14 @@ static int show(const struct options *arguments,
                 struct cop_error *error)
 {
     struct report_source source = {.targets = &arguments->targets,
-                                   .hosts = count_hosts(&arguments->targets),
+                                   .hosts =
+                                       targets_hosts_used(&arguments->targets),
                                    .samples = arguments->gather.samples,
                                    .threads = arguments->gather.names,
                                    .full = arguments->full,
                                    .detail = arguments->gather.detail,
                                    .taken_s = (uint64_t)time(NULL)};
-    struct render_options options = {.width = terminal_width(),
+    struct render_options options = {.width = screen_width(),
                                      .colour = wants_colour(arguments)};
     struct report *report = NULL;
     bool partial = false;
@@ -214,17 +127,17 @@ static int show(const struct options *arguments,
     int status;
     int r;
 
-    if (arguments->gather.watch_ms > 0)
+    if (arguments->gather.watch_ms > 0 || arguments->follow)
         source.samples = count_samples(tree);
     r = report_new(&report, tree, &source);
     if (r < 0)
         return r;
     classes = report->classes->count;
-    r = classes ? render_report(stdout, report, &options) : 0;
+    /* Where it was followed without a terminal it has been printed. */
+    if (classes && !(arguments->follow && !isatty(STDOUT_FILENO)))
+        r = render_report(stdout, report, &options);
     if (r == 0)
-        r = say_not_walked(arguments, tree, &partial);
-    if (r == 0 && arguments->emulate.tasks == 0)
-        r = say_missing(arguments, tree, &partial);
+        say_not_walked(arguments, tree, &partial);
     if (r == 0)
         r = remarks_find(tree, say, &partial);
     if (r == 0 && classes)
@@ -270,11 +183,22 @@ static int start(struct options *arguments,
                  int *status,
                  struct cop_error *error)
 {
-    char line[96];
+    char line[128];
     pid_t pid;
     int r;
 
     r = command_start(&pid, arguments->command, error);
+    if (r == 0 && arguments->after_s)
+        snprintf(line, sizeof(line),
+                 "the command, pid %d, is looked at in %u s", (int)pid,
+                 arguments->after_s);
+    else if (r == 0)
+        snprintf(line, sizeof(line),
+                 "the command, pid %d, is looked at when it has been quiet for "
+                 "%d s",
+                 (int)pid, COMMAND_QUIET_S);
+    if (r == 0)
+        say(line);
     if (r == 0)
         r = command_await(pid, arguments->after_s, status);
     if (r == 1)
@@ -284,10 +208,41 @@ static int start(struct options *arguments,
                  *status);
     else if (r == 0)
         snprintf(line, sizeof(line),
-                 "looking at the command, pid %d, which goes on", (int)pid);
+                 "looking at the command, pid %d, which goes on: to end it, "
+                 "kill %d",
+                 (int)pid, (int)pid);
     if (r >= 0)
         say(line);
     return r != 0 ? r : command_targets(&arguments->targets, pid, error);
+}
+
+/* Take looks at the job: one, or many. */
+static int gather(struct tree **tree,
+                  struct options *arguments,
+                  struct cop_error *late,
+                  struct cop_error *error)
+{
+    struct follow_options options = {.targets = &arguments->targets,
+                                     .interval_ms =
+                                         arguments->gather.interval_ms,
+                                     .detail = arguments->gather.detail,
+                                     .threads = arguments->gather.names,
+                                     .full = arguments->full,
+                                     .colour = wants_colour(arguments)};
+    struct follow *follow = NULL;
+    int r = 0;
+
+    if (arguments->follow) {
+        r = follow_new(&follow, &options);
+        if (r < 0)
+            return r;
+        arguments->gather.say = follow_say;
+        arguments->gather.viewer = follow_viewer(follow);
+    }
+    r = gather_tree(tree, &arguments->targets, &arguments->gather, late, error);
+    arguments->gather.viewer = NULL;
+    follow_free(follow);
+    return r;
 }
 
 int main(int argc, char **argv)
@@ -320,14 +275,11 @@ int main(int argc, char **argv)
                        arguments.core_count, arguments.gather.detail, say,
                        &error);
     else if (r == 0)
-        r = gather_tree(&tree, &arguments.targets, &arguments.gather, &late,
-                        &error);
-    if (r == 0)
+        r = gather(&tree, &arguments, &late, &error);
+    if (r == 0 && tree)
         r = show(&arguments, tree, &error);
     if (late.text[0])
         fprintf(stderr, "coppice-stat: %s\n", late.text);
-    if (r >= 0 && late.text[0] && tree)
-        say_behind(&arguments, tree);
     if ((r == STATUS_ONE || r == STATUS_SEVERAL) && late.text[0])
         r = STATUS_PARTIAL;
     if (r < 0) {

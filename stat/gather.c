@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +14,31 @@
 
 #include <coppice/coppice.h>
 
-#include "stat/frame.h"
 #include "stat/request.h"
-#include "stat/traces.h"
+#include "stat/shortfall.h"
 #include "stat/tree_pack.h"
 
-/* How long a thread may take to stop, at most, and a shutdown. */
-#define STOP_MS     1000
-#define SHUTDOWN_MS 5000
+/* How long a thread may take to stop, at most. */
+#define STOP_MS 1000
+
+/* How long a task may take, where thousands are at one daemon, on a machine
+ * that is busy; and so many times the longest pause between two samples it may
+ * be quiet. */
+#define WALK_MS 5
+#define PAUSES  4
+
+/* How long a node that is frozen can hold up the samples of all others: until
+ * those beside it take it for lost, and one above it too (PROTOCOL 6.1b). */
+#define FROZEN_MS (2 * DAEMONS_SILENCE_MS + 1000)
+
+/* While somebody follows, names that do not come in this time stay away until
+ * the next sample. */
+#define FOLLOW_NAMES_MS 2000
+
+/* How long the tree may take to end by itself, and what is left of that where
+ * somebody has not answered already. */
+#define SHUTDOWN_MS       5000
+#define SHUTDOWN_AFTER_MS 1000
 
 static uint64_t now_ms(void)
 {
@@ -71,6 +89,8 @@ static int ask(struct cop_stream *stream,
     if (targets->host_count <= 1)
         request_boot(boot);
     request.boot = boot;
+    if (options->viewer)
+        request.samples = REQUEST_FOLLOW;
     request.stop_ms =
         options->timeout_ms / 2 < STOP_MS ? options->timeout_ms / 2 : STOP_MS;
     for (i = 0; i < targets->count; i++)
@@ -119,20 +139,27 @@ static int take_all(struct tree **tree, struct cop_stream *stream)
 
 /* Tell of nodes that were lost and adopted: of itself that costs nothing, for
  * the stream is recoverable. What does cost goes into `late`. */
-static void take_events(struct cop_network *network,
+static void take_events(struct daemons *daemons,
                         const struct gather_options *options,
                         struct cop_error *late)
 {
+    struct cop_network *network = daemons_network(daemons);
     struct cop_event event = COP_EVENT_INIT;
 
     while (cop_network_event(network, &event, 0) == 0) {
+        const char *why = event.text[0] ? event.text : "it was silent too long";
+        bool lost = event.type == COP_EVENT_NODE_LOST ||
+                    event.type == COP_EVENT_BACKEND_LOST;
+
+        if (lost && daemons_note_loss(daemons, event.rank, why) < 0)
+            cop_error_set(late, -ENOMEM, "out of memory");
         if (event.type == COP_EVENT_NODE_LOST)
-            say(options, "node %u was lost: %s", event.rank, event.text);
+            say(options, "node %u was lost: %s", event.rank, why);
         else if (event.type == COP_EVENT_NODE_ADOPTED)
             say(options, "node %u was adopted %s", event.rank, event.text);
         else if (event.type == COP_EVENT_BACKEND_LOST)
             cop_error_set(late, -ECONNRESET, "node %u was lost: %s", event.rank,
-                          event.text);
+                          why);
         else if (event.type == COP_EVENT_FILTER_ERROR)
             cop_error_set(late, -EPROTO, "a filter failed at node %u: %s",
                           event.rank, event.text);
@@ -169,46 +196,96 @@ static int say_sample(const struct tree *tree,
     return still_ms >= options->watch_ms || sample >= REQUEST_SAMPLES_MAX;
 }
 
-/* Take the samples as they come, and tell of each. The number of a packet's
- * wave is how many samples all daemons have sent. While a parent is lost waves
+/* Names that were asked for, for the next time. */
+struct known {
+    struct naming *naming;
+    struct tree *tree; /* its tree */
+};
+
+/* What is asked, and what has come. */
+struct gathering {
+    struct daemons *daemons;
+    struct targets *targets;
+    const struct gather_options *options;
+    struct cop_stream *stream;  /* of samples */
+    struct cop_stream *answers; /* and of names */
+    struct known known;
+    uint64_t sample; /* all have sent so many, but who has fallen behind */
+    struct cop_error *late;
+};
+
+/* How long it may be quiet, at most, while samples are due. Who stops listening
+ * before misses what all the others still send: a sync does not wait for what a
+ * daemon has yet to look at. The time-out counts from then on, but for who
+ * watches, whose whole look it ends.
+ *
+ * pause_ms  the longest so far */
+static uint64_t quiet_ms(const struct gather_options *options,
+                         uint32_t task_count,
+                         uint64_t pause_ms)
+{
+    uint64_t due_ms =
+        2 * (uint64_t)options->interval_ms + 2 * STOP_MS + FROZEN_MS;
+    uint64_t slow_ms = (uint64_t)WALK_MS * task_count;
+
+    if (slow_ms < PAUSES * pause_ms)
+        slow_ms = PAUSES * pause_ms;
+    if (slow_ms > options->timeout_ms)
+        slow_ms = options->timeout_ms;
+    due_ms += slow_ms;
+    return options->watch_ms > 0 && due_ms > options->timeout_ms
+               ? options->timeout_ms
+               : due_ms;
+}
+
+/* The number of a packet's wave is how many samples all daemons have sent, but
+ * those that the tree goes on without. Returns whether it is a new one. */
+static bool note_sample(struct gathering *gathering,
+                        const struct cop_packet *packet)
+{
+    if (cop_packet_wave(packet) <= gathering->sample)
+        return false;
+    gathering->sample = cop_packet_wave(packet);
+    return true;
+}
+
+/* Take the samples as they come, and tell of each. While a parent is lost waves
  * may be joined, so fewer may come; then it is quiet, and the sync that follows
  * knows when all is in. Returns 0 or a negative errno. */
-static int follow(struct tree **tree,
-                  struct cop_network *network,
-                  struct cop_stream *stream,
-                  const struct gather_options *options,
-                  struct cop_error *late)
+static int follow(struct gathering *gathering, struct tree **tree)
 {
-    uint64_t quiet_ms = 2 * (uint64_t)options->interval_ms + 2 * STOP_MS;
+    const struct gather_options *options = gathering->options;
     struct cop_packet *packet;
-    uint64_t end_ms = now_ms() + options->timeout_ms;
-    uint64_t sample = 0;
+    uint64_t begin_ms = now_ms(), last_ms = begin_ms, pause_ms = 0;
     int r = 0;
 
-    if (quiet_ms > options->timeout_ms)
-        quiet_ms = options->timeout_ms;
     while (r == 0) {
-        r = cop_stream_receive(stream, &packet, (int)quiet_ms);
-        take_events(network, options, late);
+        r = cop_stream_receive(
+            gathering->stream, &packet,
+            (int)quiet_ms(options, gathering->targets->count, pause_ms));
+        take_events(gathering->daemons, options, gathering->late);
         if (r < 0)
             break;
         r = take(tree, packet);
-        if (r == 0 && cop_packet_wave(packet) > sample) {
-            sample = cop_packet_wave(packet);
-            r = say_sample(*tree, sample, options);
+        if (r == 0 && note_sample(gathering, packet)) {
+            if (pause_ms < now_ms() - last_ms)
+                pause_ms = now_ms() - last_ms;
+            last_ms = now_ms();
+            r = say_sample(*tree, gathering->sample, options);
         }
-        if (r == 0 && options->watch_ms > 0 && now_ms() > end_ms)
+        if (r == 0 && options->watch_ms > 0 &&
+            now_ms() - begin_ms > options->timeout_ms)
             r = 1;
         cop_packet_free(packet);
     }
-    if (r > 0 && options->watch_ms > 0)
-        r = cop_stream_send(stream, STAT_TAG_STOP, "%ud", 1u);
+    if ((r > 0 || r == -EAGAIN) && options->watch_ms > 0)
+        r = cop_stream_send(gathering->stream, STAT_TAG_STOP, "%ud", 1u);
     return r == -EAGAIN || r == -ENOTCONN || r > 0 ? 0 : r;
 }
 
 /* Wait for the answer to be complete. Returns 0 or a negative errno. */
 static int finish(struct tree **tree,
-                  struct cop_network *network,
+                  struct daemons *daemons,
                   struct cop_stream *stream,
                   const struct gather_options *options,
                   struct cop_error *late)
@@ -221,7 +298,7 @@ static int finish(struct tree **tree,
     if (r > 0)
         cop_error_set(late, -ECONNRESET, "a link was lost on the way");
     r = take_all(tree, stream);
-    take_events(network, options, late);
+    take_events(daemons, options, late);
     return r;
 }
 
@@ -414,23 +491,15 @@ static int find(struct targets *targets,
     return r;
 }
 
-/* Say of each host without a daemon why it has none, and put its tasks into
- * the tree as not walked. */
-static int add_absent(struct tree **tree,
-                      const struct targets *targets,
-                      const struct daemons *daemons,
-                      const struct gather_options *options,
-                      struct cop_error *late)
+/* Say of each host without a daemon why it has none. */
+static void say_absent(const struct targets *targets,
+                       const struct daemons *daemons,
+                       const struct gather_options *options,
+                       struct cop_error *late)
 {
-    char text[sizeof(FRAME_NOT_WALKED) + 512];
-    struct frame frame = FRAME_NOTE(text);
-    struct traces *traces = NULL;
-    struct tree *absent = NULL, *both = NULL;
-    uint32_t host, i;
-    int r;
+    uint32_t host;
 
-    r = traces_new(&traces);
-    for (host = 0; r == 0 && host < targets->host_count; host++) {
+    for (host = 0; host < targets->host_count; host++) {
         const char *reason = daemons_reason(daemons, host);
 
         if (!reason[0])
@@ -439,23 +508,28 @@ static int add_absent(struct tree **tree,
             reason);
         cop_error_set(late, -EHOSTUNREACH, "%s could not be looked at",
                       targets_host_name(targets, host));
-        snprintf(text, sizeof(text), FRAME_NOT_WALKED "%s has no daemon]",
-                 targets_host_name(targets, host));
-        for (i = 0; r == 0 && i < targets->count; i++)
-            if (targets->hosts[i] == host)
-                r = traces_add(traces, i, &frame, 1);
     }
-    if (r == 0)
-        r = traces_sample(&absent, traces, 0);
-    if (r == 0)
-        r = tree_join(&both, *tree, absent);
-    traces_free(traces);
-    tree_free(absent);
-    if (r < 0)
-        return r;
-    tree_free(*tree);
-    *tree = both;
-    return 0;
+}
+
+/* Tell `say_fn` what the tree lacks, and why, and put that into it. */
+static int note_shortfall(struct gathering *gathering,
+                          struct tree **tree,
+                          struct tasks **silent,
+                          gather_say_fn say_fn)
+{
+    const struct gather_options *options = gathering->options;
+    bool open_ended = options->watch_ms > 0 || options->viewer;
+    struct shortfall_wanted wanted = {
+        .targets = gathering->targets,
+        .daemons = gathering->daemons,
+        .samples = open_ended ? (uint32_t)gathering->sample : options->samples,
+        .timeout_ms = options->viewer ? 0 : options->timeout_ms,
+        .late = *gathering->late};
+    int r;
+
+    r = shortfall_find(tree, silent, &wanted, say_fn);
+    *gathering->late = wanted.late;
+    return r;
 }
 
 /* Ask for all names that are missing, until they are there or the time is up:
@@ -487,63 +561,181 @@ static int ask_names(struct naming *naming,
     return r == -ENOMEM ? r : 0;
 }
 
-/* Replace `*tree` by one with names. */
+static void known_fini(struct known *known)
+{
+    naming_free(known->naming);
+    tree_free(known->tree);
+}
+
+/* Replace `*tree` by one with names; what was known need not be asked for. */
 static int name(struct tree **tree,
+                struct known *known,
+                struct tasks *silent,
                 const struct daemons *daemons,
                 struct cop_stream *stream,
                 const struct gather_options *options,
                 struct cop_error *late)
 {
+    uint32_t timeout_ms = options->timeout_ms;
     struct naming *naming = NULL;
     struct tree *named = NULL;
     int r;
 
-    r = naming_new(&naming, *tree, NULL);
+    if (options->viewer && timeout_ms > FOLLOW_NAMES_MS)
+        timeout_ms = FOLLOW_NAMES_MS;
+    r = naming_new(&naming, *tree, silent);
+    if (r == 0 && known->naming)
+        r = naming_inherit(naming, known->naming);
     if (r == 0 && naming_missing(naming) > 0)
-        r = ask_names(naming, daemons, stream, options->timeout_ms, late);
+        r = ask_names(naming, daemons, stream, timeout_ms, late);
     if (r == 0)
         r = naming_resolve(&named, naming, options->detail);
-    naming_free(naming);
-    if (r < 0)
+    if (r < 0) {
+        naming_free(naming);
         return r;
-    tree_free(*tree);
+    }
+    known_fini(known);
+    *known = (struct known){naming, *tree};
     *tree = named;
     return 0;
 }
 
+/* Complete `*tree`: with who is missing, of which `say_fn` is told, and with
+ * names. */
+static int complete(struct gathering *gathering,
+                    struct tree **tree,
+                    gather_say_fn say_fn)
+{
+    struct tasks *silent = NULL;
+    int r;
+
+    r = note_shortfall(gathering, tree, &silent, say_fn);
+    if (r == 0)
+        r = name(tree, &gathering->known, silent, gathering->daemons,
+                 gathering->answers, gathering->options, gathering->late);
+    tasks_free(silent);
+    return r;
+}
+
+/* Show how it is now. Returns as the viewer does. */
+static int view(struct gathering *gathering, const struct tree *tree)
+{
+    const struct gather_viewer *viewer = gathering->options->viewer;
+    struct tree none = {0};
+    struct tree *now = NULL;
+    struct tree *settled = NULL;
+    struct cop_error late = *gathering->late;
+    struct cop_error *real = gathering->late;
+    int r;
+
+    r = tree_join(&now, tree, &none);
+    if (r < 0)
+        return r;
+    /* What is late now may come yet. */
+    gathering->late = &late;
+    r = complete(gathering, &now, NULL);
+    gathering->late = real;
+    if (r == 0)
+        r = tree_settle(&settled, now);
+    if (r == 0)
+        r = viewer->look(viewer->arg, settled, late.text);
+    tree_free(settled);
+    tree_free(now);
+    return r;
+}
+
+/* Show the samples as they come, until the viewer, or the tree, ends it.
+ * Returns 0 or a negative errno. */
+static int follow_live(struct gathering *gathering, struct tree **tree)
+{
+    const struct gather_viewer *viewer = gathering->options->viewer;
+    struct cop_packet *packet;
+    bool fresh = false;
+    int r = 0;
+
+    while (r == 0) {
+        /* What waits is taken before it is shown: who shows slowly must not
+         * fall behind. */
+        r = cop_stream_receive(gathering->stream, &packet,
+                               fresh ? 0 : GATHER_IDLE_MS);
+        take_events(gathering->daemons, gathering->options, gathering->late);
+        if (r == 0) {
+            r = take(tree, packet);
+            note_sample(gathering, packet);
+            cop_packet_free(packet);
+            fresh = true;
+            if (r == 0)
+                r = viewer->idle(viewer->arg);
+        } else if (r == -EAGAIN) {
+            r = fresh ? view(gathering, *tree) : 0;
+            if (r == 0)
+                r = viewer->idle(viewer->arg);
+            fresh = false;
+        }
+    }
+    viewer->end(viewer->arg);
+    if (r > 0)
+        r = cop_stream_send(gathering->stream, STAT_TAG_STOP, "%ud", 1u);
+    if (r < 0 && r != -ENOMEM && !gathering->late->text[0])
+        cop_error_set(gathering->late, r, "following has ended: %s",
+                      strerror(-r));
+    return r == -ENOMEM ? r : 0;
+}
+
+/* Take the samples that are wanted. */
+static int sample(struct gathering *gathering, struct tree **tree)
+{
+    const struct gather_options *options = gathering->options;
+    int r = 0;
+
+    if (options->viewer)
+        return follow_live(gathering, tree);
+    if (options->samples > 1 || options->watch_ms > 0)
+        r = follow(gathering, tree);
+    return r < 0 ? r
+                 : finish(tree, gathering->daemons, gathering->stream, options,
+                          gathering->late);
+}
+
 /* Everything between launch and end. */
 static int gather(struct tree **tree,
-                  const struct daemons *daemons,
+                  struct daemons *daemons,
                   struct targets *targets,
                   const struct gather_options *options,
                   struct cop_error *late,
                   struct cop_error *error)
 {
     struct cop_stream_options stream_options = COP_STREAM_OPTIONS_INIT;
+    struct gathering gathering = {.daemons = daemons,
+                                  .targets = targets,
+                                  .options = options,
+                                  .late = late};
     struct cop_network *network = daemons_network(daemons);
-    struct cop_stream *answers = NULL, *stream = NULL;
     int r;
 
+    say_absent(targets, daemons, options, late);
     stream_options.up_filter = "stat_merge";
-    r = cop_stream_open(&stream, network, cop_network_everyone(network),
-                        &stream_options, error);
+    r = cop_stream_open(&gathering.stream, network,
+                        cop_network_everyone(network), &stream_options, error);
     if (r == 0)
-        r = open_answers(&answers, daemons, error);
+        r = open_answers(&gathering.answers, daemons, error);
+    if (r == 0) {
+        cop_stream_set_send_timeout(gathering.stream, (int)options->timeout_ms);
+        cop_stream_set_send_timeout(gathering.answers,
+                                    (int)options->timeout_ms);
+    }
     if (r == 0 && targets->wanted_count > 0)
-        r = find(targets, daemons, answers, options, late);
+        r = find(targets, daemons, gathering.answers, options, late);
     if (r == 0 && targets->count == 0)
         r = cop_error_set(error, -ESRCH,
                           "no process was found: check names, users and hosts");
     if (r == 0)
-        r = ask(stream, daemons, targets, options);
-    if (r == 0 && (options->samples > 1 || options->watch_ms > 0))
-        r = follow(tree, network, stream, options, late);
+        r = ask(gathering.stream, daemons, targets, options);
     if (r == 0)
-        r = finish(tree, network, stream, options, late);
+        r = sample(&gathering, tree);
     if (r == 0)
-        r = add_absent(tree, targets, daemons, options, late);
-    if (r == 0)
-        r = name(tree, daemons, answers, options, late);
+        r = complete(&gathering, tree, options->say);
+    known_fini(&gathering.known);
     return r;
 }
 
@@ -555,10 +747,13 @@ int gather_tree(struct tree **out,
 {
     struct daemons *daemons = NULL;
     struct tree *tree = NULL;
+    bool hurt;
     int r;
 
     error->text[0] = '\0';
     late->text[0] = '\0';
+    if (targets->host_count > 1)
+        say(options, "starting a daemon on each host");
     r = daemons_launch(&daemons, targets, &options->daemons,
                        options->timeout_ms, error);
     if (r == 0)
@@ -569,7 +764,8 @@ int gather_tree(struct tree **out,
         r = tree_settle(out, tree);
     if (r < 0 && !error->text[0])
         cop_error_set(error, r, "cannot gather the stacks: %s", strerror(-r));
-    daemons_free(daemons, SHUTDOWN_MS);
+    hurt = late->text[0] || (daemons && daemons_any_loss(daemons));
+    daemons_free(daemons, hurt ? SHUTDOWN_AFTER_MS : SHUTDOWN_MS);
     tree_free(tree);
     return r;
 }

@@ -15,6 +15,21 @@
 /* Told of what happens meanwhile: one line, without its end. */
 typedef void (*gather_say_fn)(const char *line);
 
+/* Who follows a job, sample by sample. Each function returns 0, 1 to end, or a
+ * negative errno, which ends it too. */
+struct gather_viewer {
+    /* There is a new sample: where the tasks are now, and for how long. `late`
+     * says what is missing; "": nothing. */
+    int (*look)(void *arg, const struct tree *tree, const char *late);
+    /* Some time has passed; called at least each GATHER_IDLE_MS, but while a
+     * daemon is asked for names. */
+    int (*idle)(void *arg);
+    /* It has ended, for whatever reason: called once, last. */
+    void (*end)(void *arg);
+    void *arg;
+};
+#define GATHER_IDLE_MS 50
+
 /* What to ask, and how. */
 struct gather_options {
     struct daemons_options daemons;
@@ -28,6 +43,8 @@ struct gather_options {
     bool names;           /* of threads, where they have some of their own */
     bool states;          /* of the scheduler */
     enum naming_detail detail;
+    const struct gather_viewer *viewer; /* follows, until it ends; not so many
+                                           samples. NULL: nobody */
     gather_say_fn say; /* samples, if several; nodes lost and adopted */
 };
 
@@ -35,7 +52,8 @@ struct gather_options {
  * targets among them, and merge what they saw. Nothing of it is left running,
  * whatever comes back.
  *
- * out   the merged tree: of some of the tasks, if daemons did not answer
+ * out   the merged tree: of some of the tasks, if daemons did not answer;
+ *       where somebody follows, of the last sample
  * late  why the answer may not be complete; "" if it is
  *
  * Returns 0, or a negative errno with a sentence in `error`. */

@@ -13,6 +13,7 @@
 #define TIMEOUT_MAX_S     86400
 #define INTERVAL_MS       100
 #define MAX_STOP_MS       5000
+#define FOLLOW_MS         1000
 
 /* What getopt_long() calls a word that is no option. */
 #define WORD 1
@@ -157,6 +158,9 @@ static int read_option(struct options *options,
         if (r == 0)
             options->gather.watch_ms = number * 1000;
         return r;
+    case 'W':
+        options->follow = true;
+        return 0;
     case 'i':
         return read_number(&options->gather.interval_ms, value,
                            REQUEST_INTERVAL_MAX_MS, "--interval", error);
@@ -213,6 +217,7 @@ static const struct option known[] = {
     {"shape", required_argument, NULL, 'S'},
     {"core", required_argument, NULL, 'o'},
     {"after", required_argument, NULL, 'A'},
+    {"follow", no_argument, NULL, 'W'},
     {"emulate", required_argument, NULL, 'e'},
     {"dot", required_argument, NULL, OUTPUT + OUTPUT_DOT},
     {"folded", required_argument, NULL, OUTPUT + OUTPUT_FOLDED},
@@ -246,6 +251,13 @@ static int check(const struct options *options, struct cop_error *error)
         return cop_error_set(error, -EINVAL,
                              "-- COMMAND: give a command, or processes, but "
                              "not both");
+    if (options->follow &&
+        (options->core_count > 0 || options->emulate.tasks > 0 ||
+         options->gather.samples > 1 || options->gather.watch_ms > 0))
+        return cop_error_set(error, -EINVAL,
+                             "--follow looks at processes until you end it: "
+                             "not together with --core, --emulate, --samples "
+                             "or --watch");
     if (options->after_s > 0 && !options->command)
         return cop_error_set(error, -EINVAL,
                              "--after: after the start of "
@@ -294,6 +306,8 @@ int options_read(struct options *options,
         options->command = argv + optind;
     if (r == 0)
         r = find_by_name(options, error);
+    if (options->gather.interval_ms == 0)
+        options->gather.interval_ms = options->follow ? FOLLOW_MS : INTERVAL_MS;
     return r < 0 ? r : check(options, error);
 }
 
@@ -301,7 +315,6 @@ void options_init(struct options *options)
 {
     *options =
         (struct options){.gather = {.samples = 1,
-                                    .interval_ms = INTERVAL_MS,
                                     .max_stop_ms = MAX_STOP_MS,
                                     .timeout_ms = TIMEOUT_DEFAULT_S * 1000}};
 }
@@ -339,7 +352,10 @@ void options_usage(FILE *file)
           "  --speedscope FILE    ... for speedscope\n"
           "  --samples COUNT      look COUNT times (default 1)\n"
           "  --watch SECONDS      until nothing has moved for so long\n"
-          "  --interval MS        so long apart (default 100)\n"
+          "  --follow             again and again, drawn in place, until q "
+          "is pressed\n"
+          "  --interval MS        so long apart (default 100; --follow: 1000)"
+          "\n"
           "  --timeout SECONDS    give up after so long (default 30)\n"
           "  --threads            tell threads apart, and count them\n"
           "  --states             what the scheduler says of each\n"

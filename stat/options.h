@@ -27,6 +27,7 @@ struct options {
     uint32_t after_s; /* ... and looked at then; 0: when it is quiet */
     char **cores;     /* files; ours */
     size_t core_count;
+    bool follow;
     bool help;
 };
 

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""follow.py STAT PLACES - coppice-stat --follow on a terminal and without one.
+
+The job is real (places.c), the terminal a pseudo-terminal, and nodes of the
+tree are killed by their pid.
+"""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+# A loaded machine is slow; nothing here is expected to be fast.
+PATIENCE_S = 120
+ENTER = "\033[?1049h"
+LEAVE = "\033[?1049l"
+
+
+class Job:
+    """Processes that stand where they are sent."""
+
+    def __init__(self, places, count):
+        self.process = subprocess.Popen(
+            [places, str(count)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        self.pids = self.process.stdout.readline().split()
+
+    def go(self, task, place):
+        self.process.stdin.write(f"{task} {place}\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def check_runs(self):
+        for pid in self.pids:
+            with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                status = file.read()
+            assert re.search(r"^State:\s+S", status, re.M), status
+            assert re.search(r"^TracerPid:\s+0$", status, re.M), status
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(PATIENCE_S) == 0
+
+
+class Terminal:
+    """A program on a pseudo-terminal."""
+
+    def __init__(self, rows, columns, command):
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            # The parent has set the size when it closes this.
+            os.read(0, 1)
+            os.environ["TERM"] = "xterm"
+            os.environ.pop("NO_COLOR", None)
+            os.execv(command[0], command)
+        self.resize(rows, columns)
+        self.before = termios.tcgetattr(self.master)
+        self.text = ""
+        os.write(self.master, b"\n")
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read(self, timeout_s):
+        """Read what is there. Returns False at the end."""
+        if not select.select([self.master], [], [], timeout_s)[0]:
+            return True
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:
+            return False
+        self.text += data.decode("utf-8", "replace")
+        return bool(data)
+
+    def wait(self, *patterns):
+        """Wait for a whole frame, from now on, with all patterns."""
+        start = len(self.text)
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            for frame in self.text[start:].split("\033[H")[1:]:
+                if "\033[J" in frame and all(
+                        re.search(pattern, frame) for pattern in patterns):
+                    return frame
+            assert self.read(0.5), f"it ended: {self.text[-2000:]}"
+        raise AssertionError(f"no {patterns} in {self.text[-3000:]}")
+
+    def close(self, keys):
+        """Press keys. Returns the exit status, and what came behind."""
+        start = len(self.text)
+        os.write(self.master, keys)
+        return self.finish(start)
+
+    def finish(self, start):
+        while self.read(PATIENCE_S):
+            pass
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return status, self.text[start:]
+
+
+def lines_of(frame):
+    """The lines of a frame, without what is no text."""
+    return [re.sub(r"\033\[[?0-9;]*[A-Za-z]", "", line).rstrip("\r")
+            for line in frame.split("\n")]
+
+
+def below(pid, name):
+    """Processes under pid, called name, as the kernel cuts it."""
+    found = []
+    listed = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True,
+                            text=True, check=False).stdout.split()
+    for child in listed:
+        try:
+            with open(f"/proc/{child}/comm", encoding="utf-8") as file:
+                comm = file.read().strip()
+        except OSError:
+            continue
+        if comm in (name[:15], ("lt-" + name)[:15]):
+            found.append(int(child))
+        found += below(child, name)
+    return found
+
+
+def sent(places, count):
+    """A job of which all but task 1 are in solve()."""
+    job = Job(places, count)
+    for task in range(count):
+        if task != 1:
+            job.go(task, "solve")
+    return job
+
+
+def check_terminal(stat, places):
+    """What moves is seen, sizes change, nodes die, q ends it."""
+    job = sent(places, 16)
+    terminal = Terminal(30, 100, [stat, "--follow", "--interval", "100",
+                                  "--shape", "2x2", *job.pids])
+    terminal.wait(r"16 tasks on 1 host, 2 classes, sample \d+, stopped",
+                  r"class 1: 1 task: 1 .*unchanged for \d+ samples, \d",
+                  r"\033\[38;5;", "q ends it")
+    assert terminal.text.count(ENTER) == 1
+    job.go(1, "store")
+    terminal.wait(r"store \(places", r"class 1: 1 task: 1 ")
+    for _ in range(3):
+        job.go(4, "load")
+        terminal.wait(r"load \(places", "class 2: 1 task: 4 ")
+        job.go(4, "solve")
+        terminal.wait(r"2 classes")
+
+    # Another size: each line fits, and there are no more than fit.
+    terminal.resize(12, 50)
+    frame = terminal.wait(r"^16 tasks on 1 host, 2 classes, sample[^\n]*\n *")
+    for _ in range(20):
+        frame = terminal.wait("16 tasks")
+        if max(map(len, lines_of(frame))) <= 50:
+            break
+    assert max(map(len, lines_of(frame))) <= 50, frame
+    assert len(lines_of(frame)) <= 12, frame
+    terminal.resize(40, 120)
+
+    # A commnode dies: nothing is lost.
+    os.kill(below(terminal.pid, "coppice-commnode")[0], signal.SIGKILL)
+    terminal.wait("node [12] was lost", "was adopted")
+    job.go(2, "store")
+    terminal.wait("class 1: 2 tasks: 1-2")
+    # A daemon dies: its tasks stay where they were last seen.
+    os.kill(below(terminal.pid, "coppice-statd")[0], signal.SIGKILL)
+    terminal.wait("the answer is not whole: 4 of 16 tasks")
+    status, rest = terminal.close(b"q")
+    assert status == 2, (status, rest)
+    assert LEAVE in rest and ENTER not in rest, rest
+    shown = rest.split(LEAVE)[1]
+    assert "16 tasks on 1 host, 2 classes" in shown, shown
+    assert "coppice-stat: node" in shown, shown
+    assert termios.tcgetattr(terminal.master)[:6] == terminal.before[:6]
+    os.close(terminal.master)
+    job.check_runs()
+    job.end()
+
+
+def check_keys(stat, places):
+    """Ctrl-C and signals end it, and leave terminal and job alone; the status
+    is that of the last picture."""
+    job = sent(places, 4)
+    for how in (b"\x03", b"Q", signal.SIGTERM, signal.SIGINT):
+        terminal = Terminal(30, 100, [stat, "--follow", *job.pids])
+        terminal.wait("2 classes, sample")
+        start = len(terminal.text)
+        if isinstance(how, bytes):
+            status, rest = terminal.close(how)
+        else:
+            os.kill(terminal.pid, how)
+            status, rest = terminal.finish(start)
+        assert status == 1, (how, status, rest)
+        assert LEAVE in rest, (how, rest)
+        assert termios.tcgetattr(terminal.master)[:6] == terminal.before[:6]
+        os.close(terminal.master)
+        job.check_runs()
+    job.go(1, "solve")
+    terminal = Terminal(30, 100, [stat, "--follow", *job.pids])
+    terminal.wait("1 class, sample")
+    # Names of one place in the program come from what is known.
+    job.go(1, "store")
+    terminal.wait("2 classes, sample")
+    job.go(1, "solve")
+    terminal.wait("1 class, sample")
+    status, rest = terminal.close(b"q")
+    assert status == 0, (status, rest)
+    os.close(terminal.master)
+    job.check_runs()
+    job.end()
+
+
+def check_end(stat, places):
+    """Tasks that end are told of; with the last one it ends by itself."""
+    job = sent(places, 3)
+    terminal = Terminal(30, 100, [stat, "--follow", "--interval", "100",
+                                  *job.pids])
+    terminal.wait("class 2: 2 tasks: 0,2")
+    job.go(0, "end")
+    terminal.wait(r"\[exited\]", "class 3: 1 task: 2")
+    job.go(1, "end")
+    job.go(2, "end")
+    status, rest = terminal.finish(len(terminal.text))
+    assert status == 0, (status, rest)
+    assert "no task is left that could move" in rest.split(LEAVE)[1], rest
+    assert termios.tcgetattr(terminal.master)[:6] == terminal.before[:6]
+    os.close(terminal.master)
+    job.end()
+
+
+def check_frozen(stat, places):
+    """A daemon is frozen: the others go on, and it is told of."""
+    job = sent(places, 16)
+    terminal = Terminal(40, 110, [stat, "--follow", "--interval", "100",
+                                  "--shape", "2x2", *job.pids])
+    terminal.wait("2 classes, sample")
+    victim = below(terminal.pid, "coppice-statd")[0]
+    os.kill(victim, signal.SIGSTOP)
+    terminal.wait("the answer is not whole: 4 of 16 tasks")
+    # At most one of these two is at the daemon that is frozen.
+    job.go(2, "store")
+    job.go(7, "store")
+    terminal.wait(r"store \(places")
+    status, rest = terminal.close(b"q")
+    assert status == 2, (status, rest)
+    assert re.search(r"last seen in sample \d+ of \d+: tasks \d+-\d+: the "
+                     "daemon on localhost is silent", rest), rest
+    assert "the answer is not whole: 4 of 16 tasks" in rest, rest
+    os.close(terminal.master)
+    job.check_runs()
+    job.end()
+
+
+def check_tutorial(stat, places):
+    """The picture of the tutorial."""
+    job = sent(places, 16)
+    terminal = Terminal(30, 120, [stat, "--follow", "--interval", "200",
+                                  *job.pids])
+    job.go(1, "store")
+    for _ in range(3):
+        job.go(4, "load")
+        terminal.wait("3 classes", "load")
+        job.go(4, "solve")
+        terminal.wait("2 classes")
+    job.go(4, "load")
+    frame = terminal.wait("3 classes", "class 1: 1 task: 1 .*unchanged for",
+                          r"class 2: 1 task: 4 .*, moved in \d+ of the last")
+    print("\n".join(lines_of(frame)))
+    assert terminal.close(b"q")[0] == 1
+    os.close(terminal.master)
+    job.end()
+
+
+def check_pipe(stat, places):
+    """Without a terminal a picture is printed when it is another one."""
+    job = sent(places, 16)
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
+        tool = subprocess.Popen([stat, "--follow", "--interval", "100",
+                                 "--json", "/dev/null", *job.pids],
+                                stdout=out, stderr=subprocess.DEVNULL)
+
+        def pictures(count):
+            end = time.monotonic() + PATIENCE_S
+            while time.monotonic() < end:
+                out.seek(0)
+                text = out.read()
+                found = re.split(r"^--- [-0-9]+ [:0-9]+, sample (\d+)\n", text,
+                                 flags=re.M)
+                if len(found) > 2 * count:
+                    return found
+                assert tool.poll() is None, text
+                time.sleep(0.05)
+            raise AssertionError(f"no {count} pictures: {text}")
+
+        pictures(1)
+        job.go(1, "store")
+        pictures(2)
+        job.go(1, "solve")
+        found = pictures(3)
+        assert found[0] == "" and len(found) == 7, found
+        assert "\033" not in "".join(found), found
+        assert "load (places" in found[2] and "1 class" in found[6], found
+        assert int(found[1]) < int(found[3]) < int(found[5]), found
+        tool.send_signal(signal.SIGINT)
+        assert tool.wait(PATIENCE_S) == 0
+        assert len(pictures(3)) == 7
+    job.check_runs()
+    job.end()
+
+
+for check in (check_terminal, check_keys, check_end, check_pipe,
+              check_frozen, check_tutorial):
+    print(check.__doc__.split("\n")[0])
+    check(*sys.argv[1:])
