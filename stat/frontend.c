@@ -9,6 +9,7 @@
 
 #include "stat/classes.h"
 #include "stat/command.h"
+#include "stat/comparison.h"
 #include "stat/cores.h"
 #include "stat/emulation.h"
 #include "stat/follow.h"
@@ -216,6 +217,17 @@ static int start(struct options *arguments,
     return r != 0 ? r : command_targets(&arguments->targets, pid, error);
 }
 
+/* Compare two looks. */
+static int compare(const struct options *arguments, struct cop_error *error)
+{
+    struct render_options options = {.width = screen_width(),
+                                     .colour = wants_colour(arguments)};
+
+    return comparison_run(arguments->diff,
+                          arguments->outputs.paths[OUTPUT_JSON], &options,
+                          error);
+}
+
 /* Take looks at the job: one, or many. */
 static int gather(struct tree **tree,
                   struct options *arguments,
@@ -268,7 +280,9 @@ int main(int argc, char **argv)
             goto out;
         }
     }
-    if (r == 0 && arguments.emulate.tasks > 0)
+    if (r == 0 && arguments.diff[0])
+        r = compare(&arguments, &error);
+    else if (r == 0 && arguments.emulate.tasks > 0)
         r = emulate(&tree, &arguments, &error);
     else if (r == 0 && arguments.core_count > 0)
         r = cores_tree(&tree, &arguments.targets, arguments.cores,

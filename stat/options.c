@@ -67,9 +67,16 @@ static int read_target(struct options *options,
     switch (option) {
     case 'o':
         return add_core(options, (char *)value);
+    case 'D':
+        options->diff[0] = value;
+        return 0;
     case WORD:
         if (options->core_count > 0)
             return add_core(options, (char *)value);
+        if (options->diff[0] && !options->diff[1]) {
+            options->diff[1] = value;
+            return 0;
+        }
         return targets_add_text(&options->targets, value, error);
     case 'n':
         options->name = value;
@@ -217,6 +224,7 @@ static const struct option known[] = {
     {"shape", required_argument, NULL, 'S'},
     {"core", required_argument, NULL, 'o'},
     {"after", required_argument, NULL, 'A'},
+    {"diff", required_argument, NULL, 'D'},
     {"follow", no_argument, NULL, 'W'},
     {"emulate", required_argument, NULL, 'e'},
     {"dot", required_argument, NULL, OUTPUT + OUTPUT_DOT},
@@ -240,12 +248,37 @@ static const struct option known[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* The same of --diff. */
+static int check_diff(const struct options *options, struct cop_error *error)
+{
+    int kind;
+
+    if (!options->diff[1])
+        return cop_error_set(error, -EINVAL,
+                             "--diff: two files: give what --json wrote "
+                             "before and after");
+    if (options->targets.count > 0 || options->targets.wanted_count > 0 ||
+        options->core_count > 0 || options->emulate.tasks > 0 ||
+        options->command)
+        return cop_error_set(error, -EINVAL,
+                             "--diff: give two files, or processes, but not "
+                             "both");
+    for (kind = 0; kind < OUTPUT_KINDS; kind++)
+        if (options->outputs.paths[kind] && kind != OUTPUT_JSON)
+            return cop_error_set(error, -EINVAL,
+                                 "--diff writes no other file than that of "
+                                 "--json");
+    return 0;
+}
+
 /* Refuse what does not go together. */
 static int check(const struct options *options, struct cop_error *error)
 {
     bool live = options->targets.count > 0 || options->targets.wanted_count > 0;
     int r = 0;
 
+    if (options->diff[0])
+        return check_diff(options, error);
     if (options->command &&
         (live || options->core_count > 0 || options->emulate.tasks > 0))
         return cop_error_set(error, -EINVAL,
@@ -338,6 +371,8 @@ void options_usage(FILE *file)
           "HOST:PID\n"
           "  -- COMMAND...        start it, and look when it is quiet\n"
           "  --after SECONDS      ... or after so long\n"
+          "  --diff A B           what is different between two files of "
+          "--json\n"
           "  --core FILE...       the processes that have left these files\n"
           "  --ssh COMMAND        how to get to other hosts (default: ssh)\n"
           "  --topology FILE      the tree of daemons (default: one daemon)\n"
@@ -365,6 +400,7 @@ void options_usage(FILE *file)
           "  --full               the inside of MPI too; leave nothing out\n"
           "  --no-color           no terminal colours\n"
           "  --help               this text\n"
-          "exit status: 0 one class, 1 several, 2 partial, 3 failed\n",
+          "exit status: 0 one class, 1 several, 2 partial, 3 failed;\n"
+          "of --diff: 0 the same, 1 not, 2 not known of some tasks, 3 failed\n",
           file);
 }

@@ -27,6 +27,7 @@ struct options {
     uint32_t after_s; /* ... and looked at then; 0: when it is quiet */
     char **cores;     /* files; ours */
     size_t core_count;
+    const char *diff[2]; /* files to be compared; NULL: none */
     bool follow;
     bool help;
 };

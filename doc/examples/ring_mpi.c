@@ -1,7 +1,7 @@
 /* ring_mpi.c - the job of ring.c in MPI: it hangs, find out where.
  *
- *     mpirun -n COUNT ring_mpi [RANK]
- *     coppice-stat --children-of "$(pidof mpirun)"
+ *     mpirun -np COUNT ./ring_mpi [RANK] &
+ *     coppice-stat --mpir $!
  *
  * Each process posts a receive from its predecessor, sends to its successor,
  * waits for both, and meets all others in a barrier. Process RANK (1 if not
@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 {
     int stall_rank = argc > 1 ? atoi(argv[1]) : 1;
     MPI_Request requests[2];
+    MPI_Status statuses[2];
     int received = 0;
     int count;
     int rank;
@@ -44,7 +45,7 @@ int main(int argc, char **argv)
     MPI_Irecv(&received, 1, MPI_INT, (rank + count - 1) % count, 0,
               MPI_COMM_WORLD, &requests[0]);
     do_SendOrStall(&rank, (rank + 1) % count, rank == stall_rank, &requests[1]);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2, requests, statuses);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 0;

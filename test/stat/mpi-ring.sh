@@ -74,7 +74,7 @@ start_job() {
     for program in "$cc" "$1"; do
         command -v "$program" >/dev/null || skip "there is no $program"
     done
-    "$cc" -g -O1 -w -o "$work/ring" "$source/doc/examples/ring_mpi.c"
+    "$cc" -g -Wall -Werror -o "$work/ring" "$source/doc/examples/ring_mpi.c"
     "$@" -np 16 "$work/ring" >"$work/job.log" 2>&1 &
     launcher=$!
     looks=0
@@ -133,6 +133,7 @@ sample_and_kill() {
     what="a $1 is killed"
     : >"$work/err"
     "$stat" --shape 2x2 --samples 20 --interval 200 --mpir "$launcher" \
+        --svg "$work/svg" --html "$work/page.html" \
         >"$work/out" 2>"$work/err" &
     tool=$!
     until grep -q "sample 1 of 20" "$work/err"; do
@@ -147,6 +148,9 @@ sample_and_kill() {
     fi
     status=0
     wait "$tool" || status=$?
+    for file in svg page.html; do
+        grep -q "MPI_Barrier" "$work/$file" || fail "$what: $file shows nothing"
+    done
 }
 
 # Each rank runs, stopped by nobody and traced by nobody.
@@ -173,8 +177,16 @@ check_job() {
     set -- $pids
     has out "^class 1: 1 task: 1 .*$2"
     has out "^class 2: 1 task: 2 .*$3"
-    run 1 --children-of "$launcher"
+    run 1 --children-of "$launcher" --json "$work/children.json"
     three_classes
+    run 1 --mpir "$launcher" --json "$work/mpir.json"
+    # Both know the ranks, and nothing has moved.
+    for file in children mpir; do
+        grep -q '"ranks":true' "$work/$file.json" ||
+            fail "$what: $file.json says nothing of ranks"
+    done
+    run 0 --diff "$work/mpir.json" "$work/children.json"
+    has out "^unchanged: 16 of 16 tasks"
     run 1 --full --mpir "$launcher"
     has out "^16 tasks on 1 host, "
 
@@ -188,7 +200,7 @@ check_job() {
     sample_and_kill coppice-statd
     [ "$status" = 2 ] || fail "$what: status $status, not 2"
     has err "was lost"
-    has err "last seen in sample [0-9]+ of 20: tasks [0-9]"
+    has err "last seen in sample [0-9]+ of 20: tasks [0-9].*was lost"
     has out "MPI_Barrier.*0,3-"
     job_runs
 
@@ -197,6 +209,10 @@ check_job() {
         timeout "$deadline_s" gdb -nx -batch -p "$2" -ex bt \
             </dev/null >"$work/out" 2>"$work/err" || :
         has out "do_SendOrStall"
+        timeout "$deadline_s" gdb -nx -batch -p "$2" \
+            -ex 'frame function do_SendOrStall' -ex 'info args' \
+            </dev/null >"$work/out" 2>"$work/err" || :
+        has out "^stalls = 1"
         job_runs
     else
         echo "there is no gdb: it was not asked whether it attaches"
