@@ -102,6 +102,7 @@ int cop_status_node(const struct cop_status *status,
     full.state = state_of(row->state);
     full.state_ms = row->age_ms;
     full.round_trip_us = row->round_us;
+    full.adoptions = row->adoptions;
     full.adopted_from = row->adopted_from;
     full.host = row->host;
     full.reason = row->reason ? row->reason : "";

@@ -15,7 +15,7 @@
 
 /* Numbers of one row, in the order of the struct; the last says which of the
  * reasons is its own, from 1 on, since few rows have one. */
-#define ROW_NUMBERS 9
+#define ROW_NUMBERS 10
 
 static void row_fini(struct row *row)
 {
@@ -113,11 +113,12 @@ int rows_encode(const struct rows *rows,
         at[4] = row->incarnation;
         at[5] = row->age_ms;
         at[6] = row->round_us;
-        at[7] = row->adopted_from;
+        at[7] = row->adoptions;
+        at[8] = row->adopted_from;
         hosts[i] = row->host;
         if (row->reason) {
             reasons[reason_count++] = row->reason;
-            at[8] = reason_count;
+            at[9] = reason_count;
         }
     }
     if (numbers && hosts && reasons)
@@ -171,12 +172,13 @@ static int from_wire(const struct wire *wire, struct rows *rows)
             .incarnation = at[4],
             .age_ms = at[5],
             .round_us = at[6],
-            .adopted_from = at[7],
+            .adoptions = at[7],
+            .adopted_from = at[8],
             .host = (char *)(uintptr_t)wire->hosts[i],
         };
 
-        if (at[8] > 0) { /* in order, and each for one row */
-            if (at[8] != told + 1 || told == wire->reason_count)
+        if (at[9] > 0) { /* in order, and each for one row */
+            if (at[9] != told + 1 || told == wire->reason_count)
                 return -EBADMSG;
             row.reason = (char *)(uintptr_t)wire->reasons[told++];
         }

@@ -33,7 +33,8 @@ struct row {
     uint32_t incarnation;
     uint32_t age_ms;       /* so long it has been so; at most ROW_UNKNOWN - 1 */
     uint32_t round_us;     /* round trip of the link to the parent */
-    uint32_t adopted_from; /* the parent that it had lost; RANK_NONE: none */
+    uint32_t adoptions;    /* so often it has lost a parent and found one */
+    uint32_t adopted_from; /* the parent that it lost last; RANK_NONE: none */
     char *host;            /* "" where it is not known */
     char *reason;          /* why it is ROW_MISSING; NULL: nothing is known */
 };

@@ -60,7 +60,8 @@ static void add_own(struct node *node)
         .incarnation = node->incarnation,
         .age_ms = age_ms(node, since_ms),
         .round_us = ROW_UNKNOWN,
-        .adopted_from = status->adopted ? status->adopted_from : RANK_NONE,
+        .adoptions = status->adoptions,
+        .adopted_from = status->adoptions ? status->adopted_from : RANK_NONE,
         .host = status->host,
     };
 
@@ -237,7 +238,7 @@ void status_orphaned(struct node *node, uint32_t lost)
 
 void status_adopted(struct node *node)
 {
-    node->status.adopted = true;
+    node->status.adoptions++;
     node->status.since_ms = node->now_ms;
 }
 

@@ -56,8 +56,8 @@ struct status {
     uint32_t observer_count; /* front-end */
     char *host;
     uint64_t since_ms;     /* we have this parent; 0: since launch */
-    bool adopted;          /* it is not the first one ... */
-    uint32_t adopted_from; /* ... which was this one, or NONE */
+    uint32_t adoptions;    /* so many we had before it ... */
+    uint32_t adopted_from; /* ... the last of which was this one, or NONE */
     uint64_t round;
     uint64_t deadline_ms;
     uint32_t waiting; /* children that have not answered */

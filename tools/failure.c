@@ -29,7 +29,7 @@ void failure_fini(struct failure *failure)
 {
     free(failure->host);
     free(failure->orphans);
-    free(failure->parents);
+    free(failure->adoptions);
     free(failure->reports);
     memset(failure, 0, sizeof(*failure));
 }
@@ -134,9 +134,9 @@ static int expect(struct failure *failure, const struct cop_status *status)
     size_t count = cop_status_count(status), i;
 
     failure->orphans = calloc(count, sizeof(*failure->orphans));
-    failure->parents = calloc(count, sizeof(*failure->parents));
+    failure->adoptions = calloc(count, sizeof(*failure->adoptions));
     failure->reports = calloc(count, sizeof(*failure->reports));
-    if (!failure->orphans || !failure->parents || !failure->reports)
+    if (!failure->orphans || !failure->adoptions || !failure->reports)
         return -ENOMEM;
     for (i = 0; i < count; i++) {
         struct cop_status_node node = node_at(status, i);
@@ -146,7 +146,7 @@ static int expect(struct failure *failure, const struct cop_status *status)
         if (!(itself && failure->kind != COP_INJECT_KILL) &&
             !(child && failure->kind != COP_INJECT_CUT))
             continue;
-        failure->parents[failure->orphan_count] = node.parent;
+        failure->adoptions[failure->orphan_count] = node.adoptions;
         failure->orphans[failure->orphan_count++] = node.rank;
     }
     return 0;
@@ -194,7 +194,9 @@ static int collect(struct failure *failure,
 }
 
 /* A freeze so short that nobody missed the victim makes no orphans: those that
- * have the parent that they had are not expected any more. */
+ * answer, and have not been adopted meanwhile, are not expected any more. The
+ * injection came to the victim before the question did, so that who answers is
+ * over it. */
 static int forget_untouched(struct failure *failure,
                             const char *session,
                             struct cop_error *error)
@@ -213,7 +215,8 @@ static int forget_untouched(struct failure *failure,
             struct cop_status_node node = node_at(status, at);
 
             if (node.rank == failure->orphans[i])
-                stays = node.parent == failure->parents[i] && is_live(&node);
+                stays =
+                    is_live(&node) && node.adoptions == failure->adoptions[i];
         }
         if (!stays || has_reported(failure, failure->orphans[i]))
             failure->orphans[kept++] = failure->orphans[i];
@@ -247,20 +250,19 @@ static int wait_reports(struct failure *failure,
                         uint64_t next,
                         struct cop_error *error)
 {
-    uint64_t end_ms = now_ms() + plan->wait_ms;
+    uint64_t end_ms;
     int r = 0;
 
-    if (plan->kind == COP_INJECT_FREEZE) {
+    if (plan->kind == COP_INJECT_FREEZE)
         pause_ms(plan->freeze_ms, plan->stop);
-        end_ms = now_ms() + plan->wait_ms;
-        r = collect(failure, plan->session, &next, error);
-        if (r == 0)
-            r = forget_untouched(failure, plan->session, error);
-    }
+    end_ms = now_ms() + plan->wait_ms;
     while (r == 0 && failure->report_count < failure->orphan_count &&
            !*plan->stop && now_ms() < end_ms) {
         pause_ms(PAUSE_MS, plan->stop);
-        r = collect(failure, plan->session, &next, error);
+        if (plan->kind == COP_INJECT_FREEZE)
+            r = forget_untouched(failure, plan->session, error);
+        if (r == 0)
+            r = collect(failure, plan->session, &next, error);
     }
     return r;
 }

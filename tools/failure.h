@@ -24,8 +24,8 @@ struct failure {
     enum cop_injection kind;
     uint32_t rank;
     char *host;
-    uint32_t *orphans; /* who was expected to report, by rank */
-    uint32_t *parents; /* whom each of them had */
+    uint32_t *orphans;   /* who was expected to report, by rank */
+    uint32_t *adoptions; /* how many each of them had had before */
     size_t orphan_count;
     struct cop_recovered *reports; /* those who did */
     size_t report_count;

@@ -48,8 +48,10 @@ struct cop_status_node {
     uint32_t state_ms;      /* so long in this state; COP_TIME_UNKNOWN */
     uint32_t round_trip_us; /* of the link to its parent, measured for this
                                answer; COP_TIME_UNKNOWN */
-    uint32_t adopted_from;  /* it has lost this parent, and found another;
-                               COP_RANK_NONE: it has its first one */
+    uint32_t adoptions;     /* so often it has lost a parent, and found one:
+                               another, or the same again */
+    uint32_t adopted_from;  /* the parent that it lost last; COP_RANK_NONE: it
+                               has its first one */
     const char *host;       /* "" where not known; borrowed from the status */
     const char *reason;     /* why it could not be started, with what ssh said
                                last; "" unless COP_STATE_MISSING; borrowed */

@@ -101,6 +101,7 @@ static void everybody_answers(void)
         CU_ASSERT_EQUAL(rows.list[rank].role, rank == 0  ? NODE_FRONTEND
                                               : rank < 7 ? NODE_COMMNODE
                                                          : NODE_BACKEND);
+        CU_ASSERT_EQUAL(rows.list[rank].adoptions, 0);
         CU_ASSERT_EQUAL(rows.list[rank].adopted_from, RANK_NONE);
         CU_ASSERT(rows.list[rank].age_ms >= 5000);
         CU_ASSERT(rows.list[rank].age_ms < 5100);
@@ -253,6 +254,7 @@ static void a_lost_commnode_is_shown(void)
     CU_ASSERT_EQUAL(row(3)->round_us, ROW_UNKNOWN);
     for (uint32_t rank = 7; rank <= 8; rank++) {
         CU_ASSERT_EQUAL(row(rank)->state, ROW_UP);
+        CU_ASSERT_EQUAL(row(rank)->adoptions, 1);
         CU_ASSERT_EQUAL(row(rank)->adopted_from, 3);
         CU_ASSERT(row(rank)->parent != 3);
         CU_ASSERT(row(rank)->age_ms <= row(3)->age_ms + 10);
@@ -370,6 +372,8 @@ static void injections_reach_their_victim(void)
     ask(sim);
     CU_ASSERT_EQUAL(row(5)->state, ROW_UP);
     CU_ASSERT_EQUAL(row(5)->adopted_from, 2);
+    CU_ASSERT_EQUAL(row(5)->adoptions, 1);
+    CU_ASSERT_EQUAL(row(6)->adoptions, 0);
     ask_node(sim, 0, injection(COP_INJECT_FREEZE, 4, 1000), 100);
     ask_node(sim, 0, question(500), 600);
     CU_ASSERT_EQUAL(row(4)->state, ROW_SILENT);
@@ -525,21 +529,21 @@ static void reasons_are_counted(void)
     static const char *const hosts[] = {"a", "b"};
     static const char *const reasons[] = {"why"};
     struct rows out = {0};
-    uint32_t numbers[2][9] = {{0, RANK_NONE}, {1, 0, NODE_BACKEND}};
+    uint32_t numbers[2][10] = {{0, RANK_NONE}, {1, 0, NODE_BACKEND}};
     struct frame frame = {.type = FRAME_ROWS};
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        numbers[0][8] = wrong[i][0];
-        numbers[1][8] = wrong[i][1];
+        numbers[0][9] = wrong[i][0];
+        numbers[1][9] = wrong[i][1];
         CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %s", 0,
-                             &numbers[0][0], 18, hosts, 2, reasons, 1, ""));
+                             &numbers[0][0], 20, hosts, 2, reasons, 1, ""));
         CHECK_IS(rows_decode(&frame, &out, NULL, 0), -EBADMSG);
         frame_fini(&frame);
     }
-    numbers[0][8] = 0;
-    numbers[1][8] = 1;
+    numbers[0][9] = 0;
+    numbers[1][9] = 1;
     CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %s", 0,
-                         &numbers[0][0], 18, hosts, 2, reasons, 1, ""));
+                         &numbers[0][0], 20, hosts, 2, reasons, 1, ""));
     CHECK_OK(rows_decode(&frame, &out, NULL, 0));
     CU_ASSERT_STRING_EQUAL(out.list[1].reason, "why");
     rows_fini(&out);
