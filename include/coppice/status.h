@@ -69,14 +69,18 @@ struct cop_status_node {
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL        `timeout_ms` is none
- *   -ENOENT, -EACCES, -EBADMSG  there is no such session file, it is open to
- *                  others, or it is damaged; and others from opening it
+ *   -ENOENT        there is no such session file; and others from opening it
+ *   -EACCES        it is open to others
+ *   -EBADMSG       it is damaged
  *   -ECONNREFUSED  nobody listens there: the network has ended
- *   -ENOTCONN      the front-end has ended the network, or closed the
- * connection -ENOKEY, -EKEYREJECTED  somebody else listens there: it is another
- * network -EHOSTUNREACH, -ETIMEDOUT  the front-end cannot be reached, or does
- * not answer in time -EBUSY, -EAGAIN  too many ask just now; it is just
- * starting or ending -ENOMEM, -EMFILE and others from the system */
+ *   -ENOTCONN      the front-end has ended the network, or hung up
+ *   -ENOKEY        somebody else listens there: it is another network
+ *   -EKEYREJECTED  the same
+ *   -EHOSTUNREACH  the front-end cannot be reached
+ *   -ETIMEDOUT     it does not answer in time
+ *   -EBUSY         too many ask just now
+ *   -EAGAIN        the network is just starting or ending
+ *   -ENOMEM, -EMFILE and others from the system */
 COP_API int cop_status_read(struct cop_status **out,
                             const char *session_path,
                             int timeout_ms,
