@@ -183,7 +183,7 @@ void downward_orphaned(struct node *node, struct stream *stream)
     for (i = 0; i < stream->down_in.count; i++)
         fifo_at(&stream->down_in, i)->flags |= FRAME_LENT;
     if (is_in_filter(node, stream))
-        node->call_down.flags |= FRAME_LENT;
+        node->call_lent = true; /* the filter may be reading its frame */
 }
 
 void downward_pump(struct node *node, struct stream *stream)
@@ -480,6 +480,7 @@ static void call(struct node *node, struct stream *stream)
     node->calling = true;
     node->call_expired = false;
     node->call_late = false;
+    node->call_lent = false;
     node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
     node->call_down = fifo_pop(&stream->down_in);
     node->call_inlet = node->parent ? node->parent->rank : node->rank;
@@ -581,6 +582,8 @@ void downward_filtered(struct node *node, const struct event *event)
     struct frame input = node->call_down;
     size_t worth = take_worth(&input), i;
 
+    if (node->call_lent)
+        worth = 0;
     frame_fini(&node->call_down);
     node->call.input_count = 0;
     if (!stream)

@@ -355,6 +355,7 @@ struct node {
     bool call_late; /* its wave had gone */
     bool call_compensating;
     bool call_expired;
+    bool call_lent; /* nobody is owed the credit of its input any more */
     uint64_t call_deadline_ms;
     struct node_call call;
     struct payload *call_parameters; /* as they were when it began */

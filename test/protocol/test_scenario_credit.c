@@ -283,6 +283,56 @@ static void a_new_parent_is_given_nothing_back(void)
     SIM_END(sim);
 }
 
+/* A downward call that is out, and its input as it was when it began. */
+struct outstanding {
+    uint32_t index; /* of the node */
+    const struct node_call *call;
+    struct frame input;
+};
+
+static enum sim_tampering remember_call(struct sim *sim,
+                                        uint32_t index,
+                                        struct action *action,
+                                        void *arg)
+{
+    struct outstanding *out = arg;
+
+    (void)sim;
+    if (index == out->index && action->type == ACTION_FILTER) {
+        out->call = action->call;
+        out->input = action->call->inputs[0];
+    }
+    return SIM_KEEP;
+}
+
+/* PROTOCOL 5.1: a filter reads its input outside the lock, so nothing is noted
+ * there, whatever becomes of the link that it came on. */
+static void what_is_in_a_filter_is_not_written_to(void)
+{
+    static char count[] = "count";
+    struct outstanding out = {.index = SIM_NONE};
+    struct sim_config config = {.tamper = remember_call, .tamper_arg = &out};
+    struct sim *sim = script_tree("0(1(3(5,6)),2(4(7)))", &config);
+    struct stream_definition definition = {.down_filter = count};
+    uint32_t stream = script_open(sim, &definition);
+    uint32_t index = script_at(sim, 3);
+
+    out.index = index;
+    sim_set_filter_ms(sim, index, 1000);
+    post_bytes(sim, 0, stream, PACKET);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_FATAL(out.call != NULL);
+    sim_crash(sim, script_at(sim, 1));
+    SIM_RUN(sim, 100);
+    CU_ASSERT(sim_parent(sim, index) != SIM_NONE);
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, index), script_at(sim, 1));
+    CU_ASSERT_EQUAL(out.call->inputs[0].flags, out.input.flags);
+    CU_ASSERT_EQUAL(out.call->inputs[0].count, out.input.count);
+    SIM_RUN(sim, 5000);
+    CU_ASSERT_EQUAL(script_taken(sim, 5, stream), 1);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 3.4: nor is what came on a link that broke, and still waits, given
  * back on the one by which the same child came again. */
 static void a_child_that_came_again_is_given_nothing_back(void)
@@ -327,6 +377,8 @@ int main(void)
          credit_begins_anew_with_a_new_parent},
         {"a new parent is given nothing back",
          a_new_parent_is_given_nothing_back},
+        {"what is in a filter is not written to",
+         what_is_in_a_filter_is_not_written_to},
         {"a child that came again is given nothing back",
          a_child_that_came_again_is_given_nothing_back},
         CU_TEST_INFO_NULL,
