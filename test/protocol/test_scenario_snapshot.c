@@ -137,6 +137,49 @@ static void a_snapshot_tells_of_what_has_been(void)
     SIM_END(sim);
 }
 
+/* When a node was to unload a stream's filters. */
+struct unload {
+    uint32_t index;
+    uint64_t at_ms; /* 0: it was not */
+};
+
+static enum sim_tampering note_unload(struct sim *sim,
+                                      uint32_t index,
+                                      struct action *action,
+                                      void *arg)
+{
+    struct unload *unload = arg;
+
+    if (index == unload->index && action->type == ACTION_UNLOAD)
+        unload->at_ms = sim_now_ms(sim);
+    return SIM_KEEP;
+}
+
+/* PROTOCOL 3.1, 5.1: a stream that was closed meanwhile goes, but not while its
+ * filter has its packets: then with the answer. */
+static void a_snapshot_waits_for_a_filter(void)
+{
+    struct unload unload = {.index = SIM_NONE};
+    struct sim_config config = {.tamper = note_unload, .tamper_arg = &unload};
+    struct sim *sim = script_tree(TREE, &config);
+    uint32_t stream = SIM_OPEN(sim, "count");
+    uint64_t done_ms;
+
+    unload.index = script_at(sim, 3);
+    sim_set_filter_ms(sim, unload.index, STOP_MS + HEAL_MS);
+    SIM_SEND(sim, 5, stream, 1);
+    SIM_RUN(sim, 10);
+    done_ms = sim_now_ms(sim) + STOP_MS + HEAL_MS - 10;
+    stop(sim, STOP_MS);
+    CHECK_OK(sim_close(sim, 0, stream));
+    SIM_RUN(sim, HEAL_MS);
+    CU_ASSERT_NOT_EQUAL(parent_of(sim, 3), RANK_NONE);
+    CU_ASSERT_EQUAL(unload.at_ms, 0);
+    SIM_RUN(sim, STOP_MS);
+    CU_ASSERT(unload.at_ms >= done_ms);
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -144,6 +187,7 @@ int main(void)
         {"a snapshot tells of parameters", a_snapshot_tells_of_parameters},
         {"a snapshot tells of what has been",
          a_snapshot_tells_of_what_has_been},
+        {"a snapshot waits for a filter", a_snapshot_waits_for_a_filter},
         CU_TEST_INFO_NULL,
     };
     return check_run("snapshot", tests);
