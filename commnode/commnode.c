@@ -17,6 +17,10 @@
  * would be left to nobody. */
 #define REAP_MS 3000
 
+/* The same for one that is stopped, as by SIGSTOP: it will not end by itself,
+ * unless somebody is about to let it go on. */
+#define REAP_STOPPED_MS 1000
+
 /* How long a parent that ends takes, at most, from the first to the last of its
  * sockets. */
 #define ABORT_MS 1000
@@ -147,7 +151,8 @@ static int live(struct commnode *commnode)
     if (r == 0) {
         driver_wait(driver, on_turn, commnode, COP_FOREVER);
         r = driver_error(driver);
-        driver_reap(driver, REAP_MS * levels(driver_bootstrap(driver)));
+        driver_reap(driver, REAP_STOPPED_MS,
+                    REAP_MS * levels(driver_bootstrap(driver)));
     }
     driver_unlock(driver);
     return r;

@@ -947,11 +947,16 @@ void driver_attended(struct driver *driver)
     helm_attended(driver->helm);
 }
 
-int driver_reap(struct driver *driver, int timeout_ms)
+int driver_reap(struct driver *driver, int stopped_ms, int timeout_ms)
 {
     int count;
 
     launch_dismiss(driver->launch);
+    if (stopped_ms >= 0 && stopped_ms < timeout_ms) {
+        helm_wait(driver->helm, nobody_lives, driver, stopped_ms);
+        launch_kill_stopped(driver->launch);
+        timeout_ms -= stopped_ms;
+    }
     helm_wait(driver->helm, nobody_lives, driver, timeout_ms);
     count = (int)launch_kill(driver->launch);
     if (count > 0)

@@ -131,9 +131,10 @@ void driver_flush(struct driver *driver);
  * `tell`: the background thread takes over quickly. Lock held. */
 void driver_attended(struct driver *driver);
 
-/* Wait up to `timeout_ms` for the children that we have started to end, then
- * kill those that still live. Lock held. Returns how many had to be killed. */
-int driver_reap(struct driver *driver, int timeout_ms);
+/* Wait up to `timeout_ms` for the children that we have started to end, for
+ * those that are stopped, as by SIGSTOP, up to `stopped_ms` only; then kill
+ * those that still live. Lock held. Returns how many were killed in the end. */
+int driver_reap(struct driver *driver, int stopped_ms, int timeout_ms);
 
 /* Why it ended without the machine: the parent could not be reached, or did not
  * know our key (-EACCES). 0 if it lives or ended by itself. Lock held. */

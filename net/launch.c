@@ -749,6 +749,23 @@ size_t launch_kill(struct launch *launch)
     return count;
 }
 
+void launch_kill_stopped(struct launch *launch)
+{
+    struct child *child;
+    uint32_t i;
+
+    for (i = 0; i < launch->child_count; i++) {
+        siginfo_t info = {0};
+
+        child = launch->children[i];
+        if (child && child->pid > 0 &&
+            waitid(P_PIDFD, (id_t)child->process.fd, &info,
+                   WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid != 0)
+            syscall(SYS_pidfd_send_signal, child->process.fd, SIGKILL, NULL, 0);
+    }
+}
+
 static void free_child(struct child *child)
 {
     struct launch *launch = child->launch;

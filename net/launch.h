@@ -80,4 +80,7 @@ void launch_dismiss(struct launch *launch);
 /* Kill those that live. Returns how many. */
 size_t launch_kill(struct launch *launch);
 
+/* Kill those that are stopped, as by SIGSTOP: they do not end by themselves. */
+void launch_kill_stopped(struct launch *launch);
+
 #endif

@@ -602,7 +602,7 @@ void network_abort(struct cop_network *network)
     if (!network->ended)
         driver_step(network->driver, &event, NULL);
     driver_flush(network->driver);
-    driver_reap(network->driver, grace_ms(network));
+    driver_reap(network->driver, 0, grace_ms(network));
 }
 
 int network_shutdown(struct cop_network *network, int timeout_ms)
@@ -610,7 +610,7 @@ int network_shutdown(struct cop_network *network, int timeout_ms)
     struct event event = {.type = EVENT_SHUTDOWN};
     int half_ms = timeout_ms < 0 ? timeout_ms : timeout_ms / 2;
     uint64_t deadline_ms = network_deadline_ms(timeout_ms);
-    int left_ms, killed;
+    int stopped_ms, left_ms, killed;
 
     if (network->shut_down)
         return 0;
@@ -626,10 +626,10 @@ int network_shutdown(struct cop_network *network, int timeout_ms)
         return -ETIMEDOUT;
     }
     driver_flush(network->driver);
-    left_ms = network_left_ms(deadline_ms);
+    stopped_ms = left_ms = network_left_ms(deadline_ms);
     if (left_ms >= 0 && left_ms < grace_ms(network))
         left_ms = grace_ms(network);
-    killed = driver_reap(network->driver, left_ms);
+    killed = driver_reap(network->driver, stopped_ms, left_ms);
     return killed > 0 || (timeout_ms > 0 && network_left_ms(deadline_ms) == 0)
                ? -ETIMEDOUT
                : 0;

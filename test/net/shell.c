@@ -386,7 +386,7 @@ int shell_shutdown(struct shell *shell, int timeout_ms)
         return r;
     driver_step(shell->driver, &event, NULL);
     driver_wait(shell->driver, has_ended, shell, timeout_ms);
-    r = driver_reap(shell->driver, timeout_ms);
+    r = driver_reap(shell->driver, timeout_ms, timeout_ms);
     driver_unlock(shell->driver);
     shell_fini(shell);
     return r;

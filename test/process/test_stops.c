@@ -142,6 +142,25 @@ static void one_that_misses_the_end(void)
     CU_ASSERT(waitpid(thaws, &status, 0) == thaws || errno == ECHILD);
 }
 
+/* It stands still, and nobody lets it go on: the end is not put off by what
+ * commnodes are given to end those below them. */
+static void one_that_never_goes_on(void)
+{
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX];
+    uint64_t begin_ms;
+
+    begin_load(&feeding, 0, nodes);
+    CHECK_OK(kill(nodes[0], SIGSTOP));
+    CU_ASSERT(feeding_await_events(&feeding, 1, 2));
+    CU_ASSERT(feeding_is_whole(&feeding));
+    begin_ms = tree_now_ms();
+    CU_ASSERT_EQUAL(cop_network_shutdown(feeding.network, 1000), -ETIMEDOUT);
+    CU_ASSERT(tree_now_ms() - begin_ms < 8000);
+    feeding_fini(&feeding);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
 /* A stop that ends well before the time-out is told to nobody. */
 static void a_short_stop_is_no_death(void)
 {
@@ -168,6 +187,7 @@ int main(void)
         {"nor does one with a subtree", nor_does_one_with_a_subtree},
         {"all at the top at once", all_at_the_top_at_once},
         {"one that misses the end", one_that_misses_the_end},
+        {"one that never goes on", one_that_never_goes_on},
         {"a short stop is no death", a_short_stop_is_no_death},
         CU_TEST_INFO_NULL,
     };
