@@ -133,33 +133,6 @@ void snapshot_pass_end(struct node *node)
 
 /* ---- taking one ---- */
 
-/* Members that joined while we stood still. Who of them is below us came when
- * that was known, if anybody is (PROTOCOL 8.3): as adopted ones do, they say
- * from where they are to be fed. */
-static void add_members(struct node *node,
-                        struct stream *stream,
-                        const struct ranks *members)
-{
-    uint32_t slot;
-
-    if (ranks_unite(&stream->definition.members, members) < 0)
-        node->failed = true;
-    for (slot = 0; slot < node->peer_count; slot++) {
-        struct peer *peer = node_child(node, slot);
-        struct branch *branch;
-        struct ranks here = {0};
-
-        if (!peer || !peer->ready || !ranks_meet(&peer->below, members))
-            continue;
-        branch = stream_branch(stream, slot);
-        if (!branch || ranks_copy(&here, &peer->below) < 0 ||
-            ranks_intersect(&here, members) < 0 ||
-            ranks_unite(&branch->members, &here) < 0)
-            node->failed = true;
-        ranks_fini(&here);
-    }
-}
-
 void snapshot_refresh(struct node *node,
                       struct stream *stream,
                       const struct stream_definition *definition)
@@ -168,7 +141,12 @@ void snapshot_refresh(struct node *node,
 
     if (node->role == NODE_BACKEND && stream->active)
         return; /* it has all that is stable */
-    add_members(node, stream, &definition->members);
+    /* Members that joined while we stood still. Nobody of them is below us, or
+     * their ENTER would not be stable without having come to us; but some may
+     * be whose ENTER lies behind the snapshot: that says from where they are to
+     * be fed. */
+    if (ranks_unite(&stream->definition.members, &definition->members) < 0)
+        node->failed = true;
     payload_free(stream->definition.parameters);
     stream->definition.parameters = payload_ref(definition->parameters);
     /* what is to take effect later is said again */

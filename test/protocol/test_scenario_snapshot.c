@@ -137,6 +137,60 @@ static void a_snapshot_tells_of_what_has_been(void)
     SIM_END(sim);
 }
 
+/* What rank 3 says is slow from when a joiner has its rank. */
+static enum sim_tampering hold_claims(struct sim *sim,
+                                      uint32_t index,
+                                      struct action *action,
+                                      void *arg)
+{
+    uint32_t slow = script_at(sim, 3);
+
+    (void)arg;
+    if (index == 0 && action->type == ACTION_SEND &&
+        action->frame.type == FRAME_JOINED)
+        sim_hold(sim, slow, sim_parent(sim, slow), sim_now_ms(sim) + 100);
+    return SIM_KEEP;
+}
+
+/* PROTOCOL 3.1, 12.3: a snapshot names a joiner below, whose ENTER lies behind
+ * it: from there on it is fed, and counts. */
+static void an_enter_lies_behind_a_snapshot(void)
+{
+    struct sim_config config = {.tamper = hold_claims};
+    struct sim *sim = script_tree(TREE, &config);
+    char sum[] = "sum";
+    struct stream_definition definition = {.grow = true, .up_filter = sum};
+    uint32_t stream = script_open(sim, &definition);
+    uint32_t index = script_at(sim, 3);
+    uint32_t joiner;
+
+    sim_trace_only(sim, 0);
+    script_echo(sim);
+    stop(sim, STOP_MS);
+    SIM_RUN(sim, HEAL_MS);
+    CU_ASSERT_NOT_EQUAL(parent_of(sim, 3), RANK_NONE);
+    CU_ASSERT_FALSE(is_used(sim));
+    joiner = sim_attach(sim, index);
+    script_echo(sim);
+    while (sim_rank(sim, joiner) == RANK_NONE)
+        SIM_RUN(sim, 1);
+    /* 3 hears nothing from now on; the joiner's claim goes up all the same */
+    sim_mute(sim, sim_parent(sim, index), index);
+    CHECK_OK(sim_parameters(sim, stream, "%d", 6));
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_RUN(sim, HEAL_MS);
+    CU_ASSERT_EQUAL(sim_parent(sim, joiner), index);
+    CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), stream),
+                        sim_rank(sim, joiner)));
+    CU_ASSERT(script_sync(sim, stream) >= 0);
+    SIM_SEND(sim, 0, stream, 2);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(script_taken(sim, sim_rank(sim, joiner), stream), 1);
+    CHECK_IS(script_sync(sim, stream), 0);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 16);
+    SIM_END(sim);
+}
+
 /* When a node was to unload a stream's filters. */
 struct unload {
     uint32_t index;
@@ -187,6 +241,7 @@ int main(void)
         {"a snapshot tells of parameters", a_snapshot_tells_of_parameters},
         {"a snapshot tells of what has been",
          a_snapshot_tells_of_what_has_been},
+        {"an ENTER lies behind a snapshot", an_enter_lies_behind_a_snapshot},
         {"a snapshot waits for a filter", a_snapshot_waits_for_a_filter},
         CU_TEST_INFO_NULL,
     };
