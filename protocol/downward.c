@@ -258,36 +258,64 @@ static uint64_t position_of(const struct node *node,
                                       : feed_last(&stream->feed);
 }
 
-void downward_pending(struct node *node, struct stream *stream)
+struct payload *downward_parameters(const struct stream *stream,
+                                    uint64_t number)
 {
-    size_t done = 0;
-    uint64_t position = position_of(node, stream);
+    struct payload *found = stream->definition.parameters;
+    size_t i;
 
-    while (done < stream->pending_count) {
+    for (i = 0; i < stream->pending_count; i++) {
+        const struct pending *pending = &stream->pending[i];
+
+        if (pending->type == CONTROL_PARAMETERS &&
+            (number > 0 ? pending->after < number : i < stream->applied))
+            found = pending->parameters;
+    }
+    return found;
+}
+
+/* Forget what has taken effect for every packet that may come yet: those that
+ * are not stable may come again, here or, by a snapshot, at a child. */
+static void forget_applied(const struct node *node, struct stream *stream)
+{
+    uint64_t upto = stream->feed.stable;
+    size_t done = 0;
+
+    if (node->role == NODE_BACKEND ||
+        (stream->loaded && !stream_is_replayable(stream)))
+        upto = UINT64_MAX;
+    while (done < stream->applied) {
         struct pending *pending = &stream->pending[done];
 
-        if (stream->active && pending->after > position)
-            break;
-        done++;
-        switch (pending->type) {
-        case CONTROL_PARAMETERS:
+        if (pending->type == CONTROL_PARAMETERS) {
+            if (pending->after > upto)
+                break;
             payload_free(stream->definition.parameters);
             stream->definition.parameters = pending->parameters;
-            break;
-        case CONTROL_CLOSE:
-            close_here(node, stream, pending->after);
-            break;
-        case CONTROL_OPEN:
-        case CONTROL_ENTER:
-        case CONTROL_LOST:
-        case CONTROL_SHUTDOWN:
-            break;
         }
+        done++;
     }
+    stream->applied -= done;
     stream->pending_count -= done;
     if (done > 0 && stream->pending_count > 0)
         memmove(stream->pending, stream->pending + done,
                 stream->pending_count * sizeof(*stream->pending));
+}
+
+void downward_pending(struct node *node, struct stream *stream)
+{
+    uint64_t position = position_of(node, stream);
+
+    while (stream->applied < stream->pending_count) {
+        const struct pending *pending = &stream->pending[stream->applied];
+
+        if (stream->active && pending->after > position)
+            break;
+        stream->applied++;
+        if (pending->type == CONTROL_CLOSE)
+            close_here(node, stream, pending->after);
+    }
+    forget_applied(node, stream);
     try_remove(node, stream);
 }
 
@@ -295,10 +323,18 @@ void downward_pending(struct node *node, struct stream *stream)
 static void add_pending(struct node *node, struct control *control)
 {
     struct stream *stream = node_stream(node, control->stream);
-    struct pending *list;
+    struct pending *list, *last = NULL;
 
     if (!stream || control->stream == 0)
         return;
+    if (stream->pending_count > 0)
+        last = &stream->pending[stream->pending_count - 1];
+    if (last && last->type == control->type && last->after == control->after) {
+        payload_free(last->parameters); /* instead of them, or the same again */
+        last->parameters = control->parameters;
+        control->parameters = NULL;
+        return;
+    }
     list =
         realloc(stream->pending, (stream->pending_count + 1) * sizeof(*list));
     if (!list) {
@@ -488,7 +524,9 @@ static void call(struct node *node, struct stream *stream)
         .stream = stream->definition.id,
         .sequence = node->call_down.sequence,
         .child_count = node_child_count(node),
-        .parameters = node_call_parameters(node, stream),
+        .parameters = node_call_parameters(
+            node, stream,
+            stream_is_replayable(stream) ? node->call_down.sequence : 0),
         .inputs = &node->call_down,
         .inlets = &node->call_inlet,
         .input_count = 1,

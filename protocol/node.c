@@ -514,10 +514,11 @@ void node_free(struct node *node)
 /* ---- filters ---- */
 
 const struct payload *node_call_parameters(struct node *node,
-                                           const struct stream *stream)
+                                           const struct stream *stream,
+                                           uint64_t number)
 {
     payload_free(node->call_parameters);
-    node->call_parameters = payload_ref(stream->definition.parameters);
+    node->call_parameters = payload_ref(downward_parameters(stream, number));
     return node->call_parameters;
 }
 

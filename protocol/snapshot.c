@@ -149,10 +149,11 @@ void snapshot_refresh(struct node *node,
         node->failed = true;
     payload_free(stream->definition.parameters);
     stream->definition.parameters = payload_ref(definition->parameters);
-    /* what is to take effect later is said again */
+    /* what has taken effect behind stable, or is to later, is said again */
     for (i = 0; i < stream->pending_count; i++)
         payload_free(stream->pending[i].parameters);
     stream->pending_count = 0;
+    stream->applied = 0;
 }
 
 /* PROTOCOL 3.1: a stream that a snapshot does not have was closed, and its last

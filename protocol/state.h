@@ -95,8 +95,9 @@ struct stream {
     uint64_t opened_at;      /* number of its OPEN on stream 0 */
     struct branch *branches; /* by slot of the child */
     uint32_t branch_count;
-    struct pending *pending;
+    struct pending *pending; /* in order: those that have taken effect ... */
     size_t pending_count;
+    size_t applied; /* ... are so many: kept for packets that come again */
 
     /* down */
     struct feed feed;
@@ -427,9 +428,11 @@ bool stream_is_replayable(const struct stream *stream);
 /* Make the record of a new link from its EVENT_LINK_UP; NULL: no memory. */
 struct peer *node_add_peer(struct node *node, const struct event *event);
 
-/* The parameters for a call that begins: it may outlast a change of them. */
+/* The parameters for a call that begins: it may outlast a change of them.
+ * `number`: of the packet that goes down; 0: those in force now. */
 const struct payload *node_call_parameters(struct node *node,
-                                           const struct stream *stream);
+                                           const struct stream *stream,
+                                           uint64_t number);
 
 /* Forget a link, and free its record. */
 void node_remove_peer(struct node *node, struct peer *peer);
@@ -792,6 +795,11 @@ void downward_aside(struct node *node,
 /* Let parameters and closing take effect that are due. The stream may be gone
  * afterwards. */
 void downward_pending(struct node *node, struct stream *stream);
+
+/* The parameters for packet `number`, wherever it comes again (3.1b); 0: those
+ * in force now. */
+struct payload *downward_parameters(const struct stream *stream,
+                                    uint64_t number);
 
 /* A back-end's application took `len` bytes: return their credit. */
 void downward_taken(struct node *node, struct stream *stream, size_t len);

@@ -267,7 +267,7 @@ static void call(struct node *node, struct stream *stream, struct wave_set *set)
         .sequence = set->sequence,
         .contributors = set->contributors,
         .child_count = node_child_count(node),
-        .parameters = node_call_parameters(node, stream),
+        .parameters = node_call_parameters(node, stream, 0),
         .inputs = set->frames,
         .inlets = set->inlets,
         .input_count = set->count,
@@ -352,7 +352,7 @@ static void call_state(struct node *node, struct stream *stream)
         .upward = true,
         .state = true,
         .child_count = node_child_count(node),
-        .parameters = node_call_parameters(node, stream),
+        .parameters = node_call_parameters(node, stream, 0),
     };
     node_act(node, ACTION_FILTER)->call = &node->call;
 }

@@ -96,6 +96,33 @@ static void calls_wait_for_each_other(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 3.1b: parameters that were set behind a marker are in force for the
+ * packet behind both, though all came while the filter computed. */
+static void parameters_keep_their_place(void)
+{
+    static char count[] = "count";
+    struct sim *sim = SIM_TREE(TREE);
+    struct stream_definition definition = {.down_filter = count};
+    uint32_t stream = script_open(sim, &definition);
+
+    CHECK_OK(sim_parameters(sim, stream, "%d", 6));
+    SIM_RUN(sim, 10);
+    sim_trace_only(sim, SIM_TRACE_FILTER);
+    sim_set_filter_ms(sim, script_at(sim, 1), 100);
+    SIM_SEND(sim, 0, stream, 1);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    CHECK_OK(sim_parameters(sim, stream, "%d", 7));
+    SIM_SEND(sim, 0, stream, 2);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT(strstr(sim_trace_text(sim),
+                     " 1 filter down stream 1 wave 1: from "
+                     "0, with \"%d\" 6,") != NULL);
+    CU_ASSERT(strstr(sim_trace_text(sim),
+                     " 1 filter down stream 1 wave 3: from "
+                     "0, with \"%d\" 7,") != NULL);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 5.1: what comes while the filter computes is not lost, and a
  * stream that is closed meanwhile closes. */
 static void a_stream_may_close_during_a_call(void)
@@ -207,6 +234,7 @@ int main(void)
          a_downstream_filter_runs_on_the_way},
         {"not one to one is not replayable", not_one_to_one_is_not_replayable},
         {"what is not replayable closes", what_is_not_replayable_closes},
+        {"parameters keep their place", parameters_keep_their_place},
         CU_TEST_INFO_NULL,
     };
     return check_run("filters", tests);

@@ -106,6 +106,58 @@ static void a_snapshot_tells_of_parameters(void)
     SIM_END(sim);
 }
 
+/* How often the trace has rank 3's downward filter called for wave `number`,
+ * and whether always with `parameters`. */
+static unsigned calls_for(struct sim *sim, unsigned number, int parameters)
+{
+    const char *at = sim_trace_text(sim);
+    char call[80], with[80];
+    unsigned count = 0;
+
+    snprintf(call, sizeof(call), " 3 filter down stream 1 wave %u: ", number);
+    snprintf(with, sizeof(with), ", with \"%%d\" %d,", parameters);
+    for (; (at = strstr(at, call)) != NULL; at++, count++)
+        CU_ASSERT(strncmp(strchr(at, ','), with, strlen(with)) == 0);
+    return count;
+}
+
+/* PROTOCOL 3.1, 3.1b: packets that were sent before parameters were, and come
+ * again below who was told of these by a snapshot, are filtered without. */
+static void parameters_stay_behind_their_packets(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+    char count[] = "count";
+    struct stream_definition definition = {.down_filter = count};
+    uint32_t stream = script_open(sim, &definition);
+    unsigned sent = 0, calls = 0;
+
+    sim_trace_only(sim, 0);
+    script_by_hand(sim, 7);
+    CHECK_OK(sim_parameters(sim, stream, "%d", 6));
+    SIM_RUN(sim, 1000);
+    stop(sim, 2 * STOP_MS);
+    while (sim_send_bytes(sim, 0, stream, 1 << 20) == 0) {
+        SIM_RUN(sim, 600);
+        sent++;
+    }
+    CU_ASSERT(sent > 4); /* more than 7 has a window for */
+    CHECK_OK(sim_parameters(sim, stream, "%d", 7));
+    SIM_RUN(sim, STOP_MS + HEAL_MS);
+    sim_trace_from_here(sim);
+    sim_trace_only(sim, SIM_TRACE_FILTER);
+    use(sim);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 7)), script_at(sim, 3));
+    while (sim_receive(sim, script_at(sim, 7), stream) > 0)
+        SIM_RUN(sim, 100);
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_RUN(sim, 100);
+    for (unsigned i = 1; i <= sent; i++)
+        calls += calls_for(sim, i, 6);
+    CU_ASSERT(calls > 0);
+    CU_ASSERT_EQUAL(calls_for(sim, sent + 1, 7), 1);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 3.1: a stream that was opened and closed meanwhile was there all the
  * same: a child that has it still, as it had stood still for a part of that
  * time, says so with what an adopted one says first, and is no liar. */
@@ -239,6 +291,8 @@ int main(void)
     CU_TestInfo tests[] = {
         {"a snapshot tells of members", a_snapshot_tells_of_members},
         {"a snapshot tells of parameters", a_snapshot_tells_of_parameters},
+        {"parameters stay behind their packets",
+         parameters_stay_behind_their_packets},
         {"a snapshot tells of what has been",
          a_snapshot_tells_of_what_has_been},
         {"an ENTER lies behind a snapshot", an_enter_lies_behind_a_snapshot},
