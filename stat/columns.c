@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/characters.h"
+
 /* How far the lines behind the first are in. */
 #define INDENT 2
 
@@ -88,12 +90,18 @@ char *columns_append(char *text, const char *format, ...)
 
 void columns_clean(char *text)
 {
-    unsigned char *byte = (unsigned char *)text;
+    char *out = text;
+    unsigned len;
 
-    for (; *byte; byte++) {
-        if (*byte < ' ' || *byte == 0x7f)
-            *byte = '?';
-        else if (byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0)
-            byte[0] = byte[1] = '?';
+    for (; *text; text += len) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == CHARACTER_NONE || character_is_control(character)) {
+            *out++ = '?';
+        } else {
+            memmove(out, text, len);
+            out += len;
+        }
     }
+    *out = '\0';
 }

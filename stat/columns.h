@@ -24,8 +24,8 @@ __attribute__((format(printf, 2, 3))) char *columns_append(char *text,
                                                            const char *format,
                                                            ...);
 
-/* Replace what moves a terminal's cursor, or speaks to it in another way, by
- * "?": names come from programs of others. */
+/* Replace control characters, and what is no UTF-8, by "?": names come from
+ * programs of others. */
 void columns_clean(char *text);
 
 #endif

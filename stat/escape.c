@@ -6,58 +6,28 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "stat/characters.h"
+
 /* Bytes of a set's text for each of its ranges: two or three numbers below
  * TASKS_MAX, and what is between. */
 #define RANGE_TEXT 32
 
-#define REPLACEMENT "\xef\xbf\xbd"
-
-/* How many bytes the character at `text` has; 0 if it is no UTF-8. */
-static unsigned character_len(const char *text)
-{
-    const unsigned char *bytes = (const unsigned char *)text;
-    unsigned len;
-    uint32_t code;
-    unsigned i;
-
-    if (bytes[0] < 0x80)
-        return 1;
-    if (bytes[0] >= 0xc2 && bytes[0] < 0xe0)
-        len = 2;
-    else if (bytes[0] >= 0xe0 && bytes[0] < 0xf0)
-        len = 3;
-    else if (bytes[0] >= 0xf0 && bytes[0] < 0xf5)
-        len = 4;
-    else
-        return 0;
-    code = bytes[0] & (0xffu >> (len + 1));
-    for (i = 1; i < len; i++) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (bytes[i] & 0x3f);
-    }
-    if ((len == 3 && code < 0x800) || (len == 4 && code < 0x10000) ||
-        code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-        return 0;
-    return len;
-}
-
 void escape_json(FILE *file, const char *text)
 {
-    while (*text) {
-        unsigned char byte = (unsigned char)*text;
-        unsigned len = character_len(text);
+    unsigned len;
 
-        if (byte == '"' || byte == '\\')
-            fprintf(file, "\\%c", byte);
-        else if (byte < ' ' || byte == '<' || byte == '>' || byte == '&' ||
-                 byte == 0x7f)
-            fprintf(file, "\\u%04x", byte);
-        else if (len == 0)
-            fputs(REPLACEMENT, file);
+    for (; *text; text += len) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == '"' || character == '\\')
+            fprintf(file, "\\%c", (char)character);
+        else if (character < ' ' || character == '<' || character == '>' ||
+                 character == '&' || character == 0x7f)
+            fprintf(file, "\\u%04x", character);
+        else if (character == CHARACTER_NONE)
+            fputs(CHARACTER_REPLACEMENT, file);
         else
             fwrite(text, 1, len, file);
-        text += len ? len : 1;
     }
 }
 
@@ -65,42 +35,84 @@ void escape_json(FILE *file, const char *text)
 static unsigned characters(const char *text)
 {
     unsigned count = 0;
+    unsigned len;
 
-    for (; *text; count++) {
-        unsigned len = character_len(text);
-
-        text += len ? len : 1;
+    for (; *text; text += len) {
+        character_read(text, &len);
+        count++;
     }
     return count;
+}
+
+/* Whether XML has it: its two last below 2^16 are none. */
+static bool is_of_xml(uint32_t character)
+{
+    return character >= ' ' && character != 0xfffe && character != 0xffff &&
+           character != CHARACTER_NONE;
 }
 
 void escape_xml(FILE *file, const char *text, unsigned columns)
 {
     bool cut = columns > 0 && characters(text) > columns;
     unsigned left = cut ? columns - 1 : UINT32_MAX;
+    unsigned len;
 
-    for (; *text && left > 0; left--) {
-        unsigned char byte = (unsigned char)*text;
-        unsigned len = character_len(text);
+    for (; *text && left > 0; text += len, left--) {
+        uint32_t character = character_read(text, &len);
 
-        if (byte == '<' || byte == '>' || byte == '&' || byte == '"')
-            fprintf(file, "&#%u;", byte);
-        else if (len == 0 || byte < ' ')
-            fputs(REPLACEMENT, file);
+        if (character == '<' || character == '>' || character == '&' ||
+            character == '"')
+            fprintf(file, "&#%u;", character);
+        else if (!is_of_xml(character))
+            fputs(CHARACTER_REPLACEMENT, file);
         else
             fwrite(text, 1, len, file);
-        text += len ? len : 1;
     }
     if (cut)
         fputs("\xe2\x80\xa6", file);
 }
 
+/* Write what has no meaning to the language: all but what is no character. */
+static void write_character(FILE *file,
+                            uint32_t character,
+                            const char *text,
+                            unsigned len)
+{
+    if (character == CHARACTER_NONE)
+        fputs(CHARACTER_REPLACEMENT, file);
+    else if (character_is_control(character))
+        fputc(' ', file);
+    else
+        fwrite(text, 1, len, file);
+}
+
+void escape_folded(FILE *file, const char *text)
+{
+    unsigned len;
+
+    for (; *text; text += len) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == ';')
+            fputc(':', file);
+        else
+            write_character(file, character, text, len);
+    }
+}
+
 void escape_dot(FILE *file, const char *text)
 {
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', file);
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
+    unsigned len;
+
+    for (; *text; text += len) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == '"' || character == '\\')
+            fprintf(file, "\\%c", (char)character);
+        else if (character == '&')
+            fputs("&amp;", file);
+        else
+            write_character(file, character, text, len);
     }
 }
 

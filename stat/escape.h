@@ -16,8 +16,13 @@ void escape_json(FILE *file, const char *text);
  * does not have, and what is no UTF-8, become U+FFFD. */
 void escape_xml(FILE *file, const char *text, unsigned columns);
 
-/* Write `text` inside quotes of Graphviz. */
+/* Write `text` inside quotes of Graphviz, which knows entities, too. Control
+ * characters become spaces, and what is no UTF-8 U+FFFD. */
 void escape_dot(FILE *file, const char *text);
+
+/* Write `text` as one frame of folded stacks: nothing in it ends the frame or
+ * the line. */
+void escape_folded(FILE *file, const char *text);
 
 /* Write all of a set, as tasks_text() does, without a limit.
  * Returns 0 or -ENOMEM. */

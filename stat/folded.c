@@ -1,16 +1,7 @@
 /* folded.c - see folded.h. */
 #include "stat/folded.h"
 
-/* One frame: nothing in it may end it, or the line. */
-static void write_frame(FILE *file, const char *function)
-{
-    for (; *function; function++) {
-        if (*function == ';')
-            fputc(':', file);
-        else
-            fputc((unsigned char)*function < ' ' ? ' ' : *function, file);
-    }
-}
+#include "stat/escape.h"
 
 /* Tasks at the node `node` itself, times samples. */
 static uint64_t weight(const struct report *report, uint32_t node)
@@ -43,7 +34,7 @@ int folded_write(FILE *file, const struct report *report)
         for (i = 0; i <= depth; i++) {
             if (i > 0)
                 fputc(';', file);
-            write_frame(file, report_function(report, above[i]));
+            escape_folded(file, report_function(report, above[i]));
         }
         fprintf(file, " %llu\n", (unsigned long long)weight(report, node));
     }
