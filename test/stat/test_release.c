@@ -1,8 +1,12 @@
 /* test_release.c - what a daemon holds goes on, whatever becomes of the daemon:
  * the whole tool on a real process, its daemon killed or stopped in the middle
- * of a walk. */
+ * of a walk. Called with an argument this program is such a process itself. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pipe2() */
+#endif
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,15 +17,19 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "stat/guard.h"
 #include "stat/thread.h"
 #include "test/check.h"
 
-/* So deep that a walk takes a while. */
-#define DEPTH 20000
+/* So deep that a walk takes a while: some 100 ms of a processor. When the
+ * daemon has had so much of that, it has stopped all threads. */
+#define DEPTH         20000
+#define WALK_BEGUN_NS 1000000
 
 /* How long anything may take, at most. */
 #define PATIENCE_S 120
@@ -117,15 +125,21 @@ static char state_of(pid_t pid)
     return thread_status(&status, pid, pid) == 0 ? status.state : 0;
 }
 
+static bool is_alive(pid_t pid)
+{
+    char state = state_of(pid);
+
+    return state != 0 && !thread_has_ended(state);
+}
+
 /* Wait until a process has ended, waited for or not. */
 static bool has_ended(pid_t pid)
 {
     time_t end_s = now_s() + PATIENCE_S;
 
-    while (state_of(pid) != 0 && !thread_has_ended(state_of(pid)) &&
-           now_s() < end_s)
+    while (is_alive(pid) && now_s() < end_s)
         sched_yield();
-    return state_of(pid) == 0 || thread_has_ended(state_of(pid));
+    return !is_alive(pid);
 }
 
 /* Who traces `pid`; 0 for nobody. */
@@ -156,8 +170,12 @@ static bool is_let_go(pid_t pid, const char *states)
     return tracer_of(pid) == 0 && strchr(states, state_of(pid));
 }
 
-/* Look at the job, again and again. */
-static pid_t tool_start(const struct job *job,
+/* So often that it does not end by itself. */
+#define FOR_EVER "10000"
+
+/* Look at a process `samples` times. */
+static pid_t tool_start(pid_t job,
+                        const char *samples,
                         const char *max_stop_ms,
                         const char *interval_ms)
 {
@@ -169,7 +187,7 @@ static pid_t tool_start(const struct job *job,
     CU_ASSERT_PTR_NOT_NULL_FATAL(build);
     snprintf(tool, sizeof(tool), "%s/stat/coppice-stat", build);
     snprintf(daemon, sizeof(daemon), "%s/stat/coppice-statd", build);
-    snprintf(pid_text, sizeof(pid_text), "%d", (int)job->pid);
+    snprintf(pid_text, sizeof(pid_text), "%d", (int)job);
     pid = fork();
     CU_ASSERT_FATAL(pid >= 0);
     if (pid > 0)
@@ -180,7 +198,7 @@ static pid_t tool_start(const struct job *job,
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
-    execl(tool, tool, "--samples", "10000", "--interval", interval_ms,
+    execl(tool, tool, "--samples", samples, "--interval", interval_ms,
           "--max-stop", max_stop_ms, "--timeout", "60", pid_text, (char *)NULL);
     _exit(127);
 }
@@ -195,8 +213,39 @@ static void tool_end(pid_t pid)
     CU_ASSERT(WEXITSTATUS(status) == 2 || WEXITSTATUS(status) == 3);
 }
 
-/* Stop the daemon at a moment when it holds the job: when that is seen, the
- * daemon stands still already, so it is certain. Returns its pid. */
+/* It is in the middle of its work; what it has started ends with it. */
+static void tool_kill(pid_t pid)
+{
+    CU_ASSERT_EQUAL(kill(pid, SIGKILL), 0);
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+}
+
+/* The time that `pid` has had a processor; 0 if it is gone. */
+static uint64_t worked_ns(pid_t pid)
+{
+    struct timespec worked;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(pid, &clock) != 0 ||
+        clock_gettime(clock, &worked) < 0)
+        return 0;
+    return (uint64_t)worked.tv_sec * 1000000000 + (uint64_t)worked.tv_nsec;
+}
+
+/* Wait until the daemon, which holds the job, has worked on: then all threads
+ * have stopped, and it unwinds. Returns whether it holds the job still. */
+static bool walk_has_begun(const struct job *job, pid_t daemon)
+{
+    uint64_t begin_ns = worked_ns(daemon);
+
+    while (tracer_of(job->pid) == daemon)
+        if (worked_ns(daemon) > begin_ns + WALK_BEGUN_NS)
+            return true;
+    return false;
+}
+
+/* Stop the daemon in the middle of a walk: when that is seen, the daemon
+ * stands still already, so it is certain. Returns its pid. */
 static pid_t catch_daemon(const struct job *job)
 {
     time_t end_s = now_s() + PATIENCE_S;
@@ -205,7 +254,7 @@ static pid_t catch_daemon(const struct job *job)
     while (now_s() < end_s) {
         pid_t daemon = tracer_of(job->pid);
 
-        if (daemon == 0)
+        if (daemon == 0 || !walk_has_begun(job, daemon))
             continue;
         CHECK_OK(thread_status(&status, daemon, daemon));
         CU_ASSERT_STRING_EQUAL_FATAL(status.name, "coppice-statd");
@@ -218,6 +267,112 @@ static pid_t catch_daemon(const struct job *job)
     }
     CU_FAIL_FATAL("no walk was seen");
     return 0;
+}
+
+/* A process whose first thread is between vfork() and its child's end, so that
+ * it does not stop, and that says when it goes on. */
+struct stuck {
+    pid_t pid;
+    int end;  /* ends the child, when it is closed */
+    int said; /* what it says */
+};
+
+static void *rest(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+/* The life of such a process. */
+static int stuck_run(void)
+{
+    pthread_t thread;
+    char byte;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (pthread_create(&thread, NULL, rest, NULL) != 0)
+        return EXIT_FAILURE;
+    if (vfork() == 0) {
+        write(STDOUT_FILENO, "!", 1) == 1 ? read(STDIN_FILENO, &byte, 1) : 0;
+        _exit(0);
+    }
+    byte = '?';
+    return write(STDOUT_FILENO, &byte, 1) == 1 ? pause() : EXIT_FAILURE;
+}
+
+static struct stuck stuck_start(const char *program)
+{
+    struct stuck stuck;
+    int end[2], said[2];
+    char byte;
+
+    CU_ASSERT_FATAL(pipe2(end, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0);
+    stuck.pid = fork();
+    CU_ASSERT_FATAL(stuck.pid >= 0);
+    if (stuck.pid == 0) {
+        dup2(end[0], STDIN_FILENO);
+        dup2(said[1], STDOUT_FILENO);
+        execl(program, program, "stuck", (char *)NULL);
+        _exit(127);
+    }
+    close(end[0]);
+    close(said[1]);
+    stuck.end = end[1];
+    stuck.said = said[0];
+    CU_ASSERT_EQUAL_FATAL(read(stuck.said, &byte, 1), 1);
+    return stuck;
+}
+
+/* Let it go on, and wait until it does. */
+static bool stuck_goes_on(struct stuck *stuck)
+{
+    struct pollfd said = {.fd = stuck->said, .events = POLLIN};
+    char byte = 0;
+
+    close(stuck->end);
+    return poll(&said, 1, PATIENCE_S * 1000) == 1 &&
+           read(stuck->said, &byte, 1) == 1 && byte == '?';
+}
+
+static void stuck_end(struct stuck *stuck)
+{
+    close(stuck->said);
+    kill(stuck->pid, SIGKILL);
+    CU_ASSERT_EQUAL(waitpid(stuck->pid, NULL, __WALL), stuck->pid);
+}
+
+/* Wait until the first thread of `pid`, which is stuck, is asked to stop.
+ * Returns the daemon. */
+static pid_t await_late(pid_t pid)
+{
+    time_t end_s = now_s() + PATIENCE_S;
+    pid_t daemon = 0;
+
+    while (daemon == 0 && now_s() < end_s) {
+        sched_yield();
+        daemon = tracer_of(pid);
+    }
+    CU_ASSERT_NOT_EQUAL_FATAL(daemon, 0);
+    CU_ASSERT_EQUAL(state_of(pid), 'D');
+    return daemon;
+}
+
+/* A copy of this program at `path`, without names, whose names are said to be
+ * in the file `debug` beside it: whoever opens that waits. */
+static void copy_without_names(const char *path, const char *debug)
+{
+    char command[12288];
+    FILE *file = fopen(debug, "we");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fclose(file);
+    snprintf(command, sizeof(command),
+             "objcopy --strip-all --add-gnu-debuglink='%s' /proc/%d/exe '%s'",
+             debug, (int)getpid(), path);
+    CU_ASSERT_EQUAL_FATAL(system(command), 0);
+    CU_ASSERT_EQUAL_FATAL(unlink(debug), 0);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(debug, 0600), 0);
 }
 
 /* Whether gdb can attach, and sees where the job is. */
@@ -246,7 +401,7 @@ static void a_killed_daemon_lets_go(void)
     int round;
 
     for (round = 0; round < ROUNDS; round++) {
-        pid_t tool = tool_start(&job, "60000", "1");
+        pid_t tool = tool_start(job.pid, FOR_EVER, "60000", "1");
         pid_t daemon = catch_daemon(&job);
 
         CU_ASSERT_EQUAL(kill(daemon, SIGKILL), 0);
@@ -270,7 +425,7 @@ static void a_stopped_job_stays_stopped(void)
 
     CU_ASSERT_EQUAL(kill(job.pid, SIGSTOP), 0);
     CU_ASSERT(is_let_go(job.pid, "T"));
-    tool = tool_start(&job, "60000", "1");
+    tool = tool_start(job.pid, FOR_EVER, "60000", "1");
     daemon = catch_daemon(&job);
     done = atomic_load(job.done);
     CU_ASSERT_EQUAL(kill(daemon, SIGKILL), 0);
@@ -288,7 +443,7 @@ static void a_stopped_job_stays_stopped(void)
 static void a_stopped_daemon_is_ended(void)
 {
     struct job job = job_start();
-    pid_t tool = tool_start(&job, "50", "1");
+    pid_t tool = tool_start(job.pid, FOR_EVER, "50", "1");
     pid_t daemon = catch_daemon(&job);
 
     CU_ASSERT(is_let_go(job.pid, "RS"));
@@ -298,13 +453,119 @@ static void a_stopped_daemon_is_ended(void)
     job_end(&job);
 }
 
-int main(void)
+/* Kill a process while its daemon holds it: its parent must have it. Returns
+ * whether the daemon has lived on: if it was stopped for too long it is taken
+ * for lost, and what it held is anybody's. */
+static bool a_killed_job_is_seen(void)
+{
+    struct job job = job_start();
+    pid_t tool = tool_start(job.pid, FOR_EVER, "60000", "100");
+    pid_t daemon = catch_daemon(&job);
+    time_t end_s = now_s() + PATIENCE_S;
+    pid_t found = 0;
+    bool lives;
+
+    CU_ASSERT_EQUAL(kill(job.pid, SIGKILL), 0);
+    CU_ASSERT(has_ended(job.pid));
+    CU_ASSERT_EQUAL(waitpid(job.pid, NULL, WNOHANG), 0); /* not yet */
+    CU_ASSERT_EQUAL(kill(daemon, SIGCONT), 0);
+    while (found == 0 && now_s() < end_s) {
+        sched_yield();
+        found = waitpid(job.pid, NULL, WNOHANG);
+    }
+    CU_ASSERT_EQUAL(found, job.pid);
+    lives = is_alive(daemon);
+    tool_kill(tool);
+    CU_ASSERT(has_ended(daemon));
+    if (found != job.pid)
+        waitpid(job.pid, NULL, 0);
+    munmap(job.done, sizeof(*job.done));
+    return lives;
+}
+
+/* A process that is killed while its daemon holds it is its parent's at once:
+ * the daemon waits for all of its threads, and goes on. */
+static void a_killed_job_is_its_parents(void)
+{
+    int round = 0;
+
+    while (!a_killed_job_is_seen() && ++round < ROUNDS)
+        ;
+    CU_ASSERT(round < ROUNDS);
+}
+
+/* The guard also looks after threads that stop when nobody waits for them any
+ * more: here the daemon is stopped before they do. */
+static void a_late_thread_is_let_go(void)
+{
+    struct stuck stuck = stuck_start("/proc/self/exe");
+    pid_t tool = tool_start(stuck.pid, FOR_EVER, "50", "3600000");
+    pid_t daemon = await_late(stuck.pid);
+    struct timespec pause = {1, 0};
+
+    nanosleep(&pause, NULL); /* longer than a walk: what is left is to wait */
+    CU_ASSERT_EQUAL(kill(daemon, SIGSTOP), 0);
+    CU_ASSERT(stuck_goes_on(&stuck));
+    CU_ASSERT(has_ended(daemon));
+    if (is_alive(daemon))
+        kill(daemon, SIGKILL);
+    tool_kill(tool);
+    stuck_end(&stuck);
+}
+
+/* A daemon that works, for longer than it may be stopped, is left alone: also
+ * when there are such threads. Here it looks for names. */
+static void a_daemon_that_works_is_left_alone(void)
+{
+    struct timespec pause = {2 * GUARD_GRACE_MS / 1000, 0};
+    char folder[] = "/tmp/test_release.XXXXXX";
+    char program[64], debug[64];
+    time_t end_s = now_s() + PATIENCE_S;
+    struct stuck stuck;
+    pid_t tool, daemon;
+    int status, fifo = -1;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(program, sizeof(program), "%s/stuck", folder);
+    snprintf(debug, sizeof(debug), "%s/names", folder);
+    copy_without_names(program, debug);
+    stuck = stuck_start(program);
+    tool = tool_start(stuck.pid, "1", "50", "1");
+    daemon = await_late(stuck.pid);
+    nanosleep(&pause, NULL); /* as long as the guard would need */
+    CU_ASSERT(is_alive(daemon));
+    while (fifo < 0 && now_s() < end_s) {
+        sched_yield();
+        fifo = open(debug, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    }
+    CU_ASSERT(fifo >= 0); /* it did look there */
+    /* From now on nobody who opens it has to wait. */
+    CU_ASSERT_EQUAL(unlink(debug), 0);
+    close(fifo);
+    CU_ASSERT_EQUAL(waitpid(tool, &status, 0), tool);
+    CU_ASSERT(WIFEXITED(status));
+    CU_ASSERT(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 1);
+    CU_ASSERT(stuck_goes_on(&stuck));
+    stuck_end(&stuck);
+    unlink(program);
+    rmdir(folder);
+}
+
+int main(int argc, char **argv)
 {
     CU_TestInfo tests[] = {
         {"a killed daemon lets go", a_killed_daemon_lets_go},
         {"a stopped job stays stopped", a_stopped_job_stays_stopped},
         {"a stopped daemon is ended", a_stopped_daemon_is_ended},
+        {"a killed job is its parent's", a_killed_job_is_its_parents},
+        {"a late thread is let go", a_late_thread_is_let_go},
+        {"a daemon that works is left alone",
+         a_daemon_that_works_is_left_alone},
         CU_TEST_INFO_NULL,
     };
+
+    (void)argv;
+    if (argc > 1)
+        return stuck_run();
     return check_run("release", tests);
 }
