@@ -218,31 +218,41 @@ out:
     return r;
 }
 
+/* Make room for `count` frames. Returns 0 or -ENOMEM. */
+static int named_reserve(struct named *named, uint32_t count)
+{
+    named->frames = calloc(count, sizeof(*named->frames));
+    return named->frames ? 0 : -ENOMEM;
+}
+
+/* Keep a copy of one more frame; without memory, none at all. */
+static int named_add(struct named *named,
+                     const char *function,
+                     const char *file,
+                     uint32_t line)
+{
+    struct frame *frame = &named->frames[named->count++];
+
+    *frame = (struct frame){strdup(function), strdup(file), line, "", 0};
+    if (frame->function && frame->file)
+        return 0;
+    named_fini(named);
+    return -ENOMEM;
+}
+
 /* Keep the frames from number `first` of an answer. */
 static int named_set(struct named *named,
                      const struct answer *answer,
                      uint32_t first,
                      uint32_t count)
 {
+    int r = named_reserve(named, count);
     uint32_t i;
 
-    named->frames = calloc(count, sizeof(*named->frames));
-    if (!named->frames)
-        return -ENOMEM;
-    for (i = 0; i < count; i++) {
-        struct frame *frame = &named->frames[i];
-
-        frame->function = strdup(answer->functions[first + i]);
-        frame->file = strdup(answer->files[first + i]);
-        frame->line = answer->lines[first + i];
-        frame->module = "";
-        named->count++;
-        if (!frame->function || !frame->file) {
-            named_fini(named);
-            return -ENOMEM;
-        }
-    }
-    return 0;
+    for (i = first; r == 0 && i < first + count; i++)
+        r = named_add(named, answer->functions[i], answer->files[i],
+                      answer->lines[i]);
+    return r;
 }
 
 /* Keep copies of these frames. */
@@ -250,22 +260,13 @@ static int named_copy(struct named *named,
                       const struct frame *frames,
                       uint32_t count)
 {
+    int r = named_reserve(named, count);
     uint32_t i;
 
-    named->frames = calloc(count, sizeof(*named->frames));
-    if (!named->frames)
-        return -ENOMEM;
-    for (i = 0; i < count; i++) {
-        named->frames[i] =
-            (struct frame){strdup(frames[i].function), strdup(frames[i].file),
-                           frames[i].line, "", 0};
-        named->count++;
-        if (!named->frames[i].function || !named->frames[i].file) {
-            named_fini(named);
-            return -ENOMEM;
-        }
-    }
-    return 0;
+    for (i = 0; r == 0 && i < count; i++)
+        r = named_add(named, frames[i].function, frames[i].file,
+                      frames[i].line);
+    return r;
 }
 
 int naming_take(struct naming *naming, const struct cop_packet *packet)

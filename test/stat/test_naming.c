@@ -1,0 +1,184 @@
+/* test_naming.c - questions for names, and their answers: those that come late,
+ * twice, or from who does not know the question. */
+#include <errno.h>
+
+#include "stat/naming.h"
+#include "stat/traces.h"
+#include "test/check.h"
+
+#define MODULE "b1d0 /usr/bin/solver"
+
+#define ADDRESS(offset)                                                        \
+    {                                                                          \
+        "", "", 0, MODULE, (offset)                                            \
+    }
+
+/* The tree of task 0, whose stack has two addresses of one module. */
+static struct tree *tree_of(uint64_t outer, uint64_t inner)
+{
+    struct frame stack[] = {ADDRESS(outer), ADDRESS(inner)};
+    struct traces *traces;
+    struct tree *tree;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, stack, 2));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    return tree;
+}
+
+static struct naming *naming_of(const struct tree *tree)
+{
+    struct naming *naming;
+
+    CHECK_OK(naming_new(&naming, tree, NULL));
+    return naming;
+}
+
+static uint32_t daemon_of(uint32_t task, void *arg)
+{
+    (void)arg;
+    return task + 7;
+}
+
+/* The number of the question that `naming` asks now, which is about `count`
+ * addresses, the first at `offset`. */
+static uint32_t ask(const struct naming *naming,
+                    uint32_t count,
+                    uint64_t offset)
+{
+    struct question question;
+    struct cop_packet *packet;
+
+    CHECK_OK(naming_ask(&packet, naming, daemon_of, NULL));
+    CHECK_OK(question_unpack(&question, packet));
+    CU_ASSERT_EQUAL(question.module_count, 1);
+    CU_ASSERT_EQUAL(question.daemons[0], 7);
+    CU_ASSERT_STRING_EQUAL(question.names[0], MODULE);
+    CU_ASSERT_EQUAL(question.address_count, count);
+    CU_ASSERT_EQUAL(question.offsets[0], offset);
+    cop_packet_free(packet);
+    return question.number;
+}
+
+/* Take the answer to question `number`: at address `address` are `functions`,
+ * ended by NULL, outermost first. Returns as naming_take(). */
+static int answer(struct naming *naming,
+                  uint32_t number,
+                  uint32_t address,
+                  const char **functions)
+{
+    static const char *files[] = {"a.c", "a.c"};
+    static const uint32_t lines[] = {1, 2};
+    struct answer said = {.number = number,
+                          .count = 1,
+                          .addresses = &address,
+                          .functions = functions,
+                          .files = files,
+                          .lines = lines};
+    struct cop_packet *packet;
+    int r;
+
+    while (functions[said.frame_count])
+        said.frame_count++;
+    said.counts = &said.frame_count;
+    CHECK_OK(answer_pack(&packet, &said));
+    r = naming_take(naming, packet);
+    cop_packet_free(packet);
+    return r;
+}
+
+/* The tree that `naming` makes has the functions `expected`, ended by NULL, one
+ * under the other, with lines. */
+static void check_names(const struct naming *naming,
+                        const char *const *expected)
+{
+    struct tree *tree;
+    uint32_t i;
+
+    CHECK_OK(naming_resolve(&tree, naming, NAMING_FUNCTIONS));
+    for (i = 0; i < tree->node_count && expected[i]; i++)
+        CU_ASSERT_STRING_EQUAL(
+            tree->strings[tree->frames[tree->nodes[i].frame].function],
+            expected[i]);
+    CU_ASSERT(i == tree->node_count && !expected[i]);
+    tree_free(tree);
+}
+
+/* What is answered has names, inlined functions too; the first answer holds;
+ * the rest is "module+0xoffset". */
+static void an_answer_gives_names(void)
+{
+    const char *two[] = {"solve", "inlined", NULL}, *other[] = {"other", NULL};
+    const char *const expected[] = {"solve", "inlined", "solver+0x20", NULL};
+    struct tree *tree = tree_of(0x10, 0x20);
+    struct naming *naming = naming_of(tree);
+    uint32_t number = ask(naming, 2, 0x10);
+
+    CU_ASSERT_EQUAL(naming_missing(naming), 2);
+    CHECK_IS(answer(naming, number, 2, other), -EBADMSG);
+    CHECK_OK(answer(naming, number, 0, two));
+    CHECK_OK(answer(naming, number, 0, other));
+    CU_ASSERT_EQUAL(naming_missing(naming), 1);
+    check_names(naming, expected);
+    naming_free(naming);
+    tree_free(tree);
+}
+
+/* Address 0 of one question is another one than of the next: an answer that
+ * comes late is left alone. */
+static void a_late_answer_is_not_taken(void)
+{
+    const char *old[] = {"old", NULL}, *now[] = {"now", NULL};
+    const char *const expected[] = {"now", "solver+0x40", NULL};
+    struct tree *trees[] = {tree_of(0x10, 0x20), tree_of(0x30, 0x40)};
+    struct naming *before = naming_of(trees[0]);
+    struct naming *naming = naming_of(trees[1]);
+    uint32_t first = ask(before, 2, 0x10), second;
+
+    CHECK_OK(naming_inherit(naming, before));
+    second = ask(naming, 2, 0x30);
+    CHECK_IS(answer(naming, first, 0, old), 0);
+    CHECK_IS(answer(naming, first, 9, old), 0); /* nor is it looked at */
+    CU_ASSERT_EQUAL(naming_missing(naming), 2);
+    CHECK_OK(answer(naming, second, 0, now));
+    CU_ASSERT_EQUAL(naming_missing(naming), 1);
+    check_names(naming, expected);
+    naming_free(before);
+    naming_free(naming);
+    tree_free(trees[0]);
+    tree_free(trees[1]);
+}
+
+/* What an earlier tree knew is known in the next one, also when that one is
+ * gone, and need not be answered again. */
+static void what_is_known_stays(void)
+{
+    const char *two[] = {"solve", "inlined", NULL}, *other[] = {"other", NULL};
+    const char *const expected[] = {"other", "solve", "inlined", NULL};
+    struct tree *trees[] = {tree_of(0x10, 0x20), tree_of(0x08, 0x20)};
+    struct naming *before = naming_of(trees[0]);
+    struct naming *naming = naming_of(trees[1]);
+
+    CHECK_OK(answer(before, ask(before, 2, 0x10), 1, two));
+    CHECK_OK(naming_inherit(naming, before));
+    naming_free(before);
+    tree_free(trees[0]);
+    CU_ASSERT_EQUAL(naming_missing(naming), 1);
+    CHECK_OK(answer(naming, ask(naming, 2, 0x08), 0, other));
+    CU_ASSERT_EQUAL(naming_missing(naming), 0);
+    check_names(naming, expected);
+    naming_free(naming);
+    tree_free(trees[1]);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"an answer gives names", an_answer_gives_names},
+        {"a late answer is not taken", a_late_answer_is_not_taken},
+        {"what is known stays", what_is_known_stays},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("naming", tests);
+}
