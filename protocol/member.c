@@ -561,7 +561,9 @@ uint64_t member_deadline_ms(const struct node *node)
                : UINT64_MAX;
 }
 
-void member_give_up(struct node *node, const struct ranks *ranks)
+void member_give_up(struct node *node,
+                    const struct ranks *ranks,
+                    const char *text)
 {
     struct control control = {.type = CONTROL_LOST};
     uint64_t i, count;
@@ -572,7 +574,7 @@ void member_give_up(struct node *node, const struct ranks *ranks)
     count = ranks_size(&control.ranks);
     for (i = 0; i < count; i++)
         node_tell(node, TELL_BACKEND_LOST, ranks_at(&control.ranks, i), 0,
-                  "it is a member no longer");
+                  text);
     if (count > 0)
         downward_control(node, &control);
     control_fini(&control);

@@ -668,7 +668,7 @@ static void give_up_oldest(struct node *node)
     if (ranks_copy(&ranks, &node->uncovered[0].ranks) < 0)
         node->failed = true;
     else
-        member_give_up(node, &ranks);
+        member_give_up(node, &ranks, "nobody has reached it for too long");
     ranks_fini(&ranks);
 }
 

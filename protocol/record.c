@@ -220,7 +220,7 @@ static void gone(struct node *node,
     else if (!node->launched)
         launch_lost(node, columns->ranks[0], text);
     else if (!node->closing && ranks.count > 0)
-        member_give_up(node, &ranks);
+        member_give_up(node, &ranks, text);
     ranks_fini(&ranks);
 }
 

@@ -686,8 +686,10 @@ void member_forget(struct node *node, struct peer *peer);
 /* A child's link is gone: its branch, a record upwards, its members. */
 void member_lost_child(struct node *node, struct peer *peer, const char *text);
 
-/* Front-end: give back-ends up, for good (11.1). */
-void member_give_up(struct node *node, const struct ranks *ranks);
+/* Front-end: give back-ends up, for good (11.1); `text` says why. */
+void member_give_up(struct node *node,
+                    const struct ranks *ranks,
+                    const char *text);
 
 /* LOST says so: they leave every set (11.2). */
 void member_lost(struct node *node, const struct ranks *ranks);
