@@ -13,6 +13,12 @@
 /* Most daemons directly below the front-end, when it is one on each host. */
 #define FLAT_MAX 32
 
+/* For how long a node may be silent: a tenth of all the time there is, but not
+ * so short that one that waits for a processor is taken for lost. */
+#define SILENCE_PART   10
+#define SILENCE_MIN_MS 250
+#define SILENCE_MAX_MS 3000
+
 /* Most words of an ssh command. */
 #define SSH_WORDS_MAX 64
 
@@ -228,6 +234,34 @@ static int note_leaves(struct daemons *daemons)
     return 0;
 }
 
+uint32_t daemons_silence_ms(uint32_t timeout_ms)
+{
+    uint32_t silence_ms = timeout_ms / SILENCE_PART;
+
+    if (silence_ms < SILENCE_MIN_MS)
+        return SILENCE_MIN_MS;
+    return silence_ms < SILENCE_MAX_MS ? silence_ms : SILENCE_MAX_MS;
+}
+
+/* All times as long, compared with each other, as the defaults are; but an
+ * orphan has less time, and so has who is given up after that: five times the
+ * silence by which it was found, in all. */
+static void set_times(struct cop_times *times,
+                      uint32_t timeout_ms,
+                      bool open_ended)
+{
+    uint32_t silence_ms = daemons_silence_ms(timeout_ms);
+
+    times->heartbeat_ms = silence_ms / 6;
+    times->failure_timeout_ms = silence_ms;
+    times->connect_timeout_ms = silence_ms / 3;
+    times->probe_timeout_ms = silence_ms * 2 / 3;
+    if (!open_ended)
+        times->orphan_timeout_ms = 3 * silence_ms;
+    times->launch_timeout_ms = timeout_ms;
+    times->open_timeout_ms = timeout_ms; /* daemons load their filters */
+}
+
 int daemons_launch(struct daemons **out,
                    const struct targets *targets,
                    const struct daemons_options *options,
@@ -254,9 +288,7 @@ int daemons_launch(struct daemons **out,
         return -ENOMEM;
     daemons->targets = targets;
     launch.backend_argv = argv;
-    launch.times.failure_timeout_ms = DAEMONS_SILENCE_MS;
-    launch.times.launch_timeout_ms = timeout_ms;
-    launch.times.open_timeout_ms = timeout_ms; /* daemons load their filters */
+    set_times(&launch.times, timeout_ms, options->open_ended);
     if (here) {
         launch.topology_path = options->topology_path;
         if (!options->topology_path)

@@ -17,17 +17,21 @@ struct daemons_options {
                                   daemon on each host that has targets */
     const char *ssh;           /* how to get to other hosts, with arguments;
                                   NULL: "ssh" */
+    bool open_ended;           /* nobody waits for an end: a daemon out of
+                                  reach is given up late */
 };
 
 /* A node from which nothing was heard for so long is taken for lost, and the
- * others go on without it. */
-#define DAEMONS_SILENCE_MS 3000
+ * others go on without it; where there is an end, a daemon that stays away for
+ * six times as long is given up. For `timeout_ms`: so that both are known well
+ * before that. */
+uint32_t daemons_silence_ms(uint32_t timeout_ms);
 
 struct daemons; /* opaque */
 
 /* Start a tree of daemons for `targets`, which is kept, borrowed: on this host
  * only, or over ssh on every host that has some. Returns 0, or a negative errno
- * with a sentence, within `timeout_ms`. */
+ * with a sentence, within `timeout_ms`, which is for all that follows too. */
 int daemons_launch(struct daemons **out,
                    const struct targets *targets,
                    const struct daemons_options *options,

@@ -27,9 +27,9 @@
 #define WALK_MS 5
 #define PAUSES  4
 
-/* How long a node that is frozen can hold up the samples of all others: until
- * those beside it take it for lost, and one above it too (PROTOCOL 6.1b). */
-#define FROZEN_MS (2 * DAEMONS_SILENCE_MS + 1000)
+/* What is left for the answer, and for names, at least, when all the time was
+ * needed for what goes before them. */
+#define LEAST_MS 1000
 
 /* While somebody follows, names that do not come in this time stay away until
  * the next sample. */
@@ -46,6 +46,13 @@ static uint64_t now_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* How long a node that is frozen can hold up the samples of all others: until
+ * those beside it take it for lost, and one above it too (PROTOCOL 6.1b). */
+static uint64_t frozen_ms(const struct gather_options *options)
+{
+    return 2 * (uint64_t)daemons_silence_ms(options->timeout_ms) + LEAST_MS;
 }
 
 __attribute__((format(printf, 2, 3))) static void say(
@@ -168,34 +175,6 @@ static void take_events(struct daemons *daemons,
     }
 }
 
-/* Tell of a sample. Returns 1 if it is the last that is wanted, 0 if more are
- * to come, or a negative errno. */
-static int say_sample(const struct tree *tree,
-                      uint64_t sample,
-                      const struct gather_options *options)
-{
-    struct tasks *all;
-    int64_t still;
-    uint64_t still_ms;
-    int r;
-
-    if (options->watch_ms == 0) {
-        say(options, "sample %" PRIu64 " of %u", sample, options->samples);
-        return sample >= options->samples;
-    }
-    r = tree_tasks(&all, tree);
-    if (r < 0)
-        return r;
-    still = tree_unmoved(tree, all);
-    tasks_free(all);
-    if (still < 0)
-        return (int)still;
-    still_ms = still > 0 ? (uint64_t)(still - 1) * options->interval_ms : 0;
-    say(options, "sample %" PRIu64 ": nothing has moved for %.1f s", sample,
-        (double)still_ms / 1000);
-    return still_ms >= options->watch_ms || sample >= REQUEST_SAMPLES_MAX;
-}
-
 /* Names that were asked for, for the next time. */
 struct known {
     struct naming *naming;
@@ -211,31 +190,75 @@ struct gathering {
     struct cop_stream *answers; /* and of names */
     struct known known;
     uint64_t sample; /* all have sent so many, but who has fallen behind */
+    uint64_t end_ms; /* until when the answer is waited for */
     struct cop_error *late;
 };
 
+/* What is left of the time, and at least `least_ms`. */
+static uint64_t left_ms(const struct gathering *gathering, uint64_t least_ms)
+{
+    uint64_t now = now_ms();
+    uint64_t left =
+        gathering->end_ms > now ? gathering->end_ms - now : (uint64_t)0;
+
+    return left > least_ms ? left : least_ms;
+}
+
+/* For how many samples all have stood still. Returns the count, 0 if there is
+ * nobody, or a negative errno. */
+static int64_t count_still(const struct tree *tree)
+{
+    struct tasks *all;
+    int64_t still;
+    int r;
+
+    r = tree_tasks(&all, tree);
+    if (r < 0)
+        return r;
+    still = tree_unmoved(tree, all);
+    tasks_free(all);
+    return still;
+}
+
+/* Tell of a sample. Returns 1 if it is the last that is wanted, 0 if more are
+ * to come, or a negative errno. */
+static int say_sample(const struct tree *tree,
+                      const struct gathering *gathering)
+{
+    const struct gather_options *options = gathering->options;
+    uint64_t sample = gathering->sample, still_ms;
+    int64_t still;
+
+    if (options->watch_ms == 0) {
+        say(options, "sample %" PRIu64 " of %u", sample, options->samples);
+        return sample >= options->samples;
+    }
+    still = count_still(tree);
+    if (still < 0)
+        return (int)still;
+    still_ms = still > 0 ? (uint64_t)(still - 1) * options->interval_ms : 0;
+    say(options, "sample %" PRIu64 ": nothing has moved for %.1f s", sample,
+        (double)still_ms / 1000);
+    return still_ms >= options->watch_ms || sample >= REQUEST_SAMPLES_MAX;
+}
+
 /* How long it may be quiet, at most, while samples are due. Who stops listening
  * before misses what all the others still send: a sync does not wait for what a
- * daemon has yet to look at. The time-out counts from then on, but for who
- * watches, whose whole look it ends.
+ * daemon has yet to look at.
  *
  * pause_ms  the longest so far */
-static uint64_t quiet_ms(const struct gather_options *options,
-                         uint32_t task_count,
-                         uint64_t pause_ms)
+static uint64_t quiet_ms(const struct gathering *gathering, uint64_t pause_ms)
 {
+    const struct gather_options *options = gathering->options;
     uint64_t due_ms =
-        2 * (uint64_t)options->interval_ms + 2 * STOP_MS + FROZEN_MS;
-    uint64_t slow_ms = (uint64_t)WALK_MS * task_count;
+        2 * (uint64_t)options->interval_ms + 2 * STOP_MS + frozen_ms(options);
+    uint64_t slow_ms = (uint64_t)WALK_MS * gathering->targets->count;
+    uint64_t left = left_ms(gathering, 0);
 
     if (slow_ms < PAUSES * pause_ms)
         slow_ms = PAUSES * pause_ms;
-    if (slow_ms > options->timeout_ms)
-        slow_ms = options->timeout_ms;
     due_ms += slow_ms;
-    return options->watch_ms > 0 && due_ms > options->timeout_ms
-               ? options->timeout_ms
-               : due_ms;
+    return due_ms < left ? due_ms : left;
 }
 
 /* The number of a packet's wave is how many samples all daemons have sent, but
@@ -251,18 +274,18 @@ static bool note_sample(struct gathering *gathering,
 
 /* Take the samples as they come, and tell of each. While a parent is lost waves
  * may be joined, so fewer may come; then it is quiet, and the sync that follows
- * knows when all is in. Returns 0 or a negative errno. */
+ * knows when all is in. Each sample puts the end off, but for who watches.
+ * Returns 0 or a negative errno. */
 static int follow(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_options *options = gathering->options;
     struct cop_packet *packet;
-    uint64_t begin_ms = now_ms(), last_ms = begin_ms, pause_ms = 0;
+    uint64_t last_ms = now_ms(), pause_ms = 0;
     int r = 0;
 
     while (r == 0) {
-        r = cop_stream_receive(
-            gathering->stream, &packet,
-            (int)quiet_ms(options, gathering->targets->count, pause_ms));
+        r = cop_stream_receive(gathering->stream, &packet,
+                               (int)quiet_ms(gathering, pause_ms));
         take_events(gathering->daemons, options, gathering->late);
         if (r < 0)
             break;
@@ -271,10 +294,11 @@ static int follow(struct gathering *gathering, struct tree **tree)
             if (pause_ms < now_ms() - last_ms)
                 pause_ms = now_ms() - last_ms;
             last_ms = now_ms();
-            r = say_sample(*tree, gathering->sample, options);
+            if (options->watch_ms == 0)
+                gathering->end_ms = last_ms + options->timeout_ms;
+            r = say_sample(*tree, gathering);
         }
-        if (r == 0 && options->watch_ms > 0 &&
-            now_ms() - begin_ms > options->timeout_ms)
+        if (r == 0 && left_ms(gathering, 0) == 0)
             r = 1;
         cop_packet_free(packet);
     }
@@ -284,21 +308,21 @@ static int follow(struct gathering *gathering, struct tree **tree)
 }
 
 /* Wait for the answer to be complete. Returns 0 or a negative errno. */
-static int finish(struct tree **tree,
-                  struct daemons *daemons,
-                  struct cop_stream *stream,
-                  const struct gather_options *options,
-                  struct cop_error *late)
+static int finish(struct gathering *gathering, struct tree **tree)
 {
+    struct cop_error *late = gathering->late;
     int r;
 
-    r = cop_stream_sync(stream, (int)options->timeout_ms, late);
+    /* Who can answer is not kept from it by somebody who cannot. */
+    r = cop_stream_sync(gathering->stream,
+                        (int)left_ms(gathering, frozen_ms(gathering->options)),
+                        late);
     if (r < 0 && !late->text[0])
         cop_error_set(late, r, "no complete answer: %s", strerror(-r));
     if (r > 0)
         cop_error_set(late, -ECONNRESET, "a link was lost on the way");
-    r = take_all(tree, stream);
-    take_events(daemons, options, late);
+    r = take_all(tree, gathering->stream);
+    take_events(gathering->daemons, gathering->options, late);
     return r;
 }
 
@@ -461,22 +485,19 @@ static int add_found(struct targets *targets,
 }
 
 /* Have the daemons find what is wanted. */
-static int find(struct targets *targets,
-                const struct daemons *daemons,
-                struct cop_stream *stream,
-                const struct gather_options *options,
-                struct cop_error *late)
+static int find(struct gathering *gathering)
 {
-    uint64_t end_ms = now_ms() + options->timeout_ms;
+    struct targets *targets = gathering->targets;
+    uint64_t end_ms = now_ms() + left_ms(gathering, LEAST_MS);
     uint32_t count = targets->wanted_count, asked = 0, i;
     struct finding *findings = calloc((size_t)count + 1, sizeof(*findings));
     struct cop_packet *packet;
     int r = findings ? 0 : -ENOMEM;
 
     if (r == 0)
-        r = ask_wanted(stream, daemons, targets, &asked);
+        r = ask_wanted(gathering->answers, gathering->daemons, targets, &asked);
     while (r == 0 && asked > 0) {
-        r = receive_until(stream, &packet, end_ms);
+        r = receive_until(gathering->answers, &packet, end_ms);
         if (r < 0)
             break;
         r = take_found(findings, count, packet);
@@ -484,7 +505,7 @@ static int find(struct targets *targets,
         cop_packet_free(packet);
     }
     if (r == 0 || r == -EAGAIN || r == -ENOTCONN)
-        r = add_found(targets, findings, options, late);
+        r = add_found(targets, findings, gathering->options, gathering->late);
     for (i = 0; findings && i < count; i++)
         free(findings[i].pids);
     free(findings);
@@ -568,26 +589,25 @@ static void known_fini(struct known *known)
 }
 
 /* Replace `*tree` by one with names; what was known need not be asked for. */
-static int name(struct tree **tree,
-                struct known *known,
-                struct tasks *silent,
-                const struct daemons *daemons,
-                struct cop_stream *stream,
-                const struct gather_options *options,
-                struct cop_error *late)
+static int name(struct gathering *gathering,
+                struct tree **tree,
+                struct tasks *silent)
 {
-    uint32_t timeout_ms = options->timeout_ms;
+    const struct gather_options *options = gathering->options;
+    struct known *known = &gathering->known;
+    uint32_t timeout_ms = (uint32_t)left_ms(gathering, LEAST_MS);
     struct naming *naming = NULL;
     struct tree *named = NULL;
     int r;
 
-    if (options->viewer && timeout_ms > FOLLOW_NAMES_MS)
+    if (options->viewer)
         timeout_ms = FOLLOW_NAMES_MS;
     r = naming_new(&naming, *tree, silent);
     if (r == 0 && known->naming)
         r = naming_inherit(naming, known->naming);
     if (r == 0 && naming_missing(naming) > 0)
-        r = ask_names(naming, daemons, stream, timeout_ms, late);
+        r = ask_names(naming, gathering->daemons, gathering->answers,
+                      timeout_ms, gathering->late);
     if (r == 0)
         r = naming_resolve(&named, naming, options->detail);
     if (r < 0) {
@@ -611,8 +631,7 @@ static int complete(struct gathering *gathering,
 
     r = note_shortfall(gathering, tree, &silent, say_fn);
     if (r == 0)
-        r = name(tree, &gathering->known, silent, gathering->daemons,
-                 gathering->answers, gathering->options, gathering->late);
+        r = name(gathering, tree, silent);
     tasks_free(silent);
     return r;
 }
@@ -692,16 +711,17 @@ static int sample(struct gathering *gathering, struct tree **tree)
         return follow_live(gathering, tree);
     if (options->samples > 1 || options->watch_ms > 0)
         r = follow(gathering, tree);
-    return r < 0 ? r
-                 : finish(tree, gathering->daemons, gathering->stream, options,
-                          gathering->late);
+    return r < 0 ? r : finish(gathering, tree);
 }
 
-/* Everything between launch and end. */
+/* Everything between launch and end.
+ *
+ * end_ms  until when an answer is waited for */
 static int gather(struct tree **tree,
                   struct daemons *daemons,
                   struct targets *targets,
                   const struct gather_options *options,
+                  uint64_t end_ms,
                   struct cop_error *late,
                   struct cop_error *error)
 {
@@ -709,6 +729,7 @@ static int gather(struct tree **tree,
     struct gathering gathering = {.daemons = daemons,
                                   .targets = targets,
                                   .options = options,
+                                  .end_ms = end_ms,
                                   .late = late};
     struct cop_network *network = daemons_network(daemons);
     int r;
@@ -725,7 +746,7 @@ static int gather(struct tree **tree,
                                     (int)options->timeout_ms);
     }
     if (r == 0 && targets->wanted_count > 0)
-        r = find(targets, daemons, gathering.answers, options, late);
+        r = find(&gathering);
     if (r == 0 && targets->count == 0)
         r = cop_error_set(error, -ESRCH,
                           "no process was found: check names, users and hosts");
@@ -745,21 +766,24 @@ int gather_tree(struct tree **out,
                 struct cop_error *late,
                 struct cop_error *error)
 {
+    struct daemons_options daemons_options = options->daemons;
+    uint64_t end_ms = now_ms() + options->timeout_ms;
     struct daemons *daemons = NULL;
     struct tree *tree = NULL;
     bool hurt;
     int r;
 
+    daemons_options.open_ended = options->viewer != NULL;
     error->text[0] = '\0';
     late->text[0] = '\0';
     if (targets->host_count > 1)
         say(options, "starting a daemon on each host");
-    r = daemons_launch(&daemons, targets, &options->daemons,
-                       options->timeout_ms, error);
+    r = daemons_launch(&daemons, targets, &daemons_options, options->timeout_ms,
+                       error);
     if (r == 0)
         r = tree_new(&tree, &(struct tree_size){0});
     if (r == 0)
-        r = gather(&tree, daemons, targets, options, late, error);
+        r = gather(&tree, daemons, targets, options, end_ms, late, error);
     if (r == 0)
         r = tree_settle(out, tree);
     if (r < 0 && !error->text[0])

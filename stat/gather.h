@@ -37,8 +37,8 @@ struct gather_options {
     uint32_t interval_ms;
     uint32_t watch_ms;   /* not so many samples, but until nothing has moved for
                             so long, at most for `timeout_ms`; 0: do not watch */
-    uint32_t timeout_ms; /* for launching, and again for the answer, which
-                            is waited for when no more samples come */
+    uint32_t timeout_ms; /* for all there is; of several samples each puts the
+                            end off by as much */
     uint32_t max_stop_ms; /* for which a process may be stopped */
     bool names;           /* of threads, where they have some of their own */
     bool states;          /* of the scheduler */
