@@ -204,20 +204,32 @@ static uint64_t left_ms(const struct gathering *gathering, uint64_t least_ms)
     return left > least_ms ? left : least_ms;
 }
 
-/* For how many samples all have stood still. Returns the count, 0 if there is
- * nobody, or a negative errno. */
-static int64_t count_still(const struct tree *tree)
+/* For how many samples all have stood still, but those of daemons that the
+ * others go on without. Returns the count, 0 if there is nobody, or a negative
+ * errno. */
+static int64_t count_still(const struct tree *tree,
+                           const struct gathering *gathering)
 {
-    struct tasks *all;
-    int64_t still;
+    const struct gather_options *options = gathering->options;
+    struct tasks *present = NULL;
+    int64_t still = 0;
+    uint32_t i;
     int r;
 
-    r = tree_tasks(&all, tree);
-    if (r < 0)
-        return r;
-    still = tree_unmoved(tree, all);
-    tasks_free(all);
-    return still;
+    r = tasks_new(&present, NULL, 0);
+    for (i = 0; r == 0 && i < tree->progress_count; i++) {
+        const struct tree_progress *progress = &tree->progress[i];
+        uint64_t behind = progress->seen < gathering->sample
+                              ? gathering->sample - progress->seen
+                              : 0;
+
+        if (behind == 0 || behind * options->interval_ms < frozen_ms(options))
+            r = tasks_change(&present, TASKS_UNION, progress->tasks);
+    }
+    if (r == 0)
+        still = tree_unmoved(tree, present);
+    tasks_free(present);
+    return r < 0 ? r : still;
 }
 
 /* Tell of a sample. Returns 1 if it is the last that is wanted, 0 if more are
@@ -233,7 +245,7 @@ static int say_sample(const struct tree *tree,
         say(options, "sample %" PRIu64 " of %u", sample, options->samples);
         return sample >= options->samples;
     }
-    still = count_still(tree);
+    still = count_still(tree, gathering);
     if (still < 0)
         return (int)still;
     still_ms = still > 0 ? (uint64_t)(still - 1) * options->interval_ms : 0;
