@@ -281,7 +281,8 @@ static int wait_for(struct arguments *arguments)
     int r;
 
     for (;;) {
-        uint64_t left_ms = end_ms - now_ms();
+        uint64_t at_ms = now_ms();
+        uint64_t left_ms = at_ms < end_ms ? end_ms - at_ms : 0;
         bool is_last = left_ms <= PAUSE_MS;
 
         /* the last look says how it is, though time is over: it gets some */
@@ -291,8 +292,6 @@ static int wait_for(struct arguments *arguments)
         if (r != -EAGAIN)
             break;
         pause_ms(PAUSE_MS);
-        if (now_ms() >= end_ms)
-            end_ms = now_ms();
     }
     if (r == STATUS_TIMEOUT)
         fprintf(stderr, "coppice-status: not %s within the time-out\n",
