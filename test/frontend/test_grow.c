@@ -198,6 +198,7 @@ static void a_stream_before_its_first_member(void)
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     launch.topology_shape = "2x2x2";
+    be_patient(&launch);
     CHECK_OK(cop_network_launch(&network, &launch, &error));
     CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)), 0);
     grow = open_grow(network, COP_WAIT_FOR_ALL, "sum");

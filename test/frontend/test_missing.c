@@ -15,6 +15,7 @@ static struct cop_launch skipping(void)
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     launch.missing = COP_MISSING_SKIP;
+    be_patient(&launch);
     return launch;
 }
 

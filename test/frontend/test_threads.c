@@ -197,6 +197,7 @@ static void *own_network(void *arg)
              build ? build : ".");
     launch.topology_shape = worker->shape;
     launch.backend_argv = argv;
+    be_patient(&launch);
     if (cop_network_launch(&worker->network, &launch, &error) < 0) {
         printf("\n%s: %s\n", worker->shape, error.text);
         worker->problems++;

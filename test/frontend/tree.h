@@ -7,6 +7,7 @@
 
 #include <coppice/coppice.h>
 #include <errno.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -16,9 +17,10 @@
 
 #include "test/check.h"
 #include "test/frontend/member.h"
+#include "test/patience.h"
 
 /* Long enough for a loaded machine; nothing waits for it in vain. */
-#define TREE_PATIENCE_MS 60000
+#define TREE_PATIENCE_MS PATIENCE_MS
 
 static inline uint64_t tree_now_ms(void)
 {
@@ -62,6 +64,48 @@ static inline bool tree_is_clean(int timeout_ms)
     return false;
 }
 
+/* The state of a process or thread, as /proc/PID/stat at `path` has it, such as
+ * 'T'; 0 if it is gone. */
+static inline char tree_state(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char line[512], state = 0;
+    const char *end;
+
+    if (!file)
+        return 0;
+    end = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+    if (end)
+        sscanf(end, ") %c", &state);
+    fclose(file);
+    return state;
+}
+
+/* Stop process `pid`. A signal is sent at once, but obeyed when the process
+ * comes to run: when this returns, all of its threads have obeyed. */
+static inline void tree_stop(pid_t pid)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    char pattern[64];
+    bool moves;
+    size_t i;
+
+    snprintf(pattern, sizeof(pattern), "/proc/%d/task/*/stat", (int)pid);
+    CHECK_OK(kill(pid, SIGSTOP));
+    do {
+        glob_t threads = {0};
+
+        CU_ASSERT_EQUAL_FATAL(glob(pattern, 0, NULL, &threads), 0);
+        moves = false;
+        for (i = 0; i < threads.gl_pathc; i++)
+            moves |= tree_state(threads.gl_pathv[i]) != 'T';
+        globfree(&threads);
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+        if (moves)
+            tree_pause();
+    } while (moves);
+}
+
 /* Launch `shape`, else as `launch` says, with the tests' back-end and its
  * argument `how`, if not NULL; the test ends if that fails. */
 static inline struct cop_network *tree_launch_as(struct cop_launch launch,
@@ -76,6 +120,7 @@ static inline struct cop_network *tree_launch_as(struct cop_launch launch,
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     launch.topology_shape = shape;
     launch.backend_argv = argv;
+    be_patient(&launch);
     r = cop_network_launch(&network, &launch, &error);
     if (r < 0)
         printf("\nlaunch of %s: %s\n", shape, error.text);
@@ -87,18 +132,6 @@ static inline struct cop_network *tree_launch(const char *shape)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
 
-    return tree_launch_as(launch, shape, NULL);
-}
-
-/* Launch `shape` with the tests' back-end and with these times, or NULL for
- * the defaults; the test ends if that fails. */
-static inline struct cop_network *tree_launch_timed(
-    const char *shape, const struct cop_times *times)
-{
-    struct cop_launch launch = COP_LAUNCH_INIT;
-
-    if (times)
-        launch.times = *times;
     return tree_launch_as(launch, shape, NULL);
 }
 

@@ -186,6 +186,7 @@ int shell_launch(struct shell *shell,
     memset(shell, 0, sizeof(*shell));
     if (launch)
         options = *launch;
+    be_patient(&options);
     options.backend_argv = argv;
     if (options.topology_text)
         r = topology_parse(&topology, options.topology_text,
@@ -212,7 +213,7 @@ int shell_join(struct shell *shell, const char *session_path)
     if (session_path)
         r = session_read(&bootstrap, session_path, (uint32_t)getpid(), &error);
     else
-        r = bootstrap_inherit(&bootstrap, 10000, &error);
+        r = bootstrap_inherit(&bootstrap, PATIENCE_MS, &error);
     if (r < 0) {
         snprintf(shell->text, sizeof(shell->text), "%s", error.text);
         return r;
@@ -240,7 +241,7 @@ int shell_wait_joined(struct shell *shell, uint32_t count)
     r = driver_lock(shell->driver);
     if (r < 0)
         return r;
-    r = driver_wait(shell->driver, have_joined, &joined, 20000);
+    r = driver_wait(shell->driver, have_joined, &joined, PATIENCE_MS);
     driver_unlock(shell->driver);
     return r;
 }
@@ -271,7 +272,7 @@ int shell_open(struct shell *shell, uint32_t first, uint32_t last)
     shell->opened = false;
     r = driver_step(shell->driver, &event, &stream);
     if (r == 0)
-        r = driver_wait(shell->driver, is_opened, shell, 20000);
+        r = driver_wait(shell->driver, is_opened, shell, PATIENCE_MS);
     if (r == 0)
         r = shell->code;
     driver_unlock(shell->driver);

@@ -7,6 +7,7 @@
 #include <coppice/coppice.h>
 
 #include "net/driver.h"
+#include "test/patience.h"
 
 #define SHELL_FRAMES_MAX 65536
 
@@ -33,8 +34,9 @@ struct shell {
 extern const struct driver_ops shell_ops;
 
 /* Launch `shape` with back-ends `argv`, and wait for the outcome. `launch` may
- * be NULL. Returns 0 once it is launched, -EHOSTUNREACH or -ETIMEDOUT if it
- * failed, or what the making gave; `shell->text` says why. */
+ * be NULL; times that it leaves open are patient. Returns 0 once it is
+ * launched, -EHOSTUNREACH or -ETIMEDOUT if it failed, or what the making gave;
+ * `shell->text` says why. */
 int shell_launch(struct shell *shell,
                  const char *shape,
                  char *const *argv,
@@ -43,7 +45,7 @@ int shell_launch(struct shell *shell,
 /* Join as a back-end, out of the environment or a session file. */
 int shell_join(struct shell *shell, const char *session_path);
 
-/* Start; wait until so many have joined; both within the launch time-out. */
+/* Wait until so many have joined. */
 int shell_wait_joined(struct shell *shell, uint32_t count);
 
 /* Open a stream to all back-ends `first` to `last`. Returns its number or an

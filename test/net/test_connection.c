@@ -12,9 +12,10 @@
 #include "net/listener.h"
 #include "protocol/limits.h"
 #include "test/check.h"
+#include "test/patience.h"
 
 /* No test waits longer than this, on a busy machine. */
-#define PATIENCE_S 20.
+#define PATIENCE_S (PATIENCE_MS / 1e3)
 
 #define FRAMES 2000
 
@@ -194,7 +195,7 @@ static void begin_link(const unsigned char *dialer_key)
 {
     int fds[2];
 
-    begin(dialer_key, 5000);
+    begin(dialer_key, PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
     connect_pair(fds);
@@ -357,7 +358,7 @@ static void silence_ends_at_the_deadline(void)
 static void nonsense_is_refused(void)
 {
     char nonsense[HANDSHAKE_HELLO_LEN] = "GET / HTTP/1.0\r\n\r\n";
-    int fd = begin_stranger(5000);
+    int fd = begin_stranger(PATIENCE_MS);
 
     CHECK_OK(send(fd, nonsense, sizeof(nonsense), MSG_NOSIGNAL));
     RUN_UNTIL(ends[0].down);
@@ -368,7 +369,7 @@ static void nonsense_is_refused(void)
 
 static void end_in_the_handshake_is_told(void)
 {
-    int fd = begin_stranger(5000);
+    int fd = begin_stranger(PATIENCE_MS);
 
     close(fd);
     RUN_UNTIL(ends[0].down);
@@ -379,7 +380,7 @@ static void end_in_the_handshake_is_told(void)
 /* More unproved connections than allowed: the oldest goes (PROTOCOL 1.2). */
 static void oldest_unproved_goes_first(void)
 {
-    int first = begin_stranger(5000);
+    int first = begin_stranger(PATIENCE_MS);
     int more[2][2];
     char byte;
 
@@ -401,7 +402,7 @@ static void oldest_unproved_goes_first(void)
 /* Strangers who call do not end our own call, however old it is. */
 static void strangers_do_not_end_our_own_call(void)
 {
-    int stranger = begin_stranger(5000);
+    int stranger = begin_stranger(PATIENCE_MS);
     int own[2], more[3][2];
     char bytes[256];
     ssize_t n;
@@ -435,7 +436,7 @@ static int begin_proved(void)
     struct handshake handshake;
     const unsigned char *bytes;
     size_t len;
-    int fd = begin_stranger(5000);
+    int fd = begin_stranger(PATIENCE_MS);
     ssize_t n = -1;
 
     handshake_init(&handshake, keys[0], session, true, &own, 2, nonce);
@@ -545,7 +546,7 @@ static int call(struct dial **out, const char *addresses)
 
     *out = NULL;
     dial_result = 1;
-    r = dial_new(out, loop, addresses, 5000, on_dialed, NULL, &fd);
+    r = dial_new(out, loop, addresses, PATIENCE_MS, on_dialed, NULL, &fd);
     CU_ASSERT_EQUAL(dial_result, 1); /* never from within */
     if (r <= 0)
         return r;
@@ -568,7 +569,7 @@ static void call_is_answered(void)
     struct listener *listener;
     struct dial *dial;
 
-    begin(keys[0], 5000);
+    begin(keys[0], PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
     CHECK_OK(listener_new(&listener, loop, "", true, 700, on_call, NULL, NULL));
@@ -593,7 +594,7 @@ static void next_address_is_tried(void)
     struct listener *listener;
     struct dial *dial;
 
-    begin(keys[0], 5000);
+    begin(keys[0], PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
     CHECK_OK(listener_new(&listener, loop, "", true, 700, on_call, NULL, NULL));
@@ -613,7 +614,7 @@ static void nobody_there_is_told(void)
 {
     struct dial *dial;
 
-    begin(keys[0], 5000);
+    begin(keys[0], PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
     CHECK_OK(call(&dial, "127.0.0.1 1"));
@@ -637,7 +638,7 @@ static void one_refusal_is_not_all(void)
     struct dial *dial;
     int i;
 
-    begin(keys[0], 5000);
+    begin(keys[0], PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
     for (i = 0; i < 3; i++) {
@@ -656,7 +657,7 @@ static void hanging_up_says_nothing(void)
     int fds[2];
     ssize_t n = -1;
 
-    begin(keys[0], 5000);
+    begin(keys[0], PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
     connect_pair(fds);

@@ -21,7 +21,7 @@ static char frontend[512];
 static char fake_ssh[512];
 
 /* Descendants may take so long to end, on a busy machine. */
-#define GONE_MS 20000
+#define GONE_MS PATIENCE_MS
 
 static char *const echo_argv[] = {backend, (char[]){"echo"}, NULL};
 
@@ -84,7 +84,7 @@ static void exchange(uint32_t stream, int32_t tag, size_t len, size_t answers)
 
     CHECK_OK(shell_send(&shell, stream, tag, len));
     for (i = 0; i < answers; i++) {
-        CHECK_OK(shell_receive(&shell, &from, &frame, 20000));
+        CHECK_OK(shell_receive(&shell, &from, &frame, PATIENCE_MS));
         CU_ASSERT_EQUAL(from, stream);
         CU_ASSERT_EQUAL(frame.tag, tag);
         CU_ASSERT_EQUAL(frame.payload ? frame.payload->len : 0, len);
@@ -109,7 +109,7 @@ static void try_shape(const char *shape, uint32_t first, uint32_t last)
         exchange((uint32_t)stream, i, 16, last - first + 1);
     exchange((uint32_t)stream, 110, 0, last - first + 1);
     exchange((uint32_t)stream, 111, 1 << 18, last - first + 1);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 static void flat_tree(void)
@@ -174,7 +174,7 @@ static void program_that_hangs_ends_the_launch_at_its_deadline(void)
     /* Its commnode ends by itself; the back-end is killed by its parent. */
     expect_failure("flat:2", argv, &launch, -ETIMEDOUT,
                    (const char *[]){"launch_timeout", "rank 1", NULL});
-    CU_ASSERT(driver_now_ms() - start_ms < 10000);
+    CU_ASSERT(driver_now_ms() - start_ms < PATIENCE_MS);
 }
 
 /* PROTOCOL 12.4 */
@@ -231,7 +231,7 @@ static void ssh_starts_a_tree(void)
     stream = shell_open(&shell, 3, 5);
     CHECK_OK(stream);
     exchange((uint32_t)stream, 100, 64, 3);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
     CU_ASSERT_EQUAL(left_behind(), 0);
 }
 
@@ -298,7 +298,7 @@ static void back_ends_attach(void)
     exchange((uint32_t)stream, 100, 16, 4);
     exchange((uint32_t)stream, 101, 70000, 4);
     unlink(path);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
     CU_ASSERT_EQUAL(left_behind(), 0);
     CU_ASSERT_EQUAL(open_descriptors(), descriptors);
 }
@@ -331,7 +331,7 @@ static void wrong_session_file_is_refused(void)
     CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 1);
     CU_ASSERT_EQUAL(shell.joined_count, 0);
     unlink(path);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 /* ---- ends ------------------------------------------------------------------
@@ -414,7 +414,7 @@ static void forked_child_is_out(void)
     stream = shell_open(&shell, 3, 6);
     CHECK_OK(stream);
     exchange((uint32_t)stream, 100, 16, 4);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 /* Two networks live in one process. */
@@ -429,9 +429,9 @@ static void two_networks_in_one_process(void)
     CHECK_OK(stream);
     CHECK_OK(shell_open(&other, 1, 2));
     exchange((uint32_t)stream, 100, 16, 4);
-    CHECK_IS(shell_shutdown(&other, 10000), 0);
+    CHECK_IS(shell_shutdown(&other, PATIENCE_MS), 0);
     exchange((uint32_t)stream, 101, 16, 4);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 int main(void)

@@ -56,7 +56,7 @@ static void take(uint32_t stream, int32_t tag, size_t count)
     uint32_t from;
 
     while (count-- > 0) {
-        CHECK_OK(shell_receive(&shell, &from, &frame, 20000));
+        CHECK_OK(shell_receive(&shell, &from, &frame, PATIENCE_MS));
         CU_ASSERT_EQUAL(from, stream);
         CU_ASSERT_EQUAL(frame.tag, tag);
         frame_fini(&frame);
@@ -84,14 +84,14 @@ static void network_lives_while_the_application_computes(void)
     CHECK_OK(shell_send(&shell, stream, 100, 16));
     take(stream, 100, 4);
     CU_ASSERT_EQUAL(shell.lost_count, 0);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 /* What is queued leaves by itself, and what answers it is taken, although
  * nobody calls again (PROTOCOL 14.3). */
 static void queued_frames_leave_by_themselves(void)
 {
-    uint64_t deadline_ms = driver_now_ms() + 20000;
+    uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
     uint32_t stream = begin("flat:2", 1, 2, 3000);
     int i;
 
@@ -101,7 +101,7 @@ static void queued_frames_leave_by_themselves(void)
         pause_ms(1);
     CU_ASSERT_EQUAL(waiting(), 20);
     take(stream, 100, 20);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 /* A filter that takes longer than the failure time-out is no death sentence:
@@ -120,7 +120,7 @@ static void slow_filter_stops_no_heartbeats(void)
     CHECK_OK(shell_send(&shell, (uint32_t)stream, 100, 16));
     take((uint32_t)stream, 100, 4);
     CU_ASSERT_EQUAL(shell.lost_count, 0);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 /* The same while the application computes: then the background thread runs
@@ -128,7 +128,7 @@ static void slow_filter_stops_no_heartbeats(void)
 static void slow_filter_in_the_background_stops_no_heartbeats(void)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
-    uint64_t deadline_ms = driver_now_ms() + 30000;
+    uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
     int stream;
 
     launch.times.heartbeat_ms = 100;
@@ -143,7 +143,7 @@ static void slow_filter_in_the_background_stops_no_heartbeats(void)
     CU_ASSERT_EQUAL(waiting(), 4);
     take((uint32_t)stream, 100, 4);
     CU_ASSERT_EQUAL(shell.lost_count, 0);
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 /* ---- several threads
@@ -183,7 +183,7 @@ static void threads_share_a_network(void)
         CHECK_OK(-pthread_create(&threads[i], NULL, send_many, &senders[i]));
     }
     for (i = 0; i < 2 * 4 * SENDS; i++) {
-        CHECK_OK(shell_receive(&shell, &from, &frame, 20000));
+        CHECK_OK(shell_receive(&shell, &from, &frame, PATIENCE_MS));
         CU_ASSERT_FATAL(frame.tag == 100 || frame.tag == 101);
         counts[frame.tag - 100]++;
         frame_fini(&frame);
@@ -193,7 +193,7 @@ static void threads_share_a_network(void)
         CHECK_OK(senders[i].result);
         CU_ASSERT_EQUAL(counts[i], 4 * SENDS);
     }
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 /* Two threads wait, each for a packet: both get one. */
@@ -203,7 +203,7 @@ static void *receive_one(void *arg)
     uint32_t from;
     int *result = arg;
 
-    *result = shell_receive(&shell, &from, &frame, 20000);
+    *result = shell_receive(&shell, &from, &frame, PATIENCE_MS);
     if (*result == 0)
         frame_fini(&frame);
     return NULL;
@@ -224,7 +224,7 @@ static void two_threads_wait(void)
         pthread_join(threads[i], NULL);
         CHECK_OK(results[i]);
     }
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 /* ---- quiet
@@ -287,7 +287,7 @@ static void background_sleeps_while_somebody_waits(void)
         CU_ASSERT(other_switches() - before <= 3);
         CU_ASSERT(thread_count() <= 2);
     }
-    CHECK_IS(shell_shutdown(&shell, 10000), 0);
+    CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
 int main(void)

@@ -58,6 +58,7 @@ int main(int argc, char **argv)
     launch.times.failure_timeout_ms = (uint32_t)atoi(argv[5]);
     launch.times.orphan_timeout_ms = (uint32_t)atoi(argv[6]);
     launch.networks = argv[7];
+    be_patient(&launch);
     launch.launcher = "ssh";
     launch.ssh_argv = argv + ARGUMENTS;
     if (feeding_launch(&feeding, launch) < 0)

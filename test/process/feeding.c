@@ -89,8 +89,10 @@ int feeding_begin(struct feeding *feeding,
                   int count,
                   int rate)
 {
-    int r = feeding_launch(feeding, launch);
+    int r;
 
+    be_patient(&launch);
+    r = feeding_launch(feeding, launch);
     if (r < 0)
         return r;
     r = feeding_feed(feeding, count, rate);

@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "test/patience.h"
+
 /* Long enough for a loaded machine; nothing waits for it in vain. */
-#define FEEDING_PATIENCE_MS 60000
+#define FEEDING_PATIENCE_MS PATIENCE_MS
 
 /* Commnodes whose events are kept by rank. */
 #define FEEDING_NODES_MAX 256
@@ -39,15 +41,16 @@ struct feeding {
 
 /* Launch as `launch` says, with test/frontend/member as its back-end where it
  * names none, open a stream with int_union to everyone, and have each back-end
- * send `count` numbers, `rate` in a second. Returns 0, or a negative errno
- * with a sentence printed, and then nothing is to be freed. */
+ * send `count` numbers, `rate` in a second. Times that `launch` leaves open are
+ * patient. Returns 0, or a negative errno with a sentence printed, and then
+ * nothing is to be freed. */
 int feeding_begin(struct feeding *feeding,
                   struct cop_launch launch,
                   int count,
                   int rate);
 
-/* The two halves of it: launch; and begin a set of numbers on a new stream,
- * closing the one before. */
+/* The two halves of it: launch, with the times of `launch`; and begin a set of
+ * numbers on a new stream, closing the one before. */
 int feeding_launch(struct feeding *feeding, struct cop_launch launch);
 int feeding_feed(struct feeding *feeding, int count, int rate);
 

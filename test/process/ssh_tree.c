@@ -12,14 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "test/patience.h"
+
 enum {
     TAG_ASK = COP_TAG_FIRST, /* down: "" */
     TAG_RANK,                /* up: "%ud", the back-end's rank */
 };
-
-/* Ssh tries the network for a while before it gives a host up. */
-#define ANSWER_MS   60000
-#define SHUTDOWN_MS 20000
 
 static int run_backend(void)
 {
@@ -55,7 +53,7 @@ static void sum_ranks(struct cop_network *network)
     r = cop_stream_send(stream, TAG_ASK, "");
     if (r < 0)
         errx(1, "send: %s", strerror(-r));
-    r = cop_stream_receive(stream, &answer, ANSWER_MS);
+    r = cop_stream_receive(stream, &answer, PATIENCE_MS);
     if (r < 0)
         errx(1, "receive: %s", strerror(-r));
     r = cop_packet_unpack(answer, "%ud", &sum);
@@ -88,12 +86,13 @@ int main(int argc, char **argv)
     launch.launcher = "ssh";
     launch.ssh_argv = argv + 3;
     launch.networks = "127.0.0.0/8";
+    be_patient(&launch);
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
     for (i = 0; cop_network_missing(network, i, &who) == 0; i++)
         printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
     sum_ranks(network);
-    r = cop_network_shutdown(network, SHUTDOWN_MS);
+    r = cop_network_shutdown(network, PATIENCE_MS);
     if (r < 0)
         errx(1, "shutdown: %s", strerror(-r));
     cop_network_free(network);
