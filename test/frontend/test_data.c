@@ -6,15 +6,6 @@ static const char *const shapes[] = {"flat:4", "2x2", "2x2x2"};
 static const int heights[] = {1, 2, 3};
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))
 
-/* A node that is stopped is not to be taken for a dead one. */
-static struct cop_network *launch_patiently(const char *shape)
-{
-    struct cop_launch launch = COP_LAUNCH_INIT;
-
-    launch.times.failure_timeout_ms = 60000;
-    return tree_launch_as(launch, shape, NULL);
-}
-
 static struct cop_stream *open_one(struct cop_network *network, uint32_t rank)
 {
     struct cop_communicator *single;
@@ -139,42 +130,45 @@ static void packets_of_8_mib(void)
     free(bytes);
 }
 
+/* Send to a member that stands still until a send is refused, after
+ * `timeout_ms`. Returns how many were not: windows open a little after each
+ * other on the way down. */
+static int fill(struct cop_stream *one, int timeout_ms)
+{
+    static char bytes[64 << 10];
+    uint64_t begin_ms;
+    int sent = 0, r;
+
+    cop_stream_set_send_timeout(one, timeout_ms);
+    do {
+        begin_ms = tree_now_ms();
+        r = cop_stream_send(one, TAG_SUM, "%ac", bytes,
+                            (uint32_t)sizeof(bytes));
+        sent += r == 0;
+    } while (r == 0 && sent < 4096); /* 256 MiB */
+    CHECK_IS(r, -EAGAIN);
+    CU_ASSERT(tree_now_ms() - begin_ms >= (uint64_t)timeout_ms);
+    return sent;
+}
+
 /* With a time-out of 0 a send fails at once when the windows to a member that
  * stands still are full; what it refused is not sent, the rest comes. */
 static void a_send_without_credit(void)
 {
-    static char bytes[64 << 10];
     size_t i;
 
     for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = launch_patiently(shapes[i]);
+        struct cop_network *network = tree_launch(shapes[i]);
         struct cop_stream *one = open_one(
             network, cop_communicator_rank(cop_network_everyone(network), 1));
         pid_t pid = pid_of(one);
         struct cop_packet *packet;
-        int sent = 0, r = 0, k;
-        uint64_t begin_ms;
+        int sent = 0, k;
 
-        CHECK_OK(kill(pid, SIGSTOP));
-        cop_stream_set_send_timeout(one, 0);
-        /* Windows open a little after each other on the way down. */
-        begin_ms = tree_now_ms();
-        while (tree_now_ms() - begin_ms < 300 && sent < 4096) {
-            r = cop_stream_send(one, TAG_SUM, "%ac", bytes,
-                                (uint32_t)sizeof(bytes));
-            sent += r == 0;
-            if (r == -EAGAIN)
-                CHECK_IS(cop_stream_receive(one, &packet, 1), -EAGAIN);
-        }
-        CHECK_IS(r, -EAGAIN);
+        tree_stop(pid);
+        sent += fill(one, 0);
         CU_ASSERT(sent > 0);
-        CU_ASSERT(sent < 4096); /* 256 MiB */
-        cop_stream_set_send_timeout(one, 50);
-        begin_ms = tree_now_ms();
-        CHECK_IS(cop_stream_send(one, TAG_SUM, "%ac", bytes,
-                                 (uint32_t)sizeof(bytes)),
-                 -EAGAIN);
-        CU_ASSERT(tree_now_ms() - begin_ms >= 50);
+        sent += fill(one, 50);
         CHECK_OK(kill(pid, SIGCONT));
         cop_stream_set_send_timeout(one, COP_FOREVER);
         CHECK_OK(cop_stream_send(one, TAG_TOTAL, ""));
@@ -195,14 +189,14 @@ static void waves_that_do_not_wait(void)
     size_t i;
 
     for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = launch_patiently(shapes[i]);
+        struct cop_network *network = tree_launch(shapes[i]);
         struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
         struct cop_stream *timed = tree_open(network, COP_TIME_OUT, "sum");
         uint32_t count = (uint32_t)cop_stream_size(each), seen, k;
         uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 1);
         pid_t pid = pid_of(open_one(network, rank));
 
-        CHECK_OK(kill(pid, SIGSTOP));
+        tree_stop(pid);
         CHECK_OK(cop_stream_send(each, TAG_RANK, ""));
         for (k = 0; k + 1 < count; k++) {
             CU_ASSERT_NOT_EQUAL(tree_receive(each, &seen), (int)rank);

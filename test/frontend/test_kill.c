@@ -11,11 +11,12 @@
 
 #include "test/frontend/tree.h"
 
-#define ROUNDS   3     /* of each phase */
-#define DESCENT  64    /* processes of one network */
-#define DELAY_MS 120   /* the kill comes at most so late */
-#define CLEAN_MS 5000  /* nothing runs any more */
-#define ENDS_MS  15000 /* the front-end has ended */
+#define ROUNDS   3   /* of each phase */
+#define DESCENT  64  /* processes of one network */
+#define DELAY_MS 120 /* the kill comes at most so late */
+
+/* The front-end has ended: each of its calls is patient. */
+#define ENDS_MS (4 * TREE_PATIENCE_MS)
 
 static unsigned seed;
 
@@ -166,7 +167,7 @@ static bool kill_one(const char *phase, const char *shape)
     else
         right = status != -1 && WIFEXITED(status) &&
                 (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3);
-    clean = tree_is_clean(CLEAN_MS);
+    clean = tree_is_clean(TREE_PATIENCE_MS);
     if (!right || !clean)
         fprintf(stderr,
                 "%s %s: number %zu of %zu killed %u ms later: status %x%s\n",

@@ -15,9 +15,9 @@
 #include <time.h>
 
 #include "test/frontend/member.h"
+#include "test/patience.h"
 
-#define PATIENCE_MS 10000
-#define STEP_MS     50
+#define STEP_MS 50
 
 enum {
     TOLD = 3,
@@ -90,6 +90,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     launch.topology_shape = argv[2];
     launch.backend_argv = &argv[3];
+    be_patient(&launch);
     if (cop_network_launch(&network, &launch, &error) < 0) {
         printf("launch: %s\n", error.text);
         return *error.text ? TOLD : EXIT_FAILURE;
@@ -98,7 +99,8 @@ int main(int argc, char **argv)
     fflush(stdout);
     if (strcmp(argv[1], "traffic") == 0 || strcmp(argv[1], "sync") == 0)
         status = work_until_lost(network, strcmp(argv[1], "sync") == 0);
-    if (cop_network_shutdown(network, 2000) < 0 && status == EXIT_SUCCESS)
+    if (cop_network_shutdown(network, PATIENCE_MS) < 0 &&
+        status == EXIT_SUCCESS)
         printf("shutdown: not all ended by themselves\n");
     cop_network_free(network);
     return status;

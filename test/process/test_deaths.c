@@ -180,7 +180,7 @@ static void the_adopter_during_the_adoption(void)
     CU_ASSERT_FATAL(feeding_await(&feeding, 2));
     CU_ASSERT_EQUAL_FATAL(nodes_all(nodes), 6);
     line = journal_lines(&journal);
-    CHECK_OK(kill(nodes[FROZEN - 1], SIGSTOP));
+    tree_stop(nodes[FROZEN - 1]);
     CHECK_OK(kill(nodes[VICTIM - 1], SIGKILL));
     line = await_question(&journal, line, &adopter, who);
     if (line > 0)
@@ -209,7 +209,7 @@ static void a_shutdown_in_the_middle(void)
     for (i = 0; i < LOADS; i++) {
         begin_load(&feeding, i, nodes);
         CHECK_OK(kill(nodes[0], SIGKILL));
-        cop_network_shutdown(feeding.network, 10000);
+        cop_network_shutdown(feeding.network, TREE_PATIENCE_MS);
         feeding_fini(&feeding);
         CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
     }
