@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         errx(2, "usage: attach_be SESSION-FILE");
     join.session_path = argv[1];
-    join.timeout_ms = 10000;
+    join.timeout_ms = 60000;
     if (cop_network_join(&network, &join, &error) < 0)
         errx(1, "%s", error.text);
     while (cop_network_receive(network, &stream, &packet, COP_FOREVER) == 0) {
