@@ -2,21 +2,25 @@
  *
  * Each has so many threads, with the first; every second of the others is
  * called io-N. The first thread is DEPTH calls deep. The pids are printed on
- * one line when all are in place; all end when standard input does. */
+ * one line when all are in place, asleep; all end when standard input does. */
+#include <dirent.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define STACK_SIZE ((size_t)256 << 10)
 
-static pthread_barrier_t in_place;
+static atomic_long in_place; /* threads, but for the first */
 
 __attribute__((noinline)) static void crowd_waits(void)
 {
-    pthread_barrier_wait(&in_place);
+    atomic_fetch_add(&in_place, 1);
     for (;;)
         pause();
 }
@@ -54,7 +58,6 @@ static int crowd_run(long threads, long depth, int from, int to)
     pthread_t thread;
     long i;
 
-    pthread_barrier_init(&in_place, NULL, (unsigned)threads);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     for (i = 1; i < threads; i++) {
@@ -63,9 +66,50 @@ static int crowd_run(long threads, long depth, int from, int to)
             return 1;
         }
     }
-    pthread_barrier_wait(&in_place);
+    while (atomic_load(&in_place) < threads - 1)
+        usleep(1000);
     crowd_deep(depth, from, to);
     return 0;
+}
+
+/* Whether thread `tid` of process `pid` has something to do. */
+static bool is_awake(pid_t pid, const char *tid)
+{
+    char path[320], text[512];
+    char *end;
+    size_t len;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, tid);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    len = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[len] = '\0';
+    end = strrchr(text, ')');
+    return end && (end[2] == 'R' || end[2] == 'D');
+}
+
+/* Wait until all threads of `pid`, which has said its word, are asleep: behind
+ * it there is nothing else that they could sleep in. */
+static void await_sleep(pid_t pid)
+{
+    const struct dirent *entry;
+    char path[64];
+    bool awake;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    do {
+        usleep(1000);
+        awake = false;
+        dir = opendir(path);
+        while (dir && !awake && (entry = readdir(dir)))
+            awake = *entry->d_name != '.' && is_awake(pid, entry->d_name);
+        if (dir)
+            closedir(dir);
+    } while (awake);
 }
 
 int main(int argc, char **argv)
@@ -88,6 +132,7 @@ int main(int argc, char **argv)
             _exit(crowd_run(threads, depth, STDIN_FILENO, ready[1]));
         if (pid < 0 || read(ready[0], &byte, 1) != 1)
             return 1;
+        await_sleep(pid);
         printf(i + 1 < copies ? "%d " : "%d\n", (int)pid);
     }
     fflush(stdout);

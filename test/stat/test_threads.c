@@ -218,14 +218,14 @@ static void a_walk_is_given_up(void)
     walk(pid, &options, &seen, &stop_ns);
     CU_ASSERT_EQUAL(seen.given_up, 0);
     options.max_stop_ms = 1;
-    for (round = 0; round < 20; round++) {
+    for (round = 0; round < 20 || (deep == 0 && round < 10000); round++) {
         walk(pid, &options, &seen, &stop_ns);
         CU_ASSERT_EQUAL(seen.stacks, 1);
         CU_ASSERT_EQUAL(seen.given_up, 1);
         deep += seen.deep;
         shortest_ns = stop_ns < shortest_ns ? stop_ns : shortest_ns;
     }
-    /* In some of so many there was the time to begin. */
+    /* At last there was the time to begin: a busy machine may take it all. */
     CU_ASSERT(deep > 0);
     CU_ASSERT(shortest_ns > 0);
     options = patiently;
