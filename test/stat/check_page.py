@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-DEADLINE_S = 120
+DEADLINE_S = 900
 
 
 class Browser:

@@ -28,14 +28,15 @@ fail() {
     failures=$((failures + 1))
 }
 
-# run STATUS ARGS... - run coppice-stat; it must end with that status.
+# run STATUS ARGS... - run coppice-stat, patiently where ARGS say nothing else;
+# it must end with that status.
 run() {
     wanted=$1
     shift
     what="coppice-stat $*"
     status=0
-    timeout "${deadline_s:-60}" "$stat" "$@" >"$work/out" 2>"$work/err" \
-        9>&- || status=$?
+    timeout 600 "$stat" --timeout 120 --max-stop 60000 "$@" \
+        >"$work/out" 2>"$work/err" 9>&- || status=$?
     [ "$status" = "$wanted" ] || fail "$what: status $status, not $wanted"
 }
 

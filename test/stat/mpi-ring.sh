@@ -12,7 +12,7 @@ stat=$build/stat/coppice-stat
 COPPICE_STATD=$build/stat/coppice-statd
 COLUMNS=160
 export COPPICE_STATD COLUMNS
-deadline_s=240
+deadline_s=600
 work=$(mktemp -d)
 launcher=
 failures=0
@@ -50,7 +50,8 @@ run() {
     shift
     what="coppice-stat $*"
     status=0
-    timeout "$deadline_s" "$stat" "$@" >"$work/out" 2>"$work/err" || status=$?
+    timeout "$deadline_s" "$stat" --timeout 120 --max-stop 60000 "$@" \
+        >"$work/out" 2>"$work/err" || status=$?
     [ "$status" = "$wanted" ] || fail "$what: status $status, not $wanted"
 }
 
@@ -84,7 +85,7 @@ start_job() {
             cat "$work/job.log"
             skip "this MPI starts no 16 processes here"
         fi
-        if [ "$looks" = 600 ]; then
+        if [ "$looks" = 1500 ]; then
             cat "$work/job.log" "$work/out" "$work/err"
             echo "FAIL: the job does not come to hang"
             exit 1
@@ -108,8 +109,8 @@ start_job() {
 # who spins in a barrier looks busy to everybody else.
 hung() {
     status=0
-    timeout "$deadline_s" "$stat" --mpir "$launcher" >"$work/out" \
-        2>"$work/err" || status=$?
+    timeout "$deadline_s" "$stat" --timeout 120 --max-stop 60000 --mpir \
+        "$launcher" >"$work/out" 2>"$work/err" || status=$?
     case $(cat "$work/err") in
     *"not permitted"*) skip "this user may not trace processes here" ;;
     esac
