@@ -18,8 +18,10 @@ stop_sshd() {
     fi
 }
 
-# Make the keys: of the host, of who may log in, and of who may not; and the
-# configuration, to which $* is added, a line each.
+# configure_sshd [NAME=VALUE...] - make the keys: of the host, of who may log in,
+# and of who may not; and the configuration. What ssh starts has those variables,
+# and SHLVL, so that bash does not take it for a login and run ~/.bashrc, which
+# may do anything, and take as long.
 configure_sshd() {
     sshd=$(PATH=$PATH:/usr/sbin:/sbin command -v sshd) ||
         skip "there is no sshd: install openssh-server"
@@ -41,8 +43,8 @@ UsePAM no
 PermitUserRC no
 MaxStartups 100
 LogLevel VERBOSE
+SetEnv SHLVL=1 $*
 TEXT
-    printf '%s\n' "$@" >>"$work/sshd_config"
     echo "* $(cut -d ' ' -f 1,2 "$work/host_key.pub")" >"$work/known_hosts"
 }
 
