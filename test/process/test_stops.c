@@ -21,18 +21,26 @@ static const struct {
 };
 #define LOADS (sizeof(loads) / sizeof(*loads))
 
-static size_t begin_load(struct feeding *feeding,
+static size_t begin_with(struct feeding *feeding,
                          size_t i,
-                         pid_t nodes[NODES_MAX])
+                         pid_t nodes[NODES_MAX],
+                         uint32_t failure_ms)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
 
     launch.topology_shape = loads[i].shape;
     launch.times.heartbeat_ms = HEARTBEAT_MS;
-    launch.times.failure_timeout_ms = FAILURE_MS;
+    launch.times.failure_timeout_ms = failure_ms;
     CHECK_OK(feeding_begin(feeding, launch, loads[i].count, loads[i].rate));
     CU_ASSERT_FATAL(feeding_await(feeding, 2));
     return nodes_all(nodes);
+}
+
+static size_t begin_load(struct feeding *feeding,
+                         size_t i,
+                         pid_t nodes[NODES_MAX])
+{
+    return begin_with(feeding, i, nodes, FAILURE_MS);
 }
 
 static void end_load(struct feeding *feeding)
@@ -161,16 +169,17 @@ static void one_that_never_goes_on(void)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* A stop that ends well before the time-out is told to nobody. */
+/* A stop that ends well before the time-out, however late we are with that, is
+ * told to nobody. */
 static void a_short_stop_is_no_death(void)
 {
-    struct timespec pause = {.tv_nsec = FAILURE_MS / 4 * 1000000L};
+    struct timespec pause = {.tv_nsec = 500000000};
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
     size_t i;
 
     for (i = 0; i < 2; i++) {
-        begin_load(&feeding, i, nodes);
+        begin_with(&feeding, i, nodes, FEEDING_PATIENCE_MS);
         CHECK_OK(kill(nodes[0], SIGSTOP));
         nanosleep(&pause, NULL);
         CHECK_OK(kill(nodes[0], SIGCONT));
