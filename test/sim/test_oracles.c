@@ -12,6 +12,7 @@
 
 #include "protocol/claim.h"
 #include "protocol/limits.h"
+#include "protocol/state.h"
 
 /* Nobody dies. */
 #define CALM "seed 7\ntree 0(1(3,4),2(5,6))\ndelay 1 3\nfragment 20\nstart 5\n"
@@ -67,6 +68,12 @@ static bool sends(struct sim *sim,
            action->frame.type == type;
 }
 
+/* What is wrong with a machine in itself. */
+static struct node *machine(struct sim *sim, uint32_t index)
+{
+    return (struct node *)(uintptr_t)sim_node(sim, index);
+}
+
 /* Defects: X(name, whether it is such an action, what becomes of it) */
 #define DEFECT(name, condition, what)                                          \
     static enum sim_tampering name(struct sim *sim, uint32_t index,            \
@@ -75,6 +82,7 @@ static bool sends(struct sim *sim,
         struct mischief *mischief = arg;                                       \
                                                                                \
         (void)sim;                                                             \
+        (void)action;                                                          \
         (void)index;                                                           \
         if (!(condition) || !is_due(mischief))                                 \
             return SIM_KEEP;                                                   \
@@ -169,6 +177,27 @@ DEFECT(never_ends,
            mischief->count < 1000 && sim_now_ms(sim) > 4000,
        return SIM_DROP)
 
+DEFECT(takes_nothing,
+       delivers(sim, index, action, false),
+       sim_set_app(sim, 0, &(struct sim_app){.by_hand = true});
+       return SIM_KEEP)
+DEFECT(has_no_memory,
+       sends(sim, index, 1, action, FRAME_HEARTBEAT),
+       machine(sim, index)->failed = true;
+       return SIM_KEEP)
+DEFECT(spins,
+       sends(sim, index, 1, action, FRAME_HEARTBEAT),
+       machine(sim, index)->times.heartbeat_ms = 0;
+       return SIM_KEEP)
+DEFECT(launches_nobody,
+       tells(index, action, TELL_LAUNCH_FAILED),
+       action->tell = TELL_LAUNCHED;
+       return SIM_KEEP)
+DEFECT(has_the_missing,
+       tells(index, action, TELL_LAUNCHED),
+       CHECK_OK(ranks_add(&machine(sim, 0)->backends, 4, 4));
+       return SIM_KEEP)
+
 /* More than anybody may send, without credit, behind a wave that is not whole:
  * 4 says nothing. */
 static enum sim_tampering hoard(struct sim *sim,
@@ -212,6 +241,20 @@ static enum sim_tampering lie(struct sim *sim,
     return SIM_KEEP;
 }
 
+/* Nobody minds the height, and an orphan calls the deepest. */
+static enum sim_tampering rise(struct sim *sim,
+                               uint32_t index,
+                               struct action *action,
+                               void *arg)
+{
+    (void)arg;
+    if (sim_role(sim, index) != NODE_BACKEND && sim_now_ms(sim) > 20)
+        machine(sim, index)->height_limit = 99;
+    if (action->type == ACTION_DIAL)
+        action->rank = 5;
+    return SIM_KEEP;
+}
+
 /* Did not start after all. */
 static enum sim_tampering belie(struct sim *sim,
                                 uint32_t index,
@@ -231,8 +274,12 @@ struct oracle_case {
     const char *expected; /* in what the oracle says */
 };
 
-#define KILL1 "+20 kill node=1 in=0\n"
-#define SKIP  CALM "+0 skip\n"
+#define KILL1        "+20 kill node=1 in=0\n"
+#define SKIP         CALM "+0 skip\n"
+#define ABSENT(rank) "+0 absent node=" rank " hangs=0\n"
+#define NOBODY       SKIP ABSENT("3") ABSENT("4") ABSENT("5") ABSENT("6")
+#define HIGH                                                                   \
+    "seed 7\ntree 0(1(2(3)),4(5(6)))\ndelay 1 3\nfragment 20\nstart 5\n"
 
 static const struct oracle_case cases[] = {
     /* downwards: each packet once, in order */
@@ -270,6 +317,11 @@ static const struct oracle_case cases[] = {
     {CALM VALUES KILL1 SYNC, lost_untold, 0,
      "1 is dead, and the front-end was"},
     {CALM VALUES SEND3 "+4000 sync\n", never_ends, 0, "it sticks: ending"},
+    {CALM VALUES SEND3 SYNC, takes_nothing, 2, "it sticks: taking"},
+    {CALM VALUES SEND3 SYNC, has_no_memory, 0, "1 is out of memory"},
+    {CALM VALUES SEND3 SYNC, spins, 0, "1 wants tick after tick"},
+    {HIGH VALUES KILL1 "+3000 sync\n", rise, 0,
+     "the tree is 4 high, and was 3"},
     /* what the front-end is told */
     {CALM VALUES SEND3 SYNC, opens_ill, 0, "stream 1 does not open"},
     {CALM VALUES SEND3 SYNC, always_lossy, 0, "sync of 1 is 1"},
@@ -310,6 +362,9 @@ static const struct oracle_case cases[] = {
     {CALM VALUES SEND3 SYNC, hoard, 0, "holds more than its credit"},
     /* launching around what is missing */
     {SKIP VALUES SEND3 SYNC, belie, 0, "4 did not start, and is not listed"},
+    {NOBODY VALUES, launches_nobody, 0, "launched, and no back-end is left"},
+    {SKIP ABSENT("4") VALUES SEND3 SYNC, has_the_missing, 0,
+     "4 is missing, and a back-end"},
     {SKIP VALUES SEND3 SYNC, starts_nobody, 0, "3 could start, and is missing"},
 };
 
