@@ -23,6 +23,9 @@
  * still, the daemon is given time to go on. */
 #define LOOKS 3
 
+/* How long the guard may wait for who is to read what it says. */
+#define SAY_S 1
+
 /* What both processes see. */
 struct shared {
     _Atomic uint32_t watching;
@@ -64,10 +67,11 @@ static _Noreturn void run(struct shared *shared, pid_t daemon)
         late = until_ms > 0 && now_ms() > until_ms ? late + 1 : 0;
         if (late < LOOKS)
             continue;
-        if (write(STDERR_FILENO, said, sizeof(said) - 1) < 0)
-            late = 0; /* nobody listens: that changes nothing */
+        /* Before anything that may fail, or last; and it is not to end us. */
+        prctl(PR_SET_PDEATHSIG, 0);
         kill(daemon, SIGKILL);
-        _exit(0);
+        alarm(SAY_S);
+        _exit(write(STDERR_FILENO, said, sizeof(said) - 1) < 0);
     }
 }
 
@@ -79,6 +83,8 @@ static _Noreturn void begin(struct shared *shared, pid_t daemon)
     if (getppid() != daemon)
         _exit(0);
     setsid();
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGALRM, SIG_DFL);
     prctl(PR_SET_NAME, "coppice-guard");
     close(STDIN_FILENO);
     close(STDOUT_FILENO);

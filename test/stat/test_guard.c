@@ -1,0 +1,133 @@
+/* test_guard.c - a process that stands still for too long is ended by its
+ * guard, whatever becomes of what the guard says. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pipe2() */
+#endif
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat/guard.h"
+#include "test/check.h"
+
+/* How long anything may take, at most. */
+#define PATIENCE_S 120
+
+static time_t now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* Start a process that has a guard, holds something, and stops itself; both
+ * have `err` as standard error. Returns its pid. */
+static pid_t frozen_start(int err)
+{
+    struct guard *guard;
+    pid_t pid = fork();
+
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid > 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (dup2(err, STDERR_FILENO) < 0 || guard_new(&guard) < 0)
+        _exit(1);
+    guard_watch(guard);
+    guard_arm(guard, 0);
+    raise(SIGSTOP);
+    _exit(2);
+}
+
+/* Wait, with patience, until a child has ended. Returns whether it has. */
+static bool await(pid_t pid, int *status)
+{
+    time_t end_s = now_s() + PATIENCE_S;
+    pid_t found = 0;
+
+    while (found == 0 && now_s() < end_s) {
+        sched_yield();
+        found = waitpid(pid, status, WNOHANG);
+    }
+    return found > 0;
+}
+
+/* Such a process must be killed; and its guard, which becomes our child then,
+ * must end. */
+static void is_ended(pid_t pid)
+{
+    int status = 0;
+    bool ended = await(pid, &status);
+
+    CU_ASSERT(ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    if (!ended)
+        kill(pid, SIGKILL);
+    CU_ASSERT(await(-1, &status));
+}
+
+/* It says what it has done. */
+static void the_guard_says_so(void)
+{
+    char said[256];
+    int err[2];
+    ssize_t len;
+
+    CU_ASSERT_FATAL(pipe2(err, O_CLOEXEC) == 0);
+    is_ended(frozen_start(err[1]));
+    close(err[1]);
+    len = read(err[0], said, sizeof(said) - 1);
+    CU_ASSERT_FATAL(len > 0);
+    said[len] = '\0';
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "what it held goes on"));
+    close(err[0]);
+}
+
+/* Nobody reads what others have written to standard error before. */
+static void a_full_pipe_does_not_hold_the_guard(void)
+{
+    char byte = 'x';
+    int err[2];
+
+    CU_ASSERT_FATAL(pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0);
+    while (write(err[1], &byte, 1) == 1)
+        ;
+    CU_ASSERT_FATAL(fcntl(err[1], F_SETFL, 0) == 0);
+    is_ended(frozen_start(err[1]));
+    close(err[0]);
+    close(err[1]);
+}
+
+/* Who would read it has gone. */
+static void a_closed_pipe_does_not_end_the_guard(void)
+{
+    int err[2];
+
+    CU_ASSERT_FATAL(pipe2(err, O_CLOEXEC) == 0);
+    close(err[0]);
+    is_ended(frozen_start(err[1]));
+    close(err[1]);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the guard says so", the_guard_says_so},
+        {"a full pipe does not hold the guard",
+         a_full_pipe_does_not_hold_the_guard},
+        {"a closed pipe does not end the guard",
+         a_closed_pipe_does_not_end_the_guard},
+        CU_TEST_INFO_NULL,
+    };
+
+    /* Guards outlive those whom they end. */
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return 77;
+    return check_run("guard", tests);
+}
