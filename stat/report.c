@@ -296,29 +296,47 @@ uint32_t report_unchanged(const struct report *report,
     return still > 1 ? (uint32_t)still : 0;
 }
 
-uint32_t report_class_unchanged(const struct report *report, size_t class)
+/* Whether each of `tasks` was seen in every sample at the place that people see
+ * as `shown`: inside of a runtime anywhere. Returns 1 or 0, or -ENOMEM. */
+static int always_at(const struct report *report,
+                     uint32_t shown,
+                     struct tasks *tasks)
 {
     const struct tree *tree = report->tree;
-    struct tasks *set = report->classes->sets[class];
-    uint32_t samples = report->source.samples;
+    uint64_t seen = 0;
+    uint32_t node, end;
+
+    for (node = shown; node < tree->node_count && report->shown[node] == shown;
+         node++) {
+        for (end = report->first_end[node];
+             end < tree->end_count && tree->ends[end].node == node; end++) {
+            struct tasks *both;
+            int r =
+                tasks_combine(&both, TASKS_BOTH, tree->ends[end].tasks, tasks);
+
+            if (r < 0)
+                return r;
+            seen += (uint64_t)tree->ends[end].samples * tasks_count(both);
+            tasks_free(both);
+        }
+    }
+    return seen == (uint64_t)report->source.samples * tasks_count(tasks);
+}
+
+uint32_t report_class_unchanged(const struct report *report, size_t class)
+{
+    const struct classes *classes = report->classes;
+    struct tasks *set = classes->sets[class];
+    uint32_t samples = report->source.samples, i;
     int64_t still;
-    uint32_t node;
+    int always = 1;
 
     if (samples < 2)
         return 0;
-    /* All that its tasks have seen is one stack: that place says it. */
-    for (node = 0; node < tree->node_count; node++) {
-        uint32_t child = node + 1;
-
-        if (!tasks_equal(report->under[node], set) ||
-            (child < tree->node_count && tree->nodes[node].size > 1 &&
-             tasks_equal(report->under[child], set)))
-            continue;
-        node = report->shown[node]; /* not inside of a runtime */
-        return report_unchanged(report, node, node + tree->nodes[node].size,
-                                set);
-    }
-    still = tree_unmoved(tree, set);
+    /* All of their threads count, but for a runtime's own. */
+    for (i = 0; always > 0 && i < classes->end_counts[class]; i++)
+        always = always_at(report, classes->ends[class][i], set);
+    still = always > 0 ? samples : tree_unmoved(report->tree, set);
     return still > 1 ? (uint32_t)still : 0;
 }
 

@@ -324,6 +324,44 @@ static void the_inside_of_mpi_makes_no_classes(void)
     tree_free(settled);
 }
 
+/* A task whose first thread rests is not unchanged while others of its threads
+ * compute, alone or as those of its neighbour do; one with two that rest is. */
+static void who_computes_is_not_unchanged(void)
+{
+    struct report_source source = {.hosts = 1, .samples = 2};
+    char rest[8], work[8];
+    struct frame rests[] = {MAIN, {rest, "", 0, "", 0}};
+    struct frame works[] = {{"thread", "", 0, "", 0}, {work, "", 0, "", 0}};
+    struct tree *tree, *trees[2], *settled;
+    struct traces *traces;
+    struct report *report;
+    uint32_t sample, task;
+
+    CHECK_OK(traces_new(&traces));
+    for (sample = 0; sample < 2; sample++) {
+        for (task = 0; task < 3; task++) {
+            snprintf(rest, sizeof(rest), "rest%u", task);
+            snprintf(work, sizeof(work), "w%u", task < 2 ? sample : 9);
+            CHECK_OK(traces_add(traces, task, rests, 2));
+            CHECK_OK(traces_add(traces, task, works, 2));
+        }
+        CHECK_OK(traces_sample(&trees[sample], traces, 0));
+    }
+    traces_free(traces);
+    CHECK_OK(tree_join(&tree, trees[0], trees[1]));
+    CHECK_OK(tree_settle(&settled, tree));
+    CHECK_OK(report_new(&report, settled, &source));
+    CU_ASSERT_EQUAL_FATAL(report->classes->count, 3);
+    CU_ASSERT_EQUAL(report_class_unchanged(report, 0), 0);
+    CU_ASSERT_EQUAL(report_class_unchanged(report, 1), 0);
+    CU_ASSERT_EQUAL(report_class_unchanged(report, 2), 2);
+    report_free(report);
+    tree_free(trees[0]);
+    tree_free(trees[1]);
+    tree_free(tree);
+    tree_free(settled);
+}
+
 /* What is somewhere else in each sample is unchanged for none; what has come
  * in the last but one, for two. */
 static void what_moves_is_not_unchanged(void)
@@ -579,6 +617,7 @@ int main(void)
         {"a thousand classes are bounded", a_thousand_classes_are_bounded},
         {"the inside of mpi makes no classes",
          the_inside_of_mpi_makes_no_classes},
+        {"who computes is not unchanged", who_computes_is_not_unchanged},
         {"what moves is not unchanged", what_moves_is_not_unchanged},
         {"classes are exact", classes_are_exact},
         {"hostile names stay names", hostile_names_stay_names},
