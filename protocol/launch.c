@@ -257,8 +257,8 @@ void launch_tick(struct node *node)
     launch_report(node);
 }
 
-/* Answer one that wants to join, or ask upwards. Returns 0, -EAGAIN: there are
- * too many, or -ENOMEM. */
+/* Answer one that wants to join, or ask upwards: once there is a parent to ask.
+ * Returns 0, -EAGAIN: there are too many, or -ENOMEM. */
 static int ask(struct node *node, struct joining joining)
 {
     struct frame frame = {
@@ -277,7 +277,8 @@ static int ask(struct node *node, struct joining joining)
     node->joining = list;
     list[node->joining_count++] = joining;
     if (node->role != NODE_FRONTEND) {
-        node_send(node, node->parent, frame);
+        if (node->parent)
+            node_send(node, node->parent, frame);
         return 0;
     }
     frame.type = FRAME_JOINED;
@@ -430,15 +431,29 @@ int launch_table(struct node *node, struct frame *frame)
     return 0;
 }
 
+/* Who asks for another is to blame for nothing: neither for an orphan's having
+ * no parent just now, nor for there being too many. */
 int launch_join(struct node *node, struct peer *peer, struct frame *frame)
 {
-    if (!node->launched || (node->role != NODE_FRONTEND && !node->parent))
+    int r;
+
+    if (!node->launched)
         return -EPROTO;
-    return ask(node, (struct joining){
-                         .origin = frame->origin,
-                         .tag = frame->tag,
-                         .link = peer->link,
-                     });
+    r = ask(node, (struct joining){
+                      .origin = frame->origin,
+                      .tag = frame->tag,
+                      .link = peer->link,
+                  });
+    if (r != -EAGAIN)
+        return r;
+    node_send(node, peer,
+              (struct frame){
+                  .type = FRAME_JOINED,
+                  .tag = frame->tag,
+                  .origin = frame->origin,
+                  .count = RANK_NONE,
+              });
+    return 0;
 }
 
 /* We are the one that has the new link: number it and bring it up to date. */
@@ -489,12 +504,14 @@ int launch_joined(struct node *node, struct peer *peer, struct frame *frame)
             joining.link < node->link_count ? node->links[joining.link] : NULL;
         if (!child || child->is_parent)
             return 0;
-        if (frame->count == 0 || frame->count == RANK_NONE)
+        if (frame->count == 0)
             return -EPROTO;
-        if (joining.origin == node->rank)
-            welcome(node, child, frame->count);
-        else
+        if (joining.origin != node->rank)
             node_send(node, child, frame_ref(frame));
+        else if (frame->count == RANK_NONE)
+            node_drop(node, child, "there is no room for it");
+        else
+            welcome(node, child, frame->count);
         return 0;
     }
     return 0; /* it has gone in the meantime */

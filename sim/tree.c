@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/limits.h"
 #include "sim/memory.h"
 
-/* Ranks of a tree in text: far above what a scenario needs. */
-#define TREE_RANK_MAX 1000000
+#define TREE_RANK_MAX (LIMIT_NODES - 1)
 
 static uint32_t add(struct tree *tree, uint32_t rank, uint32_t parent)
 {

@@ -272,6 +272,48 @@ static void half_a_joiner_freezes_nobody(void)
     }
 }
 
+/* PROTOCOL 12.3: a node that has no parent just now asks for a joiner when it
+ * has one. Who passed the question on to it is not to blame. */
+static void a_joiner_waits_for_an_orphan(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
+    uint32_t joiner;
+
+    sim_freeze(sim, 0, 8000);
+    SIM_RUN(sim, 4500);
+    joiner = sim_attach(sim, script_at(sim, 2));
+    SIM_RUN(sim, 50);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 2)), script_at(sim, 1));
+    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_NODE_ADOPTED), 0);
+    script_wait(sim, 0, TELL_BACKEND_JOINED);
+    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_parent(sim, joiner), script_at(sim, 2));
+    CU_ASSERT_EQUAL(script_told(sim, 2, TELL_NODE_ADOPTED), 0);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 12.3: where no rank is left it is the joiner who is turned away, at
+ * the front-end and below. */
+static void who_finds_no_room_is_turned_away(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(2097151)),2)"); /* LIMIT_NODES - 1 */
+
+    for (uint32_t rank = 0; rank <= 3; rank++) {
+        uint32_t joiner;
+
+        if (rank == 2)
+            continue; /* a back-end */
+        joiner = sim_attach(sim, script_at(sim, rank));
+        SIM_RUN(sim, 20);
+        CU_ASSERT(sim_has_exited(sim, joiner));
+    }
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 3)), script_at(sim, 1));
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
+    SIM_END(sim);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -288,6 +330,8 @@ int main(void)
         {"a late joiner is a back-end like any",
          a_late_joiner_is_a_back_end_like_any},
         {"half a joiner freezes nobody", half_a_joiner_freezes_nobody},
+        {"a joiner waits for an orphan", a_joiner_waits_for_an_orphan},
+        {"who finds no room is turned away", who_finds_no_room_is_turned_away},
         CU_TEST_INFO_NULL,
     };
     return check_run("launch", tests);
