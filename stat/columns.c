@@ -105,3 +105,13 @@ void columns_clean(char *text)
     }
     *out = '\0';
 }
+
+void columns_line(FILE *file, const char *before, const char *text)
+{
+    char *clean = strdup(text);
+
+    if (clean)
+        columns_clean(clean);
+    fprintf(file, "%s%s\n", before, clean ? clean : "out of memory");
+    free(clean);
+}

@@ -28,4 +28,7 @@ __attribute__((format(printf, 2, 3))) char *columns_append(char *text,
  * programs of others. */
 void columns_clean(char *text);
 
+/* Write one line to `file`: `text`, cleaned, behind `before`. */
+void columns_line(FILE *file, const char *before, const char *text);
+
 #endif

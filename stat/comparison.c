@@ -7,22 +7,11 @@
 #include "stat/diff_json.h"
 #include "stat/diff_picture.h"
 #include "stat/look.h"
+#include "stat/output.h"
 
-/* Write the JSON of it to `path`. */
-static int write_json(const char *path,
-                      const struct diff *diff,
-                      struct cop_error *error)
+static int write_json(FILE *file, const void *diff)
 {
-    FILE *file = fopen(path, "we");
-    int r = file ? 0 : -errno;
-
-    if (file)
-        r = diff_json_write(file, diff);
-    if (file && fclose(file) != 0 && r == 0)
-        r = -errno;
-    return r < 0 ? cop_error_set(error, r, "%s: cannot write it: %s", path,
-                                 strerror(-r))
-                 : 0;
+    return diff_json_write(file, diff);
 }
 
 int comparison_run(const char *const paths[DIFF_SIDES],
@@ -39,10 +28,10 @@ int comparison_run(const char *const paths[DIFF_SIDES],
         r = look_open(&looks[DIFF_B], paths[DIFF_B], error);
     if (r == 0)
         r = diff_new(&diff, looks[DIFF_A], looks[DIFF_B], error);
-    if (r == 0)
-        r = diff_picture_write(stdout, diff, paths, options);
     if (r == 0 && json)
-        r = write_json(json, diff, error);
+        r = output_path(json, write_json, diff, error);
+    if (r == 0 && !(json && strcmp(json, "-") == 0))
+        r = diff_picture_write(stdout, diff, paths, options);
     if (r == 0 && tasks_count(diff->unknown) > 0)
         r = COMPARISON_PARTIAL;
     else if (r == 0)

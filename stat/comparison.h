@@ -17,7 +17,7 @@ enum comparison {
 /* Compare the looks in the files `paths`, and write what is different to
  * standard output.
  *
- * json  a file for it, too; NULL: none
+ * json  a file for it, too; NULL: none; "-": standard output, and no picture
  *
  * Returns an enum comparison, or a negative errno with a sentence. */
 int comparison_run(const char *const paths[DIFF_SIDES],

@@ -8,6 +8,7 @@
 
 #include "stat/escape.h"
 #include "stat/json.h"
+#include "stat/output.h"
 
 static int write_set(FILE *file, const char *name, const struct tasks *set)
 {
@@ -141,7 +142,5 @@ int diff_json_write(FILE *file, const struct diff *diff)
     if (r == 0)
         r = write_gaps(file, diff);
     fputs("}\n", file);
-    if (r == 0 && (fflush(file) != 0 || ferror(file)))
-        r = errno > 0 ? -errno : -EIO;
-    return r;
+    return r < 0 ? r : output_end(file);
 }

@@ -10,7 +10,7 @@
 #define DIFF_JSON_VERSION 1
 
 /* Write `diff` to `file` as JSON, as coppice-stat-json(5) describes it.
- * Returns 0, -EIO if writing fails, or -ENOMEM. */
+ * Returns 0, -ENOMEM, or as output_end(). */
 int diff_json_write(FILE *file, const struct diff *diff);
 
 #endif

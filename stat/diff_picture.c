@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "stat/columns.h"
+#include "stat/output.h"
 #include "stat/palette.h"
 #include "stat/picture.h"
 
@@ -534,7 +535,7 @@ int diff_picture_write(FILE *file,
     if (r == 0)
         r = write_gaps(&painting);
     if (r == 0)
-        r = fflush(file) != 0 || ferror(file) ? -EIO : 0;
+        r = output_end(file);
     picture_free(painting.picture);
     free(painting.drawn);
     return r;

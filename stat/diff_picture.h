@@ -22,7 +22,7 @@
 #include "stat/render.h"
 
 /* Write it, as render_report() does. `names` are those of both files.
- * Returns 0, -EIO if writing fails, or -ENOMEM. */
+ * Returns 0, -ENOMEM, or as output_end(). */
 int diff_picture_write(FILE *file,
                        const struct diff *diff,
                        const char *const names[DIFF_SIDES],

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "stat/classes.h"
+#include "stat/columns.h"
 #include "stat/command.h"
 #include "stat/comparison.h"
 #include "stat/cores.h"
@@ -35,7 +36,7 @@ enum status {
 
 static void say(const char *line)
 {
-    fprintf(stderr, "coppice-stat: %s\n", line);
+    columns_line(stderr, "coppice-stat: ", line);
 }
 
 static bool wants_colour(const struct options *arguments)
@@ -56,14 +57,15 @@ static void say_wrong(const struct options *arguments,
     const struct targets *targets = &arguments->targets;
     uint32_t first = tasks_ranges(set)[0].first, count = tasks_count(set);
     uint32_t host = targets->hosts[first];
-    char ranks[256], more[32] = "";
+    char ranks[256], more[32] = "", line[1024];
 
     if (count > 1)
         snprintf(more, sizeof(more), " and %u more", count - 1);
-    fprintf(stderr, "coppice-stat: task%s %s (%s%spid %d%s): %s\n",
-            count > 1 ? "s" : "", tasks_text(set, ranks, sizeof(ranks)),
-            host ? targets_host_name(targets, host) : "", host ? " " : "",
-            (int)targets->pids[first], more, reason);
+    snprintf(line, sizeof(line), "task%s %s (%s%spid %d%s): %s",
+             count > 1 ? "s" : "", tasks_text(set, ranks, sizeof(ranks)),
+             host ? targets_host_name(targets, host) : "", host ? " " : "",
+             (int)targets->pids[first], more, reason);
+    say(line);
 }
 
 /* Say which tasks could not be walked, and why. */
@@ -107,6 +109,21 @@ static uint32_t count_samples(const struct tree *tree)
     return most;
 }
 
+/* Write the picture. Returns 0 or a negative errno with a sentence. */
+static int draw(const struct report *report,
+                const struct render_options *options,
+                struct cop_error *error)
+{
+    int r;
+
+    errno = 0;
+    r = render_report(stdout, report, options);
+    if (r < 0 && r != -ENOMEM)
+        cop_error_set(error, r, "standard output: cannot write it: %s",
+                      strerror(-r));
+    return r;
+}
+
 /* Show the answer. Returns the exit status, or a negative errno. */
 static int show(const struct options *arguments,
                 const struct tree *tree,
@@ -134,15 +151,19 @@ static int show(const struct options *arguments,
     if (r < 0)
         return r;
     classes = report->classes->count;
+    /* The files go first: who reads the picture may hang up. */
+    if (classes)
+        r = outputs_write(&arguments->outputs, report, error);
     /* Where it was followed without a terminal it has been printed. */
-    if (classes && !(arguments->follow && !isatty(STDOUT_FILENO)))
-        r = render_report(stdout, report, &options);
-    if (r == 0)
-        say_not_walked(arguments, tree, &partial);
+    if (classes && !(arguments->follow && !isatty(STDOUT_FILENO)) &&
+        outputs_standard(&arguments->outputs) == 0) {
+        int drawn = draw(report, &options, r == 0 ? error : NULL);
+
+        r = r == 0 ? drawn : r;
+    }
+    say_not_walked(arguments, tree, &partial);
     if (r == 0)
         r = remarks_find(tree, say, &partial);
-    if (r == 0 && classes)
-        r = outputs_write(&arguments->outputs, report, error);
     if (classes == 0)
         status = STATUS_FAILED;
     else if (partial)
@@ -158,6 +179,7 @@ static int emulate(struct tree **tree,
                    const struct options *arguments,
                    struct cop_error *error)
 {
+    FILE *out = outputs_standard(&arguments->outputs) ? stderr : stdout;
     struct emulation result;
     uint32_t i;
     int r;
@@ -166,15 +188,16 @@ static int emulate(struct tree **tree,
                       error);
     if (r < 0)
         return r;
-    printf("launched %u daemons in %.0f ms; merged %u tasks in %.1f ms; "
-           "%u edges, %llu bytes at the root; the answer is right\n",
-           arguments->emulate.daemons, (double)result.launch_ns / 1e6,
-           arguments->emulate.tasks, (double)result.merge_ns / 1e6,
-           result.edges, (unsigned long long)result.bytes);
+    fprintf(out,
+            "launched %u daemons in %.0f ms; merged %u tasks in %.1f ms; "
+            "%u edges, %llu bytes at the root; the answer is right\n",
+            arguments->emulate.daemons, (double)result.launch_ns / 1e6,
+            arguments->emulate.tasks, (double)result.merge_ns / 1e6,
+            result.edges, (unsigned long long)result.bytes);
     for (i = 0; i < TREE_LEVELS_MAX; i++)
         if (result.level_ns[i] > 1)
-            printf("depth %u: its slowest node merged for %.1f ms\n", i,
-                   (double)result.level_ns[i] / 1e6);
+            fprintf(out, "depth %u: its slowest node merged for %.1f ms\n", i,
+                    (double)result.level_ns[i] / 1e6);
     return 0;
 }
 
@@ -293,12 +316,11 @@ int main(int argc, char **argv)
     if (r == 0 && tree)
         r = show(&arguments, tree, &error);
     if (late.text[0])
-        fprintf(stderr, "coppice-stat: %s\n", late.text);
+        say(late.text);
     if ((r == STATUS_ONE || r == STATUS_SEVERAL) && late.text[0])
         r = STATUS_PARTIAL;
     if (r < 0) {
-        fprintf(stderr, "coppice-stat: %s\n",
-                error.text[0] ? error.text : strerror(-r));
+        say(error.text[0] ? error.text : strerror(-r));
         r = STATUS_FAILED;
     }
 out:

@@ -273,8 +273,8 @@ static void write_not_walked(FILE *file,
         if (!classes_is_not_walked(tree, node))
             continue;
         text = strdup(reason + strlen(FRAME_NOT_WALKED));
-        if (text)
-            text[strcspn(text, "]")] = '\0';
+        if (text && text[0] && text[strlen(text) - 1] == ']')
+            text[strlen(text) - 1] = '\0';
         fprintf(file, "%s{\"set\":%u,", comma, sets->under[node]);
         write_string(file, "reason", text ? text : "");
         fputc('}', file);

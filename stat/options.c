@@ -291,6 +291,14 @@ static int check(const struct options *options, struct cop_error *error)
                              "--follow looks at processes until you end it: "
                              "not together with --core, --emulate, --samples "
                              "or --watch");
+    if (outputs_standard(&options->outputs) > 1)
+        return cop_error_set(error, -EINVAL,
+                             "only one file can be written to standard output, "
+                             "\"-\": name the others");
+    if (options->follow && outputs_standard(&options->outputs) > 0)
+        return cop_error_set(error, -EINVAL,
+                             "--follow draws on standard output: name a file "
+                             "in place of \"-\"");
     if (options->after_s > 0 && !options->command)
         return cop_error_set(error, -EINVAL,
                              "--after: after the start of "
@@ -385,6 +393,9 @@ void options_usage(FILE *file)
           "  --json FILE          ... for other programs\n"
           "  --folded FILE        ... as folded stacks, for flame graphs\n"
           "  --speedscope FILE    ... for speedscope\n"
+          "                       (a FILE of \"-\": to standard output, in "
+          "place of\n"
+          "                       the picture)\n"
           "  --samples COUNT      look COUNT times (default 1)\n"
           "  --watch SECONDS      until nothing has moved for so long\n"
           "  --follow             again and again, drawn in place, until q "

@@ -2,6 +2,7 @@
 #include "stat/output.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "stat/dot.h"
@@ -22,52 +23,87 @@ static const output_fn writers[OUTPUT_KINDS] = {
     [OUTPUT_SVG] = svg_write,
 };
 
+static bool is_standard(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+unsigned outputs_standard(const struct outputs *outputs)
+{
+    unsigned count = 0;
+    int kind;
+
+    for (kind = 0; kind < OUTPUT_KINDS; kind++)
+        count += is_standard(outputs->paths[kind]);
+    return count;
+}
+
+int output_end(FILE *file)
+{
+    if (fflush(file) == 0 && !ferror(file))
+        return 0;
+    return errno > 0 ? -errno : -EIO;
+}
+
 int output_write(FILE *file, enum output_kind kind, const struct report *report)
 {
-    int r = writers[kind](file, report);
+    int r;
 
-    if (r == 0 && (fflush(file) != 0 || ferror(file)))
-        r = errno > 0 ? -errno : -EIO;
+    errno = 0;
+    r = writers[kind](file, report);
+    return r < 0 ? r : output_end(file);
+}
+
+int output_path(const char *path,
+                int (*write)(FILE *file, const void *arg),
+                const void *arg,
+                struct cop_error *error)
+{
+    bool standard = is_standard(path);
+    FILE *file = standard ? stdout : fopen(path, "we");
+    int r = file ? write(file, arg) : -errno;
+
+    if (file && !standard && fclose(file) != 0 && r == 0)
+        r = -errno;
+    if (r < 0)
+        cop_error_set(error, r, "%s: cannot write it: %s",
+                      standard ? "standard output" : path, strerror(-r));
     return r;
 }
 
-/* Write one of them to `path`. */
-static int write_path(const char *path,
-                      enum output_kind kind,
-                      const struct report *report,
-                      struct cop_error *error)
-{
-    FILE *file = fopen(path, "we");
-    int r;
+/* One of them, and of what. */
+struct output {
+    enum output_kind kind;
+    const struct report *report;
+};
 
-    if (!file)
-        return cop_error_set(error, -errno, "%s: cannot write it: %s", path,
-                             strerror(errno));
-    r = output_write(file, kind, report);
-    if (fclose(file) != 0 && r == 0)
-        r = -errno;
-    if (r < 0)
-        cop_error_set(error, r, "%s: cannot write it: %s", path, strerror(-r));
-    return r;
+static int write_one(FILE *file, const void *arg)
+{
+    const struct output *output = arg;
+
+    return output_write(file, output->kind, output->report);
 }
 
 int outputs_write(const struct outputs *outputs,
                   const struct report *report,
                   struct cop_error *error)
 {
-    int kind;
+    struct output output = {.report = report};
+    struct cop_error others, one;
     int first = 0;
-    int r;
+    int kind, r;
 
     for (kind = 0; kind < OUTPUT_KINDS; kind++) {
-        struct cop_error *say = first == 0 ? error : NULL;
-
         if (!outputs->paths[kind])
             continue;
-        r = write_path(outputs->paths[kind], (enum output_kind)kind, report,
-                       say);
-        if (first == 0)
-            first = r;
+        output.kind = (enum output_kind)kind;
+        r = output_path(outputs->paths[kind], write_one, &output, &one);
+        if (r == 0)
+            continue;
+        others = *error;
+        cop_error_set(error, r, "%s%s%s", first ? others.text : "",
+                      first ? "; " : "", one.text);
+        first = first ? first : r;
     }
     return first;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stat/columns.h"
+#include "stat/output.h"
 #include "stat/palette.h"
 #include "stat/picture.h"
 
@@ -384,7 +385,7 @@ int render_report(FILE *file,
     if (r == 0)
         r = write_classes(&render);
     if (r == 0)
-        r = fflush(file) != 0 || ferror(file) ? -EIO : 0;
+        r = output_end(file);
     picture_free(render.picture);
     free(render.drawn);
     return r;

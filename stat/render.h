@@ -32,8 +32,8 @@ struct render_options {
 
 /* Write `report` to `file`, no line longer than the width. Of more classes than
  * PICTURE_FIRST and PICTURE_LAST together only the first and the last are told
- * of and drawn, unless the report is full. Returns 0, -EIO if writing fails, or
- * -ENOMEM. */
+ * of and drawn, unless the report is full. Returns 0, -ENOMEM, or as
+ * output_end(). */
 int render_report(FILE *file,
                   const struct report *report,
                   const struct render_options *options);

@@ -137,8 +137,9 @@ static int write_profiles(FILE *file,
         if (count < 0)
             return (int)count;
         fprintf(file,
-                ",\n{\"type\":\"sampled\",\"name\":\"class %zu: %u tasks: %s",
+                ",\n{\"type\":\"sampled\",\"name\":\"class %zu: %u task%s: %s",
                 i + 1, tasks_count(classes->sets[i]),
+                tasks_count(classes->sets[i]) == 1 ? "" : "s",
                 tasks_text(classes->sets[i], ranks, sizeof(ranks)));
         write_profile(file, report->tree, parents, samples, count);
     }
