@@ -549,7 +549,11 @@ static int spawn_with(struct child *child,
     r = add_descriptors(actions, pipes, remote);
     if (r < 0)
         return r;
-    r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
+    /* What a terminal sends, such as at Ctrl-C, is for the application. But ssh
+     * may have to ask it for a password. */
+    r = posix_spawnattr_setflags(
+        attributes, remote ? POSIX_SPAWN_SETSIGMASK
+                           : POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     if (r == 0)
         r = posix_spawnattr_setsigmask(attributes, &child->launch->mask);
     if (r == 0)

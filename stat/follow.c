@@ -221,8 +221,9 @@ static int write_picture(FILE *file,
     return r;
 }
 
-/* Print `text`, which is taken, if it is not what was printed last. */
-static void print_changed(struct follow *follow, char *text)
+/* Print `text`, which is taken, if it is not what was printed last. Returns 1
+ * if nobody reads it. */
+static int print_changed(struct follow *follow, char *text)
 {
     char stamp[64] = "";
     time_t now = time(NULL);
@@ -230,17 +231,18 @@ static void print_changed(struct follow *follow, char *text)
 
     if (follow->printed && strcmp(follow->printed, text) == 0) {
         free(text);
-        return;
+        return 0;
     }
     if (localtime_r(&now, &local))
         strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
     printf("--- %s, sample %u\n%s", stamp, follow->sample, text);
-    fflush(stdout);
     free(follow->printed);
     follow->printed = text;
+    return fflush(stdout) == 0 ? 0 : 1;
 }
 
-/* Show the last sample. Returns 0 or a negative errno. */
+/* Show the last sample. Returns 0, 1 if there is nobody to see it, or a
+ * negative errno. */
 static int draw(struct follow *follow)
 {
     bool live = screen_is_terminal(follow->screen);
@@ -267,7 +269,7 @@ static int draw(struct follow *follow)
     if (r == 0 && live)
         screen_draw(follow->screen, text, "q ends it; the job goes on");
     if (r == 0 && !live) {
-        print_changed(follow, text);
+        r = print_changed(follow, text);
         text = NULL;
     }
     free(text);

@@ -1,5 +1,6 @@
 /* frontend.c - coppice-stat: where is each process of a parallel job? */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,6 +252,31 @@ static int compare(const struct options *arguments, struct cop_error *error)
                           error);
 }
 
+/* Who watches has pressed Ctrl-C. */
+static volatile sig_atomic_t interrupted;
+
+static void take_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static bool is_interrupted(void)
+{
+    return interrupted;
+}
+
+/* Ctrl-C ends the watching, and what was seen is told; a second one ends all.
+ */
+static void watch_interrupts(struct gather_options *options)
+{
+    struct sigaction action = {.sa_handler = take_interrupt,
+                               .sa_flags = (int)SA_RESETHAND};
+
+    sigaction(SIGINT, &action, NULL);
+    options->is_ended = is_interrupted;
+}
+
 /* Take looks at the job: one, or many. */
 static int gather(struct tree **tree,
                   struct options *arguments,
@@ -273,7 +299,11 @@ static int gather(struct tree **tree,
             return r;
         arguments->gather.say = follow_say;
         arguments->gather.viewer = follow_viewer(follow);
+        /* Ctrl-C ends who reads the pictures, too. */
+        signal(SIGPIPE, SIG_IGN);
     }
+    if (arguments->gather.watch_ms > 0)
+        watch_interrupts(&arguments->gather);
     r = gather_tree(tree, &arguments->targets, &arguments->gather, late, error);
     arguments->gather.viewer = NULL;
     follow_free(follow);

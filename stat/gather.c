@@ -31,6 +31,9 @@
  * needed for what goes before them. */
 #define LEAST_MS 1000
 
+/* How often somebody who watches is asked whether that is enough. */
+#define WATCH_MS 100
+
 /* While somebody follows, names that do not come in this time stay away until
  * the next sample. */
 #define FOLLOW_NAMES_MS 2000
@@ -284,6 +287,28 @@ static bool note_sample(struct gathering *gathering,
     return true;
 }
 
+/* Wait for a packet of a sample, up to `timeout_ms`. Returns as
+ * cop_stream_receive(), or 1 if nobody wants any more. */
+static int await_sample(struct gathering *gathering,
+                        struct cop_packet **packet,
+                        uint64_t timeout_ms)
+{
+    bool (*is_ended)(void) = gathering->options->is_ended;
+    uint64_t end_ms = now_ms() + timeout_ms;
+    int r;
+
+    do {
+        uint64_t now = now_ms(), left = end_ms > now ? end_ms - now : 0;
+
+        if (is_ended && is_ended())
+            return 1;
+        if (is_ended && left > WATCH_MS)
+            left = WATCH_MS;
+        r = cop_stream_receive(gathering->stream, packet, (int)left);
+    } while (r == -EAGAIN && now_ms() < end_ms);
+    return r;
+}
+
 /* Take the samples as they come, and tell of each. While a parent is lost waves
  * may be joined, so fewer may come; then it is quiet, and the sync that follows
  * knows when all is in. Each sample puts the end off, but for who watches.
@@ -296,10 +321,9 @@ static int follow(struct gathering *gathering, struct tree **tree)
     int r = 0;
 
     while (r == 0) {
-        r = cop_stream_receive(gathering->stream, &packet,
-                               (int)quiet_ms(gathering, pause_ms));
+        r = await_sample(gathering, &packet, quiet_ms(gathering, pause_ms));
         take_events(gathering->daemons, options, gathering->late);
-        if (r < 0)
+        if (r != 0)
             break;
         r = take(tree, packet);
         if (r == 0 && note_sample(gathering, packet)) {

@@ -45,7 +45,9 @@ struct gather_options {
     enum naming_detail detail;
     const struct gather_viewer *viewer; /* follows, until it ends; not so many
                                            samples. NULL: nobody */
-    gather_say_fn say; /* samples, if several; nodes lost and adopted */
+    bool (*is_ended)(void); /* whether who watches wants it to end now; NULL:
+                               never */
+    gather_say_fn say;      /* samples, if several; nodes lost and adopted */
 };
 
 /* Start a tree of daemons, have them find what `targets` wants, divide the

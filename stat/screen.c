@@ -74,8 +74,8 @@ static void take_keys(struct screen *screen)
         tcgetpgrp(STDIN_FILENO) != getpgrp())
         return;
     raw = screen->before;
-    /* Ctrl-C too: as a signal it would end the daemons, which are in the
-     * terminal's group of processes as we are. */
+    /* Ctrl-C too: as a signal it would end others in our group of processes,
+     * such as who reads standard error. */
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
