@@ -209,7 +209,9 @@ static void gone(struct node *node,
     if (columns->count == 0)
         return;
     if (node->role != NODE_FRONTEND && !skipping) {
-        if (node->parent)
+        if (!node->reported) /* READY will say so (PROTOCOL 12.2) */
+            launch_lost(node, columns->ranks[0], text);
+        else if (node->parent)
             node_send(node, node->parent, pack(node, columns, text));
         return;
     }

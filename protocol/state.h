@@ -474,7 +474,7 @@ struct expected *launch_expected(struct node *node, uint32_t rank);
 /* One more child is to start: `child` is copied. Returns 0 or -ENOMEM. */
 int launch_expect(struct node *node, const struct node_child *child);
 
-/* Front-end: `rank`, somewhere below, is lost before all were ready. */
+/* `rank`, somewhere below, is lost before all were ready. */
 void launch_lost(struct node *node, uint32_t rank, const char *text);
 
 /* ---- missing.c: launching around what does not start (12.2) ---- */

@@ -106,6 +106,22 @@ static void who_died_is_named(void)
     all_end(sim);
 }
 
+/* PROTOCOL 12.2: the same two levels further down: who has not reported yet
+ * names it in what he reports. */
+static void who_died_further_down_is_named(void)
+{
+    struct sim *sim = script_begin("0(1(3(4(5,6)),7),2)", NULL);
+
+    sim_hang(sim, 7);
+    SIM_RUN(sim, 100);
+    sim_crash(sim, script_at(sim, 5));
+    script_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(script_text(TELL_LAUNCH_FAILED), "rank 5"));
+    CU_ASSERT_PTR_NULL(
+        strstr(script_text(TELL_LAUNCH_FAILED), "broke the protocol"));
+    all_end(sim);
+}
+
 /* PROTOCOL 12.2: what never reports ends the launch at `launch_timeout`, and
  * is named. */
 static void the_launch_has_an_end(void)
@@ -323,6 +339,7 @@ int main(void)
         {"a death during the launch ends it",
          a_death_during_the_launch_ends_it},
         {"who died is named", who_died_is_named},
+        {"who died further down is named", who_died_further_down_is_named},
         {"the launch has an end", the_launch_has_an_end},
         {"a slow start is no failure", a_slow_start_is_no_failure},
         {"a start has an end", a_start_has_an_end},
