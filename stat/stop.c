@@ -254,8 +254,8 @@ static int thread_seize(struct stop *stop, pid_t tid)
     }
     if (stop->begin_ns == 0)
         stop->begin_ns = now_ns();
-    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
-        return 0;
+    /* If that fails it has just ended: then it is ours to wait for. */
+    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     thread->state = STOP_ASKED;
     return 1;
 }
