@@ -35,13 +35,19 @@ struct daemon {
     uint64_t *started;      /* of each: when it was, as a thread_status says */
     uint32_t mine_count;
     struct cop_stream *stream;
-    uint32_t samples; /* taken */
-    uint64_t next_ms; /* when the next one is due */
-    uint64_t stop_ns; /* longest stop so far */
+    uint32_t samples;  /* taken */
+    uint64_t next_ms;  /* when the next one is due */
+    uint64_t stop_ns;  /* longest stop so far */
+    uint64_t stuck_ns; /* how long this sample has waited for processes that did
+                          not stop */
 };
 
 /* How often threads are looked at that are to be let go when they stop. */
 #define RELEASE_MS 5
+
+/* How long to wait for a process that does not stop when another one did not
+ * either. */
+#define STUCK_MS 20
 
 static uint64_t now_ms(void)
 {
@@ -88,13 +94,38 @@ static void release(struct daemon *daemon)
         guard_idle(daemon->guard);
 }
 
+/* How long to wait for a process that does not stop. The first of a sample may
+ * take all the time that is allowed, for it may stop yet; most others that do
+ * not wait for the same thing, and share as much again. */
+static uint32_t stuck_patience_ms(const struct daemon *daemon)
+{
+    uint32_t all_ms = daemon->request.stop_ms;
+
+    if (daemon->stuck_ns == 0)
+        return all_ms;
+    if (daemon->stuck_ns / 1000000 >= 2 * (uint64_t)all_ms)
+        return 0;
+    return all_ms < STUCK_MS ? all_ms : STUCK_MS;
+}
+
+/* Let go what has stopped meanwhile; if there are more than before that have
+ * not, the last process took `ns` without doing so. */
+static void note_stuck(struct daemon *daemon, uint64_t ns)
+{
+    size_t late = walker_release(daemon->walker);
+
+    if (late > daemon->late)
+        daemon->stuck_ns += ns;
+    daemon->late = late;
+}
+
 /* Walk our task number `index`. What its state forbids is part of the
  * answer. */
 static int walk_task(struct daemon *daemon, uint32_t index)
 {
     const struct request *request = &daemon->request;
     struct walk_options options = {
-        .patience_ms = request->stop_ms,
+        .patience_ms = stuck_patience_ms(daemon),
         .max_stop_ms = request->max_stop_ms,
         .threads_max = WALK_THREADS_MAX,
         .names = request->flags & REQUEST_NAMES,
@@ -113,7 +144,7 @@ static int walk_task(struct daemon *daemon, uint32_t index)
         return take_failure(daemon, "", true);
     r = walk_process(daemon->walker, pid, &options, &ns, take_stack, daemon,
                      &error);
-    walker_release(daemon->walker);
+    note_stuck(daemon, ns);
     if (ns > daemon->stop_ns)
         daemon->stop_ns = ns;
     if (r == 0) {
@@ -136,6 +167,7 @@ static int take_sample(struct daemon *daemon)
     int r = 0;
 
     request_boot(boot);
+    daemon->stuck_ns = 0;
     guard_watch(daemon->guard);
     for (i = 0; r == 0 && i < daemon->mine_count; i++) {
         daemon->task = daemon->mine[i];

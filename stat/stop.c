@@ -318,18 +318,25 @@ static size_t threads_look(struct stop *stop)
     return asked;
 }
 
-/* Whether all threads that are to stop sleep in the kernel and take no signal.
- */
+/* Whether all threads that are to stop sleep in the kernel and take no signal,
+ * and there was patience with them, now or when they were asked before. */
 static bool all_are_stuck(const struct stop *stop)
 {
+    bool patient = stop_age_ns(stop) < stop->patience_ns;
     struct thread_status status;
     size_t i;
 
-    for (i = 0; i < stop->count; i++)
-        if (stop->threads[i]->state == STOP_ASKED &&
-            thread_status(&status, stop->pid, stop->threads[i]->tid) == 0 &&
+    for (i = 0; i < stop->count; i++) {
+        const struct thread *thread = stop->threads[i];
+
+        if (thread->state != STOP_ASKED)
+            continue;
+        if (patient && !thread->late)
+            return false;
+        if (thread_status(&status, stop->pid, thread->tid) == 0 &&
             status.state != 'D')
             return false;
+    }
     return true;
 }
 
@@ -349,8 +356,7 @@ static int threads_hold(struct stop *stop)
         asked = threads_look(stop);
         if (asked == 0 && found == 0 && !settled)
             return 0;
-        if (stop_age_ns(stop) >= stop->limit_ns ||
-            (stop_age_ns(stop) >= stop->patience_ns && all_are_stuck(stop)))
+        if (stop_age_ns(stop) >= stop->limit_ns || all_are_stuck(stop))
             return 0;
         settled = asked > 0 && found == 0;
         if (asked == 0)

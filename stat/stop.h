@@ -29,7 +29,8 @@ struct stop; /* opaque */
 /* Seize and interrupt every thread of `pid`, those that it makes meanwhile
  * included, and wait until they have stopped, at most for `limit_ns` from when
  * the first one was, and for `patience_ns` if all others are stuck in the
- * kernel: those that have not had a processor yet may still stop.
+ * kernel: those that have not had a processor yet may still stop. Stragglers
+ * that are stuck still are not waited for.
  *
  * stragglers   kept, borrowed; gets those that do not stop in time
  * threads_max  of more threads the others are left alone
