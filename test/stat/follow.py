@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""follow.py STAT PLACES - coppice-stat --follow on a terminal and without one.
+"""follow.py STAT PLACES SHORT - coppice-stat --follow, on a terminal and without.
 
 The job is real (places.c), the terminal a pseudo-terminal, and nodes of the
-tree are killed by their pid.
+tree are killed by their pid. SHORT is a library that makes memory short.
 """
 import fcntl
 import os
@@ -52,14 +52,14 @@ class Job:
 class Terminal:
     """A program on a pseudo-terminal."""
 
-    def __init__(self, rows, columns, command):
+    def __init__(self, rows, columns, command, run=os.execv):
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             # The parent has set the size when it closes this.
             os.read(0, 1)
             os.environ["TERM"] = "xterm"
             os.environ.pop("NO_COLOR", None)
-            os.execv(command[0], command)
+            run(command[0], command)
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.master)
         self.text = ""
@@ -99,10 +99,15 @@ class Terminal:
         return self.finish(start)
 
     def finish(self, start):
-        while self.read(PATIENCE_S):
-            pass
+        end = time.monotonic() + PATIENCE_S
+        while self.read(1):
+            assert time.monotonic() < end, f"no end: {self.text[-2000:]}"
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return status, self.text[start:]
+
+    def is_restored(self):
+        """Whether it is as it was before the program."""
+        return termios.tcgetattr(self.master)[:6] == self.before[:6]
 
 
 def lines_of(frame):
@@ -179,7 +184,7 @@ def check_terminal(stat, places):
     shown = rest.split(LEAVE)[1]
     assert "16 tasks on 1 host, 2 classes" in shown, shown
     assert "coppice-stat: node" in shown, shown
-    assert termios.tcgetattr(terminal.master)[:6] == terminal.before[:6]
+    assert terminal.is_restored()
     os.close(terminal.master)
     job.check_runs()
     job.end()
@@ -189,7 +194,7 @@ def check_keys(stat, places):
     """Ctrl-C and signals end it, and leave terminal and job alone; the status
     is that of the last picture."""
     job = sent(places, 4)
-    for how in (b"\x03", b"Q", signal.SIGTERM, signal.SIGINT):
+    for how in (b"\x03", b"Q", signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         terminal = Terminal(30, 100, [stat, "--follow", *job.pids])
         terminal.wait("2 classes, sample")
         start = len(terminal.text)
@@ -200,7 +205,7 @@ def check_keys(stat, places):
             status, rest = terminal.finish(start)
         assert status == 1, (how, status, rest)
         assert LEAVE in rest, (how, rest)
-        assert termios.tcgetattr(terminal.master)[:6] == terminal.before[:6]
+        assert terminal.is_restored()
         os.close(terminal.master)
         job.check_runs()
     job.go(1, "solve")
@@ -231,8 +236,101 @@ def check_end(stat, places):
     status, rest = terminal.finish(len(terminal.text))
     assert status == 0, (status, rest)
     assert "no task is left that could move" in rest.split(LEAVE)[1], rest
-    assert termios.tcgetattr(terminal.master)[:6] == terminal.before[:6]
+    assert terminal.is_restored()
     os.close(terminal.master)
+    job.end()
+
+
+def check_zombies(stat, _places):
+    """Tasks that have ended, but for which nobody waits, cannot move either."""
+    for ends, expected in ((["KILL", "KILL", "KILL"], 0),
+                           (["KILL", "TERM", "KILL"], 1)):
+        job = [subprocess.Popen(["sleep", "600"]) for _ in ends]
+        terminal = Terminal(30, 100, [stat, "--follow", "--interval", "100",
+                                      *(str(task.pid) for task in job)])
+        terminal.wait("3 tasks on 1 host, 1 class, sample")
+        job[0].kill()
+        terminal.wait(r"\[zombie: killed by SIGKILL\]", "2 classes, sample")
+        for task, end in zip(job[1:], ends[1:]):
+            task.send_signal(getattr(signal, "SIG" + end))
+        status, rest = terminal.finish(len(terminal.text))
+        assert status == expected, (ends, status, rest)
+        assert "no task is left that could move" in rest.split(LEAVE)[1], rest
+        assert terminal.is_restored()
+        os.close(terminal.master)
+        for task, end in zip(job, ends):
+            assert task.wait() == -getattr(signal, "SIG" + end)
+
+
+def run_in_session(program, command):
+    """Run it as a shell does that ignores what the background may not, and give
+    its place to it by SIGUSR2, or take it, by SIGUSR1."""
+    for number in (signal.SIGTTIN, signal.SIGTTOU):
+        signal.signal(number, signal.SIG_IGN)
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        os.execv(program, command)
+    signal.signal(signal.SIGUSR1, lambda *_: os.tcsetpgrp(0, os.getpid()))
+    signal.signal(signal.SIGUSR2, lambda *_: os.tcsetpgrp(0, child))
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os._exit(status if status >= 0 else 127)
+
+
+def check_background(stat, places):
+    """Who has lost the keys meanwhile gives the terminal back all the same."""
+    job = sent(places, 4)
+    terminal = Terminal(30, 100, [stat, "--follow", "--interval", "100",
+                                  *job.pids], run_in_session)
+    terminal.wait("2 classes, sample")
+    assert not terminal.is_restored()
+    os.kill(terminal.pid, signal.SIGUSR1)
+    while os.tcgetpgrp(terminal.master) != terminal.pid:
+        time.sleep(0.01)
+    # A key that it sees and may not read; it looks for keys at each sample.
+    os.write(terminal.master, b"x")
+    for _ in range(3):
+        terminal.wait("2 classes, sample")
+    os.kill(terminal.pid, signal.SIGUSR2)
+    while os.tcgetpgrp(terminal.master) == terminal.pid:
+        time.sleep(0.01)
+    start = len(terminal.text)
+    os.kill(os.tcgetpgrp(terminal.master), signal.SIGTERM)
+    status, rest = terminal.finish(start)
+    assert status == 1, (status, rest)
+    assert LEAVE in rest, rest
+    assert terminal.is_restored()
+    os.close(terminal.master)
+    job.check_runs()
+    job.end()
+
+
+def check_error(stat, places):
+    """An error in the middle leaves the terminal, too, and says what it is."""
+    job = sent(places, 4)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "short")
+
+        def run(program, command):
+            options = os.environ.get("ASAN_OPTIONS", "")
+            os.environ["ASAN_OPTIONS"] = options + ":verify_asan_link_order=0"
+            os.environ["LD_PRELOAD"] = sys.argv[3]
+            os.environ["TEST_SHORT"] = path
+            os.execv(program, command)
+
+        terminal = Terminal(30, 100, [stat, "--follow", "--interval", "100",
+                                      *job.pids], run)
+        terminal.wait("2 classes, sample")
+        assert not terminal.is_restored()
+        start = len(terminal.text)
+        with open(path, "w", encoding="utf-8"):
+            status, rest = terminal.finish(start)
+    assert status == 3, (status, rest)
+    assert "Cannot allocate memory" in rest.split(LEAVE)[1], rest
+    assert terminal.is_restored()
+    os.close(terminal.master)
+    job.check_runs()
     job.end()
 
 
@@ -316,7 +414,7 @@ def check_pipe(stat, places):
     job.end()
 
 
-for check in (check_terminal, check_keys, check_end, check_pipe,
-              check_frozen, check_tutorial):
+for check in (check_terminal, check_keys, check_end, check_zombies, check_pipe,
+              check_background, check_error, check_frozen, check_tutorial):
     print(check.__doc__.split("\n")[0])
-    check(*sys.argv[1:])
+    check(*sys.argv[1:3])
