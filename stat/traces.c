@@ -2,6 +2,7 @@
 #include "stat/traces.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,13 @@
 
 #include "stat/build.h"
 
+/* Stacks that are kept before it is first looked which of them are needed. */
+#define STACKS_MIN 64
+
 /* A string, once. */
 struct string {
     UT_hash_handle hh;
+    bool needed; /* only while it is found out which are */
     char text[];
 };
 
@@ -29,7 +34,8 @@ struct place {
 /* A stack, once. */
 struct stack {
     UT_hash_handle hh;
-    uint32_t number;
+    uint64_t number; /* never reused */
+    bool needed;     /* as above */
     uint32_t count;
     struct place places[];
 };
@@ -60,6 +66,8 @@ struct traces {
     struct string *strings;
     struct stack *stacks;
     struct seen *tasks;
+    uint64_t next;      /* number of a stack */
+    size_t stacks_most; /* above so many it is found out which are needed */
     bool forgets;
 };
 
@@ -69,6 +77,7 @@ int traces_new(struct traces **out)
 
     if (!traces)
         return -ENOMEM;
+    traces->stacks_most = STACKS_MIN;
     *out = traces;
     return 0;
 }
@@ -103,6 +112,12 @@ void traces_free(struct traces *traces)
 void traces_forget(struct traces *traces)
 {
     traces->forgets = true;
+}
+
+/* Whose text this is. */
+static struct string *string_of(const char *text)
+{
+    return (struct string *)(text - offsetof(struct string, text));
 }
 
 /* The one copy of `text`; NULL without memory. */
@@ -153,7 +168,7 @@ static struct stack *stack_of(struct traces *traces,
         free(stack);
         return known;
     }
-    stack->number = HASH_COUNT(traces->stacks);
+    stack->number = traces->next++;
     HASH_ADD_KEYPTR(hh, traces->stacks, stack->places, len, stack);
     if (stack->hh.tbl)
         return stack;
@@ -421,6 +436,58 @@ static int put_stops(struct build *build, struct traces *traces)
     return r;
 }
 
+/* Note which stacks are needed, and which strings. */
+static void find_needed(struct traces *traces)
+{
+    const struct seen *seen;
+    struct stack *stack;
+    uint32_t i;
+
+    for (seen = traces->tasks; seen; seen = seen->hh.next)
+        for (i = 0; i < seen->count; i++)
+            seen->spots[i].stack->needed = true;
+    for (stack = traces->stacks; stack; stack = stack->hh.next) {
+        for (i = 0; stack->needed && i < stack->count; i++) {
+            string_of(stack->places[i].function)->needed = true;
+            string_of(stack->places[i].file)->needed = true;
+            string_of(stack->places[i].module)->needed = true;
+        }
+    }
+}
+
+/* Free the stacks where no task is any more, and the strings of these alone:
+ * now and then, when they have doubled. */
+static void sweep(struct traces *traces)
+{
+    struct string *string, *next_string;
+    struct stack *stack, *next_stack;
+
+    if (!traces->forgets || HASH_COUNT(traces->stacks) <= traces->stacks_most)
+        return;
+    find_needed(traces);
+    HASH_ITER(hh, traces->stacks, stack, next_stack)
+    {
+        if (!stack->needed) {
+            HASH_DEL(traces->stacks, stack);
+            free(stack);
+        } else {
+            stack->needed = false;
+        }
+    }
+    HASH_ITER(hh, traces->strings, string, next_string)
+    {
+        if (!string->needed) {
+            HASH_DEL(traces->strings, string);
+            free(string);
+        } else {
+            string->needed = false;
+        }
+    }
+    traces->stacks_most = 2 * (size_t)HASH_COUNT(traces->stacks);
+    if (traces->stacks_most < STACKS_MIN)
+        traces->stacks_most = STACKS_MIN;
+}
+
 int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns)
 {
     struct entry *entries = NULL;
@@ -445,6 +512,8 @@ int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns)
         r = put_stops(build, traces);
     if (r == 0)
         r = build_tree(out, build, stop_ns);
+    if (r == 0)
+        sweep(traces);
 out:
     build_free(build);
     free(entries);

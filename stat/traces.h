@@ -17,7 +17,8 @@ int traces_new(struct traces **out);
 void traces_free(struct traces *traces);
 
 /* From now on keep of each task only where it is, not where it was before: an
- * end has one sample, and those since the task last moved. */
+ * end has one sample, and those since the task last moved. Stacks where nobody
+ * is any more are freed, so memory does not grow with the samples. */
 void traces_forget(struct traces *traces);
 
 /* Add the stack of one thread of task `task` in the present sample. The

@@ -1,0 +1,87 @@
+/* test_traces.c - what a daemon keeps of the stacks that it has seen. */
+#include <malloc.h>
+#include <stdio.h>
+
+#include "stat/traces.h"
+#include "test/check.h"
+
+/* Samples of a job that is never twice at the same place. */
+#define SAMPLES 20000
+#define TASKS   4
+#define DEPTH   20
+
+/* One sample in which each task but the first, which stands still, is where
+ * nobody has been yet. Returns the tree. */
+static struct tree *sample(struct traces *traces, uint32_t number)
+{
+    struct frame frames[DEPTH];
+    char names[DEPTH][32];
+    struct tree *tree = NULL;
+    uint32_t task, i;
+
+    for (task = 0; task < TASKS; task++) {
+        for (i = 0; i < DEPTH; i++) {
+            snprintf(names[i], sizeof(names[i]), "f%u_%u_%u", i, task,
+                     task == 0 ? 0 : number);
+            frames[i] = FRAME_NOTE(names[i]);
+        }
+        CHECK_OK(traces_add(traces, task, frames, DEPTH));
+    }
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    return tree;
+}
+
+static size_t used(void)
+{
+    return mallinfo2().uordblks;
+}
+
+/* Memory of who follows does not grow with the samples, and the picture has
+ * where everybody is. */
+static void who_follows_keeps_the_present_only(void)
+{
+    struct traces *traces = NULL;
+    struct tree *tree;
+    size_t early = 0;
+    uint32_t i;
+
+    CHECK_OK(traces_new(&traces));
+    traces_forget(traces);
+    for (i = 0; i < SAMPLES; i++) {
+        tree = sample(traces, i);
+        CU_ASSERT_EQUAL(tree->end_count, i == 0 ? TASKS : TASKS - 1);
+        tree_free(tree);
+        if (i == SAMPLES / 10)
+            early = used();
+    }
+    CU_ASSERT(used() < early + ((size_t)1 << 20));
+    traces_free(traces);
+}
+
+/* Who asked for samples gets each place with its count, however often they are
+ * left and come back to. */
+static void who_samples_keeps_all(void)
+{
+    struct traces *traces = NULL;
+    struct tree *tree;
+    uint32_t i;
+
+    CHECK_OK(traces_new(&traces));
+    for (i = 0; i < 500; i++)
+        tree_free(sample(traces, i % 250));
+    tree = sample(traces, 7);
+    CU_ASSERT_EQUAL(tree->end_count, (TASKS - 1) * 250);
+    tree_free(tree);
+    traces_free(traces);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"who follows keeps the present only",
+         who_follows_keeps_the_present_only},
+        {"who samples keeps all", who_samples_keeps_all},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("traces", tests);
+}
