@@ -58,14 +58,16 @@ static void say_wrong(const struct options *arguments,
     const struct targets *targets = &arguments->targets;
     uint32_t first = tasks_ranges(set)[0].first, count = tasks_count(set);
     uint32_t host = targets->hosts[first];
-    char ranks[256], more[32] = "", line[1024];
+    char ranks[256], more[32] = "", who[320] = "", line[1024];
 
     if (count > 1)
         snprintf(more, sizeof(more), " and %u more", count - 1);
-    snprintf(line, sizeof(line), "task%s %s (%s%spid %d%s): %s",
-             count > 1 ? "s" : "", tasks_text(set, ranks, sizeof(ranks)),
-             host ? targets_host_name(targets, host) : "", host ? " " : "",
-             (int)targets->pids[first], more, reason);
+    if (targets->pids[first] > 0) /* a core file may not tell */
+        snprintf(who, sizeof(who), " (%s%spid %d%s)",
+                 host ? targets_host_name(targets, host) : "", host ? " " : "",
+                 (int)targets->pids[first], more);
+    snprintf(line, sizeof(line), "task%s %s%s: %s", count > 1 ? "s" : "",
+             tasks_text(set, ranks, sizeof(ranks)), who, reason);
     say(line);
 }
 

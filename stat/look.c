@@ -456,6 +456,7 @@ static int read_hosts(struct reading *reading)
     struct targets *targets = &reading->look->targets;
     const json_t *array = NULL, *pids = NULL;
     struct tasks *set;
+    struct cop_error wrong = {""};
     const char *name = "";
     uint32_t host, task;
     char where[48];
@@ -482,7 +483,10 @@ static int read_hosts(struct reading *reading)
         if (r == 0)
             r = read_array(reading, &pids, object, where, "pids");
         if (r == 0)
-            r = targets_host(targets, name, &host);
+            r = targets_host(targets, name, &host, &wrong);
+        if (wrong.text[0])
+            return cop_error_set(reading->error, r, "%s: %sname: %s",
+                                 reading->name, where, wrong.text);
         if (r == 0)
             r = read_pids(reading, pids, set, host, where);
     }

@@ -102,7 +102,7 @@ static int add_rows(struct targets *targets,
         if (r == 0 && row.pid <= 0)
             r = -EIO;
         if (r == 0)
-            r = targets_host(targets, host, &number);
+            r = targets_host(targets, host, &number, error);
         if (r == 0)
             r = targets_add(targets, number, row.pid);
     }

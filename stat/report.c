@@ -168,6 +168,22 @@ uint64_t report_threads(const struct report *report, const struct tasks *tasks)
     return count;
 }
 
+/* How many tasks an outlier has at most. Where no class has more, nobody lies
+ * outside of anything: 0. */
+static uint32_t find_outlier_most(const struct report *report)
+{
+    uint32_t all = tasks_count(report->everyone);
+    uint32_t most = all / OUTLIER_SHARE;
+    size_t i;
+
+    if (most == 0)
+        most = 1;
+    for (i = 0; all >= OUTLIER_TASKS && i < report->classes->count; i++)
+        if (tasks_count(report->classes->sets[i]) > most)
+            return most;
+    return 0;
+}
+
 int report_new(struct report **out,
                const struct tree *tree,
                const struct report_source *source)
@@ -208,6 +224,7 @@ int report_new(struct report **out,
         r = find_pieces(report);
     if (r < 0)
         goto out;
+    report->outlier_most = find_outlier_most(report);
     *out = report;
     report = NULL;
 out:
@@ -251,10 +268,7 @@ long report_class(const struct report *report, const struct tasks *tasks)
 
 bool report_is_outlier(const struct report *report, const struct tasks *tasks)
 {
-    uint32_t all = tasks_count(report->everyone);
-    uint32_t most = all / OUTLIER_SHARE;
-
-    return all >= OUTLIER_TASKS && tasks_count(tasks) <= (most ? most : 1);
+    return tasks_count(tasks) <= report->outlier_most;
 }
 
 uint32_t report_unchanged(const struct report *report,

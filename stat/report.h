@@ -38,6 +38,7 @@ struct report {
     uint32_t *shown;      /* by node: itself, or the call of the runtime,
                              such as MPI_Barrier, whose inside it is */
     struct tasks *everyone; /* in the tree, walked or not */
+    uint32_t outlier_most;  /* an outlier has so many tasks at most */
     uint64_t *threads; /* by node: so many were at and under it when its tasks
                           were last seen */
     struct report_piece *pieces; /* of all tasks, rising */
@@ -62,7 +63,8 @@ bool report_is_folded(const struct report *report, uint32_t node);
 /* The number of the class that is exactly `tasks`, from 0 on, or -1. */
 long report_class(const struct report *report, const struct tasks *tasks);
 
-/* Whether `tasks` are few enough of all to be called an outlier. */
+/* Whether `tasks` are few enough of all to be called an outlier: a tenth of
+ * four or more, or one, where a class has more. */
 bool report_is_outlier(const struct report *report, const struct tasks *tasks);
 
 /* For how many samples `tasks`, whose traces end at the nodes from `first` to

@@ -135,8 +135,31 @@ bool targets_are_ranked(const struct targets *targets)
     return targets->count > 0 && targets->ranked_count == targets->count;
 }
 
-int targets_host(struct targets *targets, const char *name, uint32_t *host)
+/* Whether a host can have that name: a host list of it has that host. */
+static int check_host(const char *name, struct cop_error *error)
 {
+    struct cop_hosts *list;
+    int r = cop_hosts_new(&list, name, NULL);
+    bool same = r == 0 && cop_hosts_count(list) == 1 &&
+                strcmp(cop_hosts_name(list, 0), name) == 0;
+
+    if (r == 0)
+        cop_hosts_free(list);
+    if (same || r == -ENOMEM)
+        return same ? 0 : r;
+    return cop_error_set(error, -EINVAL,
+                         "\"%s\" is no name of a host: those have letters, "
+                         "digits, '.', '-' and '_', and do not begin with '-'",
+                         name);
+}
+
+int targets_host(struct targets *targets,
+                 const char *name,
+                 uint32_t *host,
+                 struct cop_error *error)
+{
+    int r;
+
     struct known_host *known;
 
     if (!targets->index) {
@@ -158,6 +181,9 @@ int targets_host(struct targets *targets, const char *name, uint32_t *host)
         *host = known->number;
         return 0;
     }
+    r = check_host(name, error);
+    if (r < 0)
+        return r;
     if (grow(&targets->host_names, targets->host_count, sizeof(char *)) < 0)
         return -ENOMEM;
     known = calloc(1, sizeof(*known) + strlen(name) + 1);
@@ -185,7 +211,7 @@ static int append(struct targets *targets, uint32_t host, pid_t pid)
 {
     uint32_t none;
 
-    if (targets_host(targets, "", &none) < 0 ||
+    if (targets_host(targets, "", &none, NULL) < 0 ||
         grow(&targets->pids, targets->count, sizeof(*targets->pids)) < 0 ||
         grow(&targets->hosts, targets->count, sizeof(*targets->hosts)) < 0)
         return -ENOMEM;
@@ -200,7 +226,7 @@ int targets_add(struct targets *targets, uint32_t host, pid_t pid)
     uint32_t none;
     int r;
 
-    r = targets_host(targets, "", &none); /* so that there is an index */
+    r = targets_host(targets, "", &none, NULL); /* so that there is an index */
     if (r < 0)
         return r;
     known = calloc(1, sizeof(*known));
@@ -282,7 +308,7 @@ int targets_add_text(struct targets *targets,
         return cop_error_set(error, -EINVAL,
                              "\"%s\" is neither HOST:PID nor HOST:NAME", text);
     snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
-    r = targets_host(targets, name, &host);
+    r = targets_host(targets, name, &host, error);
     if (r < 0)
         return r;
     if (read_pid(colon + 1, &pid))
@@ -299,6 +325,9 @@ int targets_add_file(struct targets *targets,
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "re");
     char *line = NULL, *rest, *word;
+    struct cop_error wrong = {""};
+    unsigned number = 0;
+    bool any = false;
     size_t room = 0;
     int r = 0;
 
@@ -307,11 +336,21 @@ int targets_add_file(struct targets *targets,
                              strerror(errno));
     while (r == 0 && getline(&line, &room, file) >= 0) {
         line[strcspn(line, "#\n")] = '\0';
+        number++;
         rest = line;
         while (r == 0 && (word = strsep(&rest, " \t\r,")) != NULL)
-            if (word[0])
-                r = targets_add_text(targets, word, error);
+            if (word[0]) {
+                any = true;
+                r = targets_add_text(targets, word, &wrong);
+            }
     }
+    if (r < 0 && r != -ENOMEM)
+        cop_error_set(error, r, "%s: line %u: %s", path, number, wrong.text);
+    if (r == 0 && !any)
+        r = cop_error_set(error, -EINVAL,
+                          "%s names no process: write pids, HOST:PID or "
+                          "HOST:NAME into it",
+                          path);
     if (r == 0 && ferror(file))
         r = cop_error_set(error, -EIO, "%s: cannot read it", path);
     free(line);
@@ -333,7 +372,7 @@ int targets_want(struct targets *targets,
 
     r = cop_hosts_new(&list, hosts, error);
     for (i = 0; r == 0 && i < cop_hosts_count(list); i++) {
-        r = targets_host(targets, cop_hosts_name(list, i), &host);
+        r = targets_host(targets, cop_hosts_name(list, i), &host, error);
         if (r == 0)
             r = want(targets, host, name, user);
     }
@@ -494,9 +533,10 @@ int targets_add_name(struct targets *targets,
     }
     free(table.processes);
     if (r == 0 && !found)
-        r = cop_error_set(error, -ENOENT,
-                          "no process%s%s is called \"%s\" on this host",
-                          user[0] ? " of user " : "", user, name);
+        r = cop_error_set(error, -ENOENT, "no process%s%s%s%s%s on this host",
+                          user[0] ? " of user " : "", user,
+                          name[0] ? " is called \"" : "", name,
+                          name[0] ? "\"" : "");
     return r;
 }
 

@@ -45,8 +45,12 @@ uint32_t targets_hosts_used(const struct targets *targets);
 bool targets_are_ranked(const struct targets *targets);
 
 /* The number of the host `name`, added if need be: 0 for this host's own name,
- * "localhost" and "". Returns 0 or -ENOMEM. */
-int targets_host(struct targets *targets, const char *name, uint32_t *host);
+ * "localhost" and "". Returns 0; -EINVAL with a sentence if no host can have
+ * that name; or -ENOMEM. */
+int targets_host(struct targets *targets,
+                 const char *name,
+                 uint32_t *host,
+                 struct cop_error *error);
 
 /* What people call host number `host`. */
 const char *targets_host_name(const struct targets *targets, uint32_t host);

@@ -214,7 +214,8 @@ static void looks_round_trip(void)
     uint32_t i, host;
 
     for (i = 0; i < 40; i++) {
-        CHECK_OK(targets_host(&targets, i % 3 ? "node1" : "node2", &host));
+        CHECK_OK(
+            targets_host(&targets, i % 3 ? "node1" : "node2", &host, NULL));
         CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i)));
     }
     targets.ranked_count = 40;
@@ -252,7 +253,7 @@ static void give_pids(struct look *look, int32_t first, int32_t step)
 
     targets_fini(&look->targets);
     look->targets = (struct targets){0};
-    CHECK_OK(targets_host(&look->targets, "n", &host));
+    CHECK_OK(targets_host(&look->targets, "n", &host, NULL));
     for (task = 0; task < look->tasks; task++)
         CHECK_OK(targets_add(&look->targets, host,
                              (pid_t)(first + (int32_t)task * step)));

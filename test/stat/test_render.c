@@ -105,9 +105,9 @@ static void the_ring_has_three_classes(void)
         .targets = &targets, .hosts = 2, .samples = 1};
     uint32_t i, host;
 
-    CHECK_OK(targets_host(&targets, "", &host));
+    CHECK_OK(targets_host(&targets, "", &host, NULL));
     for (i = 0; i < 16; i++) {
-        CHECK_OK(targets_host(&targets, i < 2 ? "" : "node7", &host));
+        CHECK_OK(targets_host(&targets, i < 2 ? "" : "node7", &host, NULL));
         CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i)));
     }
     check_text(drawn(ring_tree(1), &source, 100, false),
