@@ -493,8 +493,10 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
     peer->below = below;
     if (node->closing)
         return;
-    if (peer->left || !node->launched)
-        record_gone(node, peer->rank, peer->left ? "it has left" : text);
+    if (!node->launched)
+        record_gone_below(node, peer, text);
+    else if (peer->left)
+        record_gone(node, peer->rank, "it has left");
     else if (peer->role == NODE_COMMNODE && !peer->gave_up)
         record_tell(node, peer->rank, peer->incarnation, TABLE_FAILED, text);
     else if (peer->role == NODE_COMMNODE)

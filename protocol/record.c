@@ -189,8 +189,7 @@ static int leaves(struct node *node,
 
         if (rank == RANK_NONE)
             continue;
-        if (missing_is_skipped(node) && node->table &&
-            table_entry(node->table, rank, &entry) == 0)
+        if (node->table && table_entry(node->table, rank, &entry) == 0)
             record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
         else
             r = ranks_add(out, rank, rank);
@@ -245,17 +244,48 @@ void record_gone_all(struct node *node,
     columns_fini(&columns);
 }
 
+void record_gone_below(struct node *node,
+                       const struct peer *peer,
+                       const char *text)
+{
+    const struct roster *roster = &node->roster;
+    struct ranks inner = {0};
+    struct columns columns = {0};
+    uint64_t i, backends = ranks_size(&peer->below);
+    int r;
+
+    if (!node->reported || !node->parent)
+        return; /* READY will say so (PROTOCOL 12.2) */
+    r = columns_reserve(&columns, (uint32_t)backends + roster->internal_count);
+    if (r == 0) {
+        columns_add(&columns, peer->rank, 0, GONE); /* it is to be named */
+        r = ranks_add(&inner, peer->rank, peer->rank);
+    }
+    /* parents come before their children */
+    for (i = 0; r == 0 && i < roster->internal_count; i++) {
+        const struct roster_internal *internal = &roster->internals[i];
+
+        if (!ranks_has(&inner, internal->parent))
+            continue;
+        columns_add(&columns, internal->rank, 0, GONE);
+        r = ranks_add(&inner, internal->rank, internal->rank);
+    }
+    for (i = 0; r == 0 && i < backends; i++)
+        if (ranks_at(&peer->below, i) != peer->rank)
+            columns_add(&columns, ranks_at(&peer->below, i), 0, GONE);
+    if (r == 0)
+        node_send(node, node->parent, pack(node, &columns, text));
+    else
+        node->failed = true;
+    columns_fini(&columns);
+    ranks_fini(&inner);
+}
+
 void record_gone(struct node *node, uint32_t rank, const char *text)
 {
     struct columns columns = {0};
     struct table_entry entry;
 
-    if (!node->launched && node->role == NODE_FRONTEND) {
-        launch_lost(node, rank, text);
-        return;
-    }
-    if (node->role != NODE_FRONTEND && !node->reported)
-        return; /* READY will say so (PROTOCOL 12.2) */
     if (node->table && table_entry(node->table, rank, &entry) == 0) {
         record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
         return;

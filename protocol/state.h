@@ -588,7 +588,14 @@ void record_gone_all(struct node *node,
                      const struct ranks *ranks,
                      const char *text);
 
-/* The end of `rank` is certain: it said goodbye, or was waited for. */
+/* The link to `peer` is gone, and it had no table: it ends, if it has not, and
+ * so do all below it. Pass that on. */
+void record_gone_below(struct node *node,
+                       const struct peer *peer,
+                       const char *text);
+
+/* After the launch: the end of `rank` is certain: it said goodbye, or was
+ * waited for. */
 void record_gone(struct node *node, uint32_t rank, const char *text);
 
 /* Child `rank` has given our link up, as it did not hear us. It lives, and will

@@ -122,6 +122,27 @@ static void who_died_further_down_is_named(void)
     all_end(sim);
 }
 
+/* PROTOCOL 12.2: who dies after its parent's READY, before the table has come
+ * to that, is lost, and all below it, which cannot live, is gone at once. */
+static void who_dies_behind_a_ready_is_lost_with_all_below(void)
+{
+    struct sim *sim = script_begin("0(1(2(4,8(9)),3(6,7)))", NULL);
+
+    sim_crash_at(sim, script_at(sim, 2), 9);
+    SIM_RUN(sim, 9);
+    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_LAUNCHED), 0);
+    SIM_RUN(sim, 11);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2); /* 2 and 8 */
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 2);
+    CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 2);
+    CU_ASSERT_FALSE(sim_is_alive(sim, script_at(sim, 4)));
+    CU_ASSERT_FALSE(sim_is_alive(sim, script_at(sim, 8)));
+    CU_ASSERT_FALSE(sim_is_alive(sim, script_at(sim, 9)));
+    SIM_OPEN(sim, "sum");
+    SIM_END(sim);
+}
+
 /* PROTOCOL 12.2: what never reports ends the launch at `launch_timeout`, and
  * is named. */
 static void the_launch_has_an_end(void)
@@ -340,6 +361,8 @@ int main(void)
          a_death_during_the_launch_ends_it},
         {"who died is named", who_died_is_named},
         {"who died further down is named", who_died_further_down_is_named},
+        {"who dies behind a READY is lost with all below",
+         who_dies_behind_a_ready_is_lost_with_all_below},
         {"the launch has an end", the_launch_has_an_end},
         {"a slow start is no failure", a_slow_start_is_no_failure},
         {"a start has an end", a_start_has_an_end},
