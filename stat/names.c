@@ -413,7 +413,9 @@ static const struct known *known_of(struct names *names,
         dwfl_module_info(dwfl_module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     identity(id, sizeof(id), dwfl_module);
     /* "[vdso: 42]" and "/a/b (deleted)" are the same without what follows */
-    len = path[0] == '[' ? (int)strcspn(path, ":]") : (int)strcspn(path, " ");
+    len = (int)(path[0] == '[' ? strcspn(path, ":]") : strlen(path));
+    if (path[0] != '[' && is_deleted(path))
+        len -= (int)strlen(DELETED);
     if (asprintf(&text, "%s %.*s%s", id, len, path, path[0] == '[' ? "]" : "") <
         0)
         return NULL;
