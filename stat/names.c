@@ -14,12 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#define DELETED " (deleted)"
+/* What the kernel puts behind the name of a file that was deleted, and what in
+ * place of the end of a line. */
+#define DELETED      " (deleted)"
+#define ESCAPED_LINE "\\012"
 
 /* Bytes of a build-id that identify a file; more are not looked at. */
 #define BUILD_ID_MAX 32
@@ -124,28 +128,89 @@ static bool is_deleted(const char *path)
            strcmp(path + len - strlen(DELETED), DELETED) == 0;
 }
 
-/* Write the path by which /proc gives the file mapped at `base`, even if it
- * has no name any more. Returns whether there is such a mapping. */
-static bool mapped_file(char *path, size_t size, pid_t pid, Dwarf_Addr base)
-{
-    char line[PATH_MAX + 128];
+/* One line of what a process has mapped. */
+struct mapping {
     unsigned long first;
     unsigned long behind;
+    dev_t device;
+    ino_t inode;
+};
+
+/* Find what is mapped at `base`. Returns whether there is something. */
+static bool find_mapping(struct mapping *out, pid_t pid, Dwarf_Addr base)
+{
+    char line[PATH_MAX + 128];
+    unsigned long inode;
+    unsigned major, minor;
     bool found = false;
     FILE *maps;
 
-    snprintf(path, size, "/proc/%d/maps", (int)pid);
-    maps = fopen(path, "re");
+    snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
+    maps = fopen(line, "re");
     if (!maps)
         return false;
-    while (!found && fgets(line, sizeof(line), maps)) {
-        found = sscanf(line, "%lx-%lx", &first, &behind) == 2 && first == base;
-    }
+    while (!found && fgets(line, sizeof(line), maps))
+        found = sscanf(line, "%lx-%lx %*s %*x %x:%x %lu", &out->first,
+                       &out->behind, &major, &minor, &inode) == 5 &&
+                out->first == base;
     fclose(maps);
-    if (found)
-        snprintf(path, size, "/proc/%d/map_files/%lx-%lx", (int)pid, first,
-                 behind);
+    if (found) {
+        out->device = makedev(major, minor);
+        out->inode = inode;
+    }
     return found;
+}
+
+/* Open a file that is mapped: devices can be, too, and opening one may do
+ * anything. Returns a descriptor or -1. */
+static int open_regular(const char *path, struct stat *status)
+{
+    if (stat(path, status) < 0 || !S_ISREG(status->st_mode))
+        return -1;
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Write `name` as the file is called: maps has "\012" for the end of a line.
+ */
+static void unescape(char *path, size_t size, const char *name)
+{
+    size_t len = 0;
+
+    while (*name && len + 1 < size) {
+        bool escaped = strncmp(name, ESCAPED_LINE, strlen(ESCAPED_LINE)) == 0;
+
+        path[len++] = escaped ? '\n' : *name;
+        name += escaped ? strlen(ESCAPED_LINE) : 1;
+    }
+    path[len] = '\0';
+}
+
+/* Open the file that is mapped at `base` although it has no such name for the
+ * process: it has none any more, or only outside of the process's root. */
+static int open_mapped(char *path,
+                       size_t size,
+                       struct module *module,
+                       const char *name,
+                       Dwarf_Addr base)
+{
+    struct stat *status = &module->stat;
+    pid_t pid = module->modules->pid;
+    struct mapping mapping;
+    int fd;
+
+    if (!find_mapping(&mapping, pid, base))
+        return -1;
+    snprintf(path, size, "/proc/%d/map_files/%lx-%lx", (int)pid, mapping.first,
+             mapping.behind);
+    fd = open_regular(path, status);
+    if (fd >= 0)
+        return fd;
+    /* That takes privileges; its name here is as good, if it is the same. */
+    unescape(path, size, name);
+    if (stat(path, status) < 0 || status->st_dev != mapping.device ||
+        status->st_ino != mapping.inode)
+        return -1;
+    return open_regular(path, status);
 }
 
 /* For libdwfl: open the file of a module. Returns a descriptor, or -1 if
@@ -160,22 +225,20 @@ static int find_elf(Dwfl_Module *dwfl_module,
     struct module *module = *userdata;
     struct modules *modules = module ? module->modules : NULL;
     char path[PATH_MAX + 64];
-    int fd;
+    int fd = -1;
 
     if (!modules || name[0] != '/')
         return dwfl_linux_proc_find_elf(dwfl_module, userdata, name, base,
                                         file_name, elf);
     if (strcmp(name, modules->exe) == 0)
         snprintf(path, sizeof(path), "/proc/%d/exe", (int)modules->pid);
-    else if (!is_deleted(name))
+    else
         snprintf(path, sizeof(path), "/proc/%d/root%s", (int)modules->pid,
                  name);
-    else if (!mapped_file(path, sizeof(path), modules->pid, base))
-        return -1;
-    /* Devices can be mapped too, and opening one may do anything. */
-    if (stat(path, &module->stat) < 0 || !S_ISREG(module->stat.st_mode))
-        return -1;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (strcmp(name, modules->exe) == 0 || !is_deleted(name))
+        fd = open_regular(path, &module->stat);
+    if (fd < 0)
+        fd = open_mapped(path, sizeof(path), module, name, base);
     if (fd >= 0)
         *file_name = strdup(path);
     return fd;

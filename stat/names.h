@@ -20,9 +20,11 @@ int names_new(struct names **out);
 /* Free `names`, and all frames it has given. NULL is fine. */
 void names_free(struct names *names);
 
-/* Look at what `pid` has mapped, finding the files through /proc/PID/exe and
- * /proc/PID/root, so that deleted programs and containers work; and read what
- * unwinding needs. Returns 0, -ESRCH, -EPERM, -ENOMEM or -EIO. */
+/* Look at what `pid` has mapped, finding the files through /proc/PID/exe,
+ * /proc/PID/root and /proc/PID/map_files, so that deleted programs, containers
+ * and those with another root work; and read what unwinding needs. Returns 0,
+ * -ESRCH, -EPERM, -ENOMEM, or -EIO or -ENOEXEC if it cannot be read, as while
+ * it becomes another program. */
 int modules_new(struct modules **out, pid_t pid);
 
 /* Look at what the process had mapped of which `path` is a core file, finding
