@@ -89,6 +89,8 @@ int inject_asked(struct node *node,
     peer = towards(node, rank);
     if (!peer)
         return refuse(text, text_len, -EHOSTUNREACH, rank);
+    if (frame->tag == COP_INJECT_KILL)
+        observer_killed(node, rank);
     node_send(node, peer, frame_ref(frame));
     return 0;
 }

@@ -574,6 +574,7 @@ void member_give_up(struct node *node,
         ranks_intersect(&control.ranks, &node->backends) < 0)
         node->failed = true;
     count = ranks_size(&control.ranks);
+    observer_given_up(node, &control.ranks, text);
     for (i = 0; i < count; i++)
         node_tell(node, TELL_BACKEND_LOST, ranks_at(&control.ranks, i), 0,
                   text);
@@ -614,7 +615,6 @@ void member_lost(struct node *node, const struct ranks *ranks)
         launch_end(node, "the front-end has given this back-end up");
         return;
     }
-    observer_given_up(node, ranks);
     if (ranks_subtract(&node->backends, ranks) < 0 ||
         ranks_unite(&node->lost, ranks) < 0)
         node->failed = true;

@@ -664,11 +664,15 @@ static void check_streams(struct node *node)
 static void give_up_oldest(struct node *node)
 {
     struct ranks ranks = {0};
+    char text[80];
 
+    snprintf(text, sizeof(text),
+             "nobody has reached it for %llu ms: it is given up",
+             (unsigned long long)record_patience_ms(node));
     if (ranks_copy(&ranks, &node->uncovered[0].ranks) < 0)
         node->failed = true;
     else
-        member_give_up(node, &ranks, "nobody has reached it for too long");
+        member_give_up(node, &ranks, text);
     ranks_fini(&ranks);
 }
 

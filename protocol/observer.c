@@ -211,7 +211,17 @@ static struct loss *loss_of(const struct node *node, uint32_t rank)
     return NULL;
 }
 
-static void note(struct node *node, struct loss loss)
+/* What is said of the loss of `rank`; who was told to kill itself has. */
+static char *reason_of(const struct status *status,
+                       uint32_t rank,
+                       const char *text)
+{
+    if (ranks_has(&status->killed, rank))
+        text = "it was killed on purpose";
+    return text && *text ? strdup(text) : NULL;
+}
+
+static void note(struct node *node, struct loss loss, const char *text)
 {
     struct status *status = &node->status;
     struct loss *list = status->losses;
@@ -228,30 +238,66 @@ static void note(struct node *node, struct loss loss)
         status->losses = list;
         status->loss_room = room;
     }
+    loss.text = reason_of(status, loss.first, text);
     list[status->loss_count++] = loss;
 }
 
-void observer_lost(struct node *node, uint32_t rank, uint32_t parent)
+void observer_lost(struct node *node,
+                   uint32_t rank,
+                   uint32_t parent,
+                   const char *text)
 {
+    struct loss loss = {rank, rank, parent, node->now_ms, NULL};
+
     if (node->role == NODE_FRONTEND && !loss_of(node, rank))
-        note(node, (struct loss){rank, rank, parent, node->now_ms});
+        note(node, loss, text);
 }
 
-void observer_given_up(struct node *node, const struct ranks *ranks)
+void observer_given_up(struct node *node,
+                       const struct ranks *ranks,
+                       const char *text)
 {
     size_t i;
 
-    for (i = 0; node->role == NODE_FRONTEND && i < ranks->count; i++)
-        note(node, (struct loss){ranks->runs[i].first, ranks->runs[i].last,
-                                 RANK_NONE, node->now_ms});
+    for (i = 0; node->role == NODE_FRONTEND && i < ranks->count; i++) {
+        struct loss loss = {ranks->runs[i].first, ranks->runs[i].last,
+                            RANK_NONE, node->now_ms, NULL};
+
+        note(node, loss, text);
+    }
 }
 
 void observer_found(struct node *node, uint32_t rank)
 {
     struct loss *loss = loss_of(node, rank);
+    struct ranks one = {0};
 
-    if (loss)
-        *loss = node->status.losses[--node->status.loss_count];
+    if (!loss)
+        return;
+    free(loss->text);
+    *loss = node->status.losses[--node->status.loss_count];
+    /* and it has not been killed */
+    if (ranks_add(&one, rank, rank) < 0 ||
+        ranks_subtract(&node->status.killed, &one) < 0)
+        node->failed = true;
+    ranks_fini(&one);
+}
+
+void observer_killed(struct node *node, uint32_t rank)
+{
+    if (ranks_add(&node->status.killed, rank, rank) < 0)
+        node->failed = true;
+}
+
+void observer_fini(struct node *node)
+{
+    struct status *status = &node->status;
+    uint32_t i;
+
+    for (i = 0; i < status->loss_count; i++)
+        free(status->losses[i].text);
+    free(status->losses);
+    ranks_fini(&status->killed);
 }
 
 /* ---- what is known of those that have not answered ---- */
@@ -269,6 +315,17 @@ static uint32_t lost_ms(const struct node *node, uint32_t rank)
     const struct loss *loss = loss_of(node, rank);
 
     return loss ? age_ms(node, loss->since_ms) : ROW_UNKNOWN;
+}
+
+/* Fill in since when, and why, the node of `row` is lost. */
+static void explain(const struct node *node, struct row *row)
+{
+    const struct loss *loss = loss_of(node, row->rank);
+
+    row->age_ms = lost_ms(node, row->rank);
+    if (loss && loss->parent != RANK_NONE)
+        row->parent = loss->parent;
+    row->reason = loss ? loss->text : NULL;
 }
 
 /* The index of `rank` in the tree that was launched; or TOPOLOGY_NONE. */
@@ -315,7 +372,6 @@ static void add_internal(struct node *node,
                          struct row *known,
                          struct rows *more)
 {
-    const struct loss *loss = loss_of(node, entry->rank);
     struct row row;
 
     if (known && known->state != ROW_SILENT && !entry->failed)
@@ -323,9 +379,7 @@ static void add_internal(struct node *node,
     row = row_of(node, entry->rank, NODE_COMMNODE, ROW_LOST);
     row.incarnation = entry->incarnation;
     if (entry->failed) {
-        row.age_ms = lost_ms(node, entry->rank);
-        if (loss && loss->parent != RANK_NONE)
-            row.parent = loss->parent;
+        explain(node, &row);
     } else {
         row.parent = entry->parent;
         row.state = ROW_SILENT;
@@ -342,6 +396,10 @@ static void add_internal(struct node *node,
     known->state = row.state;
     known->parent = row.parent;
     known->age_ms = row.age_ms;
+    if (row.reason && !known->reason) {
+        known->reason = strdup(row.reason);
+        node->failed |= !known->reason;
+    }
     if (known->host[0] == '\0' && row.host) {
         free(known->host);
         known->host = strdup(row.host);
@@ -420,7 +478,7 @@ static void add_absent(struct node *node,
              rank <= node->lost.runs[run].last; rank++) {
             struct row row = row_of(node, rank, NODE_BACKEND, ROW_LOST);
 
-            row.age_ms = lost_ms(node, rank);
+            explain(node, &row);
             if (!rows_find(rows, rank))
                 put(node, more, &row);
         }

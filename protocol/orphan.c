@@ -120,7 +120,8 @@ void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent)
         incarnation = entry.incarnation;
     if (lost != 0 && !lives)
         record_tell(node, lost, incarnation, TABLE_FAILED,
-                    "a child lost its link to it");
+                    silent ? "a child has heard nothing of it"
+                           : "a child lost its link to it");
     for (i = 0; i < node->stream_count; i++)
         upward_orphaned(node, node->streams[i]);
     orphan->since_ms = node->now_ms;

@@ -164,7 +164,7 @@ static int apply(struct node *node,
     if (r <= 0)
         return 0;
     if (parent == TABLE_FAILED && before.parent != rank)
-        observer_lost(node, rank, before.parent);
+        observer_lost(node, rank, before.parent, text);
     else if (parent != TABLE_FAILED)
         observer_found(node, rank);
     refuted(node, rank, incarnation, parent);

@@ -36,7 +36,7 @@ struct row {
     uint32_t adoptions;    /* so often it has lost a parent and found one */
     uint32_t adopted_from; /* the parent that it lost last; RANK_NONE: none */
     char *host;            /* "" where it is not known */
-    char *reason;          /* why it is ROW_MISSING; NULL: nothing is known */
+    char *reason;          /* why ROW_MISSING or ROW_LOST; NULL: not known */
 };
 
 /* Caller's storage; all zero is empty. */

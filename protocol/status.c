@@ -29,7 +29,7 @@ void status_fini(struct node *node)
     rows_fini(&status->rows);
     free(status->host);
     free(status->observers);
-    free(status->losses);
+    observer_fini(node);
     history_fini(node);
 }
 

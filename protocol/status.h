@@ -34,6 +34,7 @@ struct loss {
     uint32_t last;   /* ... to here */
     uint32_t parent; /* the last one known; RANK_NONE: as at launch */
     uint64_t since_ms;
+    char *text; /* why; NULL: nobody has said */
 };
 
 /* Front-end: one recovery, as its orphan has reported it (6.7). */
@@ -68,6 +69,7 @@ struct status {
     struct loss *losses;
     uint32_t loss_count;
     uint32_t loss_room;
+    struct ranks killed; /* that were, or are to be, on purpose */
     struct history history;
     bool allow_injection;
 };
@@ -117,6 +119,9 @@ bool observer_frame(struct node *node, const struct event *event);
 /* Begin a round if somebody waits for one and none goes on. */
 void observer_next(struct node *node);
 
+/* Forget who is lost. */
+void observer_fini(struct node *node);
+
 /* The round is over: compose what is known with `rows`, and answer. */
 void observer_answer(struct node *node, struct rows *rows);
 
@@ -128,10 +133,17 @@ void observer_tick(struct node *node);
 uint64_t observer_deadline_ms(const struct node *node);
 
 /* Front-end: internal node `rank`, last under `parent`, is lost, or is not
- * after all; back-ends are given up. Elsewhere they do nothing. */
-void observer_lost(struct node *node, uint32_t rank, uint32_t parent);
+ * after all; back-ends are given up; one is told to kill itself. `text` says
+ * why, or is NULL. Elsewhere they do nothing. */
+void observer_lost(struct node *node,
+                   uint32_t rank,
+                   uint32_t parent,
+                   const char *text);
 void observer_found(struct node *node, uint32_t rank);
-void observer_given_up(struct node *node, const struct ranks *ranks);
+void observer_given_up(struct node *node,
+                       const struct ranks *ranks,
+                       const char *text);
+void observer_killed(struct node *node, uint32_t rank);
 
 /* Answer the observer on `link` in words, and let go of it. */
 void observer_refuse(struct node *node,

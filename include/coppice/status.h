@@ -54,7 +54,11 @@ struct cop_status_node {
                                has its first one */
     const char *host;       /* "" where not known; borrowed from the status */
     const char *reason;     /* why it could not be started, with what ssh said
-                               last; "" unless COP_STATE_MISSING; borrowed */
+                               last; why it is lost, as whoever noticed it
+                               first has said: how its link or its process
+                               ended, that it was silent, given up, or killed
+                               by cop_network_inject(). "" in other states, and
+                               where it is not known; borrowed */
 };
 #define COP_STATUS_NODE_INIT                                                   \
     {                                                                          \

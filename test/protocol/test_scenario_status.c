@@ -236,6 +236,14 @@ static void round_trips_are_measured(void)
     end(sim);
 }
 
+/* Why `rank` is lost begins so. */
+static void check_reason(uint32_t rank, const char *begin)
+{
+    const char *reason = row(rank)->reason ? row(rank)->reason : "";
+
+    CU_ASSERT_NSTRING_EQUAL(reason, begin, strlen(begin));
+}
+
 /* PROTOCOL 15.5: a lost commnode stands where it was; its children stand under
  * those that have adopted them, and say from whom; who is above is degraded,
  * for as long as it is lost. */
@@ -250,6 +258,7 @@ static void a_lost_commnode_is_shown(void)
     CU_ASSERT_EQUAL(rows.count, 15);
     check_states(3, 3, ROW_LOST);
     CU_ASSERT_EQUAL(row(3)->parent, 1);
+    check_reason(3, "reset");
     CU_ASSERT(row(3)->age_ms >= 2950 && row(3)->age_ms <= 3100);
     CU_ASSERT_EQUAL(row(3)->round_us, ROW_UNKNOWN);
     for (uint32_t rank = 7; rank <= 8; rank++) {
@@ -284,12 +293,35 @@ static void orphans_and_lost_back_ends_are_shown(void)
     ask(sim);
     check_states(14, 14, ROW_LOST);
     CU_ASSERT(row(14)->age_ms >= 500 && row(14)->age_ms < 1800);
+    check_reason(14, "has exited");
     check_states(5, 5, ROW_LOST);
     check_states(11, 12, ROW_ORPHAN);
     CU_ASSERT(row(11)->age_ms >= 90 && row(11)->age_ms < 1300);
     SIM_RUN(sim, 10000);
     ask(sim);
     check_states(11, 12, ROW_UP);
+    end(sim);
+}
+
+/* PROTOCOL 15.5: why somebody is lost: silent to the others, or without a way
+ * to the front-end for too long. Who is up has no reason. */
+static void why_somebody_is_lost_is_shown(void)
+{
+    struct sim *sim = SIM_TREE(TREE);
+
+    sim_vanish(sim, script_at(sim, 14));
+    sim_freeze(sim, script_at(sim, 3), 5000);
+    SIM_RUN(sim, 4000);
+    ask(sim);
+    check_states(3, 3, ROW_LOST);
+    check_reason(3, "nothing was heard for 3000 ms");
+    check_states(14, 14, ROW_ORPHAN);
+    SIM_RUN(sim, 70000);
+    ask(sim);
+    check_states(3, 3, ROW_UP);
+    CU_ASSERT_PTR_NULL(row(3)->reason);
+    check_states(14, 14, ROW_LOST);
+    check_reason(14, "nobody has reached it for 66000 ms");
     end(sim);
 }
 
@@ -371,6 +403,10 @@ static void injections_reach_their_victim(void)
     CU_ASSERT_EQUAL(code, 0);
     ask(sim);
     CU_ASSERT_EQUAL(row(5)->state, ROW_UP);
+    check_states(3, 3, ROW_LOST);
+    check_reason(3, "it was killed on purpose");
+    check_states(14, 14, ROW_LOST);
+    check_reason(14, "it was killed on purpose");
     CU_ASSERT_EQUAL(row(5)->adopted_from, 2);
     CU_ASSERT_EQUAL(row(5)->adoptions, 1);
     CU_ASSERT_EQUAL(row(6)->adoptions, 0);
@@ -553,6 +589,7 @@ static void reasons_are_counted(void)
 int main(void)
 {
     CU_TestInfo tests[] = {
+        {"why somebody is lost is shown", why_somebody_is_lost_is_shown},
         {"who is missing is shown with the reason",
          who_is_missing_is_shown_with_the_reason},
         {"reasons are counted", reasons_are_counted},
