@@ -19,6 +19,7 @@
 #include "stat/gather.h"
 #include "stat/options.h"
 #include "stat/output.h"
+#include "stat/progress.h"
 #include "stat/remarks.h"
 #include "stat/render.h"
 #include "stat/report.h"
@@ -34,11 +35,6 @@ enum status {
     STATUS_PARTIAL = 2, /* some tasks could not be looked at */
     STATUS_FAILED = 3,  /* nothing could be shown */
 };
-
-static void say(const char *line)
-{
-    columns_line(stderr, "coppice-stat: ", line);
-}
 
 static bool wants_colour(const struct options *arguments)
 {
@@ -68,7 +64,7 @@ static void say_wrong(const struct options *arguments,
                  (int)targets->pids[first], more);
     snprintf(line, sizeof(line), "task%s %s%s: %s", count > 1 ? "s" : "",
              tasks_text(set, ranks, sizeof(ranks)), who, reason);
-    say(line);
+    progress_say(line);
 }
 
 /* Say which tasks could not be walked, and why. */
@@ -166,7 +162,7 @@ static int show(const struct options *arguments,
     }
     say_not_walked(arguments, tree, &partial);
     if (r == 0)
-        r = remarks_find(tree, say, &partial);
+        r = remarks_find(tree, progress_say, &partial);
     if (classes == 0)
         status = STATUS_FAILED;
     else if (partial)
@@ -225,7 +221,7 @@ static int start(struct options *arguments,
                  "%d s",
                  (int)pid, COMMAND_QUIET_S);
     if (r == 0)
-        say(line);
+        progress_say(line);
     if (r == 0)
         r = command_await(pid, arguments->after_s, status);
     if (r == 1)
@@ -239,7 +235,7 @@ static int start(struct options *arguments,
                  "kill %d",
                  (int)pid, (int)pid);
     if (r >= 0)
-        say(line);
+        progress_say(line);
     return r != 0 ? r : command_targets(&arguments->targets, pid, error);
 }
 
@@ -308,6 +304,7 @@ static int gather(struct tree **tree,
         watch_interrupts(&arguments->gather);
     r = gather_tree(tree, &arguments->targets, &arguments->gather, late, error);
     arguments->gather.viewer = NULL;
+    progress_end();
     follow_free(follow);
     return r;
 }
@@ -322,7 +319,8 @@ int main(int argc, char **argv)
     int r;
 
     options_init(&arguments);
-    arguments.gather.say = say;
+    arguments.gather.say = progress_say;
+    arguments.gather.show = progress_show;
     r = options_read(&arguments, argc, argv, &error);
     if (r == 0 && arguments.help) {
         options_usage(stdout);
@@ -341,18 +339,18 @@ int main(int argc, char **argv)
         r = emulate(&tree, &arguments, &error);
     else if (r == 0 && arguments.core_count > 0)
         r = cores_tree(&tree, &arguments.targets, arguments.cores,
-                       arguments.core_count, arguments.gather.detail, say,
-                       &error);
+                       arguments.core_count, arguments.gather.detail,
+                       progress_say, &error);
     else if (r == 0)
         r = gather(&tree, &arguments, &late, &error);
     if (r == 0 && tree)
         r = show(&arguments, tree, &error);
     if (late.text[0])
-        say(late.text);
+        progress_say(late.text);
     if ((r == STATUS_ONE || r == STATUS_SEVERAL) && late.text[0])
         r = STATUS_PARTIAL;
     if (r < 0) {
-        say(error.text[0] ? error.text : strerror(-r));
+        progress_say(error.text[0] ? error.text : strerror(-r));
         r = STATUS_FAILED;
     }
 out:

@@ -58,18 +58,20 @@ static uint64_t frozen_ms(const struct gather_options *options)
     return 2 * (uint64_t)daemons_silence_ms(options->timeout_ms) + LEAST_MS;
 }
 
-__attribute__((format(printf, 2, 3))) static void say(
-    const struct gather_options *options, const char *format, ...)
+/* Tell `fn`, if there is one. */
+__attribute__((format(printf, 2, 3))) static void say(gather_say_fn fn,
+                                                      const char *format,
+                                                      ...)
 {
     char line[sizeof(struct cop_event)];
     va_list list;
 
-    if (!options->say)
+    if (!fn)
         return;
     va_start(list, format);
     vsnprintf(line, sizeof(line), format, list);
     va_end(list);
-    options->say(line);
+    fn(line);
 }
 
 /* Say which daemon is to walk which tasks. */
@@ -164,9 +166,9 @@ static void take_events(struct daemons *daemons,
         if (lost && daemons_note_loss(daemons, event.rank, why) < 0)
             cop_error_set(late, -ENOMEM, "out of memory");
         if (event.type == COP_EVENT_NODE_LOST)
-            say(options, "node %u was lost: %s", event.rank, why);
+            say(options->say, "node %u was lost: %s", event.rank, why);
         else if (event.type == COP_EVENT_NODE_ADOPTED)
-            say(options, "node %u was adopted %s", event.rank, event.text);
+            say(options->say, "node %u was adopted %s", event.rank, event.text);
         else if (event.type == COP_EVENT_BACKEND_LOST)
             cop_error_set(late, -ECONNRESET, "node %u was lost: %s", event.rank,
                           why);
@@ -245,15 +247,16 @@ static int say_sample(const struct tree *tree,
     int64_t still;
 
     if (options->watch_ms == 0) {
-        say(options, "sample %" PRIu64 " of %u", sample, options->samples);
+        say(options->show, "sample %" PRIu64 " of %u", sample,
+            options->samples);
         return sample >= options->samples;
     }
     still = count_still(tree, gathering);
     if (still < 0)
         return (int)still;
     still_ms = still > 0 ? (uint64_t)(still - 1) * options->interval_ms : 0;
-    say(options, "sample %" PRIu64 ": nothing has moved for %.1f s", sample,
-        (double)still_ms / 1000);
+    say(options->show, "sample %" PRIu64 ": nothing has moved for %.1f s",
+        sample, (double)still_ms / 1000);
     return still_ms >= options->watch_ms || sample >= REQUEST_SAMPLES_MAX;
 }
 
@@ -489,7 +492,7 @@ static int say_nothing(const struct targets *targets,
         r = cop_hosts_text(&text, hosts, here);
         if (r < 0)
             break;
-        say(options, "no process%s%s%s%s on %s",
+        say(options->say, "no process%s%s%s%s on %s",
             wanted->user[0] ? " of user " : "", wanted->user,
             wanted->name[0] ? " called " : "", wanted->name, text);
         free(text);
@@ -561,8 +564,8 @@ static void say_absent(const struct targets *targets,
 
         if (!reason[0])
             continue;
-        say(options, "%s has no daemon: %s", targets_host_name(targets, host),
-            reason);
+        say(options->say, "%s has no daemon: %s",
+            targets_host_name(targets, host), reason);
         cop_error_set(late, -EHOSTUNREACH, "%s could not be looked at",
                       targets_host_name(targets, host));
     }
@@ -813,7 +816,7 @@ int gather_tree(struct tree **out,
     error->text[0] = '\0';
     late->text[0] = '\0';
     if (targets->host_count > 1)
-        say(options, "starting a daemon on each host");
+        say(options->say, "starting a daemon on each host");
     r = daemons_launch(&daemons, targets, &daemons_options, options->timeout_ms,
                        error);
     if (r == 0)

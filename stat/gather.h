@@ -47,7 +47,8 @@ struct gather_options {
                                            samples. NULL: nobody */
     bool (*is_ended)(void); /* whether who watches wants it to end now; NULL:
                                never */
-    gather_say_fn say;      /* samples, if several; nodes lost and adopted */
+    gather_say_fn show;     /* of several samples, how far they have come */
+    gather_say_fn say;      /* nodes lost and adopted, and other news */
 };
 
 /* Start a tree of daemons, have them find what `targets` wants, divide the
