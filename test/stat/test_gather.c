@@ -234,7 +234,7 @@ static struct seen follow(const char *script,
     struct cop_error error;
     uint32_t host;
 
-    CHECK_OK(targets_host(&targets, "", &host));
+    CHECK_OK(targets_host(&targets, "", &host, NULL));
     CHECK_OK(targets_add(&targets, host, 1));
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, &frame, 1));
