@@ -31,6 +31,9 @@
 /* Most functions that are inlined in each other at one address. */
 #define INLINED_MAX 32
 
+/* Most bytes of what a program is told at its start that are compared. */
+#define START_MAX 1024
+
 /* What has been asked about one address. */
 struct name {
     UT_hash_handle hh;
@@ -63,7 +66,9 @@ struct module {
 struct modules {
     unsigned references;
     pid_t pid;
-    char exe[PATH_MAX]; /* what /proc/PID/exe points to */
+    char exe[PATH_MAX];    /* what /proc/PID/exe points to */
+    char start[START_MAX]; /* what the kernel told the program at its start */
+    size_t start_len;
     Dwfl *dwfl;
     struct module *list;
     int core_fd; /* of a core file; else -1 */
@@ -283,6 +288,40 @@ static int module_prepare(Dwfl_Module *dwfl_module,
     return DWARF_CB_OK;
 }
 
+/* Read what the kernel told the program of `pid` at its start: there are
+ * addresses in it which it draws for each program. Returns its length, 0 if it
+ * may not be read. */
+static size_t read_start(char start[static START_MAX], pid_t pid)
+{
+    char path[64];
+    ssize_t len = -1;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        len = read(fd, start, START_MAX);
+        close(fd);
+    }
+    return len > 0 ? (size_t)len : 0;
+}
+
+bool modules_are_present(const struct modules *modules)
+{
+    char start[START_MAX], exe[PATH_MAX], path[64];
+    size_t start_len = read_start(start, modules->pid);
+    ssize_t len;
+
+    if (start_len == 0) /* it ends, or is not ours to look at */
+        return true;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)modules->pid);
+    len = readlink(path, exe, sizeof(exe) - 1);
+    return len == (ssize_t)strlen(modules->exe) &&
+           memcmp(exe, modules->exe, (size_t)len) == 0 &&
+           start_len == modules->start_len &&
+           memcmp(start, modules->start, start_len) == 0;
+}
+
 int modules_new(struct modules **out, pid_t pid)
 {
     static const Dwfl_Callbacks callbacks = {
@@ -300,6 +339,8 @@ int modules_new(struct modules **out, pid_t pid)
     modules->references = 1;
     modules->core_fd = -1;
     modules->pid = pid;
+    /* First: what comes later is to be of the same program. */
+    modules->start_len = read_start(modules->start, pid);
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     len = readlink(path, modules->exe, sizeof(modules->exe) - 1);
     r = len < 0 ? -errno : 0;

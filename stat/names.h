@@ -7,6 +7,7 @@
 #define STAT_NAMES_H
 
 #include <elfutils/libdwfl.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "stat/frame.h"
@@ -26,6 +27,10 @@ void names_free(struct names *names);
  * -ESRCH, -EPERM, -ENOMEM, or -EIO or -ENOEXEC if it cannot be read, as while
  * it becomes another program. */
 int modules_new(struct modules **out, pid_t pid);
+
+/* Whether the process is still the program that it was when `modules` were
+ * looked at. */
+bool modules_are_present(const struct modules *modules);
 
 /* Look at what the process had mapped of which `path` is a core file, finding
  * the files by their paths and build-ids, and attach to its threads.

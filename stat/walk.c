@@ -109,12 +109,62 @@ static int modules_look(struct modules **out,
     return 0;
 }
 
-/* Stop the process, take its stacks, and let it go. Without `modules` there is
- * nothing to take, unless it has ended. */
+/* Look at what is mapped before the process is stopped; while it becomes
+ * another program that cannot be read. */
+static int modules_look_early(struct modules **out,
+                              pid_t pid,
+                              struct cop_error *error)
+{
+    int r = modules_look(out, pid, error);
+
+    return r == -ENOEXEC || r == -EIO ? 0 : r;
+}
+
+/* Look again at a process that has stopped, if it has become another program
+ * since. */
+static int modules_look_late(struct modules **modules,
+                             pid_t pid,
+                             struct cop_error *error)
+{
+    if (*modules && modules_are_present(*modules))
+        return 0;
+    modules_free(*modules);
+    *modules = NULL;
+    return modules_look(modules, pid, error);
+}
+
+/* Attach to what is stopped; without `modules` there is nothing to take, unless
+ * it has ended. */
+static int attach(const struct modules *modules,
+                  const struct stop *stop,
+                  pid_t pid,
+                  struct cop_error *error)
+{
+    int r = 0;
+
+    if (!modules && stop_is_alive(stop))
+        return cop_error_set(error, -EPERM,
+                             "pid %d: not permitted: its program cannot be "
+                             "read",
+                             (int)pid);
+    /* Once: libdwfl keeps to this state of the process. */
+    if (modules)
+        r = dwfl_linux_proc_attach(modules_dwfl(modules), pid, true);
+    if (r != 0)
+        r = cop_error_set(error, r > 0 ? -r : -EIO,
+                          "pid %d: cannot unwind it: %s", (int)pid,
+                          r > 0 ? strerror(r) : dwfl_errmsg(-1));
+    return r;
+}
+
+/* Stop the process, take its stacks, and let it go.
+ *
+ * memory  its pid, or that of a thread that has not ended */
 static int hold(struct walker *walker,
                 struct stacks *stacks,
-                struct modules *modules,
+                struct modules **modules,
                 pid_t pid,
+                pid_t memory,
                 const struct walk_options *options,
                 uint64_t *stop_ns,
                 struct cop_error *error)
@@ -134,19 +184,12 @@ static int hold(struct walker *walker,
     release_ns = stop_count(stop) * RELEASE_NS;
     if (release_ns > max_ns / 2)
         release_ns = max_ns / 2;
-    /* Once: libdwfl keeps to this state of the process. */
-    if (modules)
-        r = dwfl_linux_proc_attach(modules_dwfl(modules), pid, true);
-    if (r != 0)
-        r = cop_error_set(error, r > 0 ? -r : -EIO,
-                          "pid %d: cannot unwind it: %s", (int)pid,
-                          r > 0 ? strerror(r) : dwfl_errmsg(-1));
-    if (r == 0 && !modules && stop_is_alive(stop))
-        r = cop_error_set(error, -EPERM,
-                          "pid %d: not permitted: its program cannot be read",
-                          (int)pid);
+    if (stop_is_alive(stop))
+        r = modules_look_late(modules, memory, error);
     if (r == 0)
-        r = stacks_take(stacks, stop, modules, begin_ns + max_ns - release_ns);
+        r = attach(*modules, stop, pid, error);
+    if (r == 0)
+        r = stacks_take(stacks, stop, *modules, begin_ns + max_ns - release_ns);
 out:
     stop_free(stop);
     guard_disarm(options->guard);
@@ -170,13 +213,14 @@ int walk_process(struct walker *walker,
 
     r = check_program(memory, error);
     if (r == 0)
-        r = modules_look(&modules, memory, error);
+        r = modules_look_early(&modules, memory, error);
     if (r == 0)
         r = stacks_new(&stacks, pid, options);
     if (r == 0)
         r = stacks_look(stacks);
     if (r == 0)
-        r = hold(walker, stacks, modules, pid, options, stop_ns, error);
+        r = hold(walker, stacks, &modules, pid, memory, options, stop_ns,
+                 error);
     if (r == 0)
         r = stacks_pass(stacks, walker->names, modules, &passed, fn, arg);
     if (r == 0 && passed == 0)
