@@ -1,0 +1,77 @@
+/* fuzz_tree.c - packed trees of stacks from anybody: what is taken can be
+ * packed and read again, and two of them are joined as trees are. An input is
+ * the length of the first one in two bytes, the low one first, and both. */
+#include <stdlib.h>
+
+#include "stat/request.h"
+#include "stat/tree_pack.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* This holds, or it is our bug. */
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* The tree of these bytes; NULL if they are none. */
+static struct tree *tree_of(const uint8_t *bytes, size_t len)
+{
+    struct tree *tree = NULL, *again;
+    struct cop_packet *packet;
+
+    must(cop_packet_new(&packet, STAT_TAG_TREE, "%auc", bytes, (uint32_t)len) ==
+         0);
+    if (tree_unpack(&tree, packet) == 0) {
+        cop_packet_free(packet);
+        must(tree_pack(&packet, STAT_TAG_TREE, tree) == 0);
+        must(tree_unpack(&again, packet) == 0);
+        must(tree_equal(again, tree));
+        tree_free(again);
+    }
+    cop_packet_free(packet);
+    return tree;
+}
+
+/* It does not matter in which order two trees are joined, and a difference has
+ * all that is missing. */
+static void check_laws(const struct tree *a, const struct tree *b)
+{
+    struct tree *both, *other, *more, *settled;
+
+    must(tree_join(&both, a, b) == 0);
+    must(tree_join(&other, b, a) == 0);
+    must(tree_equal(both, other));
+    tree_free(other);
+    must(tree_difference(&more, both, a) == 0);
+    must(tree_join(&other, a, more) == 0);
+    must(tree_equal(both, other));
+    tree_free(other);
+    must(tree_join(&other, both, both) == 0);
+    must(tree_equal(both, other));
+    must(tree_settle(&settled, both) == 0);
+    tree_free(settled);
+    tree_free(other);
+    tree_free(more);
+    tree_free(both);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct tree *a, *b;
+    size_t first;
+
+    if (len < 2)
+        return 0;
+    first = data[0] + 256 * (size_t)data[1];
+    if (first > len - 2)
+        first = len - 2;
+    a = tree_of(data + 2, first);
+    b = tree_of(data + 2 + first, len - 2 - first);
+    if (a && b)
+        check_laws(a, b);
+    tree_free(a);
+    tree_free(b);
+    return 0;
+}
