@@ -590,10 +590,12 @@ void helm_free(struct helm *helm)
     pthread_mutex_lock(&all_lock);
     DL_DELETE(all, helm);
     pthread_mutex_unlock(&all_lock);
-    if (!helm->forked)
-        close(helm->timer_fd);
     ev_loop_destroy(helm->loop);
-    pthread_cond_destroy(&helm->changed);
-    pthread_mutex_destroy(&helm->lock);
+    if (!helm->forked) {
+        close(helm->timer_fd);
+        /* The parent's waiters, of whom a child has a copy, never leave it. */
+        pthread_cond_destroy(&helm->changed);
+        pthread_mutex_destroy(&helm->lock);
+    }
     free(helm);
 }

@@ -1,6 +1,7 @@
 /* test_poll.c - cop_network_fd(): readable exactly while a receive or an event
  * would not block (PROTOCOL 14.2), at both ends; and what a fork leaves. */
 #include <poll.h>
+#include <pthread.h>
 
 #include "test/frontend/tree.h"
 
@@ -194,6 +195,47 @@ static void a_forked_child_is_harmless(void)
     }
 }
 
+static void *wait_for_one(void *arg)
+{
+    struct cop_packet *packet = NULL;
+
+    CHECK_OK(cop_network_receive(arg, NULL, &packet, TREE_PATIENCE_MS));
+    cop_packet_free(packet);
+    return NULL;
+}
+
+/* A child frees what threads of its parent wait on: one drives, the others
+ * wait for it. */
+static void a_fork_while_threads_wait(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    pthread_t threads[4];
+    int status = 0, round, i;
+    pid_t pid;
+
+    for (i = 0; i < 4; i++)
+        CU_ASSERT_EQUAL_FATAL(
+            pthread_create(&threads[i], NULL, wait_for_one, network), 0);
+    /* whatever they are at */
+    for (round = 0; round < 20 && status == 0; round++) {
+        tree_pause();
+        fflush(stdout);
+        pid = fork();
+        if (pid == 0) {
+            alarm(10); /* it is to end, not to hang */
+            cop_network_free(network);
+            _exit(0);
+        }
+        CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+        CU_ASSERT_EQUAL(status, 0);
+    }
+    CHECK_OK(cop_stream_send(each, TAG_ECHO, "%d", 1));
+    for (i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    tree_end(network);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -203,6 +245,7 @@ int main(void)
         {"events and the end", events_and_the_end},
         {"back-ends that poll", backends_that_poll},
         {"a forked child is harmless", a_forked_child_is_harmless},
+        {"a fork while threads wait", a_fork_while_threads_wait},
         CU_TEST_INFO_NULL,
     };
 
