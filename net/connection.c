@@ -631,6 +631,7 @@ void connections_abandon(struct connections *set)
 {
     struct connection *c;
 
+    set->abandoned = true;
     DL_FOREACH(set->all, c)
     if (c->io.fd >= 0)
         close(c->io.fd);
