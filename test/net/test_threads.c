@@ -78,9 +78,9 @@ static size_t waiting(void)
  * go on, nobody is lost (PROTOCOL 14.1). */
 static void network_lives_while_the_application_computes(void)
 {
-    uint32_t stream = begin("2x2", 3, 6, 1000);
+    uint32_t stream = begin("2x2", 3, 6, 4000);
 
-    pause_ms(2500);
+    pause_ms(6000);
     CHECK_OK(shell_send(&shell, stream, 100, 16));
     take(stream, 100, 4);
     CU_ASSERT_EQUAL(shell.lost_count, 0);
@@ -111,10 +111,10 @@ static void slow_filter_stops_no_heartbeats(void)
     struct cop_launch launch = COP_LAUNCH_INIT;
     int stream;
 
-    launch.times.heartbeat_ms = 100;
-    launch.times.failure_timeout_ms = 1000;
+    launch.times.heartbeat_ms = 400;
+    launch.times.failure_timeout_ms = 4000;
     CHECK_OK(shell_launch(&shell, "2x2", echo_argv, &launch));
-    shell.slow_ms = 2500;
+    shell.slow_ms = 6000;
     stream = shell_open(&shell, 3, 6);
     CHECK_OK(stream);
     CHECK_OK(shell_send(&shell, (uint32_t)stream, 100, 16));
@@ -131,10 +131,10 @@ static void slow_filter_in_the_background_stops_no_heartbeats(void)
     uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
     int stream;
 
-    launch.times.heartbeat_ms = 100;
-    launch.times.failure_timeout_ms = 1000;
+    launch.times.heartbeat_ms = 400;
+    launch.times.failure_timeout_ms = 4000;
     CHECK_OK(shell_launch(&shell, "2x2", echo_argv, &launch));
-    shell.slow_ms = 2500;
+    shell.slow_ms = 6000;
     stream = shell_open(&shell, 3, 6);
     CHECK_OK(stream);
     CHECK_OK(shell_send(&shell, (uint32_t)stream, 100, 16));

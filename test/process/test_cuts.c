@@ -13,7 +13,7 @@
 
 #define FRONT_END    0 /* to the proxy */
 #define HEARTBEAT_MS 200
-#define FAILURE_MS   2000
+#define FAILURE_MS   5000
 
 /* Nobody is kept from his links for so long by other work. */
 #define PATIENT_MS 20000

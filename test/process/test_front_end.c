@@ -1,15 +1,13 @@
 /* test_front_end.c - the front-end is killed: all that it started ends; or is
  * stopped: nothing is lost. */
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 #include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
+#include "test/share.h"
 
-/* All ends within 1 s. How much of it a busy machine gives to us, a thread that
- * is always busy says: it has had less than so much of a core meanwhile. */
+/* All ends within 1 s, or what a busy machine makes of that: see share.h. */
 #define ENDS_MS 1000
 /* Others may come and go in that time, so a network is tried so often. It ends
  * in any case. */
@@ -126,47 +124,27 @@ static pid_t front_end_begin(front_end_fn *front_end)
     return pid;
 }
 
-/* A thread that is always busy. */
-struct busy {
-    pthread_t thread;
-    atomic_bool is_over;
-    long cpu_ms; /* what it has had of a core */
-};
-
-static void *be_busy(void *arg)
-{
-    struct busy *busy = arg;
-    struct timespec had;
-
-    while (!atomic_load_explicit(&busy->is_over, memory_order_relaxed))
-        ;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &had);
-    busy->cpu_ms = had.tv_sec * 1000 + had.tv_nsec / 1000000;
-    return NULL;
-}
-
 /* How much of a core there was for one until nothing is left, or -1; the time
  * of the clock is printed beside it. */
 static long end_of(front_end_fn *front_end, bool with_commnode)
 {
     pid_t pid = front_end_begin(front_end);
-    struct busy busy = {.cpu_ms = 0};
+    struct share share;
     pid_t nodes[NODES_MAX];
     uint64_t begin_ms;
+    long share_ms;
     bool is_clean;
 
-    CU_ASSERT_EQUAL_FATAL(pthread_create(&busy.thread, NULL, be_busy, &busy),
-                          0);
+    share_begin(&share);
     if (with_commnode && nodes_below(pid, nodes) > 0)
         kill(nodes[0], SIGKILL);
     begin_ms = tree_now_ms();
     CHECK_OK(kill(pid, SIGKILL));
     is_clean = tree_is_clean(TREE_PATIENCE_MS);
-    atomic_store(&busy.is_over, true);
-    CU_ASSERT_EQUAL(pthread_join(busy.thread, NULL), 0);
+    share_ms = share_end(&share);
     printf("ended after %d ms, %ld ms for one of many ... ",
-           (int)(tree_now_ms() - begin_ms), busy.cpu_ms);
-    return is_clean ? busy.cpu_ms : -1;
+           (int)(tree_now_ms() - begin_ms), share_ms);
+    return is_clean ? share_ms : -1;
 }
 
 static void ends_with(front_end_fn *front_end, bool with_commnode)

@@ -5,10 +5,12 @@
 #include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
+#include "test/share.h"
 
-/* Times of these networks: a stop that is noticed costs so long. */
+/* Times of these networks: a stop that is noticed costs so long, and nobody
+ * else comes to be silent for it, on however busy a machine. */
 #define HEARTBEAT_MS 200
-#define FAILURE_MS   2000
+#define FAILURE_MS   6000
 
 static const struct {
     const char *shape;
@@ -66,8 +68,11 @@ static bool only_lost(const struct feeding *feeding, size_t first, size_t count)
     size_t rank;
 
     for (rank = 0; rank < FEEDING_NODES_MAX; rank++)
-        if (feeding->was_lost[rank] && (rank < first || rank >= first + count))
+        if (feeding->was_lost[rank] &&
+            (rank < first || rank >= first + count)) {
+            printf("\nrank %zu was declared dead, too\n", rank);
             only = false;
+        }
     return only;
 }
 
@@ -156,15 +161,15 @@ static void one_that_never_goes_on(void)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
-    uint64_t begin_ms;
+    struct share share;
 
     begin_load(&feeding, 0, nodes);
     CHECK_OK(kill(nodes[0], SIGSTOP));
     CU_ASSERT(feeding_await_events(&feeding, 1, 2));
     CU_ASSERT(feeding_is_whole(&feeding));
-    begin_ms = tree_now_ms();
+    share_begin(&share);
     CU_ASSERT_EQUAL(cop_network_shutdown(feeding.network, 1000), -ETIMEDOUT);
-    CU_ASSERT(tree_now_ms() - begin_ms < 8000);
+    CU_ASSERT(share_end(&share) < 8000);
     feeding_fini(&feeding);
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
