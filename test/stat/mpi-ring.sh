@@ -134,6 +134,7 @@ sample_and_kill() {
     what="a $1 is killed"
     : >"$work/err"
     "$stat" --shape 2x2 --samples 20 --interval 200 --mpir "$launcher" \
+        --timeout 120 --max-stop 60000 \
         --svg "$work/svg" --html "$work/page.html" \
         >"$work/out" 2>"$work/err" &
     tool=$!
