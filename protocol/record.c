@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/limits.h"
 #include "protocol/packet.h"
 #include "protocol/state.h"
 
@@ -48,16 +49,31 @@ static void columns_add(struct columns *columns,
     columns->count++;
 }
 
+/* Copy at most LIMIT_TEXT bytes of `text`, and no part of a character of UTF-8:
+ * paths and what others say may be of any length. */
+static void cut(char out[LIMIT_TEXT + 1], const char *text)
+{
+    size_t len = strnlen(text, LIMIT_TEXT + 1);
+
+    if (len > LIMIT_TEXT)
+        for (len = LIMIT_TEXT; len > 0 && (text[len] & 0xC0) == 0x80;)
+            len--;
+    memcpy(out, text, len);
+    out[len] = '\0';
+}
+
 /* Pack the columns; NULL payload and `failed` without memory. */
 static struct frame pack(struct node *node,
                          const struct columns *columns,
                          const char *text)
 {
     struct frame frame = {.type = FRAME_RECORD, .origin = node->rank};
+    char said[LIMIT_TEXT + 1];
 
+    cut(said, text ? text : "");
     if (packet_pack(&frame.payload, RECORD_FORMAT, columns->ranks,
                     columns->count, columns->incarnations, columns->count,
-                    columns->parents, columns->count, text ? text : "") < 0)
+                    columns->parents, columns->count, said) < 0)
         node->failed = true;
     return frame;
 }

@@ -283,6 +283,34 @@ static void a_stale_attempt_is_refused(void)
     end(&it);
 }
 
+/* Of a reason of any length as much is said as others take; a character of
+ * three bytes that does not fit is left out. */
+static void a_long_reason_is_cut(void)
+{
+    struct candidate it = begin();
+    char reason[2 * LIMIT_TEXT];
+    const uint32_t *numbers;
+    const struct frame *record;
+    struct cop_packet *packet;
+    const char *text;
+    uint32_t count;
+
+    memset(reason, 'x', sizeof(reason));
+    memcpy(reason + LIMIT_TEXT - 2, "\xe2\x82\xac", 3);
+    reason[sizeof(reason) - 1] = '\0';
+    step(&it,
+         (struct event){.type = EVENT_CHILD_GONE, .rank = 2, .text = reason});
+    record = sent(&it, TO_PARENT, FRAME_RECORD);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(record);
+    CHECK_OK(packet_open(&packet, record->payload));
+    CHECK_OK(cop_packet_unpack(packet, "%aud %aud %aud %s", &numbers, &count,
+                               &numbers, &count, &numbers, &count, &text));
+    CU_ASSERT_EQUAL(strlen(text), LIMIT_TEXT - 2);
+    CU_ASSERT_EQUAL(memcmp(text, reason, strlen(text)), 0);
+    cop_packet_free(packet);
+    end(&it);
+}
+
 /* PROTOCOL 8.4: the path is longer than the orphan knew. It may ask again as a
  * last resort, and then it is taken. */
 static void who_would_raise_the_tree_is_refused(void)
@@ -399,6 +427,7 @@ int main(void)
         {"a failed probe refuses", a_failed_probe_refuses},
         {"an orphan refuses", an_orphan_refuses},
         {"a stale attempt is refused", a_stale_attempt_is_refused},
+        {"a long reason is cut", a_long_reason_is_cut},
         {"who would raise the tree is refused",
          who_would_raise_the_tree_is_refused},
         {"who is full refuses", who_is_full_refuses},
