@@ -212,7 +212,8 @@ static int from_parent(struct node *node,
                        struct frame *frame)
 {
     if (node->rank == RANK_NONE && frame->type != FRAME_HEARTBEAT &&
-        frame->type != FRAME_JOINED && frame->type != FRAME_END)
+        frame->type != FRAME_JOINED && frame->type != FRAME_END &&
+        frame->type != FRAME_SILENCE)
         return -EPROTO; /* who has no number yet is sent nothing else */
     if (peer != node->parent && frame->type != FRAME_HEARTBEAT &&
         frame->type != FRAME_ADOPTED && frame->type != FRAME_END &&

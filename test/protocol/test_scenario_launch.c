@@ -330,6 +330,23 @@ static void a_joiner_waits_for_an_orphan(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 6.1, 12.3: who has no rank yet may be told that it was silent. */
+static void a_silent_joiner_is_told_so(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
+    uint32_t joiner;
+
+    sim_freeze(sim, 0, 20000);
+    SIM_RUN(sim, 4500);
+    joiner = sim_attach(sim, script_at(sim, 2));
+    SIM_RUN(sim, 50);
+    sim_freeze(sim, joiner, 2 * LIMIT_FAILURE_TIMEOUT_MS);
+    SIM_RUN(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS + 10);
+    CU_ASSERT(sim_has_exited(sim, joiner));
+    CU_ASSERT_STRING_EQUAL(script_text(TELL_ENDED), "end of file");
+    SIM_END(sim);
+}
+
 /* PROTOCOL 12.3: where no rank is left it is the joiner who is turned away, at
  * the front-end and below. */
 static void who_finds_no_room_is_turned_away(void)
@@ -371,6 +388,7 @@ int main(void)
          a_late_joiner_is_a_back_end_like_any},
         {"half a joiner freezes nobody", half_a_joiner_freezes_nobody},
         {"a joiner waits for an orphan", a_joiner_waits_for_an_orphan},
+        {"a silent joiner is told so", a_silent_joiner_is_told_so},
         {"who finds no room is turned away", who_finds_no_room_is_turned_away},
         CU_TEST_INFO_NULL,
     };
