@@ -293,5 +293,5 @@ void intake_frame(struct node *node, const struct event *event)
     if (r == -ENOMEM)
         node->failed = true;
     else if (r < 0 && !node->ended && node->links[event->link] == peer)
-        node_drop(node, peer, "it broke the protocol");
+        node_breach(node, peer);
 }

@@ -290,12 +290,29 @@ static void lose(struct node *node,
     launch_try_end(node);
 }
 
-void node_drop(struct node *node, struct peer *peer, const char *text)
+static void drop(struct node *node,
+                 struct peer *peer,
+                 int code,
+                 const char *text)
 {
+    struct action *close;
+
     if (peer->life.state == LINK_CLOSED)
         return;
-    node_act(node, ACTION_CLOSE)->link = peer->link;
+    close = node_act(node, ACTION_CLOSE);
+    close->link = peer->link;
+    close->code = code;
     lose(node, peer, text, false);
+}
+
+void node_drop(struct node *node, struct peer *peer, const char *text)
+{
+    drop(node, peer, 0, text);
+}
+
+void node_breach(struct node *node, struct peer *peer)
+{
+    drop(node, peer, -EPROTO, "it broke the protocol");
 }
 
 /* ---- streams ---- */

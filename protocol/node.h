@@ -175,7 +175,8 @@ enum action_type {
                      with what else is known of why */
     ACTION_SEND,  /* link, frame (the shell's to give back) */
     ACTION_CLOSE, /* link: send what is queued, then close; no event. code:
-                     -ETIMEDOUT if that is for silence */
+                     -ETIMEDOUT if that is for silence, -EPROTO if the other
+                     end broke the protocol */
     ACTION_DIAL,  /* rank, incarnation (sequence), text: its addresses. Give
                      up what was dialled before. Answer EVENT_LINK_UP with
                      is_parent, or EVENT_UNREACHABLE */

@@ -391,6 +391,9 @@ struct action *node_tell(struct node *node,
  * it is dealt with as for a lost link. `text` says why. */
 void node_drop(struct node *node, struct peer *peer, const char *text);
 
+/* The same, as the peer broke the protocol. */
+void node_breach(struct node *node, struct peer *peer);
+
 /* The peer of `slot` if it is a child; else NULL. */
 static inline struct peer *node_child(const struct node *node, uint32_t slot)
 {

@@ -93,6 +93,7 @@ void sim_inject(struct sim *sim,
     struct world_end *end = world_end_to(sim->nodes[from], to);
     uint32_t link = 0;
 
+    sim->meddled = true;
     if (end) {
         while (world_end_at(sim->nodes[from], link) != end)
             link++;

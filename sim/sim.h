@@ -299,7 +299,8 @@ void sim_vanish(struct sim *sim, uint32_t index);
 void sim_half(struct sim *sim, uint32_t index, uint32_t other);
 
 /* Put `frame` on the link from node `from` to node `to`, as if `from` had: what
- * a broken peer might send. The payload is taken. */
+ * a broken peer might send. The payload is taken. Where nobody does so, a node
+ * that cuts another off for breaking the protocol is a failure. */
 void sim_inject(struct sim *sim,
                 uint32_t from,
                 uint32_t to,

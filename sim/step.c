@@ -220,6 +220,27 @@ static void inject(struct sim *sim,
         sim_cut(sim, node->index, parent->peer);
 }
 
+/* Machines that nobody interferes with never break the protocol: who says so
+ * of another is wrong, or the other is. */
+static void close_link(struct sim *sim,
+                       struct world_node *node,
+                       const struct action *action)
+{
+    const struct world_end *end = world_end_at(node, action->link);
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d closes link %u%s", (int)node->rank,
+             action->link,
+             action->code == -ETIMEDOUT ? ": silence"
+             : action->code == -EPROTO  ? ": it broke the protocol"
+                                        : "");
+    if (action->code == -ETIMEDOUT && sim->watch.accused)
+        sim->watch.accused(sim, node->index, action->link, sim->watch.arg);
+    if (action->code == -EPROTO && end && !sim->meddled)
+        sim_fail(sim, "%d cuts %d off, as it broke the protocol",
+                 (int)node->rank, (int)sim->nodes[end->peer]->rank);
+    world_let_go(sim, node, action->link, false, "end of file");
+}
+
 /* Do what needs no answer; what does waits, so that nothing overtakes. */
 static void act(struct sim *sim, struct world_node *node, struct action *action)
 {
@@ -234,11 +255,7 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
         world_write(sim, node, action->link, &action->frame);
         return;
     case ACTION_CLOSE:
-        sim_note(sim, SIM_TRACE_LIFE, "%d closes link %u%s", (int)node->rank,
-                 action->link, action->code ? ": silence" : "");
-        if (action->code && sim->watch.accused)
-            sim->watch.accused(sim, node->index, action->link, sim->watch.arg);
-        world_let_go(sim, node, action->link, false, "end of file");
+        close_link(sim, node, action);
         return;
     case ACTION_DIAL:
         dial(sim, node, action->rank);
@@ -373,6 +390,7 @@ int world_step(struct sim *sim,
     if (result && r == 0)
         *result = actions.result;
     no_memory = actions.failed || r == -ENOMEM;
+    sim->meddled |= no_memory; /* its step is half done */
     if (no_memory && !sim->config.stepping)
         sim_fail(sim, "%u is out of memory", node->rank);
     act_all(sim, node, &actions);

@@ -108,6 +108,7 @@ struct sim {
     size_t count;
     size_t room;
     char *failure;
+    bool meddled; /* what a machine says was not its, or ends half-way */
     /* the trace */
     char *trace;
     size_t trace_len;

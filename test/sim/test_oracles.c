@@ -132,7 +132,8 @@ DEFECT(closed_twice,
        index > 0 && action->type == ACTION_TELL && action->tell == TELL_CLOSED,
        return SIM_TWICE)
 DEFECT(ended_by_nobody,
-       sends(sim, index, 1, action, FRAME_HEARTBEAT) && sim_now_ms(sim) > 1000,
+       sends(sim, index, 1, action, FRAME_HEARTBEAT) && action->link > 0 &&
+           sim_now_ms(sim) > 1000,
        action->frame.type = FRAME_END;
        return SIM_KEEP)
 DEFECT(says_nothing,
@@ -162,6 +163,10 @@ DEFECT(calls_twice,
 DEFECT(sends_nowhere,
        sends(sim, index, 1, action, FRAME_HEARTBEAT),
        action->link = 50;
+       return SIM_KEEP)
+DEFECT(speaks_as_its_parent,
+       sends(sim, index, 1, action, FRAME_HEARTBEAT) && action->link == 0,
+       action->frame.type = FRAME_END;
        return SIM_KEEP)
 DEFECT(sends_rubbish,
        sends(sim, index, 1, action, FRAME_HEARTBEAT),
@@ -352,6 +357,8 @@ static const struct oracle_case cases[] = {
                 "+0 send stream=1 answers=9\n+700 cut node=1 in=0\n" SYNC,
      keeps_an_old_link, 0, "0 reads what 1 sent before it came again"},
     {CALM VALUES SEND3 SYNC, sends_nowhere, 0, "1 sends on link 50"},
+    {CALM VALUES "+3000 sync\n", speaks_as_its_parent, 2,
+     "0 cuts 1 off, as it broke the protocol"},
     {CALM VALUES SEND3 SYNC, sends_rubbish, 2, "bytes that are no frame"},
     {CALM VALUES
      "+0 hold node=1 in=0 up=1 ms=2000\n+700 cut node=1 in=0\n" SYNC,
