@@ -158,16 +158,18 @@ static int walk_task(struct daemon *daemon, uint32_t index)
                         r == -ESRCH && daemon->walked[index]);
 }
 
-/* Walk our tasks once. */
+/* Walk our tasks once, as many as there is time for. */
 static int take_sample(struct daemon *daemon)
 {
     const struct request *request = &daemon->request;
     char boot[REQUEST_BOOT_SIZE];
+    uint64_t begin_ms;
     uint32_t i;
     int r = 0;
 
     request_boot(boot);
     daemon->stuck_ns = 0;
+    begin_ms = now_ms();
     guard_watch(daemon->guard);
     for (i = 0; r == 0 && i < daemon->mine_count; i++) {
         daemon->task = daemon->mine[i];
@@ -176,6 +178,8 @@ static int take_sample(struct daemon *daemon)
                              "its daemon runs on another host: use a topology "
                              "whose leaves are on this host",
                              false);
+        else if (now_ms() - begin_ms >= request->sample_ms)
+            r = take_failure(daemon, "no time was left to look at it", false);
         else
             r = walk_task(daemon, i);
     }

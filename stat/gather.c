@@ -18,8 +18,10 @@
 #include "stat/shortfall.h"
 #include "stat/tree_pack.h"
 
-/* How long a thread may take to stop, at most. */
-#define STOP_MS 1000
+/* How long a thread may take to stop, at most; and of the time for all tasks of
+ * a daemon, so that others are looked at too. */
+#define STOP_MS   1000
+#define STOP_PART 8
 
 /* How long a task may take, where thousands are at one daemon, on a machine
  * that is busy; and so many times the longest pause between two samples it may
@@ -103,8 +105,11 @@ static int ask(struct cop_stream *stream,
     request.boot = boot;
     if (options->viewer)
         request.samples = REQUEST_FOLLOW;
-    request.stop_ms =
-        options->timeout_ms / 2 < STOP_MS ? options->timeout_ms / 2 : STOP_MS;
+    /* What is left is for the way up, and for names. */
+    request.sample_ms = options->timeout_ms / 2;
+    request.stop_ms = request.sample_ms / STOP_PART;
+    if (request.stop_ms > STOP_MS)
+        request.stop_ms = STOP_MS;
     for (i = 0; i < targets->count; i++)
         ranks[i] = daemons_of_task(daemons, i);
     r = request_pack(&packet, &request);

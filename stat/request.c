@@ -7,7 +7,7 @@
 
 #include "stat/tasks.h"
 
-#define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %aud %ad"
+#define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %ad"
 #define QUESTION_FORMAT "%ud %aud %as %aud %auld"
 #define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud"
 #define FIND_FORMAT     "%aud %as %as"
@@ -15,11 +15,11 @@
 
 int request_pack(struct cop_packet **out, const struct request *request)
 {
-    return cop_packet_new(out, STAT_TAG_REQUEST, REQUEST_FORMAT, request->boot,
-                          request->samples, request->interval_ms,
-                          request->stop_ms, request->max_stop_ms,
-                          request->flags, request->daemons, request->task_count,
-                          request->pids, request->task_count);
+    return cop_packet_new(
+        out, STAT_TAG_REQUEST, REQUEST_FORMAT, request->boot, request->samples,
+        request->interval_ms, request->sample_ms, request->stop_ms,
+        request->max_stop_ms, request->flags, request->daemons,
+        request->task_count, request->pids, request->task_count);
 }
 
 int request_unpack(struct request *request, const struct cop_packet *packet)
@@ -30,9 +30,9 @@ int request_unpack(struct request *request, const struct cop_packet *packet)
     int r;
 
     r = cop_packet_unpack(packet, REQUEST_FORMAT, &read.boot, &read.samples,
-                          &read.interval_ms, &read.stop_ms, &read.max_stop_ms,
-                          &read.flags, &read.daemons, &read.task_count,
-                          &read.pids, &pid_count);
+                          &read.interval_ms, &read.sample_ms, &read.stop_ms,
+                          &read.max_stop_ms, &read.flags, &read.daemons,
+                          &read.task_count, &read.pids, &pid_count);
     if (r < 0)
         return r;
     if (read.task_count != pid_count || read.task_count > TASKS_MAX ||

@@ -53,6 +53,7 @@ struct request {
                              daemon's own */
     uint32_t samples;     /* at least 1, or REQUEST_FOLLOW */
     uint32_t interval_ms; /* from one sample to the next */
+    uint32_t sample_ms;   /* after so long no other task is begun with */
     uint32_t stop_ms;     /* how long to wait for a thread to stop */
     uint32_t max_stop_ms; /* how long a process may be stopped */
     uint32_t flags;       /* of enum request_flags */
