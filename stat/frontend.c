@@ -1,5 +1,6 @@
 /* frontend.c - coppice-stat: where is each process of a parallel job? */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -123,6 +124,23 @@ static int draw(const struct report *report,
     return r;
 }
 
+/* Say if processes were stopped for longer than they were to be, as the picture
+ * tells it: in tenths of a millisecond. */
+static void say_overrun(const struct options *arguments,
+                        const struct tree *tree)
+{
+    uint64_t tenths = (tree->stop_ns + 50000) / 100000;
+    char line[160];
+
+    if (tenths <= (uint64_t)arguments->gather.max_stop_ms * 10)
+        return;
+    snprintf(line, sizeof(line),
+             "processes were stopped for up to %" PRIu64 ".%" PRIu64
+             " ms, longer than --max-stop says: their hosts are busy",
+             tenths / 10, tenths % 10);
+    progress_say(line);
+}
+
 /* Show the answer. Returns the exit status, or a negative errno. */
 static int show(const struct options *arguments,
                 const struct tree *tree,
@@ -163,6 +181,8 @@ static int show(const struct options *arguments,
     say_not_walked(arguments, tree, &partial);
     if (r == 0)
         r = remarks_find(tree, progress_say, &partial);
+    if (arguments->core_count == 0 && arguments->emulate.tasks == 0)
+        say_overrun(arguments, tree);
     if (classes == 0)
         status = STATUS_FAILED;
     else if (partial)

@@ -63,7 +63,7 @@ int remarks_find(const struct tree *tree, gather_say_fn say, bool *partial)
     if (r == 0 && tasks_count(given_up) > 0) {
         *partial = true;
         snprintf(line, sizeof(line),
-                 "stacks are cut, for no process is stopped longer than "
+                 "stacks are cut, for no process is to be stopped longer than "
                  "--max-stop says: tasks %s",
                  tasks_text(given_up, ranks, sizeof(ranks)));
         say(line);

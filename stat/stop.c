@@ -22,6 +22,9 @@
 /* Longest pause between two looks at threads that are to stop. */
 #define PAUSE_MAX_NS 2000000
 
+/* Which part of the time until all have stopped is for seizing them. */
+#define SEIZE_PART 2
+
 struct thread {
     UT_hash_handle hh;
     pid_t tid;
@@ -278,7 +281,8 @@ static int threads_seize(struct stop *stop)
     while (r >= 0 && (entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
-        if (stop_age_ns(stop) >= stop->limit_ns)
+        /* To let one go takes as long as to seize it. */
+        if (stop_age_ns(stop) >= stop->limit_ns / SEIZE_PART)
             stop->threads_max = stop->count;
         r = thread_seize(stop, (pid_t)strtol(entry->d_name, NULL, 10));
         found += r > 0;

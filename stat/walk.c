@@ -5,6 +5,7 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +158,26 @@ static int attach(const struct modules *modules,
     return r;
 }
 
+/* Nobody is to be served before us while a process is held, where we may say
+ * so: a machine with more to do than processors lets us wait for milliseconds,
+ * again and again, and the process with us. Returns whether it is so. */
+static bool hurry(void)
+{
+    struct sched_param first = {.sched_priority = 1};
+
+    return sched_getscheduler(0) == SCHED_OTHER &&
+           sched_setscheduler(0, SCHED_RR, &first) == 0;
+}
+
+/* As all others again. */
+static void hurry_end(bool hurried)
+{
+    struct sched_param as_others = {.sched_priority = 0};
+
+    if (hurried)
+        sched_setscheduler(0, SCHED_OTHER, &as_others);
+}
+
 /* Stop the process, take its stacks, and let it go.
  *
  * memory  its pid, or that of a thread that has not ended */
@@ -171,6 +192,7 @@ static int hold(struct walker *walker,
 {
     uint64_t begin_ns = 0, max_ns, patience_ns, release_ns;
     struct stop *stop = NULL;
+    bool hurried = hurry();
     int r;
 
     max_ns = (uint64_t)options->max_stop_ms * 1000000;
@@ -194,6 +216,7 @@ out:
     stop_free(stop);
     guard_disarm(options->guard);
     *stop_ns = begin_ns > 0 ? now_ns() - begin_ns : 0;
+    hurry_end(hurried);
     return r;
 }
 
