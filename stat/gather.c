@@ -40,6 +40,9 @@
  * the next sample. */
 #define FOLLOW_NAMES_MS 2000
 
+/* Where samples come faster than they are taken, one is shown so often. */
+#define FOLLOW_SHOW_MS 1000
+
 /* How long the tree may take to end by itself, and what is left of that where
  * somebody has not answered already. */
 #define SHUTDOWN_MS       5000
@@ -712,29 +715,36 @@ static int view(struct gathering *gathering, const struct tree *tree)
 static int follow_live(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_viewer *viewer = gathering->options->viewer;
+    uint64_t shown_ms = now_ms();
     struct cop_packet *packet;
     bool fresh = false;
     int r = 0;
 
     while (r == 0) {
+        bool paused;
+
         /* What waits is taken before it is shown: who shows slowly must not
          * fall behind. */
         r = cop_stream_receive(gathering->stream, &packet,
                                fresh ? 0 : GATHER_IDLE_MS);
+        paused = r == -EAGAIN;
         take_events(gathering->daemons, gathering->options, gathering->late);
         if (r == 0) {
             r = take(tree, packet);
             note_sample(gathering, packet);
             cop_packet_free(packet);
             fresh = true;
-            if (r == 0)
-                r = viewer->idle(viewer->arg);
-        } else if (r == -EAGAIN) {
-            r = fresh ? view(gathering, *tree) : 0;
-            if (r == 0)
-                r = viewer->idle(viewer->arg);
+        } else if (paused) {
+            r = 0;
+        }
+        if (r == 0 && fresh &&
+            (paused || now_ms() - shown_ms >= FOLLOW_SHOW_MS)) {
+            r = view(gathering, *tree);
+            shown_ms = now_ms();
             fresh = false;
         }
+        if (r == 0)
+            r = viewer->idle(viewer->arg);
     }
     viewer->end(viewer->arg);
     if (r > 0)
