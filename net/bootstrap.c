@@ -194,6 +194,19 @@ out:
 
 /* ---- the front-end's ----------------------------------------------------- */
 
+/* Who hears a heartbeat late is not to take the link for dead. */
+static int check_times(struct cop_times times, struct cop_error *error)
+{
+    fill_times(&times);
+    if (2 * (uint64_t)times.heartbeat_ms <= times.failure_timeout_ms)
+        return 0;
+    return cop_error_set(error, -EINVAL,
+                         "times: heartbeat_ms is %u and failure_timeout_ms is "
+                         "%u, so that idle links would be taken for dead: make "
+                         "failure_timeout_ms at least twice heartbeat_ms",
+                         times.heartbeat_ms, times.failure_timeout_ms);
+}
+
 static int check_launch(const struct cop_launch *launch,
                         struct cop_error *error)
 {
@@ -229,7 +242,7 @@ static int check_launch(const struct cop_launch *launch,
     if (launch->ssh_argv && !launch->ssh_argv[0])
         return cop_error_set(
             error, -EINVAL, "ssh_argv is empty: name a command, or leave NULL");
-    return 0;
+    return check_times(launch->times, error);
 }
 
 /* $COPPICE_FILTER_PATH and the installed directory. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sodium.h>
@@ -651,9 +652,11 @@ void connections_be_patient(struct connections *set,
 
 int connection_prepare(int fd, uint32_t failure_timeout_ms)
 {
-    unsigned user_timeout_ms = 3 * failure_timeout_ms;
+    int user_timeout_ms = INT_MAX; /* more the system does not take */
     int on = 1;
 
+    if (failure_timeout_ms < INT_MAX / 3)
+        user_timeout_ms = 3 * (int)failure_timeout_ms;
     if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, /* PROTOCOL 6.1 */
                    &user_timeout_ms, sizeof(user_timeout_ms)) < 0)

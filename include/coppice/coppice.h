@@ -28,7 +28,8 @@ struct cop_communicator; /* a set of back-ends */
 
 /* Times, in milliseconds; 0 means the default (PROTOCOL 13). A back-end that
  * nobody can reach is given up after `orphan_timeout`, `failure_timeout`,
- * `connect_timeout` and `probe_timeout` together. */
+ * `connect_timeout` and `probe_timeout` together. `failure_timeout` is at least
+ * twice `heartbeat`, defaults included; else the launch is -EINVAL. */
 struct cop_times {
     uint32_t heartbeat_ms;
     uint32_t failure_timeout_ms;

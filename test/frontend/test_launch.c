@@ -114,6 +114,16 @@ static void wrong_options_are_named(void)
     bad.networks = "10.0.0.0/99";
     expect(&bad, -EINVAL, "10.0.0.0/99");
     bad = good;
+    bad.times.heartbeat_ms = 1501;
+    bad.times.failure_timeout_ms = 3000;
+    expect(&bad, -EINVAL,
+           "heartbeat_ms is 1501 and failure_timeout_ms is 3000");
+    bad.times.heartbeat_ms = UINT32_MAX;
+    expect(&bad, -EINVAL, "at least twice heartbeat_ms");
+    bad = good;
+    bad.times.failure_timeout_ms = 999; /* the default heartbeat is 500 ms */
+    expect(&bad, -EINVAL, "heartbeat_ms is 500");
+    bad = good;
     bad.topology_shape = NULL;
     bad.topology_text = "a:0;";
     expect(&bad, -EINVAL, "");

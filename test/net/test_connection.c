@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -673,6 +674,33 @@ static void hanging_up_says_nothing(void)
     finish();
 }
 
+/* Three times the time-out, or the most that the system takes. */
+static void any_time_out_is_set(void)
+{
+    static const struct {
+        uint32_t failure_ms;
+        unsigned user_ms;
+    } cases[] = {
+        {1, 3},
+        {3000, 9000},
+        {INT_MAX / 3 - 1, INT_MAX / 3 * 3 - 3},
+        {1431655766, INT_MAX}, /* three times of it, less 2^32, are 2 */
+        {UINT32_MAX, INT_MAX},
+    };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t i;
+
+    for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        unsigned user_ms = 0;
+        socklen_t len = sizeof(user_ms);
+
+        CHECK_OK(connection_prepare(fd, cases[i].failure_ms));
+        CHECK_OK(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, &len));
+        CU_ASSERT_EQUAL(user_ms, cases[i].user_ms);
+    }
+    close(fd);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -698,6 +726,7 @@ int main(void)
         {"nobody there is told", nobody_there_is_told},
         {"one refusal is not all", one_refusal_is_not_all},
         {"hanging up says nothing", hanging_up_says_nothing},
+        {"any time-out is set", any_time_out_is_set},
         CU_TEST_INFO_NULL,
     };
 
