@@ -739,6 +739,8 @@ int connection_new(struct connections *set,
     ev_io_start(config->loop, &c->io);
     set_timer(c, config->handshake_timeout_ms);
     touch(c);
+    if (!dialer)
+        read_some(c); /* the hello is there, as a rule */
     return 0;
 }
 
