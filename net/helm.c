@@ -18,6 +18,11 @@
 #define ABANDONED_MAX_MS 50
 #define ATTENDED_MS      1
 
+/* Who has waited for so long will not be back soon: he has the timer stopped,
+ * which is cheaper than to have it wake the background for nothing. Of one who
+ * comes and goes it would cost two system calls each time. */
+#define LONG_MS 10
+
 /* A call that lasts longer loses the helm (PROTOCOL 5.1). */
 #define YIELD_MS 100
 
@@ -59,6 +64,7 @@ struct helm {
     uint64_t due_ms;   /* when the background is to look; UINT64_MAX: never */
     uint64_t armed_ms; /* when the timerfd fires; UINT64_MAX: it does not */
     uint32_t abandoned_ms;
+    bool patient; /* the last one in the foreground has waited for LONG_MS */
     bool attended;
     pthread_t threads[THREADS_MAX];
     uint32_t thread_count;
@@ -189,6 +195,16 @@ static void arm(struct helm *helm, uint64_t at_ms)
         helm->armed_ms = at_ms;
 }
 
+/* Stop the timerfd: the helm is ours, and nothing is queued. */
+static void stop_timer(struct helm *helm)
+{
+    const struct itimerspec never = {{0, 0}, {0, 0}};
+
+    if (helm->armed_ms != UINT64_MAX &&
+        timerfd_settime(helm->timer_fd, 0, &never, NULL) == 0)
+        helm->armed_ms = UINT64_MAX;
+}
+
 /* The timerfd has fired, or is said to have. */
 static void disarm(struct helm *helm)
 {
@@ -278,15 +294,16 @@ int helm_wait(struct helm *helm,
               int timeout_ms)
 {
     uint64_t deadline_ms = UINT64_MAX;
+    uint64_t since_ms;
     uint64_t next_ms;
     uint64_t ticket = 0;
     bool polled = false;
     bool more;
     int r = -EAGAIN;
 
-    helm_clock(helm);
+    since_ms = helm_clock(helm);
     if (timeout_ms != COP_FOREVER)
-        deadline_ms = helm->now_ms + (uint32_t)timeout_ms;
+        deadline_ms = since_ms + (uint32_t)timeout_ms;
     for (;;) {
         if (helm->owner != OWNER_NONE && helm->ticket != ticket) {
             if (done(done_arg)) {
@@ -315,9 +332,12 @@ int helm_wait(struct helm *helm,
             break;
         if (next_ms > deadline_ms)
             next_ms = deadline_ms;
+        if (helm->patient && !polled && !more && timeout_ms != 0)
+            stop_timer(helm);
         poll_once(helm, !more && timeout_ms != 0, next_ms);
         polled = true;
     }
+    helm->patient = helm->now_ms >= since_ms + LONG_MS;
     if (helm->owner != OWNER_NONE && helm->ticket == ticket)
         leave(helm);
     return r;
