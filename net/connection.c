@@ -517,6 +517,15 @@ static void take_handshake(struct connection *c,
     take_frames(c, bytes, len);
 }
 
+/* In the plain words of the C library: to translate them costs an orphan a
+ * hundredth of its recovery. */
+static const char *say(int error)
+{
+    const char *text = strerrordesc_np(error);
+
+    return text ? text : strerror(error);
+}
+
 static void read_end(struct connection *c, ssize_t n)
 {
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -524,9 +533,9 @@ static void read_end(struct connection *c, ssize_t n)
     if (c->no_memory)
         fail(c, -ENOMEM, "no memory for what was to be sent");
     else if (n < 0)
-        fail(c, -errno, strerror(errno));
+        fail(c, -errno, say(errno));
     else if (c->write_error)
-        fail(c, -c->write_error, strerror(c->write_error));
+        fail(c, -c->write_error, say(c->write_error));
     else if (c->state == STATE_HANDSHAKE)
         fail(c, -ECONNRESET,
              c->dialer

@@ -242,16 +242,21 @@ static bool is_for_application(const struct cop_network *network,
 }
 
 /* Let the application have an event. */
-static void announce(struct cop_network *network,
-                     const struct action *news,
-                     const char *text)
+static void announce(struct cop_network *network, const struct action *news)
 {
+    const char *text = news->text;
+    char parent[32];
     struct cop_event event = {
         .type = (enum cop_event_type)event_for(news->tell),
         .rank = news->rank,
         .stream_id = news->stream,
     };
 
+    if (news->tell == TELL_NODE_ADOPTED) {
+        snprintf(parent, sizeof(parent), "by rank %u",
+                 (uint32_t)news->sequence);
+        text = parent;
+    }
     if (news->adoption) {
         event.parent = news->adoption->parent;
         event.lost_parent = news->adoption->lost_parent;
@@ -264,8 +269,6 @@ static void announce(struct cop_network *network,
 static void tell(void *arg, const struct action *news)
 {
     struct cop_network *network = arg;
-    const char *text = news->text;
-    char parent[32];
 
     switch (news->tell) {
     case TELL_LAUNCHED:
@@ -293,10 +296,6 @@ static void tell(void *arg, const struct action *news)
         end(network, news->text);
         break;
     case TELL_NODE_ADOPTED:
-        snprintf(parent, sizeof(parent), "by rank %u",
-                 (uint32_t)news->sequence);
-        text = parent;
-        break;
     case TELL_NODE_LOST:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:
@@ -304,7 +303,7 @@ static void tell(void *arg, const struct action *news)
         break;
     }
     if (is_for_application(network, news))
-        announce(network, news, text);
+        announce(network, news);
     network_signal(network);
 }
 
