@@ -187,10 +187,10 @@ static uint32_t window_for(const struct node *node, bool is_parent)
     uint64_t children = node->expected_count, window;
 
     if (is_parent)
-        return LIMIT_WINDOW_MAX;
-    if (children <= node_child_count(node))
+        children = 1;
+    else if (children <= node_child_count(node))
         children = node_child_count(node) + 1;
-    window = LIMIT_STREAM_BUDGET / children;
+    window = node->budget / children;
     if (window > LIMIT_WINDOW_MAX)
         return LIMIT_WINDOW_MAX;
     return window < LIMIT_WINDOW_MIN ? LIMIT_WINDOW_MIN : (uint32_t)window;
@@ -475,6 +475,7 @@ int node_new(struct node **out, const struct node_config *config)
     node->call_deadline_ms = UINT64_MAX;
     node->times = config->times;
     node->algorithm = config->algorithm;
+    node->budget = config->budget ? config->budget : LIMIT_STREAM_BUDGET;
     default_times(&node->times);
     node->address = strdup(config->address ? config->address : "");
     zero = node_add_stream(node, &(struct stream_definition){0});

@@ -57,6 +57,7 @@ struct node_config {
         *tree; /* front-end: what is launched; kept; or NULL */
     struct cop_times times;
     uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
+    uint32_t budget; /* bytes of all windows of a stream; 0: as in limits.h */
 };
 
 /* ---- streams as the shells see them ---- */

@@ -332,6 +332,7 @@ struct node {
     struct fan_out_change *fan_outs;
     size_t fan_out_count;
     uint32_t algorithm; /* of topology/adopter.h */
+    uint32_t budget;    /* of the windows that we grant on a stream (3.4) */
     struct orphan orphan;
     struct recovery recovery;
     struct probe *probes;

@@ -26,9 +26,16 @@
 #define DRAWING_START_MS 60
 #define DRAWING_SLOW_MS  (2 * LIMIT_FAILURE_TIMEOUT_MS)
 #define DRAWING_STARTS   UINT64_C(0x5107057a27)
+#define DRAWING_SHAPES   UINT64_C(0x5ba9e5)
+
+/* The least and the most that the windows of a stream share, where it is less
+ * than in a real node. */
+#define DRAWING_BUDGET_MIN (64u << 10)
+#define DRAWING_BUDGET_MAX (512u << 10)
 
 struct drawing {
     struct random random;
+    struct random shapes; /* of streams: from a source of its own, as starts */
     struct schedule *out;
     struct tree tree;
     uint32_t joiners;
@@ -38,6 +45,8 @@ struct drawing {
     uint64_t now_ms;
     uint64_t stalled_ms; /* the last short stop has ended */
     /* features */
+    bool narrow;  /* windows are small ... */
+    bool aligned; /* ... and a stream waits for all */
     bool joins;
     bool closes;
     bool opens;
@@ -141,6 +150,16 @@ static void draw_apps(struct drawing *drawing)
     }
 }
 
+/* What the stream that is opened next has besides. */
+static void draw_shape(struct drawing *drawing)
+{
+    bool down = random_chance(&drawing->shapes, 30);
+    bool large = random_chance(&drawing->shapes, 30);
+
+    if (down || large)
+        add(drawing, 0, SCHEDULE_WITH, drawing->streams, down, large, 0);
+}
+
 static void draw_open(struct drawing *drawing)
 {
     struct schedule_step step = {.verb = SCHEDULE_OPEN};
@@ -149,8 +168,14 @@ static void draw_open(struct drawing *drawing)
     if (drawing->streams == TRAFFIC_STREAMS)
         return;
     step.numbers[0] = ++drawing->streams;
+    draw_shape(drawing);
     step.numbers[1] = filter;
     step.numbers[2] = chance(drawing, 60) ? 0 : draw(drawing, 0, 2);
+    /* Where two do, members that answer with more than a window each, one on
+     * this and one on that, wait for each other: no fault of the network's. */
+    if (drawing->narrow && drawing->aligned && step.numbers[2] == 0)
+        step.numbers[2] = 1;
+    drawing->aligned |= step.numbers[2] == 0;
     step.numbers[3] = draw(drawing, 1, 50);
     step.numbers[4] = chance(drawing, 30);
     step.numbers[5] = chance(drawing, 15);
@@ -343,6 +368,17 @@ static void draw_starts(struct drawing *drawing, uint64_t seed)
                 (uint32_t)random_between(&starts, 1, DRAWING_SLOW_MS), 0);
 }
 
+/* One seed in four has small windows, so that they are full now and then. */
+static void draw_budget(struct drawing *drawing)
+{
+    drawing->narrow = random_chance(&drawing->shapes, 25);
+    if (drawing->narrow)
+        add(drawing, 0, SCHEDULE_BUDGET,
+            (uint32_t)random_between(&drawing->shapes, DRAWING_BUDGET_MIN,
+                                     DRAWING_BUDGET_MAX),
+            0, 0, 0);
+}
+
 static void draw_rounds(struct drawing *drawing)
 {
     uint32_t rounds = draw(drawing, 1, 3);
@@ -399,6 +435,7 @@ void schedule_draw(struct schedule *out,
     if (wish->stress > 0)
         drawing.stress = wish->stress;
     random_seed(&drawing.random, ~seed);
+    random_seed(&drawing.shapes, seed ^ DRAWING_SHAPES);
     out->delay_min_ms = draw(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw(&drawing, 1, 20);
     out->fragment_percent = draw(&drawing, 0, 80);
@@ -406,6 +443,7 @@ void schedule_draw(struct schedule *out,
     draw_tree(&drawing, wish);
     draw_features(&drawing);
     draw_absence(&drawing);
+    draw_budget(&drawing);
     draw_apps(&drawing);
     draw_starts(&drawing, seed);
     if (drawing.faults[SCHEDULE_KILL] && !drawing.spare && chance(&drawing, 10))

@@ -15,6 +15,14 @@ static const char *const names[] = {
     [MODEL_CONCAT] = "concat", [MODEL_UNION] = "int_union",
 };
 
+/* Fillers are as large as this, values are not. */
+#define MODEL_FILLER (INT32_C(1) << 29)
+
+int32_t model_filler(uint32_t number)
+{
+    return MODEL_FILLER + (int32_t)(number % MODEL_FILLER);
+}
+
 const char *model_filter_name(enum model_filter filter)
 {
     return names[filter];
@@ -48,6 +56,8 @@ int model_take(struct model *model, const struct frame *frame)
     for (uint64_t i = 0; r == 0 && i < value.count; i++) {
         struct model_taken *taken;
 
+        if (((const int32_t *)value.data)[i] >= MODEL_FILLER)
+            continue;
         memory_grow(&model->taken, &model->taken_room, model->taken_count,
                     sizeof(*taken));
         taken = &model->taken[model->taken_count++];

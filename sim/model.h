@@ -50,6 +50,9 @@ struct model {
     size_t taken_room;
 };
 
+/* A number that is there for its weight only: the model takes no notice. */
+int32_t model_filler(uint32_t number);
+
 /* The name of the filter as a stream's definition has it. */
 const char *model_filter_name(enum model_filter filter);
 

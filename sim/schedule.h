@@ -27,10 +27,12 @@
     /* what its nodes are like */                                              \
     X(SCHEDULE_APP, "app", "node", "take")                                     \
     X(SCHEDULE_FILTER, "filter", "node", "ms")                                 \
+    X(SCHEDULE_BUDGET, "budget", "bytes")                                      \
     /* who does not start, and whether the launch goes on without */           \
     X(SCHEDULE_SKIP, "skip")                                                   \
     X(SCHEDULE_ABSENT, "absent", "node", "hangs")                              \
-    /* traffic */                                                              \
+    /* traffic; what a stream is opened with comes before it */                \
+    X(SCHEDULE_WITH, "with", "stream", "down", "large")                        \
     X(SCHEDULE_OPEN, "open", "stream", "filter", "sync", "timeout", "uneven",  \
       "big", "grow", "members")                                                \
     X(SCHEDULE_OPENED, "opened")                                               \

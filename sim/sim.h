@@ -67,6 +67,7 @@ struct sim_config {
     const char *filter_path;   /* directories; NULL: $COPPICE_FILTER_PATH */
     struct cop_times times;
     uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
+    uint32_t budget;    /* of a stream's windows at a node; 0: a real one's */
     bool allow_injection;
     enum cop_missing missing; /* what becomes of a launch (12.2) */
     unsigned trace;           /* a sum of enum sim_trace */

@@ -426,6 +426,7 @@ void world_start(struct sim *sim, struct world_node *node)
         .missing = sim->config.missing,
         .times = sim->config.times,
         .algorithm = sim->config.algorithm,
+        .budget = sim->config.budget,
     };
     struct node_child *below = NULL;
     int r;

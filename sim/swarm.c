@@ -463,6 +463,8 @@ static bool ask(struct swarm *swarm, const struct schedule_step *step)
 {
     struct traffic *traffic = &swarm->traffic;
 
+    if (step->verb == SCHEDULE_WITH)
+        return traffic_with(traffic, step);
     if (step->verb == SCHEDULE_OPEN)
         return traffic_open(traffic, swarm->sim, step);
     if (step->verb == SCHEDULE_SEND)
@@ -476,6 +478,7 @@ static bool ask(struct swarm *swarm, const struct schedule_step *step)
 static int take_step(struct swarm *swarm, const struct schedule_step *step)
 {
     switch (step->verb) {
+    case SCHEDULE_BUDGET:
     case SCHEDULE_SKIP:
     case SCHEDULE_ABSENT:
         return 1; /* from the begin on */
@@ -483,6 +486,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_FILTER:
     case SCHEDULE_TRAP:
         return prepare(swarm, step);
+    case SCHEDULE_WITH:
     case SCHEDULE_OPEN:
     case SCHEDULE_SEND:
     case SCHEDULE_PARAMETERS:
@@ -521,8 +525,9 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
 static bool is_before_launch(enum schedule_verb verb)
 {
     return verb == SCHEDULE_APP || verb == SCHEDULE_FILTER ||
-           verb == SCHEDULE_SKIP || verb == SCHEDULE_ABSENT ||
-           verb == SCHEDULE_KILL || verb == SCHEDULE_FREEZE;
+           verb == SCHEDULE_BUDGET || verb == SCHEDULE_SKIP ||
+           verb == SCHEDULE_ABSENT || verb == SCHEDULE_KILL ||
+           verb == SCHEDULE_FREEZE;
 }
 
 /* Wait for the launch, and see whether it went as it should. */
@@ -705,8 +710,12 @@ static int run_world(const struct schedule *schedule,
     int r;
 
     *out = (struct swarm_result){.tally = {.seeds = 1}};
-    for (size_t i = 0; i < schedule->count; i++)
+    for (size_t i = 0; i < schedule->count; i++) {
         swarm->skips |= schedule->steps[i].verb == SCHEDULE_SKIP;
+        if (schedule->steps[i].verb == SCHEDULE_BUDGET)
+            config.budget = schedule->steps[i].numbers[0];
+    }
+    swarm->traffic.budget = config.budget;
     if (swarm->skips)
         config.missing = COP_MISSING_SKIP;
     swarm->schedule = schedule;

@@ -13,6 +13,9 @@
 #define TRAFFIC_BIG  100000              /* bytes of ballast in a big packet */
 #define TRAFFIC_MOST (TRAFFIC_BIG + 200) /* what such a packet weighs */
 
+#define TRAFFIC_LARGE  20000 /* bytes of ballast in what is put together */
+#define TRAFFIC_FILLED 1000  /* numbers of it in what is united */
+
 /* A sum of all answers must fit 32 bits. */
 #define TRAFFIC_SUM_RANKS 1024
 
@@ -70,6 +73,17 @@ static void make_room(struct traffic_stream *stream, uint32_t count)
         *lists[i] = memory_new(count * sizeof(**lists[i]));
 }
 
+bool traffic_with(struct traffic *traffic, const struct schedule_step *step)
+{
+    uint32_t number = step->numbers[0];
+
+    if (number > TRAFFIC_STREAMS)
+        return false;
+    traffic->down[number] = step->numbers[1];
+    traffic->large[number] = step->numbers[2];
+    return true;
+}
+
 bool traffic_open(struct traffic *traffic,
                   struct sim *sim,
                   const struct schedule_step *step)
@@ -79,11 +93,13 @@ bool traffic_open(struct traffic *traffic,
     const struct ranks *all = node_backends(sim_node(sim, 0));
     char up[32];
     char none[] = "";
+    char down[] = "count"; /* passes on as it is what goes down */
+    bool listed = numbers[0] <= TRAFFIC_STREAMS;
     struct stream_definition definition = {
         .up_filter = up,
         .up_filter_frontend = none,
         .up_filter_backend = none,
-        .down_filter = none,
+        .down_filter = listed && traffic->down[numbers[0]] ? down : none,
         .wave_timeout_ms = numbers[3],
     };
     int r;
@@ -95,6 +111,7 @@ bool traffic_open(struct traffic *traffic,
         .number = numbers[0],
         .uneven = numbers[4],
         .big = numbers[5],
+        .large = listed && traffic->large[numbers[0]],
         .grow = numbers[6],
         .model = {.filter = (enum model_filter)numbers[1],
                   .sync = (enum cop_sync)numbers[2]},
@@ -185,11 +202,17 @@ static struct payload *pack_answer(const struct traffic_stream *stream,
                                    int32_t value)
 {
     struct payload *payload = NULL;
-    int32_t both[2] = {value, value % 50};
+    int32_t values[2 + TRAFFIC_FILLED] = {value, value % 50};
+    uint32_t count = 2;
     int r;
 
+    for (; stream->large && count < 2 + TRAFFIC_FILLED; count++)
+        values[count] = model_filler((uint32_t)value * TRAFFIC_FILLED + count);
     if (stream->model.filter == MODEL_UNION)
-        r = packet_pack(&payload, "%ad", both, (uint32_t)2);
+        r = packet_pack(&payload, "%ad", values, count);
+    else if (stream->large && stream->model.filter == MODEL_CONCAT)
+        r = packet_pack(&payload, "%d %ac", value, ballast,
+                        (uint32_t)TRAFFIC_LARGE);
     else if (stream->big && stream->model.filter == MODEL_NONE)
         r = packet_pack(&payload, "%d %ac", value, ballast,
                         (uint32_t)TRAFFIC_BIG);
@@ -251,7 +274,7 @@ void traffic_sent(struct traffic *traffic,
             stream->answered[rank] = 0;
         stream->answered_epoch[rank] = epoch;
         stream->answered[rank]++;
-        for (uint64_t i = 0; i < value.count; i++)
+        for (uint64_t i = 0; i < value.count && i < 2; i++)
             model_send(&stream->model, rank,
                        ((uint64_t)epoch << PACKET_WAVE_BITS) +
                            stream->answered[rank],
@@ -470,19 +493,27 @@ void traffic_check(struct traffic *traffic, struct sim *sim)
 /* What a node may hold: what it has made for its parent, or keeps for its
  * children, and what each neighbour may have sent it, on time and late, with a
  * packet of each in excess. */
-static uint64_t most_of(const struct sim *sim, uint32_t index)
+static uint64_t most_of(const struct traffic *traffic,
+                        const struct sim *sim,
+                        uint32_t index,
+                        bool large)
 {
     const struct tree *tree = sim_tree(sim);
     uint64_t links = sim_link_count(sim, index);
+    uint64_t most = TRAFFIC_MOST;
     uint64_t children =
         index < tree->count ? tree->nodes[index].child_count : 0;
-    uint64_t window = LIMIT_STREAM_BUDGET / (children ? children : 1);
+    uint64_t window = traffic->budget ? traffic->budget : LIMIT_STREAM_BUDGET;
+
+    window /= children ? children : 1;
 
     if (window > LIMIT_WINDOW_MAX)
         window = LIMIT_WINDOW_MAX;
     if (window < LIMIT_WINDOW_MIN)
         window = LIMIT_WINDOW_MIN;
-    return 2 * LIMIT_UNSTABLE + 2 * links * (window + TRAFFIC_MOST);
+    if (large) /* all that anybody may have sent, in one */
+        most += (uint64_t)traffic->rank_count * TRAFFIC_ANSWERS * TRAFFIC_LARGE;
+    return 2 * LIMIT_UNSTABLE + 2 * links * (window + most);
 }
 
 void traffic_look(const struct traffic *traffic, struct sim *sim)
@@ -490,7 +521,7 @@ void traffic_look(const struct traffic *traffic, struct sim *sim)
     for (uint32_t i = 0; i < sim_count(sim); i++)
         for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
             if (node_held_bytes(sim_node(sim, i), traffic->streams[k].id) >
-                most_of(sim, i))
+                most_of(traffic, sim, i, traffic->streams[k].large))
                 sim_fail(sim, "%u holds more than its credit on stream %u",
                          sim_rank(sim, i), traffic->streams[k].id);
 }

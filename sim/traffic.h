@@ -25,6 +25,7 @@ struct traffic_stream {
     bool grow;
     bool uneven; /* members answer with unequal numbers of packets */
     bool big;
+    bool large; /* what its filter makes may be larger than a window */
     struct ranks members; /* at its opening */
     struct model model;
     uint32_t epoch;
@@ -40,13 +41,21 @@ struct traffic_stream {
 
 /* Caller's storage; all zero but for `rank_count` to begin. */
 struct traffic {
+    uint32_t budget;          /* of a stream's windows; 0: a real one's */
     uint32_t rank_count;      /* ranks are lower than this */
     bool exact;               /* nobody dies, nobody joins */
     bool calm;                /* nobody dies */
     const struct ranks *torn; /* back-ends that lost a node above them */
     uint32_t count;
     struct traffic_stream streams[TRAFFIC_STREAMS];
+    /* by the number in the schedule: what it is to be opened with */
+    bool down[TRAFFIC_STREAMS + 1];
+    bool large[TRAFFIC_STREAMS + 1];
 };
+
+/* What a stream is to be opened with: a downstream filter, and answers of which
+ * its filter makes more than a small window holds; false: there is none. */
+bool traffic_with(struct traffic *traffic, const struct schedule_step *step);
 
 /* Open the stream of that step; false: it cannot be now. */
 bool traffic_open(struct traffic *traffic,
