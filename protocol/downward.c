@@ -237,6 +237,7 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
     stream->closing = true;
     stream->close_at =
         stream_is_replayable(stream) ? after : feed_last(&stream->feed);
+    upward_close(node, stream);
     if (node->role == NODE_BACKEND && stream->active)
         member_send_claim(node, stream, stream->settled_sent,
                           stream->settled_sent_epoch);

@@ -106,13 +106,14 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
     if (frame->sequence == UINT64_MAX)
         return -EPROTO; /* no wave has this number: `wave` means none by it */
     stream = node_stream(node, frame->stream);
-    if (!stream || stream->definition.id == 0 ||
-        (stream->closing && node->role == NODE_FRONTEND)) {
+    if (!stream || stream->definition.id == 0) {
         bool unknown = frame->stream > node->last_seen || frame->stream == 0;
 
         frame_fini(frame);
         return unknown ? -EPROTO : 0;
     }
+    if (stream->closing)
+        return upward_discard(node, stream, peer, frame);
     return upward_take(node, stream, peer, frame);
 }
 

@@ -854,6 +854,17 @@ int upward_take(struct node *node,
                 struct peer *peer,
                 struct frame *frame);
 
+/* The same where the stream is closed: nobody will take it, and its sender is
+ * to have its credit back, as CLOSE may wait behind what that does not take
+ * while it sends (3.1b). Returns 0 or an error as in intake.c. */
+int upward_discard(struct node *node,
+                   struct stream *stream,
+                   struct peer *peer,
+                   struct frame *frame);
+
+/* CLOSE has taken effect: what waits for its wave holds no credit any more. */
+void upward_close(struct node *node, struct stream *stream);
+
 /* A back-end: what the application sends. The payload is taken on success.
  * Returns 0, -ENOENT or -EAGAIN. */
 int upward_send(struct node *node, struct stream *stream, struct frame *frame);

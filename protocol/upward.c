@@ -208,7 +208,8 @@ bool upward_is_drained(const struct stream *stream)
 static bool has_room(const struct node *node, const struct stream *stream)
 {
     if (node->role == NODE_FRONTEND)
-        return stream->sync || stream->untaken_bytes < LIMIT_WINDOW_MAX;
+        return stream->sync || stream->closing ||
+               stream->untaken_bytes < LIMIT_WINDOW_MAX;
     /* What waits is in the state, and is dropped with it (9.1). */
     if (stream->compensating)
         return true;
@@ -446,6 +447,34 @@ int upward_take(struct node *node,
         node->failed = true;
     upward_run(node, stream);
     return 0;
+}
+
+int upward_discard(struct node *node,
+                   struct stream *stream,
+                   struct peer *peer,
+                   struct frame *frame)
+{
+    struct branch *branch = stream_branch(stream, peer->slot);
+    bool late = frame->flags & FRAME_LATE;
+    int r = branch ? 0 : -ENOMEM;
+
+    if (r == 0 && is_charged(frame)) {
+        r = debit_take(late ? &branch->late : &branch->up, peer->grant,
+                       frame_len(frame));
+        if (r == 0)
+            give_back(node, stream, peer, late, frame_len(frame));
+    }
+    frame_fini(frame);
+    return r;
+}
+
+void upward_close(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++)
+        if (node_child(node, slot))
+            upward_leave(node, stream, slot);
 }
 
 bool upward_accepts(const struct node *node,
