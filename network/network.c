@@ -526,10 +526,12 @@ int cop_network_event(struct cop_network *network,
     r = network_enter(network);
     if (r < 0)
         return r;
-    if (!network->news.first)
+    r = news_take(&network->news, event);
+    if (r == -EAGAIN) {
         network_wait(network, has_news, network,
                      network_deadline_ms(timeout_ms));
-    r = news_take(&network->news, event);
+        r = news_take(&network->news, event);
+    }
     if (r == -EAGAIN && network->ended)
         r = -ENOTCONN;
     network_signal(network);

@@ -212,6 +212,7 @@ struct cop_absentee {
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL     the topology or an option is wrong
+ *   -E2BIG      the topology, the shape or the host list is above a limit
  *   -ENOENT     a program was not found
  *   -ETIMEDOUT  `launch_timeout` has passed; the text names what is missing
  *   -EHOSTUNREACH  a host could not be reached; the text has its words
@@ -295,7 +296,8 @@ COP_API int cop_network_receive(struct cop_network *network,
                                 struct cop_packet **packet,
                                 int timeout_ms);
 
-/* Take the oldest event. Returns 0, -EAGAIN or -ENOTCONN as above. */
+/* Take the oldest event. Returns 0, -EAGAIN or -ENOTCONN as above, or -EINVAL
+ * at once if `event` is not initialised with COP_EVENT_INIT. */
 COP_API int cop_network_event(struct cop_network *network,
                               struct cop_event *event,
                               int timeout_ms);

@@ -124,6 +124,8 @@ static void wrong_options_are_named(void)
     bad.times.failure_timeout_ms = 999; /* the default heartbeat is 500 ms */
     expect(&bad, -EINVAL, "heartbeat_ms is 500");
     bad = good;
+    bad.topology_shape = "99999999x99999999";
+    expect(&bad, -E2BIG, "99999999x99999999");
     bad.topology_shape = NULL;
     bad.topology_text = "a:0;";
     expect(&bad, -EINVAL, "");

@@ -98,6 +98,19 @@ static void events_and_the_end(void)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
+/* Who has not initialised its event is told so before it waits. */
+static void an_event_without_a_size(void)
+{
+    struct cop_network *network = tree_launch("flat:1");
+    struct cop_event event = COP_EVENT_INIT;
+    uint64_t begin_ms = tree_now_ms();
+
+    event.size = 0;
+    CHECK_IS(cop_network_event(network, &event, TREE_PATIENCE_MS), -EINVAL);
+    CU_ASSERT(tree_now_ms() - begin_ms < TREE_PATIENCE_MS);
+    tree_end(network);
+}
+
 /* Back-ends that wait in poll() only: they answer, settle, and end. */
 static void backends_that_poll(void)
 {
@@ -263,6 +276,7 @@ int main(void)
          readable_while_there_is_something},
         {"level-triggered", level_triggered},
         {"events and the end", events_and_the_end},
+        {"an event without a size", an_event_without_a_size},
         {"back-ends that poll", backends_that_poll},
         {"a forked child is harmless", a_forked_child_is_harmless},
         {"a fork while threads wait", a_fork_while_threads_wait},
