@@ -64,7 +64,7 @@ def main(stat, places, how):
         if how == "follow":
             wait_for("^class 2: 7 tasks", read_file)
         else:
-            wait_for("^coppice-stat: sample 2: ", read_terminal)
+            wait_for("coppice-stat: sample 2: ", read_terminal)
         os.write(master, b"\x03")
         text = wait_for(r"status \d+", read_terminal)
         picture = read_file("")
