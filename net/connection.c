@@ -334,9 +334,11 @@ static void write_some(struct connection *c)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN) {
-            /* What it has sent us may still be read; reading ends it. */
+            /* What it has sent us may still be read; reading ends it, of
+             * which the socket itself knows nothing after ENOBUFS. */
             c->broken = true;
             c->write_error = errno == EPIPE ? ECONNRESET : errno;
+            shutdown(c->io.fd, SHUT_RDWR);
             drop_output(c);
             return;
         }

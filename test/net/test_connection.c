@@ -39,6 +39,15 @@ struct end {
 
 static struct ev_loop *loop;
 static bool out_of_patience;
+static bool no_buffers; /* nothing can be sent, and the sockets are whole */
+
+ssize_t send(int fd, const void *bytes, size_t len, int flags)
+{
+    if (!no_buffers)
+        return sendto(fd, bytes, len, flags, NULL, 0);
+    errno = ENOBUFS;
+    return -1;
+}
 static struct end ends[2]; /* acceptor, dialer */
 static const unsigned char keys[2][HANDSHAKE_KEY_LEN] = {{1}, {2}};
 static const unsigned char session[HANDSHAKE_SESSION_LEN] = {3};
@@ -516,6 +525,31 @@ static void reset_in_the_middle_is_told(void)
     finish();
 }
 
+/* An error of which the socket knows nothing ends the link too, at both ends;
+ * what had come is read before. */
+static void a_failed_send_ends_the_link(void)
+{
+    struct frame frame;
+    uint32_t i;
+
+    begin_link(keys[0]);
+    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    for (i = 0; i < 20; i++) {
+        frame = numbered(i, 4);
+        connection_send(ends[1].connection, &frame);
+    }
+    connections_flush(ends[1].set, false);
+    no_buffers = true;
+    frame = numbered(0, 4);
+    connection_send(ends[0].connection, &frame);
+    connections_flush(ends[0].set, false);
+    no_buffers = false;
+    RUN_UNTIL(ends[0].down && ends[1].down);
+    CHECK_IS(ends[0].code, -ENOBUFS);
+    CU_ASSERT_EQUAL(ends[0].frame_count, 20);
+    finish();
+}
+
 /* ---- listening and dialing -------------------------------------------------
  */
 
@@ -721,6 +755,7 @@ int main(void)
         {"an end in the middle of a frame is told",
          end_in_the_middle_of_a_frame_is_told},
         {"a reset in the middle is told", reset_in_the_middle_is_told},
+        {"a failed send ends the link", a_failed_send_ends_the_link},
         {"a call is answered", call_is_answered},
         {"the next address is tried", next_address_is_tried},
         {"nobody there is told", nobody_there_is_told},
