@@ -114,21 +114,30 @@ static void wrong_options_are_named(void)
     bad.networks = "10.0.0.0/99";
     expect(&bad, -EINVAL, "10.0.0.0/99");
     bad = good;
+    bad.topology_shape = "99999999x99999999";
+    expect(&bad, -E2BIG, "99999999x99999999");
+    bad.topology_shape = NULL;
+    bad.topology_text = "a:0;";
+    expect(&bad, -EINVAL, "");
+}
+
+/* Times in which every link would be silent. */
+static void wrong_times_are_named(void)
+{
+    char *member[] = {tree_program("member"), NULL};
+    struct cop_launch bad = COP_LAUNCH_INIT;
+
+    bad.topology_shape = "2x2";
+    bad.backend_argv = member;
     bad.times.heartbeat_ms = 1501;
     bad.times.failure_timeout_ms = 3000;
     expect(&bad, -EINVAL,
            "heartbeat_ms is 1501 and failure_timeout_ms is 3000");
     bad.times.heartbeat_ms = UINT32_MAX;
     expect(&bad, -EINVAL, "at least twice heartbeat_ms");
-    bad = good;
+    bad.times = (struct cop_times){0};
     bad.times.failure_timeout_ms = 999; /* the default heartbeat is 500 ms */
     expect(&bad, -EINVAL, "heartbeat_ms is 500");
-    bad = good;
-    bad.topology_shape = "99999999x99999999";
-    expect(&bad, -E2BIG, "99999999x99999999");
-    bad.topology_shape = NULL;
-    bad.topology_text = "a:0;";
-    expect(&bad, -EINVAL, "");
 }
 
 /* An option that only a newer library knows is an error, not ignored. */
@@ -312,6 +321,7 @@ int main(void)
     CU_TestInfo tests[] = {
         {"shapes come up and go", shapes_come_up_and_go},
         {"wrong options are named", wrong_options_are_named},
+        {"wrong times are named", wrong_times_are_named},
         {"whoever is slow to start is waited for",
          whoever_is_slow_to_start_is_waited_for},
         {"an unknown option is an error", an_unknown_option_is_an_error},
