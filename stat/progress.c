@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "stat/columns.h"
+
 #define NAME "coppice-stat: "
 
 /* Whether the cursor is behind what progress_show() wrote. */
@@ -30,7 +32,7 @@ static unsigned columns(void)
 void progress_say(const char *line)
 {
     progress_end();
-    fprintf(stderr, NAME "%s\n", line);
+    columns_line(stderr, NAME, line);
 }
 
 void progress_show(const char *line)
