@@ -695,15 +695,21 @@ static int take_control(struct node *node, struct frame *frame)
     return r;
 }
 
-/* PROTOCOL 10.5: fed again, we begin where stable ends; so do our children. */
+/* PROTOCOL 10.5: we begin where stable ends, and so do our children. That is
+ * when we are fed again; or our parent is, and we are a child that was silent,
+ * whose members have gone elsewhere. */
 static void lift(struct node *node, struct stream *stream, uint64_t stable)
 {
     uint32_t slot;
 
-    if (node->role != NODE_COMMNODE || !stream->refeeding ||
-        stream->definition.id == 0 || stable <= stream->last ||
-        stream->down_in.count > 0)
+    if (node->role != NODE_COMMNODE || stream->definition.id == 0 ||
+        stable <= stream->last)
         return;
+    if (stream->down_in.count > 0) {
+        if (!stream->refeeding)
+            downward_ask(node, stream);
+        return;
+    }
     feed_restart(&stream->feed, stable);
     stream->last = stable;
     for (slot = 0; slot < stream->branch_count; slot++)
