@@ -385,8 +385,12 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
     uint32_t i;
     int r;
 
-    if (!child || child->decided || peer->ready)
+    if (!child || peer->ready)
         return -EPROTO;
+    if (child->decided) { /* its end was heard of before its last words */
+        node_drop(node, peer, "it was given up before it was ready");
+        return 0;
+    }
     r = roster_decode(frame, &roster);
     if (r < 0)
         return r;
