@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define STACK_SIZE ((size_t)256 << 10)
+#define FRAME_SIZE 512
 
 static atomic_long in_place; /* threads, but for the first */
 
@@ -112,26 +114,60 @@ static void await_sleep(pid_t pid)
     } while (awake);
 }
 
+/* Let the first thread's stack be as deep as that: a frame takes hundreds of
+ * bytes where a sanitizer looks after it. */
+static void make_room(long depth)
+{
+    struct rlimit limit;
+    rlim_t bytes = STACK_SIZE + (rlim_t)depth * FRAME_SIZE;
+
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= bytes)
+        return;
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    setrlimit(RLIMIT_STACK, &limit);
+}
+
+/* Start one process, and wait for its word. Returns its pid, or -1. */
+static pid_t start(long threads, long depth)
+{
+    int ready[2];
+    char byte;
+    bool said;
+    pid_t pid;
+
+    if (pipe(ready) < 0)
+        return -1;
+    pid = fork();
+    if (pid == 0) {
+        close(ready[0]);
+        _exit(crowd_run(threads, depth, STDIN_FILENO, ready[1]));
+    }
+    close(ready[1]);
+    said = pid > 0 && read(ready[0], &byte, 1) == 1;
+    close(ready[0]);
+    return said ? pid : -1;
+}
+
 int main(int argc, char **argv)
 {
     long copies = argc > 2 ? strtol(argv[1], NULL, 10) : 0;
     long threads = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
     long depth = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
-    int ready[2];
     char byte;
     long i;
 
-    if (copies < 1 || threads < 1 || pipe(ready) < 0) {
+    if (copies < 1 || threads < 1) {
         fputs("usage: crowd COPIES THREADS [DEPTH]\n", stderr);
         return 2;
     }
+    make_room(depth);
     for (i = 0; i < copies; i++) {
-        pid_t pid = fork();
+        pid_t pid = start(threads, depth);
 
-        if (pid == 0)
-            _exit(crowd_run(threads, depth, STDIN_FILENO, ready[1]));
-        if (pid < 0 || read(ready[0], &byte, 1) != 1)
+        if (pid < 0) {
+            fputs("crowd: a process does not come up\n", stderr);
             return 1;
+        }
         await_sleep(pid);
         printf(i + 1 < copies ? "%d " : "%d\n", (int)pid);
     }
