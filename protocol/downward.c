@@ -710,8 +710,7 @@ static void lift(struct node *node, struct stream *stream, uint64_t stable)
             downward_ask(node, stream);
         return;
     }
-    feed_restart(&stream->feed, stable);
-    stream->last = stable;
+    downward_restart(node, stream, stable);
     for (slot = 0; slot < stream->branch_count; slot++)
         if (stream->branches[slot].cursor < stable)
             stream->branches[slot].cursor = stable;

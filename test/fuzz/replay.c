@@ -4,7 +4,8 @@
  *
  * Without arguments the corpus is test/fuzz/corpus/NOUN under $SOURCE, the
  * top of the project. Prints each file before it is run, so that the last
- * line names the one that crashed. Fails where there is nothing to run. */
+ * line names the one that crashed, or took more than LIMIT_S of processor time
+ * together with those before it. Fails where there is nothing to run. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* asprintf() */
 #endif
@@ -15,7 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+
+#define LIMIT_S 60 /* a corpus takes less than one, also under sanitizers */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -126,10 +130,11 @@ static int replay_own(const char *name)
 int main(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/');
+    struct rlimit limit = {LIMIT_S, LIMIT_S};
     int count = 0;
-    int r = 0;
+    int r = setrlimit(RLIMIT_CPU, &limit);
 
-    if (argc < 2)
+    if (r == 0 && argc < 2)
         count = r = replay_own(slash ? slash + 1 : argv[0]);
     for (int i = 1; i < argc && r >= 0; i++) {
         r = replay(argv[i]);
