@@ -827,7 +827,7 @@ static int dispatch(struct node *node, const struct event *event)
     case EVENT_SHUTDOWN:
         break;
     }
-    if (node->ended && event->type != EVENT_TAKEN) {
+    if (node->ended) {
         struct frame frame = event->frame;
 
         if (event->type == EVENT_SEND || event->type == EVENT_PARAMETERS)
