@@ -307,26 +307,38 @@ static int address_order(const struct tree *a,
     return order ? order : (x > y) - (x < y);
 }
 
+/* How many frames of `tree` are addresses: the first ones, in the order of
+ * their modules, then of their offsets. */
+static uint32_t count_addresses(const struct tree *tree)
+{
+    uint32_t count = 0;
+
+    while (count < tree->frame_count && !function_of(tree, count)[0])
+        count++;
+    return count;
+}
+
 int naming_inherit(struct naming *naming, const struct naming *before)
 {
+    uint32_t mine = count_addresses(naming->tree);
+    uint32_t theirs = count_addresses(before->tree);
     uint32_t i = 0, k = 0;
     int r = 0;
 
     naming->number = before->number + 1;
-    /* Addresses are in the order of frames: by module, then by offset. */
-    while (r == 0 && i < naming->count && k < before->count) {
-        uint32_t mine = naming->addresses[i];
-        uint32_t theirs = before->addresses[k];
-        const struct named *known = &before->named[theirs];
-        int order = address_order(naming->tree, mine, before->tree, theirs);
+    /* Those too that are not asked for: nobody may be left to ask. */
+    while (r == 0 && i < mine && k < theirs) {
+        const struct named *known = &before->named[k];
+        int order = address_order(naming->tree, i, before->tree, k);
 
-        if (order == 0 && known->count > 0 && naming->named[mine].count == 0) {
-            r = named_copy(&naming->named[mine], known->frames, known->count);
-            naming->missing -= r == 0;
-        }
+        if (order == 0 && known->count > 0 && naming->named[i].count == 0)
+            r = named_copy(&naming->named[i], known->frames, known->count);
         i += order <= 0;
         k += order >= 0;
     }
+    naming->missing = 0;
+    for (i = 0; i < naming->count; i++)
+        naming->missing += naming->named[naming->addresses[i]].count == 0;
     return r;
 }
 

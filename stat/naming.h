@@ -30,7 +30,8 @@ int naming_new(struct naming **out,
 /* Free `naming`. NULL is fine. */
 void naming_free(struct naming *naming);
 
-/* Take over the answers that `before`, of an earlier tree, has. Linear in both.
+/* Take over the answers that `before`, of an earlier tree, has, also where
+ * nobody is to be asked any more. Linear in both.
  * Returns 0 or -ENOMEM. */
 int naming_inherit(struct naming *naming, const struct naming *before);
 

@@ -172,12 +172,43 @@ static void what_is_known_stays(void)
     tree_free(trees[1]);
 }
 
+/* It stays known when those who knew it are silent: nobody is asked then. */
+static void what_is_known_stays_without_anybody(void)
+{
+    const char *two[] = {"solve", "inlined", NULL};
+    const char *const expected[] = {"solver+0x8", "solve", "inlined", NULL};
+    const struct tasks_range first = {0, 0};
+    struct tree *trees[] = {tree_of(0x10, 0x20), tree_of(0x08, 0x20)};
+    struct naming *before = naming_of(trees[0]);
+    struct naming *naming, *last;
+    struct tasks *silent;
+
+    CHECK_OK(tasks_new(&silent, &first, 1));
+    CHECK_OK(answer(before, ask(before, 2, 0x10), 1, two));
+    CHECK_OK(naming_new(&naming, trees[1], silent));
+    CU_ASSERT_EQUAL(naming_missing(naming), 0);
+    CHECK_OK(naming_inherit(naming, before));
+    CU_ASSERT_EQUAL(naming_missing(naming), 0);
+    check_names(naming, expected);
+    CHECK_OK(naming_new(&last, trees[1], silent));
+    CHECK_OK(naming_inherit(last, naming));
+    check_names(last, expected);
+    tasks_free(silent);
+    naming_free(before);
+    naming_free(naming);
+    naming_free(last);
+    tree_free(trees[0]);
+    tree_free(trees[1]);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"an answer gives names", an_answer_gives_names},
         {"a late answer is not taken", a_late_answer_is_not_taken},
         {"what is known stays", what_is_known_stays},
+        {"what is known stays without anybody",
+         what_is_known_stays_without_anybody},
         CU_TEST_INFO_NULL,
     };
     return check_run("naming", tests);
