@@ -33,8 +33,12 @@
  * needed for what goes before them. */
 #define LEAST_MS 1000
 
-/* How often somebody who watches is asked whether that is enough. */
+/* How often it is looked, while samples are due, whether somebody has had
+ * enough, or a daemon was lost. */
 #define WATCH_MS 100
+
+/* Daemons of which it is said at once that they were lost. */
+#define LOSSES_SAID_MAX 16
 
 /* While somebody follows, names that do not come in this time stay away until
  * the next sample. */
@@ -157,37 +161,6 @@ static int take_all(struct tree **tree, struct cop_stream *stream)
     return r == -EAGAIN || r == -ENOTCONN ? 0 : r;
 }
 
-/* Tell of nodes that were lost and adopted: of itself that costs nothing, for
- * the stream is recoverable. What does cost goes into `late`. */
-static void take_events(struct daemons *daemons,
-                        const struct gather_options *options,
-                        struct cop_error *late)
-{
-    struct cop_network *network = daemons_network(daemons);
-    struct cop_event event = COP_EVENT_INIT;
-
-    while (cop_network_event(network, &event, 0) == 0) {
-        const char *why = event.text[0] ? event.text : "it was silent too long";
-        bool lost = event.type == COP_EVENT_NODE_LOST ||
-                    event.type == COP_EVENT_BACKEND_LOST;
-
-        if (lost && daemons_note_loss(daemons, event.rank, why) < 0)
-            cop_error_set(late, -ENOMEM, "out of memory");
-        if (event.type == COP_EVENT_NODE_LOST)
-            say(options->say, "node %u was lost: %s", event.rank, why);
-        else if (event.type == COP_EVENT_NODE_ADOPTED)
-            say(options->say, "node %u was adopted %s", event.rank, event.text);
-        else if (event.type == COP_EVENT_BACKEND_LOST)
-            cop_error_set(late, -ECONNRESET, "node %u was lost: %s", event.rank,
-                          why);
-        else if (event.type == COP_EVENT_FILTER_ERROR)
-            cop_error_set(late, -EPROTO, "a filter failed at node %u: %s",
-                          event.rank, event.text);
-        else if (event.type == COP_EVENT_ENDED)
-            cop_error_set(late, -ENOTCONN, "the tree ended: %s", event.text);
-    }
-}
-
 /* Names that were asked for, for the next time. */
 struct known {
     struct naming *naming;
@@ -204,8 +177,87 @@ struct gathering {
     struct known known;
     uint64_t sample; /* all have sent so many, but who has fallen behind */
     uint64_t end_ms; /* until when the answer is waited for */
+    uint32_t losses; /* of daemons that have tasks */
+    bool is_over;    /* none of those is left */
     struct cop_error *late;
 };
+
+/* Whether a daemon is left that has any of the tasks. */
+static bool is_anyone_left(const struct gathering *gathering)
+{
+    const struct daemons *daemons = gathering->daemons;
+    uint32_t i;
+
+    for (i = 0; i < gathering->targets->count; i++) {
+        uint32_t rank = daemons_of_task(daemons, i);
+
+        if (rank != COP_RANK_NONE && !daemons_loss(daemons, rank))
+            return true;
+    }
+    return false;
+}
+
+/* Say at once whose daemon the lost node `rank` was. */
+static void say_loss(struct gathering *gathering,
+                     uint32_t rank,
+                     const char *why)
+{
+    const struct targets *targets = gathering->targets;
+    uint32_t count = 0, host = 0, i;
+
+    for (i = 0; i < targets->count; i++) {
+        if (daemons_of_task(gathering->daemons, i) != rank)
+            continue;
+        host = targets->hosts[i];
+        count++;
+    }
+    if (count == 0 || gathering->losses++ >= LOSSES_SAID_MAX)
+        return;
+    say(gathering->options->say,
+        "the daemon on %s was lost: its %" PRIu32
+        " process%s not looked at any more: %s",
+        targets_host_name(targets, host), count, count == 1 ? " is" : "es are",
+        why);
+}
+
+/* Tell of nodes that were lost and adopted: of itself that costs nothing, for
+ * the stream is recoverable. What does cost goes into `late`. Returns whether
+ * any daemon was lost. */
+static bool take_events(struct gathering *gathering)
+{
+    struct cop_network *network = daemons_network(gathering->daemons);
+    const struct gather_options *options = gathering->options;
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_error *late = gathering->late;
+    bool any = false;
+
+    while (cop_network_event(network, &event, 0) == 0) {
+        const char *why = event.text[0] ? event.text : "it was silent too long";
+        bool lost = event.type == COP_EVENT_NODE_LOST ||
+                    event.type == COP_EVENT_BACKEND_LOST;
+
+        if (lost && daemons_note_loss(gathering->daemons, event.rank, why) < 0)
+            cop_error_set(late, -ENOMEM, "out of memory");
+        if (event.type == COP_EVENT_NODE_LOST) {
+            say(options->say, "node %u was lost: %s", event.rank, why);
+        } else if (event.type == COP_EVENT_NODE_ADOPTED) {
+            say(options->say, "node %u was adopted %s", event.rank, event.text);
+        } else if (event.type == COP_EVENT_BACKEND_LOST) {
+            cop_error_set(late, -ECONNRESET, "node %u was lost: %s", event.rank,
+                          why);
+            say_loss(gathering, event.rank, why);
+            any = true;
+        } else if (event.type == COP_EVENT_FILTER_ERROR) {
+            cop_error_set(late, -EPROTO, "a filter failed at node %u: %s",
+                          event.rank, event.text);
+        } else if (event.type == COP_EVENT_ENDED) {
+            cop_error_set(late, -ENOTCONN, "the tree ended: %s", event.text);
+        }
+    }
+    if (any)
+        gathering->is_over = !is_anyone_left(gathering);
+    return any;
+}
 
 /* What is left of the time, and at least `least_ms`. */
 static uint64_t left_ms(const struct gathering *gathering, uint64_t least_ms)
@@ -268,23 +320,29 @@ static int say_sample(const struct tree *tree,
     return still_ms >= options->watch_ms || sample >= REQUEST_SAMPLES_MAX;
 }
 
-/* How long it may be quiet, at most, while samples are due. Who stops listening
- * before misses what all the others still send: a sync does not wait for what a
- * daemon has yet to look at.
+/* When a sample is due, at the latest.
  *
  * pause_ms  the longest so far */
-static uint64_t quiet_ms(const struct gathering *gathering, uint64_t pause_ms)
+static uint64_t due_ms(const struct gathering *gathering, uint64_t pause_ms)
 {
     const struct gather_options *options = gathering->options;
-    uint64_t due_ms =
-        2 * (uint64_t)options->interval_ms + 2 * STOP_MS + frozen_ms(options);
     uint64_t slow_ms = (uint64_t)WALK_MS * gathering->targets->count;
-    uint64_t left = left_ms(gathering, 0);
 
     if (slow_ms < PAUSES * pause_ms)
         slow_ms = PAUSES * pause_ms;
-    due_ms += slow_ms;
-    return due_ms < left ? due_ms : left;
+    return 2 * (uint64_t)options->interval_ms + 2 * STOP_MS +
+           frozen_ms(options) + slow_ms;
+}
+
+/* How long it may be quiet, at most, while samples are due. Who stops listening
+ * before misses what all the others still send: a sync does not wait for what a
+ * daemon has yet to look at. */
+static uint64_t quiet_ms(const struct gathering *gathering, uint64_t pause_ms)
+{
+    uint64_t due = due_ms(gathering, pause_ms);
+    uint64_t left = left_ms(gathering, 0);
+
+    return due < left ? due : left;
 }
 
 /* The number of a packet's wave is how many samples all daemons have sent, but
@@ -299,7 +357,7 @@ static bool note_sample(struct gathering *gathering,
 }
 
 /* Wait for a packet of a sample, up to `timeout_ms`. Returns as
- * cop_stream_receive(), or 1 if nobody wants any more. */
+ * cop_stream_receive(), or 1 if nobody wants any more, or can send one. */
 static int await_sample(struct gathering *gathering,
                         struct cop_packet **packet,
                         uint64_t timeout_ms)
@@ -313,9 +371,12 @@ static int await_sample(struct gathering *gathering,
 
         if (is_ended && is_ended())
             return 1;
-        if (is_ended && left > WATCH_MS)
+        if (left > WATCH_MS)
             left = WATCH_MS;
         r = cop_stream_receive(gathering->stream, packet, (int)left);
+        take_events(gathering);
+        if (r == -EAGAIN && gathering->is_over)
+            return 1;
     } while (r == -EAGAIN && now_ms() < end_ms);
     return r;
 }
@@ -333,7 +394,6 @@ static int follow(struct gathering *gathering, struct tree **tree)
 
     while (r == 0) {
         r = await_sample(gathering, &packet, quiet_ms(gathering, pause_ms));
-        take_events(gathering->daemons, options, gathering->late);
         if (r != 0)
             break;
         r = take(tree, packet);
@@ -369,7 +429,7 @@ static int finish(struct gathering *gathering, struct tree **tree)
     if (r > 0)
         cop_error_set(late, -ECONNRESET, "a link was lost on the way");
     r = take_all(tree, gathering->stream);
-    take_events(gathering->daemons, gathering->options, late);
+    take_events(gathering);
     return r;
 }
 
@@ -591,6 +651,7 @@ static int note_shortfall(struct gathering *gathering,
         .targets = gathering->targets,
         .daemons = gathering->daemons,
         .samples = open_ended ? (uint32_t)gathering->sample : options->samples,
+        .open_ended = open_ended,
         .timeout_ms = options->viewer ? 0 : options->timeout_ms,
         .late = *gathering->late};
     int r;
@@ -710,17 +771,48 @@ static int view(struct gathering *gathering, const struct tree *tree)
     return r;
 }
 
+/* Take `packet`, or, where that is NULL, tell once of a long silence. `*fresh`
+ * is set if there is something to show. Returns 0 or a negative errno.
+ *
+ * heard_ms  when a packet came last; 0: the silence has been told of */
+static int take_live(struct gathering *gathering,
+                     struct tree **tree,
+                     struct cop_packet *packet,
+                     uint64_t *heard_ms,
+                     bool *fresh)
+{
+    uint64_t now = now_ms();
+    int r;
+
+    if (packet) {
+        r = take(tree, packet);
+        note_sample(gathering, packet);
+        cop_packet_free(packet);
+        *heard_ms = now;
+        *fresh = true;
+        return r;
+    }
+    if (*heard_ms == 0 || now - *heard_ms < due_ms(gathering, 0))
+        return 0;
+    say(gathering->options->say,
+        "no sample for %" PRIu64 " s: who is silent is given up later",
+        (now - *heard_ms) / 1000);
+    *heard_ms = 0;
+    *fresh = gathering->sample > 0;
+    return 0;
+}
+
 /* Show the samples as they come, until the viewer, or the tree, ends it.
  * Returns 0 or a negative errno. */
 static int follow_live(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_viewer *viewer = gathering->options->viewer;
-    uint64_t shown_ms = now_ms();
-    struct cop_packet *packet;
+    uint64_t shown_ms = now_ms(), heard_ms = shown_ms;
     bool fresh = false;
     int r = 0;
 
     while (r == 0) {
+        struct cop_packet *packet = NULL;
         bool paused;
 
         /* What waits is taken before it is shown: who shows slowly must not
@@ -728,20 +820,21 @@ static int follow_live(struct gathering *gathering, struct tree **tree)
         r = cop_stream_receive(gathering->stream, &packet,
                                fresh ? 0 : GATHER_IDLE_MS);
         paused = r == -EAGAIN;
-        take_events(gathering->daemons, gathering->options, gathering->late);
-        if (r == 0) {
-            r = take(tree, packet);
-            note_sample(gathering, packet);
-            cop_packet_free(packet);
+        /* Before the first sample nobody is behind. */
+        if (take_events(gathering) &&
+            (gathering->sample > 0 || gathering->is_over))
             fresh = true;
-        } else if (paused) {
-            r = 0;
-        }
+        if (r == 0 || paused)
+            r = take_live(gathering, tree, packet, &heard_ms, &fresh);
         if (r == 0 && fresh &&
             (paused || now_ms() - shown_ms >= FOLLOW_SHOW_MS)) {
             r = view(gathering, *tree);
             shown_ms = now_ms();
             fresh = false;
+        }
+        if (r == 0 && paused && gathering->is_over) {
+            say(gathering->options->say, "no daemon is left");
+            r = 1;
         }
         if (r == 0)
             r = viewer->idle(viewer->arg);

@@ -48,11 +48,16 @@ static void read_progress(struct shortfall *shortfall, const struct tree *tree)
     }
 }
 
-/* Whether `task` was not seen up to the end. */
+/* Whether `task` was not seen up to the end. Where that is open, it is after
+ * the last sample of who was lost. */
 static bool is_lacking(const struct shortfall *shortfall, uint32_t task)
 {
+    const struct shortfall_wanted *wanted = shortfall->wanted;
+
     return shortfall->seen[task] == 0 ||
-           shortfall->seen[task] < shortfall->wanted->samples;
+           shortfall->seen[task] < wanted->samples ||
+           (wanted->open_ended &&
+            daemons_loss(wanted->daemons, shortfall->rank[task]));
 }
 
 /* Read the tree, and find who is behind. */

@@ -2,6 +2,7 @@
 #ifndef STAT_SHORTFALL_H
 #define STAT_SHORTFALL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <coppice/error.h>
@@ -16,6 +17,7 @@ struct shortfall_wanted {
     const struct targets *targets;
     const struct daemons *daemons;
     uint32_t samples;      /* of each task, at least; 0: none came of all */
+    bool open_ended;       /* more were to come */
     uint32_t timeout_ms;   /* for how long answers were waited for; 0: not so */
     struct cop_error late; /* why the answer may not be whole; "" if it is */
 };

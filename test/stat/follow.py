@@ -357,6 +357,73 @@ def check_frozen(stat, places):
     job.end()
 
 
+def check_lost(stat, places):
+    """No daemon is left: it says so, and ends with what was seen."""
+    job = sent(places, 4)
+    lost = ("the daemon on localhost was lost: its 4 processes are not looked "
+            "at any more")
+    terminal = Terminal(40, 110, [stat, "--follow", *job.pids])
+    terminal.wait("2 classes, sample")
+    start = len(terminal.text)
+    os.kill(below(terminal.pid, "coppice-statd")[0], signal.SIGKILL)
+    status, rest = terminal.finish(start)
+    assert status == 2, (status, rest)
+    shown = rest.split(LEAVE)[1]
+    for text in (lost, "no daemon is left", "solve (places",
+                 "the answer is not whole: 4 of 4 tasks"):
+        assert text in shown, (text, rest)
+    assert terminal.is_restored()
+    os.close(terminal.master)
+    # Neither is the next sample waited for, nor the time-out.
+    for how in (["--samples", "100"], ["--watch", "3600"]):
+        tool = subprocess.Popen([stat, *how, "--interval", "3600000",
+                                 "--timeout", "3600", *job.pids],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+        said = tool.stderr.readline()
+        assert "sample 1" in said, said
+        os.kill(below(tool.pid, "coppice-statd")[0], signal.SIGKILL)
+        out, said = tool.communicate(timeout=PATIENCE_S)
+        assert tool.returncode == 2, (how, tool.returncode, said)
+        assert lost in said, (how, said)
+        assert "the answer is not whole: 4 of 4 tasks" in said, (how, said)
+        assert "2 classes" in out, (how, out)
+    job.check_runs()
+    job.end()
+
+
+def check_silent(stat, places):
+    """The only daemon is frozen: it is said that no sample comes."""
+    job = sent(places, 4)
+    terminal = Terminal(40, 110, [stat, "--follow", "--interval", "100",
+                                  "--timeout", "20", *job.pids])
+    terminal.wait("2 classes, sample")
+    os.kill(below(terminal.pid, "coppice-statd")[0], signal.SIGSTOP)
+    terminal.wait(r"no sample for \d+ s")
+    _, rest = terminal.close(b"q")
+    assert "no sample for" in rest.split(LEAVE)[1], rest
+    os.close(terminal.master)
+    job.check_runs()
+    job.end()
+
+
+def check_one_lost(stat, places):
+    """One daemon of two dies: it is told of before the next sample is due."""
+    job = sent(places, 4)
+    terminal = Terminal(40, 110, [stat, "--follow", "--interval", "3600000",
+                                  "--shape", "flat:2", *job.pids])
+    terminal.wait("2 classes, sample 1")
+    os.kill(below(terminal.pid, "coppice-statd")[0], signal.SIGKILL)
+    terminal.wait("the answer is not whole: 2 of 4 tasks",
+                  "its 2 processes are not looked at any more",
+                  r"solve \(places")
+    status, rest = terminal.close(b"q")
+    assert status == 2, (status, rest)
+    os.close(terminal.master)
+    job.check_runs()
+    job.end()
+
+
 def check_tutorial(stat, places):
     """The picture of the tutorial."""
     job = sent(places, 16)
@@ -415,6 +482,7 @@ def check_pipe(stat, places):
 
 
 for check in (check_terminal, check_keys, check_end, check_zombies, check_pipe,
-              check_background, check_error, check_frozen, check_tutorial):
+              check_background, check_error, check_frozen, check_lost,
+              check_silent, check_one_lost, check_tutorial):
     print(check.__doc__.split("\n")[0])
     check(*sys.argv[1:3])

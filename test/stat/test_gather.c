@@ -16,11 +16,14 @@
 /* What the daemons send, and what happened meanwhile. */
 static struct {
     struct cop_packet *sample;
-    const char *script; /* P: a packet, -: a pause; with its end the network's;
-                           NULL: packets, and never a pause */
+    const char *script; /* P: a packet, -: a pause, L: the daemon is lost; with
+                           its end the network's; NULL: packets, and never a
+                           pause */
     time_t end_s;       /* of it all */
     unsigned received;
     unsigned stopped; /* packets that say so */
+    bool losing;      /* of which an event is to tell */
+    bool lost;
 } tree_of_daemons;
 
 /* What the viewer is told. */
@@ -82,15 +85,23 @@ const char *daemons_reason(const struct daemons *daemons, uint32_t host)
 int daemons_note_loss(struct daemons *daemons, uint32_t rank, const char *why)
 {
     (void)daemons;
-    (void)rank;
-    (void)why;
+    CU_ASSERT_EQUAL(rank, 1);
+    CU_ASSERT_STRING_EQUAL(why, "killed");
+    tree_of_daemons.lost = true;
     return 0;
+}
+
+const char *daemons_loss(const struct daemons *daemons, uint32_t rank)
+{
+    (void)daemons;
+    (void)rank;
+    return tree_of_daemons.lost ? "killed" : NULL;
 }
 
 bool daemons_any_loss(const struct daemons *daemons)
 {
     (void)daemons;
-    return false;
+    return tree_of_daemons.lost;
 }
 
 uint32_t daemons_of_task(const struct daemons *daemons, uint32_t task)
@@ -123,9 +134,13 @@ int cop_network_event(struct cop_network *network,
                       int timeout_ms)
 {
     (void)network;
-    (void)event;
     (void)timeout_ms;
-    return -EAGAIN;
+    if (!tree_of_daemons.losing)
+        return -EAGAIN;
+    tree_of_daemons.losing = false;
+    *event = (struct cop_event){
+        .type = COP_EVENT_BACKEND_LOST, .rank = 1, .text = "killed"};
+    return 0;
 }
 
 int cop_stream_open(struct cop_stream **out,
@@ -187,7 +202,8 @@ int cop_stream_receive(struct cop_stream *stream,
     CU_ASSERT(timeout_ms <= GATHER_IDLE_MS);
     if (tree_of_daemons.script)
         what = *tree_of_daemons.script++;
-    if (what == '-')
+    tree_of_daemons.losing = what == 'L';
+    if (what == '-' || what == 'L')
         return -EAGAIN;
     if (what != 'P' || time(NULL) > tree_of_daemons.end_s)
         return -ENOTCONN;
@@ -201,7 +217,8 @@ static int look(void *arg, const struct tree *tree, const char *late)
     struct seen *seen = arg;
 
     CU_ASSERT_EQUAL(tree->end_count, 1);
-    CU_ASSERT_STRING_EQUAL(late, "");
+    CU_ASSERT_STRING_EQUAL(
+        late, tree_of_daemons.lost ? "node 1 was lost: killed" : "");
     seen->looks++;
     return 0;
 }
@@ -259,6 +276,8 @@ static struct seen follow(const char *script,
     tree_of_daemons.end_s = time(NULL) + ENDLESS_S;
     tree_of_daemons.received = 0;
     tree_of_daemons.stopped = 0;
+    tree_of_daemons.losing = false;
+    tree_of_daemons.lost = false;
     begin = clock_ms();
     CHECK_OK(gather_tree(&tree, &targets, &options, late, &error));
     seen.slow = clock_ms() - begin >= 1000;
@@ -319,6 +338,18 @@ static void the_end_is_told(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(late.text, "following has ended: "));
 }
 
+/* So does the loss of the last daemon, which is shown; nobody waits for more.
+ */
+static void the_loss_of_all_is_told(void)
+{
+    struct cop_error late;
+    struct seen seen = follow("P--L-----", 100, &late);
+
+    CU_ASSERT_EQUAL(seen.looks, 2);
+    CU_ASSERT_EQUAL(seen.idles, 3);
+    CU_ASSERT_STRING_EQUAL(late.text, "node 1 was lost: killed");
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -326,6 +357,7 @@ int main(void)
         {"something is shown", something_is_shown},
         {"each pause shows what came", each_pause_shows_what_came},
         {"the end is told", the_end_is_told},
+        {"the loss of all is told", the_loss_of_all_is_told},
         CU_TEST_INFO_NULL,
     };
     return check_run("gather", tests);
