@@ -48,12 +48,21 @@ static int reserve(struct rows *rows)
     return 0;
 }
 
+/* Count rows that are left off, as many as there may be nodes: more would be
+ * refused where they are read. */
+static void leave_off(struct rows *rows, uint32_t count)
+{
+    uint32_t room = LIMIT_NODES - rows->left_off;
+
+    rows->left_off += count < room ? count : room;
+}
+
 int rows_add(struct rows *rows, const struct row *row)
 {
     struct row copy = *row;
 
     if (rows->count >= LIMIT_STATUS_ROWS) {
-        rows->left_off++;
+        leave_off(rows, 1);
         return 0;
     }
     if (reserve(rows) < 0)
@@ -72,10 +81,10 @@ int rows_append(struct rows *rows, struct rows *from)
 {
     uint32_t i;
 
-    rows->left_off += from->left_off;
+    leave_off(rows, from->left_off);
     for (i = 0; i < from->count; i++) {
         if (rows->count >= LIMIT_STATUS_ROWS) {
-            rows->left_off++;
+            leave_off(rows, 1);
             continue;
         }
         if (reserve(rows) < 0)
@@ -270,46 +279,82 @@ static bool is_live(const struct row *row)
     return row->state == ROW_UP || row->state == ROW_DEGRADED;
 }
 
-/* How long it has been so; what is not known may have been so just now. */
-static uint32_t known_ms(uint32_t age_ms)
+/* Milliseconds, and 1 more; 0: not lost. What is not known was so just now. */
+static uint64_t lost_for(const struct row *row)
 {
-    return age_ms == ROW_UNKNOWN ? 0 : age_ms;
+    return 1 + (row->age_ms == ROW_UNKNOWN ? 0 : (uint64_t)row->age_ms);
+}
+
+/* What rows_degrade() knows of one row. */
+struct ascent {
+    uint32_t above; /* the index of its parent's row; ROW_UNKNOWN: none */
+    uint32_t below; /* rows below it that have not told yet */
+    bool told;      /* it has told its parent's row */
+    uint64_t lost;  /* for how long it has been without somebody below */
+};
+
+/* Row `i` tells its parent's row for how long somebody below that is lost: not
+ * longer than it has been there itself. */
+static void tell(const struct rows *rows, struct ascent *ascents, uint32_t i)
+{
+    struct ascent *above = &ascents[ascents[i].above];
+    uint64_t own = lost_for(&rows->list[i]), lost = ascents[i].lost;
+
+    if (is_live(&rows->list[i]) ? own < lost : own > lost)
+        lost = own;
+    if (lost > above->lost)
+        above->lost = lost;
+}
+
+/* Each row tells its parent's once, when all below it have told it. */
+static void ascend(const struct rows *rows, struct ascent *ascents)
+{
+    uint32_t i, at, lap;
+
+    for (i = 0; i < rows->count; i++)
+        for (at = i; ascents[at].below == 0 && !ascents[at].told;
+             at = ascents[at].above) {
+            ascents[at].told = true;
+            if (ascents[at].above == ROW_UNKNOWN)
+                break;
+            tell(rows, ascents, at);
+            ascents[ascents[at].above].below--;
+        }
+    /* Records of one move may show a circle: what is left are circles. */
+    for (i = 0; i < rows->count; i++)
+        for (lap = 0; !ascents[i].told || lap == 1; lap++) {
+            at = i;
+            do {
+                ascents[at].told = true;
+                tell(rows, ascents, at);
+                at = ascents[at].above;
+            } while (at != i);
+        }
 }
 
 int rows_degrade(struct rows *rows)
 {
-    uint32_t *since = calloc((size_t)rows->count + 1, sizeof(*since));
+    struct ascent *ascents = calloc((size_t)rows->count + 1, sizeof(*ascents));
     uint32_t i;
 
-    if (!since)
+    if (!ascents)
         return -ENOMEM;
     for (i = 0; i < rows->count; i++) {
-        const struct row *row = &rows->list[i];
-        uint32_t age_ms = known_ms(row->age_ms), steps;
+        const struct row *above = rows_find(rows, rows->list[i].parent);
 
-        if (is_live(row))
-            continue;
-        /* records of one move may show a circle: no path has more steps */
-        for (steps = 0; steps < rows->count; steps++) {
-            struct row *above = rows_find(rows, row->parent);
-
-            if (!above)
-                break;
-            if (is_live(above)) {
-                uint32_t *ms = &since[above - rows->list];
-
-                above->state = ROW_DEGRADED;
-                if (age_ms > *ms)
-                    *ms = age_ms;
-                if (known_ms(above->age_ms) < age_ms)
-                    age_ms = known_ms(above->age_ms);
-            }
-            row = above;
-        }
+        ascents[i].above = above ? (uint32_t)(above - rows->list) : ROW_UNKNOWN;
+        if (above)
+            ascents[ascents[i].above].below++;
     }
-    for (i = 0; i < rows->count; i++)
-        if (rows->list[i].state == ROW_DEGRADED)
-            rows->list[i].age_ms = since[i];
-    free(since);
+    ascend(rows, ascents);
+    for (i = 0; i < rows->count; i++) {
+        struct row *row = &rows->list[i];
+
+        if (!is_live(row) || (ascents[i].lost == 0 && row->state == ROW_UP))
+            continue;
+        row->state = ROW_DEGRADED;
+        row->age_ms = ascents[i].lost ? (uint32_t)(ascents[i].lost - 1) : 0;
+    }
+    free(ascents);
     return 0;
 }

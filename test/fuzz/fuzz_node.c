@@ -24,6 +24,8 @@
 #define LINKS      8
 #define EVENTS_MAX 400
 #define STREAMS    8
+#define CROWD      60000 /* of what each input has at most once */
+#define MANY       300   /* of what there may be millions */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -91,6 +93,7 @@ struct play {
     bool want_link_up_closed;
     bool dialling;
     bool clock; /* to be looked at */
+    bool crowded;
     uint32_t dialled;
 };
 
@@ -333,13 +336,18 @@ static struct payload *raw_payload(struct play *play, size_t len)
 static void some_ranks(struct play *play, struct ranks *out)
 {
     uint8_t what = byte(&play->in);
+    uint32_t rank;
     int i;
 
     for (i = 0; i < 4; i++)
         if (what & (1 << i))
             ranks_add(out, 12 + (uint32_t)i, 12 + (uint32_t)i);
+    if ((what & 0x70) == 0x70) /* scattered; else all, or more than may be */
+        for (rank = 14; rank < MANY; rank += 2)
+            ranks_add(out, rank, rank);
     if (what & 0x40)
-        ranks_add(out, (uint32_t)number(&play->in), RANK_NONE - 1);
+        ranks_add(out, (uint32_t)number(&play->in),
+                  what & 0x20 ? LIMIT_NODES - 1 : RANK_NONE - 1);
     if (what & 0x80)
         ranks_add(out, (uint32_t)number(&play->in) % 40, 40);
 }
@@ -366,8 +374,12 @@ static void make_roster(struct play *play, struct frame *frame)
 {
     struct roster roster = {0};
     uint8_t what = byte(&play->in);
+    uint32_t i;
 
     some_ranks(play, &roster.backends);
+    if (what & 8) /* each below the one before, the last one first */
+        for (i = 0; i < MANY; i++)
+            roster_add_internal(&roster, 20 + MANY - i, 19 + MANY - i, 1, "");
     if (what & 1)
         roster_add_internal(&roster, 11, RANK_NONE, 2, "127.0.0.1 4711");
     if (what & 2)
@@ -468,6 +480,12 @@ static void make_status(struct play *play, struct frame *frame)
     if (what & 1) {
         for (i = 0; i < what % 4; i++, row.rank++)
             must(rows_add(&rows, &row) == 0);
+        if (what & 0x40 && !play->crowded) /* one below the other */
+            for (i = 0; i < CROWD; i++, row.rank++) {
+                play->crowded = true;
+                row.parent = row.rank - 1;
+                must(rows_add(&rows, &row) == 0);
+            }
         must(rows_encode(&rows, what & 2 ? -1 : 0, "text", frame) == 0);
         rows_fini(&rows);
     } else {

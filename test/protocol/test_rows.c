@@ -1,0 +1,136 @@
+/* test_rows.c - rows that strangers have sent: whatever they say, what is made
+ * of them costs no more than there are rows. */
+#include "protocol/rows.h"
+
+#include "protocol/limits.h"
+#include "protocol/ranks.h"
+#include "test/check.h"
+
+#define ROUNDS 20000
+#define FEW    9
+
+static uint32_t seed = 1;
+
+/* A small generator of our own: the same numbers on every machine. */
+static uint32_t next(uint32_t below)
+{
+    seed = seed * UINT32_C(1664525) + UINT32_C(1013904223);
+    return (seed >> 8) % below;
+}
+
+static bool is_live(uint32_t state)
+{
+    return state == ROW_UP || state == ROW_DEGRADED;
+}
+
+static uint32_t known_ms(uint32_t age_ms)
+{
+    return age_ms == ROW_UNKNOWN ? 0 : age_ms;
+}
+
+/* The rule, step by step: from each row that is not live upwards, everybody on
+ * the path is degraded, for as long as both have been what they are. */
+static void degrade_slowly(struct rows *rows)
+{
+    uint32_t since[FEW] = {0};
+
+    for (uint32_t i = 0; i < rows->count; i++) {
+        struct row *row = &rows->list[i];
+        uint32_t age_ms = known_ms(row->age_ms);
+
+        for (uint32_t n = 0; !is_live(rows->list[i].state) && n < 3 * FEW;
+             n++) {
+            row = rows_find(rows, row->parent);
+            if (!row)
+                break;
+            if (!is_live(row->state))
+                continue;
+            row->state = ROW_DEGRADED;
+            if (since[row - rows->list] < age_ms)
+                since[row - rows->list] = age_ms;
+            if (known_ms(row->age_ms) < age_ms)
+                age_ms = known_ms(row->age_ms);
+        }
+    }
+    for (uint32_t i = 0; i < rows->count; i++)
+        if (rows->list[i].state == ROW_DEGRADED)
+            rows->list[i].age_ms = since[i];
+}
+
+/* Trees, and circles, of any shape: what one pass finds is what paths say. */
+static void one_pass_finds_what_paths_say(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        struct rows once = {0}, slowly = {0};
+
+        for (uint32_t rank = 0; rank < FEW; rank++) {
+            struct row row = {
+                .rank = rank,
+                .parent = next(FEW + 1),
+                .state = next(ROW_STATES),
+                .age_ms = next(8) ? next(5) * 100 : ROW_UNKNOWN,
+            };
+
+            CHECK_OK(rows_add(&once, &row));
+            CHECK_OK(rows_add(&slowly, &row));
+        }
+        CHECK_OK(rows_degrade(&once));
+        degrade_slowly(&slowly);
+        for (uint32_t i = 0; i < FEW; i++) {
+            CU_ASSERT_EQUAL(once.list[i].state, slowly.list[i].state);
+            CU_ASSERT_EQUAL(once.list[i].age_ms, slowly.list[i].age_ms);
+        }
+        rows_fini(&once);
+        rows_fini(&slowly);
+    }
+}
+
+/* As many rows as there may be, one below the other, nobody there: a path for
+ * each would be two thousand million steps, each of them a search. */
+static void the_longest_path_is_walked_once(void)
+{
+    struct rows rows = {0};
+
+    for (uint32_t rank = 0; rank < LIMIT_STATUS_ROWS; rank++) {
+        struct row row = {
+            .rank = rank,
+            .parent = rank ? rank - 1 : RANK_NONE,
+            .state = rank ? ROW_SILENT : ROW_UP,
+            .age_ms = rank ? rank : ROW_UNKNOWN - 1,
+        };
+
+        CHECK_OK(rows_add(&rows, &row));
+    }
+    CHECK_OK(rows_degrade(&rows));
+    CU_ASSERT_EQUAL(rows.list[0].state, ROW_DEGRADED);
+    CU_ASSERT_EQUAL(rows.list[0].age_ms, LIMIT_STATUS_ROWS - 1);
+    rows_fini(&rows);
+}
+
+/* Two that each say that all nodes were left off make no sum that the next
+ * reader would refuse, and so the link of the honest node between. */
+static void what_is_left_off_stays_readable(void)
+{
+    struct rows rows = {0}, more = {.left_off = LIMIT_NODES};
+    struct frame frame;
+
+    CHECK_OK(rows_append(&rows, &more));
+    more.left_off = LIMIT_NODES;
+    CHECK_OK(rows_append(&rows, &more));
+    CHECK_OK(rows_encode(&rows, 0, NULL, &frame));
+    CHECK_OK(rows_decode(&frame, &rows, NULL, 0));
+    CU_ASSERT_EQUAL(rows.left_off, LIMIT_NODES);
+    frame_fini(&frame);
+    rows_fini(&rows);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"one pass finds what paths say", one_pass_finds_what_paths_say},
+        {"the longest path is walked once", the_longest_path_is_walked_once},
+        {"what is left off stays readable", what_is_left_off_stays_readable},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("rows", tests);
+}
