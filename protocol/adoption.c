@@ -184,6 +184,8 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
     if (r == 0)
         r = ranks_from_pairs(&peer->below, pairs, count);
     cop_packet_free(packet);
+    if (r == 0 && !member_may_claim(node, peer, &peer->below))
+        r = -EPROTO;
     if (r < 0)
         return r == -EINVAL ? -EBADMSG : r;
     peer->asking = true;

@@ -306,8 +306,8 @@ int launch_child_up(struct node *node, struct peer *peer)
                              .link = peer->link,
                          });
     }
-    if (node->launched)
-        return 0; /* an orphan: it will send ADOPT */
+    if (node->launched) /* an orphan: it will send ADOPT */
+        return peer->rank < LIMIT_NODES ? 0 : -EPROTO;
     child = launch_expected(node, peer->rank);
     if (!child || child->decided || child->role != peer->role ||
         child->linked || child->stopping)
@@ -360,8 +360,9 @@ void launch_forget(struct node *node, const struct peer *peer)
     node->joining_count = kept;
 }
 
-/* Whether a child may say that these have started: a back-end only itself,
- * and nobody whom another child has below. */
+/* Whether a child may say that these have started: a back-end only itself; at
+ * the front-end only ranks that were given; nobody whom another child has
+ * below. */
 static bool may_be_below(const struct node *node,
                          const struct peer *peer,
                          const struct roster *roster)
@@ -369,6 +370,9 @@ static bool may_be_below(const struct node *node,
     if (peer->role == NODE_BACKEND &&
         (roster->internal_count > 0 || ranks_size(&roster->backends) != 1 ||
          !ranks_has(&roster->backends, peer->rank)))
+        return false;
+    if (node->role == NODE_FRONTEND &&
+        ranks_after(&roster->backends, node->next_rank - 1) != RANK_NONE)
         return false;
     return roster->internal_count <= LIMIT_NODES &&
            roster->missing_count <= LIMIT_NODES &&

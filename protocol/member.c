@@ -568,17 +568,15 @@ void member_give_up(struct node *node,
                     const char *text)
 {
     struct control control = {.type = CONTROL_LOST};
-    uint64_t i, count;
+    uint32_t rank = RANK_NONE;
 
     if (ranks_copy(&control.ranks, ranks) < 0 ||
         ranks_intersect(&control.ranks, &node->backends) < 0)
         node->failed = true;
-    count = ranks_size(&control.ranks);
     observer_given_up(node, &control.ranks, text);
-    for (i = 0; i < count; i++)
-        node_tell(node, TELL_BACKEND_LOST, ranks_at(&control.ranks, i), 0,
-                  text);
-    if (count > 0)
+    while ((rank = ranks_after(&control.ranks, rank)) != RANK_NONE)
+        node_tell(node, TELL_BACKEND_LOST, rank, 0, text);
+    if (control.ranks.count > 0)
         downward_control(node, &control);
     control_fini(&control);
     member_cover(node);
@@ -754,7 +752,7 @@ static int list_growing(struct node *node, struct control *control)
 void member_admit(struct node *node, const struct ranks *joined)
 {
     struct control control = {.type = CONTROL_ENTER};
-    uint64_t i, count = ranks_size(joined);
+    uint32_t rank = RANK_NONE;
 
     if (ranks_copy(&control.ranks, joined) < 0 ||
         list_growing(node, &control) < 0 ||
@@ -762,8 +760,8 @@ void member_admit(struct node *node, const struct ranks *joined)
         node->failed = true;
     else
         downward_control(node, &control);
-    for (i = 0; i < count; i++)
-        node_tell(node, TELL_BACKEND_JOINED, ranks_at(joined, i), 0, NULL);
+    while ((rank = ranks_after(joined, rank)) != RANK_NONE)
+        node_tell(node, TELL_BACKEND_JOINED, rank, 0, NULL);
     control_fini(&control);
 }
 
@@ -870,10 +868,7 @@ static void rebase(struct node *node, struct peer *peer)
     ranks_fini(&lost);
 }
 
-/* Whether a child may say that `members` are below it: a back-end only itself;
- * at the front-end only ranks that were given; nobody whom another child has
- * below. */
-static bool may_claim(const struct node *node,
+bool member_may_claim(const struct node *node,
                       const struct peer *peer,
                       const struct ranks *members)
 {
@@ -929,7 +924,7 @@ static int read_claim(struct node *node,
     r = ranks_subtract(&claim.members, &node->lost);
     if (r == 0 &&
         ((stream->definition.id == 0 &&
-          !may_claim(node, peer, &claim.members)) ||
+          !member_may_claim(node, peer, &claim.members)) ||
          (node->role == NODE_FRONTEND && claim.received > stream->last)))
         r = -EPROTO;
     if (r < 0) {

@@ -103,23 +103,35 @@ static void add_missing(struct node *node, uint32_t rank, const char *reason)
         node->failed = true;
 }
 
+static void add_all_missing(struct node *node,
+                            const struct ranks *ranks,
+                            const char *reason)
+{
+    uint32_t rank = RANK_NONE;
+
+    while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
+        add_missing(node, rank, reason);
+}
+
 /* Forget that `ranks` have started. Those that had are added to `present`. */
 static void take_out(struct node *node,
                      const struct ranks *ranks,
                      struct ranks *present)
 {
     const struct roster *roster = &node->roster;
+    uint32_t *inner =
+        calloc((size_t)roster->internal_count + 1, sizeof(*inner));
     uint32_t i;
-    int r;
 
-    r = ranks_unite(present, &roster->backends);
-    for (i = 0; r == 0 && i < roster->internal_count; i++)
-        r = ranks_add(present, roster->internals[i].rank,
-                      roster->internals[i].rank);
-    if (r < 0 || ranks_intersect(present, ranks) < 0 ||
+    for (i = 0; inner && i < roster->internal_count; i++)
+        inner[i] = roster->internals[i].rank;
+    if (!inner || ranks_unite(present, &roster->backends) < 0 ||
+        ranks_add_list(present, inner, roster->internal_count) < 0 ||
+        ranks_intersect(present, ranks) < 0 ||
         roster_remove(&node->roster, ranks) < 0 ||
         ranks_subtract(&node->backends, ranks) < 0)
         node->failed = true;
+    free(inner);
     for (i = 0; i < node->peer_count; i++) {
         struct peer *peer = node_child(node, i);
 
@@ -219,14 +231,12 @@ void missing_lost(struct node *node,
                   const char *text)
 {
     struct ranks present = {0};
-    uint64_t i;
 
     take_out(node, ranks, &present);
     if (node->reported)
         record_gone_all(node, &present, text);
     else
-        for (i = 0; i < ranks_size(&present); i++)
-            add_missing(node, ranks_at(&present, i), text);
+        add_all_missing(node, &present, text);
     ranks_fini(&present);
 }
 
@@ -286,7 +296,6 @@ void missing_close(struct node *node, const char *text)
 {
     struct ranks subtree = {0};
     struct peer *peer;
-    uint64_t i;
     size_t n;
 
     for (n = 0; n < node->expected_count; n++) {
@@ -301,8 +310,7 @@ void missing_close(struct node *node, const char *text)
         if (peer)
             node_drop(node, peer, text);
     }
-    for (i = 0; i < ranks_size(&subtree); i++)
-        add_missing(node, ranks_at(&subtree, i), text);
+    add_all_missing(node, &subtree, text);
     ranks_fini(&subtree);
     launch_report(node);
 }

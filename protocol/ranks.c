@@ -262,6 +262,46 @@ uint32_t ranks_at(const struct ranks *set, uint64_t index)
     return RANK_NONE;
 }
 
+uint32_t ranks_after(const struct ranks *set, uint32_t rank)
+{
+    uint32_t next = rank == RANK_NONE ? 0 : rank + 1;
+    size_t i = search(set, next);
+
+    if (i == set->count)
+        return RANK_NONE;
+    return next < set->runs[i].first ? set->runs[i].first : next;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+
+    return (*a > *b) - (*a < *b);
+}
+
+int ranks_add_list(struct ranks *set, const uint32_t *list, size_t count)
+{
+    struct ranks made = {0};
+    uint32_t *sorted;
+    size_t i;
+    int r = 0;
+
+    if (count == 0)
+        return 0;
+    sorted = malloc(count * sizeof(*sorted));
+    if (!sorted)
+        return -ENOMEM;
+    memcpy(sorted, list, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), compare);
+    for (i = 0; r == 0 && i < count; i++)
+        r = ranks_add(&made, sorted[i], sorted[i]);
+    if (r == 0)
+        r = ranks_unite(set, &made);
+    ranks_fini(&made);
+    free(sorted);
+    return r;
+}
+
 const uint32_t *ranks_pairs(const struct ranks *set)
 {
     return (const uint32_t *)set->runs;
@@ -270,18 +310,14 @@ const uint32_t *ranks_pairs(const struct ranks *set)
 int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count)
 {
     struct ranks made = {0};
-    uint64_t size = 0;
     size_t i;
 
     if (count % 2 != 0)
         return -EBADMSG;
     for (i = 0; i < count; i += 2) {
-        if (pairs[i + 1] < pairs[i] || pairs[i + 1] == RANK_NONE)
+        if (pairs[i + 1] < pairs[i] || pairs[i + 1] >= LIMIT_NODES)
             return -EBADMSG;
         if (i > 0 && pairs[i] <= pairs[i - 1])
-            return -EBADMSG;
-        size += (uint64_t)pairs[i + 1] - pairs[i] + 1;
-        if (size > LIMIT_NODES)
             return -EBADMSG;
     }
     if (reserve(&made, count / 2) < 0)

@@ -56,12 +56,20 @@ uint64_t ranks_size(const struct ranks *set);
 /* Rank number `index` in ascending order; RANK_NONE past the last. */
 uint32_t ranks_at(const struct ranks *set, uint64_t index);
 
+/* The first rank behind `rank`, of any that are in the set; RANK_NONE: there is
+ * none. For RANK_NONE the first of all: so a loop begins and ends with it. */
+uint32_t ranks_after(const struct ranks *set, uint32_t rank);
+
+/* Add `count` ranks in any order, each of them once or more. As fast as sorting
+ * them, which many calls of ranks_add() are not. Returns 0 or -ENOMEM. */
+int ranks_add_list(struct ranks *set, const uint32_t *list, size_t count);
+
 /* The runs as pairs of numbers, for a packet; borrowed, 2 * count of them. */
 const uint32_t *ranks_pairs(const struct ranks *set);
 
 /* Make `set` of `count` numbers in pairs that came from the network.
- * Returns 0, -EBADMSG if they are no ascending runs, or -ENOMEM; `set` is
- * untouched on error. */
+ * Returns 0, -EBADMSG if they are no ascending runs, or not all below
+ * LIMIT_NODES, or -ENOMEM; `set` is untouched on error. */
 int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count);
 
 #endif

@@ -196,11 +196,15 @@ static int leaves(struct node *node,
                   const char *text,
                   struct ranks *out)
 {
+    uint32_t *list = calloc((size_t)columns->count + 1, sizeof(*list));
     struct table_entry entry;
+    size_t count = 0;
     uint32_t i;
-    int r = 0;
+    int r;
 
-    for (i = 0; r == 0 && i < columns->count; i++) {
+    if (!list)
+        return -ENOMEM;
+    for (i = 0; i < columns->count; i++) {
         uint32_t rank = columns->ranks[i];
 
         if (rank == RANK_NONE)
@@ -208,8 +212,10 @@ static int leaves(struct node *node,
         if (node->table && table_entry(node->table, rank, &entry) == 0)
             record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
         else
-            r = ranks_add(out, rank, rank);
+            list[count++] = rank;
     }
+    r = ranks_add_list(out, list, count);
+    free(list);
     return r;
 }
 
@@ -246,13 +252,13 @@ void record_gone_all(struct node *node,
                      const char *text)
 {
     struct columns columns = {0};
-    uint64_t i;
+    uint32_t rank = RANK_NONE;
 
     if (!node->parent)
         return;
     if (columns_reserve(&columns, (uint32_t)ranks_size(ranks)) == 0) {
-        for (i = 0; i < ranks_size(ranks); i++)
-            columns_add(&columns, ranks_at(ranks, i), 0, GONE);
+        while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
+            columns_add(&columns, rank, 0, GONE);
         node_send(node, node->parent, pack(node, &columns, text));
     } else {
         node->failed = true;
@@ -265,36 +271,36 @@ void record_gone_below(struct node *node,
                        const char *text)
 {
     const struct roster *roster = &node->roster;
-    struct ranks inner = {0};
+    bool *inner; /* by rank: on that branch, and no back-end */
     struct columns columns = {0};
-    uint64_t i, backends = ranks_size(&peer->below);
-    int r;
+    uint32_t i, rank = RANK_NONE;
 
-    if (!node->reported || !node->parent)
+    if (!node->reported || !node->parent || peer->rank >= LIMIT_NODES)
         return; /* READY will say so (PROTOCOL 12.2) */
-    r = columns_reserve(&columns, (uint32_t)backends + roster->internal_count);
-    if (r == 0) {
-        columns_add(&columns, peer->rank, 0, GONE); /* it is to be named */
-        r = ranks_add(&inner, peer->rank, peer->rank);
+    inner = calloc(LIMIT_NODES, sizeof(*inner));
+    if (!inner || columns_reserve(&columns, (uint32_t)ranks_size(&peer->below) +
+                                                roster->internal_count) < 0) {
+        node->failed = true;
+        free(inner);
+        return;
     }
+    columns_add(&columns, peer->rank, 0, GONE); /* it is to be named */
+    inner[peer->rank] = true;
     /* parents come before their children */
-    for (i = 0; r == 0 && i < roster->internal_count; i++) {
+    for (i = 0; i < roster->internal_count; i++) {
         const struct roster_internal *internal = &roster->internals[i];
 
-        if (!ranks_has(&inner, internal->parent))
+        if (internal->parent >= LIMIT_NODES || !inner[internal->parent])
             continue;
         columns_add(&columns, internal->rank, 0, GONE);
-        r = ranks_add(&inner, internal->rank, internal->rank);
+        inner[internal->rank] = true;
     }
-    for (i = 0; r == 0 && i < backends; i++)
-        if (ranks_at(&peer->below, i) != peer->rank)
-            columns_add(&columns, ranks_at(&peer->below, i), 0, GONE);
-    if (r == 0)
-        node_send(node, node->parent, pack(node, &columns, text));
-    else
-        node->failed = true;
+    while ((rank = ranks_after(&peer->below, rank)) != RANK_NONE)
+        if (rank != peer->rank)
+            columns_add(&columns, rank, 0, GONE);
+    node_send(node, node->parent, pack(node, &columns, text));
     columns_fini(&columns);
-    ranks_fini(&inner);
+    free(inner);
 }
 
 void record_gone(struct node *node, uint32_t rank, const char *text)
@@ -435,6 +441,9 @@ int record_take(struct node *node, struct peer *peer, struct frame *frame)
     r = columns_reserve(&news, count);
     if (r == 0)
         r = columns_reserve(&ended, count);
+    for (i = 0; r == 0 && i < count; i++)
+        if (ranks[i] >= LIMIT_NODES)
+            r = -EBADMSG;
     for (i = 0; r == 0 && i < count; i++) {
         if (ranks[i] == node->rank && parents[i] == TABLE_FAILED) {
             refuted = true;

@@ -233,12 +233,14 @@ static int from_wire(const struct wire *wire, struct roster *roster)
         return -EBADMSG;
     r = ranks_from_pairs(&roster->backends, wire->pairs, wire->pair_count);
     for (i = 0; r == 0 && i < wire->rank_count; i++)
-        r = strlen(wire->addresses[i]) > 4 * LIMIT_ADDRESS
+        r = wire->ranks[i] >= LIMIT_NODES ||
+                    strlen(wire->addresses[i]) > 4 * LIMIT_ADDRESS
                 ? -EBADMSG
                 : roster_add_internal(roster, wire->ranks[i], wire->parents[i],
                                       wire->fan_outs[i], wire->addresses[i]);
     for (i = 0; r == 0 && i < wire->missing_count; i++)
-        r = strlen(wire->hosts[i]) > LIMIT_HOST_NAME
+        r = wire->missing[i] >= LIMIT_NODES ||
+                    strlen(wire->hosts[i]) > LIMIT_HOST_NAME
                 ? -EBADMSG
                 : roster_add_missing(roster, wire->missing[i], wire->hosts[i],
                                      wire->reasons[i]);

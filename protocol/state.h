@@ -715,6 +715,12 @@ void member_admit(struct node *node, const struct ranks *joined);
 int member_claim(struct node *node, struct peer *peer, struct frame *frame);
 int member_expel(struct node *node, struct frame *frame);
 
+/* Whether a child may say that `members` are below it: a back-end only itself;
+ * at the front-end only ranks that were given. */
+bool member_may_claim(const struct node *node,
+                      const struct peer *peer,
+                      const struct ranks *members);
+
 /* Take out of `claimed` those that were given up; `peer`, whose claim it is,
  * is told, each time (PROTOCOL 11.2). */
 void member_expel_lost(struct node *node,

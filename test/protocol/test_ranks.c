@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "protocol/limits.h"
 #include "test/check.h"
 
 #define UNIVERSE 64
@@ -53,6 +54,25 @@ static void check_same(const struct ranks *set, uint64_t bits)
         CU_ASSERT(set->runs[i].first > set->runs[i - 1].last + 1);
 }
 
+/* The ranks of `from`, the last one first and each twice, added to `set` as a
+ * list, make `bits`. */
+static void check_list(struct ranks *set,
+                       const struct ranks *from,
+                       uint64_t bits)
+{
+    uint32_t list[2 * UNIVERSE], rank = RANK_NONE;
+    size_t size = 2 * (size_t)ranks_size(from), at = size;
+
+    while ((rank = ranks_after(from, rank)) != RANK_NONE) {
+        CU_ASSERT_FATAL(at >= 2);
+        list[--at] = rank;
+        list[--at] = rank;
+    }
+    CU_ASSERT_EQUAL(at, 0);
+    CHECK_OK(ranks_add_list(set, list, size));
+    check_same(set, bits);
+}
+
 /* Every operation agrees with the same operation on bits. */
 static void operations_agree_with_bits(void)
 {
@@ -79,6 +99,7 @@ static void operations_agree_with_bits(void)
         check_same(&c, x & y);
         CHECK_OK(ranks_from_pairs(&c, ranks_pairs(&a), 2 * a.count));
         CU_ASSERT(ranks_equal(&c, &a));
+        check_list(&b, &a, x | y);
         ranks_fini(&a);
         ranks_fini(&b);
         ranks_fini(&c);
@@ -106,8 +127,9 @@ static void bad_pairs_are_refused(void)
         {1, 5, 3, 9},         /* overlaps */
         {7, 9, 1, 2},         /* descends */
         {1, RANK_NONE, 0, 0}, /* no rank */
+        {5, LIMIT_NODES},     /* more than there may be */
     };
-    static const size_t lens[] = {2, 4, 4, 2};
+    static const size_t lens[] = {2, 4, 4, 2, 2};
     struct ranks set = {0};
     size_t i;
 

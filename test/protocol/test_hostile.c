@@ -1,0 +1,269 @@
+/* test_hostile.c - what a child that holds the key says to do harm: numbers
+ * that cannot be, and many of them. One node, by hand. Where a cost would grow
+ * as the square of what comes, the test would last for hours. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "protocol/limits.h"
+#include "protocol/node.h"
+#include "protocol/packet.h"
+#include "protocol/roster.h"
+#include "protocol/state.h"
+#include "test/check.h"
+
+/* Every second rank of all that there may be. */
+#define SCATTERED (LIMIT_NODES / 2)
+
+/* Records of one frame. */
+#define RECORDS 400000
+
+struct victim {
+    struct node *node;
+    struct actions actions; /* of the last step */
+};
+
+static void step(struct victim *victim, const struct event *event)
+{
+    actions_clear(&victim->actions);
+    CHECK_OK(node_step(victim->node, event, &victim->actions));
+}
+
+static void take(struct victim *victim, uint32_t link, struct frame frame)
+{
+    step(victim,
+         &(struct event){.type = EVENT_FRAME, .link = link, .frame = frame});
+}
+
+static void link_up(struct victim *victim, uint32_t link, uint32_t rank)
+{
+    step(victim, &(struct event){
+                     .type = EVENT_LINK_UP,
+                     .link = link,
+                     .rank = rank,
+                     .role = rank ? NODE_COMMNODE : NODE_FRONTEND,
+                     .is_parent = rank == 0,
+                 });
+    if (rank < LIMIT_NODES)
+        take(victim, link,
+             (struct frame){.type = FRAME_HEARTBEAT, .count = 65536});
+}
+
+/* One that has a commnode, rank 2, on link 1, and its parent on link 0. */
+static void victim_init(struct victim *victim, enum node_role role)
+{
+    struct node_child children[] = {{2, "h", NODE_COMMNODE, 0}};
+    struct node_config config = {
+        .role = role,
+        .rank = role == NODE_FRONTEND ? 0 : 1,
+        .host = "h",
+        .address = "a",
+        .children = children,
+        .child_count = 1,
+        .next_rank = 1000,
+    };
+
+    *victim = (struct victim){0};
+    CHECK_OK(node_new(&victim->node, &config));
+    step(victim, &(struct event){.type = EVENT_START});
+    if (role != NODE_FRONTEND)
+        link_up(victim, 0, 0);
+    link_up(victim, 1, 2);
+}
+
+static void victim_fini(struct victim *victim)
+{
+    actions_fini(&victim->actions);
+    node_free(victim->node);
+}
+
+static void ready(struct victim *victim, struct roster *roster)
+{
+    struct frame frame;
+
+    CHECK_OK(roster_encode(roster, FRAME_READY, &frame));
+    roster_fini(roster);
+    take(victim, 1, frame);
+}
+
+/* The action of that type in the last step; NULL: there is none. */
+static const struct action *did(const struct victim *victim,
+                                enum action_type type)
+{
+    for (size_t i = 0; i < victim->actions.count; i++)
+        if (victim->actions.list[i].type == type)
+            return &victim->actions.list[i];
+    return NULL;
+}
+
+/* How many ranks the RECORD has that was sent in the last step; 0: none was. */
+static uint32_t record_count(const struct victim *victim)
+{
+    const uint32_t *columns[3];
+    uint32_t counts[3] = {0};
+    const char *text;
+
+    for (size_t i = 0; i < victim->actions.count; i++) {
+        const struct action *action = &victim->actions.list[i];
+        struct cop_packet *packet;
+
+        if (action->type != ACTION_SEND || action->frame.type != FRAME_RECORD)
+            continue;
+        CHECK_OK(packet_open(&packet, action->frame.payload));
+        CHECK_OK(cop_packet_unpack(packet, "%aud %aud %aud %s", &columns[0],
+                                   &counts[0], &columns[1], &counts[1],
+                                   &columns[2], &counts[2], &text));
+        cop_packet_free(packet);
+    }
+    return counts[0];
+}
+
+/* The front-end has given numbers to so many: nobody else is ready. */
+static void ranks_that_were_not_given_are_not_ready(void)
+{
+    for (uint32_t last = 999; last <= 1000; last++) {
+        struct roster roster = {0};
+        struct victim victim;
+
+        victim_init(&victim, NODE_FRONTEND);
+        CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
+        CHECK_OK(ranks_add(&roster.backends, 3, last));
+        ready(&victim, &roster);
+        CU_ASSERT_EQUAL(did(&victim, ACTION_CLOSE) != NULL, last == 1000);
+        victim_fini(&victim);
+    }
+}
+
+/* Nor are they below an orphan; and no orphan has a rank that none can have. */
+static void ranks_that_were_not_given_are_not_adopted(void)
+{
+    for (uint32_t last = 999; last <= 1000; last++) {
+        struct frame adopt = {
+            .type = FRAME_ADOPT, .origin = 2, .count = 1, .sequence = 1};
+        struct roster roster = {0};
+        struct victim victim;
+
+        victim_init(&victim, NODE_FRONTEND);
+        CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
+        CHECK_OK(ranks_add(&roster.backends, 3, 999));
+        ready(&victim, &roster);
+        step(&victim, &(struct event){.type = EVENT_LINK_DOWN, .link = 1});
+        link_up(&victim, 2, 2);
+        CHECK_OK(packet_pack(&adopt.payload, "%aud", (uint32_t[]){3, last},
+                             UINT32_C(2)));
+        take(&victim, 2, adopt);
+        CU_ASSERT_EQUAL(did(&victim, ACTION_CLOSE) != NULL, last == 1000);
+        link_up(&victim, 3, LIMIT_NODES);
+        CU_ASSERT_PTR_NOT_NULL(did(&victim, ACTION_CLOSE));
+        victim_fini(&victim);
+    }
+}
+
+/* A commnode cannot know which ranks are below its child. It says once of each
+ * that it is gone. */
+static void as_many_as_may_be_are_gone_at_once(void)
+{
+    struct roster roster = {0};
+    struct victim victim;
+
+    victim_init(&victim, NODE_COMMNODE);
+    CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
+    for (uint32_t rank = 3; rank < LIMIT_NODES; rank += 2)
+        CHECK_OK(ranks_add(&roster.backends, rank, rank));
+    ready(&victim, &roster);
+    step(&victim, &(struct event){.type = EVENT_LINK_DOWN, .link = 1});
+    CU_ASSERT_EQUAL(record_count(&victim), SCATTERED);
+    victim_fini(&victim);
+}
+
+/* The same for internal nodes, the last one first. */
+static void as_many_internal_nodes_are_gone_at_once(void)
+{
+    struct roster roster = {0};
+    struct victim victim;
+
+    victim_init(&victim, NODE_COMMNODE);
+    CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
+    for (uint32_t rank = 2 * RECORDS; rank > 2; rank -= 2)
+        CHECK_OK(roster_add_internal(&roster, rank + 1, 2, 1, "a"));
+    ready(&victim, &roster);
+    step(&victim, &(struct event){.type = EVENT_LINK_DOWN, .link = 1});
+    CU_ASSERT_EQUAL(record_count(&victim), RECORDS);
+    victim_fini(&victim);
+}
+
+/* A RECORD of as many, every second rank, the last one first. */
+static struct frame records(uint32_t parent)
+{
+    struct frame frame = {.type = FRAME_RECORD};
+    uint32_t *ranks = calloc(RECORDS, sizeof(*ranks));
+    uint32_t *incarnations = calloc(RECORDS, sizeof(*incarnations));
+    uint32_t *parents = calloc(RECORDS, sizeof(*parents));
+
+    CU_ASSERT_FATAL(ranks && incarnations && parents);
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        ranks[i] = LIMIT_NODES - 1 - 2 * i;
+        parents[i] = parent;
+    }
+    CHECK_OK(packet_pack(&frame.payload, "%aud %aud %aud %s", ranks,
+                         (uint32_t)RECORDS, incarnations, (uint32_t)RECORDS,
+                         parents, (uint32_t)RECORDS, "gone"));
+    free(ranks);
+    free(incarnations);
+    free(parents);
+    return frame;
+}
+
+/* Many are said to be gone, in the order that is the worst to keep: nobody of
+ * them was ever there. */
+static void strangers_that_are_gone_are_counted_once(void)
+{
+    struct roster roster = {0};
+    struct victim victim;
+
+    victim_init(&victim, NODE_FRONTEND);
+    CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
+    CHECK_OK(ranks_add(&roster.backends, 3, 999));
+    ready(&victim, &roster);
+    take(&victim, 1, records(TABLE_FAILED - 1));
+    CU_ASSERT_PTR_NULL(did(&victim, ACTION_CLOSE));
+    CU_ASSERT_EQUAL(ranks_size(node_backends(victim.node)), 997);
+    victim_fini(&victim);
+}
+
+/* A rank that no node has is in no record. */
+static void records_of_nobody_are_refused(void)
+{
+    struct frame frame = {.type = FRAME_RECORD};
+    const uint32_t rank[] = {LIMIT_NODES}, zero[] = {0};
+    struct roster roster = {0};
+    struct victim victim;
+
+    victim_init(&victim, NODE_COMMNODE);
+    CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
+    CHECK_OK(ranks_add(&roster.backends, 3, 3));
+    ready(&victim, &roster);
+    CHECK_OK(packet_pack(&frame.payload, "%aud %aud %aud %s", rank, UINT32_C(1),
+                         zero, UINT32_C(1), zero, UINT32_C(1), ""));
+    take(&victim, 1, frame);
+    CU_ASSERT_PTR_NOT_NULL(did(&victim, ACTION_CLOSE));
+    victim_fini(&victim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"ranks that were not given are not ready",
+         ranks_that_were_not_given_are_not_ready},
+        {"ranks that were not given are not adopted",
+         ranks_that_were_not_given_are_not_adopted},
+        {"as many as may be are gone at once",
+         as_many_as_may_be_are_gone_at_once},
+        {"as many internal nodes are gone at once",
+         as_many_internal_nodes_are_gone_at_once},
+        {"strangers that are gone are counted once",
+         strangers_that_are_gone_are_counted_once},
+        {"records of nobody are refused", records_of_nobody_are_refused},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("hostile", tests);
+}
