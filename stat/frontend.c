@@ -162,7 +162,9 @@ static int show(const struct options *arguments,
     int status;
     int r;
 
-    if (arguments->gather.watch_ms > 0 || arguments->follow)
+    /* There may be fewer than were asked for. */
+    if (arguments->gather.samples > 1 || arguments->gather.watch_ms > 0 ||
+        arguments->follow)
         source.samples = count_samples(tree);
     r = report_new(&report, tree, &source);
     if (r < 0)
@@ -279,20 +281,18 @@ static void take_interrupt(int number)
     interrupted = 1;
 }
 
+/* From the first question on Ctrl-C ends the watching, and what was seen is
+ * told; a second one ends all, and so does any before. */
 static bool is_interrupted(void)
 {
+    const struct sigaction action = {.sa_handler = take_interrupt,
+                                     .sa_flags = (int)SA_RESETHAND};
+    static bool taken;
+
+    if (!taken)
+        sigaction(SIGINT, &action, NULL);
+    taken = true;
     return interrupted;
-}
-
-/* Ctrl-C ends the watching, and what was seen is told; a second one ends all.
- */
-static void watch_interrupts(struct gather_options *options)
-{
-    struct sigaction action = {.sa_handler = take_interrupt,
-                               .sa_flags = (int)SA_RESETHAND};
-
-    sigaction(SIGINT, &action, NULL);
-    options->is_ended = is_interrupted;
 }
 
 /* Take looks at the job: one, or many. */
@@ -320,8 +320,8 @@ static int gather(struct tree **tree,
         /* Ctrl-C ends who reads the pictures, too. */
         signal(SIGPIPE, SIG_IGN);
     }
-    if (arguments->gather.watch_ms > 0)
-        watch_interrupts(&arguments->gather);
+    if (arguments->gather.watch_ms > 0 || arguments->gather.samples > 1)
+        arguments->gather.is_ended = is_interrupted;
     r = gather_tree(tree, &arguments->targets, &arguments->gather, late, error);
     arguments->gather.viewer = NULL;
     progress_end();

@@ -179,6 +179,7 @@ struct gathering {
     uint64_t end_ms; /* until when the answer is waited for */
     uint32_t losses; /* of daemons that have tasks */
     bool is_over;    /* none of those is left */
+    bool is_cut;     /* who watches has had enough */
     struct cop_error *late;
 };
 
@@ -369,8 +370,10 @@ static int await_sample(struct gathering *gathering,
     do {
         uint64_t now = now_ms(), left = end_ms > now ? end_ms - now : 0;
 
-        if (is_ended && is_ended())
+        if (is_ended && is_ended()) {
+            gathering->is_cut = true;
             return 1;
+        }
         if (left > WATCH_MS)
             left = WATCH_MS;
         r = cop_stream_receive(gathering->stream, packet, (int)left);
@@ -409,7 +412,10 @@ static int follow(struct gathering *gathering, struct tree **tree)
             r = 1;
         cop_packet_free(packet);
     }
-    if ((r > 0 || r == -EAGAIN) && options->watch_ms > 0)
+    if (gathering->is_cut)
+        say(options->say, "what was seen so far is shown; Ctrl-C again ends it "
+                          "at once");
+    if ((r > 0 || r == -EAGAIN) && (options->watch_ms > 0 || gathering->is_cut))
         r = cop_stream_send(gathering->stream, STAT_TAG_STOP, "%ud", 1u);
     return r == -EAGAIN || r == -ENOTCONN || r > 0 ? 0 : r;
 }
@@ -646,7 +652,8 @@ static int note_shortfall(struct gathering *gathering,
                           gather_say_fn say_fn)
 {
     const struct gather_options *options = gathering->options;
-    bool open_ended = options->watch_ms > 0 || options->viewer;
+    bool open_ended =
+        options->watch_ms > 0 || options->viewer || gathering->is_cut;
     struct shortfall_wanted wanted = {
         .targets = gathering->targets,
         .daemons = gathering->daemons,

@@ -45,8 +45,8 @@ struct gather_options {
     enum naming_detail detail;
     const struct gather_viewer *viewer; /* follows, until it ends; not so many
                                            samples. NULL: nobody */
-    bool (*is_ended)(void); /* whether who watches wants it to end now; NULL:
-                               never */
+    bool (*is_ended)(void); /* whether who watches wants it to end now; first
+                               asked when samples are due; NULL: never */
     gather_say_fn show;     /* of several samples, how far they have come */
     gather_say_fn say;      /* nodes lost and adopted, and other news */
 };
