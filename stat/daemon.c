@@ -68,11 +68,19 @@ static int take_stack(void *arg,
     return traces_add(daemon->traces, daemon->task, frames, count);
 }
 
+/* What `text` says behind "pid N: ", if it begins with that. */
+static const char *reason_in(const char *text)
+{
+    int len = 0;
+
+    sscanf(text, "pid %*d: %n", &len);
+    return text + len;
+}
+
 /* Put a task that could not be walked where it can be seen, with the reason
  * that `text` gives; one that was there in an earlier sample has ended. */
 static int take_failure(struct daemon *daemon, const char *text, bool ended)
 {
-    const char *reason = strstr(text, ": "); /* behind "pid N" */
     char function[sizeof(struct cop_error) + sizeof(FRAME_NOT_WALKED) + 1];
     struct frame frame = FRAME_NOTE(function);
 
@@ -80,7 +88,7 @@ static int take_failure(struct daemon *daemon, const char *text, bool ended)
         strcpy(function, FRAME_EXITED);
     else
         snprintf(function, sizeof(function), FRAME_NOT_WALKED "%s]",
-                 reason ? reason + 2 : text);
+                 reason_in(text));
     return traces_add(daemon->traces, daemon->task, &frame, 1);
 }
 
