@@ -34,6 +34,7 @@ int cop_status_read(struct cop_status **out,
     if (r < 0)
         goto out;
     r = rows_decode(&answer, &status->rows, NULL, 0);
+    rows_sort(&status->rows); /* as they should be: each rank once */
     if (r == 0 && (status->rows.count == 0 || status->rows.list[0].rank != 0))
         r = -EBADMSG;
     if (r < 0) {

@@ -13,6 +13,9 @@
 /* Columns that each level of the tree takes. */
 #define INDENT 3
 
+/* Links from the front-end to the lowest node that is drawn where it is. */
+#define DEPTH_MAX 256
+
 static const struct {
     const char *name;
     const char *colour; /* "": none */
@@ -48,12 +51,13 @@ static size_t find(const struct view *view, uint32_t rank)
 }
 
 /* Whether the way up from node `index` ends at the front-end. While nodes move
- * it may end nowhere, or run in a circle. */
+ * it may end nowhere, or run in a circle; and who answers for others may say
+ * that it is longer than any line, and than our stack is deep. */
 static bool is_rooted(const struct view *view, size_t index)
 {
     size_t steps;
 
-    for (steps = 0; index != VIEW_NONE && steps <= view->count; steps++) {
+    for (steps = 0; index != VIEW_NONE && steps <= DEPTH_MAX; steps++) {
         if (index == 0)
             return true;
         index = find(view, view->nodes[index].is.parent);

@@ -24,7 +24,7 @@
 #define LINKS      8
 #define EVENTS_MAX 400
 #define STREAMS    8
-#define CROWD      60000 /* of what each input has at most once */
+#define CROWD      20000 /* of what each input has at most once */
 #define MANY       300   /* of what there may be millions */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

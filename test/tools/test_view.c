@@ -1,0 +1,97 @@
+/* test_view.c - a status is drawn whatever it says: its rows come from many. */
+#include "tools/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/check.h"
+
+/* As many nodes as one answer has. */
+#define NODES 65536
+
+/* What a status says here: each node is below the one before it. */
+struct cop_status {
+    size_t count;
+};
+
+size_t cop_status_count(const struct cop_status *status)
+{
+    return status->count;
+}
+
+size_t cop_status_left_off(const struct cop_status *status)
+{
+    (void)status;
+    return 0;
+}
+
+int cop_status_node(const struct cop_status *status,
+                    size_t index,
+                    struct cop_status_node *node)
+{
+    (void)status;
+    *node = (struct cop_status_node){
+        .size = sizeof(*node),
+        .rank = (uint32_t)index,
+        .parent = index ? (uint32_t)index - 1 : COP_RANK_NONE,
+        .adopted_from = COP_RANK_NONE,
+        .host = "h",
+        .reason = "",
+    };
+    return 0;
+}
+
+/* How many lines are drawn of `count` nodes; the longest has `*longest` bytes.
+ */
+static size_t draw(size_t count, size_t *longest)
+{
+    const struct view_style style = {.ascii = true, .width = 80};
+    const struct cop_status status = {count};
+    char *text = NULL, *line;
+    size_t len = 0, lines = 0;
+    FILE *file = open_memstream(&text, &len);
+    struct view view;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CHECK_OK(view_init(&view, &status));
+    CHECK_OK(view_draw(&view, &style, file));
+    view_fini(&view);
+    fclose(file);
+    *longest = 0;
+    for (line = text; *line; line += strcspn(line, "\n") + 1) {
+        if (strcspn(line, "\n") > *longest)
+            *longest = strcspn(line, "\n");
+        lines++;
+    }
+    free(text);
+    return lines;
+}
+
+/* A deep tree is drawn as it is. */
+static void a_deep_tree_is_drawn(void)
+{
+    size_t longest;
+
+    CU_ASSERT_EQUAL(draw(200, &longest), 200);
+    CU_ASSERT(longest > 3 * 199);
+}
+
+/* One that is deeper than any, since somebody says so: each node has its line,
+ * of a length that can be read, and neither stack nor time is used up. */
+static void one_below_the_other_is_drawn(void)
+{
+    size_t longest;
+
+    CU_ASSERT_EQUAL(draw(NODES, &longest), NODES);
+    CU_ASSERT(longest < 1000);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a deep tree is drawn", a_deep_tree_is_drawn},
+        {"one below the other is drawn", one_below_the_other_is_drawn},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("view", tests);
+}
