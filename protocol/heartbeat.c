@@ -1,11 +1,12 @@
 /* heartbeat.c - what a link carries though nobody sends (PROTOCOL 6.1).
  *
- *     count     the first one: the window that we grant (3.4)
+ *     count     the first one: the window that we grant (3.4); then our
+ *               incarnation (6.1c)
  *     tag       down: 1 + the child's ordinal (7.2)
  *     sequence  our table's version; 0 before there is one
  *
- * Claims, stable numbers and fan-outs are frames of their own that go with it;
- * the incarnation is in the records that make up the version. */
+ * Claims, stable numbers and fan-outs are frames of their own that go with
+ * it. */
 #include <errno.h>
 
 #include "protocol/state.h"
@@ -45,6 +46,7 @@ static void beat(struct node *node, struct peer *peer, uint32_t ordinal)
                   .type = FRAME_HEARTBEAT,
                   .tag = (int32_t)ordinal,
                   .origin = node->rank,
+                  .count = node->incarnation,
                   .sequence = own,
               });
 }
@@ -62,6 +64,19 @@ void heartbeat_beat(struct node *node)
             beat(node, peer, 0);
         else
             beat(node, peer, ++ready);
+    }
+}
+
+void heartbeat_attempt(struct node *node)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && peer->greeted)
+            node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0,
+                             node->incarnation);
     }
 }
 
@@ -123,6 +138,8 @@ int heartbeat_take(struct node *node,
     if (frame->tag < 0 || (frame->tag > 0 && !peer->is_parent) ||
         (uint32_t)frame->tag > LIMIT_CHILDREN)
         return -EPROTO;
+    if (peer->is_parent && frame->count > peer->incarnation)
+        peer->incarnation = frame->count;
     if (frame->tag > 0)
         node->orphan.ordinal = (uint32_t)frame->tag - 1;
     compare(node, peer, frame->sequence);

@@ -247,6 +247,7 @@ static void lose_parent(struct node *node,
                         bool silent)
 {
     uint32_t rank = peer->rank;
+    uint32_t incarnation = peer->incarnation;
     bool lives = peer->gave_up;
 
     if (peer != node->parent) {
@@ -258,7 +259,7 @@ static void lose_parent(struct node *node,
         (node->attached && node->streams[0]->last == 0))
         launch_end(node, text); /* there is nothing yet to go on with */
     else
-        orphan_begin(node, rank, lives, silent);
+        orphan_begin(node, rank, incarnation, lives, silent);
 }
 
 /* The link is gone: what hung on it. */

@@ -56,6 +56,7 @@ static void dial(struct node *node, uint32_t rank)
     orphan->deadline_ms = node->now_ms + node->times.connect_timeout_ms +
                           node->times.probe_timeout_ms;
     node->incarnation++;
+    heartbeat_attempt(node);
     action = node_act(node, ACTION_DIAL);
     action->rank = rank;
     action->sequence = node->incarnation;
@@ -106,17 +107,21 @@ static void next(struct node *node)
         orphan->pause_ms *= 2;
 }
 
-void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent)
+void orphan_begin(struct node *node,
+                  uint32_t lost,
+                  uint32_t incarnation,
+                  bool lives,
+                  bool silent)
 {
     struct orphan *orphan = &node->orphan;
     struct table_entry entry;
-    uint32_t incarnation = 0;
     size_t i;
 
     recovery_begin(node, lost);
     adoption_orphaned(node);
     status_orphaned(node, lost);
-    if (table_entry(node->table, lost, &entry) == 0)
+    if (table_entry(node->table, lost, &entry) == 0 &&
+        entry.incarnation > incarnation)
         incarnation = entry.incarnation;
     if (lost != 0 && !lives)
         record_tell(node, lost, incarnation, TABLE_FAILED,

@@ -163,6 +163,99 @@ static void refuted(struct node *node,
     }
 }
 
+/* PROTOCOL 11.1: so that a last-moment adoption wins. */
+uint64_t record_patience_ms(const struct node *node)
+{
+    const struct cop_times *times = &node->times;
+
+    return (uint64_t)times->orphan_timeout_ms + times->failure_timeout_ms +
+           times->connect_timeout_ms + times->probe_timeout_ms;
+}
+
+static void remove_doubt(struct node *node, size_t at)
+{
+    node->doubt_count--;
+    memmove(node->doubts + at, node->doubts + at + 1,
+            (node->doubt_count - at) * sizeof(*node->doubts));
+}
+
+/* From now on; what was doubted of `rank` before is over. */
+static void doubt(struct node *node,
+                  uint32_t rank,
+                  uint32_t incarnation,
+                  uint32_t failed)
+{
+    struct doubt *list;
+    size_t i = 0;
+
+    while (i < node->doubt_count && node->doubts[i].rank != rank)
+        i++;
+    if (i < node->doubt_count)
+        remove_doubt(node, i);
+    list = realloc(node->doubts, (node->doubt_count + 1) * sizeof(*list));
+    if (!list) {
+        node->failed = true;
+        return;
+    }
+    node->doubts = list;
+    list[node->doubt_count++] =
+        (struct doubt){rank, incarnation, failed, node->now_ms};
+}
+
+void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
+{
+    doubt(node, rank, incarnation, RANK_NONE);
+}
+
+uint64_t record_deadline_ms(const struct node *node)
+{
+    return node->doubt_count > 0 && !node->closing
+               ? node->doubts[0].since_ms + record_patience_ms(node)
+               : UINT64_MAX;
+}
+
+void record_tick(struct node *node)
+{
+    struct table_entry entry;
+    struct doubt doubt;
+
+    while (node->now_ms >= record_deadline_ms(node) && !node->failed) {
+        doubt = node->doubts[0];
+        remove_doubt(node, 0);
+        /* a parent that has refuted its failure has this child still */
+        if (doubt.failed != RANK_NONE &&
+            table_entry(node->table, doubt.failed, &entry) == 0 &&
+            !entry.failed)
+            continue;
+        /* an adoption, or a refutation, has a higher one */
+        record_tell(node, doubt.rank, doubt.incarnation, TABLE_FAILED,
+                    "nothing was heard of it since it lost its parent");
+    }
+}
+
+/* PROTOCOL 6.1c: the front-end has heard that `rank` has failed, or that a
+ * parent that has failed had adopted it: of whom nothing is heard from then on,
+ * those who would say so may be dead too. */
+static void doubt_orphans(struct node *node,
+                          uint32_t rank,
+                          uint32_t incarnation,
+                          uint32_t parent)
+{
+    struct table_entry entry;
+    uint32_t i;
+
+    if (parent != TABLE_FAILED) {
+        if (table_entry(node->table, parent, &entry) == 0 && entry.failed)
+            doubt(node, rank, incarnation, parent);
+        return;
+    }
+    for (i = 0; i < table_count(node->table); i++) {
+        table_at(node->table, i, &entry);
+        if (entry.parent == rank && !entry.failed)
+            doubt(node, entry.rank, entry.incarnation, rank);
+    }
+}
+
 /* Apply one record. Returns 1 if it was news, 0 if not. */
 static int apply(struct node *node,
                  uint32_t rank,
@@ -185,6 +278,8 @@ static int apply(struct node *node,
         observer_found(node, rank);
     refuted(node, rank, incarnation, parent);
     tell(node, rank, parent, text);
+    if (node->role == NODE_FRONTEND)
+        doubt_orphans(node, rank, incarnation, parent);
     if (parent != TABLE_FAILED && is_above(node, rank))
         recovery_repeat(node);
     return 1;
@@ -338,50 +433,6 @@ void record_tell(struct node *node,
         node->failed = true;
     }
     columns_fini(&columns);
-}
-
-/* PROTOCOL 11.1: so that a last-moment adoption wins. */
-uint64_t record_patience_ms(const struct node *node)
-{
-    const struct cop_times *times = &node->times;
-
-    return (uint64_t)times->orphan_timeout_ms + times->failure_timeout_ms +
-           times->connect_timeout_ms + times->probe_timeout_ms;
-}
-
-void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
-{
-    struct doubt *list =
-        realloc(node->doubts, (node->doubt_count + 1) * sizeof(*list));
-
-    if (!list) {
-        node->failed = true;
-        return;
-    }
-    node->doubts = list;
-    list[node->doubt_count++] = (struct doubt){rank, incarnation, node->now_ms};
-}
-
-uint64_t record_deadline_ms(const struct node *node)
-{
-    return node->doubt_count > 0 && !node->closing
-               ? node->doubts[0].since_ms + record_patience_ms(node)
-               : UINT64_MAX;
-}
-
-void record_tick(struct node *node)
-{
-    struct doubt doubt;
-
-    while (node->now_ms >= record_deadline_ms(node) && !node->failed) {
-        doubt = node->doubts[0];
-        node->doubt_count--;
-        memmove(node->doubts, node->doubts + 1,
-                node->doubt_count * sizeof(doubt));
-        /* an adoption, or a refutation, has a higher one */
-        record_tell(node, doubt.rank, doubt.incarnation, TABLE_FAILED,
-                    "nothing was heard of it since it lost its parent");
-    }
 }
 
 void record_exchange(struct node *node, struct peer *peer)

@@ -38,10 +38,10 @@
  * closed one is not read again, and takes only itself along (PROTOCOL 1.3). */
 struct peer {
     uint32_t link;
-    uint32_t slot; /* our index in node->peers */
-    uint32_t rank; /* RANK_NONE while it joins */
-    uint32_t incarnation;
-    uint32_t height; /* an orphan: of its subtree */
+    uint32_t slot;        /* our index in node->peers */
+    uint32_t rank;        /* RANK_NONE while it joins */
+    uint32_t incarnation; /* a parent: of the last attempt that it told */
+    uint32_t height;      /* an orphan: of its subtree */
     enum node_role role;
     bool is_parent;
     bool ready;   /* a child: its READY has come, or it has its rank */
@@ -184,10 +184,11 @@ struct probe {
     bool asked;       /* we are the candidate */
 };
 
-/* An internal node that looks for a parent, or has died of it (6.1a). */
+/* An internal node that looks for a parent, or has died of it (6.1a, 6.1c). */
 struct doubt {
     uint32_t rank;
     uint32_t incarnation;
+    uint32_t failed; /* its parent, as that has failed; or RANK_NONE */
     uint64_t since_ms;
 };
 
@@ -538,7 +539,11 @@ void launch_try_end(struct node *node);
 /* The parent is lost: look for another. `lives`: it has said that it only could
  * not hear us (6.1a). `silent`: by silence, which is no death of the front-end
  * (11.3). */
-void orphan_begin(struct node *node, uint32_t lost, bool lives, bool silent);
+void orphan_begin(struct node *node,
+                  uint32_t lost,
+                  uint32_t incarnation,
+                  bool lives,
+                  bool silent);
 
 /* A candidate's link is up, could not be had, or has ended. */
 void orphan_link_up(struct node *node, struct peer *peer);
@@ -643,6 +648,9 @@ void heartbeat_beat(struct node *node);
 
 /* A link is up: say which window we grant, if that was not said. */
 void heartbeat_greet(struct node *node, struct peer *peer);
+
+/* Our next attempt at adoption: our children are to know which it is. */
+void heartbeat_attempt(struct node *node);
 
 /* HEARTBEAT came. `frame` is borrowed. */
 int heartbeat_take(struct node *node,

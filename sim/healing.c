@@ -68,25 +68,6 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
                         sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS);
 }
 
-/* Whether somebody lives who must know that it is dead: where a parent and
- * its child die together, nobody reports (PROTOCOL 11.1). */
-static bool is_known(const struct healing *healing,
-                     const struct sim *sim,
-                     uint32_t index)
-{
-    const struct tree *tree = sim_tree(sim);
-    uint32_t rank = sim_rank(sim, index);
-    uint32_t parent;
-
-    if (!healing->nodes[index].launched || rank >= healing->room)
-        return false;
-    if (healing->nodes[rank].news == HEALING_ADOPTED)
-        parent = sim_find(sim, healing->nodes[rank].told_parent);
-    else
-        parent = index < tree->count ? tree->nodes[index].parent : SIM_NONE;
-    return parent != SIM_NONE && sim_is_alive(sim, parent);
-}
-
 /* The front-end was told. */
 static void hear(struct healing *healing,
                  struct sim *sim,
@@ -157,7 +138,7 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
             rank < healing->room ? healing->nodes[rank].news : HEALING_NO_NEWS;
 
         if (!sim_is_alive(sim, i)) {
-            if (internal && is_known(healing, sim, i) && news != HEALING_LOST)
+            if (internal && healing->nodes[i].launched && news != HEALING_LOST)
                 return say("%u is dead, and the front-end was not told", rank);
             continue;
         }

@@ -335,6 +335,61 @@ static void an_adopter_may_die(void)
     }
 }
 
+/* PROTOCOL 6.1c: an orphan that dies with its adopter, at any moment, is told
+ * to be lost at once: its children know which attempt it was. */
+static void an_orphan_may_die_with_its_adopter(void)
+{
+    uint64_t adopter_ms, orphan_ms;
+
+    for (adopter_ms = 1; adopter_ms <= 12; adopter_ms++)
+        for (orphan_ms = 1; orphan_ms <= 15; orphan_ms++) {
+            struct sim *sim = SIM_TREE("0(1(3(7),4(8,9)),2(5(10),6(11)))");
+
+            sim_trace_only(sim, 0);
+            SIM_KILL_AT(sim, 1, 0);
+            SIM_KILL_AT(sim, 2, adopter_ms);
+            SIM_KILL_AT(sim, 4, orphan_ms);
+            SIM_RUN(sim, 1000);
+            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 3);
+            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+            SIM_END(sim);
+        }
+}
+
+/* PROTOCOL 6.1c: where nobody is left who would say so, the front-end says it
+ * when nothing can be heard any more, and not of those who live. */
+static void the_front_end_doubts(void)
+{
+    static const uint32_t dead[] = {1, 3, 5, 6};
+    struct sim *sim = SIM_TREE("0(1(3(5,6),4(7)),2(8))");
+
+    for (size_t i = 0; i < 4; i++)
+        SIM_KILL_AT(sim, dead[i], 0);
+    SIM_RUN(sim, 60000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    SIM_RUN(sim, 10000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 3);
+    SIM_RUN(sim, 100000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.1c: the children of one that was not dead are nobody's doubt. */
+static void who_lives_has_its_children_still(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3(5),4(6)),2(7))");
+
+    /* each says of the other that it has failed, and both refute it */
+    sim_cut(sim, script_at(sim, 1), script_at(sim, 3));
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    SIM_RUN(sim, 100000);
+    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 4)), script_at(sim, 1));
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 11.4: who closes takes nobody in; the orphan ends. */
 static void a_closing_network_ends_orphans(void)
 {
@@ -466,6 +521,10 @@ int main(void)
         {"the next is asked", the_next_is_asked},
         {"a frozen candidate is left", a_frozen_candidate_is_left},
         {"an orphan takes nobody", an_orphan_takes_nobody},
+        {"an orphan may die with its adopter",
+         an_orphan_may_die_with_its_adopter},
+        {"the front-end doubts", the_front_end_doubts},
+        {"who lives has its children still", who_lives_has_its_children_still},
         {"an adopter may die", an_adopter_may_die},
         {"a closing network ends orphans", a_closing_network_ends_orphans},
         {"the front-end gives up", the_front_end_gives_up},
