@@ -173,6 +173,7 @@ int emulation_run(struct tree **out,
     even_shape(shape, sizeof(shape), emulate->daemons);
     if (!tree_options.topology_path && !tree_options.shape)
         tree_options.shape = shape;
+    tree_options.whole = true;
     snprintf(line, sizeof(line), "starting %u daemons", emulate->daemons);
     if (options->say)
         options->say(line);

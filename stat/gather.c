@@ -645,6 +645,18 @@ static void say_absent(const struct targets *targets,
     }
 }
 
+/* Say which nodes of a tree on this host are missing: others have their tasks.
+ */
+static void say_missing(struct cop_network *network, gather_say_fn say_fn)
+{
+    struct cop_absentee absentee = COP_ABSENTEE_INIT;
+    size_t i;
+
+    for (i = 0; cop_network_missing(network, i, &absentee) == 0; i++)
+        say(say_fn, "node %u on %s is missing, others do its work: %s",
+            absentee.rank, absentee.host, absentee.reason);
+}
+
 /* Tell `say_fn` what the tree lacks, and why, and put that into it. */
 static int note_shortfall(struct gathering *gathering,
                           struct tree **tree,
@@ -888,7 +900,10 @@ static int gather(struct tree **tree,
     struct cop_network *network = daemons_network(daemons);
     int r;
 
-    say_absent(targets, daemons, options, late);
+    if (targets->host_count > 1)
+        say_absent(targets, daemons, options, late);
+    else
+        say_missing(network, options->say);
     stream_options.up_filter = "stat_merge";
     r = cop_stream_open(&gathering.stream, network,
                         cop_network_everyone(network), &stream_options, error);

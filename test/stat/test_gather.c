@@ -143,6 +143,16 @@ int cop_network_event(struct cop_network *network,
     return 0;
 }
 
+int cop_network_missing(struct cop_network *network,
+                        size_t i,
+                        struct cop_absentee *absentee)
+{
+    (void)network;
+    (void)i;
+    (void)absentee;
+    return -ENOENT;
+}
+
 int cop_stream_open(struct cop_stream **out,
                     struct cop_network *network,
                     const struct cop_communicator *communicator,
