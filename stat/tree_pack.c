@@ -18,6 +18,10 @@
  *   stops: count; task, microseconds of each */
 #define TREE_FORMAT "%auc"
 
+/* A strided set of a few bytes may have millions of ranges. All sets of a tree
+ * together may have so many, and four for each byte, as those of a bitmap. */
+#define RANGES_MAX (2 * (uint64_t)TASKS_MAX)
+
 /* Bytes of the longest number. */
 #define NUMBER_MAX 10
 
@@ -345,6 +349,7 @@ static int read_sets(struct tasks ***out,
                      uint32_t *count,
                      struct reader *reader)
 {
+    uint64_t ranges, room = RANGES_MAX + 4 * (uint64_t)reader->left;
     uint32_t i, most = read_count(reader, 2);
     struct tasks **sets = calloc((size_t)most + 1, sizeof(struct tasks *));
     int r;
@@ -361,8 +366,11 @@ static int read_sets(struct tasks ***out,
         if (r < 0)
             return r;
         ++*count;
-        if (i > 0 && tasks_compare(sets[i - 1], sets[i]) >= 0)
+        ranges = tasks_range_count(sets[i]);
+        if (ranges > room ||
+            (i > 0 && tasks_compare(sets[i - 1], sets[i]) >= 0))
             return -EBADMSG;
+        room -= ranges;
         reader->at += len;
         reader->left -= len;
     }

@@ -243,6 +243,56 @@ static void hostile_packets_are_refused(void)
     CU_ASSERT(refused > 2000);
 }
 
+/* Write `number`, 7 bits a byte, behind what is there. */
+static void put(unsigned char *bytes, uint32_t *len, uint32_t number)
+{
+    for (; number >= 0x80; number >>= 7)
+        bytes[(*len)++] = (unsigned char)(number | 0x80);
+    bytes[(*len)++] = (unsigned char)number;
+}
+
+/* A packet with the set of all tasks, and `count` that are every second task:
+ * some bytes, and 64 MB, each. */
+static struct cop_packet *strided_sets(uint32_t count)
+{
+    unsigned char bytes[256] = {0};
+    struct cop_packet *packet;
+    uint32_t len = 5, i; /* no times, strings, frames, nodes */
+
+    put(bytes, &len, count + 1);
+    put(bytes, &len, 5);
+    put(bytes, &len, (TASKS_MAX - 1) << 1);
+    put(bytes, &len, 0);
+    for (i = 1; i <= count; i++) {
+        put(bytes, &len, 6);
+        put(bytes, &len, ((TASKS_MAX - 1 - i) / 2) << 1 | 1);
+        put(bytes, &len, i);
+        put(bytes, &len, 2);
+    }
+    put(bytes, &len, 0); /* no ends */
+    put(bytes, &len, 1);
+    put(bytes, &len, 1); /* all have moved */
+    put(bytes, &len, 0);
+    put(bytes, &len, 0);
+    put(bytes, &len, 0); /* no stops */
+    CHECK_OK(cop_packet_new(&packet, 1, "%auc", bytes, len));
+    return packet;
+}
+
+/* Six bytes are a set of 64 MB: a packet has only so many of these. */
+static void sets_together_have_a_limit(void)
+{
+    struct cop_packet *packet = strided_sets(2);
+    struct tree *tree;
+
+    CHECK_OK(tree_unpack(&tree, packet));
+    tree_free(tree);
+    cop_packet_free(packet);
+    packet = strided_sets(5);
+    CHECK_IS(tree_unpack(&tree, packet), -EBADMSG);
+    cop_packet_free(packet);
+}
+
 /* A packet of another format is no tree. */
 static void other_formats_are_refused(void)
 {
@@ -343,6 +393,7 @@ int main(void)
         {"who moved later has the say", who_moved_later_has_the_say},
         {"packing round trips", packing_round_trips},
         {"hostile packets are refused", hostile_packets_are_refused},
+        {"sets together have a limit", sets_together_have_a_limit},
         {"other formats are refused", other_formats_are_refused},
         {"under a node is its subtree", under_a_node_is_its_subtree},
         {"followers keep the present", followers_keep_the_present},
