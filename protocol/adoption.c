@@ -95,6 +95,10 @@ static void commit(struct node *node, struct peer *peer)
                   .sequence = node->depth,
               });
     member_expel_lost(node, peer, &peer->below);
+    /* who has joined, and is no member yet, becomes one by a claim (12.3) */
+    if (node->role == NODE_FRONTEND &&
+        ranks_intersect(&peer->below, &node->backends) < 0)
+        node->failed = true;
     for (i = 0; i < node->stream_count; i++)
         place(node, node->streams[i], peer);
     record_exchange(node, peer);

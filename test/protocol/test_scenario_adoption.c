@@ -224,6 +224,37 @@ static void a_joiner_is_told_of_the_dead(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 11.1a, 12.3: one that joins, and whom the front-end adopts before
+ * its ENTER, is a member all the same, unless it ends; so is one below a node
+ * that is adopted then. */
+static void a_joiner_is_adopted_by_the_front_end(void)
+{
+    static const struct {
+        const char *tree;
+        uint32_t at;
+    } places[] = {{"0(1(4))", 1}, {"0(1(2(4)))", 2}};
+    unsigned joined = 0;
+    uint32_t joiner;
+    uint64_t at_ms;
+
+    for (size_t i = 0; i < 2; i++)
+        for (at_ms = 1; at_ms <= 14; at_ms++) {
+            struct sim *sim = SIM_TREE(places[i].tree);
+
+            sim_trace_only(sim, 0);
+            joiner = sim_attach(sim, script_at(sim, places[i].at));
+            SIM_KILL_AT(sim, 1, at_ms);
+            SIM_RUN(sim, 20000);
+            if (sim_is_alive(sim, joiner)) {
+                joined += script_told(sim, 0, TELL_BACKEND_JOINED);
+                CU_ASSERT(ranks_has(node_backends(sim_node(sim, 0)),
+                                    sim_rank(sim, joiner)));
+            }
+            SIM_END(sim);
+        }
+    CU_ASSERT(joined > 0);
+}
+
 /* PROTOCOL 6.1: a difference of two tables that stays is made good, one that
  * passes is left alone. */
 static void tables_are_compared(void)
@@ -517,6 +548,8 @@ int main(void)
         {"fan-outs are told", fan_outs_are_told},
         {"many orphans spread evenly", many_orphans_spread_evenly},
         {"a joiner is told of the dead", a_joiner_is_told_of_the_dead},
+        {"a joiner is adopted by the front-end",
+         a_joiner_is_adopted_by_the_front_end},
         {"tables are compared", tables_are_compared},
         {"the next is asked", the_next_is_asked},
         {"a frozen candidate is left", a_frozen_candidate_is_left},
