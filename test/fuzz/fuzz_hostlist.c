@@ -1,9 +1,13 @@
 /* fuzz_hostlist.c - host lists. What is taken must be written so that the
- * same hosts are read again. */
+ * same hosts are read again. Millions of hosts are read, and no more: to write
+ * them and to read them again would take seconds. */
 #include "topology/hostlist.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Most hosts of a list that is written. */
+#define HOSTS_MAX 100000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -17,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     if (hostlist_parse(&list, (const char *)data, len, "f", &error) < 0)
         return 0;
-    if (hostlist_text(list, &text, &len) == 0) {
+    if (hostlist_count(list) <= HOSTS_MAX &&
+        hostlist_text(list, &text, &len) == 0) {
         if (hostlist_parse(&back, text, len, "text", &error) < 0 ||
             hostlist_count(back) != hostlist_count(list))
             abort();
