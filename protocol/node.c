@@ -515,6 +515,9 @@ void node_free(struct node *node)
     for (i = 0; i < node->uncovered_count; i++)
         ranks_fini(&node->uncovered[i].ranks);
     free(node->uncovered);
+    for (i = 0; i < node->end_count; i++)
+        frame_fini(&node->ends[i].frame);
+    free(node->ends);
     free(node->doubts);
     free(node->probes);
     orphan_fini(node);

@@ -142,7 +142,8 @@ static void tell(struct node *node,
 /* Whether our way up leads, or led, over a link that has changed. */
 static bool is_above(const struct node *node, uint32_t rank)
 {
-    return node->parent && node->recovery.report_count > 0 &&
+    return node->parent &&
+           (node->recovery.report_count > 0 || node->end_count > 0) &&
            rank != node->rank &&
            table_is_below(node->table, node->parent->rank, rank);
 }
@@ -398,6 +399,49 @@ void record_gone_below(struct node *node,
     free(inner);
 }
 
+/* PROTOCOL 11.1: forget whom the front-end has given up, or will have. */
+static void forget_ends(struct node *node)
+{
+    size_t i, kept = 0;
+
+    for (i = 0; i < node->end_count; i++)
+        if (node->now_ms < node->ends[i].until_ms &&
+            !ranks_has(&node->lost, node->ends[i].rank))
+            node->ends[kept++] = node->ends[i];
+        else
+            frame_fini(&node->ends[i].frame);
+    node->end_count = kept;
+}
+
+/* What is told upwards may be lost with a node of the way. */
+static void keep_end(struct node *node, uint32_t rank, struct frame frame)
+{
+    struct certain_end *list;
+
+    forget_ends(node);
+    list = realloc(node->ends, (node->end_count + 1) * sizeof(*list));
+    if (!list) {
+        frame_fini(&frame);
+        node->failed = true;
+        return;
+    }
+    node->ends = list;
+    list[node->end_count++] = (struct certain_end){
+        .rank = rank,
+        .frame = frame,
+        .until_ms = node->now_ms + record_patience_ms(node),
+    };
+}
+
+void record_repeat(struct node *node)
+{
+    size_t i;
+
+    forget_ends(node);
+    for (i = 0; i < node->end_count && node->parent; i++)
+        node_send(node, node->parent, frame_ref(&node->ends[i].frame));
+}
+
 void record_gone(struct node *node, uint32_t rank, const char *text)
 {
     struct columns columns = {0};
@@ -409,6 +453,8 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
     }
     if (columns_reserve(&columns, 1) == 0) {
         columns_add(&columns, rank, 0, GONE);
+        if (node->launched && node->role != NODE_FRONTEND)
+            keep_end(node, rank, pack(node, &columns, text));
         gone(node, &columns, text);
     } else {
         node->failed = true;

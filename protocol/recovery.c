@@ -235,6 +235,7 @@ void recovery_repeat(struct node *node)
     expire(node);
     for (i = 0; i < node->recovery.report_count; i++)
         send_report(node, &node->recovery.reports[i]);
+    record_repeat(node);
 }
 
 /* ---- the front-end ---- */

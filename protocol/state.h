@@ -192,6 +192,13 @@ struct doubt {
     uint64_t since_ms;
 };
 
+/* A back-end whose end is certain, as we have told that upwards (11.1). */
+struct certain_end {
+    uint32_t rank;
+    struct frame frame;
+    uint64_t until_ms; /* the front-end knows it, one way or another */
+};
+
 /* Back-ends that no branch covers, since when (11.1). */
 struct uncovered {
     struct ranks ranks;
@@ -340,6 +347,8 @@ struct node {
     size_t probe_count;
     struct uncovered *uncovered; /* front-end: uncovered_count */
     struct doubt *doubts;        /* doubt_count, the oldest first */
+    struct certain_end *ends;    /* end_count, the oldest first */
+    size_t end_count;
 
     /* streams, in order of number; [0] is control */
     struct stream **streams;
@@ -614,6 +623,9 @@ void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation);
 /* See to those that nothing was heard of; when that is due. */
 void record_tick(struct node *node);
 uint64_t record_deadline_ms(const struct node *node);
+
+/* The way up has changed: tell anew who has ended for certain (11.1). */
+void record_repeat(struct node *node);
 
 /* How long an orphan may take to be adopted, and that to be known (11.1). */
 uint64_t record_patience_ms(const struct node *node);

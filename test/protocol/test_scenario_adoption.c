@@ -465,6 +465,25 @@ static void the_front_end_gives_up(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 11.1: an end that is certain is told at once, though who tells it
+ * loses its way up at that moment. */
+static void a_certain_end_is_told_again(void)
+{
+    uint64_t at_ms;
+
+    for (at_ms = 1; at_ms <= 24; at_ms++) {
+        struct sim *sim = SIM_TREE("0(1(3(7,8)),2(4(9)))");
+
+        sim_trace_only(sim, 0);
+        SIM_KILL_AT(sim, 7, 12);
+        SIM_KILL_AT(sim, 1, at_ms);
+        SIM_RUN(sim, 1000);
+        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+        CU_ASSERT_EQUAL(script_about(TELL_BACKEND_LOST), 7);
+        SIM_END(sim);
+    }
+}
+
 /* PROTOCOL 11.3: a reset of the front-end's link is not the front-end's death;
  * the same reset, and nobody who listens, is. */
 static void a_reset_is_not_the_front_ends_death(void)
@@ -561,6 +580,7 @@ int main(void)
         {"an adopter may die", an_adopter_may_die},
         {"a closing network ends orphans", a_closing_network_ends_orphans},
         {"the front-end gives up", the_front_end_gives_up},
+        {"a certain end is told again", a_certain_end_is_told_again},
         {"a reset is not the front-end's death",
          a_reset_is_not_the_front_ends_death},
         {"a time-out is not the front-end's death",
