@@ -15,6 +15,7 @@ struct inlet {
     uint64_t level; /* every wave up to here is answered */
     uint64_t from;  /* it counts from the wave after this */
     uint32_t rank;
+    uint32_t lent; /* frames at the head that wave_lend() has seen to */
     bool counts;
 };
 
@@ -271,6 +272,7 @@ static int gather(struct wave *wave,
     if (reserve(wave, set->count + 1) < 0)
         return -ENOMEM;
     frame = fifo_pop(&inlet->fifo);
+    inlet->lent -= inlet->lent > 0;
     wave->bytes -= frame_len(&frame);
     if (frame.origin != before->origin || frame.sequence != before->sequence)
         set->contributors += frame.count;
@@ -504,21 +506,18 @@ bool wave_has_parts(const struct wave *wave)
 uint64_t wave_lend(struct wave *wave, uint32_t slot)
 {
     const struct frame *head;
-    struct fifo *fifo;
+    struct inlet *inlet;
     uint64_t bytes = 0;
-    uint32_t i;
 
     if (!wave->parts || slot >= wave->inlet_count)
         return 0;
-    fifo = &wave->inlets[slot].fifo;
-    head = fifo_peek(fifo);
-    for (i = 0; i < fifo->count; i++) {
-        struct frame *frame = fifo_at(fifo, i);
+    inlet = &wave->inlets[slot];
+    head = fifo_peek(&inlet->fifo);
+    for (; inlet->lent < inlet->fifo.count; inlet->lent++) {
+        struct frame *frame = fifo_at(&inlet->fifo, inlet->lent);
 
         if (frame->sequence != head->sequence || (frame->flags & FRAME_LAST))
             break;
-        if (frame->flags & FRAME_LENT)
-            continue;
         frame->flags |= FRAME_LENT;
         bytes += frame_len(frame);
     }

@@ -289,11 +289,39 @@ static void an_incomplete_wave_is_lent_credit(void)
     wave_free(wave);
 }
 
+/* Of a wave of very many packets each is looked at once, not each time that one
+ * comes: that would be for minutes. */
+static void many_parts_are_lent_one_by_one(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave_set set;
+    int i;
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    for (i = 0; i < 400000; i++) {
+        struct frame part = {.type = FRAME_DATA, .origin = 10, .sequence = 1};
+
+        CHECK_OK(wave_put(wave, 0, 10, &part, 0));
+        if (wave_lend(wave, 0) != FRAME_HEADER_LEN)
+            break;
+    }
+    CU_ASSERT_EQUAL(i, 400000);
+    put(wave, 0, 1);
+    CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
+    put(wave, 1, 1);
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 400002);
+    CU_ASSERT_EQUAL(wave_bytes(wave), 0);
+    wave_free(wave);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"an incomplete wave is lent credit",
          an_incomplete_wave_is_lent_credit},
+        {"many parts are lent one by one", many_parts_are_lent_one_by_one},
         {"a wave waits for all", a_wave_waits_for_all},
         {"the last packet answers", the_last_packet_answers},
         {"an empty answer counts", an_empty_answer_counts},
