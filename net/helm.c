@@ -216,9 +216,12 @@ static void disarm(struct helm *helm)
 
 static void on_timer(struct ev_loop *loop, ev_io *io, int events)
 {
+    struct helm *helm = io->data;
+
     (void)loop;
     (void)events;
-    disarm(io->data); /* the work that follows the poll does the rest */
+    if (!helm->stopping) /* else unread, for the other one */
+        disarm(helm);    /* the work that follows the poll does the rest */
 }
 
 static void on_wake(struct ev_loop *loop, ev_async *waker, int events)
