@@ -1,15 +1,22 @@
 /* test_threads.c - who drives the network, and when (PROTOCOL 14). */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_setaffinity() */
+#endif
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "net/helm.h"
 #include "test/check.h"
 #include "test/net/shell.h"
+#include "test/share.h"
 
 /* ThreadSanitizer has a thread of its own, which wakes as it likes. */
 #ifdef __SANITIZE_THREAD__
@@ -144,6 +151,88 @@ static void slow_filter_in_the_background_stops_no_heartbeats(void)
     take((uint32_t)stream, 100, 4);
     CU_ASSERT_EQUAL(shell.lost_count, 0);
     CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
+}
+
+/* ---- the end
+ * --------------------------------------------------------------------- */
+
+#define ENDS 20
+
+static struct helm *helm;
+
+static bool do_work(void *arg, uint64_t *next_ms)
+{
+    (void)arg;
+    *next_ms = UINT64_MAX;
+    return false;
+}
+
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static bool is_driven(void)
+{
+    bool driven;
+
+    CHECK_OK(helm_lock(helm));
+    driven = helm_polling(helm);
+    helm_unlock(helm);
+    return driven;
+}
+
+/* The timer of the helm, which is all that a sleeping thread looks at. */
+static int timer_of_helm(void)
+{
+    char path[64], text[64];
+    ssize_t len;
+    int fd;
+
+    for (fd = 0; fd < 1024; fd++) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        len = readlink(path, text, sizeof(text) - 1);
+        text[len > 0 ? len : 0] = '\0';
+        if (strstr(text, "timerfd"))
+            return fd;
+    }
+    CU_FAIL_FATAL("there is no timer");
+    return -1;
+}
+
+/* The thread that drives leaves the news of the end to any other that sleeps.
+ * On one processor, which others want too, it hears of it late. */
+static void end_is_told_to_all(void)
+{
+    static const struct helm_ops ops = {do_work, do_nothing, do_nothing};
+    uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
+    struct share others[2];
+    cpu_set_t all, one;
+    int i;
+
+    CHECK_OK(sched_getaffinity(0, sizeof(all), &all));
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
+    for (i = 0; i < 2; i++)
+        share_begin(&others[i]);
+    for (i = 0; i < ENDS; i++) {
+        struct pollfd timer = {.events = POLLIN};
+
+        CHECK_OK(helm_new(&helm, &ops, NULL, NULL));
+        timer.fd = timer_of_helm();
+        CHECK_OK(helm_lock(helm));
+        helm_due(helm, 0);
+        helm_unlock(helm);
+        while (!is_driven() && driver_now_ms() < deadline_ms)
+            pause_ms(1);
+        helm_stop(helm);
+        CU_ASSERT_EQUAL(poll(&timer, 1, 1000), 1);
+        helm_free(helm);
+    }
+    for (i = 0; i < 2; i++)
+        share_end(&others[i]);
+    CHECK_OK(sched_setaffinity(0, sizeof(all), &all));
 }
 
 /* ---- several threads
@@ -300,6 +389,7 @@ int main(void)
         {"a slow filter stops no heartbeats", slow_filter_stops_no_heartbeats},
         {"a slow filter in the background stops no heartbeats",
          slow_filter_in_the_background_stops_no_heartbeats},
+        {"the end is told to all", end_is_told_to_all},
         {"threads share a network", threads_share_a_network},
         {"two threads wait", two_threads_wait},
         {"the background sleeps while somebody waits",
