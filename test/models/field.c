@@ -253,6 +253,14 @@ static void join(struct field *field, uint32_t below, uint32_t above)
 
 /* ---- what can be done without choice ---- */
 
+/* A heartbeat by which an orphan tells its children of an attempt (PROTOCOL
+ * 6.1c): the first on a link names a window, those that are due a version. */
+static bool is_attempt(const struct frame *frame)
+{
+    return frame->type == FRAME_HEARTBEAT && frame->sequence == 0 &&
+           frame->count < LIMIT_WINDOW_MIN;
+}
+
 bool field_is_aside(const struct frame *frame)
 {
     static const bool is[UINT8_MAX + 1] = {
@@ -265,7 +273,7 @@ bool field_is_aside(const struct frame *frame)
         [FRAME_RECOVERED] = true, [FRAME_EXPEL] = true,
     };
 
-    return is[frame->type];
+    return is[frame->type] && !is_attempt(frame);
 }
 
 /* Whether a record is no news to `node` and does not accuse it. What is no
@@ -563,12 +571,15 @@ static void hear(struct field *field,
 {
     for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
         struct field_wire *wire = &field->wires[i / 2];
+        const struct peer *peer = field_peer(field, wire, i % 2);
         struct event event = {
             .type = EVENT_FRAME,
             .link = wire->link[i % 2],
-            .frame = {.type = FRAME_HEARTBEAT, .count = 1},
+            .frame = {.type = FRAME_HEARTBEAT},
         };
 
+        if (peer && peer->life.state != LINK_UP)
+            event.frame.count = 1; /* the first names a window */
         if (wire->used && wire != but && wire->open[i % 2] &&
             wire->node[i % 2] == index)
             step(field, index, &event);

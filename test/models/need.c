@@ -210,8 +210,8 @@ static bool is_read(const struct field *field,
 }
 
 /* Which attempt of a node can still come to something, and from which
- * incarnation on an accusation of it can: an orphan that is not asking now
- * counts up before it has a parent again. */
+ * incarnation on an accusation of it can: an orphan that pauses counts up
+ * before it has a parent again. */
 static void note_life(const struct node *node,
                       uint32_t *life,
                       uint32_t *attempt)
@@ -223,7 +223,7 @@ static void note_life(const struct node *node,
     *life = node->incarnation;
     if (node->orphan.phase == ORPHAN_ASK)
         *attempt = node->incarnation;
-    else if (node->orphan.phase != ORPHAN_NOT)
+    else if (node->orphan.phase == ORPHAN_PAUSE)
         ++*life;
 }
 
