@@ -55,16 +55,20 @@ static uint64_t frame_digest(const struct frame *frame)
                : sum;
 }
 
-static uint64_t peer_digest(const struct node *node,
-                            const struct peer *peer,
-                            bool any)
+static uint64_t peer_digest(const struct field_need *need,
+                            const struct node *node,
+                            const struct peer *peer)
 {
-    uint64_t sum = 1;
+    uint64_t sum = 1, incarnation;
 
     if (!peer)
         return 0;
-    sum = mix(sum, (uint64_t)peer->rank << 32 | peer->incarnation);
-    sum = mix(sum, (any ? 0 : (uint64_t)peer->height << 8) | peer->life.state);
+    incarnation = peer->incarnation;
+    if (peer->is_parent && need->any && !need->all)
+        incarnation = field_may_accuse(need, peer->rank, peer->incarnation);
+    sum = mix(sum, (uint64_t)peer->rank << 32 | incarnation);
+    sum = mix(sum,
+              (need->any ? 0 : (uint64_t)peer->height << 8) | peer->life.state);
     return mix(sum, (uint64_t)peer->gave_up << 5 |
                         (uint64_t)peer->is_parent << 4 | peer->ready << 3 |
                         peer->left << 2 | peer->asking << 1 |
@@ -145,8 +149,8 @@ static uint64_t wire_digest(const struct field *field,
         sum = mix(sum, wire->open[end]);
         if (wire->open[end] && node &&
             (end == 0 || !field_is_dead(field, need, wire)))
-            sum = mix(sum, peer_digest(node, field_peer(field, wire, end),
-                                       need->any));
+            sum =
+                mix(sum, peer_digest(need, node, field_peer(field, wire, end)));
         sum = queue_digest(field, need, wire, end, sum);
     }
     return sum;
@@ -258,7 +262,7 @@ static uint64_t machine_digest(const struct field *field,
             continue;
         sum = mix(sum, (uint64_t)probe->orphan << 32 | probe->incarnation);
         sum = mix(sum, (!need->any && probe->last_resort) << 1 | probe->asked);
-        sum = mix(sum, peer_digest(node, peer, need->any));
+        sum = mix(sum, peer_digest(need, node, peer));
     }
     return sum;
 }

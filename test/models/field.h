@@ -192,6 +192,12 @@ uint64_t field_news(const struct field_need *need,
                     const struct frame *frame,
                     uint32_t bits[FIELD_NODES]);
 
+/* Whether an accusation of `rank` under this incarnation can come to anything.
+ */
+bool field_may_accuse(const struct field_need *need,
+                      uint32_t rank,
+                      uint32_t incarnation);
+
 /* Whether an attempt has been given up, or has ended. */
 bool field_is_lapsed(const struct field_need *need,
                      uint32_t orphan,

@@ -227,6 +227,13 @@ static void note_life(const struct node *node,
         ++*life;
 }
 
+/* Who is held never has a parent again: no accusation of it matters. */
+static bool is_held_orphan(const struct field *field, uint32_t index)
+{
+    return field->nodes[index].machine &&
+           !field->nodes[index].machine->parent && field_is_held(field, index);
+}
+
 void field_need(const struct field *field, struct field_need *need)
 {
     bool any = field->bounds.any, faults, stopped = false;
@@ -251,6 +258,8 @@ void field_need(const struct field *field, struct field_need *need)
         if (any && lost)
             need->fresh[lost->rank] = true;
         note_life(field->nodes[i].machine, &need->life[i], &need->attempt[i]);
+        if (any && is_held_orphan(field, i))
+            need->life[i] = UINT32_MAX;
     }
     reach(field, need);
     for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++)
@@ -322,6 +331,13 @@ uint64_t field_news(const struct field_need *need,
     return news;
 }
 
+bool field_may_accuse(const struct field_need *need,
+                      uint32_t rank,
+                      uint32_t incarnation)
+{
+    return rank >= FIELD_NODES || incarnation >= need->life[rank];
+}
+
 bool field_is_lapsed(const struct field_need *need,
                      uint32_t orphan,
                      uint32_t incarnation)
@@ -383,6 +399,9 @@ bool field_is_needless(const struct field *field,
     }
     if (need->table[on->node[end]])
         return false;
+    if (frame->type == FRAME_HEARTBEAT)
+        return need->any &&
+               !field_may_accuse(need, frame->origin, frame->count);
     if (frame->type == FRAME_PROBE && on->node[end] == 0 &&
         field_is_dead(field, need, on))
         return true; /* nobody reads the answer */
