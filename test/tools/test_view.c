@@ -47,7 +47,7 @@ static size_t draw(size_t count, size_t *longest)
 {
     const struct view_style style = {.ascii = true, .width = 80};
     const struct cop_status status = {count};
-    char *text = NULL, *line;
+    char *text = NULL, *line, *end;
     size_t len = 0, lines = 0;
     FILE *file = open_memstream(&text, &len);
     struct view view;
@@ -58,9 +58,12 @@ static size_t draw(size_t count, size_t *longest)
     view_fini(&view);
     fclose(file);
     *longest = 0;
-    for (line = text; *line; line += strcspn(line, "\n") + 1) {
-        if (strcspn(line, "\n") > *longest)
-            *longest = strcspn(line, "\n");
+    for (line = text; (end = memchr(line, '\n', len)); line = end + 1) {
+        size_t width = (size_t)(end - line);
+
+        if (width > *longest)
+            *longest = width;
+        len -= width + 1;
         lines++;
     }
     free(text);
