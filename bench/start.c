@@ -19,19 +19,6 @@ static int find_part(char *path, const char *name, const char *variable)
     return path[0] != '\0';
 }
 
-/* In the build tree coppice-commnode is a shell script of libtool's, which
- * would be measured too: take the program behind it, and its library. */
-static int find_commnode(char *path)
-{
-    char libraries[PATH_MAX];
-
-    if (find_part(path, "../commnode/.libs/coppice-commnode",
-                  "COPPICE_COMMNODE") &&
-        side_program(libraries, sizeof(libraries), "../.libs") == 0)
-        return setenv("LD_LIBRARY_PATH", libraries, 1) == 0;
-    return find_part(path, "../commnode/coppice-commnode", "COPPICE_COMMNODE");
-}
-
 int start_network(struct cop_network **out, const char *shape, const char *text)
 {
     char backend[PATH_MAX];
@@ -48,7 +35,7 @@ int start_network(struct cop_network **out, const char *shape, const char *text)
     launch.topology_shape = shape;
     launch.topology_text = text;
     launch.backend_argv = argv;
-    if (find_commnode(commnode))
+    if (find_part(commnode, "../run/coppice-commnode", "COPPICE_COMMNODE"))
         launch.commnode_path = commnode;
     if (find_part(filters, "../filters/.libs", "COPPICE_FILTER_PATH"))
         launch.filter_path = filters;

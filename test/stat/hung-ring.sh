@@ -5,7 +5,7 @@ LC_ALL=C
 export LC_ALL
 build=${BUILD:?run by make check: BUILD is the top of the build tree}
 stat=$build/stat/coppice-stat
-COPPICE_STATD=$build/stat/coppice-statd
+COPPICE_STATD=$build/run/coppice-statd
 export COPPICE_STATD
 unset NO_COLOR COLUMNS || :
 work=$(mktemp -d)

@@ -9,7 +9,7 @@ source=${SOURCE:?run by make check}
 # shellcheck source=test/stat/documented.sh
 . "$source/test/stat/documented.sh"
 stat=$build/stat/coppice-stat
-COPPICE_STATD=$build/stat/coppice-statd
+COPPICE_STATD=$build/run/coppice-statd
 COLUMNS=160
 export COPPICE_STATD COLUMNS
 deadline_s=600

@@ -186,7 +186,7 @@ static pid_t tool_start(pid_t job,
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(build);
     snprintf(tool, sizeof(tool), "%s/stat/coppice-stat", build);
-    snprintf(daemon, sizeof(daemon), "%s/stat/coppice-statd", build);
+    snprintf(daemon, sizeof(daemon), "%s/run/coppice-statd", build);
     snprintf(pid_text, sizeof(pid_text), "%d", (int)job);
     pid = fork();
     CU_ASSERT_FATAL(pid >= 0);
