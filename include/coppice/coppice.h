@@ -81,10 +81,7 @@ struct cop_launch {
     bool allow_injection; /* whoever has the session file may break nodes on
                              purpose: see status.h and coppice-inject(1) */
 };
-#define COP_LAUNCH_INIT                                                        \
-    {                                                                          \
-        .size = sizeof(struct cop_launch)                                      \
-    }
+#define COP_LAUNCH_INIT COP_INIT(cop_launch)
 
 /* How a back-end joins. */
 struct cop_join {
@@ -92,10 +89,7 @@ struct cop_join {
     const char *session_path; /* NULL: the bootstrap of whoever started us */
     uint32_t timeout_ms;      /* 0: the default of `launch_timeout` */
 };
-#define COP_JOIN_INIT                                                          \
-    {                                                                          \
-        .size = sizeof(struct cop_join)                                        \
-    }
+#define COP_JOIN_INIT COP_INIT(cop_join)
 
 /* Which waves a stream makes (PROTOCOL 4). */
 enum cop_sync {
@@ -119,10 +113,7 @@ struct cop_stream_options {
                   follows; what they send is in the waves after the next
                   sync, before it may come flagged late */
 };
-#define COP_STREAM_OPTIONS_INIT                                                \
-    {                                                                          \
-        .size = sizeof(struct cop_stream_options)                              \
-    }
+#define COP_STREAM_OPTIONS_INIT COP_INIT(cop_stream_options)
 
 /* What happened to the network. Events come at the front-end, but for those of
  * streams and the end, which come at both ends. */
@@ -183,10 +174,7 @@ struct cop_event {
                              link to it was */
     struct cop_recovery recovery;
 };
-#define COP_EVENT_INIT                                                         \
-    {                                                                          \
-        .size = sizeof(struct cop_event)                                       \
-    }
+#define COP_EVENT_INIT COP_INIT(cop_event)
 
 /* A node that is missing since the launch. */
 struct cop_absentee {
@@ -195,10 +183,7 @@ struct cop_absentee {
     const char *host;   /* as the topology names it */
     const char *reason; /* why, with the last words of ssh where it said any */
 };
-#define COP_ABSENTEE_INIT                                                      \
-    {                                                                          \
-        .size = sizeof(struct cop_absentee)                                    \
-    }
+#define COP_ABSENTEE_INIT COP_INIT(cop_absentee)
 
 /* ---- front-end: the network ------------------------------------------- */
 

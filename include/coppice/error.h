@@ -11,6 +11,26 @@ extern "C" {
 
 #define COP_API __attribute__((visibility("default")))
 
+/* What each `COP_..._INIT` is made of: `size` set, the rest zero. In C++, which
+ * has no designated initialisers before C++20, it is a value. */
+#ifdef __cplusplus
+extern "C++" {
+template <typename type> inline type cop_init()
+{
+    type value = type();
+
+    value.size = sizeof(value);
+    return value;
+}
+}
+#define COP_INIT(type) cop_init<struct type>()
+#else
+#define COP_INIT(type)                                                         \
+    {                                                                          \
+        .size = sizeof(struct type)                                            \
+    }
+#endif
+
 /* A sentence for a person: what went wrong, where, and what to do. */
 struct cop_error {
     char text[512];

@@ -83,9 +83,16 @@ struct cop_filter {
     int (*pack)(const void *state, struct cop_packet **out);
 };
 
-/* Export `filter`, a `struct cop_filter`: one line at the end of the file. */
+/* Export `filter`, a `struct cop_filter`: one line at the end of the file. In
+ * C++ it stands outside of all namespaces. (A constant is local to its file in
+ * C++ unless it was declared before.) */
+#ifdef __cplusplus
+#define COP_FILTER_EXTERN extern "C"
+#else
+#define COP_FILTER_EXTERN extern
+#endif
 #define COP_FILTER_EXPORT(filter)                                              \
-    __attribute__((visibility("default")))                                     \
+    COP_FILTER_EXTERN COP_API const struct cop_filter *const coppice_filter;   \
     const struct cop_filter *const coppice_filter = &(filter)
 
 /* How many packets this wave has. */

@@ -60,10 +60,7 @@ struct cop_status_node {
                                by cop_network_inject(). "" in other states, and
                                where it is not known; borrowed */
 };
-#define COP_STATUS_NODE_INIT                                                   \
-    {                                                                          \
-        .size = sizeof(struct cop_status_node)                                 \
-    }
+#define COP_STATUS_NODE_INIT COP_INIT(cop_status_node)
 
 /* Ask how all nodes are. Blocks until the answer is here; a node that does not
  * answer costs three quarters of `timeout_ms`, and is told as silent.
