@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "protocol/fifo.h"
+#include "protocol/packet.h"
 #include "protocol/ranks.h"
 
 /* One child's place, or what a lost child left behind. */
@@ -415,13 +416,17 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
     return released(wave, set);
 }
 
-/* What has come, when the time is up or every child that counts is in. */
+/* What of one epoch has come, the oldest that waits, when the time is up or
+ * every child that counts is in. What is left keeps the deadline: a set of two
+ * epochs would let a sync return before what was sent ahead of its marker
+ * (PROTOCOL 4.6, 10.6). */
 static int take_timed(struct wave *wave,
                       uint64_t now_ms,
                       bool hurry,
                       struct wave_set *set)
 {
     bool all = true;
+    uint64_t epoch;
     uint32_t i;
     int r;
 
@@ -432,13 +437,22 @@ static int take_timed(struct wave *wave,
             all = false;
     if (!all && !hurry && now_ms < wave->deadline_ms)
         return 0;
-    wave->deadline_ms = UINT64_MAX;
     set->sequence = lowest(wave);
-    if (set->sequence <= wave->done)
-        set->sequence = wave->done + 1;
-    wave->done = set->sequence;
-    r = gather_all(wave, UINT64_MAX, set);
-    return r < 0 ? r : released(wave, set);
+    epoch = set->sequence >> PACKET_WAVE_BITS;
+    r = gather_all(wave, epoch << PACKET_WAVE_BITS | PACKET_WAVE_MASK, set);
+    if (r < 0)
+        return r;
+    if (lowest(wave) == UINT64_MAX)
+        wave->deadline_ms = UINT64_MAX;
+    set->late = epoch < wave->done >> PACKET_WAVE_BITS;
+    for (i = 0; set->late && i < set->count; i++)
+        wave->frames[i].flags |= FRAME_LATE;
+    if (!set->late) {
+        if (set->sequence <= wave->done)
+            set->sequence = wave->done + 1;
+        wave->done = set->sequence;
+    }
+    return released(wave, set);
 }
 
 int wave_take(struct wave *wave,

@@ -2,7 +2,8 @@
  * argument "exit" it ends at once; with "fell N FOLDER" whoever can make that
  * folder kills the process N levels above it before it joins; with "halt N
  * FOLDER" it stops that one for HALT_MS, and then joins; with "session
- * FILE" it attaches; with "poll" it waits in poll(), never in a receive. */
+ * FILE" it attaches; with "poll" it waits in poll(), never in a receive; with
+ * "chatter" it answers questions as in chatter(). */
 #include "test/frontend/member.h"
 
 #include <err.h>
@@ -230,6 +231,38 @@ static void halt(pid_t pid)
     kill(pid, SIGCONT);
 }
 
+/* Answer each question with 1. A back-end of odd rank does so at once, and
+ * sends a 0 in each millisecond in which no question comes. One of even rank
+ * first waits 3 ms and sends a packet on the stream on which TAG_RANK came. */
+static void chatter(struct cop_network *network)
+{
+    struct cop_stream *stream, *question = NULL, *aside = NULL;
+    struct timespec pause = {0, 3000000};
+    bool is_odd = cop_network_rank(network) % 2 == 1;
+    struct cop_packet *packet;
+    int r;
+
+    for (;;) {
+        r = cop_network_receive(network, &stream, &packet,
+                                is_odd && question ? 1 : COP_FOREVER);
+        if (r == -EAGAIN) {
+            cop_stream_send(question, TAG_ECHO, "%d", 0);
+            continue;
+        }
+        if (r < 0)
+            return;
+        *(cop_packet_tag(packet) == TAG_RANK ? &aside : &question) = stream;
+        cop_packet_free(packet);
+        if (stream == aside)
+            continue;
+        if (!is_odd) {
+            nanosleep(&pause, NULL);
+            cop_stream_send(aside, TAG_RANK, "%d", 1);
+        }
+        cop_stream_send(question, TAG_ECHO, "%d", 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct cop_join join = COP_JOIN_INIT;
@@ -249,6 +282,8 @@ int main(int argc, char **argv)
         join.session_path = argv[2];
     if (cop_network_join(&network, &join, &error) < 0)
         errx(1, "%s", error.text);
+    if (argc > 1 && strcmp(argv[1], "chatter") == 0)
+        chatter(network);
     by_poll = argc > 1 && strcmp(argv[1], "poll") == 0;
     while (goes_on && receive(network, &stream, &packet, by_poll) == 0) {
         goes_on = obey(network, stream, packet);

@@ -246,6 +246,68 @@ static void time_out_releases_in_time(void)
     wave_free(wave);
 }
 
+/* Wave `n` of `epoch`. */
+static uint64_t in_epoch(uint64_t epoch, uint64_t n)
+{
+    return (epoch << PACKET_WAVE_BITS) + n;
+}
+
+/* Under time_out, when the time is up, the next set is this one. */
+static void check_timed(struct wave *wave,
+                        uint64_t sequence,
+                        size_t count,
+                        bool late)
+{
+    struct wave_set set;
+
+    CHECK_IS(wave_take(wave, 100, false, &set), 1);
+    CU_ASSERT_EQUAL(set.sequence, sequence);
+    CU_ASSERT_EQUAL(set.count, count);
+    CU_ASSERT_EQUAL(set.late, late);
+    CU_ASSERT_FALSE(set.late_lane);
+    for (size_t i = 0; i < set.count; i++)
+        CU_ASSERT_EQUAL((set.frames[i].flags & FRAME_LATE) != 0, late);
+}
+
+/* PROTOCOL 4.6, 10.6: a set has packets of one epoch, the oldest first. */
+static void a_timed_set_does_not_mix_epochs(void)
+{
+    struct wave *wave = make(COP_TIME_OUT);
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, in_epoch(1, 1));
+    put(wave, 0, in_epoch(2, 1));
+    put(wave, 1, in_epoch(2, 1));
+    CU_ASSERT_TRUE(wave_holds(wave, in_epoch(2, 0)));
+    check_timed(wave, in_epoch(1, 1), 1, false);
+    CU_ASSERT_FALSE(wave_holds(wave, in_epoch(2, 0)));
+    CU_ASSERT_EQUAL(wave_deadline_ms(wave), 100);
+    check_timed(wave, in_epoch(2, 1), 2, false);
+    CU_ASSERT_EQUAL(wave_deadline_ms(wave), UINT64_MAX);
+    wave_free(wave);
+}
+
+/* PROTOCOL 4.6, 10.6: a packet of an epoch whose successor has begun here
+ * keeps its number, which a settled claim waits for, and is late. */
+static void what_comes_after_the_next_epoch_began_is_late(void)
+{
+    struct wave *wave = make(COP_TIME_OUT);
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    put(wave, 0, in_epoch(2, 7));
+    check_timed(wave, in_epoch(2, 7), 1, false);
+    put(wave, 0, in_epoch(2, 8));
+    put(wave, 1, in_epoch(1, 3));
+    CU_ASSERT_TRUE(wave_holds(wave, in_epoch(2, 0)));
+    check_timed(wave, in_epoch(1, 3), 1, true);
+    check_timed(wave, in_epoch(2, 8), 1, false);
+    put(wave, 1, in_epoch(2, 1));
+    check_timed(wave, in_epoch(2, 9), 1, false);
+    wave_free(wave);
+}
+
 /* PROTOCOL 5.6: what goes against the direction is in no wave. */
 static void against_the_direction_is_alone(void)
 {
@@ -331,6 +393,9 @@ int main(void)
         {"an epoch pairs again", an_epoch_pairs_again},
         {"do_not_wait does not wait", do_not_wait_does_not_wait},
         {"time_out releases in time", time_out_releases_in_time},
+        {"a timed set does not mix epochs", a_timed_set_does_not_mix_epochs},
+        {"what comes after the next epoch began is late",
+         what_comes_after_the_next_epoch_began_is_late},
         {"against the direction is alone", against_the_direction_is_alone},
         CU_TEST_INFO_NULL,
     };
