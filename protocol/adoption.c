@@ -107,7 +107,7 @@ static void commit(struct node *node, struct peer *peer)
     for (i = 0; i < node->stream_count; i++)
         member_update(node, node->streams[i]);
     if (node->role == NODE_FRONTEND)
-        member_cover(node);
+        cover_update(node);
 }
 
 /* The way to the root is whole, and `depth` long from here. */

@@ -213,19 +213,44 @@ static bool claims_later(const struct node *node, const struct stream *stream)
            stream->has_sent && stream->unclaimed < CLAIM_BYTES;
 }
 
-/* Front-end: the stream is open when every member has claimed it (3.1a). */
+/* Whether every member that is not in limbo has claimed the stream (3.1a). */
+static bool is_claimed(struct node *node,
+                       const struct stream *stream,
+                       const struct claim *claim)
+{
+    struct ranks awaited = {0};
+    bool claimed;
+
+    if (ranks_copy(&awaited, &stream->definition.members) < 0 ||
+        ranks_subtract(&awaited, &claim->members) < 0)
+        node->failed = true;
+    cover_exempt(node, &awaited);
+    claimed = awaited.count == 0;
+    ranks_fini(&awaited);
+    return claimed;
+}
+
+/* Front-end: the stream is open when its members have claimed it (3.1a). An
+ * error that comes later, from a member in limbo or a joiner, is an event. */
 static void try_open(struct node *node,
                      struct stream *stream,
                      const struct claim *claim)
 {
     struct action *tell;
 
-    if (!stream->opening || !stream->loaded)
+    if (!stream->loaded)
         return;
-    if (!claim->error &&
-        !ranks_cover(&claim->members, &stream->definition.members))
+    if (!stream->opening) {
+        if (claim->error && !stream->faulted)
+            node_tell(node, TELL_FILTER_ERROR, claim->error_rank,
+                      stream->definition.id, claim->error);
+        stream->faulted |= claim->error != NULL;
+        return;
+    }
+    if (!claim->error && !is_claimed(node, stream, claim))
         return;
     stream->opening = false;
+    stream->faulted = claim->error != NULL;
     tell = node_tell(node, TELL_OPENED, claim->error_rank,
                      stream->definition.id, claim->error);
     tell->code = claim->error ? -ELIBBAD : 0;
@@ -502,65 +527,7 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
     else if (peer->role == NODE_COMMNODE)
         record_doubt(node, peer->rank, peer->incarnation);
     if (node->role == NODE_FRONTEND)
-        member_cover(node);
-}
-
-/* What all branches together cover. */
-static int covered(const struct node *node, struct ranks *out)
-{
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++) {
-        const struct peer *peer = node_child(node, slot);
-
-        if (peer && peer->ready && ranks_unite(out, &peer->below) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-void member_cover(struct node *node)
-{
-    struct ranks cover = {0}, open = {0};
-    struct uncovered *list;
-    size_t i, kept = 0;
-
-    if (covered(node, &cover) < 0 || ranks_copy(&open, &node->backends) < 0 ||
-        ranks_subtract(&open, &cover) < 0)
-        node->failed = true;
-    for (i = 0; i < node->uncovered_count; i++) {
-        struct uncovered *entry = &node->uncovered[i];
-
-        if (ranks_intersect(&entry->ranks, &node->backends) < 0 ||
-            ranks_subtract(&entry->ranks, &cover) < 0 ||
-            ranks_subtract(&open, &entry->ranks) < 0)
-            node->failed = true;
-        if (entry->ranks.count == 0)
-            ranks_fini(&entry->ranks);
-        else
-            node->uncovered[kept++] = *entry;
-    }
-    node->uncovered_count = kept;
-    ranks_fini(&cover);
-    if (open.count == 0) {
-        ranks_fini(&open);
-        return;
-    }
-    list = realloc(node->uncovered, (kept + 1) * sizeof(*list));
-    if (!list) {
-        ranks_fini(&open);
-        node->failed = true;
-        return;
-    }
-    node->uncovered = list;
-    list[node->uncovered_count++] = (struct uncovered){open, node->now_ms};
-}
-
-uint64_t member_deadline_ms(const struct node *node)
-{
-    return node->uncovered_count > 0 && !node->closing
-               ? node->uncovered[0].since_ms + record_patience_ms(node)
-               : UINT64_MAX;
+        cover_update(node);
 }
 
 void member_give_up(struct node *node,
@@ -579,7 +546,7 @@ void member_give_up(struct node *node,
     if (control.ranks.count > 0)
         downward_control(node, &control);
     control_fini(&control);
-    member_cover(node);
+    cover_update(node);
 }
 
 /* Take lost ranks out of one stream. */
@@ -863,7 +830,7 @@ static void rebase(struct node *node, struct peer *peer)
     if (gained.count > 0 && !node->failed)
         gain(node, peer, &gained);
     if (node->role == NODE_FRONTEND)
-        member_cover(node);
+        cover_update(node);
     ranks_fini(&gained);
     ranks_fini(&lost);
 }

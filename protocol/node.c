@@ -682,22 +682,6 @@ static void check_streams(struct node *node)
     }
 }
 
-/* Front-end: nobody has covered these for too long (11.1). */
-static void give_up_oldest(struct node *node)
-{
-    struct ranks ranks = {0};
-    char text[80];
-
-    snprintf(text, sizeof(text),
-             "nobody has reached it for %llu ms: it is given up",
-             (unsigned long long)record_patience_ms(node));
-    if (ranks_copy(&ranks, &node->uncovered[0].ranks) < 0)
-        node->failed = true;
-    else
-        member_give_up(node, &ranks, text);
-    ranks_fini(&ranks);
-}
-
 static void tick(struct node *node)
 {
     if (node->ended)
@@ -708,8 +692,7 @@ static void tick(struct node *node)
         orphan_tick(node);
     if (node->ended)
         return;
-    if (!node->closing && node->now_ms >= member_deadline_ms(node))
-        give_up_oldest(node);
+    cover_tick(node);
     record_tick(node);
     if (node->calling && node->now_ms >= node->call_deadline_ms)
         upward_expire(node);
@@ -742,7 +725,7 @@ uint64_t node_deadline_ms(const struct node *node)
     if (node->status.open || node->status.observer_count > 0)
         deadline = least(deadline, status_deadline_ms(node));
     if (node->uncovered_count > 0)
-        deadline = least(deadline, member_deadline_ms(node));
+        deadline = least(deadline, cover_deadline_ms(node));
     if (node->doubt_count > 0)
         deadline = least(deadline, record_deadline_ms(node));
     if (node->calling)

@@ -10,6 +10,7 @@
  * record.c    who has failed, who was adopted
  * fan_out.c   how many back-ends each node has
  * recovery.c  how long that took
+ * cover.c     back-ends that no branch covers
  * member.c    claims, stability, who is a member
  * downward.c  packets and control on their way down
  * snapshot.c  what the control that is gone amounts to
@@ -149,6 +150,7 @@ struct stream {
     uint64_t state_asked;  /* front-end: how often for its filter state */
     uint64_t state_called; /* and as of which of them it was packed */
     bool opening;          /* front-end */
+    bool faulted;          /* front-end: told that a filter was not loaded */
     uint64_t sync_last;    /* front-end: the last marker sent */
     struct ranks entering; /* front-end: joiners that have not claimed yet */
     uint64_t open_deadline_ms;
@@ -203,6 +205,7 @@ struct certain_end {
 struct uncovered {
     struct ranks ranks;
     uint64_t since_ms;
+    bool limbo; /* that is failure_timeout ago */
 };
 
 /* What ADOPTED says (8.2, 8.4), and what ADOPT may add. */
@@ -706,6 +709,20 @@ void recovery_tell_lost(struct node *node, uint32_t rank, const char *text);
 /* Free what reports hold. */
 void recovery_fini(struct node *node);
 
+/* ---- cover.c: front-end: back-ends that no branch covers (11.1) ---- */
+
+/* What the branches cover has changed: note which back-ends they do not. */
+void cover_update(struct node *node);
+
+/* Take out of `ranks` the back-ends in limbo: those that have been uncovered
+ * for failure_timeout. An opening does not wait for them (3.1a). */
+void cover_exempt(struct node *node, struct ranks *ranks);
+
+/* See which are in limbo now, and give up those whose time is over; and when
+ * that is due. */
+void cover_tick(struct node *node);
+uint64_t cover_deadline_ms(const struct node *node);
+
 /* ---- member.c ---- */
 
 /* A child's branch has shrunk: trim every stream to what is below it. */
@@ -746,10 +763,6 @@ bool member_may_claim(const struct node *node,
 void member_expel_lost(struct node *node,
                        struct peer *peer,
                        struct ranks *claimed);
-
-/* Front-end: which back-ends no branch covers, and whose time is up (11.1). */
-void member_cover(struct node *node);
-uint64_t member_deadline_ms(const struct node *node);
 
 /* What may be claimed has changed: send it now, or with the next beat. */
 void member_update(struct node *node, struct stream *stream);

@@ -309,6 +309,11 @@ COP_API void cop_network_free(struct cop_network *network);
  * answered. Front-end only. The stream belongs to the network and is freed
  * with it, or by cop_stream_close().
  *
+ * A member that the front-end has not reached for `failure_timeout` is not
+ * waited for. It gets the stream, and what was sent on it, when it can be
+ * reached again; or it is given up. If a filter cannot be loaded there, an
+ * event says so (COP_EVENT_FILTER_ERROR).
+ *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL     an option is wrong
  *   -ELIBBAD    a filter could not be loaded; the text names the node and

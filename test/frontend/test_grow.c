@@ -33,8 +33,8 @@ static void drop_session(struct session *session)
     CHECK_OK(rmdir(session->folder));
 }
 
-/* Start one more back-end. */
-static void join(const struct session *session)
+/* Start one more back-end; its process. */
+static pid_t join(const struct session *session)
 {
     const char *program = tree_program("member");
     pid_t pid = fork();
@@ -44,6 +44,7 @@ static void join(const struct session *session)
         _exit(127);
     }
     CU_ASSERT_FATAL(pid > 0);
+    return pid;
 }
 
 static struct cop_stream *open_grow(struct cop_network *network,
@@ -223,12 +224,45 @@ static void a_stream_before_its_first_member(void)
     tree_end(network);
 }
 
+/* Nobody waits for the process of a joiner: when it is killed, its end is not
+ * certain. Streams open without it all the same. */
+static void streams_open_without_a_joiner_that_died(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct session session;
+    struct cop_stream *stream;
+    pid_t pid;
+
+    launch.times.heartbeat_ms = 200;
+    launch.times.failure_timeout_ms = 2000;
+    launch.times.open_timeout_ms = PATIENCE_MS / 3;
+    network = tree_launch_as(launch, "2x2", NULL);
+    make_session(&session, network);
+    pid = join(&session);
+    await_joiners(network, 1);
+    CHECK_OK(kill(pid, SIGKILL));
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum"); /* limbo begins */
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 4);
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum"); /* and goes on */
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 4);
+    drop_session(&session);
+    cop_network_shutdown(network, 1000); /* that of the dead is waited for */
+    cop_network_free(network);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"only streams that grow take them", only_streams_that_grow_take_them},
         {"joiners get each packet once", joiners_get_each_packet_once},
         {"a stream before its first member", a_stream_before_its_first_member},
+        {"streams open without a joiner that died",
+         streams_open_without_a_joiner_that_died},
         CU_TEST_INFO_NULL,
     };
 

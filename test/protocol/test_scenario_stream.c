@@ -99,6 +99,111 @@ static void opening_goes_on_without_the_dead(void)
     SIM_END(sim);
 }
 
+/* 2 and 6 die together: nobody can say what became of 6. */
+static struct sim *begin_limbo(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_crash(sim, script_at(sim, 2));
+    sim_crash(sim, script_at(sim, 6));
+    return sim;
+}
+
+/* PROTOCOL 3.1a: a member that has been uncovered for failure_timeout when the
+ * opening begins is not waited for; it is a member still. */
+static void opening_goes_on_without_limbo(void)
+{
+    struct sim *sim = begin_limbo();
+    struct stream_definition definition = {0};
+    uint32_t stream = 0;
+
+    SIM_RUN(sim, LIMIT_FAILURE_TIMEOUT_MS + 100);
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(script_code(TELL_OPENED), 0);
+    CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 4);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1a: nor is one for which that time ends during the opening. */
+static void opening_waits_until_limbo_begins(void)
+{
+    struct sim *sim = begin_limbo();
+    struct stream_definition definition = {0};
+    uint32_t stream = 0;
+
+    SIM_RUN(sim, 100);
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    SIM_RUN(sim, LIMIT_FAILURE_TIMEOUT_MS - 200);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 0);
+    SIM_RUN(sim, 200);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(script_code(TELL_OPENED), 0);
+    SIM_END(sim);
+}
+
+/* The host of back-end 6 is cut off until 9 s after this. */
+static struct sim *begin_absence(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_isolate(sim, script_at(sim, 6),
+                sim_now_ms(sim) + 3 * LIMIT_FAILURE_TIMEOUT_MS);
+    SIM_RUN(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS + 500);
+    return sim;
+}
+
+/* PROTOCOL 3.1a: who returns from limbo gets the stream, with all that was sent
+ * on it meanwhile. */
+static void who_returns_from_limbo_gets_the_stream(void)
+{
+    struct sim *sim = begin_absence();
+    struct stream_definition definition = {0};
+    uint32_t stream = 0;
+
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(script_code(TELL_OPENED), 0);
+    SIM_SEND(sim, 0, stream, 7);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_taken(sim, 6, stream), 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 5, stream), 1);
+    CHECK_IS(script_sync(sim, stream), 0);
+    CU_ASSERT_EQUAL(script_taken(sim, 6, stream), 1);
+    CU_ASSERT_EQUAL(script_last(sim, 6, stream), 7);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 3.1a: what it answers after the opening is an event: that it cannot
+ * load the stream's filter, too. */
+static void who_returns_without_the_filter_is_told_of(void)
+{
+    struct sim *sim = begin_absence();
+    char missing[] = "no_such_filter";
+    struct stream_definition definition = {
+        .members = script_ranks(1, 6),
+        .up_filter_backend = missing,
+    };
+    uint32_t stream = 0;
+
+    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(script_code(TELL_OPENED), 0);
+    script_wait(sim, 0, TELL_FILTER_ERROR);
+    SIM_RUN(sim, 5000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_FILTER_ERROR), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_FILTER_ERROR), 6);
+    CU_ASSERT(strstr(script_text(TELL_FILTER_ERROR), "no_such_filter") != NULL);
+    ranks_fini(&definition.members);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 3.1, 3.2: packets right behind an OPEN reach every member, which
  * knows the stream by then. */
 static void packets_may_follow_at_once(void)
@@ -280,6 +385,12 @@ int main(void)
          a_filter_missing_in_the_middle_is_found},
         {"opening has an end", opening_has_an_end},
         {"opening goes on without the dead", opening_goes_on_without_the_dead},
+        {"opening goes on without limbo", opening_goes_on_without_limbo},
+        {"opening waits until limbo begins", opening_waits_until_limbo_begins},
+        {"who returns from limbo gets the stream",
+         who_returns_from_limbo_gets_the_stream},
+        {"who returns without the filter is told of",
+         who_returns_without_the_filter_is_told_of},
         {"packets may follow at once", packets_may_follow_at_once},
         {"singlecast reaches one", singlecast_reaches_one},
         {"parameters come in order with data",

@@ -272,6 +272,21 @@ static enum sim_tampering belie(struct sim *sim,
     return SIM_KEEP;
 }
 
+/* The front-end forgets how long no branch has covered a back-end. */
+static enum sim_tampering opens_late(struct sim *sim,
+                                     uint32_t index,
+                                     struct action *action,
+                                     void *arg)
+{
+    struct node *front_end = index == 0 ? machine(sim, 0) : NULL;
+
+    (void)action;
+    (void)arg;
+    for (size_t i = 0; front_end && i < front_end->uncovered_count; i++)
+        front_end->uncovered[i].since_ms = front_end->now_ms;
+    return SIM_KEEP;
+}
+
 struct oracle_case {
     const char *schedule;
     sim_tamper_fn tamper;
@@ -330,6 +345,10 @@ static const struct oracle_case cases[] = {
     /* what the front-end is told */
     {CALM VALUES SEND3 SYNC, opens_ill, 0, "stream 1 does not open"},
     {CALM VALUES SEND3 SYNC, always_lossy, 0, "sync of 1 is 1"},
+    {CALM VALUES KILL1
+     "+0 kill node=3 in=0\n+999 open stream=2 filter=0 "
+     "sync=0 timeout=5 uneven=0 big=0 grow=0 members=0\n" SYNC,
+     opens_late, 0, "stream 2 does not open"},
     {CALM UNION KILL1 SYNC, always_lossy, 0, "is lossy, and it recovers"},
     {CALM VALUES KILL1 SYNC, always_lossy, 0,
      "though nothing has failed since"},

@@ -1,0 +1,131 @@
+/* cover.c - the front-end's back-ends that no branch covers.
+ *
+ *            lost             failure_timeout        give_up_timeout
+ *   covered ------> uncovered ---------------> limbo ---------------> given up
+ *      ^                |                        |
+ *      +----------------+------------------------+
+ *            a branch claims the back-end again */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "protocol/state.h"
+
+/* What all branches together cover. */
+static int covered(const struct node *node, struct ranks *out)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && ranks_unite(out, &peer->below) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+void cover_update(struct node *node)
+{
+    struct ranks cover = {0}, open = {0};
+    struct uncovered *list;
+    size_t i, kept = 0;
+
+    if (covered(node, &cover) < 0 || ranks_copy(&open, &node->backends) < 0 ||
+        ranks_subtract(&open, &cover) < 0)
+        node->failed = true;
+    for (i = 0; i < node->uncovered_count; i++) {
+        struct uncovered *entry = &node->uncovered[i];
+
+        if (ranks_intersect(&entry->ranks, &node->backends) < 0 ||
+            ranks_subtract(&entry->ranks, &cover) < 0 ||
+            ranks_subtract(&open, &entry->ranks) < 0)
+            node->failed = true;
+        if (entry->ranks.count == 0)
+            ranks_fini(&entry->ranks);
+        else
+            node->uncovered[kept++] = *entry;
+    }
+    node->uncovered_count = kept;
+    ranks_fini(&cover);
+    if (open.count == 0) {
+        ranks_fini(&open);
+        return;
+    }
+    list = realloc(node->uncovered, (kept + 1) * sizeof(*list));
+    if (!list) {
+        ranks_fini(&open);
+        node->failed = true;
+        return;
+    }
+    node->uncovered = list;
+    list[node->uncovered_count++] =
+        (struct uncovered){.ranks = open, .since_ms = node->now_ms};
+}
+
+void cover_exempt(struct node *node, struct ranks *ranks)
+{
+    size_t i;
+
+    for (i = 0; i < node->uncovered_count; i++)
+        if (node->uncovered[i].limbo &&
+            ranks_subtract(ranks, &node->uncovered[i].ranks) < 0)
+            node->failed = true;
+}
+
+/* When this entry changes: it is in limbo, or it is given up. */
+static uint64_t due_ms(const struct node *node, const struct uncovered *entry)
+{
+    return entry->since_ms + (entry->limbo ? record_patience_ms(node)
+                                           : node->times.failure_timeout_ms);
+}
+
+uint64_t cover_deadline_ms(const struct node *node)
+{
+    uint64_t deadline = UINT64_MAX;
+    size_t i;
+
+    for (i = 0; i < node->uncovered_count && !node->closing; i++)
+        if (due_ms(node, &node->uncovered[i]) < deadline)
+            deadline = due_ms(node, &node->uncovered[i]);
+    return deadline;
+}
+
+/* No branch has covered these for too long (11.1). */
+static void give_up_oldest(struct node *node)
+{
+    struct ranks ranks = {0};
+    char text[80];
+
+    snprintf(text, sizeof(text),
+             "nobody has reached it for %llu ms: it is given up",
+             (unsigned long long)record_patience_ms(node));
+    if (ranks_copy(&ranks, &node->uncovered[0].ranks) < 0)
+        node->failed = true;
+    else
+        member_give_up(node, &ranks, text);
+    ranks_fini(&ranks);
+}
+
+void cover_tick(struct node *node)
+{
+    bool news = false;
+    size_t i;
+
+    if (node->now_ms < cover_deadline_ms(node))
+        return;
+    for (i = 0; i < node->uncovered_count; i++) {
+        struct uncovered *entry = &node->uncovered[i];
+
+        if (entry->limbo || node->now_ms < due_ms(node, entry))
+            continue;
+        entry->limbo = true;
+        news = true;
+    }
+    for (i = 0; news && i < node->stream_count; i++)
+        if (node->streams[i]->opening)
+            member_update(node, node->streams[i]);
+    while (node->uncovered_count > 0 && node->uncovered[0].limbo &&
+           node->now_ms >= due_ms(node, &node->uncovered[0]) && !node->failed)
+        give_up_oldest(node);
+}
