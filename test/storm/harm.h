@@ -1,0 +1,40 @@
+/* harm.h - what is done to the nodes of a round, and when: drawn from the
+ * seed, so that a round can be repeated. */
+#ifndef TEST_STORM_HARM_H
+#define TEST_STORM_HARM_H
+
+#include "test/storm/tree.h"
+
+#define BLOWS_MAX 256
+
+enum blow_kind {
+    BLOW_KILL,
+    BLOW_STOP,
+    BLOW_CONTINUE,
+    BLOW_RESET,
+    BLOW_JOIN
+};
+
+struct blow {
+    uint32_t at_ms; /* since the work began */
+    enum blow_kind kind;
+    uint32_t rank;
+    uint32_t choice; /* of a reset: which connection */
+};
+
+struct schedule {
+    struct blow blows[BLOWS_MAX]; /* in order of time */
+    size_t count;
+    uint32_t length_ms;
+};
+
+/* Draw what happens in that weather. */
+void schedule_draw(struct schedule *schedule,
+                   uint64_t seed,
+                   enum weather weather,
+                   const struct tree *tree);
+
+/* Carry out a blow other than BLOW_JOIN. Returns whether it could be. */
+bool blow_strike(const struct blow *blow, struct tree *tree);
+
+#endif

@@ -1,0 +1,249 @@
+/* member.c - the back-end of the storm: member SEED FOLDER [SESSION].
+ *
+ * It answers commands and sends unsolicited packets in between. It checks that
+ * each command of a stream comes once and in order. FOLDER/tally.RANK says
+ * what was sent and what was wrong; it is a mapped file, so that nothing is
+ * lost when the process dies. */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "test/storm/round.h"
+
+#define UNASKED_MS 40 /* at most between two unsolicited packets */
+#define LAZY_US    3000
+#define TEXT_LEN   32
+
+struct flow {
+    struct cop_stream *stream;
+    enum kind kind;
+    bool is_unasked;
+    uint64_t due_ms;
+};
+
+static struct tally *tally;
+static struct flow flows[FLOWS];
+static uint64_t seed;
+
+static void wrong(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+/* The first violation is kept. */
+static void wrong(const char *format, ...)
+{
+    va_list args;
+
+    if (tally->wrong[0])
+        return;
+    va_start(args, format);
+    vsnprintf(tally->wrong, sizeof(tally->wrong), format, args);
+    va_end(args);
+}
+
+static void tally_open(const char *folder, uint32_t rank)
+{
+    char path[512];
+    int fd;
+
+    tally_path(path, sizeof(path), folder, rank);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(*tally)) < 0)
+        err(1, "%s", path);
+    tally =
+        mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (tally == MAP_FAILED)
+        err(1, "%s", path);
+    close(fd);
+    tally->rank = rank;
+    tally->pid = getpid();
+}
+
+static int send_strings(uint32_t flow, char letter, uint32_t from, uint32_t to)
+{
+    char texts[ITEMS_MAX][TEXT_LEN];
+    const char *strings[ITEMS_MAX];
+    uint32_t i;
+
+    for (i = from; i < to; i++) {
+        snprintf(texts[i - from], TEXT_LEN, "%u.%c.%u.%u", flow, letter,
+                 tally->rank, i);
+        strings[i - from] = texts[i - from];
+    }
+    return cop_stream_send(flows[flow].stream, TAG_ANSWER, "%as", strings,
+                           to - from);
+}
+
+static int send_peaks(uint32_t flow, uint32_t number, uint32_t items)
+{
+    uint32_t keys[ITEMS_MAX], i;
+    int64_t values[ITEMS_MAX];
+    int64_t *peaks = tally->flows[flow].peaks;
+
+    for (i = 0; i < items; i++) {
+        values[i] = item_value(tally->rank, flow, number, i);
+        keys[i] = (uint32_t)values[i] % KEYS;
+        if (values[i] > peaks[keys[i]])
+            peaks[keys[i]] = values[i];
+    }
+    return cop_stream_send(flows[flow].stream, TAG_ANSWER, "%aud %ald", keys,
+                           items, values, items);
+}
+
+/* `number` 0 is a packet that adds nothing. */
+static int send_sum(uint32_t flow, uint32_t number)
+{
+    int64_t slots[SLOTS] = {0};
+
+    if (number > 0)
+        slots[number % SLOTS] = sum_value(tally->rank, flow, number);
+    return cop_stream_send(flows[flow].stream, TAG_ANSWER, "%ald", slots,
+                           (uint32_t)SLOTS);
+}
+
+static void answer(uint32_t flow, uint32_t number, uint32_t items)
+{
+    struct flow_tally *sent = &tally->flows[flow];
+    uint32_t from = sent->answered;
+    int r;
+
+    sent->answered += items;
+    if (flows[flow].kind == KIND_SET)
+        r = send_strings(flow, 'a', from, from + items);
+    else if (flows[flow].kind == KIND_PEAKS)
+        r = send_peaks(flow, number, items);
+    else
+        r = send_sum(flow, number);
+    if (r < 0 && r != -ENOTCONN)
+        wrong("flow %u: the answer to command %u: %s", flow, number,
+              strerror(-r));
+}
+
+static void send_unasked(uint32_t flow)
+{
+    struct flow_tally *sent = &tally->flows[flow];
+    uint32_t from = sent->unasked;
+    int r;
+
+    sent->unasked++;
+    if (flows[flow].kind == KIND_SET)
+        r = send_strings(flow, 'u', from, from + 1);
+    else if (flows[flow].kind == KIND_PEAKS) /* the numbers of no command */
+        r = send_peaks(flow, 0x80000000u + from, 1);
+    else
+        r = send_sum(flow, 0);
+    if (r < 0 && r != -ENOTCONN)
+        wrong("flow %u: unsolicited packet %u: %s", flow, from, strerror(-r));
+    flows[flow].due_ms = now_ms() + 1 + draw(&seed, UNASKED_MS);
+}
+
+/* Obey one command. */
+static void obey(struct cop_stream *stream, const struct cop_packet *packet)
+{
+    uint32_t flow, kind, number, items, flags;
+    struct flow_tally *got;
+
+    if (cop_packet_unpack(packet, COMMAND_FORMAT, &flow, &kind, &number, &items,
+                          &flags) < 0 ||
+        flow >= FLOWS || kind > KIND_SUM || items > ITEMS_MAX) {
+        wrong("a packet on stream %u is no command: \"%s\"",
+              cop_stream_id(stream), cop_packet_format(packet));
+        return;
+    }
+    got = &tally->flows[flow];
+    if (got->first == 0)
+        got->first = number;
+    else if (number != got->last + 1)
+        wrong("flow %u: command %u came behind command %u", flow, number,
+              got->last);
+    got->last = number;
+    if (flows[flow].stream && flows[flow].stream != stream)
+        wrong("flow %u has two streams", flow);
+    flows[flow].stream = stream;
+    flows[flow].kind = kind;
+    if (draw(&seed, 8) == 0)
+        usleep(draw(&seed, LAZY_US));
+    answer(flow, number, items);
+    if ((flags & FLAG_UNASKED) && !flows[flow].is_unasked)
+        flows[flow].due_ms = now_ms();
+    flows[flow].is_unasked = (flags & FLAG_UNASKED) && !(flags & FLAG_STOP);
+}
+
+/* Send what is due. Returns in how many milliseconds something will be. */
+static int send_due(void)
+{
+    uint64_t next_ms = UINT64_MAX, at_ms = now_ms();
+    uint32_t i;
+
+    for (i = 0; i < FLOWS; i++) {
+        if (!flows[i].is_unasked)
+            continue;
+        if (flows[i].due_ms <= at_ms)
+            send_unasked(i);
+        if (flows[i].due_ms < next_ms)
+            next_ms = flows[i].due_ms;
+    }
+    at_ms = now_ms();
+    if (next_ms == UINT64_MAX)
+        return COP_FOREVER;
+    return next_ms > at_ms ? (int)(next_ms - at_ms) : 0;
+}
+
+/* As cop_network_receive(), but waiting in poll(). */
+static int receive_by_poll(struct cop_network *network,
+                           struct cop_stream **stream,
+                           struct cop_packet **packet,
+                           int timeout_ms)
+{
+    struct pollfd waited = {.events = POLLIN};
+    struct cop_event event = COP_EVENT_INIT;
+    int r = cop_network_receive(network, stream, packet, 0);
+
+    if (r != -EAGAIN)
+        return r;
+    while (cop_network_event(network, &event, 0) == 0)
+        ;
+    waited.fd = cop_network_fd(network);
+    poll(&waited, 1, timeout_ms);
+    return cop_network_receive(network, stream, packet, 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct cop_join join = COP_JOIN_INIT;
+    struct cop_network *network;
+    struct cop_stream *stream;
+    struct cop_packet *packet;
+    struct cop_error error;
+    int r, timeout_ms;
+    bool polls;
+
+    if (argc < 3)
+        errx(2, "usage: member SEED FOLDER [SESSION]");
+    if (argc > 3)
+        join.session_path = argv[3];
+    r = cop_network_join(&network, &join, &error);
+    if (r < 0)
+        errx(1, "%s", error.text);
+    tally_open(argv[2], cop_network_rank(network));
+    seed = mix(strtoull(argv[1], NULL, 10) + tally->rank);
+    polls = draw(&seed, 3) == 0;
+    do {
+        timeout_ms = send_due();
+        r = polls ? receive_by_poll(network, &stream, &packet, timeout_ms)
+                  : cop_network_receive(network, &stream, &packet, timeout_ms);
+        if (r == 0) {
+            obey(stream, packet);
+            cop_packet_free(packet);
+        }
+    } while (r == 0 || r == -EAGAIN);
+    if (r != -ENOTCONN)
+        wrong("receive: %s", strerror(-r));
+    tally->has_ended = 1;
+    cop_network_free(network);
+    return 0;
+}

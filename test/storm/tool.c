@@ -1,0 +1,327 @@
+/* tool.c - the front-end of the storm:
+ * tool SEED FOLDER SHAPE MEMBER WEATHER
+ *
+ * It launches the tree and works with several streams, a thread for each. What
+ * happens to it comes from outside. Standard output tells the driver:
+ *
+ *     TIME ready                    the tree stands, the streams are open
+ *     TIME event TYPE RANK PARENT LOST_PARENT STREAM TEXT
+ *     TIME bad TEXT                 a promise was broken
+ *     TIME settled STRINGS COMMANDS SYNCS LOSSY
+ *     TIME bye                      everything has been freed
+ *
+ * Standard input has "finish", which ends the work, and then "end". */
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "test/storm/ledger.h"
+
+#define SYNC_MS     60000 /* no sync may take longer */
+#define SHUTDOWN_MS 30000
+#define BURST_MAX   4 /* at most SLOTS / 2 */
+#define REST_MS     60
+
+struct flow {
+    pthread_t thread;
+    uint64_t seed;
+    struct cop_stream *stream;
+    struct ledger ledger;
+    bool is_unasked;
+    uint32_t syncs;
+    uint32_t lossy;
+};
+
+static struct cop_network *network;
+static struct flow flows[FLOWS];
+static enum weather weather;
+static atomic_bool finishes;
+static atomic_uint running;
+static atomic_uint bad_count;
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void say_va(const char *what, const char *format, va_list args)
+{
+    char line[2048];
+
+    vsnprintf(line, sizeof(line), format, args);
+    printf("%" PRIu64 " %s%s\n", now_ms(), what, line);
+    fflush(stdout);
+}
+
+static void say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say_va("", format, args);
+    va_end(args);
+}
+
+static void bad(const char *format, ...)
+{
+    va_list args;
+
+    bad_count++;
+    va_start(args, format);
+    say_va("bad ", format, args);
+    va_end(args);
+}
+
+static void flow_drain(struct flow *flow, int timeout_ms)
+{
+    struct cop_packet *packet;
+
+    while (cop_stream_receive(flow->stream, &packet, timeout_ms) == 0) {
+        ledger_packet(&flow->ledger, packet);
+        cop_packet_free(packet);
+        timeout_ms = 0;
+    }
+}
+
+/* Send some commands, sync, and compare. Returns whether all is well. */
+static bool flow_ask(struct flow *flow, uint32_t flags)
+{
+    struct ledger *ledger = &flow->ledger;
+    uint32_t count = 1 + draw(&flow->seed, BURST_MAX), items, number;
+    struct cop_error error = {""};
+    int r = 0;
+
+    flags |= flow->is_unasked ? FLAG_UNASKED : 0;
+    while (r == 0 && count-- > 0) {
+        items = 1 + draw(&flow->seed, ITEMS_MAX);
+        number = ledger_command(ledger, items);
+        r = cop_stream_send(flow->stream, TAG_COMMAND, COMMAND_FORMAT,
+                            ledger->flow, (unsigned)ledger->kind, number, items,
+                            flags);
+    }
+    if (r < 0) {
+        bad("%s: send: %s", ledger->name, strerror(-r));
+        return false;
+    }
+    r = cop_stream_sync(flow->stream, SYNC_MS, &error);
+    flow_drain(flow, 0);
+    flow->syncs++;
+    flow->lossy += r == 1;
+    if (r < 0)
+        bad("%s: sync: %s, %s", ledger->name, strerror(-r), error.text);
+    else if (r == 1 && (ledger->kind != KIND_SUM || weather == CALM))
+        bad("%s: sync returned 1", ledger->name);
+    if (r >= 0)
+        ledger_synced(ledger, r == 1);
+    return r >= 0;
+}
+
+static void flow_end(struct flow *flow)
+{
+    struct cop_packet *state = NULL;
+    int r = 0;
+
+    if (flow->ledger.kind != KIND_SUM) {
+        r = cop_stream_state(flow->stream, &state, SYNC_MS);
+        if (r < 0)
+            bad("%s: state: %s", flow->ledger.name, strerror(-r));
+    }
+    if (r == 0)
+        ledger_end(&flow->ledger, state);
+    cop_packet_free(state);
+}
+
+static void *flow_run(void *arg)
+{
+    struct flow *flow = arg;
+    bool is_well = true;
+
+    while (is_well && !finishes) {
+        is_well = flow_ask(flow, 0);
+        flow_drain(flow, (int)draw(&flow->seed, REST_MS));
+    }
+    is_well = is_well && flow_ask(flow, FLAG_STOP);
+    if (is_well)
+        flow_end(flow);
+    running--;
+    return NULL;
+}
+
+/* Half of the members, if `is_half`, else all. */
+static struct cop_communicator *choose_members(struct flow *flow, bool is_half)
+{
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct ledger *ledger = &flow->ledger;
+    struct cop_communicator *some = NULL;
+    size_t i;
+
+    for (i = 0; i < cop_communicator_size(all); i++) {
+        uint32_t rank = cop_communicator_rank(all, i);
+
+        if (rank >= ledger->first_joiner)
+            ledger->first_joiner = rank + 1;
+        if (!is_half || i == 0 || draw(&flow->seed, 2))
+            ledger->members[ledger->member_count++] = rank;
+    }
+    if (is_half && cop_communicator_new(&some, network, ledger->members,
+                                        ledger->member_count) < 0)
+        errx(1, "no communicator");
+    return some;
+}
+
+/* Open flow `i`. The first three are one of each kind, the last three, too, in
+ * another mode. */
+static void flow_open(uint32_t i, uint64_t seed, const char *folder)
+{
+    static const char *const filters[] = {"set", "peaks", "sum"};
+    static const char *const modes[] = {"wait-for-all", "do-not-wait",
+                                        "time-out"};
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct flow *flow = &flows[i];
+    struct ledger *ledger = &flow->ledger;
+    struct cop_communicator *some;
+    struct cop_error error = {""};
+    uint64_t shared = mix(seed + i % 3);
+    bool is_half;
+    int r;
+
+    flow->seed = mix(seed ^ ((uint64_t)i << 32));
+    ledger->folder = folder;
+    ledger->bad = bad;
+    ledger->flow = i;
+    ledger->kind = i % 3;
+    options.sync = (draw(&shared, 3) + i / 3) % 3;
+    options.wave_timeout_ms =
+        options.sync == COP_TIME_OUT ? 5 + draw(&flow->seed, 46) : 0;
+    options.up_filter = filters[ledger->kind];
+    flow->is_unasked = draw(&flow->seed, 2);
+    is_half = i >= 3 && draw(&flow->seed, 3) == 0;
+    options.grow = !is_half;
+    ledger->grows = options.grow;
+    some = choose_members(flow, is_half);
+    snprintf(ledger->name, sizeof(ledger->name), "flow %u (%s, %s%s, %u)", i,
+             filters[ledger->kind], modes[options.sync],
+             flow->is_unasked ? ", unsolicited" : "", ledger->member_count);
+    r = cop_stream_open(&flow->stream, network,
+                        some ? some : cop_network_everyone(network), &options,
+                        &error);
+    cop_communicator_free(some);
+    if (r < 0)
+        errx(1, "%s: open: %s", ledger->name, error.text);
+    say("open %u %s", cop_stream_id(flow->stream), ledger->name);
+    if (cop_stream_recoverable(flow->stream, NULL) !=
+        (ledger->kind != KIND_SUM))
+        bad("%s: cop_stream_recoverable() is wrong", ledger->name);
+}
+
+static void launch(char **argv)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_error error = {""};
+    char session[512];
+    char *member[] = {argv[4], argv[1], argv[2], NULL};
+
+    snprintf(session, sizeof(session), "%s/session", argv[2]);
+    launch.topology_shape = argv[3];
+    launch.backend_argv = member;
+    launch.session_path = session;
+    if (cop_network_launch(&network, &launch, &error) < 0)
+        errx(1, "launch: %s", error.text);
+}
+
+/* How many descriptors this process has. */
+static unsigned descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    while (dir && readdir(dir))
+        count++;
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* Say each event, until standard input has `word`. With `word` NULL: until no
+ * flow runs. */
+static void watch(const char *word)
+{
+    struct cop_event event = COP_EVENT_INIT;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    char line[32];
+    int r;
+
+    while (word || running > 0) {
+        r = cop_network_event(network, &event, 20);
+        if (r == 0)
+            say("event %d %u %u %u %u %s", (int)event.type, event.rank,
+                event.parent, event.lost_parent, event.stream_id, event.text);
+        else if (r != -EAGAIN)
+            usleep(20000);
+        if (r != 0 && word && poll(&input, 1, 0) > 0) {
+            if (!fgets(line, sizeof(line), stdin))
+                exit(1);
+            if (strncmp(line, word, strlen(word)) == 0)
+                return;
+        }
+    }
+}
+
+static void report(void)
+{
+    uint64_t strings = 0, commands = 0;
+    uint32_t syncs = 0, lossy = 0, i;
+
+    for (i = 0; i < FLOWS; i++) {
+        strings += flows[i].ledger.strings;
+        commands +=
+            (uint64_t)flows[i].ledger.number * flows[i].ledger.member_count;
+        syncs += flows[i].syncs;
+        lossy += flows[i].lossy;
+    }
+    say("settled %" PRIu64 " %" PRIu64 " %u %u", strings, commands, syncs,
+        lossy);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned before = descriptors(), after;
+    uint32_t i;
+    int r;
+
+    if (argc < 6)
+        errx(2, "usage: tool SEED FOLDER SHAPE MEMBER WEATHER");
+    weather = (enum weather)atoi(argv[5]);
+    launch(argv);
+    for (i = 0; i < FLOWS; i++)
+        flow_open(i, strtoull(argv[1], NULL, 10), argv[2]);
+    running = FLOWS;
+    for (i = 0; i < FLOWS; i++)
+        if (pthread_create(&flows[i].thread, NULL, flow_run, &flows[i]))
+            errx(1, "no thread");
+    say("ready");
+    watch("finish");
+    finishes = true;
+    watch(NULL);
+    for (i = 0; i < FLOWS; i++)
+        pthread_join(flows[i].thread, NULL);
+    report();
+    watch("end");
+    r = cop_network_shutdown(network, SHUTDOWN_MS);
+    if (r < 0)
+        bad("shutdown: %s", strerror(-r));
+    cop_network_free(network);
+    for (i = 0; i < FLOWS; i++)
+        ledger_fini(&flows[i].ledger);
+    after = descriptors();
+    if (after != before)
+        bad("%u descriptors before the launch, %u after the end", before,
+            after);
+    say("bye");
+    return bad_count > 0;
+}

@@ -1,0 +1,221 @@
+/* witness.c - whether what the network says of its nodes is true. */
+#include "test/storm/witness.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#include <coppice/status.h>
+
+#define STATUS_MS 10000
+
+static void adopted(struct tree *tree,
+                    const struct event *event,
+                    ledger_bad_fn bad)
+{
+    struct node *node = &tree->nodes[event->rank];
+
+    node->is_given_up = false;
+    if (event->parent >= tree->first_leaf)
+        bad("rank %u was adopted by %u, a back-end", event->rank,
+            event->parent);
+    else if (node->parent != COP_RANK_NONE &&
+             event->lost_parent != node->parent)
+        bad("rank %u lost its parent %u, says the event, but the parent was "
+            "%u",
+            event->rank, event->lost_parent, node->parent);
+    node->parent = event->parent;
+}
+
+/* Each link of "7-3, 8-3" has an end that was harmed. */
+static void lossy(const struct tree *tree,
+                  const struct event *event,
+                  ledger_bad_fn bad)
+{
+    const char *next = event->text;
+    uint32_t child, parent;
+    int len;
+
+    while (sscanf(next, "%u-%u%n", &child, &parent, &len) == 2) {
+        if (child < tree->count && parent < tree->count &&
+            !tree->nodes[child].is_harmed && !tree->nodes[parent].is_harmed)
+            bad("stream %u: the link %u-%u was never broken", event->stream,
+                child, parent);
+        next += len;
+        next += strspn(next, ", ");
+    }
+}
+
+void witness_event(struct tree *tree,
+                   const struct event *event,
+                   ledger_bad_fn bad)
+{
+    if (event->type == COP_EVENT_STREAM_LOSSY) {
+        lossy(tree, event, bad);
+    } else if (event->type == COP_EVENT_BACKEND_JOINED) {
+        if (event->rank != tree->count || tree->count == RANKS_MAX)
+            bad("rank %u has joined, not rank %u", event->rank, tree->count);
+        else
+            tree->nodes[tree->count++].parent = COP_RANK_NONE;
+    } else if (event->rank == 0 || event->rank >= tree->count) {
+        bad("an event of type %d about rank %u: %s", event->type, event->rank,
+            event->text);
+    } else if (event->type == COP_EVENT_NODE_ADOPTED) {
+        adopted(tree, event, bad);
+    } else if (event->type == COP_EVENT_NODE_LOST &&
+               event->rank < tree->first_leaf) {
+        if (tree->nodes[event->rank].is_given_up)
+            bad("rank %u was reported lost twice", event->rank);
+        tree->nodes[event->rank].is_given_up = true;
+    } else {
+        bad("an event of type %d about rank %u: %s", event->type, event->rank,
+            event->text);
+    }
+}
+
+bool witness_deaths(const struct tree *tree, ledger_bad_fn bad)
+{
+    bool is_well = true;
+    uint32_t rank;
+
+    for (rank = 1; rank < tree->first_leaf; rank++) {
+        const struct node *node = &tree->nodes[rank];
+
+        if (node->is_killed == node->is_given_up)
+            continue;
+        is_well = false;
+        if (bad)
+            bad("rank %u %s", rank,
+                node->is_killed ? "was killed, but not reported lost"
+                                : "lives, but was reported lost");
+    }
+    return is_well;
+}
+
+/* Every node that lives has a link to its parent, and nodes have no other. */
+static bool are_links_true(const struct tree *tree, ledger_bad_fn bad)
+{
+    static struct socket sockets[SOCKETS_MAX];
+    size_t count = tree_sockets(tree, sockets), i;
+    bool has_parent[RANKS_MAX] = {false};
+    bool is_well = true;
+    uint32_t rank;
+
+    for (i = 0; i < count; i++) {
+        uint32_t a = sockets[i].rank, b = sockets[i].peer;
+
+        if (b == UINT32_MAX)
+            continue;
+        if (tree->nodes[a].parent == b && a != 0) {
+            has_parent[a] = true;
+        } else if (b == 0 || tree->nodes[b].parent != a) {
+            is_well = false;
+            if (bad)
+                bad("there is a link of %u and %u, but neither is the other's "
+                    "parent",
+                    a, b);
+        }
+    }
+    for (rank = 1; rank < tree->count; rank++)
+        if (!tree->nodes[rank].is_killed && tree->nodes[rank].pid &&
+            !has_parent[rank]) {
+            is_well = false;
+            if (bad)
+                bad("rank %u has no link to %u, which was reported to be its "
+                    "parent",
+                    rank, tree->nodes[rank].parent);
+        }
+    return is_well;
+}
+
+static bool is_row_true(struct tree *tree,
+                        const struct cop_status_node *row,
+                        ledger_bad_fn bad)
+{
+    struct node *node;
+    bool is_well;
+
+    if (row->rank >= tree->count) {
+        if (bad)
+            bad("the status has rank %u", row->rank);
+        return false;
+    }
+    node = &tree->nodes[row->rank];
+    if (node->parent == COP_RANK_NONE)
+        node->parent = row->parent; /* of a late joiner */
+    is_well = node->is_killed ? row->state == COP_STATE_LOST
+                              : row->parent == node->parent &&
+                                    (row->state == COP_STATE_UP ||
+                                     row->state == COP_STATE_DEGRADED);
+    if (!is_well && bad)
+        bad("the status says of rank %u: state %d, parent %u, %s; it %s, its "
+            "parent is %u",
+            row->rank, (int)row->state, row->parent, row->reason,
+            node->is_killed ? "was killed" : "lives", node->parent);
+    return is_well;
+}
+
+static bool is_status_true(struct tree *tree,
+                           const char *session,
+                           ledger_bad_fn bad)
+{
+    struct cop_status_node row = COP_STATUS_NODE_INIT;
+    struct cop_error error = {""};
+    struct cop_status *status;
+    bool is_well = true;
+    size_t i;
+
+    if (cop_status_read(&status, session, STATUS_MS, &error) < 0) {
+        if (bad)
+            bad("status: %s", error.text);
+        return false;
+    }
+    if (cop_status_count(status) != tree->count) {
+        is_well = false;
+        if (bad)
+            bad("the status has %zu nodes of %u", cop_status_count(status),
+                tree->count);
+    }
+    for (i = 0; i < cop_status_count(status); i++)
+        if (cop_status_node(status, i, &row) < 0 ||
+            !is_row_true(tree, &row, bad))
+            is_well = false;
+    cop_status_free(status);
+    return is_well;
+}
+
+/* No child of a node that lives is a zombie. */
+static bool is_waited_for(const struct tree *tree, ledger_bad_fn bad)
+{
+    DIR *dir = opendir("/proc");
+    const struct dirent *entry;
+    bool is_well = true;
+    uint32_t rank;
+    char state = 0;
+
+    while (dir && (entry = readdir(dir))) {
+        pid_t pid = (pid_t)atoi(entry->d_name), parent;
+
+        if (pid <= 0)
+            continue;
+        parent = process_parent(pid, &state);
+        for (rank = 0; rank < tree->count && state == 'Z'; rank++)
+            if (parent > 0 && tree->nodes[rank].pid == parent &&
+                !tree->nodes[rank].is_killed) {
+                is_well = false;
+                if (bad)
+                    bad("rank %u has not waited for process %d", rank,
+                        (int)pid);
+            }
+    }
+    if (dir)
+        closedir(dir);
+    return is_well;
+}
+
+bool witness_tree(struct tree *tree, const char *session, ledger_bad_fn bad)
+{
+    bool is_well = is_status_true(tree, session, bad);
+
+    is_well = are_links_true(tree, bad) && is_well;
+    return is_waited_for(tree, bad) && is_well;
+}
