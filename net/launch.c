@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "net/address.h"
+#include "net/relay.h"
 #include "protocol/limits.h"
 #include "topology/topology.h"
 
@@ -74,6 +75,7 @@ struct launch {
     uint32_t child_count;    /* of these places */
     struct child *waiting;   /* in order */
     struct child **waiting_end;
+    struct relay *relay; /* of standard errors behind ssh, or NULL */
     size_t alive;
     bool abandoned; /* descriptors are closed, children are not ours */
 };
@@ -248,6 +250,15 @@ static void keep_words(struct remote *remote, const char *bytes, size_t len)
             isprint((unsigned char)bytes[i]) ? bytes[i] : ' ';
 }
 
+/* Let bytes go to our standard error, which may not be read: never wait. They
+ * are lost if there is no memory or thread for it. */
+static void pass_on(struct launch *launch, const char *bytes, size_t len)
+{
+    if (!launch->relay && relay_new(&launch->relay, STDERR_FILENO) < 0)
+        return;
+    relay_put(launch->relay, bytes, len);
+}
+
 /* Until the child is accepted its words explain a failure; afterwards they are
  * the program's, and pass through. Returns whether there may be more. */
 static bool read_err(struct child *child)
@@ -260,7 +271,7 @@ static bool read_err(struct child *child)
     if (n > 0 && !remote->accepted)
         keep_words(remote, bytes, (size_t)n);
     else if (n > 0)
-        (void)!write(STDERR_FILENO, bytes, (size_t)n);
+        pass_on(child->launch, bytes, (size_t)n);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         close_watched(child->launch, &remote->err);
     return n > 0;
@@ -799,6 +810,10 @@ void launch_free(struct launch *launch)
     for (i = 0; i < launch->child_count; i++)
         if (launch->children[i])
             free_child(launch->children[i]);
+    if (launch->abandoned)
+        relay_abandon(launch->relay);
+    else
+        relay_free(launch->relay);
     free(launch->children);
     free(launch);
 }

@@ -1,6 +1,7 @@
 /* backend.c - the back-end of the launch tests.
  *
  *   backend echo          join, send back what comes, until the end
+ *   backend loud          the same, with a megabyte on standard error for each
  *   backend attach FILE   the same, with a session file
  *   backend exit STATUS   end at once
  *   backend signal N      be ended by a signal at once
@@ -18,7 +19,19 @@
 
 static struct shell shell;
 
-static int echo(void)
+/* Returns when something has taken it all. */
+static void shout(void)
+{
+    static char line[1024];
+    int i;
+
+    memset(line, 'x', sizeof(line) - 1);
+    line[sizeof(line) - 1] = '\n';
+    for (i = 0; i < 1024; i++)
+        fwrite(line, 1, sizeof(line), stderr);
+}
+
+static int echo(bool loud)
 {
     struct frame frame;
     uint32_t stream;
@@ -28,6 +41,8 @@ static int echo(void)
         r = shell_receive(&shell, &stream, &frame, COP_FOREVER);
         if (r < 0)
             return r == -ENOTCONN ? 0 : r;
+        if (loud)
+            shout();
         r = shell_post(&shell, stream, frame.tag, frame.payload);
         frame_fini(&frame);
         if (r < 0 && r != -ENOTCONN)
@@ -62,7 +77,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(mode, "deaf") == 0)
         sleep_for_ever();
-    r = echo();
+    r = echo(strcmp(mode, "loud") == 0);
     if (strcmp(mode, "stay") == 0)
         sleep_for_ever();
     shell_fini(&shell);

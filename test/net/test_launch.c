@@ -235,6 +235,58 @@ static void ssh_starts_a_tree(void)
     CU_ASSERT_EQUAL(left_behind(), 0);
 }
 
+/* Its standard error is a pipe that nothing reads, as of `tool 2>&1 | less`:
+ * what its back-ends write there holds up nothing, time-outs included. */
+static void talk_without_a_reader(void)
+{
+    char *ssh_argv[2];
+    struct cop_launch launch =
+        ssh_launch(ssh_argv, "localhost:0 => n1:0; n1:0 => n2:0 n3:0;");
+    char *argv[] = {backend, (char[]){"loud"}, NULL};
+    uint32_t from;
+    struct frame frame;
+    int pair[2];
+    int answers = 0;
+    int stream;
+    int i;
+
+    if (pipe(pair) < 0 || dup2(pair[1], STDERR_FILENO) < 0 ||
+        shell_launch(&shell, NULL, argv, &launch) != 0)
+        _exit(1);
+    stream = shell_open(&shell, 2, 3);
+    for (i = 0; i < 3; i++)
+        if (shell_send(&shell, (uint32_t)stream, i, 64) < 0)
+            _exit(1);
+    for (; answers < 6; answers++) {
+        if (shell_receive(&shell, &from, &frame, PATIENCE_MS) < 0)
+            _exit(1);
+        frame_fini(&frame);
+    }
+    if (shell_receive(&shell, &from, &frame, 10) != -EAGAIN)
+        _exit(1);
+    _exit(shell_shutdown(&shell, PATIENCE_MS) == 0 ? 0 : 1);
+}
+
+static void unread_standard_error_holds_up_nothing(void)
+{
+    const struct timespec pause = {0, 2000000};
+    uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
+    int status = -1;
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        talk_without_a_reader();
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        nanosleep(&pause, NULL);
+        if (driver_now_ms() > deadline_ms)
+            kill(pid, SIGKILL);
+    }
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT_EQUAL(left_behind(), 0);
+}
+
 static void dead_host_is_named_with_the_words_of_ssh(void)
 {
     char *ssh_argv[2];
@@ -450,6 +502,8 @@ int main(void)
          program_that_hangs_ends_the_launch_at_its_deadline},
         {"too few descriptors are an error", too_few_descriptors_are_an_error},
         {"ssh starts a tree", ssh_starts_a_tree},
+        {"an unread standard error holds up nothing",
+         unread_standard_error_holds_up_nothing},
         {"a dead host is named with the words of ssh",
          dead_host_is_named_with_the_words_of_ssh},
         {"a silent host ends the launch at its deadline",

@@ -1,0 +1,206 @@
+/* relay.c - bytes on their way to a descriptor that may not be read. */
+#include "net/relay.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What one write takes. */
+#define CHUNK_LEN 4096
+
+/* How long relay_free() waits for the reader. */
+#define LAST_S 1
+
+/* Touched only as far as it is used. */
+#define STACK_LEN (1 << 20)
+
+struct relay {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    int fd;
+    bool stopping; /* nothing more is put */
+    bool done;     /* the thread ends */
+    uint64_t lost; /* dropped since the last byte that is held */
+    size_t first;  /* of the bytes that are held */
+    size_t len;
+    char bytes[RELAY_LEN];
+};
+
+/* Write all of it, unless nothing takes it. The only place where the thread
+ * can be cancelled: it holds no lock here. */
+static void write_all(int fd, const char *bytes, size_t len)
+{
+    struct pollfd poller = {.fd = fd, .events = POLLOUT};
+    int state;
+    ssize_t n;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    while (len > 0) {
+        n = write(fd, bytes, len);
+        if (n < 0 && errno == EAGAIN)
+            poll(&poller, 1, -1); /* its owner made it non-blocking */
+        else if (n < 0 && errno != EINTR)
+            break;
+        if (n > 0) {
+            bytes += n;
+            len -= (size_t)n;
+        }
+    }
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+}
+
+/* Take the next bytes to write: those that are held, then the line about those
+ * that were dropped after them. Returns how many; 0: there are none. */
+static size_t take(struct relay *relay, char out[CHUNK_LEN])
+{
+    size_t len = RELAY_LEN - relay->first;
+
+    if (relay->len == 0 && relay->lost == 0)
+        return 0;
+    if (relay->len == 0) {
+        len = (size_t)snprintf(
+            out, CHUNK_LEN,
+            "\ncoppice: %llu bytes that programs behind ssh wrote to standard "
+            "error are missing here: standard error was not read\n",
+            (unsigned long long)relay->lost);
+        relay->lost = 0;
+        return len;
+    }
+    if (len > relay->len)
+        len = relay->len;
+    if (len > CHUNK_LEN)
+        len = CHUNK_LEN;
+    memcpy(out, relay->bytes + relay->first, len);
+    relay->first = (relay->first + len) % RELAY_LEN;
+    relay->len -= len;
+    return len;
+}
+
+static void *run(void *arg)
+{
+    struct relay *relay = arg;
+    char bytes[CHUNK_LEN];
+    size_t len;
+    int state;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_mutex_lock(&relay->lock);
+    for (;;) {
+        len = take(relay, bytes);
+        if (len == 0 && relay->stopping)
+            break;
+        if (len == 0) {
+            pthread_cond_wait(&relay->changed, &relay->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&relay->lock);
+        write_all(relay->fd, bytes, len);
+        pthread_mutex_lock(&relay->lock);
+    }
+    relay->done = true;
+    pthread_cond_broadcast(&relay->changed);
+    pthread_mutex_unlock(&relay->lock);
+    return NULL;
+}
+
+/* Signals are for the application's threads; SIGPIPE, too, is not for this
+ * one. */
+static int start(struct relay *relay)
+{
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t old;
+    int r;
+
+    r = pthread_attr_init(&attributes);
+    if (r != 0)
+        return -r;
+    pthread_attr_setstacksize(&attributes, STACK_LEN);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    r = pthread_create(&relay->thread, &attributes, run, relay);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
+    return -r;
+}
+
+int relay_new(struct relay **out, int fd)
+{
+    struct relay *relay = calloc(1, sizeof(*relay));
+    pthread_condattr_t attributes;
+    int r;
+
+    if (!relay)
+        return -ENOMEM;
+    relay->fd = fd;
+    pthread_mutex_init(&relay->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&relay->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    r = start(relay);
+    if (r < 0) {
+        pthread_cond_destroy(&relay->changed);
+        pthread_mutex_destroy(&relay->lock);
+        free(relay);
+        return r;
+    }
+    *out = relay;
+    return 0;
+}
+
+void relay_put(struct relay *relay, const char *bytes, size_t len)
+{
+    size_t end;
+    size_t part;
+
+    pthread_mutex_lock(&relay->lock);
+    if (relay->lost > 0 || len > RELAY_LEN - relay->len) {
+        relay->lost += len; /* until the line about it has been taken */
+    } else {
+        end = (relay->first + relay->len) % RELAY_LEN;
+        part = len < RELAY_LEN - end ? len : RELAY_LEN - end;
+        memcpy(relay->bytes + end, bytes, part);
+        memcpy(relay->bytes, bytes + part, len - part);
+        relay->len += len;
+    }
+    pthread_cond_broadcast(&relay->changed);
+    pthread_mutex_unlock(&relay->lock);
+}
+
+void relay_free(struct relay *relay)
+{
+    struct timespec until;
+    int r = 0;
+
+    if (!relay)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += LAST_S;
+    pthread_mutex_lock(&relay->lock);
+    relay->stopping = true;
+    pthread_cond_broadcast(&relay->changed);
+    while (!relay->done && r == 0)
+        r = pthread_cond_timedwait(&relay->changed, &relay->lock, &until);
+    pthread_mutex_unlock(&relay->lock);
+    if (r != 0)
+        pthread_cancel(relay->thread);
+    pthread_join(relay->thread, NULL);
+    pthread_cond_destroy(&relay->changed);
+    pthread_mutex_destroy(&relay->lock);
+    free(relay);
+}
+
+void relay_abandon(struct relay *relay)
+{
+    free(relay);
+}

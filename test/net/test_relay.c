@@ -1,0 +1,166 @@
+/* test_relay.c - a relay passes all on, and never waits for a reader. */
+#include "net/relay.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "test/check.h"
+#include "test/patience.h"
+
+static char seen[4 * RELAY_LEN];
+
+/* Read until `len` bytes are there, or end-of-file. Returns how many are. */
+static size_t read_until(int fd, size_t len)
+{
+    struct pollfd poller = {.fd = fd, .events = POLLIN};
+    size_t count = 0;
+    ssize_t n = 1;
+
+    while (count < len && n > 0 && poll(&poller, 1, PATIENCE_MS) > 0) {
+        n = read(fd, seen + count, len - count);
+        if (n > 0)
+            count += (size_t)n;
+    }
+    return count;
+}
+
+static void everything_arrives_in_order(void)
+{
+    struct relay *relay;
+    char bytes[1000];
+    int pair[2];
+    size_t at = 0;
+    size_t i;
+    int round;
+
+    CHECK_OK(pipe(pair));
+    CHECK_OK(relay_new(&relay, pair[1]));
+    for (round = 0; round < 200; round++) {
+        for (i = 0; i < sizeof(bytes); i++)
+            bytes[i] = (char)(at++ % 251);
+        relay_put(relay, bytes, sizeof(bytes));
+        CU_ASSERT_EQUAL_FATAL(read_until(pair[0], sizeof(bytes)),
+                              sizeof(bytes));
+        CU_ASSERT_EQUAL(memcmp(seen, bytes, sizeof(bytes)), 0);
+    }
+    relay_put(relay, "the last", 8);
+    relay_free(relay);
+    CHECK_OK(close(pair[1]));
+    CU_ASSERT_EQUAL(read_until(pair[0], sizeof(seen)), 8);
+    CU_ASSERT_EQUAL(memcmp(seen, "the last", 8), 0);
+    CHECK_OK(close(pair[0]));
+}
+
+/* Fill the relay to a pipe that is not read. Returns how many bytes were put,
+ * which are far more than pipe and relay hold. */
+static size_t fill(struct relay *relay)
+{
+    char bytes[1024];
+    size_t put = 0;
+    int i;
+
+    memset(bytes, 'x', sizeof(bytes));
+    for (i = 0; i < 1024; i++) {
+        relay_put(relay, bytes, sizeof(bytes));
+        put += sizeof(bytes);
+    }
+    return put;
+}
+
+static void bytes_that_do_not_fit_are_counted(void)
+{
+    unsigned long long lost = 0;
+    struct relay *relay;
+    size_t put;
+    size_t count;
+    int pair[2];
+
+    CHECK_OK(pipe(pair));
+    CHECK_OK(relay_new(&relay, pair[1]));
+    put = fill(relay);
+    count = 0;
+    do { /* the reader is back: all that was held, then the line */
+        CU_ASSERT_EQUAL_FATAL(read_until(pair[0], 1), 1);
+        count++;
+    } while (seen[0] == 'x');
+    CU_ASSERT(read_until(pair[0], 20) == 20);
+    seen[20] = '\0';
+    CU_ASSERT_EQUAL(sscanf(seen, "coppice: %llu", &lost), 1);
+    CU_ASSERT(lost > 0);
+    CU_ASSERT_EQUAL(count - 1 + lost, put);
+    while (seen[0] != '\n')
+        CU_ASSERT_EQUAL_FATAL(read_until(pair[0], 1), 1);
+    relay_put(relay, "more", 4);
+    relay_free(relay);
+    CHECK_OK(close(pair[1]));
+    CU_ASSERT_EQUAL(read_until(pair[0], sizeof(seen)), 4);
+    CU_ASSERT_EQUAL(memcmp(seen, "more", 4), 0);
+    CHECK_OK(close(pair[0]));
+}
+
+static void end_does_not_wait_for_a_reader(void)
+{
+    struct relay *relay;
+    int pair[2];
+
+    CHECK_OK(pipe(pair));
+    CHECK_OK(relay_new(&relay, pair[1]));
+    fill(relay);
+    relay_free(relay);
+    CHECK_OK(close(pair[0]));
+    CHECK_OK(close(pair[1]));
+}
+
+/* SIGPIPE would end this program. */
+static void reader_that_has_gone_harms_nothing(void)
+{
+    struct relay *relay;
+    int pair[2];
+
+    CHECK_OK(pipe(pair));
+    CHECK_OK(close(pair[0]));
+    CHECK_OK(relay_new(&relay, pair[1]));
+    fill(relay);
+    relay_free(relay);
+    CHECK_OK(close(pair[1]));
+}
+
+static void descriptor_may_be_non_blocking(void)
+{
+    struct relay *relay;
+    int pair[2];
+    char bytes[4096] = {0};
+    size_t i;
+
+    CHECK_OK(pipe(pair));
+    CHECK_OK(fcntl(pair[1], F_SETFL, O_NONBLOCK));
+    while (write(pair[1], bytes, sizeof(bytes)) > 0)
+        continue; /* full */
+    CHECK_OK(relay_new(&relay, pair[1]));
+    memset(bytes, 'y', sizeof(bytes));
+    relay_put(relay, bytes, sizeof(bytes));
+    for (i = 0; i < 16; i++) /* a pipe holds 16 pages */
+        CU_ASSERT_EQUAL(read_until(pair[0], 4096), 4096);
+    CU_ASSERT_EQUAL(read_until(pair[0], 4096), 4096);
+    CU_ASSERT_EQUAL(seen[0], 'y');
+    relay_free(relay);
+    CHECK_OK(close(pair[0]));
+    CHECK_OK(close(pair[1]));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"everything arrives in order", everything_arrives_in_order},
+        {"bytes that do not fit are counted",
+         bytes_that_do_not_fit_are_counted},
+        {"the end does not wait for a reader", end_does_not_wait_for_a_reader},
+        {"a reader that has gone harms nothing",
+         reader_that_has_gone_harms_nothing},
+        {"the descriptor may be non-blocking", descriptor_may_be_non_blocking},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("relay", tests);
+}
