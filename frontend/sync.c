@@ -1,11 +1,7 @@
 /* sync.c - waiting until a stream's members have dealt with all they got. */
 #include <errno.h>
-#include <stdio.h>
 
 #include "network/network.h"
-
-/* How many runs of ranks a sentence names before it says "and so on". */
-#define NAMED_RUNS 8
 
 struct syncing {
     struct cop_stream *stream;
@@ -27,43 +23,32 @@ static bool is_done(void *arg)
     return is_over(syncing) || syncing->stream->untaken;
 }
 
-/* Write ranks as "1-3, 7"; what does not fit is left out. */
-static void write_ranks(char *text, size_t len, const struct ranks *ranks)
-{
-    size_t used = 0;
-    size_t i;
-    int n;
-
-    for (i = 0; i < ranks->count && i < NAMED_RUNS && used < len; i++) {
-        const struct ranks_run *run = &ranks->runs[i];
-
-        if (run->first == run->last)
-            n = snprintf(text + used, len - used, "%s%u", i ? ", " : "",
-                         run->first);
-        else
-            n = snprintf(text + used, len - used, "%s%u-%u", i ? ", " : "",
-                         run->first, run->last);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    if (i < ranks->count && used < len)
-        snprintf(text + used, len - used, " and so on");
-}
-
-/* Name the members that have not settled. */
+/* Name the members that nobody reaches; else those that have not settled. */
 static int timed_out(const struct cop_stream *stream, struct cop_error *error)
 {
     const struct node *node = driver_node(stream->network->driver);
-    struct ranks left = {0};
+    struct ranks left = {0}, unreached = {0};
     char text[256] = "";
     int r;
 
-    if (node_unsettled(node, stream->id, &left) == 0)
-        write_ranks(text, sizeof(text), &left);
-    r = cop_error_set(error, -ETIMEDOUT,
-                      "%llu member(s) of stream %u have not settled: rank %s; "
-                      "a member settles when it calls receive again, or "
-                      "cop_stream_settle()",
-                      (unsigned long long)ranks_size(&left), stream->id, text);
+    if (node_unsettled(node, stream->id, &left) < 0 ||
+        node_unreached(node, &left, &unreached) < 0)
+        return cop_error_set(error, -ETIMEDOUT, "not in time");
+    node_name_ranks(node, unreached.count > 0 ? &unreached : &left, text,
+                    sizeof(text));
+    if (unreached.count > 0)
+        r = cop_error_set(error, -ETIMEDOUT,
+                          "nobody reaches %llu member(s) of stream %u: %s; a "
+                          "sync waits for them until they are given up",
+                          (unsigned long long)ranks_size(&unreached),
+                          stream->id, text);
+    else
+        r = cop_error_set(
+            error, -ETIMEDOUT,
+            "%llu member(s) of stream %u have not settled: %s; a member "
+            "settles when it calls receive again, or cop_stream_settle()",
+            (unsigned long long)ranks_size(&left), stream->id, text);
+    ranks_fini(&unreached);
     ranks_fini(&left);
     return r;
 }

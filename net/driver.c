@@ -190,7 +190,7 @@ static void do_dial(struct driver *driver, struct action *action)
     target->incarnation = (uint32_t)action->sequence;
     target->wanted = true;
     target->adoption = true;
-    driver->orphaned = true;
+    driver->orphaned = action->type == ACTION_DIAL;
     driver->news = true;
 }
 
@@ -268,6 +268,7 @@ static void carry_out(struct driver *driver, struct action *action)
         do_close(driver, action->link);
         break;
     case ACTION_DIAL:
+    case ACTION_KNOCK:
         do_dial(driver, action);
         break;
     case ACTION_CLOCK:
@@ -547,7 +548,11 @@ static void on_dialed(void *arg, int fd, const char *text)
             close(fd);
         return;
     }
-    if (fd >= 0) {
+    if (fd >= 0 && driver->bootstrap->role == NODE_FRONTEND) {
+        close(fd); /* somebody listens: more was not asked (PROTOCOL 6.8) */
+        r = -EISCONN;
+        text = "it listens";
+    } else if (fd >= 0) {
         r = connection_new(driver->connections, fd, true, driver->target.rank);
         text = r < 0 ? strerror(-r) : "";
     }

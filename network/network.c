@@ -203,6 +203,10 @@ static int event_for(enum tell_type tell)
     switch (tell) {
     case TELL_CLOSED:
         return COP_EVENT_STREAM_CLOSED;
+    case TELL_NODE_SUSPECTED:
+        return COP_EVENT_NODE_SUSPECTED;
+    case TELL_NODE_BACK:
+        return COP_EVENT_NODE_BACK;
     case TELL_NODE_LOST:
         return COP_EVENT_NODE_LOST;
     case TELL_NODE_ADOPTED:
@@ -296,6 +300,8 @@ static void tell(void *arg, const struct action *news)
         end(network, news->text);
         break;
     case TELL_NODE_ADOPTED:
+    case TELL_NODE_SUSPECTED:
+    case TELL_NODE_BACK:
     case TELL_NODE_LOST:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:

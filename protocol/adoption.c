@@ -156,6 +156,8 @@ static enum adoption_answer judge(const struct node *node,
 
     if (node->closing || node->leaving)
         return ADOPTION_CLOSING;
+    if (suspect_is_lost(node, peer->rank))
+        return ADOPTION_EXPELLED;
     if (node->role != NODE_FRONTEND && !node->parent)
         return ADOPTION_ORPHAN;
     if (node_child_count(node) >= LIMIT_CHILDREN ||
@@ -195,6 +197,8 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
     peer->asking = true;
     peer->incarnation = frame->count;
     peer->height = (uint32_t)frame->sequence;
+    if (node->role == NODE_FRONTEND)
+        suspect_heard(node, peer->rank);
     answer = judge(node, peer);
     if (answer != ADOPTION_OK)
         refuse(node, peer, answer);
@@ -217,17 +221,28 @@ static void answer_probe(struct node *node,
                          struct peer *peer,
                          uint32_t orphan,
                          uint32_t incarnation,
-                         bool whole,
+                         enum probe_answer answer,
                          uint64_t depth)
 {
     node_send(node, peer,
               (struct frame){
                   .type = FRAME_PROBED,
-                  .tag = whole,
+                  .tag = (int32_t)answer,
                   .origin = orphan,
                   .count = incarnation,
                   .sequence = depth,
               });
+}
+
+/* The front-end is where a probe ends. */
+static enum probe_answer judge_path(struct node *node, uint32_t orphan)
+{
+    if (node->closing)
+        return PROBE_FAIL;
+    if (suspect_is_lost(node, orphan))
+        return PROBE_EXPEL;
+    suspect_heard(node, orphan);
+    return PROBE_OK;
 }
 
 int adoption_probe(struct node *node,
@@ -241,7 +256,8 @@ int adoption_probe(struct node *node,
     if (root || frame->origin == node->rank || !node->parent ||
         node->probe_count >= LIMIT_CHILDREN)
         answer_probe(node, peer, frame->origin, frame->count,
-                     root && !node->closing, frame->sequence);
+                     root ? judge_path(node, frame->origin) : PROBE_FAIL,
+                     frame->sequence);
     else
         probe(node,
               (struct probe){
@@ -256,7 +272,7 @@ int adoption_probe(struct node *node,
 /* One probe that waited here has its answer. */
 static void conclude(struct node *node,
                      const struct probe *probe,
-                     bool whole,
+                     enum probe_answer answer,
                      uint64_t depth)
 {
     struct peer *peer =
@@ -265,23 +281,27 @@ static void conclude(struct node *node,
     if (!peer || peer->is_parent || peer->life.state == LINK_CLOSED)
         return;
     if (!probe->asked)
-        answer_probe(node, peer, probe->orphan, probe->incarnation, whole,
+        answer_probe(node, peer, probe->orphan, probe->incarnation, answer,
                      depth);
     else if (!peer->asking || peer->rank != probe->orphan ||
              peer->incarnation != probe->incarnation)
         return;
-    else if (whole)
+    else if (answer == PROBE_OK)
         admit(node, peer, depth, probe->last_resort);
     else
-        refuse(node, peer, ADOPTION_ORPHAN);
+        refuse(node, peer,
+               answer == PROBE_EXPEL ? ADOPTION_EXPELLED : ADOPTION_ORPHAN);
 }
 
 int adoption_probed(struct node *node, const struct frame *frame)
 {
+    enum probe_answer answer = PROBE_FAIL;
     size_t i;
 
     if (frame->sequence > LIMIT_NODES)
         return -EPROTO;
+    if (frame->tag == PROBE_OK || frame->tag == PROBE_EXPEL)
+        answer = (enum probe_answer)frame->tag;
     for (i = 0; i < node->probe_count; i++) {
         struct probe probe = node->probes[i];
 
@@ -289,7 +309,7 @@ int adoption_probed(struct node *node, const struct frame *frame)
             continue;
         node->probes[i] = node->probes[--node->probe_count];
         /* the depth that the front-end saw was the first candidate's */
-        conclude(node, &probe, frame->tag == 1, frame->sequence);
+        conclude(node, &probe, answer, frame->sequence);
         return 0;
     }
     return 0; /* its asker has gone */
@@ -303,7 +323,7 @@ void adoption_orphaned(struct node *node)
     node->probes = NULL;
     node->probe_count = 0;
     for (i = 0; i < count && !node->ended; i++)
-        conclude(node, &list[i], false, 0);
+        conclude(node, &list[i], PROBE_FAIL, 0);
     free(list);
 }
 

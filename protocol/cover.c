@@ -25,6 +25,20 @@ static int covered(const struct node *node, struct ranks *out)
     return 0;
 }
 
+/* Those of `entry`, who were in limbo, whom a branch covers again. */
+static void tell_covered(struct node *node,
+                         const struct uncovered *entry,
+                         const struct ranks *cover)
+{
+    struct ranks back = {0};
+
+    if (ranks_copy(&back, &entry->ranks) < 0 ||
+        ranks_intersect(&back, cover) < 0)
+        node->failed = true;
+    suspect_covered(node, &back);
+    ranks_fini(&back);
+}
+
 void cover_update(struct node *node)
 {
     struct ranks cover = {0}, open = {0};
@@ -37,6 +51,8 @@ void cover_update(struct node *node)
     for (i = 0; i < node->uncovered_count; i++) {
         struct uncovered *entry = &node->uncovered[i];
 
+        if (entry->limbo)
+            tell_covered(node, entry, &cover);
         if (ranks_intersect(&entry->ranks, &node->backends) < 0 ||
             ranks_subtract(&entry->ranks, &cover) < 0 ||
             ranks_subtract(&open, &entry->ranks) < 0)
@@ -61,6 +77,24 @@ void cover_update(struct node *node)
     node->uncovered = list;
     list[node->uncovered_count++] =
         (struct uncovered){.ranks = open, .since_ms = node->now_ms};
+}
+
+int node_unreached(const struct node *node,
+                   const struct ranks *ranks,
+                   struct ranks *out)
+{
+    struct ranks all = {0};
+    size_t i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < node->uncovered_count; i++)
+        r = ranks_unite(&all, &node->uncovered[i].ranks);
+    if (r == 0)
+        r = ranks_intersect(&all, ranks);
+    if (r == 0)
+        r = ranks_copy(out, &all);
+    ranks_fini(&all);
+    return r;
 }
 
 void cover_exempt(struct node *node, struct ranks *ranks)
@@ -120,6 +154,7 @@ void cover_tick(struct node *node)
         if (entry->limbo || node->now_ms < due_ms(node, entry))
             continue;
         entry->limbo = true;
+        suspect_limbo(node, &entry->ranks);
         news = true;
     }
     for (i = 0; news && i < node->stream_count; i++)

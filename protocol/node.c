@@ -522,6 +522,7 @@ void node_free(struct node *node)
     free(node->probes);
     orphan_fini(node);
     recovery_fini(node);
+    suspect_fini(node);
     status_fini(node);
     free(node->fan_outs);
     table_free(node->table);
@@ -673,12 +674,8 @@ static void check_streams(struct node *node)
 
         if (node->now_ms >= upward_deadline_ms(node, stream))
             upward_run(node, stream);
-        if (stream->opening && node->now_ms >= stream->open_deadline_ms) {
-            stream->opening = false;
-            node_tell(node, TELL_OPENED, 0, stream->definition.id,
-                      "not every member answered within open_timeout")
-                ->code = -ETIMEDOUT;
-        }
+        if (stream->opening && node->now_ms >= stream->open_deadline_ms)
+            request_expire(node, stream);
     }
 }
 
@@ -693,6 +690,7 @@ static void tick(struct node *node)
     if (node->ended)
         return;
     cover_tick(node);
+    suspect_tick(node);
     record_tick(node);
     if (node->calling && node->now_ms >= node->call_deadline_ms)
         upward_expire(node);
@@ -726,6 +724,8 @@ uint64_t node_deadline_ms(const struct node *node)
         deadline = least(deadline, status_deadline_ms(node));
     if (node->uncovered_count > 0)
         deadline = least(deadline, cover_deadline_ms(node));
+    if (node->suspicion.count > 0)
+        deadline = least(deadline, suspect_deadline_ms(node));
     if (node->doubt_count > 0)
         deadline = least(deadline, record_deadline_ms(node));
     if (node->calling)
@@ -788,7 +788,9 @@ static int dispatch(struct node *node, const struct event *event)
         recovery_clock(node);
         return 0;
     case EVENT_UNREACHABLE:
-        if (!node->ended)
+        if (node->role == NODE_FRONTEND)
+            suspect_answered(node, event->rank, event->refused);
+        else if (!node->ended)
             orphan_unreachable(node, event->rank, event->refused);
         return 0;
     case EVENT_CHILD_BEGUN:
@@ -837,6 +839,8 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     r = dispatch(node, event);
     if (node->recovering != RECOVERY_NOT)
         recovery_check(node);
+    if (node->suspicion.stale)
+        suspect_update(node);
     out->exact = node->recovering != RECOVERY_NOT;
     node->out = NULL;
     if (node->failed) {

@@ -105,7 +105,8 @@ enum event_type {
     EVENT_START,       /* begin: children are spawned; first event of all */
     EVENT_LINK_UP,     /* link, rank, incarnation, role, is_parent: proved */
     EVENT_LINK_DOWN,   /* link, silent, text: it broke, nothing more comes */
-    EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL came to nothing */
+    EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL came to nothing; or the
+                          answer to ACTION_KNOCK */
     EVENT_FRAME,       /* link, frame (taken) */
     EVENT_TICK,        /* only time has passed */
     EVENT_CLOCK,       /* only time has passed: the answer to ACTION_CLOCK */
@@ -181,6 +182,9 @@ enum action_type {
     ACTION_DIAL,  /* rank, incarnation (sequence), text: its addresses. Give
                      up what was dialled before. Answer EVENT_LINK_UP with
                      is_parent, or EVENT_UNREACHABLE */
+    ACTION_KNOCK, /* rank, text: its addresses. Connect and close, to see
+                     whether somebody listens there; give up what was knocked
+                     at before. Answer EVENT_UNREACHABLE */
     ACTION_CLOCK, /* look at the clock, now that all before this is done: answer
                      EVENT_CLOCK */
     ACTION_RANK,  /* rank: a back-end that attached has its number */
@@ -202,6 +206,8 @@ enum tell_type {
     TELL_STATE,          /* stream, sequence, frame: the front-end's state, none
                             without a payload; or code, with text */
     TELL_CLOSED,         /* stream */
+    TELL_NODE_SUSPECTED, /* rank, a commnode or a back-end: ... */
+    TELL_NODE_BACK,      /* ... it lives; or one of the next three */
     TELL_NODE_LOST,      /* rank */
     TELL_NODE_ADOPTED,   /* rank, sequence: its new parent; at the front-end
                             adoption */
@@ -301,6 +307,19 @@ bool node_is_replayable(const struct node *node, uint32_t stream);
  * all at once (10.1), and so is behind when one of them is. Returns 0 or
  * -ENOMEM. */
 int node_unsettled(const struct node *node, uint32_t stream, struct ranks *out);
+
+/* Front-end: those of `ranks` that no branch covers, so that nobody reaches
+ * them. Returns 0 or -ENOMEM. */
+int node_unreached(const struct node *node,
+                   const struct ranks *ranks,
+                   struct ranks *out);
+
+/* Front-end: write the first of `ranks` as "rank 7 on HOST, rank 9 and 3 more",
+ * cut off at `len` bytes. */
+void node_name_ranks(const struct node *node,
+                     const struct ranks *ranks,
+                     char *text,
+                     size_t len);
 
 /* Facts for a session file and for filters. */
 uint32_t node_rank(const struct node *node);

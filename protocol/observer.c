@@ -373,13 +373,15 @@ static void add_internal(struct node *node,
                          struct rows *more)
 {
     struct row row;
+    bool lost = suspect_is_lost(node, entry->rank);
 
-    if (known && known->state != ROW_SILENT && !entry->failed)
+    if (known && known->state != ROW_SILENT && !lost)
         return;
     row = row_of(node, entry->rank, NODE_COMMNODE, ROW_LOST);
     row.incarnation = entry->incarnation;
-    if (entry->failed) {
+    if (lost || entry->failed) {
         explain(node, &row);
+        row.state = lost ? ROW_LOST : ROW_ORPHAN;
     } else {
         row.parent = entry->parent;
         row.state = ROW_SILENT;

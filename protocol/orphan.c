@@ -35,17 +35,6 @@ static void survey(struct node *node)
         node->failed = true;
 }
 
-/* Where `rank` listens; "" if that is not known. */
-static const char *address_of(const struct node *node, uint32_t rank)
-{
-    uint32_t i;
-
-    for (i = 0; i < node->roster.internal_count; i++)
-        if (node->roster.internals[i].rank == rank)
-            return node->roster.internals[i].address;
-    return "";
-}
-
 static void dial(struct node *node, uint32_t rank)
 {
     struct orphan *orphan = &node->orphan;
@@ -61,7 +50,7 @@ static void dial(struct node *node, uint32_t rank)
     action->rank = rank;
     action->sequence = node->incarnation;
     if (action != &node->spare) {
-        action->text = strdup(address_of(node, rank));
+        action->text = strdup(roster_address(&node->roster, rank));
         if (!action->text)
             node->failed = true;
     }
@@ -236,6 +225,10 @@ int orphan_adopted(struct node *node,
         return -EPROTO;
     if (frame->tag == ADOPTION_CLOSING) {
         launch_end(node, "the front-end has ended the network");
+        return 0;
+    }
+    if (frame->tag == ADOPTION_EXPELLED) {
+        launch_end(node, "the front-end has given this node up");
         return 0;
     }
     if (frame->tag != ADOPTION_OK) {

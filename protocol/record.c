@@ -124,21 +124,6 @@ void record_begin(struct node *node)
     node->height_limit = table_height(node->table);
 }
 
-/* The front-end's application learns of it. */
-static void tell(struct node *node,
-                 uint32_t rank,
-                 uint32_t parent,
-                 const char *text)
-{
-    struct table_entry entry;
-    bool internal = table_entry(node->table, rank, &entry) == 0;
-
-    if (node->role != NODE_FRONTEND || node->closing)
-        return;
-    if (parent == TABLE_FAILED && internal)
-        recovery_tell_lost(node, rank, text);
-}
-
 /* Whether our way up leads, or led, over a link that has changed. */
 static bool is_above(const struct node *node, uint32_t rank)
 {
@@ -180,11 +165,7 @@ static void remove_doubt(struct node *node, size_t at)
             (node->doubt_count - at) * sizeof(*node->doubts));
 }
 
-/* From now on; what was doubted of `rank` before is over. */
-static void doubt(struct node *node,
-                  uint32_t rank,
-                  uint32_t incarnation,
-                  uint32_t failed)
+void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
 {
     struct doubt *list;
     size_t i = 0;
@@ -199,13 +180,7 @@ static void doubt(struct node *node,
         return;
     }
     node->doubts = list;
-    list[node->doubt_count++] =
-        (struct doubt){rank, incarnation, failed, node->now_ms};
-}
-
-void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
-{
-    doubt(node, rank, incarnation, RANK_NONE);
+    list[node->doubt_count++] = (struct doubt){rank, incarnation, node->now_ms};
 }
 
 uint64_t record_deadline_ms(const struct node *node)
@@ -217,43 +192,14 @@ uint64_t record_deadline_ms(const struct node *node)
 
 void record_tick(struct node *node)
 {
-    struct table_entry entry;
     struct doubt doubt;
 
     while (node->now_ms >= record_deadline_ms(node) && !node->failed) {
         doubt = node->doubts[0];
         remove_doubt(node, 0);
-        /* a parent that has refuted its failure has this child still */
-        if (doubt.failed != RANK_NONE &&
-            table_entry(node->table, doubt.failed, &entry) == 0 &&
-            !entry.failed)
-            continue;
         /* an adoption, or a refutation, has a higher one */
         record_tell(node, doubt.rank, doubt.incarnation, TABLE_FAILED,
                     "nothing was heard of it since it lost its parent");
-    }
-}
-
-/* PROTOCOL 6.1c: the front-end has heard that `rank` has failed, or that a
- * parent that has failed had adopted it: of whom nothing is heard from then on,
- * those who would say so may be dead too. */
-static void doubt_orphans(struct node *node,
-                          uint32_t rank,
-                          uint32_t incarnation,
-                          uint32_t parent)
-{
-    struct table_entry entry;
-    uint32_t i;
-
-    if (parent != TABLE_FAILED) {
-        if (table_entry(node->table, parent, &entry) == 0 && entry.failed)
-            doubt(node, rank, incarnation, parent);
-        return;
-    }
-    for (i = 0; i < table_count(node->table); i++) {
-        table_at(node->table, i, &entry);
-        if (entry.parent == rank && !entry.failed)
-            doubt(node, entry.rank, entry.incarnation, rank);
     }
 }
 
@@ -278,9 +224,12 @@ static int apply(struct node *node,
     else if (parent != TABLE_FAILED)
         observer_found(node, rank);
     refuted(node, rank, incarnation, parent);
-    tell(node, rank, parent, text);
-    if (node->role == NODE_FRONTEND)
-        doubt_orphans(node, rank, incarnation, parent);
+    if (node->role == NODE_FRONTEND) {
+        node->suspicion.stale = true;
+        if (parent == TABLE_FAILED &&
+            table_entry(node->table, rank, &before) == 0)
+            suspect_failed(node, rank, incarnation, text);
+    }
     if (parent != TABLE_FAILED && is_above(node, rank))
         recovery_repeat(node);
     return 1;
@@ -306,7 +255,7 @@ static int leaves(struct node *node,
         if (rank == RANK_NONE)
             continue;
         if (node->table && table_entry(node->table, rank, &entry) == 0)
-            record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
+            suspect_certain(node, rank, text);
         else
             list[count++] = rank;
     }
@@ -447,10 +396,6 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
     struct columns columns = {0};
     struct table_entry entry;
 
-    if (node->table && table_entry(node->table, rank, &entry) == 0) {
-        record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
-        return;
-    }
     if (columns_reserve(&columns, 1) == 0) {
         columns_add(&columns, rank, 0, GONE);
         if (node->launched && node->role != NODE_FRONTEND)
@@ -460,6 +405,9 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
         node->failed = true;
     }
     columns_fini(&columns);
+    /* it is no candidate any more, for anybody (7.3) */
+    if (node->table && table_entry(node->table, rank, &entry) == 0)
+        record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
 }
 
 void record_tell(struct node *node,

@@ -240,71 +240,23 @@ void recovery_repeat(struct node *node)
 
 /* ---- the front-end ---- */
 
-/* What the application was told of `rank`; NULL: no memory. */
-static struct told *told_of(struct node *node, uint32_t rank)
-{
-    struct recovery *recovery = &node->recovery;
-    uint32_t room = recovery->told_count ? recovery->told_count : 64;
-    struct told *told;
-
-    if (rank < recovery->told_count)
-        return &recovery->told[rank];
-    while (room <= rank)
-        room *= 2;
-    told = realloc(recovery->told, room * sizeof(*told));
-    if (!told) {
-        node->failed = true;
-        return NULL;
-    }
-    memset(told + recovery->told_count, 0,
-           (room - recovery->told_count) * sizeof(*told));
-    recovery->told = told;
-    recovery->told_count = room;
-    return &told[rank];
-}
-
-void recovery_tell_lost(struct node *node, uint32_t rank, const char *text)
-{
-    struct told *told = told_of(node, rank);
-
-    if (!told || told->lost)
-        return;
-    told->lost = true;
-    node_tell(node, TELL_NODE_LOST, rank, 0, text);
-}
-
-/* Whether a report is no news: it was repeated, or its node is known to have
- * died, or to be given up, since. */
-static bool is_stale(struct node *node, uint32_t rank, uint32_t incarnation)
-{
-    const struct told *told = told_of(node, rank);
-    struct table_entry entry;
-
-    if (!told || incarnation <= told->incarnation ||
-        ranks_has(&node->lost, rank))
-        return true;
-    return table_entry(node->table, rank, &entry) == 0 && entry.failed &&
-           entry.incarnation >= incarnation;
-}
-
 static void tell(struct node *node,
                  uint32_t rank,
                  uint32_t incarnation,
                  const struct node_adoption *adoption)
 {
     struct action *action;
-    struct told *told;
 
-    if (node->closing || is_stale(node, rank, incarnation))
+    if (!suspect_reported(node, rank, incarnation))
         return;
-    told = told_of(node, rank);
-    if (!told)
+    history_add(node, rank, adoption);
+    if (adoption->recovery.attempts == 0) {
+        suspect_refuted(node, rank);
         return;
-    told->incarnation = incarnation;
-    told->lost = false;
+    }
+    suspect_adopted(node, rank);
     action = node_tell(node, TELL_NODE_ADOPTED, rank, 0, NULL);
     action->sequence = adoption->parent;
-    history_add(node, rank, adoption);
     if (action == &node->spare)
         return;
     action->adoption = malloc(sizeof(*action->adoption));
@@ -352,5 +304,4 @@ int recovery_take(struct node *node, struct frame *frame)
 void recovery_fini(struct node *node)
 {
     free(node->recovery.reports);
-    free(node->recovery.told);
 }

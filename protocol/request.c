@@ -1,5 +1,6 @@
 /* request.c - what the application asks of its node. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,27 @@ static int open_stream(struct node *node, const struct event *event)
     }
     definition_fini(&control.definition);
     return 0;
+}
+
+void request_expire(struct node *node, struct stream *stream)
+{
+    struct ranks left = {0}, claimed = {0};
+    char names[256], text[LIMIT_TEXT];
+
+    member_claimed(node, stream, &claimed);
+    if (ranks_copy(&left, &stream->definition.members) < 0 ||
+        ranks_subtract(&left, &claimed) < 0)
+        node->failed = true;
+    node_name_ranks(node, &left, names, sizeof(names));
+    snprintf(text, sizeof(text),
+             "%llu member(s) did not answer within open_timeout (%u ms): %s",
+             (unsigned long long)ranks_size(&left), node->times.open_timeout_ms,
+             names);
+    stream->opening = false;
+    node_tell(node, TELL_OPENED, 0, stream->definition.id, text)->code =
+        -ETIMEDOUT;
+    ranks_fini(&left);
+    ranks_fini(&claimed);
 }
 
 /* Close, or set parameters: in order behind what the stream was sent. */

@@ -83,6 +83,16 @@ int roster_add_missing(struct roster *roster,
     return 0;
 }
 
+const char *roster_address(const struct roster *roster, uint32_t rank)
+{
+    uint32_t i;
+
+    for (i = 0; i < roster->internal_count; i++)
+        if (roster->internals[i].rank == rank)
+            return roster->internals[i].address;
+    return "";
+}
+
 int roster_remove(struct roster *roster, const struct ranks *ranks)
 {
     uint32_t i, kept = 0;

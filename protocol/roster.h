@@ -45,6 +45,9 @@ int roster_add_missing(struct roster *roster,
                        const char *host,
                        const char *reason);
 
+/* Where internal node `rank` listens; "" if that is not known. */
+const char *roster_address(const struct roster *roster, uint32_t rank);
+
 /* Take out whatever is said of `ranks`. */
 int roster_remove(struct roster *roster, const struct ranks *ranks);
 

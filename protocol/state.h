@@ -15,6 +15,7 @@
  * downward.c  packets and control on their way down
  * snapshot.c  what the control that is gone amounts to
  * upward.c    packets on their way up, waves, filter calls
+ * suspect.h   internal nodes without a path to the front-end: suspect.c
  * status.h    observers and what they may ask: status.c, observer.c, inject.c
  *
  * Running out of memory is noted in `failed` and ends the node with the step:
@@ -31,6 +32,7 @@
 #include "protocol/node.h"
 #include "protocol/roster.h"
 #include "protocol/status.h"
+#include "protocol/suspect.h"
 #include "protocol/wave.h"
 #include "topology/adopter.h"
 #include "topology/table.h"
@@ -186,11 +188,10 @@ struct probe {
     bool asked;       /* we are the candidate */
 };
 
-/* An internal node that looks for a parent, or has died of it (6.1a, 6.1c). */
+/* An internal node that looks for a parent, or has died of it (6.1a). */
 struct doubt {
     uint32_t rank;
     uint32_t incarnation;
-    uint32_t failed; /* its parent, as that has failed; or RANK_NONE */
     uint64_t since_ms;
 };
 
@@ -217,6 +218,14 @@ enum adoption_answer {
     ADOPTION_STALE,
     ADOPTION_TOO_HIGH,
     ADOPTION_LAST_RESORT,
+    ADOPTION_EXPELLED, /* the front-end has given it up */
+};
+
+/* What PROBED says (8.3). */
+enum probe_answer {
+    PROBE_FAIL,
+    PROBE_OK,
+    PROBE_EXPEL, /* the front-end has given the orphan up (6.8) */
 };
 
 enum orphan_phase {
@@ -266,13 +275,7 @@ struct report {
     uint64_t until_ms; /* it has come, or will never */
 };
 
-/* What the front-end's application was told of one node. */
-struct told {
-    uint32_t incarnation; /* of the last adoption; 0: of none */
-    bool lost;            /* since then, that it is lost */
-};
-
-/* How our recovery goes on, and what is known of that of others (6.7). */
+/* How our recovery goes on (6.7). */
 struct recovery {
     bool asked;        /* for the clock, that this phase ends */
     uint64_t begin_us; /* the loss was noticed */
@@ -281,8 +284,6 @@ struct recovery {
     struct cop_recovery spent;
     struct report *reports; /* ours, that may be lost yet */
     size_t report_count;
-    struct told *told; /* front-end, by rank */
-    uint32_t told_count;
 };
 
 struct node {
@@ -346,6 +347,7 @@ struct node {
     uint32_t budget;    /* of the windows that we grant on a stream (3.4) */
     struct orphan orphan;
     struct recovery recovery;
+    struct suspicion suspicion; /* front-end */
     struct probe *probes;
     size_t probe_count;
     struct uncovered *uncovered; /* front-end: uncovered_count */
@@ -467,6 +469,9 @@ void intake_frame(struct node *node, const struct event *event);
 
 /* One event that comes from the application; results as for node_step(). */
 int request_step(struct node *node, const struct event *event);
+
+/* The opening of `stream` has lasted for open_timeout. */
+void request_expire(struct node *node, struct stream *stream);
 
 /* ---- launch.c ---- */
 
@@ -702,9 +707,6 @@ void recovery_repeat(struct node *node);
 
 /* RECOVERED came. `frame` is borrowed. */
 int recovery_take(struct node *node, struct frame *frame);
-
-/* Front-end: `rank`, a commnode, has failed: tell it, once. */
-void recovery_tell_lost(struct node *node, uint32_t rank, const char *text);
 
 /* Free what reports hold. */
 void recovery_fini(struct node *node);

@@ -10,6 +10,14 @@
 /* Fan-outs go on with a heartbeat at each hop (PROTOCOL 6.6). */
 #define HEALING_NEWS_MS (10 * LIMIT_HEARTBEAT_MS)
 
+/* A commnode that nobody saw die is told to be lost when it has had no path for
+ * the time of 11.1, which is counted from when it is known to be an orphan, or
+ * from when nobody has heard of its adoption for as long (6.1a). */
+#define HEALING_GIVE_UP_MS                                                     \
+    (LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +                      \
+     LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS)
+#define HEALING_LOST_MS (UINT64_C(30000) + 2 * HEALING_GIVE_UP_MS)
+
 static char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static char *say(const char *format, ...)
@@ -68,6 +76,38 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
                         sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS);
 }
 
+/* PROTOCOL 6.8: what may follow on what it was told of a node before. */
+static void hear_of(struct healing *healing,
+                    struct sim *sim,
+                    uint32_t index,
+                    const struct action *tell)
+{
+    struct healing_node *node = &healing->nodes[tell->rank];
+    bool suspected = node->news == HEALING_SUSPECTED;
+
+    if (node->news == HEALING_LOST)
+        sim_fail(sim, "the front-end was told that %u is lost, and again of it",
+                 tell->rank);
+    if (tell->tell == TELL_NODE_SUSPECTED) {
+        if (suspected)
+            sim_fail(sim, "%u was suspected twice", tell->rank);
+        node->news = HEALING_SUSPECTED;
+    } else if (tell->tell == TELL_NODE_BACK) {
+        if (!suspected)
+            sim_fail(sim, "%u is back, and was not suspected", tell->rank);
+        node->news = HEALING_BACK;
+    } else if (tell->tell == TELL_NODE_ADOPTED) {
+        node->news = HEALING_ADOPTED;
+        node->told_parent = (uint32_t)tell->sequence;
+    } else {
+        /* before the table has come, a link that is lost is an end (12.2) */
+        if (sim_is_alive(sim, index) && healing->nodes[index].launched &&
+            !healing->nodes[index].left)
+            sim_fail(sim, "%u was given up, and lives", tell->rank);
+        node->news = HEALING_LOST;
+    }
+}
+
 /* The front-end was told. */
 static void hear(struct healing *healing,
                  struct sim *sim,
@@ -83,29 +123,14 @@ static void hear(struct healing *healing,
             healing->overlapped |= healing->nodes[i].orphan;
     }
     if (tell->tell != TELL_NODE_LOST && tell->tell != TELL_NODE_ADOPTED &&
-        tell->tell != TELL_BACKEND_LOST)
+        tell->tell != TELL_BACKEND_LOST && tell->tell != TELL_NODE_SUSPECTED &&
+        tell->tell != TELL_NODE_BACK)
         return;
-    if (index == SIM_NONE || tell->rank >= healing->room) {
+    if (index == SIM_NONE || tell->rank >= healing->room)
         sim_fail(sim, "the front-end was told of %u, which nobody is",
                  tell->rank);
-        return;
-    }
-    if (tell->tell == TELL_BACKEND_LOST) {
-        /* before the table has come, a link that is lost is an end (12.2) */
-        if (sim_is_alive(sim, index) && healing->nodes[index].launched &&
-            !healing->nodes[index].left)
-            sim_fail(sim, "%u was given up, and lives", tell->rank);
-        return;
-    }
-    if (tell->tell == TELL_NODE_ADOPTED) {
-        healing->nodes[tell->rank].news = HEALING_ADOPTED;
-        healing->nodes[tell->rank].told_parent = (uint32_t)tell->sequence;
-        return;
-    }
-    if (healing->nodes[tell->rank].news == HEALING_LOST)
-        sim_fail(sim, "the front-end was told twice that %u is lost",
-                 tell->rank);
-    healing->nodes[tell->rank].news = HEALING_LOST;
+    else
+        hear_of(healing, sim, index, tell);
 }
 
 void healing_told(struct healing *healing,
@@ -147,8 +172,8 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
         if (way_up(sim, i, 0, &met) == SIM_NONE)
             return say("%d has no way up past %d", (int)rank,
                        (int)sim_rank(sim, met));
-        if (internal && news == HEALING_LOST)
-            return say("%u lives, and the front-end was told it is lost", rank);
+        if (news == HEALING_SUSPECTED)
+            return say("%u lives, and is suspected", rank);
         if (internal && news == HEALING_ADOPTED &&
             healing->nodes[rank].told_parent !=
                 sim_rank(sim, sim_parent(sim, i)))
@@ -157,6 +182,24 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
                        healing->nodes[rank].told_parent);
     }
     return NULL;
+}
+
+void healing_look(struct healing *healing, struct sim *sim)
+{
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        struct healing_node *node = &healing->nodes[i];
+        uint32_t rank = sim_rank(sim, i);
+
+        if (sim_is_alive(sim, i) || !node->launched ||
+            sim_role(sim, i) != NODE_COMMNODE || rank >= healing->room ||
+            healing->nodes[rank].news == HEALING_LOST)
+            continue;
+        if (node->dead_ms == 0)
+            node->dead_ms = sim_now_ms(sim);
+        if (sim_now_ms(sim) > node->dead_ms + HEALING_LOST_MS)
+            sim_fail(sim, "%u has been dead for long, and was not told of",
+                     rank);
+    }
 }
 
 void healing_check(struct healing *healing, struct sim *sim)

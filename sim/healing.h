@@ -2,7 +2,10 @@
  *
  * Promises: whoever is orphaned finds a parent; what results is a tree, not
  * higher than at launch, unless adoptions overlapped; nobody ends or is given
- * up but those who were killed; and the front-end is told all this. */
+ * up but those who were killed; and the front-end is told all this. What it is
+ * told is true: a node that is told to be lost is dead, a suspicion is told
+ * once, and has one end, and a killed commnode is told to be lost once, within
+ * a bound. */
 #ifndef SIM_HEALING_H
 #define SIM_HEALING_H
 
@@ -11,6 +14,8 @@
 /* What the front-end was told last of a node. */
 enum healing_news {
     HEALING_NO_NEWS,
+    HEALING_SUSPECTED,
+    HEALING_BACK,
     HEALING_LOST,
     HEALING_ADOPTED,
 };
@@ -18,7 +23,8 @@ enum healing_news {
 /* What is known of one rank, and of one index. */
 struct healing_node {
     enum healing_news news; /* by rank */
-    uint32_t told_parent;   /* by rank */
+    uint32_t told_parent;   /* by rank: of its last adoption; 0: of none */
+    uint64_t dead_ms;       /* by index: when it was first seen dead */
     bool launched;          /* by index */
     bool left;              /* by index: by its own wish */
     bool orphan;            /* by index */
@@ -45,6 +51,9 @@ void healing_told(struct healing *healing,
                   struct sim *sim,
                   uint32_t index,
                   const struct action *tell);
+
+/* Fail the world if a commnode that is dead for long was not told of. */
+void healing_look(struct healing *healing, struct sim *sim);
 
 /* What is still to heal, to be freed; NULL if all is whole. */
 char *healing_lack(const struct healing *healing, const struct sim *sim);

@@ -147,7 +147,11 @@ static void reach(struct sim *sim,
     }
     if (index != SIM_NONE && sim->nodes[index]->state == WORLD_ALIVE &&
         sim->nodes[index]->role != NODE_BACKEND) {
-        world_connect(sim, node, sim->nodes[index]);
+        event.refused = false;
+        if (node->role == NODE_FRONTEND) /* it has only knocked */
+            world_step(sim, node, &event, NULL);
+        else
+            world_connect(sim, node, sim->nodes[index]);
         return;
     }
     sim_note(sim, SIM_TRACE_LIFE, "%d cannot reach %u", (int)node->rank, rank);

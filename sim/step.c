@@ -121,7 +121,8 @@ static void load(struct sim *sim,
     free(text);
 }
 
-static void dial(struct sim *sim, struct world_node *node, uint32_t rank)
+/* See whether `rank` listens. */
+static void knock(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     struct agenda_entry entry = {
         .at_ms = sim->now_ms + world_delay_ms(sim),
@@ -131,8 +132,13 @@ static void dial(struct sim *sim, struct world_node *node, uint32_t rank)
         .number = rank,
     };
 
-    sim_note(sim, SIM_TRACE_LIFE, "%d dials %u", (int)node->rank, rank);
     agenda_add(&sim->agenda, entry);
+}
+
+static void dial(struct sim *sim, struct world_node *node, uint32_t rank)
+{
+    sim_note(sim, SIM_TRACE_LIFE, "%d dials %u", (int)node->rank, rank);
+    knock(sim, node, rank);
     if (sim->watch.dialled)
         sim->watch.dialled(sim, node->index, rank, sim->watch.arg);
 }
@@ -259,6 +265,9 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
         return;
     case ACTION_DIAL:
         dial(sim, node, action->rank);
+        return;
+    case ACTION_KNOCK:
+        knock(sim, node, action->rank);
         return;
     case ACTION_RANK:
         node->rank = action->rank;

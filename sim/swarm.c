@@ -174,6 +174,7 @@ static void look(struct sim *sim, void *arg)
         return;
     traffic_look(&swarm->traffic, sim);
     detection_look(sim);
+    healing_look(&swarm->healing, sim);
     sim_at(sim, sim_now_ms(sim) + SWARM_LOOK_MS, look, swarm);
 }
 

@@ -21,6 +21,8 @@ static const char *const tell_names[] = {
     [TELL_SYNCED] = "synced",
     [TELL_STATE] = "state",
     [TELL_CLOSED] = "closed",
+    [TELL_NODE_SUSPECTED] = "node suspected",
+    [TELL_NODE_BACK] = "node back",
     [TELL_NODE_LOST] = "node lost",
     [TELL_NODE_ADOPTED] = "node adopted",
     [TELL_BACKEND_LOST] = "back-end lost",
@@ -285,6 +287,8 @@ void world_trace_tell(struct sim *sim,
                  tell->code == 1 ? " lossy" : "");
         break;
     case TELL_NODE_ADOPTED:
+    case TELL_NODE_SUSPECTED:
+    case TELL_NODE_BACK:
     case TELL_NODE_LOST:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:

@@ -239,7 +239,11 @@ static bool take_events(struct gathering *gathering)
 
         if (lost && daemons_note_loss(gathering->daemons, event.rank, why) < 0)
             cop_error_set(late, -ENOMEM, "out of memory");
-        if (event.type == COP_EVENT_NODE_LOST) {
+        if (event.type == COP_EVENT_NODE_SUSPECTED) {
+            say(options->say, "node %u may be lost: %s", event.rank, why);
+        } else if (event.type == COP_EVENT_NODE_BACK) {
+            say(options->say, "node %u lives", event.rank);
+        } else if (event.type == COP_EVENT_NODE_LOST) {
             say(options->say, "node %u was lost: %s", event.rank, why);
         } else if (event.type == COP_EVENT_NODE_ADOPTED) {
             say(options->say, "node %u was adopted %s", event.rank, event.text);

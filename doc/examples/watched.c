@@ -40,7 +40,11 @@ static void say_what_happens(struct cop_network *network)
     struct cop_event event = COP_EVENT_INIT;
 
     while (cop_network_event(network, &event, 0) == 0)
-        if (event.type == COP_EVENT_NODE_LOST)
+        if (event.type == COP_EVENT_NODE_SUSPECTED)
+            printf("rank %u may be lost\n", event.rank);
+        else if (event.type == COP_EVENT_NODE_BACK)
+            printf("rank %u lives\n", event.rank);
+        else if (event.type == COP_EVENT_NODE_LOST)
             printf("rank %u is lost\n", event.rank);
         else if (event.type == COP_EVENT_BACKEND_LOST)
             printf("back-end %u is lost\n", event.rank);

@@ -118,13 +118,20 @@ struct cop_stream_options {
 /* What happened to the network. Events come at the front-end, but for those of
  * streams and the end, which come at both ends. */
 enum cop_event_type {
-    COP_EVENT_NODE_LOST,      /* `rank`, a commnode, is taken for dead */
+    COP_EVENT_NODE_SUSPECTED, /* `rank`, a commnode or a back-end, may be lost:
+                                 a link to it has failed, or nobody has reached
+                                 it for `failure_timeout`. It is not lost yet.
+                                 Exactly one of the next four says how that
+                                 ends */
+    COP_EVENT_NODE_BACK,      /* `rank` was suspected, and lives */
     COP_EVENT_NODE_ADOPTED,   /* `rank`, a commnode or a back-end, has found
                                  another parent and has recovered: `parent`,
-                                 `lost_parent` and `recovery` say how. It
-                                 comes too for a commnode that was taken for
-                                 dead and lives; its `recovery` is all zero */
-    COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is a member no longer */
+                                 `lost_parent` and `recovery` say how. It may
+                                 have been suspected, or not */
+    COP_EVENT_NODE_LOST,      /* `rank`, a commnode, is dead, or is given up for
+                                 good; it may have been suspected, or not */
+    COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is a member no longer: the
+                                 same */
     COP_EVENT_BACKEND_JOINED, /* `rank` has joined */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
     COP_EVENT_STREAM_LOSSY,   /* a sync of `stream_id` has returned 1: `text`
@@ -318,7 +325,8 @@ COP_API void cop_network_free(struct cop_network *network);
  *   -EINVAL     an option is wrong
  *   -ELIBBAD    a filter could not be loaded; the text names the node and
  *               quotes the loader
- *   -ETIMEDOUT  no answer within `open_timeout` */
+ *   -ETIMEDOUT  no answer within `open_timeout`; the text names the members
+ *               that have not answered */
 COP_API int cop_stream_open(struct cop_stream **out,
                             struct cop_network *network,
                             const struct cop_communicator *communicator,
@@ -379,8 +387,9 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * Returns 0; 1 if something may have been lost with a link since the sync
  * before, as the stream is not recoverable, and COP_EVENT_STREAM_LOSSY names
  * the links; or:
- *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members of each
- *                branch below the front-end in which some have not settled
+ *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members that nobody
+ *                reaches, or, if there are none, the members of each branch
+ *                below the front-end in which some have not settled
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
  *   -ENOTCONN    the stream was closed or the network has ended */
 COP_API int cop_stream_sync(struct cop_stream *stream,
@@ -429,7 +438,8 @@ COP_API bool cop_stream_recoverable(const struct cop_stream *stream,
 COP_API bool cop_stream_replayable(const struct cop_stream *stream,
                                    const char **reason);
 
-/* How many members the stream has now. */
+/* How many members the stream has now: those that are suspected too, until they
+ * are lost (COP_EVENT_NODE_SUSPECTED). */
 COP_API size_t cop_stream_size(const struct cop_stream *stream);
 
 #ifdef __cplusplus

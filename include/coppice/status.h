@@ -21,7 +21,8 @@ enum cop_state {
     COP_STATE_UP,       /* it answers, and all that is below it is up */
     COP_STATE_DEGRADED, /* it answers, and something below it is not up */
     COP_STATE_SILENT,   /* it is linked, but has not answered in time */
-    COP_STATE_ORPHAN,   /* its parent is lost, and it has no other one yet */
+    COP_STATE_ORPHAN,   /* it has lost its parent, or the link to it, and has no
+                           other one yet; it may be dead */
     COP_STATE_MISSING,  /* it could not be started */
     COP_STATE_LOST,     /* it is dead, or was given up */
 };

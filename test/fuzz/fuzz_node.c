@@ -201,6 +201,9 @@ static void check_action(struct play *play, struct action *action)
         play->dialling = true;
         play->dialled = action->rank;
         break;
+    case ACTION_KNOCK:
+        must(play->role == NODE_FRONTEND);
+        break;
     case ACTION_CLOCK:
         play->clock = true;
         break;

@@ -174,6 +174,7 @@ static void act(struct field *field,
         field->wrong = "a filter is called, and there is none";
         return;
     case ACTION_CLOCK:
+    case ACTION_KNOCK:
     case ACTION_STOP:
     case ACTION_INJECT:
     case ACTION_SPAWN:

@@ -76,6 +76,7 @@ static const char *judge_answer(struct field *field,
             return "refused as too high, and it is not";
         return NULL;
     case ADOPTION_CLOSING:
+    case ADOPTION_EXPELLED:
     case ADOPTION_FULL:
     case ADOPTION_LAST_RESORT:
         break;

@@ -92,6 +92,8 @@ static void on_tell(void *arg, const struct action *news)
         if (news->text)
             snprintf(shell->text, sizeof(shell->text), "%s", news->text);
         break;
+    case TELL_NODE_SUSPECTED:
+    case TELL_NODE_BACK:
     case TELL_NODE_LOST:
     case TELL_BACKEND_LOST:
         shell->lost_count++;

@@ -144,13 +144,10 @@ static void take_packet(struct feeding *feeding,
         take_number(feeding, numbers[i]);
 }
 
-/* What was measured fits together; who was only taken for dead has measured
- * nothing. */
-static bool is_sound(const struct cop_recovery *recovery, bool is_member)
+/* What was measured fits together. */
+static bool is_sound(const struct cop_recovery *recovery)
 {
-    if (recovery->attempts == 0)
-        return !is_member && recovery->overall_us == 0;
-    return recovery->connect_us > 0 &&
+    return recovery->attempts > 0 && recovery->connect_us > 0 &&
            recovery->choose_us + recovery->connect_us +
                    recovery->compensate_us + recovery->cleanup_us <=
                recovery->overall_us;
@@ -166,10 +163,42 @@ static void take_adoption(struct feeding *feeding,
     if (event->rank < FEEDING_NODES_MAX)
         feeding->was_adopted[event->rank] = true;
     if (place_of(feeding, event->parent) < feeding->members ||
-        !is_sound(&event->recovery, is_member)) {
+        !is_sound(&event->recovery)) {
         printf("\nrank %u cannot have been adopted like that\n", event->rank);
         feeding->wrong = true;
     }
+}
+
+/* A suspicion is told once, and what it is of is not lost yet; what is back was
+ * suspected; and of what is lost nothing more is told. */
+static void check_event(struct feeding *feeding, const struct cop_event *event)
+{
+    size_t place = place_of(feeding, event->rank);
+    bool member = place < feeding->members, suspected;
+
+    if (event->type > COP_EVENT_BACKEND_LOST ||
+        event->rank >= FEEDING_NODES_MAX)
+        return;
+    suspected = feeding->is_suspected[event->rank];
+    if ((event->type == COP_EVENT_NODE_SUSPECTED && suspected) ||
+        (event->type == COP_EVENT_NODE_BACK && !suspected) ||
+        (member ? feeding->is_lost[place] : feeding->was_lost[event->rank])) {
+        printf("\nevent %d of rank %u cannot come now\n", (int)event->type,
+               event->rank);
+        feeding->wrong = true;
+    }
+    feeding->is_suspected[event->rank] =
+        event->type == COP_EVENT_NODE_SUSPECTED;
+}
+
+/* One that was suspected is in its place again. */
+static void take_return(struct feeding *feeding, const struct cop_event *event)
+{
+    if (place_of(feeding, event->rank) < feeding->members)
+        return;
+    feeding->adopted++;
+    if (event->rank < FEEDING_NODES_MAX)
+        feeding->was_adopted[event->rank] = true;
 }
 
 static void take_event(struct feeding *feeding, const struct cop_event *event)
@@ -177,7 +206,14 @@ static void take_event(struct feeding *feeding, const struct cop_event *event)
     const char *what = "";
     size_t place;
 
-    if (event->type == COP_EVENT_NODE_LOST) {
+    check_event(feeding, event);
+    if (event->type == COP_EVENT_NODE_SUSPECTED) {
+        what = "suspected";
+        feeding->suspected++;
+    } else if (event->type == COP_EVENT_NODE_BACK) {
+        what = "back";
+        take_return(feeding, event);
+    } else if (event->type == COP_EVENT_NODE_LOST) {
         what = "lost";
         feeding->lost++;
         if (event->rank < FEEDING_NODES_MAX)
@@ -240,6 +276,18 @@ bool feeding_await_events(struct feeding *feeding, size_t lost, size_t adopted)
     printf("\n%zu nodes were lost, %zu adopted, not %zu and %zu\n",
            feeding->lost, feeding->adopted, lost, adopted);
     return false;
+}
+
+bool feeding_await_suspicions(struct feeding *feeding, size_t suspected)
+{
+    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
+
+    while (feeding->suspected < suspected && feeding_now_ms() < deadline_ms)
+        feeding_take(feeding, 20);
+    if (feeding->suspected < suspected)
+        printf("\n%zu nodes were suspected, not %zu\n", feeding->suspected,
+               suspected);
+    return feeding->suspected >= suspected;
 }
 
 bool feeding_await_moves(struct feeding *feeding, size_t moved)

@@ -29,13 +29,15 @@ struct feeding {
     size_t seen;            /* different numbers that came */
     unsigned char *is_seen; /* by member, then by index */
     bool *is_lost;          /* members of which an event has told that */
-    size_t lost;            /* events */
-    size_t adopted;         /* commnodes */
+    size_t suspected;       /* events */
+    size_t lost;            /* commnodes */
+    size_t adopted;         /* commnodes; those that are back, too */
     size_t moved;           /* back-ends that were adopted */
     size_t members_lost;
     bool was_lost[FEEDING_NODES_MAX]; /* by rank: commnodes, by events */
     bool was_adopted[FEEDING_NODES_MAX];
-    bool wrong; /* a number or a measurement came that cannot be */
+    bool is_suspected[FEEDING_NODES_MAX]; /* by rank: all nodes */
+    bool wrong; /* a number, a measurement or an event that cannot be came */
     FILE *log;  /* events go here too; NULL: nowhere */
 };
 
@@ -64,6 +66,9 @@ bool feeding_await(struct feeding *feeding, size_t count);
 /* Wait until so many deaths, and adoptions of commnodes, were told in all.
  * Returns whether they were. */
 bool feeding_await_events(struct feeding *feeding, size_t lost, size_t adopted);
+
+/* Wait until so many suspicions were told in all. Returns whether they were. */
+bool feeding_await_suspicions(struct feeding *feeding, size_t suspected);
 
 /* Wait until so many back-ends have said, in all, that they were adopted. */
 bool feeding_await_moves(struct feeding *feeding, size_t moved);

@@ -181,7 +181,7 @@ static void a_death_that_nobody_tells(void)
 
 /* It lives behind a cable that is cut both ways, or in one, and comes back.
  * Who is only deaf can still say that it lives (PROTOCOL 6.1a, 6.1b). */
-static void check_return(const char *how, size_t lost)
+static void check_return(const char *how, size_t suspected)
 {
     struct cables cables;
     struct feeding feeding;
@@ -189,10 +189,12 @@ static void check_return(const char *how, size_t lost)
 
     begin(&cables, &feeding, nodes, FAILURE_MS, 400, 100);
     check_silence(&cables, &feeding, nodes[1], how, false);
-    CU_ASSERT(feeding_await_events(&feeding, lost, 2));
+    CU_ASSERT(feeding_await_suspicions(&feeding, suspected));
+    CU_ASSERT(feeding_await_events(&feeding, 0, 2));
     command(&cables, "heal", nodes[1], 0);
     CU_ASSERT(await_adoption(&feeding, 1));
     CU_ASSERT(feeding_is_whole(&feeding));
+    CU_ASSERT_EQUAL(feeding.lost, 0);
     CHECK_OK(feeding_feed(&feeding, 100, 1000));
     end(&cables, &feeding);
 }
@@ -220,7 +222,7 @@ static void a_cut_healed_before_the_time_out(void)
     nanosleep(&pause, NULL);
     CU_ASSERT(command(&cables, "heal", nodes[1], 0) > 0);
     CU_ASSERT(feeding_is_whole(&feeding));
-    CU_ASSERT_EQUAL(feeding.lost, 0);
+    CU_ASSERT_EQUAL(feeding.suspected, 0);
     CU_ASSERT_EQUAL(feeding.adopted + feeding.moved, 0);
     end(&cables, &feeding);
 }
@@ -241,14 +243,14 @@ static void a_slow_cable(void)
     begin_ms = feeding_now_ms();
     CU_ASSERT(feeding_is_whole(&feeding));
     CU_ASSERT(feeding_now_ms() - begin_ms >= 2 * DELAY_MS);
-    CU_ASSERT_EQUAL(feeding.lost, 0);
+    CU_ASSERT_EQUAL(feeding.suspected, 0);
     CU_ASSERT_EQUAL(feeding.adopted + feeding.moved, 0);
     command(&cables, "heal", nodes[1], 0);
     end(&cables, &feeding);
 }
 
 /* Between a commnode and its child, and between the front-end and a commnode:
- * the child is adopted, and no back-end is lost. */
+ * the child is adopted, and nobody is told to be lost. */
 static void a_connection_that_is_reset(void)
 {
     struct cables cables;
@@ -260,6 +262,8 @@ static void a_connection_that_is_reset(void)
     CU_ASSERT(await_adoption(&feeding, 3));
     CU_ASSERT(command(&cables, "reset", nodes[2], FRONT_END) == 1);
     CU_ASSERT(await_adoption(&feeding, 2));
+    CU_ASSERT(feeding.suspected >= 2);
+    CU_ASSERT_EQUAL(feeding.lost, 0);
     end(&cables, &feeding);
 }
 

@@ -69,7 +69,7 @@ static void nobody_is_accused(void)
     }
     end_busy();
     CU_ASSERT(whole);
-    CU_ASSERT_EQUAL(feeding.lost, 0);
+    CU_ASSERT_EQUAL(feeding.suspected, 0);
     CU_ASSERT_EQUAL(feeding.adopted + feeding.moved, 0);
     CU_ASSERT(feeding_end(&feeding));
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));

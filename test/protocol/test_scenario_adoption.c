@@ -44,17 +44,20 @@ static void who_lives_refutes(void)
     trace_most(sim);
     sim_cut(sim, script_at(sim, 1), script_at(sim, 4));
     SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    /* the back-end, and then 1 itself */
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 2);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_BACK), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_ADOPTED), 4);
     CU_ASSERT_EQUAL(lines(sim, "0 <- 1 record", "it lives", NULL), 1);
     CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
     CU_ASSERT_EQUAL(lines(sim, "1 link to 0 down", NULL, NULL), 0);
     /* Its death is believed all the same, under its new incarnation. */
     sim_crash(sim, script_at(sim, 1));
     SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
     SIM_END(sim);
 }
 
@@ -387,22 +390,120 @@ static void an_orphan_may_die_with_its_adopter(void)
         }
 }
 
-/* PROTOCOL 6.1c: where nobody is left who would say so, the front-end says it
- * when nothing can be heard any more, and not of those who live. */
+/* PROTOCOL 6.8: nodes die together with all who could notice: the front-end
+ * asks their hosts, and is told that nobody listens. */
+static void the_front_end_knocks(void)
+{
+    static const uint32_t dead[] = {1, 3, 5, 6, 7, 8, 9};
+    struct sim *sim = SIM_TREE("0(1(3(5(7,8),6(9)),4(10)),2(11))");
+
+    for (size_t i = 0; i < sizeof(dead) / sizeof(*dead); i++)
+        SIM_KILL_AT(sim, dead[i], 0);
+    SIM_RUN(sim, 2 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 4);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
+    SIM_RUN(sim, 100000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 4);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 3);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.8: where the hosts are gone, too, nobody answers, and the time of
+ * 11.1 decides. */
 static void the_front_end_doubts(void)
 {
     static const uint32_t dead[] = {1, 3, 5, 6};
     struct sim *sim = SIM_TREE("0(1(3(5,6),4(7)),2(8))");
 
     for (size_t i = 0; i < 4; i++)
-        SIM_KILL_AT(sim, dead[i], 0);
+        sim_vanish(sim, script_at(sim, dead[i]));
     SIM_RUN(sim, 60000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    SIM_RUN(sim, 10000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 4);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    SIM_RUN(sim, 20000);
     CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 3);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 2);
     SIM_RUN(sim, 100000);
     CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.8: a link that breaks with both ends alive is a suspicion, and the
+ * adoption ends it. */
+static void a_broken_link_is_a_suspicion(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_cut(sim, script_at(sim, 1), 0);
+    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_ADOPTED), 1);
+    SIM_RUN(sim, 100000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 0);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.8: one that was stopped for longer than it takes to give it up is
+ * expelled when it goes on; and one for less than that is back. */
+static void who_is_given_up_is_expelled(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+
+    sim_trace_only(sim, 0);
+    sim_freeze(sim, script_at(sim, 1), 60000);
+    SIM_RUN(sim, 59000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    SIM_RUN(sim, 2000);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    sim_freeze(sim, script_at(sim, 1), 80000);
+    SIM_RUN(sim, 79000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 1);
+    CU_ASSERT_FALSE(sim_has_exited(sim, script_at(sim, 1)));
+    SIM_RUN(sim, 2000);
+    CU_ASSERT(sim_has_exited(sim, script_at(sim, 1)));
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 0);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+    SIM_END(sim);
+}
+
+/* PROTOCOL 6.8: a back-end that is cut off is suspected, and is back, or is
+ * given up. */
+static void a_back_end_in_limbo_is_suspected(void)
+{
+    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    uint32_t index = script_at(sim, 6);
+    struct node_adoption adoption;
+
+    sim_trace_only(sim, 0);
+    sim_isolate(sim, index, sim_now_ms(sim) + 3 * LIMIT_FAILURE_TIMEOUT_MS);
+    SIM_RUN(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS - 500);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 0);
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 6);
+    SIM_RUN(sim, 20000);
+    /* it had heard nothing of its parent: so 2 was suspected, too */
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 2);
+    CU_ASSERT_EQUAL(script_adopted(6, &adoption), 1);
+    sim_vanish(sim, index);
+    SIM_RUN(sim, 100000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 3);
+    CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 6);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
     SIM_END(sim);
 }
 
@@ -414,10 +515,12 @@ static void who_lives_has_its_children_still(void)
     /* each says of the other that it has failed, and both refute it */
     sim_cut(sim, script_at(sim, 1), script_at(sim, 3));
     SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
     SIM_RUN(sim, 100000);
     CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 4)), script_at(sim, 1));
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
     SIM_END(sim);
 }
 
@@ -575,7 +678,11 @@ int main(void)
         {"an orphan takes nobody", an_orphan_takes_nobody},
         {"an orphan may die with its adopter",
          an_orphan_may_die_with_its_adopter},
+        {"the front-end knocks", the_front_end_knocks},
         {"the front-end doubts", the_front_end_doubts},
+        {"a broken link is a suspicion", a_broken_link_is_a_suspicion},
+        {"who is given up is expelled", who_is_given_up_is_expelled},
+        {"a back-end in limbo is suspected", a_back_end_in_limbo_is_suspected},
         {"who lives has its children still", who_lives_has_its_children_still},
         {"an adopter may die", an_adopter_may_die},
         {"a closing network ends orphans", a_closing_network_ends_orphans},

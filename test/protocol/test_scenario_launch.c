@@ -193,8 +193,8 @@ static void a_slow_start_is_no_failure(void)
             for (uint32_t i = 0; i < sim_count(sim); i++)
                 CU_ASSERT_EQUAL(script_told(sim, i, TELL_LAUNCHED), 1);
             sim_freeze(sim, script_at(sim, 1), 1000000);
-            script_wait(sim, 0, TELL_NODE_LOST);
-            CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 1);
+            script_wait(sim, 0, TELL_NODE_SUSPECTED);
+            CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 1);
             CU_ASSERT(sim_now_ms(sim) - launched_ms <=
                       LIMIT_FAILURE_TIMEOUT_MS + LIMIT_HEARTBEAT_MS);
             SIM_END(sim);

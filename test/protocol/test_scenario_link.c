@@ -121,9 +121,10 @@ static void a_thawed_node_accuses_nobody(void)
             SIM_RUN(sim, 1000 + for_ms % 500);
             sim_freeze(sim, script_at(sim, ranks[i]), for_ms);
             SIM_RUN(sim, for_ms + 15000);
-            CU_ASSERT(script_told(sim, 0, TELL_NODE_LOST) <= 1);
-            if (script_told(sim, 0, TELL_NODE_LOST) > 0) {
-                CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), ranks[i]);
+            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+            CU_ASSERT(script_told(sim, 0, TELL_NODE_SUSPECTED) <= 1);
+            if (script_told(sim, 0, TELL_NODE_SUSPECTED) > 0) {
+                CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), ranks[i]);
                 CU_ASSERT(script_told(sim, 0, TELL_NODE_ADOPTED) >= 1);
             }
             CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);

@@ -303,8 +303,9 @@ static void orphans_and_lost_back_ends_are_shown(void)
     end(sim);
 }
 
-/* PROTOCOL 15.5: why somebody is lost: silent to the others, or without a way
- * to the front-end for too long. Who is up has no reason. */
+/* PROTOCOL 15.5: what is silent, or without a way to the front-end, is an
+ * orphan that may be dead, or that comes back; after too long it is lost, and
+ * the reason is shown. Who is up has none. */
 static void why_somebody_is_lost_is_shown(void)
 {
     struct sim *sim = SIM_TREE(TREE);
@@ -313,13 +314,18 @@ static void why_somebody_is_lost_is_shown(void)
     sim_freeze(sim, script_at(sim, 3), 5000);
     SIM_RUN(sim, 4000);
     ask(sim);
-    check_states(3, 3, ROW_LOST);
+    check_states(3, 3, ROW_ORPHAN);
     check_reason(3, "nothing was heard for 3000 ms");
     check_states(14, 14, ROW_ORPHAN);
-    SIM_RUN(sim, 70000);
+    SIM_RUN(sim, 30000);
     ask(sim);
     check_states(3, 3, ROW_UP);
     CU_ASSERT_PTR_NULL(row(3)->reason);
+    sim_vanish(sim, script_at(sim, 3));
+    SIM_RUN(sim, 80000);
+    ask(sim);
+    check_states(3, 3, ROW_LOST);
+    check_reason(3, "nothing was heard for 3000 ms");
     check_states(14, 14, ROW_LOST);
     check_reason(14, "nobody has reached it for 66000 ms");
     end(sim);
@@ -361,10 +367,10 @@ static void wrong_answers_harm_nobody(void)
     sim_inject(sim, script_at(sim, 2), 0, &late);
     sim_inject(sim, script_at(sim, 2), 0, &heard);
     SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 0);
     sim_inject(sim, script_at(sim, 2), 0, &status); /* that goes down only */
     SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
     end(sim);
 }
 

@@ -116,6 +116,18 @@ DEFECT(lost_untold, tells(index, action, TELL_NODE_LOST), return SIM_DROP)
 DEFECT(lost_twice, tells(index, action, TELL_NODE_LOST), return SIM_TWICE)
 DEFECT(lost_nobody, tells(index, action, TELL_NODE_LOST), action->rank = 99;
        return SIM_KEEP)
+DEFECT(suspected_twice,
+       tells(index, action, TELL_NODE_SUSPECTED),
+       return SIM_TWICE)
+DEFECT(lost_in_error,
+       tells(index, action, TELL_NODE_SUSPECTED),
+       action->tell = TELL_NODE_LOST;
+       return SIM_KEEP)
+DEFECT(back_for_nothing,
+       tells(index, action, TELL_NODE_ADOPTED),
+       action->tell = TELL_NODE_BACK;
+       return SIM_KEEP)
+DEFECT(back_untold, tells(index, action, TELL_NODE_BACK), return SIM_DROP)
 DEFECT(adopted_untold, tells(index, action, TELL_NODE_ADOPTED), return SIM_DROP)
 DEFECT(adopted_by_another,
        tells(index, action, TELL_NODE_ADOPTED),
@@ -335,7 +347,7 @@ static const struct oracle_case cases[] = {
     {CALM VALUES "+99 close stream=1\n", closed_untold, 0,
      "it sticks: closing"},
     {CALM VALUES KILL1 SYNC, lost_untold, 0,
-     "1 is dead, and the front-end was"},
+     "1 has been dead for long, and was not told of"},
     {CALM VALUES SEND3 "+4000 sync\n", never_ends, 0, "it sticks: ending"},
     {CALM VALUES SEND3 SYNC, takes_nothing, 2, "it sticks: taking"},
     {CALM VALUES SEND3 SYNC, has_no_memory, 0, "1 is out of memory"},
@@ -352,10 +364,19 @@ static const struct oracle_case cases[] = {
     {CALM UNION KILL1 SYNC, always_lossy, 0, "is lossy, and it recovers"},
     {CALM VALUES KILL1 SYNC, always_lossy, 0,
      "though nothing has failed since"},
-    {CALM VALUES KILL1 SYNC, lost_twice, 0, "was told twice that 1 is lost"},
+    {CALM VALUES KILL1 SYNC, lost_twice, 0,
+     "told that 1 is lost, and again of it"},
+    {CALM VALUES "+20 cut node=1 in=0\n" SYNC, suspected_twice, 0,
+     "1 was suspected twice"},
+    {CALM VALUES "+20 cut node=1 in=0\n" SYNC, lost_in_error, 0,
+     "1 was given up, and lives"},
+    {CALM VALUES KILL1 SYNC, back_for_nothing, 0,
+     "is back, and was not suspected"},
+    {HIGH VALUES "+20 cut node=2 in=0\n" SYNC, back_untold, 0,
+     "1 lives, and is suspected"},
     {CALM VALUES KILL1 SYNC, lost_nobody, 0, "told of 99, which nobody is"},
     {CALM VALUES "+20 freeze node=1 in=0 ms=6000\n" SYNC, adopted_untold, 0,
-     "1 lives, and the front-end was told it is lost"},
+     "1 lives, and is suspected"},
     {CALM VALUES "+20 freeze node=1 in=0 ms=6000\n" SYNC, adopted_by_another, 0,
      "and the front-end was told 77"},
     {CALM VALUES "+20 kill node=3 in=0\n" SYNC, another_is_given_up, 0,

@@ -14,8 +14,8 @@ struct node {
     uint32_t parent;   /* as last reported */
     bool is_killed;    /* by us */
     bool is_harmed;    /* killed, stopped, or at an end of a reset link */
-    bool is_given_up;  /* the last event about it says that it is lost */
-    uint32_t suspects; /* events that said so, and were refuted */
+    bool is_suspected; /* the last event about it says that it may be lost */
+    bool is_given_up;  /* it is reported lost */
 };
 
 struct tree {

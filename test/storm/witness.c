@@ -14,7 +14,7 @@ static void adopted(struct tree *tree,
 {
     struct node *node = &tree->nodes[event->rank];
 
-    node->is_given_up = false;
+    node->is_suspected = false;
     if (event->parent >= tree->first_leaf)
         bad("rank %u was adopted by %u, a back-end", event->rank,
             event->parent);
@@ -24,6 +24,21 @@ static void adopted(struct tree *tree,
             "%u",
             event->rank, event->lost_parent, node->parent);
     node->parent = event->parent;
+}
+
+/* A suspicion is told once, and ends once. */
+static void suspected(struct tree *tree,
+                      const struct event *event,
+                      ledger_bad_fn bad)
+{
+    struct node *node = &tree->nodes[event->rank];
+    bool begins = event->type == COP_EVENT_NODE_SUSPECTED;
+
+    if (node->is_suspected == begins)
+        bad(begins ? "rank %u was suspected twice"
+                   : "rank %u is back, and was not suspected",
+            event->rank);
+    node->is_suspected = begins;
 }
 
 /* Each link of "7-3, 8-3" has an end that was harmed. */
@@ -59,12 +74,16 @@ void witness_event(struct tree *tree,
     } else if (event->rank == 0 || event->rank >= tree->count) {
         bad("an event of type %d about rank %u: %s", event->type, event->rank,
             event->text);
+    } else if (tree->nodes[event->rank].is_given_up) {
+        bad("rank %u was reported lost, and then an event of type %d came",
+            event->rank, event->type);
+    } else if (event->type == COP_EVENT_NODE_SUSPECTED ||
+               event->type == COP_EVENT_NODE_BACK) {
+        suspected(tree, event, bad);
     } else if (event->type == COP_EVENT_NODE_ADOPTED) {
         adopted(tree, event, bad);
     } else if (event->type == COP_EVENT_NODE_LOST &&
                event->rank < tree->first_leaf) {
-        if (tree->nodes[event->rank].is_given_up)
-            bad("rank %u was reported lost twice", event->rank);
         tree->nodes[event->rank].is_given_up = true;
     } else {
         bad("an event of type %d about rank %u: %s", event->type, event->rank,
@@ -80,13 +99,15 @@ bool witness_deaths(const struct tree *tree, ledger_bad_fn bad)
     for (rank = 1; rank < tree->first_leaf; rank++) {
         const struct node *node = &tree->nodes[rank];
 
-        if (node->is_killed == node->is_given_up)
+        if (node->is_killed == node->is_given_up &&
+            (node->is_killed || !node->is_suspected))
             continue;
         is_well = false;
         if (bad)
             bad("rank %u %s", rank,
-                node->is_killed ? "was killed, but not reported lost"
-                                : "lives, but was reported lost");
+                node->is_killed      ? "was killed, but not reported lost"
+                : node->is_suspected ? "lives, but is suspected still"
+                                     : "lives, but was reported lost");
     }
     return is_well;
 }
