@@ -20,6 +20,9 @@
 /* The receive buffer that all connections of a set share. */
 #define RECEIVE_LEN 65536
 
+/* So much of it is read at once while the node has other work to do. */
+#define BUSY_LEN 4096
+
 /* Payloads from this length on are queued by reference. */
 #define REFERENCE_LEN 16384
 
@@ -78,6 +81,7 @@ struct connection {
 struct connections {
     struct connections_config config;
     unsigned char *buffer;
+    size_t receive_len;   /* how much of it is used */
     unsigned char *spare; /* a write buffer of spare_room bytes, or NULL */
     size_t spare_room;
     struct connection *all; /* oldest first */
@@ -564,12 +568,12 @@ static void read_some(struct connection *c)
     if (c->state == STATE_OPEN)
         space = frame_reader_space(&c->reader, &space_len);
     if (!space) {
-        n = recv(c->io.fd, set->buffer, RECEIVE_LEN, 0);
+        n = recv(c->io.fd, set->buffer, set->receive_len, 0);
     } else {
         if (space_len > TURN_LEN)
             space_len = TURN_LEN;
         parts[0] = (struct iovec){space, space_len};
-        parts[1] = (struct iovec){set->buffer, RECEIVE_LEN};
+        parts[1] = (struct iovec){set->buffer, set->receive_len};
         n = readv(c->io.fd, parts, 2);
     }
     if (n <= 0) {
@@ -612,6 +616,7 @@ int connections_new(struct connections **out,
     if (!set)
         return -ENOMEM;
     set->config = *config;
+    set->receive_len = RECEIVE_LEN;
     set->buffer = malloc(RECEIVE_LEN);
     if (!set->buffer) {
         free(set);
@@ -659,6 +664,11 @@ void connections_be_patient(struct connections *set,
                             uint32_t handshake_timeout_ms)
 {
     set->config.handshake_timeout_ms = handshake_timeout_ms;
+}
+
+void connections_be_busy(struct connections *set, bool busy)
+{
+    set->receive_len = busy ? BUSY_LEN : RECEIVE_LEN;
 }
 
 int connection_prepare(int fd, uint32_t failure_timeout_ms)

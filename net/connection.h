@@ -76,6 +76,10 @@ void connections_identify(struct connections *set,
 void connections_be_patient(struct connections *set,
                             uint32_t handshake_timeout_ms);
 
+/* `busy`: what has arrived is not worked off yet, so read little at a time. The
+ * senders then wait for the sockets, and queues here stay short. */
+void connections_be_busy(struct connections *set, bool busy);
+
 /* Set a TCP socket up for links (PROTOCOL 6.1): nothing waits to be sent, and
  * what is not acknowledged for three times `failure_timeout_ms` ends it. Of a
  * socket that listens, those that it accepts inherit that.

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "net/calls.h"
 #include "net/connection.h"
 #include "net/descriptors.h"
 #include "net/dial.h"
@@ -21,7 +22,6 @@
 #include "net/link_table.h"
 #include "net/listener.h"
 #include "net/machine.h"
-#include "net/streams.h"
 #include "protocol/limits.h"
 #include "topology/topology.h"
 
@@ -63,12 +63,7 @@ struct driver {
     struct call target;
     ev_io boot_io; /* whoever started us, until we are accepted */
     struct link_table links;
-    const struct node_call *call; /* to be run, or running */
-    bool calling;
-    uint32_t *slow; /* streams whose filters may take long */
-    size_t slow_count;
-    uint32_t *unload; /* streams to be unloaded when no call is out */
-    size_t unload_count;
+    struct calls calls;
     uint64_t flushed_ms;
     uint64_t deadline_ms; /* the machine's, unless it was stepped since */
     bool stepped;
@@ -113,6 +108,7 @@ static void end(struct driver *driver, int code, const char *text)
     driver->ended = true;
     driver->error = code;
     driver->news = true;
+    calls_end(&driver->calls);
     for (i = 0; i < driver->links.count; i++) {
         struct link_slot *slot = link_table_at(&driver->links, i);
 
@@ -221,25 +217,11 @@ static void do_load(struct driver *driver,
     r = driver->ops->load(driver->arg, definition, &filters, &slow, text,
                           sizeof(text));
     if (r == 0 && slow)
-        r = streams_add(&driver->slow, &driver->slow_count, definition->id);
+        r = calls_be_slow(&driver->calls, definition->id);
     event.filters = &filters;
     if (r < 0)
         event.text = *text ? text : strerror(-r);
     step_inside(driver, &event);
-}
-
-static void unload_now(struct driver *driver, uint32_t stream)
-{
-    streams_remove(driver->slow, &driver->slow_count, stream);
-    driver->ops->unload(driver->arg, stream);
-}
-
-static void do_unload(struct driver *driver, uint32_t stream)
-{
-    if (driver->call && driver->call->stream == stream &&
-        streams_add(&driver->unload, &driver->unload_count, stream) == 0)
-        return;
-    unload_now(driver, stream);
 }
 
 static void do_spawn(struct driver *driver, uint32_t rank)
@@ -281,11 +263,10 @@ static void carry_out(struct driver *driver, struct action *action)
         do_load(driver, action->definition);
         break;
     case ACTION_UNLOAD:
-        do_unload(driver, action->stream);
+        calls_unload(&driver->calls, action->stream);
         break;
     case ACTION_FILTER:
-        assert(!driver->call);
-        driver->call = action->call;
+        calls_put(&driver->calls, action->call);
         break;
     case ACTION_DELIVER:
         driver->news = true;
@@ -365,35 +346,41 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
 
 /* ---- filters ---- */
 
-/* Run the call that is out, with the lock released. `at_helm`: we are in
- * work(), so that the helm may be taken from us meanwhile. */
-static void run_call(struct driver *driver, bool at_helm)
+static void on_call_run(void *arg,
+                        const struct node_call *call,
+                        struct event *answer)
 {
-    const struct node_call *call = driver->call;
-    bool slow = streams_have(driver->slow, driver->slow_count, call->stream);
-    struct event event = {.type = EVENT_FILTERED, .stream = call->stream};
+    struct driver *driver = arg;
 
-    driver->calling = true;
-    if (at_helm)
-        helm_yield(driver->helm, slow);
-    else
-        helm_unlock(driver->helm);
-    driver->ops->filter(driver->arg, call, &event);
-    if (at_helm)
-        helm_resume(driver->helm);
-    else
-        helm_relock(driver->helm);
-    driver->calling = false;
-    driver->call = NULL;
-    step(driver, &event, NULL);
-    while (driver->unload_count > 0)
-        unload_now(driver, driver->unload[--driver->unload_count]);
+    driver->ops->filter(driver->arg, call, answer);
 }
 
-static void run_calls(struct driver *driver, bool at_helm)
+static void on_answered(void *arg, struct event *answer)
 {
-    while (driver->call && !driver->calling && !driver->ended)
-        run_call(driver, at_helm);
+    step(arg, answer, NULL);
+}
+
+static void on_unload(void *arg, uint32_t stream)
+{
+    struct driver *driver = arg;
+
+    driver->ops->unload(driver->arg, stream);
+}
+
+static const struct calls_ops calls_ops = {
+    .run = on_call_run,
+    .answered = on_answered,
+    .unload = on_unload,
+};
+
+/* Run filter calls for a while. Returns whether one still waits: what has
+ * arrived is not worked off yet. */
+static bool run_calls(struct driver *driver, bool at_helm)
+{
+    bool more = calls_run(&driver->calls, at_helm);
+
+    connections_be_busy(driver->connections, more);
+    return more;
 }
 
 /* ---- connections ---- */
@@ -654,8 +641,10 @@ static bool work(void *arg, uint64_t *next_ms)
     begin_calls(driver);
     if (driver->ended && driver->orphaned)
         launch_disown(driver->launch);
-    run_calls(driver, true);
+    more |= run_calls(driver, true);
     flush(driver);
+    if (helm_polling(driver->helm)) /* we have lost the helm in a call */
+        helm_notify(driver->helm);
     driver->news = false;
     more |= driver->target.wanted && !driver->ended;
     *next_ms = driver->ended ? UINT64_MAX : deadline_ms(driver);
@@ -727,6 +716,7 @@ static int make_parts(struct driver *driver, struct cop_error *error)
     if (r < 0)
         return cop_error_set(error, r, "cannot make an event loop: %s",
                              strerror(-r));
+    calls_init(&driver->calls, driver->helm, &calls_ops, driver);
     if (bootstrap->role != NODE_BACKEND) {
         r = listener_new(&driver->listener, helm_loop(driver->helm),
                          bootstrap->networks, bootstrap->loopback,
@@ -840,8 +830,7 @@ void driver_free(struct driver *driver)
     bootstrap_free(driver->bootstrap);
     free(driver->target.address);
     link_table_fini(&driver->links);
-    free(driver->slow);
-    free(driver->unload);
+    calls_fini(&driver->calls);
     free(driver);
 }
 
@@ -899,13 +888,16 @@ static void flush_in_time(struct driver *driver)
 
 int driver_step(struct driver *driver, struct event *event, uint64_t *result)
 {
+    bool waits;
     int r;
 
     helm_clock(driver->helm);
     r = step(driver, event, result);
-    run_calls(driver, false);
+    waits = run_calls(driver, false);
     flush_in_time(driver);
-    if (driver->news ||
+    if (waits && !helm_polling(driver->helm))
+        helm_due(driver->helm, 0);
+    if (waits || driver->news ||
         (helm_polling(driver->helm) && deadline_ms(driver) < driver->next_ms))
         helm_notify(driver->helm);
     driver->news = false;

@@ -473,8 +473,6 @@ void helm_resume(struct helm *helm)
 {
     pthread_mutex_lock(&helm->lock);
     helm->yielding = false;
-    if (helm->slow)
-        helm_clock(helm);
 }
 
 /* ---- making one

@@ -329,13 +329,6 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
 
-    /* beside the built-in filters, those of the tests */
-    const char *build = getenv("BUILD");
-    const char *built_in = getenv("COPPICE_FILTER_PATH");
-    char path[8192];
-
-    snprintf(path, sizeof(path), "%s:%s/test/frontend/.libs",
-             built_in ? built_in : "", build ? build : ".");
-    setenv("COPPICE_FILTER_PATH", path, 1);
+    tree_own_filters();
     return check_run("data", tests);
 }

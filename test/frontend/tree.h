@@ -106,6 +106,18 @@ static inline void tree_stop(pid_t pid)
     } while (moves);
 }
 
+/* From now on networks find the tests' own filters beside the built-in ones. */
+static inline void tree_own_filters(void)
+{
+    const char *build = getenv("BUILD");
+    const char *built_in = getenv("COPPICE_FILTER_PATH");
+    char path[8192];
+
+    snprintf(path, sizeof(path), "%s:%s/test/frontend/.libs",
+             built_in ? built_in : "", build ? build : ".");
+    setenv("COPPICE_FILTER_PATH", path, 1);
+}
+
 /* Launch `shape`, else as `launch` says, with the tests' back-end and its
  * argument `how`, if not NULL; the test ends if that fails. */
 static inline struct cop_network *tree_launch_as(struct cop_launch launch,
