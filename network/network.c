@@ -217,6 +217,8 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_BACKEND_JOINED;
     case TELL_FILTER_ERROR:
         return COP_EVENT_FILTER_ERROR;
+    case TELL_NODE_REFUSED:
+        return COP_EVENT_NODE_REFUSED;
     case TELL_ENDED:
         return COP_EVENT_ENDED;
     case TELL_LAUNCHED:
@@ -306,6 +308,7 @@ static void tell(void *arg, const struct action *news)
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:
     case TELL_FILTER_ERROR:
+    case TELL_NODE_REFUSED:
         break;
     }
     if (is_for_application(network, news))

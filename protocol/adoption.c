@@ -184,6 +184,8 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
         peer->rank == RANK_NONE || frame->origin != peer->rank ||
         frame->sequence > LIMIT_NODES)
         return -EPROTO;
+    if (!record_is_near(node, peer->rank, frame->count))
+        return node_refuse(node, "no node has asked for a parent so often");
     r = packet_open(&packet, frame->payload);
     if (r == 0)
         r = cop_packet_unpack(packet, "%aud", &pairs, &count);

@@ -187,6 +187,22 @@ static void take(struct node *node,
         note(node, record->rank, peer->link);
 }
 
+/* Why a record cannot be true; NULL: it may be. */
+static const char *refusal(const struct node *node,
+                           const struct table_fan_out *record)
+{
+    struct table_fan_out known;
+
+    if (table_fan_out_of(node->table, record->rank, &known) < 0)
+        return "only commnodes and the front-end have children";
+    if (record->backend_count > LIMIT_CHILDREN)
+        return "no node has so many children";
+    if (record->version > known.version &&
+        record->version - known.version > LIMIT_AHEAD)
+        return "no node's children have changed so often";
+    return NULL;
+}
+
 int fan_out_take(struct node *node,
                  const struct peer *peer,
                  const struct frame *frame)
@@ -202,9 +218,17 @@ int fan_out_take(struct node *node,
                               &version_count, &counts, &count_count);
     if (r == 0 && (count != version_count || count != count_count))
         r = -EBADMSG;
-    for (i = 0; r == 0 && node->table && i < count; i++)
-        take(node, peer,
-             &(struct table_fan_out){ranks[i], versions[i], counts[i]});
+    if (r == 0 && !node->table)
+        r = node_refuse(node, "there is no table yet");
+    for (i = 0; r == 0 && i < count; i++) {
+        struct table_fan_out record = {ranks[i], versions[i], counts[i]};
+        const char *why = refusal(node, &record);
+
+        if (why)
+            r = node_refuse(node, why);
+        else
+            take(node, peer, &record);
+    }
     cop_packet_free(packet);
     return r == -EINVAL ? -EBADMSG : r;
 }

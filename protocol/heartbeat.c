@@ -11,10 +11,13 @@
 
 #include "protocol/state.h"
 
-/* How the version travels: never as 0. */
+/* How the version travels: never as 0. A back-end has none: all that its parent
+ * knows comes down to it, and what it knows besides is not asked for (2.5). */
 static uint64_t version(const struct node *node)
 {
-    return node->table ? table_version(node->table) | 1 : 0;
+    return node->table && node->role != NODE_BACKEND
+               ? table_version(node->table) | 1
+               : 0;
 }
 
 void heartbeat_greet(struct node *node, struct peer *peer)
@@ -87,8 +90,8 @@ static int greeted(struct node *node,
 {
     size_t i;
 
-    if (frame->count == 0)
-        return -EPROTO;
+    if (frame->count == 0 || frame->count > LIMIT_WINDOW_MAX)
+        return node_refuse(node, "there is no such window");
     link_greet(&peer->life);
     peer->granted = frame->count;
     for (i = 0; i < node->stream_count; i++) {
@@ -119,6 +122,9 @@ static void compare(struct node *node, struct peer *peer, uint64_t theirs)
         return;
     }
     if (theirs == peer->odd_version && own == peer->odd_own) {
+        if (node->now_ms < peer->exchanged_ms + node->times.heartbeat_ms)
+            return; /* however often it says so */
+        peer->exchanged_ms = node->now_ms;
         peer->odd_version = 0;
         record_exchange(node, peer);
         return;
@@ -137,7 +143,9 @@ int heartbeat_take(struct node *node,
         return 0;
     if (frame->tag < 0 || (frame->tag > 0 && !peer->is_parent) ||
         (uint32_t)frame->tag > LIMIT_CHILDREN)
-        return -EPROTO;
+        return node_refuse(node, "no child has that place");
+    if (peer->is_parent && !record_is_near(node, peer->rank, frame->count))
+        return node_refuse(node, "no node has asked for a parent so often");
     if (peer->is_parent && frame->count > peer->incarnation)
         peer->incarnation = frame->count;
     if (frame->tag > 0)

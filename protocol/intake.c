@@ -3,6 +3,7 @@
  * A peer that sends what it may not send now breaks the protocol: its link is
  * closed, whatever it sent. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,9 @@ void intake_link_up(struct node *node, const struct event *event)
 {
     struct peer *peer;
 
-    if (node->ended || (event->is_parent && node->parent)) {
+    if (node->ended || (event->is_parent && node->parent) ||
+        (event->is_parent &&
+         !record_is_near(node, event->rank, event->incarnation))) {
         node_act(node, ACTION_CLOSE)->link = event->link;
         return;
     }
@@ -79,20 +82,36 @@ static int take_resume(struct node *node,
     return 0;
 }
 
-static int take_fault(struct node *node, struct frame *frame)
+/* What FAULT says: a filter failed; or, from a commnode, a child of it broke
+ * the protocol (PROTOCOL 2.5). */
+enum fault {
+    FAULT_FILTER,
+    FAULT_BREACH
+};
+
+static int take_fault(struct node *node,
+                      const struct peer *peer,
+                      struct frame *frame)
 {
     struct cop_packet *packet = NULL;
     const char *text;
     int r;
 
     if (frame->payload && frame->payload->len > LIMIT_REPORT)
-        return -EPROTO;
+        return node_refuse(node, "its text is too long");
+    if (frame->tag != FAULT_FILTER &&
+        (frame->tag != FAULT_BREACH || peer->role == NODE_BACKEND))
+        return node_refuse(node, "it says what its sender cannot know");
+    if (frame->origin >= LIMIT_NODES)
+        return node_refuse(node, "no node has that rank");
     r = packet_open(&packet, frame->payload);
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, "%s", &text);
     if (r == 0 && node->parent)
         node_send(node, node->parent, frame_ref(frame));
+    else if (r == 0 && frame->tag == FAULT_BREACH)
+        node_tell(node, TELL_NODE_REFUSED, frame->count, 0, text);
     else if (r == 0)
         node_tell(node, TELL_FILTER_ERROR, frame->origin, frame->stream, text);
     cop_packet_free(packet);
@@ -101,10 +120,17 @@ static int take_fault(struct node *node, struct frame *frame)
 
 static int take_up(struct node *node, struct peer *peer, struct frame *frame)
 {
+    bool leaf = peer->role == NODE_BACKEND;
     struct stream *stream;
 
-    if (frame->sequence == UINT64_MAX)
-        return -EPROTO; /* no wave has this number: `wave` means none by it */
+    if (frame->sequence == UINT64_MAX) /* `wave` means none by it */
+        return node_refuse(node, "no wave has this number");
+    if (frame->flags & FRAME_EMPTY && frame->payload) /* it has no credit */
+        return node_refuse(node, "an empty answer has a payload");
+    if (leaf && frame->flags & FRAME_COMPENSATING)
+        return node_refuse(node, "a back-end has no children's states");
+    if (frame->count > (leaf ? 1 : LIMIT_NODES))
+        return node_refuse(node, "it counts more back-ends than it is of");
     stream = node_stream(node, frame->stream);
     if (!stream || stream->definition.id == 0) {
         bool unknown = frame->stream > node->last_seen || frame->stream == 0;
@@ -121,15 +147,13 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
  * was taken. */
 static int from_child(struct node *node, struct peer *peer, struct frame *frame)
 {
-    bool inner = peer->role == NODE_COMMNODE;
-
-    switch ((enum frame_type)frame->type) {
+    switch (frame->type) {
     case FRAME_DATA:
-        return peer->ready ? take_up(node, peer, frame) : -EPROTO;
+        return take_up(node, peer, frame);
     case FRAME_CLAIM:
-        return peer->ready ? member_claim(node, peer, frame) : -EPROTO;
+        return member_claim(node, peer, frame);
     case FRAME_RESUME:
-        return peer->ready ? take_resume(node, peer, frame) : -EPROTO;
+        return take_resume(node, peer, frame);
     case FRAME_CREDIT:
         return take_credit(node, peer, frame);
     case FRAME_HEARTBEAT:
@@ -137,24 +161,23 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_READY:
         return launch_ready(node, peer, frame);
     case FRAME_JOIN:
-        return peer->ready && inner ? launch_join(node, peer, frame) : -EPROTO;
+        return launch_join(node, peer, frame);
     case FRAME_FAULT:
-        return peer->ready ? take_fault(node, frame) : -EPROTO;
+        return take_fault(node, peer, frame);
     case FRAME_RECORD:
-        return peer->ready ? record_take(node, peer, frame) : -EPROTO;
+        return record_take(node, peer, frame);
     case FRAME_RECOVERED:
-        return peer->ready ? recovery_take(node, frame) : -EPROTO;
+        return recovery_take(node, peer, frame);
     case FRAME_FAN_OUT:
-        return peer->ready ? fan_out_take(node, peer, frame) : -EPROTO;
+        return fan_out_take(node, peer, frame);
     case FRAME_ADOPT:
         return adoption_ask(node, peer, frame);
     case FRAME_PROBE:
-        return peer->ready && inner ? adoption_probe(node, peer, frame)
-                                    : -EPROTO;
+        return adoption_probe(node, peer, frame);
     case FRAME_FEED:
-        return peer->ready ? downward_feed(node, peer, frame) : -EPROTO;
+        return downward_feed(node, peer, frame);
     case FRAME_COMPENSATION:
-        return peer->ready ? upward_compensate(node, peer, frame) : -EPROTO;
+        return upward_compensate(node, peer, frame);
     case FRAME_GOODBYE:
         peer->left = true;
         return 0;
@@ -165,22 +188,9 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
         return status_heard(node, peer, frame);
     case FRAME_ROWS:
         return status_rows(node, peer, frame);
-    case FRAME_MARKER:
-    case FRAME_CONTROL:
-    case FRAME_SNAPSHOT:
-    case FRAME_STABLE:
-    case FRAME_TABLE:
-    case FRAME_JOINED:
-    case FRAME_END:
-    case FRAME_ADOPTED:
-    case FRAME_PROBED:
-    case FRAME_EXPEL:
-    case FRAME_STATUS:
-    case FRAME_INJECT:
-    case FRAME_REPORTS:
+    default:
         return -EPROTO;
     }
-    return -EPROTO;
 }
 
 static int take_down(struct node *node, struct frame *frame)
@@ -212,15 +222,7 @@ static int from_parent(struct node *node,
                        struct peer *peer,
                        struct frame *frame)
 {
-    if (node->rank == RANK_NONE && frame->type != FRAME_HEARTBEAT &&
-        frame->type != FRAME_JOINED && frame->type != FRAME_END &&
-        frame->type != FRAME_SILENCE)
-        return -EPROTO; /* who has no number yet is sent nothing else */
-    if (peer != node->parent && frame->type != FRAME_HEARTBEAT &&
-        frame->type != FRAME_ADOPTED && frame->type != FRAME_END &&
-        frame->type != FRAME_SILENCE)
-        return -EPROTO; /* a candidate that is no parent yet */
-    switch ((enum frame_type)frame->type) {
+    switch (frame->type) {
     case FRAME_DATA:
     case FRAME_MARKER:
     case FRAME_CONTROL:
@@ -257,23 +259,38 @@ static int from_parent(struct node *node,
         return status_asked(node, frame);
     case FRAME_INJECT:
         return inject_take(node, frame);
-    case FRAME_RESUME:
-    case FRAME_CLAIM:
-    case FRAME_READY:
-    case FRAME_JOIN:
-    case FRAME_FAULT:
-    case FRAME_ADOPT:
-    case FRAME_PROBE:
-    case FRAME_FEED:
-    case FRAME_RECOVERED:
-    case FRAME_COMPENSATION:
-    case FRAME_GOODBYE:
-    case FRAME_HEARD:
-    case FRAME_ROWS:
-    case FRAME_REPORTS:
+    default:
         return -EPROTO;
     }
-    return -EPROTO;
+}
+
+/* Close the link, and let the front-end's application know why. */
+static void breach(struct node *node, struct peer *peer, uint8_t type)
+{
+    uint32_t rank = peer->rank;
+    bool told = node->launched && !peer->is_parent;
+    struct frame fault = {
+        .type = FRAME_FAULT,
+        .tag = FAULT_BREACH,
+        .origin = node->rank,
+        .count = rank,
+    };
+    char text[LIMIT_TEXT];
+
+    snprintf(text, sizeof(text), "it broke the protocol: a %s frame: %s",
+             frame_name(type),
+             node->refusal ? node->refusal : "it makes no sense");
+    node_breach(node, peer, text);
+    if (!told || node->ended)
+        return;
+    if (node->role == NODE_FRONTEND)
+        node_tell(node, TELL_NODE_REFUSED, rank, 0, text);
+    else if (!node->parent)
+        return;
+    else if (packet_pack(&fault.payload, "%s", text) < 0)
+        node->failed = true;
+    else
+        node_send(node, node->parent, fault);
 }
 
 void intake_frame(struct node *node, const struct event *event)
@@ -281,18 +298,23 @@ void intake_frame(struct node *node, const struct event *event)
     struct frame frame = event->frame;
     struct peer *peer =
         event->link < node->link_count ? node->links[event->link] : NULL;
-    int r;
+    int r = 0;
 
     if (!peer || peer->life.state == LINK_CLOSED || node->ended) {
         frame_fini(&frame);
         return;
     }
     link_heard(&peer->life, node->now_ms);
-    r = peer->is_parent ? from_parent(node, peer, &frame)
-                        : from_child(node, peer, &frame);
+    node->refusal = permit_refusal(node, peer, &frame);
+    if (node->refusal)
+        r = -EPROTO;
+    else if (peer->is_parent)
+        r = from_parent(node, peer, &frame);
+    else
+        r = from_child(node, peer, &frame);
     frame_fini(&frame);
     if (r == -ENOMEM)
         node->failed = true;
     else if (r < 0 && !node->ended && node->links[event->link] == peer)
-        node_breach(node, peer);
+        breach(node, peer, frame.type);
 }

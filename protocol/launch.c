@@ -286,6 +286,15 @@ static int ask(struct node *node, struct joining joining)
     return launch_joined(node, NULL, &frame);
 }
 
+/* Whether a caller is what its rank is: the table has all commnodes. */
+static bool is_in_role(const struct node *node, const struct peer *peer)
+{
+    struct table_entry entry;
+    bool inner = table_entry(node->table, peer->rank, &entry) == 0;
+
+    return peer->rank < LIMIT_NODES && inner == (peer->role == NODE_COMMNODE);
+}
+
 int launch_child_up(struct node *node, struct peer *peer)
 {
     struct expected *child;
@@ -298,6 +307,8 @@ int launch_child_up(struct node *node, struct peer *peer)
         return -EPROTO;
     }
     if (peer->rank == RANK_NONE) {
+        if (peer->role != NODE_BACKEND)
+            return -EPROTO;
         if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;
         return ask(node, (struct joining){
@@ -307,7 +318,7 @@ int launch_child_up(struct node *node, struct peer *peer)
                          });
     }
     if (node->launched) /* an orphan: it will send ADOPT */
-        return peer->rank < LIMIT_NODES ? 0 : -EPROTO;
+        return is_in_role(node, peer) ? 0 : -EPROTO;
     child = launch_expected(node, peer->rank);
     if (!child || child->decided || child->role != peer->role ||
         child->linked || child->stopping)
@@ -368,7 +379,8 @@ static bool may_be_below(const struct node *node,
                          const struct roster *roster)
 {
     if (peer->role == NODE_BACKEND &&
-        (roster->internal_count > 0 || ranks_size(&roster->backends) != 1 ||
+        (roster->internal_count > 0 || roster->missing_count > 0 ||
+         ranks_size(&roster->backends) != 1 ||
          !ranks_has(&roster->backends, peer->rank)))
         return false;
     if (node->role == NODE_FRONTEND &&

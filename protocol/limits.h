@@ -64,6 +64,15 @@
 #define LIMIT_PAUSE_FIRST_MS 250
 #define LIMIT_PAUSE_LAST_MS  4000
 
+/* The highest incarnation that a node may reach, and how far a number that
+ * counts up for life may be ahead of the last one that is known: more attempts
+ * than fit into any orphan_timeout (PROTOCOL 6.8). */
+#define LIMIT_INCARNATION (UINT32_MAX - 1)
+#define LIMIT_AHEAD       (UINT32_C(1) << 20)
+
+/* Lost parents that a back-end names to a new one (PROTOCOL 6.1d). */
+#define LIMIT_ACCUSATIONS 16
+
 /* Rounds in which nobody listens: then there is no network (11.3a). */
 #define LIMIT_REFUSED_ROUNDS 2
 

@@ -311,9 +311,15 @@ void node_drop(struct node *node, struct peer *peer, const char *text)
     drop(node, peer, 0, text);
 }
 
-void node_breach(struct node *node, struct peer *peer)
+void node_breach(struct node *node, struct peer *peer, const char *text)
 {
-    drop(node, peer, -EPROTO, "it broke the protocol");
+    drop(node, peer, -EPROTO, text);
+}
+
+int node_refuse(struct node *node, const char *why)
+{
+    node->refusal = why;
+    return -EPROTO;
 }
 
 /* ---- streams ---- */

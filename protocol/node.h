@@ -214,6 +214,7 @@ enum tell_type {
     TELL_BACKEND_LOST,   /* rank */
     TELL_BACKEND_JOINED, /* rank */
     TELL_FILTER_ERROR,   /* rank, stream, text */
+    TELL_NODE_REFUSED,   /* rank, text: it broke the protocol */
     TELL_ENDED,          /* text: nothing more comes */
 };
 

@@ -41,6 +41,10 @@ static void dial(struct node *node, uint32_t rank)
     struct action *action;
 
     orphan->target = rank;
+    if (node->incarnation >= LIMIT_INCARNATION) {
+        launch_end(node, "this node has no number left for an attempt");
+        return;
+    }
     orphan->phase = ORPHAN_DIAL;
     orphan->deadline_ms = node->now_ms + node->times.connect_timeout_ms +
                           node->times.probe_timeout_ms;
@@ -116,6 +120,8 @@ void orphan_begin(struct node *node,
         record_tell(node, lost, incarnation, TABLE_FAILED,
                     silent ? "a child has heard nothing of it"
                            : "a child lost its link to it");
+    if (lost != 0 && !lives && node->role == NODE_BACKEND)
+        record_accuse(node, lost, incarnation);
     for (i = 0; i < node->stream_count; i++)
         upward_orphaned(node, node->streams[i]);
     orphan->since_ms = node->now_ms;

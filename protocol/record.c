@@ -429,12 +429,56 @@ void record_tell(struct node *node,
     columns_fini(&columns);
 }
 
+void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation)
+{
+    struct orphan *orphan = &node->orphan;
+    struct accusation *list = orphan->accusations;
+    uint32_t i, kept = 0;
+
+    for (i = 0; i < orphan->accusation_count; i++)
+        if (list[i].rank != rank && node->now_ms < list[i].until_ms)
+            list[kept++] = list[i];
+    if (kept == LIMIT_ACCUSATIONS)
+        memmove(list, list + 1, --kept * sizeof(*list));
+    list[kept++] = (struct accusation){rank, incarnation,
+                                       node->now_ms + record_patience_ms(node)};
+    orphan->accusation_count = kept;
+}
+
+/* PROTOCOL 6.1d: what a back-end says to a new parent. */
+static void send_accusations(struct node *node, struct peer *peer)
+{
+    const struct orphan *orphan = &node->orphan;
+    struct columns columns = {0};
+    struct table_entry entry;
+    uint32_t i;
+
+    if (columns_reserve(&columns, LIMIT_ACCUSATIONS) < 0) {
+        node->failed = true;
+        return;
+    }
+    for (i = 0; i < orphan->accusation_count; i++) {
+        const struct accusation *lost = &orphan->accusations[i];
+
+        if (table_entry(node->table, lost->rank, &entry) == 0 && entry.failed)
+            columns_add(&columns, lost->rank, lost->incarnation, TABLE_FAILED);
+    }
+    if (columns.count > 0)
+        node_send(node, peer,
+                  pack(node, &columns, "a child lost its link to it"));
+    columns_fini(&columns);
+}
+
 void record_exchange(struct node *node, struct peer *peer)
 {
     struct columns columns = {0};
     struct table_record change;
     uint32_t count = 0, cursor = 0;
 
+    if (node->role == NODE_BACKEND) {
+        send_accusations(node, peer);
+        return;
+    }
     while (table_changed(node->table, &cursor, &change))
         count++;
     if (columns_reserve(&columns, count) < 0) {
@@ -455,7 +499,7 @@ void record_exchange(struct node *node, struct peer *peer)
 static void refute(struct node *node, uint32_t incarnation)
 {
     if (!node->parent || node->role != NODE_COMMNODE ||
-        incarnation < node->incarnation)
+        incarnation < node->incarnation || incarnation >= LIMIT_INCARNATION)
         return;
     node->incarnation = incarnation + 1;
     record_tell(node, node->rank, node->incarnation, node->parent->rank,
@@ -463,51 +507,148 @@ static void refute(struct node *node, uint32_t incarnation)
     recovery_refuted(node);
 }
 
+bool record_is_near(const struct node *node,
+                    uint32_t rank,
+                    uint32_t incarnation)
+{
+    struct table_entry entry;
+
+    if (incarnation > LIMIT_INCARNATION)
+        return false;
+    return !node->table || table_entry(node->table, rank, &entry) < 0 ||
+           incarnation <= entry.incarnation ||
+           incarnation - entry.incarnation <= LIMIT_AHEAD;
+}
+
+/* One RECORD frame as it came; borrowed from its packet. */
+struct heard {
+    const uint32_t *ranks;
+    const uint32_t *incarnations;
+    const uint32_t *parents;
+    uint32_t count;
+    const char *text;
+};
+
+static int read_heard(const struct cop_packet *packet, struct heard *out)
+{
+    uint32_t incarnation_count, parent_count;
+    int r;
+
+    r = cop_packet_unpack(packet, RECORD_FORMAT, &out->ranks, &out->count,
+                          &out->incarnations, &incarnation_count, &out->parents,
+                          &parent_count, &out->text);
+    if (r == 0 &&
+        (out->count != incarnation_count || out->count != parent_count ||
+         strlen(out->text) > LIMIT_TEXT))
+        r = -EBADMSG;
+    return r;
+}
+
+/* Why `peer` may not say this one, or it cannot be true; NULL: all is well. */
+static const char *refusal(const struct node *node,
+                           const struct peer *peer,
+                           uint32_t rank,
+                           uint32_t incarnation,
+                           uint32_t parent)
+{
+    bool leaf = !peer->is_parent && peer->role == NODE_BACKEND;
+    struct table_entry entry;
+
+    if (rank >= LIMIT_NODES)
+        return "no node has that rank";
+    if (parent == GONE && peer->is_parent)
+        return "a certain end is told upwards only";
+    if (parent == GONE)
+        return leaf ? "a back-end cannot know of the end of others" : NULL;
+    if (!node->table)
+        return "there is no table yet";
+    if (rank == 0 || table_entry(node->table, rank, &entry) < 0)
+        return "only commnodes have records";
+    if (!record_is_near(node, rank, incarnation) ||
+        (leaf && !record_is_near(node, rank, incarnation + LIMIT_AHEAD / 2)))
+        return "no node has asked for a parent so often";
+    if (parent == TABLE_FAILED)
+        return NULL;
+    if (leaf)
+        return "a back-end cannot know of adoptions";
+    if (parent == rank || table_entry(node->table, parent, &entry) < 0)
+        return "such a node is no parent";
+    return NULL;
+}
+
+/* Whether all of a frame may be said by `peer` (PROTOCOL 2.5). */
+static int judge(struct node *node,
+                 struct peer *peer,
+                 const struct heard *heard)
+{
+    const char *why;
+    uint32_t i;
+
+    if (!peer->is_parent && peer->role == NODE_BACKEND) {
+        if (peer->accused || heard->count > LIMIT_ACCUSATIONS)
+            return node_refuse(node, "a back-end has not lost so many parents");
+        peer->accused = true;
+    }
+    for (i = 0; i < heard->count; i++) {
+        why = refusal(node, peer, heard->ranks[i], heard->incarnations[i],
+                      heard->parents[i]);
+        if (why)
+            return node_refuse(node, why);
+    }
+    return 0;
+}
+
+/* Take in what is news, and pass it on. */
+static int take(struct node *node,
+                const struct peer *peer,
+                const struct heard *heard)
+{
+    struct columns news = {0}, ended = {0};
+    uint32_t i, accused = 0;
+    bool refuted = false;
+    int r;
+
+    r = columns_reserve(&news, heard->count);
+    if (r == 0)
+        r = columns_reserve(&ended, heard->count);
+    for (i = 0; r == 0 && i < heard->count; i++) {
+        uint32_t rank = heard->ranks[i], parent = heard->parents[i];
+        uint32_t incarnation = heard->incarnations[i];
+
+        if (rank == node->rank && parent == TABLE_FAILED) {
+            refuted = true;
+            accused = incarnation > accused ? incarnation : accused;
+        }
+        if (parent == GONE)
+            columns_add(&ended, rank, incarnation, GONE);
+        else if (apply(node, rank, incarnation, parent, heard->text) > 0)
+            columns_add(&news, rank, incarnation, parent);
+    }
+    if (r == 0 && !node->ended)
+        flood(node, &news, heard->text, peer);
+    if (r == 0 && !node->ended)
+        gone(node, &ended, heard->text);
+    if (r == 0 && refuted && !node->ended)
+        refute(node, accused);
+    columns_fini(&news);
+    columns_fini(&ended);
+    return r;
+}
+
 int record_take(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct cop_packet *packet = NULL;
-    struct columns news = {0}, ended = {0};
-    const uint32_t *ranks, *incarnations, *parents;
-    uint32_t count, incarnation_count, parent_count, i, accused = 0;
-    bool refuted = false;
-    const char *text;
+    struct heard heard;
     int r;
 
     r = packet_open(&packet, frame->payload);
     if (r < 0)
         return r;
-    r = cop_packet_unpack(packet, RECORD_FORMAT, &ranks, &count, &incarnations,
-                          &incarnation_count, &parents, &parent_count, &text);
-    if (r == 0 && (count != incarnation_count || count != parent_count ||
-                   strlen(text) > LIMIT_TEXT))
-        r = -EBADMSG;
-    if (r < 0)
-        goto out;
-    r = columns_reserve(&news, count);
+    r = read_heard(packet, &heard);
     if (r == 0)
-        r = columns_reserve(&ended, count);
-    for (i = 0; r == 0 && i < count; i++)
-        if (ranks[i] >= LIMIT_NODES)
-            r = -EBADMSG;
-    for (i = 0; r == 0 && i < count; i++) {
-        if (ranks[i] == node->rank && parents[i] == TABLE_FAILED) {
-            refuted = true;
-            accused = incarnations[i];
-        }
-        if (parents[i] == GONE || !node->table)
-            columns_add(&ended, ranks[i], incarnations[i], GONE);
-        else if (apply(node, ranks[i], incarnations[i], parents[i], text) > 0)
-            columns_add(&news, ranks[i], incarnations[i], parents[i]);
-    }
-    if (r == 0 && !node->ended)
-        flood(node, &news, text, peer);
-    if (r == 0 && !node->ended)
-        gone(node, &ended, text);
-    if (refuted && !node->ended)
-        refute(node, accused);
-out:
-    columns_fini(&news);
-    columns_fini(&ended);
+        r = judge(node, peer, &heard);
+    if (r == 0)
+        r = take(node, peer, &heard);
     cop_packet_free(packet);
     return r == -EINVAL ? -EBADMSG : r;
 }

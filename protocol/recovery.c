@@ -285,15 +285,39 @@ static int read_report(const struct frame *frame, struct node_adoption *out)
     return r == -EINVAL ? -EBADMSG : r;
 }
 
-int recovery_take(struct node *node, struct frame *frame)
+/* Why a report cannot be true; NULL: it may be. */
+static const char *refusal(const struct node *node,
+                           const struct peer *peer,
+                           const struct frame *frame,
+                           const struct node_adoption *adoption)
+{
+    struct table_entry entry;
+
+    if (!node->launched || frame->origin == 0 || frame->origin >= LIMIT_NODES)
+        return "no such node can be adopted";
+    if (peer->role == NODE_BACKEND && frame->count > peer->incarnation)
+        return "it has not asked for a parent so often";
+    if (!record_is_near(node, frame->origin, frame->count))
+        return "no node has asked for a parent so often";
+    if (table_entry(node->table, adoption->parent, &entry) < 0 ||
+        table_entry(node->table, adoption->lost_parent, &entry) < 0)
+        return "such a node is no parent";
+    return NULL;
+}
+
+int recovery_take(struct node *node,
+                  const struct peer *peer,
+                  const struct frame *frame)
 {
     struct node_adoption adoption;
+    const char *why;
     int r = read_report(frame, &adoption);
 
     if (r < 0)
         return r;
-    if (!node->launched || frame->origin == 0 || frame->origin >= LIMIT_NODES)
-        return -EPROTO;
+    why = refusal(node, peer, frame, &adoption);
+    if (why)
+        return node_refuse(node, why);
     if (node->role == NODE_FRONTEND)
         tell(node, frame->origin, frame->count, &adoption);
     else if (node->parent)

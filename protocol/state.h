@@ -1,6 +1,7 @@
 /* state.h - what a node knows: private to the machine's own files.
  *
  * node.c      events in; time
+ * permit.c    which peer may send which frame
  * intake.c    frames in
  * request.c   what the application asks
  * launch.c    readiness, joining, ending
@@ -30,6 +31,7 @@
 #include "protocol/limits.h"
 #include "protocol/link.h"
 #include "protocol/node.h"
+#include "protocol/recovery.h"
 #include "protocol/roster.h"
 #include "protocol/status.h"
 #include "protocol/suspect.h"
@@ -65,6 +67,8 @@ struct peer {
     /* and the last from there, if it had another version than our table */
     uint64_t odd_version;
     uint64_t odd_own;
+    uint64_t exchanged_ms; /* when that was last made good */
+    bool accused;          /* a back-end: it has said whom it lost (6.1d) */
 };
 
 /* One child on one stream. */
@@ -72,8 +76,9 @@ struct branch {
     struct ranks members; /* of the stream, on this branch */
     struct claim claim;   /* what it claimed last */
     bool claimed;
-    bool fed;        /* it is to be sent what follows the cursor */
-    uint64_t cursor; /* the last packet that it was sent (10.4) */
+    bool compensated; /* its filter state has come: one on each link (9.1) */
+    bool fed;         /* it is to be sent what follows the cursor */
+    uint64_t cursor;  /* the last packet that it was sent (10.4) */
     struct credit down;
     struct debit up;
     struct debit late; /* the same for what came LATE (3.4) */
@@ -235,6 +240,13 @@ enum orphan_phase {
     ORPHAN_ASK
 };
 
+/* A parent that a back-end has lost (6.1d). */
+struct accusation {
+    uint32_t rank;
+    uint32_t incarnation;
+    uint64_t until_ms; /* the front-end knows it, one way or another */
+};
+
 /* What an orphan knows of its search for a parent (7, 8). */
 struct orphan {
     enum orphan_phase phase;
@@ -251,39 +263,14 @@ struct orphan {
     struct adopter_orphan who; /* as of the last survey */
     struct adopter_survey *survey;
     uint32_t turn;
+    struct accusation accusations[LIMIT_ACCUSATIONS]; /* the oldest first */
+    uint32_t accusation_count;
 };
 
 /* A fan-out to be passed on with the next heartbeat (6.6). */
 struct fan_out_change {
     uint32_t rank;
     uint32_t link; /* that it came over */
-};
-
-enum recovery_phase {
-    RECOVERY_NOT,
-    RECOVERY_CHOOSE,
-    RECOVERY_PAUSE,
-    RECOVERY_CONNECT,
-    RECOVERY_CLEAN_UP,
-    RECOVERY_COMPENSATE
-};
-
-/* What an orphan tells the front-end when it is done (6.7). */
-struct report {
-    uint32_t incarnation;
-    struct node_adoption adoption;
-    uint64_t until_ms; /* it has come, or will never */
-};
-
-/* How our recovery goes on (6.7). */
-struct recovery {
-    bool asked;        /* for the clock, that this phase ends */
-    uint64_t begin_us; /* the loss was noticed */
-    uint64_t phase_us; /* this phase began */
-    uint32_t lost_parent;
-    struct cop_recovery spent;
-    struct report *reports; /* ours, that may be lost yet */
-    size_t report_count;
 };
 
 struct node {
@@ -304,6 +291,8 @@ struct node {
     size_t uncovered_count;
     size_t doubt_count;
     struct status status; /* observers, and what they may ask (15) */
+
+    const char *refusal; /* why the frame that has come is refused; static */
 
     struct action spare; /* written to, and forgotten, without memory */
 
@@ -408,7 +397,10 @@ struct action *node_tell(struct node *node,
 void node_drop(struct node *node, struct peer *peer, const char *text);
 
 /* The same, as the peer broke the protocol. */
-void node_breach(struct node *node, struct peer *peer);
+void node_breach(struct node *node, struct peer *peer, const char *text);
+
+/* A frame is refused, for the reason `why`, which is kept. Returns -EPROTO. */
+int node_refuse(struct node *node, const char *why);
 
 /* The peer of `slot` if it is a child; else NULL. */
 static inline struct peer *node_child(const struct node *node, uint32_t slot)
@@ -455,6 +447,14 @@ const struct payload *node_call_parameters(struct node *node,
 
 /* Forget a link, and free its record. */
 void node_remove_peer(struct node *node, struct peer *peer);
+
+/* ---- permit.c ---- */
+
+/* Why `peer` may not send `frame`, by what the peer is to us and by the type
+ * (PROTOCOL 2.5): a static text; NULL: it may. */
+const char *permit_refusal(const struct node *node,
+                           const struct peer *peer,
+                           const struct frame *frame);
 
 /* ---- intake.c: these return 0, or an error that costs the peer its link ----
  */
@@ -638,11 +638,20 @@ void record_repeat(struct node *node);
 /* How long an orphan may take to be adopted, and that to be known (11.1). */
 uint64_t record_patience_ms(const struct node *node);
 
-/* A new link: send all that has changed since launch (6.4). */
+/* A new link: send all that has changed since launch (6.4); a back-end only
+ * says which parents it has lost (6.1d). */
 void record_exchange(struct node *node, struct peer *peer);
 
 /* RECORD came. `frame` is borrowed. */
 int record_take(struct node *node, struct peer *peer, struct frame *frame);
+
+/* Whether `rank` may have this incarnation, by what is known of it (6.8). */
+bool record_is_near(const struct node *node,
+                    uint32_t rank,
+                    uint32_t incarnation);
+
+/* A back-end has lost its parent, and will say so to the next one (6.1d). */
+void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation);
 
 /* ---- fan_out.c: how many back-ends each node has (6.6) ---- */
 
@@ -676,40 +685,6 @@ void heartbeat_attempt(struct node *node);
 int heartbeat_take(struct node *node,
                    struct peer *peer,
                    const struct frame *frame);
-
-/* ---- recovery.c: how long it took (6.7) ---- */
-
-/* The parent `lost` is lost, as this step has noticed. One that is lost before
- * the recovery from another was done is part of that. */
-void recovery_begin(struct node *node, uint32_t lost);
-
-/* The search pauses, and begins anew; a candidate is to be called. */
-void recovery_pause(struct node *node);
-void recovery_choose(struct node *node);
-void recovery_dial(struct node *node);
-
-/* A parent is found, and all is done that can be done at once. */
-void recovery_adopted(struct node *node);
-void recovery_cleaned(struct node *node);
-
-/* EVENT_CLOCK came. */
-void recovery_clock(struct node *node);
-
-/* At the end of a step while we recover: see whether all states have gone up.
- */
-void recovery_check(struct node *node);
-
-/* We were taken for dead, and have refuted it (6.5). */
-void recovery_refuted(struct node *node);
-
-/* The way up has changed: reports may have been lost on it. */
-void recovery_repeat(struct node *node);
-
-/* RECOVERED came. `frame` is borrowed. */
-int recovery_take(struct node *node, struct frame *frame);
-
-/* Free what reports hold. */
-void recovery_fini(struct node *node);
 
 /* ---- cover.c: front-end: back-ends that no branch covers (11.1) ---- */
 

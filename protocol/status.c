@@ -197,6 +197,11 @@ int status_rows(struct node *node, struct peer *peer, const struct frame *frame)
     r = rows_decode(frame, &rows, NULL, 0);
     if (r < 0)
         return r;
+    if (peer->role == NODE_BACKEND &&
+        (rows.count != 1 || rows.list[0].rank != peer->rank)) {
+        rows_fini(&rows);
+        return node_refuse(node, "a back-end has one row, its own");
+    }
     measure(node, peer);
     for (i = 0; i < rows.count; i++) {
         if (rows.list[i].rank != peer->rank)

@@ -717,10 +717,17 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
 int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct stream *stream = node_stream(node, frame->stream);
+    struct branch *branch;
     struct frame data;
 
     if (!stream || stream->definition.id == 0)
         return frame->stream > node->last_seen ? -EPROTO : 0;
+    branch = stream_branch(stream, peer->slot);
+    if (!branch)
+        return -ENOMEM;
+    if (branch->compensated)
+        return node_refuse(node, "its stream has had one on this link");
+    branch->compensated = true;
     if (upward_count(stream, peer, frame->sequence) < 0)
         return -ENOMEM;
     if (frame->payload) {

@@ -28,6 +28,7 @@ static const char *const tell_names[] = {
     [TELL_BACKEND_LOST] = "back-end lost",
     [TELL_BACKEND_JOINED] = "back-end joined",
     [TELL_FILTER_ERROR] = "filter error",
+    [TELL_NODE_REFUSED] = "node refused",
     [TELL_ENDED] = "ended",
 };
 
@@ -298,6 +299,9 @@ void world_trace_tell(struct sim *sim,
     case TELL_FILTER_ERROR:
         snprintf(what, sizeof(what), " stream %u at %u", tell->stream,
                  tell->rank);
+        break;
+    case TELL_NODE_REFUSED:
+        snprintf(what, sizeof(what), " %u", tell->rank);
         break;
     case TELL_LAUNCHED:
     case TELL_LAUNCH_FAILED:

@@ -140,6 +140,9 @@ enum cop_event_type {
     COP_EVENT_STREAM_OPENED,  /* at a back-end: `stream_id` has begun */
     COP_EVENT_STREAM_CLOSED,  /* `stream_id` has ended */
     COP_EVENT_ENDED,          /* the network has ended; `text` says why */
+    COP_EVENT_NODE_REFUSED,   /* `rank` sent what it may not send; `text` says
+                                 what. The link to it was closed; it may come
+                                 back on another one */
 };
 
 /* What the recovery of one orphan took, in microseconds of its own clock: the

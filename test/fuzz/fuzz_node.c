@@ -24,6 +24,7 @@
 #define LINKS      8
 #define EVENTS_MAX 400
 #define STREAMS    8
+#define VILLAIN    1 /* the link of back-end 12, where it alone is hostile */
 #define CROWD      20000 /* of what each input has at most once */
 #define MANY       300   /* of what there may be millions */
 
@@ -88,6 +89,7 @@ struct play {
     bool allowed; /* injections */
     bool calling;
     bool ended;
+    bool alone;             /* one back-end only, VILLAIN, says anything */
     uint32_t load[STREAMS]; /* asked for, not answered */
     size_t load_count;
     bool want_link_up_closed;
@@ -249,7 +251,7 @@ static void step(struct play *play, struct event *event)
 
 static void link_up(struct play *play, uint8_t what)
 {
-    uint32_t link = what % LINKS;
+    uint32_t link = play->alone ? VILLAIN : what % LINKS;
     bool observes = what / LINKS == 30;
     struct event event = {.type = EVENT_LINK_UP, .link = link};
 
@@ -263,7 +265,7 @@ static void link_up(struct play *play, uint8_t what)
         event.rank = play->dialled;
         what = 255;
     }
-    switch (what == 255 ? 99 : (what / LINKS) % 6) {
+    switch (play->alone ? 2 : what == 255 ? 99 : (what / LINKS) % 6) {
     case 0:
         event.is_parent = play->role != NODE_FRONTEND;
         event.role = NODE_COMMNODE;
@@ -290,7 +292,7 @@ static void link_up(struct play *play, uint8_t what)
         event.role = NODE_BACKEND;
         break;
     }
-    if (observes) {
+    if (observes && !play->alone) {
         event.rank = RANK_NONE;
         event.role = NODE_OBSERVER;
     }
@@ -306,7 +308,7 @@ static void link_up(struct play *play, uint8_t what)
 
 static void link_down(struct play *play, uint8_t what)
 {
-    uint32_t link = what % LINKS;
+    uint32_t link = play->alone ? VILLAIN : what % LINKS;
 
     if (play->dialling && what & 0x80) {
         play->dialling = false;
@@ -545,7 +547,10 @@ static void make_any(struct play *play, struct frame *frame)
 
 static void frame_comes(struct play *play, uint8_t what)
 {
-    struct event event = {.type = EVENT_FRAME, .link = what % LINKS};
+    struct event event = {
+        .type = EVENT_FRAME,
+        .link = play->alone ? VILLAIN : what % LINKS,
+    };
     struct frame *frame = &event.frame;
 
     if (!play->up[event.link])
@@ -577,6 +582,8 @@ static void frame_comes(struct play *play, uint8_t what)
         make_any(play, frame);
         break;
     }
+    if (play->alone && what & 1) /* nearly right, so that it goes far */
+        frame->origin = 12;
     step(play, &event);
 }
 
@@ -633,7 +640,7 @@ static void application_asks(struct play *play, uint8_t what)
         .stream = what / 10u % STREAMS,
     };
 
-    if (what == 255)
+    if (what == 255 && !play->alone)
         event.type = EVENT_SHUTDOWN;
     if (event.type == EVENT_OPEN) {
         make_definition(play, &definition);
@@ -661,12 +668,14 @@ static void happen(struct play *play)
         link_down(play, detail);
         break;
     case 3:
+        if (play->alone)
+            break; /* nobody else says anything: all would be silent */
         play->now_ms += detail > 250 ? 5000 : detail * 4u;
         step(play, &(struct event){.type = EVENT_TICK});
         break;
     case 4:
         step(play, &(struct event){.type = EVENT_CHILD_GONE,
-                                   .rank = 10 + detail % 5,
+                                   .rank = play->alone ? 12 : 10 + detail % 5,
                                    .text = "it has exited"});
         break;
     case 5:
@@ -752,6 +761,20 @@ static void launch(struct play *play)
         parent_is_up(play);
 }
 
+/* Whatever one back-end has said, the others are what they were: linked, and
+ * members (PROTOCOL 2.5). */
+static void check_others(const struct play *play)
+{
+    static const uint32_t others[] = {13, 14, 15};
+    size_t i;
+
+    must(!play->ended);
+    must(play->up[0] && play->up[2]);
+    must(play->role == NODE_FRONTEND || play->up[7]);
+    for (i = 0; play->role == NODE_FRONTEND && i < 3; i++)
+        must(ranks_has(node_backends(play->node), others[i]));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     struct node_child children[] = {
@@ -784,8 +807,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     step(&play, &(struct event){.type = EVENT_START});
     if (what & 0x40)
         launch(&play);
+    play.alone = what & 0x40 && what & 0x10 && play.role != NODE_BACKEND;
     for (i = 0; i < EVENTS_MAX && play.in.left > 0; i++)
         happen(&play);
+    if (play.alone)
+        check_others(&play);
     node_free(play.node);
     actions_fini(&play.actions);
     return 0;

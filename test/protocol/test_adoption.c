@@ -207,7 +207,7 @@ static void the_greeting_goes_with_the_answer(void)
     step(&it, (struct event){.type = EVENT_LINK_UP,
                              .link = TO_ORPHAN,
                              .rank = 5,
-                             .role = NODE_BACKEND});
+                             .role = NODE_COMMNODE});
     CU_ASSERT_EQUAL(it.actions.count, 0);
     end(&it);
     for (late = 0; late < 2; late++) {

@@ -180,6 +180,7 @@ static void a_snapshot_tells_of_what_has_been(void)
             child = i;
     CU_ASSERT_FATAL(child != SIM_NONE);
     for (uint32_t id = stream; id <= stream + 1; id++) {
+        frame.origin = sim_rank(sim, child);
         frame.stream = id; /* the second has never been anybody's */
         sim_inject(sim, child, index, &frame);
         SIM_RUN(sim, 3);

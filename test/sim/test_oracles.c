@@ -215,8 +215,8 @@ DEFECT(has_the_missing,
        CHECK_OK(ranks_add(&machine(sim, 0)->backends, 4, 4));
        return SIM_KEEP)
 
-/* More than anybody may send, without credit, behind a wave that is not whole:
- * 4 says nothing. */
+/* More than any packet of this traffic weighs waits for 4, which says nothing.
+ */
 static enum sim_tampering hoard(struct sim *sim,
                                 uint32_t index,
                                 struct action *action,
@@ -225,12 +225,12 @@ static enum sim_tampering hoard(struct sim *sim,
     (void)arg;
     if (sends(sim, index, 4, action, FRAME_DATA))
         return SIM_DROP;
-    if (!sends(sim, index, 3, action, FRAME_DATA))
+    if (!sends(sim, index, 3, action, FRAME_DATA) ||
+        action->frame.sequence != 1)
         return SIM_KEEP;
     frame_fini(&action->frame);
     CHECK_OK(payload_new(&action->frame.payload, 64u << 20));
     memset(action->frame.payload->bytes, 0, 64u << 20);
-    action->frame.flags |= FRAME_EMPTY;
     return SIM_KEEP;
 }
 

@@ -1,0 +1,548 @@
+/* test_permit.c - PROTOCOL 2.5: a child that holds the key says what it may not
+ * say. Its link is closed, the front-end's application is told why, and the
+ * others stay what they are. One node, by hand. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/claim.h"
+#include "protocol/control.h"
+#include "protocol/limits.h"
+#include "protocol/node.h"
+#include "protocol/packet.h"
+#include "protocol/roster.h"
+#include "protocol/rows.h"
+#include "protocol/state.h"
+#include "test/check.h"
+
+#define FAILED TABLE_FAILED
+#define GONE   (TABLE_FAILED - 1)
+
+/* Links of the victim, and the ranks behind them. */
+enum {
+    PARENT_LINK,  /* the front-end, of a commnode */
+    INNER_LINK,   /* commnode 2, with 5 and 6 below it */
+    LEAF_LINK,    /* back-end 7 */
+    SIBLING_LINK, /* back-end 8 */
+};
+
+#define OWN   1 /* the victim, if it is a commnode */
+#define INNER 2
+#define LEAF  7
+#define OTHER 9 /* a commnode elsewhere */
+
+struct victim {
+    struct node *node;
+    struct actions actions; /* of the last step */
+    enum node_role role;
+};
+
+static void step(struct victim *victim, const struct event *event)
+{
+    actions_clear(&victim->actions);
+    CHECK_OK(node_step(victim->node, event, &victim->actions));
+}
+
+static void take(struct victim *victim, uint32_t link, struct frame frame)
+{
+    step(victim,
+         &(struct event){.type = EVENT_FRAME, .link = link, .frame = frame});
+}
+
+static void link_up(struct victim *victim,
+                    uint32_t link,
+                    uint32_t rank,
+                    enum node_role role)
+{
+    step(victim, &(struct event){
+                     .type = EVENT_LINK_UP,
+                     .link = link,
+                     .rank = rank,
+                     .role = role,
+                     .is_parent = link == PARENT_LINK,
+                 });
+    take(victim, link, (struct frame){.type = FRAME_HEARTBEAT, .count = 65536});
+}
+
+static void ready(struct victim *victim,
+                  uint32_t link,
+                  uint32_t inner,
+                  uint32_t first,
+                  uint32_t last)
+{
+    struct roster roster = {0};
+    struct frame frame;
+
+    CHECK_OK(ranks_add(&roster.backends, first, last));
+    if (inner != RANK_NONE)
+        CHECK_OK(roster_add_internal(&roster, inner, RANK_NONE, 2, "a"));
+    CHECK_OK(roster_encode(&roster, FRAME_READY, &frame));
+    roster_fini(&roster);
+    take(victim, link, frame);
+}
+
+static void table(struct victim *victim)
+{
+    struct roster roster = {0};
+    struct frame frame;
+
+    CHECK_OK(roster_add_internal(&roster, 0, RANK_NONE, 2, "a"));
+    CHECK_OK(roster_add_internal(&roster, OWN, 0, 3, "a"));
+    CHECK_OK(roster_add_internal(&roster, INNER, OWN, 2, "a"));
+    CHECK_OK(roster_add_internal(&roster, OTHER, 0, 2, "a"));
+    CHECK_OK(roster_encode(&roster, FRAME_TABLE, &frame));
+    roster_fini(&roster);
+    take(victim, PARENT_LINK, frame);
+}
+
+static void victim_init(struct victim *victim, enum node_role role)
+{
+    struct node_child children[] = {
+        {INNER, "h", NODE_COMMNODE, 0},
+        {LEAF, "h", NODE_BACKEND, 0},
+        {LEAF + 1, "h", NODE_BACKEND, 0},
+    };
+    struct node_config config = {
+        .role = role,
+        .rank = role == NODE_FRONTEND ? 0 : OWN,
+        .host = "h",
+        .address = "a",
+        .children = children,
+        .child_count = 3,
+        .next_rank = 1000,
+    };
+
+    *victim = (struct victim){.role = role};
+    CHECK_OK(node_new(&victim->node, &config));
+    step(victim, &(struct event){.type = EVENT_START});
+    if (role != NODE_FRONTEND)
+        link_up(victim, PARENT_LINK, 0, NODE_FRONTEND);
+    link_up(victim, INNER_LINK, INNER, NODE_COMMNODE);
+    link_up(victim, LEAF_LINK, LEAF, NODE_BACKEND);
+    link_up(victim, SIBLING_LINK, LEAF + 1, NODE_BACKEND);
+    ready(victim, INNER_LINK, INNER, 5, 6);
+    ready(victim, LEAF_LINK, RANK_NONE, LEAF, LEAF);
+    ready(victim, SIBLING_LINK, RANK_NONE, LEAF + 1, LEAF + 1);
+    if (role != NODE_FRONTEND)
+        table(victim);
+}
+
+static void victim_fini(struct victim *victim)
+{
+    actions_fini(&victim->actions);
+    node_free(victim->node);
+}
+
+/* ---- what is seen ---- */
+
+static bool is_closed(const struct victim *victim, uint32_t link)
+{
+    for (size_t i = 0; i < victim->actions.count; i++) {
+        const struct action *action = &victim->actions.list[i];
+
+        if (action->type == ACTION_CLOSE && action->link == link)
+            return action->code == -EPROTO;
+    }
+    return false;
+}
+
+/* How often the last step did so; `what` is a frame's type or a tell's. */
+static size_t count_of(const struct victim *victim,
+                       enum action_type type,
+                       unsigned what)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < victim->actions.count; i++) {
+        const struct action *action = &victim->actions.list[i];
+
+        count += action->type == type &&
+                 (type == ACTION_SEND   ? action->frame.type == what
+                  : type == ACTION_TELL ? action->tell == what
+                                        : true);
+    }
+    return count;
+}
+
+/* What the application of the front-end is told, or the FAULT that brings it
+ * there: `out` is "" where neither is. */
+static void reason(const struct victim *victim, uint32_t rank, char out[1024])
+{
+    *out = '\0';
+    for (size_t i = 0; i < victim->actions.count; i++) {
+        const struct action *action = &victim->actions.list[i];
+        struct cop_packet *packet = NULL;
+        const char *text = action->text;
+
+        if (action->type == ACTION_SEND && action->frame.type == FRAME_FAULT &&
+            action->frame.tag == 1 && action->frame.count == rank) {
+            CHECK_OK(packet_open(&packet, action->frame.payload));
+            CHECK_OK(cop_packet_unpack(packet, "%s", &text));
+        } else if (action->type != ACTION_TELL ||
+                   action->tell != TELL_NODE_REFUSED || action->rank != rank) {
+            continue;
+        }
+        snprintf(out, 1024, "%s", text);
+        cop_packet_free(packet);
+    }
+}
+
+/* The last step has closed that link, with that reason, and done no harm. */
+static void check_refused(const struct victim *victim,
+                          uint32_t link,
+                          uint32_t rank,
+                          const char *why)
+{
+    char text[1024];
+
+    reason(victim, rank, text);
+    if (!is_closed(victim, link) || !strstr(text, why))
+        printf("\n%s: \"%s\"\n", why, text);
+    CU_ASSERT(is_closed(victim, link));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, why));
+    CU_ASSERT_EQUAL(count_of(victim, ACTION_CLOSE, 0), 1);
+    CU_ASSERT_EQUAL(count_of(victim, ACTION_TELL, TELL_BACKEND_LOST), 0);
+    CU_ASSERT_EQUAL(count_of(victim, ACTION_TELL, TELL_NODE_ADOPTED), 0);
+    CU_ASSERT_EQUAL(count_of(victim, ACTION_TELL, TELL_FILTER_ERROR), 0);
+    CU_ASSERT_EQUAL(count_of(victim, ACTION_SEND, FRAME_CONTROL), 0);
+    CU_ASSERT_EQUAL(count_of(victim, ACTION_EXIT, 0), 0);
+    if (victim->role == NODE_FRONTEND) {
+        CU_ASSERT_EQUAL(ranks_size(node_backends(victim->node)), 4);
+    }
+}
+
+/* ---- what is said ---- */
+
+struct said {
+    uint32_t rank;
+    uint32_t incarnation;
+    uint32_t parent; /* or FAILED, or GONE */
+};
+
+static struct frame record(uint32_t origin, const struct said *said, int count)
+{
+    struct frame frame = {.type = FRAME_RECORD, .origin = origin};
+    uint32_t columns[3][32];
+
+    for (int i = 0; i < count; i++) {
+        columns[0][i] = said[i].rank;
+        columns[1][i] = said[i].incarnation;
+        columns[2][i] = said[i].parent;
+    }
+    CHECK_OK(packet_pack(&frame.payload, "%aud %aud %aud %s", columns[0],
+                         (uint32_t)count, columns[1], (uint32_t)count,
+                         columns[2], (uint32_t)count, "so I say"));
+    return frame;
+}
+
+static struct frame fault(uint32_t origin, int tag, uint32_t count)
+{
+    struct frame frame = {
+        .type = FRAME_FAULT, .origin = origin, .tag = tag, .count = count};
+
+    CHECK_OK(packet_pack(&frame.payload, "%s", "it failed"));
+    return frame;
+}
+
+static struct frame recovered(uint32_t origin,
+                              uint32_t incarnation,
+                              uint32_t parent)
+{
+    struct frame frame = {
+        .type = FRAME_RECOVERED, .origin = origin, .count = incarnation};
+
+    CHECK_OK(packet_pack(&frame.payload, "%ud %ud %ud %uld %uld %uld %uld %uld",
+                         parent, INNER, 1u, UINT64_C(1), UINT64_C(1),
+                         UINT64_C(1), UINT64_C(1), UINT64_C(5)));
+    return frame;
+}
+
+static struct frame fan_out(uint32_t rank, uint32_t version, uint32_t count)
+{
+    struct frame frame = {.type = FRAME_FAN_OUT, .origin = LEAF};
+
+    CHECK_OK(packet_pack(&frame.payload, "%aud %aud %aud", &rank, 1u, &version,
+                         1u, &count, 1u));
+    return frame;
+}
+
+static struct frame rows(uint32_t origin, uint32_t first, uint32_t last)
+{
+    struct rows list = {0};
+    struct frame frame;
+
+    for (uint32_t rank = first; rank <= last; rank++)
+        CHECK_OK(
+            rows_add(&list, &(struct row){.rank = rank, .host = (char[]){""}}));
+    CHECK_OK(rows_encode(&list, 0, NULL, &frame));
+    frame.origin = origin;
+    frame.sequence = 1;
+    rows_fini(&list);
+    return frame;
+}
+
+/* ---- tests ---- */
+
+/* A back-end that says so on LEAF_LINK is refused by either kind of parent. */
+static void check_leaf(struct frame frame, const char *why)
+{
+    static const enum node_role roles[] = {NODE_FRONTEND, NODE_COMMNODE};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct victim victim;
+
+        victim_init(&victim, roles[i]);
+        take(&victim, LEAF_LINK, frame_ref(&frame));
+        check_refused(&victim, LEAF_LINK, LEAF, why);
+        victim_fini(&victim);
+    }
+    frame_fini(&frame);
+}
+
+static void a_back_end_speaks_of_itself_only(void)
+{
+    const struct said gone[] = {{5, 0, GONE}, {6, 0, GONE}, {8, 0, GONE}};
+    const struct said own_end = {LEAF, 0, GONE};
+    const struct said moved = {INNER, 7, 0};
+
+    check_leaf(record(LEAF, gone, 3), "cannot know of the end of others");
+    check_leaf(record(LEAF, &own_end, 1), "cannot know of the end of others");
+    check_leaf(record(LEAF, &moved, 1), "cannot know of adoptions");
+    check_leaf(record(INNER, &moved, 1), "of itself only");
+    check_leaf(fault(5, 0, 0), "of itself only");
+    check_leaf(fault(LEAF, 1, 5), "what its sender cannot know");
+    check_leaf(recovered(5, 0, 0), "of itself only");
+    check_leaf(recovered(LEAF, 9, 0), "has not asked for a parent so often");
+    check_leaf(fan_out(INNER, 5, 0), "a back-end may not send it");
+    check_leaf((struct frame){.type = FRAME_DATA, .origin = 5},
+               "of itself only");
+    check_leaf((struct frame){.type = FRAME_PROBE, .sequence = 1},
+               "a back-end may not send it");
+    check_leaf((struct frame){.type = FRAME_HEARD},
+               "a back-end may not send it");
+}
+
+/* Records are of commnodes that are there; a back-end has lost some parents,
+ * and says so once on a link (PROTOCOL 6.1d). */
+static void accusations_are_few(void)
+{
+    const struct said stranger = {300, 0, FAILED}, leaf = {8, 0, FAILED};
+    const struct said root = {0, 0, FAILED}, none = {LIMIT_NODES, 0, FAILED};
+    const struct said lost = {INNER, 0, FAILED};
+    struct said many[LIMIT_ACCUSATIONS + 1];
+    struct victim victim;
+
+    for (size_t i = 0; i <= LIMIT_ACCUSATIONS; i++)
+        many[i] = lost;
+    check_leaf(record(LEAF, &stranger, 1), "only commnodes have records");
+    check_leaf(record(LEAF, &leaf, 1), "only commnodes have records");
+    check_leaf(record(LEAF, &root, 1), "only commnodes have records");
+    check_leaf(record(LEAF, &none, 1), "no node has that rank");
+    check_leaf(record(LEAF, many, LIMIT_ACCUSATIONS + 1), "so many parents");
+    victim_init(&victim, NODE_COMMNODE);
+    take(&victim, LEAF_LINK, record(LEAF, many, LIMIT_ACCUSATIONS));
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
+    CU_ASSERT(count_of(&victim, ACTION_SEND, FRAME_RECORD) > 0);
+    take(&victim, LEAF_LINK, record(LEAF, &lost, 1));
+    check_refused(&victim, LEAF_LINK, LEAF, "so many parents");
+    victim_fini(&victim);
+}
+
+/* A node that is taken for dead can count on: whatever it is accused of leaves
+ * a number above (PROTOCOL 6.8). From a commnode, too. */
+static void numbers_do_not_wrap(void)
+{
+    static const uint32_t far[] = {UINT32_MAX, UINT32_MAX - 1, LIMIT_AHEAD + 1};
+    struct victim victim;
+
+    for (size_t i = 0; i < 3; i++) {
+        const struct said said[] = {
+            {OTHER, far[i], FAILED}, {OTHER, far[i], 0}, {OWN, far[i], FAILED}};
+
+        for (size_t k = 0; k < 3; k++) {
+            victim_init(&victim, NODE_COMMNODE);
+            take(&victim, INNER_LINK, record(INNER, &said[k], 1));
+            check_refused(&victim, INNER_LINK, INNER, "so often");
+            victim_fini(&victim);
+        }
+        victim_init(&victim, NODE_COMMNODE);
+        take(&victim, INNER_LINK, recovered(OTHER, far[i], 0));
+        check_refused(&victim, INNER_LINK, INNER, "so often");
+        victim_fini(&victim);
+        victim_init(&victim, NODE_COMMNODE);
+        take(&victim, INNER_LINK, fan_out(OTHER, far[i], 1));
+        check_refused(&victim, INNER_LINK, INNER, "so often");
+        victim_fini(&victim);
+    }
+}
+
+/* The highest number that is taken is answered by a higher one. */
+static void an_accusation_far_ahead_is_refuted(void)
+{
+    const struct said said[] = {{OWN, LIMIT_AHEAD, FAILED}, {OWN, 3, FAILED}};
+    const struct said half = {OTHER, LIMIT_AHEAD / 2, FAILED};
+    const struct said more = {OTHER, LIMIT_AHEAD / 2 + 1, FAILED};
+    struct victim victim;
+
+    victim_init(&victim, NODE_COMMNODE);
+    take(&victim, INNER_LINK, record(INNER, said, 2));
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
+    CU_ASSERT_EQUAL(victim.node->incarnation, LIMIT_AHEAD + 1);
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_SEND, FRAME_RECOVERED), 1);
+    /* what a back-end says is passed on to nodes that know less */
+    take(&victim, SIBLING_LINK, record(LEAF + 1, &more, 1));
+    check_refused(&victim, SIBLING_LINK, LEAF + 1, "so often");
+    take(&victim, LEAF_LINK, record(LEAF, &half, 1));
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
+    victim_fini(&victim);
+}
+
+/* An orphan's attempts are counted on from what is known of it. */
+static void attempts_are_near(void)
+{
+    struct frame adopt = {.type = FRAME_ADOPT,
+                          .origin = OTHER,
+                          .count = LIMIT_AHEAD + 1,
+                          .sequence = 1};
+    uint32_t none = 0;
+    struct victim victim;
+
+    victim_init(&victim, NODE_COMMNODE);
+    link_up(&victim, 4, OTHER, NODE_COMMNODE);
+    CHECK_OK(packet_pack(&adopt.payload, "%aud", &none, 0u));
+    take(&victim, 4, adopt);
+    check_refused(&victim, 4, OTHER, "so often");
+    victim_fini(&victim);
+}
+
+/* One that calls is what its rank is. */
+static void no_rank_changes_its_role(void)
+{
+    const struct {
+        uint32_t rank;
+        enum node_role role;
+        bool fits;
+    } callers[] = {
+        {OTHER, NODE_COMMNODE, true},     {20, NODE_BACKEND, true},
+        {RANK_NONE, NODE_BACKEND, true},  {OTHER, NODE_BACKEND, false},
+        {20, NODE_COMMNODE, false},       {LIMIT_NODES, NODE_BACKEND, false},
+        {RANK_NONE, NODE_COMMNODE, false}};
+
+    for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+        struct victim victim;
+
+        victim_init(&victim, NODE_COMMNODE);
+        step(&victim, &(struct event){.type = EVENT_LINK_UP,
+                                      .link = 4,
+                                      .rank = callers[i].rank,
+                                      .role = callers[i].role});
+        CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0) == 0,
+                        callers[i].fits);
+        victim_fini(&victim);
+    }
+}
+
+/* A row is a back-end's own, and only one. */
+static void a_back_end_has_one_row(void)
+{
+    const struct {
+        uint32_t first;
+        uint32_t last;
+        bool fits;
+    } cases[] = {{LEAF, LEAF, true}, {5, 5, false}, {LEAF, 8, false}};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct victim victim;
+
+        victim_init(&victim, NODE_COMMNODE);
+        take(
+            &victim, PARENT_LINK,
+            (struct frame){.type = FRAME_STATUS, .sequence = 1, .count = 1000});
+        take(&victim, LEAF_LINK, rows(LEAF, cases[i].first, cases[i].last));
+        CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), !cases[i].fits);
+        if (!cases[i].fits)
+            check_refused(&victim, LEAF_LINK, LEAF, "one row, its own");
+        victim_fini(&victim);
+    }
+}
+
+/* What is under no credit has a bound: a state once on a link and stream, an
+ * empty answer without a payload (PROTOCOL 9.1, 3.4). */
+static void what_has_no_credit_is_bounded(void)
+{
+    struct frame state = {
+        .type = FRAME_COMPENSATION, .stream = 1, .origin = LEAF};
+    struct frame control, empty = {.type = FRAME_DATA,
+                                   .flags = FRAME_EMPTY | FRAME_LAST,
+                                   .stream = 1,
+                                   .origin = LEAF,
+                                   .sequence = 1};
+    struct stream_filters filters = {.recoverable = true};
+    struct control open = {.type = CONTROL_OPEN};
+    struct victim victim;
+
+    open.definition = (struct stream_definition){
+        .id = 1,
+        .up_filter = (char[]){""},
+        .up_filter_frontend = (char[]){""},
+        .up_filter_backend = (char[]){""},
+        .down_filter = (char[]){""},
+    };
+    CHECK_OK(ranks_add(&open.definition.members, 5, 8));
+    victim_init(&victim, NODE_COMMNODE);
+    CHECK_OK(control_encode(&open, &control));
+    ranks_fini(&open.definition.members);
+    control.sequence = 1;
+    take(&victim, PARENT_LINK, control);
+    step(&victim, &(struct event){
+                      .type = EVENT_LOADED, .stream = 1, .filters = &filters});
+    CHECK_OK(payload_new(&state.payload, 1 << 20));
+    memset(state.payload->bytes, 0, 1 << 20);
+    empty.payload = payload_ref(state.payload);
+    take(&victim, LEAF_LINK, frame_ref(&state));
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
+    take(&victim, LEAF_LINK, state);
+    check_refused(&victim, LEAF_LINK, LEAF, "has had one on this link");
+    empty.origin = LEAF + 1;
+    take(&victim, SIBLING_LINK, empty);
+    check_refused(&victim, SIBLING_LINK, LEAF + 1, "has a payload");
+    victim_fini(&victim);
+    check_leaf((struct frame){.type = FRAME_DATA,
+                              .flags = FRAME_COMPENSATING,
+                              .origin = LEAF},
+               "no children's states");
+    check_leaf((struct frame){.type = FRAME_DATA, .origin = LEAF, .count = 2},
+               "more back-ends than it is of");
+}
+
+/* The FAULT with which a commnode reports that goes on to the application. */
+static void a_report_goes_up(void)
+{
+    struct victim victim;
+
+    victim_init(&victim, NODE_FRONTEND);
+    take(&victim, INNER_LINK, fault(INNER, 1, 5));
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_TELL, TELL_NODE_REFUSED), 1);
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
+    take(&victim, INNER_LINK, fault(INNER, 2, 5));
+    check_refused(&victim, INNER_LINK, INNER, "what its sender cannot know");
+    victim_fini(&victim);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a back-end speaks of itself only", a_back_end_speaks_of_itself_only},
+        {"accusations are few", accusations_are_few},
+        {"numbers do not wrap", numbers_do_not_wrap},
+        {"an accusation far ahead is refuted",
+         an_accusation_far_ahead_is_refuted},
+        {"attempts are near", attempts_are_near},
+        {"no rank changes its role", no_rank_changes_its_role},
+        {"a back-end has one row", a_back_end_has_one_row},
+        {"what has no credit is bounded", what_has_no_credit_is_bounded},
+        {"a report goes up", a_report_goes_up},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("permit", tests);
+}
