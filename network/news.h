@@ -1,15 +1,19 @@
 /* news.h - events that wait for the application: at most LIMIT_EVENTS; above
- * it the oldest are dropped. */
+ * it the oldest are dropped. Events that a node can bring about as often as it
+ * likes are at most LIMIT_EVENTS_OF_NODE for each rank, so that no node pushes
+ * the events of others out. */
 #ifndef NETWORK_NEWS_H
 #define NETWORK_NEWS_H
 
 #include <coppice/coppice.h>
 
 struct news_item;
+struct news_node;
 
 /* Caller's storage; all zero is empty. */
 struct news {
     struct news_item *first;
+    struct news_node *nodes; /* of which such events wait, by rank */
     uint32_t count;
 };
 

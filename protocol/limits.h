@@ -48,6 +48,10 @@
 /* Events that wait for the application; the oldest are dropped above it. */
 #define LIMIT_EVENTS 4096
 
+/* Of these, about what one node has said or is said to be; the oldest of that
+ * node are dropped above it. */
+#define LIMIT_EVENTS_OF_NODE 64
+
 /* Times in milliseconds (PROTOCOL 13). */
 #define LIMIT_HEARTBEAT_MS         500
 #define LIMIT_FAILURE_TIMEOUT_MS   3000
