@@ -6,6 +6,7 @@
 struct syncing {
     struct cop_stream *stream;
     uint64_t marker;
+    uint64_t told; /* the stream's, when this call began */
 };
 
 static bool is_over(const struct syncing *syncing)
@@ -67,9 +68,9 @@ static int wait_synced(struct syncing *syncing,
         stream_take_early(stream);
     }
     if (stream->synced >= syncing->marker) {
-        r = stream->lossy ? 1 : 0;
-        stream->lossy = false; /* it is said; the next one vouches from here */
-        return r;
+        /* every call that began before one returned 1 returns 1, too */
+        stream->told = stream->losses;
+        return stream->losses > syncing->told ? 1 : 0;
     }
     if (r == -EAGAIN)
         return timed_out(stream, error);
@@ -91,6 +92,7 @@ int cop_stream_sync(struct cop_stream *stream,
         return cop_error_set(error, r,
                              "the network belongs to the parent process");
     stream_enter(stream);
+    syncing.told = stream->told;
     r = driver_step(network->driver, &event, &syncing.marker);
     if (r == 0)
         r = wait_synced(&syncing, timeout_ms, error);

@@ -168,7 +168,7 @@ static void synced(struct cop_network *network, const struct action *news)
     if (news->sequence > stream->synced)
         stream->synced = news->sequence;
     if (news->code == 1) {
-        stream->lossy = true;
+        stream->losses++;
         tell_lossy(network, stream);
     }
     stream->links = links_place(&network->lost);

@@ -17,7 +17,8 @@ struct cop_stream {
     bool untold;     /* a back-end took a packet since it told of a receive */
     uint64_t synced; /* the highest marker that has been settled */
     uint64_t wanted; /* a shutdown waits for this one */
-    bool lossy;      /* since the last sync that has returned */
+    uint64_t losses; /* how many times a marker came back lossy */
+    uint64_t told;   /* so many of these a sync has returned 1 for */
     uint64_t links;  /* place in the network's lost links at the last sync */
     uint64_t state_number; /* the last answer to EVENT_STATE: */
     int state_code;

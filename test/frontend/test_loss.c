@@ -1,6 +1,9 @@
 /* test_loss.c - nodes that leave, die, or stand still, and the end. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
+#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 
 /* A stream to one back-end. */
@@ -118,6 +121,74 @@ static void a_commnode_that_is_killed(void)
     tree_end(network);
 }
 
+struct syncer {
+    pthread_t thread;
+    struct cop_stream *stream;
+    atomic_int tid;
+    int result;
+};
+
+static void *sync_once(void *arg)
+{
+    struct syncer *syncer = arg;
+
+    syncer->tid = gettid();
+    syncer->result = cop_stream_sync(syncer->stream, TREE_PATIENCE_MS, NULL);
+    return NULL;
+}
+
+/* Wait until both threads sleep, and sleep again at each of some looks. A
+ * thread that has not come to its sync yet runs. */
+static void await_both_asleep(struct syncer syncers[2])
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    char path[64];
+    int looks, i;
+
+    for (looks = 0; looks < 20; looks++) {
+        for (i = 0; i < 2; i++) {
+            snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+                     syncers[i].tid);
+            if (syncers[i].tid == 0 || tree_state(path) != 'S')
+                looks = 0;
+        }
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+        tree_pause();
+    }
+}
+
+/* A commnode dies while two threads sync one stream, which is not recoverable:
+ * both are told that something may be lost; the next sync is not. A member that
+ * is stopped keeps either sync from its end until both have begun. */
+static void both_of_two_syncs_are_told(void)
+{
+    struct cop_network *network = tree_launch("2x2x2");
+    struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 7);
+    pid_t stopped = pid_of(network, rank), commnodes[NODES_MAX];
+    struct syncer syncers[2] = {{.stream = stream}, {.stream = stream}};
+    int i;
+
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    for (i = 0; i < 8; i++)
+        CU_ASSERT_EQUAL(tree_receive(stream, NULL), 1);
+    tree_stop(stopped);
+    CHECK_OK(kill(commnodes[0], SIGKILL));
+    for (i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL_FATAL(
+            pthread_create(&syncers[i].thread, NULL, sync_once, &syncers[i]),
+            0);
+    await_both_asleep(syncers);
+    CHECK_OK(kill(stopped, SIGCONT));
+    for (i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(pthread_join(syncers[i].thread, NULL), 0);
+        CHECK_IS(syncers[i].result, 1);
+    }
+    CHECK_IS(sync_of(stream), 0);
+    tree_end(network);
+}
+
 /* The front-end is killed: nothing of its network runs any more, and nobody
  * waits for a time-out. */
 static void a_frontend_that_is_killed(void)
@@ -193,6 +264,7 @@ int main(void)
         {"a back-end that leaves", a_backend_that_leaves},
         {"a back-end that is killed", a_backend_that_is_killed},
         {"a commnode that is killed", a_commnode_that_is_killed},
+        {"both of two syncs are told", both_of_two_syncs_are_told},
         {"a front-end that is killed", a_frontend_that_is_killed},
         {"a shutdown with a stopped back-end",
          a_shutdown_with_a_stopped_backend},
