@@ -891,6 +891,15 @@ const struct ranks *node_members(const struct node *node, uint32_t stream_id)
     return stream ? &stream->definition.members : NULL;
 }
 
+uint32_t node_epoch(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    if (!stream)
+        return 0;
+    return node->role == NODE_FRONTEND ? stream->sync_epoch : stream->epoch;
+}
+
 bool node_is_recoverable(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);

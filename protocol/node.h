@@ -297,6 +297,10 @@ const struct ranks *node_backends(const struct node *node);
 /* Live members of `stream`; NULL if there is no such stream. Borrowed. */
 const struct ranks *node_members(const struct node *node, uint32_t stream);
 
+/* The epoch (4.1) of what a back-end sends on `stream` now; at the front-end,
+ * the epoch that its last marker began. 0 if there is no such stream. */
+uint32_t node_epoch(const struct node *node, uint32_t stream);
+
 /* Whether every filter of `stream` says that it is recoverable (9.4). */
 bool node_is_recoverable(const struct node *node, uint32_t stream);
 

@@ -27,6 +27,7 @@
 #define DRAWING_SLOW_MS  (2 * LIMIT_FAILURE_TIMEOUT_MS)
 #define DRAWING_STARTS   UINT64_C(0x5107057a27)
 #define DRAWING_SHAPES   UINT64_C(0x5ba9e5)
+#define DRAWING_CHATTERS UINT64_C(0xc4a77e)
 
 /* The least and the most that the windows of a stream share, where it is less
  * than in a real node. */
@@ -36,6 +37,7 @@
 struct drawing {
     struct random random;
     struct random shapes; /* of streams: from a source of its own, as starts */
+    struct random chatters;
     struct schedule *out;
     struct tree tree;
     uint32_t joiners;
@@ -47,6 +49,7 @@ struct drawing {
     /* features */
     bool narrow;  /* windows are small ... */
     bool aligned; /* ... and a stream waits for all */
+    bool unasked; /* members send what nothing asked for */
     bool joins;
     bool closes;
     bool opens;
@@ -160,6 +163,18 @@ static void draw_shape(struct drawing *drawing)
         add(drawing, 0, SCHEDULE_WITH, drawing->streams, down, large, 0);
 }
 
+/* What is sent unasked on the stream that was opened last. */
+static void draw_chatter(struct drawing *drawing)
+{
+    struct random *random = &drawing->chatters;
+
+    if (drawing->unasked && random_chance(random, 60))
+        add(drawing, 0, SCHEDULE_CHATTER, drawing->streams,
+            (uint32_t)random_between(random, 1, 10),
+            (uint32_t)random_between(random, 5, 60),
+            (uint32_t)random_between(random, 0, 1000));
+}
+
 static void draw_open(struct drawing *drawing)
 {
     struct schedule_step step = {.verb = SCHEDULE_OPEN};
@@ -171,6 +186,8 @@ static void draw_open(struct drawing *drawing)
     draw_shape(drawing);
     step.numbers[1] = filter;
     step.numbers[2] = chance(drawing, 60) ? 0 : draw(drawing, 0, 2);
+    if (drawing->unasked && random_chance(&drawing->chatters, 50))
+        step.numbers[2] = COP_TIME_OUT;
     /* Where two do, members that answer with more than a window each, one on
      * this and one on that, wait for each other: no fault of the network's. */
     if (drawing->narrow && drawing->aligned && step.numbers[2] == 0)
@@ -182,6 +199,7 @@ static void draw_open(struct drawing *drawing)
     step.numbers[6] = drawing->joins && chance(drawing, 70);
     step.numbers[7] = chance(drawing, 50) ? draw(drawing, 1, 1000) : 0;
     schedule_add(drawing->out, &step);
+    draw_chatter(drawing);
 }
 
 /* A stream that is open as far as the schedule knows; 0: none was met. */
@@ -379,6 +397,20 @@ static void draw_budget(struct drawing *drawing)
             0, 0, 0);
 }
 
+/* One seed in five has members that send unasked, and filters that take time:
+ * calls of one stream then come between another's. */
+static void draw_unasked(struct drawing *drawing, uint64_t seed)
+{
+    struct random *random = &drawing->chatters;
+
+    random_seed(random, seed ^ DRAWING_CHATTERS);
+    drawing->unasked = random_chance(random, 20);
+    for (size_t i = 0; drawing->unasked && i < drawing->tree.count; i++)
+        if (!is_backend(drawing, i) && random_chance(random, 40))
+            add(drawing, 0, SCHEDULE_FILTER, drawing->tree.nodes[i].rank,
+                (uint32_t)random_between(random, 1, 20), 0, 0);
+}
+
 static void draw_rounds(struct drawing *drawing)
 {
     uint32_t rounds = draw(drawing, 1, 3);
@@ -446,6 +478,7 @@ void schedule_draw(struct schedule *out,
     draw_budget(&drawing);
     draw_apps(&drawing);
     draw_starts(&drawing, seed);
+    draw_unasked(&drawing, seed);
     if (drawing.faults[SCHEDULE_KILL] && !drawing.spare && chance(&drawing, 10))
         add(&drawing, 0, SCHEDULE_KILL, draw_victim(&drawing),
             draw(&drawing, 0, 150), 0, 0);

@@ -112,14 +112,45 @@ static int taken_by_value(const void *left, const void *right)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-static void sort(struct model *model, bool by_wave)
+static uint64_t epoch_of(uint64_t sequence)
+{
+    return sequence >> PACKET_WAVE_BITS;
+}
+
+static int sent_by_epoch(const void *left, const void *right)
+{
+    const struct model_sent *a = left;
+    const struct model_sent *b = right;
+    uint64_t a_epoch = epoch_of(a->sequence), b_epoch = epoch_of(b->sequence);
+
+    return a_epoch != b_epoch ? by_number(a_epoch, b_epoch)
+                              : sent_by_value(left, right);
+}
+
+static int taken_by_epoch(const void *left, const void *right)
+{
+    const struct model_taken *a = left;
+    const struct model_taken *b = right;
+    uint64_t a_epoch = epoch_of(a->sequence), b_epoch = epoch_of(b->sequence);
+
+    return a_epoch != b_epoch ? by_number(a_epoch, b_epoch)
+                              : taken_by_value(left, right);
+}
+
+typedef int (*model_order)(const void *left, const void *right);
+
+static void sort(struct model *model, model_order sent, model_order taken)
 {
     if (model->sent_count > 1)
-        qsort(model->sent, model->sent_count, sizeof(*model->sent),
-              by_wave ? sent_by_wave : sent_by_value);
+        qsort(model->sent, model->sent_count, sizeof(*model->sent), sent);
     if (model->taken_count > 1)
-        qsort(model->taken, model->taken_count, sizeof(*model->taken),
-              by_wave ? taken_by_wave : taken_by_value);
+        qsort(model->taken, model->taken_count, sizeof(*model->taken), taken);
+}
+
+/* Whether a sync has covered what has that number. */
+static bool is_synced(const struct model *model, uint64_t sequence)
+{
+    return epoch_of(sequence) < model->epochs;
 }
 
 /* ---- checking ---- */
@@ -167,7 +198,7 @@ static char *check_reduced_waves(struct model *model)
     size_t i = 0;
     size_t k = 0;
 
-    while (i < model->sent_count) {
+    while (i < model->sent_count && is_synced(model, model->sent[i].sequence)) {
         uint64_t sequence = model->sent[i].sequence;
         int64_t expected = 0;
         uint32_t count = 0;
@@ -186,49 +217,67 @@ static char *check_reduced_waves(struct model *model)
                        model->taken[k].contributors, expected, count);
         k++;
     }
-    if (k < model->taken_count)
+    if (k < model->taken_count && is_synced(model, model->taken[k].sequence))
         return say("wave %" PRIx64 " has come, and nobody sent it",
                    model->taken[k].sequence);
     return NULL;
 }
 
-/* Every value, in its wave if waves are aligned. */
+/* Every value, in its epoch, and in its wave if waves are aligned. */
 static char *check_values(struct model *model, bool by_wave)
 {
-    for (size_t i = 0; i < model->sent_count; i++) {
-        const struct model_sent *sent = &model->sent[i];
+    size_t i = 0;
 
-        if (i >= model->taken_count || model->taken[i].value != sent->value ||
-            (by_wave && model->taken[i].sequence != sent->sequence))
+    for (; i < model->sent_count && is_synced(model, model->sent[i].sequence);
+         i++) {
+        const struct model_sent *sent = &model->sent[i];
+        const struct model_taken *taken = &model->taken[i];
+
+        if (i >= model->taken_count || taken->value != sent->value ||
+            epoch_of(taken->sequence) != epoch_of(sent->sequence) ||
+            (by_wave && taken->sequence != sent->sequence))
             return say("%d, sent by %u in wave %" PRIx64
                        ", is not what was taken",
                        sent->value, sent->rank, sent->sequence);
     }
-    if (model->taken_count > model->sent_count)
-        return say("%zu values were sent and %zu taken", model->sent_count,
-                   model->taken_count);
+    if (i < model->taken_count && is_synced(model, model->taken[i].sequence))
+        return say("%d was taken in wave %" PRIx64
+                   ", and was not sent, or more often",
+                   model->taken[i].value, model->taken[i].sequence);
     return NULL;
 }
 
-/* All values together, and all contributors. */
-static char *check_total(struct model *model)
+/* All values of each epoch together, and all contributors: what a node passes
+ * on under one number is of one epoch (PROTOCOL 4.6). */
+static char *check_totals(struct model *model)
 {
-    int64_t sent = 0;
-    int64_t taken = 0;
-    uint64_t contributors = 0;
+    size_t i = 0;
+    size_t k = 0;
 
-    for (size_t i = 0; i < model->sent_count; i++)
-        sent = reduce(model->filter, sent, model->sent[i].value);
-    for (size_t i = 0; i < model->taken_count; i++) {
-        /* Counts add up, as sums do. */
-        taken = reduce(model->filter == MODEL_COUNT ? MODEL_SUM : model->filter,
-                       taken, model->taken[i].value);
-        contributors += model->taken[i].contributors;
+    for (uint64_t epoch = 0; epoch < model->epochs; epoch++) {
+        size_t first = i;
+        int64_t sent = 0;
+        int64_t taken = 0;
+        uint64_t contributors = 0;
+
+        for (; i < model->sent_count &&
+               epoch_of(model->sent[i].sequence) == epoch;
+             i++)
+            sent = reduce(model->filter, sent, model->sent[i].value);
+        for (; k < model->taken_count &&
+               epoch_of(model->taken[k].sequence) == epoch;
+             k++) {
+            /* Counts add up, as sums do. */
+            taken =
+                reduce(model->filter == MODEL_COUNT ? MODEL_SUM : model->filter,
+                       taken, model->taken[k].value);
+            contributors += model->taken[k].contributors;
+        }
+        if (sent != taken || contributors != i - first)
+            return say("all together of epoch %" PRIu64 " is %" PRId64
+                       " of %" PRIu64 " packets, not %" PRId64 " of %zu",
+                       epoch, taken, contributors, sent, i - first);
     }
-    if (sent != taken || contributors != model->sent_count)
-        return say("all together is %" PRId64 " of %" PRIu64
-                   " packets, not %" PRId64 " of %zu",
-                   taken, contributors, sent, model->sent_count);
     return NULL;
 }
 
@@ -238,6 +287,8 @@ static char *check_union(struct model *model)
     size_t k = 0;
 
     for (size_t i = 0; i < model->sent_count; i++) {
+        if (!is_synced(model, model->sent[i].sequence))
+            continue;
         while (k < model->taken_count &&
                model->taken[k].value < model->sent[i].value)
             k++;
@@ -253,12 +304,17 @@ char *model_check_all(struct model *model)
 {
     bool aligned = model->sync == COP_WAIT_FOR_ALL;
 
-    sort(model, aligned && model->filter != MODEL_UNION);
-    if (model->filter == MODEL_UNION)
+    if (model->filter == MODEL_UNION) {
+        sort(model, sent_by_value, taken_by_value);
         return check_union(model);
+    }
+    if (aligned)
+        sort(model, sent_by_wave, taken_by_wave);
+    else
+        sort(model, sent_by_epoch, taken_by_epoch);
     if (!is_reduced(model))
         return check_values(model, aligned);
-    return aligned ? check_reduced_waves(model) : check_total(model);
+    return aligned ? check_reduced_waves(model) : check_totals(model);
 }
 
 /* Whether this must be in what was taken. */
@@ -267,9 +323,9 @@ static bool is_due(const struct model *model,
                    const struct ranks *living,
                    const struct ranks *torn)
 {
-    uint64_t epoch = sent->sequence >> PACKET_WAVE_BITS;
+    uint64_t epoch = epoch_of(sent->sequence);
 
-    if (!ranks_has(living, sent->rank))
+    if (!ranks_has(living, sent->rank) || epoch >= model->epochs)
         return false;
     return !torn || !ranks_has(torn, sent->rank) || epoch >= MODEL_EPOCHS ||
            !model->lossy[epoch];
@@ -334,7 +390,7 @@ char *model_check_living(struct model *model,
 
     if (is_reduced(model))
         return check_between(model, living, torn);
-    sort(model, false);
+    sort(model, sent_by_value, taken_by_value);
     for (size_t i = 0; i < model->sent_count; i++) {
         const struct model_sent *sent = &model->sent[i];
 

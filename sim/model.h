@@ -21,10 +21,10 @@ enum model_filter {
 };
 #define MODEL_FILTERS (MODEL_UNION + 1)
 
-/* A value that was sent up; `wave` counts the sender's packets in an epoch. */
+/* A value that was sent up. */
 struct model_sent {
     uint32_t rank;
-    uint64_t sequence;
+    uint64_t sequence; /* epoch, and which of its sender's packets in that */
     int32_t value;
 };
 
@@ -40,6 +40,8 @@ struct model_taken {
 
 struct model {
     enum model_filter filter;
+    uint32_t epochs;          /* those below have been synced: all that was sent
+                                 in them is due */
     bool lossy[MODEL_EPOCHS]; /* its sync said that it may lack something */
     enum cop_sync sync;
     struct model_sent *sent;
@@ -66,13 +68,13 @@ void model_send(struct model *model,
  * hold what the stream's filter makes. */
 int model_take(struct model *model, const struct frame *frame);
 
-/* Nobody has died: all that was sent is in what was taken, wave by wave where
- * the stream aligns them. Returns NULL, or a text to be freed. */
+/* No node has died: what is due is in what was taken, epoch by epoch, and wave
+ * by wave where the stream aligns them. Returns NULL, or a text to be freed. */
 char *model_check_all(struct model *model);
 
-/* Some have died. What `living` sent is in what was taken, and nothing that
- * nobody sent, nor anything twice. If `torn` is not NULL the stream does not
- * recover (PROTOCOL 9.3): of those, which have lost a node or a link above
+/* Some have died. What is due of `living` is in what was taken, and nothing
+ * that was not sent, nor anything twice. If `torn` is not NULL the stream does
+ * not recover (PROTOCOL 9.3): of those, which have lost a node or a link above
  * them, something may lack in an epoch that is lossy (10.6). Returns NULL, or
  * a text to be freed. */
 char *model_check_living(struct model *model,

@@ -35,6 +35,7 @@
     X(SCHEDULE_WITH, "with", "stream", "down", "large")                        \
     X(SCHEDULE_OPEN, "open", "stream", "filter", "sync", "timeout", "uneven",  \
       "big", "grow", "members")                                                \
+    X(SCHEDULE_CHATTER, "chatter", "stream", "every", "times", "members")      \
     X(SCHEDULE_OPENED, "opened")                                               \
     X(SCHEDULE_SEND, "send", "stream", "answers")                              \
     X(SCHEDULE_PARAMETERS, "parameters", "stream", "value")                    \

@@ -398,11 +398,26 @@ uint32_t sim_link_count(const struct sim *sim, uint32_t index)
     return count;
 }
 
+bool sim_is_frozen(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->frozen_ms > sim->now_ms;
+}
+
 size_t sim_waiting(const struct sim *sim, uint32_t index)
 {
     const struct world_queue *queue = &sim->nodes[index]->arrived;
 
     return queue->end - queue->start;
+}
+
+size_t sim_waiting_on(const struct sim *sim, uint32_t index, uint32_t stream)
+{
+    const struct world_queue *queue = &sim->nodes[index]->arrived;
+    size_t count = 0;
+
+    for (size_t i = queue->start; i < queue->end; i++)
+        count += queue->list[i].stream == stream;
+    return count;
 }
 
 size_t sim_unsent(const struct sim *sim, uint32_t index)

@@ -201,8 +201,12 @@ uint32_t sim_parent(const struct sim *sim, uint32_t index);
 /* How many links it has. */
 uint32_t sim_link_count(const struct sim *sim, uint32_t index);
 
-/* Packets that wait for its application. */
+/* Whether it is stopped now. */
+bool sim_is_frozen(const struct sim *sim, uint32_t index);
+
+/* Packets that wait for its application; those of one stream. */
 size_t sim_waiting(const struct sim *sim, uint32_t index);
+size_t sim_waiting_on(const struct sim *sim, uint32_t index, uint32_t stream);
 /* Packets that it has yet to send. */
 size_t sim_unsent(const struct sim *sim, uint32_t index);
 

@@ -329,7 +329,7 @@ static bool is_synced(const struct swarm *swarm)
 /* What was in by the sync has been taken too. */
 static bool is_taken(const struct swarm *swarm)
 {
-    return sim_waiting(swarm->sim, 0) == 0;
+    return traffic_is_checked(&swarm->traffic);
 }
 
 static bool is_whole(const struct swarm *swarm)
@@ -396,12 +396,7 @@ static int sync_all(struct swarm *swarm)
         return r;
     traffic_sync(&swarm->traffic, swarm->sim);
     r = wait_for(swarm, is_synced, "sync");
-    if (r == 0)
-        r = wait_for(swarm, is_taken, "taking");
-    if (r < 0)
-        return r;
-    traffic_check(&swarm->traffic, swarm->sim);
-    return sim_failure(swarm->sim) ? -EIO : 0;
+    return r == 0 ? wait_for(swarm, is_taken, "taking") : r;
 }
 
 /* ---- steps ---- */
@@ -468,6 +463,8 @@ static bool ask(struct swarm *swarm, const struct schedule_step *step)
         return traffic_with(traffic, step);
     if (step->verb == SCHEDULE_OPEN)
         return traffic_open(traffic, swarm->sim, step);
+    if (step->verb == SCHEDULE_CHATTER)
+        return traffic_chatter(traffic, swarm->sim, step);
     if (step->verb == SCHEDULE_SEND)
         return traffic_send(traffic, swarm->sim, step);
     if (step->verb == SCHEDULE_PARAMETERS)
@@ -489,6 +486,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
         return prepare(swarm, step);
     case SCHEDULE_WITH:
     case SCHEDULE_OPEN:
+    case SCHEDULE_CHATTER:
     case SCHEDULE_SEND:
     case SCHEDULE_PARAMETERS:
     case SCHEDULE_CLOSE:
@@ -572,6 +570,7 @@ static int converge(struct swarm *swarm)
 
     /* a trap that nobody has stepped into is no fault */
     memset(swarm->traps, 0, swarm->room * sizeof(*swarm->traps));
+    traffic_hush(&swarm->traffic);
     if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0)
         return -EIO;
     if (swarm->faulty)

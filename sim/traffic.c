@@ -19,6 +19,11 @@
 /* A sum of all answers must fit 32 bits. */
 #define TRAFFIC_SUM_RANKS 1024
 
+/* What is sent unasked is not below this; where values are added up, it is
+ * below TRAFFIC_ANSWERS, and no answer is. */
+#define TRAFFIC_UNASKED (INT32_C(1) << 28)
+#define TRAFFIC_TIMES   64
+
 static const char ballast[TRAFFIC_BIG];
 
 static struct traffic_stream *stream_of(struct traffic *traffic, uint32_t id)
@@ -198,6 +203,23 @@ static int read_down(const struct frame *frame,
     return r;
 }
 
+/* A packet of nothing but its value, in the form that the filter takes. */
+static struct payload *pack_small(const struct traffic_stream *stream,
+                                  int32_t value)
+{
+    struct payload *payload = NULL;
+    int32_t values[2] = {value, value % 50};
+    int r;
+
+    if (stream->model.filter == MODEL_UNION)
+        r = packet_pack(&payload, "%ad", values, UINT32_C(2));
+    else if (stream->large && stream->model.filter == MODEL_CONCAT)
+        r = packet_pack(&payload, "%d %ac", value, ballast, UINT32_C(0));
+    else
+        r = packet_pack(&payload, "%d", value);
+    return r < 0 ? NULL : payload;
+}
+
 static struct payload *pack_answer(const struct traffic_stream *stream,
                                    int32_t value)
 {
@@ -217,7 +239,7 @@ static struct payload *pack_answer(const struct traffic_stream *stream,
         r = packet_pack(&payload, "%d %ac", value, ballast,
                         (uint32_t)TRAFFIC_BIG);
     else
-        r = packet_pack(&payload, "%d", value);
+        return pack_small(stream, value);
     return r < 0 ? NULL : payload;
 }
 
@@ -249,6 +271,74 @@ void traffic_answer(struct traffic *traffic,
     }
 }
 
+/* Each chosen member that is not waiting for credit sends once more. */
+static void chatter(struct sim *sim, void *arg)
+{
+    struct traffic_stream *stream = arg;
+
+    if (stream->times == 0 || stream->closing || stream->closed ||
+        stream->epoch >= MODEL_EPOCHS)
+        return;
+    stream->times--;
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        uint32_t rank = sim_rank(sim, i);
+        int32_t value =
+            TRAFFIC_UNASKED + (int32_t)(rank * TRAFFIC_TIMES + stream->times);
+
+        if (!sim_is_alive(sim, i) || sim_is_frozen(sim, i) ||
+            sim_role(sim, i) != NODE_BACKEND || rank == RANK_NONE ||
+            !is_drawn(stream->chatterers, rank) || sim_unsent(sim, i) > 0)
+            continue;
+        if (stream->model.filter == MODEL_SUM)
+            value = (int32_t)(stream->times % TRAFFIC_ANSWERS);
+        sim_post(sim, i, stream->id, 100, pack_small(stream, value));
+    }
+    sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
+}
+
+bool traffic_chatter(struct traffic *traffic,
+                     struct sim *sim,
+                     const struct schedule_step *step)
+{
+    struct traffic_stream *stream = stream_at(traffic, step);
+
+    if (!stream || stream->every_ms > 0)
+        return false;
+    stream->every_ms = step->numbers[1] ? step->numbers[1] : 1;
+    stream->times =
+        step->numbers[2] < TRAFFIC_TIMES ? step->numbers[2] : TRAFFIC_TIMES;
+    stream->chatterers = step->numbers[3];
+    sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
+    return true;
+}
+
+void traffic_hush(struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        traffic->streams[i].times = 0;
+}
+
+/* Whether no answer has this value. */
+static bool is_unasked(int32_t value)
+{
+    return value >= TRAFFIC_UNASKED || value < TRAFFIC_ANSWERS;
+}
+
+/* The number of the sync that is to cover what back-end `index` sends now. The
+ * question tells that of an answer. */
+static uint32_t epoch_now(const struct traffic_stream *stream,
+                          const struct sim *sim,
+                          uint32_t index)
+{
+    uint32_t now = node_epoch(sim_node(sim, index), stream->id);
+    uint32_t epoch = 0;
+
+    while (epoch < stream->epoch && epoch < MODEL_EPOCHS &&
+           stream->begun[epoch] <= now)
+        epoch++;
+    return epoch;
+}
+
 /* A back-end's packet is written down with the wave that it must be in. */
 void traffic_sent(struct traffic *traffic,
                   struct sim *sim,
@@ -269,7 +359,8 @@ void traffic_sent(struct traffic *traffic,
         uint32_t number =
             (uint32_t)values[0] / TRAFFIC_ANSWERS % TRAFFIC_PACKETS;
 
-        epoch = stream->epoch_of[number];
+        epoch = is_unasked(values[0]) ? epoch_now(stream, sim, index)
+                                      : stream->epoch_of[number];
         if (stream->answered_epoch[rank] != epoch)
             stream->answered[rank] = 0;
         stream->answered_epoch[rank] = epoch;
@@ -281,6 +372,59 @@ void traffic_sent(struct traffic *traffic,
                        values[i]);
     }
     cop_packet_free(packet);
+}
+
+/* ---- what came ---- */
+
+/* The living members of `stream`, as the world knows. */
+static void find_living(const struct sim *sim,
+                        const struct traffic_stream *stream,
+                        struct ranks *out)
+{
+    const struct ranks *now = node_members(sim_node(sim, 0), stream->id);
+
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        uint32_t rank = sim_rank(sim, i);
+
+        if (sim_is_alive(sim, i) && now && ranks_has(now, rank))
+            ranks_add(out, rank, rank);
+    }
+}
+
+static void check_stream(const struct traffic *traffic,
+                         struct sim *sim,
+                         struct traffic_stream *stream)
+{
+    bool recovers = node_is_recoverable(sim_node(sim, 0), stream->id);
+    struct ranks living = {0};
+    uint64_t count;
+    char *text;
+
+    stream->checked = true;
+    if (stream->closed || stream->closing)
+        return;
+    stream->model.epochs = stream->epoch;
+    find_living(sim, stream, &living);
+    count = ranks_size(&living);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t rank = ranks_at(&living, i);
+
+        if (stream->last[rank] != stream->sent_down &&
+            ranks_has(&stream->members, rank))
+            sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
+                     stream->last[rank], stream->sent_down, stream->id);
+    }
+    if (traffic->exact)
+        text = model_check_all(&stream->model);
+    else
+        text = model_check_living(&stream->model, &living,
+                                  recovers ? NULL : traffic->torn);
+    if (text)
+        sim_fail(sim, "stream %u (filter '%s', sync %d): %s", stream->id,
+                 model_filter_name(stream->model.filter), stream->model.sync,
+                 text);
+    free(text);
+    ranks_fini(&living);
 }
 
 /* A member gets every packet once, in order. */
@@ -319,6 +463,8 @@ void traffic_taken(struct traffic *traffic,
         take_down(sim, stream, sim_rank(sim, index), frame);
     else if (model_take(&stream->model, frame) < 0)
         sim_fail(sim, "the front-end took what no filter makes");
+    else if (stream->left > 0 && --stream->left == 0)
+        check_stream(traffic, sim, stream);
 }
 
 /* ---- news ---- */
@@ -329,12 +475,15 @@ static void told_synced(const struct traffic *traffic,
                         int code)
 {
     stream->synced = true;
+    stream->left = sim_waiting_on(sim, 0, stream->id);
     if (code == 1 && node_is_recoverable(sim_node(sim, 0), stream->id))
         sim_fail(sim, "sync of %u is lossy, and it recovers", stream->id);
     if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS)
         stream->model.lossy[stream->epoch - 1] = code != 0;
     if (code != 0 && traffic->calm)
         sim_fail(sim, "sync of %u is %d", stream->id, code);
+    if (stream->left == 0)
+        check_stream(traffic, sim, stream);
 }
 
 static void told_opened(const struct traffic *traffic,
@@ -405,15 +554,19 @@ void traffic_sync(struct traffic *traffic, struct sim *sim)
 {
     for (uint32_t i = 0; i < traffic->count; i++) {
         struct traffic_stream *stream = &traffic->streams[i];
+        uint32_t epoch = stream->epoch;
         int r;
 
         stream->synced = stream->closed || stream->closing;
+        stream->checked = stream->synced;
         if (stream->synced)
             continue;
+        stream->epoch++;
+        if (epoch < MODEL_EPOCHS)
+            stream->begun[epoch] = 1 + node_epoch(sim_node(sim, 0), stream->id);
         r = sim_sync(sim, stream->id, NULL);
         if (r < 0)
             sim_fail(sim, "sync: %s", strerror(-r));
-        stream->epoch++;
     }
 }
 
@@ -421,6 +574,14 @@ bool traffic_is_synced(const struct traffic *traffic)
 {
     for (uint32_t i = 0; i < traffic->count; i++)
         if (!traffic->streams[i].synced)
+            return false;
+    return true;
+}
+
+bool traffic_is_checked(const struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (!traffic->streams[i].checked)
             return false;
     return true;
 }
@@ -436,60 +597,6 @@ bool traffic_is_lossy(const struct traffic *traffic)
             return true;
     }
     return false;
-}
-
-/* The living members of `stream`, as the world knows. */
-static void find_living(const struct sim *sim,
-                        const struct traffic_stream *stream,
-                        struct ranks *out)
-{
-    const struct ranks *now = node_members(sim_node(sim, 0), stream->id);
-
-    for (uint32_t i = 1; i < sim_count(sim); i++) {
-        uint32_t rank = sim_rank(sim, i);
-
-        if (sim_is_alive(sim, i) && now && ranks_has(now, rank))
-            ranks_add(out, rank, rank);
-    }
-}
-
-static void check_stream(const struct traffic *traffic,
-                         struct sim *sim,
-                         struct traffic_stream *stream)
-{
-    bool recovers = node_is_recoverable(sim_node(sim, 0), stream->id);
-    struct ranks living = {0};
-    uint64_t count;
-    char *text;
-
-    find_living(sim, stream, &living);
-    count = ranks_size(&living);
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t rank = ranks_at(&living, i);
-
-        if (stream->last[rank] != stream->sent_down &&
-            ranks_has(&stream->members, rank))
-            sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
-                     stream->last[rank], stream->sent_down, stream->id);
-    }
-    if (traffic->exact)
-        text = model_check_all(&stream->model);
-    else
-        text = model_check_living(&stream->model, &living,
-                                  recovers ? NULL : traffic->torn);
-    if (text)
-        sim_fail(sim, "stream %u (filter '%s', sync %d): %s", stream->id,
-                 model_filter_name(stream->model.filter), stream->model.sync,
-                 text);
-    free(text);
-    ranks_fini(&living);
-}
-
-void traffic_check(struct traffic *traffic, struct sim *sim)
-{
-    for (uint32_t i = 0; i < traffic->count; i++)
-        if (!traffic->streams[i].closed && !traffic->streams[i].closing)
-            check_stream(traffic, sim, &traffic->streams[i]);
 }
 
 /* What a node may hold: what it has made for its parent, or keeps for its

@@ -1,8 +1,9 @@
 /* traffic.h - the streams of one world: what is sent, and what should come.
  *
- * Promises: whoever lives gets every packet once, in order, and is told once
- * that a stream is closed; what it sent before a sync is in when the sync
- * returns, as model.h has it; no node holds more than its credit. */
+ * Promises: every living member gets every packet once, in order, and is told
+ * once that a stream is closed; what it sent before it settled a sync's marker
+ * is in when the sync returns, as model.h has it; no node holds more than its
+ * credit. */
 #ifndef SIM_TRAFFIC_H
 #define SIM_TRAFFIC_H
 
@@ -20,7 +21,9 @@ struct traffic_stream {
     uint32_t id;
     bool opened;
     bool synced;
-    bool closed; /* told so, or never opened */
+    bool checked; /* what had come when the sync returned is as it should be */
+    size_t left;  /* packets that had come by then and are not taken yet */
+    bool closed;  /* told so, or never opened */
     bool closing;
     bool grow;
     bool uneven; /* members answer with unequal numbers of packets */
@@ -31,6 +34,12 @@ struct traffic_stream {
     uint32_t epoch;
     uint32_t sent_down;
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
+    uint32_t begun[MODEL_EPOCHS]; /* the machine's epoch, by sync: markers for
+                                     joiners begin epochs, too */
+    /* what members send without being asked */
+    uint32_t every_ms;
+    uint32_t times; /* still to come */
+    uint32_t chatterers;
     /* by rank */
     uint32_t *first;    /* number of the first packet taken */
     uint32_t *last;     /* and of the last */
@@ -62,6 +71,14 @@ bool traffic_open(struct traffic *traffic,
                   struct sim *sim,
                   const struct schedule_step *step);
 
+/* Members that the step chooses send on that stream, every so many
+ * milliseconds and so many times, what nothing asked for; false: there is no
+ * such stream. traffic_hush() ends it on all streams. */
+bool traffic_chatter(struct traffic *traffic,
+                     struct sim *sim,
+                     const struct schedule_step *step);
+void traffic_hush(struct traffic *traffic);
+
 /* Send, set parameters, close; false: there is no such stream. */
 bool traffic_send(struct traffic *traffic,
                   struct sim *sim,
@@ -73,11 +90,11 @@ bool traffic_close(struct traffic *traffic,
                    struct sim *sim,
                    const struct schedule_step *step);
 
-/* Ask for a sync of every open stream; once `traffic_is_synced`, hold what
- * came against the model. */
+/* Ask for a sync of every open stream. What has come when a sync returns is
+ * held against the model as soon as the application has taken it. */
 void traffic_sync(struct traffic *traffic, struct sim *sim);
 bool traffic_is_synced(const struct traffic *traffic);
-void traffic_check(struct traffic *traffic, struct sim *sim);
+bool traffic_is_checked(const struct traffic *traffic);
 
 /* Whether all that is open has been said to be. */
 bool traffic_is_open(const struct traffic *traffic);

@@ -12,6 +12,7 @@
 
 #include "protocol/claim.h"
 #include "protocol/limits.h"
+#include "protocol/packet.h"
 #include "protocol/state.h"
 
 /* Nobody dies. */
@@ -28,7 +29,8 @@
 #define SEND3                                                                  \
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
     "+20 send stream=1 answers=1\n"
-#define SYNC "+20 sync\n"
+#define SYNC    "+20 sync\n"
+#define CHATTER "+0 opened\n+0 chatter stream=1 every=3 times=60 members=0\n"
 
 /* What the defects of one world have done so far. */
 struct mischief {
@@ -96,6 +98,11 @@ DEFECT(repeat_up, delivers(sim, index, action, false), return SIM_TWICE)
 DEFECT(miscount, delivers(sim, index, action, false), action->frame.count++;
        return SIM_KEEP)
 DEFECT(move_wave, delivers(sim, index, action, false), action->frame.sequence++;
+       return SIM_KEEP)
+DEFECT(moves_epoch,
+       sends(sim, index, 1, action, FRAME_DATA) &&
+           action->frame.sequence >> PACKET_WAVE_BITS == 0,
+       action->frame.sequence += UINT64_C(1) << PACKET_WAVE_BITS;
        return SIM_KEEP)
 DEFECT(never_launched, tells(index, action, TELL_LAUNCHED), return SIM_DROP)
 DEFECT(launches_ill,
@@ -331,8 +338,15 @@ static const struct oracle_case cases[] = {
     {CALM MAXIMA SEND3 SYNC, move_wave, 3, "has not come"},
     {CALM MAXIMA KILL1 SEND3 SYNC, repeat_up, 0,
      "packets are in what was take"},
-    {CALM STREAM("1", "1") SEND3 SYNC, lose_up, 2, "all together is"},
-    {CALM STREAM("1", "2") SEND3 SYNC, lose_up, 2, "all together is"},
+    {CALM STREAM("1", "1") SEND3 SYNC, lose_up, 2,
+     "all together of epoch 0 is"},
+    {CALM STREAM("1", "2") SEND3 SYNC, lose_up, 2,
+     "all together of epoch 0 is"},
+    /* a node gives what a member sent before its marker a number behind it */
+    {CALM STREAM("1", "2") CHATTER SEND3 SYNC SYNC, moves_epoch, 9,
+     "all together of epoch 0 is"},
+    {CALM STREAM("4", "2") CHATTER SEND3 SYNC SYNC, moves_epoch, 9,
+     "is not what was taken"},
     {CALM STREAM("3", "0") KILL1 SEND3 SYNC, count_one_less, 5,
      "packets are in what was taken"},
     {CALM STREAM("3", "0") SEND3 "+0 send stream=1 answers=1\n"
