@@ -36,6 +36,7 @@ quick)
     clean recovery.py random 60
     clean settle.py random 120
     broken settle.py random 40 0 -m nocover
+    broken settle.py random 200 0 -m mixed
     clean control.py random 120
     broken control.py random 20 0 -m datafirst
     ;;
@@ -49,6 +50,7 @@ full)
     clean settle.py random 1500
     clean settle.py exhaust 0,0 markers=2 sends=2
     clean settle.py exhaust 0,1,1 markers=1 sends=2 window=1
+    clean settle.py exhaust 0,1,1 markers=1 sends=2 window=2 timed=1
     clean settle.py table 4000
     clean control.py random 1500
     clean control.py table 1500

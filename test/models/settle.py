@@ -6,10 +6,11 @@ usage: settle.py random  RUNS [SEED0] [-m FLAGS]        random schedules on tree
        settle.py shrink  [-m FLAGS] [-n TRIES]          a small tree, the shortest violation found
        settle.py table   [TRIES]                        each rule taken away in turn: all must be found
 SHAPE is the parent of ranks 1, 2, 3 ... such as 0,0,1,1; a node without children is a back-end and a member.
-KEYs: markers, data, sends (per back-end), crashes, resets, ticks, joins, window, lossy (1: not recoverable).
+KEYs: markers, data, sends (per back-end), crashes, resets, ticks, joins, window, lossy (1: not recoverable), timed (1).
 FLAGS, comma separated, each take one rule away (see RULES).  Exit status 1: a violation was found (for table: none).
 
-One wait_for_all stream whose filter is a set union.  Each link is FIFO, one queue each way; after a crash or a reset
+One wait_for_all stream whose filter is a set union.  Where it is timed, waves are not aligned: a node releases what has
+come at any time (its time-out may be over, and a call of another stream's filter may keep it from it), as an event.  Each link is FIFO, one queue each way; after a crash or a reset
 what is in flight may be cut at any point, and each end sees the link go down in its own time.  An orphan is adopted by
 any internal node whose path to the root is whole; that step is atomic (adoption.py has the steps), all that it entails
 travels.  Downwards every node keeps all packets (recovery.py has retention and replay), so a cursor is enough here.
@@ -50,6 +51,7 @@ RULES = {
     'standing':    '10.1: a settled claim that waits stands though members have come since who had not settled',
     'keeplost':    '11.2: LOST takes nobody out of a node\'s sets',
     'noexpel':     '11.2: a claim that names the lost is answered by nothing',
+    'mixed':       '4.6: a timed set has all that has come, of any epoch, and a number above the last set\'s',
     'markearly':   '12.3: the marker follows a late joiner\'s entry at once, not when its claim has come',
 }
 
@@ -88,10 +90,10 @@ class World:
     """The state of everything; step() is one event."""
 
     def __init__(self, shape, markers=1, data=0, sends=1, crashes=0, resets=0, ticks=0, joins=0, window=2, lossy=0,
-                 mut=frozenset()):
+                 timed=0, mut=frozenset()):
         n = len(shape) + 1
         par = (None,) + tuple(shape)
-        self.mut, self.window, self.recover = mut, window, not lossy
+        self.mut, self.window, self.recover, self.timed = mut, window, not lossy, timed
         self.markers, self.data, self.sends, self.crashes, self.resets = markers, data, sends, crashes, resets
         self.ticks, self.joins, self.gone, self.entering = ticks, joins, 0, 0
         self.log, self.sent_markers, self.synced, self.clean = (None,), 0, 0, 0
@@ -267,7 +269,7 @@ class World:
         x = self.nodes[i]
         if x.kind == LEAF or 'settleearly' in self.mut:
             return True
-        if x.level < (k, 0):
+        if x.level < (k, 0) and not self.timed:
             return False
         if 'queueearly' in self.mut:
             return True
@@ -312,6 +314,8 @@ class World:
         self.put(i, ('W', wave, new, src, late))
 
     def deliver(self, wave, src, late):
+        if self.timed:
+            return
         for b in bits(src):
             if not late and self.wave_of[b] != wave:
                 raise Violation(f'wrong wave: item {b} of {self.wave_of[b]} in wave {wave}')
@@ -325,7 +329,7 @@ class World:
         x = self.nodes[i]
         if x.kind == LEAF or not x.alive:
             return
-        while True:
+        while not self.timed:
             part = [r for r in x.kids.values() if r[SET] and r[COUNTS]]
             low = min((r[LEVEL] for r in part), default=None)
             late = [m for q in self.queues(x) for m in q if m[3] or m[0] <= x.level]
@@ -355,6 +359,39 @@ class World:
             if lid in self.links and self.nodes[self.links[lid][CHILD]].parent == lid:
                 self.wake.add(self.links[lid][CHILD])
         self.tell(i)
+
+    def waits(self, x):
+        return [m for q in self.queues(x) for m in q]
+
+    def do_fire(self, i):
+        """Timed: one late packet, or what waits of the oldest epoch (4.6)."""
+        x = self.nodes[i]
+        late = [m for m in self.waits(x) if m[3]]
+        if late and not self.blocked(i, True):
+            m = late[0]
+            self.take(i, lambda y: y is m)
+            self.emit(i, m[0], [m], True)
+        elif 'mixed' in self.mut:
+            low = min(m[0] for m in self.waits(x) if not m[3])
+            wave = low if low > x.level else (x.level[0], x.level[1] + 1)
+            got = self.take(i, lambda y: not y[3])
+            x.level = wave
+            self.emit(i, wave, got, False)
+        else:
+            low = min(m[0] for m in self.waits(x) if not m[3])
+            got = self.take(i, lambda y: not y[3] and y[0][0] == low[0])
+            late = low[0] < x.level[0]
+            if not late:
+                low = low if low > x.level else (x.level[0], x.level[1] + 1)
+                x.level = low
+            self.emit(i, low, got, late)
+        self.run(i)
+
+    def may_fire(self, i):
+        x = self.nodes[i]
+        if x.kind == LEAF or not x.alive:
+            return False
+        return any(not self.blocked(i, m[3]) for m in self.waits(x))
 
     def run(self, i):
         """i has changed: let it and all whose credit came back go on."""
@@ -507,6 +544,8 @@ class World:
             if x.kind == LEAF and self.members & ~self.gone & 1 << i and not x.alive:   # its end is certain, or it is
                                                                                     # covered by nobody (11.1)
                 out.append(('lose', i))
+            if self.timed and self.may_fire(i):
+                out.append(('fire', i))
             if not x.alive or i == 0:
                 continue
             if faults and self.crashes:
@@ -575,7 +614,7 @@ class World:
             if new and p and x.parent is not None:
                 self.send(x.parent, ('C', None, new))           # ahead of queued data (9.2)
         else:
-            late = msg[4] or not r[COUNTS]
+            late = msg[4] or not r[COUNTS] and not self.timed
             r[QUEUE] += ((msg[1], msg[2], msg[3], late, self.lane(msg)),)
             if not late:
                 r[LEVEL] = max(r[LEVEL], msg[1])
@@ -738,6 +777,8 @@ class World:
             for b in bits(self.given[i]):
                 if self.recover and not have >> b & 1 and self.wave_of[b][0] < self.sent_markers:
                     raise Violation(f'up: item {b} of wave {self.wave_of[b]} missing at the front-end')
+        if self.timed:
+            return
         if counts and self.nodes[0].level < min(counts):
             raise Violation(f'waves stuck at {self.nodes[0].level}, every member has sent {min(counts)}')
         self.check_pairs(live, min(counts, default=(0, 0)))
@@ -794,14 +835,14 @@ class World:
             return f'the link of {self.links[e[1]][CHILD]} and its parent {self.links[e[1]][PARENT]} breaks'
         return {'crash': 'crash of {}', 'adopt': '{} is adopted by {}', 'join': '{} joins under {}, marker follows',
                 'in': '{} sends', 'take': 'the application at {} receives', 'tick': '{} claims received',
-                'lose': 'the front-end gives {} up', 'data': 'the front-end sends', 'mark': 'the front-end sends a marker',
+                'lose': 'the front-end gives {} up', 'fire': '{} releases a set', 'data': 'the front-end sends', 'mark': 'the front-end sends a marker',
                 }[e[0]].format(*e[1:])
 
 # ---- random schedules
 
 SMALL = [(0, 0, 1, 2), (0, 0, 1, 1), (0, 1, 1), (0, 0, 1, 1, 2), (0, 1, 2, 2), (0, 0, 0, 1, 2), (0, 1, 0, 2, 3)]
 
-def random_world(rng, mut, small):
+def random_world(rng, mut, small, timed):
     pick = rng.choice
     if small:
         shape = pick(SMALL)
@@ -813,11 +854,11 @@ def random_world(rng, mut, small):
         while len(shape) < n - 1 or need:
             shape.append(need.pop() if need else rng.randint(0, comms))
     return World(tuple(shape), pick((1, 1, 2, 3)), pick((0, 0, 2, 4)), pick((1, 2, 4, 6)), pick((0, 0, 1, 1, 2)),
-                 pick((0, 0, 1, 2)), pick((0, 0, 2)), pick((0, 0, 1)), pick((1, 2, 2)), pick((0, 0, 1)), mut)
+                 pick((0, 0, 1, 2)), pick((0, 0, 2)), pick((0, 0, 1)), pick((1, 2, 2)), pick((0, 0, 1)), timed, mut)
 
-def random_run(seed, mut=frozenset(), small=False):
+def random_run(seed, mut=frozenset(), small=False, timed=False):
     rng = random.Random(seed)
-    w = random_world(rng, mut, small)
+    w = random_world(rng, mut, small, timed)
     start = w.clone()
     pd, quiet = rng.choice((0.3, 0.5, 0.7, 0.9)), rng.choice((1.0, 0.4, 0.1))
     trace = []
@@ -891,7 +932,7 @@ def trim(start, trace, kind):
 def find_shortest(mut, tries, seconds=15):
     best, found, t0 = None, 0, time.time()
     for s in range(tries):
-        v, start, trace = random_run(s, mut, True)
+        v, start, trace = random_run(s, mut, True, 'mixed' in mut)
         if not v:
             continue
         found += 1
@@ -948,7 +989,7 @@ def exhaust(w0, limit):
 def run_random(runs, seed, mut):
     t0, bad, steps = time.time(), [], 0
     for s in range(seed, seed + runs):
-        v, _, trace = random_run(s, mut, s % 2 == 0)
+        v, _, trace = random_run(s, mut, s % 2 == 0, s % 5 == 4)
         steps += len(trace)
         if v:
             bad.append((s, v))
@@ -981,7 +1022,7 @@ def run_table(tries):
         t0, hit, n = time.time(), None, 0
         for s in range(tries):
             n += 1
-            hit = random_run(s, frozenset([m]), True)[0]
+            hit = random_run(s, frozenset([m]), True, m == 'mixed')[0]
             if hit:
                 break
         missed += not hit
