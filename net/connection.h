@@ -15,9 +15,8 @@
 #ifndef NET_CONNECTION_H
 #define NET_CONNECTION_H
 
-#include <ev.h>
-
 #include "net/handshake.h"
+#include "net/libev.h"
 #include "protocol/frame.h"
 
 struct connections; /* opaque: a set */

@@ -5,8 +5,9 @@
 #ifndef NET_DIAL_H
 #define NET_DIAL_H
 
-#include <ev.h>
 #include <stdint.h>
+
+#include "net/libev.h"
 
 struct dial; /* opaque: one call */
 

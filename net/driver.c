@@ -750,7 +750,9 @@ int driver_new(struct driver **out,
 
     if (sodium_init() < 0)
         return cop_error_set(error, -ENOSYS, "libsodium cannot be used");
-    r = descriptors_check(bootstrap, error);
+    r = libev_load(error);
+    if (r == 0)
+        r = descriptors_check(bootstrap, error);
     if (r < 0)
         return r;
     driver = calloc(1, sizeof(*driver));

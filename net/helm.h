@@ -13,10 +13,11 @@
 #ifndef NET_HELM_H
 #define NET_HELM_H
 
-#include <ev.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "net/libev.h"
 
 struct helm; /* opaque */
 

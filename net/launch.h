@@ -14,10 +14,10 @@
 #ifndef NET_LAUNCH_H
 #define NET_LAUNCH_H
 
-#include <ev.h>
 #include <signal.h>
 
 #include "net/bootstrap.h"
+#include "net/libev.h"
 
 struct launch; /* opaque: all children of one node */
 

@@ -3,9 +3,9 @@
 #define NET_LISTENER_H
 
 #include <coppice/error.h>
-#include <ev.h>
 
 #include "net/bootstrap.h"
+#include "net/libev.h"
 #include "protocol/limits.h"
 
 struct listener; /* opaque */

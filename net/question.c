@@ -2,13 +2,13 @@
 #include "net/question.h"
 
 #include <errno.h>
-#include <ev.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "net/connection.h"
 #include "net/dial.h"
+#include "net/libev.h"
 #include "protocol/limits.h"
 
 struct asking {
@@ -179,6 +179,9 @@ int question_ask(struct frame *answer,
 
     if (sodium_init() < 0)
         return cop_error_set(error, -ENOSYS, "libsodium cannot be used");
+    r = libev_load(error);
+    if (r < 0)
+        return r;
     r = prepare(&asking, timeout_ms);
     if (r < 0)
         finish(&asking, r, strerror(-r));

@@ -12,6 +12,7 @@
 
 #include "net/connection.h"
 #include "net/dial.h"
+#include "net/libev.h"
 #include "net/listener.h"
 #include "protocol/limits.h"
 #include "test/check.h"
@@ -206,6 +207,9 @@ static ssize_t receive(int fd, void *bytes, size_t len)
 
 static void begin(const unsigned char *dialer_key, uint32_t handshake_ms)
 {
+    struct cop_error error;
+
+    CHECK_OK(libev_load(&error));
     loop = ev_loop_new(EVFLAG_AUTO);
     out_of_patience = false;
     make_end(0, keys[0], handshake_ms);

@@ -1,0 +1,49 @@
+/* libev.c - libev, which no other part of the process sees. */
+#include "net/libev.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* The version of its ABI is the major version of its header. */
+#define TEXT(word)    #word
+#define SONAME(major) "libev.so." TEXT(major)
+
+struct libev libev;
+
+static pthread_once_t load_once = PTHREAD_ONCE_INIT;
+static struct cop_error load_error;
+static bool loaded;
+
+static bool find(void *library, const char *name, void *pointer)
+{
+    void *symbol = dlsym(library, name);
+
+    memcpy(pointer, &symbol, sizeof(symbol));
+    return symbol;
+}
+
+/* The library stays open: other threads may run in it until the process ends.
+ */
+static void load(void)
+{
+    void *library = dlopen(SONAME(EV_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL);
+    bool found = library;
+
+#define FIND(function) found = found && find(library, #function, &function)
+    LIBEV_FUNCTIONS(FIND);
+    if (!found)
+        cop_error_set(&load_error, -ELIBACC,
+                      "cannot load libev: %s; install libev4, or name its "
+                      "folder in LD_LIBRARY_PATH",
+                      dlerror());
+    loaded = found;
+}
+
+int libev_load(struct cop_error *error)
+{
+    pthread_once(&load_once, load);
+    return loaded ? 0 : cop_error_set(error, -ELIBACC, "%s", load_error.text);
+}
