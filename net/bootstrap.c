@@ -18,11 +18,13 @@
 #include "topology/adopter.h"
 #include "topology/topology.h"
 
-/* The wire form: magic, length, and a packet of this format: key, session,
- * numbers, strings, argument vectors, subtree. */
-#define HEADER_LEN 8
-static const unsigned char magic[4] = {'C', 'P', 'B', '1'};
-static const char format[] = "%auc %auc %aud %as %as %as %auc";
+/* The wire form: magic, length, key, and a packet of this format: session,
+ * numbers, strings, argument vectors, subtree. The key is outside of the
+ * packet, which is copied while it is packed and unpacked. */
+#define KEY_AT     8
+#define HEADER_LEN (KEY_AT + BOOTSTRAP_KEY_LEN)
+static const unsigned char magic[4] = {'C', 'P', 'B', '2'};
+static const char format[] = "%auc %aud %as %as %as %auc";
 
 enum number {
     NUMBER_ROLE,
@@ -126,6 +128,25 @@ static int copy_argv(char ***out, const char *const *argv, size_t count)
     return 0;
 }
 
+int bootstrap_new(struct bootstrap **out)
+{
+    struct bootstrap *bootstrap;
+
+    if (sodium_init() < 0)
+        return -ENOSYS;
+    bootstrap = calloc(1, sizeof(*bootstrap));
+    if (!bootstrap)
+        return -ENOMEM;
+    bootstrap->fd = -1;
+    bootstrap->key = sodium_malloc(BOOTSTRAP_KEY_LEN);
+    if (!bootstrap->key) {
+        free(bootstrap);
+        return -ENOMEM;
+    }
+    *out = bootstrap;
+    return 0;
+}
+
 void bootstrap_free(struct bootstrap *bootstrap)
 {
     if (!bootstrap)
@@ -141,7 +162,7 @@ void bootstrap_free(struct bootstrap *bootstrap)
     free_argv(bootstrap->ssh_argv);
     free_argv(bootstrap->backend_argv);
     topology_free(bootstrap->subtree);
-    sodium_memzero(bootstrap->key, sizeof(bootstrap->key));
+    sodium_free(bootstrap->key); /* which wipes it */
     free(bootstrap);
 }
 
@@ -164,19 +185,21 @@ static int make(struct bootstrap **out,
                 const char *const *backend_argv,
                 size_t backend_argc)
 {
-    struct bootstrap *bootstrap = calloc(1, sizeof(*bootstrap));
+    struct bootstrap *bootstrap;
     char **list[STRING_COUNT];
     size_t i;
-    int r = -ENOMEM;
+    int r;
 
-    if (!bootstrap)
-        return -ENOMEM;
-    bootstrap->fd = -1;
+    r = bootstrap_new(&bootstrap);
+    if (r < 0)
+        return r;
     strings_list(bootstrap, list);
     for (i = 0; i < STRING_COUNT; i++) {
         *list[i] = strdup(strings[i]);
-        if (!*list[i])
+        if (!*list[i]) {
+            r = -ENOMEM;
             goto out;
+        }
     }
     r = copy_argv(&bootstrap->ssh_argv, ssh_argv, ssh_argc);
     if (r < 0)
@@ -297,8 +320,6 @@ int bootstrap_launch(struct bootstrap **out,
     r = check_launch(launch, error);
     if (r < 0)
         return r;
-    if (sodium_init() < 0)
-        return cop_error_set(error, -ENOSYS, "libsodium cannot be used");
     filter_path = launch->filter_path ? strdup(launch->filter_path)
                                       : default_filter_path();
     if (!filter_path)
@@ -316,8 +337,9 @@ int bootstrap_launch(struct bootstrap **out,
              argv_len(launch->backend_argv));
     free(filter_path);
     if (r < 0)
-        return cop_error_set(error, r, "out of memory");
-    randombytes_buf(bootstrap->key, sizeof(bootstrap->key));
+        return cop_error_set(error, r, "cannot keep the session's key: %s",
+                             strerror(-r));
+    randombytes_buf(bootstrap->key, BOOTSTRAP_KEY_LEN);
     randombytes_buf(bootstrap->session, sizeof(bootstrap->session));
     bootstrap->role = NODE_FRONTEND;
     bootstrap->next_rank = topology_count(topology);
@@ -361,7 +383,7 @@ int bootstrap_child(struct bootstrap **out,
              argv_len(parent->backend_argv));
     if (r < 0)
         return r;
-    memcpy(child->key, parent->key, sizeof(child->key));
+    memcpy(child->key, parent->key, BOOTSTRAP_KEY_LEN);
     memcpy(child->session, parent->session, sizeof(child->session));
     child->rank = rank;
     child->depth = parent->depth + 1;
@@ -419,9 +441,8 @@ static int pack(const struct bootstrap *bootstrap,
     for (i = 0; i < STRING_COUNT; i++)
         strings[i] = *list[i];
     return packet_pack(
-        out, format, bootstrap->key, (uint32_t)sizeof(bootstrap->key),
-        bootstrap->session, (uint32_t)sizeof(bootstrap->session), numbers,
-        (uint32_t)NUMBER_COUNT, strings, (uint32_t)STRING_COUNT,
+        out, format, bootstrap->session, (uint32_t)sizeof(bootstrap->session),
+        numbers, (uint32_t)NUMBER_COUNT, strings, (uint32_t)STRING_COUNT,
         bootstrap->ssh_argv, (uint32_t)argv_len(bootstrap->ssh_argv),
         bootstrap->backend_argv ? (const void *)bootstrap->backend_argv
                                 : (const void *)none,
@@ -452,25 +473,23 @@ int bootstrap_encode(const struct bootstrap *bootstrap,
         word = htobe32(payload->len);
         memcpy(bytes, magic, sizeof(magic));
         memcpy(bytes + sizeof(magic), &word, sizeof(word));
+        memcpy(bytes + KEY_AT, bootstrap->key, BOOTSTRAP_KEY_LEN);
         memcpy(bytes + HEADER_LEN, payload->bytes, payload->len);
         *out = bytes;
         *len = HEADER_LEN + payload->len;
     }
-    sodium_memzero(payload->bytes, payload->len);
     payload_free(payload);
     return bytes ? 0 : -ENOMEM;
 }
 
 /* What cop_packet_unpack() fills in. */
 struct fields {
-    unsigned char *key;
     unsigned char *session;
     uint32_t *numbers;
     char **strings;
     char **ssh_argv;
     char **backend_argv;
     unsigned char *tree;
-    uint32_t key_len;
     uint32_t session_len;
     uint32_t number_count;
     uint32_t string_count;
@@ -484,15 +503,14 @@ static int unpack(const struct cop_packet *packet, struct fields *fields)
     int r;
 
     r = cop_packet_unpack(
-        packet, format, &fields->key, &fields->key_len, &fields->session,
-        &fields->session_len, &fields->numbers, &fields->number_count,
-        &fields->strings, &fields->string_count, &fields->ssh_argv,
-        &fields->ssh_argc, &fields->backend_argv, &fields->backend_argc,
-        &fields->tree, &fields->tree_len);
+        packet, format, &fields->session, &fields->session_len,
+        &fields->numbers, &fields->number_count, &fields->strings,
+        &fields->string_count, &fields->ssh_argv, &fields->ssh_argc,
+        &fields->backend_argv, &fields->backend_argc, &fields->tree,
+        &fields->tree_len);
     if (r < 0)
         return r == -ENOMEM ? r : -EBADMSG;
-    if (fields->key_len != BOOTSTRAP_KEY_LEN ||
-        fields->session_len != BOOTSTRAP_SESSION_LEN ||
+    if (fields->session_len != BOOTSTRAP_SESSION_LEN ||
         fields->number_count != NUMBER_COUNT ||
         fields->string_count != STRING_COUNT || fields->ssh_argc == 0 ||
         fields->numbers[NUMBER_ROLE] > NODE_BACKEND ||
@@ -520,7 +538,6 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
              fields->backend_argc);
     if (r < 0)
         return r;
-    memcpy(bootstrap->key, fields->key, BOOTSTRAP_KEY_LEN);
     memcpy(bootstrap->session, fields->session, BOOTSTRAP_SESSION_LEN);
     bootstrap->role = (enum node_role)numbers[NUMBER_ROLE];
     bootstrap->rank = numbers[NUMBER_RANK];
@@ -551,7 +568,7 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
 }
 
 /* The length that a header announces, or -EBADMSG. */
-static ssize_t announced_len(const unsigned char header[HEADER_LEN])
+static ssize_t announced_len(const unsigned char header[KEY_AT])
 {
     uint32_t len;
 
@@ -583,6 +600,8 @@ int bootstrap_decode(struct bootstrap **out,
         r = unpack(packet, &fields);
     if (r == 0)
         r = from_fields(out, &fields);
+    if (r == 0)
+        memcpy((*out)->key, bytes + KEY_AT, BOOTSTRAP_KEY_LEN);
     cop_packet_free(packet);
     payload_free(payload);
     return r;
@@ -629,7 +648,7 @@ int bootstrap_receive(int fd,
                       size_t *len)
 {
     uint64_t deadline_ms = driver_now_ms() + timeout_ms;
-    unsigned char header[HEADER_LEN];
+    unsigned char header[KEY_AT];
     unsigned char *bytes;
     ssize_t body_len;
     int r;
@@ -643,9 +662,11 @@ int bootstrap_receive(int fd,
     bytes = malloc(HEADER_LEN + (size_t)body_len);
     if (!bytes)
         return -ENOMEM;
-    memcpy(bytes, header, HEADER_LEN);
-    r = read_all(fd, bytes + HEADER_LEN, (size_t)body_len, deadline_ms);
+    memcpy(bytes, header, sizeof(header));
+    r = read_all(fd, bytes + KEY_AT, BOOTSTRAP_KEY_LEN + (size_t)body_len,
+                 deadline_ms);
     if (r < 0) {
+        sodium_memzero(bytes, HEADER_LEN);
         free(bytes);
         return r;
     }

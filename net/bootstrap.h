@@ -3,8 +3,8 @@
  * The front-end makes the first one; each node makes those of its children
  * out of its own; they travel on a descriptor, never on a command line or in
  * the environment (PROTOCOL 12.1). On the descriptor: 4 bytes of magic, a
- * length, and one packet. An attaching back-end gets its own from a session
- * file (net/session.h). */
+ * length, the key, and one packet. An attaching back-end gets its own from a
+ * session file (net/session.h). */
 #ifndef NET_BOOTSTRAP_H
 #define NET_BOOTSTRAP_H
 
@@ -24,7 +24,7 @@ struct topology;
 #define BOOTSTRAP_VARIABLE "COPPICE_BOOTSTRAP_FD"
 
 struct bootstrap {
-    unsigned char key[BOOTSTRAP_KEY_LEN];
+    unsigned char *key; /* BOOTSTRAP_KEY_LEN bytes, in no core dump */
     unsigned char session[BOOTSTRAP_SESSION_LEN];
     enum node_role role;
     uint32_t rank; /* RANK_NONE: attaches, and is to be numbered */
@@ -48,6 +48,11 @@ struct bootstrap {
     struct topology *subtree; /* our own at its root; NULL: no children */
     int fd; /* to whoever started us, until we are accepted; else -1 */
 };
+
+/* Make an empty one, with room for the key, which is locked in memory as far as
+ * the system allows, and in no core dump (decision 0346). Returns 0, -ENOMEM,
+ * or -ENOSYS if libsodium cannot be used. */
+int bootstrap_new(struct bootstrap **out);
 
 /* Make the front-end's, with a new key and session, out of the tool's options
  * and its topology. Defaults are filled in: times, $COPPICE_COMMNODE,
@@ -103,7 +108,7 @@ int bootstrap_receive(int fd,
 /* Say that our parent has accepted us, and close the descriptor. */
 void bootstrap_accepted(struct bootstrap *bootstrap);
 
-/* Free it, forgetting the key; closes its descriptor. NULL is fine. */
+/* Free it, and wipe the key; closes its descriptor. NULL is fine. */
 void bootstrap_free(struct bootstrap *bootstrap);
 
 #endif

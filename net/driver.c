@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -748,8 +747,6 @@ int driver_new(struct driver **out,
     struct driver *driver;
     int r;
 
-    if (sodium_init() < 0)
-        return cop_error_set(error, -ENOSYS, "libsodium cannot be used");
     r = libev_load(error);
     if (r == 0)
         r = descriptors_check(bootstrap, error);

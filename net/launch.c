@@ -134,13 +134,19 @@ static void close_watched(struct launch *launch, ev_io *io)
     ev_io_set(io, -1, 0);
 }
 
-static void close_boot(struct child *child)
+/* The bootstrap holds the key. */
+static void wipe_bytes(struct child *child)
 {
-    close_watched(child->launch, &child->boot);
     if (child->bytes)
         sodium_memzero(child->bytes, child->len);
     free(child->bytes);
     child->bytes = NULL;
+}
+
+static void close_boot(struct child *child)
+{
+    close_watched(child->launch, &child->boot);
+    wipe_bytes(child);
 }
 
 /* Write what the socket takes of the bootstrap, and watch for the rest and for
@@ -158,6 +164,8 @@ static void write_boot(struct child *child)
         }
         if (n > 0)
             child->sent += (size_t)n;
+        if (child->sent == child->len)
+            wipe_bytes(child);
     }
     ev_io_stop(child->launch->loop, &child->boot);
     ev_io_set(&child->boot, child->boot.fd,

@@ -2,7 +2,6 @@
 #include "net/question.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -177,8 +176,6 @@ int question_ask(struct frame *answer,
     };
     int r;
 
-    if (sodium_init() < 0)
-        return cop_error_set(error, -ENOSYS, "libsodium cannot be used");
     r = libev_load(error);
     if (r < 0)
         return r;

@@ -58,7 +58,7 @@ static void write_lines(FILE *file,
 
     fprintf(file, "%s\n", first_line);
     write_hex(file, "id", frontend->session, sizeof(frontend->session));
-    write_hex(file, "key", frontend->key, sizeof(frontend->key));
+    write_hex(file, "key", frontend->key, BOOTSTRAP_KEY_LEN);
     fprintf(file, "times %u %u %u %u %u %u %u %u %u\n", times->heartbeat_ms,
             times->failure_timeout_ms, times->connect_timeout_ms,
             times->probe_timeout_ms, times->handshake_timeout_ms,
@@ -80,6 +80,7 @@ int session_write(const char *path,
 {
     size_t len = strlen(path) + 16;
     char *temporary = malloc(len);
+    char buffer[BUFSIZ];
     FILE *file = NULL;
     int fd = -1;
     int r = 0;
@@ -95,6 +96,7 @@ int session_write(const char *path,
         goto out;
     }
     fd = -1; /* now the file's */
+    setvbuf(file, buffer, _IOFBF, sizeof(buffer));
     write_lines(file, frontend, node);
     if (fflush(file) != 0 || ferror(file) || rename(temporary, path) < 0)
         r = errno ? -errno : -EIO;
@@ -103,6 +105,7 @@ int session_write(const char *path,
 out:
     if (file)
         fclose(file);
+    sodium_memzero(buffer, sizeof(buffer));
     if (fd >= 0) {
         close(fd);
         unlink(temporary);
@@ -199,8 +202,7 @@ static bool read_line(struct reading *reading, char *line)
         return reading->has_id;
     }
     if (strcmp(line, "key") == 0) {
-        reading->has_key =
-            read_hex(rest, bootstrap->key, sizeof(bootstrap->key));
+        reading->has_key = read_hex(rest, bootstrap->key, BOOTSTRAP_KEY_LEN);
         return reading->has_key;
     }
     if (strcmp(line, "times") == 0)
@@ -338,12 +340,9 @@ int session_read(struct bootstrap **out,
         return fd;
     r = read_text(&text, &len, fd);
     if (r == 0)
-        reading.bootstrap = calloc(1, sizeof(*reading.bootstrap));
-    if (r == 0 && !reading.bootstrap)
-        r = -ENOMEM;
+        r = bootstrap_new(&reading.bootstrap);
     if (r < 0)
         goto out;
-    reading.bootstrap->fd = -1;
     r = read_lines(&reading, text, &line);
     if (r < 0) {
         cop_error_set(error, r,

@@ -359,6 +359,7 @@ static void back_ends_attach(void)
 static void wrong_session_file_is_refused(void)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
+    unsigned char wrong_key[BOOTSTRAP_KEY_LEN];
     struct bootstrap wrong;
     char path[64];
     char *argv[] = {backend, (char[]){"attach"}, path, NULL};
@@ -369,7 +370,9 @@ static void wrong_session_file_is_refused(void)
     CHECK_OK(shell_launch(&shell, "flat:1", NULL, &launch));
     CHECK_OK(driver_lock(shell.driver));
     wrong = *driver_bootstrap(shell.driver);
-    wrong.key[0] ^= 1;
+    memcpy(wrong_key, wrong.key, sizeof(wrong_key));
+    wrong_key[0] ^= 1;
+    wrong.key = wrong_key;
     CHECK_OK(session_write(path, &wrong, driver_node(shell.driver), NULL));
     driver_unlock(shell.driver);
     fflush(NULL);
