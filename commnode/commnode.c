@@ -3,10 +3,12 @@
 
 #include <coppice/coppice.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "net/driver.h"
 #include "network/filtering.h"
@@ -179,6 +181,22 @@ static bool is_news(const struct commnode *commnode,
     return code != -EPIPE && !(bootstrap && is_abandoned(bootstrap));
 }
 
+/* The tool's standard output may be a pipe, whose reader waits until nobody has
+ * it: we have standard error in its place, or nothing. What a filter prints
+ * goes there. */
+static void leave_standard_output(void)
+{
+    int fd;
+
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+        return;
+    fd = open("/dev/null", O_WRONLY);
+    if (fd >= 0 && fd != STDOUT_FILENO) {
+        dup2(fd, STDOUT_FILENO);
+        close(fd);
+    }
+}
+
 int cop_commnode_main(void)
 {
     struct commnode commnode = {.log = getenv("COPPICE_LOG") != NULL};
@@ -194,6 +212,8 @@ int cop_commnode_main(void)
     if (r == 0 && bootstrap->role != NODE_COMMNODE)
         r = cop_error_set(&error, -EINVAL, "was started as another role");
     if (r == 0) {
+        if (bootstrap->fd > STDERR_FILENO) /* else those were not open */
+            leave_standard_output();
         commnode.filter_path = bootstrap->filter_path;
         r = filtering_new(&commnode.filtering);
         if (r < 0)

@@ -21,6 +21,7 @@
 #include "net/link_table.h"
 #include "net/listener.h"
 #include "net/machine.h"
+#include "net/refusals.h"
 #include "protocol/limits.h"
 #include "topology/topology.h"
 
@@ -61,6 +62,7 @@ struct driver {
     struct launch *launch;
     struct call target;
     ev_io boot_io; /* whoever started us, until we are accepted */
+    struct refusals refusals;
     struct link_table links;
     struct calls calls;
     uint64_t flushed_ms;
@@ -489,7 +491,8 @@ static void on_down(void *arg,
 
     if (!was_up) {
         if (!connection_is_dialer(connection)) {
-            log_line(driver, "LINK-REFUSED", "%s", text);
+            if (refusals_add(&driver->refusals, helm_now_ms(driver->helm)))
+                log_line(driver, "LINK-REFUSED", "%s", text);
             return;
         }
         snprintf(words, sizeof(words), "at %s: %s", driver->target.address,
@@ -628,12 +631,21 @@ static void flush(struct driver *driver)
         helm_wake(driver->helm);
 }
 
+static void log_refusals(struct driver *driver, uint64_t now_ms)
+{
+    uint32_t count = refusals_left_out(&driver->refusals, now_ms);
+
+    if (count > 0)
+        log_line(driver, "LINK-REFUSED", "%u more", count);
+}
+
 static bool work(void *arg, uint64_t *next_ms)
 {
     struct driver *driver = arg;
     struct event tick = {.type = EVENT_TICK};
     bool more;
 
+    log_refusals(driver, helm_now_ms(driver->helm));
     more = launch_work(driver->launch);
     if (!driver->ended && deadline_ms(driver) <= helm_now_ms(driver->helm))
         step(driver, &tick, NULL);
@@ -820,6 +832,7 @@ void driver_free(struct driver *driver)
     if (driver->helm && !helm_is_forked(driver->helm)) {
         ev_io_stop(helm_loop(driver->helm), &driver->boot_io);
         dial_free(driver->target.dial);
+        log_refusals(driver, UINT64_MAX);
     }
     launch_free(driver->launch);
     listener_free(driver->listener);

@@ -1,0 +1,135 @@
+/* test_log.c - what the nodes of a network write, and where. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "test/frontend/nodes.h"
+#include "test/frontend/tree.h"
+#include "test/process/journal.h"
+
+#define STRANGERS 400
+
+/* The address of node 0, as the session file has it. */
+static struct sockaddr_in front_end_address(const char *path)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    char line[4096], host[64];
+    FILE *file = fopen(path, "re");
+    bool found = false;
+    unsigned port;
+
+    CU_ASSERT_FATAL(file != NULL);
+    while (!found && fgets(line, sizeof(line), file))
+        found = sscanf(line, "node 0 %63s %u", host, &port) == 2;
+    fclose(file);
+    CU_ASSERT_FATAL(found);
+    CU_ASSERT_EQUAL_FATAL(inet_pton(AF_INET, host, &address.sin_addr), 1);
+    address.sin_port = htons((uint16_t)port);
+    return address;
+}
+
+/* Connect, say what no node would, and wait until it is refused. */
+static void be_a_stranger(const struct sockaddr_in *address)
+{
+    static const char nonsense[512] = "GET / HTTP/1.0\r\n\r\n";
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char bytes[512];
+
+    CHECK_OK(fd);
+    CHECK_OK(connect(fd, (const struct sockaddr *)address, sizeof(*address)));
+    (void)!send(fd, nonsense, sizeof(nonsense), MSG_NOSIGNAL);
+    while (read(fd, bytes, sizeof(bytes)) > 0)
+        continue;
+    close(fd);
+}
+
+/* Of `path`: lines about one refused connection, and how many connections are
+ * counted in other lines. */
+static void count_refusals(const char *path, unsigned *lines, unsigned *counted)
+{
+    FILE *file = fopen(path, "re");
+    const char *refused;
+    char line[1024];
+    unsigned more;
+
+    *lines = 0;
+    *counted = 0;
+    CU_ASSERT_FATAL(file != NULL);
+    while (fgets(line, sizeof(line), file)) {
+        refused = strstr(line, "LINK-REFUSED");
+        if (refused && sscanf(refused, "LINK-REFUSED %u more", &more) == 1)
+            *counted += more;
+        else if (refused)
+            ++*lines;
+    }
+    fclose(file);
+}
+
+static void flood_of_strangers_is_counted_and_not_listed(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct sockaddr_in address;
+    struct journal journal;
+    unsigned lines, counted, i;
+    uint64_t begin_ms;
+    char path[80];
+
+    CHECK_OK(journal_begin(&journal));
+    snprintf(path, sizeof(path), "%s.session", journal.path);
+    launch.session_path = path;
+    network = tree_launch_as(launch, "flat:1", NULL);
+    address = front_end_address(path);
+    begin_ms = tree_now_ms();
+    for (i = 0; i < STRANGERS; i++)
+        be_a_stranger(&address);
+    tree_end(network);
+    count_refusals(journal.path, &lines, &counted);
+    CU_ASSERT_EQUAL(lines + counted, STRANGERS);
+    CU_ASSERT(lines <= 10 * ((tree_now_ms() - begin_ms) / 1000 + 2));
+    journal_end(&journal, lines + counted != STRANGERS);
+    unlink(path);
+}
+
+/* Commnodes live, and the reader of the tool's standard output sees its end. */
+static void commnodes_do_not_hold_the_standard_output_of_the_tool(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network = NULL;
+    struct cop_error error = {""};
+    pid_t nodes[NODES_MAX];
+    int ends[2], kept;
+    char byte;
+
+    launch.topology_shape = "2x2";
+    be_patient(&launch);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    fflush(stdout);
+    kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    CHECK_OK(kept);
+    CHECK_OK(pipe2(ends, O_CLOEXEC | O_NONBLOCK));
+    CHECK_OK(dup2(ends[1], STDOUT_FILENO));
+    close(ends[1]);
+    cop_network_launch(&network, &launch, &error);
+    dup2(kept, STDOUT_FILENO); /* the tool's own end is closed */
+    close(kept);
+    CU_ASSERT_STRING_EQUAL(error.text, "");
+    CU_ASSERT_FATAL(network != NULL);
+    CU_ASSERT_EQUAL(nodes_all(nodes), 6);
+    CHECK_IS(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+    tree_end(network);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"flood of strangers is counted and not listed",
+         flood_of_strangers_is_counted_and_not_listed},
+        {"commnodes do not hold the standard output of the tool",
+         commnodes_do_not_hold_the_standard_output_of_the_tool},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("log", tests);
+}
