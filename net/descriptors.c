@@ -11,30 +11,46 @@
 #define FD_PER_CHILD 5
 #define FD_SPARE     64
 
+/* Say that `limit` is too low. A node that attaches has no rank yet. */
+static int too_few(const struct bootstrap *bootstrap,
+                   uint32_t child_count,
+                   rlim_t needed,
+                   rlim_t limit,
+                   struct cop_error *error)
+{
+    if (child_count == 0)
+        return cop_error_set(error, -EMFILE,
+                             "%s: a node needs %llu descriptors, and this "
+                             "process may have %llu: raise the limit "
+                             "(ulimit -n)",
+                             bootstrap->host, (unsigned long long)needed,
+                             (unsigned long long)limit);
+    return cop_error_set(error, -EMFILE,
+                         "%s: rank %u has %u children and may need %llu "
+                         "descriptors, of which it may have %llu: raise "
+                         "the limit (ulimit -n) or use a deeper tree",
+                         bootstrap->host, bootstrap->rank, child_count,
+                         (unsigned long long)needed, (unsigned long long)limit);
+}
+
 int descriptors_check(const struct bootstrap *bootstrap,
                       struct cop_error *error)
 {
     struct rlimit limit;
     rlim_t needed = FD_SPARE;
     rlim_t wanted = 0;
+    uint32_t child_count = 0;
 
     if (bootstrap->subtree) {
-        needed +=
-            (rlim_t)FD_PER_CHILD * topology_child_count(bootstrap->subtree, 0);
+        child_count = topology_child_count(bootstrap->subtree, 0);
+        needed += (rlim_t)FD_PER_CHILD * child_count;
         wanted = topology_count(bootstrap->subtree); /* as their adopter */
     }
     wanted += needed;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
         return 0;
     if (limit.rlim_max < needed)
-        return cop_error_set(error, -EMFILE,
-                             "%s: rank %u has %u children and may need %llu "
-                             "descriptors, of which it may have %llu: raise "
-                             "the limit (ulimit -n) or use a deeper tree",
-                             bootstrap->host, bootstrap->rank,
-                             topology_child_count(bootstrap->subtree, 0),
-                             (unsigned long long)needed,
-                             (unsigned long long)limit.rlim_max);
+        return too_few(bootstrap, child_count, needed, limit.rlim_max, error);
     limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     return 0;

@@ -248,7 +248,8 @@ static int read_lines(struct reading *reading, char *text, unsigned *line_count)
     return 0;
 }
 
-/* Open the file, if it is ours alone. */
+/* Open the file, if it is ours alone. Root is no exception: the file names
+ * directories whose code is to be run (decision 0342). */
 static int open_file(const char *path, struct cop_error *error)
 {
     struct stat status;
@@ -261,12 +262,19 @@ static int open_file(const char *path, struct cop_error *error)
         close(fd);
         return cop_error_set(error, -EBADMSG, "%s: is no session file", path);
     }
-    if ((status.st_mode & 077) ||
-        (status.st_uid != geteuid() && geteuid() != 0)) {
+    if (status.st_uid != geteuid()) {
         close(fd);
         return cop_error_set(error, -EACCES,
-                             "%s: holds a key and is open to others: make it "
-                             "yours alone (chmod 600)",
+                             "%s: belongs to user %u, not to you (user %u), "
+                             "and names filters that would be run: run this "
+                             "program as the user that owns the file",
+                             path, status.st_uid, geteuid());
+    }
+    if (status.st_mode & 077) {
+        close(fd);
+        return cop_error_set(error, -EACCES,
+                             "%s: holds a key and other users may open it: "
+                             "make it yours alone (chmod 600)",
                              path);
     }
     if (status.st_size > FILE_MAX) {

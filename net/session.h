@@ -1,7 +1,8 @@
 /* session.h - the file with which a back-end attaches to a network.
  *
  * It holds the session's key, so it is made with mode 0600, never seen half
- * written, and is refused if others may read it. */
+ * written. It names the directories of the filters, so it is refused, by root
+ * too, if another user owns it, and if other users may read or write it. */
 #ifndef NET_SESSION_H
 #define NET_SESSION_H
 
@@ -18,8 +19,8 @@ int session_write(const char *path,
  * parent is one of the lowest internal nodes, chosen by `spread` (the process
  * number, say), so that many back-ends divide themselves.
  *
- * Returns 0, or with a sentence: -EACCES if the file is not ours alone,
- * -EBADMSG if it is damaged, -ENOMEM, or what opening it gave. */
+ * Returns 0, or with a sentence: -EACCES if another user owns it or may open
+ * it, -EBADMSG if it is damaged, -ENOMEM, or what opening it gave. */
 int session_read(struct bootstrap **out,
                  const char *path,
                  uint32_t spread,

@@ -257,10 +257,14 @@ COP_API int cop_network_write_session(struct cop_network *network,
 /* ---- back-end: the network -------------------------------------------- */
 
 /* Join the network that started this program, or the one of a session file.
+ * The session file must belong to this process's effective user, root included,
+ * and be closed to others: it names directories whose filters are run.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -ENOTCONN   not started by a network, and no session file was given
- *   -EACCES     the other side does not know our key, or we not its
+ *   -EACCES     the other side does not know our key, or we not its; or the
+ *               session file is another user's or open to others
+ *   -EMFILE     this process may have fewer than 64 descriptors
  *   -ECONNREFUSED  whom it called takes nobody, for the launch goes on around
  *               it, or it looks for a parent itself: with a session file it
  *               calls again for two seconds before it says so

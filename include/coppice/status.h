@@ -72,7 +72,7 @@ struct cop_status_node {
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL        `timeout_ms` is none
  *   -ENOENT        there is no such session file; and others from opening it
- *   -EACCES        it is open to others
+ *   -EACCES        it is another user's, or open to others
  *   -EBADMSG       it is damaged
  *   -ECONNREFUSED  nobody listens there: the network has ended
  *   -ENOTCONN      the front-end has ended the network, or hung up

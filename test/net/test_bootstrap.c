@@ -1,11 +1,14 @@
 /* test_bootstrap.c - what a node is told at its birth, and session files. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/bootstrap.h"
+#include "net/descriptors.h"
 #include "net/session.h"
 #include "protocol/limits.h"
 #include "test/check.h"
@@ -271,6 +274,56 @@ static void session_file_of_others_is_refused(void)
     CHECK_IS(session_read(&read, "/", 0, &error), -EBADMSG);
 }
 
+/* The file names directories whose filters are run, so root does not trust
+ * another user's either. Only root can try. */
+static void session_file_of_another_user_is_refused(void)
+{
+    struct bootstrap *read;
+    struct cop_error error;
+
+    if (geteuid() != 0)
+        return;
+    write_file(session_text, strlen(session_text), 0600);
+    CHECK_OK(chown(path, 65534, 65534));
+    CHECK_IS(session_read(&read, path, 0, &error), -EACCES);
+    CU_ASSERT(strstr(error.text, "belongs to user 65534") != NULL);
+    unlink(path);
+}
+
+/* With few descriptors a node gets an error, children or none. Runs in a
+ * process of its own: the limit cannot be raised again. */
+static int check_few_descriptors(struct bootstrap *bootstrap)
+{
+    struct rlimit few = {.rlim_cur = 32, .rlim_max = 32};
+    struct cop_error error = {""};
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (setrlimit(RLIMIT_NOFILE, &few) < 0 ||
+            descriptors_check(bootstrap, &error) != -EMFILE ||
+            !strstr(error.text, "ulimit -n"))
+            _exit(1);
+        _exit(0);
+    }
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void few_descriptors_are_an_error(void)
+{
+    struct bootstrap *parent = front_end("2x2");
+    struct bootstrap *backend;
+
+    CHECK_IS(check_few_descriptors(parent), 0);
+    bootstrap_free(parent);
+    write_file(session_text, strlen(session_text), 0600);
+    CHECK_OK(session_read(&backend, path, 0, NULL));
+    CHECK_IS(check_few_descriptors(backend), 0);
+    bootstrap_free(backend);
+    unlink(path);
+}
+
 /* Cut anywhere, or with a byte that does not belong: refused. */
 static void damaged_session_file_is_refused(void)
 {
@@ -305,6 +358,9 @@ int main(void)
         {"a session file is read", session_file_is_read},
         {"a session file of others is refused",
          session_file_of_others_is_refused},
+        {"another user's session file is refused",
+         session_file_of_another_user_is_refused},
+        {"few descriptors are an error", few_descriptors_are_an_error},
         {"a damaged session file is refused", damaged_session_file_is_refused},
         CU_TEST_INFO_NULL,
     };
