@@ -56,14 +56,19 @@ enum sum {
     SYNCS,
     LOSSY,
     EVENTS,
+    UNHARMED,
     VIOLATIONS,
     SUMS
 };
 
 static const char *const sum_names[SUMS] = {
-    "kills",   "stops",          "resets", "late joiners",
-    "strings", "commands taken", "syncs",  "syncs that returned 1",
-    "events",  "violations"};
+    "kills",      "stops",
+    "resets",     "late joiners",
+    "strings",    "commands taken",
+    "syncs",      "syncs that returned 1",
+    "events",     "links lost without a fault",
+    "violations",
+};
 
 static struct {
     uint64_t seed;
@@ -408,6 +413,7 @@ static size_t run(enum weather weather, struct socket sockets[SOCKETS_MAX])
     }
     if (the_round.sums[VIOLATIONS] == 0)
         await_truth();
+    witness_links(tree, &the_round.sums[UNHARMED], bad);
     tell("end");
     if (!listen_for("bye", BYE_MS))
         bad("the front-end does not end");
@@ -444,7 +450,7 @@ static void round_run(size_t shape, enum weather weather, bool keeps)
     fclose(the_round.log);
 }
 
-static void round_print(void)
+static void round_print(uint64_t begin_ms)
 {
     const uint64_t *sums = the_round.sums;
     size_t i;
@@ -461,7 +467,7 @@ static void round_print(void)
         printf("%" PRIu64 " VIOLATIONS, see %s/log\n", sums[VIOLATIONS],
                the_round.folder);
     else
-        printf("kept\n");
+        printf("kept, in %.1f s\n", (double)(now_ms() - begin_ms) / 1000);
     fflush(stdout);
 }
 
@@ -479,8 +485,8 @@ static void table_print(unsigned count, unsigned broken)
     }
     printf("\n\n");
     for (i = 0; i < SUMS; i++)
-        printf("%-24s %10" PRIu64 "\n", sum_names[i], totals[i]);
-    printf("%-24s %10u\n%-24s %10u\n", "rounds", count,
+        printf("%-28s %10" PRIu64 "\n", sum_names[i], totals[i]);
+    printf("%-28s %10u\n%-28s %10u\n", "rounds", count,
            "rounds with violations", broken);
 }
 
@@ -534,7 +540,7 @@ int main(int argc, char **argv)
     size_t tree = SHAPES, weather = WEATHERS, i;
     unsigned count = 0, broken = 0;
     char programs[4096];
-    uint64_t end_ms;
+    uint64_t end_ms, begin_ms;
     ssize_t len;
 
     options_read(&options, argc, argv);
@@ -561,10 +567,11 @@ int main(int argc, char **argv)
         printf("seed %" PRIu64 ", %s, %s:", the_round.seed, shapes[t].text,
                weathers[w]);
         fflush(stdout);
+        begin_ms = now_ms();
         round_run(t, (enum weather)w, options.keeps);
         rounds[t][w]++;
         broken += the_round.sums[VIOLATIONS] > 0;
-        round_print();
+        round_print(begin_ms);
     }
     table_print(count, broken);
     return broken > 0;

@@ -18,12 +18,19 @@ struct node {
     bool is_given_up;  /* it is reported lost */
 };
 
+/* What events have said of a link. */
+enum {
+    LINK_LEFT = 1,  /* the child has found another parent, or this one again */
+    LINK_LOSSY = 2, /* something may have been lost with it */
+};
+
 struct tree {
     const struct shape *shape;
     uint32_t count;      /* of ranks, the late joiners included */
     uint32_t first_leaf; /* ranks from here on are back-ends */
     uint32_t launched;   /* ranks from here on are late joiners */
     struct node nodes[RANKS_MAX];
+    unsigned char links[RANKS_MAX][RANKS_MAX]; /* child, parent */
 };
 
 /* A TCP socket of a node. */

@@ -15,6 +15,8 @@ static void adopted(struct tree *tree,
     struct node *node = &tree->nodes[event->rank];
 
     node->is_suspected = false;
+    if (event->lost_parent < tree->count)
+        tree->links[event->rank][event->lost_parent] |= LINK_LEFT;
     if (event->parent >= tree->first_leaf)
         bad("rank %u was adopted by %u, a back-end", event->rank,
             event->parent);
@@ -41,23 +43,36 @@ static void suspected(struct tree *tree,
     node->is_suspected = begins;
 }
 
-/* Each link of "7-3, 8-3" has an end that was harmed. */
-static void lossy(const struct tree *tree,
-                  const struct event *event,
-                  ledger_bad_fn bad)
+/* Links of "7-3, 8-3", child and parent. */
+static void lossy(struct tree *tree, const struct event *event)
 {
     const char *next = event->text;
     uint32_t child, parent;
     int len;
 
     while (sscanf(next, "%u-%u%n", &child, &parent, &len) == 2) {
-        if (child < tree->count && parent < tree->count &&
-            !tree->nodes[child].is_harmed && !tree->nodes[parent].is_harmed)
-            bad("stream %u: the link %u-%u was never broken", event->stream,
-                child, parent);
+        if (child < tree->count && parent < tree->count)
+            tree->links[child][parent] |= LINK_LOSSY;
         next += len;
         next += strspn(next, ", ");
     }
+}
+
+void witness_links(const struct tree *tree,
+                   uint64_t *unharmed,
+                   ledger_bad_fn bad)
+{
+    uint32_t child, parent;
+
+    for (child = 0; child < tree->count; child++)
+        for (parent = 0; parent < tree->count; parent++) {
+            if (tree->nodes[child].is_harmed || tree->nodes[parent].is_harmed)
+                continue;
+            if (tree->links[child][parent] == LINK_LOSSY)
+                bad("the link %u-%u was never lost, but a LOSSY event names it",
+                    child, parent);
+            *unharmed += (tree->links[child][parent] & LINK_LEFT) != 0;
+        }
 }
 
 void witness_event(struct tree *tree,
@@ -65,7 +80,7 @@ void witness_event(struct tree *tree,
                    ledger_bad_fn bad)
 {
     if (event->type == COP_EVENT_STREAM_LOSSY) {
-        lossy(tree, event, bad);
+        lossy(tree, event);
     } else if (event->type == COP_EVENT_BACKEND_JOINED) {
         if (event->rank != tree->count || tree->count == RANKS_MAX)
             bad("rank %u has joined, not rank %u", event->rank, tree->count);

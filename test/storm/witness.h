@@ -19,6 +19,13 @@ void witness_event(struct tree *tree,
                    const struct event *event,
                    ledger_bad_fn bad);
 
+/* At the end: each link that a LOSSY event has named was lost, as the events
+ * say, or had an end that was harmed. `*unharmed` grows by the links that were
+ * lost though neither end was harmed. */
+void witness_links(const struct tree *tree,
+                   uint64_t *unharmed,
+                   ledger_bad_fn bad);
+
 /* Whether every node that was killed has been reported lost. With `bad` not
  * NULL the others are violations. */
 bool witness_deaths(const struct tree *tree, ledger_bad_fn bad);
