@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define INDEX_MAX 1000000
+#define INDEX_MAX   1000000
+#define JOINERS_MAX 8 /* ranks that late joiners may have */
 
 enum {
     ANSWERS,
@@ -138,7 +139,6 @@ static void take_sums(struct ledger *ledger, const struct cop_packet *packet)
 
 void ledger_packet(struct ledger *ledger, const struct cop_packet *packet)
 {
-    ledger->packets++;
     if (ledger->kind == KIND_SET)
         take_strings(ledger, packet);
     else if (ledger->kind == KIND_PEAKS)
@@ -148,22 +148,26 @@ void ledger_packet(struct ledger *ledger, const struct cop_packet *packet)
 }
 
 /* The tallies of all that are or were members, one after another: `*i` counts
- * them from 0. Returns whether there was one more. */
+ * from 0. Returns whether there was one more. */
 static bool next_tally(const struct ledger *ledger,
                        uint32_t *i,
                        struct tally *tally)
 {
-    uint32_t n = (*i)++;
+    while (*i < ledger->member_count + JOINERS_MAX) {
+        uint32_t n = (*i)++;
+        bool is_joiner = n >= ledger->member_count;
+        uint32_t rank = is_joiner
+                            ? ledger->first_joiner + n - ledger->member_count
+                            : ledger->members[n];
 
-    if (n < ledger->member_count) {
-        if (tally_read(ledger->folder, ledger->members[n], tally))
+        if (is_joiner && !ledger->grows)
+            break;
+        if (tally_read(ledger->folder, rank, tally))
             return true;
-        ledger->bad("%s: rank %u has no tally", ledger->name,
-                    ledger->members[n]);
-        return false;
+        if (!is_joiner)
+            ledger->bad("%s: rank %u has no tally", ledger->name, rank);
     }
-    n += ledger->first_joiner - ledger->member_count;
-    return ledger->grows && tally_read(ledger->folder, n, tally);
+    return false;
 }
 
 /* How many of the first `count` are missing; the first of them in `*first`. */

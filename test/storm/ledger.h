@@ -31,7 +31,6 @@ struct ledger {
     uint32_t number;       /* of the last command */
     uint32_t synced;       /* the last one before the last sync */
     uint32_t items;        /* of all commands */
-    uint64_t packets;      /* that came */
     uint64_t strings;
     int64_t floor[KEYS]; /* what the answers say of each key */
     int64_t peaks[KEYS];

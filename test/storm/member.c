@@ -243,7 +243,6 @@ int main(int argc, char **argv)
     } while (r == 0 || r == -EAGAIN);
     if (r != -ENOTCONN)
         wrong("receive: %s", strerror(-r));
-    tally->has_ended = 1;
     cop_network_free(network);
     return 0;
 }

@@ -63,7 +63,6 @@ struct flow_tally {
 struct tally {
     uint32_t rank;
     int32_t pid;
-    uint32_t has_ended;
     char wrong[WRONG_LEN]; /* "": nothing */
     struct flow_tally flows[FLOWS];
 };

@@ -296,10 +296,9 @@ static void await_truth(void)
         listen_for(NULL, 100);
     if (now_ms() >= end_ms)
         witness_tree(tree, session, bad);
-    if (!JOINERS_MAY_FAIL &&
-        tree->count - tree->launched != the_round.joiner_count)
+    if (!JOINERS_MAY_FAIL && tree->joined != the_round.joiner_count)
         bad("%zu late joiners were started, %u have joined",
-            the_round.joiner_count, tree->count - tree->launched);
+            the_round.joiner_count, tree->joined);
 }
 
 /* Whether one of our ancestors is this process. */

@@ -14,8 +14,8 @@ struct node {
     uint32_t parent;   /* as last reported */
     bool is_killed;    /* by us */
     bool is_harmed;    /* killed, stopped, or at an end of a reset link */
-    bool is_suspected; /* the last event about it says that it may be lost */
-    bool is_given_up;  /* it is reported lost */
+    bool is_suspected; /* an event says so, and no other has ended it */
+    bool is_lost;      /* an event says so */
 };
 
 /* What events have said of a link. */
@@ -29,6 +29,8 @@ struct tree {
     uint32_t count;      /* of ranks, the late joiners included */
     uint32_t first_leaf; /* ranks from here on are back-ends */
     uint32_t launched;   /* ranks from here on are late joiners */
+    uint32_t joined;     /* late joiners; a rank that nobody has is possible:
+                            who asks twice to join gets two */
     struct node nodes[RANKS_MAX];
     unsigned char links[RANKS_MAX][RANKS_MAX]; /* child, parent */
 };

@@ -28,21 +28,6 @@ static void adopted(struct tree *tree,
     node->parent = event->parent;
 }
 
-/* A suspicion is told once, and ends once. */
-static void suspected(struct tree *tree,
-                      const struct event *event,
-                      ledger_bad_fn bad)
-{
-    struct node *node = &tree->nodes[event->rank];
-    bool begins = event->type == COP_EVENT_NODE_SUSPECTED;
-
-    if (node->is_suspected == begins)
-        bad(begins ? "rank %u was suspected twice"
-                   : "rank %u is back, and was not suspected",
-            event->rank);
-    node->is_suspected = begins;
-}
-
 /* Links of "7-3, 8-3", child and parent. */
 static void lossy(struct tree *tree, const struct event *event)
 {
@@ -75,6 +60,36 @@ void witness_links(const struct tree *tree,
         }
 }
 
+/* A suspicion ends once; what is lost is lost for good. */
+static void node_event(struct tree *tree,
+                       const struct event *event,
+                       ledger_bad_fn bad)
+{
+    struct node *node = &tree->nodes[event->rank];
+
+    if (node->is_lost)
+        bad("rank %u was reported lost, but then event %d came", event->rank,
+            event->type);
+    if (event->type == COP_EVENT_NODE_SUSPECTED) {
+        if (node->is_suspected)
+            bad("rank %u was suspected twice", event->rank);
+        node->is_suspected = true;
+    } else if (event->type == COP_EVENT_NODE_BACK) {
+        if (!node->is_suspected)
+            bad("rank %u is back, but was not suspected", event->rank);
+        node->is_suspected = false;
+    } else if (event->type == COP_EVENT_NODE_ADOPTED) {
+        adopted(tree, event, bad);
+    } else if (event->type == COP_EVENT_NODE_LOST && node->is_killed &&
+               event->rank < tree->first_leaf) {
+        node->is_lost = true;
+        node->is_suspected = false;
+    } else {
+        bad("event %d about rank %u, which %s: %s", event->type, event->rank,
+            node->is_killed ? "was killed" : "lives", event->text);
+    }
+}
+
 void witness_event(struct tree *tree,
                    const struct event *event,
                    ledger_bad_fn bad)
@@ -82,27 +97,19 @@ void witness_event(struct tree *tree,
     if (event->type == COP_EVENT_STREAM_LOSSY) {
         lossy(tree, event);
     } else if (event->type == COP_EVENT_BACKEND_JOINED) {
-        if (event->rank != tree->count || tree->count == RANKS_MAX)
-            bad("rank %u has joined, not rank %u", event->rank, tree->count);
-        else
-            tree->nodes[tree->count++].parent = COP_RANK_NONE;
+        if (event->rank < tree->count || event->rank >= RANKS_MAX) {
+            bad("rank %u has joined, but ranks up to %u were given",
+                event->rank, tree->count - 1);
+            return;
+        }
+        tree->count = event->rank + 1;
+        tree->nodes[event->rank].parent = COP_RANK_NONE;
+        tree->joined++;
     } else if (event->rank == 0 || event->rank >= tree->count) {
         bad("an event of type %d about rank %u: %s", event->type, event->rank,
             event->text);
-    } else if (tree->nodes[event->rank].is_given_up) {
-        bad("rank %u was reported lost, and then an event of type %d came",
-            event->rank, event->type);
-    } else if (event->type == COP_EVENT_NODE_SUSPECTED ||
-               event->type == COP_EVENT_NODE_BACK) {
-        suspected(tree, event, bad);
-    } else if (event->type == COP_EVENT_NODE_ADOPTED) {
-        adopted(tree, event, bad);
-    } else if (event->type == COP_EVENT_NODE_LOST &&
-               event->rank < tree->first_leaf) {
-        tree->nodes[event->rank].is_given_up = true;
     } else {
-        bad("an event of type %d about rank %u: %s", event->type, event->rank,
-            event->text);
+        node_event(tree, event, bad);
     }
 }
 
@@ -111,18 +118,17 @@ bool witness_deaths(const struct tree *tree, ledger_bad_fn bad)
     bool is_well = true;
     uint32_t rank;
 
-    for (rank = 1; rank < tree->first_leaf; rank++) {
+    for (rank = 1; rank < tree->count; rank++) {
         const struct node *node = &tree->nodes[rank];
 
-        if (node->is_killed == node->is_given_up &&
-            (node->is_killed || !node->is_suspected))
+        if (node->is_killed == node->is_lost && !node->is_suspected)
             continue;
         is_well = false;
         if (bad)
-            bad("rank %u %s", rank,
-                node->is_killed      ? "was killed, but not reported lost"
-                : node->is_suspected ? "lives, but is suspected still"
-                                     : "lives, but was reported lost");
+            bad("rank %u was %s", rank,
+                node->is_suspected ? "suspected, and no event says how that "
+                                     "ended"
+                                   : "killed, but not reported lost");
     }
     return is_well;
 }
@@ -205,11 +211,11 @@ static bool is_status_true(struct tree *tree,
             bad("status: %s", error.text);
         return false;
     }
-    if (cop_status_count(status) != tree->count) {
+    if (cop_status_count(status) != tree->launched + tree->joined) {
         is_well = false;
         if (bad)
             bad("the status has %zu nodes of %u", cop_status_count(status),
-                tree->count);
+                tree->launched + tree->joined);
     }
     for (i = 0; i < cop_status_count(status); i++)
         if (cop_status_node(status, i, &row) < 0 ||

@@ -26,8 +26,8 @@ void witness_links(const struct tree *tree,
                    uint64_t *unharmed,
                    ledger_bad_fn bad);
 
-/* Whether every node that was killed has been reported lost. With `bad` not
- * NULL the others are violations. */
+/* Whether every node that was killed has been reported lost, and each suspicion
+ * has ended. With `bad` not NULL the others are violations. */
 bool witness_deaths(const struct tree *tree, ledger_bad_fn bad);
 
 /* Whether the tree of the status, of the events and of the connections is the
