@@ -60,6 +60,8 @@ struct connection {
     enum state state;
     uint32_t link;
     bool touched;
+    bool framed;     /* this read made a frame whole */
+    bool progressed; /* CLOSING: bytes were written since the timer was set */
     bool broken;     /* writing failed: what is queued is lost */
     bool no_memory;  /* and that is why */
     int write_error; /* an errno, or 0 */
@@ -349,6 +351,7 @@ static void write_some(struct connection *c)
         if (n < 0)
             return;
         written(c, (size_t)n);
+        c->progressed = true;
         total += (size_t)n;
         if ((size_t)n < len)
             return;
@@ -466,6 +469,7 @@ static void received_frame(struct connection *c, struct frame *frame)
 {
     const struct connections_config *config = &c->set->config;
 
+    c->framed = true;
     config->ops->frame(config->arg, c, frame);
 }
 
@@ -475,6 +479,7 @@ static void take_frames(struct connection *c,
                         size_t len)
 {
     struct frame frame;
+    char text[160];
     int r = 1;
 
     while (len > 0 && c->state == STATE_OPEN) {
@@ -483,11 +488,17 @@ static void take_frames(struct connection *c,
             break;
         received_frame(c, &frame);
     }
-    if (r < 0)
+    if (r == -ENOMEM) {
+        snprintf(text, sizeof(text),
+                 "no memory for a frame of %u bytes that it sent: send "
+                 "smaller packets, or allow this process more memory",
+                 frame_reader_wanted(&c->reader));
+        fail(c, r, text);
+    } else if (r < 0) {
         fail(c, r,
              r == -EMSGSIZE ? "it sent a frame above the limit"
-             : r == -ENOMEM ? "no memory for a frame that it sent"
                             : "it sent what is no frame");
+    }
 }
 
 static void take_handshake(struct connection *c,
@@ -583,11 +594,14 @@ static void read_some(struct connection *c)
     if (c->state == STATE_HANDSHAKE) {
         take_handshake(c, set->buffer, (size_t)n);
     } else if (c->state == STATE_OPEN) {
+        c->framed = false;
         if ((size_t)n < space_len)
             space_len = (size_t)n;
         if (space && frame_reader_filled(&c->reader, space_len, &frame) > 0)
             received_frame(c, &frame);
         take_frames(c, set->buffer, (size_t)n - space_len);
+        if (!c->framed && c->state == STATE_OPEN && set->config.ops->bytes)
+            set->config.ops->bytes(set->config.arg, c);
     }
 }
 
@@ -804,8 +818,9 @@ static void settle(struct connection *c)
         return;
     }
     if (c->state == STATE_CLOSING) {
-        if (!ev_is_active(&c->timer))
+        if (!ev_is_active(&c->timer) || c->progressed)
             set_timer(c, set->config.failure_timeout_ms);
+        c->progressed = false;
         shut(c);
     }
     if (c->state != STATE_GONE && c->no_memory)

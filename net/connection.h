@@ -34,6 +34,9 @@ struct connection_ops {
                   struct connection *connection,
                   struct frame *frame);
 
+    /* Bytes came that made no frame whole. May be NULL. */
+    void (*bytes)(void *arg, struct connection *connection);
+
     /* It broke, and is freed after the call. `was_up`: it was proved before.
      * `code` is a negative errno, 0 for end-of-file; `text` is a sentence. */
     void (*down)(void *arg,

@@ -449,6 +449,13 @@ static void on_frame(void *arg,
     step(driver, &event, NULL);
 }
 
+static void on_bytes(void *arg, struct connection *connection)
+{
+    uint32_t link = connection_link(connection);
+
+    step(arg, &(struct event){.type = EVENT_BYTES, .link = link}, NULL);
+}
+
 /* Nobody answers, or not as we want. At launch this ends us. */
 static void unreachable(struct driver *driver, int code, const char *text)
 {
@@ -504,6 +511,13 @@ static void on_down(void *arg,
     slot = *link_table_at(&driver->links, link);
     link_table_at(&driver->links, link)->connection = NULL;
     log_line(driver, "LINK-DOWN", "rank %u: %s", slot.rank, text);
+    if (code == -ENOMEM) {
+        /* The same frame would come again, on the next link. */
+        snprintf(words, sizeof(words), "link with rank %u: %s", slot.rank,
+                 text);
+        end(driver, code, words);
+        return;
+    }
     step(driver, &event, NULL);
     if (!slot.is_parent)
         launch_unlinked(driver->launch, slot.rank);
@@ -512,6 +526,7 @@ static void on_down(void *arg,
 static const struct connection_ops connection_ops = {
     .up = on_up,
     .frame = on_frame,
+    .bytes = on_bytes,
     .down = on_down,
 };
 

@@ -318,8 +318,13 @@ static void tell(void *arg, const struct action *news)
 
 static void exit_node(void *arg, const char *text)
 {
-    end(arg, text);
-    network_signal(arg);
+    struct cop_event event = {.type = COP_EVENT_ENDED};
+    struct cop_network *network = arg;
+
+    if (!network->ended) /* the machine has not said so */
+        news_add(&network->news, &event, text);
+    end(network, text);
+    network_signal(network);
 }
 
 static void log_line(void *arg, const char *id, const char *text)

@@ -158,6 +158,11 @@ int frame_reader_take(struct frame_reader *reader,
     return whole(reader, out);
 }
 
+uint32_t frame_reader_wanted(const struct frame_reader *reader)
+{
+    return get32(reader->header);
+}
+
 unsigned char *frame_reader_space(struct frame_reader *reader, size_t *len)
 {
     uint32_t left;

@@ -130,6 +130,10 @@ int frame_reader_take(struct frame_reader *reader,
                       size_t *len,
                       struct frame *out);
 
+/* How many bytes of payload the header that was read last announces: of an
+ * -ENOMEM, what there was no memory for. */
+uint32_t frame_reader_wanted(const struct frame_reader *reader);
+
 /* Where the next bytes of a long payload may be read to directly. Returns
  * NULL, or a place of `*len` bytes; then call frame_reader_filled(). */
 unsigned char *frame_reader_space(struct frame_reader *reader, size_t *len);

@@ -293,6 +293,14 @@ static void breach(struct node *node, struct peer *peer, uint8_t type)
         node_send(node, node->parent, fault);
 }
 
+void intake_bytes(struct node *node, uint32_t link)
+{
+    struct peer *peer = link < node->link_count ? node->links[link] : NULL;
+
+    if (peer && peer->life.state != LINK_CLOSED)
+        link_heard(&peer->life, node->now_ms);
+}
+
 void intake_frame(struct node *node, const struct event *event)
 {
     struct frame frame = event->frame;

@@ -787,6 +787,9 @@ static int dispatch(struct node *node, const struct event *event)
         if (node->status.observer_count == 0 || !observer_frame(node, event))
             intake_frame(node, event);
         return 0;
+    case EVENT_BYTES:
+        intake_bytes(node, event->link);
+        return 0;
     case EVENT_TICK:
         tick(node);
         return 0;

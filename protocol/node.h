@@ -108,6 +108,7 @@ enum event_type {
     EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL came to nothing; or the
                           answer to ACTION_KNOCK */
     EVENT_FRAME,       /* link, frame (taken) */
+    EVENT_BYTES,       /* link: a part of a frame has come, and no whole one */
     EVENT_TICK,        /* only time has passed */
     EVENT_CLOCK,       /* only time has passed: the answer to ACTION_CLOCK */
     EVENT_CHILD_BEGUN, /* rank: its start is on its way, its time counts */

@@ -234,6 +234,7 @@ int request_step(struct node *node, const struct event *event)
     case EVENT_LINK_DOWN:
     case EVENT_UNREACHABLE:
     case EVENT_FRAME:
+    case EVENT_BYTES:
     case EVENT_TICK:
     case EVENT_CLOCK:
     case EVENT_CHILD_BEGUN:

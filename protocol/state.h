@@ -465,6 +465,9 @@ void intake_link_up(struct node *node, const struct event *event);
 /* A frame has come; its payload reference is taken. */
 void intake_frame(struct node *node, const struct event *event);
 
+/* A part of a frame has come on `link`: the other end lives (PROTOCOL 6.1). */
+void intake_bytes(struct node *node, uint32_t link);
+
 /* ---- request.c ---- */
 
 /* One event that comes from the application; results as for node_step(). */

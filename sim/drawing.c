@@ -28,11 +28,17 @@
 #define DRAWING_STARTS   UINT64_C(0x5107057a27)
 #define DRAWING_SHAPES   UINT64_C(0x5ba9e5)
 #define DRAWING_CHATTERS UINT64_C(0xc4a77e)
+#define DRAWING_RATES    UINT64_C(0x5a7e5)
 
 /* The least and the most that the windows of a stream share, where it is less
  * than in a real node. */
 #define DRAWING_BUDGET_MIN (64u << 10)
 #define DRAWING_BUDGET_MAX (512u << 10)
+
+/* The least and the most bytes a millisecond of a slow link, on which a packet
+ * of 100,000 bytes takes half a second to five. */
+#define DRAWING_RATE_MIN 20
+#define DRAWING_RATE_MAX 200
 
 struct drawing {
     struct random random;
@@ -411,6 +417,19 @@ static void draw_unasked(struct drawing *drawing, uint64_t seed)
                 (uint32_t)random_between(random, 1, 20), 0, 0);
 }
 
+/* Some links are so slow that a big packet takes longer than the time-out. */
+static void draw_rate(struct drawing *drawing, uint64_t seed)
+{
+    struct random rates;
+
+    random_seed(&rates, seed ^ DRAWING_RATES);
+    if (random_chance(&rates, 4))
+        add(drawing, 0, SCHEDULE_RATE,
+            (uint32_t)random_between(&rates, DRAWING_RATE_MIN,
+                                     DRAWING_RATE_MAX),
+            0, 0, 0);
+}
+
 static void draw_rounds(struct drawing *drawing)
 {
     uint32_t rounds = draw(drawing, 1, 3);
@@ -476,6 +495,7 @@ void schedule_draw(struct schedule *out,
     draw_features(&drawing);
     draw_absence(&drawing);
     draw_budget(&drawing);
+    draw_rate(&drawing, seed);
     draw_apps(&drawing);
     draw_starts(&drawing, seed);
     draw_unasked(&drawing, seed);

@@ -52,6 +52,19 @@ uint64_t flow_write(struct flow *flow,
     return piece.at_ms;
 }
 
+uint64_t flow_pass_ms(struct flow *flow,
+                      size_t len,
+                      uint64_t now_ms,
+                      uint32_t bytes_per_ms)
+{
+    uint64_t now_us = now_ms * 1000;
+
+    if (flow->free_us < now_us)
+        flow->free_us = now_us;
+    flow->free_us += len * 1000 / bytes_per_ms;
+    return (flow->free_us - now_us) / 1000;
+}
+
 uint64_t flow_end(struct flow *flow, uint64_t at_ms)
 {
     if (flow->muted)

@@ -28,6 +28,7 @@ struct flow {
     bool ended;       /* nothing more is written; the end follows */
     bool muted;       /* what is written from now on gets lost, silently */
     uint64_t held_ms; /* nothing that is written arrives before */
+    uint64_t free_us; /* when all that is on its way has passed, by its rate */
 };
 
 /* Write `len` bytes that arrive at `at_ms`, or as early after as their order
@@ -36,6 +37,13 @@ uint64_t flow_write(struct flow *flow,
                     const void *bytes,
                     size_t len,
                     uint64_t at_ms);
+
+/* When `len` bytes more, written at `now_ms`, have passed a link that passes
+ * `bytes_per_ms`: a number of milliseconds after they were written. */
+uint64_t flow_pass_ms(struct flow *flow,
+                      size_t len,
+                      uint64_t now_ms,
+                      uint32_t bytes_per_ms);
 
 /* The writer has closed: the end arrives behind the bytes, not before
  * `at_ms`. Returns when; UINT64_MAX if that is lost too. */

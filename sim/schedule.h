@@ -28,6 +28,7 @@
     X(SCHEDULE_APP, "app", "node", "take")                                     \
     X(SCHEDULE_FILTER, "filter", "node", "ms")                                 \
     X(SCHEDULE_BUDGET, "budget", "bytes")                                      \
+    X(SCHEDULE_RATE, "rate", "bytes_per_ms")                                   \
     /* who does not start, and whether the launch goes on without */           \
     X(SCHEDULE_SKIP, "skip")                                                   \
     X(SCHEDULE_ABSENT, "absent", "node", "hangs")                              \

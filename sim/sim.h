@@ -63,6 +63,7 @@ struct sim_config {
     uint32_t delay_min_ms; /* of a link; both 0: 1 ms */
     uint32_t delay_max_ms;
     unsigned fragment_percent; /* reads that get part of what is there */
+    uint32_t bytes_per_ms;     /* that a link passes each way; 0: any number */
     uint32_t start_max_ms;     /* a process needs 1 ms to this to start */
     const char *filter_path;   /* directories; NULL: $COPPICE_FILTER_PATH */
     struct cop_times times;

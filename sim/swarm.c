@@ -19,6 +19,9 @@
  * is given up costs a minute, and there may be some in a row. */
 #define SWARM_WAIT_MS UINT64_C(300000)
 
+/* The same where links have a rate: the slowest passes 50 MB meanwhile. */
+#define SWARM_SLOW_WAIT_MS UINT64_C(2500000)
+
 #define SWARM_LOOK_MS 50 /* between looks at what nodes hold */
 #define SWARM_POLL_MS 5  /* between looks at whether a wait is over */
 #define SWARM_JOINERS 64
@@ -368,7 +371,8 @@ static int wait_for(struct swarm *swarm,
     while (!done(swarm)) {
         uint64_t now_ms = sim_now_ms(swarm->sim);
 
-        if (now_ms > from_ms + SWARM_WAIT_MS) {
+        if (now_ms > from_ms + (swarm->traffic.is_rated ? SWARM_SLOW_WAIT_MS
+                                                        : SWARM_WAIT_MS)) {
             char *lack = done == is_whole
                              ? healing_lack(&swarm->healing, swarm->sim)
                              : NULL;
@@ -477,6 +481,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
 {
     switch (step->verb) {
     case SCHEDULE_BUDGET:
+    case SCHEDULE_RATE:
     case SCHEDULE_SKIP:
     case SCHEDULE_ABSENT:
         return 1; /* from the begin on */
@@ -524,9 +529,9 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
 static bool is_before_launch(enum schedule_verb verb)
 {
     return verb == SCHEDULE_APP || verb == SCHEDULE_FILTER ||
-           verb == SCHEDULE_BUDGET || verb == SCHEDULE_SKIP ||
-           verb == SCHEDULE_ABSENT || verb == SCHEDULE_KILL ||
-           verb == SCHEDULE_FREEZE;
+           verb == SCHEDULE_BUDGET || verb == SCHEDULE_RATE ||
+           verb == SCHEDULE_SKIP || verb == SCHEDULE_ABSENT ||
+           verb == SCHEDULE_KILL || verb == SCHEDULE_FREEZE;
 }
 
 /* Wait for the launch, and see whether it went as it should. */
@@ -714,8 +719,11 @@ static int run_world(const struct schedule *schedule,
         swarm->skips |= schedule->steps[i].verb == SCHEDULE_SKIP;
         if (schedule->steps[i].verb == SCHEDULE_BUDGET)
             config.budget = schedule->steps[i].numbers[0];
+        if (schedule->steps[i].verb == SCHEDULE_RATE)
+            config.bytes_per_ms = schedule->steps[i].numbers[0];
     }
     swarm->traffic.budget = config.budget;
+    swarm->traffic.is_rated = config.bytes_per_ms > 0;
     if (swarm->skips)
         config.missing = COP_MISSING_SKIP;
     swarm->schedule = schedule;

@@ -50,10 +50,11 @@ struct traffic_stream {
 
 /* Caller's storage; all zero but for `rank_count` to begin. */
 struct traffic {
-    uint32_t budget;          /* of a stream's windows; 0: a real one's */
-    uint32_t rank_count;      /* ranks are lower than this */
-    bool exact;               /* nobody dies, nobody joins */
-    bool calm;                /* nobody dies */
+    uint32_t budget;     /* of a stream's windows; 0: a real one's */
+    uint32_t rank_count; /* ranks are lower than this */
+    bool exact;          /* nobody dies, nobody joins */
+    bool is_rated;       /* OPEN may wait behind a long packet on a slow link */
+    bool calm;           /* nobody dies */
     const struct ranks *torn; /* back-ends that lost a node above them */
     uint32_t count;
     struct traffic_stream streams[TRAFFIC_STREAMS];

@@ -6,6 +6,9 @@
 #include "protocol/limits.h"
 #include "sim/memory.h"
 
+/* What a link with a rate passes in so long arrives at once. */
+#define WIRE_PIECE_MS 50
+
 uint64_t world_delay_ms(struct sim *sim)
 {
     return random_between(&sim->random, sim->config.delay_min_ms,
@@ -127,6 +130,33 @@ static struct world_end *other_end(struct sim *sim, const struct world_end *end)
     return other && other->life == end->life ? other : NULL;
 }
 
+/* Write to the flow of `other`, whose link is `link` there, what arrives from
+ * `at_ms` on. On a link with a rate it arrives piece by piece. */
+static bool write_pieces(struct sim *sim,
+                         struct world_end *other,
+                         uint32_t link,
+                         const unsigned char *bytes,
+                         size_t len,
+                         uint64_t at_ms)
+{
+    uint32_t rate = sim->config.bytes_per_ms;
+    size_t most = (size_t)rate * WIRE_PIECE_MS;
+    size_t n;
+
+    while (rate > 0 && len > 0) {
+        n = len < most ? len : most;
+        if (flow_write(&other->in, bytes, n,
+                       at_ms + flow_pass_ms(&other->in, n, sim->now_ms,
+                                            rate)) == UINT64_MAX)
+            return false;
+        bytes += n;
+        len -= n;
+        if (len > 0)
+            later(sim, AGENDA_BYTES, other, link, other->in.last_ms);
+    }
+    return len == 0 || flow_write(&other->in, bytes, len, at_ms) != UINT64_MAX;
+}
+
 void world_write(struct sim *sim,
                  struct world_node *node,
                  uint32_t link,
@@ -147,11 +177,12 @@ void world_write(struct sim *sim,
     if (!other)
         return;
     frame_encode(frame, header);
-    if (flow_write(&other->in, header, sizeof(header), at_ms) == UINT64_MAX)
+    if (!write_pieces(sim, other, end->peer_link, header, sizeof(header),
+                      at_ms))
         arrives = false; /* nothing more does: it is mute, or has ended */
-    if (frame->payload)
-        flow_write(&other->in, frame->payload->bytes, frame->payload->len,
-                   at_ms);
+    else if (frame->payload)
+        write_pieces(sim, other, end->peer_link, frame->payload->bytes,
+                     frame->payload->len, at_ms);
     if (sim->watch.wrote)
         sim->watch.wrote(sim, node->index, end->peer, frame, sim->watch.arg);
     if (frame->type == FRAME_ADOPTED && frame->tag == SIM_ADOPTED)
@@ -315,8 +346,11 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
         count = take_frames(sim, end, bytes, len, &frames);
         flow_take(&end->in, len);
     }
-    if (count > 0)
+    if (len > 0)
         end->heard_ms = sim->now_ms;
+    if (len > 0 && count == 0)
+        world_step(sim, node,
+                   &(struct event){.type = EVENT_BYTES, .link = link}, NULL);
     for (size_t i = 0; i < count; i++) {
         struct event event = {
             .type = EVENT_FRAME, .link = link, .frame = frames[i]};

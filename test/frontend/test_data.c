@@ -1,5 +1,7 @@
 /* test_data.c - what streams carry: large packets, too much, in which order,
  * through which filters, and up to which end. */
+#include <sys/resource.h>
+
 #include "test/frontend/tree.h"
 
 static const char *const shapes[] = {"flat:4", "2x2", "2x2x2"};
@@ -315,6 +317,43 @@ static void a_member_that_closes_its_end(void)
     }
 }
 
+/* The address space of this process, in bytes. */
+static rlim_t address_space(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL_FATAL(fscanf(file, "%lu", &pages), 1);
+    fclose(file);
+    return pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A packet for which the front-end has no memory ends the network with an error
+ * that says so, once. */
+static void a_packet_without_memory(void)
+{
+    struct cop_network *network = tree_launch("flat:1");
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, NULL);
+    struct cop_packet *packet;
+    struct cop_event event;
+    struct rlimit before, less;
+
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 1);
+    CHECK_OK(getrlimit(RLIMIT_AS, &before));
+    less = before;
+    less.rlim_cur = address_space() + (32 << 20);
+    CHECK_OK(setrlimit(RLIMIT_AS, &less));
+    CHECK_OK(cop_stream_send(stream, TAG_BYTES, "%d", 128 << 20));
+    CHECK_IS(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS), -ENOTCONN);
+    CHECK_OK(tree_await(network, COP_EVENT_ENDED, &event));
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "no memory for a frame of 134"));
+    CHECK_OK(setrlimit(RLIMIT_AS, &before));
+    cop_network_free(network);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -326,6 +365,10 @@ int main(void)
         {"a sender that settles", a_sender_that_settles},
         {"closing with data on its way", closing_with_data_on_its_way},
         {"a member that closes its end", a_member_that_closes_its_end},
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        /* A sanitizer's allocator ends the process where memory is short. */
+        {"a packet without memory", a_packet_without_memory},
+#endif
         CU_TEST_INFO_NULL,
     };
 

@@ -34,10 +34,11 @@ struct end {
     char text[256];
     size_t frame_count;
     size_t byte_count;
-    uint32_t next; /* number of the next frame expected */
-    bool wrong;    /* one was not as it should be */
-    size_t echo;   /* send so many frames back at once */
-    bool close_it; /* close upon the first frame */
+    size_t part_count; /* reads that made no frame whole */
+    uint32_t next;     /* number of the next frame expected */
+    bool wrong;        /* one was not as it should be */
+    size_t echo;       /* send so many frames back at once */
+    bool close_it;     /* close upon the first frame */
 };
 
 static struct ev_loop *loop;
@@ -111,6 +112,14 @@ static void on_frame(void *arg,
     }
 }
 
+static void on_bytes(void *arg, struct connection *connection)
+{
+    struct end *end = arg;
+
+    CU_ASSERT_PTR_EQUAL(connection, end->connection);
+    end->part_count++;
+}
+
 static void on_down(void *arg,
                     struct connection *connection,
                     bool was_up,
@@ -127,7 +136,7 @@ static void on_down(void *arg,
     snprintf(end->text, sizeof(end->text), "%s", text);
 }
 
-static const struct connection_ops ops = {on_up, on_frame, on_down};
+static const struct connection_ops ops = {on_up, on_frame, on_bytes, on_down};
 
 static void on_patience(struct ev_loop *l, ev_timer *timer, int events)
 {
@@ -289,6 +298,24 @@ static void frames_arrive_in_order(void)
         CU_ASSERT(!ends[e].wrong);
         CU_ASSERT_EQUAL(connections_queued(ends[e].set), 0);
     }
+    finish();
+}
+
+/* Each read of a frame that is not whole yet is told: the other end lives
+ * (PROTOCOL 6.1). One that brings a whole frame is told as that. */
+static void parts_of_a_frame_are_told(void)
+{
+    struct frame small = numbered(0, 4), large = numbered(1, 20 << 20);
+
+    begin_link(keys[0]);
+    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    connection_send(ends[1].connection, &small);
+    RUN_UNTIL(ends[0].frame_count == 1);
+    CU_ASSERT_EQUAL(ends[0].part_count, 0);
+    connection_send(ends[1].connection, &large);
+    RUN_UNTIL(ends[0].frame_count == 2);
+    CU_ASSERT(ends[0].part_count >= 10);
+    CU_ASSERT_EQUAL(ends[1].part_count, 0);
     finish();
 }
 
@@ -771,6 +798,7 @@ int main(void)
         {"a link comes up", link_comes_up},
         {"a wrong key is said at both ends", wrong_key_is_said_at_both_ends},
         {"frames arrive in order", frames_arrive_in_order},
+        {"parts of a frame are told", parts_of_a_frame_are_told},
         {"small frames are gathered", small_frames_are_gathered},
         {"close sends what is queued", close_sends_what_is_queued},
         {"close from within a frame", close_from_within_a_frame},

@@ -9,6 +9,7 @@
  *   drop PID      nothing comes from it, nothing goes to it
  *   deaf PID      nothing goes to it, what it says is heard
  *   delay PID MS  what comes and what goes comes later
+ *   rate PID N    what it says passes at N bytes a millisecond on each link
  *   heal PID      all is as it was; the answer counts the bytes that waited
  *   reset PID PID the links between the two are reset
  *
@@ -47,6 +48,7 @@ struct host {
     bool hears;
     bool speaks;
     int delay_ms;
+    int rate; /* bytes in a millisecond; 0: all at once */
 };
 
 struct chunk {
@@ -63,8 +65,9 @@ struct way {
     struct chunk chunks[CHUNKS];
     size_t first;
     size_t count;
-    bool ended;   /* the end is read, and in `chunks` */
-    bool is_told; /* and passed on */
+    bool ended;       /* the end is read, and in `chunks` */
+    bool is_told;     /* and passed on */
+    uint64_t free_us; /* when the cable has passed what is under way, by rate */
 };
 
 struct link {
@@ -80,12 +83,17 @@ static size_t host_count;
 static struct link links[LINKS_MAX];
 static size_t link_count; /* places that were ever used */
 
-static uint64_t now_ms(void)
+static uint64_t now_us(void)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static uint64_t now_ms(void)
+{
+    return now_us() / 1000;
 }
 
 /* ---- hosts ---- */
@@ -207,6 +215,21 @@ static uint16_t link_new(pid_t pid, uint16_t port)
     return offer(link);
 }
 
+/* When `len` bytes that come now have passed. */
+static uint64_t passed_ms(struct way *way, size_t len)
+{
+    uint64_t begin_us = now_us();
+
+    if (way->from->rate > 0) {
+        if (begin_us < way->free_us)
+            begin_us = way->free_us;
+        begin_us += len * 1000 / (uint64_t)way->from->rate;
+        way->free_us = begin_us;
+    }
+    return begin_us / 1000 +
+           (uint64_t)(way->from->delay_ms + way->to->delay_ms);
+}
+
 /* Read what there is. */
 static void way_read(struct way *way, int fd)
 {
@@ -218,8 +241,7 @@ static void way_read(struct way *way, int fd)
         return;
     way->ended = n <= 0; /* a reset ends it too; its data came before */
     *chunk = (struct chunk){
-        .due_ms =
-            now_ms() + (uint64_t)(way->from->delay_ms + way->to->delay_ms),
+        .due_ms = passed_ms(way, n > 0 ? (size_t)n : 0),
         .len = n > 0 ? (size_t)n : 0,
     };
     chunk->bytes = malloc(chunk->len + 1);
@@ -426,12 +448,15 @@ static void take_command(const char *line)
         answer = held(host);
         host->hears = host->speaks = true;
         host->delay_ms = 0;
+        host->rate = 0;
     } else if (strcmp(what, "reset") == 0) {
         answer = count_links(host, host_of(number), true);
     } else {
         answer = count_links(host, NULL, false);
         if (strcmp(what, "delay") == 0)
             host->delay_ms = number;
+        else if (strcmp(what, "rate") == 0)
+            host->rate = number;
         else
             host->hears = false;
         if (strcmp(what, "drop") == 0)

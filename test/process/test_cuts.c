@@ -249,6 +249,57 @@ static void a_slow_cable(void)
     end(&cables, &feeding);
 }
 
+/* A packet that is on one link for longer than the time-out, on its way up and
+ * down, arrives, and no node is taken for dead (PROTOCOL 6.1). */
+static void a_packet_slower_than_the_time_out(void)
+{
+    enum {
+        BYTES_PER_MS = 1000,
+        LEN = 3 * FAILURE_MS / 2 * BYTES_PER_MS,
+    };
+    const struct cop_communicator *all;
+    struct cables cables;
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX + 1];
+    struct cop_stream *streams[2];
+    struct cop_packet *packet;
+    char *bytes = calloc(1, LEN);
+    const char *come;
+    uint32_t ranks[2], sum = 1, len;
+    int i;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    begin(&cables, &feeding, nodes, FAILURE_MS, 20, 100);
+    all = cop_network_everyone(feeding.network);
+    for (i = 0; i < 2; i++) { /* the back-ends below rank 3 */
+        struct cop_communicator *single;
+        struct cop_error error;
+
+        ranks[i] = cop_communicator_rank(all, (size_t)i);
+        CHECK_OK(cop_communicator_new(&single, feeding.network, &ranks[i], 1));
+        CHECK_OK(cop_stream_open(&streams[i], feeding.network, single, NULL,
+                                 &error));
+        cop_communicator_free(single);
+    }
+    CU_ASSERT_EQUAL(command(&cables, "rate", nodes[3], BYTES_PER_MS), 3);
+    CHECK_OK(cop_stream_send(streams[0], TAG_SUM, "%ac", bytes, (uint32_t)LEN));
+    CHECK_OK(cop_stream_send(streams[1], TAG_BYTES, "%d", LEN));
+    CHECK_OK(cop_stream_receive(streams[1], &packet, TREE_PATIENCE_MS));
+    CHECK_OK(cop_packet_unpack(packet, "%ac", &come, &len));
+    CU_ASSERT_EQUAL(len, LEN);
+    cop_packet_free(packet);
+    CHECK_OK(cop_stream_receive(streams[0], &packet, TREE_PATIENCE_MS));
+    CHECK_OK(cop_packet_unpack(packet, "%ud", &sum));
+    CU_ASSERT_EQUAL(sum, 0);
+    cop_packet_free(packet);
+    free(bytes);
+    command(&cables, "heal", nodes[3], 0);
+    CU_ASSERT(feeding_is_whole(&feeding));
+    CU_ASSERT_EQUAL(feeding.lost, 0);
+    CU_ASSERT_EQUAL(feeding.adopted + feeding.moved, 0);
+    end(&cables, &feeding);
+}
+
 /* Between a commnode and its child, and between the front-end and a commnode:
  * the child is adopted, and nobody is told to be lost. */
 static void a_connection_that_is_reset(void)
@@ -275,6 +326,8 @@ int main(void)
         {"a cut, healed before the time-out", a_cut_healed_before_the_time_out},
         {"one that is deaf for a while", one_that_is_deaf_for_a_while},
         {"a slow cable", a_slow_cable},
+        {"a packet slower than the time-out",
+         a_packet_slower_than_the_time_out},
         {"a connection that is reset", a_connection_that_is_reset},
         CU_TEST_INFO_NULL,
     };
