@@ -267,7 +267,8 @@ static void announce(struct cop_network *network, const struct action *news)
         event.parent = news->adoption->parent;
         event.lost_parent = news->adoption->lost_parent;
         event.recovery = news->adoption->recovery;
-        links_add(&network->lost, event.rank, event.lost_parent);
+        if (event.recovery.attempts > 0) /* a refutation lost no link */
+            links_add(&network->lost, event.rank, event.lost_parent);
     }
     news_add(&network->news, &event, text);
 }

@@ -3,6 +3,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include <coppice/status.h>
+
 #include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 
@@ -189,6 +191,43 @@ static void both_of_two_syncs_are_told(void)
     tree_end(network);
 }
 
+/* One connection is reset. Both of its ends are taken for dead and live: the
+ * parent says so, and has lost no link. A lossy sync names the broken link, and
+ * no other. */
+static void a_lossy_sync_names_the_broken_link_only(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char session[] = "/tmp/coppice-test.XXXXXX";
+    struct cop_event event = COP_EVENT_INIT;
+    bool is_adopted = false, is_refuted = false;
+    struct cop_error error = {""};
+    struct cop_network *network;
+    struct cop_stream *stream;
+    int fd = mkstemp(session), i;
+
+    CU_ASSERT_FATAL(fd >= 0);
+    close(fd);
+    launch.session_path = session;
+    launch.allow_injection = true;
+    network = tree_launch_as(launch, "2x2x2", NULL);
+    stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
+    for (i = 0; i < 8; i++)
+        CU_ASSERT_EQUAL(tree_receive(stream, NULL), 1);
+    CHECK_OK(cop_network_inject(session, 3, COP_INJECT_CUT, 0, TREE_PATIENCE_MS,
+                                &error));
+    while (!is_adopted || !is_refuted) {
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
+        is_adopted |= event.rank == 3 && event.recovery.attempts > 0;
+        is_refuted |= event.rank == 1 && event.recovery.attempts == 0;
+    }
+    CHECK_IS(sync_of(stream), 1);
+    CHECK_OK(tree_await(network, COP_EVENT_STREAM_LOSSY, &event));
+    CU_ASSERT_STRING_EQUAL(event.text, "3-1");
+    tree_end(network);
+    unlink(session);
+}
+
 /* The front-end is killed: nothing of its network runs any more, and nobody
  * waits for a time-out. */
 static void a_frontend_that_is_killed(void)
@@ -265,6 +304,8 @@ int main(void)
         {"a back-end that is killed", a_backend_that_is_killed},
         {"a commnode that is killed", a_commnode_that_is_killed},
         {"both of two syncs are told", both_of_two_syncs_are_told},
+        {"a lossy sync names the broken link only",
+         a_lossy_sync_names_the_broken_link_only},
         {"a front-end that is killed", a_frontend_that_is_killed},
         {"a shutdown with a stopped back-end",
          a_shutdown_with_a_stopped_backend},
