@@ -1,0 +1,161 @@
+/* test_villain.c - a back-end sends what it may not send (PROTOCOL 2.5): the
+ * event says so, its own link is closed, and all others stay members. */
+#include <stdio.h>
+
+#include "test/frontend/tree.h"
+
+#define VILLAIN "4" /* of ranks 3 to 10, below commnodes 1 and 2; or 1 to 8 */
+#define MEMBERS 8
+
+static struct cop_network *launch(const char *shape, const char *offence)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network = NULL;
+    struct cop_error error = {""};
+    char program[4096], member[4096];
+    char rank[] = VILLAIN;
+    char *argv[] = {program, (char *)(uintptr_t)offence, rank, member, NULL};
+    const char *build = getenv("BUILD");
+    int r;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    snprintf(program, sizeof(program), "%s/test/process/villain",
+             build ? build : ".");
+    snprintf(member, sizeof(member), "%s", tree_program("member"));
+    launch.topology_shape = shape;
+    launch.backend_argv = argv;
+    be_patient(&launch);
+    r = cop_network_launch(&network, &launch, &error);
+    if (r < 0)
+        printf("\nlaunch of %s: %s\n", shape, error.text);
+    CHECK_OK(r);
+    return network;
+}
+
+/* A stream to all but the villain. */
+static struct cop_stream *open_others(struct cop_network *network)
+{
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_communicator *others;
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+    uint32_t ranks[MEMBERS];
+    size_t count = 0;
+
+    CU_ASSERT_EQUAL_FATAL(cop_communicator_size(all), MEMBERS);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        uint32_t rank = cop_communicator_rank(all, i);
+
+        if (rank != (uint32_t)atoi(VILLAIN))
+            ranks[count++] = rank;
+    }
+    CHECK_OK(cop_communicator_new(&others, network, ranks, count));
+    options.up_filter = "sum";
+    CHECK_OK(cop_stream_open(&stream, network, others, &options, &error));
+    cop_communicator_free(others);
+    return stream;
+}
+
+/* No event so far, nor one that waits, speaks of another node. */
+static void check_event(const struct cop_event *event)
+{
+    bool harm = event->rank != (uint32_t)atoi(VILLAIN);
+
+    if (harm)
+        printf("\nevent %d of rank %u: %s\n", (int)event->type, event->rank,
+               event->text);
+    CU_ASSERT_FALSE(harm);
+}
+
+/* The sum of what the others answer to 3. The one filter state of the villain
+ * that is taken may come before. */
+static void check_answer(struct cop_stream *stream)
+{
+    struct cop_packet *packet;
+    bool in_wave = false;
+    int sum = 0;
+
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 3));
+    while (!in_wave) {
+        CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+        in_wave = !cop_packet_is_compensation(packet);
+        if (in_wave) {
+            CHECK_OK(cop_packet_unpack(packet, "%d", &sum));
+            CU_ASSERT_EQUAL(cop_packet_contributors(packet), MEMBERS - 1);
+        }
+        cop_packet_free(packet);
+    }
+    CU_ASSERT_EQUAL(sum, 3 * (MEMBERS - 1));
+    CU_ASSERT_EQUAL(cop_stream_size(stream), MEMBERS - 1);
+}
+
+static void check_offence(const char *shape, const char *offence)
+{
+    struct cop_network *network = launch(shape, offence);
+    struct cop_stream *stream = open_others(network);
+    struct cop_event event = COP_EVENT_INIT;
+
+    do {
+        CHECK_OK(cop_network_event(network, &event, TREE_PATIENCE_MS));
+        check_event(&event);
+    } while (event.type != COP_EVENT_NODE_REFUSED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "it broke the protocol: a "));
+    check_answer(stream);
+    while (cop_network_event(network, &event, 0) == 0)
+        check_event(&event);
+    cop_stream_close(stream);
+    tree_end(network);
+}
+
+static void check_everywhere(const char *offence)
+{
+    check_offence("flat:8", offence);
+    check_offence("2x4", offence);
+}
+
+static void others_are_not_gone(void)
+{
+    check_everywhere("gone");
+}
+
+static void numbers_do_not_wrap(void)
+{
+    check_offence("2x4", "wrap");
+}
+
+static void the_filters_of_others_do_not_fail(void)
+{
+    check_everywhere("fault");
+}
+
+static void others_were_not_adopted(void)
+{
+    check_everywhere("recovered");
+}
+
+static void others_have_the_children_that_they_have(void)
+{
+    check_offence("2x4", "fan-out");
+}
+
+static void one_state_is_enough(void)
+{
+    check_everywhere("compensation");
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"others are not gone", others_are_not_gone},
+        {"numbers do not wrap", numbers_do_not_wrap},
+        {"the filters of others do not fail",
+         the_filters_of_others_do_not_fail},
+        {"others were not adopted", others_were_not_adopted},
+        {"others have the children that they have",
+         others_have_the_children_that_they_have},
+        {"one state is enough", one_state_is_enough},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("villain", tests);
+}
