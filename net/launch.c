@@ -569,10 +569,12 @@ static int spawn_with(struct child *child,
     if (r < 0)
         return r;
     /* What a terminal sends, such as at Ctrl-C, is for the application. But ssh
-     * may have to ask it for a password. */
-    r = posix_spawnattr_setflags(
-        attributes, remote ? POSIX_SPAWN_SETSIGMASK
-                           : POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+     * may have to ask it for a password. A process group in our session would
+     * be orphaned by our death: the kernel then sends SIGHUP to the group if a
+     * member is stopped. */
+    r = posix_spawnattr_setflags(attributes, remote ? POSIX_SPAWN_SETSIGMASK
+                                                    : POSIX_SPAWN_SETSIGMASK |
+                                                          POSIX_SPAWN_SETSID);
     if (r == 0)
         r = posix_spawnattr_setsigmask(attributes, &child->launch->mask);
     if (r == 0)

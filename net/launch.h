@@ -8,7 +8,7 @@
  * (PROTOCOL 12.1.) All of them run at once. Under "local" every node runs on
  * this machine, whatever the host names say; under "ssh" only those of
  * localhost (127.0.0.1, ::1), or of this machine's own name, are started
- * without ssh. Each is a process group of its own, but for ssh.
+ * without ssh. Each leads a session of its own, but for ssh.
  *
  * Everything here is called under the driver's lock, while nobody polls. */
 #ifndef NET_LAUNCH_H

@@ -36,9 +36,11 @@ static inline pid_t nodes_parent(pid_t pid, char *name)
     return parent;
 }
 
-/* The commnodes whose parent is `parent`, in order of their process numbers,
- * which is the order of their start. Returns how many. */
-static inline size_t nodes_below(pid_t parent, pid_t out[NODES_MAX])
+/* The processes called `called` whose parent is `parent`, in order of their
+ * process numbers, which is the order of their start. Returns how many. */
+static inline size_t nodes_called(pid_t parent,
+                                  const char *called,
+                                  pid_t out[NODES_MAX])
 {
     DIR *dir = opendir("/proc");
     const struct dirent *entry;
@@ -49,7 +51,7 @@ static inline size_t nodes_below(pid_t parent, pid_t out[NODES_MAX])
     while (dir && (entry = readdir(dir)) && count < NODES_MAX) {
         pid = (pid_t)atoi(entry->d_name);
         if (pid <= 0 || nodes_parent(pid, name) != parent ||
-            strcmp(name, "coppice-commnod") != 0)
+            strcmp(name, called) != 0)
             continue;
         for (i = count++; i > 0 && out[i - 1] > pid; i--)
             out[i] = out[i - 1];
@@ -58,6 +60,12 @@ static inline size_t nodes_below(pid_t parent, pid_t out[NODES_MAX])
     if (dir)
         closedir(dir);
     return count;
+}
+
+/* The same of commnodes. */
+static inline size_t nodes_below(pid_t parent, pid_t out[NODES_MAX])
+{
+    return nodes_called(parent, "coppice-commnod", out);
 }
 
 /* All commnodes below us, those of a higher level first. */

@@ -180,6 +180,57 @@ static void a_short_stop_is_no_death(void)
     }
 }
 
+/* As a tool that a shell starts: in a session without the process that its
+ * orphans become children of, so that the groups of these are orphaned, and the
+ * kernel ends the stopped members of a group that becomes so. Stop a process,
+ * kill the commnode that started it, let it go on when the loss is told: it is
+ * adopted, and nothing is missing. Does not return. */
+static void stop_below_a_victim(bool router)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct feeding feeding;
+    pid_t nodes[NODES_MAX], below[NODES_MAX];
+    size_t count;
+    bool right;
+
+    launch.topology_shape = router ? "2x2x2" : "2x2";
+    if (setsid() < 0 || feeding_begin(&feeding, launch, 300, 100) < 0)
+        _exit(1);
+    right = feeding_await(&feeding, 2) && nodes_all(nodes) > 0;
+    if (router)
+        count = nodes_below(nodes[0], below);
+    else
+        count = nodes_called(nodes[0], "member", below);
+    if (!right || count != 2)
+        _exit(1);
+    tree_stop(below[0]);
+    right = kill(nodes[0], SIGKILL) == 0 &&
+            feeding_await_events(&feeding, 1, router ? 1 : 0) &&
+            feeding_await_moves(&feeding, router ? 0 : 1);
+    kill(below[0], SIGCONT); /* it may be gone: then the rest is not right */
+    right = right && feeding_await_events(&feeding, 1, router ? 2 : 0) &&
+            feeding_await_moves(&feeding, router ? 0 : 2) &&
+            feeding_is_whole(&feeding) && feeding_end(&feeding);
+    _exit(right && feeding.lost == 1 ? 0 : 1);
+}
+
+static void one_whose_starter_is_killed(void)
+{
+    int status;
+    pid_t pid;
+    int router;
+
+    for (router = 0; router < 2; router++) {
+        fflush(NULL);
+        pid = fork();
+        if (pid == 0)
+            stop_below_a_victim(router);
+        CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+        CU_ASSERT_EQUAL(status, 0);
+        CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -189,6 +240,7 @@ int main(void)
         {"one that misses the end", one_that_misses_the_end},
         {"one that never goes on", one_that_never_goes_on},
         {"a short stop is no death", a_short_stop_is_no_death},
+        {"one whose starter is killed", one_whose_starter_is_killed},
         CU_TEST_INFO_NULL,
     };
 
