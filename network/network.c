@@ -49,7 +49,7 @@ bool network_has_ended(void *arg)
 void network_signal(struct cop_network *network)
 {
     bool is_readable =
-        network->inbox.first || network->news.first || network->ended;
+        network->inbox.first || news_calls(&network->news) || network->ended;
     uint64_t count = 1;
     ssize_t r;
 

@@ -35,6 +35,8 @@ struct news_node {
 static bool is_repeated(enum cop_event_type type)
 {
     switch (type) {
+    case COP_EVENT_NODE_SUSPECTED:
+    case COP_EVENT_NODE_BACK:
     case COP_EVENT_NODE_LOST:
     case COP_EVENT_NODE_ADOPTED:
     case COP_EVENT_FILTER_ERROR:
@@ -86,6 +88,11 @@ static int count(struct news *news, struct news_item *item)
     return 0;
 }
 
+bool news_calls(const struct news *news)
+{
+    return news->first && (news->wanted || !news->passed);
+}
+
 int news_add(struct news *news, const struct cop_event *event, const char *text)
 {
     struct news_item *item = calloc(1, sizeof(*item));
@@ -101,6 +108,7 @@ int news_add(struct news *news, const struct cop_event *event, const char *text)
         return -ENOMEM;
     }
     DL_APPEND(news->first, item);
+    news->passed = false;
     news->count++;
     if (item->node && item->node->count > LIMIT_EVENTS_OF_NODE)
         drop(news, item->node->first);
@@ -115,6 +123,7 @@ int news_take(struct news *news, struct cop_event *out)
 
     if (size < SIZE_MIN)
         return -EINVAL;
+    news->wanted = true;
     if (!news->first)
         return -EAGAIN;
     memset(out, 0, size);

@@ -15,7 +15,13 @@ struct news {
     struct news_item *first;
     struct news_node *nodes; /* of which such events wait, by rank */
     uint32_t count;
+    bool wanted; /* the application has asked for an event before */
+    bool passed; /* it has received until -EAGAIN since the last was added */
 };
+
+/* Whether the descriptor of cop_network_fd() is to be readable for events: an
+ * application that only receives is woken once for each (decision 0343). */
+bool news_calls(const struct news *news);
 
 /* Append a copy of `event`, with `text`, which may be NULL, and with its own
  * size. Returns 0 or -ENOMEM. */

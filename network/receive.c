@@ -93,8 +93,11 @@ static int receive(struct receiving *call,
         if (r == -ENOTCONN && next(call))
             r = 0;
     }
-    if (r == -EAGAIN)
+    if (r == -EAGAIN) {
         tell_beforehand(call);
+        network->news.passed = true;
+        network_signal(network);
+    }
     return r;
 }
 

@@ -281,6 +281,8 @@ COP_API uint32_t cop_network_rank(const struct cop_network *network);
 /* A descriptor for poll(): readable exactly while a receive or an event would
  * not block. Borrowed; do not read it. At a back-end, receive until -EAGAIN
  * before you poll: it is how a sync learns that you have dealt with all.
+ * An application that has never called cop_network_event() is woken once for
+ * each event: a receive that returns -EAGAIN ends that readiness.
  * Returns the descriptor, -EMFILE and others from the system, or -EPERM. */
 COP_API int cop_network_fd(const struct cop_network *network);
 

@@ -3,7 +3,8 @@
  * folder kills the process N levels above it before it joins; with "halt N
  * FOLDER" it stops that one for HALT_MS, and then joins; with "session
  * FILE" it attaches; with "poll" it waits in poll(), never in a receive; with
- * "chatter" it answers questions as in chatter(). */
+ * "packets" it does so, too, and never asks for events; with "chatter" it
+ * answers questions as in chatter(). */
 #include "test/frontend/member.h"
 
 #include <err.h>
@@ -17,6 +18,16 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* How a back-end waits for a packet. */
+enum waiting {
+    WAIT_IN_RECEIVE,
+    WAIT_IN_POLL,         /* takes events, too */
+    WAIT_FOR_PACKETS_ONLY /* in poll() */
+};
+
+/* How often poll() has returned. */
+static int wakes;
 
 static void send_bytes(struct cop_stream *stream, int count)
 {
@@ -153,6 +164,9 @@ static bool obey(struct cop_network *network,
     case TAG_CLOSE:
         cop_stream_close(stream);
         break;
+    case TAG_WAKES:
+        cop_stream_send(stream, tag, "%d", wakes);
+        break;
     case TAG_FORK:
         cop_stream_send(stream, tag, "%d", calls_in_a_child(network, stream));
         break;
@@ -174,7 +188,8 @@ static bool obey(struct cop_network *network,
  * only, as its documentation says. */
 static int receive_by_poll(struct cop_network *network,
                            struct cop_stream **stream,
-                           struct cop_packet **packet)
+                           struct cop_packet **packet,
+                           enum waiting how)
 {
     struct cop_event event = COP_EVENT_INIT;
     struct pollfd waited = {.events = POLLIN};
@@ -184,21 +199,24 @@ static int receive_by_poll(struct cop_network *network,
         r = cop_network_receive(network, stream, packet, 0);
         if (r != -EAGAIN)
             return r;
-        while (cop_network_event(network, &event, 0) == 0)
+        while (how == WAIT_IN_POLL &&
+               cop_network_event(network, &event, 0) == 0)
             ;
         waited.fd = cop_network_fd(network);
         if (poll(&waited, 1, -1) < 0 && errno != EINTR)
             return -errno;
+        wakes++;
     }
 }
 
 static int receive(struct cop_network *network,
                    struct cop_stream **stream,
                    struct cop_packet **packet,
-                   bool by_poll)
+                   enum waiting how)
 {
-    return by_poll ? receive_by_poll(network, stream, packet)
-                   : cop_network_receive(network, stream, packet, COP_FOREVER);
+    if (how == WAIT_IN_RECEIVE)
+        return cop_network_receive(network, stream, packet, COP_FOREVER);
+    return receive_by_poll(network, stream, packet, how);
 }
 
 /* How long "halt" lasts. */
@@ -270,7 +288,8 @@ int main(int argc, char **argv)
     struct cop_stream *stream;
     struct cop_packet *packet;
     struct cop_error error;
-    bool goes_on = true, by_poll;
+    enum waiting how = WAIT_IN_RECEIVE;
+    bool goes_on = true;
 
     if (argc > 1 && strcmp(argv[1], "exit") == 0)
         return 3;
@@ -284,8 +303,11 @@ int main(int argc, char **argv)
         errx(1, "%s", error.text);
     if (argc > 1 && strcmp(argv[1], "chatter") == 0)
         chatter(network);
-    by_poll = argc > 1 && strcmp(argv[1], "poll") == 0;
-    while (goes_on && receive(network, &stream, &packet, by_poll) == 0) {
+    if (argc > 1 && strcmp(argv[1], "poll") == 0)
+        how = WAIT_IN_POLL;
+    if (argc > 1 && strcmp(argv[1], "packets") == 0)
+        how = WAIT_FOR_PACKETS_ONLY;
+    while (goes_on && receive(network, &stream, &packet, how) == 0) {
         goes_on = obey(network, stream, packet);
         cop_packet_free(packet);
     }

@@ -19,6 +19,7 @@ enum {
     TAG_SUM,   /* "%ac", "%Auc": "%ud", the sum of the bytes */
     TAG_TOTAL, /* "": "%d", how many packets it has obeyed, without these */
     TAG_CLOSE, /* "": it closes its end of the stream */
+    TAG_WAKES, /* "": "%d", how often its poll() has returned */
     TAG_FORK,  /* "": "%d", 0 if all calls in a forked child are -EPERM */
     TAG_SPOUT, /* "": it settles, then only sends "%d", 1, to the stream's end
                 */

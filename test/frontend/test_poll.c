@@ -132,6 +132,71 @@ static void backends_that_poll(void)
     }
 }
 
+/* Packets, and streams, that the back-ends are woken for. */
+#define WAKE_ROUNDS  20
+#define WAKE_STREAMS 5
+
+/* How long a back-end with nothing to do is watched. */
+#define IDLE_MS 300
+
+/* Back-ends that poll and take packets only, never events: each packet and
+ * each event wakes them once at most, and nothing else does. */
+static void backends_that_take_packets_only(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    size_t i;
+    int k;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network =
+            tree_launch_as(launch, shapes[i], "packets");
+        struct cop_stream *most = tree_open(network, COP_WAIT_FOR_ALL, "max");
+        struct timespec idle = {0, IDLE_MS * 1000000L};
+        int wakes;
+
+        for (k = 0; k < WAKE_STREAMS; k++)
+            cop_stream_close(tree_open(network, COP_WAIT_FOR_ALL, "sum"));
+        for (k = 0; k < WAKE_ROUNDS; k++) {
+            CHECK_OK(cop_stream_send(most, TAG_ECHO, "%d", k));
+            CU_ASSERT_EQUAL(tree_receive(most, NULL), k);
+        }
+        nanosleep(&idle, NULL);
+        CHECK_OK(cop_stream_send(most, TAG_WAKES, ""));
+        wakes = tree_receive(most, NULL);
+        CU_ASSERT(wakes > 0);
+        if (wakes > WAKE_ROUNDS + 1 + 2 * WAKE_STREAMS + 1)
+            printf("\n%s: woken %d times\n", shapes[i], wakes);
+        CU_ASSERT(wakes <= WAKE_ROUNDS + 1 + 2 * WAKE_STREAMS + 1);
+        tree_end(network);
+    }
+}
+
+/* The same at the front-end: an event that is not taken wakes it once. As soon
+ * as it asks for events, the descriptor is readable until all are taken. */
+static void an_event_wakes_once(void)
+{
+    struct cop_network *network = tree_launch("flat:2");
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_packet *packet;
+
+    cop_stream_close(stream);
+    CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
+    CU_ASSERT(is_readable(network, 0));
+    CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -EAGAIN);
+    CU_ASSERT_FALSE(is_readable(network, 0));
+    CHECK_OK(cop_network_event(network, &event, 0));
+    CU_ASSERT_EQUAL(event.type, COP_EVENT_STREAM_CLOSED);
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    cop_stream_close(stream);
+    CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
+    CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -EAGAIN);
+    CU_ASSERT(is_readable(network, 0));
+    CHECK_OK(cop_network_event(network, &event, 0));
+    CU_ASSERT_FALSE(is_readable(network, 0));
+    tree_end(network);
+}
+
 #define OWN_COUNT 40
 
 /* Whether the free of a forked child leaves alone what the child has opened
@@ -278,6 +343,8 @@ int main(void)
         {"events and the end", events_and_the_end},
         {"an event without a size", an_event_without_a_size},
         {"back-ends that poll", backends_that_poll},
+        {"back-ends that take packets only", backends_that_take_packets_only},
+        {"an event wakes once", an_event_wakes_once},
         {"a forked child is harmless", a_forked_child_is_harmless},
         {"a fork while threads wait", a_fork_while_threads_wait},
         CU_TEST_INFO_NULL,
