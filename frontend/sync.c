@@ -17,6 +17,21 @@ static bool is_over(const struct syncing *syncing)
            stream->released || stream->network->ended;
 }
 
+/* Whether no member lives that could settle. */
+static bool is_deserted(const struct cop_stream *stream)
+{
+    return !stream->network->ended &&
+           node_is_deserted(driver_node(stream->network->driver), stream->id);
+}
+
+static int deserted(const struct cop_stream *stream, struct cop_error *error)
+{
+    return cop_error_set(error, -ENODEV,
+                         "no member of stream %u is left: open a stream to "
+                         "the back-ends that live",
+                         stream->id);
+}
+
 static bool is_done(void *arg)
 {
     const struct syncing *syncing = arg;
@@ -67,6 +82,8 @@ static int wait_synced(struct syncing *syncing,
         r = network_wait(stream->network, is_done, syncing, deadline_ms);
         stream_take_early(stream);
     }
+    if (is_deserted(stream))
+        return deserted(stream, error);
     if (stream->synced >= syncing->marker) {
         /* every call that began before one returned 1 returns 1, too */
         stream->told = stream->losses;
@@ -101,6 +118,8 @@ int cop_stream_sync(struct cop_stream *stream,
                       "stream %u has a downstream filter that is not "
                       "one-to-one: it cannot be synced",
                       stream->id);
+    else if (r == -ENODEV)
+        deserted(stream, error);
     else if (r == -EPERM)
         cop_error_set(error, r, "only the front-end syncs");
     else

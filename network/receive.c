@@ -24,6 +24,13 @@ static bool is_over(const struct receiving *call)
            (call->stream && (call->stream->closed || call->stream->released));
 }
 
+/* Whether nothing more can come unless a member joins. */
+static bool is_deserted(const struct receiving *call)
+{
+    return call->stream && node_is_drained(driver_node(call->network->driver),
+                                           call->stream->id);
+}
+
 /* Whether the machine is to know that receive was called (10.6). */
 static bool must_tell(const struct receiving *call)
 {
@@ -35,8 +42,8 @@ static bool is_done(void *arg)
 {
     const struct receiving *call = arg;
 
-    return next(call) || is_over(call) || must_tell(call) ||
-           call->network->out_of_memory;
+    return next(call) || is_over(call) || is_deserted(call) ||
+           must_tell(call) || call->network->out_of_memory;
 }
 
 static void tell(struct receiving *call)
@@ -89,6 +96,8 @@ static int receive(struct receiving *call,
         }
         if (is_over(call))
             return -ENOTCONN;
+        if (is_deserted(call))
+            return -ENODEV;
         r = network_wait(network, is_done, call, deadline_ms);
         if (r == -ENOTCONN && next(call))
             r = 0;

@@ -119,6 +119,7 @@ static bool can_send(void *arg)
     struct cop_stream *stream = sending->stream;
 
     return stream->closed || stream->released ||
+           node_is_deserted(driver_node(stream->network->driver), stream->id) ||
            node_has_room(driver_node(stream->network->driver), stream->id,
                          sending->len);
 }

@@ -12,7 +12,8 @@
 
 enum claim_flag {
     CLAIM_RECOVERABLE = 1,
-    CLAIM_REPLAYABLE = 2
+    CLAIM_REPLAYABLE = 2,
+    CLAIM_DRAINED = 4
 };
 
 void claim_fini(struct claim *claim)
@@ -25,7 +26,8 @@ void claim_fini(struct claim *claim)
 int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
 {
     int flags = (claim->recoverable ? CLAIM_RECOVERABLE : 0) |
-                (claim->replayable ? CLAIM_REPLAYABLE : 0);
+                (claim->replayable ? CLAIM_REPLAYABLE : 0) |
+                (claim->drained ? CLAIM_DRAINED : 0);
 
     memset(out, 0, sizeof(*out));
     out->type = FRAME_CLAIM;
@@ -67,6 +69,7 @@ int claim_decode(const struct frame *frame, struct claim *out)
     }
     claim.recoverable = flags & CLAIM_RECOVERABLE;
     claim.replayable = flags & CLAIM_REPLAYABLE;
+    claim.drained = flags & CLAIM_DRAINED;
     claim_fini(out);
     *out = claim;
     memset(&claim, 0, sizeof(claim));

@@ -18,6 +18,7 @@ struct claim {
     uint32_t lossy;   /* 1 + the last epoch that may have lost something */
     bool recoverable; /* the filters below can give their state (9.4) */
     bool replayable;  /* the downstream filters below are one to one (5.5) */
+    bool drained;     /* no members, and nothing of former ones waits (10.1b) */
     char *error;      /* why a filter could not be loaded below; or NULL */
     uint32_t error_rank;
 };

@@ -793,6 +793,8 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
 
     if (stream->closing)
         return -ENOENT;
+    if (stream->definition.members.count == 0)
+        return -ENODEV;
     if (waiting >= LIMIT_UNSTABLE)
         return -EAGAIN;
     frame->payload = NULL;

@@ -49,6 +49,24 @@ bool member_has_members(const struct node *node, const struct stream *stream)
     return false;
 }
 
+bool member_is_drained(const struct node *node, const struct stream *stream)
+{
+    uint32_t slot;
+
+    if (stream->definition.id == 0 || !upward_is_drained(stream) ||
+        !upward_is_idle(node, stream) || member_has_members(node, stream))
+        return false;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = &stream->branches[slot];
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->role == NODE_COMMNODE && branch->claimed &&
+            !branch->claim.drained)
+            return false;
+    }
+    return true;
+}
+
 /* Take the error of `from`, if `claim` has none yet. */
 static void add_error(struct node *node,
                       struct claim *claim,
@@ -87,6 +105,7 @@ static void build(struct node *node,
         return;
     }
     member_claimed(node, stream, &claim->members);
+    claim->drained = member_is_drained(node, stream);
     for (slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = branch_at(node, stream, slot);
         const struct claim *theirs;
@@ -188,6 +207,8 @@ static bool is_urgent(const struct node *node,
     if (stream->definition.id == 0)
         return claim->received > sent->received ||
                !ranks_equal(&sent->members, &claim->members);
+    if (claim->drained && !sent->drained)
+        return true;
     if (stream->has_sent && ranks_equal(&sent->members, &claim->members)) {
         if (node->role == NODE_BACKEND)
             return stream->unclaimed >= CLAIM_BYTES;
@@ -302,6 +323,7 @@ void member_update(struct node *node, struct stream *stream)
     }
     build(node, stream, &claim);
     if (stream->has_sent && claim.received <= stream->sent.received &&
+        claim.drained == stream->sent.drained &&
         ranks_equal(&claim.members, &stream->sent.members)) {
         claim_fini(&claim);
         return;

@@ -903,6 +903,20 @@ uint32_t node_epoch(const struct node *node, uint32_t stream_id)
     return node->role == NODE_FRONTEND ? stream->sync_epoch : stream->epoch;
 }
 
+bool node_is_deserted(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return node->role == NODE_FRONTEND && stream && !stream->opening &&
+           stream->definition.members.count == 0;
+}
+
+bool node_is_drained(const struct node *node, uint32_t stream_id)
+{
+    return node_is_deserted(node, stream_id) &&
+           member_is_drained(node, node_stream(node, stream_id));
+}
+
 bool node_is_recoverable(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);

@@ -270,6 +270,7 @@ void node_free(struct node *node);
  * Returns 0, or for what the application asked:
  *   -EAGAIN      EVENT_SEND: no credit now; EVENT_SYNC: filters not loaded
  *   -ENOENT      there is no such stream, or it is closed
+ *   -ENODEV      EVENT_SEND, EVENT_SYNC: the front-end's stream has no member
  *   -ENOTCONN    the node has ended
  *   -EPERM       not in this role
  *   -EINVAL      the definition makes no sense
@@ -301,6 +302,12 @@ const struct ranks *node_members(const struct node *node, uint32_t stream);
 /* The epoch (4.1) of what a back-end sends on `stream` now; at the front-end,
  * the epoch that its last marker began. 0 if there is no such stream. */
 uint32_t node_epoch(const struct node *node, uint32_t stream);
+
+/* Front-end: whether `stream` is open and has no live member. */
+bool node_is_deserted(const struct node *node, uint32_t stream);
+
+/* The same, and nothing that members had sent is on its way any more. */
+bool node_is_drained(const struct node *node, uint32_t stream);
 
 /* Whether every filter of `stream` says that it is recoverable (9.4). */
 bool node_is_recoverable(const struct node *node, uint32_t stream);

@@ -106,6 +106,8 @@ static int sync_stream(struct node *node, const struct event *event)
         return -ENOENT;
     if (node->closing)
         return -ENOTCONN;
+    if (stream->definition.members.count == 0)
+        return -ENODEV;
     if (!stream->loaded) /* who knows yet whether packets keep their number */
         return -EAGAIN;
     if (!stream_is_replayable(stream))

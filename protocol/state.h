@@ -770,6 +770,10 @@ void member_claimed(struct node *node,
 /* Whether any child has members of the stream. */
 bool member_has_members(const struct node *node, const struct stream *stream);
 
+/* Whether no child has members, and nothing that former members have sent waits
+ * here or below (10.1b). */
+bool member_is_drained(const struct node *node, const struct stream *stream);
+
 /* ---- downward.c ---- */
 
 /* Front-end: give control to all below, and to ourselves. */
@@ -782,7 +786,7 @@ int downward_take(struct node *node,
                   struct frame *frame);
 
 /* Front-end: what the application sends. The payload is taken on success.
- * Returns 0, -ENOENT or -EAGAIN. */
+ * Returns 0, -ENOENT, -ENODEV or -EAGAIN. */
 int downward_send(struct node *node,
                   struct stream *stream,
                   struct frame *frame);

@@ -161,6 +161,14 @@ static void pump_late(struct node *node, struct stream *stream)
     }
 }
 
+/* The last packet of members that have gone is on its way (10.1b). */
+static void claim_drained(struct node *node, struct stream *stream)
+{
+    if (stream->has_sent && !stream->sent.drained &&
+        member_is_drained(node, stream))
+        member_update(node, stream);
+}
+
 void upward_pump(struct node *node, struct stream *stream)
 {
     struct frame *head;
@@ -189,6 +197,8 @@ void upward_pump(struct node *node, struct stream *stream)
         if (frame.type == FRAME_RESUME && --stream->resumes == 0)
             member_update(node, stream);
     }
+    if (node->role == NODE_COMMNODE)
+        claim_drained(node, stream);
 }
 
 void upward_grant(struct stream *stream, uint32_t window)

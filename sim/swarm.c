@@ -326,13 +326,13 @@ static bool is_sent(const struct swarm *swarm)
 
 static bool is_synced(const struct swarm *swarm)
 {
-    return traffic_is_synced(&swarm->traffic);
+    return traffic_is_synced(&swarm->traffic, swarm->sim);
 }
 
 /* What was in by the sync has been taken too. */
 static bool is_taken(const struct swarm *swarm)
 {
-    return traffic_is_checked(&swarm->traffic);
+    return traffic_is_checked(&swarm->traffic, swarm->sim);
 }
 
 static bool is_whole(const struct swarm *swarm)

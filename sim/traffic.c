@@ -552,6 +552,14 @@ bool traffic_is_told(const struct traffic *traffic, const struct sim *sim)
 
 /* ---- syncs ---- */
 
+static bool has_no_member(const struct sim *sim,
+                          const struct traffic_stream *stream)
+{
+    const struct ranks *members = node_members(sim_node(sim, 0), stream->id);
+
+    return members && members->count == 0;
+}
+
 void traffic_sync(struct traffic *traffic, struct sim *sim)
 {
     for (uint32_t i = 0; i < traffic->count; i++) {
@@ -567,24 +575,37 @@ void traffic_sync(struct traffic *traffic, struct sim *sim)
         if (epoch < MODEL_EPOCHS)
             stream->begun[epoch] = 1 + node_epoch(sim_node(sim, 0), stream->id);
         r = sim_sync(sim, stream->id, NULL);
-        if (r < 0)
+        /* PROTOCOL 10.1b: without a member, and only then */
+        if (r < 0 && (r != -ENODEV || !has_no_member(sim, stream)))
             sim_fail(sim, "sync: %s", strerror(-r));
+        if (r == 0 && has_no_member(sim, stream))
+            sim_fail(sim, "stream %u has no member and syncs", stream->id);
+        if (r < 0)
+            stream->epoch--;
     }
 }
 
-bool traffic_is_synced(const struct traffic *traffic)
+/* A stream without members is waited for until it is drained: then all that
+ * they had sent is there. */
+bool traffic_is_synced(const struct traffic *traffic, const struct sim *sim)
 {
-    for (uint32_t i = 0; i < traffic->count; i++)
-        if (!traffic->streams[i].synced)
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        const struct traffic_stream *stream = &traffic->streams[i];
+
+        if (!stream->synced && !node_is_drained(sim_node(sim, 0), stream->id))
             return false;
+    }
     return true;
 }
 
-bool traffic_is_checked(const struct traffic *traffic)
+bool traffic_is_checked(const struct traffic *traffic, const struct sim *sim)
 {
-    for (uint32_t i = 0; i < traffic->count; i++)
-        if (!traffic->streams[i].checked)
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        const struct traffic_stream *stream = &traffic->streams[i];
+
+        if (!stream->checked && !node_is_drained(sim_node(sim, 0), stream->id))
             return false;
+    }
     return true;
 }
 
@@ -593,8 +614,8 @@ bool traffic_is_lossy(const struct traffic *traffic)
     for (uint32_t i = 0; i < traffic->count; i++) {
         const struct traffic_stream *stream = &traffic->streams[i];
 
-        if (!stream->closed && !stream->closing && stream->epoch > 0 &&
-            stream->epoch <= MODEL_EPOCHS &&
+        if (!stream->closed && !stream->closing && stream->synced &&
+            stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS &&
             stream->model.lossy[stream->epoch - 1])
             return true;
     }

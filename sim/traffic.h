@@ -94,8 +94,8 @@ bool traffic_close(struct traffic *traffic,
 /* Ask for a sync of every open stream. What has come when a sync returns is
  * held against the model as soon as the application has taken it. */
 void traffic_sync(struct traffic *traffic, struct sim *sim);
-bool traffic_is_synced(const struct traffic *traffic);
-bool traffic_is_checked(const struct traffic *traffic);
+bool traffic_is_synced(const struct traffic *traffic, const struct sim *sim);
+bool traffic_is_checked(const struct traffic *traffic, const struct sim *sim);
 
 /* Whether all that is open has been said to be. */
 bool traffic_is_open(const struct traffic *traffic);

@@ -111,7 +111,8 @@ struct cop_stream_options {
     const struct cop_packet *parameters; /* for the filters; or NULL */
     bool grow; /* late joiners become members: they get each packet that
                   follows; what they send is in the waves after the next
-                  sync, before it may come flagged late */
+                  sync, before it may come flagged late. While there is no
+                  member, calls return -ENODEV */
 };
 #define COP_STREAM_OPTIONS_INIT COP_INIT(cop_stream_options)
 
@@ -362,6 +363,8 @@ COP_API uint32_t cop_stream_id(const struct cop_stream *stream);
  *   -EINVAL    `format` is malformed, or `tag` is reserved
  *   -EMSGSIZE  the packet is above COP_PACKET_MAX
  *   -EAGAIN    no credit within the send time-out; nothing was queued
+ *   -ENODEV    at the front-end: the stream has no living member; nothing was
+ *              queued. A member that joins ends that (`grow`)
  *   -ENOTCONN  the stream was closed or the network has ended
  *   -ENOMEM    out of memory; nothing was queued */
 COP_API int cop_stream_send(struct cop_stream *stream,
@@ -382,8 +385,15 @@ COP_API void cop_stream_set_send_timeout(struct cop_stream *stream,
 COP_API int cop_stream_flush(struct cop_stream *stream);
 
 /* Receive the next packet of `stream`; the packet is the caller's.
- * Returns 0, -EAGAIN if nothing came within `timeout_ms`, or -ENOTCONN if the
- * stream was closed or the network has ended and nothing is left. */
+ *
+ * Returns 0, or:
+ *   -EAGAIN    nothing came within `timeout_ms`
+ *   -ENODEV    at the front-end: the stream has no living member, and all that
+ *              members had sent was received. A call that waits returns so when
+ *              the last member has gone: COP_EVENT_BACKEND_LOST tells of it. A
+ *              member that joins ends that (`grow`)
+ *   -ENOTCONN  the stream was closed or the network has ended, and nothing is
+ *              left */
 COP_API int cop_stream_receive(struct cop_stream *stream,
                                struct cop_packet **packet,
                                int timeout_ms);
@@ -400,6 +410,8 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members that nobody
  *                reaches, or, if there are none, the members of each branch
  *                below the front-end in which some have not settled
+ *   -ENODEV      no member lives, or the last has died meanwhile: as in
+ *                cop_stream_receive()
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
  *   -ENOTCONN    the stream was closed or the network has ended */
 COP_API int cop_stream_sync(struct cop_stream *stream,
@@ -428,7 +440,8 @@ COP_API int cop_stream_state(struct cop_stream *stream,
                              int timeout_ms);
 
 /* Give the stream's filters new parameters, in order with what is sent.
- * Front-end only. Results as cop_stream_send(). */
+ * Front-end only. Results as cop_stream_send(), but for -ENODEV: a member that
+ * joins later gets them. */
 COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       const char *format,
                                       ...);

@@ -203,6 +203,9 @@ static void a_stream_before_its_first_member(void)
     CHECK_OK(cop_network_launch(&network, &launch, &error));
     CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)), 0);
     grow = open_grow(network, COP_WAIT_FOR_ALL, "sum");
+    CHECK_IS(cop_stream_send(grow, TAG_ECHO, "%d", 10), -ENODEV);
+    CHECK_IS(cop_stream_receive(grow, &packet, COP_FOREVER), -ENODEV);
+    CHECK_IS(cop_stream_sync(grow, COP_FOREVER, &error), -ENODEV);
     make_session(&session, network);
     for (k = 1; k <= JOINERS; k++) {
         join(&session);
@@ -220,6 +223,13 @@ static void a_stream_before_its_first_member(void)
             CU_ASSERT_EQUAL(tree_receive(grow, NULL), (10 + wave) * k);
         }
     }
+    CHECK_OK(cop_stream_send(grow, TAG_LEAVE, ""));
+    CHECK_IS(cop_stream_receive(grow, &packet, TREE_PATIENCE_MS), -ENODEV);
+    CHECK_IS(cop_stream_send(grow, TAG_ECHO, "%d", 1), -ENODEV);
+    join(&session);
+    await_joiners(network, 1);
+    CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 7));
+    CU_ASSERT_EQUAL(tree_receive(grow, NULL), 7);
     drop_session(&session);
     tree_end(network);
 }

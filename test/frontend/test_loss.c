@@ -297,6 +297,64 @@ static void the_end_is_orderly(void)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
+/* How many packets each back-end sends before it leaves, and their bytes: more
+ * than the windows of all links together. */
+#define LAST_PACKETS 12
+#define LAST_BYTES   (1 << 20)
+
+/* Every member leaves while a call waits in receive: it gets all that they had
+ * sent, and then -ENODEV, as does everything else. */
+static void a_stream_without_members(void)
+{
+    size_t i;
+    int k;
+
+    for (i = 0; i < SHAPES; i++) {
+        struct cop_network *network = tree_launch(shapes[i]);
+        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+        int count = (int)cop_stream_size(each), seen = 0, r;
+        struct cop_error error = {""};
+        struct cop_event event;
+        struct cop_packet *packet;
+
+        for (k = 0; k < LAST_PACKETS; k++)
+            CHECK_OK(cop_stream_send(each, TAG_BYTES, "%d", LAST_BYTES));
+        CHECK_OK(cop_stream_send(each, TAG_LEAVE, ""));
+        while ((r = cop_stream_receive(each, &packet, TREE_PATIENCE_MS)) == 0) {
+            seen++;
+            cop_packet_free(packet);
+        }
+        CHECK_IS(r, -ENODEV);
+        CU_ASSERT_EQUAL(seen, LAST_PACKETS * count);
+        CU_ASSERT_EQUAL(cop_stream_size(sum), 0);
+        CHECK_IS(cop_stream_receive(sum, &packet, COP_FOREVER), -ENODEV);
+        CHECK_IS(cop_stream_send(sum, TAG_ECHO, "%d", 1), -ENODEV);
+        CHECK_IS(cop_stream_sync(sum, COP_FOREVER, &error), -ENODEV);
+        CU_ASSERT(strstr(error.text, "no member") != NULL);
+        for (k = 0; k < count; k++)
+            CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+        tree_end(network);
+    }
+}
+
+/* The last member is killed while a sync waits for it. */
+static void the_last_member_dies_in_a_sync(void)
+{
+    struct cop_network *network = tree_launch("2x2");
+    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 0);
+    struct cop_stream *one = open_one(network, rank);
+    pid_t pid = pid_of(network, rank);
+    struct cop_error error = {""};
+
+    CHECK_OK(cop_stream_send(one, TAG_STUCK, ""));
+    CHECK_IS(cop_stream_sync(one, 50, &error), -ETIMEDOUT);
+    CHECK_OK(kill(pid, SIGKILL));
+    CHECK_IS(cop_stream_sync(one, TREE_PATIENCE_MS, &error), -ENODEV);
+    CHECK_IS(cop_stream_sync(one, TREE_PATIENCE_MS, &error), -ENODEV);
+    tree_end(network);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -310,6 +368,8 @@ int main(void)
         {"a shutdown with a stopped back-end",
          a_shutdown_with_a_stopped_backend},
         {"the end is orderly", the_end_is_orderly},
+        {"a stream without members", a_stream_without_members},
+        {"the last member dies in a sync", the_last_member_dies_in_a_sync},
         CU_TEST_INFO_NULL,
     };
 

@@ -91,11 +91,48 @@ static void an_empty_network_sticks_nowhere(void)
     SIM_RUN(sim, 100);
     CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 3);
     CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
-    CHECK_IS(script_sync(sim, stream), 0);
+    CHECK_IS(sim_sync(sim, stream, NULL), -ENODEV);
+    CHECK_IS(sim_send(sim, 0, stream, 100, "%d", 1), -ENODEV);
+    CU_ASSERT(node_is_drained(sim_node(sim, 0), stream));
     CHECK_OK(sim_shutdown(sim, 0));
     SIM_RUN(sim, 100);
     CU_ASSERT(sim_has_exited(sim, 0));
     CU_ASSERT(sim_has_exited(sim, script_at(sim, 1)));
+    SIM_END(sim);
+}
+
+#define BACKLOG 12
+#define MIB     (1u << 20)
+
+/* PROTOCOL 10.1b: members have sent more than goes up while the front-end takes
+ * nothing, and have left: there is no member any more, but what they had sent
+ * still comes, and only then is the stream drained. */
+static void what_the_last_member_sent_still_comes(void)
+{
+    struct sim *sim = SIM_TREE("0(1(2(3)))");
+    struct stream_definition definition = {.sync = COP_DO_NOT_WAIT};
+    uint32_t stream = script_open(sim, &definition), i, taken = 0;
+
+    sim_trace_only(sim, 0);
+    script_by_hand(sim, 0);
+    for (i = 0; i < BACKLOG; i++) {
+        CHECK_OK(sim_send_bytes(sim, script_at(sim, 3), stream, MIB));
+        SIM_RUN(sim, 50);
+    }
+    CHECK_OK(sim_shutdown(sim, script_at(sim, 3)));
+    SIM_RUN(sim, 1000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT(node_is_deserted(sim_node(sim, 0), stream));
+    CHECK_IS(sim_sync(sim, stream, NULL), -ENODEV);
+    CU_ASSERT(sim_waiting(sim, 0) < BACKLOG);
+    for (i = 0; i < BACKLOG; i++) {
+        CU_ASSERT(!node_is_drained(sim_node(sim, 0), stream) ||
+                  taken + sim_waiting(sim, 0) == BACKLOG);
+        taken += (uint32_t)sim_receive(sim, 0, stream);
+        SIM_RUN(sim, 50);
+    }
+    CU_ASSERT_EQUAL(taken, BACKLOG);
+    CU_ASSERT(node_is_drained(sim_node(sim, 0), stream));
     SIM_END(sim);
 }
 
@@ -126,6 +163,8 @@ int main(void)
         {"who hangs keeps nobody", who_hangs_keeps_nobody},
         {"a back-end may leave", a_back_end_may_leave},
         {"an empty network sticks nowhere", an_empty_network_sticks_nowhere},
+        {"what the last member sent still comes",
+         what_the_last_member_sent_still_comes},
         {"the lost are in no later stream", the_lost_are_in_no_later_stream},
         CU_TEST_INFO_NULL,
     };
