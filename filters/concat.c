@@ -1,7 +1,7 @@
 /* concat.c - numbers and strings become arrays, arrays become longer ones.
  *
- * Value by value: "%d %as" becomes "%ad %as". The order is that of the inlets
- * in the wave, so all of one subtree stay together. */
+ * Value by value: "%d %as" becomes "%ad %as". The order is that of the
+ * inlets in the wave, by rank, so all of one subtree stay together. */
 #include <coppice/filter.h>
 
 #include <errno.h>

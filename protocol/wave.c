@@ -27,6 +27,12 @@ struct from {
     bool late; /* it was late when it came */
 };
 
+/* A slot and the rank of the child that has it. */
+struct place {
+    uint32_t rank;
+    uint32_t slot;
+};
+
 struct wave {
     enum cop_sync sync;
     uint32_t timeout_ms;
@@ -36,7 +42,9 @@ struct wave {
     bool parts; /* a packet has come that was not the last of its wave */
     struct inlet *inlets; /* by slot */
     uint32_t inlet_count;
-    struct inlet *left; /* of lost children, until drained */
+    struct place *places; /* the slots in order of rank, if `placed` */
+    bool placed;
+    struct inlet *left; /* of lost children, by rank, until drained */
     uint32_t left_count;
     struct fifo alone; /* each to be filtered alone, at once */
     struct from *from; /* whence: a ring beside the fifo's */
@@ -79,6 +87,7 @@ void wave_free(struct wave *wave)
         fifo_fini(&wave->left[i].fifo);
     fifo_fini(&wave->alone);
     free(wave->inlets);
+    free(wave->places);
     free(wave->left);
     free(wave->from);
     free(wave->frames);
@@ -104,7 +113,44 @@ static struct inlet *inlet_at(struct wave *wave, uint32_t slot)
            (count - wave->inlet_count) * sizeof(*inlets));
     wave->inlets = inlets;
     wave->inlet_count = count;
+    wave->placed = false;
     return &inlets[slot];
+}
+
+static void set_rank(struct wave *wave, struct inlet *inlet, uint32_t rank)
+{
+    if (inlet->rank == rank)
+        return;
+    inlet->rank = rank;
+    wave->placed = false;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+
+    if (one->rank != other->rank)
+        return one->rank < other->rank ? -1 : 1;
+    return one->slot < other->slot ? -1 : one->slot > other->slot;
+}
+
+/* Put the slots in order of rank (PROTOCOL 4.3a). */
+static int place_all(struct wave *wave)
+{
+    struct place *places;
+    uint32_t i;
+
+    if (wave->placed || wave->inlet_count == 0)
+        return 0;
+    places = realloc(wave->places, wave->inlet_count * sizeof(*places));
+    if (!places)
+        return -ENOMEM;
+    wave->places = places;
+    for (i = 0; i < wave->inlet_count; i++)
+        places[i] = (struct place){wave->inlets[i].rank, i};
+    qsort(places, wave->inlet_count, sizeof(*places), compare_places);
+    wave->placed = true;
+    return 0;
 }
 
 /* Something about `slot` changed: look again if it was in the way. */
@@ -120,7 +166,7 @@ int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level)
 
     if (!inlet)
         return -ENOMEM;
-    inlet->rank = rank;
+    set_rank(wave, inlet, rank);
     if (!inlet->counts || inlet->level < level)
         inlet->level = level;
     if (!inlet->counts)
@@ -141,6 +187,7 @@ void wave_answer(struct wave *wave, uint32_t slot, uint64_t level)
 int wave_leave(struct wave *wave, uint32_t slot)
 {
     struct inlet *inlet, *left;
+    uint32_t i;
 
     wave->blocker = WAVE_NO_SLOT;
     if (slot >= wave->inlet_count)
@@ -151,7 +198,10 @@ int wave_leave(struct wave *wave, uint32_t slot)
         if (!left)
             return -ENOMEM;
         wave->left = left;
-        left[wave->left_count++] = *inlet;
+        for (i = wave->left_count++; i > 0 && left[i - 1].rank > inlet->rank;
+             i--)
+            left[i] = left[i - 1];
+        left[i] = *inlet;
     } else {
         fifo_fini(&inlet->fifo);
     }
@@ -222,7 +272,7 @@ int wave_put(struct wave *wave,
         wave->deadline_ms = now_ms + wave->timeout_ms;
     if (wave->blocked_at > frame->sequence)
         wave->blocker = WAVE_NO_SLOT;
-    inlet->rank = rank;
+    set_rank(wave, inlet, rank);
     unblock(wave, slot);
     wave->parts |= !(frame->flags & FRAME_LAST);
     return fifo_push(&inlet->fifo, frame);
@@ -336,30 +386,42 @@ static int gather_upto(struct wave *wave,
     return 0;
 }
 
-/* Gather from every inlet, those of lost children first. */
-static int gather_all(struct wave *wave,
-                      uint64_t sequence,
-                      struct wave_set *set)
+/* Drop the lost children of whom nothing is left. */
+static void drop_empty(struct wave *wave)
 {
     uint32_t i, kept = 0;
-    int r;
 
     for (i = 0; i < wave->left_count; i++) {
-        r = gather_upto(wave, &wave->left[i], WAVE_NO_SLOT, sequence, set);
-        if (r < 0)
-            return r;
         if (wave->left[i].fifo.count > 0)
             wave->left[kept++] = wave->left[i];
         else
             fifo_fini(&wave->left[i].fifo);
     }
     wave->left_count = kept;
-    for (i = 0; i < wave->inlet_count; i++) {
-        r = gather_upto(wave, &wave->inlets[i], i, sequence, set);
-        if (r < 0)
-            return r;
+}
+
+/* Gather from every inlet in order of rank, and what a lost child left before
+ * what came from it later (PROTOCOL 4.3a). */
+static int gather_all(struct wave *wave,
+                      uint64_t sequence,
+                      struct wave_set *set)
+{
+    uint32_t i = 0, k = 0, slot;
+    int r = place_all(wave);
+
+    while (r == 0 && (i < wave->left_count || k < wave->inlet_count)) {
+        if (i < wave->left_count &&
+            (k == wave->inlet_count ||
+             wave->left[i].rank <= wave->places[k].rank)) {
+            r = gather_upto(wave, &wave->left[i++], WAVE_NO_SLOT, sequence,
+                            set);
+            continue;
+        }
+        slot = wave->places[k++].slot;
+        r = gather_upto(wave, &wave->inlets[slot], slot, sequence, set);
     }
-    return 0;
+    drop_empty(wave);
+    return r;
 }
 
 /* The lowest wave of which a packet waits; UINT64_MAX: none. */

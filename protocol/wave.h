@@ -29,7 +29,8 @@ struct wave_set {
     bool late;             /* its wave had gone: filtered alone (4.5) */
     bool late_lane;        /* and it came as such: its credit is the late one */
     bool compensating;     /* what became of a compensation (9.2) */
-    struct frame *frames;  /* those with values; empty answers are left out */
+    struct frame *frames;  /* those with values, in order of the children's
+                              ranks; empty answers are left out */
     uint32_t *inlets;      /* the rank that each came from */
     uint32_t *slots;       /* and its slot then, or WAVE_NO_SLOT */
     size_t count;

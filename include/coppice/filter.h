@@ -98,7 +98,8 @@ struct cop_filter {
 /* How many packets this wave has. */
 COP_API size_t cop_filter_packet_count(const struct cop_filter_call *call);
 
-/* Packet `index` of the wave; borrowed for the call. NULL past the last. */
+/* Packet `index` of the wave; borrowed for the call. NULL past the last. The
+ * packets are in the order of the ranks of cop_filter_inlet(). */
 COP_API const struct cop_packet *cop_filter_packet(
     const struct cop_filter_call *call, size_t index);
 

@@ -297,6 +297,81 @@ static void the_end_is_orderly(void)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
+/* Ask all for their ranks; the answer is to be just `ranks`, in this order. */
+static void check_order(struct cop_stream *concat,
+                        const uint32_t *ranks,
+                        uint32_t count)
+{
+    struct cop_packet *packet;
+    const int32_t *values;
+    uint32_t seen = 0, i;
+
+    CHECK_OK(cop_stream_send(concat, TAG_RANK, ""));
+    CHECK_OK(cop_stream_receive(concat, &packet, TREE_PATIENCE_MS));
+    CU_ASSERT_EQUAL(cop_packet_tag(packet), TAG_RANK);
+    CHECK_OK(cop_packet_unpack(packet, "%ad", &values, &seen));
+    CU_ASSERT_EQUAL_FATAL(seen, count);
+    for (i = 0; i < count; i++)
+        CU_ASSERT_EQUAL(values[i], (int32_t)ranks[i]);
+    cop_packet_free(packet);
+}
+
+#define ORDER_ROUNDS 10
+#define ORDER_MAX    8
+
+/* Values stand by rank, in whichever order the children have connected. */
+static void concat_is_in_the_order_of_ranks(void)
+{
+    size_t i, k;
+
+    for (i = 0; i < SHAPES * ORDER_ROUNDS; i++) {
+        struct cop_network *network = tree_launch(shapes[i % SHAPES]);
+        const struct cop_communicator *all = cop_network_everyone(network);
+        struct cop_stream *concat =
+            tree_open(network, COP_WAIT_FOR_ALL, "concat");
+        size_t count = cop_communicator_size(all);
+        uint32_t ranks[ORDER_MAX];
+
+        CU_ASSERT_FATAL(count <= ORDER_MAX);
+        for (k = 0; k < count; k++)
+            ranks[k] = cop_communicator_rank(all, k);
+        check_order(concat, ranks, (uint32_t)count);
+        tree_end(network);
+    }
+}
+
+/* Commnode 1 of 2x4 dies; its children 3 to 6 go to commnode 2, whose own are 7
+ * to 10, or to the front-end: each node has its children by rank. */
+static void concat_has_an_order_after_an_adoption(void)
+{
+    struct cop_network *network = tree_launch("2x4");
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream *concat = tree_open(network, COP_WAIT_FOR_ALL, "concat");
+    uint32_t parents[7] = {0}, ranks[ORDER_MAX], count = 0, rank, k;
+    struct cop_event event;
+
+    CHECK_OK(kill(parent_of(pid_of(network, cop_communicator_rank(all, 0))),
+                  SIGKILL));
+    for (k = 0; k < 4; k++) {
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
+        CU_ASSERT_FATAL(event.rank >= 3 && event.rank <= 6);
+        parents[event.rank] = event.parent;
+    }
+    CHECK_OK(sync_of(concat));
+    for (rank = 3; rank <= 6; rank++)
+        if (parents[rank] == 2)
+            ranks[count++] = rank;
+    for (rank = 7; rank <= 10; rank++)
+        ranks[count++] = rank;
+    for (rank = 3; rank <= 6; rank++)
+        if (parents[rank] == 0)
+            ranks[count++] = rank;
+    CU_ASSERT_EQUAL_FATAL(count, ORDER_MAX);
+    for (k = 0; k < 3; k++)
+        check_order(concat, ranks, count);
+    tree_end(network);
+}
+
 /* How many packets each back-end sends before it leaves, and their bytes: more
  * than the windows of all links together. */
 #define LAST_PACKETS 12
@@ -368,6 +443,9 @@ int main(void)
         {"a shutdown with a stopped back-end",
          a_shutdown_with_a_stopped_backend},
         {"the end is orderly", the_end_is_orderly},
+        {"concat is in the order of ranks", concat_is_in_the_order_of_ranks},
+        {"concat has an order after an adoption",
+         concat_has_an_order_after_an_adoption},
         {"a stream without members", a_stream_without_members},
         {"the last member dies in a sync", the_last_member_dies_in_a_sync},
         CU_TEST_INFO_NULL,

@@ -378,6 +378,64 @@ static void many_parts_are_lent_one_by_one(void)
     wave_free(wave);
 }
 
+static void put_from(struct wave *wave,
+                     uint32_t slot,
+                     uint32_t rank,
+                     uint64_t sequence)
+{
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .flags = FRAME_LAST,
+        .origin = rank,
+        .count = 1,
+        .sequence = sequence,
+    };
+
+    CHECK_OK(wave_put(wave, slot, rank, &frame, 0));
+}
+
+/* The next set has packets of just these ranks, in this order. */
+static void check_order(struct wave *wave, const uint32_t *ranks, size_t count)
+{
+    struct wave_set set;
+    size_t i;
+
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_EQUAL_FATAL(set.count, count);
+    for (i = 0; i < count; i++)
+        CU_ASSERT_EQUAL(set.inlets[i], ranks[i]);
+}
+
+/* PROTOCOL 4.3a: a set is in the order of ranks, not of slots, also when a
+ * child is lost and others come, one of them to its slot. */
+static void a_set_is_in_the_order_of_ranks(void)
+{
+    struct wave *wave = make(COP_WAIT_FOR_ALL);
+
+    CHECK_OK(wave_join(wave, 0, 12, 0));
+    CHECK_OK(wave_join(wave, 1, 10, 0));
+    CHECK_OK(wave_join(wave, 2, 11, 0));
+    for (uint64_t k = 1; k <= 2; k++) {
+        put_from(wave, 0, 12, k);
+        put_from(wave, 1, 10, k);
+        put_from(wave, 2, 11, k);
+    }
+    check_order(wave, (uint32_t[]){10, 11, 12}, 3);
+    CHECK_OK(wave_leave(wave, 2));
+    CHECK_OK(wave_leave(wave, 0));
+    CHECK_OK(wave_join(wave, 0, 9, 1));
+    CHECK_OK(wave_join(wave, 5, 13, 1));
+    put_from(wave, 5, 13, 2);
+    put_from(wave, 0, 9, 2);
+    check_order(wave, (uint32_t[]){9, 10, 11, 12, 13}, 5);
+    put_from(wave, 5, 13, 3);
+    put_from(wave, 1, 10, 3);
+    put_from(wave, 0, 9, 3);
+    check_order(wave, (uint32_t[]){9, 10, 13}, 3);
+    check_none(wave);
+    wave_free(wave);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -385,6 +443,7 @@ int main(void)
          an_incomplete_wave_is_lent_credit},
         {"many parts are lent one by one", many_parts_are_lent_one_by_one},
         {"a wave waits for all", a_wave_waits_for_all},
+        {"a set is in the order of ranks", a_set_is_in_the_order_of_ranks},
         {"the last packet answers", the_last_packet_answers},
         {"an empty answer counts", an_empty_answer_counts},
         {"a lost child is not waited for", a_lost_child_is_not_waited_for},
