@@ -490,7 +490,7 @@ static void take_frames(struct connection *c,
     }
     if (r == -ENOMEM) {
         snprintf(text, sizeof(text),
-                 "no memory for a frame of %u bytes that it sent: send "
+                 "no memory for a frame of %u bytes: send "
                  "smaller packets, or allow this process more memory",
                  frame_reader_wanted(&c->reader));
         fail(c, r, text);

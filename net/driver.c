@@ -76,15 +76,8 @@ struct driver {
     int error;
 };
 
-static void log_line(struct driver *driver,
-                     const char *id,
-                     const char *format_text,
-                     ...) __attribute__((format(printf, 3, 4)));
-
-static void log_line(struct driver *driver,
-                     const char *id,
-                     const char *format_text,
-                     ...)
+__attribute__((format(printf, 3, 4))) static void log_line(
+    struct driver *driver, const char *id, const char *format_text, ...)
 {
     char text[512];
     va_list args;
@@ -513,9 +506,7 @@ static void on_down(void *arg,
     log_line(driver, "LINK-DOWN", "rank %u: %s", slot.rank, text);
     if (code == -ENOMEM) {
         /* The same frame would come again, on the next link. */
-        snprintf(words, sizeof(words), "link with rank %u: %s", slot.rank,
-                 text);
-        end(driver, code, words);
+        end(driver, code, text);
         return;
     }
     step(driver, &event, NULL);

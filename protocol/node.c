@@ -13,16 +13,12 @@
 
 void actions_clear(struct actions *actions)
 {
-    size_t i;
-
-    for (i = 0; i < actions->count; i++) {
+    for (size_t i = 0; i < actions->count; i++) {
         struct action *action = &actions->list[i];
 
-        if (action->type == ACTION_SEND) {
-            frame_fini(&action->frame);
-            continue; /* it has nothing else */
-        }
         frame_fini(&action->frame);
+        if (action->type == ACTION_SEND)
+            continue; /* it has nothing else */
         free(action->text);
         free(action->adoption);
     }
