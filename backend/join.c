@@ -9,8 +9,9 @@
 #include "network/network.h"
 #include "network/options.h"
 
-/* A joiner that was turned away calls again so often, so long apart. */
-#define TRIES_MAX    20
+/* A joiner that was turned away everywhere calls again for so long, so long
+ * apart. */
+#define TRY_FOR_MS   2000
 #define TRY_AGAIN_MS 100
 
 static bool is_decided(void *arg)
@@ -58,28 +59,56 @@ static int start(struct cop_network *network,
     return r;
 }
 
-/* Read what there is to know, and join by it. Returns -ECONNREFUSED if the node
- * that was called closed the link: it takes nobody while the launch goes on
- * around it, or while it has no parent itself (PROTOCOL 12.3). */
+/* How long one of several nodes is waited for. */
+static uint64_t attempt_deadline_ms(const struct bootstrap *bootstrap,
+                                    uint64_t deadline_ms)
+{
+    const struct cop_times *times = &bootstrap->times;
+    uint64_t until_ms = driver_now_ms() + times->connect_timeout_ms +
+                        times->handshake_timeout_ms + times->probe_timeout_ms +
+                        times->failure_timeout_ms;
+
+    return bootstrap->node_count > 1 && until_ms < deadline_ms ? until_ms
+                                                               : deadline_ms;
+}
+
+/* A join: the nodes of the session file are called one after the other. */
+struct joining {
+    const struct cop_join *join;
+    uint64_t deadline_ms;
+    uint32_t spread;     /* which node is to be called */
+    uint32_t node_count; /* of how many */
+    bool called;         /* a node was called, and others may be */
+};
+
+/* Read what there is to know, and join by it. Returns -ECONNREFUSED if nobody
+ * listens at that node's address, or if the node closed the link: it takes no
+ * back-end while the launch goes on around it, or while it has no parent itself
+ * (PROTOCOL 12.3). */
 static int join_once(struct cop_network **out,
-                     const struct cop_join *join,
-                     uint64_t deadline_ms,
+                     struct joining *joining,
                      struct cop_error *error)
 {
+    const struct cop_join *join = joining->join;
     struct cop_network *network;
     struct bootstrap *bootstrap = NULL;
+    uint64_t deadline_ms;
     int r;
 
+    joining->called = false;
     if (join->session_path)
-        r = session_read(&bootstrap, join->session_path, (uint32_t)getpid(),
+        r = session_read(&bootstrap, join->session_path, joining->spread,
                          error);
     else
         r = bootstrap_inherit(&bootstrap, join->timeout_ms, error);
     if (r < 0)
         return r;
+    joining->node_count = bootstrap->node_count;
+    deadline_ms = attempt_deadline_ms(bootstrap, joining->deadline_ms);
     r = network_new(&network, bootstrap, error);
     if (r < 0)
         return r;
+    joining->called = join->session_path != NULL;
     r = start(network, deadline_ms, error);
     if (r < 0) {
         network_free(network);
@@ -89,13 +118,43 @@ static int join_once(struct cop_network **out,
     return 0;
 }
 
+/* Call one node of the session file after the other, until one takes us. */
+static int join_any(struct cop_network **out,
+                    struct joining *joining,
+                    struct cop_error *error)
+{
+    uint64_t again_ms = driver_now_ms() + TRY_FOR_MS;
+    bool refused = false, late = false;
+    uint32_t tried = 0;
+    uint64_t now_ms;
+    int r;
+
+    for (;; joining->spread++) {
+        r = join_once(out, joining, error);
+        if (r == 0 || !joining->called)
+            return r;
+        refused |= r == -ECONNREFUSED;
+        late |= r == -ETIMEDOUT;
+        now_ms = driver_now_ms();
+        if (now_ms >= joining->deadline_ms)
+            return r;
+        if (++tried < joining->node_count)
+            continue;
+        if (!late && (!refused || now_ms >= again_ms))
+            return r;
+        refused = late = false;
+        tried = 0;
+        poll(NULL, 0, TRY_AGAIN_MS);
+    }
+}
+
 int cop_network_join(struct cop_network **out,
                      const struct cop_join *given,
                      struct cop_error *error)
 {
     struct cop_join join = COP_JOIN_INIT;
-    uint64_t deadline_ms;
-    int tries = 1, r = 0;
+    struct joining joining = {.join = &join, .spread = (uint32_t)getpid()};
+    int r = 0;
 
     if (given)
         r = options_read(&join, sizeof(join), given, sizeof(join),
@@ -106,11 +165,6 @@ int cop_network_join(struct cop_network **out,
         join.timeout_ms = LIMIT_LAUNCH_TIMEOUT_MS;
     if (join.timeout_ms > INT_MAX)
         join.timeout_ms = INT_MAX;
-    deadline_ms = network_deadline_ms((int)join.timeout_ms);
-    r = join_once(out, &join, deadline_ms, error);
-    while (r == -ECONNREFUSED && join.session_path && tries++ < TRIES_MAX) {
-        poll(NULL, 0, TRY_AGAIN_MS);
-        r = join_once(out, &join, deadline_ms, error);
-    }
-    return r;
+    joining.deadline_ms = network_deadline_ms((int)join.timeout_ms);
+    return join_any(out, &joining, error);
 }

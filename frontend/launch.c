@@ -169,6 +169,20 @@ static int wait_launched(struct cop_network *network, struct cop_error *error)
                                         : "the network has ended");
 }
 
+/* Write a session file, which is kept up to date from then on. Entered. */
+static int write_session(struct cop_network *network,
+                         const char *path,
+                         struct cop_error *error)
+{
+    const struct node *node = driver_node(network->driver);
+    int r;
+
+    r = session_write(path, driver_bootstrap(network->driver), node, error);
+    if (r == 0)
+        session_keep(&network->session, path, node);
+    return r;
+}
+
 static int start(struct cop_network *network,
                  const char *session_path,
                  struct cop_error *error)
@@ -184,8 +198,7 @@ static int start(struct cop_network *network,
     else
         r = wait_launched(network, error);
     if (r == 0 && session_path)
-        r = session_write(session_path, driver_bootstrap(network->driver),
-                          driver_node(network->driver), error);
+        r = write_session(network, session_path, error);
     if (r < 0)
         network_abort(network);
     network_leave(network);
@@ -240,8 +253,7 @@ int cop_network_write_session(struct cop_network *network,
     if (r < 0)
         return cop_error_set(error, r,
                              "the network belongs to the parent process");
-    r = session_write(path, driver_bootstrap(network->driver),
-                      driver_node(network->driver), error);
+    r = write_session(network, path, error);
     network_leave(network);
     return r;
 }

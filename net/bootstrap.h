@@ -46,6 +46,7 @@ struct bootstrap {
     struct cop_times times;
     uint32_t algorithm;       /* how orphans choose: topology/adopter.h */
     struct topology *subtree; /* our own at its root; NULL: no children */
+    uint32_t node_count;      /* of a session file: nodes that may be called */
     int fd; /* to whoever started us, until we are accepted; else -1 */
 };
 

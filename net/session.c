@@ -9,7 +9,7 @@
  *     filters DIRECTORY:DIRECTORY
  *     reconfiguration NAME                       (else NHI-WM)
  *     injection allowed                          (or no such line)
- *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each)
+ *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each that lives)
  *     end */
 #include "net/session.h"
 
@@ -69,7 +69,8 @@ static void write_lines(FILE *file,
     if (frontend->allow_injection)
         fprintf(file, "injection allowed\n");
     for (i = 0; node_internal(node, i, &rank, &address); i++)
-        fprintf(file, "node %u %s\n", rank, address);
+        if (!node_has_failed(node, rank))
+            fprintf(file, "node %u %s\n", rank, address);
     fprintf(file, "end\n");
 }
 
@@ -115,6 +116,66 @@ out:
         return cop_error_set(error, r, "%s: cannot write the session file: %s",
                              path, strerror(-r));
     return 0;
+}
+
+/* ---- keeping it up to date ------------------------------------------------
+ */
+
+static size_t count_live(const struct node *node)
+{
+    const char *address;
+    uint32_t rank;
+    size_t i, live = 0;
+
+    for (i = 0; node_internal(node, i, &rank, &address); i++)
+        live += !node_has_failed(node, rank);
+    return live;
+}
+
+/* Remember which file it is now; forget it if there is none. */
+static void identify(struct session_kept *kept, const struct node *node)
+{
+    struct stat status;
+
+    if (kept->path && stat(kept->path, &status) == 0) {
+        kept->device = status.st_dev;
+        kept->inode = status.st_ino;
+        kept->live = count_live(node);
+        return;
+    }
+    session_forget(kept);
+}
+
+void session_keep(struct session_kept *kept,
+                  const char *path,
+                  const struct node *node)
+{
+    session_forget(kept);
+    kept->path = realpath(path, NULL);
+    identify(kept, node);
+}
+
+void session_refresh(struct session_kept *kept,
+                     const struct bootstrap *frontend,
+                     const struct node *node)
+{
+    struct stat status;
+
+    if (!kept->path || count_live(node) == kept->live)
+        return;
+    if (stat(kept->path, &status) < 0 || status.st_dev != kept->device ||
+        status.st_ino != kept->inode) {
+        session_forget(kept); /* removed, or another network's by now */
+        return;
+    }
+    session_write(kept->path, frontend, node, NULL);
+    identify(kept, node);
+}
+
+void session_forget(struct session_kept *kept)
+{
+    free(kept->path);
+    memset(kept, 0, sizeof(*kept));
 }
 
 /* ---- reading --------------------------------------------------------------
@@ -322,6 +383,7 @@ static int complete(const struct reading *reading, uint32_t spread)
     bootstrap->rank = RANK_NONE;
     bootstrap->depth = 1;
     bootstrap->attach = true;
+    bootstrap->node_count = reading->parent_count;
     bootstrap->parent_rank = reading->ranks[chosen];
     bootstrap->parent_address = strdup(reading->parents[chosen]);
     bootstrap->host = strdup(host);

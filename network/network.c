@@ -306,6 +306,9 @@ static void tell(void *arg, const struct action *news)
     case TELL_NODE_SUSPECTED:
     case TELL_NODE_BACK:
     case TELL_NODE_LOST:
+        session_refresh(&network->session, driver_bootstrap(network->driver),
+                        driver_node(network->driver));
+        break;
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:
     case TELL_FILTER_ERROR:
@@ -394,6 +397,7 @@ void network_free(struct cop_network *network)
     inbox_fini(&network->waste);
     news_fini(&network->news);
     links_fini(&network->lost);
+    session_forget(&network->session);
     filtering_free(network->filtering);
     if (network->fd >= 0)
         close(network->fd);

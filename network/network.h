@@ -16,6 +16,7 @@
 #include <coppice/coppice.h>
 
 #include "net/driver.h"
+#include "net/session.h"
 #include "network/filtering.h"
 #include "network/inbox.h"
 #include "network/links.h"
@@ -35,9 +36,10 @@ struct cop_network {
     struct inbox waste; /* what came on streams that were released: its credit
                            is returned by the next call */
     struct news news;
-    struct links lost;          /* front-end */
-    struct cop_stream *streams; /* by number */
-    int fd;                     /* an eventfd, once asked for; else -1 */
+    struct links lost;           /* front-end */
+    struct session_kept session; /* front-end */
+    struct cop_stream *streams;  /* by number */
+    int fd;                      /* an eventfd, once asked for; else -1 */
     bool is_readable;
     bool untold;        /* as in a stream */
     bool out_of_memory; /* a packet was lost for that */

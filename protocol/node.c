@@ -971,6 +971,14 @@ bool node_internal(const struct node *node,
     return true;
 }
 
+bool node_has_failed(const struct node *node, uint32_t rank)
+{
+    struct table_entry entry;
+
+    return node->table && table_entry(node->table, rank, &entry) == 0 &&
+           entry.failed;
+}
+
 bool node_missing(const struct node *node,
                   size_t index,
                   uint32_t *rank,

@@ -349,6 +349,9 @@ bool node_internal(const struct node *node,
                    uint32_t *rank,
                    const char **address);
 
+/* Whether internal node `rank` has failed, as far as this node knows. */
+bool node_has_failed(const struct node *node, uint32_t rank);
+
 /* Front-end: who is missing since the launch, by rank: number `index`; false
  * past the last. Borrowed until the network is launched, then for good. */
 bool node_missing(const struct node *node,

@@ -250,7 +250,9 @@ COP_API uint32_t cop_communicator_rank(
     const struct cop_communicator *communicator, size_t index);
 
 /* Write a session file, mode 0600, with which back-ends may attach. It holds
- * the session's key. Returns 0 or a negative errno with a sentence. */
+ * the session's key, and lists the nodes that live: the file that was written
+ * last is replaced when one dies, until it is removed. Returns 0 or a negative
+ * errno with a sentence. */
 COP_API int cop_network_write_session(struct cop_network *network,
                                       const char *path,
                                       struct cop_error *error);
@@ -266,9 +268,10 @@ COP_API int cop_network_write_session(struct cop_network *network,
  *   -EACCES     the other side does not know our key, or we not its; or the
  *               session file is another user's or open to others
  *   -EMFILE     this process may have fewer than 64 descriptors
- *   -ECONNREFUSED  whom it called takes nobody, for the launch goes on around
- *               it, or it looks for a parent itself: with a session file it
- *               calls again for two seconds before it says so
+ *   -ECONNREFUSED  no node took this back-end: none listens, or the launch goes
+ *               on around it, or it looks for a parent itself. With a session
+ *               file all nodes that the file lists are called, one after the
+ *               other, and again for two seconds
  *   -ETIMEDOUT  no answer in time */
 COP_API int cop_network_join(struct cop_network **out,
                              const struct cop_join *join,

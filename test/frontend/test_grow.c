@@ -265,12 +265,86 @@ static void streams_open_without_a_joiner_that_died(void)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
+#define LATE_JOINERS 14
+
+/* How many nodes a session file lists. */
+static int listed(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char line[512];
+    int count = 0;
+
+    while (file && fgets(line, sizeof(line), file))
+        count += strncmp(line, "node ", 5) == 0;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t one = *(const pid_t *)a, other = *(const pid_t *)b;
+
+    return one < other ? -1 : one > other;
+}
+
+/* Kill all commnodes of 2x2x2: the parents of the back-ends, and theirs. */
+static void kill_commnodes(struct cop_network *network)
+{
+    struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    size_t count = cop_stream_size(each), k;
+    pid_t victims[16], lower, last = 0;
+
+    CU_ASSERT_EQUAL_FATAL(count, 8);
+    CHECK_OK(cop_stream_send(each, TAG_PID, ""));
+    for (k = 0; k < count; k++) {
+        lower = tree_parent(tree_receive(each, NULL));
+        victims[2 * k] = lower;
+        victims[2 * k + 1] = tree_parent(lower);
+    }
+    qsort(victims, 2 * count, sizeof(*victims), compare_pids);
+    for (k = 0; k < 2 * count; last = victims[k++])
+        if (victims[k] != last && victims[k] > 1)
+            CHECK_OK(kill(victims[k], SIGKILL));
+    cop_stream_close(each);
+}
+
+/* All six commnodes are dead: whoever joins finds the front-end, with the file
+ * that lists the dead ones, too, and with the file as it is now. */
+static void joiners_find_who_lives(void)
+{
+    struct cop_network *network = tree_launch("2x2x2");
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct session current, old;
+    int k;
+
+    make_session(&old, network);
+    make_session(&current, network); /* the last one is kept up to date */
+    CU_ASSERT_EQUAL(listed(old.path), 7);
+    kill_commnodes(network);
+    for (k = 0; k < LATE_JOINERS / 2; k++)
+        join(&old);
+    await_joiners(network, LATE_JOINERS / 2);
+    CU_ASSERT_EQUAL(listed(old.path), 7);
+    for (k = 0; listed(current.path) > 1 && k < 12000; k++)
+        tree_pause();
+    CU_ASSERT_EQUAL(listed(current.path), 1);
+    for (k = 0; k < LATE_JOINERS / 2; k++)
+        join(&current);
+    await_joiners(network, LATE_JOINERS / 2);
+    CU_ASSERT_EQUAL(cop_communicator_size(all), 8 + LATE_JOINERS);
+    drop_session(&old);
+    drop_session(&current);
+    tree_end(network);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"only streams that grow take them", only_streams_that_grow_take_them},
         {"joiners get each packet once", joiners_get_each_packet_once},
         {"a stream before its first member", a_stream_before_its_first_member},
+        {"joiners find who lives", joiners_find_who_lives},
         {"streams open without a joiner that died",
          streams_open_without_a_joiner_that_died},
         CU_TEST_INFO_NULL,

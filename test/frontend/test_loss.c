@@ -41,23 +41,6 @@ static pid_t pid_of(struct cop_network *network, uint32_t rank)
     return pid;
 }
 
-/* The parent of a process, from /proc. */
-static pid_t parent_of(pid_t pid)
-{
-    char path[64], line[256];
-    int parent = -1;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "PPid: %d", &parent) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return parent;
-}
-
 static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))
 
@@ -107,7 +90,8 @@ static void a_commnode_that_is_killed(void)
     struct cop_network *network = tree_launch("2x2x2");
     const struct cop_communicator *all = cop_network_everyone(network);
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-    pid_t commnode = parent_of(pid_of(network, cop_communicator_rank(all, 0)));
+    pid_t commnode =
+        tree_parent(pid_of(network, cop_communicator_rank(all, 0)));
     struct cop_event event;
     uint32_t seen;
 
@@ -350,7 +334,7 @@ static void concat_has_an_order_after_an_adoption(void)
     uint32_t parents[7] = {0}, ranks[ORDER_MAX], count = 0, rank, k;
     struct cop_event event;
 
-    CHECK_OK(kill(parent_of(pid_of(network, cop_communicator_rank(all, 0))),
+    CHECK_OK(kill(tree_parent(pid_of(network, cop_communicator_rank(all, 0))),
                   SIGKILL));
     for (k = 0; k < 4; k++) {
         CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));

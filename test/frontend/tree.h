@@ -81,6 +81,23 @@ static inline char tree_state(const char *path)
     return state;
 }
 
+/* The parent of a process, from /proc; -1 if it is gone. */
+static inline pid_t tree_parent(pid_t pid)
+{
+    char path[64], line[256];
+    int parent = -1;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "PPid: %d", &parent) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return parent;
+}
+
 /* Stop process `pid`. A signal is sent at once, but obeyed when the process
  * comes to run: when this returns, all of its threads have obeyed. */
 static inline void tree_stop(pid_t pid)
