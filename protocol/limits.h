@@ -70,7 +70,7 @@
 
 /* The highest incarnation that a node may reach, and how far a number that
  * counts up for life may be ahead of the last one that is known: more attempts
- * than fit into any orphan_timeout (PROTOCOL 6.8). */
+ * than fit into any orphan_timeout (PROTOCOL 2.6). */
 #define LIMIT_INCARNATION (UINT32_MAX - 1)
 #define LIMIT_AHEAD       (UINT32_C(1) << 20)
 

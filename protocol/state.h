@@ -648,7 +648,7 @@ void record_exchange(struct node *node, struct peer *peer);
 /* RECORD came. `frame` is borrowed. */
 int record_take(struct node *node, struct peer *peer, struct frame *frame);
 
-/* Whether `rank` may have this incarnation, by what is known of it (6.8). */
+/* Whether `rank` may have this incarnation, by what is known of it (2.6). */
 bool record_is_near(const struct node *node,
                     uint32_t rank,
                     uint32_t incarnation);

@@ -349,7 +349,7 @@ static void accusations_are_few(void)
 }
 
 /* A node that is taken for dead can count on: whatever it is accused of leaves
- * a number above (PROTOCOL 6.8). From a commnode, too. */
+ * a number above (PROTOCOL 2.6). From a commnode, too. */
 static void numbers_do_not_wrap(void)
 {
     static const uint32_t far[] = {UINT32_MAX, UINT32_MAX - 1, LIMIT_AHEAD + 1};
