@@ -6,6 +6,10 @@
 #include "protocol/packet.h"
 #include "protocol/state.h"
 
+/* A back-end asks to be fed when it has a new parent, or when it becomes a
+ * member; each of these once on a link and stream. */
+#define LEAF_FEEDS 2
+
 bool stream_is_replayable(const struct stream *stream)
 {
     return !stream->filters.down || stream->filters.down_one_to_one;
@@ -850,6 +854,8 @@ int downward_feed(struct node *node,
     branch = stream_branch(stream, peer->slot);
     if (!branch)
         return -ENOMEM;
+    if (peer->role == NODE_BACKEND && branch->asked++ == LEAF_FEEDS)
+        return node_refuse(node, "a back-end has not so many beginnings");
     if (stream->definition.id != 0 && branch->members.count == 0) {
         branch->fed = true; /* from there, when it has members */
         branch->cursor = feed_last(&stream->feed);

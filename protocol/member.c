@@ -908,6 +908,12 @@ static int read_claim(struct node *node,
 
     if (r < 0)
         return r;
+    if (claim.error &&
+        (claim.error_rank >= LIMIT_NODES ||
+         (peer->role == NODE_BACKEND && claim.error_rank != peer->rank))) {
+        claim_fini(&claim);
+        return node_refuse(node, "its error is not one of its nodes");
+    }
     if (stream->definition.id == 0)
         member_expel_lost(node, peer, &claim.members);
     r = ranks_subtract(&claim.members, &node->lost);

@@ -77,6 +77,7 @@ struct branch {
     struct claim claim;   /* what it claimed last */
     bool claimed;
     bool compensated; /* its filter state has come: one on each link (9.1) */
+    uint8_t asked;    /* a back-end: how often for a FEED on this link (10.4) */
     bool fed;         /* it is to be sent what follows the cursor */
     uint64_t cursor;  /* the last packet that it was sent (10.4) */
     struct credit down;

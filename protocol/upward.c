@@ -449,6 +449,9 @@ int upward_take(struct node *node,
     if (r == 0 && is_charged(frame))
         r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
                        peer->grant, frame_len(frame));
+    if (r == 0 && peer->role == NODE_BACKEND &&
+        wave_lent(stream->wave, peer->slot) > LIMIT_FRAME)
+        r = node_refuse(node, "its wave is larger than any packet may be");
     if (r < 0) {
         frame_fini(frame);
         return r;

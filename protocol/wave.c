@@ -16,7 +16,8 @@ struct inlet {
     uint64_t level; /* every wave up to here is answered */
     uint64_t from;  /* it counts from the wave after this */
     uint32_t rank;
-    uint32_t lent; /* frames at the head that wave_lend() has seen to */
+    uint32_t lent; /* frames at the head that wave_lend() has seen to ... */
+    uint64_t lent_bytes; /* ... and what they weigh */
     bool counts;
 };
 
@@ -324,6 +325,8 @@ static int gather(struct wave *wave,
         return -ENOMEM;
     frame = fifo_pop(&inlet->fifo);
     inlet->lent -= inlet->lent > 0;
+    if (frame.flags & FRAME_LENT)
+        inlet->lent_bytes -= frame_len(&frame);
     wave->bytes -= frame_len(&frame);
     if (frame.origin != before->origin || frame.sequence != before->sequence)
         set->contributors += frame.count;
@@ -597,7 +600,13 @@ uint64_t wave_lend(struct wave *wave, uint32_t slot)
         frame->flags |= FRAME_LENT;
         bytes += frame_len(frame);
     }
+    inlet->lent_bytes += bytes;
     return bytes;
+}
+
+uint64_t wave_lent(const struct wave *wave, uint32_t slot)
+{
+    return slot < wave->inlet_count ? wave->inlets[slot].lent_bytes : 0;
 }
 
 void wave_unlink(struct wave *wave, uint32_t slot)

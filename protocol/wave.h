@@ -92,6 +92,9 @@ bool wave_has_parts(const struct wave *wave);
  * never become whole (PROTOCOL 3.4). */
 uint64_t wave_lend(struct wave *wave, uint32_t slot);
 
+/* The bytes of all packets that wait from the child in `slot` and were lent. */
+uint64_t wave_lent(const struct wave *wave, uint32_t slot);
+
 /* The link of the child in `slot` has ended: what came on it and is to be
  * filtered alone is no debt to who has that slot next. */
 void wave_unlink(struct wave *wave, uint32_t slot);

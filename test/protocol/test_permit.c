@@ -466,20 +466,12 @@ static void a_back_end_has_one_row(void)
     }
 }
 
-/* What is under no credit has a bound: a state once on a link and stream, an
- * empty answer without a payload (PROTOCOL 9.1, 3.4). */
-static void what_has_no_credit_is_bounded(void)
+/* A commnode with stream 1, to all below it. */
+static void open_stream(struct victim *victim)
 {
-    struct frame state = {
-        .type = FRAME_COMPENSATION, .stream = 1, .origin = LEAF};
-    struct frame control, empty = {.type = FRAME_DATA,
-                                   .flags = FRAME_EMPTY | FRAME_LAST,
-                                   .stream = 1,
-                                   .origin = LEAF,
-                                   .sequence = 1};
     struct stream_filters filters = {.recoverable = true};
     struct control open = {.type = CONTROL_OPEN};
-    struct victim victim;
+    struct frame control;
 
     open.definition = (struct stream_definition){
         .id = 1,
@@ -489,21 +481,44 @@ static void what_has_no_credit_is_bounded(void)
         .down_filter = (char[]){""},
     };
     CHECK_OK(ranks_add(&open.definition.members, 5, 8));
-    victim_init(&victim, NODE_COMMNODE);
+    victim_init(victim, NODE_COMMNODE);
     CHECK_OK(control_encode(&open, &control));
     ranks_fini(&open.definition.members);
     control.sequence = 1;
-    take(&victim, PARENT_LINK, control);
-    step(&victim, &(struct event){
-                      .type = EVENT_LOADED, .stream = 1, .filters = &filters});
-    CHECK_OK(payload_new(&state.payload, 1 << 20));
-    memset(state.payload->bytes, 0, 1 << 20);
+    take(victim, PARENT_LINK, control);
+    step(victim, &(struct event){
+                     .type = EVENT_LOADED, .stream = 1, .filters = &filters});
+}
+
+static struct payload *zeroes(size_t len)
+{
+    struct payload *payload;
+
+    CHECK_OK(payload_new(&payload, len));
+    memset(payload->bytes, 0, len);
+    return payload;
+}
+
+/* What is under no credit has a bound: a state once on a link and stream, an
+ * empty answer without a payload (PROTOCOL 9.1, 3.4). */
+static void what_has_no_credit_is_bounded(void)
+{
+    struct frame state = {
+        .type = FRAME_COMPENSATION, .stream = 1, .origin = LEAF};
+    struct frame empty = {.type = FRAME_DATA,
+                          .flags = FRAME_EMPTY | FRAME_LAST,
+                          .stream = 1,
+                          .origin = LEAF + 1,
+                          .sequence = 1};
+    struct victim victim;
+
+    open_stream(&victim);
+    state.payload = zeroes(1 << 20);
     empty.payload = payload_ref(state.payload);
     take(&victim, LEAF_LINK, frame_ref(&state));
     CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
     take(&victim, LEAF_LINK, state);
     check_refused(&victim, LEAF_LINK, LEAF, "has had one on this link");
-    empty.origin = LEAF + 1;
     take(&victim, SIBLING_LINK, empty);
     check_refused(&victim, SIBLING_LINK, LEAF + 1, "has a payload");
     victim_fini(&victim);
@@ -513,6 +528,74 @@ static void what_has_no_credit_is_bounded(void)
                "no children's states");
     check_leaf((struct frame){.type = FRAME_DATA, .origin = LEAF, .count = 2},
                "more back-ends than it is of");
+}
+
+/* Parts of one wave that never ends: their credit is returned (PROTOCOL 3.4).
+ * All of them are the same bytes here. */
+static void a_wave_has_an_end(void)
+{
+    struct frame part = {.type = FRAME_DATA,
+                         .stream = 1,
+                         .origin = LEAF,
+                         .count = 1,
+                         .sequence = 1,
+                         .payload = zeroes(64 << 20)};
+    struct victim victim;
+    int taken = 0;
+
+    open_stream(&victim);
+    take(&victim, LEAF_LINK, frame_ref(&part));
+    while (taken < 100 && count_of(&victim, ACTION_CLOSE, 0) == 0) {
+        take(&victim, LEAF_LINK, frame_ref(&part));
+        taken++;
+    }
+    CU_ASSERT_EQUAL(taken, LIMIT_FRAME / (64 << 20));
+    check_refused(&victim, LEAF_LINK, LEAF, "larger than any packet may be");
+    frame_fini(&part);
+    victim_fini(&victim);
+}
+
+/* Each FEED on stream 0 is answered by all that the streams are, under no
+ * credit. */
+static void no_back_end_begins_often(void)
+{
+    struct frame feed = {.type = FRAME_FEED};
+    struct victim victim;
+
+    victim_init(&victim, NODE_COMMNODE);
+    take(&victim, LEAF_LINK, feed);
+    take(&victim, LEAF_LINK, feed);
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
+    take(&victim, LEAF_LINK, feed);
+    check_refused(&victim, LEAF_LINK, LEAF, "not so many beginnings");
+    for (int i = 0; i < 10; i++)
+        take(&victim, INNER_LINK, feed);
+    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
+    victim_fini(&victim);
+}
+
+/* The error of a claim, which becomes that of an opening, is of its sender. */
+static void an_error_is_its_own(void)
+{
+    const struct {
+        uint32_t rank;
+        bool fits;
+    } cases[] = {{LEAF, true}, {5, false}, {LIMIT_NODES, false}};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct claim claim = {.error = (char[]){"no such filter"},
+                              .error_rank = cases[i].rank};
+        struct victim victim;
+        struct frame frame;
+
+        open_stream(&victim);
+        CHECK_OK(claim_encode(&claim, 1, &frame));
+        take(&victim, LEAF_LINK, frame);
+        CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), !cases[i].fits);
+        if (!cases[i].fits)
+            check_refused(&victim, LEAF_LINK, LEAF, "not one of its nodes");
+        victim_fini(&victim);
+    }
 }
 
 /* The FAULT with which a commnode reports that goes on to the application. */
@@ -541,6 +624,9 @@ int main(void)
         {"no rank changes its role", no_rank_changes_its_role},
         {"a back-end has one row", a_back_end_has_one_row},
         {"what has no credit is bounded", what_has_no_credit_is_bounded},
+        {"a wave has an end", a_wave_has_an_end},
+        {"no back-end begins often", no_back_end_begins_often},
+        {"an error is its own", an_error_is_its_own},
         {"a report goes up", a_report_goes_up},
         CU_TEST_INFO_NULL,
     };
