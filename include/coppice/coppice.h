@@ -65,9 +65,12 @@ struct cop_launch {
     const char *hosts;          /* host list for the shape; NULL: this host */
     char *const *backend_argv;  /* the back-end and its arguments, ending in
                                    NULL; a NULL pointer: back-ends attach by
-                                   themselves with a session file */
+                                   themselves with a session file, and the
+                                   leaves of the topology are commnodes, too */
     const char *commnode_path;  /* NULL: $COPPICE_COMMNODE, else installed */
-    const char *filter_path;    /* directories, colon-separated; NULL:
+    const char *filter_path;    /* directories, colon-separated, instead of
+                                   the default: name the installed one, too,
+                                   for the built-in filters; NULL:
                                    $COPPICE_FILTER_PATH and the installed */
     const char *launcher;       /* "local" (NULL) or "ssh" */
     char *const *ssh_argv;      /* the ssh command; NULL: ssh, in batch mode */
@@ -357,7 +360,9 @@ COP_API uint32_t cop_stream_id(const struct cop_stream *stream);
  *
  * The values are copied before return. The packet is queued and leaves by
  * itself (PROTOCOL 14.3). Without credit the call drives the network until
- * there is some, up to the stream's send time-out.
+ * there is some, up to the stream's send time-out. Credit comes back when the
+ * other end receives: a front-end and a back-end that both only send wait for
+ * each other for ever. Set a send time-out, and receive when a send is -EAGAIN.
  *
  * tag      COP_TAG_FIRST or more: the application's number for what this is
  * format   what follows, as in packet.h, such as "%d %s %alf"

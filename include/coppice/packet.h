@@ -9,7 +9,9 @@
  *     %AX  array of any of these: pointer and uint64_t count
  *
  * where X is an item without its percent sign, such as "%alf" or "%Auld".
- * An empty format is a packet without values. */
+ * An empty format is a packet without values. In C an array of strings ("%as")
+ * is packed from a `const char **`, of which each element is a string, and
+ * unpacked into a `const char *const *`. */
 #ifndef COPPICE_PACKET_H
 #define COPPICE_PACKET_H
 
@@ -103,7 +105,9 @@ COP_API void cop_packet_free(struct cop_packet *packet);
 
 /* Read all values: a pointer for each scalar and string; for each array a
  * pointer to a pointer and a pointer to its count (uint32_t for %a, uint64_t
- * for %A). Strings and arrays are borrowed: valid until the packet is freed.
+ * for %A), such as `const int32_t **` for "%ad", and `const char *const **`,
+ * the address of a `const char *const *`, for "%as". Strings and arrays are
+ * borrowed: valid until the packet is freed.
  *
  * Returns 0, or:
  *   -EINVAL    `format` is not the packet's format; nothing was written
