@@ -695,6 +695,14 @@ static void end(struct swarm *swarm, struct swarm_result *out, bool trace)
     free(swarm->faults);
 }
 
+/* Whether `step` may keep an OPEN, or its claim, from passing for longer than
+ * open_timeout though its member is covered. */
+static bool is_delaying(const struct schedule_step *step)
+{
+    return step->verb == SCHEDULE_MUTE || step->verb == SCHEDULE_HOLD ||
+           (step->verb == SCHEDULE_FREEZE && step->numbers[0] == 0);
+}
+
 static int run_world(const struct schedule *schedule,
                      bool trace,
                      sim_tamper_fn tamper,
@@ -719,11 +727,13 @@ static int run_world(const struct schedule *schedule,
         swarm->skips |= schedule->steps[i].verb == SCHEDULE_SKIP;
         if (schedule->steps[i].verb == SCHEDULE_BUDGET)
             config.budget = schedule->steps[i].numbers[0];
+        swarm->traffic.may_open_late |= is_delaying(&schedule->steps[i]);
         if (schedule->steps[i].verb == SCHEDULE_RATE)
             config.bytes_per_ms = schedule->steps[i].numbers[0];
     }
     swarm->traffic.budget = config.budget;
     swarm->traffic.is_rated = config.bytes_per_ms > 0;
+    swarm->traffic.may_open_late |= config.bytes_per_ms > 0;
     if (swarm->skips)
         config.missing = COP_MISSING_SKIP;
     swarm->schedule = schedule;

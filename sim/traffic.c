@@ -496,7 +496,7 @@ static void told_opened(const struct traffic *traffic,
     /* PROTOCOL 3.1a: no opening waits for a member that is gone; an OPEN that
      * waits behind a long packet on a slow link may be late */
     if (tell->code < 0 &&
-        (tell->code == -ETIMEDOUT ? !traffic->is_rated && !stream->closing
+        (tell->code == -ETIMEDOUT ? !traffic->may_open_late && !stream->closing
                                   : traffic->calm))
         sim_fail(sim, "stream %u does not open: %s", stream->id,
                  tell->text ? tell->text : "");

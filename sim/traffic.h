@@ -53,7 +53,9 @@ struct traffic {
     uint32_t budget;     /* of a stream's windows; 0: a real one's */
     uint32_t rank_count; /* ranks are lower than this */
     bool exact;          /* nobody dies, nobody joins */
-    bool is_rated;       /* OPEN may wait behind a long packet on a slow link */
+    bool is_rated;       /* links are slow */
+    bool may_open_late;  /* links are slow or deaf, or the front-end stops, for
+                            so long that an opening may time out */
     bool calm;           /* nobody dies */
     const struct ranks *torn; /* back-ends that lost a node above them */
     uint32_t count;
