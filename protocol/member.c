@@ -411,6 +411,8 @@ static void reached(struct node *node,
         /* Markers for joiners came between: not one epoch, but all since. */
         news->code = claim->lossy > stream->synced_epoch;
         stream->synced_epoch = epoch;
+        if (news->code)
+            stream->given_up = epoch;
         return;
     }
     upward_emit(node, stream,

@@ -138,6 +138,7 @@ struct stream {
     bool refeeding; /* FEED was sent: numbers that are not next are old */
     bool sourced;   /* the parent feeds us: it had members here, or FEED */
     uint32_t synced_epoch; /* front-end: of the last sync that returned */
+    uint32_t given_up;     /* and of the last that returned 1 (10.6a) */
     uint32_t put;          /* 1 + the last epoch of a packet that went up */
     uint32_t lossy;        /* 1 + the last epoch that may have lost something */
     uint64_t hurried;      /* the highest marker that any child has settled */

@@ -438,6 +438,16 @@ void upward_run_queued(struct node *node)
     }
 }
 
+/* Whether a sync that covers this packet has returned 1 without it (10.6a). */
+static bool is_given_up(const struct node *node,
+                        const struct stream *stream,
+                        const struct frame *frame)
+{
+    return node->role == NODE_FRONTEND && is_charged(frame) &&
+           frame->sequence > 0 &&
+           frame->sequence >> PACKET_WAVE_BITS < stream->given_up;
+}
+
 int upward_take(struct node *node,
                 struct stream *stream,
                 struct peer *peer,
@@ -446,6 +456,8 @@ int upward_take(struct node *node,
     struct branch *branch = stream_branch(stream, peer->slot);
     int r = branch ? 0 : -ENOMEM;
 
+    if (is_given_up(node, stream, frame))
+        return upward_discard(node, stream, peer, frame);
     if (r == 0 && is_charged(frame))
         r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
                        peer->grant, frame_len(frame));

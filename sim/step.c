@@ -488,13 +488,6 @@ void world_stop(struct sim *sim,
     for (uint32_t i = 0; i < node->end_count; i++)
         if (node->ends[i])
             world_let_go(sim, node, i, cut, cut ? "reset" : "end of file");
-    node_free(node->machine);
-    node->machine = NULL;
-    filtering_free(node->filters);
-    node->filters = NULL;
-    loader_output_fini(&node->answer);
-    if (node->parent != SIM_NONE && !node->vanished)
-        world_gone(sim, sim->nodes[node->parent], node->rank, delay_ms);
     /* An application may still take what its node had delivered. */
     while (world_queue_take(&node->arrived, &packet)) {
         if (!cut && !node->app.by_hand && sim->watch.taken)
@@ -502,6 +495,13 @@ void world_stop(struct sim *sim,
                              sim->watch.arg);
         frame_fini(&packet.frame);
     }
+    node_free(node->machine);
+    node->machine = NULL;
+    filtering_free(node->filters);
+    node->filters = NULL;
+    loader_output_fini(&node->answer);
+    if (node->parent != SIM_NONE && !node->vanished)
+        world_gone(sim, sim->nodes[node->parent], node->rank, delay_ms);
     while (world_queue_take(&node->unsent, &packet))
         frame_fini(&packet.frame);
     if (node->busy)

@@ -449,6 +449,14 @@ static void take_down(struct sim *sim,
     stream->last[rank] = number;
 }
 
+/* PROTOCOL 10.6a: what a sync that has returned 1 covers, and had not come. */
+static bool is_given_up(const struct traffic_stream *stream,
+                        const struct frame *frame)
+{
+    return stream->left == 0 && frame->sequence > 0 &&
+           frame->sequence >> PACKET_WAVE_BITS < stream->given_up;
+}
+
 void traffic_taken(struct traffic *traffic,
                    struct sim *sim,
                    uint32_t index,
@@ -461,6 +469,9 @@ void traffic_taken(struct traffic *traffic,
         sim_fail(sim, "a packet of stream %u, which is not open", id);
     else if (index > 0)
         take_down(sim, stream, sim_rank(sim, index), frame);
+    else if (is_given_up(stream, frame))
+        sim_fail(sim, "stream %u: a packet came behind the sync that covers it",
+                 id);
     else if (model_take(&stream->model, frame) < 0)
         sim_fail(sim, "the front-end took what no filter makes");
     else if (stream->left > 0 && --stream->left == 0)
@@ -478,8 +489,11 @@ static void told_synced(const struct traffic *traffic,
     stream->left = sim_waiting_on(sim, 0, stream->id);
     if (code == 1 && node_is_recoverable(sim_node(sim, 0), stream->id))
         sim_fail(sim, "sync of %u is lossy, and it recovers", stream->id);
-    if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS)
+    if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS) {
         stream->model.lossy[stream->epoch - 1] = code != 0;
+        if (code == 1)
+            stream->given_up = stream->begun[stream->epoch - 1];
+    }
     if (code != 0 && traffic->calm)
         sim_fail(sim, "sync of %u is %d", stream->id, code);
     if (stream->left == 0)

@@ -36,6 +36,9 @@ struct traffic_stream {
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
     uint32_t begun[MODEL_EPOCHS]; /* the machine's epoch, by sync: markers for
                                      joiners begin epochs, too */
+    uint32_t given_up; /* the machine's epoch that the last sync which returned
+                          1 has begun: nothing of one before may come any more
+                        */
     /* what members send without being asked */
     uint32_t every_ms;
     uint32_t times; /* still to come */

@@ -413,8 +413,8 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  *
  * Returns 0; 1 if something may have been lost with a link since the sync
  * before, as the stream is not recoverable, and COP_EVENT_STREAM_LOSSY names
- * the links. If several threads are in this call for one stream, each of them
- * returns 1. Or:
+ * the links; what was lost does not come later. If several threads are in this
+ * call for one stream, each of them returns 1. Or:
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members that nobody
  *                reaches, or, if there are none, the members of each branch
  *                below the front-end in which some have not settled

@@ -355,6 +355,40 @@ static void a_claim_that_waits_speaks_of_no_newcomer(void)
     }
 }
 
+/* PROTOCOL 10.6a: a commnode is stopped while packets for it are in flight, and
+ * its children find other parents. A sync returns 1: the packets may be lost.
+ * The commnode goes on, is adopted, reads them, and sends them. They do not
+ * come behind that sync, where they would count for the next one. */
+static void what_a_sync_gave_up_does_not_come(void)
+{
+    for (int mode = COP_WAIT_FOR_ALL; mode <= COP_TIME_OUT; mode++) {
+        struct stream_definition definition = {
+            .sync = (enum cop_sync)mode,
+            .wave_timeout_ms = mode == COP_TIME_OUT ? 20 : 0,
+        };
+        struct sim *sim = SIM_TREE(TREE);
+        uint32_t stream = script_open(sim, &definition);
+
+        sim_trace_only(sim, 0);
+        sim_freeze(sim, script_at(sim, 1), 10000);
+        sim_hold(sim, script_at(sim, 3), script_at(sim, 1),
+                 sim_now_ms(sim) + 10300);
+        for (int i = 0; i < 5; i++)
+            SIM_SEND(sim, 3, stream, 1000 + i);
+        SIM_RUN(sim, 6000);
+        CHECK_IS(script_sync(sim, stream), 1);
+        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
+        SIM_RUN(sim, 10000);
+        CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
+        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
+        for (uint32_t rank = 2; rank <= 4; rank++)
+            SIM_SEND(sim, rank, stream, 1);
+        CHECK_IS(script_sync(sim, stream), 0);
+        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 3);
+        SIM_END(sim);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -375,6 +409,8 @@ int main(void)
         {"a slow child delays no other", a_slow_child_delays_no_other},
         {"a claim that waits speaks of no newcomer",
          a_claim_that_waits_speaks_of_no_newcomer},
+        {"what a sync gave up does not come",
+         what_a_sync_gave_up_does_not_come},
         CU_TEST_INFO_NULL,
     };
     return check_run("syncs", tests);
