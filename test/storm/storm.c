@@ -31,9 +31,6 @@
 #define CLEAN_MS   15000
 #define BAD_MAX    20 /* violations that are printed for one round */
 
-/* A late joiner calls one node of the session file, which may have died. */
-#define JOINERS_MAY_FAIL true
-
 static const struct shape shapes[] = {
     {"4x4", 2, {4, 4}},
     {"8x8", 2, {8, 8}},
@@ -296,7 +293,7 @@ static void await_truth(void)
         listen_for(NULL, 100);
     if (now_ms() >= end_ms)
         witness_tree(tree, session, bad);
-    if (!JOINERS_MAY_FAIL && tree->joined != the_round.joiner_count)
+    if (tree->joined != the_round.joiner_count)
         bad("%zu late joiners were started, %u have joined",
             the_round.joiner_count, tree->joined);
 }
@@ -342,7 +339,7 @@ static void reap(void)
 
     while ((pid = waitpid(-1, &status, WNOHANG)) >= 0 || errno == EINTR) {
         for (i = 0; i < the_round.joiner_count && pid > 0; i++)
-            if (the_round.joiners[i] == pid && status != 0 && !JOINERS_MAY_FAIL)
+            if (the_round.joiners[i] == pid && status != 0)
                 bad("a late joiner ended with status %d", status);
         if (pid == the_round.tool && WIFSIGNALED(status))
             bad("the front-end died of signal %d", WTERMSIG(status));

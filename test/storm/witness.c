@@ -60,6 +60,23 @@ void witness_links(const struct tree *tree,
         }
 }
 
+/* Ranks are new, but in no order. */
+static void joined(struct tree *tree,
+                   const struct event *event,
+                   ledger_bad_fn bad)
+{
+    if (event->rank < tree->launched || event->rank >= RANKS_MAX ||
+        tree->nodes[event->rank].has_joined) {
+        bad("rank %u has joined, but was given before", event->rank);
+        return;
+    }
+    tree->nodes[event->rank].has_joined = true;
+    tree->nodes[event->rank].parent = COP_RANK_NONE;
+    tree->joined++;
+    if (event->rank >= tree->count)
+        tree->count = event->rank + 1;
+}
+
 /* A suspicion ends once; what is lost is lost for good. */
 static void node_event(struct tree *tree,
                        const struct event *event,
@@ -97,14 +114,7 @@ void witness_event(struct tree *tree,
     if (event->type == COP_EVENT_STREAM_LOSSY) {
         lossy(tree, event);
     } else if (event->type == COP_EVENT_BACKEND_JOINED) {
-        if (event->rank < tree->count || event->rank >= RANKS_MAX) {
-            bad("rank %u has joined, but ranks up to %u were given",
-                event->rank, tree->count - 1);
-            return;
-        }
-        tree->count = event->rank + 1;
-        tree->nodes[event->rank].parent = COP_RANK_NONE;
-        tree->joined++;
+        joined(tree, event, bad);
     } else if (event->rank == 0 || event->rank >= tree->count) {
         bad("an event of type %d about rank %u: %s", event->type, event->rank,
             event->text);
