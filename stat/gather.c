@@ -842,7 +842,7 @@ static int follow_live(struct gathering *gathering, struct tree **tree)
          * fall behind. */
         r = cop_stream_receive(gathering->stream, &packet,
                                fresh ? 0 : GATHER_IDLE_MS);
-        paused = r == -EAGAIN;
+        paused = r == -EAGAIN || r == -ENODEV;
         /* Before the first sample nobody is behind. */
         if (take_events(gathering) &&
             (gathering->sample > 0 || gathering->is_over))

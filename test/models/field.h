@@ -99,7 +99,7 @@ struct field_node {
 };
 
 /* Refusals that were seen, by enum adoption_answer. */
-#define FIELD_ANSWERS (ADOPTION_LAST_RESORT + 1)
+#define FIELD_ANSWERS (ADOPTION_EXPELLED + 1)
 
 struct field {
     struct field_bounds bounds;

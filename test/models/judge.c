@@ -75,8 +75,11 @@ static const char *judge_answer(struct field *field,
         if (!cause || !is_too_high(node, wire, cause))
             return "refused as too high, and it is not";
         return NULL;
+    case ADOPTION_EXPELLED: /* what a dead orphan sent still comes */
+        if (field->nodes[wire->node[0]].machine)
+            return "refused as given up, and it lives";
+        return NULL;
     case ADOPTION_CLOSING:
-    case ADOPTION_EXPELLED:
     case ADOPTION_FULL:
     case ADOPTION_LAST_RESORT:
         break;
@@ -85,7 +88,8 @@ static const char *judge_answer(struct field *field,
 }
 
 /* PROBED: who may say OK, and who must fail (8.3). */
-static const char *judge_probed(const struct node *node,
+static const char *judge_probed(const struct field *field,
+                                const struct node *node,
                                 const struct frame *frame,
                                 const struct frame *cause)
 {
@@ -101,9 +105,11 @@ static const char *judge_probed(const struct node *node,
                        cause->count == frame->count
                    ? NULL
                    : "a probe is answered OK on the way";
+    if (frame->tag == PROBE_EXPEL && field->nodes[frame->origin].machine)
+        return "a probe says that a node is given up, and it lives";
     if (node->role == NODE_FRONTEND)
-        return "the front-end fails a probe";
-    if ((told && cause->tag != 1) || !node->parent ||
+        return frame->tag == PROBE_EXPEL ? NULL : "the front-end fails a probe";
+    if ((told && cause->tag == frame->tag) || !node->parent ||
         (asked && cause->origin == node->rank))
         return NULL;
     return "a probe is failed without a reason";
@@ -125,7 +131,7 @@ void field_judge_frame(struct field *field,
     if (frame->type == FRAME_ADOPTED)
         wrong = judge_answer(field, node, wire, frame, cause);
     else if (frame->type == FRAME_PROBED)
-        wrong = judge_probed(node, frame, cause);
+        wrong = judge_probed(field, node, frame, cause);
     else if (frame->type == FRAME_PROBE && cause &&
              cause->type == FRAME_PROBE &&
              frame->sequence != cause->sequence + 1)

@@ -1,0 +1,153 @@
+/* query.c - what a driver and an application may ask of the machine. */
+#include <errno.h>
+
+#include "protocol/state.h"
+
+bool node_has_room(const struct node *node, uint32_t stream_id, size_t len)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    if (!stream || node->ended)
+        return false;
+    if (node->role != NODE_FRONTEND)
+        return upward_accepts(node, stream, len);
+    return stream->feed.store.bytes + stream->down_in.bytes < LIMIT_UNSTABLE;
+}
+
+bool node_can_send(const struct node *node, uint32_t stream_id)
+{
+    return node_has_room(node, stream_id, FRAME_HEADER_LEN);
+}
+
+bool node_is_marked(const struct node *node)
+{
+    return node->markers > 0;
+}
+
+const struct ranks *node_backends(const struct node *node)
+{
+    return &node->backends;
+}
+
+const struct ranks *node_members(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream ? &stream->definition.members : NULL;
+}
+
+uint32_t node_epoch(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    if (!stream)
+        return 0;
+    return node->role == NODE_FRONTEND ? stream->sync_epoch : stream->epoch;
+}
+
+bool node_is_deserted(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return node->role == NODE_FRONTEND && stream && !stream->opening &&
+           stream->definition.members.count == 0;
+}
+
+bool node_is_drained(const struct node *node, uint32_t stream_id)
+{
+    return node_is_deserted(node, stream_id) &&
+           member_is_drained(node, node_stream(node, stream_id));
+}
+
+bool node_is_recoverable(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream && stream->sent.recoverable;
+}
+
+bool node_is_replayable(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream && stream_is_replayable(stream);
+}
+
+int node_unsettled(const struct node *node,
+                   uint32_t stream_id,
+                   struct ranks *out)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+    struct ranks left = {0};
+    uint32_t slot;
+    int r;
+
+    if (!stream)
+        return 0;
+    r = ranks_copy(&left, &stream->definition.members);
+    for (slot = 0; r == 0 && slot < stream->branch_count; slot++)
+        if (node_child(node, slot) &&
+            stream->branches[slot].claim.settled >= stream->sync)
+            r = ranks_subtract(&left, &stream->branches[slot].claim.members);
+    if (r == 0)
+        r = ranks_copy(out, &left);
+    ranks_fini(&left);
+    return r;
+}
+
+uint32_t node_rank(const struct node *node)
+{
+    return node->rank;
+}
+
+uint32_t node_depth(const struct node *node)
+{
+    return node->depth;
+}
+
+bool node_internal(const struct node *node,
+                   size_t index,
+                   uint32_t *rank,
+                   const char **address)
+{
+    if (index >= node->roster.internal_count)
+        return false;
+    *rank = node->roster.internals[index].rank;
+    *address = node->roster.internals[index].address;
+    return true;
+}
+
+bool node_has_failed(const struct node *node, uint32_t rank)
+{
+    struct table_entry entry;
+
+    return node->table && table_entry(node->table, rank, &entry) == 0 &&
+           entry.failed;
+}
+
+bool node_missing(const struct node *node,
+                  size_t index,
+                  uint32_t *rank,
+                  const char **host,
+                  const char **reason)
+{
+    const struct roster_missing *missing = node->roster.missing;
+
+    if (index >= node->roster.missing_count)
+        return false;
+    *rank = missing[index].rank;
+    *host = missing[index].host;
+    *reason = missing[index].reason;
+    return true;
+}
+
+uint64_t node_held_bytes(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    if (!stream)
+        return 0;
+    return stream->feed.store.bytes + stream->down_in.bytes +
+           stream->up_out.bytes + stream->late_out.bytes +
+           wave_bytes(stream->wave);
+}
