@@ -52,6 +52,24 @@
 #define SHUTDOWN_MS       5000
 #define SHUTDOWN_AFTER_MS 1000
 
+/* cop_stream_receive(); that no daemon lives is for take_events() to tell. */
+static int receive(struct cop_stream *stream,
+                   struct cop_packet **packet,
+                   int timeout_ms)
+{
+    int r = cop_stream_receive(stream, packet, timeout_ms);
+
+    return r == -ENODEV ? -EAGAIN : r;
+}
+
+/* Have the daemons stop; none of them may be left. */
+static int send_stop(struct cop_stream *stream)
+{
+    int r = cop_stream_send(stream, STAT_TAG_STOP, "%ud", 1u);
+
+    return r == -ENODEV ? 0 : r;
+}
+
 static uint64_t now_ms(void)
 {
     struct timespec now;
@@ -152,7 +170,7 @@ static int take_all(struct tree **tree, struct cop_stream *stream)
     struct cop_packet *packet;
     int r;
 
-    while ((r = cop_stream_receive(stream, &packet, 0)) == 0) {
+    while ((r = receive(stream, &packet, 0)) == 0) {
         r = take(tree, packet);
         cop_packet_free(packet);
         if (r < 0)
@@ -362,7 +380,7 @@ static bool note_sample(struct gathering *gathering,
 }
 
 /* Wait for a packet of a sample, up to `timeout_ms`. Returns as
- * cop_stream_receive(), or 1 if nobody wants any more, or can send one. */
+ * receive(), or 1 if nobody wants any more, or can send one. */
 static int await_sample(struct gathering *gathering,
                         struct cop_packet **packet,
                         uint64_t timeout_ms)
@@ -380,7 +398,7 @@ static int await_sample(struct gathering *gathering,
         }
         if (left > WATCH_MS)
             left = WATCH_MS;
-        r = cop_stream_receive(gathering->stream, packet, (int)left);
+        r = receive(gathering->stream, packet, (int)left);
         take_events(gathering);
         if (r == -EAGAIN && gathering->is_over)
             return 1;
@@ -420,7 +438,7 @@ static int follow(struct gathering *gathering, struct tree **tree)
         say(options->say, "what was seen so far is shown; Ctrl-C again ends it "
                           "at once");
     if ((r > 0 || r == -EAGAIN) && (options->watch_ms > 0 || gathering->is_cut))
-        r = cop_stream_send(gathering->stream, STAT_TAG_STOP, "%ud", 1u);
+        r = send_stop(gathering->stream);
     return r == -EAGAIN || r == -ENOTCONN || r > 0 ? 0 : r;
 }
 
@@ -468,9 +486,8 @@ static int receive_until(struct cop_stream *stream,
 {
     uint64_t now = now_ms();
 
-    return now < end_ms
-               ? cop_stream_receive(stream, packet, (int)(end_ms - now))
-               : -EAGAIN;
+    return now < end_ms ? receive(stream, packet, (int)(end_ms - now))
+                        : -EAGAIN;
 }
 
 /* Ask the daemons for the processes that are wanted of them. `asked` of the
@@ -840,9 +857,8 @@ static int follow_live(struct gathering *gathering, struct tree **tree)
 
         /* What waits is taken before it is shown: who shows slowly must not
          * fall behind. */
-        r = cop_stream_receive(gathering->stream, &packet,
-                               fresh ? 0 : GATHER_IDLE_MS);
-        paused = r == -EAGAIN || r == -ENODEV;
+        r = receive(gathering->stream, &packet, fresh ? 0 : GATHER_IDLE_MS);
+        paused = r == -EAGAIN;
         /* Before the first sample nobody is behind. */
         if (take_events(gathering) &&
             (gathering->sample > 0 || gathering->is_over))
@@ -864,7 +880,7 @@ static int follow_live(struct gathering *gathering, struct tree **tree)
     }
     viewer->end(viewer->arg);
     if (r > 0)
-        r = cop_stream_send(gathering->stream, STAT_TAG_STOP, "%ud", 1u);
+        r = send_stop(gathering->stream);
     if (r < 0 && r != -ENOMEM && !gathering->late->text[0])
         cop_error_set(gathering->late, r, "following has ended: %s",
                       strerror(-r));
