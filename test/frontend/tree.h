@@ -48,7 +48,32 @@ static inline char *tree_program(const char *name)
     return path;
 }
 
-/* Whether nothing runs that came of this process, within `timeout_ms`. */
+/* Name the children of this process, and kill them: the tests that follow are
+ * not to wait for them as well. Returns whether there were any. */
+static inline bool tree_kill_children(void)
+{
+    char command[256];
+    bool any = false;
+    FILE *list;
+    pid_t pid;
+
+    snprintf(command, sizeof(command),
+             "ps -o pid=,stat=,wchan=,args= --ppid %d", (int)getpid());
+    list = popen(command, "r");
+    while (list && fgets(command, sizeof(command), list)) {
+        if (strstr(command, "ps -o pid=") || sscanf(command, "%d", &pid) != 1)
+            continue;
+        printf("\nleft running: %s", command);
+        kill(pid, SIGKILL);
+        any = true;
+    }
+    if (list)
+        pclose(list);
+    return any;
+}
+
+/* Whether nothing runs that came of this process, within `timeout_ms`. What
+ * still runs then is named and killed. */
 static inline bool tree_is_clean(int timeout_ms)
 {
     uint64_t deadline_ms = tree_now_ms() + (uint64_t)timeout_ms;
@@ -61,6 +86,9 @@ static inline bool tree_is_clean(int timeout_ms)
         if (pid == 0)
             tree_pause();
     }
+    while (tree_kill_children())
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
     return false;
 }
 
