@@ -50,6 +50,9 @@ static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void say_va(const char *what, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void say_va(const char *what, const char *format, va_list args)
 {
     char line[2048];
 
