@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -49,6 +50,9 @@ struct helm {
     ev_io timer_io; /* watched while the background thread has the helm */
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    pthread_cond_t passed; /* an urgent thread has got the lock */
+    atomic_uint urgent;    /* threads that wait for the lock, to go first */
+    uint32_t aside;        /* threads that let them */
     enum owner owner;
     uint64_t ticket; /* of the present owner: it may be taken from him */
     bool polling;
@@ -231,6 +235,21 @@ static void on_wake(struct ev_loop *loop, ev_async *waker, int events)
     (void)events;
 }
 
+/* ---- the lock
+ * ----------------------------------------------------------------- */
+
+/* Take the lock ahead of threads that only call, see helm_lock(). */
+static void lock_first(struct helm *helm)
+{
+    if (pthread_mutex_trylock(&helm->lock) == 0)
+        return;
+    atomic_fetch_add(&helm->urgent, 1);
+    pthread_mutex_lock(&helm->lock);
+    atomic_fetch_sub(&helm->urgent, 1);
+    if (helm->aside > 0)
+        pthread_cond_broadcast(&helm->passed);
+}
+
 /* ---- having the helm
  * --------------------------------------------------------- */
 
@@ -246,7 +265,7 @@ static void after_poll(struct ev_loop *loop) EV_NOEXCEPT
 {
     struct helm *helm = ev_userdata(loop);
 
-    pthread_mutex_lock(&helm->lock);
+    lock_first(helm);
     helm->polling = false;
     helm_clock(helm);
 }
@@ -406,7 +425,7 @@ static void *background(void *arg)
     while (!helm->stopping) {
         pthread_mutex_unlock(&helm->lock);
         poll(&poller, 1, -1);
-        pthread_mutex_lock(&helm->lock);
+        lock_first(helm);
         if (helm->stopping)
             break; /* unread, for the other one */
         disarm(helm);
@@ -471,7 +490,7 @@ void helm_yield(struct helm *helm, bool slow)
 
 void helm_resume(struct helm *helm)
 {
-    pthread_mutex_lock(&helm->lock);
+    lock_first(helm);
     helm->yielding = false;
 }
 
@@ -483,11 +502,19 @@ struct ev_loop *helm_loop(struct helm *helm)
     return helm->loop;
 }
 
+/* A mutex is not fair: a thread that calls again and again has the lock back
+ * before a thread that was woken for it comes to run. So a caller lets the
+ * threads that drive go first, once: it is not to wait for ever itself. */
 int helm_lock(struct helm *helm)
 {
     if (helm->forked)
         return -EPERM;
     pthread_mutex_lock(&helm->lock);
+    if (atomic_load(&helm->urgent) > 0) {
+        helm->aside++;
+        pthread_cond_wait(&helm->passed, &helm->lock);
+        helm->aside--;
+    }
     return 0;
 }
 
@@ -498,7 +525,7 @@ void helm_unlock(struct helm *helm)
 
 void helm_relock(struct helm *helm)
 {
-    pthread_mutex_lock(&helm->lock);
+    lock_first(helm);
 }
 
 bool helm_is_forked(const struct helm *helm)
@@ -534,6 +561,8 @@ static int init_locks(struct helm *helm)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     r = pthread_cond_init(&helm->changed, &attributes);
     pthread_condattr_destroy(&attributes);
+    if (r == 0)
+        r = pthread_cond_init(&helm->passed, NULL);
     if (r == 0)
         r = pthread_mutex_init(&helm->lock, NULL);
     return -r;
@@ -616,6 +645,7 @@ void helm_free(struct helm *helm)
         close(helm->timer_fd);
         /* The parent's waiters, of whom a child has a copy, never leave it. */
         pthread_cond_destroy(&helm->changed);
+        pthread_cond_destroy(&helm->passed);
         pthread_mutex_destroy(&helm->lock);
     }
     free(helm);

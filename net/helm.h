@@ -54,11 +54,12 @@ void helm_free(struct helm *helm);
 /* Its loop: own, never the default one. */
 struct ev_loop *helm_loop(struct helm *helm);
 
-/* Take the lock. Returns 0, or -EPERM in a forked child. */
+/* Take the lock; a thread that drives the loop and wants it goes first. Returns
+ * 0, or -EPERM in a forked child. */
 int helm_lock(struct helm *helm);
 void helm_unlock(struct helm *helm);
 
-/* Take it again, after a helm_unlock() in between. */
+/* Take it again, after a helm_unlock() in between, ahead of helm_lock(). */
 void helm_relock(struct helm *helm);
 
 /* Whether we are in a forked child. */

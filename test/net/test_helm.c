@@ -1,0 +1,157 @@
+/* test_helm.c - the lock and the loop of a driver (PROTOCOL 14.1). */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_setaffinity() */
+#endif
+#include "net/helm.h"
+
+#include <coppice/coppice.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/check.h"
+#include "test/patience.h"
+
+#define ROUNDS 50
+
+static struct helm *helm;
+static uint32_t turns; /* calls of work() */
+static bool stopping;
+static atomic_int owner_id;
+
+static bool work(void *arg, uint64_t *next_ms)
+{
+    (void)arg;
+    *next_ms = UINT64_MAX;
+    turns++;
+    return false;
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static const struct helm_ops ops = {
+    .work = work,
+    .overdue = nothing,
+    .forked = nothing,
+};
+
+static bool is_stopping(void *arg)
+{
+    (void)arg;
+    return stopping;
+}
+
+/* Have the helm until the end. */
+static void *own(void *arg)
+{
+    (void)arg;
+    atomic_store(&owner_id, (int)syscall(SYS_gettid));
+    helm_lock(helm); /* CUnit is for one thread: nothing is checked here */
+    helm_wait(helm, is_stopping, NULL, COP_FOREVER);
+    helm_unlock(helm);
+    return NULL;
+}
+
+/* Whether the owner sleeps: in the poll, or for the lock. */
+static bool owner_sleeps(void)
+{
+    char path[64], line[512], state = 0;
+    const char *end = NULL;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+             atomic_load(&owner_id));
+    file = fopen(path, "re");
+    if (file) {
+        end = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+        fclose(file);
+    }
+    return end && sscanf(end, ") %c", &state) == 1 && state == 'S';
+}
+
+static void await_owner(void)
+{
+    uint64_t deadline_us = helm_clock_us() + UINT64_C(1000) * PATIENCE_MS;
+
+    while (!owner_sleeps()) {
+        CU_ASSERT_FATAL(helm_clock_us() < deadline_us);
+        sched_yield();
+    }
+}
+
+/* With the lock held: let the owner come to its poll. */
+static void await_poll(void)
+{
+    uint64_t deadline_us = helm_clock_us() + UINT64_C(1000) * PATIENCE_MS;
+
+    while (!helm_polling(helm)) {
+        CU_ASSERT_FATAL(helm_clock_us() < deadline_us);
+        helm_unlock(helm);
+        sched_yield();
+        CHECK_OK(helm_lock(helm));
+    }
+}
+
+/* One processor for all threads, on which none preempts another that runs when
+ * it is woken: the thread that unlocks goes on. */
+static void share_a_processor(void)
+{
+    const struct sched_param none = {0};
+    int cpu = sched_getcpu();
+    cpu_set_t one;
+
+    CU_ASSERT_FATAL(cpu >= 0);
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
+    CHECK_OK(sched_setscheduler(0, SCHED_BATCH, &none));
+}
+
+/* The owner of the helm comes back from its poll, and waits for the lock. It
+ * has a turn before a thread that gives the lock up and asks for it again. */
+static void the_owner_goes_first(void)
+{
+    pthread_t owner;
+    uint32_t before, missed = 0;
+    struct cop_error error;
+    int i;
+
+    CHECK_OK(libev_load(&error));
+    share_a_processor();
+    CHECK_OK(helm_new(&helm, &ops, NULL, NULL));
+    CHECK_OK(helm_lock(helm));
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&owner, NULL, own, NULL), 0);
+    for (i = 0; i < ROUNDS; i++) {
+        await_poll();
+        before = turns;
+        helm_wake(helm);
+        await_owner(); /* the poll is over: it sleeps for the lock */
+        helm_unlock(helm);
+        CHECK_OK(helm_lock(helm));
+        missed += turns == before;
+    }
+    CU_ASSERT_EQUAL(missed, 0);
+    stopping = true;
+    helm_notify(helm);
+    helm_unlock(helm);
+    CU_ASSERT_EQUAL(pthread_join(owner, NULL), 0);
+    helm_stop(helm);
+    helm_free(helm);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the owner goes first", the_owner_goes_first},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("helm", tests);
+}
