@@ -81,15 +81,29 @@ static void on_deliver(void *arg, uint32_t stream, struct frame *frame)
 
 static void on_tell(void *arg, const struct action *news)
 {
-    (void)arg; /* nobody to tell */
-    (void)news;
+    struct commnode *commnode = arg;
+
+    if (news->tell == TELL_ENDED && news->text)
+        snprintf(commnode->end, sizeof(commnode->end), "%s", news->text);
 }
 
 static void on_exit_node(void *arg, const char *text)
 {
     struct commnode *commnode = arg;
 
-    snprintf(commnode->end, sizeof(commnode->end), "%s", text);
+    if (!commnode->end[0]) /* else the machine has said why */
+        snprintf(commnode->end, sizeof(commnode->end), "%s", text);
+}
+
+/* Children live on and find other parents: they are not waited for. */
+static void on_fall(void *arg)
+{
+    struct commnode *commnode = arg;
+    const struct bootstrap *bootstrap = driver_bootstrap(commnode->driver);
+
+    fprintf(stderr, "coppice-commnode: rank %u (%s): %s\n", bootstrap->rank,
+            bootstrap->host, commnode->end);
+    _exit(EXIT_FAILURE);
 }
 
 static void on_log(void *arg, const char *id, const char *text)
@@ -108,6 +122,7 @@ static const struct driver_ops ops = {
     .deliver = on_deliver,
     .tell = on_tell,
     .exit = on_exit_node,
+    .fall = on_fall,
     .log = on_log,
 };
 

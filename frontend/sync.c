@@ -39,6 +39,27 @@ static bool is_done(void *arg)
     return is_over(syncing) || syncing->stream->untaken;
 }
 
+/* A filter call that has been out for so long is why a sync takes long. */
+#define LONG_CALL_MS 100
+
+/* Whether a filter call of this node keeps everything behind it waiting. */
+static bool is_held_up(const struct cop_stream *stream, struct cop_error *error)
+{
+    uint64_t since_ms, now_ms = driver_now_ms();
+    uint32_t id;
+
+    if (!node_is_filtering(driver_node(stream->network->driver), &id,
+                           &since_ms) ||
+        now_ms < since_ms + LONG_CALL_MS)
+        return false;
+    cop_error_set(error, -ETIMEDOUT,
+                  "stream %u has not settled: a filter call of stream %u here, "
+                  "at the front-end, has lasted for %llu ms, and what members "
+                  "have sent waits for it",
+                  stream->id, id, (unsigned long long)(now_ms - since_ms));
+    return true;
+}
+
 /* Name the members that nobody reaches; else those that have not settled. */
 static int timed_out(const struct cop_stream *stream, struct cop_error *error)
 {
@@ -47,6 +68,8 @@ static int timed_out(const struct cop_stream *stream, struct cop_error *error)
     char text[256] = "";
     int r;
 
+    if (is_held_up(stream, error))
+        return -ETIMEDOUT;
     if (node_unsettled(node, stream->id, &left) < 0 ||
         node_unreached(node, &left, &unreached) < 0)
         return cop_error_set(error, -ETIMEDOUT, "not in time");
@@ -62,7 +85,9 @@ static int timed_out(const struct cop_stream *stream, struct cop_error *error)
         r = cop_error_set(
             error, -ETIMEDOUT,
             "%llu member(s) of stream %u have not settled: %s; a member "
-            "settles when it calls receive again, or cop_stream_settle()",
+            "settles when it calls receive again, or cop_stream_settle(), and "
+            "when the filters between here and the member have had what it "
+            "sent",
             (unsigned long long)ranks_size(&left), stream->id, text);
     ranks_fini(&unreached);
     ranks_fini(&left);

@@ -50,10 +50,18 @@ static int add(struct calls_streams *streams, uint32_t stream)
 
 void calls_init(struct calls *calls,
                 struct helm *helm,
-                const struct calls_ops *ops,
+                const struct driver_ops *ops,
+                void *ops_arg,
+                calls_answered_fn *answered,
                 void *arg)
 {
-    *calls = (struct calls){.helm = helm, .ops = ops, .arg = arg};
+    *calls = (struct calls){
+        .helm = helm,
+        .ops = ops,
+        .ops_arg = ops_arg,
+        .answered = answered,
+        .arg = arg,
+    };
 }
 
 void calls_fini(struct calls *calls)
@@ -70,7 +78,7 @@ int calls_be_slow(struct calls *calls, uint32_t stream)
 static void unload_now(struct calls *calls, uint32_t stream)
 {
     drop(&calls->slow, stream);
-    calls->ops->unload(calls->arg, stream);
+    calls->ops->unload(calls->ops_arg, stream);
 }
 
 void calls_unload(struct calls *calls, uint32_t stream)
@@ -104,7 +112,7 @@ static void run(struct calls *calls, bool at_helm)
         helm_yield(calls->helm, slow);
     else
         helm_unlock(calls->helm);
-    calls->ops->run(calls->arg, call, &answer);
+    calls->ops->filter(calls->ops_arg, call, &answer);
     if (at_helm)
         helm_resume(calls->helm);
     else
@@ -113,7 +121,7 @@ static void run(struct calls *calls, bool at_helm)
         helm_clock(calls->helm);
     calls->running = false;
     calls->out = NULL;
-    calls->ops->answered(calls->arg, &answer);
+    calls->answered(calls->arg, &answer);
     while (calls->unload.count > 0)
         unload_now(calls, calls->unload.list[--calls->unload.count]);
 }

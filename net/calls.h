@@ -3,20 +3,13 @@
 #ifndef NET_CALLS_H
 #define NET_CALLS_H
 
+#include "net/driver.h"
 #include "net/helm.h"
 #include "protocol/node.h"
 
-struct calls_ops {
-    /* Call the filter, and set the answer but for its type and stream. The
-     * lock is released. */
-    void (*run)(void *arg, const struct node_call *call, struct event *answer);
-
-    /* A call has ended. May put the next one. */
-    void (*answered)(void *arg, struct event *answer);
-
-    /* No call of this stream is out: unload its filters. */
-    void (*unload)(void *arg, uint32_t stream);
-};
+/* A call has ended: take the answer, with the lock held. May put the next
+ * call. */
+typedef void calls_answered_fn(void *arg, struct event *answer);
 
 /* A list of stream numbers. */
 struct calls_streams {
@@ -26,7 +19,9 @@ struct calls_streams {
 
 struct calls {
     struct helm *helm;
-    const struct calls_ops *ops;
+    const struct driver_ops *ops; /* which filter and unload */
+    void *ops_arg;
+    calls_answered_fn *answered;
     void *arg;
     const struct node_call *out; /* to be run, or running; NULL: none */
     bool running;
@@ -35,10 +30,12 @@ struct calls {
     struct calls_streams unload; /* to be unloaded after the call */
 };
 
-/* No call is out yet. `helm`, `ops` and `arg` are kept. */
+/* No call is out yet. Everything is kept. */
 void calls_init(struct calls *calls,
                 struct helm *helm,
-                const struct calls_ops *ops,
+                const struct driver_ops *ops,
+                void *ops_arg,
+                calls_answered_fn *answered,
                 void *arg);
 
 /* Free what it holds; zeroed storage is fine. */

@@ -72,7 +72,8 @@ struct driver {
     bool fresh;       /* nothing was flushed since somebody has waited */
     bool news;        /* something came that somebody may wait for */
     bool ended;
-    bool orphaned; /* the machine looks for a parent */
+    uint64_t fall_ms; /* a filter hangs: when to fall at the latest; or 0 */
+    bool orphaned;    /* the machine looks for a parent */
     int error;
 };
 
@@ -276,7 +277,9 @@ static void carry_out(struct driver *driver, struct action *action)
                          link_table_connection(&driver->links, action->link));
         break;
     case ACTION_EXIT:
-        end(driver, 0, action->text ? action->text : "the node has ended");
+        if (action->code < 0)
+            driver->fall_ms = helm_now_ms(driver->helm) + LINGER_MS;
+        end(driver, action->code, "the node has ended");
         break;
     }
 }
@@ -340,32 +343,10 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
 
 /* ---- filters ---- */
 
-static void on_call_run(void *arg,
-                        const struct node_call *call,
-                        struct event *answer)
-{
-    struct driver *driver = arg;
-
-    driver->ops->filter(driver->arg, call, answer);
-}
-
 static void on_answered(void *arg, struct event *answer)
 {
     step(arg, answer, NULL);
 }
-
-static void on_unload(void *arg, uint32_t stream)
-{
-    struct driver *driver = arg;
-
-    driver->ops->unload(driver->arg, stream);
-}
-
-static const struct calls_ops calls_ops = {
-    .run = on_call_run,
-    .answered = on_answered,
-    .unload = on_unload,
-};
 
 /* Run filter calls for a while. Returns whether one still waits: what has
  * arrived is not worked off yet. */
@@ -664,7 +645,12 @@ static bool work(void *arg, uint64_t *next_ms)
         helm_notify(driver->helm);
     driver->news = false;
     more |= driver->target.wanted && !driver->ended;
+    if (driver->fall_ms > 0 && (!connections_linger(driver->connections) ||
+                                helm_now_ms(driver->helm) >= driver->fall_ms))
+        driver->ops->fall(driver->arg);
     *next_ms = driver->ended ? UINT64_MAX : deadline_ms(driver);
+    if (driver->fall_ms > 0)
+        *next_ms = driver->fall_ms;
     driver->next_ms = *next_ms;
     return more || *next_ms <= helm_now_ms(driver->helm);
 }
@@ -733,7 +719,8 @@ static int make_parts(struct driver *driver, struct cop_error *error)
     if (r < 0)
         return cop_error_set(error, r, "cannot make an event loop: %s",
                              strerror(-r));
-    calls_init(&driver->calls, driver->helm, &calls_ops, driver);
+    calls_init(&driver->calls, driver->helm, driver->ops, driver->arg,
+               on_answered, driver);
     if (bootstrap->role != NODE_BACKEND) {
         r = listener_new(&driver->listener, helm_loop(driver->helm),
                          bootstrap->networks, bootstrap->loopback,
@@ -933,7 +920,8 @@ static bool wish_done(void *arg)
 {
     struct wish *wish = arg;
 
-    return wish->done(wish->arg) || wish->driver->ended;
+    return wish->done(wish->arg) ||
+           (wish->driver->ended && wish->driver->fall_ms == 0);
 }
 
 int driver_wait(struct driver *driver,

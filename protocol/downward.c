@@ -518,11 +518,8 @@ static void commit(struct node *node,
 /* Ask for the downstream filter to be called on the head of the queue. */
 static void call(struct node *node, struct stream *stream)
 {
-    node->calling = true;
-    node->call_expired = false;
-    node->call_late = false;
+    node_begin_call(node);
     node->call_lent = false;
-    node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
     node->call_down = fifo_pop(&stream->down_in);
     node->call_inlet = node->parent ? node->parent->rank : node->rank;
     node->call = (struct node_call){

@@ -537,6 +537,30 @@ int launch_joined(struct node *node, struct peer *peer, struct frame *frame)
     return 0; /* it has gone in the meantime */
 }
 
+/* The shell is told; `code` is 0 or -ETIMEDOUT. */
+static void exit_node(struct node *node, int code, const char *text)
+{
+    observer_end(node);
+    node->ended = true;
+    node_tell(node, TELL_ENDED, node->rank, 0, text);
+    node_act(node, ACTION_EXIT)->code = code;
+}
+
+void launch_break(struct node *node, const char *text)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node->peers[slot];
+
+        if (!peer || peer->life.state == LINK_CLOSED)
+            continue;
+        link_close(&peer->life);
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+    }
+    exit_node(node, -ETIMEDOUT, text);
+}
+
 void launch_end(struct node *node, const char *text)
 {
     uint32_t slot;
@@ -557,10 +581,7 @@ void launch_end(struct node *node, const char *text)
         link_close(&peer->life);
         node_act(node, ACTION_CLOSE)->link = peer->link;
     }
-    observer_end(node);
-    node->ended = true;
-    node_tell(node, TELL_ENDED, node->rank, 0, text);
-    node_act(node, ACTION_EXIT);
+    exit_node(node, 0, text);
 }
 
 /* Whether a back-end that leaves has sent all that it had. */

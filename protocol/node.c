@@ -689,13 +689,13 @@ static void tick(struct node *node)
     check_silence(node);
     if (!node->ended)
         orphan_tick(node);
+    if (!node->ended && node->calling && node->now_ms >= node->call_deadline_ms)
+        upward_expire(node);
     if (node->ended)
         return;
     cover_tick(node);
     suspect_tick(node);
     record_tick(node);
-    if (node->calling && node->now_ms >= node->call_deadline_ms)
-        upward_expire(node);
     check_streams(node);
     status_tick(node);
     beat(node);

@@ -196,7 +196,8 @@ enum action_type {
     ACTION_TELL,    /* tell, ...: news for the application */
     ACTION_INJECT,  /* code: enum cop_injection, upon ourselves; sequence:
                        milliseconds; link: to the parent */
-    ACTION_EXIT,    /* text: this node has ended */
+    ACTION_EXIT,    /* text: this node has ended; code -ETIMEDOUT: with a filter
+                       call out that may never return (5.1) */
 };
 
 enum tell_type {
@@ -333,6 +334,11 @@ void node_name_ranks(const struct node *node,
                      const struct ranks *ranks,
                      char *text,
                      size_t len);
+
+/* Whether a filter call is out: of which stream, and since when. */
+bool node_is_filtering(const struct node *node,
+                       uint32_t *stream,
+                       uint64_t *since_ms);
 
 /* Facts for a session file and for filters. */
 uint32_t node_rank(const struct node *node);

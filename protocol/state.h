@@ -364,6 +364,7 @@ struct node {
     bool call_compensating;
     bool call_expired;
     bool call_lent; /* nobody is owed the credit of its input any more */
+    uint64_t call_since_ms;
     uint64_t call_deadline_ms;
     struct node_call call;
     struct payload *call_parameters; /* as they were when it began */
@@ -386,6 +387,9 @@ void node_send_header(struct node *node,
                       uint32_t stream,
                       uint64_t sequence,
                       uint32_t count);
+
+/* A filter call begins: the caller sets `call`. */
+void node_begin_call(struct node *node);
 
 /* Tell the application; `text` may be NULL. The action is returned. */
 struct action *node_tell(struct node *node,
@@ -552,6 +556,10 @@ void launch_forget(struct node *node, const struct peer *peer);
 
 /* End this node: END goes down, all links close, the shell is told. */
 void launch_end(struct node *node, const char *text);
+
+/* A filter call of this commnode does not return: end without a word to the
+ * children, which find other parents (5.1). */
+void launch_break(struct node *node, const char *text);
 
 /* End it if that is due: closing without children, or leaving and drained. */
 void launch_try_end(struct node *node);

@@ -264,14 +264,33 @@ static void emit_empty(struct node *node,
                 });
 }
 
-/* Ask for the upstream filter to be called on `set`. */
-static void call(struct node *node, struct stream *stream, struct wave_set *set)
+void node_begin_call(struct node *node)
 {
     node->calling = true;
     node->call_expired = false;
+    node->call_late = false;
+    node->call_compensating = false;
+    node->call_since_ms = node->now_ms;
+    node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
+}
+
+bool node_is_filtering(const struct node *node,
+                       uint32_t *stream,
+                       uint64_t *since_ms)
+{
+    if (!node->calling)
+        return false;
+    *stream = node->call.stream;
+    *since_ms = node->call_since_ms;
+    return true;
+}
+
+/* Ask for the upstream filter to be called on `set`. */
+static void call(struct node *node, struct stream *stream, struct wave_set *set)
+{
+    node_begin_call(node);
     node->call_late = set->late;
     node->call_compensating = set->compensating;
-    node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
     node->call = (struct node_call){
         .stream = stream->definition.id,
         .upward = true,
@@ -353,11 +372,7 @@ static void call_state(struct node *node, struct stream *stream)
     fifo_fini(&stream->late_out);
     stream->resumes = 0;
     stream->state_called = stream->state_asked;
-    node->calling = true;
-    node->call_expired = false;
-    node->call_late = false;
-    node->call_compensating = false;
-    node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
+    node_begin_call(node);
     node->call = (struct node_call){
         .stream = stream->definition.id,
         .upward = true,
@@ -801,17 +816,29 @@ void upward_filtered(struct node *node, const struct event *event)
     }
 }
 
-/* The call takes too long: its wave goes on without it. */
+/* The call takes too long. A commnode ends, for its other streams would wait as
+ * well; elsewhere the wave goes on without the call. */
 void upward_expire(struct node *node)
 {
     struct stream *stream = node_stream(node, node->call.stream);
+    bool ends = node->role == NODE_COMMNODE;
+    char text[LIMIT_TEXT];
 
     node->call_expired = true;
     node->call_deadline_ms = UINT64_MAX;
+    snprintf(text, sizeof(text),
+             "node %u: a filter call of stream %u lasts longer than "
+             "filter_timeout, %u ms; %s",
+             node->rank, node->call.stream, node->times.filter_timeout_ms,
+             ends ? "the node ends, its children find other parents"
+                  : "the calls of all streams wait for it there");
+    upward_fault(node, node->call.stream, text);
+    if (ends) {
+        launch_break(node, text);
+        return;
+    }
     if (!stream)
         return;
-    upward_fault(node, stream->definition.id,
-                 "a filter call lasts longer than filter_timeout");
     if (node->call.state && node->role == NODE_FRONTEND)
         tell_state(node, stream, NULL, -ETIMEDOUT);
     if (node->call.upward)

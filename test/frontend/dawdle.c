@@ -1,23 +1,44 @@
 /* dawdle.c - an upstream filter for tests: adds up the "%d" of a wave, and
  * takes its time. Parameters "%ud %ud": the rank of the node whose calls are
- * slow, DAWDLE_EVERYWHERE for all, and how many milliseconds each takes. */
+ * slow, DAWDLE_EVERYWHERE for all, and how many milliseconds each takes.
+ *
+ * If $DAWDLE_FOLDER is set, a slow call makes the folder `begun` there, and
+ * ends early when there is a folder `end`. */
 #include <coppice/filter.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "test/frontend/dawdle.h"
+
+/* Sleep for `ms`, at most 20. */
+static void nap(uint32_t ms)
+{
+    struct timespec pause = {.tv_nsec = (long)(ms < 20 ? ms : 20) * 1000000};
+
+    nanosleep(&pause, NULL);
+}
 
 static void dawdle(const struct cop_filter_call *call)
 {
     const struct cop_packet *parameters = cop_filter_parameters(call);
-    struct timespec pause;
+    const char *folder = getenv("DAWDLE_FOLDER");
+    char path[4096];
     uint32_t rank, ms;
 
     if (!parameters || cop_packet_unpack(parameters, "%ud %ud", &rank, &ms) < 0)
         return;
     if (rank != DAWDLE_EVERYWHERE && rank != cop_filter_rank(call))
         return;
-    pause = (struct timespec){ms / 1000, (long)(ms % 1000) * 1000000};
-    nanosleep(&pause, NULL);
+    snprintf(path, sizeof(path), "%s/begun", folder ? folder : "");
+    if (folder)
+        mkdir(path, 0700);
+    snprintf(path, sizeof(path), "%s/end", folder ? folder : "");
+    for (; ms > 0 && !(folder && access(path, F_OK) == 0);
+         ms -= ms < 20 ? ms : 20)
+        nap(ms);
 }
 
 static int run(void *state, struct cop_filter_call *call)

@@ -1,4 +1,8 @@
 /* test_slow.c - filters that take their time. */
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
 #include "test/frontend/dawdle.h"
 #include "test/frontend/tree.h"
 
@@ -64,10 +68,117 @@ static void short_calls_that_queue_up(void)
     tree_end(network);
 }
 
+/* Commnode 1 is lost and its four children are adopted, in any order. */
+static void expect_healing(struct cop_network *network)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    struct cop_event event = COP_EVENT_INIT;
+    int lost = 0, adopted = 0;
+
+    while (lost < 1 || adopted < 4) {
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+        CHECK_OK(cop_network_event(network, &event, TREE_PATIENCE_MS));
+        if (event.type == COP_EVENT_NODE_LOST) {
+            CU_ASSERT_EQUAL(event.rank, 1);
+            lost++;
+        } else if (event.type == COP_EVENT_NODE_ADOPTED) {
+            CU_ASSERT_EQUAL(event.lost_parent, 1);
+            adopted++;
+        }
+    }
+}
+
+/* A filter call of a commnode does not return: an event names stream and node,
+ * the commnode ends, its children find another parent, and streams go on. What
+ * was in the commnode is lost, and a sync says so (PROTOCOL 5.1). */
+static void a_call_that_never_returns(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct cop_stream *slow, *sum;
+    struct cop_error error = {""};
+    struct cop_event event;
+    uint32_t seen;
+    int i;
+
+    launch.times.filter_timeout_ms = 1000;
+    network = tree_launch_as(launch, "2x4", NULL);
+    sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    slow = open_slow(network, 1, 24 * 3600 * 1000);
+    CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 1));
+    CHECK_OK(tree_await(network, COP_EVENT_FILTER_ERROR, &event));
+    CU_ASSERT_EQUAL(event.rank, 1);
+    CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(slow));
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "filter_timeout"));
+    expect_healing(network);
+    CHECK_OK(cop_stream_sync(sum, TREE_PATIENCE_MS, &error));
+    CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
+    CU_ASSERT_EQUAL(tree_receive(sum, &seen), 8);
+    CU_ASSERT_EQUAL(seen, 8);
+    CHECK_IS(cop_stream_sync(slow, TREE_PATIENCE_MS, &error), 1);
+    CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 2));
+    do {
+        i = tree_receive(slow, &seen);
+    } while (seen < 8);
+    CU_ASSERT_EQUAL(i, 16);
+    tree_end(network);
+}
+
+static void *receive_slowly(void *arg)
+{
+    return (void *)(intptr_t)tree_receive(arg, NULL);
+}
+
+/* A filter call of the front-end does not return: an event says so, and a sync
+ * that waits for the call names it, not the members. */
+static void a_call_of_the_front_end(void)
+{
+    char folder[] = "/tmp/coppice-dawdle-XXXXXX", path[64];
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct cop_stream *slow;
+    struct cop_error error = {""};
+    struct cop_event event;
+    pthread_t thread;
+    void *sum = NULL;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    setenv("DAWDLE_FOLDER", folder, 1);
+    launch.times.filter_timeout_ms = 500;
+    network = tree_launch_as(launch, "2x2", NULL);
+    slow = open_slow(network, 0, 24 * 3600 * 1000);
+    CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 1));
+    /* a thread that calls may be the one that runs the filter */
+    CHECK_OK(-pthread_create(&thread, NULL, receive_slowly, slow));
+    snprintf(path, sizeof(path), "%s/begun", folder);
+    while (rmdir(path) < 0)
+        tree_pause();
+    CHECK_OK(tree_await(network, COP_EVENT_FILTER_ERROR, &event));
+    CU_ASSERT_EQUAL(event.rank, 0);
+    CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(slow));
+    CHECK_IS(cop_stream_sync(slow, 100, &error), -ETIMEDOUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "a filter call of stream"));
+    CU_ASSERT_PTR_NULL(strstr(error.text, "rank"));
+    snprintf(path, sizeof(path), "%s/end", folder);
+    CHECK_OK(mkdir(path, 0700));
+    CHECK_IS(cop_stream_sync(slow, TREE_PATIENCE_MS, &error), 0);
+    CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 2));
+    CU_ASSERT_EQUAL(pthread_join(thread, &sum), 0);
+    CU_ASSERT_EQUAL((int)(intptr_t)sum, 8); /* the wave of 1 was the error */
+    tree_end(network);
+    rmdir(path);
+    snprintf(path, sizeof(path), "%s/begun", folder);
+    rmdir(path);
+    CHECK_OK(rmdir(folder));
+    unsetenv("DAWDLE_FOLDER");
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"short calls that queue up", short_calls_that_queue_up},
+        {"a call that never returns", a_call_that_never_returns},
+        {"a call of the front-end", a_call_of_the_front_end},
         CU_TEST_INFO_NULL,
     };
 
