@@ -104,7 +104,7 @@ static void end(struct driver *driver, int code, const char *text)
     driver->error = code;
     driver->news = true;
     calls_end(&driver->calls);
-    for (i = 0; i < driver->links.count; i++) {
+    for (i = 0; i < driver->links.count && code != -EBADF; i++) {
         struct link_slot *slot = link_table_at(&driver->links, i);
 
         if (slot) {
@@ -632,6 +632,11 @@ static bool work(void *arg, uint64_t *next_ms)
     struct event tick = {.type = EVENT_TICK};
     bool more;
 
+    if (helm_is_broken(driver->helm)) {
+        end(driver, -EBADF, "the application has closed the descriptors");
+        *next_ms = UINT64_MAX;
+        return false;
+    }
     log_refusals(driver, helm_now_ms(driver->helm));
     more = launch_work(driver->launch);
     if (!driver->ended && deadline_ms(driver) <= helm_now_ms(driver->helm))
@@ -821,6 +826,8 @@ void driver_free(struct driver *driver)
     wind_up(driver);
     if (driver->helm)
         helm_stop(driver->helm);
+    if (driver->helm && helm_is_broken(driver->helm))
+        return; /* what is ours, and what the application's? It stays */
     actions_fini(&driver->actions);
     if (driver->helm && !helm_is_forked(driver->helm)) {
         ev_io_stop(helm_loop(driver->helm), &driver->boot_io);

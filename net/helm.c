@@ -58,6 +58,7 @@ struct helm {
     bool polling;
     bool forked;
     bool stopping;
+    bool broken;   /* the application has closed our descriptors */
     bool yielding; /* the owner is between helm_yield() and helm_resume() */
     bool slow;
     uint64_t yield_ms; /* since when */
@@ -72,6 +73,7 @@ struct helm {
     bool attended;
     pthread_t threads[THREADS_MAX];
     uint32_t thread_count;
+    uint32_t awake; /* of these, not in a poll of the timerfd */
 };
 
 /* All helms of the process, for a fork. */
@@ -108,9 +110,12 @@ static void in_child(void)
     {
         helm->forked = true;
         helm->thread_count = 0;
+        helm->awake = 0;
         helm->polling = false;
-        helm->ops->forked(helm->arg);
-        close(helm->timer_fd);
+        if (!helm->broken) {
+            helm->ops->forked(helm->arg);
+            close(helm->timer_fd);
+        }
         pthread_mutex_unlock(&helm->lock);
     }
     pthread_mutex_unlock(&all_lock);
@@ -280,7 +285,8 @@ static void poll_once(struct helm *helm, bool block, uint64_t until_ms)
 {
     if (block)
         set_alarm(helm, until_ms);
-    ev_run(helm->loop, block ? EVRUN_ONCE : EVRUN_NOWAIT);
+    if (!libev_run(helm->loop, block ? EVRUN_ONCE : EVRUN_NOWAIT))
+        helm->broken = true;
 }
 
 static void wait_turn(struct helm *helm, uint64_t deadline_ms)
@@ -350,6 +356,10 @@ int helm_wait(struct helm *helm,
             r = 0;
             break;
         }
+        if (helm->broken) {
+            r = -EBADF;
+            break;
+        }
         if (polled && helm->now_ms >= deadline_ms)
             break;
         if (next_ms > deadline_ms)
@@ -407,7 +417,7 @@ static void drive(struct helm *helm)
         more = helm->ops->work(helm->arg, &next_ms);
         if (helm->ticket != ticket)
             return; /* the other background thread has it */
-        if (helm->waiters > 0 || helm->stopping)
+        if (helm->waiters > 0 || helm->stopping || helm->broken)
             break;
         poll_once(helm, !more, next_ms);
     }
@@ -422,17 +432,23 @@ static void *background(void *arg)
     struct pollfd poller = {.fd = helm->timer_fd, .events = POLLIN};
 
     pthread_mutex_lock(&helm->lock);
-    while (!helm->stopping) {
+    while (!helm->stopping && !helm->broken) {
+        helm->awake--;
         pthread_mutex_unlock(&helm->lock);
         poll(&poller, 1, -1);
         lock_first(helm);
+        helm->awake++;
         if (helm->stopping)
             break; /* unread, for the other one */
+        if (poller.revents & POLLNVAL)
+            helm->broken = true;
         disarm(helm);
         helm_clock(helm);
-        if (to_take(helm))
+        if (helm->broken ? helm->owner == OWNER_NONE : to_take(helm))
             drive(helm);
     }
+    helm->awake--;
+    pthread_cond_broadcast(&helm->changed);
     pthread_mutex_unlock(&helm->lock);
     return NULL;
 }
@@ -453,8 +469,10 @@ static void stand_by(struct helm *helm, uint32_t count)
     sigfillset(&none);
     pthread_sigmask(SIG_SETMASK, &none, &old);
     if (pthread_create(&helm->threads[helm->thread_count], &attributes,
-                       background, helm) == 0)
+                       background, helm) == 0) {
         helm->thread_count++;
+        helm->awake++;
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
 }
@@ -622,15 +640,28 @@ void helm_stop(struct helm *helm)
     struct itimerspec now = {{0, 0}, {0, 1}};
     uint32_t i;
 
+    bool wakes;
+
     pthread_mutex_lock(&helm->lock);
     helm->stopping = true;
-    if (helm->thread_count > 0)
-        timerfd_settime(helm->timer_fd, 0, &now, NULL);
+    wakes = helm->thread_count == 0 ||
+            timerfd_settime(helm->timer_fd, 0, &now, NULL) == 0;
+    helm->broken |= !wakes;
     helm_wake(helm);
+    while (!wakes && helm->awake > 0)
+        pthread_cond_wait(&helm->changed, &helm->lock);
     pthread_mutex_unlock(&helm->lock);
     for (i = 0; i < helm->thread_count; i++)
-        pthread_join(helm->threads[i], NULL);
+        if (wakes)
+            pthread_join(helm->threads[i], NULL);
+        else
+            pthread_detach(helm->threads[i]); /* sleeps, or has ended */
     helm->thread_count = 0;
+}
+
+bool helm_is_broken(const struct helm *helm)
+{
+    return helm->broken;
 }
 
 void helm_free(struct helm *helm)

@@ -47,6 +47,11 @@ int helm_new(struct helm **out,
 /* End the background thread. Not with the lock held. */
 void helm_stop(struct helm *helm);
 
+/* Whether the application has closed our descriptors. Their numbers may be
+ * other files' by now: nothing is to be closed, and a helm_free() is not
+ * allowed. */
+bool helm_is_broken(const struct helm *helm);
+
 /* Free it, stopped. In a forked child it frees the memory only. NULL is
  * fine. */
 void helm_free(struct helm *helm);
@@ -88,7 +93,7 @@ typedef bool helm_done_fn(void *arg);
 
 /* Work and poll, or wait for who does, until `done` says so. With a
  * `timeout_ms` of 0 it polls once without waiting, COP_FOREVER has no end.
- * Returns 0 or -EAGAIN. */
+ * Returns 0, -EAGAIN, or -EBADF: see helm_is_broken(). */
 int helm_wait(struct helm *helm,
               helm_done_fn *done,
               void *done_arg,

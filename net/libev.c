@@ -4,7 +4,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The version of its ABI is the major version of its header. */
@@ -16,6 +17,22 @@ struct libev libev;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static struct cop_error load_error;
 static bool loaded;
+
+/* Of this thread: it is in libev_run(), and a system call has failed there. */
+static _Thread_local bool running;
+static _Thread_local bool failed;
+
+/* Other loops in this process, of whoever uses libev as well, keep libev's own
+ * behaviour. */
+static void on_failure(const char *message) EV_NOEXCEPT
+{
+    if (running) {
+        failed = true;
+        return;
+    }
+    perror(message);
+    abort();
+}
 
 static bool find(void *library, const char *name, void *pointer)
 {
@@ -40,6 +57,17 @@ static void load(void)
                       "folder in LD_LIBRARY_PATH",
                       dlerror());
     loaded = found;
+    if (loaded)
+        ev_set_syserr_cb(on_failure);
+}
+
+bool libev_run(struct ev_loop *loop, int flags)
+{
+    running = true;
+    failed = false;
+    ev_run(loop, flags);
+    running = false;
+    return !failed;
 }
 
 int libev_load(struct cop_error *error)

@@ -13,6 +13,7 @@
 
 #include <coppice/error.h>
 #include <ev.h>
+#include <stdbool.h>
 
 #define LIBEV_FUNCTIONS(apply)                                                 \
     apply(ev_async_send);                                                      \
@@ -25,6 +26,7 @@
     apply(ev_now_update);                                                      \
     apply(ev_run);                                                             \
     apply(ev_set_loop_release_cb);                                             \
+    apply(ev_set_syserr_cb);                                                   \
     apply(ev_set_userdata);                                                    \
     apply(ev_time);                                                            \
     apply(ev_timer_start);                                                     \
@@ -49,6 +51,7 @@ extern struct libev libev;
 #define ev_now_update          libev.ev_now_update
 #define ev_run                 libev.ev_run
 #define ev_set_loop_release_cb libev.ev_set_loop_release_cb
+#define ev_set_syserr_cb       libev.ev_set_syserr_cb
 #define ev_set_userdata        libev.ev_set_userdata
 #define ev_time                libev.ev_time
 #define ev_timer_start         libev.ev_timer_start
@@ -58,5 +61,9 @@ extern struct libev libev;
 /* Load libev, once in a process, by any thread. Returns 0, or -ELIBACC with a
  * sentence that quotes the dynamic linker. */
 int libev_load(struct cop_error *error);
+
+/* ev_run(). Returns whether it could wait for its descriptors: not if the
+ * application has closed them. libev would end the process then. */
+bool libev_run(struct ev_loop *loop, int flags);
 
 #endif

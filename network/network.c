@@ -387,9 +387,12 @@ out:
 void network_free(struct cop_network *network)
 {
     struct cop_stream *stream, *next;
+    bool closes;
 
     if (!network)
         return;
+    closes = network->fd >= 0 &&
+             (!network->driver || driver_error(network->driver) != -EBADF);
     driver_free(network->driver);
     HASH_ITER(hh, network->streams, stream, next)
     stream_free(stream);
@@ -399,7 +402,7 @@ void network_free(struct cop_network *network)
     links_fini(&network->lost);
     session_forget(&network->session);
     filtering_free(network->filtering);
-    if (network->fd >= 0)
+    if (closes)
         close(network->fd);
     free(network->everyone);
     free(network->filter_path);

@@ -9,6 +9,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -120,6 +121,31 @@ static void spout(struct cop_stream *stream)
         ;
 }
 
+/* Close what Coppice has open, have other files under the same numbers, and
+ * leave the network. Those files must not be touched. */
+static void strip(struct cop_network *network)
+{
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_packet *packet;
+    int fd, count = 0;
+
+    closefrom(STDERR_FILENO + 1);
+    while (count < 64 && open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
+        count++;
+    if (cop_network_receive(network, NULL, &packet, COP_FOREVER) != -ENOTCONN)
+        errx(1, "a receive goes on without descriptors");
+    while (cop_network_event(network, &event, 0) == 0)
+        if (event.type == COP_EVENT_ENDED)
+            warnx("%s", event.text);
+    if (event.type != COP_EVENT_ENDED)
+        errx(1, "the end is not told");
+    cop_network_free(network);
+    for (fd = STDERR_FILENO + 1; fd <= STDERR_FILENO + count; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            errx(1, "descriptor %d was closed", fd);
+    exit(0);
+}
+
 /* Obey one packet. Returns false at the end. */
 static bool obey(struct cop_network *network,
                  struct cop_stream *stream,
@@ -141,6 +167,9 @@ static bool obey(struct cop_network *network,
         break;
     case TAG_PID:
         cop_stream_send(stream, tag, "%d", (int)getpid());
+        break;
+    case TAG_BARE:
+        strip(network);
         break;
     case TAG_MANY:
         send_many(network, stream, number);

@@ -21,6 +21,9 @@ enum {
     TAG_CLOSE, /* "": it closes its end of the stream */
     TAG_WAKES, /* "": "%d", how often its poll() has returned */
     TAG_FORK,  /* "": "%d", 0 if all calls in a forked child are -EPERM */
+    TAG_BARE,  /* "": it closes all descriptors but the standard ones; ends with
+                  0 if the network ends for it, and its own new files stay open
+                */
     TAG_SPOUT, /* "": it settles, then only sends "%d", 1, to the stream's end
                 */
 };

@@ -83,6 +83,23 @@ static void a_backend_that_is_killed(void)
     go_on_without(true);
 }
 
+/* A back-end closes descriptors that are not its own: the network ends for it,
+ * and the process goes on. */
+static void a_backend_that_closes_all_descriptors(void)
+{
+    struct cop_network *network = tree_launch("flat:3");
+    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 1);
+    struct cop_event event;
+
+    CHECK_OK(cop_stream_send(open_one(network, rank), TAG_BARE, ""));
+    CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    CU_ASSERT_EQUAL(event.rank, rank);
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "exited with status 0"));
+    if (!strstr(event.text, "exited with status 0"))
+        printf("\n%s\n", event.text);
+    tree_end(network);
+}
+
 /* A commnode dies: an event names it; what was below it has another parent, and
  * nobody is lost. */
 static void a_commnode_that_is_killed(void)
@@ -420,6 +437,8 @@ int main(void)
     CU_TestInfo tests[] = {
         {"a back-end that leaves", a_backend_that_leaves},
         {"a back-end that is killed", a_backend_that_is_killed},
+        {"a back-end that closes all descriptors",
+         a_backend_that_closes_all_descriptors},
         {"a commnode that is killed", a_commnode_that_is_killed},
         {"both of two syncs are told", both_of_two_syncs_are_told},
         {"a lossy sync names the broken link only",
