@@ -130,9 +130,11 @@ static void admit(struct node *node,
 /* PROTOCOL 8.3: remember a probe, and send it up. */
 static void probe(struct node *node, struct probe probe, uint64_t hops)
 {
-    struct probe *list =
-        realloc(node->probes, (node->probe_count + 1) * sizeof(*list));
+    size_t count = node->probe_count;
+    struct probe *list = node->probes;
 
+    if ((count & (count - 1)) == 0) /* full: its room is a power of two */
+        list = realloc(list, (count ? 2 * count : 1) * sizeof(*list));
     if (!list) {
         node->failed = true;
         return;
