@@ -282,7 +282,9 @@ static void await_truth(void)
     uint32_t rank;
 
     snprintf(session, sizeof(session), "%s/session", the_round.folder);
-    while (!witness_deaths(tree, NULL) && now_ms() < end_ms)
+    while ((!witness_deaths(tree, NULL) ||
+            tree->joined != the_round.joiner_count) &&
+           now_ms() < end_ms)
         listen_for(NULL, 100);
     witness_deaths(tree, bad);
     end_ms = now_ms() + TREE_MS;
@@ -389,12 +391,17 @@ static void check_folder(bool keeps)
 static size_t run(enum weather weather, struct socket sockets[SOCKETS_MAX])
 {
     struct tree *tree = &the_round.tree;
+    uint64_t end_ms = now_ms() + READY_MS;
     size_t count;
 
     if (!listen_for("ready", READY_MS)) {
         bad("the tree was not launched");
         return 0;
     }
+    /* A member that has joined has yet to say which process it is. */
+    while (!tree_census(tree, the_round.folder, the_round.tool) &&
+           now_ms() < end_ms)
+        listen_for(NULL, 10);
     if (!tree_census(tree, the_round.folder, the_round.tool)) {
         bad("the processes are not the tree of the topology");
         return 0;
