@@ -12,7 +12,11 @@
 #include "protocol/packet.h"
 #include "test/check.h"
 
-#define SEEDS      15
+#ifdef __SANITIZE_ADDRESS__
+#define SEEDS 2 /* it is slow */
+#else
+#define SEEDS 15
+#endif
 #define NODES_MAX  400
 #define LEAVES_MAX 40
 #define WAVES      4
