@@ -74,21 +74,21 @@ static bool is_answered(void *arg)
 {
     const struct cop_stream *stream = arg;
 
-    return stream->opened || stream->closed;
+    return stream->root->opened || stream->closed;
 }
 
 /* Say why `stream` could not be opened. */
 static int say(const struct cop_stream *stream, struct cop_error *error)
 {
-    const char *text = stream->open_text ? stream->open_text : "";
+    const char *text = stream->root->open_text ? stream->root->open_text : "";
 
-    if (!stream->opened)
+    if (!stream->root->opened)
         return cop_error_set(error, -ENOTCONN, "the network has ended");
-    if (stream->open_code == -ELIBBAD)
+    if (stream->root->open_code == -ELIBBAD)
         return cop_error_set(error, -ELIBBAD,
                              "node %u cannot load the stream's filters: %s",
-                             stream->open_rank, text);
-    return cop_error_set(error, stream->open_code,
+                             stream->root->open_rank, text);
+    return cop_error_set(error, stream->root->open_code,
                          "the stream cannot be opened: %s", text);
 }
 
@@ -114,7 +114,9 @@ static int open_stream(struct cop_stream **out,
         return cop_error_set(error, -ENOMEM, "out of memory");
     stream_enter(stream);
     network_wait(network, is_answered, stream, UINT64_MAX);
-    r = stream->opened && stream->open_code == 0 ? 0 : say(stream, error);
+    r = stream->root->opened && stream->root->open_code == 0
+            ? 0
+            : say(stream, error);
     if (r < 0) {
         event = (struct event){.type = EVENT_CLOSE, .stream = stream->id};
         driver_step(network->driver, &event, NULL);

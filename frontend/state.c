@@ -14,7 +14,7 @@ static bool is_told(void *arg)
     const struct asking *asking = arg;
     const struct cop_stream *stream = asking->stream;
 
-    return stream->state_number >= asking->number || stream->closed ||
+    return stream->root->state_number >= asking->number || stream->closed ||
            stream->released || stream->network->ended;
 }
 
@@ -29,13 +29,13 @@ static int wait_told(struct asking *asking,
 
     r = network_wait(stream->network, is_told, asking,
                      network_deadline_ms(timeout_ms));
-    if (stream->state_number < asking->number)
+    if (stream->root->state_number < asking->number)
         return r == -EAGAIN ? r : -ENOTCONN;
-    if (stream->state_code < 0)
-        return stream->state_code;
-    if (!stream->state.payload)
+    if (stream->root->state_code < 0)
+        return stream->root->state_code;
+    if (!stream->root->state.payload)
         return -ENODATA;
-    frame = frame_ref(&stream->state);
+    frame = frame_ref(&stream->root->state);
     return packet_from_frame(packet, &frame);
 }
 

@@ -13,7 +13,7 @@ static bool is_over(const struct syncing *syncing)
 {
     const struct cop_stream *stream = syncing->stream;
 
-    return stream->synced >= syncing->marker || stream->closed ||
+    return stream->root->synced >= syncing->marker || stream->closed ||
            stream->released || stream->network->ended;
 }
 
@@ -109,10 +109,10 @@ static int wait_synced(struct syncing *syncing,
     }
     if (is_deserted(stream))
         return deserted(stream, error);
-    if (stream->synced >= syncing->marker) {
+    if (stream->root->synced >= syncing->marker) {
         /* every call that began before one returned 1 returns 1, too */
-        stream->told = stream->losses;
-        return stream->losses > syncing->told ? 1 : 0;
+        stream->root->told = stream->root->losses;
+        return stream->root->losses > syncing->told ? 1 : 0;
     }
     if (r == -EAGAIN)
         return timed_out(stream, error);
@@ -134,7 +134,7 @@ int cop_stream_sync(struct cop_stream *stream,
         return cop_error_set(error, r,
                              "the network belongs to the parent process");
     stream_enter(stream);
-    syncing.told = stream->told;
+    syncing.told = stream->root->told;
     r = driver_step(network->driver, &event, &syncing.marker);
     if (r == 0)
         r = wait_synced(&syncing, timeout_ms, error);

@@ -138,10 +138,10 @@ static void opened(struct cop_network *network, const struct action *news)
         stream = stream_make(network, news->stream);
     if (!stream)
         return;
-    stream->opened = true;
-    stream->open_code = news->code;
-    stream->open_rank = news->rank;
-    stream->open_text = news->text ? strdup(news->text) : NULL;
+    stream->root->opened = true;
+    stream->root->open_code = news->code;
+    stream->root->open_rank = news->rank;
+    stream->root->open_text = news->text ? strdup(news->text) : NULL;
 }
 
 /* Name the links that may have taken packets along since the last sync. */
@@ -154,7 +154,7 @@ static void tell_lossy(struct cop_network *network,
     };
     char text[sizeof(event.text)];
 
-    links_write(&network->lost, stream->links, text, sizeof(text));
+    links_write(&network->lost, stream->root->links, text, sizeof(text));
     news_add(&network->news, &event,
              *text ? text : "links whose orphans have not reported yet");
 }
@@ -165,13 +165,13 @@ static void synced(struct cop_network *network, const struct action *news)
 
     if (!stream)
         return;
-    if (news->sequence > stream->synced)
-        stream->synced = news->sequence;
+    if (news->sequence > stream->root->synced)
+        stream->root->synced = news->sequence;
     if (news->code == 1) {
-        stream->losses++;
+        stream->root->losses++;
         tell_lossy(network, stream);
     }
-    stream->links = links_place(&network->lost);
+    stream->root->links = links_place(&network->lost);
 }
 
 static void stated(struct cop_network *network, const struct action *news)
@@ -180,10 +180,10 @@ static void stated(struct cop_network *network, const struct action *news)
 
     if (!stream)
         return;
-    frame_fini(&stream->state);
-    stream->state = frame_ref(&news->frame);
-    stream->state_code = news->code;
-    stream->state_number = news->sequence;
+    frame_fini(&stream->root->state);
+    stream->root->state = frame_ref(&news->frame);
+    stream->root->state_code = news->code;
+    stream->root->state_number = news->sequence;
 }
 
 static void closed(struct cop_network *network, uint32_t id)
@@ -192,9 +192,9 @@ static void closed(struct cop_network *network, uint32_t id)
 
     if (!stream)
         return;
+    stream_enter(stream);
     stream->closed = true;
-    if (stream->released && stream->users == 0)
-        stream_free(stream);
+    stream_leave(stream);
 }
 
 /* The event for news, or -1 where the application is not told. */
@@ -530,6 +530,8 @@ struct cop_stream *cop_network_stream(struct cop_network *network, uint32_t id)
     stream = stream_find(network, id);
     if (stream && stream->released)
         stream = NULL;
+    if (stream)
+        stream->given = true;
     network_leave(network);
     return stream;
 }
@@ -571,7 +573,7 @@ static bool is_synced(void *arg)
     struct cop_stream *stream;
 
     for (stream = network->streams; stream; stream = stream->hh.next)
-        if (stream->wanted > stream->synced && !stream->closed)
+        if (stream->root->wanted > stream->root->synced && !stream->closed)
             return stream->untaken != NULL;
     return true;
 }
@@ -585,24 +587,24 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
     int r;
 
     for (stream = network->streams; stream; stream = stream->hh.next) {
-        stream->held = true; /* no other thread frees it meanwhile */
+        stream->root->held = true; /* no other thread frees it meanwhile */
         stream_enter(stream);
     }
     for (stream = network->streams; stream; stream = stream->hh.next) {
         event.stream = stream->id;
-        if (stream->held && !stream->closed &&
-            driver_step(network->driver, &event, &stream->wanted) < 0)
-            stream->wanted = 0;
+        if (stream->root->held && !stream->closed &&
+            driver_step(network->driver, &event, &stream->root->wanted) < 0)
+            stream->root->wanted = 0;
     }
     do {
         r = network_wait(network, is_synced, network, deadline_ms);
         for (stream = network->streams; stream; stream = stream->hh.next)
-            if (stream->held)
+            if (stream->root->held)
                 stream_take_early(stream);
     } while (r == 0 && !is_synced(network));
     HASH_ITER(hh, network->streams, stream, next)
     {
-        if (stream->held)
+        if (stream->root->held)
             stream_leave(stream);
     }
 }

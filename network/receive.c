@@ -77,6 +77,7 @@ static int receive(struct receiving *call,
     struct cop_network *network = call->network;
     uint64_t deadline_ms = network_deadline_ms(timeout_ms);
     struct delivery *delivery;
+    struct cop_stream *stream;
     struct frame frame;
     int r = 0;
 
@@ -85,9 +86,14 @@ static int receive(struct receiving *call,
             tell(call);
         delivery = next(call);
         if (delivery) {
-            if (from)
-                *from = delivery->stream;
+            stream = delivery->stream;
+            if (from) {
+                stream->given = true;
+                *from = stream;
+            }
+            stream_enter(stream);
             network_take(network, delivery, &frame);
+            stream_leave(stream);
             return packet_from_frame(packet, &frame);
         }
         if (network->out_of_memory) {

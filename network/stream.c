@@ -24,6 +24,13 @@ struct cop_stream *stream_make(struct cop_network *network, uint32_t id)
     stream = calloc(1, sizeof(*stream));
     if (!stream)
         return NULL;
+    if (network->role == NODE_FRONTEND) {
+        stream->root = calloc(1, sizeof(*stream->root));
+        if (!stream->root) {
+            free(stream);
+            return NULL;
+        }
+    }
     stream->network = network;
     stream->id = id;
     stream->send_timeout_ms = COP_FOREVER;
@@ -41,8 +48,11 @@ void stream_free(struct cop_stream *stream)
 {
     inbox_drop(inbox_of(stream), &stream->first);
     HASH_DEL(stream->network->streams, stream);
-    free(stream->open_text);
-    frame_fini(&stream->state);
+    if (stream->root) {
+        free(stream->root->open_text);
+        frame_fini(&stream->root->state);
+    }
+    free(stream->root);
     free(stream);
 }
 
@@ -55,8 +65,13 @@ void stream_enter(struct cop_stream *stream)
  * nobody takes what still comes for a new one. */
 static bool is_over(const struct cop_stream *stream)
 {
-    return stream->released && stream->users == 0 &&
-           (stream->closed || stream->network->role == NODE_FRONTEND);
+    bool is_frontend = stream->network->role == NODE_FRONTEND;
+
+    if (stream->users > 0)
+        return false;
+    return stream->released ? stream->closed || is_frontend
+                            : stream->closed && !stream->given &&
+                                  !stream->first && !is_frontend;
 }
 
 void stream_leave(struct cop_stream *stream)

@@ -7,14 +7,8 @@
 
 #include "network/inbox.h"
 
-struct cop_stream {
-    struct cop_network *network;
-    uint32_t id;
-    int send_timeout_ms;
-    uint32_t users;  /* calls that are inside */
-    bool closed;     /* by the network */
-    bool released;   /* by the application: freed when nobody is inside */
-    bool untold;     /* a back-end took a packet since it told of a receive */
+/* What the front-end has of a stream, at the root of the tree. */
+struct stream_root {
     uint64_t synced; /* the highest marker that has been settled */
     uint64_t wanted; /* a shutdown waits for this one */
     uint64_t losses; /* how many times a marker came back lossy */
@@ -27,7 +21,20 @@ struct cop_stream {
     int open_code;
     uint32_t open_rank;
     char *open_text;
-    bool held;                /* by a shutdown that waits for it */
+    bool held; /* by a shutdown that waits for it */
+};
+
+struct cop_stream {
+    struct cop_network *network;
+    uint32_t id;
+    int send_timeout_ms;
+    uint32_t users;           /* calls that are inside */
+    bool closed;              /* by the network */
+    bool released;            /* by the application */
+    bool given;               /* the application has it */
+    bool untold;              /* a back-end took a packet since it told of a
+                                 receive */
+    struct stream_root *root; /* NULL at a back-end */
     struct delivery *first;   /* what was delivered on it */
     struct delivery *untaken; /* from here on the machine does not know */
     UT_hash_handle hh;        /* in network->streams, by number */
@@ -39,7 +46,9 @@ struct cop_stream *stream_find(struct cop_network *network, uint32_t id);
 /* The same, made if there is none; NULL: out of memory. */
 struct cop_stream *stream_make(struct cop_network *network, uint32_t id);
 
-/* A call begins, or ends, to work with `stream`: it is not freed meanwhile. */
+/* A call begins, or ends, to work with `stream`: it is not freed meanwhile. The
+ * end of the last call frees a stream that the application has released, or
+ * that was closed before the application had it. */
 void stream_enter(struct cop_stream *stream);
 void stream_leave(struct cop_stream *stream);
 

@@ -350,7 +350,11 @@ COP_API int cop_stream_open(struct cop_stream **out,
                             struct cop_error *error);
 
 /* Close `stream`: nothing more can be sent or received on it. At the
- * front-end this closes it everywhere, behind what was sent. NULL is fine. */
+ * front-end this closes it everywhere, behind what was sent. NULL is fine.
+ *
+ * A back-end closes each stream that it has from cop_network_receive() or
+ * cop_network_stream(), also when the front-end has closed it before: the
+ * pointer is valid, and about 100 bytes are kept, until then. */
 COP_API void cop_stream_close(struct cop_stream *stream);
 
 /* The stream's number, the same in every node. Never 0, never reused. */

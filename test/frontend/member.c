@@ -10,6 +10,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -195,6 +196,9 @@ static bool obey(struct cop_network *network,
         break;
     case TAG_WAKES:
         cop_stream_send(stream, tag, "%d", wakes);
+        break;
+    case TAG_HEAP:
+        cop_stream_send(stream, tag, "%d", (int)mallinfo2().uordblks);
         break;
     case TAG_FORK:
         cop_stream_send(stream, tag, "%d", calls_in_a_child(network, stream));

@@ -20,6 +20,7 @@ enum {
     TAG_TOTAL, /* "": "%d", how many packets it has obeyed, without these */
     TAG_CLOSE, /* "": it closes its end of the stream */
     TAG_WAKES, /* "": "%d", how often its poll() has returned */
+    TAG_HEAP,  /* "": "%d", the bytes that it has from malloc() */
     TAG_FORK,  /* "": "%d", 0 if all calls in a forked child are -EPERM */
     TAG_BARE,  /* "": it closes all descriptors but the standard ones; ends with
                   0 if the network ends for it, and its own new files stay open

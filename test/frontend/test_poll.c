@@ -171,6 +171,50 @@ static void backends_that_take_packets_only(void)
     }
 }
 
+/* Open and close `count` streams on which nothing is sent. */
+static void open_and_close(struct cop_network *network, int count)
+{
+    while (count-- > 0)
+        cop_stream_close(tree_open(network, COP_WAIT_FOR_ALL, NULL));
+}
+
+/* The memory of the only member, once it knows of all that was closed. */
+static int ask_heap(struct cop_stream *stream)
+{
+    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 0);
+    CHECK_OK(cop_stream_send(stream, TAG_HEAP, ""));
+    return tree_receive(stream, NULL);
+}
+
+/* A back-end keeps nothing of a stream that was closed before the application
+ * had it, and little of one that the application has and does not close. */
+static void closed_streams_leave_nothing(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network = tree_launch_as(launch, "flat:1", "poll");
+    struct cop_stream *asks = tree_open(network, COP_WAIT_FOR_ALL, NULL);
+    int before, after, i;
+
+    open_and_close(network, 100);
+    before = ask_heap(asks);
+    open_and_close(network, 500);
+    after = ask_heap(asks);
+    printf("%d bytes a stream ... ", (after - before) / 500);
+    CU_ASSERT((after - before) / 500 < 16);
+    for (i = 0; i < 500; i++) {
+        struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, NULL);
+
+        CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", i));
+        CU_ASSERT_EQUAL(tree_receive(stream, NULL), i);
+        cop_stream_close(stream);
+    }
+    before = after;
+    after = ask_heap(asks);
+    printf("%d if it had them ... ", (after - before) / 500);
+    CU_ASSERT((after - before) / 500 < 160);
+    tree_end(network);
+}
+
 /* The same at the front-end: an event that is not taken wakes it once. As soon
  * as it asks for events, the descriptor is readable until all are taken. */
 static void an_event_wakes_once(void)
@@ -345,6 +389,7 @@ int main(void)
         {"back-ends that poll", backends_that_poll},
         {"back-ends that take packets only", backends_that_take_packets_only},
         {"an event wakes once", an_event_wakes_once},
+        {"closed streams leave nothing", closed_streams_leave_nothing},
         {"a forked child is harmless", a_forked_child_is_harmless},
         {"a fork while threads wait", a_fork_while_threads_wait},
         CU_TEST_INFO_NULL,
