@@ -106,6 +106,8 @@ static int wait_synced(struct syncing *syncing,
     while (!is_over(syncing) && r == 0) {
         r = network_wait(stream->network, is_done, syncing, deadline_ms);
         stream_take_early(stream);
+        if (r == 0 && !is_over(syncing) && network_left_ms(deadline_ms) == 0)
+            r = -EAGAIN; /* packets have come until the end */
     }
     if (is_deserted(stream))
         return deserted(stream, error);

@@ -565,17 +565,27 @@ int cop_network_event(struct cop_network *network,
 
 /* ---- the end ---- */
 
-/* Whether every stream that a shutdown waits for is synced, or something has
- * come that is to be taken so that credit flows. */
-static bool is_synced(void *arg)
+/* Whether every stream that a shutdown waits for is synced. */
+static bool is_synced(const struct cop_network *network)
 {
-    struct cop_network *network = arg;
-    struct cop_stream *stream;
+    const struct cop_stream *stream;
 
     for (stream = network->streams; stream; stream = stream->hh.next)
         if (stream->root->wanted > stream->root->synced && !stream->closed)
-            return stream->untaken != NULL;
+            return false;
     return true;
+}
+
+/* The same, or something has come that is to be taken so that credit flows. */
+static bool is_synced_or_untaken(void *arg)
+{
+    const struct cop_network *network = arg;
+    const struct cop_stream *stream;
+
+    for (stream = network->streams; stream; stream = stream->hh.next)
+        if (stream->root->held && stream->untaken)
+            return true;
+    return is_synced(network);
 }
 
 /* Tell the members of every open stream that this is the end of it, and wait
@@ -597,11 +607,12 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
             stream->root->wanted = 0;
     }
     do {
-        r = network_wait(network, is_synced, network, deadline_ms);
+        r = network_wait(network, is_synced_or_untaken, network, deadline_ms);
         for (stream = network->streams; stream; stream = stream->hh.next)
             if (stream->root->held)
                 stream_take_early(stream);
-    } while (r == 0 && !is_synced(network));
+    } while (r == 0 && !is_synced(network) &&
+             network_left_ms(deadline_ms) != 0);
     HASH_ITER(hh, network->streams, stream, next)
     {
         if (stream->root->held)

@@ -109,9 +109,10 @@ void stream_release(struct cop_stream *stream)
 void stream_take_early(struct cop_stream *stream)
 {
     struct event event = {.type = EVENT_TAKEN, .stream = stream->id};
-    struct delivery *delivery;
+    struct delivery *last = stream->first ? stream->first->stream_prev : NULL;
+    struct delivery *delivery = NULL;
 
-    while (stream->untaken && !stream->network->ended) {
+    while (stream->untaken && delivery != last && !stream->network->ended) {
         delivery = stream->untaken;
         delivery->taken = true;
         stream->untaken = delivery->stream_next;

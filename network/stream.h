@@ -56,7 +56,9 @@ void stream_leave(struct cop_stream *stream);
 void stream_release(struct cop_stream *stream);
 
 /* Tell the machine that what has come is taken, although it waits in the
- * queue: a sync must not wait for credit that only its caller could return. */
+ * queue: a sync must not wait for credit that only its caller could return.
+ * What comes meanwhile is left for the next call, or members that send without
+ * a pause would keep this one for ever. */
 void stream_take_early(struct cop_stream *stream);
 
 /* Forget it; nobody is inside. */
