@@ -81,10 +81,10 @@ struct joining {
     bool called;         /* a node was called, and others may be */
 };
 
-/* Read what there is to know, and join by it. Returns -ECONNREFUSED if nobody
- * listens at that node's address, or if the node closed the link: it takes no
- * back-end while the launch goes on around it, or while it has no parent itself
- * (PROTOCOL 12.3). */
+/* Read the session file, or the inherited bootstrap, and join one node. Returns
+ * -ECONNREFUSED if no process listens at the node's address, or if the node
+ * closed the link. A node takes no back-end during the launch, or without a
+ * parent (PROTOCOL 12.3). */
 static int join_once(struct cop_network **out,
                      struct joining *joining,
                      struct cop_error *error)

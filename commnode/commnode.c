@@ -196,9 +196,9 @@ static bool is_news(const struct commnode *commnode,
     return code != -EPIPE && !(bootstrap && is_abandoned(bootstrap));
 }
 
-/* The tool's standard output may be a pipe, whose reader waits until nobody has
- * it: we have standard error in its place, or nothing. What a filter prints
- * goes there. */
+/* The tool's standard output may be a pipe. Its reader sees the end of the pipe
+ * when the last process has closed it. So a commnode writes what filters print
+ * to standard error, or nowhere. */
 static void leave_standard_output(void)
 {
     int fd;

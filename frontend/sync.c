@@ -39,7 +39,7 @@ static bool is_done(void *arg)
     return is_over(syncing) || syncing->stream->untaken;
 }
 
-/* A filter call that has been out for so long is why a sync takes long. */
+/* A filter call that takes longer than this holds up a sync. */
 #define LONG_CALL_MS 100
 
 /* Whether a filter call of this node keeps everything behind it waiting. */
@@ -60,7 +60,8 @@ static bool is_held_up(const struct cop_stream *stream, struct cop_error *error)
     return true;
 }
 
-/* Name the members that nobody reaches; else those that have not settled. */
+/* Name the members that have no path to the front-end; if there are none, those
+ * that have not settled. */
 static int timed_out(const struct cop_stream *stream, struct cop_error *error)
 {
     const struct node *node = driver_node(stream->network->driver);

@@ -22,8 +22,8 @@ static bool loaded;
 static _Thread_local bool running;
 static _Thread_local bool failed;
 
-/* Other loops in this process, of whoever uses libev as well, keep libev's own
- * behaviour. */
+/* Loops of the application, if it uses libev as well, keep the default
+ * behaviour of libev. */
 static void on_failure(const char *message) EV_NOEXCEPT
 {
     if (running) {

@@ -25,7 +25,7 @@ static int covered(const struct node *node, struct ranks *out)
     return 0;
 }
 
-/* Those of `entry`, who were in limbo, whom a branch covers again. */
+/* Report the members of `entry` that a branch covers again. */
 static void tell_covered(struct node *node,
                          const struct uncovered *entry,
                          const struct ranks *cover)

@@ -322,8 +322,8 @@ bool node_is_replayable(const struct node *node, uint32_t stream);
  * -ENOMEM. */
 int node_unsettled(const struct node *node, uint32_t stream, struct ranks *out);
 
-/* Front-end: those of `ranks` that no branch covers, so that nobody reaches
- * them. Returns 0 or -ENOMEM. */
+/* Front-end: the members of `ranks` that no branch covers: they have no path.
+ * Returns 0 or -ENOMEM. */
 int node_unreached(const struct node *node,
                    const struct ranks *ranks,
                    struct ranks *out);

@@ -585,9 +585,9 @@ static int judge(struct node *node,
     uint32_t i;
 
     if (!peer->is_parent && peer->role == NODE_BACKEND) {
-        if (peer->accused || heard->count > LIMIT_ACCUSATIONS)
+        if (peer->has_accused || heard->count > LIMIT_ACCUSATIONS)
             return node_refuse(node, "a back-end has not lost so many parents");
-        peer->accused = true;
+        peer->has_accused = true;
     }
     for (i = 0; i < heard->count; i++) {
         why = refusal(node, peer, heard->ranks[i], heard->incarnations[i],

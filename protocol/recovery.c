@@ -1,4 +1,4 @@
-/* recovery.c - how long an orphan's recovery takes, and who is told
+/* recovery.c - how long an orphan's recovery takes, and the report of it
  * (PROTOCOL 6.7).
  *
  *         lost            dialled            ADOPTED            cleaned

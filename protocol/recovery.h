@@ -1,5 +1,5 @@
-/* recovery.h - how long an orphan's recovery takes, and who is told (PROTOCOL
- * 6.7): private to the machine's own files. */
+/* recovery.h - how long an orphan's recovery takes, and the report of it
+ * (PROTOCOL 6.7): private to the machine's own files. */
 #ifndef PROTOCOL_RECOVERY_H
 #define PROTOCOL_RECOVERY_H
 
@@ -38,7 +38,7 @@ struct recovery {
  * the recovery from another was done is part of that. */
 void recovery_begin(struct node *node, uint32_t lost);
 
-/* The search pauses, and begins anew; a candidate is to be called. */
+/* The search pauses, then starts again; a candidate is to be called. */
 void recovery_pause(struct node *node);
 void recovery_choose(struct node *node);
 void recovery_dial(struct node *node);
@@ -54,7 +54,7 @@ void recovery_clock(struct node *node);
  */
 void recovery_check(struct node *node);
 
-/* We were taken for dead, and have refuted it (6.5). */
+/* This node was reported failed, and has refuted it (6.5). */
 void recovery_refuted(struct node *node);
 
 /* The way up has changed: reports may have been lost on it. */

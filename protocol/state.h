@@ -68,7 +68,7 @@ struct peer {
     uint64_t odd_version;
     uint64_t odd_own;
     uint64_t exchanged_ms; /* when that was last made good */
-    bool accused;          /* a back-end: it has said whom it lost (6.1d) */
+    bool has_accused; /* a back-end: it has reported its lost parent (6.1d) */
 };
 
 /* One child on one stream. */

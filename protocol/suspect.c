@@ -152,7 +152,7 @@ void suspect_adopted(struct node *node, uint32_t rank)
         told->suspected = false;
 }
 
-/* ---- who has no path ---- */
+/* ---- nodes without a path ---- */
 
 void suspect_heard(struct node *node, uint32_t rank)
 {

@@ -65,7 +65,8 @@ void suspect_heard(struct node *node, uint32_t rank);
 /* See which internal nodes have a path, as the table has changed. */
 void suspect_update(struct node *node);
 
-/* What was knocked at has answered, or nobody listens there. */
+/* The node that was called has answered, or its host has refused the
+ * connection. */
 void suspect_answered(struct node *node, uint32_t rank, bool refused);
 
 /* What is due by now; and when something is. */

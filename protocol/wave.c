@@ -389,7 +389,7 @@ static int gather_upto(struct wave *wave,
     return 0;
 }
 
-/* Drop the lost children of whom nothing is left. */
+/* Drop the lost children whose packets have all been used. */
 static void drop_empty(struct wave *wave)
 {
     uint32_t i, kept = 0;

@@ -10,9 +10,9 @@
 /* Fan-outs go on with a heartbeat at each hop (PROTOCOL 6.6). */
 #define HEALING_NEWS_MS (10 * LIMIT_HEARTBEAT_MS)
 
-/* A commnode that nobody saw die is told to be lost when it has had no path for
- * the time of 11.1, which is counted from when it is known to be an orphan, or
- * from when nobody has heard of its adoption for as long (6.1a). */
+/* A commnode whose death no node saw is reported lost when it has had no path
+ * for the time of 11.1. That is counted from when it is known to be an orphan,
+ * or from when its adoption has not been reported for as long (6.1a). */
 #define HEALING_GIVE_UP_MS                                                     \
     (LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +                      \
      LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS)

@@ -401,9 +401,9 @@ COP_API int cop_stream_flush(struct cop_stream *stream);
  * Returns 0, or:
  *   -EAGAIN    nothing came within `timeout_ms`
  *   -ENODEV    at the front-end: the stream has no living member, and all that
- *              members had sent was received. A call that waits returns so when
- *              the last member has gone: COP_EVENT_BACKEND_LOST tells of it. A
- *              member that joins ends that (`grow`)
+ *              members had sent was received. A call that waits returns this
+ *              when the last member is lost (COP_EVENT_BACKEND_LOST). When a
+ *              member joins (`grow`), packets can come again
  *   -ENOTCONN  the stream was closed or the network has ended, and nothing is
  *              left */
 COP_API int cop_stream_receive(struct cop_stream *stream,
@@ -419,9 +419,9 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * before, as the stream is not recoverable, and COP_EVENT_STREAM_LOSSY names
  * the links; what was lost does not come later. If several threads are in this
  * call for one stream, each of them returns 1. Or:
- *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members that nobody
- *                reaches, or, if there are none, the members of each branch
- *                below the front-end in which some have not settled
+ *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members without
+ *                a path to the front-end, or, if there are none, the members of
+ *                each branch below the front-end in which some have not settled
  *   -ENODEV      no member lives, or the last has died meanwhile: as in
  *                cop_stream_receive()
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
