@@ -8,7 +8,11 @@
 #include "test/share.h"
 
 /* All ends within 1 s, or what a busy machine makes of that: see share.h. */
+#ifdef __SANITIZE_ADDRESS__
+#define ENDS_MS 5000 /* each process looks for leaks when it ends */
+#else
 #define ENDS_MS 1000
+#endif
 /* Others may come and go in that time, so a network is tried so often. It ends
  * in any case. */
 #define TRIES 3
