@@ -1,7 +1,9 @@
 /* member.c - the back-end of the storm: member SEED FOLDER [SESSION].
  *
- * It answers commands and sends unsolicited packets in between. It checks that
- * each command of a stream comes once and in order. FOLDER/tally.RANK says
+ * It answers commands and sends unsolicited packets in between, so many at most
+ * behind each command: more than the machine can take would only fill the
+ * windows, and each sync would wait for minutes of them. It checks that each
+ * command of a stream comes once and in order. FOLDER/tally.RANK says
  * what was sent and what was wrong; it is a mapped file, so that nothing is
  * lost when the process dies. */
 #include <err.h>
@@ -15,15 +17,16 @@
 
 #include "test/storm/round.h"
 
-#define UNASKED_MS 40 /* at most between two unsolicited packets */
-#define LAZY_US    3000
-#define TEXT_LEN   32
+#define UNASKED_MS  40 /* at most between two unsolicited packets */
+#define UNASKED_MAX 16 /* behind one command */
+#define LAZY_US     3000
+#define TEXT_LEN    32
 
 struct flow {
     struct cop_stream *stream;
     enum kind kind;
-    bool is_unasked;
-    uint64_t due_ms;
+    uint32_t unasked; /* unsolicited packets to send yet */
+    uint64_t due_ms;  /* when the next one is */
 };
 
 static struct tally *tally;
@@ -129,6 +132,7 @@ static void send_unasked(uint32_t flow)
     uint32_t from = sent->unasked;
     int r;
 
+    flows[flow].unasked--;
     sent->unasked++;
     if (flows[flow].kind == KIND_SET)
         r = send_strings(flow, 'u', from, from + 1);
@@ -168,9 +172,8 @@ static void obey(struct cop_stream *stream, const struct cop_packet *packet)
     if (draw(&seed, 8) == 0)
         usleep(draw(&seed, LAZY_US));
     answer(flow, number, items);
-    if ((flags & FLAG_UNASKED) && !flows[flow].is_unasked)
-        flows[flow].due_ms = now_ms();
-    flows[flow].is_unasked = (flags & FLAG_UNASKED) && !(flags & FLAG_STOP);
+    flows[flow].unasked =
+        (flags & FLAG_UNASKED) && !(flags & FLAG_STOP) ? UNASKED_MAX : 0;
 }
 
 /* Send what is due. Returns in how many milliseconds something will be. */
@@ -180,11 +183,9 @@ static int send_due(void)
     uint32_t i;
 
     for (i = 0; i < FLOWS; i++) {
-        if (!flows[i].is_unasked)
-            continue;
-        if (flows[i].due_ms <= at_ms)
+        if (flows[i].unasked > 0 && flows[i].due_ms <= at_ms)
             send_unasked(i);
-        if (flows[i].due_ms < next_ms)
+        if (flows[i].unasked > 0 && flows[i].due_ms < next_ms)
             next_ms = flows[i].due_ms;
     }
     at_ms = now_ms();
