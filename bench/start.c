@@ -37,7 +37,7 @@ int start_network(struct cop_network **out, const char *shape, const char *text)
     launch.backend_argv = argv;
     if (find_part(commnode, "../run/coppice-commnode", "COPPICE_COMMNODE"))
         launch.commnode_path = commnode;
-    if (find_part(filters, "../filters/.libs", "COPPICE_FILTER_PATH"))
+    if (find_part(filters, "../run/filters", "COPPICE_FILTER_PATH"))
         launch.filter_path = filters;
     r = cop_network_launch(out, &launch, &error);
     if (r < 0)

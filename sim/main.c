@@ -322,7 +322,7 @@ static int find_filters(void)
                    &error) < 0) {
         fprintf(stderr,
                 "coppice-sim: %s; the path is in COPPICE_FILTER_PATH, such as "
-                "filters/.libs\n",
+                "run/filters\n",
                 error.text);
         return -ENOENT;
     }
