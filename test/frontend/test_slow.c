@@ -8,6 +8,7 @@
 
 /* Open a stream with the filter "dawdle": calls at node `rank` take `ms`. */
 static struct cop_stream *open_slow(struct cop_network *network,
+                                    enum cop_sync sync,
                                     uint32_t rank,
                                     uint32_t ms)
 {
@@ -18,6 +19,7 @@ static struct cop_stream *open_slow(struct cop_network *network,
     int r;
 
     CHECK_OK(cop_packet_new(&parameters, 0, "%ud %ud", rank, ms));
+    options.sync = sync;
     options.up_filter = "dawdle";
     options.parameters = parameters;
     r = cop_stream_open(&stream, network, cop_network_everyone(network),
@@ -56,7 +58,7 @@ static void short_calls_that_queue_up(void)
     launch.times.heartbeat_ms = 200;
     launch.times.failure_timeout_ms = 2000;
     network = tree_launch_as(launch, "2x2", NULL);
-    stream = open_slow(network, DAWDLE_EVERYWHERE, 10);
+    stream = open_slow(network, COP_WAIT_FOR_ALL, DAWDLE_EVERYWHERE, 10);
     for (i = 0; i < 400; i++)
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", i));
     for (i = 0; i < 400; i++) {
@@ -104,7 +106,7 @@ static void a_call_that_never_returns(void)
     launch.times.filter_timeout_ms = 1000;
     network = tree_launch_as(launch, "2x4", NULL);
     sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-    slow = open_slow(network, 1, 24 * 3600 * 1000);
+    slow = open_slow(network, COP_WAIT_FOR_ALL, 1, 24 * 3600 * 1000);
     CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 1));
     CHECK_OK(tree_await(network, COP_EVENT_FILTER_ERROR, &event));
     CU_ASSERT_EQUAL(event.rank, 1);
@@ -146,7 +148,7 @@ static void a_call_of_the_front_end(void)
     setenv("DAWDLE_FOLDER", folder, 1);
     launch.times.filter_timeout_ms = 500;
     network = tree_launch_as(launch, "2x2", NULL);
-    slow = open_slow(network, 0, 24 * 3600 * 1000);
+    slow = open_slow(network, COP_WAIT_FOR_ALL, 0, 24 * 3600 * 1000);
     CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 1));
     /* a thread that calls may be the one that runs the filter */
     CHECK_OK(-pthread_create(&thread, NULL, receive_slowly, slow));
@@ -173,12 +175,50 @@ static void a_call_of_the_front_end(void)
     unsetenv("DAWDLE_FOLDER");
 }
 
+/* The process of the first back-end. */
+static pid_t first_member(struct cop_network *network)
+{
+    struct cop_communicator *one = NULL;
+    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 0);
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *stream = NULL;
+    pid_t pid;
+
+    CHECK_OK(cop_communicator_new(&one, network, &rank, 1));
+    CHECK_OK(cop_stream_open(&stream, network, one, &options, NULL));
+    cop_communicator_free(one);
+    CHECK_OK(cop_stream_send(stream, TAG_PID, ""));
+    pid = tree_receive(stream, NULL);
+    cop_stream_close(stream);
+    return pid;
+}
+
+/* Packets come faster than the front-end filters them, and one member will not
+ * settle: the sync ends with its time-out all the same. */
+static void a_sync_while_packets_come(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network = tree_launch_as(launch, "flat:4", NULL);
+    struct cop_stream *slow = open_slow(network, COP_DO_NOT_WAIT, 0, 1);
+    pid_t pid = first_member(network);
+    struct cop_error error = {""};
+
+    tree_stop(pid);
+    CHECK_OK(cop_stream_send(slow, TAG_SPOUT, ""));
+    tree_receive(slow, NULL);
+    CHECK_IS(cop_stream_sync(slow, 2000, &error), -ETIMEDOUT);
+    CHECK_OK(kill(pid, SIGCONT));
+    cop_stream_close(slow);
+    tree_end(network);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"short calls that queue up", short_calls_that_queue_up},
         {"a call that never returns", a_call_that_never_returns},
         {"a call of the front-end", a_call_of_the_front_end},
+        {"a sync while packets come", a_sync_while_packets_come},
         CU_TEST_INFO_NULL,
     };
 
