@@ -11,16 +11,17 @@
 /* Most commnodes of one tree in the tests. */
 #define NODES_MAX 128
 
-/* The parent of a process, and its name (16 bytes); -1 if there is no such
- * process, or it is dead and has not been waited for. */
+/* The parent of a process, and its name (16 bytes) if `name` is not NULL; -1 if
+ * there is no such process, or it is dead and has not been waited for. */
 static inline pid_t nodes_parent(pid_t pid, char *name)
 {
-    char path[64], line[512];
+    char path[64], line[512], unused[16];
     const char *end;
     int parent = -1;
     char state = 'Z';
     FILE *file;
 
+    name = name ? name : unused;
     *name = '\0';
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     file = fopen(path, "re");

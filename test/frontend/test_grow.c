@@ -298,9 +298,9 @@ static void kill_commnodes(struct cop_network *network)
     CU_ASSERT_EQUAL_FATAL(count, 8);
     CHECK_OK(cop_stream_send(each, TAG_PID, ""));
     for (k = 0; k < count; k++) {
-        lower = tree_parent(tree_receive(each, NULL));
+        lower = nodes_parent(tree_receive(each, NULL), NULL);
         victims[2 * k] = lower;
-        victims[2 * k + 1] = tree_parent(lower);
+        victims[2 * k + 1] = nodes_parent(lower, NULL);
     }
     qsort(victims, 2 * count, sizeof(*victims), compare_pids);
     for (k = 0; k < 2 * count; last = victims[k++])

@@ -108,7 +108,7 @@ static void a_commnode_that_is_killed(void)
     const struct cop_communicator *all = cop_network_everyone(network);
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     pid_t commnode =
-        tree_parent(pid_of(network, cop_communicator_rank(all, 0)));
+        nodes_parent(pid_of(network, cop_communicator_rank(all, 0)), NULL);
     struct cop_event event;
     uint32_t seen;
 
@@ -352,8 +352,9 @@ static void concat_has_an_order_after_an_adoption(void)
     uint32_t parents[7] = {0}, ranks[ORDER_MAX], count = 0, rank, k;
     struct cop_event event;
 
-    CHECK_OK(kill(tree_parent(pid_of(network, cop_communicator_rank(all, 0))),
-                  SIGKILL));
+    CHECK_OK(
+        kill(nodes_parent(pid_of(network, cop_communicator_rank(all, 0)), NULL),
+             SIGKILL));
     for (k = 0; k < 4; k++) {
         CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
         CU_ASSERT_FATAL(event.rank >= 3 && event.rank <= 6);

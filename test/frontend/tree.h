@@ -17,6 +17,7 @@
 
 #include "test/check.h"
 #include "test/frontend/member.h"
+#include "test/frontend/nodes.h"
 #include "test/patience.h"
 
 /* Long enough for a loaded machine; nothing waits for it in vain. */
@@ -52,23 +53,22 @@ static inline char *tree_program(const char *name)
  * not to wait for them as well. Returns whether there were any. */
 static inline bool tree_kill_children(void)
 {
-    char command[256];
+    DIR *dir = opendir("/proc");
+    const struct dirent *entry;
     bool any = false;
-    FILE *list;
+    char name[16];
     pid_t pid;
 
-    snprintf(command, sizeof(command),
-             "ps -o pid=,stat=,wchan=,args= --ppid %d", (int)getpid());
-    list = popen(command, "r");
-    while (list && fgets(command, sizeof(command), list)) {
-        if (strstr(command, "ps -o pid=") || sscanf(command, "%d", &pid) != 1)
+    while (dir && (entry = readdir(dir))) {
+        pid = (pid_t)atoi(entry->d_name);
+        if (pid <= 0 || nodes_parent(pid, name) != getpid())
             continue;
-        printf("\nleft running: %s", command);
+        printf("\nleft running: %d %s", (int)pid, name);
         kill(pid, SIGKILL);
         any = true;
     }
-    if (list)
-        pclose(list);
+    if (dir)
+        closedir(dir);
     return any;
 }
 
@@ -107,23 +107,6 @@ static inline char tree_state(const char *path)
         sscanf(end, ") %c", &state);
     fclose(file);
     return state;
-}
-
-/* The parent of a process, from /proc; -1 if it is gone. */
-static inline pid_t tree_parent(pid_t pid)
-{
-    char path[64], line[256];
-    int parent = -1;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "PPid: %d", &parent) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return parent;
 }
 
 /* Stop process `pid`. A signal is sent at once, but obeyed when the process
