@@ -95,8 +95,8 @@ static void on_exit_node(void *arg, const char *text)
         snprintf(commnode->end, sizeof(commnode->end), "%s", text);
 }
 
-/* Children live on and find other parents: they are not waited for. */
-static void on_fall(void *arg)
+/* The children go on, and find other parents: do not wait for them. */
+static void on_abort(void *arg)
 {
     struct commnode *commnode = arg;
     const struct bootstrap *bootstrap = driver_bootstrap(commnode->driver);
@@ -122,7 +122,7 @@ static const struct driver_ops ops = {
     .deliver = on_deliver,
     .tell = on_tell,
     .exit = on_exit_node,
-    .fall = on_fall,
+    .abort = on_abort,
     .log = on_log,
 };
 

@@ -72,8 +72,8 @@ struct driver {
     bool fresh;       /* nothing was flushed since somebody has waited */
     bool news;        /* something came that somebody may wait for */
     bool ended;
-    uint64_t fall_ms; /* a filter hangs: when to fall at the latest; or 0 */
-    bool orphaned;    /* the machine looks for a parent */
+    uint64_t abort_ms; /* a filter call hangs: when to abort, or 0 */
+    bool orphaned;     /* the machine looks for a parent */
     int error;
 };
 
@@ -278,7 +278,7 @@ static void carry_out(struct driver *driver, struct action *action)
         break;
     case ACTION_EXIT:
         if (action->code < 0)
-            driver->fall_ms = helm_now_ms(driver->helm) + LINGER_MS;
+            driver->abort_ms = helm_now_ms(driver->helm) + LINGER_MS;
         end(driver, action->code, "the node has ended");
         break;
     }
@@ -650,12 +650,12 @@ static bool work(void *arg, uint64_t *next_ms)
         helm_notify(driver->helm);
     driver->news = false;
     more |= driver->target.wanted && !driver->ended;
-    if (driver->fall_ms > 0 && (!connections_linger(driver->connections) ||
-                                helm_now_ms(driver->helm) >= driver->fall_ms))
-        driver->ops->fall(driver->arg);
+    if (driver->abort_ms > 0 && (!connections_linger(driver->connections) ||
+                                 helm_now_ms(driver->helm) >= driver->abort_ms))
+        driver->ops->abort(driver->arg);
     *next_ms = driver->ended ? UINT64_MAX : deadline_ms(driver);
-    if (driver->fall_ms > 0)
-        *next_ms = driver->fall_ms;
+    if (driver->abort_ms > 0)
+        *next_ms = driver->abort_ms;
     driver->next_ms = *next_ms;
     return more || *next_ms <= helm_now_ms(driver->helm);
 }
@@ -928,7 +928,7 @@ static bool wish_done(void *arg)
     struct wish *wish = arg;
 
     return wish->done(wish->arg) ||
-           (wish->driver->ended && wish->driver->fall_ms == 0);
+           (wish->driver->ended && wish->driver->abort_ms == 0);
 }
 
 int driver_wait(struct driver *driver,

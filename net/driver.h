@@ -66,7 +66,7 @@ struct driver_ops {
     /* A commnode has ended because a filter call does not return, and its last
      * frames have left: end the process, of which some thread is in that call.
      * Must not return. */
-    void (*fall)(void *arg);
+    void (*abort)(void *arg);
 
     /* Optional: a line for a log, such as "LINK-DOWN" and "rank 12: reset". */
     void (*log)(void *arg, const char *id, const char *text);

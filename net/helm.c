@@ -638,14 +638,14 @@ out:
 void helm_stop(struct helm *helm)
 {
     struct itimerspec now = {{0, 0}, {0, 1}};
-    uint32_t i;
-
     bool wakes;
+    uint32_t i;
 
     pthread_mutex_lock(&helm->lock);
     helm->stopping = true;
-    wakes = helm->thread_count == 0 ||
-            timerfd_settime(helm->timer_fd, 0, &now, NULL) == 0;
+    wakes =
+        helm->thread_count == 0 ||
+        (!helm->broken && timerfd_settime(helm->timer_fd, 0, &now, NULL) == 0);
     helm->broken |= !wakes;
     helm_wake(helm);
     while (!wakes && helm->awake > 0)

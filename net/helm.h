@@ -47,9 +47,9 @@ int helm_new(struct helm **out,
 /* End the background thread. Not with the lock held. */
 void helm_stop(struct helm *helm);
 
-/* Whether the application has closed our descriptors. Their numbers may be
- * other files' by now: nothing is to be closed, and a helm_free() is not
- * allowed. */
+/* Whether the application has closed our descriptors, as closefrom() does.
+ * Their numbers may belong to other files by now: close none, and do not call
+ * helm_free(). */
 bool helm_is_broken(const struct helm *helm);
 
 /* Free it, stopped. In a forked child it frees the memory only. NULL is

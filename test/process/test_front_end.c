@@ -9,7 +9,7 @@
 
 /* All ends within 1 s, or what a busy machine makes of that: see share.h. */
 #ifdef __SANITIZE_ADDRESS__
-#define ENDS_MS 5000 /* each process looks for leaks when it ends */
+#define ENDS_MS 5000 /* each process costs some times as much */
 #else
 #define ENDS_MS 1000
 #endif
