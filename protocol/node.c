@@ -618,6 +618,8 @@ static void forgive(struct node *node, uint64_t since_ms)
         if (node->peers[slot])
             link_forgive(&node->peers[slot]->life, since_ms, node->now_ms);
     node->silence_ms = node->now_ms;
+    if (node->call_deadline_ms != UINT64_MAX)
+        node->call_deadline_ms += since_ms;
 }
 
 static void check_silence(struct node *node)

@@ -107,6 +107,26 @@ static void a_call_of_an_end_has_an_end(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 6.2: a node that was stopped in a call does not end because of it:
+ * the time for which it stood still is not the call's. */
+static void a_stop_is_not_the_time_of_a_call(void)
+{
+    struct sim_config config = {.trace = SCRIPT_TRACE,
+                                .times = {.filter_timeout_ms = 7000}};
+    struct sim *sim = script_tree(TREE, &config);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_set_filter_ms(sim, script_at(sim, 1), 8000);
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        SIM_SEND(sim, rank, stream, 5);
+    SIM_RUN(sim, 4000);
+    sim_freeze(sim, script_at(sim, 1), LIMIT_FAILURE_TIMEOUT_MS - 100);
+    SIM_RUN(sim, 5000);
+    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 15);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_FILTER_ERROR), 0);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 5.1: one call at a time in a node; other streams' wait in order.
  * (The world itself fails at a second one.) */
 static void calls_wait_for_each_other(void)
@@ -263,6 +283,7 @@ int main(void)
         {"a slow filter stops no heartbeat", a_slow_filter_stops_no_heartbeat},
         {"a call of a commnode has an end", a_call_of_a_commnode_has_an_end},
         {"a call of an end has an end", a_call_of_an_end_has_an_end},
+        {"a stop is not the time of a call", a_stop_is_not_the_time_of_a_call},
         {"calls wait for each other", calls_wait_for_each_other},
         {"a stream may close during a call", a_stream_may_close_during_a_call},
         {"filters differ by role", filters_differ_by_role},
