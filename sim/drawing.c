@@ -29,6 +29,7 @@
 #define DRAWING_SHAPES   UINT64_C(0x5ba9e5)
 #define DRAWING_CHATTERS UINT64_C(0xc4a77e)
 #define DRAWING_RATES    UINT64_C(0x5a7e5)
+#define DRAWING_HANGS    UINT64_C(0x4a9655)
 
 /* The least and the most that the windows of a stream share, where it is less
  * than in a real node. */
@@ -44,6 +45,7 @@ struct drawing {
     struct random random;
     struct random shapes; /* of streams: from a source of its own, as starts */
     struct random chatters;
+    struct random hung;
     struct schedule *out;
     struct tree tree;
     uint32_t joiners;
@@ -56,6 +58,7 @@ struct drawing {
     bool narrow;  /* windows are small ... */
     bool aligned; /* ... and a stream waits for all */
     bool unasked; /* members send what nothing asked for */
+    bool hangs;   /* filter calls of commnodes may hang */
     bool joins;
     bool closes;
     bool opens;
@@ -314,6 +317,17 @@ static void draw_deaths(struct drawing *drawing)
         add(drawing, 0, SCHEDULE_LEAVE, rank, 0, 0, 0);
 }
 
+/* Of a source of its own, too. */
+static void draw_hang(struct drawing *drawing)
+{
+    struct random *random = &drawing->hung;
+    size_t index = random_between(random, 1, drawing->tree.count - 1);
+
+    if (!is_backend(drawing, index) && random_chance(random, 20))
+        add(drawing, 0, SCHEDULE_HANG, drawing->tree.nodes[index].rank, 0, 0,
+            0);
+}
+
 static void draw_breaks(struct drawing *drawing)
 {
     uint32_t rank = draw_node(drawing, false);
@@ -444,6 +458,8 @@ static void draw_rounds(struct drawing *drawing)
                 draw_deaths(drawing);
                 draw_breaks(drawing);
             }
+            if (drawing->hangs)
+                draw_hang(drawing);
             if (drawing->out->count > 0) {
                 struct schedule_step *last =
                     &drawing->out->steps[drawing->out->count - 1];
@@ -487,6 +503,8 @@ void schedule_draw(struct schedule *out,
         drawing.stress = wish->stress;
     random_seed(&drawing.random, ~seed);
     random_seed(&drawing.shapes, seed ^ DRAWING_SHAPES);
+    random_seed(&drawing.hung, seed ^ DRAWING_HANGS);
+    drawing.hangs = random_chance(&drawing.hung, 8);
     out->delay_min_ms = draw(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw(&drawing, 1, 20);
     out->fragment_percent = draw(&drawing, 0, 80);

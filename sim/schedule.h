@@ -5,8 +5,10 @@
  *     delay 2 14
  *     fragment 30
  *     start 25
- *     +0 open stream=1 filter=5 sync=0 timeout=20 uneven=0 big=0 grow=0
- * members=0 +12 send stream=1 answers=3 +40 kill node=1 in=7 +0 sync
+ *     +0 with stream=1 down=1 large=0
+ *     +12 send stream=1 answers=3
+ *     +40 kill node=1 in=7
+ *     +0 sync
  *
  * Steps are taken in order, each so many milliseconds after the one before.
  * A step that makes no sense when its turn has come does nothing, so any part
@@ -55,6 +57,7 @@
     X(SCHEDULE_ISOLATE, "isolate", "node", "in", "ms")                         \
     X(SCHEDULE_FREEZE, "freeze", "node", "in", "ms")                           \
     X(SCHEDULE_SLOW, "slow", "node", "filter", "ms")                           \
+    X(SCHEDULE_HANG, "hang", "node")                                           \
     /* how it ends, once it is whole */                                        \
     X(SCHEDULE_END, "end", "crash")
 
@@ -97,7 +100,7 @@ struct schedule_wish {
 /* The name of a verb. */
 const char *schedule_name(enum schedule_verb verb);
 
-/* Whether it is one of the faults, from SCHEDULE_KILL to SCHEDULE_SLOW. */
+/* Whether it is one of the faults, from SCHEDULE_KILL to SCHEDULE_HANG. */
 bool schedule_is_fault(enum schedule_verb verb);
 
 /* Draw the schedule of `seed`. */

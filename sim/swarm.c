@@ -22,6 +22,11 @@
 /* The same where links have a rate: the slowest passes 50 MB meanwhile. */
 #define SWARM_SLOW_WAIT_MS UINT64_C(2500000)
 
+/* What filter_timeout is where a filter call hangs: longer than any other call
+ * of a schedule. A call that hangs takes longer than any schedule. */
+#define SWARM_FILTER_TIMEOUT_MS 6000
+#define SWARM_HANG_MS           UINT32_MAX
+
 #define SWARM_LOOK_MS 50 /* between looks at what nodes hold */
 #define SWARM_POLL_MS 5  /* between looks at whether a wait is over */
 #define SWARM_JOINERS 64
@@ -47,10 +52,11 @@ struct swarm {
     uint32_t joiner_count;
     struct swarm_fault *faults;
     uint32_t fault_count;
-    uint64_t *traps;  /* by index: 1 + ms until its candidate dies; 0: none */
-    uint32_t room;    /* indices are lower */
-    uint64_t calm_ms; /* faults have had their effect by then */
-    uint32_t slow;    /* the node whose filters are slow until quick_ms */
+    uint64_t *traps;   /* by index: 1 + ms until its candidate dies; 0: none */
+    uint32_t room;     /* indices are lower */
+    struct ranks hung; /* their filter calls hang, or did */
+    uint64_t calm_ms;  /* faults have had their effect by then */
+    uint32_t slow;     /* the node whose filters are slow until quick_ms */
     uint64_t quick_ms;
     bool faulty;
     bool deadly; /* somebody may be killed in the middle of the launch */
@@ -94,6 +100,9 @@ static void watch_told(struct sim *sim,
 
     if (index > 0 && tell->tell == TELL_NODE_ADOPTED)
         swarm->traps[index] = 0;
+    if (tell->tell == TELL_ENDED &&
+        ranks_has(&swarm->hung, sim_rank(sim, index)))
+        swarm->healing.nodes[index].left = true;
     if (!swarm->over)
         healing_told(&swarm->healing, sim, index, tell);
     traffic_told(&swarm->traffic, sim, index, tell);
@@ -307,6 +316,20 @@ static bool slow_down(struct swarm *swarm, const struct schedule_step *step)
     return true;
 }
 
+/* Filter calls of a commnode hang from now on. */
+static bool hang(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t index = node_of(swarm, step->numbers[0]), rank;
+
+    if (index == SIM_NONE || !sim_is_alive(swarm->sim, index) ||
+        sim_role(swarm->sim, index) != NODE_COMMNODE)
+        return false;
+    rank = sim_rank(swarm->sim, index);
+    ranks_add(&swarm->hung, rank, rank);
+    sim_set_filter_ms(swarm->sim, index, SWARM_HANG_MS);
+    return true;
+}
+
 /* ---- waiting ---- */
 
 static bool is_launched(const struct swarm *swarm)
@@ -506,6 +529,8 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
         return leave(swarm, step);
     case SCHEDULE_SLOW:
         return slow_down(swarm, step);
+    case SCHEDULE_HANG:
+        return hang(swarm, step);
     case SCHEDULE_END:
         swarm->crash = step->numbers[0];
         return 0;
@@ -568,13 +593,25 @@ static int take_steps(struct swarm *swarm)
     return is_launched(swarm) ? 0 : launch(swarm);
 }
 
+/* A trap that nobody has stepped into is no fault. A call that hangs is ended
+ * by its time-out, and no other one hangs from now on. */
+static void disarm(struct swarm *swarm)
+{
+    memset(swarm->traps, 0, swarm->room * sizeof(*swarm->traps));
+    for (uint32_t i = 0; i < swarm->room; i++) {
+        if (!ranks_has(&swarm->hung, i))
+            continue;
+        sim_set_filter_ms(swarm->sim, node_of(swarm, i), 0);
+        until(swarm, SWARM_FILTER_TIMEOUT_MS);
+    }
+}
+
 /* Faults have ended: the tree heals, and what is sent now all comes. */
 static int converge(struct swarm *swarm)
 {
     struct schedule_step send = {.verb = SCHEDULE_SEND};
 
-    /* a trap that nobody has stepped into is no fault */
-    memset(swarm->traps, 0, swarm->room * sizeof(*swarm->traps));
+    disarm(swarm);
     traffic_hush(&swarm->traffic);
     if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0)
         return -EIO;
@@ -629,6 +666,7 @@ static void read_features(struct swarm *swarm)
     swarm->traffic.calm = !swarm->faulty;
     swarm->traffic.exact = !swarm->faulty && !joins;
     swarm->traffic.torn = &swarm->healing.torn;
+    swarm->traffic.hung = &swarm->hung;
 }
 
 static void be_absent(struct swarm *swarm, const struct schedule_step *step)
@@ -692,6 +730,7 @@ static void end(struct swarm *swarm, struct swarm_result *out, bool trace)
     healing_fini(&swarm->healing);
     traffic_fini(&swarm->traffic);
     free(swarm->traps);
+    ranks_fini(&swarm->hung);
     free(swarm->faults);
 }
 
@@ -728,6 +767,8 @@ static int run_world(const struct schedule *schedule,
         if (schedule->steps[i].verb == SCHEDULE_BUDGET)
             config.budget = schedule->steps[i].numbers[0];
         swarm->traffic.may_open_late |= is_delaying(&schedule->steps[i]);
+        if (schedule->steps[i].verb == SCHEDULE_HANG)
+            config.times.filter_timeout_ms = SWARM_FILTER_TIMEOUT_MS;
         if (schedule->steps[i].verb == SCHEDULE_RATE)
             config.bytes_per_ms = schedule->steps[i].numbers[0];
     }

@@ -524,7 +524,8 @@ void traffic_told(struct traffic *traffic,
     struct traffic_stream *stream = stream_of(traffic, tell->stream);
     uint32_t rank = sim_rank(sim, index);
 
-    if (tell->tell == TELL_FILTER_ERROR)
+    if (tell->tell == TELL_FILTER_ERROR &&
+        !ranks_has(traffic->hung, tell->rank))
         sim_fail(sim, "a filter failed: %s", tell->text);
     if (!stream)
         return;

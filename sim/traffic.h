@@ -61,6 +61,7 @@ struct traffic {
                             so long that an opening may time out */
     bool calm;           /* nobody dies */
     const struct ranks *torn; /* back-ends that lost a node above them */
+    const struct ranks *hung; /* nodes with a filter call that hangs */
     uint32_t count;
     struct traffic_stream streams[TRAFFIC_STREAMS];
     /* by the number in the schedule: what it is to be opened with */
