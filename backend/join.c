@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/network.h"
+#include "api/options.h"
 #include "net/session.h"
-#include "network/network.h"
-#include "network/options.h"
 
 /* A joiner that was turned away everywhere calls again for so long, so long
  * apart. */

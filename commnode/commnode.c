@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/filtering.h"
 #include "net/driver.h"
-#include "network/filtering.h"
 #include "topology/topology.h"
 
 /* How long children may take to end before they are killed, for each level

@@ -20,7 +20,7 @@
 
 #include "commnode/commnode.h"
 #include "net/bootstrap.h"
-#include "protocol/limits.h"
+#include "wire/limits.h"
 
 extern char **environ;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "filters/plugin.h"
-#include "protocol/packet.h"
+#include "wire/packet.h"
 
 /* One filter in one direction, with this node's state for this stream. */
 struct instance {

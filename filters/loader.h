@@ -10,8 +10,8 @@
 
 #include <coppice/filter.h>
 
-#include "protocol/limits.h"
 #include "protocol/node.h"
+#include "wire/limits.h"
 
 struct loader; /* opaque */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "protocol/limits.h"
+#include "wire/limits.h"
 
 #define SYMBOL "coppice_filter"
 

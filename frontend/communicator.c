@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "network/network.h"
+#include "api/network.h"
 
 int communicator_members(const struct cop_communicator *communicator,
                          struct ranks *out)

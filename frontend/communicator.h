@@ -4,7 +4,7 @@
 
 #include <coppice/coppice.h>
 
-#include "protocol/ranks.h"
+#include "wire/ranks.h"
 
 struct cop_communicator {
     struct cop_network *network;

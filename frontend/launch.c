@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/network.h"
+#include "api/options.h"
 #include "frontend/communicator.h"
 #include "frontend/program.h"
 #include "net/session.h"
-#include "network/network.h"
-#include "network/options.h"
 #include "topology/hostlist.h"
 #include "topology/topology.h"
 

@@ -1,7 +1,7 @@
 /* missing.c - who was left out of a launch. */
 #include <errno.h>
 
-#include "network/network.h"
+#include "api/network.h"
 
 int cop_network_missing(struct cop_network *network,
                         size_t index,

@@ -3,10 +3,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "api/network.h"
+#include "api/options.h"
 #include "frontend/communicator.h"
-#include "network/network.h"
-#include "network/options.h"
-#include "protocol/packet.h"
+#include "wire/packet.h"
 
 /* ---- options ---- */
 

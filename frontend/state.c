@@ -1,8 +1,8 @@
 /* state.c - a stream's whole state, as the front-end's filter has it. */
 #include <errno.h>
 
-#include "network/network.h"
-#include "protocol/packet.h"
+#include "api/network.h"
+#include "wire/packet.h"
 
 struct asking {
     struct cop_stream *stream;

@@ -1,7 +1,7 @@
 /* sync.c - waiting until a stream's members have dealt with all they got. */
 #include <errno.h>
 
-#include "network/network.h"
+#include "api/network.h"
 
 struct syncing {
     struct cop_stream *stream;

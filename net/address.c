@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "protocol/limits.h"
+#include "wire/limits.h"
 
 /* One CIDR. */
 struct network {

@@ -13,10 +13,10 @@
 
 #include "net/address.h"
 #include "net/driver.h"
-#include "protocol/limits.h"
-#include "protocol/packet.h"
 #include "topology/adopter.h"
 #include "topology/topology.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
 
 /* The wire form: magic, length, key, and a packet of this format: session,
  * numbers, strings, argument vectors, subtree. The key is outside of the

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "protocol/limits.h"
+#include "wire/limits.h"
 
 /* The receive buffer that all connections of a set share. */
 #define RECEIVE_LEN 65536

@@ -17,7 +17,7 @@
 
 #include "net/handshake.h"
 #include "net/libev.h"
-#include "protocol/frame.h"
+#include "wire/frame.h"
 
 struct connections; /* opaque: a set */
 struct connection;  /* opaque: one of them */

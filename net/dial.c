@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "net/address.h"
-#include "protocol/limits.h"
+#include "wire/limits.h"
 
 /* How long an address may be silent before the next one is tried too. */
 #define STAGGER_S 0.25

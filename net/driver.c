@@ -22,8 +22,8 @@
 #include "net/listener.h"
 #include "net/machine.h"
 #include "net/refusals.h"
-#include "protocol/limits.h"
 #include "topology/topology.h"
+#include "wire/limits.h"
 
 /* Queued frames leave when there are so many bytes, or after this time
  * (PROTOCOL 14.3). */

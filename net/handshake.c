@@ -7,7 +7,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "protocol/limits.h"
+#include "wire/limits.h"
 
 /* Where things are in a hello. Magic, version, direction and status keep their
  * places in every version, so that a mismatch can always be told. */

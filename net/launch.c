@@ -18,8 +18,8 @@
 
 #include "net/address.h"
 #include "net/relay.h"
-#include "protocol/limits.h"
 #include "topology/topology.h"
+#include "wire/limits.h"
 
 extern char **environ;
 

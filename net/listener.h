@@ -6,7 +6,7 @@
 
 #include "net/bootstrap.h"
 #include "net/libev.h"
-#include "protocol/limits.h"
+#include "wire/limits.h"
 
 struct listener; /* opaque */
 

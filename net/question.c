@@ -8,7 +8,7 @@
 #include "net/connection.h"
 #include "net/dial.h"
 #include "net/libev.h"
-#include "protocol/limits.h"
+#include "wire/limits.h"
 
 struct asking {
     const struct bootstrap *session;

@@ -4,7 +4,7 @@
 #define NET_QUESTION_H
 
 #include "net/bootstrap.h"
-#include "protocol/frame.h"
+#include "wire/frame.h"
 
 /* Call the front-end of a session, prove who we are and have it prove who it
  * is, send one frame, and take the answer.  Blocks, on a loop of its own.

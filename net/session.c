@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "net/address.h"
-#include "protocol/limits.h"
 #include "topology/adopter.h"
+#include "wire/limits.h"
 
 static const char first_line[] = "coppice session 1";
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/packet.h"
 #include "protocol/state.h"
+#include "wire/packet.h"
 
 void intake_link_up(struct node *node, const struct event *event)
 {

@@ -15,8 +15,8 @@
 
 #include <coppice/coppice.h>
 
-#include "protocol/frame.h"
-#include "protocol/ranks.h"
+#include "wire/frame.h"
+#include "wire/ranks.h"
 
 struct node; /* opaque */
 struct topology;

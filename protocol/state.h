@@ -24,20 +24,20 @@
 #ifndef PROTOCOL_STATE_H
 #define PROTOCOL_STATE_H
 
-#include "protocol/claim.h"
-#include "protocol/control.h"
-#include "protocol/credit.h"
-#include "protocol/feed.h"
-#include "protocol/limits.h"
+#include "protocol/heal/recovery.h"
+#include "protocol/heal/suspect.h"
+#include "protocol/launch/roster.h"
 #include "protocol/link.h"
+#include "protocol/members/control.h"
 #include "protocol/node.h"
-#include "protocol/recovery.h"
-#include "protocol/roster.h"
-#include "protocol/status.h"
-#include "protocol/suspect.h"
-#include "protocol/wave.h"
+#include "protocol/stream/claim.h"
+#include "protocol/stream/credit.h"
+#include "protocol/stream/feed.h"
+#include "protocol/stream/wave.h"
+#include "protocol/watch/status.h"
 #include "topology/adopter.h"
 #include "topology/table.h"
+#include "wire/limits.h"
 
 /* The other end of one link. A new link is a new peer, whatever its rank; a
  * closed one is not read again, and takes only itself along (PROTOCOL 1.3). */

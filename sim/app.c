@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/packet.h"
 #include "sim/memory.h"
+#include "wire/packet.h"
 
 /* ---- packets in a queue ---- */
 

@@ -8,8 +8,8 @@
 
 #include "filters/loader.h"
 #include "sim/memory.h"
-#include "sim/shrink.h"
-#include "sim/swarm.h"
+#include "sim/swarm/shrink.h"
+#include "sim/swarm/swarm.h"
 #include "sim/tree.h"
 
 #define MAIN_LEVELS 8

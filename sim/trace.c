@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/packet.h"
 #include "sim/memory.h"
 #include "sim/world.h"
+#include "wire/packet.h"
 
 /* Elements of an array, and characters of a text, that are shown. */
 #define TRACE_ELEMENTS 8

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/limits.h"
 #include "sim/memory.h"
+#include "wire/limits.h"
 
 #define TREE_RANK_MAX (LIMIT_NODES - 1)
 

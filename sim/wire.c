@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "protocol/limits.h"
 #include "sim/memory.h"
+#include "wire/limits.h"
 
 /* What a link with a rate passes in so long arrives at once. */
 #define WIRE_PIECE_MS 50

@@ -8,9 +8,9 @@
 #include <errno.h>
 
 #include "filters/plugin.h"
-#include "protocol/format.h"
-#include "protocol/packet.h"
 #include "test/check.h"
+#include "wire/format.h"
+#include "wire/packet.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SEEDS 2 /* it is slow */

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "protocol/packet.h"
 #include "test/check.h"
 #include "test/filters/echo.h"
+#include "wire/packet.h"
 
 #define INPUTS_MAX 8
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "protocol/limits.h"
 #include "test/check.h"
+#include "wire/limits.h"
 
 static const char *good; /* the built-in filters' directory */
 static char bad[4096];   /* the bad filters' */

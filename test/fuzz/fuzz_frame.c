@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/frame.h"
+#include "wire/frame.h"
 
 #define LIMIT (1u << 16)
 

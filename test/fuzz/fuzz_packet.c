@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/packet.h"
+#include "wire/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

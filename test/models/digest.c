@@ -5,7 +5,7 @@
  * frames that carry them), and the numbers of links and slots. */
 #include "test/models/field.h"
 
-#include "protocol/packet.h"
+#include "wire/packet.h"
 
 /* In the place of a count of attempts. */
 #define HELD 99

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/packet.h"
 #include "test/models/arena.h"
+#include "wire/packet.h"
 
 /* Timers run out when the search says so, never before: silence lasts longer
  * than any attempt takes, an orphan never gives up, and nobody beats. */

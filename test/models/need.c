@@ -6,7 +6,7 @@
  * (doc/decisions/0172). */
 #include "test/models/field.h"
 
-#include "protocol/packet.h"
+#include "wire/packet.h"
 
 /* What of a record matters to everybody. */
 #define BIT_LAG     1u /* its parent does not know this incarnation yet */

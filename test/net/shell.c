@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "net/session.h"
-#include "protocol/payload.h"
 #include "topology/topology.h"
+#include "wire/payload.h"
 
 /* Packets of one wave in these tests. */
 #define SHELL_INPUTS_MAX 256

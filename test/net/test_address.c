@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "net/address.h"
-#include "protocol/limits.h"
 #include "test/check.h"
+#include "wire/limits.h"
 
 static bool within(const char *networks, const char *text)
 {

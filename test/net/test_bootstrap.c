@@ -10,10 +10,10 @@
 #include "net/bootstrap.h"
 #include "net/descriptors.h"
 #include "net/session.h"
-#include "protocol/limits.h"
 #include "test/check.h"
 #include "topology/adopter.h"
 #include "topology/topology.h"
+#include "wire/limits.h"
 
 static char *argv_be[] = {(char[]){"./be"}, (char[]){"two words"}, (char[]){""},
                           NULL};

@@ -14,9 +14,9 @@
 #include "net/dial.h"
 #include "net/libev.h"
 #include "net/listener.h"
-#include "protocol/limits.h"
 #include "test/check.h"
 #include "test/patience.h"
+#include "wire/limits.h"
 
 /* No test waits longer than this, on a busy machine. */
 #define PATIENCE_S (PATIENCE_MS / 1e3)

@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "net/handshake.h"
-#include "protocol/limits.h"
 #include "test/check.h"
+#include "wire/limits.h"
 
 /* Where things are in a hello: as on the wire, for tests that damage one. */
 #define AT_VERSION   5

@@ -16,14 +16,14 @@
 #include "net/address.h"
 #include "net/bootstrap.h"
 #include "net/handshake.h"
-#include "protocol/control.h"
-#include "protocol/limits.h"
-#include "protocol/packet.h"
-#include "protocol/roster.h"
+#include "protocol/launch/roster.h"
+#include "protocol/members/control.h"
 #include "test/patience.h"
 #include "topology/table.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
 
-#define GONE (TABLE_FAILED - 1) /* as in protocol/record.c */
+#define GONE (TABLE_FAILED - 1) /* as in protocol/heal/record.c */
 
 #define STATES    300 /* of so many bytes each */
 #define STATE_LEN (1 << 20)

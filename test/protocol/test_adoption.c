@@ -1,10 +1,10 @@
 /* test_adoption.c - one candidate, and every answer that it may give an orphan
  * (PROTOCOL 8.2 to 8.4, 11.2). */
-#include "protocol/control.h"
-#include "protocol/limits.h"
+#include "protocol/launch/roster.h"
+#include "protocol/members/control.h"
 #include "protocol/node.h"
-#include "protocol/packet.h"
-#include "protocol/roster.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
 
 #include "test/check.h"
 

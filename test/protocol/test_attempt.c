@@ -1,10 +1,10 @@
 /* test_attempt.c - the candidate's side of an adoption, where one orphan has
  * several links at once (PROTOCOL 8.2, 8.4). The front-end alone, by hand. */
+#include "protocol/launch/roster.h"
 #include "protocol/node.h"
-#include "protocol/packet.h"
-#include "protocol/roster.h"
 #include "protocol/state.h"
 #include "test/check.h"
+#include "wire/packet.h"
 
 /* A front-end with two commnodes, one back-end below each. */
 struct root {

@@ -1,13 +1,13 @@
 /* test_control.c - claims, control packets and rosters: there and back, and
  * whatever else may come off the wire. */
-#include "protocol/control.h"
+#include "protocol/members/control.h"
 
 #include <errno.h>
 
-#include "protocol/claim.h"
-#include "protocol/packet.h"
-#include "protocol/roster.h"
+#include "protocol/launch/roster.h"
+#include "protocol/stream/claim.h"
 #include "test/check.h"
+#include "wire/packet.h"
 
 #define MUTATIONS 3000
 

@@ -1,5 +1,5 @@
 /* test_credit.c - windows: what may be sent, and that nothing gets stuck. */
-#include "protocol/credit.h"
+#include "protocol/stream/credit.h"
 
 #include <errno.h>
 

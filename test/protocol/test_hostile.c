@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "protocol/limits.h"
+#include "protocol/launch/roster.h"
 #include "protocol/node.h"
-#include "protocol/packet.h"
-#include "protocol/roster.h"
 #include "protocol/state.h"
 #include "test/check.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
 
 /* Every second rank of all that there may be. */
 #define SCATTERED (LIMIT_NODES / 2)

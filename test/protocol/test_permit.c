@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/claim.h"
-#include "protocol/control.h"
-#include "protocol/limits.h"
+#include "protocol/launch/roster.h"
+#include "protocol/members/control.h"
 #include "protocol/node.h"
-#include "protocol/packet.h"
-#include "protocol/roster.h"
-#include "protocol/rows.h"
 #include "protocol/state.h"
+#include "protocol/stream/claim.h"
+#include "protocol/watch/rows.h"
 #include "test/check.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
 
 #define FAILED TABLE_FAILED
 #define GONE   (TABLE_FAILED - 1)

@@ -1,10 +1,10 @@
 /* test_rows.c - rows that strangers have sent: whatever they say, what is made
  * of them costs no more than there are rows. */
-#include "protocol/rows.h"
+#include "protocol/watch/rows.h"
 
-#include "protocol/limits.h"
-#include "protocol/ranks.h"
 #include "test/check.h"
+#include "wire/limits.h"
+#include "wire/ranks.h"
 
 #define ROUNDS 20000
 #define FEW    9

@@ -3,8 +3,8 @@
 #include <coppice/status.h>
 #include <errno.h>
 
-#include "protocol/history.h"
-#include "protocol/rows.h"
+#include "protocol/watch/history.h"
+#include "protocol/watch/rows.h"
 #include "test/sim/script.h"
 
 #define TREE "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"

@@ -1,9 +1,9 @@
 /* test_wave.c - which packets are released together, and when. */
-#include "protocol/wave.h"
+#include "protocol/stream/wave.h"
 
-#include "protocol/packet.h"
-#include "protocol/ranks.h"
 #include "test/check.h"
+#include "wire/packet.h"
+#include "wire/ranks.h"
 
 static struct wave *make(enum cop_sync sync)
 {

@@ -18,8 +18,8 @@
 #include "sim/sim.h"
 #include "test/check.h"
 
-#include "protocol/limits.h"
-#include "protocol/packet.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
 
 #define SIM_TREE(text)        script_tree(text, NULL)
 #define SIM_OPEN(sim, filter) script_open_filter(sim, filter)

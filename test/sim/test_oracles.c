@@ -4,16 +4,16 @@
  * Each case is a schedule that is well, and a defect: something that machines
  * do is dropped, done twice, or changed on its way out. The same schedule
  * without the defect breaks nothing. */
-#include "sim/swarm.h"
-#include "sim/tally.h"
+#include "sim/swarm/swarm.h"
+#include "sim/swarm/tally.h"
 #include "test/check.h"
 
 #include <errno.h>
 
-#include "protocol/claim.h"
-#include "protocol/limits.h"
-#include "protocol/packet.h"
 #include "protocol/state.h"
+#include "protocol/stream/claim.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
 
 /* Nobody dies. */
 #define CALM "seed 7\ntree 0(1(3,4),2(5,6))\ndelay 1 3\nfragment 20\nstart 5\n"

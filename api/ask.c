@@ -1,0 +1,65 @@
+/* ask.c - one question to the network of a session file. */
+#include "api/ask.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "net/question.h"
+#include "net/session.h"
+#include "wire/limits.h"
+
+/* Why the front-end does not answer. */
+static int refused(const struct frame *answer, struct cop_error *error)
+{
+    char text[LIMIT_TEXT + 1] = "";
+    struct rows none = {0};
+    int r = rows_decode(answer, &none, text, sizeof(text));
+
+    rows_fini(&none);
+    if (r < 0)
+        return r;
+    return cop_error_set(error, answer->tag, "the front-end refuses: %s", text);
+}
+
+int ask_network(struct frame *answer,
+                enum frame_type type,
+                const char *session_path,
+                const struct frame *question,
+                int timeout_ms,
+                struct cop_error *error)
+{
+    struct bootstrap *session = NULL;
+    struct frame frame = {0};
+    int r;
+
+    if (timeout_ms < 1 || timeout_ms > LIMIT_STATUS_MS)
+        return cop_error_set(error, -EINVAL,
+                             "a time-out is from 1 to %d ms, not %d",
+                             LIMIT_STATUS_MS, timeout_ms);
+    r = session_read(&session, session_path, 0, error);
+    if (r < 0)
+        goto out;
+    if (session->parent_rank != 0) {
+        r = cop_error_set(error, -EBADMSG,
+                          "%s: does not say where the front-end is",
+                          session_path);
+        goto out;
+    }
+    r = question_ask(&frame, session, question, (uint32_t)timeout_ms, error);
+    if (r < 0)
+        goto out;
+    if (frame.tag < 0)
+        r = refused(&frame, error);
+    else if (frame.type != type)
+        r = -EBADMSG;
+    if (r < 0)
+        goto out;
+    *answer = frame;
+    frame.payload = NULL;
+out:
+    if (r == -EBADMSG && frame.payload)
+        cop_error_set(error, r, "the front-end's answer makes no sense");
+    frame_fini(&frame);
+    bootstrap_free(session);
+    return r;
+}

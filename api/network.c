@@ -1,0 +1,695 @@
+/* network.c - one tree, as seen from this node. */
+#include "api/network.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "topology/topology.h"
+
+/* How long a node may take to kill those below it, for each level: more than
+ * a commnode gives its children. */
+#define LEVEL_MS 4000
+
+/* ---- time ---- */
+
+uint64_t network_deadline_ms(int timeout_ms)
+{
+    if (timeout_ms < 0)
+        return UINT64_MAX;
+    return timeout_ms ? driver_now_ms() + (uint64_t)timeout_ms : 0;
+}
+
+int network_left_ms(uint64_t deadline_ms)
+{
+    uint64_t now_ms;
+
+    if (deadline_ms == UINT64_MAX)
+        return COP_FOREVER;
+    if (deadline_ms == 0)
+        return 0;
+    now_ms = driver_now_ms();
+    if (deadline_ms <= now_ms)
+        return 0;
+    return deadline_ms - now_ms > INT_MAX ? INT_MAX
+                                          : (int)(deadline_ms - now_ms);
+}
+
+bool network_has_ended(void *arg)
+{
+    return ((struct cop_network *)arg)->ended;
+}
+
+/* ---- the descriptor ---- */
+
+void network_signal(struct cop_network *network)
+{
+    bool is_readable =
+        network->inbox.first || news_calls(&network->news) || network->ended;
+    uint64_t count = 1;
+    ssize_t r;
+
+    if (network->fd < 0 || is_readable == network->is_readable)
+        return;
+    network->is_readable = is_readable;
+    if (is_readable)
+        r = write(network->fd, &count, sizeof(count));
+    else
+        r = read(network->fd, &count, sizeof(count));
+    (void)r; /* it cannot fail: the count is 0 or 1, and only we change it */
+}
+
+/* ---- what the driver brings ---- */
+
+static int load(void *arg,
+                const struct stream_definition *definition,
+                struct stream_filters *filters,
+                bool *slow,
+                char *text,
+                size_t text_len)
+{
+    struct cop_network *network = arg;
+    const struct node *machine = driver_node(network->driver);
+    struct loader_node node = {
+        .role = network->role,
+        .rank = node_rank(machine),
+        .depth = node_depth(machine),
+    };
+    int r;
+
+    r = filtering_load(network->filtering, definition, &node,
+                       network->filter_path, filters, slow, text, text_len);
+    if (r < 0)
+        return r;
+    if (!stream_make(network, definition->id)) {
+        snprintf(text, text_len, "out of memory");
+        return -ENOMEM;
+    }
+    if (network->role == NODE_BACKEND) {
+        news_add(&network->news,
+                 &(struct cop_event){
+                     .type = COP_EVENT_STREAM_OPENED,
+                     .rank = node.rank,
+                     .stream_id = definition->id,
+                 },
+                 NULL);
+        network_signal(network);
+    }
+    return 0;
+}
+
+static void unload(void *arg, uint32_t stream)
+{
+    filtering_unload(((struct cop_network *)arg)->filtering, stream);
+}
+
+static void filter(void *arg,
+                   const struct node_call *call,
+                   struct event *answer)
+{
+    filtering_call(((struct cop_network *)arg)->filtering, call, answer);
+}
+
+static void deliver(void *arg, uint32_t id, struct frame *frame)
+{
+    struct cop_network *network = arg;
+    struct cop_stream *stream = stream_find(network, id);
+
+    if (!stream) /* closed while this was on its way */
+        frame_fini(frame);
+    else if (inbox_add(stream->released ? &network->waste : &network->inbox,
+                       &stream->first, stream, frame) < 0)
+        network->out_of_memory = true;
+    else if (!stream->untaken)
+        stream->untaken = stream->first->stream_prev; /* the last one */
+    network_signal(network);
+}
+
+static void opened(struct cop_network *network, const struct action *news)
+{
+    struct cop_stream *stream = stream_find(network, news->stream);
+
+    /* If its filters could not be loaded here, there is none yet. */
+    if (!stream)
+        stream = stream_make(network, news->stream);
+    if (!stream)
+        return;
+    stream->root->opened = true;
+    stream->root->open_code = news->code;
+    stream->root->open_rank = news->rank;
+    stream->root->open_text = news->text ? strdup(news->text) : NULL;
+}
+
+/* Name the links that may have taken packets along since the last sync. */
+static void tell_lossy(struct cop_network *network,
+                       const struct cop_stream *stream)
+{
+    struct cop_event event = {
+        .type = COP_EVENT_STREAM_LOSSY,
+        .stream_id = stream->id,
+    };
+    char text[sizeof(event.text)];
+
+    links_write(&network->lost, stream->root->links, text, sizeof(text));
+    news_add(&network->news, &event,
+             *text ? text : "links whose orphans have not reported yet");
+}
+
+static void synced(struct cop_network *network, const struct action *news)
+{
+    struct cop_stream *stream = stream_find(network, news->stream);
+
+    if (!stream)
+        return;
+    if (news->sequence > stream->root->synced)
+        stream->root->synced = news->sequence;
+    if (news->code == 1) {
+        stream->root->losses++;
+        tell_lossy(network, stream);
+    }
+    stream->root->links = links_place(&network->lost);
+}
+
+static void stated(struct cop_network *network, const struct action *news)
+{
+    struct cop_stream *stream = stream_find(network, news->stream);
+
+    if (!stream)
+        return;
+    frame_fini(&stream->root->state);
+    stream->root->state = frame_ref(&news->frame);
+    stream->root->state_code = news->code;
+    stream->root->state_number = news->sequence;
+}
+
+static void closed(struct cop_network *network, uint32_t id)
+{
+    struct cop_stream *stream = stream_find(network, id);
+
+    if (!stream)
+        return;
+    stream_enter(stream);
+    stream->closed = true;
+    stream_leave(stream);
+}
+
+/* The event for news, or -1 where the application is not told. */
+static int event_for(enum tell_type tell)
+{
+    switch (tell) {
+    case TELL_CLOSED:
+        return COP_EVENT_STREAM_CLOSED;
+    case TELL_NODE_SUSPECTED:
+        return COP_EVENT_NODE_SUSPECTED;
+    case TELL_NODE_BACK:
+        return COP_EVENT_NODE_BACK;
+    case TELL_NODE_LOST:
+        return COP_EVENT_NODE_LOST;
+    case TELL_NODE_ADOPTED:
+        return COP_EVENT_NODE_ADOPTED;
+    case TELL_BACKEND_LOST:
+        return COP_EVENT_BACKEND_LOST;
+    case TELL_BACKEND_JOINED:
+        return COP_EVENT_BACKEND_JOINED;
+    case TELL_FILTER_ERROR:
+        return COP_EVENT_FILTER_ERROR;
+    case TELL_NODE_REFUSED:
+        return COP_EVENT_NODE_REFUSED;
+    case TELL_ENDED:
+        return COP_EVENT_ENDED;
+    case TELL_LAUNCHED:
+    case TELL_LAUNCH_FAILED:
+    case TELL_OPENED:
+    case TELL_SYNCED:
+    case TELL_STATE:
+        return -1;
+    }
+    return -1;
+}
+
+static void end(struct cop_network *network, const char *text)
+{
+    if (text && *text && !network->ended)
+        snprintf(network->text, sizeof(network->text), "%s", text);
+    network->ended = true;
+}
+
+/* Where the adoption of others is not for the application: it has happened
+ * above, and the log of that node tells of it. */
+static bool is_for_application(const struct cop_network *network,
+                               const struct action *news)
+{
+    return event_for(news->tell) >= 0 &&
+           (news->tell != TELL_NODE_ADOPTED || network->role == NODE_FRONTEND);
+}
+
+/* Let the application have an event. */
+static void announce(struct cop_network *network, const struct action *news)
+{
+    const char *text = news->text;
+    char parent[32];
+    struct cop_event event = {
+        .type = (enum cop_event_type)event_for(news->tell),
+        .rank = news->rank,
+        .stream_id = news->stream,
+    };
+
+    if (news->tell == TELL_NODE_ADOPTED) {
+        snprintf(parent, sizeof(parent), "by rank %u",
+                 (uint32_t)news->sequence);
+        text = parent;
+    }
+    if (news->adoption) {
+        event.parent = news->adoption->parent;
+        event.lost_parent = news->adoption->lost_parent;
+        event.recovery = news->adoption->recovery;
+        if (event.recovery.attempts > 0) /* a refutation lost no link */
+            links_add(&network->lost, event.rank, event.lost_parent);
+    }
+    news_add(&network->news, &event, text);
+}
+
+static void tell(void *arg, const struct action *news)
+{
+    struct cop_network *network = arg;
+
+    switch (news->tell) {
+    case TELL_LAUNCHED:
+        network->launched = true;
+        break;
+    case TELL_LAUNCH_FAILED:
+        network->launch_failed = true;
+        network->launch_code = news->code;
+        snprintf(network->text, sizeof(network->text), "%s",
+                 news->text ? news->text : "");
+        break;
+    case TELL_OPENED:
+        opened(network, news);
+        break;
+    case TELL_SYNCED:
+        synced(network, news);
+        break;
+    case TELL_STATE:
+        stated(network, news);
+        break;
+    case TELL_CLOSED:
+        closed(network, news->stream);
+        break;
+    case TELL_ENDED:
+        end(network, news->text);
+        break;
+    case TELL_NODE_ADOPTED:
+    case TELL_NODE_SUSPECTED:
+    case TELL_NODE_BACK:
+    case TELL_NODE_LOST:
+        session_refresh(&network->session, driver_bootstrap(network->driver),
+                        driver_node(network->driver));
+        break;
+    case TELL_BACKEND_LOST:
+    case TELL_BACKEND_JOINED:
+    case TELL_FILTER_ERROR:
+    case TELL_NODE_REFUSED:
+        break;
+    }
+    if (is_for_application(network, news))
+        announce(network, news);
+    network_signal(network);
+}
+
+static void exit_node(void *arg, const char *text)
+{
+    struct cop_event event = {.type = COP_EVENT_ENDED};
+    struct cop_network *network = arg;
+
+    if (!network->ended) /* the machine has not said so */
+        news_add(&network->news, &event, text);
+    end(network, text);
+    network_signal(network);
+}
+
+static void log_line(void *arg, const char *id, const char *text)
+{
+    struct cop_network *network = arg;
+
+    fprintf(stderr, "coppice[%ld]: %s: %s %s\n", (long)getpid(),
+            network->role == NODE_FRONTEND ? "front-end" : "back-end", id,
+            text);
+}
+
+static const struct driver_ops ops = {
+    .load = load,
+    .unload = unload,
+    .filter = filter,
+    .deliver = deliver,
+    .tell = tell,
+    .exit = exit_node,
+    .log = log_line,
+};
+
+/* ---- the network ---- */
+
+int network_new(struct cop_network **out,
+                struct bootstrap *bootstrap,
+                struct cop_error *error)
+{
+    const char *log = getenv("COPPICE_LOG");
+    struct cop_network *network = calloc(1, sizeof(*network));
+    int r = -ENOMEM;
+
+    if (!network)
+        goto out;
+    network->fd = -1;
+    network->role = bootstrap->role;
+    network->ops = ops;
+    if (!log || !*log)
+        network->ops.log = NULL; /* lines that nobody reads are not written */
+    network->filter_path = strdup(bootstrap->filter_path);
+    if (!network->filter_path || filtering_new(&network->filtering) < 0)
+        goto out;
+    r = driver_new(&network->driver, bootstrap, &network->ops, network, error);
+    if (r < 0)
+        goto out;
+    bootstrap = NULL; /* the driver's */
+    *out = network;
+    network = NULL;
+out:
+    if (r == -ENOMEM)
+        cop_error_set(error, r, "out of memory");
+    bootstrap_free(bootstrap);
+    network_free(network);
+    return r;
+}
+
+void network_free(struct cop_network *network)
+{
+    struct cop_stream *stream, *next;
+    bool closes;
+
+    if (!network)
+        return;
+    closes = network->fd >= 0 &&
+             (!network->driver || driver_error(network->driver) != -EBADF);
+    driver_free(network->driver);
+    HASH_ITER(hh, network->streams, stream, next)
+    stream_free(stream);
+    inbox_fini(&network->inbox);
+    inbox_fini(&network->waste);
+    news_fini(&network->news);
+    links_fini(&network->lost);
+    session_forget(&network->session);
+    filtering_free(network->filtering);
+    if (closes)
+        close(network->fd);
+    free(network->everyone);
+    free(network->filter_path);
+    free(network);
+}
+
+void network_take(struct cop_network *network,
+                  struct delivery *delivery,
+                  struct frame *frame)
+{
+    struct cop_stream *stream = delivery->stream;
+    struct event event = {.type = EVENT_TAKEN, .stream = stream->id};
+    struct inbox *inbox = stream->released ? &network->waste : &network->inbox;
+    bool is_taken = delivery->taken;
+
+    if (stream->untaken == delivery)
+        stream->untaken = delivery->stream_next;
+    inbox_remove(inbox, &stream->first, delivery, frame);
+    network->untold = true;
+    stream->untold = true;
+    network_signal(network);
+    if (is_taken || network->ended)
+        return;
+    event.frame = *frame;
+    driver_step(network->driver, &event, NULL);
+}
+
+/* Give back the credit of what came on streams that were released. */
+static void drop_waste(struct cop_network *network)
+{
+    struct frame frame;
+
+    while (network->waste.first) {
+        network_take(network, network->waste.first, &frame);
+        frame_fini(&frame);
+    }
+}
+
+int network_enter(struct cop_network *network)
+{
+    int r;
+
+    r = driver_lock(network->driver);
+    if (r == 0)
+        drop_waste(network);
+    return r;
+}
+
+void network_leave(struct cop_network *network)
+{
+    driver_unlock(network->driver);
+}
+
+struct waiting {
+    struct cop_network *network;
+    driver_done_fn *done;
+    void *arg;
+};
+
+static bool is_done_or_waste(void *arg)
+{
+    const struct waiting *waiting = arg;
+
+    return waiting->network->waste.first || waiting->done(waiting->arg);
+}
+
+int network_wait(struct cop_network *network,
+                 driver_done_fn *done,
+                 void *arg,
+                 uint64_t deadline_ms)
+{
+    struct waiting waiting = {.network = network, .done = done, .arg = arg};
+    int r;
+
+    do {
+        r = driver_wait(network->driver, is_done_or_waste, &waiting,
+                        network_left_ms(deadline_ms));
+        drop_waste(network);
+    } while (r == 0 && !done(arg));
+    return r;
+}
+
+/* ---- the public part ---- */
+
+uint32_t cop_network_rank(const struct cop_network *network)
+{
+    struct cop_network *locked = (struct cop_network *)network;
+    uint32_t rank;
+
+    if (network->role == NODE_FRONTEND || driver_lock(locked->driver) < 0)
+        return 0;
+    rank = node_rank(driver_node(locked->driver));
+    driver_unlock(locked->driver);
+    return rank;
+}
+
+int cop_network_fd(const struct cop_network *network)
+{
+    struct cop_network *locked = (struct cop_network *)network;
+    int r;
+
+    r = network_enter(locked);
+    if (r < 0)
+        return r;
+    if (locked->fd < 0) {
+        locked->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (locked->fd < 0)
+            r = -errno;
+        else
+            driver_attended(locked->driver);
+        network_signal(locked);
+    }
+    if (r == 0)
+        r = locked->fd;
+    network_leave(locked);
+    return r;
+}
+
+struct cop_stream *cop_network_stream(struct cop_network *network, uint32_t id)
+{
+    struct cop_stream *stream;
+
+    if (network_enter(network) < 0)
+        return NULL;
+    stream = stream_find(network, id);
+    if (stream && stream->released)
+        stream = NULL;
+    if (stream)
+        stream->given = true;
+    network_leave(network);
+    return stream;
+}
+
+static bool has_news(void *arg)
+{
+    return ((struct cop_network *)arg)->news.first != NULL;
+}
+
+int cop_network_event(struct cop_network *network,
+                      struct cop_event *event,
+                      int timeout_ms)
+{
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    r = news_take(&network->news, event);
+    if (r == -EAGAIN) {
+        network_wait(network, has_news, network,
+                     network_deadline_ms(timeout_ms));
+        r = news_take(&network->news, event);
+    }
+    if (r == -EAGAIN && network->ended)
+        r = -ENOTCONN;
+    network_signal(network);
+    network_leave(network);
+    return r;
+}
+
+/* ---- the end ---- */
+
+/* Whether every stream that a shutdown waits for is synced. */
+static bool is_synced(const struct cop_network *network)
+{
+    const struct cop_stream *stream;
+
+    for (stream = network->streams; stream; stream = stream->hh.next)
+        if (stream->root->wanted > stream->root->synced && !stream->closed)
+            return false;
+    return true;
+}
+
+/* The same, or something has come that is to be taken so that credit flows. */
+static bool is_synced_or_untaken(void *arg)
+{
+    const struct cop_network *network = arg;
+    const struct cop_stream *stream;
+
+    for (stream = network->streams; stream; stream = stream->hh.next)
+        if (stream->root->held && stream->untaken)
+            return true;
+    return is_synced(network);
+}
+
+/* Tell the members of every open stream that this is the end of it, and wait
+ * until they have dealt with what they were sent. */
+static void sync_all(struct cop_network *network, uint64_t deadline_ms)
+{
+    struct event event = {.type = EVENT_SYNC};
+    struct cop_stream *stream, *next;
+    int r;
+
+    for (stream = network->streams; stream; stream = stream->hh.next) {
+        stream->root->held = true; /* no other thread frees it meanwhile */
+        stream_enter(stream);
+    }
+    for (stream = network->streams; stream; stream = stream->hh.next) {
+        event.stream = stream->id;
+        if (stream->root->held && !stream->closed &&
+            driver_step(network->driver, &event, &stream->root->wanted) < 0)
+            stream->root->wanted = 0;
+    }
+    do {
+        r = network_wait(network, is_synced_or_untaken, network, deadline_ms);
+        for (stream = network->streams; stream; stream = stream->hh.next)
+            if (stream->root->held)
+                stream_take_early(stream);
+    } while (r == 0 && !is_synced(network) &&
+             network_left_ms(deadline_ms) != 0);
+    HASH_ITER(hh, network->streams, stream, next)
+    {
+        if (stream->root->held)
+            stream_leave(stream);
+    }
+}
+
+/* How long the nodes below our children may take to be killed by these. */
+static int grace_ms(const struct cop_network *network)
+{
+    const struct topology *tree = driver_bootstrap(network->driver)->subtree;
+
+    return tree ? LEVEL_MS * ((int)topology_height(tree) - 1) : 0;
+}
+
+void network_abort(struct cop_network *network)
+{
+    struct event event = {.type = EVENT_SHUTDOWN};
+
+    network->shut_down = true;
+    if (!network->ended)
+        driver_step(network->driver, &event, NULL);
+    if (!network->ended)
+        driver_step(network->driver, &event, NULL);
+    driver_flush(network->driver);
+    driver_reap(network->driver, 0, grace_ms(network));
+}
+
+int network_shutdown(struct cop_network *network, int timeout_ms)
+{
+    struct event event = {.type = EVENT_SHUTDOWN};
+    int half_ms = timeout_ms < 0 ? timeout_ms : timeout_ms / 2;
+    uint64_t deadline_ms = network_deadline_ms(timeout_ms);
+    int stopped_ms, left_ms, killed;
+
+    if (network->shut_down)
+        return 0;
+    network->shut_down = true;
+    if (network->role == NODE_FRONTEND && network->launched && !network->ended)
+        sync_all(network, network_deadline_ms(half_ms));
+    if (!network->ended) {
+        driver_step(network->driver, &event, NULL);
+        network_wait(network, network_has_ended, network, deadline_ms);
+    }
+    if (!network->ended) {
+        network_abort(network);
+        return -ETIMEDOUT;
+    }
+    driver_flush(network->driver);
+    stopped_ms = left_ms = network_left_ms(deadline_ms);
+    if (left_ms >= 0 && left_ms < grace_ms(network))
+        left_ms = grace_ms(network);
+    killed = driver_reap(network->driver, stopped_ms, left_ms);
+    return killed > 0 || (timeout_ms > 0 && network_left_ms(deadline_ms) == 0)
+               ? -ETIMEDOUT
+               : 0;
+}
+
+int cop_network_shutdown(struct cop_network *network, int timeout_ms)
+{
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    r = network_shutdown(network, timeout_ms);
+    network_leave(network);
+    return r;
+}
+
+void cop_network_free(struct cop_network *network)
+{
+    if (!network)
+        return;
+    if (network_enter(network) == 0) {
+        network_shutdown(network, NETWORK_FREE_TIMEOUT_MS);
+        network_leave(network);
+    }
+    network_free(network);
+}

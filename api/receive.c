@@ -1,0 +1,163 @@
+/* receive.c - receiving, of one stream or of any, and settling. */
+#include <errno.h>
+
+#include "api/network.h"
+#include "wire/packet.h"
+
+/* One call. */
+struct receiving {
+    struct cop_network *network;
+    struct cop_stream *stream; /* NULL: any */
+    bool told;                 /* the machine knows of this call */
+};
+
+static struct delivery *next(const struct receiving *call)
+{
+    return call->stream ? (call->stream->released ? NULL : call->stream->first)
+                        : call->network->inbox.first;
+}
+
+/* Whether nothing more can come. */
+static bool is_over(const struct receiving *call)
+{
+    return call->network->ended ||
+           (call->stream && (call->stream->closed || call->stream->released));
+}
+
+/* Whether nothing more can come unless a member joins. */
+static bool is_deserted(const struct receiving *call)
+{
+    return call->stream && node_is_drained(driver_node(call->network->driver),
+                                           call->stream->id);
+}
+
+/* Whether the machine is to know that receive was called (10.6). */
+static bool must_tell(const struct receiving *call)
+{
+    return !call->told && call->network->role == NODE_BACKEND &&
+           node_is_marked(driver_node(call->network->driver));
+}
+
+static bool is_done(void *arg)
+{
+    const struct receiving *call = arg;
+
+    return next(call) || is_over(call) || is_deserted(call) ||
+           must_tell(call) || call->network->out_of_memory;
+}
+
+static void tell(struct receiving *call)
+{
+    struct event event = {.type = EVENT_RECEIVE};
+
+    if (call->stream)
+        event.stream = call->stream->id;
+    call->told = true;
+    driver_step(call->network->driver, &event, NULL);
+}
+
+/* It returns with nothing: whoever polls may not call again before the marker
+ * comes, so the machine is told beforehand, once after each take. */
+static void tell_beforehand(struct receiving *call)
+{
+    bool *untold =
+        call->stream ? &call->stream->untold : &call->network->untold;
+
+    if (call->network->role != NODE_BACKEND || !*untold)
+        return;
+    *untold = false;
+    tell(call);
+}
+
+static int receive(struct receiving *call,
+                   struct cop_stream **from,
+                   struct cop_packet **packet,
+                   int timeout_ms)
+{
+    struct cop_network *network = call->network;
+    uint64_t deadline_ms = network_deadline_ms(timeout_ms);
+    struct delivery *delivery;
+    struct cop_stream *stream;
+    struct frame frame;
+    int r = 0;
+
+    while (r == 0) {
+        if (must_tell(call))
+            tell(call);
+        delivery = next(call);
+        if (delivery) {
+            stream = delivery->stream;
+            if (from) {
+                stream->given = true;
+                *from = stream;
+            }
+            stream_enter(stream);
+            network_take(network, delivery, &frame);
+            stream_leave(stream);
+            return packet_from_frame(packet, &frame);
+        }
+        if (network->out_of_memory) {
+            network->out_of_memory = false;
+            return -ENOMEM;
+        }
+        if (is_over(call))
+            return -ENOTCONN;
+        if (is_deserted(call))
+            return -ENODEV;
+        r = network_wait(network, is_done, call, deadline_ms);
+        if (r == -ENOTCONN && next(call))
+            r = 0;
+    }
+    if (r == -EAGAIN) {
+        tell_beforehand(call);
+        network->news.passed = true;
+        network_signal(network);
+    }
+    return r;
+}
+
+int cop_network_receive(struct cop_network *network,
+                        struct cop_stream **stream,
+                        struct cop_packet **packet,
+                        int timeout_ms)
+{
+    struct receiving call = {.network = network};
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    r = receive(&call, stream, packet, timeout_ms);
+    network_leave(network);
+    return r;
+}
+
+int cop_stream_receive(struct cop_stream *stream,
+                       struct cop_packet **packet,
+                       int timeout_ms)
+{
+    struct receiving call = {.network = stream->network, .stream = stream};
+    int r;
+
+    r = network_enter(call.network);
+    if (r < 0)
+        return r;
+    stream_enter(stream);
+    r = receive(&call, NULL, packet, timeout_ms);
+    stream_leave(stream);
+    network_leave(call.network);
+    return r;
+}
+
+int cop_stream_settle(struct cop_stream *stream)
+{
+    struct event event = {.type = EVENT_SETTLE, .stream = stream->id};
+    int r;
+
+    r = network_enter(stream->network);
+    if (r < 0)
+        return r;
+    r = driver_step(stream->network->driver, &event, NULL);
+    network_leave(stream->network);
+    return r == -ENOENT ? -ENOTCONN : r;
+}

@@ -1,0 +1,308 @@
+/* stream.c - one stream, as the tool sees it, and sending on it. */
+#include "api/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "api/network.h"
+#include "wire/packet.h"
+
+struct cop_stream *stream_find(struct cop_network *network, uint32_t id)
+{
+    struct cop_stream *stream;
+
+    HASH_FIND(hh, network->streams, &id, sizeof(id), stream);
+    return stream;
+}
+
+struct cop_stream *stream_make(struct cop_network *network, uint32_t id)
+{
+    struct cop_stream *stream = stream_find(network, id);
+
+    if (stream)
+        return stream;
+    stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return NULL;
+    if (network->role == NODE_FRONTEND) {
+        stream->root = calloc(1, sizeof(*stream->root));
+        if (!stream->root) {
+            free(stream);
+            return NULL;
+        }
+    }
+    stream->network = network;
+    stream->id = id;
+    stream->send_timeout_ms = COP_FOREVER;
+    HASH_ADD(hh, network->streams, id, sizeof(stream->id), stream);
+    return stream;
+}
+
+/* The queue that its deliveries are in. */
+static struct inbox *inbox_of(const struct cop_stream *stream)
+{
+    return stream->released ? &stream->network->waste : &stream->network->inbox;
+}
+
+void stream_free(struct cop_stream *stream)
+{
+    inbox_drop(inbox_of(stream), &stream->first);
+    HASH_DEL(stream->network->streams, stream);
+    if (stream->root) {
+        free(stream->root->open_text);
+        frame_fini(&stream->root->state);
+    }
+    free(stream->root);
+    free(stream);
+}
+
+void stream_enter(struct cop_stream *stream)
+{
+    stream->users++;
+}
+
+/* At a back-end a stream is kept until the front-end has closed it, so that
+ * nobody takes what still comes for a new one. */
+static bool is_over(const struct cop_stream *stream)
+{
+    bool is_frontend = stream->network->role == NODE_FRONTEND;
+
+    if (stream->users > 0)
+        return false;
+    return stream->released ? stream->closed || is_frontend
+                            : stream->closed && !stream->given &&
+                                  !stream->first && !is_frontend;
+}
+
+void stream_leave(struct cop_stream *stream)
+{
+    stream->users--;
+    if (is_over(stream))
+        stream_free(stream);
+}
+
+void stream_release(struct cop_stream *stream)
+{
+    struct cop_network *network = stream->network;
+    struct delivery *delivery = stream->first;
+    struct delivery *waste = NULL;
+    struct frame frame;
+    bool is_taken;
+
+    while (delivery) {
+        is_taken = delivery->taken;
+        inbox_remove(&network->inbox, &stream->first, delivery, &frame);
+        if (is_taken)
+            frame_fini(&frame);
+        else if (inbox_add(&network->waste, &waste, stream, &frame) < 0)
+            network->out_of_memory = true;
+        delivery = stream->first;
+    }
+    stream->first = waste;
+    stream->untaken = NULL;
+    stream->released = true;
+    network_signal(network);
+    if (is_over(stream))
+        stream_free(stream);
+}
+
+void stream_take_early(struct cop_stream *stream)
+{
+    struct event event = {.type = EVENT_TAKEN, .stream = stream->id};
+    struct delivery *last = stream->first ? stream->first->stream_prev : NULL;
+    struct delivery *delivery = NULL;
+
+    while (stream->untaken && delivery != last && !stream->network->ended) {
+        delivery = stream->untaken;
+        delivery->taken = true;
+        stream->untaken = delivery->stream_next;
+        event.frame = frame_ref(&delivery->frame);
+        driver_step(stream->network->driver, &event, NULL);
+        frame_fini(&event.frame);
+    }
+}
+
+/* ---- sending ---- */
+
+struct sending {
+    struct cop_stream *stream;
+    size_t len;
+};
+
+static bool can_send(void *arg)
+{
+    const struct sending *sending = arg;
+    struct cop_stream *stream = sending->stream;
+
+    return stream->closed || stream->released ||
+           node_is_deserted(driver_node(stream->network->driver), stream->id) ||
+           node_has_room(driver_node(stream->network->driver), stream->id,
+                         sending->len);
+}
+
+/* Step `type` with `payload`, which is taken, as often as there is no credit,
+ * until the send time-out. */
+static int send_payload(struct cop_stream *stream,
+                        enum event_type type,
+                        int32_t tag,
+                        struct payload *payload)
+{
+    struct cop_network *network = stream->network;
+    struct event event = {.type = type, .stream = stream->id};
+    struct sending sending = {.stream = stream};
+    uint64_t deadline_ms;
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        goto out;
+    stream_enter(stream);
+    deadline_ms = network_deadline_ms(stream->send_timeout_ms);
+    do {
+        r = stream->closed || stream->released ? -ENOTCONN : 0;
+        if (r < 0)
+            break;
+        event.frame = (struct frame){
+            .type = FRAME_DATA,
+            .tag = tag,
+            .payload = payload_ref(payload),
+        };
+        sending.len = frame_len(&event.frame);
+        r = driver_step(network->driver, &event, NULL);
+        if (r != -EAGAIN)
+            break;
+        r = network_wait(network, can_send, &sending, deadline_ms);
+    } while (r == 0);
+    stream_leave(stream);
+    network_leave(network);
+out:
+    payload_free(payload);
+    return r == -ENOENT ? -ENOTCONN : r;
+}
+
+int cop_stream_send(struct cop_stream *stream,
+                    int32_t tag,
+                    const char *format,
+                    ...)
+{
+    struct payload *payload;
+    va_list args;
+    int r;
+
+    if (tag < COP_TAG_FIRST)
+        return -EINVAL;
+    va_start(args, format);
+    r = packet_pack_va(&payload, format, args);
+    va_end(args);
+    if (r < 0)
+        return r;
+    return send_payload(stream, EVENT_SEND, tag, payload);
+}
+
+int cop_stream_send_packet(struct cop_stream *stream,
+                           const struct cop_packet *packet)
+{
+    const struct frame *frame = packet_frame(packet);
+
+    if (frame->tag < COP_TAG_FIRST)
+        return -EINVAL;
+    return send_payload(stream, EVENT_SEND, frame->tag,
+                        payload_ref(frame->payload));
+}
+
+int cop_stream_set_parameters(struct cop_stream *stream,
+                              const char *format,
+                              ...)
+{
+    struct payload *payload;
+    va_list args;
+    int r;
+
+    va_start(args, format);
+    r = packet_pack_va(&payload, format, args);
+    va_end(args);
+    if (r < 0)
+        return r;
+    return send_payload(stream, EVENT_PARAMETERS, 0, payload);
+}
+
+void cop_stream_set_send_timeout(struct cop_stream *stream, int timeout_ms)
+{
+    if (network_enter(stream->network) < 0)
+        return;
+    stream->send_timeout_ms = timeout_ms;
+    network_leave(stream->network);
+}
+
+int cop_stream_flush(struct cop_stream *stream)
+{
+    int r;
+
+    r = network_enter(stream->network);
+    if (r < 0)
+        return r;
+    if (stream->closed || stream->network->ended)
+        r = -ENOTCONN;
+    else
+        driver_flush(stream->network->driver);
+    network_leave(stream->network);
+    return r;
+}
+
+/* ---- what else may be known ---- */
+
+uint32_t cop_stream_id(const struct cop_stream *stream)
+{
+    return stream->id;
+}
+
+size_t cop_stream_size(const struct cop_stream *stream)
+{
+    struct cop_network *network = stream->network;
+    const struct ranks *members;
+    size_t size = 0;
+
+    if (network_enter(network) < 0)
+        return 0;
+    members = node_members(driver_node(network->driver), stream->id);
+    if (members)
+        size = (size_t)ranks_size(members);
+    network_leave(network);
+    return size;
+}
+
+bool cop_stream_recoverable(const struct cop_stream *stream,
+                            const char **reason)
+{
+    struct cop_network *network = stream->network;
+    const char *why = "the network belongs to the parent process";
+    int r;
+
+    r = network_enter(network);
+    if (r == 0) {
+        why = filtering_why_not(network->filtering, stream->id);
+        if (!why &&
+            !node_is_recoverable(driver_node(network->driver), stream->id))
+            why = "its filter at another node says that it is not";
+        network_leave(network);
+    }
+    if (reason)
+        *reason = why;
+    return !why;
+}
+
+bool cop_stream_replayable(const struct cop_stream *stream, const char **reason)
+{
+    struct cop_network *network = stream->network;
+    const char *why = "the network belongs to the parent process";
+
+    if (network_enter(network) == 0) {
+        why = node_is_replayable(driver_node(network->driver), stream->id)
+                  ? NULL
+                  : "its downstream filter is not stateless and one-to-one";
+        network_leave(network);
+    }
+    if (reason)
+        *reason = why;
+    return !why;
+}

@@ -1,0 +1,342 @@
+/* adoption.c - the candidate's side of an adoption, and probes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+static void send_answer(struct node *node,
+                        struct peer *peer,
+                        enum adoption_answer answer)
+{
+    heartbeat_greet(node, peer);
+    node_send(node, peer,
+              (struct frame){
+                  .type = FRAME_ADOPTED,
+                  .tag = (int32_t)answer,
+                  .origin = node->rank,
+              });
+}
+
+void adoption_refuse(struct node *node, struct peer *peer)
+{
+    send_answer(node, peer, ADOPTION_CLOSING);
+}
+
+/* Answer an orphan that is not taken, and close its link. */
+static void refuse(struct node *node,
+                   struct peer *peer,
+                   enum adoption_answer answer)
+{
+    send_answer(node, peer, answer);
+    node_drop(node, peer, "its adoption was refused");
+}
+
+/* Another link of the same orphan, of an attempt before this one or after it;
+ * or NULL. */
+static struct peer *other_link(const struct node *node,
+                               const struct peer *peer,
+                               bool after)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *other = node_child(node, slot);
+
+        if (other && other != peer && other->rank == peer->rank &&
+            (other->incarnation > peer->incarnation) == after)
+            return other;
+    }
+    return NULL;
+}
+
+/* Give the new child its place on one stream: fed when it has said from where
+ * (10.4), counted when it has said from which wave (4.5). */
+static void place(struct node *node, struct stream *stream, struct peer *peer)
+{
+    struct branch *branch = stream_branch(stream, peer->slot);
+
+    if (!branch || ranks_copy(&branch->members, &peer->below) < 0 ||
+        (stream->definition.id != 0 &&
+         ranks_intersect(&branch->members, &stream->definition.members) < 0)) {
+        node->failed = true;
+        return;
+    }
+    branch->fed = false;
+    branch->cursor = feed_last(&stream->feed);
+    if (peer->granted)
+        credit_grant(&branch->down, peer->granted);
+}
+
+/* PROTOCOL 8.4: the orphan is ours. */
+static void commit(struct node *node, struct peer *peer)
+{
+    struct peer *old;
+    size_t i;
+
+    /* its last link may not have been found down yet, nor that of an attempt
+     * that it gave up */
+    while (!node->ended && (old = other_link(node, peer, false)) != NULL)
+        node_drop(node, old, "it came back on another link");
+    if (node->ended || node->failed)
+        return;
+    peer->ready = true;
+    peer->asking = false;
+    peer->told_ordinal = node_ready_count(node);
+    node->shifted = true;
+    heartbeat_greet(node, peer);
+    node_send(node, peer,
+              (struct frame){
+                  .type = FRAME_ADOPTED,
+                  .tag = ADOPTION_OK,
+                  .origin = node->rank,
+                  .count = peer->told_ordinal - 1, /* PROTOCOL 7.2 */
+                  .sequence = node->depth,
+              });
+    member_expel_lost(node, peer, &peer->below);
+    /* who has joined, and is no member yet, becomes one by a claim (12.3) */
+    if (node->role == NODE_FRONTEND &&
+        ranks_intersect(&peer->below, &node->backends) < 0)
+        node->failed = true;
+    for (i = 0; i < node->stream_count; i++)
+        place(node, node->streams[i], peer);
+    record_exchange(node, peer);
+    if (peer->role == NODE_COMMNODE)
+        record_tell(node, peer->rank, peer->incarnation, node->rank, NULL);
+    for (i = 0; i < node->stream_count; i++)
+        member_update(node, node->streams[i]);
+    if (node->role == NODE_FRONTEND)
+        cover_update(node);
+}
+
+/* The way to the root is whole, and `depth` long from here. */
+static void admit(struct node *node,
+                  struct peer *peer,
+                  uint64_t depth,
+                  bool last_resort)
+{
+    bool too_high = depth + 1 + peer->height > node->height_limit;
+
+    node->depth = (uint32_t)depth;
+    if (other_link(node, peer, true))
+        refuse(node, peer, ADOPTION_STALE);
+    else if (too_high && !last_resort && !adopter_may_raise(node->algorithm))
+        refuse(node, peer, ADOPTION_TOO_HIGH);
+    else
+        commit(node, peer);
+}
+
+/* PROTOCOL 8.3: remember a probe, and send it up. */
+static void probe(struct node *node, struct probe probe, uint64_t hops)
+{
+    size_t count = node->probe_count;
+    struct probe *list = node->probes;
+
+    if ((count & (count - 1)) == 0) /* full: its room is a power of two */
+        list = realloc(list, (count ? 2 * count : 1) * sizeof(*list));
+    if (!list) {
+        node->failed = true;
+        return;
+    }
+    node->probes = list;
+    list[node->probe_count++] = probe;
+    node_send(node, node->parent,
+              (struct frame){
+                  .type = FRAME_PROBE,
+                  .origin = probe.orphan,
+                  .count = probe.incarnation,
+                  .sequence = hops,
+              });
+}
+
+/* PROTOCOL 8.2: why this orphan cannot be taken; ADOPTION_OK if it may be. */
+static enum adoption_answer judge(const struct node *node,
+                                  const struct peer *peer)
+{
+    struct table_entry entry;
+
+    if (node->closing || node->leaving)
+        return ADOPTION_CLOSING;
+    if (suspect_is_lost(node, peer->rank))
+        return ADOPTION_EXPELLED;
+    if (node->role != NODE_FRONTEND && !node->parent)
+        return ADOPTION_ORPHAN;
+    if (node_child_count(node) >= LIMIT_CHILDREN ||
+        node->probe_count >= LIMIT_CHILDREN)
+        return ADOPTION_FULL;
+    if (table_entry(node->table, peer->rank, &entry) == 0 &&
+        entry.incarnation > peer->incarnation)
+        return ADOPTION_STALE;
+    if (other_link(node, peer, true))
+        return ADOPTION_STALE;
+    return ADOPTION_OK;
+}
+
+int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
+{
+    bool last_resort = frame->tag == ADOPTION_LAST_RESORT;
+    struct cop_packet *packet = NULL;
+    enum adoption_answer answer;
+    const uint32_t *pairs;
+    uint32_t count;
+    int r;
+
+    if (!node->launched || peer->ready || peer->asking ||
+        peer->rank == RANK_NONE || frame->origin != peer->rank ||
+        frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    if (!record_is_near(node, peer->rank, frame->count))
+        return node_refuse(node, "no node has asked for a parent so often");
+    r = packet_open(&packet, frame->payload);
+    if (r == 0)
+        r = cop_packet_unpack(packet, "%aud", &pairs, &count);
+    if (r == 0)
+        r = ranks_from_pairs(&peer->below, pairs, count);
+    cop_packet_free(packet);
+    if (r == 0 && !member_may_claim(node, peer, &peer->below))
+        r = -EPROTO;
+    if (r < 0)
+        return r == -EINVAL ? -EBADMSG : r;
+    peer->asking = true;
+    peer->incarnation = frame->count;
+    peer->height = (uint32_t)frame->sequence;
+    if (node->role == NODE_FRONTEND)
+        suspect_heard(node, peer->rank);
+    answer = judge(node, peer);
+    if (answer != ADOPTION_OK)
+        refuse(node, peer, answer);
+    else if (node->role == NODE_FRONTEND)
+        admit(node, peer, 0, last_resort);
+    else
+        probe(node,
+              (struct probe){
+                  .orphan = peer->rank,
+                  .incarnation = peer->incarnation,
+                  .link = peer->link,
+                  .last_resort = last_resort,
+                  .asked = true,
+              },
+              1);
+    return 0;
+}
+
+static void answer_probe(struct node *node,
+                         struct peer *peer,
+                         uint32_t orphan,
+                         uint32_t incarnation,
+                         enum probe_answer answer,
+                         uint64_t depth)
+{
+    node_send(node, peer,
+              (struct frame){
+                  .type = FRAME_PROBED,
+                  .tag = (int32_t)answer,
+                  .origin = orphan,
+                  .count = incarnation,
+                  .sequence = depth,
+              });
+}
+
+/* The front-end is where a probe ends. */
+static enum probe_answer judge_path(struct node *node, uint32_t orphan)
+{
+    if (node->closing)
+        return PROBE_FAIL;
+    if (suspect_is_lost(node, orphan))
+        return PROBE_EXPEL;
+    suspect_heard(node, orphan);
+    return PROBE_OK;
+}
+
+int adoption_probe(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame)
+{
+    bool root = node->role == NODE_FRONTEND;
+
+    if (frame->sequence == 0 || frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    if (root || frame->origin == node->rank || !node->parent ||
+        node->probe_count >= LIMIT_CHILDREN)
+        answer_probe(node, peer, frame->origin, frame->count,
+                     root ? judge_path(node, frame->origin) : PROBE_FAIL,
+                     frame->sequence);
+    else
+        probe(node,
+              (struct probe){
+                  .orphan = frame->origin,
+                  .incarnation = frame->count,
+                  .link = peer->link,
+              },
+              frame->sequence + 1);
+    return 0;
+}
+
+/* One probe that waited here has its answer. */
+static void conclude(struct node *node,
+                     const struct probe *probe,
+                     enum probe_answer answer,
+                     uint64_t depth)
+{
+    struct peer *peer =
+        probe->link < node->link_count ? node->links[probe->link] : NULL;
+
+    if (!peer || peer->is_parent || peer->life.state == LINK_CLOSED)
+        return;
+    if (!probe->asked)
+        answer_probe(node, peer, probe->orphan, probe->incarnation, answer,
+                     depth);
+    else if (!peer->asking || peer->rank != probe->orphan ||
+             peer->incarnation != probe->incarnation)
+        return;
+    else if (answer == PROBE_OK)
+        admit(node, peer, depth, probe->last_resort);
+    else
+        refuse(node, peer,
+               answer == PROBE_EXPEL ? ADOPTION_EXPELLED : ADOPTION_ORPHAN);
+}
+
+int adoption_probed(struct node *node, const struct frame *frame)
+{
+    enum probe_answer answer = PROBE_FAIL;
+    size_t i;
+
+    if (frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    if (frame->tag == PROBE_OK || frame->tag == PROBE_EXPEL)
+        answer = (enum probe_answer)frame->tag;
+    for (i = 0; i < node->probe_count; i++) {
+        struct probe probe = node->probes[i];
+
+        if (probe.orphan != frame->origin || probe.incarnation != frame->count)
+            continue;
+        node->probes[i] = node->probes[--node->probe_count];
+        /* the depth that the front-end saw was the first candidate's */
+        conclude(node, &probe, answer, frame->sequence);
+        return 0;
+    }
+    return 0; /* its asker has gone */
+}
+
+void adoption_orphaned(struct node *node)
+{
+    struct probe *list = node->probes;
+    size_t count = node->probe_count, i;
+
+    node->probes = NULL;
+    node->probe_count = 0;
+    for (i = 0; i < count && !node->ended; i++)
+        conclude(node, &list[i], PROBE_FAIL, 0);
+    free(list);
+}
+
+void adoption_forget(struct node *node, const struct peer *peer)
+{
+    size_t i, kept = 0;
+
+    for (i = 0; i < node->probe_count; i++)
+        if (node->probes[i].link != peer->link)
+            node->probes[kept++] = node->probes[i];
+    node->probe_count = kept;
+}

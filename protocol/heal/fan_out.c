@@ -1,0 +1,234 @@
+/* fan_out.c - how many back-ends each internal node has now (PROTOCOL 6.6).
+ *
+ * A node says it of itself when that has changed, at most once per heartbeat.
+ * Who hears of it passes on with its own heartbeat what was news, all of it in
+ * one frame: so 128 adoptions cost each link a few frames, not 128. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+#define FAN_OUT_FORMAT "%aud %aud %aud"
+
+/* A change that came from nobody. */
+#define OWN UINT32_MAX
+
+/* Records of one frame, in columns. */
+struct columns {
+    uint32_t *ranks;
+    uint32_t *versions;
+    uint32_t *counts;
+    uint32_t count;
+};
+
+static void columns_fini(struct columns *columns)
+{
+    free(columns->ranks);
+    free(columns->versions);
+    free(columns->counts);
+}
+
+static int columns_reserve(struct columns *columns, size_t room)
+{
+    columns->ranks = calloc(room + 1, sizeof(uint32_t));
+    columns->versions = calloc(room + 1, sizeof(uint32_t));
+    columns->counts = calloc(room + 1, sizeof(uint32_t));
+    return columns->ranks && columns->versions && columns->counts ? 0 : -ENOMEM;
+}
+
+static void columns_add(struct columns *columns,
+                        const struct table_fan_out *record)
+{
+    columns->ranks[columns->count] = record->rank;
+    columns->versions[columns->count] = record->version;
+    columns->counts[columns->count] = record->backend_count;
+    columns->count++;
+}
+
+static struct frame pack(struct node *node, const struct columns *columns)
+{
+    struct frame frame = {.type = FRAME_FAN_OUT, .origin = node->rank};
+
+    if (packet_pack(&frame.payload, FAN_OUT_FORMAT, columns->ranks,
+                    columns->count, columns->versions, columns->count,
+                    columns->counts, columns->count) < 0)
+        node->failed = true;
+    return frame;
+}
+
+/* To be passed on with the next heartbeat. */
+static void note(struct node *node, uint32_t rank, uint32_t link)
+{
+    struct fan_out_change *list;
+    size_t i;
+
+    if (node->role == NODE_BACKEND)
+        return;
+    for (i = 0; i < node->fan_out_count; i++)
+        if (node->fan_outs[i].rank == rank)
+            break;
+    if (i == node->fan_out_count) {
+        list = realloc(node->fan_outs, (i + 1) * sizeof(*list));
+        if (!list) {
+            node->failed = true;
+            return;
+        }
+        node->fan_outs = list;
+        node->fan_out_count++;
+    }
+    node->fan_outs[i] = (struct fan_out_change){rank, link};
+}
+
+void fan_out_count(struct node *node)
+{
+    struct table_fan_out own;
+    uint32_t slot, count = 0;
+
+    if (!node->table || node->role == NODE_BACKEND ||
+        table_fan_out_of(node->table, node->rank, &own) < 0)
+        return;
+    for (slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *peer = node_child(node, slot);
+
+        count += peer && peer->ready && peer->role == NODE_BACKEND;
+    }
+    if (count == own.backend_count)
+        return;
+    own.version++;
+    own.backend_count = count;
+    if (table_fan_out(node->table, &own) < 0)
+        node->failed = true;
+    note(node, node->rank, OWN);
+}
+
+/* Whether all that is to be passed on came over the link to `peer`. */
+static bool knows_all(const struct node *node, const struct peer *peer)
+{
+    size_t i;
+
+    for (i = 0; i < node->fan_out_count; i++)
+        if (node->fan_outs[i].link != peer->link)
+            return false;
+    return true;
+}
+
+/* Send what was news since the last heartbeat to everybody. */
+static void pass_on(struct node *node)
+{
+    struct columns columns = {0};
+    struct table_fan_out record;
+    struct frame frame = {0};
+    uint32_t slot;
+    size_t i;
+
+    if (columns_reserve(&columns, node->fan_out_count) < 0) {
+        node->failed = true;
+        goto out;
+    }
+    for (i = 0; i < node->fan_out_count; i++)
+        if (table_fan_out_of(node->table, node->fan_outs[i].rank, &record) == 0)
+            columns_add(&columns, &record);
+    frame = pack(node, &columns);
+    for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
+        struct peer *peer = node->peers[slot];
+
+        if (peer && node_is_attached(node, peer) && !knows_all(node, peer))
+            node_send(node, peer, frame_ref(&frame));
+    }
+out:
+    frame_fini(&frame);
+    columns_fini(&columns);
+    node->fan_out_count = 0;
+}
+
+void fan_out_beat(struct node *node)
+{
+    fan_out_count(node);
+    if (node->fan_out_count > 0)
+        pass_on(node);
+}
+
+void fan_out_exchange(struct node *node, struct peer *peer)
+{
+    struct columns columns = {0};
+    struct table_fan_out record;
+    uint32_t cursor = 0;
+    size_t count = 0;
+
+    while (table_fan_out_changed(node->table, &cursor, &record))
+        count++;
+    if (count == 0)
+        return;
+    if (columns_reserve(&columns, count) < 0) {
+        node->failed = true;
+    } else {
+        cursor = 0;
+        while (table_fan_out_changed(node->table, &cursor, &record))
+            columns_add(&columns, &record);
+        node_send(node, peer, pack(node, &columns));
+    }
+    columns_fini(&columns);
+}
+
+/* One record has come. What says something of ourselves is old. */
+static void take(struct node *node,
+                 const struct peer *peer,
+                 const struct table_fan_out *record)
+{
+    int r;
+
+    if (record->rank == node->rank)
+        return;
+    r = table_fan_out(node->table, record);
+    if (r == -ENOMEM)
+        node->failed = true;
+    if (r > 0)
+        note(node, record->rank, peer->link);
+}
+
+/* Why a record cannot be true; NULL: it may be. */
+static const char *refusal(const struct node *node,
+                           const struct table_fan_out *record)
+{
+    struct table_fan_out known;
+
+    if (table_fan_out_of(node->table, record->rank, &known) < 0)
+        return "only commnodes and the front-end have children";
+    if (record->backend_count > LIMIT_CHILDREN)
+        return "no node has so many children";
+    if (record->version > known.version &&
+        record->version - known.version > LIMIT_AHEAD)
+        return "no node's children have changed so often";
+    return NULL;
+}
+
+int fan_out_take(struct node *node,
+                 const struct peer *peer,
+                 const struct frame *frame)
+{
+    const uint32_t *ranks, *versions, *counts;
+    uint32_t count, version_count, count_count, i;
+    struct cop_packet *packet = NULL;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r == 0)
+        r = cop_packet_unpack(packet, FAN_OUT_FORMAT, &ranks, &count, &versions,
+                              &version_count, &counts, &count_count);
+    if (r == 0 && (count != version_count || count != count_count))
+        r = -EBADMSG;
+    if (r == 0 && !node->table)
+        r = node_refuse(node, "there is no table yet");
+    for (i = 0; r == 0 && i < count; i++) {
+        struct table_fan_out record = {ranks[i], versions[i], counts[i]};
+        const char *why = refusal(node, &record);
+
+        if (why)
+            r = node_refuse(node, why);
+        else
+            take(node, peer, &record);
+    }
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}

@@ -1,0 +1,305 @@
+/* orphan.c - the child's side of an adoption: choose, dial, ask. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+/* Our own height: 0 in a back-end. */
+static uint32_t own_height(const struct node *node)
+{
+    return node->role == NODE_BACKEND
+               ? 0
+               : table_subtree_height(node->table, node->rank);
+}
+
+/* Look for candidates anew, by what is known by now (PROTOCOL 7.3). */
+static void survey(struct node *node)
+{
+    struct orphan *orphan = &node->orphan;
+
+    fan_out_count(node); /* our height hangs on it */
+    orphan->who = (struct adopter_orphan){
+        .rank = node->rank,
+        .height = own_height(node),
+        .ordinal = orphan->ordinal,
+        .lost = orphan->lost,
+        .seed = (uint64_t)node->rank << 32 | node->incarnation,
+    };
+    adopter_survey_free(orphan->survey);
+    orphan->survey = NULL;
+    orphan->turn = 0;
+    if (adopter_survey_new(&orphan->survey, node->table, node->algorithm,
+                           &orphan->who, node->height_limit) < 0)
+        node->failed = true;
+}
+
+static void dial(struct node *node, uint32_t rank)
+{
+    struct orphan *orphan = &node->orphan;
+    struct action *action;
+
+    orphan->target = rank;
+    if (node->incarnation >= LIMIT_INCARNATION) {
+        launch_end(node, "this node has no number left for an attempt");
+        return;
+    }
+    orphan->phase = ORPHAN_DIAL;
+    orphan->deadline_ms = node->now_ms + node->times.connect_timeout_ms +
+                          node->times.probe_timeout_ms;
+    node->incarnation++;
+    heartbeat_attempt(node);
+    action = node_act(node, ACTION_DIAL);
+    action->rank = rank;
+    action->sequence = node->incarnation;
+    if (action != &node->spare) {
+        action->text = strdup(roster_address(&node->roster, rank));
+        if (!action->text)
+            node->failed = true;
+    }
+    recovery_dial(node);
+}
+
+/* Try the next candidate; after a round in which all failed, pause. The last
+ * resort is the front-end, which then may not mind the height. */
+static void next(struct node *node)
+{
+    struct orphan *orphan = &node->orphan;
+    uint32_t rank;
+    int r;
+
+    orphan->last_resort = false;
+    if (!orphan->survey)
+        return; /* out of memory: the node has failed */
+    r = adopter_survey_pick(orphan->survey, &orphan->who, orphan->turn, &rank);
+    if (r == -ENOMEM)
+        node->failed = true;
+    if (r == 0) {
+        orphan->turn++;
+        dial(node, rank);
+        return;
+    }
+    if (orphan->turn == adopter_survey_count(orphan->survey)) {
+        orphan->turn++;
+        orphan->last_resort = true;
+        dial(node, 0);
+        return;
+    }
+    orphan->refused_rounds = orphan->answered ? 0 : orphan->refused_rounds + 1;
+    orphan->answered = false;
+    if (orphan->lost != 0 && orphan->refused_rounds == LIMIT_REFUSED_ROUNDS) {
+        /* PROTOCOL 11.3a */
+        launch_end(node, "nobody of the network listens any more");
+        return;
+    }
+    recovery_pause(node);
+    orphan->phase = ORPHAN_PAUSE;
+    orphan->deadline_ms = node->now_ms + orphan->pause_ms;
+    if (orphan->pause_ms < LIMIT_PAUSE_LAST_MS)
+        orphan->pause_ms *= 2;
+}
+
+void orphan_begin(struct node *node,
+                  uint32_t lost,
+                  uint32_t incarnation,
+                  bool lives,
+                  bool silent)
+{
+    struct orphan *orphan = &node->orphan;
+    struct table_entry entry;
+    size_t i;
+
+    recovery_begin(node, lost);
+    adoption_orphaned(node);
+    status_orphaned(node, lost);
+    if (table_entry(node->table, lost, &entry) == 0 &&
+        entry.incarnation > incarnation)
+        incarnation = entry.incarnation;
+    if (lost != 0 && !lives)
+        record_tell(node, lost, incarnation, TABLE_FAILED,
+                    silent ? "a child has heard nothing of it"
+                           : "a child lost its link to it");
+    if (lost != 0 && !lives && node->role == NODE_BACKEND)
+        record_accuse(node, lost, incarnation);
+    for (i = 0; i < node->stream_count; i++)
+        upward_orphaned(node, node->streams[i]);
+    orphan->since_ms = node->now_ms;
+    orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
+    orphan->refused_rounds = 0;
+    orphan->answered = false;
+    orphan->front_end_lost = lost == 0 && !silent && !lives;
+    orphan->lost = lost;
+    survey(node);
+    if (lost == 0)
+        dial(node, 0); /* its death ends us, its life heals us at once */
+    else
+        next(node);
+}
+
+/* PROTOCOL 8.1: what a candidate needs to know of us. */
+static void ask(struct node *node, struct peer *peer)
+{
+    struct orphan *orphan = &node->orphan;
+    struct ranks below = {0};
+    struct frame frame = {
+        .type = FRAME_ADOPT,
+        .tag = orphan->last_resort ? ADOPTION_LAST_RESORT : 0,
+        .origin = node->rank,
+        .count = node->incarnation,
+        .sequence = own_height(node),
+    };
+    uint32_t slot;
+
+    if (node->role == NODE_BACKEND &&
+        ranks_add(&below, node->rank, node->rank) < 0)
+        node->failed = true;
+    for (slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *child = node_child(node, slot);
+
+        if (child && child->ready && ranks_unite(&below, &child->below) < 0)
+            node->failed = true;
+    }
+    /* as far as stream 0 goes, that is what it is told of us */
+    if (ranks_copy(&node->streams[0]->sent.members, &below) < 0)
+        node->failed = true;
+    if (packet_pack(&frame.payload, "%aud", ranks_pairs(&below),
+                    (uint32_t)(2 * below.count)) < 0)
+        node->failed = true;
+    ranks_fini(&below);
+    orphan->phase = ORPHAN_ASK;
+    node_send(node, peer, frame);
+}
+
+/* The peer that we have dialled and not yet as a parent; or NULL. */
+static struct peer *candidate(const struct node *node)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node->peers[slot] && node->peers[slot]->is_parent &&
+            node->peers[slot] != node->parent)
+            return node->peers[slot];
+    return NULL;
+}
+
+void orphan_link_up(struct node *node, struct peer *peer)
+{
+    struct orphan *orphan = &node->orphan;
+
+    if (orphan->phase != ORPHAN_DIAL || peer->rank != orphan->target) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+        return;
+    }
+    if (peer->rank == 0)
+        orphan->front_end_lost = false;
+    orphan->answered = true;
+    ask(node, peer);
+}
+
+void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
+{
+    struct orphan *orphan = &node->orphan;
+
+    if (orphan->phase != ORPHAN_DIAL || rank != orphan->target)
+        return;
+    if (rank == 0 && refused && orphan->front_end_lost) {
+        launch_end(node, "the front-end has died");
+        return;
+    }
+    if (!refused)
+        orphan->answered = true;
+    next(node);
+}
+
+void orphan_link_down(struct node *node, struct peer *peer)
+{
+    node_remove_peer(node, peer);
+    if (node->orphan.phase == ORPHAN_ASK)
+        next(node);
+}
+
+int orphan_adopted(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame)
+{
+    struct orphan *orphan = &node->orphan;
+    size_t i;
+
+    if (orphan->phase != ORPHAN_ASK || frame->sequence > LIMIT_NODES)
+        return -EPROTO;
+    if (frame->tag == ADOPTION_CLOSING) {
+        launch_end(node, "the front-end has ended the network");
+        return 0;
+    }
+    if (frame->tag == ADOPTION_EXPELLED) {
+        launch_end(node, "the front-end has given this node up");
+        return 0;
+    }
+    if (frame->tag != ADOPTION_OK) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+        next(node);
+        return 0;
+    }
+    recovery_adopted(node);
+    orphan->phase = ORPHAN_NOT;
+    orphan->ordinal = frame->count;
+    node->depth = (uint32_t)frame->sequence + 1;
+    node->parent = peer;
+    status_adopted(node);
+    record_exchange(node, peer);
+    if (node->role == NODE_COMMNODE)
+        record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
+    recovery_repeat(node);
+    for (i = 0; i < node->stream_count && !node->ended; i++)
+        upward_adopted(node, node->streams[i]);
+    launch_ask_again(node);
+    node_tell(node, TELL_NODE_ADOPTED, node->rank, 0, NULL)->sequence =
+        peer->rank;
+    recovery_cleaned(node);
+    return 0;
+}
+
+void orphan_tick(struct node *node)
+{
+    struct orphan *orphan = &node->orphan;
+    struct peer *peer;
+
+    if (orphan->phase == ORPHAN_NOT)
+        return;
+    if (node->now_ms >= orphan->since_ms + node->times.orphan_timeout_ms) {
+        launch_end(node, "no parent was found within orphan_timeout");
+        return;
+    }
+    if (node->now_ms < orphan->deadline_ms)
+        return;
+    if (orphan->phase == ORPHAN_PAUSE) {
+        recovery_choose(node);
+        survey(node);
+    } else {
+        orphan->answered = true; /* as far as we know */
+    }
+    peer = candidate(node);
+    if (peer) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+    }
+    next(node);
+}
+
+uint64_t orphan_deadline_ms(const struct node *node)
+{
+    const struct orphan *orphan = &node->orphan;
+    uint64_t end = orphan->since_ms + node->times.orphan_timeout_ms;
+
+    if (orphan->phase == ORPHAN_NOT)
+        return UINT64_MAX;
+    return orphan->deadline_ms < end ? orphan->deadline_ms : end;
+}
+
+void orphan_fini(struct node *node)
+{
+    adopter_survey_free(node->orphan.survey);
+}

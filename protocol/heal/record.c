@@ -1,0 +1,654 @@
+/* record.c - what became of whom: records, and the table that they make. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
+
+#define RECORD_FORMAT "%aud %aud %aud %s"
+
+/* In the place of a parent: a back-end's end is certain (11.1). */
+#define GONE (TABLE_FAILED - 1)
+
+/* Records of one frame, in columns, which lie in one block. */
+struct columns {
+    uint32_t *ranks; /* the block's begin */
+    uint32_t *incarnations;
+    uint32_t *parents;
+    uint32_t count;
+    uint32_t room;
+};
+
+static void columns_fini(struct columns *columns)
+{
+    free(columns->ranks);
+    memset(columns, 0, sizeof(*columns));
+}
+
+static int columns_reserve(struct columns *columns, uint32_t room)
+{
+    columns->ranks = calloc((size_t)room + 1, 3 * sizeof(uint32_t));
+    if (!columns->ranks)
+        return -ENOMEM;
+    columns->incarnations = columns->ranks + room + 1;
+    columns->parents = columns->incarnations + room + 1;
+    columns->room = room;
+    return 0;
+}
+
+static void columns_add(struct columns *columns,
+                        uint32_t rank,
+                        uint32_t incarnation,
+                        uint32_t parent)
+{
+    columns->ranks[columns->count] = rank;
+    columns->incarnations[columns->count] = incarnation;
+    columns->parents[columns->count] = parent;
+    columns->count++;
+}
+
+/* Copy at most LIMIT_TEXT bytes of `text`, and no part of a character of UTF-8:
+ * paths and what others say may be of any length. */
+static void cut(char out[LIMIT_TEXT + 1], const char *text)
+{
+    size_t len = strnlen(text, LIMIT_TEXT + 1);
+
+    if (len > LIMIT_TEXT)
+        for (len = LIMIT_TEXT; len > 0 && (text[len] & 0xC0) == 0x80;)
+            len--;
+    memcpy(out, text, len);
+    out[len] = '\0';
+}
+
+/* Pack the columns; NULL payload and `failed` without memory. */
+static struct frame pack(struct node *node,
+                         const struct columns *columns,
+                         const char *text)
+{
+    struct frame frame = {.type = FRAME_RECORD, .origin = node->rank};
+    char said[LIMIT_TEXT + 1];
+
+    cut(said, text ? text : "");
+    if (packet_pack(&frame.payload, RECORD_FORMAT, columns->ranks,
+                    columns->count, columns->incarnations, columns->count,
+                    columns->parents, columns->count, said) < 0)
+        node->failed = true;
+    return frame;
+}
+
+/* PROTOCOL 6.4: pass records on to everybody but `from`. */
+static void flood(struct node *node,
+                  const struct columns *columns,
+                  const char *text,
+                  const struct peer *from)
+{
+    struct frame frame = {.payload = NULL};
+    uint32_t slot;
+
+    if (columns->count == 0)
+        return;
+    for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
+        struct peer *peer = node->peers[slot];
+
+        if (!peer || peer == from || !node_is_attached(node, peer))
+            continue;
+        if (!frame.payload) /* an orphan without children tells nobody */
+            frame = pack(node, columns, text);
+        if (!node->failed)
+            node_send(node, peer, frame_ref(&frame));
+    }
+    frame_fini(&frame);
+}
+
+void record_begin(struct node *node)
+{
+    const struct roster *roster = &node->roster;
+    uint32_t i;
+    int r;
+
+    r = table_new(&node->table);
+    for (i = 0; r == 0 && i < roster->internal_count; i++)
+        r = table_add(node->table, roster->internals[i].rank,
+                      roster->internals[i].parent, 0,
+                      roster->internals[i].fan_out);
+    if (r == -ENOMEM) {
+        node->failed = true;
+        return;
+    }
+    if (r < 0 || table_check(node->table) < 0) {
+        launch_end(node, "the table of the tree makes no sense");
+        return;
+    }
+    node->height_limit = table_height(node->table);
+}
+
+/* Whether our way up leads, or led, over a link that has changed. */
+static bool is_above(const struct node *node, uint32_t rank)
+{
+    return node->parent &&
+           (node->recovery.report_count > 0 || node->end_count > 0) &&
+           rank != node->rank &&
+           table_is_below(node->table, node->parent->rank, rank);
+}
+
+/* PROTOCOL 6.5: a child stays ours, on its link, under its new incarnation. */
+static void refuted(struct node *node,
+                    uint32_t rank,
+                    uint32_t incarnation,
+                    uint32_t parent)
+{
+    uint32_t slot;
+
+    for (slot = 0; parent == node->rank && slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && peer->rank == rank)
+            peer->incarnation = incarnation;
+    }
+}
+
+/* PROTOCOL 11.1: so that a last-moment adoption wins. */
+uint64_t record_patience_ms(const struct node *node)
+{
+    const struct cop_times *times = &node->times;
+
+    return (uint64_t)times->orphan_timeout_ms + times->failure_timeout_ms +
+           times->connect_timeout_ms + times->probe_timeout_ms;
+}
+
+static void remove_doubt(struct node *node, size_t at)
+{
+    node->doubt_count--;
+    memmove(node->doubts + at, node->doubts + at + 1,
+            (node->doubt_count - at) * sizeof(*node->doubts));
+}
+
+void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
+{
+    struct doubt *list;
+    size_t i = 0;
+
+    while (i < node->doubt_count && node->doubts[i].rank != rank)
+        i++;
+    if (i < node->doubt_count)
+        remove_doubt(node, i);
+    list = realloc(node->doubts, (node->doubt_count + 1) * sizeof(*list));
+    if (!list) {
+        node->failed = true;
+        return;
+    }
+    node->doubts = list;
+    list[node->doubt_count++] = (struct doubt){rank, incarnation, node->now_ms};
+}
+
+uint64_t record_deadline_ms(const struct node *node)
+{
+    return node->doubt_count > 0 && !node->closing
+               ? node->doubts[0].since_ms + record_patience_ms(node)
+               : UINT64_MAX;
+}
+
+void record_tick(struct node *node)
+{
+    struct doubt doubt;
+
+    while (node->now_ms >= record_deadline_ms(node) && !node->failed) {
+        doubt = node->doubts[0];
+        remove_doubt(node, 0);
+        /* an adoption, or a refutation, has a higher one */
+        record_tell(node, doubt.rank, doubt.incarnation, TABLE_FAILED,
+                    "nothing was heard of it since it lost its parent");
+    }
+}
+
+/* Apply one record. Returns 1 if it was news, 0 if not. */
+static int apply(struct node *node,
+                 uint32_t rank,
+                 uint32_t incarnation,
+                 uint32_t parent,
+                 const char *text)
+{
+    struct table_entry before = {.parent = rank};
+    int r;
+
+    table_entry(node->table, rank, &before);
+    r = table_record(node->table, rank, incarnation, parent);
+    if (r == -ENOMEM)
+        node->failed = true;
+    if (r <= 0)
+        return 0;
+    if (parent == TABLE_FAILED && before.parent != rank)
+        observer_lost(node, rank, before.parent, text);
+    else if (parent != TABLE_FAILED)
+        observer_found(node, rank);
+    refuted(node, rank, incarnation, parent);
+    if (node->role == NODE_FRONTEND) {
+        node->suspicion.stale = true;
+        if (parent == TABLE_FAILED &&
+            table_entry(node->table, rank, &before) == 0)
+            suspect_failed(node, rank, incarnation, text);
+    }
+    if (parent != TABLE_FAILED && is_above(node, rank))
+        recovery_repeat(node);
+    return 1;
+}
+
+/* Those that are no internal nodes; these have failed. */
+static int leaves(struct node *node,
+                  const struct columns *columns,
+                  const char *text,
+                  struct ranks *out)
+{
+    uint32_t *list = calloc((size_t)columns->count + 1, sizeof(*list));
+    struct table_entry entry;
+    size_t count = 0;
+    uint32_t i;
+    int r;
+
+    if (!list)
+        return -ENOMEM;
+    for (i = 0; i < columns->count; i++) {
+        uint32_t rank = columns->ranks[i];
+
+        if (rank == RANK_NONE)
+            continue;
+        if (node->table && table_entry(node->table, rank, &entry) == 0)
+            suspect_certain(node, rank, text);
+        else
+            list[count++] = rank;
+    }
+    r = ranks_add_list(out, list, count);
+    free(list);
+    return r;
+}
+
+/* Back-ends whose end is certain: the front-end gives them up. */
+static void gone(struct node *node,
+                 const struct columns *columns,
+                 const char *text)
+{
+    struct ranks ranks = {0};
+    bool skipping = !node->launched && missing_is_skipped(node);
+
+    if (columns->count == 0)
+        return;
+    if (node->role != NODE_FRONTEND && !skipping) {
+        if (!node->reported) /* READY will say so (PROTOCOL 12.2) */
+            launch_lost(node, columns->ranks[0], text);
+        else if (node->parent)
+            node_send(node, node->parent, pack(node, columns, text));
+        return;
+    }
+    if (leaves(node, columns, text, &ranks) < 0)
+        node->failed = true;
+    if (skipping)
+        missing_lost(node, &ranks, text);
+    else if (!node->launched)
+        launch_lost(node, columns->ranks[0], text);
+    else if (!node->closing && ranks.count > 0)
+        member_give_up(node, &ranks, text);
+    ranks_fini(&ranks);
+}
+
+void record_gone_all(struct node *node,
+                     const struct ranks *ranks,
+                     const char *text)
+{
+    struct columns columns = {0};
+    uint32_t rank = RANK_NONE;
+
+    if (!node->parent)
+        return;
+    if (columns_reserve(&columns, (uint32_t)ranks_size(ranks)) == 0) {
+        while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
+            columns_add(&columns, rank, 0, GONE);
+        node_send(node, node->parent, pack(node, &columns, text));
+    } else {
+        node->failed = true;
+    }
+    columns_fini(&columns);
+}
+
+void record_gone_below(struct node *node,
+                       const struct peer *peer,
+                       const char *text)
+{
+    const struct roster *roster = &node->roster;
+    bool *inner; /* by rank: on that branch, and no back-end */
+    struct columns columns = {0};
+    uint32_t i, rank = RANK_NONE;
+
+    if (!node->reported || !node->parent || peer->rank >= LIMIT_NODES)
+        return; /* READY will say so (PROTOCOL 12.2) */
+    inner = calloc(LIMIT_NODES, sizeof(*inner));
+    if (!inner || columns_reserve(&columns, (uint32_t)ranks_size(&peer->below) +
+                                                roster->internal_count) < 0) {
+        node->failed = true;
+        free(inner);
+        return;
+    }
+    columns_add(&columns, peer->rank, 0, GONE); /* it is to be named */
+    inner[peer->rank] = true;
+    /* parents come before their children */
+    for (i = 0; i < roster->internal_count; i++) {
+        const struct roster_internal *internal = &roster->internals[i];
+
+        if (internal->parent >= LIMIT_NODES || !inner[internal->parent])
+            continue;
+        columns_add(&columns, internal->rank, 0, GONE);
+        inner[internal->rank] = true;
+    }
+    while ((rank = ranks_after(&peer->below, rank)) != RANK_NONE)
+        if (rank != peer->rank)
+            columns_add(&columns, rank, 0, GONE);
+    node_send(node, node->parent, pack(node, &columns, text));
+    columns_fini(&columns);
+    free(inner);
+}
+
+/* PROTOCOL 11.1: forget whom the front-end has given up, or will have. */
+static void forget_ends(struct node *node)
+{
+    size_t i, kept = 0;
+
+    for (i = 0; i < node->end_count; i++)
+        if (node->now_ms < node->ends[i].until_ms &&
+            !ranks_has(&node->lost, node->ends[i].rank))
+            node->ends[kept++] = node->ends[i];
+        else
+            frame_fini(&node->ends[i].frame);
+    node->end_count = kept;
+}
+
+/* What is told upwards may be lost with a node of the way. */
+static void keep_end(struct node *node, uint32_t rank, struct frame frame)
+{
+    struct certain_end *list;
+
+    forget_ends(node);
+    list = realloc(node->ends, (node->end_count + 1) * sizeof(*list));
+    if (!list) {
+        frame_fini(&frame);
+        node->failed = true;
+        return;
+    }
+    node->ends = list;
+    list[node->end_count++] = (struct certain_end){
+        .rank = rank,
+        .frame = frame,
+        .until_ms = node->now_ms + record_patience_ms(node),
+    };
+}
+
+void record_repeat(struct node *node)
+{
+    size_t i;
+
+    forget_ends(node);
+    for (i = 0; i < node->end_count && node->parent; i++)
+        node_send(node, node->parent, frame_ref(&node->ends[i].frame));
+}
+
+void record_gone(struct node *node, uint32_t rank, const char *text)
+{
+    struct columns columns = {0};
+    struct table_entry entry;
+
+    if (columns_reserve(&columns, 1) == 0) {
+        columns_add(&columns, rank, 0, GONE);
+        if (node->launched && node->role != NODE_FRONTEND)
+            keep_end(node, rank, pack(node, &columns, text));
+        gone(node, &columns, text);
+    } else {
+        node->failed = true;
+    }
+    columns_fini(&columns);
+    /* it is no candidate any more, for anybody (7.3) */
+    if (node->table && table_entry(node->table, rank, &entry) == 0)
+        record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
+}
+
+void record_tell(struct node *node,
+                 uint32_t rank,
+                 uint32_t incarnation,
+                 uint32_t parent,
+                 const char *text)
+{
+    struct columns columns = {0};
+
+    if (!node->table || apply(node, rank, incarnation, parent, text) <= 0)
+        return;
+    if (columns_reserve(&columns, 1) == 0) {
+        columns_add(&columns, rank, incarnation, parent);
+        flood(node, &columns, text, NULL);
+    } else {
+        node->failed = true;
+    }
+    columns_fini(&columns);
+}
+
+void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation)
+{
+    struct orphan *orphan = &node->orphan;
+    struct accusation *list = orphan->accusations;
+    uint32_t i, kept = 0;
+
+    for (i = 0; i < orphan->accusation_count; i++)
+        if (list[i].rank != rank && node->now_ms < list[i].until_ms)
+            list[kept++] = list[i];
+    if (kept == LIMIT_ACCUSATIONS)
+        memmove(list, list + 1, --kept * sizeof(*list));
+    list[kept++] = (struct accusation){rank, incarnation,
+                                       node->now_ms + record_patience_ms(node)};
+    orphan->accusation_count = kept;
+}
+
+/* PROTOCOL 6.1d: what a back-end says to a new parent. */
+static void send_accusations(struct node *node, struct peer *peer)
+{
+    const struct orphan *orphan = &node->orphan;
+    struct columns columns = {0};
+    struct table_entry entry;
+    uint32_t i;
+
+    if (columns_reserve(&columns, LIMIT_ACCUSATIONS) < 0) {
+        node->failed = true;
+        return;
+    }
+    for (i = 0; i < orphan->accusation_count; i++) {
+        const struct accusation *lost = &orphan->accusations[i];
+
+        if (table_entry(node->table, lost->rank, &entry) == 0 && entry.failed)
+            columns_add(&columns, lost->rank, lost->incarnation, TABLE_FAILED);
+    }
+    if (columns.count > 0)
+        node_send(node, peer,
+                  pack(node, &columns, "a child lost its link to it"));
+    columns_fini(&columns);
+}
+
+void record_exchange(struct node *node, struct peer *peer)
+{
+    struct columns columns = {0};
+    struct table_record change;
+    uint32_t count = 0, cursor = 0;
+
+    if (node->role == NODE_BACKEND) {
+        send_accusations(node, peer);
+        return;
+    }
+    while (table_changed(node->table, &cursor, &change))
+        count++;
+    if (columns_reserve(&columns, count) < 0) {
+        node->failed = true;
+    } else if (count > 0) {
+        cursor = 0;
+        while (columns.count < count &&
+               table_changed(node->table, &cursor, &change))
+            columns_add(&columns, change.rank, change.incarnation,
+                        change.parent);
+        node_send(node, peer, pack(node, &columns, NULL));
+    }
+    columns_fini(&columns);
+    fan_out_exchange(node, peer);
+}
+
+/* PROTOCOL 6.5: we live, and our path stands. */
+static void refute(struct node *node, uint32_t incarnation)
+{
+    if (!node->parent || node->role != NODE_COMMNODE ||
+        incarnation < node->incarnation || incarnation >= LIMIT_INCARNATION)
+        return;
+    node->incarnation = incarnation + 1;
+    record_tell(node, node->rank, node->incarnation, node->parent->rank,
+                "it lives");
+    recovery_refuted(node);
+}
+
+bool record_is_near(const struct node *node,
+                    uint32_t rank,
+                    uint32_t incarnation)
+{
+    struct table_entry entry;
+
+    if (incarnation > LIMIT_INCARNATION)
+        return false;
+    return !node->table || table_entry(node->table, rank, &entry) < 0 ||
+           incarnation <= entry.incarnation ||
+           incarnation - entry.incarnation <= LIMIT_AHEAD;
+}
+
+/* One RECORD frame as it came; borrowed from its packet. */
+struct heard {
+    const uint32_t *ranks;
+    const uint32_t *incarnations;
+    const uint32_t *parents;
+    uint32_t count;
+    const char *text;
+};
+
+static int read_heard(const struct cop_packet *packet, struct heard *out)
+{
+    uint32_t incarnation_count, parent_count;
+    int r;
+
+    r = cop_packet_unpack(packet, RECORD_FORMAT, &out->ranks, &out->count,
+                          &out->incarnations, &incarnation_count, &out->parents,
+                          &parent_count, &out->text);
+    if (r == 0 &&
+        (out->count != incarnation_count || out->count != parent_count ||
+         strlen(out->text) > LIMIT_TEXT))
+        r = -EBADMSG;
+    return r;
+}
+
+/* Why `peer` may not say this one, or it cannot be true; NULL: all is well. */
+static const char *refusal(const struct node *node,
+                           const struct peer *peer,
+                           uint32_t rank,
+                           uint32_t incarnation,
+                           uint32_t parent)
+{
+    bool leaf = !peer->is_parent && peer->role == NODE_BACKEND;
+    struct table_entry entry;
+
+    if (rank >= LIMIT_NODES)
+        return "no node has that rank";
+    if (parent == GONE && peer->is_parent)
+        return "a certain end is told upwards only";
+    if (parent == GONE)
+        return leaf ? "a back-end cannot know of the end of others" : NULL;
+    if (!node->table)
+        return "there is no table yet";
+    if (rank == 0 || table_entry(node->table, rank, &entry) < 0)
+        return "only commnodes have records";
+    if (!record_is_near(node, rank, incarnation) ||
+        (leaf && !record_is_near(node, rank, incarnation + LIMIT_AHEAD / 2)))
+        return "no node has asked for a parent so often";
+    if (parent == TABLE_FAILED)
+        return NULL;
+    if (leaf)
+        return "a back-end cannot know of adoptions";
+    if (parent == rank || table_entry(node->table, parent, &entry) < 0)
+        return "such a node is no parent";
+    return NULL;
+}
+
+/* Whether all of a frame may be said by `peer` (PROTOCOL 2.5). */
+static int judge(struct node *node,
+                 struct peer *peer,
+                 const struct heard *heard)
+{
+    const char *why;
+    uint32_t i;
+
+    if (!peer->is_parent && peer->role == NODE_BACKEND) {
+        if (peer->has_accused || heard->count > LIMIT_ACCUSATIONS)
+            return node_refuse(node, "a back-end has not lost so many parents");
+        peer->has_accused = true;
+    }
+    for (i = 0; i < heard->count; i++) {
+        why = refusal(node, peer, heard->ranks[i], heard->incarnations[i],
+                      heard->parents[i]);
+        if (why)
+            return node_refuse(node, why);
+    }
+    return 0;
+}
+
+/* Take in what is news, and pass it on. */
+static int take(struct node *node,
+                const struct peer *peer,
+                const struct heard *heard)
+{
+    struct columns news = {0}, ended = {0};
+    uint32_t i, accused = 0;
+    bool refuted = false;
+    int r;
+
+    r = columns_reserve(&news, heard->count);
+    if (r == 0)
+        r = columns_reserve(&ended, heard->count);
+    for (i = 0; r == 0 && i < heard->count; i++) {
+        uint32_t rank = heard->ranks[i], parent = heard->parents[i];
+        uint32_t incarnation = heard->incarnations[i];
+
+        if (rank == node->rank && parent == TABLE_FAILED) {
+            refuted = true;
+            accused = incarnation > accused ? incarnation : accused;
+        }
+        if (parent == GONE)
+            columns_add(&ended, rank, incarnation, GONE);
+        else if (apply(node, rank, incarnation, parent, heard->text) > 0)
+            columns_add(&news, rank, incarnation, parent);
+    }
+    if (r == 0 && !node->ended)
+        flood(node, &news, heard->text, peer);
+    if (r == 0 && !node->ended)
+        gone(node, &ended, heard->text);
+    if (r == 0 && refuted && !node->ended)
+        refute(node, accused);
+    columns_fini(&news);
+    columns_fini(&ended);
+    return r;
+}
+
+int record_take(struct node *node, struct peer *peer, struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    struct heard heard;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = read_heard(packet, &heard);
+    if (r == 0)
+        r = judge(node, peer, &heard);
+    if (r == 0)
+        r = take(node, peer, &heard);
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}

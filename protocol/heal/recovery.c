@@ -1,0 +1,331 @@
+/* recovery.c - how long an orphan's recovery takes, and the report of it
+ * (PROTOCOL 6.7).
+ *
+ *         lost            dialled            ADOPTED            cleaned
+ *   NOT -------> CHOOSE ----------> CONNECT ----------> CLEAN_UP -----+
+ *    ^             ^  |                |                              |
+ *    |             |  +--- PAUSE <-----+ (nobody)                     |
+ *    |             +---------+                                        |
+ *    +------------------ COMPENSATE <---------------------------------+
+ *         all states have gone up
+ *
+ * A step takes no time as far as the machine can tell; so where work of its
+ * own ends a phase it asks for the clock behind it (ACTION_CLOCK). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+/* Parents, attempts; choose, connect, compensate, clean-up, overall. */
+#define REPORT_FORMAT "%ud %ud %ud %uld %uld %uld %uld %uld"
+
+/* The time since `from_us`; none if the clock that we were given is coarser
+ * now than it was. */
+static uint64_t since(const struct node *node, uint64_t from_us)
+{
+    return node->now_us > from_us ? node->now_us - from_us : 0;
+}
+
+/* This phase ends, and the next one begins. */
+static void enter(struct node *node, enum recovery_phase phase)
+{
+    struct recovery *recovery = &node->recovery;
+    uint64_t spent_us = since(node, recovery->phase_us);
+
+    switch (node->recovering) {
+    case RECOVERY_NOT:
+    case RECOVERY_PAUSE:
+        break;
+    case RECOVERY_CHOOSE:
+        recovery->spent.choose_us += spent_us;
+        break;
+    case RECOVERY_CONNECT:
+        recovery->spent.connect_us += spent_us;
+        break;
+    case RECOVERY_CLEAN_UP:
+        recovery->spent.cleanup_us += spent_us;
+        break;
+    case RECOVERY_COMPENSATE:
+        recovery->spent.compensate_us += spent_us;
+        break;
+    }
+    node->recovering = phase;
+    recovery->phase_us = node->now_us;
+    recovery->asked = false;
+}
+
+static void ask_clock(struct node *node)
+{
+    node->recovery.asked = true;
+    node_act(node, ACTION_CLOCK);
+}
+
+/* ---- an orphan's own ---- */
+
+void recovery_begin(struct node *node, uint32_t lost)
+{
+    struct recovery *recovery = &node->recovery;
+
+    if (node->recovering == RECOVERY_NOT) {
+        recovery->spent = (struct cop_recovery){0};
+        recovery->begin_us = node->now_us;
+        recovery->lost_parent = lost;
+    }
+    enter(node, RECOVERY_CHOOSE);
+}
+
+void recovery_pause(struct node *node)
+{
+    enter(node, RECOVERY_PAUSE);
+}
+
+void recovery_choose(struct node *node)
+{
+    enter(node, RECOVERY_CHOOSE);
+}
+
+void recovery_dial(struct node *node)
+{
+    node->recovery.spent.attempts++;
+    if (node->recovering == RECOVERY_CHOOSE)
+        ask_clock(node);
+}
+
+void recovery_adopted(struct node *node)
+{
+    enter(node, RECOVERY_CLEAN_UP);
+}
+
+void recovery_cleaned(struct node *node)
+{
+    ask_clock(node);
+}
+
+static void send_report(struct node *node, const struct report *report)
+{
+    const struct node_adoption *adoption = &report->adoption;
+    const struct cop_recovery *recovery = &adoption->recovery;
+    struct frame frame = {
+        .type = FRAME_RECOVERED,
+        .origin = node->rank,
+        .count = report->incarnation,
+    };
+
+    if (!node->parent)
+        return; /* whoever takes us in hears of it */
+    if (packet_pack(&frame.payload, REPORT_FORMAT, adoption->parent,
+                    adoption->lost_parent, recovery->attempts,
+                    recovery->choose_us, recovery->connect_us,
+                    recovery->compensate_us, recovery->cleanup_us,
+                    recovery->overall_us) < 0) {
+        node->failed = true;
+        return;
+    }
+    node_send(node, node->parent, frame);
+}
+
+/* Forget reports that have come by now, or never will: who lost them has found
+ * that out, and its branch another parent, or it has ended. */
+static void expire(struct node *node)
+{
+    struct recovery *recovery = &node->recovery;
+    size_t i, kept = 0;
+
+    for (i = 0; i < recovery->report_count; i++)
+        if (node->now_ms < recovery->reports[i].until_ms)
+            recovery->reports[kept++] = recovery->reports[i];
+    recovery->report_count = kept;
+}
+
+/* Tell the front-end, and remember that. */
+static void file_report(struct node *node, const struct node_adoption *adoption)
+{
+    struct recovery *recovery = &node->recovery;
+    struct report *list;
+
+    expire(node);
+    list = realloc(recovery->reports,
+                   (recovery->report_count + 1) * sizeof(*list));
+    if (!list) {
+        node->failed = true;
+        return;
+    }
+    recovery->reports = list;
+    list += recovery->report_count++;
+    *list = (struct report){
+        .incarnation = node->incarnation,
+        .adoption = *adoption,
+        .until_ms = node->now_ms + node->times.failure_timeout_ms +
+                    node->times.orphan_timeout_ms,
+    };
+    send_report(node, list);
+}
+
+/* Whether a filter state waits to go up. */
+static bool is_compensating(const struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->stream_count; i++)
+        if (node->streams[i]->compensating)
+            return true;
+    return false;
+}
+
+static void finish(struct node *node)
+{
+    struct recovery *recovery = &node->recovery;
+    struct node_adoption adoption = {.lost_parent = recovery->lost_parent};
+
+    enter(node, RECOVERY_NOT);
+    if (!node->parent)
+        return;
+    adoption.parent = node->parent->rank;
+    adoption.recovery = recovery->spent;
+    adoption.recovery.overall_us = since(node, recovery->begin_us);
+    file_report(node, &adoption);
+}
+
+void recovery_clock(struct node *node)
+{
+    struct recovery *recovery = &node->recovery;
+
+    if (!recovery->asked || node->ended)
+        return;
+    recovery->asked = false;
+    switch (node->recovering) {
+    case RECOVERY_NOT:
+    case RECOVERY_PAUSE:
+    case RECOVERY_CONNECT:
+        return;
+    case RECOVERY_CHOOSE:
+        enter(node, RECOVERY_CONNECT);
+        return;
+    case RECOVERY_CLEAN_UP:
+        enter(node, RECOVERY_COMPENSATE);
+        break;
+    case RECOVERY_COMPENSATE:
+        break;
+    }
+    if (!is_compensating(node))
+        finish(node);
+}
+
+void recovery_check(struct node *node)
+{
+    if (node->recovering == RECOVERY_COMPENSATE && !node->recovery.asked &&
+        !node->ended && !is_compensating(node))
+        ask_clock(node);
+}
+
+void recovery_refuted(struct node *node)
+{
+    uint32_t parent = node->parent->rank;
+
+    file_report(
+        node, &(struct node_adoption){.parent = parent, .lost_parent = parent});
+}
+
+void recovery_repeat(struct node *node)
+{
+    size_t i;
+
+    expire(node);
+    for (i = 0; i < node->recovery.report_count; i++)
+        send_report(node, &node->recovery.reports[i]);
+    record_repeat(node);
+}
+
+/* ---- the front-end ---- */
+
+static void tell(struct node *node,
+                 uint32_t rank,
+                 uint32_t incarnation,
+                 const struct node_adoption *adoption)
+{
+    struct action *action;
+
+    if (!suspect_reported(node, rank, incarnation))
+        return;
+    history_add(node, rank, adoption);
+    if (adoption->recovery.attempts == 0) {
+        suspect_refuted(node, rank);
+        return;
+    }
+    suspect_adopted(node, rank);
+    action = node_tell(node, TELL_NODE_ADOPTED, rank, 0, NULL);
+    action->sequence = adoption->parent;
+    if (action == &node->spare)
+        return;
+    action->adoption = malloc(sizeof(*action->adoption));
+    if (action->adoption)
+        *action->adoption = *adoption;
+    else
+        node->failed = true;
+}
+
+static int read_report(const struct frame *frame, struct node_adoption *out)
+{
+    struct cop_recovery *recovery = &out->recovery;
+    struct cop_packet *packet = NULL;
+    int r;
+
+    if (frame->payload && frame->payload->len > LIMIT_REPORT)
+        return -EPROTO;
+    r = packet_open(&packet, frame->payload);
+    if (r == 0)
+        r = cop_packet_unpack(packet, REPORT_FORMAT, &out->parent,
+                              &out->lost_parent, &recovery->attempts,
+                              &recovery->choose_us, &recovery->connect_us,
+                              &recovery->compensate_us, &recovery->cleanup_us,
+                              &recovery->overall_us);
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}
+
+/* Why a report cannot be true; NULL: it may be. */
+static const char *refusal(const struct node *node,
+                           const struct peer *peer,
+                           const struct frame *frame,
+                           const struct node_adoption *adoption)
+{
+    struct table_entry entry;
+
+    if (!node->launched || frame->origin == 0 || frame->origin >= LIMIT_NODES)
+        return "no such node can be adopted";
+    if (peer->role == NODE_BACKEND && frame->count > peer->incarnation)
+        return "it has not asked for a parent so often";
+    if (!record_is_near(node, frame->origin, frame->count))
+        return "no node has asked for a parent so often";
+    if (table_entry(node->table, adoption->parent, &entry) < 0 ||
+        table_entry(node->table, adoption->lost_parent, &entry) < 0)
+        return "such a node is no parent";
+    return NULL;
+}
+
+int recovery_take(struct node *node,
+                  const struct peer *peer,
+                  const struct frame *frame)
+{
+    struct node_adoption adoption;
+    const char *why;
+    int r = read_report(frame, &adoption);
+
+    if (r < 0)
+        return r;
+    why = refusal(node, peer, frame, &adoption);
+    if (why)
+        return node_refuse(node, why);
+    if (node->role == NODE_FRONTEND)
+        tell(node, frame->origin, frame->count, &adoption);
+    else if (node->parent)
+        node_send(node, node->parent, frame_ref(frame));
+    return 0;
+}
+
+void recovery_fini(struct node *node)
+{
+    free(node->recovery.reports);
+}

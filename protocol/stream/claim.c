@@ -1,0 +1,80 @@
+/* claim.c - what a node says up a link about a set of members. */
+#include "protocol/stream/claim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/limits.h"
+#include "wire/packet.h"
+
+#define CLAIM_FORMAT "%aud %uld %uld %ud %ud %uc %ud %s"
+
+enum claim_flag {
+    CLAIM_RECOVERABLE = 1,
+    CLAIM_REPLAYABLE = 2,
+    CLAIM_DRAINED = 4
+};
+
+void claim_fini(struct claim *claim)
+{
+    ranks_fini(&claim->members);
+    free(claim->error);
+    memset(claim, 0, sizeof(*claim));
+}
+
+int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
+{
+    int flags = (claim->recoverable ? CLAIM_RECOVERABLE : 0) |
+                (claim->replayable ? CLAIM_REPLAYABLE : 0) |
+                (claim->drained ? CLAIM_DRAINED : 0);
+
+    memset(out, 0, sizeof(*out));
+    out->type = FRAME_CLAIM;
+    out->stream = stream;
+    return packet_pack(&out->payload, CLAIM_FORMAT,
+                       ranks_pairs(&claim->members),
+                       (uint32_t)(2 * claim->members.count), claim->received,
+                       claim->settled, claim->epoch, claim->lossy, flags,
+                       claim->error_rank, claim->error ? claim->error : "");
+}
+
+int claim_decode(const struct frame *frame, struct claim *out)
+{
+    struct cop_packet *packet = NULL;
+    struct claim claim = {0};
+    const uint32_t *pairs;
+    uint32_t count;
+    unsigned char flags;
+    const char *error;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, CLAIM_FORMAT, &pairs, &count, &claim.received,
+                          &claim.settled, &claim.epoch, &claim.lossy, &flags,
+                          &claim.error_rank, &error);
+    if (r < 0)
+        goto out;
+    r = -EBADMSG;
+    if (claim.settled > claim.received || strlen(error) > LIMIT_TEXT)
+        goto out;
+    r = ranks_from_pairs(&claim.members, pairs, count);
+    if (r < 0)
+        goto out;
+    if (error[0] && !(claim.error = strdup(error))) {
+        r = -ENOMEM;
+        goto out;
+    }
+    claim.recoverable = flags & CLAIM_RECOVERABLE;
+    claim.replayable = flags & CLAIM_REPLAYABLE;
+    claim.drained = flags & CLAIM_DRAINED;
+    claim_fini(out);
+    *out = claim;
+    memset(&claim, 0, sizeof(claim));
+out:
+    claim_fini(&claim);
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}

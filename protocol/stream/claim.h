@@ -1,0 +1,37 @@
+/* claim.h - what a node says up a link about a set of members and a stream.
+ *
+ * Every member of the set has every packet up to `received`; all that they
+ * had sent before they settled `settled` has gone up this link before the
+ * claim (PROTOCOL 10.1). A claim about a set never becomes false. */
+#ifndef PROTOCOL_STREAM_CLAIM_H
+#define PROTOCOL_STREAM_CLAIM_H
+
+#include "wire/frame.h"
+#include "wire/ranks.h"
+
+/* Caller's storage; all zero: no members. */
+struct claim {
+    struct ranks members;
+    uint64_t received;
+    uint64_t settled; /* a marker's number, at most `received` */
+    uint32_t epoch;   /* that marker's epoch */
+    uint32_t lossy;   /* 1 + the last epoch that may have lost something */
+    bool recoverable; /* the filters below can give their state (9.4) */
+    bool replayable;  /* the downstream filters below are one to one (5.5) */
+    bool drained;     /* no members, and nothing of former ones waits (10.1b) */
+    char *error;      /* why a filter could not be loaded below; or NULL */
+    uint32_t error_rank;
+};
+
+/* Free what the claim holds; it is then without members. */
+void claim_fini(struct claim *claim);
+
+/* Pack `claim` on `stream` into a frame, whose payload is the caller's.
+ * Returns 0 or -ENOMEM. */
+int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out);
+
+/* Read a claim from the network. `out` is untouched on error.
+ * Returns 0, -EBADMSG or -ENOMEM. */
+int claim_decode(const struct frame *frame, struct claim *out);
+
+#endif

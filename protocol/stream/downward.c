@@ -1,0 +1,884 @@
+/* downward.c - packets and control on their way down. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+/* A back-end asks to be fed when it has a new parent, or when it becomes a
+ * member; each of these once on a link and stream. */
+#define LEAF_FEEDS 2
+
+bool stream_is_replayable(const struct stream *stream)
+{
+    return !stream->filters.down || stream->filters.down_one_to_one;
+}
+
+/* Numbers, markers and control move without credit (3.4). */
+static bool is_charged(const struct frame *frame)
+{
+    return frame->type == FRAME_DATA && !(frame->flags & FRAME_EMPTY);
+}
+
+/* Whether the child in `slot` is to be fed from this stream now. */
+static bool is_fed(const struct node *node,
+                   const struct stream *stream,
+                   const struct peer *peer)
+{
+    const struct branch *control;
+
+    if (peer->life.state != LINK_UP || !peer->ready ||
+        peer->slot >= stream->branch_count)
+        return false;
+    if (!stream->branches[peer->slot].fed)
+        return false;
+    if (stream->definition.id == 0)
+        return true;
+    control = &node->streams[0]->branches[peer->slot];
+    return stream->branches[peer->slot].members.count > 0 &&
+           control->cursor >= stream->opened_at;
+}
+
+/* Send what goes against the stream's direction, in no order (5.6). */
+static void pump_aside(struct node *node,
+                       struct branch *branch,
+                       struct peer *peer)
+{
+    struct frame *head;
+
+    while ((head = fifo_peek(&branch->aside))) {
+        if (!credit_allows(&branch->down, frame_len(head)))
+            return;
+        credit_spend(&branch->down, frame_len(head));
+        node_send(node, peer, fifo_pop(&branch->aside));
+    }
+}
+
+void downward_pump_child(struct node *node,
+                         struct stream *stream,
+                         uint32_t slot)
+{
+    struct peer *peer = node_child(node, slot);
+    struct branch *branch;
+    struct frame *next;
+
+    if (!peer || !is_fed(node, stream, peer))
+        return;
+    branch = &stream->branches[slot];
+    while ((next = feed_at(&stream->feed, branch->cursor + 1))) {
+        struct frame frame;
+        uint64_t behind = 0;
+
+        /* one that joins may stand below stable: it is no member yet */
+        if (next->sequence > stream->feed.stable)
+            behind = next->sequence - stream->feed.stable;
+        if (is_charged(next)) {
+            if (!credit_allows(&branch->down, frame_len(next)))
+                break;
+            credit_spend(&branch->down, frame_len(next));
+        }
+        frame = frame_ref(next);
+        frame.count = behind > UINT32_MAX ? UINT32_MAX : (uint32_t)behind;
+        branch->cursor++;
+        node_send(node, peer, frame);
+    }
+    if (branch->aside.count > 0)
+        pump_aside(node, branch, peer);
+}
+
+/* Give credit for `len` bytes back to the parent, in portions. */
+static void give_back(struct node *node, struct stream *stream, size_t len)
+{
+    uint32_t back;
+
+    if (!node->parent || len == 0)
+        return;
+    stream->down.window = node->parent->grant;
+    back = debit_consume(&stream->down, len);
+    if (back > 0)
+        node_send_header(node, node->parent, FRAME_CREDIT,
+                         stream->definition.id, 0, back);
+}
+
+/* What credit is to be returned for `frame`, which is marked as paid. */
+static size_t take_worth(struct frame *frame)
+{
+    bool lent = frame->flags & FRAME_LENT;
+
+    frame->flags &= (uint8_t)~FRAME_LENT;
+    return is_charged(frame) && !lent ? frame_len(frame) : 0;
+}
+
+void downward_restart(struct node *node, struct stream *stream, uint64_t number)
+{
+    uint32_t i;
+
+    for (i = 0; i < stream->feed.store.count; i++)
+        give_back(node, stream, fifo_at(&stream->feed.store, i)->count);
+    for (i = 0; i < stream->down_in.count; i++)
+        give_back(node, stream, take_worth(fifo_at(&stream->down_in, i)));
+    fifo_fini(&stream->down_in);
+    feed_restart(&stream->feed, number);
+    stream->last = number;
+    stream->passed = number;
+}
+
+void downward_taken(struct node *node, struct stream *stream, size_t len)
+{
+    if (len > stream->unreturned || stream->untaken == 0)
+        len = stream->unreturned;
+    stream->unreturned -= len;
+    give_back(node, stream, len);
+}
+
+/* The lowest cursor of the children that are to be fed. */
+static uint64_t lowest_cursor(const struct node *node,
+                              const struct stream *stream)
+{
+    uint64_t low = feed_last(&stream->feed);
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = &stream->branches[slot];
+        const struct peer *peer = node_child(node, slot);
+
+        if (!peer || !branch->fed || branch->cursor >= low)
+            continue;
+        if (branch->members.count > 0 ||
+            (stream->definition.id == 0 && peer->ready))
+            low = branch->cursor;
+    }
+    return low;
+}
+
+void downward_passed(struct node *node, struct stream *stream)
+{
+    uint64_t low = lowest_cursor(node, stream), upto;
+
+    /* While stored, a frame's count is the credit that it is worth. */
+    while (stream->passed < low) {
+        const struct frame *frame = feed_at(&stream->feed, ++stream->passed);
+
+        if (frame)
+            give_back(node, stream, frame->count);
+    }
+    upto = low;
+    if (stream_is_replayable(stream) && stream->feed.stable < upto)
+        upto = stream->feed.stable;
+    feed_drop(&stream->feed, upto);
+}
+
+/* Whether a packet of the stream is in its downstream filter. */
+static bool is_in_filter(const struct node *node, const struct stream *stream)
+{
+    return node->calling && !node->call.upward &&
+           node->call.stream == stream->definition.id;
+}
+
+void downward_orphaned(struct node *node, struct stream *stream)
+{
+    uint32_t i;
+
+    memset(&stream->down, 0, sizeof(stream->down));
+    stream->unreturned = 0;
+    for (i = 0; i < stream->feed.store.count; i++)
+        fifo_at(&stream->feed.store, i)->count = 0;
+    for (i = 0; i < stream->down_in.count; i++)
+        fifo_at(&stream->down_in, i)->flags |= FRAME_LENT;
+    if (is_in_filter(node, stream))
+        node->call_lent = true; /* the filter may be reading its frame */
+}
+
+void downward_pump(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++)
+        downward_pump_child(node, stream, slot);
+    downward_passed(node, stream);
+}
+
+void downward_aside(struct node *node,
+                    struct stream *stream,
+                    struct frame frame)
+{
+    uint32_t slot;
+
+    frame.stream = stream->definition.id;
+    frame.sequence = 0;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        struct branch *branch = &stream->branches[slot];
+        struct frame copy;
+
+        if (branch->members.count == 0)
+            continue;
+        copy = frame_ref(&frame);
+        if (fifo_push(&branch->aside, &copy) < 0)
+            node->failed = true;
+        downward_pump_child(node, stream, slot);
+    }
+    frame_fini(&frame);
+}
+
+/* Take back what is due to be removed: closed, and stable or not replayable. */
+static void try_remove(struct node *node, struct stream *stream)
+{
+    if (!stream->closing || !upward_is_idle(node, stream))
+        return;
+    if (node->role != NODE_BACKEND &&
+        (stream->passed < stream->close_at ||
+         (stream_is_replayable(stream) &&
+          stream->feed.stable < stream->close_at)))
+        return;
+    node_remove_stream(node, stream);
+}
+
+static void close_here(struct node *node, struct stream *stream, uint64_t after)
+{
+    if (stream->closing)
+        return; /* a snapshot had said so */
+    stream->closing = true;
+    stream->close_at =
+        stream_is_replayable(stream) ? after : feed_last(&stream->feed);
+    upward_close(node, stream);
+    if (node->role == NODE_BACKEND && stream->active)
+        member_send_claim(node, stream, stream->settled_sent,
+                          stream->settled_sent_epoch);
+    if (node->role != NODE_COMMNODE)
+        node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
+}
+
+/* Up to which number of its stream, as CLOSE and PARAMETERS name it, this node
+ * is. Where filters number packets anew (5.5), numbers of one node mean
+ * nothing at another: there it is enough that nothing waits here. */
+static uint64_t position_of(const struct node *node,
+                            const struct stream *stream)
+{
+    if (stream->loaded && !stream_is_replayable(stream))
+        return stream->down_in.count > 0 || is_in_filter(node, stream)
+                   ? 0
+                   : UINT64_MAX;
+    return node->role == NODE_BACKEND ? stream->passed
+                                      : feed_last(&stream->feed);
+}
+
+struct payload *downward_parameters(const struct stream *stream,
+                                    uint64_t number)
+{
+    struct payload *found = stream->definition.parameters;
+    size_t i;
+
+    for (i = 0; i < stream->pending_count; i++) {
+        const struct pending *pending = &stream->pending[i];
+
+        if (pending->type == CONTROL_PARAMETERS &&
+            (number > 0 ? pending->after < number : i < stream->applied))
+            found = pending->parameters;
+    }
+    return found;
+}
+
+/* Forget what has taken effect for every packet that may come yet: those that
+ * are not stable may come again, here or, by a snapshot, at a child. */
+static void forget_applied(const struct node *node, struct stream *stream)
+{
+    uint64_t upto = stream->feed.stable;
+    size_t done = 0;
+
+    if (node->role == NODE_BACKEND ||
+        (stream->loaded && !stream_is_replayable(stream)))
+        upto = UINT64_MAX;
+    while (done < stream->applied) {
+        struct pending *pending = &stream->pending[done];
+
+        if (pending->type == CONTROL_PARAMETERS) {
+            if (pending->after > upto)
+                break;
+            payload_free(stream->definition.parameters);
+            stream->definition.parameters = pending->parameters;
+        }
+        done++;
+    }
+    stream->applied -= done;
+    stream->pending_count -= done;
+    if (done > 0 && stream->pending_count > 0)
+        memmove(stream->pending, stream->pending + done,
+                stream->pending_count * sizeof(*stream->pending));
+}
+
+void downward_pending(struct node *node, struct stream *stream)
+{
+    uint64_t position = position_of(node, stream);
+
+    while (stream->applied < stream->pending_count) {
+        const struct pending *pending = &stream->pending[stream->applied];
+
+        if (stream->active && pending->after > position)
+            break;
+        stream->applied++;
+        if (pending->type == CONTROL_CLOSE)
+            close_here(node, stream, pending->after);
+    }
+    forget_applied(node, stream);
+    try_remove(node, stream);
+}
+
+/* Remember what takes effect behind a packet, and see whether it does now. */
+static void add_pending(struct node *node, struct control *control)
+{
+    struct stream *stream = node_stream(node, control->stream);
+    struct pending *list, *last = NULL;
+
+    if (!stream || control->stream == 0)
+        return;
+    if (stream->pending_count > 0)
+        last = &stream->pending[stream->pending_count - 1];
+    if (last && last->type == control->type && last->after == control->after) {
+        payload_free(last->parameters); /* instead of them, or the same again */
+        last->parameters = control->parameters;
+        control->parameters = NULL;
+        return;
+    }
+    list =
+        realloc(stream->pending, (stream->pending_count + 1) * sizeof(*list));
+    if (!list) {
+        node->failed = true;
+        return;
+    }
+    stream->pending = list;
+    list[stream->pending_count++] = (struct pending){
+        .type = control->type,
+        .after = control->after,
+        .parameters = control->parameters,
+    };
+    control->parameters = NULL;
+    downward_pending(node, stream);
+}
+
+/* Prepare the branch to one child for a stream that is being opened. */
+static void open_branch(struct node *node,
+                        struct stream *stream,
+                        struct peer *peer)
+{
+    struct branch *branch = stream_branch(stream, peer->slot);
+
+    if (!branch || ranks_copy(&branch->members, &peer->below) < 0 ||
+        ranks_intersect(&branch->members, &stream->definition.members) < 0) {
+        node->failed = true;
+        return;
+    }
+    credit_grant(&branch->down, peer->granted);
+    branch->fed = true;
+    if (branch->members.count > 0 &&
+        wave_join(stream->wave, peer->slot, peer->rank, 0) < 0)
+        node->failed = true;
+}
+
+int downward_open(struct node *node,
+                  const struct stream_definition *definition,
+                  uint64_t number)
+{
+    struct stream *stream;
+    uint32_t slot;
+    /* a snapshot may name a joiner before its ENTER says from where */
+    bool member = ranks_has(&definition->members, node->rank) && !node->outside;
+
+    if (definition->id <= node->last_stream && number == 0) {
+        stream = node_stream(node, definition->id);
+        if (stream)
+            snapshot_refresh(node, stream, definition);
+        return 0; /* a snapshot may repeat it */
+    }
+    if (definition->id <= node->last_stream ||
+        node->stream_count >= LIMIT_STREAMS)
+        return -EPROTO;
+    node->last_stream = definition->id;
+    if (node->last_seen < definition->id)
+        node->last_seen = definition->id;
+    if (node->role == NODE_BACKEND && !member && !definition->grow)
+        return 0;
+    stream = node_add_stream(node, definition);
+    if (!stream)
+        return 0;
+    stream->opened_at = number;
+    stream->active = node->role != NODE_BACKEND || member;
+    stream->counted = true;
+    if (node->parent)
+        upward_grant(stream, node->parent->granted);
+    /* one that asks to be adopted is no child yet */
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node_child(node, slot) && node->peers[slot]->ready)
+            open_branch(node, stream, node->peers[slot]);
+    if (node->role == NODE_COMMNODE) {
+        stream->counted = wave_is_counted(stream->wave);
+        stream->sourced = member_has_members(node, stream);
+    }
+    if (stream->active && node->parent &&
+        (node->incarnation > 0 || node->shifted)) {
+        /* our parent may have had it before us, or before our members */
+        downward_ask(node, stream);
+        upward_count_anew(node, stream);
+    }
+    if (stream->active)
+        node_act(node, ACTION_LOAD)->definition = &stream->definition;
+    return 0;
+}
+
+/* What a packet of stream 0 says takes effect here. */
+static int apply(struct node *node, struct control *control, uint64_t number)
+{
+    switch (control->type) {
+    case CONTROL_OPEN:
+        return downward_open(node, &control->definition, number);
+    case CONTROL_CLOSE:
+    case CONTROL_PARAMETERS:
+        add_pending(node, control);
+        return 0;
+    case CONTROL_ENTER:
+        member_enter(node, control);
+        return 0;
+    case CONTROL_LOST:
+        member_lost(node, &control->ranks);
+        return 0;
+    case CONTROL_SHUTDOWN:
+        if (number == 0 && !node->closing)
+            snapshot_pass_end(node);
+        node->closing = true;
+        launch_try_end(node);
+        return 0;
+    }
+    return 0;
+}
+
+void downward_control(struct node *node, const struct control *control)
+{
+    struct stream *zero = node->streams[0];
+    struct control copy = {0};
+    struct frame frame;
+
+    if (control_encode(control, &frame) < 0) {
+        node->failed = true;
+        return;
+    }
+    frame.sequence = ++zero->last;
+    if (control_decode(&frame, &copy) < 0) {
+        frame_fini(&frame);
+        node->failed = true;
+        return;
+    }
+    if (feed_push(&zero->feed, &frame) < 0)
+        node->failed = true;
+    downward_pump(node, zero);
+    apply(node, &copy, zero->last);
+    control_fini(&copy);
+    member_update(node, zero);
+}
+
+/* A packet, past our filter, is here: to the children, or, in a back-end, to
+ * the application. `worth`: the credit to be returned for it. */
+static void commit(struct node *node,
+                   struct stream *stream,
+                   struct frame frame,
+                   size_t worth)
+{
+    struct action *action;
+
+    if (node->role != NODE_BACKEND) {
+        /* What is retained is consumed: 3.5 bounds it (3.4). */
+        if (stream_is_replayable(stream)) {
+            give_back(node, stream, worth);
+            worth = 0;
+        }
+        frame.count = worth > UINT32_MAX ? UINT32_MAX : (uint32_t)worth;
+        /* what is not next was overtaken by a feed that began anew */
+        if (feed_push(&stream->feed, &frame) == -ENOMEM)
+            node->failed = true;
+        downward_pump(node, stream);
+        return;
+    }
+    stream->passed = frame.sequence;
+    stream->unreturned += worth;
+    if (frame.type == FRAME_MARKER) {
+        node->markers += stream->marker == 0;
+        stream->marker = frame.sequence;
+        stream->marker_epoch = (uint32_t)frame.tag;
+        member_try_settle(node, stream);
+    } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY)) {
+        stream->untaken++;
+        frame.count = 0;
+        action = node_act(node, ACTION_DELIVER);
+        action->stream = stream->definition.id;
+        action->frame = frame;
+        return;
+    }
+    frame_fini(&frame);
+}
+
+/* Ask for the downstream filter to be called on the head of the queue. */
+static void call(struct node *node, struct stream *stream)
+{
+    node_begin_call(node);
+    node->call_lent = false;
+    node->call_down = fifo_pop(&stream->down_in);
+    node->call_inlet = node->parent ? node->parent->rank : node->rank;
+    node->call = (struct node_call){
+        .stream = stream->definition.id,
+        .sequence = node->call_down.sequence,
+        .child_count = node_child_count(node),
+        .parameters = node_call_parameters(
+            node, stream,
+            stream_is_replayable(stream) ? node->call_down.sequence : 0),
+        .inputs = &node->call_down,
+        .inlets = &node->call_inlet,
+        .input_count = 1,
+    };
+    node_act(node, ACTION_FILTER)->call = &node->call;
+}
+
+void downward_run(struct node *node, struct stream *stream)
+{
+    struct frame *head;
+    bool moved = false;
+
+    /* What is not filtered may not overtake what is in the filter. */
+    while (stream->loaded && !is_in_filter(node, stream) &&
+           (head = fifo_peek(&stream->down_in))) {
+        if (stream->filters.down && is_charged(head)) {
+            if (node->calling) {
+                stream->queued = true;
+                break;
+            }
+            call(node, stream);
+            break;
+        }
+        struct frame frame = fifo_pop(&stream->down_in);
+        size_t worth = take_worth(&frame);
+
+        commit(node, stream, frame, worth);
+        moved = true;
+    }
+    if (!moved)
+        return;
+    if (node->role == NODE_BACKEND || !member_has_members(node, stream))
+        member_update(node, stream);
+    else if (stream->hurried > stream->settled)
+        upward_run(node, stream);
+    if (stream->pending_count > 0 || stream->closing)
+        downward_pending(node, stream);
+}
+
+/* The next number that our own output has. */
+static uint64_t next_number(const struct node *node,
+                            const struct stream *stream)
+{
+    return 1 + (node->role == NODE_BACKEND ? stream->passed
+                                           : feed_last(&stream->feed));
+}
+
+/* What a one-to-one filter made: one packet with the same number (5.5). */
+static void commit_one(struct node *node,
+                       struct stream *stream,
+                       const struct event *event,
+                       struct frame frame,
+                       size_t worth)
+{
+    if (event->down_count != 1 && !event->text)
+        upward_fault(node, stream->definition.id,
+                     "a one-to-one downstream filter did not emit one packet");
+    if (event->down_count > 0) {
+        frame.tag = event->down[0].tag;
+        frame.payload = event->down[0].payload;
+        event->down[0].payload = NULL;
+    } else {
+        frame.flags |= FRAME_EMPTY;
+    }
+    commit(node, stream, frame, worth);
+}
+
+/* What any other filter made: numbered anew. */
+static void commit_all(struct node *node,
+                       struct stream *stream,
+                       const struct event *event,
+                       struct frame frame,
+                       size_t worth)
+{
+    size_t i;
+
+    if (event->down_count == 0 && worth > 0)
+        give_back(node, stream, worth);
+    for (i = 0; i < event->down_count; i++) {
+        frame.sequence = next_number(node, stream);
+        frame.tag = event->down[i].tag;
+        frame.payload = event->down[i].payload;
+        event->down[i].payload = NULL;
+        commit(node, stream, frame, i == 0 ? worth : 0);
+    }
+}
+
+void downward_filtered(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, node->call.stream);
+    struct frame input = node->call_down;
+    size_t worth = take_worth(&input), i;
+
+    if (node->call_lent)
+        worth = 0;
+    frame_fini(&node->call_down);
+    node->call.input_count = 0;
+    if (!stream)
+        return;
+    input.payload = NULL;
+    if (event->text && !node->call_expired)
+        upward_fault(node, stream->definition.id, event->text);
+    if (input.sequence == 0) {
+        give_back(node, stream, worth);
+        for (i = 0; i < event->down_count; i++) {
+            struct frame frame = event->down[i];
+
+            event->down[i].payload = NULL;
+            frame.type = FRAME_DATA;
+            frame.origin = node->rank;
+            if (node->role == NODE_BACKEND)
+                commit(node, stream, frame, 0);
+            else
+                downward_aside(node, stream, frame);
+        }
+    } else if (stream_is_replayable(stream)) {
+        commit_one(node, stream, event, input, worth);
+    } else {
+        commit_all(node, stream, event, input, worth);
+    }
+    for (i = 0; i < event->up_count; i++) {
+        struct frame frame = {
+            .type = FRAME_DATA,
+            .tag = event->up[i].tag,
+            .origin = node->rank,
+            .payload = event->up[i].payload,
+        };
+
+        event->up[i].payload = NULL;
+        upward_emit(node, stream, frame);
+    }
+    upward_pump(node, stream);
+    member_update(node, stream);
+    downward_pending(node, stream);
+}
+
+/* A packet of stream 0 from the parent, in order. */
+static int take_control(struct node *node, struct frame *frame)
+{
+    struct stream *zero = node->streams[0];
+    struct control control = {0};
+    uint64_t number = frame->sequence;
+    int r;
+
+    r = control_decode(frame, &control);
+    if (r < 0) {
+        frame_fini(frame);
+        return r;
+    }
+    if (number > 0) {
+        if (node->role != NODE_BACKEND) {
+            frame->count = 0;
+            if (feed_push(&zero->feed, frame) < 0)
+                node->failed = true;
+            downward_pump(node, zero);
+        } else {
+            zero->passed = number;
+        }
+    }
+    frame_fini(frame);
+    r = apply(node, &control, number);
+    control_fini(&control);
+    if (!node->ended)
+        member_update(node, zero);
+    return r;
+}
+
+/* PROTOCOL 10.5: we begin where stable ends, and so do our children. That is
+ * when we are fed again; or our parent is, and we are a child that was silent,
+ * whose members have gone elsewhere. */
+static void lift(struct node *node, struct stream *stream, uint64_t stable)
+{
+    uint32_t slot;
+
+    if (node->role != NODE_COMMNODE || stream->definition.id == 0 ||
+        stable <= stream->last)
+        return;
+    if (stream->down_in.count > 0) {
+        if (!stream->refeeding)
+            downward_ask(node, stream);
+        return;
+    }
+    downward_restart(node, stream, stable);
+    for (slot = 0; slot < stream->branch_count; slot++)
+        if (stream->branches[slot].cursor < stable)
+            stream->branches[slot].cursor = stable;
+}
+
+int downward_take(struct node *node, struct stream *stream, struct frame *frame)
+{
+    uint64_t number = frame->sequence;
+
+    if (frame->type == FRAME_CONTROL && number == 0)
+        return take_control(node, frame);
+    if (number == 0 && !is_charged(frame)) {
+        frame_fini(frame);
+        return -EPROTO; /* markers and empty answers have a number */
+    }
+    if (frame->count < number)
+        lift(node, stream, number - frame->count);
+    if (number > 0) { /* PROTOCOL 10.5: the next one, or one that we had */
+        if (number <= stream->last ||
+            (stream->refeeding && number != stream->last + 1)) {
+            /* fed again, or sent before our FEED was read */
+            if (is_charged(frame))
+                give_back(node, stream, frame_len(frame));
+            frame_fini(frame);
+            return 0;
+        }
+        if (number != stream->last + 1 || frame->count > number) {
+            frame_fini(frame);
+            if (node->role == NODE_BACKEND && number > stream->last) {
+                launch_end(node, "a packet is missing before one that came");
+                return 0; /* PROTOCOL 11.2 */
+            }
+            return -EPROTO;
+        }
+        stream->refeeding = false;
+        stream->last = number;
+        if (stream_is_replayable(stream) && node->role != NODE_BACKEND)
+            member_stable(node, stream, number - frame->count);
+    }
+    if (frame->type == FRAME_CONTROL)
+        return take_control(node, frame);
+    if (is_charged(frame) && node->parent &&
+        debit_take(&stream->down, node->parent->grant, frame_len(frame)) < 0) {
+        frame_fini(frame);
+        return -EPROTO;
+    }
+    if (node->role == NODE_BACKEND)
+        stream->unclaimed += frame_len(frame);
+    if (number == 0 && stream->loaded && !stream->filters.down) {
+        struct frame aside = *frame;
+
+        frame->payload = NULL;
+        give_back(node, stream, frame_len(&aside));
+        if (node->role == NODE_BACKEND) {
+            uint64_t passed = stream->passed;
+
+            commit(node, stream, aside, 0);
+            stream->passed = passed;
+        } else {
+            downward_aside(node, stream, aside);
+        }
+        return 0;
+    }
+    if (fifo_push(&stream->down_in, frame) < 0)
+        node->failed = true;
+    downward_run(node, stream);
+    return 0;
+}
+
+int downward_send(struct node *node, struct stream *stream, struct frame *frame)
+{
+    uint64_t waiting = stream->feed.store.bytes + stream->down_in.bytes;
+    struct frame packet = {
+        .type = FRAME_DATA,
+        .stream = stream->definition.id,
+        .tag = frame->tag,
+        .origin = node->rank,
+        .payload = frame->payload,
+    };
+
+    if (stream->closing)
+        return -ENOENT;
+    if (stream->definition.members.count == 0)
+        return -ENODEV;
+    if (waiting >= LIMIT_UNSTABLE)
+        return -EAGAIN;
+    frame->payload = NULL;
+    packet.sequence = ++stream->last;
+    if (fifo_push(&stream->down_in, &packet) < 0)
+        node->failed = true;
+    downward_run(node, stream);
+    return 0;
+}
+
+uint64_t downward_marker(struct node *node, struct stream *stream)
+{
+    struct frame marker = {
+        .type = FRAME_MARKER,
+        .stream = stream->definition.id,
+        .tag = (int32_t)++stream->sync_epoch,
+        .origin = node->rank,
+        .sequence = ++stream->last,
+    };
+
+    stream->sync_last = stream->last;
+    if (fifo_push(&stream->down_in, &marker) < 0)
+        node->failed = true;
+    downward_run(node, stream);
+    return stream->last;
+}
+
+void downward_ask(struct node *node, struct stream *stream)
+{
+    uint64_t low = lowest_cursor(node, stream);
+
+    if (node->role == NODE_COMMNODE && stream->definition.id != 0 &&
+        low < stream->feed.base) {
+        /* an orphan adopted a child that stood further back (10.3) */
+        downward_restart(node, stream, low);
+    }
+    stream->refeeding = true;
+    stream->sourced = member_has_members(node, stream);
+    node_send_header(node, node->parent, FRAME_FEED, stream->definition.id,
+                     stream->last, 0);
+}
+
+int downward_feed(struct node *node,
+                  struct peer *peer,
+                  const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct branch *branch;
+    uint64_t from = frame->sequence;
+
+    if (!stream)
+        return 0; /* closed, or it is on its way to us */
+    branch = stream_branch(stream, peer->slot);
+    if (!branch)
+        return -ENOMEM;
+    if (peer->role == NODE_BACKEND && branch->asked++ == LEAF_FEEDS)
+        return node_refuse(node, "a back-end has not so many beginnings");
+    if (stream->definition.id != 0 && branch->members.count == 0) {
+        branch->fed = true; /* from there, when it has members */
+        branch->cursor = feed_last(&stream->feed);
+        if (from < stream->feed.stable)
+            from = stream->feed.stable;
+        if (from >= stream->feed.base && from < branch->cursor)
+            branch->cursor = from;
+        return 0;
+    }
+    if (from < stream->feed.stable && stream->definition.id == 0) {
+        snapshot_send(node, peer); /* PROTOCOL 3.1 */
+        return 0;
+    }
+    if (from < stream->feed.stable)
+        from = stream->feed.stable; /* PROTOCOL 10.5 */
+    branch->fed = true;
+    branch->cursor = from;
+    if (node->parent && stream->definition.id != 0 &&
+        (from < stream->feed.base || !stream->sourced)) {
+        /* We do not hold what follows: have it sent from there (10.4). */
+        downward_restart(node, stream, from);
+        downward_ask(node, stream);
+    } else if (node->parent && stream->definition.id != 0 &&
+               from > stream->last) {
+        downward_ask(node, stream); /* it has what we have not had */
+    }
+    downward_pump(node, stream);
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* feed.c - one stream's packets on their way down, through one node. */
+#include "protocol/stream/feed.h"
+
+#include <errno.h>
+#include <string.h>
+
+void feed_fini(struct feed *feed)
+{
+    fifo_fini(&feed->store);
+    memset(feed, 0, sizeof(*feed));
+}
+
+uint64_t feed_last(const struct feed *feed)
+{
+    return feed->base + feed->store.count;
+}
+
+void feed_restart(struct feed *feed, uint64_t number)
+{
+    fifo_fini(&feed->store);
+    feed->base = number;
+}
+
+int feed_push(struct feed *feed, struct frame *frame)
+{
+    if (frame->sequence != feed_last(feed) + 1) {
+        frame_fini(frame);
+        return -EPROTO;
+    }
+    return fifo_push(&feed->store, frame);
+}
+
+struct frame *feed_at(const struct feed *feed, uint64_t number)
+{
+    if (number <= feed->base || number > feed_last(feed))
+        return NULL;
+    return fifo_at(&feed->store, (uint32_t)(number - feed->base - 1));
+}
+
+void feed_drop(struct feed *feed, uint64_t number)
+{
+    struct frame frame;
+
+    while (feed->base < number && feed->store.count > 0) {
+        frame = fifo_pop(&feed->store);
+        feed->base++;
+        frame_fini(&frame);
+    }
+}
+
+uint64_t feed_bytes(const struct feed *feed, uint64_t from, uint64_t upto)
+{
+    uint64_t bytes = 0, number;
+
+    if (from < feed->base)
+        from = feed->base;
+    for (number = from + 1; number <= upto; number++) {
+        const struct frame *frame = feed_at(feed, number);
+
+        if (!frame)
+            break;
+        bytes += frame_len(frame);
+    }
+    return bytes;
+}

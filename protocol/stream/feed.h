@@ -1,0 +1,49 @@
+/* feed.h - one stream's packets on their way down, through one node.
+ *
+ * A store of numbered frames with one cursor per child: send cursor + 1, when
+ * it is here (PROTOCOL 10.4). The store is queue, retention and replay in
+ * one: a frame leaves it when it is stable, or, on a stream that is not
+ * replayable, when every child has been sent it.
+ *
+ *      base            stable     cursor of child 2     cursor of child 1
+ *        |               |               |                      |
+ *       [.][.][.][.][.][.][7][8][9][10][11][12][13][14][15][16][17]
+ */
+#ifndef PROTOCOL_STREAM_FEED_H
+#define PROTOCOL_STREAM_FEED_H
+
+#include <stdbool.h>
+
+#include "wire/fifo.h"
+
+/* Caller's storage; all zero: nothing here, next is number 1. */
+struct feed {
+    struct fifo store; /* numbers base + 1, base + 2, ... */
+    uint64_t base;
+    uint64_t stable; /* PROTOCOL 10.2 */
+};
+
+/* Free what is stored. */
+void feed_fini(struct feed *feed);
+
+/* The last number that is here or has been: the node's position
+ * (PROTOCOL 10.3), as feed_push() takes no number but the next. */
+uint64_t feed_last(const struct feed *feed);
+
+/* Begin again after `number`, with nothing stored. */
+void feed_restart(struct feed *feed, uint64_t number);
+
+/* Append the frame numbered feed_last() + 1; its payload reference is taken,
+ * also on error. Returns 0, -EPROTO for another number, or -ENOMEM. */
+int feed_push(struct feed *feed, struct frame *frame);
+
+/* Frame `number`, or NULL if it is not here. Borrowed until the next change. */
+struct frame *feed_at(const struct feed *feed, uint64_t number);
+
+/* Forget the frames up to `number`. */
+void feed_drop(struct feed *feed, uint64_t number);
+
+/* Bytes of the frames after `from` up to `upto`, as far as they are here. */
+uint64_t feed_bytes(const struct feed *feed, uint64_t from, uint64_t upto);
+
+#endif

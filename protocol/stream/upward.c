@@ -1,0 +1,867 @@
+/* upward.c - packets on their way up: waves, filter calls, credit. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+/* Give `len` consumed bytes back to the child in `slot`, in portions. */
+static void give_back(struct node *node,
+                      struct stream *stream,
+                      struct peer *peer,
+                      bool late,
+                      size_t len)
+{
+    struct branch *branch = &stream->branches[peer->slot];
+    struct debit *debit = late ? &branch->late : &branch->up;
+    uint32_t back;
+
+    debit->window = peer->grant;
+    back = debit_consume(debit, len);
+    if (back > 0)
+        node_send(node, peer,
+                  (struct frame){
+                      .type = FRAME_CREDIT,
+                      .flags = late ? FRAME_LATE : 0,
+                      .stream = stream->definition.id,
+                      .origin = node->rank,
+                      .count = back,
+                  });
+}
+
+/* The packets of a released set are consumed, but for those whose credit was
+ * lent before. */
+static void give_back_set(struct node *node,
+                          struct stream *stream,
+                          struct wave_set *set)
+{
+    size_t i;
+
+    for (i = 0; i < set->count; i++) {
+        struct peer *peer = node_child(node, set->slots[i]);
+        bool lent = set->frames[i].flags & FRAME_LENT;
+
+        set->frames[i].flags &= (uint8_t)~FRAME_LENT;
+        if (!lent && !set->compensating && peer &&
+            peer->rank == set->inlets[i] && peer->slot < stream->branch_count)
+            give_back(node, stream, peer, set->late_lane,
+                      frame_len(&set->frames[i]));
+    }
+}
+
+/* Lend every child credit for a wave that is not whole yet. */
+static void lend(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    if (!wave_has_parts(stream->wave))
+        return;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+        uint64_t bytes = peer ? wave_lend(stream->wave, slot) : 0;
+
+        if (bytes > 0)
+            give_back(node, stream, peer, false, bytes);
+    }
+}
+
+void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
+{
+    struct peer *peer = node_child(node, slot);
+    uint64_t owed = wave_owed(stream->wave, slot);
+
+    if (wave_leave(stream->wave, slot) < 0)
+        node->failed = true;
+    else if (owed > 0 && peer && peer->life.state == LINK_UP)
+        give_back(node, stream, peer, false, owed);
+}
+
+void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
+{
+    if (wave_leave(stream->wave, slot) < 0)
+        node->failed = true;
+    wave_unlink(stream->wave, slot);
+}
+
+/* Hand a packet to the application. */
+static void deliver(struct node *node,
+                    struct stream *stream,
+                    struct frame frame)
+{
+    struct action *action;
+
+    if (frame.flags & FRAME_EMPTY) {
+        frame_fini(&frame);
+        return;
+    }
+    stream->untaken++;
+    stream->untaken_bytes += frame_len(&frame);
+    action = node_act(node, ACTION_DELIVER);
+    action->stream = stream->definition.id;
+    action->frame = frame;
+}
+
+void upward_emit(struct node *node, struct stream *stream, struct frame frame)
+{
+    frame.stream = stream->definition.id;
+    if (frame.sequence > stream->level && !(frame.flags & FRAME_LATE))
+        stream->level = frame.sequence;
+    if (node->role == NODE_FRONTEND) {
+        if (frame.type == FRAME_DATA)
+            deliver(node, stream, frame);
+        else
+            frame_fini(&frame);
+        return;
+    }
+    if (frame.flags & FRAME_COMPENSATING) {
+        /* Ahead of what is queued; an orphan's own state covers it (9.2). */
+        if (node->parent)
+            node_send(node, node->parent, frame);
+        else
+            frame_fini(&frame);
+        return;
+    }
+    if (frame.type == FRAME_RESUME)
+        stream->resumes++;
+    if (fifo_push(frame.flags & FRAME_LATE ? &stream->late_out
+                                           : &stream->up_out,
+                  &frame) < 0)
+        node->failed = true;
+}
+
+/* Empty answers and what is no data move without credit (3.4). */
+static bool is_charged(const struct frame *frame)
+{
+    return frame->type == FRAME_DATA &&
+           !(frame->flags & (FRAME_EMPTY | FRAME_COMPENSATING));
+}
+
+/* The head of a queue goes up. */
+static void put(struct node *node, struct stream *stream, struct frame frame)
+{
+    uint32_t epoch = (uint32_t)(frame.sequence >> PACKET_WAVE_BITS);
+
+    if (is_charged(&frame) && frame.sequence > 0 && stream->put <= epoch)
+        stream->put = 1 + epoch;
+    node_send(node, node->parent, frame);
+}
+
+/* Send what is late: it never waits for what is on time (3.4). */
+static void pump_late(struct node *node, struct stream *stream)
+{
+    struct frame *head;
+
+    while ((head = fifo_peek(&stream->late_out))) {
+        if (!credit_allows(&stream->late, frame_len(head)))
+            return;
+        credit_spend(&stream->late, frame_len(head));
+        put(node, stream, fifo_pop(&stream->late_out));
+    }
+}
+
+/* The last packet of members that have gone is on its way (10.1b). */
+static void claim_drained(struct node *node, struct stream *stream)
+{
+    if (stream->has_sent && !stream->sent.drained &&
+        member_is_drained(node, stream))
+        member_update(node, stream);
+}
+
+void upward_pump(struct node *node, struct stream *stream)
+{
+    struct frame *head;
+    struct frame frame;
+
+    if (!node->parent || node->parent->life.state != LINK_UP)
+        return;
+    if (stream->compensating)
+        return; /* our state goes first (9.1) */
+    pump_late(node, stream);
+    while ((head = fifo_peek(&stream->up_out))) {
+        if (is_charged(head)) {
+            if (!credit_allows(&stream->up, frame_len(head)))
+                return;
+            credit_spend(&stream->up, frame_len(head));
+        }
+        if (head->type == FRAME_CLAIM && stream->late_out.count > 0)
+            return; /* a settled claim speaks of what was late, too */
+        frame = fifo_pop(&stream->up_out);
+        if (frame.type == FRAME_CLAIM) {
+            member_send_claim(node, stream, frame.sequence,
+                              (uint32_t)frame.tag);
+            continue;
+        }
+        put(node, stream, frame);
+        if (frame.type == FRAME_RESUME && --stream->resumes == 0)
+            member_update(node, stream);
+    }
+    if (node->role == NODE_COMMNODE)
+        claim_drained(node, stream);
+}
+
+void upward_grant(struct stream *stream, uint32_t window)
+{
+    credit_grant(&stream->up, window);
+    credit_grant(&stream->late, window);
+}
+
+bool upward_is_drained(const struct stream *stream)
+{
+    return stream->up_out.count == 0 && stream->late_out.count == 0 &&
+           wave_bytes(stream->wave) == 0;
+}
+
+/* Whether more may be made for the parent or the application: else what came
+ * stays where it is, uncredited, and its senders wait. A sync lets all in. */
+static bool has_room(const struct node *node, const struct stream *stream)
+{
+    if (node->role == NODE_FRONTEND)
+        return stream->sync || stream->closing ||
+               stream->untaken_bytes < LIMIT_WINDOW_MAX;
+    /* What waits is in the state, and is dropped with it (9.1). */
+    if (stream->compensating)
+        return true;
+    /* Where waves are aligned, what is filtered alone is late, but for what has
+     * no number (5.6). */
+    if (stream->definition.sync != COP_DO_NOT_WAIT &&
+        wave_has_alone(stream->wave) && stream->late_out.count == 0)
+        return true;
+    return stream->up_out.bytes < LIMIT_WINDOW_MAX;
+}
+
+/* Pass a set on as it is. */
+static void pass(struct node *node, struct stream *stream, struct wave_set *set)
+{
+    size_t i;
+
+    for (i = 0; i < set->count; i++) {
+        struct frame frame = set->frames[i];
+
+        frame.flags &= (uint8_t)~FRAME_LAST;
+        if (i + 1 == set->count && !set->late && set->sequence > 0)
+            frame.flags |= FRAME_LAST;
+        upward_emit(node, stream, frame);
+    }
+}
+
+/* Say that a wave has gone by with nothing in it (4.2). */
+static void emit_empty(struct node *node,
+                       struct stream *stream,
+                       uint64_t sequence,
+                       uint32_t contributors)
+{
+    if (stream->definition.sync != COP_WAIT_FOR_ALL || sequence == 0)
+        return;
+    upward_emit(node, stream,
+                (struct frame){
+                    .type = FRAME_DATA,
+                    .flags = FRAME_EMPTY | FRAME_LAST,
+                    .origin = node->rank,
+                    .count = contributors,
+                    .sequence = sequence,
+                });
+}
+
+void node_begin_call(struct node *node)
+{
+    node->calling = true;
+    node->call_expired = false;
+    node->call_late = false;
+    node->call_compensating = false;
+    node->call_since_ms = node->now_ms;
+    node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
+}
+
+bool node_is_filtering(const struct node *node,
+                       uint32_t *stream,
+                       uint64_t *since_ms)
+{
+    if (!node->calling)
+        return false;
+    *stream = node->call.stream;
+    *since_ms = node->call_since_ms;
+    return true;
+}
+
+/* Ask for the upstream filter to be called on `set`. */
+static void call(struct node *node, struct stream *stream, struct wave_set *set)
+{
+    node_begin_call(node);
+    node->call_late = set->late;
+    node->call_compensating = set->compensating;
+    node->call = (struct node_call){
+        .stream = stream->definition.id,
+        .upward = true,
+        .sequence = set->sequence,
+        .contributors = set->contributors,
+        .child_count = node_child_count(node),
+        .parameters = node_call_parameters(node, stream, 0),
+        .inputs = set->frames,
+        .inlets = set->inlets,
+        .input_count = set->count,
+    };
+    node_act(node, ACTION_FILTER)->call = &node->call;
+}
+
+/* What was claimed on the old link is claimed again on the new one: the set at
+ * once, what is settled behind the data that it speaks of (10.1). */
+static void reclaim(struct node *node, struct stream *stream)
+{
+    member_send_claim(node, stream, 0, 0);
+    if (stream->settled > 0)
+        upward_emit(node, stream,
+                    (struct frame){
+                        .type = FRAME_CLAIM,
+                        .tag = (int32_t)stream->settled_epoch,
+                        .sequence = stream->settled,
+                    });
+    upward_pump(node, stream);
+}
+
+/* Deal with one released set: pass it, or have it filtered. */
+static void release(struct node *node,
+                    struct stream *stream,
+                    struct wave_set *set)
+{
+    give_back_set(node, stream, set);
+    if (set->count == 0)
+        emit_empty(node, stream, set->late ? 0 : set->sequence,
+                   set->contributors);
+    else if (stream->filters.up &&
+             (set->count > 1 || stream->filters.up_single))
+        call(node, stream, set);
+    else
+        pass(node, stream, set);
+}
+
+void upward_resume(struct node *node, struct stream *stream, uint64_t level)
+{
+    stream->counted = true;
+    upward_emit(node, stream,
+                (struct frame){.type = FRAME_RESUME, .sequence = level});
+}
+
+/* Say from which wave on we count, where no packet says it (4.5). */
+static void resume(struct node *node, struct stream *stream)
+{
+    uint64_t level;
+
+    if (node->role != NODE_COMMNODE || !wave_is_counted(stream->wave))
+        return;
+    level = wave_level(stream->wave);
+    if (stream->counted &&
+        (level <= stream->level || (level & PACKET_WAVE_MASK) == 0 ||
+         stream->definition.sync != COP_WAIT_FOR_ALL))
+        return;
+    if (wave_holds(stream->wave, level))
+        return;
+    upward_resume(node, stream, level);
+}
+
+bool upward_is_idle(const struct node *node, const struct stream *stream)
+{
+    return !(node->calling && node->call.stream == stream->definition.id);
+}
+
+/* Ask for our filter state; what is queued is in it (9.1, 9.3). */
+static void call_state(struct node *node, struct stream *stream)
+{
+    fifo_fini(&stream->up_out);
+    fifo_fini(&stream->late_out);
+    stream->resumes = 0;
+    stream->state_called = stream->state_asked;
+    node_begin_call(node);
+    node->call = (struct node_call){
+        .stream = stream->definition.id,
+        .upward = true,
+        .state = true,
+        .child_count = node_child_count(node),
+        .parameters = node_call_parameters(node, stream, 0),
+    };
+    node_act(node, ACTION_FILTER)->call = &node->call;
+}
+
+void upward_run(struct node *node, struct stream *stream)
+{
+    struct wave_set set;
+    bool hurry = stream->hurried > stream->settled;
+    int r;
+
+    if (stream->state_asked > stream->state_called && !node->calling)
+        call_state(node, stream);
+    while (stream->loaded && has_room(node, stream)) {
+        if (stream->compensating && !node->calling) {
+            call_state(node, stream);
+            break;
+        }
+        if (node->calling && (stream->filters.up || stream->filters.down ||
+                              stream->compensating)) {
+            stream->queued = true;
+            break;
+        }
+        r = wave_take(stream->wave, node->now_ms, hurry, &set);
+        if (r < 0)
+            node->failed = true;
+        if (r <= 0)
+            break;
+        release(node, stream, &set);
+    }
+    lend(node, stream);
+    if (upward_is_idle(node, stream)) {
+        resume(node, stream);
+        member_try_settle(node, stream);
+    }
+    upward_pump(node, stream);
+}
+
+void upward_ask_state(struct node *node, struct stream *stream)
+{
+    stream->state_asked++;
+    if (node->calling)
+        stream->queued = true;
+    else
+        upward_run(node, stream);
+}
+
+uint64_t upward_deadline_ms(const struct node *node,
+                            const struct stream *stream)
+{
+    if (!stream->loaded || node->calling || !has_room(node, stream))
+        return UINT64_MAX;
+    return wave_deadline_ms(stream->wave);
+}
+
+void upward_run_queued(struct node *node)
+{
+    uint32_t id;
+    size_t i;
+
+    for (i = 0; i < node->stream_count && !node->calling; i++) {
+        struct stream *stream = node->streams[i];
+
+        if (!stream->queued)
+            continue;
+        stream->queued = false;
+        id = stream->definition.id;
+        downward_run(node, stream);
+        if (node_stream(node, id) == stream)
+            upward_run(node, stream);
+        else
+            i--; /* it was closed, and is gone */
+    }
+}
+
+/* Whether a sync that covers this packet has returned 1 without it (10.6a). */
+static bool is_given_up(const struct node *node,
+                        const struct stream *stream,
+                        const struct frame *frame)
+{
+    return node->role == NODE_FRONTEND && is_charged(frame) &&
+           frame->sequence > 0 &&
+           frame->sequence >> PACKET_WAVE_BITS < stream->given_up;
+}
+
+int upward_take(struct node *node,
+                struct stream *stream,
+                struct peer *peer,
+                struct frame *frame)
+{
+    struct branch *branch = stream_branch(stream, peer->slot);
+    int r = branch ? 0 : -ENOMEM;
+
+    if (is_given_up(node, stream, frame))
+        return upward_discard(node, stream, peer, frame);
+    if (r == 0 && is_charged(frame))
+        r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
+                       peer->grant, frame_len(frame));
+    if (r == 0 && peer->role == NODE_BACKEND &&
+        wave_lent(stream->wave, peer->slot) > LIMIT_FRAME)
+        r = node_refuse(node, "its wave is larger than any packet may be");
+    if (r < 0) {
+        frame_fini(frame);
+        return r;
+    }
+    if (wave_put(stream->wave, peer->slot, peer->rank, frame, node->now_ms) < 0)
+        node->failed = true;
+    upward_run(node, stream);
+    return 0;
+}
+
+int upward_discard(struct node *node,
+                   struct stream *stream,
+                   struct peer *peer,
+                   struct frame *frame)
+{
+    struct branch *branch = stream_branch(stream, peer->slot);
+    bool late = frame->flags & FRAME_LATE;
+    int r = branch ? 0 : -ENOMEM;
+
+    if (r == 0 && is_charged(frame)) {
+        r = debit_take(late ? &branch->late : &branch->up, peer->grant,
+                       frame_len(frame));
+        if (r == 0)
+            give_back(node, stream, peer, late, frame_len(frame));
+    }
+    frame_fini(frame);
+    return r;
+}
+
+void upward_close(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++)
+        if (node_child(node, slot))
+            upward_leave(node, stream, slot);
+}
+
+bool upward_accepts(const struct node *node,
+                    const struct stream *stream,
+                    size_t len)
+{
+    return node->parent && node->parent->life.state == LINK_UP &&
+           stream->loaded && stream->up_out.count == 0 &&
+           wave_bytes(stream->wave) == 0 && credit_allows(&stream->up, len);
+}
+
+int upward_send(struct node *node, struct stream *stream, struct frame *frame)
+{
+    struct frame packet = {
+        .type = FRAME_DATA,
+        .flags = FRAME_LAST,
+        .stream = stream->definition.id,
+        .tag = frame->tag,
+        .origin = node->rank,
+        .count = 1,
+        .payload = frame->payload,
+    };
+
+    if (!stream->active || stream->closing)
+        return -ENOENT;
+    if (!upward_accepts(node, stream, frame_len(frame)))
+        return -EAGAIN;
+    frame->payload = NULL;
+    packet.sequence =
+        ((uint64_t)stream->epoch << PACKET_WAVE_BITS) + ++stream->count;
+    if (stream->filters.up && stream->filters.up_single) {
+        if (wave_put(stream->wave, 0, node->rank, &packet, node->now_ms) < 0)
+            node->failed = true;
+        upward_run(node, stream);
+    } else {
+        upward_emit(node, stream, packet);
+        upward_pump(node, stream);
+    }
+    return 0;
+}
+
+void upward_fault(struct node *node, uint32_t stream, const char *text)
+{
+    struct frame frame = {
+        .type = FRAME_FAULT,
+        .stream = stream,
+        .origin = node->rank,
+    };
+    char said[LIMIT_TEXT];
+
+    if (node->role == NODE_FRONTEND) {
+        node_tell(node, TELL_FILTER_ERROR, node->rank, stream, text);
+        return;
+    }
+    if (!node->parent)
+        return;
+    snprintf(said, sizeof(said), "%s", text);
+    if (packet_pack(&frame.payload, "%s", said) < 0) {
+        node->failed = true;
+        return;
+    }
+    node_send(node, node->parent, frame);
+}
+
+/* Send what a filter made: `count` frames with tag and payload. */
+static void emit_outputs(struct node *node,
+                         struct stream *stream,
+                         struct frame *frames,
+                         size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        struct frame frame = {
+            .type = FRAME_DATA,
+            .tag = frames[i].tag,
+            .origin = node->rank,
+            .count = node->call_compensating ? 0 : node->call.contributors,
+            .sequence = node->call.sequence,
+            .payload = frames[i].payload,
+        };
+
+        frames[i].payload = NULL;
+        if (node->call_compensating)
+            frame.flags |= FRAME_COMPENSATING;
+        else if (node->call_late)
+            frame.flags |= FRAME_LATE;
+        else if (i + 1 == count && frame.sequence > 0)
+            frame.flags |= FRAME_LAST;
+        upward_emit(node, stream, frame);
+    }
+}
+
+/* The inputs of the call that has ended are no longer needed. */
+static void drop_inputs(struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->call.input_count; i++)
+        frame_fini(&node->call.inputs[i]);
+    node->call.input_count = 0;
+}
+
+/* Front-end: the application gets the state that it has asked for (9.2). */
+static void tell_state(struct node *node,
+                       struct stream *stream,
+                       const struct event *event,
+                       int code)
+{
+    struct action *news = node_tell(node, TELL_STATE, 0, stream->definition.id,
+                                    event ? event->text : NULL);
+
+    news->sequence = stream->state_called;
+    news->code = code;
+    if (code < 0 || event->up_count == 0)
+        return;
+    news->frame = event->up[0];
+    news->frame.type = FRAME_DATA;
+    news->frame.stream = stream->definition.id;
+    event->up[0].payload = NULL;
+}
+
+/* Our filter state has been packed: it goes up first on the new link, and
+ * what was put out since follows it (9.1). */
+static void send_state(struct node *node,
+                       struct stream *stream,
+                       const struct event *event)
+{
+    struct frame frame = {
+        .type = FRAME_COMPENSATION,
+        .stream = stream->definition.id,
+        .origin = node->rank,
+        .sequence = stream->level,
+    };
+
+    if (node->role == NODE_FRONTEND) {
+        tell_state(node, stream, event, event->text ? -EIO : 0);
+        return;
+    }
+    stream->compensating = false;
+    if (event->text)
+        upward_fault(node, stream->definition.id, event->text);
+    if (!node->parent)
+        return;
+    if (event->up_count > 0) {
+        frame.tag = event->up[0].tag;
+        frame.payload = event->up[0].payload;
+        event->up[0].payload = NULL;
+    }
+    /* Who is in the state may have gone to others: they may come back, and
+     * what the filter knows already it does not put out again (9.1). */
+    stream->counted =
+        node->role == NODE_BACKEND || member_has_members(node, stream);
+    node_send(node, node->parent, frame);
+    if (stream->counted)
+        reclaim(node, stream);
+}
+
+void upward_orphaned(struct node *node, struct stream *stream)
+{
+    memset(&stream->up, 0, sizeof(stream->up));
+    memset(&stream->late, 0, sizeof(stream->late));
+    downward_orphaned(node, stream);
+    stream->has_sent = false;
+    stream->claim_due = false;
+    stream->settled_sent = 0;
+    stream->settled_sent_epoch = 0;
+    stream->compensating = false;
+    if (stream->definition.id == 0 || !stream->active)
+        return;
+    if (stream->filters.recoverable) {
+        fifo_fini(&stream->up_out);
+        fifo_fini(&stream->late_out);
+        stream->resumes = 0;
+    } else if (stream->lossy < stream->put) {
+        stream->lossy = stream->put;
+    }
+}
+
+/* The wave before the first that waits to go up; our level if none does. */
+static uint64_t level_sent(const struct stream *stream)
+{
+    uint32_t i;
+
+    for (i = 0; i < stream->up_out.count; i++) {
+        const struct frame *frame = fifo_at(&stream->up_out, i);
+
+        if (frame->type == FRAME_DATA && frame->sequence > 0)
+            return frame->sequence - 1;
+    }
+    return stream->level;
+}
+
+void upward_count_anew(struct node *node, struct stream *stream)
+{
+    if (node->role == NODE_COMMNODE) {
+        stream->counted = false; /* RESUME when a child counts */
+    } else if (stream->resumes == 0) {
+        upward_resume(node, stream, stream->level);
+        upward_pump(node, stream);
+    }
+}
+
+void upward_adopted(struct node *node, struct stream *stream)
+{
+    if (!stream->active)
+        return;
+    downward_ask(node, stream);
+    if (stream->definition.id == 0 || !stream->loaded) {
+        if (stream->definition.id != 0)
+            upward_count_anew(node, stream);
+        member_update(node, stream);
+        return;
+    }
+    if (stream->filters.recoverable) {
+        stream->compensating = true;
+        upward_run(node, stream);
+    } else if (node->role == NODE_COMMNODE &&
+               !member_has_members(node, stream)) {
+        stream->counted = false;
+    } else {
+        node_send_header(node, node->parent, FRAME_RESUME,
+                         stream->definition.id, level_sent(stream), 0);
+        stream->counted = true;
+        reclaim(node, stream);
+    }
+}
+
+int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
+{
+    const struct branch *branch = stream_branch(stream, peer->slot);
+
+    if (!branch)
+        return -ENOMEM;
+    if (branch->members.count == 0)
+        return 0; /* they have gone in the meantime (4.5) */
+    return wave_join(stream->wave, peer->slot, peer->rank, level);
+}
+
+int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct branch *branch;
+    struct frame data;
+
+    if (!stream || stream->definition.id == 0)
+        return frame->stream > node->last_seen ? -EPROTO : 0;
+    branch = stream_branch(stream, peer->slot);
+    if (!branch)
+        return -ENOMEM;
+    if (branch->compensated)
+        return node_refuse(node, "its stream has had one on this link");
+    branch->compensated = true;
+    if (upward_count(stream, peer, frame->sequence) < 0)
+        return -ENOMEM;
+    if (frame->payload) {
+        data = frame_ref(frame);
+        data.type = FRAME_DATA;
+        data.flags = FRAME_COMPENSATING;
+        data.sequence = 0;
+        data.count = 0;
+        if (wave_put(stream->wave, peer->slot, peer->rank, &data,
+                     node->now_ms) < 0)
+            return -ENOMEM;
+    }
+    upward_run(node, stream);
+    return 0;
+}
+
+void upward_filtered(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, node->call.stream);
+    size_t i;
+
+    drop_inputs(node);
+    if (!stream || node->call_expired)
+        return;
+    if (node->call.state) {
+        send_state(node, stream, event);
+        return;
+    }
+    if (event->text)
+        upward_fault(node, stream->definition.id, event->text);
+    if (event->up_count > 0)
+        emit_outputs(node, stream, event->up, event->up_count);
+    else
+        emit_empty(node, stream, node->call_late ? 0 : node->call.sequence,
+                   node->call.contributors);
+    for (i = 0; i < event->down_count; i++) {
+        struct frame frame = {
+            .type = FRAME_DATA,
+            .tag = event->down[i].tag,
+            .origin = node->rank,
+            .payload = event->down[i].payload,
+        };
+
+        event->down[i].payload = NULL;
+        downward_aside(node, stream, frame);
+    }
+}
+
+/* The call takes too long. A commnode ends, for its other streams would wait as
+ * well; elsewhere the wave goes on without the call. */
+void upward_expire(struct node *node)
+{
+    struct stream *stream = node_stream(node, node->call.stream);
+    bool ends = node->role == NODE_COMMNODE;
+    char text[LIMIT_TEXT];
+
+    node->call_expired = true;
+    node->call_deadline_ms = UINT64_MAX;
+    snprintf(text, sizeof(text),
+             "node %u: a filter call of stream %u lasts longer than "
+             "filter_timeout, %u ms; %s",
+             node->rank, node->call.stream, node->times.filter_timeout_ms,
+             ends ? "the node ends, its children find other parents"
+                  : "the calls of all streams wait for it there");
+    upward_fault(node, node->call.stream, text);
+    if (ends) {
+        launch_break(node, text);
+        return;
+    }
+    if (!stream)
+        return;
+    if (node->call.state && node->role == NODE_FRONTEND)
+        tell_state(node, stream, NULL, -ETIMEDOUT);
+    if (node->call.upward)
+        emit_empty(node, stream, node->call_late ? 0 : node->call.sequence,
+                   node->call.contributors);
+    upward_pump(node, stream);
+}
+
+/* A back-end: its application has dealt with all that came before the marker
+ * (10.6). What it sent before is ahead of the claim in the queue. */
+void upward_settle(struct node *node, struct stream *stream)
+{
+    stream->settled = stream->marker;
+    stream->settled_epoch = stream->marker_epoch;
+    stream->epoch = stream->marker_epoch;
+    stream->count = 0;
+    stream->marker = 0;
+    node->markers--;
+    upward_emit(node, stream,
+                (struct frame){
+                    .type = FRAME_CLAIM,
+                    .tag = (int32_t)stream->settled_epoch,
+                    .sequence = stream->settled,
+                });
+    upward_pump(node, stream);
+}

@@ -1,0 +1,651 @@
+/* wave.c - one stream's waves at one node. */
+#include "protocol/stream/wave.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/fifo.h"
+#include "wire/packet.h"
+#include "wire/ranks.h"
+
+/* One child's place, or what a lost child left behind. */
+struct inlet {
+    struct fifo fifo;
+    uint64_t level; /* every wave up to here is answered */
+    uint64_t from;  /* it counts from the wave after this */
+    uint32_t rank;
+    uint32_t lent; /* frames at the head that wave_lend() has seen to ... */
+    uint64_t lent_bytes; /* ... and what they weigh */
+    bool counts;
+};
+
+/* Where a frame came from. */
+struct from {
+    uint32_t slot;
+    uint32_t rank;
+    bool late; /* it was late when it came */
+};
+
+/* A slot and the rank of the child that has it. */
+struct place {
+    uint32_t rank;
+    uint32_t slot;
+};
+
+struct wave {
+    enum cop_sync sync;
+    uint32_t timeout_ms;
+    uint64_t done;        /* the last wave that has gone */
+    uint64_t deadline_ms; /* COP_TIME_OUT: when this wave goes */
+    uint64_t bytes;
+    bool parts; /* a packet has come that was not the last of its wave */
+    struct inlet *inlets; /* by slot */
+    uint32_t inlet_count;
+    struct place *places; /* the slots in order of rank, if `placed` */
+    bool placed;
+    struct inlet *left; /* of lost children, by rank, until drained */
+    uint32_t left_count;
+    struct fifo alone; /* each to be filtered alone, at once */
+    struct from *from; /* whence: a ring beside the fifo's */
+    uint32_t from_room;
+    uint32_t from_head;
+    /* The last look found nothing to release until this slot moves: the one
+     * with the lowest level of those that count. */
+    uint32_t blocker;
+    uint64_t blocked_at; /* the wave that it blocks, the lowest that waits */
+    /* storage of the set that is out */
+    struct frame *frames;
+    uint32_t *ranks;
+    uint32_t *slots;
+    size_t room;
+};
+
+int wave_new(struct wave **out, enum cop_sync sync, uint32_t timeout_ms)
+{
+    struct wave *wave = calloc(1, sizeof(*wave));
+
+    if (!wave)
+        return -ENOMEM;
+    wave->sync = sync;
+    wave->timeout_ms = timeout_ms;
+    wave->deadline_ms = UINT64_MAX;
+    wave->blocker = WAVE_NO_SLOT;
+    *out = wave;
+    return 0;
+}
+
+void wave_free(struct wave *wave)
+{
+    uint32_t i;
+
+    if (!wave)
+        return;
+    for (i = 0; i < wave->inlet_count; i++)
+        fifo_fini(&wave->inlets[i].fifo);
+    for (i = 0; i < wave->left_count; i++)
+        fifo_fini(&wave->left[i].fifo);
+    fifo_fini(&wave->alone);
+    free(wave->inlets);
+    free(wave->places);
+    free(wave->left);
+    free(wave->from);
+    free(wave->frames);
+    free(wave->ranks);
+    free(wave->slots);
+    free(wave);
+}
+
+/* The inlet of `slot`, made if need be; NULL: out of memory. */
+static struct inlet *inlet_at(struct wave *wave, uint32_t slot)
+{
+    struct inlet *inlets;
+    uint32_t count = wave->inlet_count ? wave->inlet_count : 4;
+
+    if (slot < wave->inlet_count)
+        return &wave->inlets[slot];
+    while (count <= slot)
+        count *= 2;
+    inlets = realloc(wave->inlets, count * sizeof(*inlets));
+    if (!inlets)
+        return NULL;
+    memset(inlets + wave->inlet_count, 0,
+           (count - wave->inlet_count) * sizeof(*inlets));
+    wave->inlets = inlets;
+    wave->inlet_count = count;
+    wave->placed = false;
+    return &inlets[slot];
+}
+
+static void set_rank(struct wave *wave, struct inlet *inlet, uint32_t rank)
+{
+    if (inlet->rank == rank)
+        return;
+    inlet->rank = rank;
+    wave->placed = false;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+
+    if (one->rank != other->rank)
+        return one->rank < other->rank ? -1 : 1;
+    return one->slot < other->slot ? -1 : one->slot > other->slot;
+}
+
+/* Put the slots in order of rank (PROTOCOL 4.3a). */
+static int place_all(struct wave *wave)
+{
+    struct place *places;
+    uint32_t i;
+
+    if (wave->placed || wave->inlet_count == 0)
+        return 0;
+    places = realloc(wave->places, wave->inlet_count * sizeof(*places));
+    if (!places)
+        return -ENOMEM;
+    wave->places = places;
+    for (i = 0; i < wave->inlet_count; i++)
+        places[i] = (struct place){wave->inlets[i].rank, i};
+    qsort(places, wave->inlet_count, sizeof(*places), compare_places);
+    wave->placed = true;
+    return 0;
+}
+
+/* Something about `slot` changed: look again if it was in the way. */
+static void unblock(struct wave *wave, uint32_t slot)
+{
+    if (wave->blocker == slot)
+        wave->blocker = WAVE_NO_SLOT;
+}
+
+int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level)
+{
+    struct inlet *inlet = inlet_at(wave, slot);
+
+    if (!inlet)
+        return -ENOMEM;
+    set_rank(wave, inlet, rank);
+    if (!inlet->counts || inlet->level < level)
+        inlet->level = level;
+    if (!inlet->counts)
+        inlet->from = level;
+    inlet->counts = true;
+    wave->blocker = WAVE_NO_SLOT;
+    return 0;
+}
+
+void wave_answer(struct wave *wave, uint32_t slot, uint64_t level)
+{
+    if (slot >= wave->inlet_count || wave->inlets[slot].level >= level)
+        return;
+    wave->inlets[slot].level = level;
+    unblock(wave, slot);
+}
+
+int wave_leave(struct wave *wave, uint32_t slot)
+{
+    struct inlet *inlet, *left;
+    uint32_t i;
+
+    wave->blocker = WAVE_NO_SLOT;
+    if (slot >= wave->inlet_count)
+        return 0;
+    inlet = &wave->inlets[slot];
+    if (inlet->fifo.count > 0) {
+        left = realloc(wave->left, (wave->left_count + 1) * sizeof(*left));
+        if (!left)
+            return -ENOMEM;
+        wave->left = left;
+        for (i = wave->left_count++; i > 0 && left[i - 1].rank > inlet->rank;
+             i--)
+            left[i] = left[i - 1];
+        left[i] = *inlet;
+    } else {
+        fifo_fini(&inlet->fifo);
+    }
+    memset(inlet, 0, sizeof(*inlet));
+    return 0;
+}
+
+/* Remember whence the next frame of `alone` comes. */
+static int note_from(struct wave *wave, struct from from)
+{
+    uint32_t room = wave->from_room, i;
+    struct from *ring;
+
+    if (wave->alone.count == room) {
+        ring = malloc((room ? room * 2 : 8) * sizeof(*ring));
+        if (!ring)
+            return -ENOMEM;
+        for (i = 0; i < room; i++)
+            ring[i] = wave->from[(wave->from_head + i) % room];
+        free(wave->from);
+        wave->from = ring;
+        wave->from_room = room ? room * 2 : 8;
+        wave->from_head = 0;
+    }
+    i = (wave->from_head + wave->alone.count) % wave->from_room;
+    wave->from[i] = from;
+    return 0;
+}
+
+static int put_alone(struct wave *wave, struct from from, struct frame *frame)
+{
+    if (note_from(wave, from) < 0) {
+        frame_fini(frame);
+        return -ENOMEM;
+    }
+    return fifo_push(&wave->alone, frame);
+}
+
+int wave_put(struct wave *wave,
+             uint32_t slot,
+             uint32_t rank,
+             struct frame *frame,
+             uint64_t now_ms)
+{
+    struct inlet *inlet = inlet_at(wave, slot);
+    struct from from = {slot, rank, frame->flags & FRAME_LATE};
+    uint64_t answered = frame->sequence;
+
+    if (!inlet) {
+        frame_fini(frame);
+        return -ENOMEM;
+    }
+    if (!(frame->flags & FRAME_LAST) && answered > 0)
+        answered--;
+    wave->bytes += frame_len(frame);
+    if (inlet->level < answered && !(frame->flags & FRAME_LATE)) {
+        inlet->level = answered;
+        unblock(wave, slot);
+    }
+    if (wave->sync == COP_WAIT_FOR_ALL && frame->sequence > 0 &&
+        (!inlet->counts || frame->sequence <= inlet->from ||
+         frame->sequence <= wave->done))
+        frame->flags |= FRAME_LATE;
+    if (wave->sync == COP_DO_NOT_WAIT || frame->sequence == 0 ||
+        (frame->flags & FRAME_LATE))
+        return put_alone(wave, from, frame);
+    if (wave->sync == COP_TIME_OUT && wave->deadline_ms == UINT64_MAX)
+        wave->deadline_ms = now_ms + wave->timeout_ms;
+    if (wave->blocked_at > frame->sequence)
+        wave->blocker = WAVE_NO_SLOT;
+    set_rank(wave, inlet, rank);
+    unblock(wave, slot);
+    wave->parts |= !(frame->flags & FRAME_LAST);
+    return fifo_push(&inlet->fifo, frame);
+}
+
+/* Make the set's arrays hold `count`. */
+static int reserve(struct wave *wave, size_t count)
+{
+    size_t room = wave->room ? wave->room : 8;
+    struct frame *frames;
+    uint32_t *ranks, *slots;
+
+    if (count <= wave->room)
+        return 0;
+    while (room < count)
+        room *= 2;
+    frames = realloc(wave->frames, room * sizeof(*frames));
+    if (frames)
+        wave->frames = frames;
+    ranks = realloc(wave->ranks, room * sizeof(*ranks));
+    if (ranks)
+        wave->ranks = ranks;
+    slots = realloc(wave->slots, room * sizeof(*slots));
+    if (slots)
+        wave->slots = slots;
+    if (!frames || !ranks || !slots)
+        return -ENOMEM;
+    wave->room = room;
+    return 0;
+}
+
+/* The packet before, of the same inlet. */
+struct before {
+    uint32_t origin;
+    uint64_t sequence;
+};
+
+/* Add the oldest frame of `inlet` to the set. One packet of several that one
+ * node made for one wave tells for all how many back-ends are in it. */
+static int gather(struct wave *wave,
+                  struct inlet *inlet,
+                  uint32_t slot,
+                  struct before *before,
+                  struct wave_set *set)
+{
+    struct frame frame;
+
+    if (reserve(wave, set->count + 1) < 0)
+        return -ENOMEM;
+    frame = fifo_pop(&inlet->fifo);
+    inlet->lent -= inlet->lent > 0;
+    if (frame.flags & FRAME_LENT)
+        inlet->lent_bytes -= frame_len(&frame);
+    wave->bytes -= frame_len(&frame);
+    if (frame.origin != before->origin || frame.sequence != before->sequence)
+        set->contributors += frame.count;
+    *before = (struct before){frame.origin, frame.sequence};
+    if (frame.flags & FRAME_EMPTY) {
+        frame_fini(&frame);
+        return 0;
+    }
+    wave->frames[set->count] = frame;
+    wave->ranks[set->count] = inlet->rank;
+    wave->slots[set->count] = slot;
+    set->count++;
+    return 0;
+}
+
+/* Hand out the arrays, which may have moved while the set grew. */
+static int released(struct wave *wave, struct wave_set *set)
+{
+    set->frames = wave->frames;
+    set->inlets = wave->ranks;
+    set->slots = wave->slots;
+    return 1;
+}
+
+static int take_alone(struct wave *wave, struct wave_set *set)
+{
+    struct from from = wave->from[wave->from_head];
+    struct inlet inlet = {.fifo = wave->alone, .rank = from.rank};
+    struct before before = {.origin = RANK_NONE};
+    int r;
+
+    set->sequence = fifo_peek(&inlet.fifo)->sequence;
+    set->late = fifo_peek(&inlet.fifo)->flags & FRAME_LATE;
+    set->late_lane = from.late;
+    set->compensating = fifo_peek(&inlet.fifo)->flags & FRAME_COMPENSATING;
+    r = gather(wave, &inlet, from.slot, &before, set);
+    wave->alone = inlet.fifo;
+    if (r < 0)
+        return r;
+    wave->from_head = (wave->from_head + 1) % wave->from_room;
+    return released(wave, set);
+}
+
+/* Gather from one inlet all packets of waves up to `sequence`. */
+static int gather_upto(struct wave *wave,
+                       struct inlet *inlet,
+                       uint32_t slot,
+                       uint64_t sequence,
+                       struct wave_set *set)
+{
+    struct before before = {.origin = RANK_NONE};
+    struct frame *head;
+    int r;
+
+    while ((head = fifo_peek(&inlet->fifo)) && head->sequence <= sequence) {
+        r = gather(wave, inlet, slot, &before, set);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Drop the lost children whose packets have all been used. */
+static void drop_empty(struct wave *wave)
+{
+    uint32_t i, kept = 0;
+
+    for (i = 0; i < wave->left_count; i++) {
+        if (wave->left[i].fifo.count > 0)
+            wave->left[kept++] = wave->left[i];
+        else
+            fifo_fini(&wave->left[i].fifo);
+    }
+    wave->left_count = kept;
+}
+
+/* Gather from every inlet in order of rank, and what a lost child left before
+ * what came from it later (PROTOCOL 4.3a). */
+static int gather_all(struct wave *wave,
+                      uint64_t sequence,
+                      struct wave_set *set)
+{
+    uint32_t i = 0, k = 0, slot;
+    int r = place_all(wave);
+
+    while (r == 0 && (i < wave->left_count || k < wave->inlet_count)) {
+        if (i < wave->left_count &&
+            (k == wave->inlet_count ||
+             wave->left[i].rank <= wave->places[k].rank)) {
+            r = gather_upto(wave, &wave->left[i++], WAVE_NO_SLOT, sequence,
+                            set);
+            continue;
+        }
+        slot = wave->places[k++].slot;
+        r = gather_upto(wave, &wave->inlets[slot], slot, sequence, set);
+    }
+    drop_empty(wave);
+    return r;
+}
+
+/* The lowest wave of which a packet waits; UINT64_MAX: none. */
+static uint64_t lowest(const struct wave *wave)
+{
+    uint64_t low = UINT64_MAX;
+    const struct frame *head;
+    uint32_t i;
+
+    for (i = 0; i < wave->inlet_count; i++) {
+        head = fifo_peek(&wave->inlets[i].fifo);
+        if (head && head->sequence < low)
+            low = head->sequence;
+    }
+    for (i = 0; i < wave->left_count; i++) {
+        head = fifo_peek(&wave->left[i].fifo);
+        if (head && head->sequence < low)
+            low = head->sequence;
+    }
+    return low;
+}
+
+/* PROTOCOL 4.3: all packets of the lowest wave, if every child that counts
+ * has answered it. */
+static int take_aligned(struct wave *wave, struct wave_set *set)
+{
+    uint64_t level = UINT64_MAX;
+    uint64_t low;
+    uint32_t last = WAVE_NO_SLOT;
+    uint32_t i;
+    int r;
+
+    if (wave->blocker != WAVE_NO_SLOT)
+        return 0;
+    low = lowest(wave);
+    if (low == UINT64_MAX)
+        return 0;
+    for (i = 0; i < wave->inlet_count; i++) {
+        if (wave->inlets[i].counts && wave->inlets[i].level < level) {
+            level = wave->inlets[i].level;
+            last = i;
+        }
+    }
+    if (level < low) {
+        wave->blocker = last;
+        wave->blocked_at = low;
+        return 0;
+    }
+    set->sequence = low;
+    r = gather_all(wave, low, set);
+    if (r < 0)
+        return r;
+    wave->done = low;
+    return released(wave, set);
+}
+
+/* What of one epoch has come, the oldest that waits, when the time is up or
+ * every child that counts is in. What is left keeps the deadline: a set of two
+ * epochs would let a sync return before what was sent ahead of its marker
+ * (PROTOCOL 4.6, 10.6). */
+static int take_timed(struct wave *wave,
+                      uint64_t now_ms,
+                      bool hurry,
+                      struct wave_set *set)
+{
+    bool all = true;
+    uint64_t epoch;
+    uint32_t i;
+    int r;
+
+    if (wave->deadline_ms == UINT64_MAX)
+        return 0;
+    for (i = 0; i < wave->inlet_count; i++)
+        if (wave->inlets[i].counts && wave->inlets[i].fifo.count == 0)
+            all = false;
+    if (!all && !hurry && now_ms < wave->deadline_ms)
+        return 0;
+    set->sequence = lowest(wave);
+    epoch = set->sequence >> PACKET_WAVE_BITS;
+    r = gather_all(wave, epoch << PACKET_WAVE_BITS | PACKET_WAVE_MASK, set);
+    if (r < 0)
+        return r;
+    if (lowest(wave) == UINT64_MAX)
+        wave->deadline_ms = UINT64_MAX;
+    set->late = epoch < wave->done >> PACKET_WAVE_BITS;
+    for (i = 0; set->late && i < set->count; i++)
+        wave->frames[i].flags |= FRAME_LATE;
+    if (!set->late) {
+        if (set->sequence <= wave->done)
+            set->sequence = wave->done + 1;
+        wave->done = set->sequence;
+    }
+    return released(wave, set);
+}
+
+int wave_take(struct wave *wave,
+              uint64_t now_ms,
+              bool hurry,
+              struct wave_set *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (wave->alone.count > 0)
+        return take_alone(wave, out);
+    switch (wave->sync) {
+    case COP_WAIT_FOR_ALL:
+        return take_aligned(wave, out);
+    case COP_TIME_OUT:
+        return take_timed(wave, now_ms, hurry, out);
+    case COP_DO_NOT_WAIT:
+        return 0;
+    }
+    return 0;
+}
+
+uint64_t wave_level(const struct wave *wave)
+{
+    uint64_t level = UINT64_MAX;
+    uint32_t i;
+
+    if (wave->blocker != WAVE_NO_SLOT)
+        level = wave->inlets[wave->blocker].level;
+    else
+        for (i = 0; i < wave->inlet_count; i++)
+            if (wave->inlets[i].counts && wave->inlets[i].level < level)
+                level = wave->inlets[i].level;
+    return level == UINT64_MAX || level < wave->done ? wave->done : level;
+}
+
+bool wave_is_counted(const struct wave *wave)
+{
+    uint32_t i;
+
+    if (wave->blocker != WAVE_NO_SLOT)
+        return true;
+    for (i = 0; i < wave->inlet_count; i++)
+        if (wave->inlets[i].counts)
+            return true;
+    return false;
+}
+
+bool wave_holds(const struct wave *wave, uint64_t level)
+{
+    if (wave->blocker != WAVE_NO_SLOT)
+        return wave->alone.count > 0 || wave->blocked_at <= level;
+    return wave->alone.count > 0 || lowest(wave) <= level;
+}
+
+uint64_t wave_deadline_ms(const struct wave *wave)
+{
+    return wave->sync == COP_TIME_OUT ? wave->deadline_ms : UINT64_MAX;
+}
+
+bool wave_has_parts(const struct wave *wave)
+{
+    return wave->parts;
+}
+
+uint64_t wave_lend(struct wave *wave, uint32_t slot)
+{
+    const struct frame *head;
+    struct inlet *inlet;
+    uint64_t bytes = 0;
+
+    if (!wave->parts || slot >= wave->inlet_count)
+        return 0;
+    inlet = &wave->inlets[slot];
+    head = fifo_peek(&inlet->fifo);
+    for (; inlet->lent < inlet->fifo.count; inlet->lent++) {
+        struct frame *frame = fifo_at(&inlet->fifo, inlet->lent);
+
+        if (frame->sequence != head->sequence || (frame->flags & FRAME_LAST))
+            break;
+        frame->flags |= FRAME_LENT;
+        bytes += frame_len(frame);
+    }
+    inlet->lent_bytes += bytes;
+    return bytes;
+}
+
+uint64_t wave_lent(const struct wave *wave, uint32_t slot)
+{
+    return slot < wave->inlet_count ? wave->inlets[slot].lent_bytes : 0;
+}
+
+void wave_unlink(struct wave *wave, uint32_t slot)
+{
+    uint32_t i;
+
+    for (i = 0; i < wave->alone.count; i++) {
+        struct from *from =
+            &wave->from[(wave->from_head + i) % wave->from_room];
+
+        if (from->slot == slot)
+            from->slot = WAVE_NO_SLOT;
+    }
+}
+
+uint64_t wave_owed(const struct wave *wave, uint32_t slot)
+{
+    const struct fifo *fifo;
+    uint64_t bytes = 0;
+    uint32_t i;
+
+    if (slot >= wave->inlet_count)
+        return 0;
+    fifo = &wave->inlets[slot].fifo;
+    for (i = 0; i < fifo->count; i++) {
+        const struct frame *frame = fifo_at(fifo, i);
+
+        if (!(frame->flags & (FRAME_LENT | FRAME_EMPTY)))
+            bytes += frame_len(frame);
+    }
+    return bytes;
+}
+
+bool wave_has_alone(const struct wave *wave)
+{
+    return wave->alone.count > 0;
+}
+
+uint64_t wave_bytes(const struct wave *wave)
+{
+    return wave->bytes;
+}

@@ -1,0 +1,112 @@
+/* wave.h - one stream's waves at one node (PROTOCOL 4).
+ *
+ * Packets come from children, each in a numbered wave; a vector of packets
+ * goes to the filter when every child that counts has answered. A child
+ * counts from the wave that it was told to begin with; a number received from
+ * it answers all lower ones. Children are known by slot, a small number.
+ *
+ *      child 1  [7][8][9]          wave 7: both have answered:
+ *      child 2  [7]          --->  released; 8 waits for child 2
+ *
+ * Numbers are (epoch, wave) as in packet.h and compare as one number. */
+#ifndef PROTOCOL_STREAM_WAVE_H
+#define PROTOCOL_STREAM_WAVE_H
+
+#include <coppice/coppice.h>
+
+#include "wire/frame.h"
+
+/* The slot of a packet whose sender has left. */
+#define WAVE_NO_SLOT UINT32_MAX
+
+struct wave; /* opaque */
+
+/* What is released together. The arrays belong to the wave and are valid
+ * until the next wave_take(); the frames are the caller's. */
+struct wave_set {
+    uint64_t sequence;     /* of the wave; 0: against the stream's direction */
+    uint32_t contributors; /* back-ends in it */
+    bool late;             /* its wave had gone: filtered alone (4.5) */
+    bool late_lane;        /* and it came as such: its credit is the late one */
+    bool compensating;     /* what became of a compensation (9.2) */
+    struct frame *frames;  /* those with values, in order of the children's
+                              ranks; empty answers are left out */
+    uint32_t *inlets;      /* the rank that each came from */
+    uint32_t *slots;       /* and its slot then, or WAVE_NO_SLOT */
+    size_t count;
+};
+
+/* Make the waves of one stream. Returns 0 or -ENOMEM. */
+int wave_new(struct wave **out, enum cop_sync sync, uint32_t timeout_ms);
+
+/* Free `wave` and what waits in it. NULL is fine. */
+void wave_free(struct wave *wave);
+
+/* The child in `slot`, of this rank, counts from the wave after `level`; what
+ * comes from it below is late. A child that counts already only rises.
+ * Returns 0 or -ENOMEM. */
+int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level);
+
+/* The child has answered every wave up to `level`. */
+void wave_answer(struct wave *wave, uint32_t slot, uint64_t level);
+
+/* The child counts no longer: what it had delivered keeps its place, the slot
+ * may be used for another (PROTOCOL 4.4). Returns 0 or -ENOMEM. */
+int wave_leave(struct wave *wave, uint32_t slot);
+
+/* A packet from the child in `slot`, of this rank; its payload reference is
+ * taken, also on error. Returns 0 or -ENOMEM. */
+int wave_put(struct wave *wave,
+             uint32_t slot,
+             uint32_t rank,
+             struct frame *frame,
+             uint64_t now_ms);
+
+/* Release the next set, if there is one. `hurry`: do not wait for a time-out
+ * (a sync is on its way). Returns 1, 0 if there is none, or -ENOMEM. */
+int wave_take(struct wave *wave,
+              uint64_t now_ms,
+              bool hurry,
+              struct wave_set *out);
+
+/* The number up to which all waves have gone. It rises without a release when
+ * every child that counts has skipped: then the node says RESUME. */
+uint64_t wave_level(const struct wave *wave);
+
+/* Whether any child counts. */
+bool wave_is_counted(const struct wave *wave);
+
+/* Whether anything of a wave up to `level` still waits. */
+bool wave_holds(const struct wave *wave, uint64_t level);
+
+/* When wave_take() is to be called again; UINT64_MAX: when something came. */
+uint64_t wave_deadline_ms(const struct wave *wave);
+
+/* Whether wave_lend() may have anything to say: not as long as every wave of
+ * every child was one packet. */
+bool wave_has_parts(const struct wave *wave);
+
+/* The bytes of the packets from the child in `slot` that belong to the wave
+ * which is next from it and not whole yet, each counted once: their credit is
+ * to be returned though they wait, or a wave larger than the window would
+ * never become whole (PROTOCOL 3.4). */
+uint64_t wave_lend(struct wave *wave, uint32_t slot);
+
+/* The bytes of all packets that wait from the child in `slot` and were lent. */
+uint64_t wave_lent(const struct wave *wave, uint32_t slot);
+
+/* The link of the child in `slot` has ended: what came on it and is to be
+ * filtered alone is no debt to who has that slot next. */
+void wave_unlink(struct wave *wave, uint32_t slot);
+
+/* The bytes of all packets that wait from the child in `slot` and whose credit
+ * was not lent. */
+uint64_t wave_owed(const struct wave *wave, uint32_t slot);
+
+/* Whether a packet waits that is to be filtered alone, at once. */
+bool wave_has_alone(const struct wave *wave);
+
+/* Bytes that wait. */
+uint64_t wave_bytes(const struct wave *wave);
+
+#endif

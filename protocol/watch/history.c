@@ -1,0 +1,147 @@
+/* history.c - the recoveries that the front-end was told of, for observers. */
+#include "protocol/watch/history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "protocol/watch/status.h"
+#include "wire/packet.h"
+
+/* Number of the next one; ranks and attempts; times. */
+#define HISTORY_FORMAT "%uld %aud %auld"
+
+/* Numbers and times of one entry. */
+#define ENTRY_NUMBERS 4
+#define ENTRY_TIMES   6
+
+/* Entry number `number`, which is kept still. */
+static struct history_entry *entry_at(struct history *history, uint64_t number)
+{
+    return &history->list[number % LIMIT_STATUS_REPORTS];
+}
+
+void history_add(struct node *node,
+                 uint32_t rank,
+                 const struct node_adoption *adoption)
+{
+    struct history *history = &node->status.history;
+    size_t room = history->room ? 2 * history->room : 16;
+    struct history_entry *list = history->list;
+
+    if (history->next == history->room &&
+        history->room < LIMIT_STATUS_REPORTS) {
+        list = realloc(list, room * sizeof(*list));
+        if (!list) {
+            node->failed = true;
+            return;
+        }
+        history->list = list;
+        history->room = room;
+    }
+    *entry_at(history, history->next++) =
+        (struct history_entry){rank, node->now_ms, *adoption};
+}
+
+/* The first entry that is kept still, from `number` on. */
+static uint64_t first_from(const struct history *history, uint64_t number)
+{
+    uint64_t oldest = history->next > LIMIT_STATUS_REPORTS
+                          ? history->next - LIMIT_STATUS_REPORTS
+                          : 0;
+
+    if (number > history->next)
+        return history->next;
+    return number < oldest ? oldest : number;
+}
+
+int history_encode(struct node *node, uint64_t from, struct frame *out)
+{
+    struct history *history = &node->status.history;
+    uint64_t first = first_from(history, from), number;
+    size_t count = (size_t)(history->next - first);
+    uint32_t *numbers = calloc(count * ENTRY_NUMBERS + 1, sizeof(*numbers));
+    uint64_t *times = calloc(count * ENTRY_TIMES + 1, sizeof(*times));
+    int r = -ENOMEM;
+
+    memset(out, 0, sizeof(*out));
+    out->type = FRAME_REPORTS;
+    out->sequence = first;
+    for (number = first; numbers && times && number < history->next; number++) {
+        const struct history_entry *entry = entry_at(history, number);
+        const struct cop_recovery *recovery = &entry->adoption.recovery;
+        uint32_t *n = numbers + (number - first) * ENTRY_NUMBERS;
+        uint64_t *t = times + (number - first) * ENTRY_TIMES;
+
+        n[0] = entry->rank;
+        n[1] = entry->adoption.parent;
+        n[2] = entry->adoption.lost_parent;
+        n[3] = recovery->attempts;
+        t[0] = recovery->choose_us;
+        t[1] = recovery->connect_us;
+        t[2] = recovery->compensate_us;
+        t[3] = recovery->cleanup_us;
+        t[4] = recovery->overall_us;
+        t[5] = node->now_ms - entry->at_ms;
+    }
+    if (numbers && times)
+        r = packet_pack(&out->payload, HISTORY_FORMAT, history->next, numbers,
+                        (uint32_t)(count * ENTRY_NUMBERS), times,
+                        (uint32_t)(count * ENTRY_TIMES));
+    free(numbers);
+    free(times);
+    return r;
+}
+
+int history_decode(const struct frame *frame,
+                   struct cop_recovered *list,
+                   size_t room,
+                   size_t *count,
+                   uint64_t *next)
+{
+    struct cop_packet *packet = NULL;
+    uint32_t number_count, time_count;
+    const uint32_t *numbers;
+    const uint64_t *times;
+    uint64_t last;
+    size_t i;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, HISTORY_FORMAT, &last, &numbers,
+                          &number_count, &times, &time_count);
+    if (r < 0 || number_count % ENTRY_NUMBERS != 0 ||
+        number_count / ENTRY_NUMBERS > LIMIT_STATUS_REPORTS ||
+        time_count / ENTRY_TIMES != number_count / ENTRY_NUMBERS ||
+        time_count % ENTRY_TIMES != 0 ||
+        last - frame->sequence != number_count / ENTRY_NUMBERS) {
+        cop_packet_free(packet);
+        return r == -ENOMEM ? r : -EBADMSG;
+    }
+    *count = number_count / ENTRY_NUMBERS;
+    if (*count > room)
+        *count = room;
+    for (i = 0; i < *count; i++) {
+        const uint32_t *n = numbers + i * ENTRY_NUMBERS;
+        const uint64_t *t = times + i * ENTRY_TIMES;
+
+        list[i] = (struct cop_recovered){
+            .rank = n[0],
+            .parent = n[1],
+            .lost_parent = n[2],
+            .age_ms = t[5],
+            .recovery = {t[0], t[1], t[2], t[3], t[4], n[3]},
+        };
+    }
+    *next = frame->sequence + *count;
+    cop_packet_free(packet);
+    return 0;
+}
+
+void history_fini(struct node *node)
+{
+    free(node->status.history.list);
+}

@@ -1,0 +1,543 @@
+/* observer.c - who asks the front-end from outside, and what it is told. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "protocol/watch/status.h"
+#include "topology/topology.h"
+
+/* ---- the links ---- */
+
+static struct observer *find(struct status *status, uint32_t link)
+{
+    uint32_t i;
+
+    for (i = 0; i < status->observer_count; i++)
+        if (status->observers[i].link == link)
+            return &status->observers[i];
+    return NULL;
+}
+
+static void forget(struct status *status, struct observer *observer)
+{
+    *observer = status->observers[--status->observer_count];
+}
+
+/* Send the answer; the payload is taken. One question, one answer (15.1). */
+static void answer(struct node *node, uint32_t link, struct frame *frame)
+{
+    struct action *action = node_act(node, ACTION_SEND);
+
+    action->link = link;
+    action->frame = *frame;
+    node_act(node, ACTION_CLOSE)->link = link;
+}
+
+void observer_refuse(struct node *node,
+                     uint32_t link,
+                     int code,
+                     const char *text)
+{
+    struct observer *observer = find(&node->status, link);
+    struct rows none = {0};
+    struct frame frame;
+
+    if (observer)
+        forget(&node->status, observer);
+    if (rows_encode(&none, code, text, &frame) < 0)
+        node->failed = true;
+    answer(node, link, &frame);
+}
+
+static int add(struct node *node, uint32_t link)
+{
+    struct status *status = &node->status;
+    struct observer *list = realloc(
+        status->observers, (status->observer_count + 1) * sizeof(*list));
+
+    if (!list)
+        return -ENOMEM;
+    status->observers = list;
+    list[status->observer_count++] = (struct observer){
+        .link = link,
+        .deadline_ms = node->now_ms + node->times.handshake_timeout_ms,
+    };
+    return 0;
+}
+
+bool observer_link_up(struct node *node, const struct event *event)
+{
+    if (event->role != NODE_OBSERVER)
+        return false;
+    if (node->ended || event->is_parent)
+        node_act(node, ACTION_CLOSE)->link = event->link;
+    else if (node->role != NODE_FRONTEND)
+        observer_refuse(node, event->link, -ENXIO,
+                        "this node is not the front-end");
+    else if (!node->launched || node->closing)
+        observer_refuse(node, event->link, -EAGAIN,
+                        node->closing ? "the network is ending"
+                                      : "the network is being launched");
+    else if (node->status.observer_count >= LIMIT_OBSERVERS)
+        observer_refuse(node, event->link, -EBUSY,
+                        "too many others ask the front-end just now");
+    else if (add(node, event->link) < 0)
+        node->failed = true;
+    return true;
+}
+
+bool observer_link_down(struct node *node, const struct event *event)
+{
+    struct observer *observer = find(&node->status, event->link);
+
+    if (observer)
+        forget(&node->status, observer);
+    return observer != NULL;
+}
+
+static void take_injection(struct node *node,
+                           struct observer *observer,
+                           const struct frame *frame)
+{
+    char text[LIMIT_TEXT] = "";
+    int r = inject_asked(node, frame, text, sizeof(text));
+
+    observer_refuse(node, observer->link, r, text);
+}
+
+static void take_question(struct node *node,
+                          struct observer *observer,
+                          const struct frame *frame)
+{
+    uint32_t link = observer->link;
+    struct frame reply;
+
+    if (history_encode(node, frame->sequence, &reply) < 0)
+        node->failed = true;
+    forget(&node->status, observer);
+    answer(node, link, &reply);
+}
+
+bool observer_frame(struct node *node, const struct event *event)
+{
+    struct observer *observer = find(&node->status, event->link);
+    struct frame frame = event->frame;
+
+    if (!observer)
+        return false;
+    if (frame.type == FRAME_STATUS && !observer->asked && frame.count > 0 &&
+        frame.count <= LIMIT_STATUS_MS) {
+        observer->asked = true;
+        observer->budget_ms = frame.count;
+        observer->deadline_ms = UINT64_MAX; /* the round has its own */
+        observer_next(node);
+    } else if (frame.type == FRAME_INJECT && !observer->asked) {
+        take_injection(node, observer, &frame);
+    } else if (frame.type == FRAME_REPORTS && !observer->asked) {
+        take_question(node, observer, &frame);
+    } else if (frame.type != FRAME_HEARTBEAT) {
+        node_act(node, ACTION_CLOSE)->link = event->link;
+        forget(&node->status, observer);
+    }
+    frame_fini(&frame);
+    return true;
+}
+
+void observer_end(struct node *node)
+{
+    while (node->status.observer_count > 0)
+        observer_refuse(node, node->status.observers[0].link, -ENOTCONN,
+                        "the network has ended");
+}
+
+void observer_tick(struct node *node)
+{
+    struct status *status = &node->status;
+    uint32_t i = 0;
+
+    while (i < status->observer_count) {
+        if (node->now_ms < status->observers[i].deadline_ms) {
+            i++;
+            continue;
+        }
+        node_act(node, ACTION_CLOSE)->link = status->observers[i].link;
+        forget(status, &status->observers[i]);
+    }
+}
+
+uint64_t observer_deadline_ms(const struct node *node)
+{
+    uint64_t deadline_ms = UINT64_MAX;
+    uint32_t i;
+
+    for (i = 0; i < node->status.observer_count; i++)
+        if (node->status.observers[i].deadline_ms < deadline_ms)
+            deadline_ms = node->status.observers[i].deadline_ms;
+    return deadline_ms;
+}
+
+void observer_next(struct node *node)
+{
+    struct status *status = &node->status;
+    uint64_t round = status->round + 1;
+    uint32_t budget_ms = 0, i;
+
+    if (status->open)
+        return; /* what it has gathered may be older than the question */
+    for (i = 0; i < status->observer_count; i++) {
+        struct observer *observer = &status->observers[i];
+
+        if (!observer->asked)
+            continue;
+        observer->round = round;
+        if (observer->budget_ms > budget_ms)
+            budget_ms = observer->budget_ms;
+    }
+    if (budget_ms > 0)
+        status_begin(node, round, budget_ms);
+}
+
+/* ---- who is lost ---- */
+
+static struct loss *loss_of(const struct node *node, uint32_t rank)
+{
+    uint32_t i;
+
+    for (i = 0; i < node->status.loss_count; i++)
+        if (node->status.losses[i].first <= rank &&
+            node->status.losses[i].last >= rank)
+            return &node->status.losses[i];
+    return NULL;
+}
+
+/* What is said of the loss of `rank`; who was told to kill itself has. */
+static char *reason_of(const struct status *status,
+                       uint32_t rank,
+                       const char *text)
+{
+    if (ranks_has(&status->killed, rank))
+        text = "it was killed on purpose";
+    return text && *text ? strdup(text) : NULL;
+}
+
+static void note(struct node *node, struct loss loss, const char *text)
+{
+    struct status *status = &node->status;
+    struct loss *list = status->losses;
+    uint32_t room = status->loss_room ? 2 * status->loss_room : 16;
+
+    if (status->loss_count >= LIMIT_STATUS_ROWS)
+        return;
+    if (status->loss_count == status->loss_room) {
+        list = realloc(list, room * sizeof(*list));
+        if (!list) {
+            node->failed = true;
+            return;
+        }
+        status->losses = list;
+        status->loss_room = room;
+    }
+    loss.text = reason_of(status, loss.first, text);
+    list[status->loss_count++] = loss;
+}
+
+void observer_lost(struct node *node,
+                   uint32_t rank,
+                   uint32_t parent,
+                   const char *text)
+{
+    struct loss loss = {rank, rank, parent, node->now_ms, NULL};
+
+    if (node->role == NODE_FRONTEND && !loss_of(node, rank))
+        note(node, loss, text);
+}
+
+void observer_given_up(struct node *node,
+                       const struct ranks *ranks,
+                       const char *text)
+{
+    size_t i;
+
+    for (i = 0; node->role == NODE_FRONTEND && i < ranks->count; i++) {
+        struct loss loss = {ranks->runs[i].first, ranks->runs[i].last,
+                            RANK_NONE, node->now_ms, NULL};
+
+        note(node, loss, text);
+    }
+}
+
+void observer_found(struct node *node, uint32_t rank)
+{
+    struct loss *loss = loss_of(node, rank);
+    struct ranks one = {0};
+
+    if (!loss)
+        return;
+    free(loss->text);
+    *loss = node->status.losses[--node->status.loss_count];
+    /* and it has not been killed */
+    if (ranks_add(&one, rank, rank) < 0 ||
+        ranks_subtract(&node->status.killed, &one) < 0)
+        node->failed = true;
+    ranks_fini(&one);
+}
+
+void observer_killed(struct node *node, uint32_t rank)
+{
+    if (ranks_add(&node->status.killed, rank, rank) < 0)
+        node->failed = true;
+}
+
+void observer_fini(struct node *node)
+{
+    struct status *status = &node->status;
+    uint32_t i;
+
+    for (i = 0; i < status->loss_count; i++)
+        free(status->losses[i].text);
+    free(status->losses);
+    ranks_fini(&status->killed);
+}
+
+/* ---- what is known of those that have not answered ---- */
+
+static uint32_t age_ms(const struct node *node, uint64_t since_ms)
+{
+    uint64_t ms = node->now_ms - since_ms;
+
+    return ms < ROW_UNKNOWN ? (uint32_t)ms : ROW_UNKNOWN - 1;
+}
+
+/* How long `rank` has been lost. */
+static uint32_t lost_ms(const struct node *node, uint32_t rank)
+{
+    const struct loss *loss = loss_of(node, rank);
+
+    return loss ? age_ms(node, loss->since_ms) : ROW_UNKNOWN;
+}
+
+/* Fill in since when, and why, the node of `row` is lost. */
+static void explain(const struct node *node, struct row *row)
+{
+    const struct loss *loss = loss_of(node, row->rank);
+
+    row->age_ms = lost_ms(node, row->rank);
+    if (loss && loss->parent != RANK_NONE)
+        row->parent = loss->parent;
+    row->reason = loss ? loss->text : NULL;
+}
+
+/* The index of `rank` in the tree that was launched; or TOPOLOGY_NONE. */
+static uint32_t launched_index(const struct node *node, uint32_t rank)
+{
+    return node->status.tree ? topology_index(node->status.tree, rank)
+                             : TOPOLOGY_NONE;
+}
+
+/* A row for `rank`, as it was launched; one that joined later is shown under
+ * the front-end. */
+static struct row row_of(const struct node *node,
+                         uint32_t rank,
+                         enum node_role role,
+                         enum row_state state)
+{
+    const struct topology *tree = node->status.tree;
+    uint32_t index = launched_index(node, rank);
+    struct row row = {
+        .rank = rank,
+        .role = (uint32_t)role,
+        .state = (uint32_t)state,
+        .age_ms = ROW_UNKNOWN,
+        .round_us = ROW_UNKNOWN,
+        .adopted_from = RANK_NONE,
+    };
+
+    if (index != TOPOLOGY_NONE && index > 0) {
+        row.parent = topology_rank(tree, topology_parent(tree, index));
+        row.host = (char *)(uintptr_t)topology_host(tree, index);
+    }
+    return row;
+}
+
+static void put(struct node *node, struct rows *rows, const struct row *row)
+{
+    if (rows_add(rows, row) < 0)
+        node->failed = true;
+}
+
+/* An internal node, from the table; `known` is its own row, or NULL. */
+static void add_internal(struct node *node,
+                         const struct table_entry *entry,
+                         struct row *known,
+                         struct rows *more)
+{
+    struct row row;
+    bool lost = suspect_is_lost(node, entry->rank);
+
+    if (known && known->state != ROW_SILENT && !lost)
+        return;
+    row = row_of(node, entry->rank, NODE_COMMNODE, ROW_LOST);
+    row.incarnation = entry->incarnation;
+    if (lost || entry->failed) {
+        explain(node, &row);
+        row.state = lost ? ROW_LOST : ROW_ORPHAN;
+    } else {
+        row.parent = entry->parent;
+        row.state = ROW_SILENT;
+        row.age_ms = known ? known->age_ms : ROW_UNKNOWN;
+        if (table_depth(node->table, entry->rank) == TABLE_NO_PATH) {
+            row.state = ROW_ORPHAN;
+            row.age_ms = lost_ms(node, entry->parent);
+        }
+    }
+    if (!known) {
+        put(node, more, &row);
+        return;
+    }
+    known->state = row.state;
+    known->parent = row.parent;
+    known->age_ms = row.age_ms;
+    if (row.reason && !known->reason) {
+        known->reason = strdup(row.reason);
+        node->failed |= !known->reason;
+    }
+    if (known->host[0] == '\0' && row.host) {
+        free(known->host);
+        known->host = strdup(row.host);
+        node->failed |= !known->host;
+    }
+}
+
+static void add_internals(struct node *node,
+                          struct rows *rows,
+                          struct rows *more)
+{
+    struct table_entry entry;
+    uint32_t i;
+
+    for (i = 1; i < table_count(node->table); i++) {
+        table_at(node->table, i, &entry);
+        add_internal(node, &entry, rows_find(rows, entry.rank), more);
+    }
+}
+
+/* Since when no branch covers `rank`; false if one does. */
+static bool is_uncovered(const struct node *node,
+                         uint32_t rank,
+                         uint64_t *since_ms)
+{
+    size_t i;
+
+    for (i = 0; i < node->uncovered_count; i++)
+        if (ranks_has(&node->uncovered[i].ranks, rank)) {
+            *since_ms = node->uncovered[i].since_ms;
+            return true;
+        }
+    return false;
+}
+
+/* Live back-ends that have not answered. */
+static void add_backends(struct node *node,
+                         const struct rows *rows,
+                         struct rows *more)
+{
+    size_t run;
+    uint32_t rank;
+
+    for (run = 0; run < node->backends.count; run++)
+        for (rank = node->backends.runs[run].first;
+             rank <= node->backends.runs[run].last; rank++) {
+            struct row *known = rows_find(rows, rank);
+            struct row row = row_of(node, rank, NODE_BACKEND, ROW_SILENT);
+            uint64_t since_ms;
+
+            if (known && known->host[0] == '\0' && row.host) {
+                free(known->host);
+                known->host = strdup(row.host);
+                node->failed |= !known->host;
+            }
+            if (known)
+                continue;
+            if (is_uncovered(node, rank, &since_ms)) {
+                row.state = ROW_ORPHAN;
+                row.age_ms = age_ms(node, since_ms);
+            }
+            put(node, more, &row);
+        }
+}
+
+/* Back-ends that were given up, and nodes that were never there. */
+static void add_absent(struct node *node,
+                       const struct rows *rows,
+                       struct rows *more)
+{
+    size_t run;
+    uint32_t rank, i;
+
+    for (run = 0; run < node->lost.count; run++)
+        for (rank = node->lost.runs[run].first;
+             rank <= node->lost.runs[run].last; rank++) {
+            struct row row = row_of(node, rank, NODE_BACKEND, ROW_LOST);
+
+            explain(node, &row);
+            if (!rows_find(rows, rank))
+                put(node, more, &row);
+        }
+    for (i = 0; i < node->roster.missing_count; i++) {
+        const struct roster_missing *missing = &node->roster.missing[i];
+        struct row row =
+            row_of(node, missing->rank, NODE_COMMNODE, ROW_MISSING);
+
+        row.host = missing->host;
+        row.reason = missing->reason;
+        row.age_ms = age_ms(node, node->launch_begin_ms);
+        if (launched_index(node, missing->rank) != TOPOLOGY_NONE &&
+            topology_is_leaf(node->status.tree,
+                             launched_index(node, missing->rank)))
+            row.role = NODE_BACKEND;
+        if (!rows_find(rows, missing->rank))
+            put(node, more, &row);
+    }
+}
+
+/* PROTOCOL 15.5: what the front-end knows, and nobody else can say. */
+static void compose(struct node *node, struct rows *rows)
+{
+    struct rows more = {0};
+
+    rows_sort(rows);
+    add_internals(node, rows, &more);
+    add_backends(node, rows, &more);
+    add_absent(node, rows, &more);
+    if (rows_append(rows, &more) < 0)
+        node->failed = true;
+    rows_fini(&more);
+    rows_sort(rows);
+    if (rows_degrade(rows) < 0)
+        node->failed = true;
+}
+
+void observer_answer(struct node *node, struct rows *rows)
+{
+    struct status *status = &node->status;
+    struct frame frame;
+    uint32_t i = 0;
+
+    compose(node, rows);
+    if (rows_encode(rows, 0, NULL, &frame) < 0)
+        node->failed = true;
+    while (i < status->observer_count && !node->failed) {
+        struct frame copy;
+
+        if (status->observers[i].round != status->round) {
+            i++;
+            continue;
+        }
+        copy = frame_ref(&frame);
+        answer(node, status->observers[i].link, &copy);
+        forget(status, &status->observers[i]);
+    }
+    frame_fini(&frame);
+    observer_next(node);
+}

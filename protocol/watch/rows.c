@@ -1,0 +1,360 @@
+/* rows.c - what an observer is shown: one row for each node. */
+#include "protocol/watch/rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/node.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
+
+/* Rows left off, the numbers of all rows, their hosts, reasons, a text. */
+#define ROWS_FORMAT "%ud %aud %as %as %s"
+
+/* Numbers of one row, in the order of the struct; the last says which of the
+ * reasons is its own, from 1 on, since few rows have one. */
+#define ROW_NUMBERS 10
+
+static void row_fini(struct row *row)
+{
+    free(row->host);
+    free(row->reason);
+}
+
+void rows_fini(struct rows *rows)
+{
+    uint32_t i;
+
+    for (i = 0; i < rows->count; i++)
+        row_fini(&rows->list[i]);
+    free(rows->list);
+    memset(rows, 0, sizeof(*rows));
+}
+
+static int reserve(struct rows *rows)
+{
+    uint32_t room = rows->room ? rows->room * 2 : 16;
+    struct row *list = rows->list;
+
+    if (rows->count < rows->room)
+        return 0;
+    list = realloc(list, room * sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    rows->list = list;
+    rows->room = room;
+    return 0;
+}
+
+/* Count rows that are left off, as many as there may be nodes: more would be
+ * refused where they are read. */
+static void leave_off(struct rows *rows, uint32_t count)
+{
+    uint32_t room = LIMIT_NODES - rows->left_off;
+
+    rows->left_off += count < room ? count : room;
+}
+
+int rows_add(struct rows *rows, const struct row *row)
+{
+    struct row copy = *row;
+
+    if (rows->count >= LIMIT_STATUS_ROWS) {
+        leave_off(rows, 1);
+        return 0;
+    }
+    if (reserve(rows) < 0)
+        return -ENOMEM;
+    copy.host = strdup(row->host ? row->host : "");
+    copy.reason = row->reason ? strdup(row->reason) : NULL;
+    if (!copy.host || (row->reason && !copy.reason)) {
+        row_fini(&copy);
+        return -ENOMEM;
+    }
+    rows->list[rows->count++] = copy;
+    return 0;
+}
+
+int rows_append(struct rows *rows, struct rows *from)
+{
+    uint32_t i;
+
+    leave_off(rows, from->left_off);
+    for (i = 0; i < from->count; i++) {
+        if (rows->count >= LIMIT_STATUS_ROWS) {
+            leave_off(rows, 1);
+            continue;
+        }
+        if (reserve(rows) < 0)
+            return -ENOMEM;
+        rows->list[rows->count++] = from->list[i];
+        from->list[i].host = from->list[i].reason = NULL;
+    }
+    rows_fini(from);
+    return 0;
+}
+
+int rows_encode(const struct rows *rows,
+                int code,
+                const char *text,
+                struct frame *out)
+{
+    size_t count = rows->count, i;
+    uint32_t *numbers = calloc(count * ROW_NUMBERS + 1, sizeof(*numbers));
+    const char **hosts = calloc(count + 1, sizeof(*hosts));
+    const char **reasons = calloc(count + 1, sizeof(*reasons));
+    uint32_t reason_count = 0;
+    int r = -ENOMEM;
+
+    memset(out, 0, sizeof(*out));
+    out->type = FRAME_ROWS;
+    out->tag = code;
+    for (i = 0; numbers && hosts && reasons && i < count; i++) {
+        const struct row *row = &rows->list[i];
+        uint32_t *at = numbers + i * ROW_NUMBERS;
+
+        at[0] = row->rank;
+        at[1] = row->parent;
+        at[2] = row->role;
+        at[3] = row->state;
+        at[4] = row->incarnation;
+        at[5] = row->age_ms;
+        at[6] = row->round_us;
+        at[7] = row->adoptions;
+        at[8] = row->adopted_from;
+        hosts[i] = row->host;
+        if (row->reason) {
+            reasons[reason_count++] = row->reason;
+            at[9] = reason_count;
+        }
+    }
+    if (numbers && hosts && reasons)
+        r = packet_pack(&out->payload, ROWS_FORMAT, rows->left_off, numbers,
+                        (uint32_t)(count * ROW_NUMBERS), hosts, (uint32_t)count,
+                        reasons, reason_count, text ? text : "");
+    free(numbers);
+    free(hosts);
+    free(reasons);
+    return r;
+}
+
+/* What unpacking gives: borrowed arrays with their counts. */
+struct wire {
+    uint32_t left_off;
+    const uint32_t *numbers;
+    uint32_t number_count;
+    const char **hosts;
+    uint32_t host_count;
+    const char **reasons;
+    uint32_t reason_count;
+    const char *text;
+};
+
+/* What may be in a row from a stranger. */
+static bool is_sane(const struct row *row)
+{
+    return row->rank < LIMIT_NODES && row->parent != row->rank &&
+           (row->parent < LIMIT_NODES || row->parent == RANK_NONE) &&
+           row->role <= NODE_BACKEND && row->state < ROW_STATES &&
+           strlen(row->host) <= LIMIT_HOST_NAME &&
+           (!row->reason || strlen(row->reason) <= LIMIT_TEXT);
+}
+
+static int from_wire(const struct wire *wire, struct rows *rows)
+{
+    uint32_t told = 0, i;
+    int r = 0;
+
+    if (wire->host_count > LIMIT_STATUS_ROWS ||
+        wire->number_count != wire->host_count * ROW_NUMBERS ||
+        wire->left_off > LIMIT_NODES || strlen(wire->text) > LIMIT_TEXT)
+        return -EBADMSG;
+    for (i = 0; r == 0 && i < wire->host_count; i++) {
+        const uint32_t *at = wire->numbers + (size_t)i * ROW_NUMBERS;
+        struct row row = {
+            .rank = at[0],
+            .parent = at[1],
+            .role = at[2],
+            .state = at[3],
+            .incarnation = at[4],
+            .age_ms = at[5],
+            .round_us = at[6],
+            .adoptions = at[7],
+            .adopted_from = at[8],
+            .host = (char *)(uintptr_t)wire->hosts[i],
+        };
+
+        if (at[9] > 0) { /* in order, and each for one row */
+            if (at[9] != told + 1 || told == wire->reason_count)
+                return -EBADMSG;
+            row.reason = (char *)(uintptr_t)wire->reasons[told++];
+        }
+        r = is_sane(&row) ? rows_add(rows, &row) : -EBADMSG;
+    }
+    rows->left_off = wire->left_off;
+    return r;
+}
+
+int rows_decode(const struct frame *frame,
+                struct rows *out,
+                char *text,
+                size_t text_len)
+{
+    struct cop_packet *packet = NULL;
+    struct rows rows = {0};
+    struct wire w;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, ROWS_FORMAT, &w.left_off, &w.numbers,
+                          &w.number_count, &w.hosts, &w.host_count, &w.reasons,
+                          &w.reason_count, &w.text);
+    if (r == 0)
+        r = from_wire(&w, &rows);
+    if (r == 0 && text)
+        snprintf(text, text_len, "%s", w.text);
+    cop_packet_free(packet);
+    if (r < 0) {
+        rows_fini(&rows);
+        return r == -EINVAL ? -EBADMSG : r;
+    }
+    rows_fini(out);
+    *out = rows;
+    return 0;
+}
+
+/* By rank; of one rank the latest first. */
+static int compare(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->incarnation != b->incarnation)
+        return a->incarnation > b->incarnation ? -1 : 1;
+    if (a->state != b->state)
+        return a->state < b->state ? -1 : 1;
+    return a->parent < b->parent ? -1 : a->parent > b->parent;
+}
+
+void rows_sort(struct rows *rows)
+{
+    uint32_t i, kept = 0;
+
+    if (rows->count == 0)
+        return;
+    qsort(rows->list, rows->count, sizeof(*rows->list), compare);
+    for (i = 0; i < rows->count; i++) {
+        if (kept > 0 && rows->list[kept - 1].rank == rows->list[i].rank)
+            row_fini(&rows->list[i]);
+        else
+            rows->list[kept++] = rows->list[i];
+    }
+    rows->count = kept;
+}
+
+struct row *rows_find(const struct rows *rows, uint32_t rank)
+{
+    uint32_t low = 0, high = rows->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (rows->list[middle].rank == rank)
+            return &rows->list[middle];
+        if (rows->list[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static bool is_live(const struct row *row)
+{
+    return row->state == ROW_UP || row->state == ROW_DEGRADED;
+}
+
+/* Milliseconds, and 1 more; 0: not lost. What is not known was so just now. */
+static uint64_t lost_for(const struct row *row)
+{
+    return 1 + (row->age_ms == ROW_UNKNOWN ? 0 : (uint64_t)row->age_ms);
+}
+
+/* What rows_degrade() knows of one row. */
+struct ascent {
+    uint32_t above; /* the index of its parent's row; ROW_UNKNOWN: none */
+    uint32_t below; /* rows below it that have not told yet */
+    bool told;      /* it has told its parent's row */
+    uint64_t lost;  /* for how long it has been without somebody below */
+};
+
+/* Row `i` tells its parent's row for how long somebody below that is lost: not
+ * longer than it has been there itself. */
+static void tell(const struct rows *rows, struct ascent *ascents, uint32_t i)
+{
+    struct ascent *above = &ascents[ascents[i].above];
+    uint64_t own = lost_for(&rows->list[i]), lost = ascents[i].lost;
+
+    if (is_live(&rows->list[i]) ? own < lost : own > lost)
+        lost = own;
+    if (lost > above->lost)
+        above->lost = lost;
+}
+
+/* Each row tells its parent's once, when all below it have told it. */
+static void ascend(const struct rows *rows, struct ascent *ascents)
+{
+    uint32_t i, at, lap;
+
+    for (i = 0; i < rows->count; i++)
+        for (at = i; ascents[at].below == 0 && !ascents[at].told;
+             at = ascents[at].above) {
+            ascents[at].told = true;
+            if (ascents[at].above == ROW_UNKNOWN)
+                break;
+            tell(rows, ascents, at);
+            ascents[ascents[at].above].below--;
+        }
+    /* Records of one move may show a circle: what is left are circles. */
+    for (i = 0; i < rows->count; i++)
+        for (lap = 0; !ascents[i].told || lap == 1; lap++) {
+            at = i;
+            do {
+                ascents[at].told = true;
+                tell(rows, ascents, at);
+                at = ascents[at].above;
+            } while (at != i);
+        }
+}
+
+int rows_degrade(struct rows *rows)
+{
+    struct ascent *ascents = calloc((size_t)rows->count + 1, sizeof(*ascents));
+    uint32_t i;
+
+    if (!ascents)
+        return -ENOMEM;
+    for (i = 0; i < rows->count; i++) {
+        const struct row *above = rows_find(rows, rows->list[i].parent);
+
+        ascents[i].above = above ? (uint32_t)(above - rows->list) : ROW_UNKNOWN;
+        if (above)
+            ascents[ascents[i].above].below++;
+    }
+    ascend(rows, ascents);
+    for (i = 0; i < rows->count; i++) {
+        struct row *row = &rows->list[i];
+
+        if (!is_live(row) || (ascents[i].lost == 0 && row->state == ROW_UP))
+            continue;
+        row->state = ROW_DEGRADED;
+        row->age_ms = ascents[i].lost ? (uint32_t)(ascents[i].lost - 1) : 0;
+    }
+    free(ascents);
+    return 0;
+}

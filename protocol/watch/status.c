@@ -1,0 +1,267 @@
+/* status.c - rounds: a question that goes down the tree, rows that come up. */
+#include "protocol/watch/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+
+/* Of its own time a node keeps an eighth: its children must have answered, or
+ * be known not to, before its parent gives it up (PROTOCOL 15.3). */
+#define KEPT_SHARE 8
+
+int status_init(struct node *node, const struct node_config *config)
+{
+    struct status *status = &node->status;
+
+    status->adopted_from = RANK_NONE;
+    status->tree = config->tree;
+    status->allow_injection = config->allow_injection;
+    status->host = strdup(config->host ? config->host : "");
+    return status->host ? 0 : -ENOMEM;
+}
+
+void status_fini(struct node *node)
+{
+    struct status *status = &node->status;
+
+    rows_fini(&status->rows);
+    free(status->host);
+    free(status->observers);
+    observer_fini(node);
+    history_fini(node);
+}
+
+/* Milliseconds since then, as a row has them. */
+static uint32_t age_ms(const struct node *node, uint64_t since_ms)
+{
+    uint64_t ms = node->now_ms - since_ms;
+
+    return ms < ROW_UNKNOWN ? (uint32_t)ms : ROW_UNKNOWN - 1;
+}
+
+static void add(struct node *node, const struct row *row)
+{
+    if (rows_add(&node->status.rows, row) < 0)
+        node->failed = true;
+}
+
+static void add_own(struct node *node)
+{
+    const struct status *status = &node->status;
+    uint64_t since_ms =
+        status->since_ms ? status->since_ms : node->launch_begin_ms;
+    struct row row = {
+        .rank = node->rank,
+        .parent = node->parent ? node->parent->rank : RANK_NONE,
+        .role = (uint32_t)node->role,
+        .state = ROW_UP,
+        .incarnation = node->incarnation,
+        .age_ms = age_ms(node, since_ms),
+        .round_us = ROW_UNKNOWN,
+        .adoptions = status->adoptions,
+        .adopted_from = status->adoptions ? status->adopted_from : RANK_NONE,
+        .host = status->host,
+    };
+
+    add(node, &row);
+}
+
+/* A child that has not answered in time. */
+static void add_silent(struct node *node, const struct peer *peer)
+{
+    struct row row = {
+        .rank = peer->rank,
+        .parent = node->rank,
+        .role = (uint32_t)peer->role,
+        .state = ROW_SILENT,
+        .incarnation = peer->incarnation,
+        .age_ms = age_ms(node, peer->life.heard_ms),
+        .round_us = peer->round_us,
+        .adopted_from = RANK_NONE,
+    };
+
+    add(node, &row);
+}
+
+/* The round is over: whoever has not answered is silent (15.3). */
+static void finish(struct node *node)
+{
+    struct status *status = &node->status;
+    struct rows rows;
+    struct frame frame;
+    uint32_t slot;
+
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (!peer || !peer->asked)
+            continue;
+        peer->asked = false;
+        add_silent(node, peer);
+    }
+    status->open = false;
+    status->waiting = 0;
+    rows = status->rows;
+    memset(&status->rows, 0, sizeof(status->rows));
+    if (node->role == NODE_FRONTEND) {
+        observer_answer(node, &rows);
+    } else if (node->parent) {
+        if (rows_encode(&rows, 0, NULL, &frame) < 0)
+            node->failed = true;
+        frame.origin = node->rank;
+        frame.sequence = status->round;
+        node_send(node, node->parent, frame);
+    }
+    rows_fini(&rows);
+}
+
+void status_begin(struct node *node, uint64_t round, uint32_t budget_ms)
+{
+    struct status *status = &node->status;
+    uint32_t slot;
+
+    rows_fini(&status->rows);
+    status->open = true;
+    status->round = round;
+    status->waiting = 0;
+    status->deadline_ms = node->now_ms + budget_ms;
+    add_own(node);
+    for (slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (!peer)
+            continue;
+        peer->asked = peer->ready && peer->life.state != LINK_CLOSED;
+        if (!peer->asked)
+            continue;
+        peer->asked_us = node->now_us;
+        peer->round_us = ROW_UNKNOWN;
+        status->waiting++;
+        node_send_header(node, peer, FRAME_STATUS, 0, round,
+                         budget_ms - budget_ms / KEPT_SHARE);
+    }
+    if (status->waiting == 0)
+        finish(node);
+}
+
+int status_asked(struct node *node, const struct frame *frame)
+{
+    if (frame->count == 0 || frame->count > LIMIT_STATUS_MS)
+        return -EPROTO;
+    if (node->role != NODE_BACKEND) /* whose answer leaves at once anyway */
+        node_send_header(node, node->parent, FRAME_HEARD, 0, frame->sequence,
+                         0);
+    status_begin(node, frame->sequence, frame->count);
+    return 0;
+}
+
+/* Whether this is an answer to the question that is out. */
+static bool is_awaited(const struct node *node,
+                       const struct peer *peer,
+                       const struct frame *frame)
+{
+    return node->status.open && peer->asked &&
+           frame->sequence == node->status.round;
+}
+
+/* PROTOCOL 15.4: the first answer is the link's round trip. */
+static void measure(struct node *node, struct peer *peer)
+{
+    uint64_t us = node->now_us - peer->asked_us;
+
+    if (peer->round_us != ROW_UNKNOWN || node->now_us < peer->asked_us)
+        return;
+    peer->round_us = us < ROW_UNKNOWN ? (uint32_t)us : ROW_UNKNOWN - 1;
+}
+
+int status_heard(struct node *node,
+                 struct peer *peer,
+                 const struct frame *frame)
+{
+    if (is_awaited(node, peer, frame))
+        measure(node, peer);
+    return 0;
+}
+
+int status_rows(struct node *node, struct peer *peer, const struct frame *frame)
+{
+    struct status *status = &node->status;
+    struct rows rows = {0};
+    uint32_t i;
+    int r;
+
+    if (!is_awaited(node, peer, frame))
+        return 0; /* too late */
+    r = rows_decode(frame, &rows, NULL, 0);
+    if (r < 0)
+        return r;
+    if (peer->role == NODE_BACKEND &&
+        (rows.count != 1 || rows.list[0].rank != peer->rank)) {
+        rows_fini(&rows);
+        return node_refuse(node, "a back-end has one row, its own");
+    }
+    measure(node, peer);
+    for (i = 0; i < rows.count; i++) {
+        if (rows.list[i].rank != peer->rank)
+            continue;
+        rows.list[i].parent = node->rank;
+        rows.list[i].round_us = peer->round_us;
+    }
+    r = rows_append(&status->rows, &rows);
+    rows_fini(&rows);
+    if (r < 0)
+        return r;
+    peer->asked = false;
+    if (--status->waiting == 0)
+        finish(node);
+    return 0;
+}
+
+void status_forget(struct node *node, struct peer *peer)
+{
+    if (!peer->asked)
+        return;
+    peer->asked = false;
+    if (!node->ended && node->status.open && --node->status.waiting == 0)
+        finish(node);
+}
+
+void status_orphaned(struct node *node, uint32_t lost)
+{
+    struct status *status = &node->status;
+    uint32_t slot;
+
+    status->open = false;
+    status->adopted_from = lost;
+    rows_fini(&status->rows);
+    for (slot = 0; slot < node->peer_count; slot++)
+        if (node->peers[slot])
+            node->peers[slot]->asked = false;
+}
+
+void status_adopted(struct node *node)
+{
+    node->status.adoptions++;
+    node->status.since_ms = node->now_ms;
+}
+
+void status_tick(struct node *node)
+{
+    struct status *status = &node->status;
+
+    if (status->open && node->now_ms >= status->deadline_ms)
+        finish(node);
+    observer_tick(node);
+}
+
+uint64_t status_deadline_ms(const struct node *node)
+{
+    const struct status *status = &node->status;
+    uint64_t observers_ms = observer_deadline_ms(node);
+
+    if (status->open && status->deadline_ms < observers_ms)
+        return status->deadline_ms;
+    return observers_ms;
+}

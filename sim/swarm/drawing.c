@@ -1,0 +1,531 @@
+/* drawing.c - the schedule that a seed chooses.
+ *
+ * Each seed turns features on and off (swarm testing): a bug that one feature
+ * hides, another seed meets without it. */
+#include <string.h>
+
+#include "sim/memory.h"
+#include "sim/random.h"
+#include "sim/swarm/model.h"
+#include "sim/swarm/schedule.h"
+#include "sim/swarm/traffic.h"
+#include "sim/tree.h"
+#include "wire/limits.h"
+
+/* Most who join, and most steps between two syncs. */
+#define DRAWING_JOINERS 12
+#define DRAWING_STEPS   20
+
+/* A stop that is long enough to be taken for dead, and one that is not. */
+#define DRAWING_LONG_MS  (4 * LIMIT_FAILURE_TIMEOUT_MS)
+#define DRAWING_SHORT_MS (LIMIT_FAILURE_TIMEOUT_MS / 2)
+#define DRAWING_NEAR_MS  (2 * LIMIT_HEARTBEAT_MS)
+
+/* When, after the launch begins, a node may stop, how long the start of one
+ * that is slow may take, and what sets its random numbers apart. */
+#define DRAWING_START_MS 60
+#define DRAWING_SLOW_MS  (2 * LIMIT_FAILURE_TIMEOUT_MS)
+#define DRAWING_STARTS   UINT64_C(0x5107057a27)
+#define DRAWING_SHAPES   UINT64_C(0x5ba9e5)
+#define DRAWING_CHATTERS UINT64_C(0xc4a77e)
+#define DRAWING_RATES    UINT64_C(0x5a7e5)
+#define DRAWING_HANGS    UINT64_C(0x4a9655)
+
+/* The least and the most that the windows of a stream share, where it is less
+ * than in a real node. */
+#define DRAWING_BUDGET_MIN (64u << 10)
+#define DRAWING_BUDGET_MAX (512u << 10)
+
+/* The least and the most bytes a millisecond of a slow link, on which a packet
+ * of 100,000 bytes takes half a second to five. */
+#define DRAWING_RATE_MIN 20
+#define DRAWING_RATE_MAX 200
+
+struct drawing {
+    struct random random;
+    struct random shapes; /* of streams: from a source of its own, as starts */
+    struct random chatters;
+    struct random hung;
+    struct schedule *out;
+    struct tree tree;
+    uint32_t joiners;
+    uint32_t streams;
+    uint32_t sent[TRAFFIC_STREAMS + 1]; /* by stream */
+    uint64_t closed;                    /* streams, as bits */
+    uint64_t now_ms;
+    uint64_t stalled_ms; /* the last short stop has ended */
+    /* features */
+    bool narrow;  /* windows are small ... */
+    bool aligned; /* ... and a stream waits for all */
+    bool unasked; /* members send what nothing asked for */
+    bool hangs;   /* filter calls of commnodes may hang */
+    bool joins;
+    bool closes;
+    bool opens;
+    bool leaves;
+    bool spare; /* only commnodes die */
+    bool front; /* the front-end may be stopped for long */
+    bool faults[SCHEDULE_VERB_COUNT];
+    bool faulty;     /* any of those */
+    unsigned stress; /* faults are so many times as likely */
+};
+
+static uint32_t draw(struct drawing *drawing, uint64_t low, uint64_t high)
+{
+    return (uint32_t)random_between(&drawing->random, low, high);
+}
+
+static bool chance(struct drawing *drawing, unsigned percent)
+{
+    return random_chance(&drawing->random, percent);
+}
+
+/* Whether a fault happens, which does so `percent` times of a hundred, or more
+ * often where that is wished for. */
+static bool fault(struct drawing *drawing, unsigned percent)
+{
+    percent *= drawing->stress;
+    return chance(drawing, percent < 100 ? percent : 100);
+}
+
+/* How long something is stopped or cut off; often it just is, or just is not,
+ * found. */
+static uint32_t draw_stop(struct drawing *drawing)
+{
+    if (chance(drawing, 30))
+        return draw(drawing, LIMIT_FAILURE_TIMEOUT_MS - DRAWING_NEAR_MS,
+                    LIMIT_FAILURE_TIMEOUT_MS + DRAWING_NEAR_MS);
+    return draw(drawing, 1, DRAWING_LONG_MS);
+}
+
+/* Add a step; what follows is `after_ms` later than what came before. */
+static void add(struct drawing *drawing,
+                uint32_t after_ms,
+                enum schedule_verb verb,
+                uint32_t first,
+                uint32_t second,
+                uint32_t third,
+                uint32_t fourth)
+{
+    struct schedule_step step = {
+        .verb = verb,
+        .after_ms = after_ms,
+        .numbers = {first, second, third, fourth},
+    };
+
+    drawing->now_ms += after_ms;
+    schedule_add(drawing->out, &step);
+}
+
+/* ---- who ---- */
+
+static bool is_backend(const struct drawing *drawing, size_t index)
+{
+    return drawing->tree.nodes[index].child_count == 0;
+}
+
+/* Any node, those that have joined included. */
+static uint32_t draw_node(struct drawing *drawing, bool front)
+{
+    size_t count = drawing->tree.count + drawing->joiners;
+    size_t index = draw(drawing, front ? 0 : 1, count - 1);
+
+    if (index < drawing->tree.count)
+        return drawing->tree.nodes[index].rank;
+    return tree_next_rank(&drawing->tree) +
+           (uint32_t)(index - drawing->tree.count);
+}
+
+/* A node that may die; 0: none was met. */
+static uint32_t draw_victim(struct drawing *drawing)
+{
+    size_t index = draw(drawing, 1, drawing->tree.count - 1);
+
+    if (drawing->spare && is_backend(drawing, index))
+        return 0;
+    return drawing->tree.nodes[index].rank;
+}
+
+/* ---- traffic ---- */
+
+static void draw_apps(struct drawing *drawing)
+{
+    for (size_t i = 0; i < drawing->tree.count; i++) {
+        uint32_t rank = drawing->tree.nodes[i].rank;
+
+        if (i > 0 && chance(drawing, 3))
+            add(drawing, 0, SCHEDULE_APP, rank, draw(drawing, 50, 400), 0, 0);
+        else if (chance(drawing, 30))
+            add(drawing, 0, SCHEDULE_APP, rank, draw(drawing, 1, 20), 0, 0);
+        if (chance(drawing, 10))
+            add(drawing, 0, SCHEDULE_FILTER, rank, draw(drawing, 1, 20), 0, 0);
+    }
+}
+
+/* What the stream that is opened next has besides. */
+static void draw_shape(struct drawing *drawing)
+{
+    bool down = random_chance(&drawing->shapes, 30);
+    bool large = random_chance(&drawing->shapes, 30);
+
+    if (down || large)
+        add(drawing, 0, SCHEDULE_WITH, drawing->streams, down, large, 0);
+}
+
+/* What is sent unasked on the stream that was opened last. */
+static void draw_chatter(struct drawing *drawing)
+{
+    struct random *random = &drawing->chatters;
+
+    if (drawing->unasked && random_chance(random, 60))
+        add(drawing, 0, SCHEDULE_CHATTER, drawing->streams,
+            (uint32_t)random_between(random, 1, 10),
+            (uint32_t)random_between(random, 5, 60),
+            (uint32_t)random_between(random, 0, 1000));
+}
+
+static void draw_open(struct drawing *drawing)
+{
+    struct schedule_step step = {.verb = SCHEDULE_OPEN};
+    uint32_t filter = draw(drawing, 0, MODEL_UNION);
+
+    if (drawing->streams == TRAFFIC_STREAMS)
+        return;
+    step.numbers[0] = ++drawing->streams;
+    draw_shape(drawing);
+    step.numbers[1] = filter;
+    step.numbers[2] = chance(drawing, 60) ? 0 : draw(drawing, 0, 2);
+    if (drawing->unasked && random_chance(&drawing->chatters, 50))
+        step.numbers[2] = COP_TIME_OUT;
+    /* Where two do, members that answer with more than a window each, one on
+     * this and one on that, wait for each other: no fault of the network's. */
+    if (drawing->narrow && drawing->aligned && step.numbers[2] == 0)
+        step.numbers[2] = 1;
+    drawing->aligned |= step.numbers[2] == 0;
+    step.numbers[3] = draw(drawing, 1, 50);
+    step.numbers[4] = chance(drawing, 30);
+    step.numbers[5] = chance(drawing, 15);
+    step.numbers[6] = drawing->joins && chance(drawing, 70);
+    step.numbers[7] = chance(drawing, 50) ? draw(drawing, 1, 1000) : 0;
+    schedule_add(drawing->out, &step);
+    draw_chatter(drawing);
+}
+
+/* A stream that is open as far as the schedule knows; 0: none was met. */
+static uint32_t draw_stream(struct drawing *drawing)
+{
+    uint32_t stream = draw(drawing, 1, drawing->streams);
+
+    return drawing->closed >> stream & 1 ? 0 : stream;
+}
+
+static void draw_traffic(struct drawing *drawing)
+{
+    uint32_t stream = draw_stream(drawing);
+
+    if (stream && drawing->sent[stream] < TRAFFIC_PACKETS - 2) {
+        drawing->sent[stream]++;
+        add(drawing, 0, SCHEDULE_SEND, stream, draw(drawing, 0, 4), 0, 0);
+    }
+    stream = draw_stream(drawing);
+    if (stream && chance(drawing, 10))
+        add(drawing, 0, SCHEDULE_PARAMETERS, stream, draw(drawing, 0, 99), 0,
+            0);
+    stream = draw_stream(drawing);
+    if (stream && drawing->closes && chance(drawing, 4)) {
+        drawing->closed |= UINT64_C(1) << stream;
+        add(drawing, 0, SCHEDULE_CLOSE, stream, 0, 0, 0);
+    }
+    if (drawing->opens && chance(drawing, 5))
+        draw_open(drawing);
+}
+
+/* ---- what anybody may meet, without anybody dying ---- */
+
+static void draw_nuisance(struct drawing *drawing)
+{
+    if (drawing->now_ms >= drawing->stalled_ms && chance(drawing, 10)) {
+        uint32_t for_ms = draw(drawing, 1, DRAWING_SHORT_MS);
+
+        add(drawing, 0, SCHEDULE_FREEZE, draw_node(drawing, true), 0, for_ms,
+            0);
+        /* Two in a row may look like one that is long. */
+        drawing->stalled_ms =
+            drawing->now_ms + for_ms + 2 * LIMIT_FAILURE_TIMEOUT_MS;
+    }
+    if (drawing->faults[SCHEDULE_SLOW] && chance(drawing, 4))
+        add(drawing, 0, SCHEDULE_SLOW, draw_node(drawing, true),
+            draw(drawing, 1, 5000), draw(drawing, 1, 10000), 0);
+    if (drawing->joins && drawing->joiners < DRAWING_JOINERS &&
+        chance(drawing, 20)) {
+        add(drawing, 0, SCHEDULE_JOIN, draw_node(drawing, true), 0, 0, 0);
+        drawing->joiners++;
+        if (drawing->faults[SCHEDULE_KILL] && !drawing->spare &&
+            chance(drawing, 30))
+            add(drawing, 0, SCHEDULE_KILL,
+                tree_next_rank(&drawing->tree) + drawing->joiners - 1,
+                draw(drawing, 0, 60), 0, 0);
+    }
+}
+
+/* ---- faults ---- */
+
+/* Those who are near `rank` die too. */
+static void draw_more_deaths(struct drawing *drawing, uint32_t rank)
+{
+    const struct tree_node *node = tree_find(&drawing->tree, rank);
+    const struct tree_node *parent = &drawing->tree.nodes[node->parent];
+
+    switch (draw(drawing, 0, 4)) {
+    case 0: /* its parent: the adopter too, if it is late enough */
+        if (parent->rank != 0)
+            add(drawing, 0, SCHEDULE_KILL, parent->rank, draw(drawing, 0, 40),
+                0, 0);
+        return;
+    case 1: /* siblings */
+        for (size_t i = 0; i < parent->child_count; i++)
+            if ((!drawing->spare || parent->children[i].role != NODE_BACKEND) &&
+                chance(drawing, 50))
+                add(drawing, 0, SCHEDULE_KILL, parent->children[i].rank,
+                    draw(drawing, 0, 5), 0, 0);
+        return;
+    case 2: /* every commnode, one after another */
+        for (size_t i = 1; chance(drawing, 20) && i < drawing->tree.count; i++)
+            if (!is_backend(drawing, i))
+                add(drawing, 0, SCHEDULE_KILL, drawing->tree.nodes[i].rank,
+                    draw(drawing, 0, 5000), 0, 0);
+        return;
+    default:
+        return;
+    }
+}
+
+static void draw_deaths(struct drawing *drawing)
+{
+    uint32_t rank = draw_victim(drawing);
+
+    if (rank && drawing->faults[SCHEDULE_KILL] && fault(drawing, 20)) {
+        draw_more_deaths(drawing, rank);
+        add(drawing, 0, SCHEDULE_KILL, rank, draw(drawing, 0, 200), 0, 0);
+    }
+    if (rank && drawing->faults[SCHEDULE_VANISH] && fault(drawing, 5))
+        add(drawing, 0, SCHEDULE_VANISH, rank, draw(drawing, 0, 200), 0, 0);
+    if (drawing->faults[SCHEDULE_TRAP] && fault(drawing, 10))
+        add(drawing, 0, SCHEDULE_TRAP, draw_node(drawing, false),
+            draw(drawing, 0, 60), 0, 0);
+    if (rank && drawing->leaves && fault(drawing, 5))
+        add(drawing, 0, SCHEDULE_LEAVE, rank, 0, 0, 0);
+}
+
+/* Of a source of its own, too. */
+static void draw_hang(struct drawing *drawing)
+{
+    struct random *random = &drawing->hung;
+    size_t index = random_between(random, 1, drawing->tree.count - 1);
+
+    if (!is_backend(drawing, index) && random_chance(random, 20))
+        add(drawing, 0, SCHEDULE_HANG, drawing->tree.nodes[index].rank, 0, 0,
+            0);
+}
+
+static void draw_breaks(struct drawing *drawing)
+{
+    uint32_t rank = draw_node(drawing, false);
+    uint32_t in_ms = draw(drawing, 0, 100);
+
+    if (drawing->faults[SCHEDULE_CUT] && fault(drawing, 5))
+        add(drawing, 0, SCHEDULE_CUT, rank, in_ms, 0, 0);
+    if (drawing->faults[SCHEDULE_HALF] && fault(drawing, 4))
+        add(drawing, 0, SCHEDULE_HALF, rank, in_ms, draw(drawing, 0, 1), 0);
+    if (drawing->faults[SCHEDULE_MUTE] && fault(drawing, 4))
+        add(drawing, 0, SCHEDULE_MUTE, rank, in_ms, draw(drawing, 0, 1), 0);
+    if (drawing->faults[SCHEDULE_HOLD] && fault(drawing, 4))
+        add(drawing, 0, SCHEDULE_HOLD, rank, in_ms, draw(drawing, 0, 1),
+            draw_stop(drawing));
+    if (drawing->faults[SCHEDULE_ISOLATE] && fault(drawing, 4))
+        add(drawing, 0, SCHEDULE_ISOLATE, rank, in_ms, draw_stop(drawing), 0);
+    if (drawing->faults[SCHEDULE_FREEZE] && fault(drawing, 3))
+        add(drawing, 0, SCHEDULE_FREEZE,
+            drawing->front && chance(drawing, 30) ? 0 : rank, in_ms,
+            draw_stop(drawing), 0);
+}
+
+static void draw_features(struct drawing *drawing)
+{
+    drawing->joins = chance(drawing, 20);
+    drawing->closes = chance(drawing, 25);
+    drawing->opens = chance(drawing, 25);
+    drawing->faults[SCHEDULE_SLOW] = chance(drawing, 50);
+    if (chance(drawing, 40) && drawing->stress == 1)
+        return;
+    drawing->spare = chance(drawing, 40);
+    drawing->leaves = !drawing->spare && chance(drawing, 25);
+    drawing->front = chance(drawing, 20);
+    for (int verb = SCHEDULE_KILL; verb < SCHEDULE_SLOW; verb++) {
+        drawing->faults[verb] =
+            chance(drawing, verb == SCHEDULE_KILL ? 70 : 30);
+        drawing->faulty |= drawing->faults[verb];
+    }
+}
+
+/* One seed in six skips who does not start, if anybody does not. */
+static void draw_absence(struct drawing *drawing)
+{
+    unsigned missing = draw(drawing, 0, 50);
+    unsigned hangs = chance(drawing, 30) ? 10 : 0;
+
+    if (!chance(drawing, 16))
+        return;
+    add(drawing, 0, SCHEDULE_SKIP, 0, 0, 0, 0);
+    if (chance(drawing, 50))
+        return;
+    for (size_t i = 1; i < drawing->tree.count; i++) {
+        uint32_t rank = drawing->tree.nodes[i].rank;
+
+        if (chance(drawing, missing))
+            add(drawing, 0, SCHEDULE_ABSENT, rank, 0, 0, 0);
+        else if (chance(drawing, hangs))
+            add(drawing, 0, SCHEDULE_ABSENT, rank, 1, 0, 0);
+    }
+}
+
+/* Some are slow to start: longer than a node of a running tree may be silent,
+ * not so long as a start may take (PROTOCOL 12.2b). What is drawn for this has
+ * a source of its own, so that a seed is otherwise what it always was. */
+static void draw_starts(struct drawing *drawing, uint64_t seed)
+{
+    struct random starts;
+
+    random_seed(&starts, seed ^ DRAWING_STARTS);
+    if (!random_chance(&starts, 10))
+        return;
+    for (size_t i = 1; i < drawing->tree.count; i++)
+        if (random_chance(&starts, 15))
+            add(drawing, 0, SCHEDULE_FREEZE, drawing->tree.nodes[i].rank,
+                (uint32_t)random_between(&starts, 1, DRAWING_START_MS),
+                (uint32_t)random_between(&starts, 1, DRAWING_SLOW_MS), 0);
+}
+
+/* One seed in four has small windows, so that they are full now and then. */
+static void draw_budget(struct drawing *drawing)
+{
+    drawing->narrow = random_chance(&drawing->shapes, 25);
+    if (drawing->narrow)
+        add(drawing, 0, SCHEDULE_BUDGET,
+            (uint32_t)random_between(&drawing->shapes, DRAWING_BUDGET_MIN,
+                                     DRAWING_BUDGET_MAX),
+            0, 0, 0);
+}
+
+/* One seed in five has members that send unasked, and filters that take time:
+ * calls of one stream then come between another's. */
+static void draw_unasked(struct drawing *drawing, uint64_t seed)
+{
+    struct random *random = &drawing->chatters;
+
+    random_seed(random, seed ^ DRAWING_CHATTERS);
+    drawing->unasked = random_chance(random, 20);
+    for (size_t i = 0; drawing->unasked && i < drawing->tree.count; i++)
+        if (!is_backend(drawing, i) && random_chance(random, 40))
+            add(drawing, 0, SCHEDULE_FILTER, drawing->tree.nodes[i].rank,
+                (uint32_t)random_between(random, 1, 20), 0, 0);
+}
+
+/* Some links are so slow that a big packet takes longer than the time-out. */
+static void draw_rate(struct drawing *drawing, uint64_t seed)
+{
+    struct random rates;
+
+    random_seed(&rates, seed ^ DRAWING_RATES);
+    if (random_chance(&rates, 4))
+        add(drawing, 0, SCHEDULE_RATE,
+            (uint32_t)random_between(&rates, DRAWING_RATE_MIN,
+                                     DRAWING_RATE_MAX),
+            0, 0, 0);
+}
+
+static void draw_rounds(struct drawing *drawing)
+{
+    uint32_t rounds = draw(drawing, 1, 3);
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        uint32_t steps = draw(drawing, 1, DRAWING_STEPS);
+
+        for (uint32_t step = 0; step < steps; step++) {
+            draw_traffic(drawing);
+            draw_nuisance(drawing);
+            if (drawing->faulty) {
+                draw_deaths(drawing);
+                draw_breaks(drawing);
+            }
+            if (drawing->hangs)
+                draw_hang(drawing);
+            if (drawing->out->count > 0) {
+                struct schedule_step *last =
+                    &drawing->out->steps[drawing->out->count - 1];
+                uint32_t for_ms = draw(drawing, 0, 60);
+
+                last->after_ms += for_ms;
+                drawing->now_ms += for_ms;
+            }
+        }
+        if (chance(drawing, 70))
+            add(drawing, 0, SCHEDULE_SYNC, 0, 0, 0, 0);
+    }
+}
+
+static void draw_tree(struct drawing *drawing, const struct schedule_wish *wish)
+{
+    struct schedule *out = drawing->out;
+
+    if (wish->tree) {
+        out->tree = memory_text(wish->tree);
+        tree_read(&drawing->tree, wish->tree);
+        return;
+    }
+    if (wish->nodes > 0)
+        tree_grow(&drawing->tree, &drawing->random, wish->nodes);
+    else
+        tree_draw(&drawing->tree, &drawing->random,
+                  chance(drawing, 20) ? 31 : 15);
+    out->tree = tree_text(&drawing->tree);
+}
+
+void schedule_draw(struct schedule *out,
+                   uint64_t seed,
+                   const struct schedule_wish *wish)
+{
+    struct drawing drawing = {.out = out, .stress = 1};
+    uint32_t count;
+
+    *out = (struct schedule){.seed = seed};
+    if (wish->stress > 0)
+        drawing.stress = wish->stress;
+    random_seed(&drawing.random, ~seed);
+    random_seed(&drawing.shapes, seed ^ DRAWING_SHAPES);
+    random_seed(&drawing.hung, seed ^ DRAWING_HANGS);
+    drawing.hangs = random_chance(&drawing.hung, 8);
+    out->delay_min_ms = draw(&drawing, 0, 3);
+    out->delay_max_ms = out->delay_min_ms + draw(&drawing, 1, 20);
+    out->fragment_percent = draw(&drawing, 0, 80);
+    out->start_max_ms = draw(&drawing, 1, 40);
+    draw_tree(&drawing, wish);
+    draw_features(&drawing);
+    draw_absence(&drawing);
+    draw_budget(&drawing);
+    draw_rate(&drawing, seed);
+    draw_apps(&drawing);
+    draw_starts(&drawing, seed);
+    draw_unasked(&drawing, seed);
+    if (drawing.faults[SCHEDULE_KILL] && !drawing.spare && chance(&drawing, 10))
+        add(&drawing, 0, SCHEDULE_KILL, draw_victim(&drawing),
+            draw(&drawing, 0, 150), 0, 0);
+    count = draw(&drawing, 1, 4);
+    while (drawing.streams < count)
+        draw_open(&drawing);
+    if (chance(&drawing, 50)) /* else packets right behind the opening */
+        add(&drawing, 0, SCHEDULE_OPENED, 0, 0, 0, 0);
+    draw_rounds(&drawing);
+    add(&drawing, 0, SCHEDULE_END, chance(&drawing, 20), 0, 0, 0);
+    tree_fini(&drawing.tree);
+}

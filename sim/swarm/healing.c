@@ -1,0 +1,236 @@
+/* healing.c - how a tree heals, watched from outside. */
+#include "sim/swarm/healing.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "sim/memory.h"
+#include "wire/limits.h"
+
+/* Fan-outs go on with a heartbeat at each hop (PROTOCOL 6.6). */
+#define HEALING_NEWS_MS (10 * LIMIT_HEARTBEAT_MS)
+
+/* A commnode whose death no node saw is reported lost when it has had no path
+ * for the time of 11.1. That is counted from when it is known to be an orphan,
+ * or from when its adoption has not been reported for as long (6.1a). */
+#define HEALING_GIVE_UP_MS                                                     \
+    (LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +                      \
+     LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS)
+#define HEALING_LOST_MS (UINT64_C(30000) + 2 * HEALING_GIVE_UP_MS)
+
+static char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *say(const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return memory_text(text);
+}
+
+/* How many links lead from `index` up to `top`; SIM_NONE if none do. */
+static uint32_t way_up(const struct sim *sim,
+                       uint32_t index,
+                       uint32_t top,
+                       uint32_t *met)
+{
+    uint32_t hops = 0;
+
+    while (index != top) {
+        *met = index;
+        index = sim_parent(sim, index);
+        if (index == SIM_NONE || hops++ > sim_count(sim))
+            return SIM_NONE;
+    }
+    return hops;
+}
+
+void healing_init(struct healing *healing, uint32_t room)
+{
+    *healing = (struct healing){
+        .nodes = memory_new(room * sizeof(*healing->nodes)),
+        .room = room,
+    };
+}
+
+void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
+{
+    uint32_t orphans = 0;
+    uint32_t met;
+
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        uint32_t rank = sim_rank(sim, i);
+
+        if (sim_role(sim, i) == NODE_BACKEND && rank != RANK_NONE &&
+            way_up(sim, i, index, &met) != SIM_NONE)
+            ranks_add(&healing->torn, rank, rank);
+        if (i == index && sim_is_alive(sim, i))
+            healing->nodes[i].orphan = true;
+        orphans += healing->nodes[i].orphan && sim_is_alive(sim, i);
+    }
+    healing->overlapped |=
+        orphans > 1 || (healing->joined_ms > 0 &&
+                        sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS);
+}
+
+/* PROTOCOL 6.8: what may follow on what it was told of a node before. */
+static void hear_of(struct healing *healing,
+                    struct sim *sim,
+                    uint32_t index,
+                    const struct action *tell)
+{
+    struct healing_node *node = &healing->nodes[tell->rank];
+    bool suspected = node->news == HEALING_SUSPECTED;
+
+    if (node->news == HEALING_LOST)
+        sim_fail(sim, "the front-end was told that %u is lost, and again of it",
+                 tell->rank);
+    if (tell->tell == TELL_NODE_SUSPECTED) {
+        if (suspected)
+            sim_fail(sim, "%u was suspected twice", tell->rank);
+        node->news = HEALING_SUSPECTED;
+    } else if (tell->tell == TELL_NODE_BACK) {
+        if (!suspected)
+            sim_fail(sim, "%u is back, and was not suspected", tell->rank);
+        node->news = HEALING_BACK;
+    } else if (tell->tell == TELL_NODE_ADOPTED) {
+        node->news = HEALING_ADOPTED;
+        node->told_parent = (uint32_t)tell->sequence;
+    } else {
+        /* before the table has come, a link that is lost is an end (12.2) */
+        if (sim_is_alive(sim, index) && healing->nodes[index].launched &&
+            !healing->nodes[index].left)
+            sim_fail(sim, "%u was given up, and lives", tell->rank);
+        node->news = HEALING_LOST;
+    }
+}
+
+/* The front-end was told. */
+static void hear(struct healing *healing,
+                 struct sim *sim,
+                 const struct action *tell)
+{
+    uint32_t index = sim_find(sim, tell->rank);
+
+    /* One that joins is a node like others when it is told of (12.3). */
+    if (tell->tell == TELL_BACKEND_JOINED && index != SIM_NONE) {
+        healing->nodes[index].launched = true;
+        healing->joined_ms = sim_now_ms(sim);
+        for (uint32_t i = 1; i < sim_count(sim); i++)
+            healing->overlapped |= healing->nodes[i].orphan;
+    }
+    if (tell->tell != TELL_NODE_LOST && tell->tell != TELL_NODE_ADOPTED &&
+        tell->tell != TELL_BACKEND_LOST && tell->tell != TELL_NODE_SUSPECTED &&
+        tell->tell != TELL_NODE_BACK)
+        return;
+    if (index == SIM_NONE || tell->rank >= healing->room)
+        sim_fail(sim, "the front-end was told of %u, which nobody is",
+                 tell->rank);
+    else
+        hear_of(healing, sim, index, tell);
+}
+
+void healing_told(struct healing *healing,
+                  struct sim *sim,
+                  uint32_t index,
+                  const struct action *tell)
+{
+    if (index == 0)
+        hear(healing, sim, tell);
+    else if (tell->tell == TELL_LAUNCHED) {
+        healing->nodes[index].launched |= index < sim_tree(sim)->count;
+        healing->nodes[index].orphan = false; /* that was another life */
+    } else if (tell->tell == TELL_NODE_ADOPTED) {
+        healing->nodes[index].orphan = false;
+        healing->adoptions++;
+    } else if (tell->tell == TELL_ENDED && healing->nodes[index].launched &&
+               !healing->nodes[index].left && sim_is_alive(sim, 0))
+        sim_fail(sim, "%u has ended, and nobody ended it: %s",
+                 sim_rank(sim, index), tell->text ? tell->text : "");
+}
+
+char *healing_lack(const struct healing *healing, const struct sim *sim)
+{
+    uint32_t met = 0;
+
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        uint32_t rank = sim_rank(sim, i);
+        bool internal = sim_role(sim, i) == NODE_COMMNODE;
+        enum healing_news news =
+            rank < healing->room ? healing->nodes[rank].news : HEALING_NO_NEWS;
+
+        if (!sim_is_alive(sim, i)) {
+            if (internal && healing->nodes[i].launched && news != HEALING_LOST)
+                return say("%u is dead, and the front-end was not told", rank);
+            continue;
+        }
+        if (healing->nodes[i].orphan && healing->nodes[i].launched)
+            return say("%d is an orphan", (int)rank);
+        if (way_up(sim, i, 0, &met) == SIM_NONE)
+            return say("%d has no way up past %d", (int)rank,
+                       (int)sim_rank(sim, met));
+        if (news == HEALING_SUSPECTED)
+            return say("%u lives, and is suspected", rank);
+        if (internal && news == HEALING_ADOPTED &&
+            healing->nodes[rank].told_parent !=
+                sim_rank(sim, sim_parent(sim, i)))
+            return say("%u is the child of %u, and the front-end was told %u",
+                       rank, sim_rank(sim, sim_parent(sim, i)),
+                       healing->nodes[rank].told_parent);
+    }
+    return NULL;
+}
+
+void healing_look(struct healing *healing, struct sim *sim)
+{
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        struct healing_node *node = &healing->nodes[i];
+        uint32_t rank = sim_rank(sim, i);
+
+        if (sim_is_alive(sim, i) || !node->launched ||
+            sim_role(sim, i) != NODE_COMMNODE || rank >= healing->room ||
+            healing->nodes[rank].news == HEALING_LOST)
+            continue;
+        if (node->dead_ms == 0)
+            node->dead_ms = sim_now_ms(sim);
+        if (sim_now_ms(sim) > node->dead_ms + HEALING_LOST_MS)
+            sim_fail(sim, "%u has been dead for long, and was not told of",
+                     rank);
+    }
+}
+
+void healing_check(struct healing *healing, struct sim *sim)
+{
+    const struct tree *tree = sim_tree(sim);
+    uint32_t limit = 0;
+    uint32_t height = 0;
+    uint32_t met;
+
+    /* A tree is as high as its deepest back-end (PROTOCOL 8.3). */
+    for (size_t i = 0; i < tree->count; i++)
+        if (sim_role(sim, (uint32_t)i) == NODE_BACKEND &&
+            tree->nodes[i].depth > limit)
+            limit = tree->nodes[i].depth;
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        uint32_t depth =
+            sim_is_alive(sim, i) && sim_role(sim, i) == NODE_BACKEND
+                ? way_up(sim, i, 0, &met)
+                : SIM_NONE;
+
+        if (depth != SIM_NONE && depth > height)
+            height = depth;
+    }
+    healing->rose = height > limit;
+    if (healing->rose && !healing->overlapped)
+        sim_fail(sim, "the tree is %u high, and was %u", height, limit);
+}
+
+void healing_fini(struct healing *healing)
+{
+    ranks_fini(&healing->torn);
+    free(healing->nodes);
+    *healing = (struct healing){0};
+}

@@ -1,0 +1,129 @@
+/* schedule.h - what a world goes through: tree, traffic and faults, as text.
+ *
+ *     seed 3616
+ *     tree 0(1(3,4),2(5,6))
+ *     delay 2 14
+ *     fragment 30
+ *     start 25
+ *     +0 with stream=1 down=1 large=0
+ *     +12 send stream=1 answers=3
+ *     +40 kill node=1 in=7
+ *     +0 sync
+ *
+ * Steps are taken in order, each so many milliseconds after the one before.
+ * A step that makes no sense when its turn has come does nothing, so any part
+ * of a schedule is a schedule.
+ *
+ * Nodes are named by rank; who joins, by the number that it would have if
+ * ranks were given in the order of joining. */
+#ifndef SIM_SWARM_SCHEDULE_H
+#define SIM_SWARM_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* X(verb, name, names of its numbers) */
+#define SCHEDULE_VERBS(X)                                                      \
+    /* what its nodes are like */                                              \
+    X(SCHEDULE_APP, "app", "node", "take")                                     \
+    X(SCHEDULE_FILTER, "filter", "node", "ms")                                 \
+    X(SCHEDULE_BUDGET, "budget", "bytes")                                      \
+    X(SCHEDULE_RATE, "rate", "bytes_per_ms")                                   \
+    /* who does not start, and whether the launch goes on without */           \
+    X(SCHEDULE_SKIP, "skip")                                                   \
+    X(SCHEDULE_ABSENT, "absent", "node", "hangs")                              \
+    /* traffic; what a stream is opened with comes before it */                \
+    X(SCHEDULE_WITH, "with", "stream", "down", "large")                        \
+    X(SCHEDULE_OPEN, "open", "stream", "filter", "sync", "timeout", "uneven",  \
+      "big", "grow", "members")                                                \
+    X(SCHEDULE_CHATTER, "chatter", "stream", "every", "times", "members")      \
+    X(SCHEDULE_OPENED, "opened")                                               \
+    X(SCHEDULE_SEND, "send", "stream", "answers")                              \
+    X(SCHEDULE_PARAMETERS, "parameters", "stream", "value")                    \
+    X(SCHEDULE_CLOSE, "close", "stream")                                       \
+    X(SCHEDULE_SYNC, "sync")                                                   \
+    X(SCHEDULE_JOIN, "join", "parent")                                         \
+    X(SCHEDULE_LEAVE, "leave", "node")                                         \
+    /* faults */                                                               \
+    X(SCHEDULE_KILL, "kill", "node", "in")                                     \
+    X(SCHEDULE_VANISH, "vanish", "node", "in")                                 \
+    X(SCHEDULE_TRAP, "trap", "node", "in")                                     \
+    X(SCHEDULE_CUT, "cut", "node", "in")                                       \
+    X(SCHEDULE_HALF, "half", "node", "in", "up")                               \
+    X(SCHEDULE_MUTE, "mute", "node", "in", "up")                               \
+    X(SCHEDULE_HOLD, "hold", "node", "in", "up", "ms")                         \
+    X(SCHEDULE_ISOLATE, "isolate", "node", "in", "ms")                         \
+    X(SCHEDULE_FREEZE, "freeze", "node", "in", "ms")                           \
+    X(SCHEDULE_SLOW, "slow", "node", "filter", "ms")                           \
+    X(SCHEDULE_HANG, "hang", "node")                                           \
+    /* how it ends, once it is whole */                                        \
+    X(SCHEDULE_END, "end", "crash")
+
+enum schedule_verb {
+#define SCHEDULE_VERB(verb, ...) verb,
+    SCHEDULE_VERBS(SCHEDULE_VERB)
+#undef SCHEDULE_VERB
+    SCHEDULE_VERB_COUNT
+};
+
+/* The most numbers that a step has. */
+#define SCHEDULE_NUMBERS 8
+
+struct schedule_step {
+    enum schedule_verb verb;
+    uint32_t after_ms;
+    uint32_t numbers[SCHEDULE_NUMBERS];
+};
+
+/* Caller's storage; all zero is empty. */
+struct schedule {
+    uint64_t seed; /* of what the world draws by itself: delays */
+    char *tree;    /* as in tree.h */
+    uint32_t delay_min_ms;
+    uint32_t delay_max_ms;
+    uint32_t fragment_percent;
+    uint32_t start_max_ms;
+    struct schedule_step *steps;
+    size_t count;
+    size_t room;
+};
+
+/* What is to be drawn. */
+struct schedule_wish {
+    const char *tree; /* NULL: drawn too */
+    uint32_t nodes;   /* of a tree that is drawn; 0: drawn too */
+    unsigned stress;  /* faults are so many times as likely; 0: once */
+};
+
+/* The name of a verb. */
+const char *schedule_name(enum schedule_verb verb);
+
+/* Whether it is one of the faults, from SCHEDULE_KILL to SCHEDULE_HANG. */
+bool schedule_is_fault(enum schedule_verb verb);
+
+/* Draw the schedule of `seed`. */
+void schedule_draw(struct schedule *out,
+                   uint64_t seed,
+                   const struct schedule_wish *wish);
+
+/* Append a copy of `step`. */
+void schedule_add(struct schedule *schedule, const struct schedule_step *step);
+
+/* A copy, without the steps from `from` up to, not with, `to`. */
+void schedule_copy(struct schedule *out,
+                   const struct schedule *schedule,
+                   size_t from,
+                   size_t to);
+
+/* Write it, as above. */
+void schedule_write(const struct schedule *schedule, FILE *file);
+
+/* Read it. Returns 0, or -EINVAL with the number of the line that is wrong. */
+int schedule_read(struct schedule *out, FILE *file, size_t *line);
+
+/* Free what it holds. */
+void schedule_fini(struct schedule *schedule);
+
+#endif

@@ -1,0 +1,690 @@
+/* traffic.c - the streams of one world. */
+#include "sim/swarm/traffic.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/memory.h"
+#include "wire/limits.h"
+#include "wire/packet.h"
+
+#define TRAFFIC_BIG  100000              /* bytes of ballast in a big packet */
+#define TRAFFIC_MOST (TRAFFIC_BIG + 200) /* what such a packet weighs */
+
+#define TRAFFIC_LARGE  20000 /* bytes of ballast in what is put together */
+#define TRAFFIC_FILLED 1000  /* numbers of it in what is united */
+
+/* A sum of all answers must fit 32 bits. */
+#define TRAFFIC_SUM_RANKS 1024
+
+/* What is sent unasked is not below this; where values are added up, it is
+ * below TRAFFIC_ANSWERS, and no answer is. */
+#define TRAFFIC_UNASKED (INT32_C(1) << 28)
+#define TRAFFIC_TIMES   64
+
+static const char ballast[TRAFFIC_BIG];
+
+static struct traffic_stream *stream_of(struct traffic *traffic, uint32_t id)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (traffic->streams[i].id == id)
+            return &traffic->streams[i];
+    return NULL;
+}
+
+/* The stream that a step names, if it can be used. */
+static struct traffic_stream *stream_at(struct traffic *traffic,
+                                        const struct schedule_step *step)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (traffic->streams[i].number == step->numbers[0] &&
+            !traffic->streams[i].closing && !traffic->streams[i].closed)
+            return &traffic->streams[i];
+    return NULL;
+}
+
+/* ---- the front-end ---- */
+
+/* Whether `rank` is in the set that `draw` stands for; 0: everyone is. */
+static bool is_drawn(uint32_t draw, uint32_t rank)
+{
+    struct random random;
+
+    random_seed(&random, (uint64_t)draw << 32 | rank);
+    return draw == 0 || random_chance(&random, 60);
+}
+
+static void draw_members(struct traffic_stream *stream,
+                         const struct ranks *all,
+                         uint32_t draw)
+{
+    uint64_t count = ranks_size(all);
+
+    for (uint64_t i = 0; i < count; i++)
+        if (is_drawn(draw, ranks_at(all, i)))
+            ranks_add(&stream->members, ranks_at(all, i), ranks_at(all, i));
+    if (stream->members.count == 0)
+        ranks_copy(&stream->members, all);
+}
+
+static void make_room(struct traffic_stream *stream, uint32_t count)
+{
+    uint32_t **lists[] = {&stream->first, &stream->last, &stream->answered,
+                          &stream->answered_epoch, &stream->told_closed};
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+        *lists[i] = memory_new(count * sizeof(**lists[i]));
+}
+
+bool traffic_with(struct traffic *traffic, const struct schedule_step *step)
+{
+    uint32_t number = step->numbers[0];
+
+    if (number > TRAFFIC_STREAMS)
+        return false;
+    traffic->down[number] = step->numbers[1];
+    traffic->large[number] = step->numbers[2];
+    return true;
+}
+
+bool traffic_open(struct traffic *traffic,
+                  struct sim *sim,
+                  const struct schedule_step *step)
+{
+    struct traffic_stream *stream = &traffic->streams[traffic->count];
+    const uint32_t *numbers = step->numbers;
+    const struct ranks *all = node_backends(sim_node(sim, 0));
+    char up[32];
+    char none[] = "";
+    char down[] = "count"; /* passes on as it is what goes down */
+    bool listed = numbers[0] <= TRAFFIC_STREAMS;
+    struct stream_definition definition = {
+        .up_filter = up,
+        .up_filter_frontend = none,
+        .up_filter_backend = none,
+        .down_filter = listed && traffic->down[numbers[0]] ? down : none,
+        .wave_timeout_ms = numbers[3],
+    };
+    int r;
+
+    if (traffic->count == TRAFFIC_STREAMS || numbers[1] >= MODEL_FILTERS ||
+        numbers[2] > COP_TIME_OUT || ranks_size(all) == 0)
+        return false;
+    *stream = (struct traffic_stream){
+        .number = numbers[0],
+        .uneven = numbers[4],
+        .big = numbers[5],
+        .large = listed && traffic->large[numbers[0]],
+        .grow = numbers[6],
+        .model = {.filter = (enum model_filter)numbers[1],
+                  .sync = (enum cop_sync)numbers[2]},
+    };
+    make_room(stream, traffic->rank_count);
+    draw_members(stream, all, numbers[7]);
+    snprintf(up, sizeof(up), "%s", model_filter_name(stream->model.filter));
+    definition.sync = stream->model.sync;
+    definition.grow = stream->grow;
+    definition.members = stream->members;
+    traffic->count++;
+    r = sim_open(sim, &definition, &stream->id);
+    if (r < 0)
+        sim_fail(sim, "open: %s", strerror(-r));
+    return r == 0;
+}
+
+bool traffic_send(struct traffic *traffic,
+                  struct sim *sim,
+                  const struct schedule_step *step)
+{
+    struct traffic_stream *stream = stream_at(traffic, step);
+    struct payload *payload = NULL;
+
+    if (!stream || stream->sent_down + 1 >= TRAFFIC_PACKETS)
+        return false;
+    stream->sent_down++;
+    packet_pack(&payload, "%ud %ud %ac", stream->sent_down, step->numbers[1],
+                ballast, (uint32_t)(stream->big ? TRAFFIC_BIG : 0));
+    stream->epoch_of[stream->sent_down] = stream->epoch;
+    sim_post(sim, 0, stream->id, 100, payload);
+    return true;
+}
+
+bool traffic_parameters(struct traffic *traffic,
+                        struct sim *sim,
+                        const struct schedule_step *step)
+{
+    const struct traffic_stream *stream = stream_at(traffic, step);
+
+    if (!stream)
+        return false;
+    return sim_parameters(sim, stream->id, "%d", (int)step->numbers[1]) == 0;
+}
+
+bool traffic_close(struct traffic *traffic,
+                   struct sim *sim,
+                   const struct schedule_step *step)
+{
+    struct traffic_stream *stream = stream_at(traffic, step);
+
+    if (!stream || sim_unsent(sim, 0) > 0)
+        return false;
+    stream->closing = true;
+    return sim_close(sim, 0, stream->id) == 0;
+}
+
+bool traffic_is_open(const struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (!traffic->streams[i].opened && !traffic->streams[i].closing)
+            return false;
+    return true;
+}
+
+/* ---- the back-ends ---- */
+
+/* The number of a packet from the front-end, and how many answers it wants.
+ * Returns 0, or an error: nobody sent that. */
+static int read_down(const struct frame *frame,
+                     uint32_t *number,
+                     uint32_t *count)
+{
+    struct cop_packet *packet;
+    const char *bytes;
+    uint32_t len;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(packet, "%ud %ud %ac", number, count, &bytes, &len);
+    cop_packet_free(packet);
+    return r;
+}
+
+/* A packet of nothing but its value, in the form that the filter takes. */
+static struct payload *pack_small(const struct traffic_stream *stream,
+                                  int32_t value)
+{
+    struct payload *payload = NULL;
+    int32_t values[2] = {value, value % 50};
+    int r;
+
+    if (stream->model.filter == MODEL_UNION)
+        r = packet_pack(&payload, "%ad", values, UINT32_C(2));
+    else if (stream->large && stream->model.filter == MODEL_CONCAT)
+        r = packet_pack(&payload, "%d %ac", value, ballast, UINT32_C(0));
+    else
+        r = packet_pack(&payload, "%d", value);
+    return r < 0 ? NULL : payload;
+}
+
+static struct payload *pack_answer(const struct traffic_stream *stream,
+                                   int32_t value)
+{
+    struct payload *payload = NULL;
+    int32_t values[2 + TRAFFIC_FILLED] = {value, value % 50};
+    uint32_t count = 2;
+    int r;
+
+    for (; stream->large && count < 2 + TRAFFIC_FILLED; count++)
+        values[count] = model_filler((uint32_t)value * TRAFFIC_FILLED + count);
+    if (stream->model.filter == MODEL_UNION)
+        r = packet_pack(&payload, "%ad", values, count);
+    else if (stream->large && stream->model.filter == MODEL_CONCAT)
+        r = packet_pack(&payload, "%d %ac", value, ballast,
+                        (uint32_t)TRAFFIC_LARGE);
+    else if (stream->big && stream->model.filter == MODEL_NONE)
+        r = packet_pack(&payload, "%d %ac", value, ballast,
+                        (uint32_t)TRAFFIC_BIG);
+    else
+        return pack_small(stream, value);
+    return r < 0 ? NULL : payload;
+}
+
+/* Each value is sent only once, but for those that are to be added up. */
+void traffic_answer(struct traffic *traffic,
+                    struct sim *sim,
+                    uint32_t index,
+                    uint32_t id,
+                    const struct frame *frame)
+{
+    struct traffic_stream *stream = stream_of(traffic, id);
+    uint32_t rank = sim_rank(sim, index);
+    uint32_t own = rank;
+    uint32_t number = 0;
+    uint32_t count = 0;
+
+    if (!stream)
+        return;
+    if (read_down(frame, &number, &count) < 0)
+        sim_fail(sim, "%u took a packet that nobody sent", rank);
+    if (stream->uneven)
+        count = (count + rank) % 4;
+    if (stream->model.filter == MODEL_SUM)
+        own %= TRAFFIC_SUM_RANKS;
+    for (uint32_t i = 0; i < count && i < TRAFFIC_ANSWERS; i++) {
+        uint32_t value = (own * TRAFFIC_PACKETS + number) * TRAFFIC_ANSWERS + i;
+
+        sim_post(sim, index, id, 100, pack_answer(stream, (int32_t)value));
+    }
+}
+
+/* Each chosen member that is not waiting for credit sends once more. */
+static void chatter(struct sim *sim, void *arg)
+{
+    struct traffic_stream *stream = arg;
+
+    if (stream->times == 0 || stream->closing || stream->closed ||
+        stream->epoch >= MODEL_EPOCHS)
+        return;
+    stream->times--;
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        uint32_t rank = sim_rank(sim, i);
+        int32_t value =
+            TRAFFIC_UNASKED + (int32_t)(rank * TRAFFIC_TIMES + stream->times);
+
+        if (!sim_is_alive(sim, i) || sim_is_frozen(sim, i) ||
+            sim_role(sim, i) != NODE_BACKEND || rank == RANK_NONE ||
+            !is_drawn(stream->chatterers, rank) || sim_unsent(sim, i) > 0)
+            continue;
+        if (stream->model.filter == MODEL_SUM)
+            value = (int32_t)(stream->times % TRAFFIC_ANSWERS);
+        sim_post(sim, i, stream->id, 100, pack_small(stream, value));
+    }
+    sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
+}
+
+bool traffic_chatter(struct traffic *traffic,
+                     struct sim *sim,
+                     const struct schedule_step *step)
+{
+    struct traffic_stream *stream = stream_at(traffic, step);
+
+    if (!stream || stream->every_ms > 0)
+        return false;
+    stream->every_ms = step->numbers[1] ? step->numbers[1] : 1;
+    stream->times =
+        step->numbers[2] < TRAFFIC_TIMES ? step->numbers[2] : TRAFFIC_TIMES;
+    stream->chatterers = step->numbers[3];
+    sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
+    return true;
+}
+
+void traffic_hush(struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        traffic->streams[i].times = 0;
+}
+
+/* Whether no answer has this value. */
+static bool is_unasked(int32_t value)
+{
+    return value >= TRAFFIC_UNASKED || value < TRAFFIC_ANSWERS;
+}
+
+/* The number of the sync that is to cover what back-end `index` sends now. The
+ * question tells that of an answer. */
+static uint32_t epoch_now(const struct traffic_stream *stream,
+                          const struct sim *sim,
+                          uint32_t index)
+{
+    uint32_t now = node_epoch(sim_node(sim, index), stream->id);
+    uint32_t epoch = 0;
+
+    while (epoch < stream->epoch && epoch < MODEL_EPOCHS &&
+           stream->begun[epoch] <= now)
+        epoch++;
+    return epoch;
+}
+
+/* A back-end's packet is written down with the wave that it must be in. */
+void traffic_sent(struct traffic *traffic,
+                  struct sim *sim,
+                  uint32_t index,
+                  uint32_t id,
+                  const struct frame *frame)
+{
+    struct traffic_stream *stream = stream_of(traffic, id);
+    uint32_t rank = sim_rank(sim, index);
+    struct cop_packet *packet;
+    struct cop_value value;
+    uint32_t epoch;
+
+    if (index == 0 || !stream || packet_open(&packet, frame->payload) < 0)
+        return;
+    if (cop_packet_value(packet, 0, &value) == 0) {
+        const int32_t *values = value.data;
+        uint32_t number =
+            (uint32_t)values[0] / TRAFFIC_ANSWERS % TRAFFIC_PACKETS;
+
+        epoch = is_unasked(values[0]) ? epoch_now(stream, sim, index)
+                                      : stream->epoch_of[number];
+        if (stream->answered_epoch[rank] != epoch)
+            stream->answered[rank] = 0;
+        stream->answered_epoch[rank] = epoch;
+        stream->answered[rank]++;
+        for (uint64_t i = 0; i < value.count && i < 2; i++)
+            model_send(&stream->model, rank,
+                       ((uint64_t)epoch << PACKET_WAVE_BITS) +
+                           stream->answered[rank],
+                       values[i]);
+    }
+    cop_packet_free(packet);
+}
+
+/* ---- what came ---- */
+
+/* The living members of `stream`, as the world knows. */
+static void find_living(const struct sim *sim,
+                        const struct traffic_stream *stream,
+                        struct ranks *out)
+{
+    const struct ranks *now = node_members(sim_node(sim, 0), stream->id);
+
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        uint32_t rank = sim_rank(sim, i);
+
+        if (sim_is_alive(sim, i) && now && ranks_has(now, rank))
+            ranks_add(out, rank, rank);
+    }
+}
+
+static void check_stream(const struct traffic *traffic,
+                         struct sim *sim,
+                         struct traffic_stream *stream)
+{
+    bool recovers = node_is_recoverable(sim_node(sim, 0), stream->id);
+    struct ranks living = {0};
+    uint64_t count;
+    char *text;
+
+    stream->checked = true;
+    if (stream->closed || stream->closing)
+        return;
+    stream->model.epochs = stream->epoch;
+    find_living(sim, stream, &living);
+    count = ranks_size(&living);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t rank = ranks_at(&living, i);
+
+        if (stream->last[rank] != stream->sent_down &&
+            ranks_has(&stream->members, rank))
+            sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
+                     stream->last[rank], stream->sent_down, stream->id);
+    }
+    if (traffic->exact)
+        text = model_check_all(&stream->model);
+    else
+        text = model_check_living(&stream->model, &living,
+                                  recovers ? NULL : traffic->torn);
+    if (text)
+        sim_fail(sim, "stream %u (filter '%s', sync %d): %s", stream->id,
+                 model_filter_name(stream->model.filter), stream->model.sync,
+                 text);
+    free(text);
+    ranks_fini(&living);
+}
+
+/* A member gets every packet once, in order. */
+static void take_down(struct sim *sim,
+                      struct traffic_stream *stream,
+                      uint32_t rank,
+                      const struct frame *frame)
+{
+    uint32_t number = 0;
+    uint32_t count;
+
+    if (read_down(frame, &number, &count) < 0)
+        return; /* who takes it says so */
+    if (stream->first[rank] == 0)
+        stream->first[rank] = number;
+    else if (number != stream->last[rank] + 1)
+        sim_fail(sim, "%u took packet %u of stream %u after %u", rank, number,
+                 stream->id, stream->last[rank]);
+    if (stream->first[rank] != 1 && !stream->grow)
+        sim_fail(sim, "%u took packet %u of stream %u first", rank, number,
+                 stream->id);
+    stream->last[rank] = number;
+}
+
+/* PROTOCOL 10.6a: what a sync that has returned 1 covers, and had not come. */
+static bool is_given_up(const struct traffic_stream *stream,
+                        const struct frame *frame)
+{
+    return stream->left == 0 && frame->sequence > 0 &&
+           frame->sequence >> PACKET_WAVE_BITS < stream->given_up;
+}
+
+void traffic_taken(struct traffic *traffic,
+                   struct sim *sim,
+                   uint32_t index,
+                   uint32_t id,
+                   const struct frame *frame)
+{
+    struct traffic_stream *stream = stream_of(traffic, id);
+
+    if (!stream)
+        sim_fail(sim, "a packet of stream %u, which is not open", id);
+    else if (index > 0)
+        take_down(sim, stream, sim_rank(sim, index), frame);
+    else if (is_given_up(stream, frame))
+        sim_fail(sim, "stream %u: a packet came behind the sync that covers it",
+                 id);
+    else if (model_take(&stream->model, frame) < 0)
+        sim_fail(sim, "the front-end took what no filter makes");
+    else if (stream->left > 0 && --stream->left == 0)
+        check_stream(traffic, sim, stream);
+}
+
+/* ---- news ---- */
+
+static void told_synced(const struct traffic *traffic,
+                        struct sim *sim,
+                        struct traffic_stream *stream,
+                        int code)
+{
+    stream->synced = true;
+    stream->left = sim_waiting_on(sim, 0, stream->id);
+    if (code == 1 && node_is_recoverable(sim_node(sim, 0), stream->id))
+        sim_fail(sim, "sync of %u is lossy, and it recovers", stream->id);
+    if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS) {
+        stream->model.lossy[stream->epoch - 1] = code != 0;
+        if (code == 1)
+            stream->given_up = stream->begun[stream->epoch - 1];
+    }
+    if (code != 0 && traffic->calm)
+        sim_fail(sim, "sync of %u is %d", stream->id, code);
+    if (stream->left == 0)
+        check_stream(traffic, sim, stream);
+}
+
+static void told_opened(const struct traffic *traffic,
+                        struct sim *sim,
+                        struct traffic_stream *stream,
+                        const struct action *tell)
+{
+    stream->opened = true;
+    stream->closed |= tell->code < 0;
+    /* PROTOCOL 3.1a: no opening waits for a member that is gone; an OPEN that
+     * waits behind a long packet on a slow link may be late */
+    if (tell->code < 0 &&
+        (tell->code == -ETIMEDOUT ? !traffic->may_open_late && !stream->closing
+                                  : traffic->calm))
+        sim_fail(sim, "stream %u does not open: %s", stream->id,
+                 tell->text ? tell->text : "");
+}
+
+void traffic_told(struct traffic *traffic,
+                  struct sim *sim,
+                  uint32_t index,
+                  const struct action *tell)
+{
+    struct traffic_stream *stream = stream_of(traffic, tell->stream);
+    uint32_t rank = sim_rank(sim, index);
+
+    if (tell->tell == TELL_FILTER_ERROR &&
+        !ranks_has(traffic->hung, tell->rank))
+        sim_fail(sim, "a filter failed: %s", tell->text);
+    if (!stream)
+        return;
+    if (tell->tell == TELL_CLOSED && index > 0) {
+        if (stream->told_closed[rank]++ > 0)
+            sim_fail(sim, "%u was told twice that stream %u is closed", rank,
+                     stream->id);
+        if (!stream->closing)
+            sim_fail(sim, "%u was told that stream %u is closed", rank,
+                     stream->id);
+    }
+    if (index > 0)
+        return;
+    if (tell->tell == TELL_OPENED)
+        told_opened(traffic, sim, stream, tell);
+    if (tell->tell == TELL_SYNCED)
+        told_synced(traffic, sim, stream, tell->code);
+    if (tell->tell == TELL_CLOSED)
+        stream->closed = true;
+}
+
+bool traffic_is_told(const struct traffic *traffic, const struct sim *sim)
+{
+    for (uint32_t k = 0; k < traffic->count; k++) {
+        const struct traffic_stream *stream = &traffic->streams[k];
+
+        for (uint32_t i = 1; stream->closing && i < sim_count(sim); i++) {
+            uint32_t rank = sim_rank(sim, i);
+
+            if (sim_is_alive(sim, i) && rank != RANK_NONE &&
+                ranks_has(&stream->members, rank) &&
+                ranks_has(node_backends(sim_node(sim, 0)), rank) &&
+                stream->told_closed[rank] == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- syncs ---- */
+
+static bool has_no_member(const struct sim *sim,
+                          const struct traffic_stream *stream)
+{
+    const struct ranks *members = node_members(sim_node(sim, 0), stream->id);
+
+    return members && members->count == 0;
+}
+
+void traffic_sync(struct traffic *traffic, struct sim *sim)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        struct traffic_stream *stream = &traffic->streams[i];
+        uint32_t epoch = stream->epoch;
+        int r;
+
+        stream->synced = stream->closed || stream->closing;
+        stream->checked = stream->synced;
+        if (stream->synced)
+            continue;
+        stream->epoch++;
+        if (epoch < MODEL_EPOCHS)
+            stream->begun[epoch] = 1 + node_epoch(sim_node(sim, 0), stream->id);
+        r = sim_sync(sim, stream->id, NULL);
+        /* PROTOCOL 10.1b: without a member, and only then */
+        if (r < 0 && (r != -ENODEV || !has_no_member(sim, stream)))
+            sim_fail(sim, "sync: %s", strerror(-r));
+        if (r == 0 && has_no_member(sim, stream))
+            sim_fail(sim, "stream %u has no member and syncs", stream->id);
+        if (r < 0)
+            stream->epoch--;
+    }
+}
+
+/* A stream without members is waited for until it is drained: then all that
+ * they had sent is there. */
+bool traffic_is_synced(const struct traffic *traffic, const struct sim *sim)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        const struct traffic_stream *stream = &traffic->streams[i];
+
+        if (!stream->synced && !node_is_drained(sim_node(sim, 0), stream->id))
+            return false;
+    }
+    return true;
+}
+
+bool traffic_is_checked(const struct traffic *traffic, const struct sim *sim)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        const struct traffic_stream *stream = &traffic->streams[i];
+
+        if (!stream->checked && !node_is_drained(sim_node(sim, 0), stream->id))
+            return false;
+    }
+    return true;
+}
+
+bool traffic_is_lossy(const struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        const struct traffic_stream *stream = &traffic->streams[i];
+
+        if (!stream->closed && !stream->closing && stream->synced &&
+            stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS &&
+            stream->model.lossy[stream->epoch - 1])
+            return true;
+    }
+    return false;
+}
+
+/* What a node may hold: what it has made for its parent, or keeps for its
+ * children, and what each neighbour may have sent it, on time and late, with a
+ * packet of each in excess. */
+static uint64_t most_of(const struct traffic *traffic,
+                        const struct sim *sim,
+                        uint32_t index,
+                        bool large)
+{
+    const struct tree *tree = sim_tree(sim);
+    uint64_t links = sim_link_count(sim, index);
+    uint64_t most = TRAFFIC_MOST;
+    uint64_t children =
+        index < tree->count ? tree->nodes[index].child_count : 0;
+    uint64_t window = traffic->budget ? traffic->budget : LIMIT_STREAM_BUDGET;
+
+    window /= children ? children : 1;
+
+    if (window > LIMIT_WINDOW_MAX)
+        window = LIMIT_WINDOW_MAX;
+    if (window < LIMIT_WINDOW_MIN)
+        window = LIMIT_WINDOW_MIN;
+    if (large) /* all that anybody may have sent, in one */
+        most += (uint64_t)traffic->rank_count * TRAFFIC_ANSWERS * TRAFFIC_LARGE;
+    return 2 * LIMIT_UNSTABLE + 2 * links * (window + most);
+}
+
+void traffic_look(const struct traffic *traffic, struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
+            if (node_held_bytes(sim_node(sim, i), traffic->streams[k].id) >
+                most_of(traffic, sim, i, traffic->streams[k].large))
+                sim_fail(sim, "%u holds more than its credit on stream %u",
+                         sim_rank(sim, i), traffic->streams[k].id);
+}
+
+void traffic_fini(struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        struct traffic_stream *stream = &traffic->streams[i];
+
+        model_fini(&stream->model);
+        ranks_fini(&stream->members);
+        free(stream->first);
+        free(stream->last);
+        free(stream->answered);
+        free(stream->answered_epoch);
+        free(stream->told_closed);
+    }
+    traffic->count = 0;
+}

@@ -1,0 +1,71 @@
+/* study_bound.c - nested places, and a search for the least maximum. */
+#include "study/bound.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "topology/table.h"
+
+/* Whether all fit below the maximum `most`. `places` has height + 1 elements:
+ * those at each depth. */
+static bool fits(const struct table_site *sites,
+                 uint32_t count,
+                 const uint32_t *orphans,
+                 uint32_t height,
+                 uint32_t most,
+                 uint64_t *places)
+{
+    uint64_t waiting = 0;
+    uint64_t free_places = 0;
+    uint32_t depth;
+    uint32_t i;
+
+    for (depth = 0; depth <= height; depth++)
+        places[depth] = 0;
+    for (i = 0; i < count; i++) {
+        if (sites[i].depth < height && sites[i].fan_out < most)
+            places[sites[i].depth] += most - sites[i].fan_out;
+    }
+    /* orphans too high for the tree may still go to the front-end */
+    waiting += orphans[height];
+    for (depth = 0; depth < height; depth++) {
+        waiting += orphans[height - 1 - depth];
+        free_places += places[depth];
+        if (waiting > free_places)
+            return false;
+    }
+    return true;
+}
+
+int64_t study_bound(const struct table_site *sites,
+                    uint32_t count,
+                    const uint32_t *orphans,
+                    uint32_t height)
+{
+    uint64_t *places = malloc((height + 1) * sizeof *places);
+    uint32_t low = 0;
+    uint32_t high;
+    uint32_t i;
+
+    if (!places)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        if (sites[i].depth != TABLE_NO_PATH && sites[i].fan_out > low)
+            low = sites[i].fan_out;
+    }
+    high = low;
+    for (i = 0; i <= height; i++)
+        high += orphans[i];
+    while (low < high) {
+        /* mostly the present maximum is enough, or nearly */
+        uint32_t middle = high - low > 8 ? low + (high - low) / 4 : low;
+
+        if (fits(sites, count, orphans, height, middle, places))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    free(places);
+    return low;
+}

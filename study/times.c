@@ -1,0 +1,360 @@
+/* study_time.c - how long things take on this machine. */
+#include "study/times.h"
+
+#include <arpa/inet.h>
+#include <coppice/packet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/random.h"
+#include "topology/adopter.h"
+#include "topology/table.h"
+
+#define MESSAGE_LEN  64
+#define MESSAGE_RUNS 2000
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double *left = a;
+    const double *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* ---- choices ------------------------------------------------------------- */
+
+/* What so many times come to. */
+struct times {
+    double median_us;
+    double low_us;
+    double high_us;
+};
+
+static struct times sum_up(double *times, uint32_t count)
+{
+    qsort(times, count, sizeof *times, compare_doubles);
+    return (struct times){
+        (times[(count - 1) / 2] + times[count / 2]) / 2,
+        times[count / 10],
+        times[count - 1 - count / 10],
+    };
+}
+
+/* Read every node once: its fan-out, and whether it lives. */
+static uint64_t pass(const struct table *table)
+{
+    uint32_t count = table_count(table);
+    struct table_entry entry;
+    uint64_t sum = 0;
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        table_at(table, i, &entry);
+        sum += entry.failed ? 0 : entry.fan_out;
+    }
+    return sum;
+}
+
+static int choose(const struct table *table,
+                  uint32_t algorithm,
+                  const struct adopter_orphan *orphan,
+                  uint32_t height_limit)
+{
+    struct adopter_survey *survey = NULL;
+    uint32_t rank;
+    int r;
+
+    r = adopter_survey_new(&survey, table, algorithm, orphan, height_limit);
+    if (r == 0)
+        r = adopter_survey_pick(survey, orphan, 0, &rank);
+    adopter_survey_free(survey);
+    return r;
+}
+
+/* A node that lives, not the front-end; and an orphan of it. */
+static struct adopter_orphan draw_orphan(const struct table *table,
+                                         struct random *random)
+{
+    struct table_entry entry;
+
+    do
+        table_at(table,
+                 (uint32_t)random_between(random, 1, table_count(table) - 1),
+                 &entry);
+    while (entry.failed);
+    return (struct adopter_orphan){
+        .rank = TABLE_RANKS_MAX, /* a back-end: no rank of the table */
+        .ordinal = (uint32_t)random_between(random, 0, entry.fan_out),
+        .lost = entry.rank,
+        .seed = random_next(random),
+    };
+}
+
+/* Time one algorithm; `passes` are timed in between. */
+static int time_algorithm(const struct study_tree *tree,
+                          uint32_t algorithm,
+                          uint32_t choices,
+                          uint64_t seed,
+                          double *times,
+                          double *passes)
+{
+    struct table *table = NULL;
+    struct random random;
+    volatile uint64_t sink = 0;
+    uint32_t height;
+    uint32_t i;
+    int r = study_tree_table(tree, &table);
+
+    if (r < 0)
+        return r;
+    height = table_height(table);
+    random_seed(&random, seed);
+    for (i = 0; r == 0 && i < choices; i++) {
+        struct adopter_orphan orphan = draw_orphan(table, &random);
+        double begin_us;
+
+        table_record(table, orphan.lost, 1, TABLE_FAILED);
+        begin_us = now_us();
+        sink += pass(table);
+        passes[i] = now_us() - begin_us;
+        begin_us = now_us();
+        r = choose(table, algorithm, &orphan, height);
+        times[i] = now_us() - begin_us;
+    }
+    table_free(table);
+    (void)sink; /* it is there so that no pass is left out */
+    return r;
+}
+
+static void write_times(FILE *file,
+                        enum study_format format,
+                        const char *name,
+                        const struct times *chosen,
+                        const struct times *passed,
+                        bool first)
+{
+    double ratio = chosen->median_us / passed->median_us;
+
+    if (format == STUDY_JSON)
+        fprintf(file,
+                "%s{\"algorithm\": \"%s\", \"median_us\": %.2f, "
+                "\"low_us\": %.2f, \"high_us\": %.2f, \"pass_us\": %.2f, "
+                "\"passes\": %.2f}",
+                first ? "\n  " : ",\n  ", name, chosen->median_us,
+                chosen->low_us, chosen->high_us, passed->median_us, ratio);
+    else
+        fprintf(file,
+                format == STUDY_CSV
+                    ? "%s,%.2f,%.2f,%.2f,%.2f,%.2f\n"
+                    : "%-8s %12.2f %12.2f %12.2f %12.2f %8.2f\n",
+                name, chosen->median_us, chosen->low_us, chosen->high_us,
+                passed->median_us, ratio);
+}
+
+static void write_head(FILE *file,
+                       enum study_format format,
+                       const char *name,
+                       const struct table *table)
+{
+    if (format == STUDY_JSON)
+        fprintf(file, "[");
+    else if (format == STUDY_CSV)
+        fprintf(file, "algorithm,median_us,low_us,high_us,pass_us,passes\n");
+    else
+        fprintf(file,
+                "%s: %u internal nodes, table %zu bytes (%.1f a node)\n\n"
+                "%-8s %12s %12s %12s %12s %8s\n",
+                name, table_count(table), table_bytes(table),
+                (double)table_bytes(table) / table_count(table), "",
+                "median us", "10 % us", "90 % us", "pass us", "passes");
+}
+
+int study_time(FILE *file,
+               const struct study_tree *tree,
+               const char *name,
+               const uint32_t *algorithms,
+               uint32_t algorithm_count,
+               uint32_t choices,
+               uint64_t seed,
+               enum study_format format)
+{
+    double *times = calloc(choices, sizeof *times);
+    double *passes = calloc(choices, sizeof *passes);
+    struct table *table = NULL;
+    uint32_t i;
+    int r = -ENOMEM;
+
+    if (times && passes)
+        r = study_tree_table(tree, &table);
+    if (r == 0)
+        write_head(file, format, name, table);
+    for (i = 0; r == 0 && i < algorithm_count; i++) {
+        r = time_algorithm(tree, algorithms[i], choices, seed, times, passes);
+        if (r == 0) {
+            struct times chosen = sum_up(times, choices);
+            struct times passed = sum_up(passes, choices);
+
+            write_times(file, format, adopter_name(algorithms[i]), &chosen,
+                        &passed, i == 0);
+        }
+    }
+    if (r == 0 && format == STUDY_JSON)
+        fprintf(file, "\n]\n");
+    table_free(table);
+    free(times);
+    free(passes);
+    return r;
+}
+
+/* ---- what an aggregation costs ------------------------------------------- */
+
+static int exchange(int fd, bool sends)
+{
+    char message[MESSAGE_LEN] = {0};
+    size_t at = 0;
+    ssize_t n;
+
+    while (at < sizeof message) {
+        n = sends ? send(fd, message + at, sizeof message - at, MSG_NOSIGNAL)
+                  : recv(fd, message + at, sizeof message - at, 0);
+        if (n <= 0)
+            return n < 0 ? -errno : -EPIPE;
+        at += (size_t)n;
+    }
+    return 0;
+}
+
+static void *echo(void *arg)
+{
+    int fd = *(int *)arg;
+
+    while (exchange(fd, false) == 0 && exchange(fd, true) == 0)
+        ;
+    return NULL;
+}
+
+/* Two ends of one connection on loopback. */
+static int connect_pair(int fds[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+    int r = 0;
+
+    fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fds[1] = -1;
+    if (listener < 0 || fds[0] < 0 ||
+        bind(listener, (struct sockaddr *)&address, len) < 0 ||
+        listen(listener, 1) < 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &len) < 0 ||
+        connect(fds[0], (struct sockaddr *)&address, len) < 0)
+        r = -errno;
+    if (r == 0) {
+        fds[1] = accept(listener, NULL, NULL);
+        r = fds[1] < 0 ? -errno : 0;
+    }
+    if (r == 0 &&
+        (setsockopt(fds[0], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0 ||
+         setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0))
+        r = -errno;
+    if (listener >= 0)
+        close(listener);
+    return r;
+}
+
+/* Send and wait for the echo, many times. */
+static int time_messages(struct study_cost *cost, int fd)
+{
+    static double sends[MESSAGE_RUNS];
+    static double trips[MESSAGE_RUNS];
+    int i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < MESSAGE_RUNS; i++) {
+        double begin_us = now_us();
+
+        r = exchange(fd, true);
+        sends[i] = now_us() - begin_us;
+        if (r == 0)
+            r = exchange(fd, false);
+        trips[i] = now_us() - begin_us;
+    }
+    if (r < 0)
+        return r;
+    cost->overhead_us = sum_up(sends, MESSAGE_RUNS).median_us;
+    cost->latency_us =
+        sum_up(trips, MESSAGE_RUNS).median_us / 2 - 2 * cost->overhead_us;
+    if (cost->latency_us < 0)
+        cost->latency_us = 0;
+    return 0;
+}
+
+/* Aggregate `fan_out` packets of one number each. */
+static int time_aggregation(struct study_cost *cost, uint32_t fan_out)
+{
+    static double runs[MESSAGE_RUNS / 10];
+    struct cop_packet *packet = NULL;
+    struct cop_packet *sum_packet;
+    uint32_t child;
+    int32_t value;
+    int i;
+    int r = cop_packet_new(&packet, 100, "%d", 1);
+
+    for (i = 0; r == 0 && i < MESSAGE_RUNS / 10; i++) {
+        double begin_us = now_us();
+        int32_t sum = 0;
+
+        for (child = 0; r == 0 && child < fan_out; child++) {
+            r = cop_packet_unpack(packet, "%d", &value);
+            sum += value;
+        }
+        if (r == 0)
+            r = cop_packet_new(&sum_packet, 100, "%d", sum);
+        runs[i] = now_us() - begin_us;
+        if (r == 0)
+            cop_packet_free(sum_packet);
+    }
+    cop_packet_free(packet);
+    if (r == 0)
+        cost->gap_us = sum_up(runs, MESSAGE_RUNS / 10).median_us;
+    return r;
+}
+
+int study_time_cost(struct study_cost *cost, uint32_t fan_out)
+{
+    pthread_t thread;
+    int fds[2] = {-1, -1};
+    int r = connect_pair(fds);
+
+    if (r == 0)
+        r = -pthread_create(&thread, NULL, echo, &fds[1]);
+    if (r == 0) {
+        r = time_messages(cost, fds[0]);
+        shutdown(fds[0], SHUT_RDWR);
+        pthread_join(thread, NULL);
+    }
+    if (r == 0)
+        r = time_aggregation(cost, fan_out);
+    if (fds[0] >= 0)
+        close(fds[0]);
+    if (fds[1] >= 0)
+        close(fds[1]);
+    return r;
+}

@@ -1,0 +1,115 @@
+/* test_fifo.c - frames that wait, in order; and the feed built on them. */
+#include "wire/fifo.h"
+
+#include <errno.h>
+
+#include "protocol/stream/feed.h"
+#include "test/check.h"
+
+static struct frame number(uint64_t sequence)
+{
+    struct frame frame = {.type = FRAME_DATA, .sequence = sequence};
+
+    CHECK_OK(payload_new(&frame.payload, 8));
+    return frame;
+}
+
+/* What goes in comes out in order, across any growth of the ring. */
+static void order_is_kept(void)
+{
+    struct fifo fifo = {0};
+    uint64_t in = 0, out = 0;
+    int round;
+
+    for (round = 1; round < 400; round++) {
+        int i;
+
+        for (i = 0; i < round % 37; i++) {
+            struct frame frame = number(in++);
+
+            CHECK_OK(fifo_push(&fifo, &frame));
+        }
+        for (i = 0; i < round % 31 && fifo.count > 0; i++) {
+            struct frame frame = fifo_pop(&fifo);
+
+            CU_ASSERT_EQUAL(frame.sequence, out++);
+            frame_fini(&frame);
+        }
+        CU_ASSERT_EQUAL(fifo.count, in - out);
+        CU_ASSERT_EQUAL(fifo.bytes, (in - out) * (FRAME_HEADER_LEN + 8));
+        if (fifo.count > 0)
+            CU_ASSERT_EQUAL(fifo_at(&fifo, fifo.count - 1)->sequence, in - 1);
+    }
+    fifo_fini(&fifo);
+    CU_ASSERT_PTR_NULL(fifo_peek(&fifo));
+}
+
+/* A burst gives its memory back. */
+static void an_empty_large_ring_is_freed(void)
+{
+    struct fifo fifo = {0};
+    int i;
+
+    for (i = 0; i < 1000; i++) {
+        struct frame frame = {.sequence = 1};
+
+        CHECK_OK(fifo_push(&fifo, &frame));
+    }
+    while (fifo.count > 0)
+        fifo_pop(&fifo);
+    CU_ASSERT_PTR_NULL(fifo.ring);
+}
+
+/* A feed takes the next number only, so what it holds is an unbroken run
+ * (PROTOCOL 10.3). */
+static void a_feed_takes_the_next_number(void)
+{
+    struct feed feed = {0};
+    struct frame frame = number(1);
+
+    CHECK_OK(feed_push(&feed, &frame));
+    frame = number(3);
+    CHECK_IS(feed_push(&feed, &frame), -EPROTO);
+    frame = number(2);
+    CHECK_OK(feed_push(&feed, &frame));
+    CU_ASSERT_EQUAL(feed_last(&feed), 2);
+    CU_ASSERT_EQUAL(feed_at(&feed, 2)->sequence, 2);
+    CU_ASSERT_PTR_NULL(feed_at(&feed, 3));
+    CU_ASSERT_PTR_NULL(feed_at(&feed, 0));
+    feed_fini(&feed);
+}
+
+/* What was dropped is gone, what is behind it keeps its number. */
+static void a_feed_drops_from_the_front(void)
+{
+    struct feed feed = {0};
+    uint64_t i;
+
+    for (i = 1; i <= 10; i++) {
+        struct frame frame = number(i);
+
+        CHECK_OK(feed_push(&feed, &frame));
+    }
+    feed_drop(&feed, 4);
+    CU_ASSERT_PTR_NULL(feed_at(&feed, 4));
+    CU_ASSERT_EQUAL(feed_at(&feed, 5)->sequence, 5);
+    CU_ASSERT_EQUAL(feed_bytes(&feed, 0, 6), 2 * (FRAME_HEADER_LEN + 8));
+    CU_ASSERT_EQUAL(feed_bytes(&feed, 9, 99), FRAME_HEADER_LEN + 8);
+    feed_drop(&feed, 99);
+    CU_ASSERT_EQUAL(feed_last(&feed), 10);
+    feed_restart(&feed, 50);
+    CU_ASSERT_EQUAL(feed_last(&feed), 50);
+    feed_fini(&feed);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"order is kept", order_is_kept},
+        {"an empty large ring is freed", an_empty_large_ring_is_freed},
+        {"a feed takes the next number", a_feed_takes_the_next_number},
+        {"a feed drops from the front", a_feed_drops_from_the_front},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("fifo", tests);
+}

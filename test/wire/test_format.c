@@ -1,0 +1,109 @@
+/* test_format.c - formats are read as MRNet's are, and nothing else is. */
+#include "wire/format.h"
+
+#include <errno.h>
+
+#include "test/check.h"
+
+static const char *const spellings[] = {
+    [COP_CHAR] = "c",     [COP_UCHAR] = "uc",   [COP_INT16] = "hd",
+    [COP_UINT16] = "uhd", [COP_INT32] = "d",    [COP_UINT32] = "ud",
+    [COP_INT64] = "ld",   [COP_UINT64] = "uld", [COP_FLOAT] = "f",
+    [COP_DOUBLE] = "lf",  [COP_STRING] = "s",
+};
+
+/* Each of the 33 items is read, and written as it was. */
+static void every_item_is_known(void)
+{
+    static const char *const shapes[] = {"", "a", "A"};
+    struct format format;
+    char text[16];
+    char back[FORMAT_ITEM_MAX + 1];
+    int type;
+    int shape;
+    size_t len;
+
+    for (type = COP_CHAR; type <= COP_STRING; type++) {
+        for (shape = COP_SCALAR; shape <= COP_ARRAY64; shape++) {
+            snprintf(text, sizeof(text), "%%%s%s", shapes[shape],
+                     spellings[type]);
+            CHECK_OK(format_parse(&format, text));
+            CU_ASSERT_EQUAL(format.count, 1);
+            CU_ASSERT_EQUAL(format.items[0].type, type);
+            CU_ASSERT_EQUAL(format.items[0].shape, shape);
+            memset(back, 'X', sizeof(back));
+            len = format_item_write(back, (enum cop_type)type,
+                                    (enum cop_shape)shape);
+            CU_ASSERT_EQUAL(len, strlen(text));
+            CU_ASSERT(len < FORMAT_ITEM_MAX);
+            CU_ASSERT_EQUAL(memcmp(back, text, len), 0);
+            CU_ASSERT_EQUAL(back[len], 'X');
+        }
+    }
+}
+
+/* Items are separated by spaces, as many as one likes. */
+static void spaces_separate(void)
+{
+    struct format format;
+
+    CHECK_OK(format_parse(&format, "  %d   %alf %s "));
+    CU_ASSERT_EQUAL(format.count, 3);
+    CU_ASSERT_EQUAL(format.items[0].type, COP_INT32);
+    CU_ASSERT_EQUAL(format.items[1].type, COP_DOUBLE);
+    CU_ASSERT_EQUAL(format.items[1].shape, COP_ARRAY);
+    CU_ASSERT_EQUAL(format.items[2].type, COP_STRING);
+    CHECK_OK(format_parse(&format, ""));
+    CU_ASSERT_EQUAL(format.count, 0);
+    CHECK_OK(format_parse(&format, "   "));
+    CU_ASSERT_EQUAL(format.count, 0);
+}
+
+/* What is malformed is refused, and the result is not touched. */
+static void malformed_formats_are_refused(void)
+{
+    static const char *const wrong[] = {
+        "d",    "%",   "%%",  "%x",   "%d%d", "%d,%d", "%u",   "%l",   "%h",
+        "%ul",  "%us", "%uf", "%ulf", "%hc",  "%hh",   "%a",   "%A",   "%aad",
+        "%aAd", "%au", "%dd", "%d x", "% d",  "%lld",  "%i",   "%5d",  "%d\t%d",
+        "%d\n", "%s%", "%-d", "%D",   "%ua",  "%uad",  "%lfa", "%Asd",
+    };
+    struct format format = {.count = 77};
+    size_t i;
+
+    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        int r = format_parse(&format, wrong[i]);
+
+        if (r != -EINVAL)
+            printf("\n\"%s\" gives %d\n", wrong[i], r);
+        CU_ASSERT_EQUAL(r, -EINVAL);
+        CU_ASSERT_EQUAL(format.count, 77);
+    }
+}
+
+/* COP_VALUES_MAX items are the most. */
+static void there_is_a_limit(void)
+{
+    char text[3 * (COP_VALUES_MAX + 1) + 1] = "";
+    struct format format;
+    int i;
+
+    for (i = 0; i < COP_VALUES_MAX; i++)
+        strcat(text, "%d ");
+    CHECK_OK(format_parse(&format, text));
+    CU_ASSERT_EQUAL(format.count, COP_VALUES_MAX);
+    strcat(text, "%d");
+    CHECK_IS(format_parse(&format, text), -EMSGSIZE);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"every item is known", every_item_is_known},
+        {"spaces separate", spaces_separate},
+        {"malformed formats are refused", malformed_formats_are_refused},
+        {"there is a limit", there_is_a_limit},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("format", tests);
+}

@@ -1,0 +1,333 @@
+/* test_frame.c - frames survive any way of cutting a link's bytes. */
+#include "wire/frame.h"
+
+#include <errno.h>
+
+#include "test/check.h"
+#include "wire/limits.h"
+
+#define FRAMES 40
+
+/* One more than the highest number that a type has: they ascend. */
+enum {
+#define FRAME_NUMBER(name, number, text) name##_NUMBER = (number),
+    FRAME_TYPES(FRAME_NUMBER)
+#undef FRAME_NUMBER
+    NO_TYPE,
+};
+
+/* A generator of our own: the same seed gives the same bytes everywhere. */
+static uint32_t roll(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+static struct frame make_frame(uint32_t *seed, size_t payload_len)
+{
+    struct frame frame = {
+        .type = (uint8_t)(FRAME_DATA + roll(seed) % FRAME_END),
+        .flags = (uint8_t)(roll(seed) % 16),
+        .stream = roll(seed) << 8 | 0x80,
+        .tag = (int32_t)(roll(seed) << 8),
+        .origin = roll(seed) * 255,
+        .count = roll(seed) * 253,
+        .sequence = (uint64_t)roll(seed) << 40 | roll(seed),
+    };
+    size_t i;
+
+    if (payload_len > 0) {
+        CHECK_OK(payload_new(&frame.payload, payload_len));
+        for (i = 0; i < payload_len; i++)
+            frame.payload->bytes[i] = (unsigned char)roll(seed);
+    }
+    return frame;
+}
+
+static bool same(const struct frame *a, const struct frame *b)
+{
+    if (a->type != b->type || a->flags != b->flags || a->stream != b->stream ||
+        a->tag != b->tag || a->origin != b->origin || a->count != b->count ||
+        a->sequence != b->sequence || !a->payload != !b->payload)
+        return false;
+    return !a->payload ||
+           (a->payload->len == b->payload->len &&
+            memcmp(a->payload->bytes, b->payload->bytes, a->payload->len) == 0);
+}
+
+/* Append `frame` as it travels to `bytes`. Returns its length. */
+static size_t put(unsigned char *bytes, const struct frame *frame)
+{
+    frame_encode(frame, bytes);
+    if (frame->payload)
+        memcpy(bytes + FRAME_HEADER_LEN, frame->payload->bytes,
+               frame->payload->len);
+    return frame_len(frame);
+}
+
+/* The header is what PROTOCOL 2.1 says, byte for byte. */
+static void the_header_is_in_network_order(void)
+{
+    static const unsigned char expected[FRAME_HEADER_LEN] = {
+        0, 0, 0, 3, 1, 5,  0,  0,  1,  2,  3,  4,  0xff, 0xff, 0xff, 0xfe,
+        5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,   18,   19,   20,
+    };
+    unsigned char bytes[FRAME_HEADER_LEN];
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .flags = FRAME_LAST | FRAME_EMPTY,
+        .stream = 0x01020304,
+        .tag = -2,
+        .origin = 0x05060708,
+        .count = 0x090a0b0c,
+        .sequence = UINT64_C(0x0d0e0f1011121314),
+    };
+
+    CHECK_OK(payload_new(&frame.payload, 3));
+    frame_encode(&frame, bytes);
+    CU_ASSERT_EQUAL(memcmp(bytes, expected, sizeof(bytes)), 0);
+    CU_ASSERT_EQUAL(frame_len(&frame), FRAME_HEADER_LEN + 3);
+    frame_fini(&frame);
+    CU_ASSERT_PTR_NULL(frame.payload);
+}
+
+/* A stretch of a link: frames, and the same frames as bytes. */
+struct stretch {
+    struct frame frames[FRAMES];
+    unsigned char *bytes;
+    size_t len;
+};
+
+static void stretch_init(struct stretch *stretch, uint32_t seed)
+{
+    static const size_t lens[] = {0, 1, 7, 100, 4000, 16384, 70000};
+    size_t i;
+
+    stretch->len = 0;
+    stretch->bytes = malloc(FRAMES * (FRAME_HEADER_LEN + (size_t)70000));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(stretch->bytes);
+    for (i = 0; i < FRAMES; i++) {
+        stretch->frames[i] = make_frame(&seed, lens[roll(&seed) % 7]);
+        stretch->len += put(stretch->bytes + stretch->len, &stretch->frames[i]);
+    }
+}
+
+static void stretch_fini(struct stretch *stretch)
+{
+    size_t i;
+
+    for (i = 0; i < FRAMES; i++)
+        frame_fini(&stretch->frames[i]);
+    free(stretch->bytes);
+}
+
+/* Give `len` bytes to the reader; `*next` counts the frames that came out. */
+static void feed(struct frame_reader *reader,
+                 const unsigned char *bytes,
+                 size_t len,
+                 const struct stretch *stretch,
+                 size_t *next)
+{
+    struct frame frame;
+    int r;
+
+    while (len > 0) {
+        r = frame_reader_take(reader, &bytes, &len, &frame);
+        CHECK_OK(r);
+        if (r == 0)
+            break;
+        CU_ASSERT_FATAL(*next < FRAMES);
+        CU_ASSERT(same(&frame, &stretch->frames[*next]));
+        ++*next;
+        frame_fini(&frame);
+    }
+    CU_ASSERT_EQUAL(len, 0);
+}
+
+/* One byte at a time is as good as all at once. */
+static void bytes_may_come_one_by_one(void)
+{
+    struct frame_reader reader;
+    struct stretch stretch;
+    size_t next = 0;
+    size_t i;
+
+    stretch_init(&stretch, 1);
+    frame_reader_init(&reader, LIMIT_FRAME);
+    for (i = 0; i < stretch.len; i++)
+        feed(&reader, stretch.bytes + i, 1, &stretch, &next);
+    CU_ASSERT_EQUAL(next, FRAMES);
+    frame_reader_init(&reader, LIMIT_FRAME);
+    next = 0;
+    feed(&reader, stretch.bytes, stretch.len, &stretch, &next);
+    CU_ASSERT_EQUAL(next, FRAMES);
+    frame_reader_fini(&reader);
+    stretch_fini(&stretch);
+}
+
+/* Take up to `most` bytes by the direct way, if the reader wants to. */
+static size_t feed_directly(struct frame_reader *reader,
+                            const unsigned char *bytes,
+                            size_t most,
+                            const struct stretch *stretch,
+                            size_t *next)
+{
+    struct frame frame;
+    size_t room = 0;
+    unsigned char *space = frame_reader_space(reader, &room);
+    int r;
+
+    if (!space)
+        return 0;
+    if (room > most)
+        room = most;
+    memcpy(space, bytes, room);
+    r = frame_reader_filled(reader, room, &frame);
+    CHECK_OK(r);
+    if (r == 1) {
+        CU_ASSERT_FATAL(*next < FRAMES);
+        CU_ASSERT(same(&frame, &stretch->frames[*next]));
+        ++*next;
+        frame_fini(&frame);
+    }
+    return room;
+}
+
+/* So is any other way of cutting, with long payloads read in place or not. */
+static void bytes_may_come_in_any_pieces(void)
+{
+    struct frame_reader reader;
+    struct stretch stretch;
+    uint32_t seed;
+    size_t next;
+    size_t len;
+    size_t at;
+
+    for (seed = 2; seed < 60; seed++) {
+        uint32_t dice = seed;
+
+        stretch_init(&stretch, seed);
+        frame_reader_init(&reader, LIMIT_FRAME);
+        for (at = 0, next = 0; at < stretch.len; at += len) {
+            len = 1 + roll(&dice) % (1u << roll(&dice) % 18);
+            if (len > stretch.len - at)
+                len = stretch.len - at;
+            if (roll(&dice) % 2) {
+                size_t direct = feed_directly(&reader, stretch.bytes + at, len,
+                                              &stretch, &next);
+
+                if (direct > 0) {
+                    len = direct;
+                    continue;
+                }
+            }
+            feed(&reader, stretch.bytes + at, len, &stretch, &next);
+        }
+        if (next != FRAMES)
+            printf("\nseed %u: %zu frames\n", seed, next);
+        CU_ASSERT_EQUAL(next, FRAMES);
+        frame_reader_fini(&reader);
+        stretch_fini(&stretch);
+    }
+}
+
+/* Read one frame out of a header that was changed at `at`. */
+static int read_changed(size_t at, unsigned char to, uint32_t limit)
+{
+    unsigned char bytes[FRAME_HEADER_LEN];
+    const unsigned char *next = bytes;
+    size_t len = sizeof(bytes);
+    struct frame frame = {.type = FRAME_HEARTBEAT};
+    struct frame_reader reader;
+    int r;
+
+    frame_encode(&frame, bytes);
+    bytes[at] = to;
+    frame_reader_init(&reader, limit);
+    r = frame_reader_take(&reader, &next, &len, &frame);
+    frame_reader_fini(&reader);
+    return r;
+}
+
+/* Types, flags and reserved bits that nobody knows are an error. */
+static void unknown_bits_are_refused(void)
+{
+    CHECK_IS(read_changed(4, FRAME_HEARTBEAT, LIMIT_FRAME), 1);
+    CHECK_IS(read_changed(4, 0, LIMIT_FRAME), -EBADMSG);
+    CHECK_IS(read_changed(4, NO_TYPE, LIMIT_FRAME), -EBADMSG);
+    CHECK_IS(read_changed(4, 255, LIMIT_FRAME), -EBADMSG);
+    CHECK_IS(read_changed(5, 0x10, LIMIT_FRAME), -EBADMSG);
+    CHECK_IS(read_changed(5, 0x80, LIMIT_FRAME), -EBADMSG);
+    CHECK_IS(read_changed(6, 1, LIMIT_FRAME), -EBADMSG);
+    CHECK_IS(read_changed(7, 1, LIMIT_FRAME), -EBADMSG);
+}
+
+/* PROTOCOL 2.1: no byte is allocated for a length above the limit. */
+static void lengths_are_checked_before_anything_else(void)
+{
+    CHECK_IS(read_changed(0, 0x40, LIMIT_FRAME_UNPROVED), -EMSGSIZE);
+    CHECK_IS(read_changed(0, 0xff, LIMIT_FRAME), -EMSGSIZE);
+    CHECK_IS(read_changed(2, 0x40, LIMIT_FRAME_UNPROVED), 0);
+    CHECK_IS(read_changed(2, 0x41, LIMIT_FRAME_UNPROVED), -EMSGSIZE);
+    CHECK_IS(read_changed(3, 1, 0), -EMSGSIZE);
+}
+
+/* A reader that is dropped in the middle leaves nothing behind. */
+static void half_a_frame_is_freed(void)
+{
+    unsigned char bytes[FRAME_HEADER_LEN + 100];
+    const unsigned char *at = bytes;
+    struct frame_reader reader;
+    struct frame frame;
+    uint32_t seed = 5;
+    size_t len = FRAME_HEADER_LEN + 50;
+
+    frame = make_frame(&seed, 100);
+    put(bytes, &frame);
+    frame_fini(&frame);
+    frame_reader_init(&reader, LIMIT_FRAME);
+    CHECK_IS(frame_reader_take(&reader, &at, &len, &frame), 0);
+    CU_ASSERT_EQUAL(len, 0);
+    frame_reader_fini(&reader);
+}
+
+/* A reference keeps the payload when the first frame has gone. */
+static void copies_share_the_payload(void)
+{
+    uint32_t seed = 9;
+    struct frame frame = make_frame(&seed, 10);
+    struct frame copy = frame_ref(&frame);
+
+    CU_ASSERT_PTR_EQUAL(copy.payload, frame.payload);
+    CU_ASSERT(same(&copy, &frame));
+    frame_fini(&frame);
+    CU_ASSERT_EQUAL(copy.payload->len, 10);
+    frame_fini(&copy);
+}
+
+/* Every type has a name of its own. */
+static void types_have_names(void)
+{
+    CU_ASSERT_STRING_EQUAL(frame_name(FRAME_DATA), "data");
+    CU_ASSERT_STRING_EQUAL(frame_name(FRAME_END), "end");
+    CU_ASSERT_STRING_EQUAL(frame_name(0), "unknown");
+    CU_ASSERT_STRING_EQUAL(frame_name(NO_TYPE), "unknown");
+    CU_ASSERT_STRING_EQUAL(frame_name(255), "unknown");
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the header is in network order", the_header_is_in_network_order},
+        {"bytes may come one by one", bytes_may_come_one_by_one},
+        {"bytes may come in any pieces", bytes_may_come_in_any_pieces},
+        {"unknown bits are refused", unknown_bits_are_refused},
+        {"lengths are checked before anything else",
+         lengths_are_checked_before_anything_else},
+        {"half a frame is freed", half_a_frame_is_freed},
+        {"copies share the payload", copies_share_the_payload},
+        {"types have names", types_have_names},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("frame", tests);
+}

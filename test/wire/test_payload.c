@@ -1,0 +1,143 @@
+/* test_payload.c - payloads are shared by reference, from many threads. */
+#include "wire/payload.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "test/check.h"
+#include "wire/limits.h"
+
+#define ROUNDS 20000
+
+/* A payload has the length that was asked for, and every byte is writable. */
+static void a_payload_has_its_length(void)
+{
+    struct payload *payload;
+
+    CHECK_OK(payload_new(&payload, 0));
+    CU_ASSERT_EQUAL(payload->len, 0);
+    payload_free(payload);
+    CHECK_OK(payload_new(&payload, 1000));
+    CU_ASSERT_EQUAL(payload->len, 1000);
+    memset(payload->bytes, 0xff, 1000);
+    payload_free(payload);
+}
+
+/* Above the limit there is none. */
+static void too_long_is_refused(void)
+{
+    struct payload *payload = NULL;
+
+    CHECK_IS(payload_new(&payload, (size_t)LIMIT_FRAME + 1), -EMSGSIZE);
+    CHECK_IS(payload_new(&payload, SIZE_MAX), -EMSGSIZE);
+    CU_ASSERT_PTR_NULL(payload);
+}
+
+/* The last reference frees, none before it does; NULL is fine (PROTOCOL 2.3).
+ */
+static void references_are_counted(void)
+{
+    struct payload *payload;
+
+    CHECK_OK(payload_new(&payload, 1));
+    payload->bytes[0] = 7;
+    CU_ASSERT_PTR_EQUAL(payload_ref(payload), payload);
+    payload_free(payload);
+    CU_ASSERT_EQUAL(payload->bytes[0], 7);
+    payload_free(payload);
+    payload_free(NULL);
+    CU_ASSERT_PTR_NULL(payload_ref(NULL));
+}
+
+static void *take_and_give(void *arg)
+{
+    struct payload *payload = arg;
+    int i;
+
+    for (i = 0; i < ROUNDS; i++)
+        payload_ref(payload);
+    for (i = 0; i < ROUNDS; i++)
+        payload_free(payload);
+    return NULL;
+}
+
+/* Two threads that take and give back leave the count as it was. */
+static void the_count_is_atomic(void)
+{
+    struct payload *payload;
+    pthread_t threads[2];
+    int i;
+
+    CHECK_OK(payload_new(&payload, 1));
+    for (i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL_FATAL(
+            pthread_create(&threads[i], NULL, take_and_give, payload), 0);
+    for (i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CU_ASSERT_EQUAL(payload->refs, 1);
+    payload_free(payload);
+}
+
+/* Make, fill, check and free large payloads in a random order. */
+static void *shuffle(void *arg)
+{
+    struct payload *held[6] = {NULL};
+    uint32_t seed = *(uint32_t *)arg;
+    uint32_t mark = seed << 24;
+    int i;
+
+    for (i = 0; i < 2000; i++) {
+        struct payload **place;
+        uint32_t last;
+
+        seed = seed * 1664525u + 1013904223u;
+        place = &held[(seed >> 8) % 6];
+        if (*place) {
+            memcpy(&last, (*place)->bytes + (*place)->len - 4, 4);
+            if (memcmp((*place)->bytes, &last, 4) != 0)
+                return arg;
+            payload_free(*place);
+            *place = NULL;
+            continue;
+        }
+        /* Around the lengths at which keeping begins and ends. */
+        if (payload_new(place, 60000 + (seed >> 12) % 70000 * (i % 31)) < 0)
+            return arg;
+        last = mark + (uint32_t)i;
+        memcpy((*place)->bytes, &last, 4);
+        memcpy((*place)->bytes + (*place)->len - 4, &last, 4);
+    }
+    for (i = 0; i < 6; i++)
+        payload_free(held[i]);
+    return NULL;
+}
+
+/* Large blocks are kept and used again, by any thread; no two share one. */
+static void large_payloads_are_apart(void)
+{
+    pthread_t threads[3];
+    uint32_t seeds[3] = {1, 2, 3};
+    void *wrong;
+    int i;
+
+    for (i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL_FATAL(
+            pthread_create(&threads[i], NULL, shuffle, &seeds[i]), 0);
+    for (i = 0; i < 3; i++) {
+        pthread_join(threads[i], &wrong);
+        CU_ASSERT_PTR_NULL(wrong);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"a payload has its length", a_payload_has_its_length},
+        {"too long is refused", too_long_is_refused},
+        {"references are counted", references_are_counted},
+        {"the count is atomic", the_count_is_atomic},
+        {"large payloads are apart", large_payloads_are_apart},
+        CU_TEST_INFO_NULL,
+    };
+    return check_run("payload", tests);
+}

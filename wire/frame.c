@@ -1,0 +1,188 @@
+/* frame.c - what travels on a link: a header of 32 bytes and a payload. */
+#include "wire/frame.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "wire/limits.h"
+
+/* Below this a direct read saves nothing over the shared buffer. */
+#define DIRECT_LEN 16384
+
+#define FLAGS_KNOWN (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING)
+
+/* The name of `type`, or NULL: then there is no such type. */
+static const char *known_name(uint8_t type)
+{
+#define FRAME_NAME(name, number, text) [number] = text,
+    static const char *const names[] = {FRAME_TYPES(FRAME_NAME)};
+#undef FRAME_NAME
+
+    return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+}
+
+const char *frame_name(uint8_t type)
+{
+    const char *name = known_name(type);
+
+    return name ? name : "unknown";
+}
+
+static uint32_t body_len(const struct frame *frame)
+{
+    return frame->payload ? frame->payload->len : 0;
+}
+
+struct frame frame_ref(const struct frame *frame)
+{
+    struct frame copy = *frame;
+
+    payload_ref(copy.payload);
+    return copy;
+}
+
+static void put32(unsigned char *at, uint32_t value)
+{
+    value = htobe32(value);
+    memcpy(at, &value, sizeof(value));
+}
+
+static uint32_t get32(const unsigned char *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return be32toh(value);
+}
+
+void frame_encode(const struct frame *frame,
+                  unsigned char out[FRAME_HEADER_LEN])
+{
+    uint64_t sequence = htobe64(frame->sequence);
+
+    put32(out, body_len(frame));
+    out[4] = frame->type;
+    out[5] = frame->flags;
+    out[6] = 0;
+    out[7] = 0;
+    put32(out + 8, frame->stream);
+    put32(out + 12, (uint32_t)frame->tag);
+    put32(out + 16, frame->origin);
+    put32(out + 20, frame->count);
+    memcpy(out + 24, &sequence, sizeof(sequence));
+}
+
+/* Read the header that `reader` holds and make room for its payload. */
+static int decode(struct frame_reader *reader)
+{
+    const unsigned char *in = reader->header;
+    struct frame *frame = &reader->frame;
+    uint32_t len = get32(in);
+    uint64_t sequence;
+
+    if (!known_name(in[4]))
+        return -EBADMSG;
+    if ((in[5] & ~FLAGS_KNOWN) || in[6] || in[7])
+        return -EBADMSG;
+    if (len > reader->limit)
+        return -EMSGSIZE;
+    memcpy(&sequence, in + 24, sizeof(sequence));
+    *frame = (struct frame){
+        .type = in[4],
+        .flags = in[5],
+        .stream = get32(in + 8),
+        .tag = (int32_t)get32(in + 12),
+        .origin = get32(in + 16),
+        .count = get32(in + 20),
+        .sequence = be64toh(sequence),
+    };
+    return len ? payload_new(&frame->payload, len) : 0;
+}
+
+void frame_reader_init(struct frame_reader *reader, uint32_t limit)
+{
+    memset(reader, 0, sizeof(*reader));
+    reader->limit = limit;
+}
+
+void frame_reader_fini(struct frame_reader *reader)
+{
+    frame_fini(&reader->frame);
+}
+
+/* The frame is whole: hand it over and begin anew. */
+static int whole(struct frame_reader *reader, struct frame *out)
+{
+    *out = reader->frame;
+    reader->frame.payload = NULL;
+    reader->header_len = 0;
+    reader->body_len = 0;
+    return 1;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+int frame_reader_take(struct frame_reader *reader,
+                      const unsigned char **bytes,
+                      size_t *len,
+                      struct frame *out)
+{
+    size_t n;
+    int r;
+
+    if (reader->header_len < FRAME_HEADER_LEN) {
+        n = least(FRAME_HEADER_LEN - reader->header_len, *len);
+        memcpy(reader->header + reader->header_len, *bytes, n);
+        reader->header_len += (uint32_t)n;
+        *bytes += n;
+        *len -= n;
+        if (reader->header_len < FRAME_HEADER_LEN)
+            return 0;
+        r = decode(reader);
+        if (r < 0)
+            return r;
+    }
+    n = least(body_len(&reader->frame) - reader->body_len, *len);
+    if (n > 0)
+        memcpy(reader->frame.payload->bytes + reader->body_len, *bytes, n);
+    reader->body_len += (uint32_t)n;
+    *bytes += n;
+    *len -= n;
+    if (reader->body_len < body_len(&reader->frame))
+        return 0;
+    return whole(reader, out);
+}
+
+uint32_t frame_reader_wanted(const struct frame_reader *reader)
+{
+    return get32(reader->header);
+}
+
+unsigned char *frame_reader_space(struct frame_reader *reader, size_t *len)
+{
+    uint32_t left;
+
+    if (reader->header_len < FRAME_HEADER_LEN)
+        return NULL;
+    left = body_len(&reader->frame) - reader->body_len;
+    if (left < DIRECT_LEN)
+        return NULL;
+    *len = left;
+    return reader->frame.payload->bytes + reader->body_len;
+}
+
+int frame_reader_filled(struct frame_reader *reader,
+                        size_t len,
+                        struct frame *out)
+{
+    assert(len <= body_len(&reader->frame) - reader->body_len);
+    reader->body_len += (uint32_t)len;
+    if (reader->body_len < body_len(&reader->frame))
+        return 0;
+    return whole(reader, out);
+}

@@ -1,0 +1,147 @@
+/* frame.h - what travels on a link: a header of 32 bytes and a payload.
+ *
+ *     0        4    5     6          8        12    16       20      24
+ *     | length |type|flags| reserved | stream | tag | origin | count | sequence
+ * |
+ *
+ * Network byte order (PROTOCOL 2.1). A frame is a small value; copying it does
+ * not copy the payload: who keeps a copy takes a reference with frame_ref(). */
+#ifndef WIRE_FRAME_H
+#define WIRE_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/payload.h"
+
+#define FRAME_HEADER_LEN 32
+
+/* What a frame is, and which way it may go. */
+#define FRAME_TYPES(X)                                                         \
+    X(FRAME_DATA, 1, "data")           /* both: a packet of a stream */        \
+    X(FRAME_MARKER, 2, "marker")       /* down: a sync; tag is the epoch */    \
+    X(FRAME_CONTROL, 3, "control")     /* down: stream 0; tag says what */     \
+    X(FRAME_SNAPSHOT, 4, "snapshot")   /* down: stream 0 up to sequence */     \
+    X(FRAME_RESUME, 5, "resume")       /* up: counts from sequence + 1 */      \
+    X(FRAME_CLAIM, 6, "claim")         /* up: (members, received, settled) */  \
+    X(FRAME_STABLE, 7, "stable")       /* down: stable up to sequence */       \
+    X(FRAME_CREDIT, 8, "credit")       /* both: count bytes more may come */   \
+    X(FRAME_HEARTBEAT, 9, "heartbeat") /* both */                              \
+    X(FRAME_READY, 10, "ready")        /* up: a subtree has started */         \
+    X(FRAME_TABLE, 11, "table")        /* down: the launched tree */           \
+    X(FRAME_JOIN, 12, "join")          /* up: a back-end asks for a rank */    \
+    X(FRAME_JOINED, 13, "joined")      /* down: its answer */                  \
+    X(FRAME_FAULT, 14, "fault")        /* up: a filter failed */               \
+    X(FRAME_RECORD, 15, "record")      /* both: what became of nodes */        \
+    X(FRAME_GOODBYE, 16, "goodbye")    /* up: this node leaves */              \
+    X(FRAME_END, 17, "end")            /* down: the network has ended */       \
+    X(FRAME_ADOPT, 18, "adopt")        /* up: an orphan asks */                \
+    X(FRAME_ADOPTED, 19, "adopted")    /* down: its answer */                  \
+    X(FRAME_PROBE, 20, "probe")        /* up: is the way to the root whole */  \
+    X(FRAME_PROBED, 21, "probed")      /* down: its answer */                  \
+    X(FRAME_FEED, 22, "feed")          /* up: send what follows sequence */    \
+    X(FRAME_COMPENSATION, 23, "compensation") /* up: a filter state */         \
+    X(FRAME_EXPEL, 24, "expel")               /* down: given up for good */    \
+    X(FRAME_SILENCE, 25, "silence") /* both: we heard nothing, and close */    \
+    X(FRAME_RECOVERED, 26, "recovered") /* up: an orphan's report */           \
+    X(FRAME_FAN_OUT, 27, "fan-out") /* both: how many back-ends nodes have */  \
+    X(FRAME_STATUS, 40, "status")   /* down, from an observer: how are you */  \
+    X(FRAME_HEARD, 41, "heard")     /* up: STATUS has come */                  \
+    X(FRAME_ROWS, 42, "rows")       /* up, to an observer: how we are */       \
+    X(FRAME_INJECT, 43, "inject")   /* down, from an observer: break it */     \
+    X(FRAME_REPORTS, 44, "reports") /* from an observer, to it: recoveries */
+
+#define FRAME_ENUM(name, number, text) name = number,
+enum frame_type {
+    FRAME_TYPES(FRAME_ENUM)
+};
+#undef FRAME_ENUM
+
+enum frame_flag {
+    FRAME_LAST = 1 << 0,         /* up: the last packet of its wave */
+    FRAME_LATE = 1 << 1,         /* up: its wave has gone already */
+    FRAME_EMPTY = 1 << 2,        /* an answer or a number without a packet */
+    FRAME_COMPENSATING = 1 << 3, /* up: what a compensation became */
+    FRAME_LENT = 1 << 7,         /* never on a link: its credit is returned */
+};
+
+/* One frame. `payload` may be NULL: no bytes. */
+struct frame {
+    uint8_t type;
+    uint8_t flags;
+    uint32_t stream;
+    int32_t tag;
+    uint32_t origin;
+    uint32_t count;
+    uint64_t sequence;
+    struct payload *payload;
+};
+
+/* The name of `type` for traces and errors; "unknown" if there is none. */
+const char *frame_name(uint8_t type);
+
+/* Bytes of `frame` on a link. */
+static inline size_t frame_len(const struct frame *frame)
+{
+    return FRAME_HEADER_LEN + (frame->payload ? frame->payload->len : 0);
+}
+
+/* Take a reference to the payload of `frame`, and give a copy of it back. */
+struct frame frame_ref(const struct frame *frame);
+
+/* Give the payload back. */
+static inline void frame_fini(struct frame *frame)
+{
+    if (frame->payload)
+        payload_free(frame->payload);
+    frame->payload = NULL;
+}
+
+/* Write the header of `frame` to `out`. */
+void frame_encode(const struct frame *frame,
+                  unsigned char out[FRAME_HEADER_LEN]);
+
+/* ---- reading frames from a stream of bytes ---- */
+
+/* The state between two reads of one link; caller's storage. */
+struct frame_reader {
+    uint32_t limit;      /* most payload bytes accepted */
+    uint32_t header_len; /* header bytes that are here */
+    uint32_t body_len;   /* payload bytes that are here */
+    unsigned char header[FRAME_HEADER_LEN];
+    struct frame frame; /* being read; payload allocated with its length */
+};
+
+/* Begin; no payload above `limit` bytes is accepted. */
+void frame_reader_init(struct frame_reader *reader, uint32_t limit);
+
+/* Free what was begun. */
+void frame_reader_fini(struct frame_reader *reader);
+
+/* Take bytes from `*bytes`, moving it and `*len` forward, until a frame is
+ * whole. `out` is then the caller's.
+ *
+ * Returns 1 with a frame in `out`; 0 when all bytes were taken and more are
+ * needed; -EBADMSG for an unknown type, flag or reserved bits; -EMSGSIZE above
+ * the limit; -ENOMEM. After an error the link can only be closed. */
+int frame_reader_take(struct frame_reader *reader,
+                      const unsigned char **bytes,
+                      size_t *len,
+                      struct frame *out);
+
+/* How many bytes of payload the header that was read last announces: of an
+ * -ENOMEM, what there was no memory for. */
+uint32_t frame_reader_wanted(const struct frame_reader *reader);
+
+/* Where the next bytes of a long payload may be read to directly. Returns
+ * NULL, or a place of `*len` bytes; then call frame_reader_filled(). */
+unsigned char *frame_reader_space(struct frame_reader *reader, size_t *len);
+
+/* `len` bytes were read to that place. Returns 1 with a frame in `out`, or 0
+ * if it is not whole yet. */
+int frame_reader_filled(struct frame_reader *reader,
+                        size_t len,
+                        struct frame *out);
+
+#endif

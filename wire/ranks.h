@@ -1,0 +1,75 @@
+/* ranks.h - a set of ranks, kept as sorted runs.
+ *
+ * The members of a claim (PROTOCOL 10.1) are such a set: a set, never a
+ * number of members. All of 1,048,576 ranks in a row take one run. */
+#ifndef WIRE_RANKS_H
+#define WIRE_RANKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* No node has this rank. */
+#define RANK_NONE UINT32_MAX
+
+struct ranks_run {
+    uint32_t first;
+    uint32_t last; /* at least `first` */
+};
+
+/* Caller's storage; all zero is the empty set. */
+struct ranks {
+    struct ranks_run *runs; /* ascending, neither touching nor overlapping */
+    size_t count;
+    size_t room;
+};
+
+/* Free what the set holds; it is then the empty set. */
+void ranks_fini(struct ranks *set);
+
+/* Make `set` a copy of `from`. Returns 0, or -ENOMEM with `set` as before. */
+int ranks_copy(struct ranks *set, const struct ranks *from);
+
+/* Add the ranks from `first` to `last`. Returns 0, -EINVAL if `last` is less
+ * or is RANK_NONE, or -ENOMEM. */
+int ranks_add(struct ranks *set, uint32_t first, uint32_t last);
+
+/* Add all of `other`. Returns 0 or -ENOMEM, then `set` has part of it. */
+int ranks_unite(struct ranks *set, const struct ranks *other);
+
+/* Take all of `other` out. Returns 0 or -ENOMEM with `set` as before. */
+int ranks_subtract(struct ranks *set, const struct ranks *other);
+
+/* Keep only what is in `other` too. Returns 0 or -ENOMEM, as before then. */
+int ranks_intersect(struct ranks *set, const struct ranks *other);
+
+/* Whether `rank` is in the set; whether all of `other` is; whether any is;
+ * whether both are the same. */
+bool ranks_has(const struct ranks *set, uint32_t rank);
+bool ranks_cover(const struct ranks *set, const struct ranks *other);
+bool ranks_meet(const struct ranks *set, const struct ranks *other);
+bool ranks_equal(const struct ranks *set, const struct ranks *other);
+
+/* How many ranks are in the set. */
+uint64_t ranks_size(const struct ranks *set);
+
+/* Rank number `index` in ascending order; RANK_NONE past the last. */
+uint32_t ranks_at(const struct ranks *set, uint64_t index);
+
+/* The first rank behind `rank`, of any that are in the set; RANK_NONE: there is
+ * none. For RANK_NONE the first of all: so a loop begins and ends with it. */
+uint32_t ranks_after(const struct ranks *set, uint32_t rank);
+
+/* Add `count` ranks in any order, each of them once or more. As fast as sorting
+ * them, which many calls of ranks_add() are not. Returns 0 or -ENOMEM. */
+int ranks_add_list(struct ranks *set, const uint32_t *list, size_t count);
+
+/* The runs as pairs of numbers, for a packet; borrowed, 2 * count of them. */
+const uint32_t *ranks_pairs(const struct ranks *set);
+
+/* Make `set` of `count` numbers in pairs that came from the network.
+ * Returns 0, -EBADMSG if they are no ascending runs, or not all below
+ * LIMIT_NODES, or -ENOMEM; `set` is untouched on error. */
+int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count);
+
+#endif
