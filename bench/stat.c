@@ -19,12 +19,12 @@
 #include "bench/duel.h"
 #include "bench/sample.h"
 #include "bench/side.h"
-#include "stat/build.h"
 #include "stat/emulation.h"
-#include "stat/names.h"
-#include "stat/traces.h"
-#include "stat/tree_pack.h"
-#include "stat/walk.h"
+#include "stat/tree/build.h"
+#include "stat/tree/tree_pack.h"
+#include "stat/walk/names.h"
+#include "stat/walk/traces.h"
+#include "stat/walk/walk.h"
 
 /* Nodes of each of two trees that are merged, and tasks of each. */
 #define MERGE_NODES 8000

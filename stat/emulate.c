@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stat/build.h"
 #include "stat/request.h"
+#include "stat/tree/build.h"
 
 #define EMULATE_FORMAT "%ud %ud %ud %ud %ud %ud %ud %aud"
 

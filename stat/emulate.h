@@ -8,7 +8,7 @@
 
 #include <coppice/coppice.h>
 
-#include "stat/tree.h"
+#include "stat/tree/tree.h"
 
 /* Most frames of one trace, and most classes. */
 #define EMULATE_DEPTH_MAX   512

@@ -10,7 +10,7 @@
 #include <coppice/coppice.h>
 
 #include "stat/request.h"
-#include "stat/tree_pack.h"
+#include "stat/tree/tree_pack.h"
 
 #define SHUTDOWN_MS 10000
 

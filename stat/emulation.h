@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "stat/emulate.h"
-#include "stat/gather.h"
+#include "stat/gather/gather.h"
 
 /* How it went. */
 struct emulation {

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "stat/mpir.h"
+#include "stat/job/mpir.h"
 #include "stat/request.h"
 
 #define TIMEOUT_DEFAULT_S 30

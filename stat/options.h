@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "stat/emulate.h"
-#include "stat/gather.h"
-#include "stat/output.h"
-#include "stat/targets.h"
+#include "stat/gather/gather.h"
+#include "stat/job/targets.h"
+#include "stat/write/output.h"
 
 /* What it says; texts are borrowed from the command line. */
 struct options {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "stat/tasks.h"
+#include "stat/tree/tasks.h"
 
 #define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %ad"
 #define QUESTION_FORMAT "%ud %aud %as %aud %auld"

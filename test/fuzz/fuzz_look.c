@@ -1,6 +1,6 @@
 /* fuzz_look.c - files that coppice-stat --json may have written, read back.
  * What is taken agrees with itself, and compared with itself has not moved. */
-#include "stat/diff.h"
+#include "stat/diff/diff.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stat/tasks.h"
+#include "stat/tree/tasks.h"
 
 /* More than any set of an input needs, as text: what is packed in a bitmap has
  * 8 tasks a byte, of up to 9 characters. */

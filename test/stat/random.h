@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "stat/traces.h"
+#include "stat/walk/traces.h"
 #include "test/check.h"
 
 /* The next number of a sequence that `*seed`, not 0, begins; below `end`. */

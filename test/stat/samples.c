@@ -1,7 +1,7 @@
 /* samples.c - what the daemons of a made-up job send, for test_heal: one line
  * for each packet, with the packet's bytes in hexadecimal. */
-#include "stat/traces.h"
-#include "stat/tree_pack.h"
+#include "stat/tree/tree_pack.h"
+#include "stat/walk/traces.h"
 #include "test/stat/random.h"
 
 /* One sample of daemon `number`: a fifth of its tasks moves. Returns 0 or a

@@ -1,10 +1,10 @@
 /* test_classes.c - who behaves alike, inside of runtimes and outside. */
 #include <errno.h>
 
-#include "stat/classes.h"
-#include "stat/frame.h"
-#include "stat/runtime.h"
-#include "stat/traces.h"
+#include "stat/tree/classes.h"
+#include "stat/tree/frame.h"
+#include "stat/walk/runtime.h"
+#include "stat/walk/traces.h"
 #include "test/check.h"
 
 #define PLACE(name)                                                            \

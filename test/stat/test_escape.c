@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stat/characters.h"
-#include "stat/columns.h"
-#include "stat/escape.h"
+#include "stat/show/characters.h"
+#include "stat/show/columns.h"
+#include "stat/write/escape.h"
 #include "test/check.h"
 
 #define FFFD CHARACTER_REPLACEMENT

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <time.h>
 
-#include "stat/gather.h"
+#include "stat/gather/gather.h"
+#include "stat/gather/shortfall.h"
 #include "stat/request.h"
-#include "stat/shortfall.h"
-#include "stat/traces.h"
-#include "stat/tree_pack.h"
+#include "stat/tree/tree_pack.h"
+#include "stat/walk/traces.h"
 #include "test/check.h"
 
 /* For so long packets come without a pause, at most. */

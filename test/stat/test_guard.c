@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stat/guard.h"
+#include "stat/walk/guard.h"
 #include "test/check.h"
 
 /* How long anything may take, at most. */

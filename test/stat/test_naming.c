@@ -2,8 +2,8 @@
  * twice, or from who does not know the question. */
 #include <errno.h>
 
-#include "stat/naming.h"
-#include "stat/traces.h"
+#include "stat/gather/naming.h"
+#include "stat/walk/traces.h"
 #include "test/check.h"
 
 #define MODULE "b1d0 /usr/bin/solver"

@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stat/guard.h"
-#include "stat/thread.h"
+#include "stat/walk/guard.h"
+#include "stat/walk/thread.h"
 #include "test/check.h"
 
 /* So deep that a walk takes a while: some 100 ms of a processor. When the

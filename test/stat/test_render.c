@@ -2,14 +2,14 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "stat/build.h"
-#include "stat/classes.h"
-#include "stat/columns.h"
-#include "stat/frame.h"
-#include "stat/output.h"
-#include "stat/render.h"
-#include "stat/report.h"
-#include "stat/traces.h"
+#include "stat/show/columns.h"
+#include "stat/show/render.h"
+#include "stat/show/report.h"
+#include "stat/tree/build.h"
+#include "stat/tree/classes.h"
+#include "stat/tree/frame.h"
+#include "stat/walk/traces.h"
+#include "stat/write/output.h"
 #include "test/check.h"
 
 #define STEP                                                                   \

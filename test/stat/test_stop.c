@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stat/stop.h"
+#include "stat/walk/stop.h"
 #include "test/check.h"
 
 /* How long anything may take, at most. */

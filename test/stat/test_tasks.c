@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "stat/tasks.h"
+#include "stat/tree/tasks.h"
 #include "test/check.h"
 #include "test/stat/random.h"
 

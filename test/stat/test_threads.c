@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stat/walk.h"
+#include "stat/walk/walk.h"
 #include "test/check.h"
 
 #define MANY       2000

@@ -2,7 +2,7 @@
 #include <malloc.h>
 #include <stdio.h>
 
-#include "stat/traces.h"
+#include "stat/walk/traces.h"
 #include "test/check.h"
 
 /* Samples of a job that is never twice at the same place. */

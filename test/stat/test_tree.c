@@ -1,8 +1,8 @@
 /* test_tree.c - the laws of merging, and trees as packets. */
 #include <errno.h>
 
-#include "stat/tree.h"
-#include "stat/tree_pack.h"
+#include "stat/tree/tree.h"
+#include "stat/tree/tree_pack.h"
 #include "test/check.h"
 #include "test/stat/random.h"
 

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stat/names.h"
-#include "stat/thread.h"
-#include "stat/walk.h"
+#include "stat/walk/names.h"
+#include "stat/walk/thread.h"
+#include "stat/walk/walk.h"
 #include "test/check.h"
 
 #define THREADS 3

@@ -1,0 +1,683 @@
+/* diff.c - see diff.h. */
+#include "stat/diff/diff.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/tree/build.h"
+#include "stat/tree/classes.h"
+#include "stat/tree/frame.h"
+
+#define NOBODY UINT32_MAX
+
+/* What is said of who is missing in a look. */
+#define NO_ANSWER "no answer from its daemon in time"
+
+/* A process of a look. */
+struct process {
+    uint32_t host; /* by its number in A; NOBODY: none of A's */
+    int32_t pid;
+    uint32_t task;
+};
+
+static int by_process(const void *a, const void *b)
+{
+    const struct process *x = a;
+    const struct process *y = b;
+
+    if (x->host != y->host)
+        return x->host < y->host ? -1 : 1;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Each host of `look` by its number in `a`. */
+static int host_numbers(uint32_t **out,
+                        const struct look *look,
+                        const struct look *a)
+{
+    uint32_t *numbers =
+        calloc((size_t)look->targets.host_count + 1, sizeof(*numbers));
+    uint32_t host, other;
+
+    if (!numbers)
+        return -ENOMEM;
+    for (host = 0; host < look->targets.host_count; host++) {
+        const char *name = targets_host_name(&look->targets, host);
+
+        numbers[host] = NOBODY;
+        for (other = 0; other < a->targets.host_count; other++)
+            if (strcmp(name, targets_host_name(&a->targets, other)) == 0)
+                numbers[host] = other;
+    }
+    *out = numbers;
+    return 0;
+}
+
+/* The processes of `look`, sorted. Returns 0, -ENOMEM, or -EEXIST if two tasks
+ * are one process. */
+static int processes_sorted(struct process **out,
+                            const struct look *look,
+                            const struct look *a)
+{
+    uint32_t count = look->targets.count, i;
+    struct process *list = calloc((size_t)count + 1, sizeof(*list));
+    uint32_t *hosts = NULL;
+    int r;
+
+    r = list ? host_numbers(&hosts, look, a) : -ENOMEM;
+    for (i = 0; r == 0 && i < count; i++)
+        list[i] = (struct process){hosts[look->targets.hosts[i]],
+                                   look->targets.pids[i], i};
+    if (r == 0)
+        qsort(list, count, sizeof(*list), by_process);
+    for (i = 1; r == 0 && i < count; i++)
+        if (list[i].host != NOBODY && by_process(&list[i - 1], &list[i]) == 0)
+            r = -EEXIST;
+    free(hosts);
+    if (r < 0) {
+        free(list);
+        return r;
+    }
+    *out = list;
+    return 0;
+}
+
+/* Number the tasks of B by their process. `to_b` is by task of B. Returns how
+ * many are in both, or a negative errno. */
+static long number_processes(uint32_t *to_b, const struct diff *diff)
+{
+    const struct look *a = diff->looks[DIFF_A];
+    const struct look *b = diff->looks[DIFF_B];
+    struct process *of_a = NULL;
+    struct process *of_b = NULL;
+    long both = 0;
+    uint32_t i;
+    int r;
+
+    r = processes_sorted(&of_a, a, a);
+    if (r == 0)
+        r = processes_sorted(&of_b, b, a);
+    for (i = 0; r == 0 && i < b->targets.count; i++) {
+        const struct process *found = bsearch(&of_b[i], of_a, a->targets.count,
+                                              sizeof(*of_a), by_process);
+
+        to_b[of_b[i].task] = found ? found->task : NOBODY;
+        both += found != NULL;
+    }
+    free(of_a);
+    free(of_b);
+    return r < 0 ? r : both;
+}
+
+/* Whether the numbers of tasks are the same in every look of the job. */
+static bool is_numbered(const struct look *look)
+{
+    return look->targets.count == 0 || targets_are_ranked(&look->targets);
+}
+
+/* Find which tasks are the same. */
+static int number(struct diff *diff, struct cop_error *error)
+{
+    const struct look *a = diff->looks[DIFF_A];
+    const struct look *b = diff->looks[DIFF_B];
+    bool numbered = is_numbered(a) && is_numbered(b);
+    uint32_t *to_b = calloc((size_t)b->tasks + 1, sizeof(*to_b));
+    uint32_t count = a->tasks;
+    long both = 1;
+    uint32_t i;
+    int r = -ENOMEM;
+
+    if (!to_b)
+        goto out;
+    for (i = 0; numbered && i < b->tasks; i++)
+        to_b[i] = i;
+    if (!numbered)
+        both = number_processes(to_b, diff);
+    r = both < 0 ? (int)both : 0;
+    if (r == -EEXIST)
+        r = cop_error_set(error, -EINVAL,
+                          "a process stands in a look twice: its tasks cannot "
+                          "be told apart");
+    if (both == 0)
+        r = cop_error_set(error, -EINVAL,
+                          "no process is in both looks: they are of different "
+                          "runs, which are compared by ranks of MPI: look "
+                          "with --mpir");
+    for (i = 0; r == 0 && i < b->tasks; i++) {
+        if (to_b[i] == NOBODY)
+            to_b[i] = count++;
+        else if (to_b[i] >= count)
+            count = to_b[i] + 1;
+    }
+    if (r == 0 && count > TASKS_MAX / 2)
+        r = cop_error_set(error, -EINVAL, "more than %u tasks", TASKS_MAX / 2);
+    diff->numbers[DIFF_A] = calloc((size_t)count + 1, sizeof(uint32_t));
+    diff->numbers[DIFF_B] = calloc((size_t)count + 1, sizeof(uint32_t));
+    if (r == 0 && (!diff->numbers[DIFF_A] || !diff->numbers[DIFF_B]))
+        r = -ENOMEM;
+    if (r < 0)
+        goto out;
+    diff->count = count;
+    for (i = 0; i < count; i++) {
+        diff->numbers[DIFF_A][i] = i < a->tasks ? i : NOBODY;
+        diff->numbers[DIFF_B][i] = NOBODY;
+    }
+    for (i = 0; i < b->tasks; i++)
+        diff->numbers[DIFF_B][to_b[i]] = i;
+out:
+    free(to_b);
+    return r;
+}
+
+/* The task of each number of a look: the other way round. */
+static int renumbering(uint32_t **out,
+                       const struct diff *diff,
+                       enum diff_side side)
+{
+    const uint32_t *numbers = diff->numbers[side];
+    uint32_t *tasks =
+        calloc((size_t)diff->looks[side]->tasks + 1, sizeof(*tasks));
+    uint32_t i;
+
+    if (!tasks)
+        return -ENOMEM;
+    for (i = 0; i < diff->count; i++)
+        if (numbers[i] != NOBODY)
+            tasks[numbers[i]] = i;
+    *out = tasks;
+    return 0;
+}
+
+/* `set` of a look with the numbers that `tasks` has for its. */
+static int renumber(struct tasks **out,
+                    const struct tasks *set,
+                    const uint32_t *tasks)
+{
+    struct tasks_range *ranges =
+        calloc((size_t)tasks_count(set) + 1, sizeof(*ranges));
+    size_t count = 0, i;
+    uint32_t task;
+    int r;
+
+    if (!ranges)
+        return -ENOMEM;
+    for (i = 0; i < tasks_range_count(set); i++) {
+        const struct tasks_range *range = &tasks_ranges(set)[i];
+
+        for (task = range->first; task <= range->last; task++) {
+            uint32_t at = tasks[task];
+
+            if (count > 0 && ranges[count - 1].last + 1 == at)
+                ranges[count - 1].last = at;
+            else
+                ranges[count++] = (struct tasks_range){at, at};
+        }
+    }
+    r = tasks_new(out, ranges, count);
+    free(ranges);
+    return r;
+}
+
+/* Who is in one look, and who of them could not be looked at. */
+struct presence {
+    struct tasks *all;
+    struct tasks *unseen;
+};
+
+static int find_presence(struct presence *presence,
+                         const struct look *look,
+                         const uint32_t *tasks)
+{
+    const struct tree *tree = look->tree;
+    struct tasks *all = NULL;
+    struct tasks *unseen = tasks_ref(look->missing);
+    uint32_t end;
+    int r;
+
+    r = tree_tasks(&all, tree);
+    if (r == 0)
+        r = tasks_change(&all, TASKS_UNION, look->missing);
+    for (end = 0; r == 0 && end < tree->end_count; end++)
+        if (classes_is_not_walked(tree, tree->ends[end].node))
+            r = tasks_change(&unseen, TASKS_UNION, tree->ends[end].tasks);
+    if (r == 0)
+        r = renumber(&presence->all, all, tasks);
+    if (r == 0)
+        r = renumber(&presence->unseen, unseen, tasks);
+    tasks_free(all);
+    tasks_free(unseen);
+    return r;
+}
+
+/* Add a gap, unless it is of nobody that both have. */
+static int gap_add(struct diff *diff,
+                   enum diff_side side,
+                   const struct tasks *set,
+                   const uint32_t *tasks,
+                   const char *reason,
+                   size_t reason_len)
+{
+    struct diff_gap *gap = &diff->gaps[diff->gap_count];
+    struct tasks *here = NULL;
+    int r;
+
+    r = renumber(&here, set, tasks);
+    if (r == 0)
+        r = tasks_change(&here, TASKS_BOTH, diff->unknown);
+    if (r < 0 || tasks_count(here) == 0) {
+        tasks_free(here);
+        return r;
+    }
+    *gap = (struct diff_gap){here, side, reason, reason_len};
+    diff->gap_count++;
+    return 0;
+}
+
+/* Find who could not be looked at, and why. */
+static int find_gaps(struct diff *diff, uint32_t *const *tasks)
+{
+    size_t most = DIFF_SIDES;
+    int side;
+    int r = 0;
+
+    for (side = 0; side < DIFF_SIDES; side++)
+        most += diff->looks[side]->tree->end_count;
+    diff->gaps = calloc(most, sizeof(*diff->gaps));
+    if (!diff->gaps)
+        return -ENOMEM;
+    for (side = 0; r == 0 && side < DIFF_SIDES; side++) {
+        const struct look *look = diff->looks[side];
+        const struct tree *tree = look->tree;
+        uint32_t end;
+
+        r = gap_add(diff, (enum diff_side)side, look->missing, tasks[side],
+                    NO_ANSWER, strlen(NO_ANSWER));
+        for (end = 0; r == 0 && end < tree->end_count; end++) {
+            uint32_t node = tree->ends[end].node;
+            const char *function =
+                tree->strings[tree->frames[tree->nodes[node].frame].function];
+
+            if (!classes_is_not_walked(tree, node))
+                continue;
+            function += strlen(FRAME_NOT_WALKED);
+            r = gap_add(diff, (enum diff_side)side, tree->ends[end].tasks,
+                        tasks[side], function, strcspn(function, "]"));
+        }
+    }
+    return r;
+}
+
+/* Who is in which look. */
+static int find_presences(struct diff *diff, uint32_t *const *tasks)
+{
+    struct presence of[DIFF_SIDES] = {{0}};
+    int side;
+    int r = 0;
+
+    for (side = 0; r == 0 && side < DIFF_SIDES; side++)
+        r = find_presence(&of[side], diff->looks[side], tasks[side]);
+    if (r == 0)
+        r = tasks_combine(&diff->appeared, TASKS_MINUS, of[DIFF_B].all,
+                          of[DIFF_A].all);
+    if (r == 0)
+        r = tasks_combine(&diff->vanished, TASKS_MINUS, of[DIFF_A].all,
+                          of[DIFF_B].all);
+    if (r == 0)
+        r = tasks_combine(&diff->unknown, TASKS_UNION, of[DIFF_A].unseen,
+                          of[DIFF_B].unseen);
+    if (r == 0)
+        r = tasks_change(&diff->unknown, TASKS_MINUS, diff->appeared);
+    if (r == 0)
+        r = tasks_change(&diff->unknown, TASKS_MINUS, diff->vanished);
+    for (side = 0; side < DIFF_SIDES; side++) {
+        tasks_free(of[side].all);
+        tasks_free(of[side].unseen);
+    }
+    return r;
+}
+
+/* `set` with numbers higher by `up` and lower by `down`. */
+static int shift(struct tasks **out,
+                 const struct tasks *set,
+                 uint32_t up,
+                 uint32_t down)
+{
+    size_t count = tasks_range_count(set), i;
+    struct tasks_range *ranges = calloc(count + 1, sizeof(*ranges));
+    int r;
+
+    if (!ranges)
+        return -ENOMEM;
+    for (i = 0; i < count; i++)
+        ranges[i] = (struct tasks_range){tasks_ranges(set)[i].first + up - down,
+                                         tasks_ranges(set)[i].last + up - down};
+    r = tasks_new(out, ranges, count);
+    free(ranges);
+    return r;
+}
+
+/* Add one end of a look to the tree of both. */
+static int put_end(struct build *build,
+                   const struct diff *diff,
+                   enum diff_side side,
+                   uint32_t place,
+                   const struct tasks *set,
+                   const uint32_t *tasks)
+{
+    struct tree_end end = {.node = place, .samples = 1, .threads = 1};
+    struct tasks *here = NULL;
+    int r;
+
+    r = renumber(&here, set, tasks);
+    if (r == 0)
+        r = tasks_change(&here, TASKS_MINUS, diff->unknown);
+    if (r == 0)
+        r = shift(&end.tasks, here, side == DIFF_A ? 0 : diff->count, 0);
+    if (r == 0 && tasks_count(end.tasks) > 0)
+        r = build_end(build, &end);
+    tasks_free(here);
+    tasks_free(end.tasks);
+    return r;
+}
+
+/* Add the tree of a look to that of both, but for what was not walked. */
+static int put_look(struct build *build,
+                    const struct diff *diff,
+                    enum diff_side side,
+                    const uint32_t *tasks)
+{
+    const struct tree *tree = diff->looks[side]->tree;
+    uint32_t above[TREE_DEPTH_MAX + 1]; /* the parent at each depth */
+    uint32_t end = 0, node;
+    int r = 0;
+
+    above[0] = BUILD_TOP;
+    for (node = 0; r == 0 && node < tree->node_count; node++) {
+        const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
+        uint32_t depth = tree->nodes[node].depth;
+        bool walked = !classes_is_not_walked(tree, node);
+
+        /* Also one that was not walked: a made-up file may go on below it. */
+        r = build_node(build, &above[depth + 1], above[depth],
+                       &(struct frame){tree->strings[frame->function],
+                                       tree->strings[frame->file], frame->line,
+                                       tree->strings[frame->module],
+                                       frame->offset});
+        for (; r == 0 && end < tree->end_count && tree->ends[end].node == node;
+             end++)
+            if (walked)
+                r = put_end(build, diff, side, above[depth + 1],
+                            tree->ends[end].tasks, tasks);
+    }
+    return r;
+}
+
+/* Make the tree of both looks, and the report of it. */
+static int join(struct diff *diff, uint32_t *const *tasks)
+{
+    const struct look *a = diff->looks[DIFF_A];
+    const struct look *b = diff->looks[DIFF_B];
+    struct report_source source = {
+        .hosts = 1, .samples = 1, .full = a->full && b->full};
+    struct tasks_range range = {0, 2 * diff->count - 1};
+    struct tree_progress progress = {.moved = 1, .seen = 1};
+    struct build *build = NULL;
+    int r;
+
+    r = build_new(&build, a->detail != NAMING_FUNCTIONS &&
+                              b->detail != NAMING_FUNCTIONS);
+    if (r == 0)
+        r = tasks_new(&progress.tasks, &range, diff->count > 0);
+    if (r == 0)
+        r = build_progress(build, &progress);
+    if (r == 0)
+        r = put_look(build, diff, DIFF_A, tasks[DIFF_A]);
+    if (r == 0)
+        r = put_look(build, diff, DIFF_B, tasks[DIFF_B]);
+    if (r == 0)
+        r = build_tree(&diff->tree, build, 0);
+    if (r == 0)
+        r = report_new(&diff->report, diff->tree, &source);
+    tasks_free(progress.tasks);
+    build_free(build);
+    return r;
+}
+
+/* What a task does. */
+struct step {
+    long from;
+    long to;
+    uint32_t task;
+};
+
+static int by_step(const void *a, const void *b)
+{
+    const struct step *x = a;
+    const struct step *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return (x->task > y->task) - (x->task < y->task);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct diff_move *x = a;
+    const struct diff_move *y = b;
+
+    if (tasks_count(x->tasks) != tasks_count(y->tasks))
+        return tasks_count(x->tasks) < tasks_count(y->tasks) ? -1 : 1;
+    return tasks_compare(x->tasks, y->tasks);
+}
+
+/* The class of each task in each look; -1 where it is in none. */
+static void find_classes(struct step *steps, const struct diff *diff)
+{
+    const struct classes *classes = diff->report->classes;
+    uint32_t task;
+    size_t i, k;
+
+    for (task = 0; task < diff->count; task++)
+        steps[task] = (struct step){-1, -1, task};
+    for (i = 0; i < classes->count; i++) {
+        const struct tasks *set = classes->sets[i];
+
+        for (k = 0; k < tasks_range_count(set); k++) {
+            const struct tasks_range *range = &tasks_ranges(set)[k];
+
+            for (task = range->first; task <= range->last; task++) {
+                if (task < diff->count)
+                    steps[task].from = (long)i;
+                else
+                    steps[task - diff->count].to = (long)i;
+            }
+        }
+    }
+}
+
+/* Make one move of each run of sorted steps that go the same way. */
+static int gather_moves(struct diff *diff,
+                        const struct step *steps,
+                        size_t count,
+                        struct tasks_range *ranges)
+{
+    size_t first, next;
+    int r = 0;
+
+    diff->moves = calloc(count + 1, sizeof(*diff->moves));
+    if (!diff->moves)
+        return -ENOMEM;
+    for (first = 0; r == 0 && first < count; first = next) {
+        struct diff_move *move = &diff->moves[diff->move_count];
+
+        for (next = first;
+             next < count && steps[next].from == steps[first].from &&
+             steps[next].to == steps[first].to;
+             next++)
+            ranges[next - first] =
+                (struct tasks_range){steps[next].task, steps[next].task};
+        r = tasks_new(&move->tasks, ranges, next - first);
+        move->from = steps[first].from;
+        move->to = steps[first].to;
+        diff->move_count += r == 0;
+    }
+    if (r == 0)
+        qsort(diff->moves, diff->move_count, sizeof(*diff->moves), by_size);
+    return r;
+}
+
+/* Find who stayed and who went where. */
+static int find_moves(struct diff *diff)
+{
+    struct step *steps = calloc((size_t)diff->count + 1, sizeof(*steps));
+    struct tasks_range *ranges =
+        calloc((size_t)diff->count + 1, sizeof(*ranges));
+    size_t stayed = 0, moved = 0, count = 0;
+    uint32_t task;
+    int r = -ENOMEM;
+
+    if (!steps || !ranges)
+        goto out;
+    find_classes(steps, diff);
+    for (task = 0; task < diff->count; task++)
+        if (steps[task].from >= 0 && steps[task].from == steps[task].to)
+            ranges[stayed++] = (struct tasks_range){task, task};
+    r = tasks_new(&diff->unchanged, ranges, stayed);
+    for (task = 0; task < diff->count; task++)
+        if (steps[task].from >= 0 && steps[task].to >= 0 &&
+            steps[task].from != steps[task].to)
+            ranges[moved++] = (struct tasks_range){task, task};
+    if (r == 0)
+        r = tasks_new(&diff->moved, ranges, moved);
+    for (task = 0; task < diff->count; task++)
+        if (steps[task].from != steps[task].to)
+            steps[count++] = steps[task];
+    qsort(steps, count, sizeof(*steps), by_step);
+    if (r == 0)
+        r = gather_moves(diff, steps, count, ranges);
+out:
+    free(steps);
+    free(ranges);
+    return r;
+}
+
+int diff_new(struct diff **out,
+             const struct look *a,
+             const struct look *b,
+             struct cop_error *error)
+{
+    struct diff *diff = calloc(1, sizeof(*diff));
+    uint32_t *tasks[DIFF_SIDES] = {NULL, NULL};
+    int r;
+
+    if (!diff)
+        return -ENOMEM;
+    diff->looks[DIFF_A] = a;
+    diff->looks[DIFF_B] = b;
+    r = number(diff, error);
+    if (r == 0 &&
+        (a->detail == NAMING_ADDRESSES) != (b->detail == NAMING_ADDRESSES))
+        r = cop_error_set(error, -EINVAL,
+                          "one look was made with --pc, the other without");
+    if (r == 0)
+        r = renumbering(&tasks[DIFF_A], diff, DIFF_A);
+    if (r == 0)
+        r = renumbering(&tasks[DIFF_B], diff, DIFF_B);
+    if (r == 0)
+        r = find_presences(diff, tasks);
+    if (r == 0)
+        r = find_gaps(diff, tasks);
+    if (r == 0)
+        r = join(diff, tasks);
+    if (r == 0)
+        r = find_moves(diff);
+    free(tasks[DIFF_A]);
+    free(tasks[DIFF_B]);
+    if (r < 0) {
+        diff_free(diff);
+        return r;
+    }
+    *out = diff;
+    return 0;
+}
+
+void diff_free(struct diff *diff)
+{
+    size_t i;
+
+    if (!diff)
+        return;
+    for (i = 0; i < diff->move_count; i++)
+        tasks_free(diff->moves[i].tasks);
+    for (i = 0; i < diff->gap_count; i++)
+        tasks_free(diff->gaps[i].tasks);
+    free(diff->moves);
+    free(diff->gaps);
+    tasks_free(diff->unchanged);
+    tasks_free(diff->moved);
+    tasks_free(diff->appeared);
+    tasks_free(diff->vanished);
+    tasks_free(diff->unknown);
+    report_free(diff->report);
+    tree_free(diff->tree);
+    free(diff->numbers[DIFF_A]);
+    free(diff->numbers[DIFF_B]);
+    free(diff);
+}
+
+int diff_tasks(struct tasks **out,
+               const struct diff *diff,
+               enum diff_side side,
+               struct tasks *tasks)
+{
+    uint32_t first = side == DIFF_A ? 0 : diff->count;
+    struct tasks_range range = {first, first + diff->count - 1};
+    struct tasks *all = NULL;
+    struct tasks *here = NULL;
+    int r;
+
+    r = tasks_new(&all, &range, diff->count > 0);
+    if (r == 0)
+        r = tasks_combine(&here, TASKS_BOTH, tasks, all);
+    if (r == 0)
+        r = shift(out, here, 0, first);
+    tasks_free(all);
+    tasks_free(here);
+    return r;
+}
+
+/* A look that knows the process of `task`; NULL: neither. */
+static const struct targets *targets_of(const struct diff *diff,
+                                        uint32_t task,
+                                        uint32_t *number)
+{
+    int side;
+
+    for (side = DIFF_B; side >= DIFF_A; side--) {
+        const struct targets *targets = &diff->looks[side]->targets;
+
+        *number = diff->numbers[side][task];
+        if (*number < targets->count)
+            return targets;
+    }
+    return NULL;
+}
+
+const char *diff_host(const struct diff *diff, uint32_t task)
+{
+    uint32_t number;
+    const struct targets *targets = targets_of(diff, task, &number);
+
+    return targets ? targets_host_name(targets, targets->hosts[number]) : NULL;
+}
+
+int32_t diff_pid(const struct diff *diff, uint32_t task)
+{
+    uint32_t number;
+    const struct targets *targets = targets_of(diff, task, &number);
+
+    return targets ? targets->pids[number] : 0;
+}

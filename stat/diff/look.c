@@ -1,0 +1,631 @@
+/* look.c - see look.h. */
+#include "stat/diff/look.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "stat/tree/build.h"
+#include "stat/write/json.h"
+
+/* The look in the making. */
+struct reading {
+    const char *name;
+    struct cop_error *error;
+    json_t *top;
+    struct look *look;
+    struct tasks **sets;
+    size_t set_count;
+    struct frame *frames; /* strings are those of `top` */
+    size_t frame_count;
+};
+
+/* What a number in the file counts or points into; its largest value. */
+static int read_number(struct reading *reading,
+                       uint64_t *out,
+                       const json_t *object,
+                       const char *where,
+                       const char *member,
+                       uint64_t max)
+{
+    const json_t *value = json_object_get(object, member);
+    json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+
+    if (number < 0 || (uint64_t)number > max)
+        return cop_error_set(reading->error, -EINVAL,
+                             "%s: %s%s: no number from 0 to %" PRIu64,
+                             reading->name, where, member, max);
+    *out = (uint64_t)number;
+    return 0;
+}
+
+/* The same where the member may be left out: `*out` stays. */
+static int read_optional(struct reading *reading,
+                         uint64_t *out,
+                         const json_t *object,
+                         const char *where,
+                         const char *member,
+                         uint64_t max)
+{
+    return json_object_get(object, member)
+               ? read_number(reading, out, object, where, member, max)
+               : 0;
+}
+
+/* A set, by its number; borrowed. */
+static int read_set(struct reading *reading,
+                    struct tasks **out,
+                    const json_t *object,
+                    const char *where,
+                    const char *member)
+{
+    uint64_t number;
+    int r;
+
+    if (reading->set_count == 0)
+        return cop_error_set(reading->error, -EINVAL, "%s: sets: there is none",
+                             reading->name);
+    r = read_number(reading, &number, object, where, member,
+                    reading->set_count - 1);
+    if (r == 0)
+        *out = reading->sets[number];
+    return r;
+}
+
+/* A string. Names with a NUL were refused by the parser. */
+static int read_text(struct reading *reading,
+                     const char **out,
+                     const json_t *object,
+                     const char *where,
+                     const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+
+    if (!text)
+        return cop_error_set(reading->error, -EINVAL, "%s: %s%s: no string",
+                             reading->name, where, member);
+    *out = text;
+    return 0;
+}
+
+static int read_optional_text(struct reading *reading,
+                              const char **out,
+                              const json_t *object,
+                              const char *where,
+                              const char *member)
+{
+    *out = "";
+    return json_object_get(object, member)
+               ? read_text(reading, out, object, where, member)
+               : 0;
+}
+
+/* An array of `top`. */
+static int read_array(struct reading *reading,
+                      const json_t **out,
+                      const json_t *object,
+                      const char *where,
+                      const char *member)
+{
+    const json_t *array = json_object_get(object, member);
+
+    if (!json_is_array(array))
+        return cop_error_set(reading->error, -EINVAL, "%s: %s%s: no array",
+                             reading->name, where, member);
+    *out = array;
+    return 0;
+}
+
+/* What the file is, and how the look was made. */
+static int read_source(struct reading *reading)
+{
+    static const char *const details[] = {
+        [NAMING_FUNCTIONS] = "functions",
+        [NAMING_LINES] = "lines",
+        [NAMING_ADDRESSES] = "addresses",
+    };
+    const char *format =
+        json_string_value(json_object_get(reading->top, "format"));
+    struct look *look = reading->look;
+    uint64_t version, number = 0;
+    const char *detail;
+    int r;
+
+    if (!format || strcmp(format, "coppice-stat") != 0)
+        return cop_error_set(reading->error, -EINVAL,
+                             "%s: not written by coppice-stat --json: its "
+                             "format is not \"coppice-stat\"",
+                             reading->name);
+    r = read_number(reading, &version, reading->top, "", "version", INT64_MAX);
+    if (r == 0 && version != JSON_VERSION)
+        return cop_error_set(reading->error, -EINVAL,
+                             "%s: version %" PRIu64 ": this coppice-stat "
+                             "reads version %d only",
+                             reading->name, version, JSON_VERSION);
+    if (r == 0)
+        r = read_number(reading, &number, reading->top, "", "samples",
+                        UINT32_MAX);
+    look->samples = (uint32_t)number;
+    if (r == 0)
+        r = read_optional(reading, &look->taken_s, reading->top, "", "taken",
+                          INT64_MAX);
+    look->full = json_is_true(json_object_get(reading->top, "full"));
+    if (r == 0)
+        r = read_optional_text(reading, &detail, reading->top, "", "detail");
+    if (r < 0)
+        return r;
+    for (number = 0; number < 3; number++)
+        if (strcmp(detail, details[number]) == 0)
+            look->detail = (enum naming_detail)number;
+    if (detail[0] && strcmp(detail, details[look->detail]) != 0)
+        return cop_error_set(reading->error, -EINVAL,
+                             "%s: detail: \"%.20s\" is none", reading->name,
+                             detail);
+    return 0;
+}
+
+static int read_sets(struct reading *reading)
+{
+    uint64_t ranges = 0;
+    const json_t *array = NULL;
+    size_t i;
+    int r;
+
+    r = read_array(reading, &array, reading->top, "", "sets");
+    if (r < 0)
+        return r;
+    reading->sets = calloc(json_array_size(array) + 1, sizeof(struct tasks *));
+    if (!reading->sets)
+        return -ENOMEM;
+    for (i = 0; r == 0 && i < json_array_size(array); i++) {
+        const char *text = json_string_value(json_array_get(array, i));
+
+        r = text ? tasks_parse(&reading->sets[i], text) : -EINVAL;
+        if (r == -EINVAL)
+            return cop_error_set(reading->error, r,
+                                 "%s: sets[%zu]: not rising ranges of tasks "
+                                 "below %u, such as \"0,3-15\"",
+                                 reading->name, i, TASKS_MAX);
+        if (r < 0)
+            return r;
+        reading->set_count++;
+        ranges += tasks_range_count(reading->sets[i]);
+        if (ranges > LOOK_RANGES_MAX)
+            return cop_error_set(reading->error, -EINVAL,
+                                 "%s: sets[%zu]: the sets are too large "
+                                 "together",
+                                 reading->name, i);
+    }
+    return r;
+}
+
+static int read_frames(struct reading *reading)
+{
+    const json_t *array = NULL;
+    char where[48];
+    uint64_t line;
+    size_t i;
+    int r;
+
+    r = read_array(reading, &array, reading->top, "", "frames");
+    if (r < 0)
+        return r;
+    reading->frame_count = json_array_size(array);
+    reading->frames =
+        calloc(reading->frame_count + 1, sizeof(*reading->frames));
+    if (!reading->frames)
+        return -ENOMEM;
+    for (i = 0; r == 0 && i < reading->frame_count; i++) {
+        const json_t *object = json_array_get(array, i);
+        struct frame *frame = &reading->frames[i];
+
+        snprintf(where, sizeof(where), "frames[%zu].", i);
+        line = 0;
+        r = read_text(reading, &frame->function, object, where, "function");
+        if (r == 0)
+            r = read_optional_text(reading, &frame->file, object, where,
+                                   "file");
+        if (r == 0)
+            r = read_optional_text(reading, &frame->module, object, where,
+                                   "module");
+        if (r == 0)
+            r = read_optional(reading, &line, object, where, "line",
+                              UINT32_MAX);
+        if (r == 0)
+            r = read_optional(reading, &frame->offset, object, where, "offset",
+                              INT64_MAX);
+        frame->line = (uint32_t)line;
+    }
+    return r;
+}
+
+/* The ends of one node: to `build`, and their tasks into `*under`. */
+static int read_ends(struct reading *reading,
+                     struct build *build,
+                     uint32_t place,
+                     const json_t *object,
+                     size_t index,
+                     struct tasks **under)
+{
+    const json_t *array = NULL;
+    uint64_t samples, threads;
+    char where[64];
+    size_t i;
+    int r;
+
+    if (!json_object_get(object, "ends"))
+        return 0;
+    snprintf(where, sizeof(where), "nodes[%zu].", index);
+    r = read_array(reading, &array, object, where, "ends");
+    for (i = 0; r == 0 && i < json_array_size(array); i++) {
+        const json_t *end = json_array_get(array, i);
+        struct tasks *tasks, *twice;
+
+        snprintf(where, sizeof(where), "nodes[%zu].ends[%zu].", index, i);
+        r = read_set(reading, &tasks, end, where, "set");
+        if (r == 0)
+            r = read_number(reading, &samples, end, where, "samples",
+                            UINT32_MAX);
+        if (r == 0)
+            r = read_number(reading, &threads, end, where, "threads",
+                            UINT32_MAX);
+        if (r == 0)
+            r = tasks_combine(&twice, TASKS_BOTH, *under, tasks);
+        if (r < 0)
+            break;
+        if (tasks_count(tasks) == 0 || tasks_count(twice) > 0)
+            r = cop_error_set(
+                reading->error, -EINVAL, "%s: %sset: %s", reading->name, where,
+                tasks_count(tasks) == 0 ? "it is empty"
+                                        : "a task of it ends there already");
+        tasks_free(twice);
+        if (r == 0)
+            r = tasks_change(under, TASKS_UNION, tasks);
+        if (r == 0)
+            r = build_end(build,
+                          &(struct tree_end){place, (uint32_t)samples,
+                                             (uint32_t)threads, true, tasks});
+    }
+    return r;
+}
+
+/* A node whose subtree is not complete. */
+struct open {
+    size_t index;
+    uint32_t place;
+    struct tasks *under; /* at it, and under what was closed below */
+};
+
+/* The last open node is complete: its set must be what was found, which goes
+ * on to the node above, or to everyone. */
+static int close_node(struct reading *reading,
+                      const json_t *nodes,
+                      struct open *open,
+                      struct tasks **above)
+{
+    struct tasks *set;
+    char where[48];
+    int r;
+
+    snprintf(where, sizeof(where), "nodes[%zu].", open->index);
+    r = read_set(reading, &set, json_array_get(nodes, open->index), where,
+                 "set");
+    if (r == 0 && !tasks_equal(set, open->under))
+        r = cop_error_set(reading->error, -EINVAL,
+                          "%s: %sset: not the tasks that end at the node and "
+                          "under it",
+                          reading->name, where);
+    if (r == 0 && tasks_count(set) == 0)
+        r = cop_error_set(reading->error, -EINVAL,
+                          "%s: %sset: no task is at the node", reading->name,
+                          where);
+    if (r == 0)
+        r = tasks_change(above, TASKS_UNION, open->under);
+    tasks_free(open->under);
+    open->under = NULL;
+    return r;
+}
+
+/* All nodes, in pre-order, into `build`. */
+static int read_nodes(struct reading *reading, struct build *build)
+{
+    struct open open[TREE_DEPTH_MAX];
+    uint64_t depth = 0, frame;
+    const json_t *array = NULL;
+    uint32_t count = 0; /* open nodes */
+    size_t index = 0;
+    char where[48];
+    int r;
+
+    r = read_array(reading, &array, reading->top, "", "nodes");
+    for (; r == 0 && index < json_array_size(array); index++) {
+        const json_t *object = json_array_get(array, index);
+
+        snprintf(where, sizeof(where), "nodes[%zu].", index);
+        r = read_number(reading, &depth, object, where, "depth",
+                        count < TREE_DEPTH_MAX ? count : TREE_DEPTH_MAX - 1);
+        for (; r == 0 && count > depth; count--)
+            r = close_node(reading, array, &open[count - 1],
+                           count > 1 ? &open[count - 2].under
+                                     : &reading->look->everyone);
+        if (r == 0 && reading->frame_count == 0)
+            r = cop_error_set(reading->error, -EINVAL, "%s: no frames",
+                              reading->name);
+        if (r == 0)
+            r = read_number(reading, &frame, object, where, "frame",
+                            reading->frame_count - 1);
+        if (r == 0)
+            r = tasks_new(&open[count].under, NULL, 0);
+        if (r < 0)
+            break;
+        open[count].index = index;
+        r = build_node(build, &open[count].place,
+                       count > 0 ? open[count - 1].place : BUILD_TOP,
+                       &reading->frames[frame]);
+        count++;
+        if (r == 0)
+            r = read_ends(reading, build, open[count - 1].place, object, index,
+                          &open[count - 1].under);
+    }
+    for (; r == 0 && count > 0; count--)
+        r = close_node(reading, array, &open[count - 1],
+                       count > 1 ? &open[count - 2].under
+                                 : &reading->look->everyone);
+    while (count > 0)
+        tasks_free(open[--count].under);
+    return r;
+}
+
+/* The tree. Of a settled one nobody asks when who moved. */
+static int read_tree(struct reading *reading)
+{
+    struct tree_progress progress = {.moved = 1,
+                                     .seen = reading->look->samples};
+    struct build *build = NULL;
+    uint64_t stopped_ns = 0, count = 0;
+    int r;
+
+    r = tasks_new(&reading->look->everyone, NULL, 0);
+    if (r == 0)
+        r = build_new(&build, true);
+    if (r == 0)
+        r = read_nodes(reading, build);
+    if (r == 0)
+        r = read_number(reading, &stopped_ns, reading->top, "", "stopped_ns",
+                        INT64_MAX);
+    if (r == 0)
+        r = read_number(reading, &count, reading->top, "", "tasks", TASKS_MAX);
+    if (r == 0 && count != tasks_count(reading->look->everyone))
+        r = cop_error_set(reading->error, -EINVAL,
+                          "%s: tasks: %" PRIu64 ", but %u are in the tree",
+                          reading->name, count,
+                          tasks_count(reading->look->everyone));
+    progress.tasks = reading->look->everyone;
+    if (r == 0)
+        r = build_progress(build, &progress);
+    if (r == 0)
+        r = build_tree(&reading->look->tree, build, stopped_ns);
+    build_free(build);
+    return r;
+}
+
+/* The processes of one host. */
+static int read_pids(struct reading *reading,
+                     const json_t *pids,
+                     const struct tasks *set,
+                     uint32_t host,
+                     const char *where)
+{
+    struct targets *targets = &reading->look->targets;
+    size_t next = 0, i;
+    uint32_t task;
+
+    if (json_array_size(pids) != tasks_count(set))
+        return cop_error_set(
+            reading->error, -EINVAL, "%s: %spids: %zu processes of %u tasks",
+            reading->name, where, json_array_size(pids), tasks_count(set));
+    for (i = 0; i < tasks_range_count(set); i++) {
+        for (task = tasks_ranges(set)[i].first;
+             task <= tasks_ranges(set)[i].last; task++) {
+            const json_t *value = json_array_get(pids, next++);
+            json_int_t pid = json_integer_value(value);
+
+            if (pid < 1 || pid > INT32_MAX)
+                return cop_error_set(reading->error, -EINVAL,
+                                     "%s: %spids[%zu]: no pid", reading->name,
+                                     where, next - 1);
+            if (task >= targets->count || targets->pids[task] != 0)
+                return cop_error_set(
+                    reading->error, -EINVAL, "%s: %sset: task %u is %s",
+                    reading->name, where, task,
+                    task >= targets->count ? "not one of the job's"
+                                           : "on another host too");
+            targets->pids[task] = (int32_t)pid;
+            targets->hosts[task] = host;
+        }
+    }
+    return 0;
+}
+
+/* Which process each task is: all, or, of a made-up job, none. */
+static int read_hosts(struct reading *reading)
+{
+    struct targets *targets = &reading->look->targets;
+    const json_t *array = NULL, *pids = NULL;
+    struct tasks *set;
+    struct cop_error wrong = {""};
+    const char *name = "";
+    uint32_t host, task;
+    char where[48];
+    size_t i;
+    int r;
+
+    r = read_array(reading, &array, reading->top, "", "hosts");
+    if (r < 0 || json_array_size(array) == 0)
+        return r;
+    targets->pids =
+        calloc((size_t)reading->look->tasks + 1, sizeof(*targets->pids));
+    targets->hosts =
+        calloc((size_t)reading->look->tasks + 1, sizeof(*targets->hosts));
+    if (!targets->pids || !targets->hosts)
+        return -ENOMEM;
+    targets->count = reading->look->tasks;
+    for (i = 0; r == 0 && i < json_array_size(array); i++) {
+        const json_t *object = json_array_get(array, i);
+
+        snprintf(where, sizeof(where), "hosts[%zu].", i);
+        r = read_text(reading, &name, object, where, "name");
+        if (r == 0)
+            r = read_set(reading, &set, object, where, "set");
+        if (r == 0)
+            r = read_array(reading, &pids, object, where, "pids");
+        if (r == 0)
+            r = targets_host(targets, name, &host, &wrong);
+        if (wrong.text[0])
+            return cop_error_set(reading->error, r, "%s: %sname: %s",
+                                 reading->name, where, wrong.text);
+        if (r == 0)
+            r = read_pids(reading, pids, set, host, where);
+    }
+    for (task = 0; r == 0 && task < targets->count; task++)
+        if (targets->pids[task] == 0)
+            r = cop_error_set(reading->error, -EINVAL,
+                              "%s: hosts: task %u is on none", reading->name,
+                              task);
+    if (r == 0 && json_is_true(json_object_get(reading->top, "ranks")))
+        targets->ranked_count = targets->count;
+    return r;
+}
+
+/* Who there is, with those that gave no answer. */
+static int read_tasks(struct reading *reading)
+{
+    struct tasks *all = NULL;
+    struct tasks *both = NULL;
+    struct tasks *missing;
+    size_t count;
+    int r;
+
+    r = read_set(reading, &missing, reading->top, "", "missing");
+    if (r == 0)
+        r = tasks_combine(&both, TASKS_BOTH, missing, reading->look->everyone);
+    if (r == 0 && tasks_count(both) > 0)
+        r = cop_error_set(reading->error, -EINVAL,
+                          "%s: missing: a task of it is in the tree",
+                          reading->name);
+    if (r == 0)
+        r = tasks_combine(&all, TASKS_UNION, missing, reading->look->everyone);
+    if (r == 0) {
+        count = tasks_range_count(all);
+        reading->look->missing = tasks_ref(missing);
+        reading->look->tasks =
+            count ? tasks_ranges(all)[count - 1].last + 1 : 0;
+    }
+    tasks_free(all);
+    tasks_free(both);
+    return r;
+}
+
+/* Bytes that were read already. */
+struct source {
+    FILE *file;
+    uint64_t len;
+};
+
+static size_t read_bytes(void *buffer, size_t room, void *arg)
+{
+    struct source *source = arg;
+    size_t len = fread(buffer, 1, room, source->file);
+
+    source->len += len;
+    if (ferror(source->file) || source->len > LOOK_LEN_MAX)
+        return (size_t)-1;
+    return len;
+}
+
+/* The text as values of JSON. */
+static int parse(struct reading *reading, FILE *file)
+{
+    struct source source = {file, 0};
+    json_error_t error;
+
+    reading->top =
+        json_load_callback(read_bytes, &source, JSON_REJECT_DUPLICATES, &error);
+    if (ferror(file))
+        return cop_error_set(reading->error, -EIO, "%s: cannot read it: %s",
+                             reading->name, strerror(errno));
+    if (source.len > LOOK_LEN_MAX)
+        return cop_error_set(reading->error, -EINVAL,
+                             "%s: more than %" PRIu64 " bytes", reading->name,
+                             LOOK_LEN_MAX);
+    if (!reading->top && json_error_code(&error) == json_error_out_of_memory)
+        return -ENOMEM;
+    if (!reading->top)
+        return cop_error_set(reading->error, -EINVAL, "%s:%d: not JSON: %s%s",
+                             reading->name, error.line, error.text,
+                             source.len == 0 ? ": the file is empty" : "");
+    return 0;
+}
+
+int look_read(struct look **out,
+              FILE *file,
+              const char *name,
+              struct cop_error *error)
+{
+    struct reading reading = {.name = name, .error = error};
+    size_t i;
+    int r;
+
+    reading.look = calloc(1, sizeof(*reading.look));
+    r = reading.look ? parse(&reading, file) : -ENOMEM;
+    if (r == 0)
+        r = read_source(&reading);
+    if (r == 0)
+        r = read_sets(&reading);
+    if (r == 0)
+        r = read_frames(&reading);
+    if (r == 0)
+        r = read_tree(&reading);
+    if (r == 0)
+        r = read_tasks(&reading);
+    if (r == 0)
+        r = read_hosts(&reading);
+    if (r == 0) {
+        *out = reading.look;
+        reading.look = NULL;
+    }
+    look_free(reading.look);
+    for (i = 0; i < reading.set_count; i++)
+        tasks_free(reading.sets[i]);
+    free(reading.sets);
+    free(reading.frames);
+    json_decref(reading.top);
+    return r;
+}
+
+int look_open(struct look **out, const char *path, struct cop_error *error)
+{
+    FILE *file = fopen(path, "re");
+    int r;
+
+    if (!file)
+        return cop_error_set(error, -errno, "%s: cannot open it: %s", path,
+                             strerror(errno));
+    r = look_read(out, file, path, error);
+    fclose(file);
+    return r;
+}
+
+void look_free(struct look *look)
+{
+    if (!look)
+        return;
+    targets_fini(&look->targets);
+    tree_free(look->tree);
+    tasks_free(look->everyone);
+    tasks_free(look->missing);
+    free(look);
+}

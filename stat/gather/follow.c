@@ -1,0 +1,365 @@
+/* follow.c - see follow.h. */
+#include "stat/gather/follow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "stat/show/columns.h"
+#include "stat/show/render.h"
+#include "stat/show/screen.h"
+#include "stat/tree/frame.h"
+
+/* Lines of what has happened that stay in sight. */
+#define NOTES_SHOWN 3
+
+/* Lines about tasks that could not be looked at. */
+#define GAPS_SHOWN 4
+
+struct follow {
+    struct follow_options options;
+    struct gather_viewer viewer;
+    struct screen *screen;
+    struct tree *tree; /* the last sample */
+    char late[sizeof(struct cop_error)];
+    uint32_t sample; /* its number */
+    /* Who moved in the last samples, in a ring. */
+    struct tasks *moved[FOLLOW_HISTORY];
+    uint32_t moved_count; /* of all that were put there */
+    char **notes;
+    size_t note_count;
+    char *printed; /* the last picture, where there is no terminal */
+};
+
+/* Who is told what happens: what gathers has no other way to say it. */
+static struct follow *following;
+
+void follow_say(const char *line)
+{
+    struct follow *follow = following;
+    char **grown;
+
+    if (!follow || !follow->screen || !screen_is_terminal(follow->screen)) {
+        fprintf(stderr, "coppice-stat: %s\n", line);
+        return;
+    }
+    grown = reallocarray(follow->notes, follow->note_count + 1, sizeof(*grown));
+    if (!grown)
+        return;
+    follow->notes = grown;
+    follow->notes[follow->note_count] = strdup(line);
+    follow->note_count += follow->notes[follow->note_count] != NULL;
+}
+
+/* The number of the last sample of `tree`. */
+static uint32_t last_sample(const struct tree *tree)
+{
+    uint32_t last = 0, i;
+
+    for (i = 0; i < tree->progress_count; i++)
+        if (tree->progress[i].seen > last)
+            last = tree->progress[i].seen;
+    return last;
+}
+
+/* Whether nobody is left who could move. */
+static bool is_over(const struct tree *tree)
+{
+    uint32_t i;
+
+    for (i = 0; i < tree->end_count; i++) {
+        uint32_t node = tree->ends[i].node;
+        const char *function =
+            tree->strings[tree->frames[tree->nodes[node].frame].function];
+
+        if (!classes_is_not_walked(tree, node) &&
+            strcmp(function, FRAME_EXITED) != 0 &&
+            strncmp(function, FRAME_ZOMBIE, strlen(FRAME_ZOMBIE)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Remember who has moved since the sample that was shown before. */
+static int note_moved(struct follow *follow, const struct tree *tree)
+{
+    struct tasks **slot = &follow->moved[follow->moved_count % FOLLOW_HISTORY];
+    struct tasks *moved = NULL;
+    uint32_t i;
+    int r;
+
+    if (follow->sample == 0)
+        return 0;
+    r = tasks_new(&moved, NULL, 0);
+    for (i = 0; r == 0 && i < tree->progress_count; i++)
+        if (tree->progress[i].moved > follow->sample)
+            r = tasks_change(&moved, TASKS_UNION, tree->progress[i].tasks);
+    if (r < 0) {
+        tasks_free(moved);
+        return r;
+    }
+    tasks_free(*slot);
+    *slot = moved;
+    follow->moved_count++;
+    return 0;
+}
+
+/* What is said behind a class: for how long it has stood still, or how often
+ * some of it moved. Free it; NULL without memory. */
+static char *class_note(const struct follow *follow, struct tasks *set)
+{
+    int64_t still = tree_unmoved(follow->tree, set);
+    uint32_t known = follow->moved_count < FOLLOW_HISTORY ? follow->moved_count
+                                                          : FOLLOW_HISTORY;
+    uint32_t times = 0, i;
+
+    if (still < 0)
+        return NULL;
+    if (still > 1)
+        return columns_append(
+            strdup(""), "unchanged for %lld samples, %.1f s", (long long)still,
+            (double)(still - 1) * follow->options.interval_ms / 1000);
+    for (i = 0; i < known; i++) {
+        struct tasks *both;
+
+        if (tasks_combine(&both, TASKS_BOTH, follow->moved[i], set) < 0)
+            return NULL;
+        times += tasks_count(both) > 0;
+        tasks_free(both);
+    }
+    return known == 0 ? strdup("")
+                      : columns_append(strdup(""),
+                                       "moved in %u of the last %u samples",
+                                       times, known);
+}
+
+/* Lines about who could not be looked at. */
+static void write_gaps(FILE *file, const struct follow *follow, unsigned width)
+{
+    const struct tree *tree = follow->tree;
+    uint32_t count = 0, i;
+    char ranks[128];
+
+    for (i = 0; i < tree->end_count; i++) {
+        uint32_t node = tree->ends[i].node;
+        char *text;
+
+        if (!classes_is_not_walked(tree, node) || count++ >= GAPS_SHOWN)
+            continue;
+        text = columns_append(
+            strdup(""), "task%s %s: %s",
+            tasks_count(tree->ends[i].tasks) == 1 ? "" : "s",
+            tasks_text(tree->ends[i].tasks, ranks, sizeof(ranks)),
+            tree->strings[tree->frames[tree->nodes[node].frame].function]);
+        if (text) {
+            columns_clean(text);
+            columns_wrap(file, text, width);
+            fputc('\n', file);
+        }
+        free(text);
+    }
+    if (count > GAPS_SHOWN)
+        fprintf(file, "and %u more such lines\n", count - GAPS_SHOWN);
+}
+
+/* What is missing, and what has happened of late. */
+static void write_notes(FILE *file, const struct follow *follow, unsigned width)
+{
+    size_t i =
+        follow->note_count > NOTES_SHOWN ? follow->note_count - NOTES_SHOWN : 0;
+
+    write_gaps(file, follow, width);
+    if (follow->late[0]) {
+        columns_wrap(file, follow->late, width);
+        fputc('\n', file);
+    }
+    for (; i < follow->note_count; i++) {
+        columns_wrap(file, follow->notes[i], width);
+        fputc('\n', file);
+    }
+}
+
+/* Write the picture of `report`. On a terminal it says what moves; elsewhere
+ * only what is worth another picture. */
+static int write_picture(FILE *file,
+                         const struct follow *follow,
+                         const struct report *report)
+{
+    bool live = screen_is_terminal(follow->screen);
+    size_t count = report->classes->count, i;
+    char **notes = calloc(count + 1, sizeof(*notes));
+    uint32_t tasks = tasks_count(report->everyone);
+    struct render_options options = {.width = screen_width(),
+                                     .colour = follow->options.colour,
+                                     .notes = (const char *const *)notes};
+    char *head;
+    int r = notes ? 0 : -ENOMEM;
+
+    for (i = 0; r == 0 && i < count; i++) {
+        notes[i] =
+            live ? class_note(follow, report->classes->sets[i]) : strdup("");
+        r = notes[i] ? 0 : -ENOMEM;
+    }
+    head = columns_append(strdup(""), "%u task%s on %u host%s, %zu class%s",
+                          tasks, tasks == 1 ? "" : "s", report->source.hosts,
+                          report->source.hosts == 1 ? "" : "s", count,
+                          count == 1 ? "" : "es");
+    if (live)
+        head =
+            columns_append(head, ", sample %u, stopped %.1f ms at most",
+                           follow->sample, (double)report->tree->stop_ns / 1e6);
+    options.headline = head;
+    if (r == 0)
+        r = head ? render_report(file, report, &options) : -ENOMEM;
+    if (r == 0)
+        write_notes(file, follow, options.width);
+    for (i = 0; notes && i < count; i++)
+        free(notes[i]);
+    free(notes);
+    free(head);
+    return r;
+}
+
+/* Print `text`, which is taken, if it is not what was printed last. Returns 1
+ * if nobody reads it. */
+static int print_changed(struct follow *follow, char *text)
+{
+    char stamp[64] = "";
+    time_t now = time(NULL);
+    struct tm local;
+
+    if (follow->printed && strcmp(follow->printed, text) == 0) {
+        free(text);
+        return 0;
+    }
+    if (localtime_r(&now, &local))
+        strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
+    printf("--- %s, sample %u\n%s", stamp, follow->sample, text);
+    free(follow->printed);
+    follow->printed = text;
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* Show the last sample. Returns 0, 1 if there is nobody to see it, or a
+ * negative errno. */
+static int draw(struct follow *follow)
+{
+    bool live = screen_is_terminal(follow->screen);
+    struct report_source source = {
+        .targets = follow->options.targets,
+        .hosts = targets_hosts_used(follow->options.targets),
+        .samples = live ? follow->sample : 1,
+        .threads = follow->options.threads,
+        .full = follow->options.full,
+        .detail = follow->options.detail};
+    struct report *report = NULL;
+    char *text = NULL;
+    FILE *file = NULL;
+    size_t len;
+    int r;
+
+    r = report_new(&report, follow->tree, &source);
+    if (r < 0)
+        return r;
+    file = open_memstream(&text, &len);
+    r = file ? write_picture(file, follow, report) : -ENOMEM;
+    if (file && fclose(file) != 0 && r == 0)
+        r = -ENOMEM;
+    if (r == 0 && live)
+        screen_draw(follow->screen, text, "q ends it; the job goes on");
+    if (r == 0 && !live) {
+        r = print_changed(follow, text);
+        text = NULL;
+    }
+    free(text);
+    report_free(report);
+    return r;
+}
+
+static int look(void *arg, const struct tree *tree, const char *late)
+{
+    struct follow *follow = arg;
+    struct tree none = {0};
+    struct tree *kept = NULL;
+    int r = 0;
+
+    if (!follow->screen)
+        r = screen_new(&follow->screen);
+    if (r == 0)
+        r = tree_join(&kept, tree, &none);
+    if (r == 0 && last_sample(tree) > follow->sample)
+        r = note_moved(follow, tree);
+    if (r < 0) {
+        tree_free(kept);
+        return r;
+    }
+    tree_free(follow->tree);
+    follow->tree = kept;
+    follow->sample = last_sample(tree);
+    snprintf(follow->late, sizeof(follow->late), "%s", late);
+    r = draw(follow);
+    if (r == 0 && is_over(tree)) {
+        follow_say("no task is left that could move");
+        r = 1;
+    }
+    return r;
+}
+
+static int idle(void *arg)
+{
+    struct follow *follow = arg;
+
+    if (!follow->screen)
+        return 0;
+    if (screen_is_ended(follow->screen))
+        return 1;
+    return follow->tree && screen_is_resized(follow->screen) ? draw(follow) : 0;
+}
+
+static void end(void *arg)
+{
+    struct follow *follow = arg;
+    size_t i;
+
+    screen_free(follow->screen);
+    follow->screen = NULL;
+    for (i = 0; i < follow->note_count; i++)
+        fprintf(stderr, "coppice-stat: %s\n", follow->notes[i]);
+}
+
+int follow_new(struct follow **out, const struct follow_options *options)
+{
+    struct follow *follow = calloc(1, sizeof(*follow));
+
+    if (!follow)
+        return -ENOMEM;
+    follow->options = *options;
+    follow->viewer = (struct gather_viewer){look, idle, end, follow};
+    following = follow;
+    *out = follow;
+    return 0;
+}
+
+void follow_free(struct follow *follow)
+{
+    size_t i;
+
+    if (!follow)
+        return;
+    following = NULL;
+    screen_free(follow->screen);
+    for (i = 0; i < FOLLOW_HISTORY; i++)
+        tasks_free(follow->moved[i]);
+    for (i = 0; i < follow->note_count; i++)
+        free(follow->notes[i]);
+    tree_free(follow->tree);
+    free(follow->notes);
+    free(follow->printed);
+    free(follow);
+}
+
+const struct gather_viewer *follow_viewer(const struct follow *follow)
+{
+    return &follow->viewer;
+}

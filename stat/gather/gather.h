@@ -1,0 +1,69 @@
+/* gather.h - one question to all daemons through a tree, and its answer. */
+#ifndef STAT_GATHER_GATHER_H
+#define STAT_GATHER_GATHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coppice/coppice.h>
+
+#include "stat/gather/daemons.h"
+#include "stat/gather/naming.h"
+#include "stat/job/targets.h"
+#include "stat/tree/tree.h"
+
+/* Told of what happens meanwhile: one line, without its end. */
+typedef void (*gather_say_fn)(const char *line);
+
+/* Who follows a job, sample by sample. Each function returns 0, 1 to end, or a
+ * negative errno, which ends it too. */
+struct gather_viewer {
+    /* There is a new sample: where the tasks are now, and for how long. `late`
+     * says what is missing; "": nothing. */
+    int (*look)(void *arg, const struct tree *tree, const char *late);
+    /* Some time has passed; called at least each GATHER_IDLE_MS, but while a
+     * daemon is asked for names. */
+    int (*idle)(void *arg);
+    /* It has ended, for whatever reason: called once, last. */
+    void (*end)(void *arg);
+    void *arg;
+};
+#define GATHER_IDLE_MS 50
+
+/* What to ask, and how. */
+struct gather_options {
+    struct daemons_options daemons;
+    uint32_t samples;
+    uint32_t interval_ms;
+    uint32_t watch_ms;   /* not so many samples, but until nothing has moved for
+                            so long, at most for `timeout_ms`; 0: do not watch */
+    uint32_t timeout_ms; /* for all there is; of several samples each puts the
+                            end off by as much */
+    uint32_t max_stop_ms; /* for which a process may be stopped */
+    bool names;           /* of threads, where they have some of their own */
+    bool states;          /* of the scheduler */
+    enum naming_detail detail;
+    const struct gather_viewer *viewer; /* follows, until it ends; not so many
+                                           samples. NULL: nobody */
+    bool (*is_ended)(void); /* whether who watches wants it to end now; first
+                               asked when samples are due; NULL: never */
+    gather_say_fn show;     /* of several samples, how far they have come */
+    gather_say_fn say;      /* nodes lost and adopted, and other news */
+};
+
+/* Start a tree of daemons, have them find what `targets` wants, divide the
+ * targets among them, and merge what they saw. Nothing of it is left running,
+ * whatever comes back.
+ *
+ * out   the merged tree: of some of the tasks, if daemons did not answer;
+ *       where somebody follows, of the last sample
+ * late  why the answer may not be complete; "" if it is
+ *
+ * Returns 0, or a negative errno with a sentence in `error`. */
+int gather_tree(struct tree **out,
+                struct targets *targets,
+                const struct gather_options *options,
+                struct cop_error *late,
+                struct cop_error *error);
+
+#endif

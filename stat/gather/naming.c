@@ -1,0 +1,510 @@
+/* naming.c - see naming.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* asprintf() */
+#endif
+#include "stat/gather/naming.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/tree/build.h"
+#include "stat/tree/frame.h"
+
+/* What one frame of the tree is called; count 0: not known. */
+struct named {
+    struct frame *frames; /* outermost first; their strings are ours */
+    uint32_t count;
+};
+
+struct naming {
+    const struct tree *tree;
+    struct named *named; /* by frame of the tree */
+    uint32_t *addresses; /* frames of the tree without a name */
+    uint32_t *task_of;   /* by address: one that was there */
+    uint32_t count;
+    uint32_t missing;
+    uint32_t number; /* of the question */
+};
+
+static const char *function_of(const struct tree *tree, uint32_t frame)
+{
+    return tree->strings[tree->frames[frame].function];
+}
+
+static const char *module_of(const struct tree *tree, uint32_t frame)
+{
+    return tree->strings[tree->frames[frame].module];
+}
+
+/* No task. */
+#define NOBODY UINT32_MAX
+
+/* The first task of `set` that is not in `silent`. Returns 0 or -ENOMEM. */
+static int first_of(uint32_t *task, struct tasks *set, struct tasks *silent)
+{
+    struct tasks *others;
+    int r;
+
+    r = tasks_combine(&others, TASKS_MINUS, set, silent);
+    if (r < 0)
+        return r;
+    *task = tasks_count(others) > 0 ? tasks_ranges(others)[0].first : NOBODY;
+    tasks_free(others);
+    return 0;
+}
+
+/* For each frame a task that was there and is not silent, of an end at or under
+ * any node with that frame; or NOBODY. */
+static int find_tasks(const struct tree *tree,
+                      struct tasks *silent,
+                      uint32_t *tasks)
+{
+    uint32_t path[TREE_DEPTH_MAX]; /* the frames above and at a node */
+    uint32_t known = 0;            /* how many of these have a task */
+    uint32_t end = 0, task = NOBODY, depth, i;
+    int r = 0;
+
+    for (i = 0; i < tree->frame_count; i++)
+        tasks[i] = NOBODY;
+    for (i = 0; r == 0 && i < tree->node_count; i++) {
+        depth = tree->nodes[i].depth;
+        path[depth] = tree->nodes[i].frame;
+        if (known > depth)
+            known = depth;
+        for (; r == 0 && end < tree->end_count && tree->ends[end].node == i;
+             end++) {
+            if (known > depth)
+                continue;
+            r = first_of(&task, tree->ends[end].tasks, silent);
+            while (r == 0 && task != NOBODY && known <= depth)
+                tasks[path[known++]] = task;
+        }
+    }
+    return r;
+}
+
+/* Note what is to be asked of whom: of an address that only silent ones have
+ * seen, whoever has seen another one of its module. Returns 0 or -ENOMEM. */
+static int list_addresses(struct naming *naming, const uint32_t *tasks)
+{
+    const struct tree *tree = naming->tree;
+    uint32_t *others = calloc((size_t)tree->string_count + 1, sizeof(*others));
+    uint32_t i, task;
+
+    if (!others)
+        return -ENOMEM;
+    for (i = 0; i < tree->frame_count; i++)
+        if (tasks[i] != NOBODY) /* one more than it is */
+            others[tree->frames[i].module] = tasks[i] + 1;
+    for (i = 0; i < tree->frame_count; i++) {
+        task =
+            tasks[i] != NOBODY ? tasks[i] : others[tree->frames[i].module] - 1;
+        if (function_of(tree, i)[0] || task == NOBODY)
+            continue;
+        naming->addresses[naming->count] = i;
+        naming->task_of[naming->count++] = task;
+    }
+    naming->missing = naming->count;
+    free(others);
+    return 0;
+}
+
+int naming_new(struct naming **out,
+               const struct tree *tree,
+               struct tasks *silent)
+{
+    struct naming *naming = calloc(1, sizeof(*naming));
+    uint32_t *tasks = calloc((size_t)tree->frame_count + 1, sizeof(*tasks));
+    struct tasks *none = NULL;
+    int r = -ENOMEM;
+
+    if (!naming || !tasks)
+        goto out;
+    naming->tree = tree;
+    naming->named =
+        calloc((size_t)tree->frame_count + 1, sizeof(*naming->named));
+    naming->addresses =
+        calloc((size_t)tree->frame_count + 1, sizeof(*naming->addresses));
+    naming->task_of =
+        calloc((size_t)tree->frame_count + 1, sizeof(*naming->task_of));
+    if (!naming->named || !naming->addresses || !naming->task_of)
+        goto out;
+    r = tasks_new(&none, NULL, 0);
+    if (r == 0)
+        r = find_tasks(tree, silent ? silent : none, tasks);
+    if (r == 0)
+        r = list_addresses(naming, tasks);
+    if (r < 0)
+        goto out;
+    *out = naming;
+    naming = NULL;
+out:
+    free(tasks);
+    tasks_free(none);
+    naming_free(naming);
+    return r;
+}
+
+static void named_fini(struct named *named)
+{
+    uint32_t i;
+
+    for (i = 0; i < named->count; i++) {
+        free((char *)named->frames[i].function);
+        free((char *)named->frames[i].file);
+    }
+    free(named->frames);
+    *named = (struct named){0};
+}
+
+void naming_free(struct naming *naming)
+{
+    uint32_t i;
+
+    if (!naming)
+        return;
+    for (i = 0; naming->named && i < naming->tree->frame_count; i++)
+        named_fini(&naming->named[i]);
+    free(naming->named);
+    free(naming->addresses);
+    free(naming->task_of);
+    free(naming);
+}
+
+uint32_t naming_missing(const struct naming *naming)
+{
+    return naming->missing;
+}
+
+int naming_ask(struct cop_packet **out,
+               const struct naming *naming,
+               uint32_t (*daemon_of)(uint32_t task, void *arg),
+               void *arg)
+{
+    const struct tree *tree = naming->tree;
+    uint32_t count = naming->count, i;
+    uint32_t *module_number = calloc((size_t)tree->string_count + 1, 4);
+    uint32_t *daemons = calloc((size_t)count + 1, sizeof(*daemons));
+    const char **names = calloc((size_t)count + 1, sizeof(char *));
+    uint32_t *modules = calloc((size_t)count + 1, sizeof(*modules));
+    uint64_t *offsets = calloc((size_t)count + 1, sizeof(*offsets));
+    struct question question = {naming->number, 0,       daemons, names,
+                                count,          modules, offsets};
+    int r = -ENOMEM;
+
+    if (!module_number || !daemons || !names || !modules || !offsets)
+        goto out;
+    for (i = 0; i < count; i++) {
+        const struct tree_frame *frame = &tree->frames[naming->addresses[i]];
+        uint32_t *number = &module_number[frame->module];
+
+        if (*number == 0) { /* one more than it is */
+            daemons[question.module_count] = daemon_of(naming->task_of[i], arg);
+            names[question.module_count] = tree->strings[frame->module];
+            *number = ++question.module_count;
+        }
+        modules[i] = *number - 1;
+        offsets[i] = frame->offset;
+    }
+    r = question_pack(out, &question);
+out:
+    free(module_number);
+    free(daemons);
+    free(names);
+    free(modules);
+    free(offsets);
+    return r;
+}
+
+/* Make room for `count` frames. Returns 0 or -ENOMEM. */
+static int named_reserve(struct named *named, uint32_t count)
+{
+    named->frames = calloc(count, sizeof(*named->frames));
+    return named->frames ? 0 : -ENOMEM;
+}
+
+/* Keep a copy of one more frame; without memory, none at all. */
+static int named_add(struct named *named,
+                     const char *function,
+                     const char *file,
+                     uint32_t line)
+{
+    struct frame *frame = &named->frames[named->count++];
+
+    *frame = (struct frame){strdup(function), strdup(file), line, "", 0};
+    if (frame->function && frame->file)
+        return 0;
+    named_fini(named);
+    return -ENOMEM;
+}
+
+/* Keep the frames from number `first` of an answer. */
+static int named_set(struct named *named,
+                     const struct answer *answer,
+                     uint32_t first,
+                     uint32_t count)
+{
+    int r = named_reserve(named, count);
+    uint32_t i;
+
+    for (i = first; r == 0 && i < first + count; i++)
+        r = named_add(named, answer->functions[i], answer->files[i],
+                      answer->lines[i]);
+    return r;
+}
+
+/* Keep copies of these frames. */
+static int named_copy(struct named *named,
+                      const struct frame *frames,
+                      uint32_t count)
+{
+    int r = named_reserve(named, count);
+    uint32_t i;
+
+    for (i = 0; r == 0 && i < count; i++)
+        r = named_add(named, frames[i].function, frames[i].file,
+                      frames[i].line);
+    return r;
+}
+
+int naming_take(struct naming *naming, const struct cop_packet *packet)
+{
+    struct answer answer;
+    uint32_t first = 0, i;
+    int r;
+
+    r = answer_unpack(&answer, packet);
+    if (r == 0 && answer.number != naming->number)
+        return 0; /* it answers an earlier one */
+    for (i = 0; r == 0 && i < answer.count; i++) {
+        uint32_t count = answer.counts[i];
+        struct named *named;
+
+        if (answer.addresses[i] >= naming->count)
+            return -EBADMSG;
+        named = &naming->named[naming->addresses[answer.addresses[i]]];
+        if (count > 0 && named->count == 0) {
+            r = named_set(named, &answer, first, count);
+            naming->missing -= r == 0;
+        }
+        first += count;
+    }
+    return r;
+}
+
+/* Which of two addresses of two trees is first in the order of both. */
+static int address_order(const struct tree *a,
+                         uint32_t frame_a,
+                         const struct tree *b,
+                         uint32_t frame_b)
+{
+    uint64_t x = a->frames[frame_a].offset;
+    uint64_t y = b->frames[frame_b].offset;
+    int order = strcmp(module_of(a, frame_a), module_of(b, frame_b));
+
+    return order ? order : (x > y) - (x < y);
+}
+
+/* How many frames of `tree` are addresses: the first ones, in the order of
+ * their modules, then of their offsets. */
+static uint32_t count_addresses(const struct tree *tree)
+{
+    uint32_t count = 0;
+
+    while (count < tree->frame_count && !function_of(tree, count)[0])
+        count++;
+    return count;
+}
+
+int naming_inherit(struct naming *naming, const struct naming *before)
+{
+    uint32_t mine = count_addresses(naming->tree);
+    uint32_t theirs = count_addresses(before->tree);
+    uint32_t i = 0, k = 0;
+    int r = 0;
+
+    naming->number = before->number + 1;
+    /* Those too that are not asked for: nobody may be left to ask. */
+    while (r == 0 && i < mine && k < theirs) {
+        const struct named *known = &before->named[k];
+        int order = address_order(naming->tree, i, before->tree, k);
+
+        if (order == 0 && known->count > 0 && naming->named[i].count == 0)
+            r = named_copy(&naming->named[i], known->frames, known->count);
+        i += order <= 0;
+        k += order >= 0;
+    }
+    naming->missing = 0;
+    for (i = 0; i < naming->count; i++)
+        naming->missing += naming->named[naming->addresses[i]].count == 0;
+    return r;
+}
+
+int naming_fill(struct naming *naming, struct names *names)
+{
+    const struct tree *tree = naming->tree;
+    const struct frame *frames;
+    uint32_t i;
+    size_t count;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < naming->count; i++) {
+        const struct tree_frame *raw = &tree->frames[naming->addresses[i]];
+        struct named *named = &naming->named[naming->addresses[i]];
+
+        if (named->count > 0)
+            continue;
+        r = names_of(names, tree->strings[raw->module], raw->offset, &frames,
+                     &count);
+        if (r < 0 || count == 0) {
+            r = r == -ENOENT ? 0 : r; /* it stays without a name */
+            continue;
+        }
+        r = named_copy(named, frames, (uint32_t)count);
+        naming->missing -= r == 0;
+    }
+    return r;
+}
+
+/* Whether a frame at the outermost end is the C library's own start-up. */
+static bool is_startup(const char *function)
+{
+    static const char *const names[] = {
+        "_start",
+        "__libc_start_main",
+        "__libc_start_main_impl",
+        "__clone",
+        "clone",
+        "__libc_start_call_main",
+        "__clone3",
+        "clone3",
+        "start_thread",
+        "thread_start",
+        "__GI___clone3",
+        "__GI___clone",
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(function, names[i]) == 0)
+            return true;
+    }
+    /* Without debug symbols the inner part of it has no name. */
+    return strncmp(function, "libc.so.6+0x", 12) == 0;
+}
+
+/* Put one frame of the tree, which may be several, under `*node`. */
+static int put_frame(struct build *build,
+                     uint32_t *node,
+                     const struct naming *naming,
+                     uint32_t number,
+                     enum naming_detail detail)
+{
+    const struct tree *tree = naming->tree;
+    const struct tree_frame *raw = &tree->frames[number];
+    const struct named *named = &naming->named[number];
+    const char *module = frame_module_name(module_of(tree, number));
+    struct frame frame = FRAME_NOTE(function_of(tree, number));
+    uint32_t count = named->count > 0 ? named->count : 1, i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < count; i++) {
+        char *text = NULL;
+
+        if (named->count > 0)
+            frame = named->frames[i];
+        if (!frame.function[0] ||
+            (detail == NAMING_ADDRESSES && named->count > 0)) {
+            if (asprintf(&text,
+                         frame.function[0] ? "%s [%s+0x%llx]" : "%s%s+0x%llx",
+                         frame.function, module,
+                         (unsigned long long)raw->offset) < 0)
+                return -ENOMEM;
+            frame.function = text;
+        }
+        r = build_node(build, node, *node, &frame);
+        free(text);
+    }
+    return r == -E2BIG ? 0 : r; /* it ends where there is room for it */
+}
+
+/* Whether a frame of the tree is nothing but start-up. */
+static bool is_skipped(const struct naming *naming, uint32_t number)
+{
+    const struct named *named = &naming->named[number];
+    const char *path = module_of(naming->tree, number);
+
+    if (named->count == 1)
+        return is_startup(named->frames[0].function);
+    return named->count == 0 && path[0] &&
+           strcmp(frame_module_name(path), "libc.so.6") == 0;
+}
+
+/* Whether a frame is none of the program's, such as a thread's name: what is
+ * below it may be start-up. */
+static bool is_note(const struct naming *naming, uint32_t number)
+{
+    return function_of(naming->tree, number)[0] == '[' &&
+           !module_of(naming->tree, number)[0];
+}
+
+/* Put all nodes and ends. */
+static int put_nodes(struct build *build,
+                     const struct naming *naming,
+                     enum naming_detail detail)
+{
+    const struct tree *tree = naming->tree;
+    uint32_t above[TREE_DEPTH_MAX + 1]; /* the parent at each depth */
+    bool outer[TREE_DEPTH_MAX + 1];     /* so far there was only start-up */
+    uint32_t end = 0, i;
+    int r = 0;
+
+    above[0] = BUILD_TOP;
+    outer[0] = true;
+    for (i = 0; r == 0 && i < tree->node_count; i++) {
+        const struct tree_node *node = &tree->nodes[i];
+        bool ended = end < tree->end_count && tree->ends[end].node == i;
+        uint32_t place = above[node->depth];
+
+        bool skipped =
+            outer[node->depth] && !ended && is_skipped(naming, node->frame);
+
+        outer[node->depth + 1] =
+            skipped || (outer[node->depth] && is_note(naming, node->frame));
+        if (!skipped)
+            r = put_frame(build, &place, naming, node->frame, detail);
+        above[node->depth + 1] = place;
+        for (; r == 0 && end < tree->end_count && tree->ends[end].node == i;
+             end++) {
+            struct tree_end moved = tree->ends[end];
+
+            moved.node = place;
+            r = build_end(build, &moved);
+        }
+    }
+    return r;
+}
+
+int naming_resolve(struct tree **out,
+                   const struct naming *naming,
+                   enum naming_detail detail)
+{
+    const struct tree *tree = naming->tree;
+    struct build *build = NULL;
+    uint32_t i;
+    int r;
+
+    r = build_new(&build, detail != NAMING_FUNCTIONS);
+    for (i = 0; r == 0 && i < tree->progress_count; i++)
+        r = build_progress(build, &tree->progress[i]);
+    for (i = 0; r == 0 && i < tree->stop_count; i++)
+        r = build_stop(build, &tree->stops[i]);
+    if (r == 0)
+        r = put_nodes(build, naming, detail);
+    if (r == 0)
+        r = build_tree(out, build, tree->stop_ns);
+    build_free(build);
+    return r;
+}

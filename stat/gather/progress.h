@@ -1,0 +1,15 @@
+/* progress.h - standard error: what happens, and how far it has come. */
+#ifndef STAT_GATHER_PROGRESS_H
+#define STAT_GATHER_PROGRESS_H
+
+/* Say a line, that it is of coppice-stat. */
+void progress_say(const char *line);
+
+/* Say how far it has come: on a terminal in place of what was said so last,
+ * elsewhere as a line. */
+void progress_show(const char *line);
+
+/* It has come to its end: what follows begins on a line of its own. */
+void progress_end(void);
+
+#endif

@@ -1,0 +1,273 @@
+/* shortfall.c - see shortfall.h. */
+#include "stat/gather/shortfall.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/tree/frame.h"
+#include "stat/walk/traces.h"
+
+/* Daemons that are named one by one. */
+#define NAMED_MAX 16
+
+struct shortfall {
+    const struct shortfall_wanted *wanted;
+    uint32_t count; /* of tasks */
+    uint32_t *seen; /* by task: up to which sample; 0: not at all */
+    uint32_t *rank; /* by task: of its daemon */
+    bool *lacking;  /* by task: not seen up to the end */
+};
+
+static void fini(struct shortfall *shortfall)
+{
+    free(shortfall->seen);
+    free(shortfall->rank);
+    free(shortfall->lacking);
+}
+
+/* Up to which sample each task was seen. */
+static void read_progress(struct shortfall *shortfall, const struct tree *tree)
+{
+    uint32_t i, task;
+    size_t k;
+
+    for (i = 0; i < tree->progress_count; i++) {
+        const struct tree_progress *progress = &tree->progress[i];
+
+        for (k = 0; k < tasks_range_count(progress->tasks); k++) {
+            struct tasks_range range = tasks_ranges(progress->tasks)[k];
+
+            for (task = range.first;
+                 task <= range.last && task < shortfall->count; task++)
+                shortfall->seen[task] = progress->seen;
+        }
+    }
+}
+
+/* Whether `task` was not seen up to the end. Where that is open, it is after
+ * the last sample of who was lost. */
+static bool is_lacking(const struct shortfall *shortfall, uint32_t task)
+{
+    const struct shortfall_wanted *wanted = shortfall->wanted;
+
+    return shortfall->seen[task] == 0 ||
+           shortfall->seen[task] < wanted->samples ||
+           (wanted->open_ended &&
+            daemons_loss(wanted->daemons, shortfall->rank[task]));
+}
+
+/* Read the tree, and find who is behind. */
+static int init(struct shortfall *shortfall,
+                const struct tree *tree,
+                const struct shortfall_wanted *wanted)
+{
+    uint32_t count = wanted->targets->count, task;
+
+    shortfall->wanted = wanted;
+    shortfall->count = count;
+    shortfall->seen = calloc((size_t)count + 1, sizeof(*shortfall->seen));
+    shortfall->rank = calloc((size_t)count + 1, sizeof(*shortfall->rank));
+    shortfall->lacking = calloc((size_t)count + 1, sizeof(bool));
+    if (!shortfall->seen || !shortfall->rank || !shortfall->lacking)
+        return -ENOMEM;
+    read_progress(shortfall, tree);
+    for (task = 0; task < count; task++) {
+        shortfall->rank[task] = daemons_of_task(wanted->daemons, task);
+        shortfall->lacking[task] = is_lacking(shortfall, task);
+    }
+    return 0;
+}
+
+/* Why the daemon of `task` did not answer. */
+static void reason_of(char *text,
+                      size_t size,
+                      const struct shortfall *shortfall,
+                      uint32_t task)
+{
+    const struct targets *targets = shortfall->wanted->targets;
+    const struct daemons *daemons = shortfall->wanted->daemons;
+    const char *host = targets_host_name(targets, targets->hosts[task]);
+    const char *loss = daemons_loss(daemons, shortfall->rank[task]);
+
+    if (shortfall->rank[task] == COP_RANK_NONE)
+        snprintf(text, size, "%s has no daemon", host);
+    else if (loss)
+        snprintf(text, size, "the daemon on %s was lost: %s", host, loss);
+    else if (shortfall->wanted->timeout_ms == 0)
+        snprintf(text, size,
+                 "the daemon on %s is silent: is the host overloaded?", host);
+    else
+        snprintf(text, size,
+                 "no answer from the daemon on %s in %" PRIu32
+                 " s: is the host overloaded? try a longer --timeout",
+                 host, shortfall->wanted->timeout_ms / 1000);
+}
+
+/* Put who is not in the tree into it, with the reason. */
+static int add_absent(struct tree **tree, const struct shortfall *shortfall)
+{
+    char reason[512], text[sizeof(FRAME_NOT_WALKED) + sizeof(reason) + 1];
+    struct frame frame = FRAME_NOTE(text);
+    struct traces *traces = NULL;
+    struct tree *absent = NULL, *both = NULL;
+    uint32_t task;
+    int r;
+
+    r = traces_new(&traces);
+    for (task = 0; r == 0 && task < shortfall->count; task++) {
+        if (shortfall->seen[task] > 0)
+            continue;
+        reason_of(reason, sizeof(reason), shortfall, task);
+        snprintf(text, sizeof(text), FRAME_NOT_WALKED "%s]", reason);
+        r = traces_add(traces, task, &frame, 1);
+    }
+    if (r == 0)
+        r = traces_sample(&absent, traces, 0);
+    if (r == 0)
+        r = tree_join(&both, *tree, absent);
+    traces_free(traces);
+    tree_free(absent);
+    if (r < 0)
+        return r;
+    tree_free(*tree);
+    *tree = both;
+    return 0;
+}
+
+/* Make the set of the tasks that `is` says. */
+static int collect(struct tasks **out,
+                   const struct shortfall *shortfall,
+                   bool (*is)(const struct shortfall *, uint32_t, uint32_t),
+                   uint32_t arg)
+{
+    struct tasks_range *ranges =
+        calloc((size_t)shortfall->count / 2 + 1, sizeof(*ranges));
+    size_t count = 0;
+    uint32_t task;
+    int r;
+
+    if (!ranges)
+        return -ENOMEM;
+    for (task = 0; task < shortfall->count; task++) {
+        if (!is(shortfall, task, arg))
+            continue;
+        if (count > 0 && ranges[count - 1].last + 1 == task)
+            ranges[count - 1].last = task;
+        else
+            ranges[count++] = (struct tasks_range){task, task};
+    }
+    r = tasks_new(out, ranges, count);
+    free(ranges);
+    return r;
+}
+
+/* Whether the daemon of `task` is not to be asked any more. */
+static bool is_silent(const struct shortfall *shortfall,
+                      uint32_t task,
+                      uint32_t arg)
+{
+    (void)arg;
+    return shortfall->lacking[task] ||
+           daemons_loss(shortfall->wanted->daemons, shortfall->rank[task]);
+}
+
+/* Whether `task` was seen, but not up to the end, and its daemon is `rank`. */
+static bool is_behind(const struct shortfall *shortfall,
+                      uint32_t task,
+                      uint32_t rank)
+{
+    return shortfall->lacking[task] && shortfall->seen[task] > 0 &&
+           shortfall->rank[task] == rank;
+}
+
+/* Tell of the daemon of `task`, the first of its tasks. */
+static int say_behind(const struct shortfall *shortfall,
+                      uint32_t task,
+                      void (*say)(const char *line))
+{
+    char reason[512], ranks[128], line[800];
+    struct tasks *behind;
+    int r;
+
+    r = collect(&behind, shortfall, is_behind, shortfall->rank[task]);
+    if (r < 0)
+        return r;
+    reason_of(reason, sizeof(reason), shortfall, task);
+    snprintf(line, sizeof(line),
+             "last seen in sample %" PRIu32 " of %" PRIu32 ": tasks %s: %s",
+             shortfall->seen[task], shortfall->wanted->samples,
+             tasks_text(behind, ranks, sizeof(ranks)), reason);
+    say(line);
+    tasks_free(behind);
+    return 0;
+}
+
+/* Tell of each daemon of which something was seen, the first ones by name. */
+static int say_all_behind(const struct shortfall *shortfall,
+                          void (*say)(const char *line))
+{
+    uint32_t named[NAMED_MAX], count = 0, more = 0, task, i;
+    char line[96];
+    int r = 0;
+
+    for (task = 0; r == 0 && task < shortfall->count; task++) {
+        if (!shortfall->lacking[task] || shortfall->seen[task] == 0)
+            continue;
+        for (i = 0; i < count && named[i] != shortfall->rank[task]; i++)
+            ;
+        if (i < count)
+            continue;
+        if (count == NAMED_MAX) {
+            more++;
+            continue;
+        }
+        named[count++] = shortfall->rank[task];
+        r = say_behind(shortfall, task, say);
+    }
+    snprintf(line, sizeof(line),
+             "%" PRIu32 " more tasks were not seen up to the end", more);
+    if (r == 0 && more > 0)
+        say(line);
+    return r;
+}
+
+/* How many tasks are lacking. */
+static uint32_t lacking_count(const struct shortfall *shortfall)
+{
+    uint32_t count = 0, task;
+
+    for (task = 0; task < shortfall->count; task++)
+        count += shortfall->lacking[task];
+    return count;
+}
+
+int shortfall_find(struct tree **tree,
+                   struct tasks **silent,
+                   struct shortfall_wanted *wanted,
+                   void (*say)(const char *line))
+{
+    struct shortfall shortfall = {0};
+    uint32_t lacking = 0;
+    int r;
+
+    r = init(&shortfall, *tree, wanted);
+    if (r == 0)
+        lacking = lacking_count(&shortfall);
+    if (r == 0 && lacking > 0) {
+        r = add_absent(tree, &shortfall);
+        if (r == 0 && say)
+            r = say_all_behind(&shortfall, say);
+        cop_error_set(&wanted->late, -ETIMEDOUT,
+                      "the answer is not whole: %" PRIu32 " of %" PRIu32
+                      " tasks were not looked at up to the end",
+                      lacking, shortfall.count);
+    }
+    if (r == 0)
+        r = collect(silent, &shortfall, is_silent, 0);
+    fini(&shortfall);
+    return r;
+}

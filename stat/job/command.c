@@ -1,0 +1,136 @@
+/* command.c - see command.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pipe2() */
+#endif
+#include "stat/job/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat/job/mpir.h"
+
+/* How often it is looked whether the command has moved. */
+#define POLL_NS 100000000L
+
+int command_start(pid_t *pid, char *const *argv, struct cop_error *error)
+{
+    int ends[2], failure = 0;
+    pid_t child;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return cop_error_set(error, -errno, "%s: cannot start it: %s", argv[0],
+                             strerror(errno));
+    child = fork();
+    if (child == 0) {
+        ssize_t len;
+
+        execvp(argv[0], argv);
+        failure = errno;
+        len = write(ends[1], &failure, sizeof(failure));
+        _exit(len == (ssize_t)sizeof(failure) ? 127 : 126);
+    }
+    if (child < 0)
+        failure = errno;
+    close(ends[1]);
+    /* Nothing comes if it was started, for the other end closes then. */
+    if (child > 0 && read(ends[0], &failure, sizeof(failure)) > 0)
+        waitpid(child, NULL, 0);
+    close(ends[0]);
+    if (failure)
+        return cop_error_set(error, -failure, "%s: cannot start it: %s",
+                             argv[0], strerror(failure));
+    *pid = child;
+    return 0;
+}
+
+/* The processor time of a process so far, in ticks; 0 if it has gone. */
+static uint64_t ticks(pid_t pid)
+{
+    unsigned long long user = 0, kernel = 0;
+    char path[64], text[1024];
+    const char *behind;
+    size_t len = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return 0;
+    len = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[len] = '\0';
+    behind = strrchr(text, ')'); /* a name may contain anything */
+    if (!behind || sscanf(behind + 1,
+                          " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu "
+                          "%llu",
+                          &user, &kernel) != 2)
+        return 0;
+    return user + kernel;
+}
+
+/* A number that changes when something under `pid` comes, goes or runs. */
+static int movement(uint64_t *out, pid_t pid)
+{
+    struct targets targets = {0};
+    struct cop_error error;
+    uint64_t sum = ticks(pid);
+    uint32_t i;
+    int r;
+
+    r = targets_add_children(&targets, pid, &error);
+    for (i = 0; i < targets.count; i++)
+        sum = sum * 31 + ticks(targets.pids[i]) * 7 + (uint64_t)targets.pids[i];
+    targets_fini(&targets);
+    if (r == -ENOMEM)
+        return r;
+    *out = sum;
+    return 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int command_await(pid_t pid, uint32_t after_s, int *status)
+{
+    uint32_t wait_s = after_s ? after_s : COMMAND_QUIET_S;
+    uint64_t since = now_ns(), last = 0, moved = 0;
+    int ended, r;
+
+    do {
+        nanosleep(&(struct timespec){0, POLL_NS}, NULL);
+        if (waitpid(pid, &ended, WNOHANG) == pid) {
+            *status =
+                WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+            return 1;
+        }
+        if (after_s > 0)
+            continue;
+        r = movement(&moved, pid);
+        if (r < 0)
+            return r;
+        if (moved != last)
+            since = now_ns();
+        last = moved;
+    } while (now_ns() - since < (uint64_t)wait_s * 1000000000);
+    return 0;
+}
+
+int command_targets(struct targets *targets, pid_t pid, struct cop_error *error)
+{
+    bool table;
+    int r;
+
+    r = mpir_add(targets, pid, &table, error);
+    return r == -ENOENT ? targets_add(targets, 0, pid) : r;
+}

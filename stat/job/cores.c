@@ -1,0 +1,104 @@
+/* cores.c - see cores.h. */
+#include "stat/job/cores.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "stat/walk/traces.h"
+#include "stat/walk/walk.h"
+
+/* Where the stacks of one core file go. */
+struct sink {
+    struct traces *traces;
+    uint32_t task;
+};
+
+static int take(void *arg, pid_t tid, const struct frame *frames, size_t count)
+{
+    const struct sink *sink = arg;
+
+    (void)tid;
+    return traces_add(sink->traces, sink->task, frames, count);
+}
+
+/* Read one file. One that cannot be read is a task all the same. */
+static int read_core(struct targets *targets,
+                     struct sink *sink,
+                     struct walker *walker,
+                     const char *path,
+                     gather_say_fn say)
+{
+    char program[WALK_PROGRAM_SIZE], text[sizeof(struct cop_error) + 64];
+    struct frame frame = FRAME_NOTE(text);
+    struct cop_error error = {""};
+    pid_t pid = 0;
+    int r;
+
+    r = walk_core(walker, path, &pid, program, take, sink, &error);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        snprintf(text, sizeof(text), FRAME_NOT_WALKED "%s]", error.text);
+        r = traces_add(sink->traces, sink->task, &frame, 1);
+    } else {
+        snprintf(text, sizeof(text), "task %u: pid %d of %s: %s", sink->task,
+                 (int)pid, program[0] ? program : "an unknown program", path);
+        say(text);
+    }
+    return r < 0 ? r : targets_add_core(targets, pid);
+}
+
+/* Replace `*tree` by one with names. */
+static int name(struct tree **tree,
+                struct walker *walker,
+                enum naming_detail detail)
+{
+    struct naming *naming = NULL;
+    struct tree *named = NULL;
+    int r;
+
+    r = naming_new(&naming, *tree, NULL);
+    if (r == 0)
+        r = naming_fill(naming, walker_names(walker));
+    if (r == 0)
+        r = naming_resolve(&named, naming, detail);
+    naming_free(naming);
+    if (r < 0)
+        return r;
+    tree_free(*tree);
+    *tree = named;
+    return 0;
+}
+
+int cores_tree(struct tree **out,
+               struct targets *targets,
+               char *const *paths,
+               size_t count,
+               enum naming_detail detail,
+               gather_say_fn say,
+               struct cop_error *error)
+{
+    struct sink sink = {NULL, 0};
+    struct walker *walker = NULL;
+    struct tree *tree = NULL;
+    int r;
+
+    r = traces_new(&sink.traces);
+    if (r == 0)
+        r = walker_new(&walker);
+    for (; r == 0 && sink.task < count; sink.task++)
+        r = read_core(targets, &sink, walker, paths[sink.task], say);
+    if (r == 0)
+        r = traces_sample(&tree, sink.traces, 0);
+    if (r == 0)
+        r = name(&tree, walker, detail);
+    if (r == 0)
+        r = tree_settle(out, tree);
+    if (r < 0)
+        cop_error_set(error, r, "cannot read the core files: %s", strerror(-r));
+    tree_free(tree);
+    walker_free(walker);
+    traces_free(sink.traces);
+    return r;
+}

@@ -1,0 +1,30 @@
+/* cores.h - the merged stacks of processes that have left core files. */
+#ifndef STAT_JOB_CORES_H
+#define STAT_JOB_CORES_H
+
+#include <stddef.h>
+
+#include <coppice/error.h>
+
+#include "stat/gather/gather.h"
+#include "stat/gather/naming.h"
+#include "stat/job/targets.h"
+#include "stat/tree/tree.h"
+
+/* Read the core files `paths`, each a task, in this process: there is nothing
+ * to stop, and files are where this process is. One that cannot be read is a
+ * task that was not walked.
+ *
+ * targets  has nobody yet; gets their pids
+ * say      told of each: its pid, its program, its file
+ *
+ * Returns 0, or a negative errno with a sentence in `error`. */
+int cores_tree(struct tree **out,
+               struct targets *targets,
+               char *const *paths,
+               size_t count,
+               enum naming_detail detail,
+               gather_say_fn say,
+               struct cop_error *error);
+
+#endif

@@ -1,0 +1,380 @@
+/* frontend.c - coppice-stat: where is each process of a parallel job? */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat/diff/comparison.h"
+#include "stat/emulation.h"
+#include "stat/gather/follow.h"
+#include "stat/gather/gather.h"
+#include "stat/gather/progress.h"
+#include "stat/job/command.h"
+#include "stat/job/cores.h"
+#include "stat/options.h"
+#include "stat/show/columns.h"
+#include "stat/show/remarks.h"
+#include "stat/show/render.h"
+#include "stat/show/report.h"
+#include "stat/show/screen.h"
+#include "stat/tree/classes.h"
+#include "stat/tree/frame.h"
+#include "stat/write/output.h"
+
+/* Things wrong with tasks that are named one by one. */
+#define NAMED_MAX 32
+
+/* Exit statuses. */
+enum status {
+    STATUS_ONE = 0,     /* all tasks behave alike */
+    STATUS_SEVERAL = 1, /* there are several classes */
+    STATUS_PARTIAL = 2, /* some tasks could not be looked at */
+    STATUS_FAILED = 3,  /* nothing could be shown */
+};
+
+static bool wants_colour(const struct options *arguments)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    return !arguments->no_colour && !(no_colour && no_colour[0]) &&
+           isatty(STDOUT_FILENO) &&
+           !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+/* Name the tasks of `set` and what is wrong with them. */
+static void say_wrong(const struct options *arguments,
+                      const struct tasks *set,
+                      const char *reason)
+{
+    const struct targets *targets = &arguments->targets;
+    uint32_t first = tasks_ranges(set)[0].first, count = tasks_count(set);
+    uint32_t host = targets->hosts[first];
+    char ranks[256], more[32] = "", who[320] = "", line[1024];
+
+    if (count > 1)
+        snprintf(more, sizeof(more), " and %u more", count - 1);
+    if (targets->pids[first] > 0) /* a core file may not tell */
+        snprintf(who, sizeof(who), " (%s%spid %d%s)",
+                 host ? targets_host_name(targets, host) : "", host ? " " : "",
+                 (int)targets->pids[first], more);
+    snprintf(line, sizeof(line), "task%s %s%s: %s", count > 1 ? "s" : "",
+             tasks_text(set, ranks, sizeof(ranks)), who, reason);
+    progress_say(line);
+}
+
+/* Say which tasks could not be walked, and why. */
+static void say_not_walked(const struct options *arguments,
+                           const struct tree *tree,
+                           bool *partial)
+{
+    char reason[sizeof(struct cop_error)];
+    uint32_t named = 0;
+    uint32_t i;
+
+    for (i = 0; i < tree->end_count; i++) {
+        uint32_t node = tree->ends[i].node;
+        const char *function;
+
+        if (!classes_is_not_walked(tree, node))
+            continue;
+        function =
+            tree->strings[tree->frames[tree->nodes[node].frame].function];
+        snprintf(reason, sizeof(reason), "%s",
+                 function + strlen(FRAME_NOT_WALKED));
+        if (reason[0] && reason[strlen(reason) - 1] == ']')
+            reason[strlen(reason) - 1] = '\0';
+        *partial = true;
+        if (named++ < NAMED_MAX)
+            say_wrong(arguments, tree->ends[i].tasks, reason);
+    }
+    if (named > NAMED_MAX)
+        fprintf(stderr, "coppice-stat: and %u more such lines: see --json\n",
+                named - NAMED_MAX);
+}
+
+/* How many samples there are of the task that was looked at longest. */
+static uint32_t count_samples(const struct tree *tree)
+{
+    uint32_t most = 0, i;
+
+    for (i = 0; i < tree->progress_count; i++)
+        if (tree->progress[i].seen > most)
+            most = tree->progress[i].seen;
+    return most;
+}
+
+/* Write the picture. Returns 0 or a negative errno with a sentence. */
+static int draw(const struct report *report,
+                const struct render_options *options,
+                struct cop_error *error)
+{
+    int r;
+
+    errno = 0;
+    r = render_report(stdout, report, options);
+    if (r < 0 && r != -ENOMEM)
+        cop_error_set(error, r, "standard output: cannot write it: %s",
+                      strerror(-r));
+    return r;
+}
+
+/* Say if processes were stopped for longer than they were to be, as the picture
+ * tells it: in tenths of a millisecond. */
+static void say_overrun(const struct options *arguments,
+                        const struct tree *tree)
+{
+    uint64_t tenths = (tree->stop_ns + 50000) / 100000;
+    char line[160];
+
+    if (tenths <= (uint64_t)arguments->gather.max_stop_ms * 10)
+        return;
+    snprintf(line, sizeof(line),
+             "processes were stopped for up to %" PRIu64 ".%" PRIu64
+             " ms, longer than --max-stop says: their hosts are busy",
+             tenths / 10, tenths % 10);
+    progress_say(line);
+}
+
+/* Show the answer. Returns the exit status, or a negative errno. */
+static int show(const struct options *arguments,
+                const struct tree *tree,
+                struct cop_error *error)
+{
+    struct report_source source = {.targets = &arguments->targets,
+                                   .hosts =
+                                       targets_hosts_used(&arguments->targets),
+                                   .samples = arguments->gather.samples,
+                                   .threads = arguments->gather.names,
+                                   .full = arguments->full,
+                                   .detail = arguments->gather.detail,
+                                   .taken_s = (uint64_t)time(NULL)};
+    struct render_options options = {.width = screen_width(),
+                                     .colour = wants_colour(arguments)};
+    struct report *report = NULL;
+    bool partial = false;
+    size_t classes;
+    int status;
+    int r;
+
+    /* There may be fewer than were asked for. */
+    if (arguments->gather.samples > 1 || arguments->gather.watch_ms > 0 ||
+        arguments->follow)
+        source.samples = count_samples(tree);
+    r = report_new(&report, tree, &source);
+    if (r < 0)
+        return r;
+    classes = report->classes->count;
+    /* The files go first: who reads the picture may hang up. */
+    if (classes)
+        r = outputs_write(&arguments->outputs, report, error);
+    /* Where it was followed without a terminal it has been printed. */
+    if (classes && !(arguments->follow && !isatty(STDOUT_FILENO)) &&
+        outputs_standard(&arguments->outputs) == 0) {
+        int drawn = draw(report, &options, r == 0 ? error : NULL);
+
+        r = r == 0 ? drawn : r;
+    }
+    say_not_walked(arguments, tree, &partial);
+    if (r == 0)
+        r = remarks_find(tree, progress_say, &partial);
+    if (arguments->core_count == 0 && arguments->emulate.tasks == 0)
+        say_overrun(arguments, tree);
+    if (classes == 0)
+        status = STATUS_FAILED;
+    else if (partial)
+        status = STATUS_PARTIAL;
+    else
+        status = classes == 1 ? STATUS_ONE : STATUS_SEVERAL;
+    report_free(report);
+    return r < 0 ? r : status;
+}
+
+/* Emulate, and say how it went. Returns 0 or a negative errno. */
+static int emulate(struct tree **tree,
+                   const struct options *arguments,
+                   struct cop_error *error)
+{
+    FILE *out = outputs_standard(&arguments->outputs) ? stderr : stdout;
+    struct emulation result;
+    uint32_t i;
+    int r;
+
+    r = emulation_run(tree, &result, &arguments->emulate, &arguments->gather,
+                      error);
+    if (r < 0)
+        return r;
+    fprintf(out,
+            "launched %u daemons in %.0f ms; merged %u tasks in %.1f ms; "
+            "%u edges, %llu bytes at the root; the answer is right\n",
+            arguments->emulate.daemons, (double)result.launch_ns / 1e6,
+            arguments->emulate.tasks, (double)result.merge_ns / 1e6,
+            result.edges, (unsigned long long)result.bytes);
+    for (i = 0; i < TREE_LEVELS_MAX; i++)
+        if (result.level_ns[i] > 1)
+            fprintf(out, "depth %u: its slowest node merged for %.1f ms\n", i,
+                    (double)result.level_ns[i] / 1e6);
+    return 0;
+}
+
+/* Start the command, and wait until it is to be looked at. Returns 0, 1 if it
+ * has ended before, with `*status`, or a negative errno. */
+static int start(struct options *arguments,
+                 int *status,
+                 struct cop_error *error)
+{
+    char line[128];
+    pid_t pid;
+    int r;
+
+    r = command_start(&pid, arguments->command, error);
+    if (r == 0 && arguments->after_s)
+        snprintf(line, sizeof(line),
+                 "the command, pid %d, is looked at in %u s", (int)pid,
+                 arguments->after_s);
+    else if (r == 0)
+        snprintf(line, sizeof(line),
+                 "the command, pid %d, is looked at when it has been quiet for "
+                 "%d s",
+                 (int)pid, COMMAND_QUIET_S);
+    if (r == 0)
+        progress_say(line);
+    if (r == 0)
+        r = command_await(pid, arguments->after_s, status);
+    if (r == 1)
+        snprintf(line, sizeof(line),
+                 "the command has ended with status %d: there is nothing to "
+                 "look at",
+                 *status);
+    else if (r == 0)
+        snprintf(line, sizeof(line),
+                 "looking at the command, pid %d, which goes on: to end it, "
+                 "kill %d",
+                 (int)pid, (int)pid);
+    if (r >= 0)
+        progress_say(line);
+    return r != 0 ? r : command_targets(&arguments->targets, pid, error);
+}
+
+/* Compare two looks. */
+static int compare(const struct options *arguments, struct cop_error *error)
+{
+    struct render_options options = {.width = screen_width(),
+                                     .colour = wants_colour(arguments)};
+
+    return comparison_run(arguments->diff,
+                          arguments->outputs.paths[OUTPUT_JSON], &options,
+                          error);
+}
+
+/* Who watches has pressed Ctrl-C. */
+static volatile sig_atomic_t interrupted;
+
+static void take_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* From the first question on Ctrl-C ends the watching, and what was seen is
+ * told; a second one ends all, and so does any before. */
+static bool is_interrupted(void)
+{
+    const struct sigaction action = {.sa_handler = take_interrupt,
+                                     .sa_flags = (int)SA_RESETHAND};
+    static bool taken;
+
+    if (!taken)
+        sigaction(SIGINT, &action, NULL);
+    taken = true;
+    return interrupted;
+}
+
+/* Take looks at the job: one, or many. */
+static int gather(struct tree **tree,
+                  struct options *arguments,
+                  struct cop_error *late,
+                  struct cop_error *error)
+{
+    struct follow_options options = {.targets = &arguments->targets,
+                                     .interval_ms =
+                                         arguments->gather.interval_ms,
+                                     .detail = arguments->gather.detail,
+                                     .threads = arguments->gather.names,
+                                     .full = arguments->full,
+                                     .colour = wants_colour(arguments)};
+    struct follow *follow = NULL;
+    int r = 0;
+
+    if (arguments->follow) {
+        r = follow_new(&follow, &options);
+        if (r < 0)
+            return r;
+        arguments->gather.say = follow_say;
+        arguments->gather.viewer = follow_viewer(follow);
+        /* Ctrl-C ends who reads the pictures, too. */
+        signal(SIGPIPE, SIG_IGN);
+    }
+    if (arguments->gather.watch_ms > 0 || arguments->gather.samples > 1)
+        arguments->gather.is_ended = is_interrupted;
+    r = gather_tree(tree, &arguments->targets, &arguments->gather, late, error);
+    arguments->gather.viewer = NULL;
+    progress_end();
+    follow_free(follow);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct options arguments;
+    struct cop_error error = {""};
+    struct cop_error late = {""};
+    struct tree *tree = NULL;
+    int status = 0;
+    int r;
+
+    options_init(&arguments);
+    arguments.gather.say = progress_say;
+    arguments.gather.show = progress_show;
+    r = options_read(&arguments, argc, argv, &error);
+    if (r == 0 && arguments.help) {
+        options_usage(stdout);
+        goto out;
+    }
+    if (r == 0 && arguments.command) {
+        r = start(&arguments, &status, &error);
+        if (r == 1) {
+            r = status == 0 ? STATUS_ONE : STATUS_FAILED;
+            goto out;
+        }
+    }
+    if (r == 0 && arguments.diff[0])
+        r = compare(&arguments, &error);
+    else if (r == 0 && arguments.emulate.tasks > 0)
+        r = emulate(&tree, &arguments, &error);
+    else if (r == 0 && arguments.core_count > 0)
+        r = cores_tree(&tree, &arguments.targets, arguments.cores,
+                       arguments.core_count, arguments.gather.detail,
+                       progress_say, &error);
+    else if (r == 0)
+        r = gather(&tree, &arguments, &late, &error);
+    if (r == 0 && tree)
+        r = show(&arguments, tree, &error);
+    if (late.text[0])
+        progress_say(late.text);
+    if ((r == STATUS_ONE || r == STATUS_SEVERAL) && late.text[0])
+        r = STATUS_PARTIAL;
+    if (r < 0) {
+        progress_say(error.text[0] ? error.text : strerror(-r));
+        r = STATUS_FAILED;
+    }
+out:
+    tree_free(tree);
+    options_fini(&arguments);
+    return r;
+}

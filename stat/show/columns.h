@@ -1,0 +1,34 @@
+/* columns.h - text on a terminal that is so many columns wide.
+ *
+ * Text is UTF-8; wide characters are counted as one column. */
+#ifndef STAT_SHOW_COLUMNS_H
+#define STAT_SHOW_COLUMNS_H
+
+#include <stdio.h>
+
+/* How many columns `text` takes. */
+unsigned columns_of(const char *text);
+
+/* Write `text` in exactly `width` columns (at least 1): filled with spaces, or
+ * cut, the last of them an ellipsis. */
+void columns_write(FILE *file, const char *text, unsigned width);
+
+/* Write `text` in several lines of `width` columns (at least 10) where it is
+ * longer: broken at spaces, what follows two spaces in. A word that is longer
+ * than a line is broken anywhere. The last line is left without its end. */
+void columns_wrap(FILE *file, const char *text, unsigned width);
+
+/* `text` with more behind it, made anew; `text` is taken. NULL without memory,
+ * or if `text` is NULL. */
+__attribute__((format(printf, 2, 3))) char *columns_append(char *text,
+                                                           const char *format,
+                                                           ...);
+
+/* Replace control characters, and what is no UTF-8, by "?": names come from
+ * programs of others. */
+void columns_clean(char *text);
+
+/* Write one line to `file`: `text`, cleaned, behind `before`. */
+void columns_line(FILE *file, const char *before, const char *text);
+
+#endif

@@ -1,0 +1,333 @@
+/* picture.c - see picture.h. */
+#include "stat/show/picture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/show/columns.h"
+
+/* Below so many columns more of them are kept for names. */
+#define WIDTH_NARROW 80
+
+/* What stands for frames, branches and the inside of a runtime left out. */
+#define ELLIPSIS "\xe2\x80\xa6"
+#define LEADS_ON " \xe2\x96\xb8 "
+
+/* A picture in the making. */
+struct drawing {
+    struct picture *picture;
+    size_t room;
+    const struct report *report;
+    const struct tree *tree;
+    const bool *drawn;
+    unsigned width; /* columns */
+};
+
+/* Add a line; its text is taken, and a reference of its tasks is made. */
+static int line_add(struct drawing *drawing, struct picture_line line)
+{
+    struct picture *picture = drawing->picture;
+    struct picture_line *grown;
+    size_t room;
+
+    if (!line.text)
+        return -ENOMEM;
+    if (picture->count == drawing->room) {
+        room = drawing->room ? 2 * drawing->room : 64;
+        grown = reallocarray(picture->lines, room, sizeof(*grown));
+        if (!grown) {
+            free(line.text);
+            return -ENOMEM;
+        }
+        picture->lines = grown;
+        drawing->room = room;
+    }
+    columns_clean(line.text);
+    if (line.tasks)
+        tasks_ref(line.tasks);
+    picture->lines[picture->count++] = line;
+    return 0;
+}
+
+/* `text` with the name of `node` behind it. */
+char *picture_append(char *text, const struct report *report, uint32_t node)
+{
+    const char *file = report_file(report, node);
+    uint32_t line = report_line(report, node);
+
+    text = columns_append(text, "%s", report_function(report, node));
+    if (!file[0])
+        return text;
+    return line ? columns_append(text, " (%s:%u)", file, line)
+                : columns_append(text, " (%s)", file);
+}
+
+/* Whether all of `node` goes on in its one child. */
+static bool leads_on(const struct drawing *drawing, uint32_t node)
+{
+    const struct tree_node *nodes = drawing->tree->nodes;
+
+    return nodes[node].size > 1 && !report_has_end(drawing->report, node) &&
+           !report_is_folded(drawing->report, node) &&
+           nodes[node + 1].size + 1 == nodes[node].size;
+}
+
+/* ... which has no source. */
+static bool leads_inside(const struct drawing *drawing, uint32_t node)
+{
+    return leads_on(drawing, node) &&
+           report_file(drawing->report, node + 1)[0] == '\0';
+}
+
+/* How many nodes with a source follow `node` one by one, without a choice. */
+static uint32_t chain_len(const struct drawing *drawing, uint32_t node)
+{
+    uint32_t len = 0;
+
+    while (leads_on(drawing, node) && !leads_inside(drawing, node)) {
+        node++;
+        len++;
+    }
+    return len;
+}
+
+/* One child in the order of the picture. */
+struct child {
+    uint32_t node;
+    const struct tasks *tasks;
+};
+
+static int by_count(const void *a, const void *b)
+{
+    const struct child *x = a;
+    const struct child *y = b;
+    int order;
+
+    if (tasks_count(x->tasks) != tasks_count(y->tasks))
+        return tasks_count(x->tasks) < tasks_count(y->tasks) ? -1 : 1;
+    order = tasks_compare(x->tasks, y->tasks);
+    return order ? order : (x->node > y->node) - (x->node < y->node);
+}
+
+/* The nodes from `first` to before `behind` that are side by side and are to be
+ * drawn, sorted, into a new array; how many others there are, into `others`.
+ * Returns their count or -ENOMEM. */
+static long children_sorted(struct child **out,
+                            long *others,
+                            const struct drawing *drawing,
+                            uint32_t first,
+                            uint32_t behind)
+{
+    const struct tree *tree = drawing->tree;
+    struct child *children;
+    long count = 0;
+    uint32_t node;
+
+    for (node = first; node < behind; node += tree->nodes[node].size)
+        count++;
+    children = calloc((size_t)count + 1, sizeof(*children));
+    if (!children)
+        return -ENOMEM;
+    count = 0;
+    *others = 0;
+    for (node = first; node < behind; node += tree->nodes[node].size) {
+        if (classes_is_not_walked(tree, node))
+            continue;
+        if (drawing->drawn[node])
+            children[count++] =
+                (struct child){node, drawing->report->under[node]};
+        else
+            ++*others;
+    }
+    qsort(children, (size_t)count, sizeof(*children), by_count);
+    *out = children;
+    return count;
+}
+
+/* The prefix of what is under a line with the prefix `prefix`; deeper than
+ * a part of the width it does not grow any more. */
+static char *prefix_under(const struct drawing *drawing,
+                          const char *prefix,
+                          const char *more)
+{
+    char *under = strdup(prefix);
+
+    if (!under || columns_of(prefix) + 3 >
+                      drawing->width / (drawing->width < WIDTH_NARROW ? 4 : 2))
+        return under;
+    return columns_append(under, "%s", more);
+}
+
+/* The line of `*node`, which moves to the last frame on it. */
+static int node_line(struct drawing *drawing,
+                     uint32_t *node,
+                     const char *prefix,
+                     const char *branch,
+                     bool in_outlier)
+{
+    const struct report *report = drawing->report;
+    struct picture_line line = {.node = *node, .tasks = report->under[*node]};
+    uint32_t chain = chain_len(drawing, *node);
+
+    line.text = columns_append(strdup(prefix), "%s", branch);
+    line.text = picture_append(line.text, report, *node);
+    if (!report->source.full && chain > PICTURE_CHAIN) {
+        *node += chain;
+        line.text = columns_append(
+            line.text, LEADS_ON ELLIPSIS " %u frames" LEADS_ON, chain - 1);
+        line.text = picture_append(line.text, report, *node);
+    }
+    while (leads_inside(drawing, *node)) {
+        ++*node;
+        line.text = columns_append(line.text, LEADS_ON);
+        line.text = picture_append(line.text, report, *node);
+    }
+    if (report_is_folded(report, *node))
+        line.text = columns_append(line.text, LEADS_ON ELLIPSIS);
+    line.outlier = !in_outlier && report_is_outlier(report, line.tasks);
+    if (line.outlier)
+        line.unchanged = report_unchanged(
+            report, *node, *node + drawing->tree->nodes[*node].size,
+            line.tasks);
+    return line_add(drawing, line);
+}
+
+/* The line for those whose traces end at a node where others go on. */
+static int here_line(struct drawing *drawing, uint32_t node, const char *prefix)
+{
+    const struct report *report = drawing->report;
+    const struct tree *tree = drawing->tree;
+    struct picture_line line = {.node = node, .here = true};
+    struct tasks *here = NULL;
+    uint32_t end;
+    int r;
+
+    r = tasks_new(&here, NULL, 0);
+    for (end = report->first_end[node];
+         r == 0 && end < tree->end_count && tree->ends[end].node == node; end++)
+        r = tasks_change(&here, TASKS_UNION, tree->ends[end].tasks);
+    if (r == 0) {
+        line.tasks = here;
+        line.text =
+            columns_append(strdup(prefix), "\xe2\x94\x9c\xe2\x94\x80 (here)");
+        line.unchanged = report_unchanged(report, node, node + 1, here);
+        line.outlier = report_is_outlier(report, here);
+        r = line_add(drawing, line);
+    }
+    tasks_free(here);
+    return r;
+}
+
+/* The line for `count` branches that are not drawn. */
+static int rest_line(struct drawing *drawing,
+                     long count,
+                     const char *prefix,
+                     const char *branch)
+{
+    struct picture_line line = {0};
+
+    line.text =
+        columns_append(strdup(prefix), "%s" ELLIPSIS " %ld more branch%s",
+                       branch, count, count == 1 ? "" : "es");
+    return line_add(drawing, line);
+}
+
+/* What stands between a line and those that it hangs on. */
+static const char *branch_of(bool top, bool last)
+{
+    if (top)
+        return "";
+    return last ? "\xe2\x94\x94\xe2\x94\x80 " : "\xe2\x94\x9c\xe2\x94\x80 ";
+}
+
+/* Draw what is between two nodes, side by side, and all under it. As deep as
+ * a tree is, which TREE_DEPTH_MAX bounds. */
+static int draw(struct drawing *drawing,
+                uint32_t first,
+                uint32_t behind,
+                const char *prefix,
+                bool top,
+                bool in_outlier)
+{
+    const struct report *report = drawing->report;
+    struct child *children = NULL;
+    long others;
+    long count;
+    long skip;
+    long i;
+    int r = 0;
+
+    count = children_sorted(&children, &others, drawing, first, behind);
+    if (count < 0)
+        return -ENOMEM;
+    skip = count - PICTURE_FIRST - PICTURE_LAST;
+    if (report->source.full || skip < 2)
+        skip = 0;
+    for (i = 0; r == 0 && i < count; i++) {
+        bool last, odd;
+        uint32_t node;
+        uint32_t end;
+        char *under;
+
+        if (skip > 0 && i == PICTURE_FIRST)
+            i += skip;
+        last = i + 1 == count && others + skip == 0;
+        odd = in_outlier || report_is_outlier(report, children[i].tasks);
+        node = children[i].node;
+        end = node + drawing->tree->nodes[node].size;
+        r = node_line(drawing, &node, prefix, branch_of(top, last), in_outlier);
+        if (r < 0 || node + 1 == end || report_is_folded(report, node))
+            continue;
+        under = prefix_under(drawing, prefix,
+                             top ? "" : (last ? "   " : "\xe2\x94\x82  "));
+        r = under ? 0 : -ENOMEM;
+        if (r == 0 && report_has_end(report, node))
+            r = here_line(drawing, node, under);
+        if (r == 0)
+            r = draw(drawing, node + 1, end, under, false, odd);
+        free(under);
+    }
+    if (r == 0 && others + skip > 0)
+        r = rest_line(drawing, others + skip, prefix, branch_of(top, true));
+    free(children);
+    return r;
+}
+
+int picture_new(struct picture **out,
+                const struct report *report,
+                const bool *drawn,
+                unsigned width)
+{
+    struct picture *picture = calloc(1, sizeof(*picture));
+    struct drawing drawing = {.picture = picture,
+                              .report = report,
+                              .tree = report->tree,
+                              .drawn = drawn,
+                              .width = width};
+    int r;
+
+    if (!picture)
+        return -ENOMEM;
+    r = draw(&drawing, 0, report->tree->node_count, "", true, false);
+    if (r < 0) {
+        picture_free(picture);
+        return r;
+    }
+    *out = picture;
+    return 0;
+}
+
+void picture_free(struct picture *picture)
+{
+    size_t i;
+
+    if (!picture)
+        return;
+    for (i = 0; i < picture->count; i++) {
+        free(picture->lines[i].text);
+        tasks_free(picture->lines[i].tasks);
+    }
+    free(picture->lines);
+    free(picture);
+}

@@ -1,0 +1,81 @@
+/* remarks.c - see remarks.h. */
+#include "stat/show/remarks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "stat/tree/frame.h"
+
+/* Notes that say that the kernel does not tell where. */
+static bool has_no_place(const char *function)
+{
+    return strcmp(function, FRAME_STUCK FRAME_STUCK_SOMEWHERE "]") == 0 ||
+           strcmp(function, "[sleeping]") == 0 ||
+           strcmp(function, "[uninterruptible]") == 0;
+}
+
+static bool is_given_up(const char *function)
+{
+    return strncmp(function, FRAME_GIVEN_UP, strlen(FRAME_GIVEN_UP)) == 0 ||
+           (function[0] == '[' && strstr(function, FRAME_LEFT_OUT "]"));
+}
+
+/* Who is at and under nodes whose function `is` says of. */
+static int find_tasks(struct tasks **out,
+                      const struct tree *tree,
+                      bool (*is)(const char *))
+{
+    struct tasks *found = NULL;
+    uint32_t end = 0, node;
+    int r;
+
+    r = tasks_new(&found, NULL, 0);
+    for (node = 0; r == 0 && node < tree->node_count; node++) {
+        const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
+        uint32_t behind = node + tree->nodes[node].size;
+
+        if (!is(tree->strings[frame->function]))
+            continue;
+        while (end < tree->end_count && tree->ends[end].node < node)
+            end++;
+        for (; r == 0 && end < tree->end_count && tree->ends[end].node < behind;
+             end++)
+            r = tasks_change(&found, TASKS_UNION, tree->ends[end].tasks);
+    }
+    if (r < 0) {
+        tasks_free(found);
+        return r;
+    }
+    *out = found;
+    return 0;
+}
+
+int remarks_find(const struct tree *tree, gather_say_fn say, bool *partial)
+{
+    struct tasks *given_up = NULL, *nowhere = NULL;
+    char ranks[128];
+    char line[384];
+    int r;
+
+    r = find_tasks(&given_up, tree, is_given_up);
+    if (r == 0)
+        r = find_tasks(&nowhere, tree, has_no_place);
+    if (r == 0 && tasks_count(given_up) > 0) {
+        *partial = true;
+        snprintf(line, sizeof(line),
+                 "stacks are cut, for no process is to be stopped longer than "
+                 "--max-stop says: tasks %s",
+                 tasks_text(given_up, ranks, sizeof(ranks)));
+        say(line);
+    }
+    if (r == 0 && tasks_count(nowhere) > 0) {
+        snprintf(line, sizeof(line),
+                 "where in the kernel threads are is not known: "
+                 "/proc/PID/wchan tells it to root only here: tasks %s",
+                 tasks_text(nowhere, ranks, sizeof(ranks)));
+        say(line);
+    }
+    tasks_free(given_up);
+    tasks_free(nowhere);
+    return r;
+}

@@ -1,0 +1,392 @@
+/* render.c - see render.h. */
+#include "stat/show/render.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/show/columns.h"
+#include "stat/show/palette.h"
+#include "stat/show/picture.h"
+#include "stat/write/output.h"
+
+/* The fewest columns of a count. */
+#define COUNT_COLUMNS_MIN 6
+
+/* ... of threads, and the two before it. */
+#define THREAD_COLUMNS_MIN 9
+
+/* The fewest columns for ranks, and the most bytes of them. */
+#define RANKS_COLUMNS_MIN 12
+#define RANKS_SIZE        256
+
+/* Tasks of a class whose processes are named. */
+#define NAMED_MAX 2
+
+#define ELLIPSIS "\xe2\x80\xa6"
+#define MARK     "  \xe2\x97\x80"
+
+struct render {
+    FILE *file;
+    const struct report *report;
+    const struct tree *tree;
+    const struct render_options *options;
+    bool *drawn; /* by node: a class that is told of is there or below */
+    struct picture *picture;
+    unsigned width;          /* columns */
+    unsigned count_columns;  /* of a count */
+    unsigned thread_columns; /* of a count of threads, with two spaces before
+                                it; 0: they are not counted */
+};
+
+/* How many classes are left out, behind the first. */
+static size_t classes_skipped(const struct report *report)
+{
+    size_t shown = PICTURE_FIRST + PICTURE_LAST;
+    size_t count = report->classes->count;
+
+    return report->source.full || count < shown + 2 ? 0 : count - shown;
+}
+
+/* Find which nodes are to be drawn. */
+static int find_drawn(struct render *render)
+{
+    const struct report *report = render->report;
+    const struct classes *classes = report->classes;
+    const struct tree_node *nodes = render->tree->nodes;
+    size_t skip = classes_skipped(report);
+    uint32_t node;
+    uint32_t k;
+    size_t i;
+
+    render->drawn = calloc((size_t)render->tree->node_count + 1, sizeof(bool));
+    if (!render->drawn)
+        return -ENOMEM;
+    for (i = 0; i < classes->count; i++) {
+        if (skip > 0 && i == PICTURE_FIRST)
+            i += skip;
+        for (k = 0; k < classes->end_counts[i]; k++)
+            render->drawn[classes->ends[i][k]] = true;
+    }
+    /* In pre-order what is below a node follows it. */
+    for (node = render->tree->node_count; node-- > 0;) {
+        uint32_t child = node + 1;
+
+        for (; !render->drawn[node] && child < node + nodes[node].size;
+             child += nodes[child].size)
+            render->drawn[node] = render->drawn[child];
+    }
+    return 0;
+}
+
+/* Begin the colour of class `class`; none for -1. */
+static void colour_begin(const struct render *render, long class)
+{
+    if (render->options->colour && class >= 0)
+        fprintf(render->file, "\033[38;5;%um", palette_terminal(class));
+}
+
+static void colour_end(const struct render *render, long class)
+{
+    if (render->options->colour && class >= 0)
+        fputs("\033[0m", render->file);
+}
+
+/* What a line says behind its ranks, as far as `room` columns go. */
+static void line_note(char *note,
+                      size_t size,
+                      const struct picture_line *line,
+                      unsigned room)
+{
+    note[0] = '\0';
+    if (!line->outlier)
+        return;
+    if (line->unchanged)
+        snprintf(note, size, MARK " outlier, unchanged for %u samples",
+                 line->unchanged);
+    if (!line->unchanged || columns_of(note) > room)
+        snprintf(note, size, MARK " outlier");
+    if (columns_of(note) > room)
+        snprintf(note, size, MARK);
+}
+
+/* How many columns are between a line's text and its ranks. */
+static unsigned counts_columns(const struct render *render)
+{
+    return 2 + render->count_columns + render->thread_columns + 2;
+}
+
+/* How many threads are on a line. */
+static uint64_t line_threads(const struct render *render,
+                             const struct picture_line *line)
+{
+    return line->here ? report_threads_here(render->report, line->node)
+                      : render->report->threads[line->node];
+}
+
+static void write_line(struct render *render,
+                       const struct picture_line *line,
+                       unsigned left_columns)
+{
+    unsigned rest = render->width - left_columns - counts_columns(render);
+    char ranks[RANKS_SIZE];
+    char note[64];
+    size_t room;
+    long class;
+
+    if (!line->tasks) {
+        unsigned want = columns_of(line->text);
+
+        columns_write(render->file, line->text,
+                      want < render->width ? want : render->width);
+        fputc('\n', render->file);
+        return;
+    }
+    class = report_class(render->report, line->tasks);
+    room = columns_of(tasks_text(line->tasks, ranks, RANKS_COLUMNS_MIN - 2));
+    line_note(note, sizeof(note), line, rest - (unsigned)room);
+    room = rest - columns_of(note);
+    if (room >= sizeof(ranks))
+        room = sizeof(ranks) - 1;
+    colour_begin(render, class);
+    columns_write(render->file, line->text, left_columns);
+    fprintf(render->file, "  %*u", (int)render->count_columns,
+            tasks_count(line->tasks));
+    if (render->thread_columns > 0)
+        fprintf(render->file, "%*" PRIu64, (int)render->thread_columns,
+                line_threads(render, line));
+    fprintf(render->file, "  %s%s", tasks_text(line->tasks, ranks, room + 1),
+            note);
+    colour_end(render, class);
+    fputc('\n', render->file);
+}
+
+static const char *plural(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
+/* The first line; NULL without memory. */
+static char *headline(const struct report *report)
+{
+    const struct report_source *source = &report->source;
+    uint32_t tasks = tasks_count(report->everyone);
+    uint64_t threads = report_threads(report, report->everyone);
+    uint32_t median_us = tree_median_stop_us(report->tree);
+    size_t classes = report->classes->count;
+    char *text;
+
+    text =
+        columns_append(strdup(""), "%u task%s", tasks, plural(tasks, "", "s"));
+    if (source->threads)
+        text = columns_append(text, ", %" PRIu64 " thread%s,", threads,
+                              plural(threads, "", "s"));
+    text = columns_append(text,
+                          " on %u host%s, %zu class%s, %u sample%s, stopped ",
+                          source->hosts, plural(source->hosts, "", "s"),
+                          classes, plural(classes, "", "es"), source->samples,
+                          plural(source->samples, "", "s"));
+    if (median_us > 0)
+        text = columns_append(text, "%.1f ms in the median, ",
+                              (double)median_us / 1e3);
+    return columns_append(text, "%.1f ms at most",
+                          (double)report->tree->stop_ns / 1e6);
+}
+
+/* The columns for ranks and note that the lines would like. */
+static unsigned columns_wanted(const struct render *render)
+{
+    unsigned most = RANKS_COLUMNS_MIN;
+    char ranks[RANKS_COLUMNS_MIN];
+    char note[64];
+    size_t i;
+
+    for (i = 0; i < render->picture->count; i++) {
+        const struct picture_line *line = &render->picture->lines[i];
+        unsigned want;
+
+        if (!line->tasks || !line->outlier)
+            continue;
+        line_note(note, sizeof(note), line, UINT_MAX);
+        want = columns_of(note) +
+               columns_of(tasks_text(line->tasks, ranks, sizeof(ranks)));
+        most = want > most ? want : most;
+    }
+    return most;
+}
+
+/* How many columns what is left of the counts takes. The headline is not cut:
+ * it has a line of its own where it would take the room of what is said about
+ * lines, and they have it without it. */
+static unsigned left_columns(const struct render *render, const char *head)
+{
+    const struct picture *picture = render->picture;
+    unsigned most = render->width - counts_columns(render);
+    unsigned wanted = counts_columns(render) + columns_wanted(render);
+    unsigned left = 0;
+    size_t i;
+
+    most -= RANKS_COLUMNS_MIN;
+    for (i = 0; i < picture->count; i++) {
+        unsigned want = columns_of(picture->lines[i].text);
+
+        if (picture->lines[i].tasks && want > left)
+            left = want;
+    }
+    if (left < columns_of(head) &&
+        (columns_of(head) + wanted <= render->width ||
+         left + wanted > render->width))
+        left = columns_of(head);
+    return left < most ? left : most;
+}
+
+/* The headline, and the lines below it in columns. */
+static int write_lines(struct render *render)
+{
+    char *head = render->options->headline ? strdup(render->options->headline)
+                                           : headline(render->report);
+    unsigned left;
+    size_t i;
+
+    if (!head)
+        return -ENOMEM;
+    left = left_columns(render, head);
+    if (columns_of(head) > left) {
+        columns_wrap(render->file, head, render->width);
+        fprintf(render->file, "\n%*s", (int)left, "");
+    } else {
+        columns_write(render->file, head, left);
+    }
+    free(head);
+    fprintf(render->file, "  %*s%*s  ranks\n", (int)render->count_columns,
+            "tasks", (int)render->thread_columns,
+            render->thread_columns > 0 ? "threads" : "");
+    for (i = 0; i < render->picture->count; i++)
+        write_line(render, &render->picture->lines[i], left);
+    return 0;
+}
+
+/* `text` with where the processes of a small class are behind it. */
+static char *append_processes(char *text,
+                              const struct render *render,
+                              const struct tasks *set)
+{
+    const struct report *report = render->report;
+    const char *before = " (";
+    uint32_t task;
+    size_t i;
+
+    if (tasks_count(set) > NAMED_MAX)
+        return text;
+    for (i = 0; i < tasks_range_count(set); i++) {
+        const struct tasks_range *range = &tasks_ranges(set)[i];
+
+        for (task = range->first; task <= range->last; task++) {
+            const char *host = report_host(report, task);
+
+            if (!host)
+                return text;
+            text = columns_append(text, "%s%s pid %d", before, host,
+                                  (int)report_pid(report, task));
+            before = ", ";
+        }
+    }
+    return columns_append(text, ")");
+}
+
+/* The line of class number `i`; a small one with its processes. */
+static int write_class(struct render *render, size_t i)
+{
+    const struct report *report = render->report;
+    const struct tasks *set = report->classes->sets[i];
+    uint32_t unchanged = report_class_unchanged(report, i);
+    uint64_t threads = report_threads(report, set);
+    unsigned room = render->width / 2;
+    char ranks[RANKS_SIZE];
+    char *text;
+
+    if (room > sizeof(ranks))
+        room = sizeof(ranks);
+    text = columns_append(strdup(""), "class %zu: %u task%s", i + 1,
+                          tasks_count(set), plural(tasks_count(set), "", "s"));
+    if (report->source.threads)
+        text = columns_append(text, ", %" PRIu64 " thread%s", threads,
+                              plural(threads, "", "s"));
+    text = columns_append(text, ": %s", tasks_text(set, ranks, room));
+    text = append_processes(text, render, set);
+    if (report_is_outlier(report, set))
+        text = columns_append(text, ", outlier");
+    if (render->options->notes && render->options->notes[i][0])
+        text = columns_append(text, ", %s", render->options->notes[i]);
+    else if (!render->options->notes && unchanged)
+        text = columns_append(text, ", unchanged for %u samples", unchanged);
+    if (!text)
+        return -ENOMEM;
+    columns_clean(text);
+    colour_begin(render, (long)i);
+    columns_wrap(render->file, text, render->width);
+    colour_end(render, (long)i);
+    fputc('\n', render->file);
+    free(text);
+    return 0;
+}
+
+static int write_classes(struct render *render)
+{
+    size_t skip = classes_skipped(render->report);
+    char line[96];
+    size_t i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < render->report->classes->count; i++) {
+        if (skip > 0 && i == PICTURE_FIRST) {
+            snprintf(line, sizeof(line),
+                     ELLIPSIS
+                     " %zu more classes: --full shows them, --html too",
+                     skip);
+            columns_wrap(render->file, line, render->width);
+            fputc('\n', render->file);
+            i += skip;
+        }
+        r = write_class(render, i);
+    }
+    return r;
+}
+
+int render_report(FILE *file,
+                  const struct report *report,
+                  const struct render_options *options)
+{
+    struct render render = {.file = file,
+                            .report = report,
+                            .tree = report->tree,
+                            .options = options,
+                            .width = options->width < RENDER_WIDTH_MIN
+                                         ? RENDER_WIDTH_MIN
+                                         : options->width,
+                            .count_columns = COUNT_COLUMNS_MIN};
+    uint64_t most;
+    int r;
+
+    for (most = tasks_count(report->everyone); most > 999999; most /= 10)
+        render.count_columns++;
+    if (report->source.threads)
+        render.thread_columns = THREAD_COLUMNS_MIN;
+    for (most = report_threads(report, report->everyone);
+         report->source.threads && most > 9999999; most /= 10)
+        render.thread_columns++;
+    r = find_drawn(&render);
+    if (r == 0)
+        r = picture_new(&render.picture, report, render.drawn, render.width);
+    if (r == 0)
+        r = write_lines(&render);
+    if (r == 0)
+        r = write_classes(&render);
+    if (r == 0)
+        r = output_end(file);
+    picture_free(render.picture);
+    free(render.drawn);
+    return r;
+}

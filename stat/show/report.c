@@ -1,0 +1,371 @@
+/* report.c - see report.h. */
+#include "stat/show/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/walk/runtime.h"
+
+/* At most one task in so many makes an outlier, among OUTLIER_TASKS or more. */
+#define OUTLIER_SHARE 10
+#define OUTLIER_TASKS 4
+
+const char *report_function(const struct report *report, uint32_t node)
+{
+    const struct tree *tree = report->tree;
+
+    return tree->strings[tree->frames[tree->nodes[node].frame].function];
+}
+
+const char *report_file(const struct report *report, uint32_t node)
+{
+    const struct tree *tree = report->tree;
+
+    return tree->strings[tree->frames[tree->nodes[node].frame].file];
+}
+
+uint32_t report_line(const struct report *report, uint32_t node)
+{
+    const struct tree *tree = report->tree;
+
+    return tree->frames[tree->nodes[node].frame].line;
+}
+
+/* Which nodes are the inside of a runtime. */
+static void find_shown(struct report *report)
+{
+    const struct tree *tree = report->tree;
+    uint32_t node = 0;
+
+    while (node < tree->node_count) {
+        uint32_t call = node;
+        uint32_t behind =
+            report->source.full ? node + 1 : runtime_behind(tree, node);
+
+        for (; node < behind; node++)
+            report->shown[node] = call;
+    }
+}
+
+uint64_t report_threads_here(const struct report *report, uint32_t node)
+{
+    const struct tree *tree = report->tree;
+    uint64_t count = 0;
+    uint32_t end;
+
+    for (end = report->first_end[node];
+         end < tree->end_count && tree->ends[end].node == node; end++)
+        if (tree->ends[end].current && !classes_is_not_walked(tree, node))
+            count += (uint64_t)tree->ends[end].threads *
+                     tasks_count(tree->ends[end].tasks);
+    return count;
+}
+
+/* How many threads are at and under each node. */
+static void count_threads(struct report *report)
+{
+    const struct tree_node *nodes = report->tree->nodes;
+    uint32_t node, child;
+
+    for (node = report->tree->node_count; node-- > 0;) {
+        report->threads[node] = report_threads_here(report, node);
+        for (child = node + 1; child < node + nodes[node].size;
+             child += nodes[child].size)
+            report->threads[node] += report->threads[child];
+    }
+}
+
+/* Up or down by how many the threads of a task are from those of the task
+ * before. */
+static int by_from(const void *a, const void *b)
+{
+    const struct report_piece *x = a;
+    const struct report_piece *y = b;
+
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* Find how many threads each task has. Returns 0 or -ENOMEM. */
+static int find_pieces(struct report *report)
+{
+    const struct tree *tree = report->tree;
+    struct report_piece *pieces;
+    size_t count = 0, kept = 0, i;
+    uint32_t end;
+
+    for (end = 0; end < tree->end_count; end++)
+        count += 2 * tasks_range_count(tree->ends[end].tasks);
+    pieces = calloc(count + 1, sizeof(*pieces));
+    if (!pieces)
+        return -ENOMEM;
+    count = 0;
+    for (end = 0; end < tree->end_count; end++) {
+        const struct tree_end *at = &tree->ends[end];
+        const struct tasks_range *ranges = tasks_ranges(at->tasks);
+
+        if (!at->current || classes_is_not_walked(tree, at->node))
+            continue;
+        for (i = 0; i < tasks_range_count(at->tasks); i++) {
+            pieces[count++] =
+                (struct report_piece){ranges[i].first, at->threads};
+            pieces[count++] = (struct report_piece){ranges[i].last + 1,
+                                                    0 - (uint64_t)at->threads};
+        }
+    }
+    qsort(pieces, count, sizeof(*pieces), by_from);
+    for (i = 0; i < count; i++) {
+        uint64_t before = kept > 0 ? pieces[kept - 1].threads : 0;
+
+        if (kept > 0 && pieces[kept - 1].from == pieces[i].from)
+            pieces[kept - 1].threads += pieces[i].threads;
+        else
+            pieces[kept++] = (struct report_piece){pieces[i].from,
+                                                   before + pieces[i].threads};
+    }
+    report->pieces = pieces;
+    report->piece_count = kept;
+    return 0;
+}
+
+/* The last piece that begins at or before `task`; 0 if none does. */
+static size_t piece_of(const struct report *report, uint32_t task)
+{
+    size_t low = 0, high = report->piece_count;
+
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (report->pieces[middle].from <= task)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t report_threads(const struct report *report, const struct tasks *tasks)
+{
+    const struct report_piece *pieces = report->pieces;
+    uint64_t count = 0;
+    size_t i, k;
+
+    for (i = 0; i < tasks_range_count(tasks); i++) {
+        const struct tasks_range *range = &tasks_ranges(tasks)[i];
+
+        for (k = piece_of(report, range->first);
+             k < report->piece_count && pieces[k].from <= range->last; k++) {
+            uint32_t first = pieces[k].from, last = range->last;
+
+            if (first < range->first)
+                first = range->first;
+            if (k + 1 < report->piece_count && pieces[k + 1].from <= last)
+                last = pieces[k + 1].from - 1;
+            if (first <= last)
+                count += pieces[k].threads * (last - first + 1);
+        }
+    }
+    return count;
+}
+
+/* How many tasks an outlier has at most. Where no class has more, nobody lies
+ * outside of anything: 0. */
+static uint32_t find_outlier_most(const struct report *report)
+{
+    uint32_t all = tasks_count(report->everyone);
+    uint32_t most = all / OUTLIER_SHARE;
+    size_t i;
+
+    if (most == 0)
+        most = 1;
+    for (i = 0; all >= OUTLIER_TASKS && i < report->classes->count; i++)
+        if (tasks_count(report->classes->sets[i]) > most)
+            return most;
+    return 0;
+}
+
+int report_new(struct report **out,
+               const struct tree *tree,
+               const struct report_source *source)
+{
+    struct report *report = calloc(1, sizeof(*report));
+    uint32_t end = tree->end_count;
+    size_t i;
+    int r = -ENOMEM;
+
+    if (!report)
+        return -ENOMEM;
+    report->source = *source;
+    report->tree = tree;
+    report->under =
+        calloc((size_t)tree->node_count + 1, sizeof(struct tasks *));
+    report->first_end = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
+    report->shown = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
+    report->threads = calloc((size_t)tree->node_count + 1, sizeof(uint64_t));
+    if (!report->under || !report->first_end || !report->shown ||
+        !report->threads)
+        goto out;
+    for (i = 0; i < tree->node_count; i++)
+        report->first_end[i] = tree->end_count;
+    while (end-- > 0)
+        report->first_end[tree->ends[end].node] = end;
+    find_shown(report);
+    count_threads(report);
+    r = tree_under(tree, report->under);
+    if (r < 0) {
+        memset(report->under, 0, tree->node_count * sizeof(struct tasks *));
+        goto out;
+    }
+    r = classes_new(&report->classes, tree,
+                    source->full ? CLASSES_FULL : CLASSES_CALLS);
+    if (r == 0)
+        r = tree_tasks(&report->everyone, tree);
+    if (r == 0)
+        r = find_pieces(report);
+    if (r < 0)
+        goto out;
+    report->outlier_most = find_outlier_most(report);
+    *out = report;
+    report = NULL;
+out:
+    report_free(report);
+    return r;
+}
+
+void report_free(struct report *report)
+{
+    uint32_t i;
+
+    if (!report)
+        return;
+    for (i = 0; report->under && i < report->tree->node_count; i++)
+        tasks_free(report->under[i]);
+    tasks_free(report->everyone);
+    classes_free(report->classes);
+    free(report->under);
+    free(report->first_end);
+    free(report->shown);
+    free(report->threads);
+    free(report->pieces);
+    free(report);
+}
+
+bool report_has_end(const struct report *report, uint32_t node)
+{
+    return report->first_end[node] < report->tree->end_count;
+}
+
+bool report_is_folded(const struct report *report, uint32_t node)
+{
+    return report->tree->nodes[node].size > 1 &&
+           report->shown[node + 1] == report->shown[node];
+}
+
+long report_class(const struct report *report, const struct tasks *tasks)
+{
+    return classes_find(report->classes, tasks);
+}
+
+bool report_is_outlier(const struct report *report, const struct tasks *tasks)
+{
+    return tasks_count(tasks) <= report->outlier_most;
+}
+
+uint32_t report_unchanged(const struct report *report,
+                          uint32_t first,
+                          uint32_t behind,
+                          struct tasks *tasks)
+{
+    const struct tree *tree = report->tree;
+    uint32_t samples = report->source.samples;
+    uint32_t node = first;
+    bool always = true;
+    int64_t still;
+
+    if (samples < 2)
+        return 0;
+    /* Of each place that people see, every task must have been there in every
+     * sample: where a runtime is folded, at different places inside. */
+    while (always && node < behind) {
+        uint32_t shown = report->shown[node];
+        uint64_t seen = 0;
+        uint64_t wanted = 0;
+        uint32_t end;
+
+        if (report_is_folded(report, shown))
+            wanted = (uint64_t)samples * tasks_count(report->under[shown]);
+        for (; node < behind && report->shown[node] == shown; node++) {
+            for (end = report->first_end[node];
+                 end < tree->end_count && tree->ends[end].node == node; end++) {
+                uint32_t count = tasks_count(tree->ends[end].tasks);
+
+                seen += (uint64_t)tree->ends[end].samples * count;
+                if (!report_is_folded(report, shown))
+                    wanted += (uint64_t)samples * count;
+            }
+        }
+        always = seen == wanted;
+    }
+    still = always ? samples : tree_unmoved(tree, tasks);
+    return still > 1 ? (uint32_t)still : 0;
+}
+
+/* Whether each of `tasks` was seen in every sample at the place that people see
+ * as `shown`: inside of a runtime anywhere. Returns 1 or 0, or -ENOMEM. */
+static int always_at(const struct report *report,
+                     uint32_t shown,
+                     struct tasks *tasks)
+{
+    const struct tree *tree = report->tree;
+    uint64_t seen = 0;
+    uint32_t node, end;
+
+    for (node = shown; node < tree->node_count && report->shown[node] == shown;
+         node++) {
+        for (end = report->first_end[node];
+             end < tree->end_count && tree->ends[end].node == node; end++) {
+            struct tasks *both;
+            int r =
+                tasks_combine(&both, TASKS_BOTH, tree->ends[end].tasks, tasks);
+
+            if (r < 0)
+                return r;
+            seen += (uint64_t)tree->ends[end].samples * tasks_count(both);
+            tasks_free(both);
+        }
+    }
+    return seen == (uint64_t)report->source.samples * tasks_count(tasks);
+}
+
+uint32_t report_class_unchanged(const struct report *report, size_t class)
+{
+    const struct classes *classes = report->classes;
+    struct tasks *set = classes->sets[class];
+    uint32_t samples = report->source.samples, i;
+    int64_t still;
+    int always = 1;
+
+    if (samples < 2)
+        return 0;
+    /* All of their threads count, but for a runtime's own. */
+    for (i = 0; always > 0 && i < classes->end_counts[class]; i++)
+        always = always_at(report, classes->ends[class][i], set);
+    still = always > 0 ? samples : tree_unmoved(report->tree, set);
+    return still > 1 ? (uint32_t)still : 0;
+}
+
+const char *report_host(const struct report *report, uint32_t task)
+{
+    const struct targets *targets = report->source.targets;
+
+    if (!targets || task >= targets->count)
+        return NULL;
+    return targets_host_name(targets, targets->hosts[task]);
+}
+
+int32_t report_pid(const struct report *report, uint32_t task)
+{
+    const struct targets *targets = report->source.targets;
+
+    return targets && task < targets->count ? targets->pids[task] : 0;
+}

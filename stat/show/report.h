@@ -1,0 +1,97 @@
+/* report.h - one look at a job, with all that its pictures and files show. */
+#ifndef STAT_SHOW_REPORT_H
+#define STAT_SHOW_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stat/gather/naming.h"
+#include "stat/job/targets.h"
+#include "stat/tree/classes.h"
+#include "stat/tree/tree.h"
+
+/* How a look was made. */
+struct report_source {
+    const struct targets *targets; /* NULL or empty: made up */
+    uint32_t hosts;                /* that have tasks */
+    uint32_t samples;              /* how many were asked for */
+    bool threads;                  /* pictures count them too */
+    bool full; /* runtime frames are places like others, and make classes */
+    enum naming_detail detail;
+    uint64_t taken_s; /* when it was complete, in seconds since 1970; 0: not
+                         known */
+};
+
+/* Tasks from number `from` on, up to the next piece, have so many threads. */
+struct report_piece {
+    uint32_t from;
+    uint64_t threads;
+};
+
+/* Read it. `tree` and what `source` points to are borrowed. */
+struct report {
+    struct report_source source;
+    const struct tree *tree;
+    struct classes *classes;
+    struct tasks **under; /* by node: who is at and under it */
+    uint32_t *first_end;  /* by node; the tree's end_count where it has none */
+    uint32_t *shown;      /* by node: itself, or the call of the runtime,
+                             such as MPI_Barrier, whose inside it is */
+    struct tasks *everyone; /* in the tree, walked or not */
+    uint32_t outlier_most;  /* an outlier has so many tasks at most */
+    uint64_t *threads; /* by node: so many were at and under it when its tasks
+                          were last seen */
+    struct report_piece *pieces; /* of all tasks, rising */
+    size_t piece_count;
+};
+
+/* Derive all of it from a settled tree. Returns 0 or -ENOMEM. */
+int report_new(struct report **out,
+               const struct tree *tree,
+               const struct report_source *source);
+
+/* Free `report`. NULL is fine. */
+void report_free(struct report *report);
+
+/* Whether traces end at `node` itself. */
+bool report_has_end(const struct report *report, uint32_t node);
+
+/* Whether `node` is where people see the traces of its subtree end, and has
+ * more inside. */
+bool report_is_folded(const struct report *report, uint32_t node);
+
+/* The number of the class that is exactly `tasks`, from 0 on, or -1. */
+long report_class(const struct report *report, const struct tasks *tasks);
+
+/* Whether `tasks` are few enough of all to be called an outlier: a tenth of
+ * four or more, or one, where a class has more. */
+bool report_is_outlier(const struct report *report, const struct tasks *tasks);
+
+/* For how many samples `tasks`, whose traces end at the nodes from `first` to
+ * before `behind`, have been there, up to the last; 0 if they have just come,
+ * or where there was one sample only. */
+uint32_t report_unchanged(const struct report *report,
+                          uint32_t first,
+                          uint32_t behind,
+                          struct tasks *tasks);
+
+/* As report_unchanged(), for the whole of a class. */
+uint32_t report_class_unchanged(const struct report *report, size_t class);
+
+/* How many threads were at `node` itself when its tasks were last seen. */
+uint64_t report_threads_here(const struct report *report, uint32_t node);
+
+/* How many threads `tasks` had when last seen. */
+uint64_t report_threads(const struct report *report, const struct tasks *tasks);
+
+/* The function, file and line of `node`; borrowed. */
+const char *report_function(const struct report *report, uint32_t node);
+const char *report_file(const struct report *report, uint32_t node);
+uint32_t report_line(const struct report *report, uint32_t node);
+
+/* What people call the host of `task`, and its process; NULL and 0 where that
+ * is not known. */
+const char *report_host(const struct report *report, uint32_t task);
+int32_t report_pid(const struct report *report, uint32_t task);
+
+#endif

@@ -1,0 +1,553 @@
+/* build.c - see build.h. */
+#include "stat/tree/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* A string, once. */
+struct string {
+    UT_hash_handle hh;
+    uint32_t number; /* in the order of the tree, once it is made */
+    char text[];
+};
+
+/* What tells siblings apart; with zeroed padding. */
+struct place_key {
+    uint64_t parent;
+    struct string *function;
+    struct string *file;
+    struct string *module;
+    uint64_t offset;
+    uint64_t line; /* 0 unless it tells them apart */
+};
+
+struct place {
+    UT_hash_handle hh;
+    struct place_key key;
+    uint32_t line;
+    uint32_t depth;
+    uint32_t frame; /* number in the order of the tree, once it is made */
+    uint32_t node;  /* the same of the node */
+};
+
+struct build {
+    bool by_line;
+    struct string *strings;
+    struct place *hash;
+    struct place **places;
+    uint32_t place_count;
+    uint32_t place_room;
+    struct tree_end *ends;
+    uint32_t end_count;
+    uint32_t end_room;
+    struct tree_progress *progress;
+    uint32_t progress_count;
+    uint32_t progress_room;
+    struct tree_stop *stops;
+    uint32_t stop_count;
+    uint32_t stop_room;
+};
+
+int build_new(struct build **out, bool by_line)
+{
+    struct build *build = calloc(1, sizeof(*build));
+
+    if (!build)
+        return -ENOMEM;
+    build->by_line = by_line;
+    *out = build;
+    return 0;
+}
+
+void build_free(struct build *build)
+{
+    struct string *string, *next;
+    uint32_t i;
+
+    if (!build)
+        return;
+    HASH_CLEAR(hh, build->hash);
+    for (i = 0; i < build->place_count; i++)
+        free(build->places[i]);
+    HASH_ITER(hh, build->strings, string, next)
+    {
+        HASH_DEL(build->strings, string);
+        free(string);
+    }
+    for (i = 0; i < build->end_count; i++)
+        tasks_free(build->ends[i].tasks);
+    for (i = 0; i < build->progress_count; i++)
+        tasks_free(build->progress[i].tasks);
+    free(build->places);
+    free(build->ends);
+    free(build->progress);
+    free(build->stops);
+    free(build);
+}
+
+/* Make room for one more in `*list`. Returns 0 or -ENOMEM. */
+static int grow(void *list, uint32_t count, uint32_t *room, size_t size)
+{
+    void **at = list;
+    uint32_t more = *room ? 2 * *room : 64;
+    void *grown;
+
+    if (count < *room)
+        return 0;
+    grown = reallocarray(*at, more, size);
+    if (!grown)
+        return -ENOMEM;
+    *at = grown;
+    *room = more;
+    return 0;
+}
+
+/* The one copy of `text`; NULL without memory. */
+static struct string *intern(struct build *build, const char *text)
+{
+    struct string *string;
+    size_t len = strlen(text);
+
+    HASH_FIND(hh, build->strings, text, len, string);
+    if (string)
+        return string;
+    string = calloc(1, sizeof(*string) + len + 1);
+    if (!string)
+        return NULL;
+    memcpy(string->text, text, len + 1);
+    HASH_ADD_KEYPTR(hh, build->strings, string->text, len, string);
+    if (!string->hh.tbl) {
+        free(string);
+        return NULL;
+    }
+    return string;
+}
+
+/* Add a place that is not there yet. */
+static int place_add(struct build *build,
+                     uint32_t *node,
+                     const struct place_key *key,
+                     const struct frame *frame,
+                     uint32_t depth)
+{
+    struct place *place;
+
+    if (grow(&build->places, build->place_count, &build->place_room,
+             sizeof(struct place *)) < 0)
+        return -ENOMEM;
+    place = calloc(1, sizeof(*place));
+    if (!place)
+        return -ENOMEM;
+    place->key = *key;
+    place->line = frame->line;
+    place->depth = depth;
+    place->node = build->place_count;
+    HASH_ADD(hh, build->hash, key, sizeof(*key), place);
+    if (!place->hh.tbl) {
+        free(place);
+        return -ENOMEM;
+    }
+    *node = build->place_count;
+    build->places[build->place_count++] = place;
+    return 0;
+}
+
+int build_node(struct build *build,
+               uint32_t *node,
+               uint32_t parent,
+               const struct frame *frame)
+{
+    uint32_t depth = parent == BUILD_TOP ? 0 : build->places[parent]->depth + 1;
+    struct place_key key;
+    struct place *place;
+
+    if (depth >= TREE_DEPTH_MAX)
+        return -E2BIG;
+    memset(&key, 0, sizeof(key));
+    key.parent = parent;
+    key.function = intern(build, frame->function);
+    key.file = intern(build, frame->file);
+    key.module = intern(build, frame->module);
+    key.offset = frame->offset;
+    key.line = build->by_line ? frame->line : 0;
+    if (!key.function || !key.file || !key.module)
+        return -ENOMEM;
+    HASH_FIND(hh, build->hash, &key, sizeof(key), place);
+    if (!place)
+        return place_add(build, node, &key, frame, depth);
+    if (place->line != frame->line)
+        place->line = 0;
+    *node = place->node;
+    return 0;
+}
+
+int build_end(struct build *build, const struct tree_end *end)
+{
+    if (grow(&build->ends, build->end_count, &build->end_room,
+             sizeof(*build->ends)) < 0)
+        return -ENOMEM;
+    build->ends[build->end_count] = *end;
+    tasks_ref(build->ends[build->end_count++].tasks);
+    return 0;
+}
+
+int build_progress(struct build *build, const struct tree_progress *progress)
+{
+    if (grow(&build->progress, build->progress_count, &build->progress_room,
+             sizeof(*build->progress)) < 0)
+        return -ENOMEM;
+    build->progress[build->progress_count] = *progress;
+    tasks_ref(build->progress[build->progress_count++].tasks);
+    return 0;
+}
+
+int build_stop(struct build *build, const struct tree_stop *stop)
+{
+    if (grow(&build->stops, build->stop_count, &build->stop_room,
+             sizeof(*build->stops)) < 0)
+        return -ENOMEM;
+    build->stops[build->stop_count++] = *stop;
+    return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const struct string *const *x = a;
+    const struct string *const *y = b;
+
+    return strcmp((*x)->text, (*y)->text);
+}
+
+/* As frames are in order in a tree; strings have their numbers. */
+static int by_frame(const void *a, const void *b)
+{
+    const struct place *x = *(struct place *const *)a;
+    const struct place *y = *(struct place *const *)b;
+
+    if (x->key.function != y->key.function)
+        return x->key.function->number < y->key.function->number ? -1 : 1;
+    if (x->key.file != y->key.file)
+        return x->key.file->number < y->key.file->number ? -1 : 1;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    if (x->key.module != y->key.module)
+        return x->key.module->number < y->key.module->number ? -1 : 1;
+    return (x->key.offset > y->key.offset) - (x->key.offset < y->key.offset);
+}
+
+/* By parent, then by frame: so siblings stand together, in order. */
+static int by_parent(const void *a, const void *b)
+{
+    const struct place *x = *(struct place *const *)a;
+    const struct place *y = *(struct place *const *)b;
+
+    if (x->key.parent != y->key.parent)
+        return x->key.parent < y->key.parent ? -1 : 1;
+    return (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+/* Number the strings in the order of a tree, and put them there. */
+static int put_strings(struct tree *tree, const struct build *build)
+{
+    size_t count = HASH_COUNT(build->strings), i = 0;
+    struct string **sorted = calloc(count + 1, sizeof(struct string *));
+    struct string *string;
+    char *text = tree->text;
+
+    if (!sorted)
+        return -ENOMEM;
+    for (string = build->strings; string; string = string->hh.next)
+        sorted[i++] = string;
+    qsort(sorted, count, sizeof(struct string *), by_text);
+    for (i = 0; i < count; i++) {
+        sorted[i]->number = (uint32_t)i;
+        tree->strings[i] = strcpy(text, sorted[i]->text);
+        text += strlen(text) + 1;
+    }
+    tree->string_count = (uint32_t)count;
+    free(sorted);
+    return 0;
+}
+
+/* Number the frames of `sorted` places, and put each once. */
+static void put_frames(struct tree *tree, struct place **sorted, uint32_t count)
+{
+    uint32_t i;
+
+    qsort(sorted, count, sizeof(struct place *), by_frame);
+    for (i = 0; i < count; i++) {
+        const struct place *place = sorted[i];
+
+        if (i == 0 || by_frame(&sorted[i - 1], &sorted[i]) != 0)
+            tree->frames[tree->frame_count++] = (struct tree_frame){
+                place->key.function->number, place->key.file->number,
+                place->line, place->key.module->number, place->key.offset};
+        sorted[i]->frame = tree->frame_count - 1;
+    }
+}
+
+/* Put the places as nodes in pre-order. `first` has for each place where its
+ * children begin in `sorted`. */
+static void put_nodes(struct tree *tree,
+                      struct place **sorted,
+                      uint32_t count,
+                      const uint32_t *first)
+{
+    uint32_t next[TREE_DEPTH_MAX + 1]; /* sibling to come at each depth */
+    uint32_t depth = 0;
+    uint32_t above[TREE_DEPTH_MAX + 1]; /* their parent */
+
+    next[0] = first[count];
+    above[0] = BUILD_TOP;
+    for (;;) {
+        struct place *place = next[depth] < count ? sorted[next[depth]] : NULL;
+        uint32_t number;
+
+        if (!place || place->key.parent != above[depth]) {
+            if (depth == 0)
+                return;
+            depth--;
+            continue;
+        }
+        next[depth]++;
+        number = place->node;
+        place->node = tree->node_count;
+        tree->nodes[tree->node_count++] =
+            (struct tree_node){place->frame, depth, 1};
+        depth++;
+        next[depth] = first[number];
+        above[depth] = number;
+    }
+}
+
+static int put_places(struct tree *tree, const struct build *build)
+{
+    uint32_t count = build->place_count, i;
+    struct place **sorted = calloc((size_t)count + 1, sizeof(struct place *));
+    uint32_t *first = calloc((size_t)count + 1, sizeof(*first));
+    int r = -ENOMEM;
+
+    if (!sorted || !first)
+        goto out;
+    for (i = 0; i < count; i++) {
+        sorted[i] = build->places[i];
+        sorted[i]->node = i;
+    }
+    put_frames(tree, sorted, count);
+    qsort(sorted, count, sizeof(struct place *), by_parent);
+    for (i = 0; i <= count; i++)
+        first[i] = count;
+    for (i = count; i-- > 0;) {
+        uint64_t parent = sorted[i]->key.parent;
+
+        first[parent == BUILD_TOP ? count : parent] = i;
+    }
+    put_nodes(tree, sorted, count, first);
+    r = 0;
+out:
+    free(sorted);
+    free(first);
+    return r;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct tree_end *x = a;
+    const struct tree_end *y = b;
+
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* The heaviest first. */
+static int by_weight(const void *a, const void *b)
+{
+    return tree_end_compare(b, a);
+}
+
+static int by_stop(const void *a, const void *b)
+{
+    return tree_stop_compare(a, b);
+}
+
+/* Put those of the stops that a tree keeps. */
+static void put_stops(struct tree *tree, const struct build *build)
+{
+    if (build->stop_count == 0)
+        return;
+    memcpy(tree->stops, build->stops, build->stop_count * sizeof(*tree->stops));
+    qsort(tree->stops, build->stop_count, sizeof(*tree->stops), by_stop);
+    tree->stop_count =
+        build->stop_count < TREE_STOPS_MAX ? build->stop_count : TREE_STOPS_MAX;
+}
+
+/* What a task's two ends at one node amount to: no sample is in both, unless
+ * different threads were there. */
+static void end_sum(struct tree_end *end, const struct tree_end *other)
+{
+    end->samples += other->samples;
+    if (end->current && other->current)
+        end->threads += other->threads;
+    else if (other->current || (!end->current && other->threads > end->threads))
+        end->threads = other->threads;
+    end->current |= other->current;
+}
+
+/* Put an end behind those from number `first` on, which are of its node. Tasks
+ * that one of them has get the sum of both. `set` is taken. */
+static int put_end(struct tree *tree,
+                   struct tree_end end,
+                   struct tasks *set,
+                   uint32_t first)
+{
+    uint32_t count = tree->end_count, i;
+    struct tasks *both;
+    int r = 0;
+
+    for (i = first; r == 0 && i < count && tasks_count(set) > 0; i++) {
+        struct tree_end sum = tree->ends[i];
+
+        r = tasks_combine(&both, TASKS_BOTH, sum.tasks, set);
+        if (r < 0)
+            break;
+        if (tasks_count(both) == 0) {
+            tasks_free(both);
+            continue;
+        }
+        end_sum(&sum, &end);
+        sum.tasks = both;
+        tree->ends[tree->end_count++] = sum; /* there is room: see below */
+        r = tasks_change(&tree->ends[i].tasks, TASKS_MINUS, both);
+        if (r == 0)
+            r = tasks_change(&set, TASKS_MINUS, both);
+    }
+    if (r < 0 || tasks_count(set) == 0) {
+        tasks_free(set);
+        return r;
+    }
+    tree->ends[tree->end_count] = end;
+    tree->ends[tree->end_count++].tasks = set;
+    return 0;
+}
+
+/* Bring the ends from number `first` on, which are of one node, into order:
+ * the heaviest first, one of each weight, none of nobody. */
+static int order_ends(struct tree *tree, uint32_t first)
+{
+    uint32_t count = tree->end_count, kept = first, i;
+    int r = 0;
+
+    if (count > first)
+        qsort(tree->ends + first, count - first, sizeof(*tree->ends),
+              by_weight);
+    for (i = first; i < count; i++) {
+        struct tree_end *end = &tree->ends[i], *last = &tree->ends[kept - 1];
+
+        if (tasks_count(end->tasks) == 0) {
+            tasks_free(end->tasks);
+        } else if (kept > first && tree_end_compare(last, end) == 0) {
+            if (r == 0)
+                r = tasks_change(&last->tasks, TASKS_UNION, end->tasks);
+            tasks_free(end->tasks);
+        } else {
+            tree->ends[kept++] = *end;
+        }
+    }
+    tree->end_count = kept;
+    return r;
+}
+
+/* Make room for one more end of a node: it may meet each of the others. */
+static int reserve_ends(struct tree *tree, size_t *room, uint32_t first)
+{
+    size_t here = tree->end_count - first;
+    size_t most = tree->end_count + here + 2;
+    struct tree_end *grown;
+
+    if (most <= *room)
+        return 0;
+    grown = reallocarray(tree->ends, 2 * most, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    tree->ends = grown;
+    *room = 2 * most;
+    return 0;
+}
+
+static int put_ends(struct tree *tree, const struct build *build)
+{
+    uint32_t count = build->end_count, first = 0, i;
+    struct tree_end *sorted = calloc((size_t)count + 1, sizeof(*sorted));
+    struct tasks *known = NULL, *set;
+    size_t room = count;
+    int r;
+
+    if (!sorted)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        sorted[i] = build->ends[i];
+        sorted[i].node = build->places[sorted[i].node]->node;
+    }
+    qsort(sorted, count, sizeof(*sorted), by_node);
+    r = tasks_new(&known, NULL, 0);
+    for (i = 0; r == 0 && i < tree->progress_count; i++)
+        r = tasks_change(&known, TASKS_UNION, tree->progress[i].tasks);
+    for (i = 0; r == 0 && i < count; i++) {
+        if (i == 0 || sorted[i].node != sorted[i - 1].node)
+            first = tree->end_count;
+        r = reserve_ends(tree, &room, first);
+        if (r == 0)
+            r = tasks_combine(&set, TASKS_BOTH, sorted[i].tasks, known);
+        if (r == 0)
+            r = put_end(tree, sorted[i], set, first);
+        if (r == 0)
+            r = order_ends(tree, first);
+    }
+    tasks_free(known);
+    free(sorted);
+    return r;
+}
+
+int build_tree(struct tree **out, const struct build *build, uint64_t stop_ns)
+{
+    struct tree_size size = {
+        .strings = HASH_COUNT(build->strings),
+        .frames = build->place_count,
+        .nodes = build->place_count,
+        .ends = build->end_count,
+        .progress = build->progress_count,
+        .stops = build->stop_count,
+    };
+    const struct string *string;
+    struct tree *tree = NULL;
+    uint32_t i;
+    int r;
+
+    for (string = build->strings; string; string = string->hh.next)
+        size.text_len += strlen(string->text) + 1;
+    r = tree_new(&tree, &size);
+    if (r < 0)
+        return r;
+    put_stops(tree, build);
+    for (i = 0; i < build->progress_count; i++) {
+        tree->progress[tree->progress_count++] = build->progress[i];
+        tasks_ref(build->progress[i].tasks);
+    }
+    r = put_strings(tree, build);
+    if (r == 0)
+        r = put_places(tree, build);
+    if (r == 0)
+        r = put_ends(tree, build);
+    if (r == 0)
+        r = tree_tidy(tree);
+    if (r < 0) {
+        tree_free(tree);
+        return r;
+    }
+    tree->stop_ns = stop_ns;
+    *out = tree;
+    return 0;
+}

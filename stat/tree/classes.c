@@ -1,0 +1,374 @@
+/* classes.c - see classes.h. */
+#include "stat/tree/classes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "stat/tree/frame.h"
+#include "stat/walk/runtime.h"
+
+/* From task `at` on (`begins`), or not any more, a trace ends at `node`. */
+struct step {
+    uint32_t at;
+    uint32_t node;
+    bool begins;
+};
+
+/* One class in the making: what it has in common, and who is in it. */
+struct class
+{
+    uint32_t *nodes; /* where its traces end, rising */
+    struct tasks_range *ranges;
+    size_t count;
+    size_t room;
+    UT_hash_handle hh;
+};
+
+/* The line of all tasks, from one change to the next. */
+struct sweep {
+    struct step *steps;
+    size_t step_count;
+    uint32_t *nodes; /* where traces of the present tasks end, rising */
+    uint32_t *times; /* of each, by how many ends */
+    size_t node_count;
+    uint32_t *key;       /* those of them that count */
+    bool *own;           /* by node: of a runtime's own thread */
+    struct class *found; /* by their nodes */
+};
+
+bool classes_is_not_walked(const struct tree *tree, uint32_t node)
+{
+    const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
+
+    return tree->nodes[node].depth == 0 &&
+           strncmp(tree->strings[frame->function], FRAME_NOT_WALKED,
+                   strlen(FRAME_NOT_WALKED)) == 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct step *x = a;
+    const struct step *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Which node stands for each one, and which are of a runtime's own threads. */
+static void find_places(struct sweep *sweep,
+                        uint32_t *places,
+                        const struct tree *tree,
+                        enum classes_ends ends)
+{
+    bool own = false;
+    uint32_t outer = 0; /* where the outermost frame of a stack can be */
+    uint32_t node = 0;
+
+    while (node < tree->node_count) {
+        const struct tree_node *top = &tree->nodes[node];
+        uint32_t place = node;
+        uint32_t behind = node + 1;
+
+        if (ends == CLASSES_CALLS)
+            behind = runtime_behind(tree, node);
+        if (ends == CLASSES_CALLS && top->depth <= outer) {
+            const char *function =
+                tree->strings[tree->frames[top->frame].function];
+
+            /* Notes, such as a thread's name, may be above it. */
+            outer = top->depth + (function[0] == '[');
+            own = runtime_is_thread(function);
+        }
+        for (; node < behind; node++) {
+            places[node] = place;
+            sweep->own[node] = own;
+        }
+    }
+}
+
+/* All changes, sorted. */
+static void find_steps(struct sweep *sweep,
+                       const uint32_t *places,
+                       const struct tree *tree)
+{
+    size_t count = 0;
+    uint32_t end;
+    size_t i;
+
+    for (end = 0; end < tree->end_count; end++) {
+        const struct tasks *set = tree->ends[end].tasks;
+        const struct tasks_range *ranges = tasks_ranges(set);
+        uint32_t node = tree->ends[end].node;
+
+        if (classes_is_not_walked(tree, node))
+            continue;
+        node = places[node];
+        for (i = 0; i < tasks_range_count(set); i++) {
+            sweep->steps[count++] = (struct step){ranges[i].first, node, true};
+            sweep->steps[count++] =
+                (struct step){ranges[i].last + 1, node, false};
+        }
+    }
+    sweep->step_count = count;
+    qsort(sweep->steps, count, sizeof(*sweep->steps), by_place);
+}
+
+static int sweep_init(struct sweep *sweep,
+                      const struct tree *tree,
+                      enum classes_ends ends)
+{
+    uint32_t *places = calloc((size_t)tree->node_count + 1, sizeof(*places));
+    size_t count = 0;
+    uint32_t end;
+
+    for (end = 0; end < tree->end_count; end++)
+        count += 2 * tasks_range_count(tree->ends[end].tasks);
+    sweep->steps = calloc(count + 1, sizeof(*sweep->steps));
+    sweep->nodes = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
+    sweep->times = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
+    sweep->key = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
+    sweep->own = calloc((size_t)tree->node_count + 1, sizeof(bool));
+    if (!places || !sweep->steps || !sweep->nodes || !sweep->times ||
+        !sweep->key || !sweep->own) {
+        free(places);
+        return -ENOMEM;
+    }
+    find_places(sweep, places, tree, ends);
+    find_steps(sweep, places, tree);
+    free(places);
+    return 0;
+}
+
+/* Take one change. Several ends of a task may be shown at one node, which is
+ * left with the last of them. */
+static void sweep_step(struct sweep *sweep, const struct step *step)
+{
+    size_t i = sweep->node_count;
+
+    while (i > 0 && sweep->nodes[i - 1] > step->node)
+        i--;
+    if (i > 0 && sweep->nodes[i - 1] == step->node) {
+        sweep->times[i - 1] += step->begins ? 1 : UINT32_MAX; /* -1 */
+        if (sweep->times[i - 1] > 0)
+            return;
+        memmove(sweep->nodes + i - 1, sweep->nodes + i,
+                (sweep->node_count - i) * sizeof(uint32_t));
+        memmove(sweep->times + i - 1, sweep->times + i,
+                (sweep->node_count - i) * sizeof(uint32_t));
+        sweep->node_count--;
+        return;
+    }
+    memmove(sweep->nodes + i + 1, sweep->nodes + i,
+            (sweep->node_count - i) * sizeof(uint32_t));
+    memmove(sweep->times + i + 1, sweep->times + i,
+            (sweep->node_count - i) * sizeof(uint32_t));
+    sweep->nodes[i] = step->node;
+    sweep->times[i] = 1;
+    sweep->node_count++;
+}
+
+/* The class of the present nodes, made if there is none; NULL: no memory. */
+static struct class *class_get(struct sweep *sweep)
+{
+    struct class *class = NULL;
+    size_t count = 0;
+    size_t len;
+    size_t i;
+
+    for (i = 0; i < sweep->node_count; i++)
+        if (!sweep->own[sweep->nodes[i]])
+            sweep->key[count++] = sweep->nodes[i];
+    if (count == 0) { /* nothing but threads of a runtime's own */
+        count = sweep->node_count;
+        memcpy(sweep->key, sweep->nodes, count * sizeof(uint32_t));
+    }
+    len = count * sizeof(uint32_t);
+    HASH_FIND(hh, sweep->found, sweep->key, len, class);
+    if (class)
+        return class;
+    class = calloc(1, sizeof(*class));
+    if (!class)
+        return NULL;
+    class->nodes = malloc(len);
+    if (class->nodes) {
+        memcpy(class->nodes, sweep->key, len);
+        HASH_ADD_KEYPTR(hh, sweep->found, class->nodes, len, class);
+        if (class->hh.tbl)
+            return class;
+    }
+    free(class->nodes);
+    free(class);
+    return NULL;
+}
+
+/* Tasks `first` to `last` have the present nodes. */
+static int sweep_found(struct sweep *sweep, uint32_t first, uint32_t last)
+{
+    struct class *class = class_get(sweep);
+    struct tasks_range *grown;
+    size_t room;
+
+    if (!class)
+        return -ENOMEM;
+    if (class->count == class->room) {
+        room = class->room ? 2 * class->room : 4;
+        grown = reallocarray(class->ranges, room, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        class->ranges = grown;
+        class->room = room;
+    }
+    class->ranges[class->count++] = (struct tasks_range){first, last};
+    return 0;
+}
+
+static int sweep_run(struct sweep *sweep)
+{
+    size_t next = 0;
+    int r = 0;
+
+    while (r == 0 && next < sweep->step_count) {
+        uint32_t at = sweep->steps[next].at;
+        size_t behind = next;
+        size_t i;
+
+        while (behind < sweep->step_count && sweep->steps[behind].at == at)
+            behind++;
+        /* What goes first makes room for what comes. */
+        for (i = next; i < behind; i++)
+            if (!sweep->steps[i].begins)
+                sweep_step(sweep, &sweep->steps[i]);
+        for (i = next; i < behind; i++)
+            if (sweep->steps[i].begins)
+                sweep_step(sweep, &sweep->steps[i]);
+        if (sweep->node_count > 0)
+            r = sweep_found(sweep, at, sweep->steps[behind].at - 1);
+        next = behind;
+    }
+    return r;
+}
+
+static void sweep_fini(struct sweep *sweep)
+{
+    struct class *class, *next;
+
+    class = sweep->found;
+    HASH_CLEAR(hh, sweep->found);
+    for (; class; class = next) {
+        next = class->hh.next;
+        free(class->nodes);
+        free(class->ranges);
+        free(class);
+    }
+    free(sweep->steps);
+    free(sweep->nodes);
+    free(sweep->times);
+    free(sweep->key);
+    free(sweep->own);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct tasks *x = *(struct tasks *const *)a;
+    const struct tasks *y = *(struct tasks *const *)b;
+
+    if (tasks_count(x) != tasks_count(y))
+        return tasks_count(x) < tasks_count(y) ? -1 : 1;
+    return tasks_compare(x, y);
+}
+
+/* Classes in the making are sorted by their set, their first member. */
+struct sorted {
+    struct tasks *set;
+    struct class *class;
+};
+
+/* Take what was found into `classes`. */
+static int classes_take(struct classes *classes, struct sweep *sweep)
+{
+    size_t count = HASH_COUNT(sweep->found);
+    struct sorted *sorted = calloc(count + 1, sizeof(*sorted));
+    struct class *class;
+    size_t made = 0;
+    size_t i;
+    int r = 0;
+
+    classes->sets = calloc(count + 1, sizeof(struct tasks *));
+    classes->ends = calloc(count + 1, sizeof(uint32_t *));
+    classes->end_counts = calloc(count + 1, sizeof(uint32_t));
+    if (!sorted || !classes->sets || !classes->ends || !classes->end_counts) {
+        free(sorted);
+        return -ENOMEM;
+    }
+    for (class = sweep->found; r == 0 && class; class = class->hh.next) {
+        sorted[made].class = class;
+        r = tasks_new(&sorted[made].set, class->ranges, class->count);
+        made += r == 0;
+    }
+    if (r == 0)
+        qsort(sorted, made, sizeof(*sorted), by_size);
+    for (i = 0; i < made; i++) {
+        classes->sets[i] = sorted[i].set;
+        classes->ends[i] = sorted[i].class->nodes;
+        classes->end_counts[i] =
+            (uint32_t)(sorted[i].class->hh.keylen / sizeof(uint32_t));
+        sorted[i].class->nodes = NULL; /* now that of `classes` */
+    }
+    classes->count = made;
+    free(sorted);
+    return r;
+}
+
+int classes_new(struct classes **out,
+                const struct tree *tree,
+                enum classes_ends ends)
+{
+    struct classes *classes = calloc(1, sizeof(*classes));
+    struct sweep sweep = {0};
+    int r;
+
+    if (!classes)
+        return -ENOMEM;
+    r = sweep_init(&sweep, tree, ends);
+    if (r == 0)
+        r = sweep_run(&sweep);
+    if (r == 0)
+        r = classes_take(classes, &sweep);
+    sweep_fini(&sweep);
+    if (r < 0) {
+        classes_free(classes);
+        return r;
+    }
+    *out = classes;
+    return 0;
+}
+
+void classes_free(struct classes *classes)
+{
+    size_t i;
+
+    if (!classes)
+        return;
+    for (i = 0; i < classes->count; i++) {
+        tasks_free(classes->sets[i]);
+        free(classes->ends[i]);
+    }
+    free(classes->sets);
+    free(classes->ends);
+    free(classes->end_counts);
+    free(classes);
+}
+
+long classes_find(const struct classes *classes, const struct tasks *tasks)
+{
+    struct tasks *const *found;
+
+    if (classes->count == 0)
+        return -1;
+    found = bsearch(&tasks, classes->sets, classes->count,
+                    sizeof(struct tasks *), by_size);
+    return found ? found - classes->sets : -1;
+}

@@ -1,0 +1,51 @@
+/* frame.h - one place on a stack. */
+#ifndef STAT_TREE_FRAME_H
+#define STAT_TREE_FRAME_H
+
+#include <stdint.h>
+
+/* How the function of the one frame begins that stands for a task that could
+ * not be walked; the reason and "]" follow. */
+#define FRAME_NOT_WALKED "[not walked: "
+
+/* The function of the one frame that stands for a task that was there, and has
+ * ended. */
+#define FRAME_EXITED "[exited]"
+
+/* How the one begins of a task that has ended, which nobody has waited for. */
+#define FRAME_ZOMBIE "[zombie: "
+
+/* How notes begin: a stack that is cut, or that there is none, for the process
+ * was not to be stopped any longer; how one ends that says how many threads
+ * were left out; the name of a thread, above its stack; a
+ * thread that does not stop, for it is stuck in the kernel, and how it ends
+ * where the kernel does not tell in what. */
+#define FRAME_GIVEN_UP        "[stopped for "
+#define FRAME_LEFT_OUT        " other threads: not walked"
+#define FRAME_THREAD          "[thread "
+#define FRAME_STUCK           "[stuck in "
+#define FRAME_STUCK_SOMEWHERE "the kernel"
+
+/* Either an address that has no name yet: a module and an offset, `function`
+ * "". Or a place with a name: `module` "", except where addresses are kept
+ * apart. Strings are borrowed from who made the frame. */
+struct frame {
+    const char *function; /* "module+0xoffset" where there is no name; a note
+                             such as "[truncated]" stands in brackets */
+    const char *file;     /* without folders; "" where not known */
+    uint32_t line;        /* 0 where not known, or not one */
+    const char *module;   /* its identity, and its path behind a space */
+    uint64_t offset;      /* from where the module is mapped */
+};
+
+/* What a module is called: the file's name, out of a frame's `module`. */
+const char *frame_module_name(const char *module);
+
+/* A place that is not in the program, such as "[truncated]". */
+#define FRAME_NOTE(text)                                                       \
+    (struct frame)                                                             \
+    {                                                                          \
+        (text), "", 0, "", 0                                                   \
+    }
+
+#endif

@@ -1,0 +1,173 @@
+/* tree.h - the merged call graph prefix tree: the stacks of many tasks in one.
+ *
+ * A path from a top-level node is a stack, outermost frame first. Where the
+ * traces of some tasks end, the node has an end: these tasks, and how often.
+ * Only ends bear tasks; who is under a node is derived (tree_under()).
+ *
+ * A task's ends are as they were in the sample in which it last moved; its
+ * progress says which sample that was, and up to which one it has stood still
+ * since. So a sample in which nothing moves is one number, and of two trees
+ * that know a task, the one in which it moved later knows all of it.
+ *
+ * A tree is a value: once made it is never changed, and everything is in one
+ * order (strings by strcmp(), frames by function, file and line, nodes in
+ * pre-order with their children by frame), so equal trees look equal and two
+ * trees are merged in one pass over both. */
+#ifndef STAT_TREE_TREE_H
+#define STAT_TREE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stat/tree/tasks.h"
+
+/* Deepest stack, in frames. */
+#define TREE_DEPTH_MAX 1024
+
+/* One place in a program, with indices of strings: see frame.h. */
+struct tree_frame {
+    uint32_t function;
+    uint32_t file;
+    uint32_t line;
+    uint32_t module;
+    uint64_t offset;
+};
+
+/* A frame under the frames above it. Its children follow it. */
+struct tree_node {
+    uint32_t frame; /* index */
+    uint32_t depth; /* 0 at top level */
+    uint32_t size;  /* nodes of its subtree, itself included */
+};
+
+/* Traces of `tasks` end at `node`: in `samples` samples, up to the one in which
+ * the task last moved; in the last of these `threads` threads of it. The ends
+ * of one node have falling (samples, threads, current) and no task in common.
+ */
+struct tree_end {
+    uint32_t node; /* index */
+    uint32_t samples;
+    uint32_t threads;
+    bool current; /* also in the sample in which it last moved, and since */
+    struct tasks *tasks; /* one reference is the tree's */
+};
+
+/* `tasks` last moved in sample `moved`, counted from 1, and were seen up to
+ * sample `seen`. Rising (moved, seen); no task is in two; each task that is in
+ * an end is in one. */
+struct tree_progress {
+    uint32_t moved;
+    uint32_t seen;
+    struct tasks *tasks; /* one reference is the tree's */
+};
+
+/* In one sample `task` was stopped for `us` microseconds, at most. Of many
+ * tasks a tree keeps TREE_STOPS_MAX, drawn by a hash of their numbers: always
+ * the same ones, so that trees can be joined and the median is that of a fair
+ * draw. Rising by that hash; no task twice. */
+struct tree_stop {
+    uint32_t task;
+    uint32_t us;
+};
+
+/* Most of them: the median's rank is right within some hundredths. */
+#define TREE_STOPS_MAX 128
+
+/* Depths of a network for which a tree can carry times. */
+#define TREE_LEVELS_MAX 8
+
+/* How much a tree has room for. */
+struct tree_size {
+    size_t text_len;
+    size_t strings;
+    size_t frames;
+    size_t nodes;
+    size_t ends;
+    size_t progress;
+    size_t stops;
+};
+
+/* Read it; only tree*.c and build.c may make one. */
+struct tree {
+    char *text; /* of all strings */
+    const char **strings;
+    struct tree_frame *frames;
+    struct tree_node *nodes;
+    struct tree_end *ends; /* by node */
+    struct tree_progress *progress;
+    struct tree_stop *stops;
+    uint32_t string_count;
+    uint32_t frame_count;
+    uint32_t node_count;
+    uint32_t end_count;
+    uint32_t progress_count;
+    uint32_t stop_count;
+    uint64_t stop_ns; /* the longest that a process was stopped */
+    /* Emulation only, else 0: the longest that a node at this depth of the
+     * network took for merging and packing. */
+    uint64_t level_ns[TREE_LEVELS_MAX];
+};
+
+/* Make a tree with so much room, and nothing in it. Returns 0 or -ENOMEM. */
+int tree_new(struct tree **out, const struct tree_size *size);
+
+/* Free `tree`. NULL is fine. */
+void tree_free(struct tree *tree);
+
+/* Join: all traces of both. Of a task that is in both, the tree in which it
+ * moved later has the say; where that is the same, what ends at the same node
+ * keeps the higher (samples, threads, current). Of stops, the longer ones.
+ * Linear in both. Associative, commutative, idempotent. Returns 0 or -ENOMEM.
+ */
+int tree_join(struct tree **out, const struct tree *a, const struct tree *b);
+
+/* Join `count` trees, in pairs, then pairs of pairs, and so on.
+ * Returns 0, -EINVAL if `count` is 0, or -ENOMEM. */
+int tree_join_all(struct tree **out, struct tree *const *trees, size_t count);
+
+/* What `newer` has and `older` has not: joined to `older` it gives what
+ * `newer` does. Linear in both. Returns 0 or -ENOMEM. */
+int tree_difference(struct tree **out,
+                    const struct tree *newer,
+                    const struct tree *older);
+
+/* Whether it holds nothing at all. */
+bool tree_is_empty(const struct tree *tree);
+
+/* Whether `a` and `b` are the same value, times of nodes apart. */
+bool tree_equal(const struct tree *a, const struct tree *b);
+
+/* For each node the set of the tasks at and under it, into `sets`, an array
+ * of node_count; free each with tasks_free(). Returns 0 or -ENOMEM. */
+int tree_under(const struct tree *tree, struct tasks **sets);
+
+/* All tasks in the tree. Returns 0 or -ENOMEM. */
+int tree_tasks(struct tasks **out, const struct tree *tree);
+
+/* For who shows it: a tree whose ends have their full number of samples, those
+ * since the task last moved included. It is not to be joined to others.
+ * Returns 0 or -ENOMEM. */
+int tree_settle(struct tree **out, const struct tree *tree);
+
+/* For how many samples, up to its last, none of `tasks` has moved; 0 if the
+ * tree knows none of them. Returns that, or -ENOMEM. */
+int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks);
+
+/* The median of the times for which its tasks were stopped, in microseconds; 0
+ * if it knows none. */
+uint32_t tree_median_stop_us(const struct tree *tree);
+
+/* The orders of what is in a tree: below 0, 0 or above 0. That of frames is by
+ * the numbers of their strings; the heavier end is the greater one. */
+int tree_frame_compare(const struct tree_frame *a, const struct tree_frame *b);
+int tree_end_compare(const struct tree_end *a, const struct tree_end *b);
+int tree_progress_compare(const struct tree_progress *a,
+                          const struct tree_progress *b);
+int tree_stop_compare(const struct tree_stop *a, const struct tree_stop *b);
+
+/* The last step of making a tree: drop nodes that no end is at or under, what
+ * no node uses, and fill in the sizes. Returns 0 or -ENOMEM. */
+int tree_tidy(struct tree *tree);
+
+#endif

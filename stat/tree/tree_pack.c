@@ -1,0 +1,586 @@
+/* tree_pack.c - see tree_pack.h. */
+#include "stat/tree/tree_pack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One array of bytes, of numbers of 7 bits a byte, the low ones first, and of
+ * texts with their ends:
+ *
+ *   longest stop; count of levels; longest time of each
+ *   strings: count; texts
+ *   frames: count; function, file, line, module, offset of each
+ *   nodes: count; frame, and by how much it is less deep than it could be
+ *   sets: count; length and bytes of each
+ *   ends: count; node behind the last end's, samples, 2 threads + current, set
+ *   progress: count; moved, seen - moved, set
+ *   stops: count; task, microseconds of each */
+#define TREE_FORMAT "%auc"
+
+/* A strided set of a few bytes may have millions of ranges. All sets of a tree
+ * together may have so many, and four for each byte, as those of a bitmap. */
+#define RANGES_MAX (2 * (uint64_t)TASKS_MAX)
+
+/* Bytes of the longest number. */
+#define NUMBER_MAX 10
+
+struct writer {
+    unsigned char *bytes;
+    size_t len;
+    size_t room;
+    bool failed;
+};
+
+static void write_bytes(struct writer *writer, const void *bytes, size_t len)
+{
+    size_t room = writer->room ? writer->room : 256;
+    unsigned char *grown;
+
+    while (room - writer->len < len)
+        room *= 2;
+    if (room != writer->room) {
+        grown = realloc(writer->bytes, room);
+        if (!grown) {
+            writer->failed = true;
+            return;
+        }
+        writer->bytes = grown;
+        writer->room = room;
+    }
+    memcpy(writer->bytes + writer->len, bytes, len);
+    writer->len += len;
+}
+
+static void write_number(struct writer *writer, uint64_t number)
+{
+    unsigned char bytes[NUMBER_MAX];
+    size_t len = 0;
+
+    while (number >= 0x80) {
+        bytes[len++] = (unsigned char)(number | 0x80);
+        number >>= 7;
+    }
+    bytes[len++] = (unsigned char)number;
+    write_bytes(writer, bytes, len);
+}
+
+/* A set and where its number goes. */
+struct set_use {
+    struct tasks *tasks;
+    uint32_t number;
+    uint32_t place;
+};
+
+static int by_set(const void *a, const void *b)
+{
+    const struct set_use *x = a;
+    const struct set_use *y = b;
+
+    return tasks_compare(x->tasks, y->tasks);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct set_use *x = a;
+    const struct set_use *y = b;
+
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Write each distinct set once, in order. Behind it `*out` has the numbers of
+ * the sets of all ends, then of all progress; the caller frees it. */
+static int write_sets(struct writer *writer,
+                      const struct tree *tree,
+                      struct set_use **out)
+{
+    uint32_t count = tree->end_count + tree->progress_count, sets = 0, i;
+    struct set_use *uses = calloc((size_t)count + 1, sizeof(*uses));
+
+    if (!uses)
+        return -ENOMEM;
+    for (i = 0; i < count; i++)
+        uses[i] = (struct set_use){
+            i < tree->end_count ? tree->ends[i].tasks
+                                : tree->progress[i - tree->end_count].tasks,
+            0, i};
+    qsort(uses, count, sizeof(*uses), by_set);
+    for (i = 0; i < count; i++) {
+        if (i == 0 || by_set(&uses[i - 1], &uses[i]) != 0)
+            sets++;
+        uses[i].number = sets - 1;
+    }
+    write_number(writer, sets);
+    for (i = 0; i < count && !writer->failed; i++) {
+        unsigned char *bytes;
+        size_t len;
+
+        if (i > 0 && uses[i].number == uses[i - 1].number)
+            continue;
+        len = tasks_packed_len(uses[i].tasks);
+        bytes = malloc(len);
+        if (!bytes) {
+            writer->failed = true;
+            break;
+        }
+        tasks_pack(uses[i].tasks, bytes);
+        write_number(writer, len);
+        write_bytes(writer, bytes, len);
+        free(bytes);
+    }
+    qsort(uses, count, sizeof(*uses), by_place);
+    *out = uses;
+    return 0;
+}
+
+static void write_nodes(struct writer *writer, const struct tree *tree)
+{
+    uint32_t i, levels = TREE_LEVELS_MAX;
+
+    write_number(writer, tree->stop_ns);
+    while (levels > 0 && tree->level_ns[levels - 1] == 0)
+        levels--;
+    write_number(writer, levels);
+    for (i = 0; i < levels; i++)
+        write_number(writer, tree->level_ns[i]);
+    write_number(writer, tree->string_count);
+    for (i = 0; i < tree->string_count; i++)
+        write_bytes(writer, tree->strings[i], strlen(tree->strings[i]) + 1);
+    write_number(writer, tree->frame_count);
+    for (i = 0; i < tree->frame_count; i++) {
+        write_number(writer, tree->frames[i].function);
+        write_number(writer, tree->frames[i].file);
+        write_number(writer, tree->frames[i].line);
+        write_number(writer, tree->frames[i].module);
+        write_number(writer, tree->frames[i].offset);
+    }
+    write_number(writer, tree->node_count);
+    for (i = 0; i < tree->node_count; i++) {
+        uint32_t most = i > 0 ? tree->nodes[i - 1].depth + 1 : 0;
+
+        write_number(writer, tree->nodes[i].frame);
+        write_number(writer, most - tree->nodes[i].depth);
+    }
+}
+
+static void write_ends(struct writer *writer,
+                       const struct tree *tree,
+                       const struct set_use *uses)
+{
+    uint32_t i;
+
+    write_number(writer, tree->end_count);
+    for (i = 0; i < tree->end_count; i++) {
+        const struct tree_end *end = &tree->ends[i];
+
+        write_number(writer, end->node - (i > 0 ? end[-1].node : 0));
+        write_number(writer, end->samples);
+        write_number(writer, 2 * (uint64_t)end->threads + end->current);
+        write_number(writer, uses[i].number);
+    }
+    write_number(writer, tree->progress_count);
+    for (i = 0; i < tree->progress_count; i++) {
+        const struct tree_progress *progress = &tree->progress[i];
+
+        write_number(writer, progress->moved);
+        write_number(writer, progress->seen - progress->moved);
+        write_number(writer, uses[tree->end_count + i].number);
+    }
+    write_number(writer, tree->stop_count);
+    for (i = 0; i < tree->stop_count; i++) {
+        write_number(writer, tree->stops[i].task);
+        write_number(writer, tree->stops[i].us);
+    }
+}
+
+int tree_pack(struct cop_packet **out, int32_t tag, const struct tree *tree)
+{
+    struct writer writer = {0};
+    struct set_use *uses = NULL;
+    int r;
+
+    write_nodes(&writer, tree);
+    r = write_sets(&writer, tree, &uses);
+    if (r < 0)
+        goto out;
+    write_ends(&writer, tree, uses);
+    if (writer.failed)
+        r = -ENOMEM;
+    else if (writer.len > COP_PACKET_MAX)
+        r = -EMSGSIZE;
+    else
+        r = cop_packet_new(out, tag, TREE_FORMAT, writer.bytes,
+                           (uint32_t)writer.len);
+out:
+    free(uses);
+    free(writer.bytes);
+    return r;
+}
+
+/* What is left to read; once something is wrong, all that is read is 0. */
+struct reader {
+    const unsigned char *at;
+    size_t left;
+    bool failed;
+};
+
+static uint64_t read_number(struct reader *reader, uint64_t most)
+{
+    uint64_t number = 0;
+    unsigned shift = 0;
+    unsigned char byte;
+
+    do {
+        if (reader->left == 0 || shift > 63)
+            goto fail;
+        byte = *reader->at++;
+        reader->left--;
+        if (shift == 63 && byte > 1)
+            goto fail;
+        number |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+    } while (byte & 0x80);
+    if (byte == 0 && shift > 7) /* it could be shorter */
+        goto fail;
+    if (number <= most)
+        return number;
+fail:
+    reader->failed = true;
+    reader->left = 0;
+    return 0;
+}
+
+/* How many items follow, each of at least `least` bytes. */
+static uint32_t read_count(struct reader *reader, size_t least)
+{
+    return (uint32_t)read_number(reader, reader->left / least < UINT32_MAX
+                                             ? reader->left / least
+                                             : UINT32_MAX - 1);
+}
+
+/* A larger array in the place of `list`, which is freed on failure. */
+static int make_room(void *list, size_t count, size_t size)
+{
+    void **at = list;
+
+    free(*at);
+    *at = calloc(count + 1, size);
+    return *at ? 0 : -ENOMEM;
+}
+
+static int read_strings(struct tree *tree, struct reader *reader)
+{
+    uint32_t count = read_count(reader, 1), i;
+    char *text;
+
+    free(tree->text);
+    tree->text = malloc(reader->left + 1);
+    if (!tree->text || make_room(&tree->strings, count, sizeof(char *)) < 0)
+        return -ENOMEM;
+    text = tree->text;
+    for (i = 0; i < count; i++) {
+        const unsigned char *end = memchr(reader->at, '\0', reader->left);
+        size_t len;
+
+        if (!end)
+            return -EBADMSG;
+        len = (size_t)(end - reader->at) + 1;
+        memcpy(text, reader->at, len);
+        if (i > 0 && strcmp(tree->strings[i - 1], text) >= 0)
+            return -EBADMSG;
+        tree->strings[tree->string_count++] = text;
+        text += len;
+        reader->at += len;
+        reader->left -= len;
+    }
+    return reader->failed ? -EBADMSG : 0;
+}
+
+static int read_frames(struct tree *tree, struct reader *reader)
+{
+    uint32_t count = read_count(reader, 5), i;
+    uint32_t last = tree->string_count - 1;
+
+    if (count > 0 && tree->string_count == 0)
+        return -EBADMSG;
+    if (make_room(&tree->frames, count, sizeof(*tree->frames)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count && !reader->failed; i++) {
+        struct tree_frame *frame = &tree->frames[i];
+
+        frame->function = (uint32_t)read_number(reader, last);
+        frame->file = (uint32_t)read_number(reader, last);
+        frame->line = (uint32_t)read_number(reader, UINT32_MAX);
+        frame->module = (uint32_t)read_number(reader, last);
+        frame->offset = read_number(reader, UINT64_MAX);
+        if (i > 0 && tree_frame_compare(frame - 1, frame) >= 0)
+            return -EBADMSG;
+        tree->frame_count++;
+    }
+    return reader->failed ? -EBADMSG : 0;
+}
+
+/* Nodes in pre-order, siblings by frame. */
+static int read_nodes(struct tree *tree, struct reader *reader)
+{
+    uint32_t last_frame[TREE_DEPTH_MAX]; /* of the open node at each depth */
+    uint32_t count = read_count(reader, 2), open = 0, i;
+
+    if (count > 0 && tree->frame_count == 0)
+        return -EBADMSG;
+    if (make_room(&tree->nodes, count, sizeof(*tree->nodes)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count && !reader->failed; i++) {
+        uint32_t frame = (uint32_t)read_number(reader, tree->frame_count - 1);
+        uint32_t depth = open - (uint32_t)read_number(reader, open);
+
+        if (depth >= TREE_DEPTH_MAX ||
+            (depth < open && last_frame[depth] >= frame))
+            return -EBADMSG;
+        last_frame[depth] = frame;
+        open = depth + 1;
+        tree->nodes[tree->node_count++] = (struct tree_node){frame, depth, 1};
+    }
+    return reader->failed ? -EBADMSG : 0;
+}
+
+/* Read the sets; the caller frees them, also on error. */
+static int read_sets(struct tasks ***out,
+                     uint32_t *count,
+                     struct reader *reader)
+{
+    uint64_t ranges, room = RANGES_MAX + 4 * (uint64_t)reader->left;
+    uint32_t i, most = read_count(reader, 2);
+    struct tasks **sets = calloc((size_t)most + 1, sizeof(struct tasks *));
+    int r;
+
+    if (!sets)
+        return -ENOMEM;
+    *out = sets;
+    for (i = 0; i < most; i++) {
+        size_t len = (size_t)read_number(reader, reader->left);
+
+        if (reader->failed || len == 0 || len > reader->left)
+            return -EBADMSG;
+        r = tasks_unpack(&sets[i], reader->at, len);
+        if (r < 0)
+            return r;
+        ++*count;
+        ranges = tasks_range_count(sets[i]);
+        if (ranges > room ||
+            (i > 0 && tasks_compare(sets[i - 1], sets[i]) >= 0))
+            return -EBADMSG;
+        room -= ranges;
+        reader->at += len;
+        reader->left -= len;
+    }
+    return reader->failed ? -EBADMSG : 0;
+}
+
+/* A set by its number; NULL if there is none, or it is empty. */
+static struct tasks *read_set(struct reader *reader,
+                              struct tasks **sets,
+                              uint32_t count)
+{
+    uint64_t number = read_number(reader, UINT32_MAX);
+
+    return !reader->failed && number < count && tasks_count(sets[number]) > 0
+               ? sets[number]
+               : NULL;
+}
+
+/* Whether `tasks` are in no end of the last end's node. */
+static int is_disjoint(const struct tree *tree, struct tasks *tasks)
+{
+    const struct tree_end *last = &tree->ends[tree->end_count - 1];
+    const struct tree_end *end = last;
+    struct tasks *both;
+    uint32_t count;
+    int r;
+
+    while (end-- > tree->ends && end->node == last->node) {
+        r = tasks_combine(&both, TASKS_BOTH, end->tasks, tasks);
+        if (r < 0)
+            return r;
+        count = tasks_count(both);
+        tasks_free(both);
+        if (count)
+            return -EBADMSG;
+    }
+    return 0;
+}
+
+/* Ends by node; at one node the heavier first. */
+static int read_ends(struct tree *tree,
+                     struct reader *reader,
+                     struct tasks **sets,
+                     uint32_t set_count)
+{
+    uint32_t count = read_count(reader, 4), node = 0, i;
+    int r;
+
+    if (count > 0 && tree->node_count == 0)
+        return -EBADMSG;
+    if (make_room(&tree->ends, count, sizeof(*tree->ends)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        struct tree_end *end = &tree->ends[i];
+        uint64_t threads;
+
+        node += (uint32_t)read_number(reader, tree->node_count - 1 - node);
+        end->node = node;
+        end->samples = (uint32_t)read_number(reader, UINT32_MAX);
+        threads = read_number(reader, 2 * (uint64_t)UINT32_MAX + 1);
+        end->threads = (uint32_t)(threads / 2);
+        end->current = threads % 2;
+        end->tasks = read_set(reader, sets, set_count);
+        if (reader->failed || !end->tasks || end->samples == 0 ||
+            end->threads == 0)
+            return -EBADMSG;
+        tasks_ref(end->tasks);
+        tree->end_count++;
+        if (i > 0 && end[-1].node == node &&
+            tree_end_compare(&end[-1], end) <= 0)
+            return -EBADMSG;
+        r = is_disjoint(tree, end->tasks);
+        if (r < 0)
+            return r;
+    }
+    return reader->failed ? -EBADMSG : 0;
+}
+
+/* Progress in order, no task in two; `known` has all of them behind it. */
+static int read_progress(struct tree *tree,
+                         struct reader *reader,
+                         struct tasks **sets,
+                         uint32_t set_count,
+                         struct tasks **known)
+{
+    uint32_t count = read_count(reader, 3), i, before = 0;
+    int r;
+
+    if (make_room(&tree->progress, count, sizeof(*tree->progress)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count; i++) {
+        struct tree_progress *progress = &tree->progress[i];
+
+        progress->moved = (uint32_t)read_number(reader, UINT32_MAX);
+        progress->seen =
+            progress->moved +
+            (uint32_t)read_number(reader, UINT32_MAX - progress->moved);
+        progress->tasks = read_set(reader, sets, set_count);
+        if (reader->failed || !progress->tasks || progress->moved == 0)
+            return -EBADMSG;
+        tasks_ref(progress->tasks);
+        tree->progress_count++;
+        if (i > 0 && tree_progress_compare(progress - 1, progress) >= 0)
+            return -EBADMSG;
+        r = tasks_change(known, TASKS_UNION, progress->tasks);
+        if (r < 0)
+            return r;
+        if (tasks_count(*known) != before + tasks_count(progress->tasks))
+            return -EBADMSG;
+        before = tasks_count(*known);
+    }
+    return reader->failed ? -EBADMSG : 0;
+}
+
+/* Stops in order, not too many; nothing is behind them. */
+static int read_stops(struct tree *tree, struct reader *reader)
+{
+    uint32_t count = (uint32_t)read_number(reader, TREE_STOPS_MAX), i;
+
+    if (make_room(&tree->stops, count, sizeof(*tree->stops)) < 0)
+        return -ENOMEM;
+    for (i = 0; i < count && !reader->failed; i++) {
+        struct tree_stop *stop = &tree->stops[i];
+
+        stop->task = (uint32_t)read_number(reader, TASKS_MAX - 1);
+        stop->us = (uint32_t)read_number(reader, UINT32_MAX);
+        tree->stop_count++;
+        if (i > 0 && tree_stop_compare(stop - 1, stop) >= 0)
+            return -EBADMSG;
+    }
+    return reader->failed || reader->left > 0 ? -EBADMSG : 0;
+}
+
+/* Each task that is in an end has progress; each string, frame and node that
+ * is there is needed. */
+static int check_tree(struct tree *tree,
+                      struct tasks **sets,
+                      uint32_t set_count,
+                      struct tasks *known)
+{
+    uint32_t strings = tree->string_count, frames = tree->frame_count;
+    uint32_t nodes = tree->node_count, i;
+    struct tasks *rest;
+    uint32_t count;
+    int r;
+
+    for (i = 0; i < set_count; i++) {
+        r = tasks_combine(&rest, TASKS_MINUS, sets[i], known);
+        if (r < 0)
+            return r;
+        count = tasks_count(rest);
+        tasks_free(rest);
+        if (count)
+            return -EBADMSG;
+    }
+    r = tree_tidy(tree);
+    if (r < 0)
+        return r;
+    return strings == tree->string_count && frames == tree->frame_count &&
+                   nodes == tree->node_count
+               ? 0
+               : -EBADMSG;
+}
+
+int tree_unpack(struct tree **out, const struct cop_packet *packet)
+{
+    struct reader reader = {0};
+    struct tasks **sets = NULL;
+    struct tasks *known = NULL;
+    struct tree *tree = NULL;
+    uint32_t set_count = 0, levels, i, len;
+    int r;
+
+    r = cop_packet_unpack(packet, TREE_FORMAT, &reader.at, &len);
+    if (r < 0)
+        return r;
+    reader.left = len;
+    r = tree_new(&tree, &(struct tree_size){0});
+    if (r == 0)
+        r = tasks_new(&known, NULL, 0);
+    if (r < 0)
+        goto out;
+    tree->stop_ns = read_number(&reader, UINT64_MAX);
+    levels = (uint32_t)read_number(&reader, TREE_LEVELS_MAX);
+    for (i = 0; i < levels; i++)
+        tree->level_ns[i] = read_number(&reader, UINT64_MAX);
+    r = read_strings(tree, &reader);
+    if (r == 0)
+        r = read_frames(tree, &reader);
+    if (r == 0)
+        r = read_nodes(tree, &reader);
+    if (r == 0)
+        r = read_sets(&sets, &set_count, &reader);
+    if (r == 0)
+        r = read_ends(tree, &reader, sets, set_count);
+    if (r == 0)
+        r = read_progress(tree, &reader, sets, set_count, &known);
+    if (r == 0)
+        r = read_stops(tree, &reader);
+    if (r == 0)
+        r = check_tree(tree, sets, set_count, known);
+    if (r < 0)
+        goto out;
+    *out = tree;
+    tree = NULL;
+out:
+    for (i = 0; i < set_count; i++)
+        tasks_free(sets[i]);
+    free(sets);
+    tasks_free(known);
+    tree_free(tree);
+    return r;
+}

@@ -1,0 +1,582 @@
+/* daemon.c - coppice-statd: the back-end of coppice-stat, one per host. It
+ * walks the processes that it is told to, and answers with one tree. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <coppice/coppice.h>
+
+#include "stat/emulate.h"
+#include "stat/job/targets.h"
+#include "stat/request.h"
+#include "stat/tree/tree_pack.h"
+#include "stat/walk/guard.h"
+#include "stat/walk/names.h"
+#include "stat/walk/thread.h"
+#include "stat/walk/traces.h"
+#include "stat/walk/walk.h"
+
+/* What this daemon has, from request to request. */
+struct daemon {
+    uint32_t rank;
+    struct walker *walker;
+    struct traces *traces;
+    struct guard *guard;
+    size_t late;   /* threads that are to be let go when they stop */
+    uint32_t task; /* that is being walked */
+    struct tree *emulated;
+    /* what is being sampled; NULL: nothing */
+    struct cop_packet *asked;
+    struct request request; /* it, read */
+    uint32_t *mine;         /* our tasks of it */
+    bool *walked;           /* of each: it was there */
+    uint64_t *started;      /* of each: when it was, as a thread_status says */
+    uint32_t mine_count;
+    struct cop_stream *stream;
+    uint32_t samples;  /* taken */
+    uint64_t next_ms;  /* when the next one is due */
+    uint64_t stop_ns;  /* longest stop so far */
+    uint64_t stuck_ns; /* how long this sample has waited for processes that did
+                          not stop */
+};
+
+/* How often threads are looked at that are to be let go when they stop. */
+#define RELEASE_MS 5
+
+/* How long to wait for a process that does not stop when another one did not
+ * either. */
+#define STUCK_MS 20
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static int take_stack(void *arg,
+                      pid_t tid,
+                      const struct frame *frames,
+                      size_t count)
+{
+    struct daemon *daemon = arg;
+
+    (void)tid;
+    return traces_add(daemon->traces, daemon->task, frames, count);
+}
+
+/* What `text` says behind "pid N: ", if it begins with that. */
+static const char *reason_in(const char *text)
+{
+    int len = 0;
+
+    sscanf(text, "pid %*d: %n", &len);
+    return text + len;
+}
+
+/* Put a task that could not be walked where it can be seen, with the reason
+ * that `text` gives; one that was there in an earlier sample has ended. */
+static int take_failure(struct daemon *daemon, const char *text, bool ended)
+{
+    char function[sizeof(struct cop_error) + sizeof(FRAME_NOT_WALKED) + 1];
+    struct frame frame = FRAME_NOTE(function);
+
+    if (ended)
+        strcpy(function, FRAME_EXITED);
+    else
+        snprintf(function, sizeof(function), FRAME_NOT_WALKED "%s]",
+                 reason_in(text));
+    return traces_add(daemon->traces, daemon->task, &frame, 1);
+}
+
+/* Let go what has stopped late, and see to it that the guard knows. */
+static void release(struct daemon *daemon)
+{
+    daemon->late = walker_release(daemon->walker);
+    if (daemon->late > 0)
+        guard_arm(daemon->guard, 0);
+    else
+        guard_idle(daemon->guard);
+}
+
+/* How long to wait for a process that does not stop. The first of a sample may
+ * take all the time that is allowed, for it may stop yet; most others that do
+ * not wait for the same thing, and share as much again. */
+static uint32_t stuck_patience_ms(const struct daemon *daemon)
+{
+    uint32_t all_ms = daemon->request.stop_ms;
+
+    if (daemon->stuck_ns == 0)
+        return all_ms;
+    if (daemon->stuck_ns / 1000000 >= 2 * (uint64_t)all_ms)
+        return 0;
+    return all_ms < STUCK_MS ? all_ms : STUCK_MS;
+}
+
+/* Let go what has stopped meanwhile; if there are more than before that have
+ * not, the last process took `ns` without doing so. */
+static void note_stuck(struct daemon *daemon, uint64_t ns)
+{
+    size_t late = walker_release(daemon->walker);
+
+    if (late > daemon->late)
+        daemon->stuck_ns += ns;
+    daemon->late = late;
+}
+
+/* Walk our task number `index`. What its state forbids is part of the
+ * answer. */
+static int walk_task(struct daemon *daemon, uint32_t index)
+{
+    const struct request *request = &daemon->request;
+    struct walk_options options = {
+        .patience_ms = stuck_patience_ms(daemon),
+        .max_stop_ms = request->max_stop_ms,
+        .threads_max = WALK_THREADS_MAX,
+        .names = request->flags & REQUEST_NAMES,
+        .states = request->flags & REQUEST_STATES,
+        .guard = daemon->guard,
+    };
+    int32_t pid = request->pids[daemon->task];
+    struct thread_status status = {.started = 0};
+    struct cop_error error = {""};
+    uint64_t ns = 0;
+    int r;
+
+    /* What has its pid now is somebody else, who is not to be stopped. */
+    if (thread_status(&status, pid, pid) == 0 && daemon->walked[index] &&
+        status.started != daemon->started[index])
+        return take_failure(daemon, "", true);
+    r = walk_process(daemon->walker, pid, &options, &ns, take_stack, daemon,
+                     &error);
+    note_stuck(daemon, ns);
+    if (ns > daemon->stop_ns)
+        daemon->stop_ns = ns;
+    if (r == 0) {
+        daemon->walked[index] = true;
+        daemon->started[index] = status.started;
+        return ns == 0 ? 0 : traces_stopped(daemon->traces, daemon->task, ns);
+    }
+    if (r == -ENOMEM)
+        return r;
+    return take_failure(daemon, error.text[0] ? error.text : strerror(-r),
+                        r == -ESRCH && daemon->walked[index]);
+}
+
+/* Walk our tasks once, as many as there is time for. */
+static int take_sample(struct daemon *daemon)
+{
+    const struct request *request = &daemon->request;
+    char boot[REQUEST_BOOT_SIZE];
+    uint64_t begin_ms;
+    uint32_t i;
+    int r = 0;
+
+    request_boot(boot);
+    daemon->stuck_ns = 0;
+    begin_ms = now_ms();
+    guard_watch(daemon->guard);
+    for (i = 0; r == 0 && i < daemon->mine_count; i++) {
+        daemon->task = daemon->mine[i];
+        if (request->boot[0] && strcmp(boot, request->boot) != 0)
+            r = take_failure(daemon,
+                             "its daemon runs on another host: use a topology "
+                             "whose leaves are on this host",
+                             false);
+        else if (now_ms() - begin_ms >= request->sample_ms)
+            r = take_failure(daemon, "no time was left to look at it", false);
+        else
+            r = walk_task(daemon, i);
+    }
+    release(daemon);
+    return r;
+}
+
+/* Send what this sample has brought. */
+static int send_sample(struct cop_stream *stream,
+                       struct traces *traces,
+                       uint64_t stop_ns)
+{
+    struct cop_packet *packet = NULL;
+    struct tree *tree = NULL;
+    int r;
+
+    r = traces_sample(&tree, traces, stop_ns);
+    if (r == 0)
+        r = tree_pack(&packet, STAT_TAG_TREE, tree);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+    cop_packet_free(packet);
+    tree_free(tree);
+    return r;
+}
+
+/* No more samples. */
+static void stop(struct daemon *daemon)
+{
+    cop_packet_free(daemon->asked);
+    traces_free(daemon->traces);
+    free(daemon->mine);
+    free(daemon->walked);
+    free(daemon->started);
+    daemon->asked = NULL;
+    daemon->traces = NULL;
+    daemon->mine = NULL;
+    daemon->walked = NULL;
+    daemon->started = NULL;
+    daemon->mine_count = 0;
+}
+
+/* Take the sample that is due, and send what it brings. */
+static int sample(struct daemon *daemon)
+{
+    int r;
+
+    /* Only he who waits is to be looked after: work may take long. */
+    guard_disarm(daemon->guard);
+    r = take_sample(daemon);
+    guard_disarm(daemon->guard);
+    if (r == 0)
+        r = send_sample(daemon->stream, daemon->traces, daemon->stop_ns);
+    daemon->next_ms = now_ms() + daemon->request.interval_ms;
+    if (++daemon->samples == daemon->request.samples || r < 0)
+        stop(daemon);
+    return r;
+}
+
+/* Find which tasks of the request are ours. Returns 0 or -ENOMEM. */
+static int find_mine(struct daemon *daemon)
+{
+    const struct request *request = &daemon->request;
+    uint32_t count = 0, i;
+
+    for (i = 0; i < request->task_count; i++)
+        count += request->daemons[i] == daemon->rank;
+    daemon->mine = calloc((size_t)count + 1, sizeof(*daemon->mine));
+    daemon->walked = calloc((size_t)count + 1, sizeof(*daemon->walked));
+    daemon->started = calloc((size_t)count + 1, sizeof(*daemon->started));
+    if (!daemon->mine || !daemon->walked || !daemon->started)
+        return -ENOMEM;
+    for (i = 0; i < request->task_count; i++)
+        if (request->daemons[i] == daemon->rank)
+            daemon->mine[daemon->mine_count++] = i;
+    return 0;
+}
+
+/* Begin to sample as `packet` asks; the first is taken at once. */
+static int gather(struct daemon *daemon,
+                  struct cop_stream *stream,
+                  const struct cop_packet *packet)
+{
+    int r;
+
+    stop(daemon);
+    r = request_unpack(&daemon->request, packet);
+    if (r == 0)
+        r = traces_new(&daemon->traces);
+    if (r == 0)
+        r = find_mine(daemon);
+    if (r < 0) {
+        stop(daemon);
+        return r;
+    }
+    if (daemon->request.samples == REQUEST_FOLLOW)
+        traces_forget(daemon->traces);
+    daemon->asked = cop_packet_ref(packet);
+    daemon->stream = stream;
+    daemon->samples = 0;
+    daemon->stop_ns = 0;
+    return sample(daemon);
+}
+
+/* The answer to a question, in the making. */
+struct naming_answer {
+    uint32_t *addresses;
+    uint32_t *counts;
+    const char **functions;
+    const char **files;
+    uint32_t *lines;
+    struct answer answer;
+    size_t frame_room;
+};
+
+static void answer_fini(struct naming_answer *making)
+{
+    free(making->addresses);
+    free(making->counts);
+    free(making->functions);
+    free(making->files);
+    free(making->lines);
+}
+
+/* Add the frames of one address, whose strings stay. */
+static int answer_add(struct naming_answer *making,
+                      uint32_t address,
+                      const struct frame *frames,
+                      size_t count)
+{
+    size_t room = making->frame_room;
+    size_t i;
+
+    if (making->answer.frame_count + count > room) {
+        const char **functions, **files;
+        uint32_t *lines;
+
+        room = 2 * (room + count);
+        functions = reallocarray(making->functions, room, sizeof(char *));
+        making->functions = functions ? functions : making->functions;
+        files = reallocarray(making->files, room, sizeof(char *));
+        making->files = files ? files : making->files;
+        lines = reallocarray(making->lines, room, sizeof(*lines));
+        making->lines = lines ? lines : making->lines;
+        if (!functions || !files || !lines)
+            return -ENOMEM;
+        making->frame_room = room;
+    }
+    for (i = 0; i < count; i++) {
+        making->functions[making->answer.frame_count] = frames[i].function;
+        making->files[making->answer.frame_count] = frames[i].file;
+        making->lines[making->answer.frame_count++] = frames[i].line;
+    }
+    making->addresses[making->answer.count] = address;
+    making->counts[making->answer.count++] = (uint32_t)count;
+    return 0;
+}
+
+/* Name those addresses of `question` that are ours to name. */
+static int name_all(struct daemon *daemon,
+                    struct cop_stream *stream,
+                    const struct question *question)
+{
+    struct naming_answer making = {0};
+    struct names *names = walker_names(daemon->walker);
+    struct cop_packet *packet = NULL;
+    const struct frame *frames;
+    size_t count;
+    uint32_t i;
+    int r = -ENOMEM;
+
+    making.addresses = calloc((size_t)question->address_count + 1, 4);
+    making.counts = calloc((size_t)question->address_count + 1, 4);
+    if (!making.addresses || !making.counts)
+        goto out;
+    r = 0;
+    for (i = 0; r == 0 && i < question->address_count; i++) {
+        uint32_t module = question->modules[i];
+
+        if (question->daemons[module] != daemon->rank)
+            continue;
+        if (daemon->late > 0)
+            daemon->late = walker_release(daemon->walker);
+        r = names_of(names, question->names[module], question->offsets[i],
+                     &frames, &count);
+        if (r == 0)
+            r = answer_add(&making, i, frames, count);
+        else if (r == -ENOENT)
+            r = 0; /* it stays without a name */
+    }
+    if (r < 0 || making.answer.count == 0)
+        goto out;
+    making.answer.addresses = making.addresses;
+    making.answer.counts = making.counts;
+    making.answer.functions = making.functions;
+    making.answer.files = making.files;
+    making.answer.lines = making.lines;
+    making.answer.number = question->number;
+    r = answer_pack(&packet, &making.answer);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+out:
+    cop_packet_free(packet);
+    answer_fini(&making);
+    return r;
+}
+
+/* Find processes of this host, and say which: none, if none is there. */
+static int find_all(const struct daemon *daemon,
+                    struct cop_stream *stream,
+                    const struct find *find)
+{
+    uint32_t i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < find->count; i++) {
+        struct targets targets = {0};
+        struct cop_error error;
+        struct cop_packet *packet;
+
+        if (find->daemons[i] != daemon->rank)
+            continue;
+        r = targets_add_name(&targets, find->names[i], find->users[i], &error);
+        if (r == 0 || r == -ENOENT)
+            r = found_pack(&packet,
+                           &(struct found){i, targets.count, targets.pids});
+        if (r == 0) {
+            r = cop_stream_send_packet(stream, packet);
+            cop_packet_free(packet);
+        }
+        targets_fini(&targets);
+    }
+    return r;
+}
+
+/* Make up traces, and keep them until they are asked for. */
+static int emulate(struct daemon *daemon, const struct cop_packet *packet)
+{
+    struct emulate emulate;
+    struct tree *tree;
+    uint32_t number;
+    int r;
+
+    r = emulate_unpack(&emulate, &number, packet, daemon->rank);
+    if (r == 0)
+        r = emulate_tree(&tree, &emulate, number);
+    if (r < 0)
+        return r;
+    tree_free(daemon->emulated);
+    daemon->emulated = tree;
+    return 0;
+}
+
+/* Send the made up traces. */
+static int send_emulated(const struct daemon *daemon, struct cop_stream *stream)
+{
+    struct cop_packet *packet;
+    struct tree *tree = daemon->emulated;
+    int r;
+
+    if (!tree)
+        return -EINVAL;
+    tree->level_ns[0] = 1; /* nodes on the way are to add their times */
+    r = tree_pack(&packet, STAT_TAG_TREE, tree);
+    if (r == 0) {
+        r = cop_stream_send_packet(stream, packet);
+        cop_packet_free(packet);
+    }
+    return r;
+}
+
+/* Answer one packet. Returns 0 or a negative errno, after saying why. */
+static int answer(struct daemon *daemon,
+                  struct cop_stream *stream,
+                  const struct cop_packet *packet)
+{
+    struct question question;
+    struct find find;
+    int r;
+
+    guard_disarm(daemon->guard);
+    switch (cop_packet_tag(packet)) {
+    case STAT_TAG_REQUEST:
+        r = gather(daemon, stream, packet);
+        break;
+    case STAT_TAG_STOP:
+        stop(daemon);
+        r = 0;
+        break;
+    case STAT_TAG_NAMES:
+        r = question_unpack(&question, packet);
+        if (r == 0)
+            r = name_all(daemon, stream, &question);
+        break;
+    case STAT_TAG_FIND:
+        r = find_unpack(&find, packet);
+        if (r == 0)
+            r = find_all(daemon, stream, &find);
+        break;
+    case STAT_TAG_EMULATE:
+        r = emulate(daemon, packet);
+        break;
+    case STAT_TAG_GO:
+        r = send_emulated(daemon, stream);
+        break;
+    default:
+        r = -EINVAL;
+        break;
+    }
+    if (r < 0)
+        fprintf(stderr, "coppice-statd: rank %u: %s\n", daemon->rank,
+                r == -EINVAL || r == -EBADMSG
+                    ? "not a request of this version of coppice-stat"
+                    : strerror(-r));
+    return r;
+}
+
+/* How long the daemon may wait for a packet. */
+static int patience(const struct daemon *daemon)
+{
+    uint64_t now = now_ms();
+    uint64_t due_ms = UINT64_MAX;
+
+    if (daemon->asked)
+        due_ms = daemon->next_ms > now ? daemon->next_ms - now : 0;
+    if (daemon->late > 0 && due_ms > RELEASE_MS)
+        due_ms = RELEASE_MS;
+    return due_ms == UINT64_MAX ? COP_FOREVER : (int)due_ms;
+}
+
+/* Serve until the network ends. Returns the exit status. */
+static int serve(struct daemon *daemon, struct cop_network *network)
+{
+    int status = EXIT_SUCCESS;
+    struct cop_packet *packet;
+    struct cop_stream *stream;
+    int r = 0;
+
+    while (r == 0) {
+        r = cop_network_receive(network, &stream, &packet, patience(daemon));
+        if (r == 0 && answer(daemon, stream, packet) < 0)
+            status = EXIT_FAILURE;
+        if (r == 0)
+            cop_packet_free(packet);
+        if (daemon->late > 0)
+            release(daemon);
+        if (r == -EAGAIN)
+            r = daemon->asked && now_ms() >= daemon->next_ms ? sample(daemon)
+                                                             : 0;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct cop_join join = COP_JOIN_INIT;
+    struct daemon daemon = {0};
+    struct cop_network *network;
+    struct cop_error error;
+    int status = EXIT_FAILURE;
+    int r;
+
+    (void)argv;
+    if (argc > 1) {
+        fprintf(stderr, "coppice-statd: is started by coppice-stat, without "
+                        "arguments\n");
+        return 2;
+    }
+    /* Looking for symbols must not become a storm of downloads. */
+    unsetenv("DEBUGINFOD_URLS");
+    /* Before there is anything that it would share. */
+    r = guard_new(&daemon.guard);
+    if (r < 0)
+        fprintf(stderr, "coppice-statd: cannot start its guard: %s\n",
+                strerror(-r));
+    r = cop_network_join(&network, &join, &error);
+    if (r < 0) {
+        fprintf(stderr, "coppice-statd: %s\n", error.text);
+        guard_free(daemon.guard);
+        return EXIT_FAILURE;
+    }
+    daemon.rank = cop_network_rank(network);
+    r = walker_new(&daemon.walker);
+    if (r == 0)
+        status = serve(&daemon, network);
+    stop(&daemon);
+    walker_free(daemon.walker);
+    tree_free(daemon.emulated);
+    cop_network_free(network);
+    guard_free(daemon.guard);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* runtime.c - see runtime.h. */
+#include "stat/walk/runtime.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* What calls of a runtime begin with, in lower case. */
+static const char *const calls[] = {"mpi_", "pmpi_", "pthread_", NULL};
+
+/* What functions inside of one begin with; and the names of the functions in
+ * which progress threads of Open MPI and PMIx begin. */
+static const char *const insides[] = {
+    "ompi_", "opal_", "orte_", "prte_", "pmix_",           "mca_", "mpid",
+    "mpir_", "ucs_",  "ucp_",  "uct_",  "progress_engine", NULL};
+
+/* What the files of their libraries begin with. */
+static const char *const libraries[] = {
+    "libmpi",    "libopen-pal", "libopen-rte", "libpmix", "libprrte",
+    "libucs",    "libucp",      "libuct",      "libucm",  "libfabric",
+    "libpsm2",   "libpsm_",     "libibverbs",  "mca_",    "libhwloc",
+    "libevent_", "libpmi",      NULL};
+
+static bool begins(const char *text, const char *const *starts)
+{
+    for (; *starts; starts++)
+        if (strncasecmp(text, *starts, strlen(*starts)) == 0)
+            return true;
+    return false;
+}
+
+/* `function` without what libraries put before their names. */
+static const char *bare(const char *function)
+{
+    while (*function == '_')
+        function++;
+    if (strncmp(function, "GI_", 3) == 0)
+        function += 3;
+    while (*function == '_')
+        function++;
+    return function;
+}
+
+bool runtime_is_call(const char *function)
+{
+    return begins(bare(function), calls);
+}
+
+bool runtime_is_thread(const char *function)
+{
+    const char *offset = strstr(function, "+0x");
+
+    if (offset)
+        return begins(function, libraries);
+    return begins(bare(function), insides) || runtime_is_call(function);
+}
+
+uint32_t runtime_behind(const struct tree *tree, uint32_t node)
+{
+    const struct tree_node *top = &tree->nodes[node];
+    const char *function = tree->strings[tree->frames[top->frame].function];
+
+    return node + (runtime_is_call(function) ? top->size : 1);
+}

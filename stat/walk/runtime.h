@@ -1,0 +1,26 @@
+/* runtime.h - which frames are a runtime's, not the program's. */
+#ifndef STAT_WALK_RUNTIME_H
+#define STAT_WALK_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stat/tree/tree.h"
+
+/* Whether `function` is where a program calls MPI or threads: it begins with
+ * mpi_ or pmpi_, in whatever case (so Fortran's too), or with pthread_.
+ * Underscores before, as the C library has them, do not count. */
+bool runtime_is_call(const char *function);
+
+/* Whether a thread whose outermost frame is `function` is one of the runtime's
+ * own, such as the progress threads of Open MPI and UCX: a name that such a
+ * library gives its functions, or an address without a name in such a
+ * library, "libpmix.so.2+0x1234". */
+bool runtime_is_thread(const char *function);
+
+/* The first node behind what is to be taken as one place with `node`: behind
+ * its whole subtree, if it is a runtime's call, else the node after it. Walk a
+ * tree from 0 with it, and no node inside of a runtime is seen. */
+uint32_t runtime_behind(const struct tree *tree, uint32_t node);
+
+#endif

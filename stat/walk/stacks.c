@@ -1,0 +1,471 @@
+/* stacks.c - see stacks.h. */
+#include "stat/walk/stacks.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "stat/walk/thread.h"
+
+/* Of a stack that is deeper than WALK_DEPTH_MAX the innermost half of that is
+ * kept at the front, and behind it goes round what came last: in the end the
+ * outermost. */
+#define INNER_MAX (WALK_DEPTH_MAX / 2)
+#define OUTER_MAX (WALK_DEPTH_MAX - INNER_MAX)
+
+/* Most frames of a stack that are not in the program. */
+#define NOTES_MAX 6
+
+/* Longest note. */
+#define NOTE_SIZE (THREAD_PLACE_SIZE + 64)
+
+/* Above so many frames after which a walk was given up only their first digit
+ * is said: stacks with different notes are not merged. */
+#define GIVEN_UP_EXACT 100
+
+/* The addresses on one stack, innermost first. */
+struct stack {
+    pid_t tid;
+    enum stop_state state;
+    bool truncated; /* unwinding broke off: there are more frames */
+    bool given_up;  /* ... for want of time */
+    size_t count;   /* of frames that were there */
+    Dwarf_Addr *pcs;
+};
+
+/* What a thread did before it was stopped. */
+struct before {
+    UT_hash_handle hh;
+    pid_t tid;
+    char note[NOTE_SIZE];
+};
+
+struct stacks {
+    const struct walk_options *options;
+    pid_t pid;
+    int signal; /* which had stopped it before; 0: none */
+    struct stack *stacks;
+    size_t count;
+    size_t left_out;
+    struct before *before;
+    struct frame notes[NOTES_MAX]; /* of the stack that is passed on */
+    char texts[NOTES_MAX][NOTE_SIZE];
+    size_t note_count;
+};
+
+/* A stack that is being taken. */
+struct taking {
+    struct stack *stack;
+    uint64_t deadline_ns;
+    Dwarf_Addr pcs[WALK_DEPTH_MAX];
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int stacks_new(struct stacks **out,
+               pid_t pid,
+               const struct walk_options *options)
+{
+    struct stacks *stacks = calloc(1, sizeof(*stacks));
+
+    if (!stacks)
+        return -ENOMEM;
+    stacks->pid = pid;
+    stacks->options = options;
+    *out = stacks;
+    return 0;
+}
+
+void stacks_free(struct stacks *stacks)
+{
+    struct before *before, *next;
+    size_t i;
+
+    if (!stacks)
+        return;
+    HASH_ITER(hh, stacks->before, before, next)
+    {
+        HASH_DEL(stacks->before, before);
+        free(before);
+    }
+    for (i = 0; i < stacks->count; i++)
+        free(stacks->stacks[i].pcs);
+    free(stacks->stacks);
+    free(stacks);
+}
+
+/* Note what one thread does, if that is one of the states that say
+ * something. */
+static int look_at(struct stacks *stacks, pid_t tid)
+{
+    char place[THREAD_PLACE_SIZE] = "";
+    struct thread_status status;
+    struct before *before;
+    const char *word;
+
+    if (thread_status(&status, stacks->pid, tid) < 0)
+        return 0;
+    if (status.state == 'R')
+        word = "running";
+    else if (status.state == 'S')
+        word = "sleeping";
+    else if (status.state == 'D')
+        word = "uninterruptible";
+    else
+        return 0;
+    before = calloc(1, sizeof(*before));
+    if (!before)
+        return -ENOMEM;
+    if (status.state != 'R')
+        thread_place(place, stacks->pid, tid);
+    snprintf(before->note, sizeof(before->note), "[%s%s%s]", word,
+             place[0] ? " in " : "", place);
+    before->tid = tid;
+    HASH_ADD(hh, stacks->before, tid, sizeof(tid), before);
+    if (before->hh.tbl)
+        return 0;
+    free(before);
+    return -ENOMEM;
+}
+
+int stacks_look(struct stacks *stacks)
+{
+    struct dirent *entry;
+    char path[64];
+    DIR *folder;
+    int r = 0;
+
+    if (!stacks->options->states)
+        return 0;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)stacks->pid);
+    folder = opendir(path);
+    if (!folder)
+        return 0; /* stopping will say why */
+    while (r == 0 && (entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.' &&
+            HASH_COUNT(stacks->before) < stacks->options->threads_max)
+            r = look_at(stacks, (pid_t)strtol(entry->d_name, NULL, 10));
+    closedir(folder);
+    return r;
+}
+
+/* For libdwfl: one more frame. */
+static int frame_take(Dwfl_Frame *state, void *arg)
+{
+    struct taking *taking = arg;
+    struct stack *stack = taking->stack;
+    bool activation;
+    Dwarf_Addr pc;
+    size_t at;
+
+    if (!dwfl_frame_pc(state, &pc, &activation))
+        return DWARF_CB_ABORT;
+    if (stack->count == WALK_UNWIND_MAX)
+        return DWARF_CB_ABORT;
+    if (now_ns() >= taking->deadline_ns) {
+        stack->given_up = true;
+        return DWARF_CB_ABORT;
+    }
+    at = stack->count < INNER_MAX
+             ? stack->count
+             : INNER_MAX + (stack->count - INNER_MAX) % OUTER_MAX;
+    stack->count++;
+    /* A return address is behind the call, perhaps in the next line. */
+    taking->pcs[at] = activation ? pc : pc - 1;
+    return DWARF_CB_OK;
+}
+
+/* Keep what was taken. Returns 0 or -ENOMEM. */
+static int taking_keep(const struct taking *taking)
+{
+    struct stack *stack = taking->stack;
+    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
+
+    stack->pcs = calloc(kept + 1, sizeof(*stack->pcs));
+    if (!stack->pcs)
+        return -ENOMEM;
+    memcpy(stack->pcs, taking->pcs, kept * sizeof(*stack->pcs));
+    return 0;
+}
+
+int stacks_take(struct stacks *stacks,
+                const struct stop *stop,
+                const struct modules *modules,
+                uint64_t deadline_ns)
+{
+    struct taking taking = {.deadline_ns = deadline_ns};
+    size_t i;
+    int r = 0;
+
+    stacks->signal = stop_signal(stop);
+    stacks->left_out = stop_left_out(stop);
+    stacks->stacks = calloc(stop_count(stop) + 1, sizeof(*stacks->stacks));
+    if (!stacks->stacks)
+        return -ENOMEM;
+    for (i = 0; r == 0 && i < stop_count(stop); i++) {
+        struct stack *stack = &stacks->stacks[stacks->count++];
+
+        stack->tid = stop_tid(stop, i);
+        stack->state = stop_state(stop, i);
+        if (stack->state != STOP_HELD)
+            continue;
+        stack->given_up = now_ns() >= deadline_ns;
+        if (stack->given_up)
+            continue;
+        taking.stack = stack;
+        stack->truncated =
+            dwfl_getthread_frames(modules_dwfl(modules), stack->tid, frame_take,
+                                  &taking) != 0;
+        r = taking_keep(&taking);
+    }
+    return r;
+}
+
+/* For libdwfl: one thread of a core file. */
+static int core_thread(Dwfl_Thread *thread, void *arg)
+{
+    struct taking taking = {.deadline_ns = UINT64_MAX};
+    struct stacks *stacks = arg;
+    struct stack *stack, *grown;
+
+    grown = reallocarray(stacks->stacks, stacks->count + 1, sizeof(*grown));
+    if (!grown)
+        return DWARF_CB_ABORT;
+    stacks->stacks = grown;
+    stack = &grown[stacks->count++];
+    *stack = (struct stack){.tid = dwfl_thread_tid(thread), .state = STOP_HELD};
+    taking.stack = stack;
+    stack->truncated = dwfl_thread_getframes(thread, frame_take, &taking) != 0;
+    return taking_keep(&taking) < 0 ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+int stacks_take_core(struct stacks *stacks, const struct modules *modules)
+{
+    return dwfl_getthreads(modules_dwfl(modules), core_thread, stacks) == 0
+               ? 0
+               : -EIO;
+}
+
+/* The address number `index` of those that are kept, outermost first. */
+static Dwarf_Addr address_at(const struct stack *stack, size_t index)
+{
+    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
+    size_t number = kept - 1 - index; /* innermost first */
+
+    if (stack->count > WALK_DEPTH_MAX && number >= INNER_MAX)
+        number = INNER_MAX + (stack->count - 1 - INNER_MAX - index) % OUTER_MAX;
+    return stack->pcs[number];
+}
+
+/* A frame that is not in the program; valid for the present stack. */
+__attribute__((format(printf, 2, 3))) static struct frame note(
+    struct stacks *stacks, const char *format, ...)
+{
+    char *text = stacks->texts[stacks->note_count++];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, NOTE_SIZE, format, args);
+    va_end(args);
+    return FRAME_NOTE(text);
+}
+
+/* The name of a thread that has one of its own; digits, which count the threads
+ * of one kind, as "#". Returns whether it has. */
+static bool own_name(char *text, const struct stacks *stacks, pid_t tid)
+{
+    struct thread_status process, thread;
+    const char *from;
+
+    if (!stacks->options->names || tid == stacks->pid ||
+        thread_status(&process, stacks->pid, stacks->pid) < 0 ||
+        thread_status(&thread, stacks->pid, tid) < 0 ||
+        strcmp(process.name, thread.name) == 0)
+        return false;
+    for (from = thread.name; *from; from++) {
+        if (!isdigit((unsigned char)*from))
+            *text++ = *from;
+        else if (!isdigit((unsigned char)from[1]))
+            *text++ = '#';
+    }
+    *text = '\0';
+    return true;
+}
+
+/* The frames with which each stack of a process begins. Returns how many. */
+static size_t heads(struct stacks *stacks, struct frame *frames, pid_t tid)
+{
+    char name[THREAD_NAME_SIZE];
+    size_t count = 0;
+
+    stacks->note_count = 0;
+    if (stacks->signal)
+        frames[count++] = note(stacks, "[stopped by %s]",
+                               thread_signal(name, stacks->signal));
+    if (own_name(name, stacks, tid))
+        frames[count++] = note(stacks, FRAME_THREAD "%s]", name);
+    return count;
+}
+
+/* How many frames are said to have been walked. */
+static size_t rounded(size_t count)
+{
+    size_t unit = 1;
+
+    while (count >= GIVEN_UP_EXACT && count / unit >= 10)
+        unit *= 10;
+    return count / unit * unit;
+}
+
+/* That there is no time for more. */
+static struct frame given_up(struct stacks *stacks, const struct stack *stack)
+{
+    uint32_t ms = stacks->options->max_stop_ms;
+
+    if (stack->count == 0)
+        return note(stacks, FRAME_GIVEN_UP "%u ms: not walked]", ms);
+    return note(stacks,
+                FRAME_GIVEN_UP "%u ms: walk given up after %s%zu frames]", ms,
+                stack->count < GIVEN_UP_EXACT ? "" : "more than ",
+                rounded(stack->count));
+}
+
+/* Place the frames of one stack and pass them on. */
+static int stack_pass(struct stacks *stacks,
+                      const struct stack *stack,
+                      struct names *names,
+                      struct modules *modules,
+                      walk_fn fn,
+                      void *arg)
+{
+    struct frame frames[WALK_DEPTH_MAX + NOTES_MAX];
+    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
+    size_t count = heads(stacks, frames, stack->tid);
+    const struct before *before;
+    size_t i;
+    int r;
+
+    if (stack->given_up)
+        frames[count++] = given_up(stacks, stack);
+    else if (stack->truncated || kept == 0)
+        frames[count++] = note(stacks, "[%s]", kept ? "truncated" : "no stack");
+    for (i = 0; i < kept; i++) {
+        if (stack->count > WALK_DEPTH_MAX && i == OUTER_MAX)
+            frames[count++] =
+                note(stacks, "[%zu frames cut]", stack->count - WALK_DEPTH_MAX);
+        r = names_place(names, modules, address_at(stack, i), &frames[count++]);
+        if (r < 0)
+            return r;
+    }
+    HASH_FIND(hh, stacks->before, &stack->tid, sizeof(stack->tid), before);
+    if (before)
+        frames[count++] = note(stacks, "%s", before->note);
+    return fn(arg, stack->tid, frames, count);
+}
+
+/* Pass on a stack of one note. */
+static int note_pass(
+    struct stacks *stacks, pid_t tid, const char *text, walk_fn fn, void *arg)
+{
+    struct frame frames[NOTES_MAX];
+    size_t count = heads(stacks, frames, tid);
+
+    frames[count++] = note(stacks, "%s", text);
+    return fn(arg, tid, frames, count);
+}
+
+/* Say of a thread that has not stopped what it does. Returns false if it has
+ * ended meanwhile. */
+static bool say_asked(char *text, const struct stacks *stacks, pid_t tid)
+{
+    char place[THREAD_PLACE_SIZE];
+    struct thread_status status;
+
+    if (thread_status(&status, stacks->pid, tid) < 0 ||
+        thread_has_ended(status.state))
+        return false;
+    thread_place(place, stacks->pid, tid);
+    if (status.state == 'D')
+        snprintf(text, NOTE_SIZE, FRAME_STUCK "%s]",
+                 place[0] ? place : FRAME_STUCK_SOMEWHERE);
+    else
+        snprintf(text, NOTE_SIZE, FRAME_GIVEN_UP "%u ms: not walked]",
+                 stacks->options->max_stop_ms);
+    return true;
+}
+
+/* Say how the first thread has ended, which the others may outlive. Returns
+ * false if it has gone. */
+static bool say_ended(char *text, const struct stacks *stacks, bool others)
+{
+    struct thread_status status;
+    char name[THREAD_NAME_SIZE];
+
+    if (thread_status(&status, stacks->pid, stacks->pid) < 0 ||
+        !thread_has_ended(status.state))
+        return false;
+    if (others)
+        snprintf(text, NOTE_SIZE, "[main thread has exited]");
+    else if (WIFSIGNALED(status.exited))
+        snprintf(text, NOTE_SIZE, FRAME_ZOMBIE "killed by %s]",
+                 thread_signal(name, WTERMSIG(status.exited)));
+    else if (WEXITSTATUS(status.exited) > 0)
+        snprintf(text, NOTE_SIZE, FRAME_ZOMBIE "exited with status %d]",
+                 WEXITSTATUS(status.exited));
+    else
+        snprintf(text, NOTE_SIZE, FRAME_ZOMBIE "exited]");
+    return true;
+}
+
+int stacks_pass(struct stacks *stacks,
+                struct names *names,
+                struct modules *modules,
+                size_t *passed,
+                walk_fn fn,
+                void *arg)
+{
+    char text[NOTE_SIZE];
+    size_t others = 0, i;
+    int r = 0;
+
+    *passed = 0;
+    for (i = 0; i < stacks->count; i++)
+        others += stacks->stacks[i].state != STOP_GONE;
+    for (i = 0; r == 0 && i < stacks->count; i++) {
+        const struct stack *stack = &stacks->stacks[i];
+
+        if (stack->state == STOP_HELD)
+            r = stack_pass(stacks, stack, names, modules, fn, arg);
+        else if (stack->state == STOP_ASKED
+                     ? say_asked(text, stacks, stack->tid)
+                     : stack->tid == stacks->pid &&
+                           say_ended(text, stacks, others > 0))
+            r = note_pass(stacks, stack->tid, text, fn, arg);
+        else
+            continue; /* it has ended meanwhile */
+        ++*passed;
+    }
+    if (r == 0 && stacks->left_out > 0) {
+        snprintf(text, sizeof(text), "[%s%zu%s]",
+                 stacks->left_out < GIVEN_UP_EXACT ? "" : "more than ",
+                 rounded(stacks->left_out), FRAME_LEFT_OUT);
+        r = note_pass(stacks, stacks->pid, text, fn, arg);
+        ++*passed;
+    }
+    return r;
+}

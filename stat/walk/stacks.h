@@ -1,0 +1,51 @@
+/* stacks.h - the addresses on the stacks of one process, until they are placed.
+ * Taken while it is stopped, passed on when it runs again. */
+#ifndef STAT_WALK_STACKS_H
+#define STAT_WALK_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "stat/walk/names.h"
+#include "stat/walk/stop.h"
+#include "stat/walk/walk.h"
+
+struct stacks; /* opaque */
+
+/* Make a collection for process `pid`. Returns 0 or -ENOMEM. */
+int stacks_new(struct stacks **out,
+               pid_t pid,
+               const struct walk_options *options);
+
+/* Free `stacks`. NULL is fine. */
+void stacks_free(struct stacks *stacks);
+
+/* Before it is stopped: note the state of each thread, where that is wanted.
+ * Returns 0 or -ENOMEM. */
+int stacks_look(struct stacks *stacks);
+
+/* Take the addresses of all threads that `stop` holds, of a session that is
+ * attached; no more from `deadline_ns` of CLOCK_MONOTONIC on.
+ * Returns 0 or -ENOMEM. */
+int stacks_take(struct stacks *stacks,
+                const struct stop *stop,
+                const struct modules *modules,
+                uint64_t deadline_ns);
+
+/* The same of a core file. Returns 0, -EIO if its threads cannot be read, or
+ * -ENOMEM. */
+int stacks_take_core(struct stacks *stacks, const struct modules *modules);
+
+/* Place the frames, and call `fn` for each stack; what stands still at most
+ * threads is asked of the kernel now. `*passed` becomes how many there were.
+ * Returns 0 or what `fn` did. */
+int stacks_pass(struct stacks *stacks,
+                struct names *names,
+                struct modules *modules,
+                size_t *passed,
+                walk_fn fn,
+                void *arg);
+
+#endif

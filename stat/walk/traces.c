@@ -1,0 +1,521 @@
+/* traces.c - see traces.h. */
+#include "stat/walk/traces.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "stat/tree/build.h"
+
+/* Stacks that are kept before it is first looked which of them are needed. */
+#define STACKS_MIN 64
+
+/* A string, once. */
+struct string {
+    UT_hash_handle hh;
+    bool needed; /* only while it is found out which are */
+    char text[];
+};
+
+/* A frame of a stack that is kept; no padding, so that stacks are compared as
+ * bytes. */
+struct place {
+    const char *function;
+    const char *file;
+    const char *module;
+    uint64_t offset;
+    uint64_t line;
+};
+
+/* A stack, once. */
+struct stack {
+    UT_hash_handle hh;
+    uint64_t number; /* never reused */
+    bool needed;     /* as above */
+    uint32_t count;
+    struct place places[];
+};
+
+/* One stack of one task. */
+struct spot {
+    struct stack *stack;
+    uint32_t samples; /* up to the one in which the task last moved */
+    uint32_t threads; /* when it was last there */
+    uint32_t before;  /* in the sample before; above 0: it is current */
+    uint32_t now;     /* in this one */
+};
+
+struct seen {
+    UT_hash_handle hh;
+    uint32_t task;
+    uint32_t moved;
+    uint32_t seen;
+    bool here;        /* in this sample */
+    uint32_t stop_us; /* the longest */
+    bool stop_new;    /* it is longer than in the sample before */
+    struct spot *spots;
+    uint32_t count;
+    uint32_t room;
+};
+
+struct traces {
+    struct string *strings;
+    struct stack *stacks;
+    struct seen *tasks;
+    uint64_t next;      /* number of a stack */
+    size_t stacks_most; /* above so many it is found out which are needed */
+    bool forgets;
+};
+
+int traces_new(struct traces **out)
+{
+    struct traces *traces = calloc(1, sizeof(*traces));
+
+    if (!traces)
+        return -ENOMEM;
+    traces->stacks_most = STACKS_MIN;
+    *out = traces;
+    return 0;
+}
+
+void traces_free(struct traces *traces)
+{
+    struct string *string, *next_string;
+    struct stack *stack, *next_stack;
+    struct seen *seen, *next_seen;
+
+    if (!traces)
+        return;
+    HASH_ITER(hh, traces->strings, string, next_string)
+    {
+        HASH_DEL(traces->strings, string);
+        free(string);
+    }
+    HASH_ITER(hh, traces->stacks, stack, next_stack)
+    {
+        HASH_DEL(traces->stacks, stack);
+        free(stack);
+    }
+    HASH_ITER(hh, traces->tasks, seen, next_seen)
+    {
+        HASH_DEL(traces->tasks, seen);
+        free(seen->spots);
+        free(seen);
+    }
+    free(traces);
+}
+
+void traces_forget(struct traces *traces)
+{
+    traces->forgets = true;
+}
+
+/* Whose text this is. */
+static struct string *string_of(const char *text)
+{
+    return (struct string *)(text - offsetof(struct string, text));
+}
+
+/* The one copy of `text`; NULL without memory. */
+static const char *intern(struct traces *traces, const char *text)
+{
+    struct string *string;
+    size_t len = strlen(text);
+
+    HASH_FIND(hh, traces->strings, text, len, string);
+    if (string)
+        return string->text;
+    string = calloc(1, sizeof(*string) + len + 1);
+    if (!string)
+        return NULL;
+    memcpy(string->text, text, len + 1);
+    HASH_ADD_KEYPTR(hh, traces->strings, string->text, len, string);
+    if (!string->hh.tbl) {
+        free(string);
+        return NULL;
+    }
+    return string->text;
+}
+
+/* The one copy of a stack; NULL without memory. */
+static struct stack *stack_of(struct traces *traces,
+                              const struct frame *frames,
+                              size_t count)
+{
+    size_t len = count * sizeof(struct place), i;
+    struct stack *stack = calloc(1, sizeof(*stack) + len), *known;
+
+    if (!stack)
+        return NULL;
+    stack->count = (uint32_t)count;
+    for (i = 0; i < count; i++) {
+        struct place *place = &stack->places[i];
+
+        place->function = intern(traces, frames[i].function);
+        place->file = intern(traces, frames[i].file);
+        place->module = intern(traces, frames[i].module);
+        place->offset = frames[i].offset;
+        place->line = frames[i].line;
+        if (!place->function || !place->file || !place->module)
+            goto fail;
+    }
+    HASH_FIND(hh, traces->stacks, stack->places, len, known);
+    if (known) {
+        free(stack);
+        return known;
+    }
+    stack->number = traces->next++;
+    HASH_ADD_KEYPTR(hh, traces->stacks, stack->places, len, stack);
+    if (stack->hh.tbl)
+        return stack;
+fail:
+    free(stack);
+    return NULL;
+}
+
+static struct seen *seen_of(struct traces *traces, uint32_t task)
+{
+    struct seen *seen;
+
+    HASH_FIND(hh, traces->tasks, &task, sizeof(task), seen);
+    if (seen)
+        return seen;
+    seen = calloc(1, sizeof(*seen));
+    if (!seen)
+        return NULL;
+    seen->task = task;
+    HASH_ADD(hh, traces->tasks, task, sizeof(task), seen);
+    if (!seen->hh.tbl) {
+        free(seen);
+        return NULL;
+    }
+    return seen;
+}
+
+/* One more thread of the task is there. Returns 0 or -ENOMEM. */
+static int spot_add(struct seen *seen, struct stack *stack)
+{
+    struct spot *spots = seen->spots;
+    uint32_t i;
+
+    for (i = 0; i < seen->count && spots[i].stack != stack; i++)
+        ;
+    if (i == seen->room) {
+        uint32_t room = seen->room ? 2 * seen->room : 2;
+
+        spots = reallocarray(spots, room, sizeof(*spots));
+        if (!spots)
+            return -ENOMEM;
+        seen->spots = spots;
+        seen->room = room;
+    }
+    if (i == seen->count) {
+        spots[i] = (struct spot){.stack = stack};
+        seen->count++;
+    }
+    spots[i].now++;
+    seen->here = true;
+    return 0;
+}
+
+int traces_add(struct traces *traces,
+               uint32_t task,
+               const struct frame *frames,
+               size_t count)
+{
+    struct stack *stack;
+    struct seen *seen;
+
+    if (count == 0 || task >= TASKS_MAX)
+        return -EINVAL;
+    if (count > TREE_DEPTH_MAX)
+        count = TREE_DEPTH_MAX;
+    stack = stack_of(traces, frames, count);
+    seen = stack ? seen_of(traces, task) : NULL;
+    return seen ? spot_add(seen, stack) : -ENOMEM;
+}
+
+/* A time in microseconds, rounded up so that few bits of it count: the longest
+ * of several does not become longer again and again then. */
+static uint32_t rounded_us(uint64_t ns)
+{
+    uint64_t us = ns / 1000 + 1, unit = 1;
+
+    while (us / unit >= 16)
+        unit *= 2;
+    us = (us + unit - 1) / unit * unit;
+    return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
+int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns)
+{
+    struct seen *seen = seen_of(traces, task);
+    uint32_t us = rounded_us(ns);
+
+    if (!seen)
+        return -ENOMEM;
+    seen->stop_new |= us > seen->stop_us;
+    if (us > seen->stop_us)
+        seen->stop_us = us;
+    return 0;
+}
+
+/* Take this sample of one task into account. Returns whether it has moved. */
+static bool seen_advance(struct seen *seen)
+{
+    uint32_t still = seen->seen - seen->moved, i;
+    bool moved = seen->seen == 0;
+
+    for (i = 0; i < seen->count; i++)
+        moved |= seen->spots[i].before != seen->spots[i].now;
+    seen->seen++;
+    for (i = 0; i < seen->count; i++) {
+        struct spot *spot = &seen->spots[i];
+
+        if (moved && spot->before > 0)
+            spot->samples += still;
+        if (moved && spot->now > 0)
+            spot->samples++;
+        if (spot->now > 0)
+            spot->threads = spot->now;
+        spot->before = spot->now;
+        spot->now = 0;
+    }
+    if (moved)
+        seen->moved = seen->seen;
+    seen->here = false;
+    return moved;
+}
+
+/* Forget where the task, which has just moved, was before. */
+static void seen_forget(struct seen *seen)
+{
+    uint32_t kept = 0, i;
+
+    for (i = 0; i < seen->count; i++) {
+        struct spot *spot = &seen->spots[kept];
+
+        *spot = seen->spots[i];
+        spot->samples = 1;
+        spot->threads = spot->before;
+        kept += spot->before > 0;
+    }
+    seen->count = kept;
+}
+
+/* One end of one task, or, without a stack, its progress. */
+struct entry {
+    const struct stack *stack;
+    uint32_t samples; /* of progress: moved */
+    uint32_t threads; /* of progress: seen */
+    uint32_t current;
+    uint32_t task;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+
+    if (x->stack != y->stack) {
+        if (!x->stack || !y->stack)
+            return x->stack ? 1 : -1;
+        return x->stack->number < y->stack->number ? -1 : 1;
+    }
+    if (x->samples != y->samples)
+        return x->samples < y->samples ? -1 : 1;
+    if (x->threads != y->threads)
+        return x->threads < y->threads ? -1 : 1;
+    return (x->current > y->current) - (x->current < y->current);
+}
+
+static int by_task(const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+    int order = by_weight(a, b);
+
+    return order ? order : (x->task > y->task) - (x->task < y->task);
+}
+
+/* Put a stack into the tree; `*node` is where it ends. */
+static int put_stack(struct build *build,
+                     uint32_t *node,
+                     const struct stack *stack)
+{
+    uint32_t i, parent = BUILD_TOP;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < stack->count; i++) {
+        const struct place *place = &stack->places[i];
+
+        r = build_node(build, node, parent,
+                       &(struct frame){place->function, place->file,
+                                       (uint32_t)place->line, place->module,
+                                       place->offset});
+        parent = *node;
+    }
+    return r;
+}
+
+/* Put sorted entries, those that differ in the task only as one. */
+static int put_entries(struct build *build,
+                       const struct entry *entries,
+                       size_t count)
+{
+    struct tasks_range *ranges = calloc(count + 1, sizeof(*ranges));
+    const struct stack *put = NULL;
+    uint32_t node = 0;
+    size_t first, i;
+    int r = ranges ? 0 : -ENOMEM;
+
+    for (first = 0; r == 0 && first < count; first = i) {
+        const struct entry *entry = &entries[first];
+        struct tasks *tasks = NULL;
+
+        for (i = first; i < count && by_weight(entry, &entries[i]) == 0; i++)
+            ranges[i - first] =
+                (struct tasks_range){entries[i].task, entries[i].task};
+        r = tasks_new(&tasks, ranges, i - first);
+        if (r == 0 && entry->stack && entry->stack != put)
+            r = put_stack(build, &node, entry->stack);
+        put = entry->stack;
+        if (r == 0 && entry->stack)
+            r = build_end(build, &(struct tree_end){node, entry->samples,
+                                                    entry->threads,
+                                                    entry->current, tasks});
+        else if (r == 0)
+            r = build_progress(
+                build,
+                &(struct tree_progress){entry->samples, entry->threads, tasks});
+        tasks_free(tasks);
+    }
+    free(ranges);
+    return r;
+}
+
+/* What is new about one task, behind `count` entries. Returns how many more
+ * there are. */
+static size_t put_seen(struct entry *entries, struct seen *seen, bool forgets)
+{
+    size_t count = 0;
+    uint32_t i;
+
+    if (seen_advance(seen)) {
+        if (forgets)
+            seen_forget(seen);
+        for (i = 0; i < seen->count; i++) {
+            const struct spot *spot = &seen->spots[i];
+
+            entries[count++] =
+                (struct entry){spot->stack, spot->samples, spot->threads,
+                               spot->before > 0, seen->task};
+        }
+    }
+    entries[count++] =
+        (struct entry){NULL, seen->moved, seen->seen, 0, seen->task};
+    return count;
+}
+
+/* Put the stops that are longer than before. */
+static int put_stops(struct build *build, struct traces *traces)
+{
+    struct seen *seen;
+    int r = 0;
+
+    for (seen = traces->tasks; r == 0 && seen; seen = seen->hh.next) {
+        if (seen->stop_new)
+            r = build_stop(build,
+                           &(struct tree_stop){seen->task, seen->stop_us});
+        seen->stop_new = false;
+    }
+    return r;
+}
+
+/* Note which stacks are needed, and which strings. */
+static void find_needed(struct traces *traces)
+{
+    const struct seen *seen;
+    struct stack *stack;
+    uint32_t i;
+
+    for (seen = traces->tasks; seen; seen = seen->hh.next)
+        for (i = 0; i < seen->count; i++)
+            seen->spots[i].stack->needed = true;
+    for (stack = traces->stacks; stack; stack = stack->hh.next) {
+        for (i = 0; stack->needed && i < stack->count; i++) {
+            string_of(stack->places[i].function)->needed = true;
+            string_of(stack->places[i].file)->needed = true;
+            string_of(stack->places[i].module)->needed = true;
+        }
+    }
+}
+
+/* Free the stacks where no task is any more, and the strings of these alone:
+ * now and then, when they have doubled. */
+static void sweep(struct traces *traces)
+{
+    struct string *string, *next_string;
+    struct stack *stack, *next_stack;
+
+    if (!traces->forgets || HASH_COUNT(traces->stacks) <= traces->stacks_most)
+        return;
+    find_needed(traces);
+    HASH_ITER(hh, traces->stacks, stack, next_stack)
+    {
+        if (!stack->needed) {
+            HASH_DEL(traces->stacks, stack);
+            free(stack);
+        } else {
+            stack->needed = false;
+        }
+    }
+    HASH_ITER(hh, traces->strings, string, next_string)
+    {
+        if (!string->needed) {
+            HASH_DEL(traces->strings, string);
+            free(string);
+        } else {
+            string->needed = false;
+        }
+    }
+    traces->stacks_most = 2 * (size_t)HASH_COUNT(traces->stacks);
+    if (traces->stacks_most < STACKS_MIN)
+        traces->stacks_most = STACKS_MIN;
+}
+
+int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns)
+{
+    struct entry *entries = NULL;
+    struct build *build = NULL;
+    struct seen *seen;
+    size_t count = 0;
+    int r;
+
+    for (seen = traces->tasks; seen; seen = seen->hh.next)
+        count += (size_t)seen->count + 1;
+    entries = calloc(count + 1, sizeof(*entries));
+    r = entries ? build_new(&build, true) : -ENOMEM;
+    if (r < 0)
+        goto out;
+    count = 0;
+    for (seen = traces->tasks; seen; seen = seen->hh.next)
+        if (seen->here)
+            count += put_seen(entries + count, seen, traces->forgets);
+    qsort(entries, count, sizeof(*entries), by_task);
+    r = put_entries(build, entries, count);
+    if (r == 0)
+        r = put_stops(build, traces);
+    if (r == 0)
+        r = build_tree(out, build, stop_ns);
+    if (r == 0)
+        sweep(traces);
+out:
+    build_free(build);
+    free(entries);
+    return r;
+}

@@ -1,0 +1,48 @@
+/* traces.h - the stacks that one daemon has seen, to be made trees. */
+#ifndef STAT_WALK_TRACES_H
+#define STAT_WALK_TRACES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stat/tree/frame.h"
+#include "stat/tree/tree.h"
+
+struct traces; /* opaque */
+
+/* Make an empty collection. Returns 0 or -ENOMEM. */
+int traces_new(struct traces **out);
+
+/* Free `traces`. NULL is fine. */
+void traces_free(struct traces *traces);
+
+/* From now on keep of each task only where it is, not where it was before: an
+ * end has one sample, and those since the task last moved. Stacks where nobody
+ * is any more are freed, so memory does not grow with the samples. */
+void traces_forget(struct traces *traces);
+
+/* Add the stack of one thread of task `task` in the present sample. The
+ * strings are copied.
+ *
+ * frames  `count` of them, outermost first; those past TREE_DEPTH_MAX are
+ *         left out
+ *
+ * Returns 0, -EINVAL if `count` is 0 or `task` is not below TASKS_MAX, or
+ * -ENOMEM: then nothing was added. */
+int traces_add(struct traces *traces,
+               uint32_t task,
+               const struct frame *frames,
+               size_t count);
+
+/* In the present sample task `task` was stopped for `ns` nanoseconds.
+ * Returns 0 or -ENOMEM. */
+int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns);
+
+/* The sample is complete: make the tree of what is new, with `stop_ns` as its
+ * longest stop: the ends of tasks that have moved, since the sample before,
+ * and how far all that were seen have come. The join of all these trees is
+ * the tree of all samples. Then the next sample begins.
+ * Returns 0 or -ENOMEM. */
+int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns);
+
+#endif

@@ -1,0 +1,95 @@
+/* dot.c - see dot.h. */
+#include "stat/write/dot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "stat/show/palette.h"
+#include "stat/write/escape.h"
+
+/* Longest list of ranks on an edge, in bytes. */
+#define RANKS_SIZE 64
+
+/* Sets of at most so many ranges are written in full for STAT, which knows no
+ * strides; of others, how many they are and one of them. */
+#define BV_RANGES_MAX 4096
+
+static void write_node(FILE *file, const struct report *report, uint32_t node)
+{
+    const char *source = report_file(report, node);
+    uint32_t line = report_line(report, node);
+    long class = report_class(report, report->under[node]);
+
+    fprintf(file, "    %u [label=\"", node + 1);
+    escape_dot(file, report_function(report, node));
+    if (source[0]) {
+        fputs("\\n", file);
+        escape_dot(file, source);
+        if (line)
+            fprintf(file, ":%u", line);
+    }
+    fprintf(file, "\", fillcolor=\"%s\", fontcolor=\"%s\", function=\"",
+            palette_fill(class), palette_text(class));
+    escape_dot(file, report_function(report, node));
+    fputs("\", source=\"", file);
+    escape_dot(file, source[0] ? source : "(null)");
+    fprintf(file, "\", line=\"%u\", module=\"(null)\", offset=\"(null)\"];\n",
+            line);
+}
+
+/* The set as STAT has it on an edge. */
+static void write_bv(FILE *file, const struct tasks *set)
+{
+    const struct tasks_range *ranges = tasks_ranges(set);
+    size_t count = tasks_range_count(set);
+    size_t i;
+
+    if (count > BV_RANGES_MAX) {
+        fprintf(file, "bv=\"(null)\", count=\"%u\", rep=\"%u\"",
+                tasks_count(set), ranges[0].first);
+        return;
+    }
+    fputs("bv=\"[", file);
+    for (i = 0; i < count; i++) {
+        fprintf(file, "%s%u", i ? "," : "", ranges[i].first);
+        if (ranges[i].last > ranges[i].first)
+            fprintf(file, "-%u", ranges[i].last);
+    }
+    fputs("]\"", file);
+}
+
+int dot_write(FILE *file, const struct report *report)
+{
+    const struct tree *tree = report->tree;
+    uint32_t above[TREE_DEPTH_MAX + 1] = {0}; /* numbers of nodes; 0: root */
+    char ranks[RANKS_SIZE];
+    uint32_t node;
+
+    fputs("digraph stacks {\n"
+          "    node [shape=box, style=\"filled,rounded\", "
+          "fontname=\"sans-serif\"];\n"
+          "    edge [fontname=\"sans-serif\", fontsize=10];\n"
+          "    0 [label=\"/\", fillcolor=\"white\", function=\"/\", "
+          "source=\"(null)\", line=\"0\", module=\"(null)\", "
+          "offset=\"(null)\"];\n",
+          file);
+    for (node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
+        const struct tasks *set = report->under[node];
+
+        above[depth + 1] = node + 1;
+        write_node(file, report, node);
+        fprintf(file, "    %u -> %u [label=\"", above[depth], node + 1);
+        if (report->source.threads)
+            fprintf(file, "%u tasks, %" PRIu64 " threads", tasks_count(set),
+                    report->threads[node]);
+        else
+            fprintf(file, "%u", tasks_count(set));
+        fprintf(file, ":[%s]\", ", tasks_text(set, ranks, sizeof(ranks)));
+        write_bv(file, set);
+        fputs("];\n", file);
+    }
+    fputs("}\n", file);
+    return 0;
+}

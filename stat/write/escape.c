@@ -1,0 +1,129 @@
+/* escape.c - see escape.h. */
+#include "stat/write/escape.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "stat/show/characters.h"
+
+/* Bytes of a set's text for each of its ranges: two or three numbers below
+ * TASKS_MAX, and what is between. */
+#define RANGE_TEXT 32
+
+void escape_json(FILE *file, const char *text)
+{
+    unsigned len;
+
+    for (; *text; text += len) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == '"' || character == '\\')
+            fprintf(file, "\\%c", (char)character);
+        else if (character < ' ' || character == '<' || character == '>' ||
+                 character == '&' || character == 0x7f)
+            fprintf(file, "\\u%04x", character);
+        else if (character == CHARACTER_NONE)
+            fputs(CHARACTER_REPLACEMENT, file);
+        else
+            fwrite(text, 1, len, file);
+    }
+}
+
+/* How many characters `text` has. */
+static unsigned characters(const char *text)
+{
+    unsigned count = 0;
+    unsigned len;
+
+    for (; *text; text += len) {
+        character_read(text, &len);
+        count++;
+    }
+    return count;
+}
+
+/* Whether XML has it: its two last below 2^16 are none. */
+static bool is_of_xml(uint32_t character)
+{
+    return character >= ' ' && character != 0xfffe && character != 0xffff &&
+           character != CHARACTER_NONE;
+}
+
+void escape_xml(FILE *file, const char *text, unsigned columns)
+{
+    bool cut = columns > 0 && characters(text) > columns;
+    unsigned left = cut ? columns - 1 : UINT32_MAX;
+    unsigned len;
+
+    for (; *text && left > 0; text += len, left--) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == '<' || character == '>' || character == '&' ||
+            character == '"')
+            fprintf(file, "&#%u;", character);
+        else if (!is_of_xml(character))
+            fputs(CHARACTER_REPLACEMENT, file);
+        else
+            fwrite(text, 1, len, file);
+    }
+    if (cut)
+        fputs("\xe2\x80\xa6", file);
+}
+
+/* Write what has no meaning to the language: all but what is no character. */
+static void write_character(FILE *file,
+                            uint32_t character,
+                            const char *text,
+                            unsigned len)
+{
+    if (character == CHARACTER_NONE)
+        fputs(CHARACTER_REPLACEMENT, file);
+    else if (character_is_control(character))
+        fputc(' ', file);
+    else
+        fwrite(text, 1, len, file);
+}
+
+void escape_folded(FILE *file, const char *text)
+{
+    unsigned len;
+
+    for (; *text; text += len) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == ';')
+            fputc(':', file);
+        else
+            write_character(file, character, text, len);
+    }
+}
+
+void escape_dot(FILE *file, const char *text)
+{
+    unsigned len;
+
+    for (; *text; text += len) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == '"' || character == '\\')
+            fprintf(file, "\\%c", (char)character);
+        else if (character == '&')
+            fputs("&amp;", file);
+        else
+            write_character(file, character, text, len);
+    }
+}
+
+int escape_tasks(FILE *file, const struct tasks *tasks)
+{
+    size_t size = RANGE_TEXT * (tasks_range_count(tasks) + 1);
+    char *text = malloc(size);
+
+    if (!text)
+        return -ENOMEM;
+    fputs(tasks_text(tasks, text, size), file);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* html.c - see html.h. */
+#include "stat/write/html.h"
+
+#include <string.h>
+
+#include "stat/write/json.h"
+#include "stat/write/page.h"
+
+/* The line of the page that stands for the data. */
+#define DATA_LINE "@DATA@\n"
+
+int html_write(FILE *file, const struct report *report)
+{
+    size_t i;
+    int r = 0;
+
+    for (i = 0; r == 0 && page_lines[i]; i++) {
+        if (strcmp(page_lines[i], DATA_LINE) == 0)
+            r = json_write(file, report);
+        else
+            fputs(page_lines[i], file);
+    }
+    return r;
+}

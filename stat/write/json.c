@@ -1,0 +1,360 @@
+/* json.c - see json.h. */
+#include "stat/write/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/tree/frame.h"
+#include "stat/write/escape.h"
+
+/* Where the number of a set is to be written. */
+struct use {
+    const struct tasks *set;
+    uint32_t *number;
+};
+
+/* All sets of a report, each distinct one with a number. */
+struct sets {
+    struct use *uses;
+    size_t count;
+    uint32_t *numbers;       /* what the following point into */
+    uint32_t *under;         /* by node */
+    uint32_t *ends;          /* by end */
+    uint32_t *classes;       /* by class */
+    uint32_t *hosts;         /* by host */
+    struct tasks **of_hosts; /* by host; NULL: made up */
+    size_t host_count;
+    uint32_t missing_number;
+    struct tasks *missing; /* who gave no answer */
+};
+
+static int by_set(const void *a, const void *b)
+{
+    const struct use *x = a;
+    const struct use *y = b;
+
+    if (x->set == y->set)
+        return 0;
+    if (tasks_count(x->set) != tasks_count(y->set))
+        return tasks_count(x->set) < tasks_count(y->set) ? -1 : 1;
+    return tasks_compare(x->set, y->set);
+}
+
+static void use_set(struct sets *sets,
+                    const struct tasks *set,
+                    uint32_t *number)
+{
+    sets->uses[sets->count++] = (struct use){set, number};
+}
+
+/* The tasks of each host. */
+static int find_hosts(struct sets *sets, const struct targets *targets)
+{
+    struct tasks_range *ranges;
+    uint32_t host;
+    uint32_t i;
+    int r = 0;
+
+    sets->host_count = targets->host_count;
+    sets->of_hosts = calloc(sets->host_count + 1, sizeof(struct tasks *));
+    ranges = calloc((size_t)targets->count + 1, sizeof(*ranges));
+    if (!sets->of_hosts || !ranges)
+        r = -ENOMEM;
+    for (host = 0; r == 0 && host < targets->host_count; host++) {
+        size_t count = 0;
+
+        for (i = 0; i < targets->count; i++) {
+            if (targets->hosts[i] == host)
+                ranges[count++] = (struct tasks_range){i, i};
+        }
+        r = tasks_new(&sets->of_hosts[host], ranges, count);
+    }
+    free(ranges);
+    return r;
+}
+
+/* Targets that are nowhere in the tree. */
+static int find_missing(struct sets *sets, const struct report *report)
+{
+    const struct targets *targets = report->source.targets;
+    struct tasks_range all = {0, 0};
+    struct tasks *answered = NULL;
+    int r;
+
+    if (!targets || targets->count == 0)
+        return tasks_new(&sets->missing, NULL, 0);
+    all.last = targets->count - 1;
+    r = tasks_new(&sets->missing, &all, 1);
+    if (r == 0)
+        r = tree_tasks(&answered, report->tree);
+    if (r == 0)
+        r = tasks_change(&sets->missing, TASKS_MINUS, answered);
+    tasks_free(answered);
+    return r;
+}
+
+static void sets_fini(struct sets *sets)
+{
+    size_t i;
+
+    for (i = 0; sets->of_hosts && i < sets->host_count; i++)
+        tasks_free(sets->of_hosts[i]);
+    tasks_free(sets->missing);
+    free(sets->of_hosts);
+    free(sets->uses);
+    free(sets->numbers);
+}
+
+/* Find all sets of `report`, to be numbered. */
+static int sets_init(struct sets *sets, const struct report *report)
+{
+    const struct tree *tree = report->tree;
+    const struct classes *classes = report->classes;
+    size_t most;
+    size_t i;
+    int r;
+
+    r = find_missing(sets, report);
+    if (r == 0 && report->source.targets)
+        r = find_hosts(sets, report->source.targets);
+    if (r < 0)
+        return r;
+    most = (size_t)tree->node_count + tree->end_count + classes->count +
+           sets->host_count;
+    sets->uses = calloc(most + 1, sizeof(*sets->uses));
+    sets->numbers = calloc(most + 1, sizeof(uint32_t));
+    if (!sets->uses || !sets->numbers)
+        return -ENOMEM;
+    sets->under = sets->numbers;
+    sets->ends = sets->under + tree->node_count;
+    sets->classes = sets->ends + tree->end_count;
+    sets->hosts = sets->classes + classes->count;
+    for (i = 0; i < tree->node_count; i++)
+        use_set(sets, report->under[i], &sets->under[i]);
+    for (i = 0; i < tree->end_count; i++)
+        use_set(sets, tree->ends[i].tasks, &sets->ends[i]);
+    for (i = 0; i < classes->count; i++)
+        use_set(sets, classes->sets[i], &sets->classes[i]);
+    for (i = 0; i < sets->host_count; i++)
+        use_set(sets, sets->of_hosts[i], &sets->hosts[i]);
+    use_set(sets, sets->missing, &sets->missing_number);
+    qsort(sets->uses, sets->count, sizeof(*sets->uses), by_set);
+    return 0;
+}
+
+/* Number the sets, and write each once. */
+static int write_sets(FILE *file, struct sets *sets)
+{
+    uint32_t number = 0;
+    size_t i;
+    int r = 0;
+
+    fputs(",\n\"sets\":[", file);
+    for (i = 0; r == 0 && i < sets->count; i++) {
+        if (i == 0 || by_set(&sets->uses[i - 1], &sets->uses[i]) != 0) {
+            fputs(i ? ",\n\"" : "\n\"", file);
+            r = escape_tasks(file, sets->uses[i].set);
+            fputc('"', file);
+            number += i > 0;
+        }
+        *sets->uses[i].number = number;
+    }
+    fputs("]", file);
+    return r;
+}
+
+static void write_string(FILE *file, const char *name, const char *text)
+{
+    fprintf(file, "\"%s\":\"", name);
+    escape_json(file, text);
+    fputc('"', file);
+}
+
+void json_write_frames(FILE *file, const struct tree *tree)
+{
+    uint32_t i;
+
+    fputs(",\n\"frames\":[", file);
+    for (i = 0; i < tree->frame_count; i++) {
+        const struct tree_frame *frame = &tree->frames[i];
+
+        fputs(i ? ",\n{" : "\n{", file);
+        write_string(file, "function", tree->strings[frame->function]);
+        if (tree->strings[frame->file][0]) {
+            fputc(',', file);
+            write_string(file, "file", tree->strings[frame->file]);
+        }
+        if (frame->line)
+            fprintf(file, ",\"line\":%u", frame->line);
+        if (tree->strings[frame->module][0]) {
+            fputc(',', file);
+            write_string(file, "module", tree->strings[frame->module]);
+            fprintf(file, ",\"offset\":%" PRIu64, frame->offset);
+        }
+        fputc('}', file);
+    }
+    fputs("]", file);
+}
+
+static void write_nodes(FILE *file,
+                        const struct report *report,
+                        const struct sets *sets)
+{
+    const struct tree *tree = report->tree;
+    uint32_t end = 0;
+    uint32_t i;
+
+    fputs(",\n\"nodes\":[", file);
+    for (i = 0; i < tree->node_count; i++) {
+        const char *comma = "";
+
+        fprintf(file,
+                "%s{\"frame\":%u,\"depth\":%u,\"set\":%u,\"threads\":%" PRIu64,
+                i ? ",\n" : "\n", tree->nodes[i].frame, tree->nodes[i].depth,
+                sets->under[i], report->threads[i]);
+        if (report->shown[i] != i)
+            fputs(",\"runtime\":true", file);
+        if (report_has_end(report, i)) {
+            fputs(",\"ends\":[", file);
+            for (; end < tree->end_count && tree->ends[end].node == i; end++) {
+                fprintf(file, "%s{\"set\":%u,\"samples\":%u,\"threads\":%u}",
+                        comma, sets->ends[end], tree->ends[end].samples,
+                        tree->ends[end].threads);
+                comma = ",";
+            }
+            fputc(']', file);
+        }
+        fputc('}', file);
+    }
+    fputs("]", file);
+}
+
+static void write_classes(FILE *file,
+                          const struct report *report,
+                          const struct sets *sets)
+{
+    const struct classes *classes = report->classes;
+    uint32_t k;
+    size_t i;
+
+    fputs(",\n\"classes\":[", file);
+    for (i = 0; i < classes->count; i++) {
+        fprintf(file,
+                "%s{\"set\":%u,\"tasks\":%u,\"threads\":%" PRIu64
+                ",\"outlier\":%s,\"unchanged\":%u,\"nodes\":[",
+                i ? ",\n" : "\n", sets->classes[i],
+                tasks_count(classes->sets[i]),
+                report_threads(report, classes->sets[i]),
+                report_is_outlier(report, classes->sets[i]) ? "true" : "false",
+                report_class_unchanged(report, i));
+        for (k = 0; k < classes->end_counts[i]; k++)
+            fprintf(file, "%s%u", k ? "," : "", classes->ends[i][k]);
+        fputs("]}", file);
+    }
+    fputs("]", file);
+}
+
+/* Who could not be looked at, and why. */
+static void write_not_walked(FILE *file,
+                             const struct report *report,
+                             const struct sets *sets)
+{
+    const struct tree *tree = report->tree;
+    const char *comma = "\n";
+    uint32_t node;
+
+    fputs(",\n\"not_walked\":[", file);
+    for (node = 0; node < tree->node_count; node += tree->nodes[node].size) {
+        const char *reason = report_function(report, node);
+        char *text;
+
+        if (!classes_is_not_walked(tree, node))
+            continue;
+        text = strdup(reason + strlen(FRAME_NOT_WALKED));
+        if (text && text[0] && text[strlen(text) - 1] == ']')
+            text[strlen(text) - 1] = '\0';
+        fprintf(file, "%s{\"set\":%u,", comma, sets->under[node]);
+        write_string(file, "reason", text ? text : "");
+        fputc('}', file);
+        free(text);
+        comma = ",\n";
+    }
+    fputs("]", file);
+}
+
+/* The processes of each host that has some, in the order of its tasks. */
+static void write_hosts(FILE *file,
+                        const struct report *report,
+                        const struct sets *sets)
+{
+    const struct targets *targets = report->source.targets;
+    const char *comma = "\n";
+    size_t host;
+    size_t i;
+
+    fputs(",\n\"hosts\":[", file);
+    for (host = 0; host < sets->host_count; host++) {
+        const struct tasks *set = sets->of_hosts[host];
+        const char *pid_comma = "";
+
+        if (tasks_count(set) == 0)
+            continue;
+        fprintf(file, "%s{", comma);
+        write_string(file, "name", targets_host_name(targets, (uint32_t)host));
+        fprintf(file, ",\"set\":%u,\"pids\":[", sets->hosts[host]);
+        for (i = 0; i < targets->count; i++) {
+            if (targets->hosts[i] != host)
+                continue;
+            fprintf(file, "%s%d", pid_comma, (int)targets->pids[i]);
+            pid_comma = ",";
+        }
+        fputs("]}", file);
+        comma = ",\n";
+    }
+    fputs("]", file);
+}
+
+int json_write(FILE *file, const struct report *report)
+{
+    static const char *const details[] = {
+        [NAMING_FUNCTIONS] = "functions",
+        [NAMING_LINES] = "lines",
+        [NAMING_ADDRESSES] = "addresses",
+    };
+    const struct report_source *source = &report->source;
+    struct sets sets = {0};
+    int r;
+
+    r = sets_init(&sets, report);
+    if (r < 0)
+        goto out;
+    fprintf(file,
+            "{\"format\":\"coppice-stat\",\"version\":%d,\n"
+            "\"tasks\":%u,\"host_count\":%u,\"samples\":%u,"
+            "\"stopped_ns\":%" PRIu64 ",\"stopped_median_ns\":%" PRIu64
+            ",\n\"threads\":%" PRIu64 ",\"full\":%s,\"detail\":\"%s\"",
+            JSON_VERSION, tasks_count(report->everyone), source->hosts,
+            source->samples, report->tree->stop_ns,
+            (uint64_t)tree_median_stop_us(report->tree) * 1000,
+            report_threads(report, report->everyone),
+            source->full ? "true" : "false", details[source->detail]);
+    if (source->taken_s)
+        fprintf(file, ",\"taken\":%" PRIu64, source->taken_s);
+    if (source->targets && targets_are_ranked(source->targets))
+        fputs(",\"ranks\":true", file);
+    r = write_sets(file, &sets);
+    if (r < 0)
+        goto out;
+    json_write_frames(file, report->tree);
+    write_nodes(file, report, &sets);
+    write_classes(file, report, &sets);
+    write_not_walked(file, report, &sets);
+    fprintf(file, ",\n\"missing\":%u", sets.missing_number);
+    write_hosts(file, report, &sets);
+    fputs("}\n", file);
+out:
+    sets_fini(&sets);
+    return r;
+}

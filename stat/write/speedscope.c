@@ -1,0 +1,178 @@
+/* speedscope.c - see speedscope.h. */
+#include "stat/write/speedscope.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "stat/write/escape.h"
+
+/* A node where traces end, and how much of a profile ends there. */
+struct sample {
+    uint32_t node;
+    uint64_t weight;
+};
+
+/* The tasks of `of` (NULL: all) at each node, times samples, into `samples`,
+ * which has room for all ends. Returns their count or -ENOMEM. */
+static long find_samples(struct sample *samples,
+                         const struct report *report,
+                         struct tasks *of)
+{
+    const struct tree *tree = report->tree;
+    long count = 0;
+    uint32_t i;
+
+    for (i = 0; i < tree->end_count; i++) {
+        const struct tree_end *end = &tree->ends[i];
+        struct tasks *both;
+        uint64_t weight;
+        int r;
+
+        if (classes_is_not_walked(tree, end->node))
+            continue;
+        r = of ? tasks_combine(&both, TASKS_BOTH, end->tasks, of) : 0;
+        if (r < 0)
+            return r;
+        weight = (uint64_t)tasks_count(of ? both : end->tasks) * end->samples;
+        if (of)
+            tasks_free(both);
+        if (weight == 0)
+            continue;
+        if (count > 0 && samples[count - 1].node == end->node)
+            samples[count - 1].weight += weight;
+        else
+            samples[count++] = (struct sample){end->node, weight};
+    }
+    return count;
+}
+
+static void write_frames(FILE *file, const struct tree *tree)
+{
+    uint32_t i;
+
+    fputs("\"shared\":{\"frames\":[", file);
+    for (i = 0; i < tree->frame_count; i++) {
+        const struct tree_frame *frame = &tree->frames[i];
+
+        fputs(i ? ",\n{\"name\":\"" : "\n{\"name\":\"", file);
+        escape_json(file, tree->strings[frame->function]);
+        fputc('"', file);
+        if (tree->strings[frame->file][0]) {
+            fputs(",\"file\":\"", file);
+            escape_json(file, tree->strings[frame->file]);
+            fputc('"', file);
+        }
+        if (frame->line)
+            fprintf(file, ",\"line\":%u", frame->line);
+        fputc('}', file);
+    }
+    fputs("]},\n", file);
+}
+
+/* The stack that ends at `node`, outermost frame first; `parents` by node. */
+static void write_stack(FILE *file,
+                        const struct tree *tree,
+                        const uint32_t *parents,
+                        uint32_t node)
+{
+    uint32_t path[TREE_DEPTH_MAX];
+    uint32_t depth = tree->nodes[node].depth;
+    uint32_t i;
+
+    for (i = depth + 1; i-- > 0; node = parents[node])
+        path[i] = node;
+    fputc('[', file);
+    for (i = 0; i <= depth; i++)
+        fprintf(file, "%s%u", i ? "," : "", tree->nodes[path[i]].frame);
+    fputc(']', file);
+}
+
+/* One profile: the name is open, and what follows it. */
+static void write_profile(FILE *file,
+                          const struct tree *tree,
+                          const uint32_t *parents,
+                          const struct sample *samples,
+                          long count)
+{
+    uint64_t sum = 0;
+    long i;
+
+    for (i = 0; i < count; i++)
+        sum += samples[i].weight;
+    fprintf(file,
+            "\",\"unit\":\"none\",\"startValue\":0,\"endValue\":%llu,\n"
+            "\"samples\":[",
+            (unsigned long long)sum);
+    for (i = 0; i < count; i++) {
+        if (i > 0)
+            fputs(",\n", file);
+        write_stack(file, tree, parents, samples[i].node);
+    }
+    fputs("],\n\"weights\":[", file);
+    for (i = 0; i < count; i++)
+        fprintf(file, "%s%llu", i ? "," : "",
+                (unsigned long long)samples[i].weight);
+    fputs("]}", file);
+}
+
+/* The profile of all, and of the first classes. */
+static int write_profiles(FILE *file,
+                          const struct report *report,
+                          const uint32_t *parents,
+                          struct sample *samples)
+{
+    const struct classes *classes = report->classes;
+    long count = find_samples(samples, report, NULL);
+    size_t i;
+
+    if (count < 0)
+        return (int)count;
+    fprintf(file, "\"profiles\":[\n{\"type\":\"sampled\",\"name\":\"%u tasks",
+            tasks_count(report->everyone));
+    write_profile(file, report->tree, parents, samples, count);
+    for (i = 0; i < classes->count && i < SPEEDSCOPE_CLASSES; i++) {
+        char ranks[64];
+
+        count = find_samples(samples, report, classes->sets[i]);
+        if (count < 0)
+            return (int)count;
+        fprintf(file,
+                ",\n{\"type\":\"sampled\",\"name\":\"class %zu: %u task%s: %s",
+                i + 1, tasks_count(classes->sets[i]),
+                tasks_count(classes->sets[i]) == 1 ? "" : "s",
+                tasks_text(classes->sets[i], ranks, sizeof(ranks)));
+        write_profile(file, report->tree, parents, samples, count);
+    }
+    fputs("]}\n", file);
+    return 0;
+}
+
+int speedscope_write(FILE *file, const struct report *report)
+{
+    const struct tree *tree = report->tree;
+    uint32_t above[TREE_DEPTH_MAX];
+    struct sample *samples;
+    uint32_t *parents;
+    uint32_t node;
+    int r = -ENOMEM;
+
+    samples = calloc((size_t)tree->end_count + 1, sizeof(*samples));
+    parents = calloc((size_t)tree->node_count + 1, sizeof(*parents));
+    if (!samples || !parents)
+        goto out;
+    for (node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
+
+        above[depth] = node;
+        parents[node] = depth > 0 ? above[depth - 1] : node;
+    }
+    fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\""
+          ",\n\"exporter\":\"coppice-stat\",\n",
+          file);
+    write_frames(file, tree);
+    r = write_profiles(file, report, parents, samples);
+out:
+    free(samples);
+    free(parents);
+    return r;
+}

@@ -1,0 +1,268 @@
+/* svg.c - see svg.h. */
+#include "stat/write/svg.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "stat/show/palette.h"
+#include "stat/write/escape.h"
+
+/* Pixels. A cell has two lines of text; one that is narrower than CELL_MIN is
+ * left out. */
+#define WIDTH      1000.0
+#define MARGIN     12.0
+#define HEAD       34.0
+#define CELL       40.0
+#define CELL_MIN   0.05
+#define LABEL_MIN  24.0
+#define LETTER     6.7 /* of 11 pixels */
+#define LEGEND_ROW 20.0
+
+/* Classes in the legend. */
+#define LEGEND_MAX 20
+
+/* Longest list of ranks, in bytes. */
+#define RANKS_SIZE 96
+
+struct svg {
+    FILE *file;
+    const struct report *report;
+    double *weights; /* by node: the width of its subtree, in no unit */
+    uint32_t deepest;
+};
+
+/* Nothing of `node` is drawn below it. */
+static bool is_closed(const struct report *report, uint32_t node)
+{
+    return report->tree->nodes[node].size == 1 ||
+           report_is_folded(report, node);
+}
+
+/* 1 and the binary logarithm of `count`, which is above 0. */
+static double weight_of(uint32_t count)
+{
+    double weight = 1;
+
+    for (; count > 1; count /= 2)
+        weight += count >= 4 ? 1 : count / 2.0 - 0.5;
+    return weight;
+}
+
+/* How wide all subtrees are, and how deep the picture is. */
+static void weigh(struct svg *svg)
+{
+    const struct report *report = svg->report;
+    const struct tree *tree = report->tree;
+    uint32_t above[TREE_DEPTH_MAX];
+    uint32_t node;
+
+    for (node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
+        double weight;
+        uint32_t i;
+
+        above[depth] = node;
+        if (report->shown[node] != node ||
+            classes_is_not_walked(tree, above[0]))
+            continue;
+        if (depth > svg->deepest)
+            svg->deepest = depth;
+        if (!is_closed(report, node) && !report_has_end(report, node))
+            continue;
+        weight = weight_of(tasks_count(report->under[node]));
+        for (i = 0; i <= depth; i++)
+            svg->weights[above[i]] += weight;
+    }
+}
+
+/* A line of text in a cell, cut to its width. */
+static void write_label(
+    struct svg *svg, double x, double y, double width, const char *text)
+{
+    unsigned letters = (unsigned)((width - 8) / LETTER);
+
+    if (letters < 2)
+        return;
+    fprintf(svg->file, "<text x=\"%.1f\" y=\"%.1f\">", x + 5, y);
+    escape_xml(svg->file, text, letters);
+    fputs("</text>", svg->file);
+}
+
+static void write_cell(struct svg *svg, uint32_t node, double x, double width)
+{
+    const struct report *report = svg->report;
+    const struct tasks *set = report->under[node];
+    long class = report_class(report, set);
+    double y = HEAD + CELL * report->tree->nodes[node].depth;
+    const char *source = report_file(report, node);
+    uint32_t line = report_line(report, node);
+    char ranks[RANKS_SIZE];
+    char second[RANKS_SIZE + 64];
+    char threads[48] = "";
+
+    tasks_text(set, ranks, sizeof(ranks));
+    if (report->source.threads)
+        snprintf(threads, sizeof(threads), " with %" PRIu64 " threads",
+                 report->threads[node]);
+    snprintf(second, sizeof(second), "%u%s: %s%s", tasks_count(set), threads,
+             ranks, report_is_outlier(report, set) ? " (outlier)" : "");
+    fprintf(svg->file, "<g fill=\"%s\"><title>", palette_text(class));
+    escape_xml(svg->file, report_function(report, node), 0);
+    if (source[0]) {
+        fputs(" (", svg->file);
+        escape_xml(svg->file, source, 0);
+        if (line)
+            fprintf(svg->file, ":%u", line);
+        fputc(')', svg->file);
+    }
+    if (report_is_folded(report, node))
+        fputs(" \xe2\x96\xb8 \xe2\x80\xa6", svg->file);
+    fprintf(svg->file,
+            ", tasks %s</title><rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "
+            "height=\"%.1f\" rx=\"2\" fill=\"%s\"/>",
+            second, x, y, width > 2 ? width - 1 : width, CELL - 1,
+            palette_fill(class));
+    if (width >= LABEL_MIN) {
+        write_label(svg, x, y + 16, width, report_function(report, node));
+        write_label(svg, x, y + 31, width, second);
+    }
+    fputs("</g>\n", svg->file);
+}
+
+/* A child, to be sorted: the fewest tasks first. */
+struct child {
+    uint32_t node;
+    const struct tasks *set;
+};
+
+static int by_count(const void *a, const void *b)
+{
+    const struct child *x = a;
+    const struct child *y = b;
+    int order;
+
+    if (tasks_count(x->set) != tasks_count(y->set))
+        return tasks_count(x->set) < tasks_count(y->set) ? -1 : 1;
+    order = tasks_compare(x->set, y->set);
+    return order ? order : (x->node > y->node) - (x->node < y->node);
+}
+
+/* Draw what is from `first` to before `behind`, side by side from `x` on, in
+ * `scale` pixels for a weight of 1, and all under it. As deep as a tree is. */
+static int draw(
+    struct svg *svg, uint32_t first, uint32_t behind, double x, double scale)
+{
+    const struct report *report = svg->report;
+    const struct tree_node *nodes = report->tree->nodes;
+    struct child *children;
+    size_t count = 0;
+    uint32_t node;
+    size_t i;
+    int r = 0;
+
+    for (node = first; node < behind; node += nodes[node].size)
+        count++;
+    children = calloc(count + 1, sizeof(*children));
+    if (!children)
+        return -ENOMEM;
+    count = 0;
+    for (node = first; node < behind; node += nodes[node].size)
+        children[count++] = (struct child){node, report->under[node]};
+    qsort(children, count, sizeof(*children), by_count);
+    for (i = 0; r == 0 && i < count; i++) {
+        double width = svg->weights[children[i].node] * scale;
+
+        node = children[i].node;
+        if (width < CELL_MIN)
+            continue;
+        write_cell(svg, node, x, width);
+        if (!is_closed(report, node))
+            r = draw(svg, node + 1, node + nodes[node].size, x, scale);
+        x += width;
+    }
+    free(children);
+    return r;
+}
+
+/* What is right of the colours below the picture. */
+static void write_legend(struct svg *svg, double y)
+{
+    const struct report *report = svg->report;
+    const struct classes *classes = report->classes;
+    char ranks[RANKS_SIZE];
+    size_t i;
+
+    for (i = 0; i < classes->count && i < LEGEND_MAX; i++) {
+        const struct tasks *set = classes->sets[i];
+        uint32_t unchanged = report_class_unchanged(report, i);
+
+        fprintf(svg->file,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" "
+                "rx=\"2\" fill=\"%s\"/><text class=\"t\" x=\"%.1f\" "
+                "y=\"%.1f\">class %zu: %u task%s: %s%s",
+                MARGIN, y, palette_fill((long)i), MARGIN + 18, y + 10, i + 1,
+                tasks_count(set), tasks_count(set) == 1 ? "" : "s",
+                tasks_text(set, ranks, sizeof(ranks)),
+                report_is_outlier(report, set) ? ", outlier" : "");
+        if (unchanged)
+            fprintf(svg->file, ", unchanged for %u samples", unchanged);
+        fputs("</text>\n", svg->file);
+        y += LEGEND_ROW;
+    }
+    if (classes->count > LEGEND_MAX)
+        fprintf(svg->file,
+                "<text class=\"t\" x=\"%.1f\" y=\"%.1f\">\xe2\x80\xa6 and %zu "
+                "more classes</text>\n",
+                MARGIN, y + 10, classes->count - LEGEND_MAX);
+}
+
+static int write_picture(struct svg *svg)
+{
+    const struct report *report = svg->report;
+    const struct tree *tree = report->tree;
+    size_t legend = report->classes->count > LEGEND_MAX
+                        ? LEGEND_MAX + 1
+                        : report->classes->count;
+    double below = HEAD + CELL * (svg->deepest + 1) + 10;
+    double height = below + LEGEND_ROW * (double)legend + 4;
+    double sum = 0;
+    uint32_t node;
+
+    for (node = 0; node < tree->node_count; node += tree->nodes[node].size)
+        sum += svg->weights[node];
+    fprintf(svg->file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f "
+            "%.0f\" width=\"%.0f\" height=\"%.0f\">\n"
+            "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace}"
+            ".t{fill:#222}.b{fill:#fff}@media (prefers-color-scheme:dark)"
+            "{.t{fill:#ddd}.b{fill:#181a1f}}</style>\n"
+            "<rect class=\"b\" width=\"100%%\" height=\"100%%\"/>\n"
+            "<text class=\"t\" x=\"%.1f\" y=\"21\">%u task%s on %u host%s, "
+            "%zu class%s, %u sample%s</text>\n",
+            WIDTH, height, WIDTH, height, MARGIN, tasks_count(report->everyone),
+            tasks_count(report->everyone) == 1 ? "" : "s", report->source.hosts,
+            report->source.hosts == 1 ? "" : "s", report->classes->count,
+            report->classes->count == 1 ? "" : "es", report->source.samples,
+            report->source.samples == 1 ? "" : "s");
+    write_legend(svg, below);
+    if (sum <= 0)
+        return 0;
+    return draw(svg, 0, tree->node_count, MARGIN, (WIDTH - 2 * MARGIN) / sum);
+}
+
+int svg_write(FILE *file, const struct report *report)
+{
+    struct svg svg = {.file = file, .report = report};
+    int r;
+
+    svg.weights =
+        calloc((size_t)report->tree->node_count + 1, sizeof(*svg.weights));
+    if (!svg.weights)
+        return -ENOMEM;
+    weigh(&svg);
+    r = write_picture(&svg);
+    fputs("</svg>\n", file);
+    free(svg.weights);
+    return r;
+}
