@@ -213,8 +213,7 @@ static int take_stable(struct node *node, const struct frame *frame)
 
     if (!stream || node->role == NODE_BACKEND)
         return 0;
-    member_stable(node, stream, frame->sequence);
-    downward_pending(node, stream);
+    downward_stable(node, stream, frame->sequence);
     return 0;
 }
 

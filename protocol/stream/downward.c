@@ -717,6 +717,34 @@ static void lift(struct node *node, struct stream *stream, uint64_t stable)
             stream->branches[slot].cursor = stable;
 }
 
+void downward_stable(struct node *node, struct stream *stream, uint64_t number)
+{
+    if (stream_is_replayable(stream))
+        lift(node, stream, number);
+    member_stable(node, stream, number);
+    member_update(node, stream);
+    upward_run(node, stream);
+    downward_pending(node, stream);
+}
+
+/* A child begins with `from`. What is stable it is not sent: it begins behind
+ * that, and is told, for nothing more may come (PROTOCOL 10.5). Returns where
+ * it begins. */
+static uint64_t begin_stable(struct node *node,
+                             struct peer *peer,
+                             const struct stream *stream,
+                             uint64_t from)
+{
+    uint64_t stable = stream->feed.stable;
+
+    if (from >= stable)
+        return from;
+    if (peer->role == NODE_COMMNODE && stream_is_replayable(stream))
+        node_send_header(node, peer, FRAME_STABLE, stream->definition.id,
+                         stable, 0);
+    return stable;
+}
+
 int downward_take(struct node *node, struct stream *stream, struct frame *frame)
 {
     uint64_t number = frame->sequence;
@@ -726,6 +754,11 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     if (number == 0 && !is_charged(frame)) {
         frame_fini(frame);
         return -EPROTO; /* markers and empty answers have a number */
+    }
+    if (is_charged(frame) && node->parent &&
+        debit_take(&stream->down, node->parent->grant, frame_len(frame)) < 0) {
+        frame_fini(frame);
+        return -EPROTO;
     }
     if (frame->count < number)
         lift(node, stream, number - frame->count);
@@ -753,11 +786,6 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     }
     if (frame->type == FRAME_CONTROL)
         return take_control(node, frame);
-    if (is_charged(frame) && node->parent &&
-        debit_take(&stream->down, node->parent->grant, frame_len(frame)) < 0) {
-        frame_fini(frame);
-        return -EPROTO;
-    }
     if (node->role == NODE_BACKEND)
         stream->unclaimed += frame_len(frame);
     if (number == 0 && stream->loaded && !stream->filters.down) {
@@ -856,8 +884,7 @@ int downward_feed(struct node *node,
     if (stream->definition.id != 0 && branch->members.count == 0) {
         branch->fed = true; /* from there, when it has members */
         branch->cursor = feed_last(&stream->feed);
-        if (from < stream->feed.stable)
-            from = stream->feed.stable;
+        from = begin_stable(node, peer, stream, from);
         if (from >= stream->feed.base && from < branch->cursor)
             branch->cursor = from;
         return 0;
@@ -866,8 +893,7 @@ int downward_feed(struct node *node,
         snapshot_send(node, peer); /* PROTOCOL 3.1 */
         return 0;
     }
-    if (from < stream->feed.stable)
-        from = stream->feed.stable; /* PROTOCOL 10.5 */
+    from = begin_stable(node, peer, stream, from);
     branch->fed = true;
     branch->cursor = from;
     if (node->parent && stream->definition.id != 0 &&
