@@ -534,11 +534,15 @@ void member_forget(struct node *node, struct peer *peer)
 void member_lost_child(struct node *node, struct peer *peer, const char *text)
 {
     struct ranks none = {0}, below = peer->below;
+    size_t i;
 
     peer->below = none;
     node->shifted = true;
     member_trim(node, peer);
     member_forget(node, peer);
+    /* A stream without members may have waited for what was in it (10.1b). */
+    for (i = 0; i < node->stream_count; i++)
+        member_update(node, node->streams[i]);
     peer->below = below;
     if (node->closing)
         return;
