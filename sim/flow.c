@@ -87,6 +87,21 @@ void flow_cut(struct flow *flow, size_t kept)
     }
 }
 
+uint64_t flow_reset(struct flow *flow, uint64_t now_ms, uint64_t at_ms)
+{
+    size_t len;
+
+    if (flow->muted || !flow->ended || flow->last_ms <= now_ms)
+        return UINT64_MAX;
+    flow_arrived(flow, now_ms, &len);
+    flow_cut(flow, len);
+    if (at_ms < flow->held_ms)
+        at_ms = flow->held_ms;
+    if (at_ms < flow->last_ms)
+        flow->last_ms = at_ms;
+    return flow->last_ms;
+}
+
 size_t flow_len(const struct flow *flow)
 {
     return flow->end - flow->start;

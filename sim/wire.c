@@ -174,8 +174,17 @@ void world_write(struct sim *sim,
         return;
     }
     other = other_end(sim, end);
-    if (!other)
+    if (!other) {
+        /* What is on its way on a slow link may take minutes; but who writes
+         * to what is closed is told. */
+        uint64_t reset_ms = sim->config.bytes_per_ms > 0
+                                ? flow_reset(&end->in, sim->now_ms, at_ms)
+                                : UINT64_MAX;
+
+        if (reset_ms != UINT64_MAX)
+            later(sim, AGENDA_BYTES, end, link, reset_ms);
         return;
+    }
     frame_encode(frame, header);
     if (!write_pieces(sim, other, end->peer_link, header, sizeof(header),
                       at_ms))
