@@ -735,11 +735,14 @@ static void end(struct swarm *swarm, struct swarm_result *out, bool trace)
 }
 
 /* Whether `step` may keep an OPEN, or its claim, from passing for longer than
- * open_timeout though its member is covered. */
+ * open_timeout though its member is covered. A node that stands still for long
+ * finds only then that a child is silent. */
 static bool is_delaying(const struct schedule_step *step)
 {
     return step->verb == SCHEDULE_MUTE || step->verb == SCHEDULE_HOLD ||
-           (step->verb == SCHEDULE_FREEZE && step->numbers[0] == 0);
+           (step->verb == SCHEDULE_FREEZE &&
+            (step->numbers[0] == 0 ||
+             step->numbers[2] > LIMIT_FAILURE_TIMEOUT_MS));
 }
 
 static int run_world(const struct schedule *schedule,

@@ -595,19 +595,26 @@ void traffic_sync(struct traffic *traffic, struct sim *sim)
             sim_fail(sim, "sync: %s", strerror(-r));
         if (r == 0 && has_no_member(sim, stream))
             sim_fail(sim, "stream %u has no member and syncs", stream->id);
+        stream->refused = r < 0;
         if (r < 0)
             stream->epoch--;
     }
 }
 
 /* A stream without members is waited for until it is drained: then all that
- * they had sent is there. */
+ * they had sent is there. Or until somebody has joined it. */
+static bool is_over(const struct sim *sim, const struct traffic_stream *stream)
+{
+    return node_is_drained(sim_node(sim, 0), stream->id) ||
+           (stream->refused && !has_no_member(sim, stream));
+}
+
 bool traffic_is_synced(const struct traffic *traffic, const struct sim *sim)
 {
     for (uint32_t i = 0; i < traffic->count; i++) {
         const struct traffic_stream *stream = &traffic->streams[i];
 
-        if (!stream->synced && !node_is_drained(sim_node(sim, 0), stream->id))
+        if (!stream->synced && !is_over(sim, stream))
             return false;
     }
     return true;
@@ -618,7 +625,7 @@ bool traffic_is_checked(const struct traffic *traffic, const struct sim *sim)
     for (uint32_t i = 0; i < traffic->count; i++) {
         const struct traffic_stream *stream = &traffic->streams[i];
 
-        if (!stream->checked && !node_is_drained(sim_node(sim, 0), stream->id))
+        if (!stream->checked && !is_over(sim, stream))
             return false;
     }
     return true;

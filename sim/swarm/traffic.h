@@ -21,6 +21,7 @@ struct traffic_stream {
     uint32_t id;
     bool opened;
     bool synced;
+    bool refused; /* the last sync was: it had no member */
     bool checked; /* what had come when the sync returned is as it should be */
     size_t left;  /* packets that had come by then and are not taken yet */
     bool closed;  /* told so, or never opened */
