@@ -1,5 +1,6 @@
 /* step.c - one node of the simulated world: its machine is stepped, and what
  * it asks for is done. */
+#include "protocol/check.h"
 #include "sim/world.h"
 
 #include <coppice/status.h>
@@ -375,6 +376,7 @@ int world_step(struct sim *sim,
                uint64_t *result)
 {
     struct actions actions = node->actions;
+    char text[NODE_CHECK_TEXT];
     bool no_memory;
     int r;
 
@@ -398,6 +400,8 @@ int world_step(struct sim *sim,
         sim->config.stepping(false);
     if (result && r == 0)
         *result = actions.result;
+    if (!node_check(node->machine, text))
+        sim_fail(sim, "%d: %s", (int)node->rank, text);
     no_memory = actions.failed || r == -ENOMEM;
     sim->meddled |= no_memory; /* its step is half done */
     if (no_memory && !sim->config.stepping)

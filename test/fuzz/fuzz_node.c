@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/check.h"
 #include "protocol/launch/roster.h"
 #include "protocol/members/control.h"
 #include "protocol/node.h"
@@ -227,11 +228,13 @@ static void check_action(struct play *play, struct action *action)
 
 static void step_once(struct play *play, struct event *event)
 {
+    char text[NODE_CHECK_TEXT];
     size_t i;
 
     event->now_ms = play->now_ms;
     must(node_step(play->node, event, &play->actions) != -ENOMEM);
     must(!play->actions.failed);
+    must(node_check(play->node, text));
     for (i = 0; i < play->actions.count; i++)
         check_action(play, &play->actions.list[i]);
     actions_clear(&play->actions);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/check.h"
 #include "test/models/arena.h"
 #include "wire/packet.h"
 
@@ -194,10 +195,13 @@ static void step(struct field *field, uint32_t index, struct event *event)
     bool is_frame = event->type == EVENT_FRAME;
     bool attached = node->machine->parent != NULL;
     struct actions actions = {0};
+    char text[NODE_CHECK_TEXT];
 
     event->now_ms = node->clock_ms;
     if (node_step(node->machine, event, &actions) < 0)
         field->wrong = "a step fails";
+    else if (!node_check(node->machine, text))
+        field->wrong = "a node's state does not hold, see node_check()";
     for (size_t i = 0; i < actions.count; i++)
         act(field, index, &actions.list[i], is_frame ? &cause : NULL);
     actions_fini(&actions);

@@ -1,0 +1,228 @@
+/* check.c - what must hold of a node between any two steps. */
+#include "protocol/check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "protocol/state.h"
+
+struct check {
+    const struct node *node;
+    char *text;
+    bool holds;
+};
+
+static void check_that(struct check *check, bool holds, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The first that does not hold is named. */
+static void check_that(struct check *check, bool holds, const char *format, ...)
+{
+    va_list args;
+
+    if (holds || !check->holds)
+        return;
+    check->holds = false;
+    va_start(args, format);
+    vsnprintf(check->text, NODE_CHECK_TEXT, format, args);
+    va_end(args);
+}
+
+/* Sorted runs that neither touch nor overlap. */
+static void check_ranks(struct check *check,
+                        const struct ranks *set,
+                        const char *name)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct ranks_run *run = &set->runs[i];
+
+        check_that(check,
+                   run->first <= run->last &&
+                       (i == 0 || run[-1].last + 1 < run->first),
+                   "%s: run %zu is %u to %u", name, i, run->first, run->last);
+    }
+}
+
+static void check_fifo(struct check *check,
+                       const struct fifo *fifo,
+                       uint32_t stream,
+                       const char *name)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < fifo->count; i++)
+        bytes += frame_len(fifo_at(fifo, i));
+    check_that(check, fifo->count <= fifo->room && bytes == fifo->bytes,
+               "stream %u: %s has %u frames of %" PRIu64
+               " bytes, says %" PRIu64,
+               stream, name, fifo->count, bytes, fifo->bytes);
+}
+
+/* One parent, known as such by all who point to it; each peer where it says. */
+static void check_peers(struct check *check)
+{
+    const struct node *node = check->node;
+    uint32_t parents = 0;
+
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *peer = node->peers[slot];
+
+        if (!peer)
+            continue;
+        parents += peer == node->parent;
+        check_that(check, peer->slot == slot, "peer %u says slot %u", slot,
+                   peer->slot);
+        check_that(check,
+                   peer->link < node->link_count &&
+                       node->links[peer->link] == peer,
+                   "slot %u: link %u is not its own", slot, peer->link);
+        check_that(check, peer != node->parent || peer->is_parent,
+                   "the parent, %u, is no parent", peer->rank);
+        check_ranks(check, &peer->below, "below a peer");
+    }
+    for (uint32_t link = 0; link < node->link_count; link++)
+        check_that(check, !node->links[link] || node->links[link]->link == link,
+                   "link %u has the peer of another", link);
+    check_that(check, parents == (node->parent ? 1 : 0),
+               "the parent is there %u times", parents);
+    check_that(check, !node->parent || node->role != NODE_FRONTEND,
+               "the front-end has a parent");
+}
+
+static void check_credit(struct check *check,
+                         const struct stream *stream,
+                         const struct credit *credit,
+                         const struct debit *debit,
+                         const char *name)
+{
+    uint32_t id = stream->definition.id;
+
+    check_that(check, credit->used == 0 || credit->window > 0,
+               "stream %u: %" PRIu64 " bytes sent without a window, %s", id,
+               credit->used, name);
+    check_that(check, debit->owed <= debit->taken,
+               "stream %u: %" PRIu64 " bytes owed of %" PRIu64 " taken, %s", id,
+               debit->owed, debit->taken, name);
+    check_that(check, debit->owed == 0 || debit->owed < debit->window / 2,
+               "stream %u: %" PRIu64 " bytes owed, of a window of %u, %s", id,
+               debit->owed, debit->window, name);
+}
+
+static void check_claim(struct check *check,
+                        const struct stream *stream,
+                        const struct claim *claim,
+                        const char *name)
+{
+    uint32_t id = stream->definition.id;
+
+    check_ranks(check, &claim->members, name);
+    check_that(check, claim->settled <= claim->received,
+               "stream %u: %s, settled %" PRIu64 ", received %" PRIu64, id,
+               name, claim->settled, claim->received);
+}
+
+static void check_branch(struct check *check,
+                         const struct stream *stream,
+                         uint32_t slot)
+{
+    const struct branch *branch = &stream->branches[slot];
+    const struct peer *child = node_child(check->node, slot);
+    uint32_t id = stream->definition.id;
+
+    check_that(check, child || branch->members.count == 0,
+               "stream %u: slot %u has members and no child", id, slot);
+    check_credit(check, stream, &branch->down, &branch->up, "a branch");
+    check_claim(check, stream, &branch->claim, "a branch's claim");
+    check_that(check, branch->claimed || branch->claim.members.count == 0,
+               "stream %u: slot %u has a claim and none came", id, slot);
+    check_ranks(check, &branch->members, "a branch's members");
+    check_fifo(check, &branch->aside, id, "aside");
+}
+
+static void check_stream(struct check *check, const struct stream *stream)
+{
+    const struct node *node = check->node;
+    uint32_t id = stream->definition.id;
+
+    check_that(check, stream->branch_count <= node->peer_count,
+               "stream %u: %u branches, %u peers", id, stream->branch_count,
+               node->peer_count);
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++)
+        check_branch(check, stream, slot);
+    check_that(check, stream->applied <= stream->pending_count,
+               "stream %u: %zu of %zu controls have taken effect", id,
+               stream->applied, stream->pending_count);
+    check_credit(check, stream, &stream->up, &stream->down, "the parent");
+    check_claim(check, stream, &stream->sent, "our claim");
+    check_that(check, stream->given_up <= stream->synced_epoch,
+               "stream %u: gave epoch %u up, synced %u", id, stream->given_up,
+               stream->synced_epoch);
+    check_that(check,
+               node->role == NODE_COMMNODE ||
+                   stream->put <= (uint64_t)stream->epoch + 1,
+               "stream %u: put %u, epoch %u", id, stream->put, stream->epoch);
+    check_that(check, stream->sync <= stream->sync_last || stream->sync == 0,
+               "stream %u: waits for marker %" PRIu64 ", last %" PRIu64, id,
+               stream->sync, stream->sync_last);
+    check_that(check, stream->untaken > 0 || stream->untaken_bytes == 0,
+               "stream %u: %" PRIu64 " bytes of no packet", id,
+               stream->untaken_bytes);
+    check_that(check,
+               stream->taken_at <= node->takes &&
+                   stream->settle_at <= node->takes,
+               "stream %u: taken at %" PRIu64 " of %" PRIu64, id,
+               stream->taken_at, node->takes);
+    check_fifo(check, &stream->feed.store, id, "feed");
+    check_fifo(check, &stream->down_in, id, "down_in");
+    check_fifo(check, &stream->up_out, id, "up_out");
+    check_fifo(check, &stream->late_out, id, "late_out");
+}
+
+static void check_streams(struct check *check)
+{
+    const struct node *node = check->node;
+    uint32_t markers = 0;
+
+    for (size_t i = 0; i < node->stream_count; i++) {
+        const struct stream *stream = node->streams[i];
+
+        markers += stream->marker != 0;
+        check_that(check,
+                   i == 0 ? stream->definition.id == 0
+                          : node->streams[i - 1]->definition.id <
+                                stream->definition.id,
+                   "stream %u is at %zu", stream->definition.id, i);
+        check_that(check,
+                   stream->definition.id <= node->last_seen ||
+                       stream->definition.id < node->next_stream,
+                   "stream %u, and the last one seen is %u",
+                   stream->definition.id, node->last_seen);
+        check_stream(check, stream);
+    }
+    check_that(check, markers == node->markers,
+               "%u markers wait, and %u are counted", markers, node->markers);
+}
+
+bool node_check(const struct node *node, char text[NODE_CHECK_TEXT])
+{
+    struct check check = {.node = node, .text = text, .holds = true};
+
+    if (node->ended || node->failed || !node->started)
+        return true;
+    check_peers(&check);
+    check_streams(&check);
+    check_that(&check, node->calling || node->call_deadline_ms == UINT64_MAX,
+               "no call is out, and one ends at %" PRIu64,
+               node->call_deadline_ms);
+    check_that(&check, !node->calling || node_stream(node, node->call.stream),
+               "the call is of stream %u, which is gone", node->call.stream);
+    check_that(&check, node->last_stream <= node->last_seen,
+               "the last stream is %u, the last seen %u", node->last_stream,
+               node->last_seen);
+    check_ranks(&check, &node->backends, "back-ends");
+    check_ranks(&check, &node->lost, "lost");
+    check_that(&check, !ranks_meet(&node->backends, &node->lost),
+               "a back-end is lost");
+    return check.holds;
+}

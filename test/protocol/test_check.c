@@ -1,0 +1,68 @@
+/* test_check.c - node_check() finds what does not hold. */
+#include "protocol/check.h"
+
+#include <string.h>
+
+#include "protocol/state.h"
+#include "test/check.h"
+
+/* Asked with `where` set to `value`, node_check() names `word`. */
+#define BREAKS(node, where, value, word)                                       \
+    do {                                                                       \
+        __typeof__(where) was = (where);                                       \
+        char text[NODE_CHECK_TEXT] = "";                                       \
+        (where) = (value);                                                     \
+        CU_ASSERT(!node_check(node, text));                                    \
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, word));                            \
+        (where) = was;                                                         \
+        CU_ASSERT(node_check(node, text));                                     \
+    } while (0)
+
+static void what_does_not_hold_is_named(void)
+{
+    struct node_child child = {1, "h", NODE_COMMNODE, 0};
+    struct node_config config = {
+        .role = NODE_FRONTEND,
+        .host = "h",
+        .address = "a",
+        .children = &child,
+        .child_count = 1,
+        .next_rank = 2,
+    };
+    struct event start = {.type = EVENT_START};
+    struct event up = {.type = EVENT_LINK_UP, .rank = 1, .role = NODE_COMMNODE};
+    struct actions actions = {0};
+    struct ranks_run touching[] = {{4, 6}, {7, 7}};
+    struct stream *zero;
+    struct node *node;
+
+    CHECK_OK(node_new(&node, &config));
+    CHECK_OK(node_step(node, &start, &actions));
+    CHECK_OK(node_step(node, &up, &actions));
+    zero = node->streams[0];
+    CU_ASSERT_FATAL(node->peer_count > 0 && node->peers[0] != NULL);
+    BREAKS(node, node->peers[0]->slot, 1, "says slot");
+    BREAKS(node, node->links[0], NULL, "not its own");
+    BREAKS(node, node->parent, node->peers[0], "parent");
+    BREAKS(node, node->markers, 1, "markers");
+    BREAKS(node, node->call_deadline_ms, 1, "no call");
+    BREAKS(node, zero->applied, zero->pending_count + 1, "taken effect");
+    BREAKS(node, zero->sent.settled, zero->sent.received + 1, "our claim");
+    BREAKS(node, zero->up.used, zero->up.window + 1, "without a window");
+    BREAKS(node, zero->down.owed, zero->down.taken + 1, "owed");
+    BREAKS(node, zero->up_out.bytes, 1, "up_out");
+    BREAKS(node, zero->definition.id, 1, "is at 0");
+    BREAKS(node, node->lost, ((struct ranks){touching, 2, 2}), "lost: run 1");
+    actions_fini(&actions);
+    node_free(node);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"what does not hold is named", what_does_not_hold_is_named},
+        CU_TEST_INFO_NULL,
+    };
+
+    return check_run("check", tests);
+}
