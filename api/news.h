@@ -20,7 +20,7 @@ struct news {
 };
 
 /* Whether the descriptor of cop_network_fd() is to be readable for events: an
- * application that only receives is woken once for each (decision 0343). */
+ * application that only receives is woken once for each. */
 bool news_calls(const struct news *news);
 
 /* Append a copy of `event`, with `text`, which may be NULL, and with its own

@@ -310,7 +310,7 @@ static int read_lines(struct reading *reading, char *text, unsigned *line_count)
 }
 
 /* Open the file, if it is ours alone. Root is no exception: the file names
- * directories whose code is to be run (decision 0342). */
+ * directories whose code is to be run. */
 static int open_file(const char *path, struct cop_error *error)
 {
     struct stat status;

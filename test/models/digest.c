@@ -1,6 +1,6 @@
 /* digest.c - one number for what can still matter of a field.
  *
- * Left out, as doc/decisions/0170 says why: clocks (a timer that runs may run
+ * Left out, as search.md says why: clocks (a timer that runs may run
  * out at any moment), what streams know (claims, positions, credit, and the
  * frames that carry them), and the numbers of links and slots. */
 #include "test/models/field.h"

@@ -105,7 +105,7 @@ struct field {
     struct field_bounds bounds;
     uint32_t node_count;
     uint32_t faults;   /* that happened */
-    bool flat;         /* a star, of which little matters: 0171 */
+    bool flat;         /* a star, of which little matters: search.md */
     bool settling;     /* no faults any more; attempts without end */
     const char *wrong; /* a violated oracle, or NULL */
     uint32_t answer;   /* that the last move gave; 0: none */
@@ -156,7 +156,7 @@ const char *field_settle(struct field *field);
 /* What the tree is now, in words: for a violated oracle. */
 void field_show(const struct field *field, FILE *out);
 
-/* A number for all that can still matter (doc/decisions/0170). */
+/* A number for all that can still matter (search.md). */
 uint64_t field_digest(const struct field *field);
 
 /* A number for the tree alone: who lives, whose parent is who, who was adopted

@@ -117,7 +117,7 @@ static void list_faults(const struct field *field,
     }
 }
 
-/* ---- faults as late as they matter (doc/decisions/0171) ---- */
+/* ---- faults as late as they matter (search.md) ---- */
 
 /* Whether the node at that end can hear nothing from the other: that is
  * stopped, and the link not found down. */

@@ -3,7 +3,7 @@
  * Once all faults have come, most nodes have their parent for good, and will
  * never again look for one: what they know of others, and records on their way
  * to them, change nothing any more but for three bits per record
- * (doc/decisions/0172). */
+ * (search.md). */
 #include "test/models/field.h"
 
 #include "wire/packet.h"

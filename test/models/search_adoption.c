@@ -77,7 +77,7 @@ static uint32_t fold(uint64_t digest)
 
 /* What may follow the present state; nothing, if it is calm. One in which a
  * node is stopped and nobody can notice is not final: it is that of a schedule
- * in which it went on before (doc/decisions/0171). */
+ * in which it went on before (search.md). */
 static void list(const struct field *field, struct level *level)
 {
     uint32_t faults_at = 0;
@@ -321,7 +321,7 @@ static const struct task tasks[] = {
 
 /* Searched with all faults at all times and all that nodes know, and with
  * `late` faults, with what is `needed`, and with both: what remains in the end
- * must be the same trees (doc/decisions/0171, 0172). */
+ * must be the same trees (search.md). */
 static const struct task pairs[] = {
     {"0,0 1 2", PART_QUICK, NULL},
     {"0,1 1 2", PART_QUICK, NULL},
