@@ -43,8 +43,7 @@ void filtering_free(struct filtering *filtering)
 
     if (!filtering)
         return;
-    HASH_ITER(hh, filtering->streams, stream, next)
-    {
+    HASH_ITER (hh, filtering->streams, stream, next) {
         HASH_DEL(filtering->streams, stream);
         loader_free(stream->loader);
         free(stream);

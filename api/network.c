@@ -394,8 +394,8 @@ void network_free(struct cop_network *network)
     closes = network->fd >= 0 &&
              (!network->driver || driver_error(network->driver) != -EBADF);
     driver_free(network->driver);
-    HASH_ITER(hh, network->streams, stream, next)
-    stream_free(stream);
+    HASH_ITER (hh, network->streams, stream, next)
+        stream_free(stream);
     inbox_fini(&network->inbox);
     inbox_fini(&network->waste);
     news_fini(&network->news);
@@ -613,8 +613,7 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
                 stream_take_early(stream);
     } while (r == 0 && !is_synced(network) &&
              network_left_ms(deadline_ms) != 0);
-    HASH_ITER(hh, network->streams, stream, next)
-    {
+    HASH_ITER (hh, network->streams, stream, next) {
         if (stream->root->held)
             stream_leave(stream);
     }

@@ -647,8 +647,7 @@ void connections_free(struct connections *set)
 
     if (!set)
         return;
-    DL_FOREACH_SAFE(set->all, c, next)
-    {
+    DL_FOREACH_SAFE (set->all, c, next) {
         if (c->state != STATE_GONE && !set->abandoned)
             end(c);
         dispose(c);
@@ -663,9 +662,9 @@ void connections_abandon(struct connections *set)
     struct connection *c;
 
     set->abandoned = true;
-    DL_FOREACH(set->all, c)
-    if (c->io.fd >= 0)
-        close(c->io.fd);
+    DL_FOREACH (set->all, c)
+        if (c->io.fd >= 0)
+            close(c->io.fd);
 }
 
 void connections_identify(struct connections *set,
@@ -705,11 +704,11 @@ static void close_oldest(struct connections *set)
 {
     struct connection *c;
 
-    DL_FOREACH(set->all, c)
-    if (c->state == STATE_HANDSHAKE && !c->dialer) {
-        fail(c, -ECONNABORTED, "too many unproved connections");
-        return;
-    }
+    DL_FOREACH (set->all, c)
+        if (c->state == STATE_HANDSHAKE && !c->dialer) {
+            fail(c, -ECONNABORTED, "too many unproved connections");
+            return;
+        }
 }
 
 static struct connection *make(struct connections *set, int fd)
@@ -783,9 +782,9 @@ void connections_hang_up(struct connections *set)
 {
     struct connection *c;
 
-    DL_FOREACH(set->all, c)
-    if (c->state == STATE_HANDSHAKE && c->dialer)
-        end(c);
+    DL_FOREACH (set->all, c)
+        if (c->state == STATE_HANDSHAKE && c->dialer)
+            end(c);
 }
 
 void connection_set_link(struct connection *connection, uint32_t link)

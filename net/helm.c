@@ -89,16 +89,16 @@ static void before_fork(void)
     struct helm *helm;
 
     pthread_mutex_lock(&all_lock);
-    DL_FOREACH(all, helm)
-    pthread_mutex_lock(&helm->lock);
+    DL_FOREACH (all, helm)
+        pthread_mutex_lock(&helm->lock);
 }
 
 static void after_fork(void)
 {
     struct helm *helm;
 
-    DL_FOREACH(all, helm)
-    pthread_mutex_unlock(&helm->lock);
+    DL_FOREACH (all, helm)
+        pthread_mutex_unlock(&helm->lock);
     pthread_mutex_unlock(&all_lock);
 }
 
@@ -106,8 +106,7 @@ static void in_child(void)
 {
     struct helm *helm;
 
-    DL_FOREACH(all, helm)
-    {
+    DL_FOREACH (all, helm) {
         helm->forked = true;
         helm->thread_count = 0;
         helm->awake = 0;

@@ -18,7 +18,8 @@
                                          */
 #define STAT_TAG_GO (COP_TAG_FIRST + 5) /* send them */
 #define STAT_TAG_FIND                                                          \
-    (COP_TAG_FIRST + 6) /* on the second: which processes?                     \
+    (COP_TAG_FIRST +                                                           \
+     6) /* on the second: which processes?                     \
                          */
 #define STAT_TAG_FOUND (COP_TAG_FIRST + 7)
 #define STAT_TAG_STOP  (COP_TAG_FIRST + 8) /* on the first: no more samples */

@@ -430,8 +430,7 @@ static void parser_fini(struct parser *parser)
     struct parsed *node;
     struct parsed *next;
 
-    HASH_ITER(hh, parser->by_key, node, next)
-    {
+    HASH_ITER (hh, parser->by_key, node, next) {
         HASH_DEL(parser->by_key, node);
         free(node);
     }

@@ -60,13 +60,11 @@ static void index_free(struct targets_index *index)
 
     if (!index)
         return;
-    HASH_ITER(hh, index->processes, process, next_process)
-    {
+    HASH_ITER (hh, index->processes, process, next_process) {
         HASH_DEL(index->processes, process);
         free(process);
     }
-    HASH_ITER(hh, index->hosts, host, next_host)
-    {
+    HASH_ITER (hh, index->hosts, host, next_host) {
         HASH_DEL(index->hosts, host);
         free(host);
     }

@@ -73,8 +73,7 @@ void build_free(struct build *build)
     HASH_CLEAR(hh, build->hash);
     for (i = 0; i < build->place_count; i++)
         free(build->places[i]);
-    HASH_ITER(hh, build->strings, string, next)
-    {
+    HASH_ITER (hh, build->strings, string, next) {
         HASH_DEL(build->strings, string);
         free(string);
     }

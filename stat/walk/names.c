@@ -91,8 +91,7 @@ static void names_clear(struct name **names)
 {
     struct name *name, *next;
 
-    HASH_ITER(hh, *names, name, next)
-    {
+    HASH_ITER (hh, *names, name, next) {
         HASH_DEL(*names, name);
         name_free(name);
     }
@@ -114,8 +113,7 @@ void names_free(struct names *names)
 
     if (!names)
         return;
-    HASH_ITER(hh, names->modules, known, next)
-    {
+    HASH_ITER (hh, names->modules, known, next) {
         HASH_DEL(names->modules, known);
         names_clear(&known->names);
         modules_free(known->modules);

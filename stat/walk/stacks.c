@@ -98,8 +98,7 @@ void stacks_free(struct stacks *stacks)
 
     if (!stacks)
         return;
-    HASH_ITER(hh, stacks->before, before, next)
-    {
+    HASH_ITER (hh, stacks->before, before, next) {
         HASH_DEL(stacks->before, before);
         free(before);
     }

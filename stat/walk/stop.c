@@ -436,8 +436,7 @@ void stop_free(struct stop *stop)
     if (!stop)
         return;
     threads_release(stop);
-    HASH_ITER(hh, stop->hash, thread, next)
-    {
+    HASH_ITER (hh, stop->hash, thread, next) {
         HASH_DEL(stop->hash, thread);
         free(thread);
     }

@@ -90,18 +90,15 @@ void traces_free(struct traces *traces)
 
     if (!traces)
         return;
-    HASH_ITER(hh, traces->strings, string, next_string)
-    {
+    HASH_ITER (hh, traces->strings, string, next_string) {
         HASH_DEL(traces->strings, string);
         free(string);
     }
-    HASH_ITER(hh, traces->stacks, stack, next_stack)
-    {
+    HASH_ITER (hh, traces->stacks, stack, next_stack) {
         HASH_DEL(traces->stacks, stack);
         free(stack);
     }
-    HASH_ITER(hh, traces->tasks, seen, next_seen)
-    {
+    HASH_ITER (hh, traces->tasks, seen, next_seen) {
         HASH_DEL(traces->tasks, seen);
         free(seen->spots);
         free(seen);
@@ -465,8 +462,7 @@ static void sweep(struct traces *traces)
     if (!traces->forgets || HASH_COUNT(traces->stacks) <= traces->stacks_most)
         return;
     find_needed(traces);
-    HASH_ITER(hh, traces->stacks, stack, next_stack)
-    {
+    HASH_ITER (hh, traces->stacks, stack, next_stack) {
         if (!stack->needed) {
             HASH_DEL(traces->stacks, stack);
             free(stack);
@@ -474,8 +470,7 @@ static void sweep(struct traces *traces)
             stack->needed = false;
         }
     }
-    HASH_ITER(hh, traces->strings, string, next_string)
-    {
+    HASH_ITER (hh, traces->strings, string, next_string) {
         if (!string->needed) {
             HASH_DEL(traces->strings, string);
             free(string);
