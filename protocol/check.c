@@ -212,11 +212,13 @@ bool node_check(const struct node *node, char text[NODE_CHECK_TEXT])
         return true;
     check_peers(&check);
     check_streams(&check);
-    check_that(&check, node->calling || node->call_deadline_ms == UINT64_MAX,
-               "no call is out, and one ends at %" PRIu64,
-               node->call_deadline_ms);
-    check_that(&check, !node->calling || node_stream(node, node->call.stream),
-               "the call is of stream %u, which is gone", node->call.stream);
+    check_that(
+        &check, node->filter.is_out || node->filter.deadline_ms == UINT64_MAX,
+        "no call is out, and one ends at %" PRIu64, node->filter.deadline_ms);
+    check_that(
+        &check,
+        !node->filter.is_out || node_stream(node, node->filter.what.stream),
+        "the call is of stream %u, which is gone", node->filter.what.stream);
     check_that(&check, node->last_stream <= node->last_seen,
                "the last stream is %u, the last seen %u", node->last_stream,
                node->last_seen);

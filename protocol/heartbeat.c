@@ -15,8 +15,8 @@
  * knows comes down to it, and what it knows besides is not asked for (2.5). */
 static uint64_t version(const struct node *node)
 {
-    return node->table && node->role != NODE_BACKEND
-               ? table_version(node->table) | 1
+    return node->heal.table && node->role != NODE_BACKEND
+               ? table_version(node->heal.table) | 1
                : 0;
 }
 
@@ -149,7 +149,7 @@ int heartbeat_take(struct node *node,
     if (peer->is_parent && frame->count > peer->incarnation)
         peer->incarnation = frame->count;
     if (frame->tag > 0)
-        node->orphan.ordinal = (uint32_t)frame->tag - 1;
+        node->heal.orphan.ordinal = (uint32_t)frame->tag - 1;
     compare(node, peer, frame->sequence);
     return 0;
 }

@@ -27,7 +27,7 @@ void intake_link_up(struct node *node, const struct event *event)
     }
     if (peer->is_parent || !node->launched || peer->rank == RANK_NONE)
         heartbeat_greet(node, peer); /* an orphan: with our answer (6.1) */
-    if (peer->is_parent && node->orphan.phase != ORPHAN_NOT) {
+    if (peer->is_parent && node->heal.orphan.phase != ORPHAN_NOT) {
         orphan_link_up(node, peer);
     } else if (peer->is_parent) {
         node->parent = peer;

@@ -180,7 +180,7 @@ static uint32_t free_slot(const struct node *node)
 /* The window that we grant on each stream of a link (3.4). */
 static uint32_t window_for(const struct node *node, bool is_parent)
 {
-    uint64_t children = node->expected_count, window;
+    uint64_t children = node->launching.expected_count, window;
 
     if (is_parent)
         children = 1;
@@ -233,7 +233,7 @@ void node_remove_peer(struct node *node, struct peer *peer)
 uint32_t node_patience_ms(const struct node *node)
 {
     return node->launched || node->attached ? node->times.failure_timeout_ms
-                                            : node->patience_ms;
+                                            : node->launching.patience_ms;
 }
 
 /* A link upwards is gone: to the parent, or to a candidate. */
@@ -475,9 +475,9 @@ int node_new(struct node **out, const struct node_config *config)
     node->next_rank = config->next_rank;
     node->next_stream = 1;
     node->attached = config->rank == RANK_NONE;
-    node->call_deadline_ms = UINT64_MAX;
+    node->filter.deadline_ms = UINT64_MAX;
     node->times = config->times;
-    node->algorithm = config->algorithm;
+    node->heal.algorithm = config->algorithm;
     node->budget = config->budget ? config->budget : LIMIT_STREAM_BUDGET;
     default_times(&node->times);
     node->address = strdup(config->address ? config->address : "");
@@ -499,38 +499,38 @@ void node_free(struct node *node)
 
     if (!node)
         return;
-    for (i = 0; i < node->call.input_count; i++)
-        frame_fini(&node->call.inputs[i]);
+    for (i = 0; i < node->filter.what.input_count; i++)
+        frame_fini(&node->filter.what.inputs[i]);
     for (i = 0; i < node->stream_count; i++)
         stream_free(node->streams[i]);
     for (i = 0; i < node->peer_count; i++)
         peer_free(node->peers[i]);
-    for (i = 0; i < node->expected_count; i++)
-        free(node->expected[i].host);
+    for (i = 0; i < node->launching.expected_count; i++)
+        free(node->launching.expected[i].host);
     free(node->streams);
     free(node->peers);
     free(node->links);
-    free(node->expected);
+    free(node->launching.expected);
     missing_fini(node);
-    free(node->joining);
+    free(node->launching.joining);
     free(node->address);
     for (i = 0; i < node->uncovered_count; i++)
         ranks_fini(&node->uncovered[i].ranks);
     free(node->uncovered);
-    for (i = 0; i < node->end_count; i++)
-        frame_fini(&node->ends[i].frame);
-    free(node->ends);
-    free(node->doubts);
-    free(node->probes);
+    for (i = 0; i < node->heal.end_count; i++)
+        frame_fini(&node->heal.ends[i].frame);
+    free(node->heal.ends);
+    free(node->heal.doubts);
+    free(node->heal.probes);
     orphan_fini(node);
     recovery_fini(node);
     suspect_fini(node);
     status_fini(node);
-    free(node->fan_outs);
-    table_free(node->table);
-    roster_fini(&node->roster);
+    free(node->heal.fan_outs);
+    table_free(node->heal.table);
+    roster_fini(&node->launching.roster);
     ranks_fini(&node->backends);
-    payload_free(node->call_parameters);
+    payload_free(node->filter.parameters);
     forget_spare(node);
     ranks_fini(&node->lost);
     free(node);
@@ -542,9 +542,9 @@ const struct payload *node_call_parameters(struct node *node,
                                            const struct stream *stream,
                                            uint64_t number)
 {
-    payload_free(node->call_parameters);
-    node->call_parameters = payload_ref(downward_parameters(stream, number));
-    return node->call_parameters;
+    payload_free(node->filter.parameters);
+    node->filter.parameters = payload_ref(downward_parameters(stream, number));
+    return node->filter.parameters;
 }
 
 static int loaded(struct node *node, const struct event *event)
@@ -573,14 +573,14 @@ static int loaded(struct node *node, const struct event *event)
 
 static void filtered(struct node *node, const struct event *event)
 {
-    uint32_t id = node->call.stream;
+    uint32_t id = node->filter.what.stream;
     struct stream *stream;
     size_t i;
 
-    if (node->calling && !node->ended) {
-        node->calling = false;
-        node->call_deadline_ms = UINT64_MAX;
-        if (node->call.upward)
+    if (node->filter.is_out && !node->ended) {
+        node->filter.is_out = false;
+        node->filter.deadline_ms = UINT64_MAX;
+        if (node->filter.what.upward)
             upward_filtered(node, event);
         else
             downward_filtered(node, event);
@@ -618,8 +618,8 @@ static void forgive(struct node *node, uint64_t since_ms)
         if (node->peers[slot])
             link_forgive(&node->peers[slot]->life, since_ms, node->now_ms);
     node->silence_ms = node->now_ms;
-    if (node->call_deadline_ms != UINT64_MAX)
-        node->call_deadline_ms += since_ms;
+    if (node->filter.deadline_ms != UINT64_MAX)
+        node->filter.deadline_ms += since_ms;
 }
 
 static void check_silence(struct node *node)
@@ -691,7 +691,8 @@ static void tick(struct node *node)
     check_silence(node);
     if (!node->ended)
         orphan_tick(node);
-    if (!node->ended && node->calling && node->now_ms >= node->call_deadline_ms)
+    if (!node->ended && node->filter.is_out &&
+        node->now_ms >= node->filter.deadline_ms)
         upward_expire(node);
     if (node->ended)
         return;
@@ -728,12 +729,12 @@ uint64_t node_deadline_ms(const struct node *node)
         deadline = least(deadline, status_deadline_ms(node));
     if (node->uncovered_count > 0)
         deadline = least(deadline, cover_deadline_ms(node));
-    if (node->suspicion.count > 0)
+    if (node->heal.suspicion.count > 0)
         deadline = least(deadline, suspect_deadline_ms(node));
     if (node->doubt_count > 0)
         deadline = least(deadline, record_deadline_ms(node));
-    if (node->calling)
-        deadline = least(deadline, node->call_deadline_ms);
+    if (node->filter.is_out)
+        deadline = least(deadline, node->filter.deadline_ms);
     for (i = 0; i < node->stream_count; i++) {
         const struct stream *stream = node->streams[i];
 
@@ -846,7 +847,7 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     r = dispatch(node, event);
     if (node->recovering != RECOVERY_NOT)
         recovery_check(node);
-    if (node->suspicion.stale)
+    if (node->heal.suspicion.stale)
         suspect_update(node);
     out->exact = node->recovering != RECOVERY_NOT;
     node->out = NULL;

@@ -110,10 +110,10 @@ bool node_internal(const struct node *node,
                    uint32_t *rank,
                    const char **address)
 {
-    if (index >= node->roster.internal_count)
+    if (index >= node->launching.roster.internal_count)
         return false;
-    *rank = node->roster.internals[index].rank;
-    *address = node->roster.internals[index].address;
+    *rank = node->launching.roster.internals[index].rank;
+    *address = node->launching.roster.internals[index].address;
     return true;
 }
 
@@ -121,8 +121,8 @@ bool node_has_failed(const struct node *node, uint32_t rank)
 {
     struct table_entry entry;
 
-    return node->table && table_entry(node->table, rank, &entry) == 0 &&
-           entry.failed;
+    return node->heal.table &&
+           table_entry(node->heal.table, rank, &entry) == 0 && entry.failed;
 }
 
 bool node_missing(const struct node *node,
@@ -131,9 +131,9 @@ bool node_missing(const struct node *node,
                   const char **host,
                   const char **reason)
 {
-    const struct roster_missing *missing = node->roster.missing;
+    const struct roster_missing *missing = node->launching.roster.missing;
 
-    if (index >= node->roster.missing_count)
+    if (index >= node->launching.roster.missing_count)
         return false;
     *rank = missing[index].rank;
     *host = missing[index].host;

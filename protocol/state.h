@@ -86,36 +86,14 @@ struct node {
     bool closing;  /* SHUTDOWN was seen */
     bool leaving;  /* a back-end that wants to go */
     bool ended;
-    uint64_t launch_begin_ms;
-    struct expected *expected;
-    size_t expected_count;
-    enum cop_missing missing;
-    struct node_child *below; /* COP_MISSING_SKIP: all that may be left to us */
-    size_t below_count;
-    uint32_t start_limit_ms; /* and how long each start may take */
-    uint32_t patience_ms;    /* silence of a link before the table (12.2b) */
-    struct roster roster;    /* what is ready below us; then the whole table */
     uint32_t next_rank;
-    struct joining *joining;
-    size_t joining_count;
+    struct launching launching;
 
     /* recovery */
     uint32_t incarnation;
-    struct table *table;
-    uint32_t height_limit; /* the tree's height at launch */
-    struct fan_out_change *fan_outs;
-    size_t fan_out_count;
-    uint32_t algorithm; /* of topology/adopter.h */
-    uint32_t budget;    /* of the windows that we grant on a stream (3.4) */
-    struct orphan orphan;
-    struct recovery recovery;
-    struct suspicion suspicion; /* front-end */
-    struct probe *probes;
-    size_t probe_count;
+    struct healing heal;
+    uint32_t budget; /* of the windows that we grant on a stream (3.4) */
     struct uncovered *uncovered; /* front-end: uncovered_count */
-    struct doubt *doubts;        /* doubt_count, the oldest first */
-    struct certain_end *ends;    /* end_count, the oldest first */
-    size_t end_count;
 
     /* streams, in order of number; [0] is control */
     struct stream **streams;
@@ -129,18 +107,7 @@ struct node {
     uint64_t receive_at; /* takes at the last receive from any stream */
     uint32_t markers;    /* streams with a marker that waits */
 
-    /* the one call that is out (5.1) */
-    bool calling;
-    bool call_late; /* its wave had gone */
-    bool call_compensating;
-    bool call_expired;
-    bool call_lent; /* nobody is owed the credit of its input any more */
-    uint64_t call_since_ms;
-    uint64_t call_deadline_ms;
-    struct node_call call;
-    struct payload *call_parameters; /* as they were when it began */
-    struct frame call_down;          /* a downward call's input ... */
-    uint32_t call_inlet;             /* ... and whence it came */
+    struct filter_call filter;
 };
 
 /* ---- actions (node.c) ---- */

@@ -116,12 +116,13 @@ static void admit(struct node *node,
                   uint64_t depth,
                   bool last_resort)
 {
-    bool too_high = depth + 1 + peer->height > node->height_limit;
+    bool too_high = depth + 1 + peer->height > node->heal.height_limit;
 
     node->depth = (uint32_t)depth;
     if (other_link(node, peer, true))
         refuse(node, peer, ADOPTION_STALE);
-    else if (too_high && !last_resort && !adopter_may_raise(node->algorithm))
+    else if (too_high && !last_resort &&
+             !adopter_may_raise(node->heal.algorithm))
         refuse(node, peer, ADOPTION_TOO_HIGH);
     else
         commit(node, peer);
@@ -130,8 +131,8 @@ static void admit(struct node *node,
 /* PROTOCOL 8.3: remember a probe, and send it up. */
 static void probe(struct node *node, struct probe probe, uint64_t hops)
 {
-    size_t count = node->probe_count;
-    struct probe *list = node->probes;
+    size_t count = node->heal.probe_count;
+    struct probe *list = node->heal.probes;
 
     if ((count & (count - 1)) == 0) /* full: its room is a power of two */
         list = realloc(list, (count ? 2 * count : 1) * sizeof(*list));
@@ -139,8 +140,8 @@ static void probe(struct node *node, struct probe probe, uint64_t hops)
         node->failed = true;
         return;
     }
-    node->probes = list;
-    list[node->probe_count++] = probe;
+    node->heal.probes = list;
+    list[node->heal.probe_count++] = probe;
     node_send(node, node->parent,
               (struct frame){
                   .type = FRAME_PROBE,
@@ -163,9 +164,9 @@ static enum adoption_answer judge(const struct node *node,
     if (node->role != NODE_FRONTEND && !node->parent)
         return ADOPTION_ORPHAN;
     if (node_child_count(node) >= LIMIT_CHILDREN ||
-        node->probe_count >= LIMIT_CHILDREN)
+        node->heal.probe_count >= LIMIT_CHILDREN)
         return ADOPTION_FULL;
-    if (table_entry(node->table, peer->rank, &entry) == 0 &&
+    if (table_entry(node->heal.table, peer->rank, &entry) == 0 &&
         entry.incarnation > peer->incarnation)
         return ADOPTION_STALE;
     if (other_link(node, peer, true))
@@ -258,7 +259,7 @@ int adoption_probe(struct node *node,
     if (frame->sequence == 0 || frame->sequence > LIMIT_NODES)
         return -EPROTO;
     if (root || frame->origin == node->rank || !node->parent ||
-        node->probe_count >= LIMIT_CHILDREN)
+        node->heal.probe_count >= LIMIT_CHILDREN)
         answer_probe(node, peer, frame->origin, frame->count,
                      root ? judge_path(node, frame->origin) : PROBE_FAIL,
                      frame->sequence);
@@ -306,12 +307,12 @@ int adoption_probed(struct node *node, const struct frame *frame)
         return -EPROTO;
     if (frame->tag == PROBE_OK || frame->tag == PROBE_EXPEL)
         answer = (enum probe_answer)frame->tag;
-    for (i = 0; i < node->probe_count; i++) {
-        struct probe probe = node->probes[i];
+    for (i = 0; i < node->heal.probe_count; i++) {
+        struct probe probe = node->heal.probes[i];
 
         if (probe.orphan != frame->origin || probe.incarnation != frame->count)
             continue;
-        node->probes[i] = node->probes[--node->probe_count];
+        node->heal.probes[i] = node->heal.probes[--node->heal.probe_count];
         /* the depth that the front-end saw was the first candidate's */
         conclude(node, &probe, answer, frame->sequence);
         return 0;
@@ -321,11 +322,11 @@ int adoption_probed(struct node *node, const struct frame *frame)
 
 void adoption_orphaned(struct node *node)
 {
-    struct probe *list = node->probes;
-    size_t count = node->probe_count, i;
+    struct probe *list = node->heal.probes;
+    size_t count = node->heal.probe_count, i;
 
-    node->probes = NULL;
-    node->probe_count = 0;
+    node->heal.probes = NULL;
+    node->heal.probe_count = 0;
     for (i = 0; i < count && !node->ended; i++)
         conclude(node, &list[i], PROBE_FAIL, 0);
     free(list);
@@ -335,8 +336,8 @@ void adoption_forget(struct node *node, const struct peer *peer)
 {
     size_t i, kept = 0;
 
-    for (i = 0; i < node->probe_count; i++)
-        if (node->probes[i].link != peer->link)
-            node->probes[kept++] = node->probes[i];
-    node->probe_count = kept;
+    for (i = 0; i < node->heal.probe_count; i++)
+        if (node->heal.probes[i].link != peer->link)
+            node->heal.probes[kept++] = node->heal.probes[i];
+    node->heal.probe_count = kept;
 }

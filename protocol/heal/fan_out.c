@@ -65,19 +65,19 @@ static void note(struct node *node, uint32_t rank, uint32_t link)
 
     if (node->role == NODE_BACKEND)
         return;
-    for (i = 0; i < node->fan_out_count; i++)
-        if (node->fan_outs[i].rank == rank)
+    for (i = 0; i < node->heal.fan_out_count; i++)
+        if (node->heal.fan_outs[i].rank == rank)
             break;
-    if (i == node->fan_out_count) {
-        list = realloc(node->fan_outs, (i + 1) * sizeof(*list));
+    if (i == node->heal.fan_out_count) {
+        list = realloc(node->heal.fan_outs, (i + 1) * sizeof(*list));
         if (!list) {
             node->failed = true;
             return;
         }
-        node->fan_outs = list;
-        node->fan_out_count++;
+        node->heal.fan_outs = list;
+        node->heal.fan_out_count++;
     }
-    node->fan_outs[i] = (struct fan_out_change){rank, link};
+    node->heal.fan_outs[i] = (struct fan_out_change){rank, link};
 }
 
 void fan_out_count(struct node *node)
@@ -85,8 +85,8 @@ void fan_out_count(struct node *node)
     struct table_fan_out own;
     uint32_t slot, count = 0;
 
-    if (!node->table || node->role == NODE_BACKEND ||
-        table_fan_out_of(node->table, node->rank, &own) < 0)
+    if (!node->heal.table || node->role == NODE_BACKEND ||
+        table_fan_out_of(node->heal.table, node->rank, &own) < 0)
         return;
     for (slot = 0; slot < node->peer_count; slot++) {
         const struct peer *peer = node_child(node, slot);
@@ -97,7 +97,7 @@ void fan_out_count(struct node *node)
         return;
     own.version++;
     own.backend_count = count;
-    if (table_fan_out(node->table, &own) < 0)
+    if (table_fan_out(node->heal.table, &own) < 0)
         node->failed = true;
     note(node, node->rank, OWN);
 }
@@ -107,8 +107,8 @@ static bool knows_all(const struct node *node, const struct peer *peer)
 {
     size_t i;
 
-    for (i = 0; i < node->fan_out_count; i++)
-        if (node->fan_outs[i].link != peer->link)
+    for (i = 0; i < node->heal.fan_out_count; i++)
+        if (node->heal.fan_outs[i].link != peer->link)
             return false;
     return true;
 }
@@ -122,12 +122,13 @@ static void pass_on(struct node *node)
     uint32_t slot;
     size_t i;
 
-    if (columns_reserve(&columns, node->fan_out_count) < 0) {
+    if (columns_reserve(&columns, node->heal.fan_out_count) < 0) {
         node->failed = true;
         goto out;
     }
-    for (i = 0; i < node->fan_out_count; i++)
-        if (table_fan_out_of(node->table, node->fan_outs[i].rank, &record) == 0)
+    for (i = 0; i < node->heal.fan_out_count; i++)
+        if (table_fan_out_of(node->heal.table, node->heal.fan_outs[i].rank,
+                             &record) == 0)
             columns_add(&columns, &record);
     frame = pack(node, &columns);
     for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
@@ -139,13 +140,13 @@ static void pass_on(struct node *node)
 out:
     frame_fini(&frame);
     columns_fini(&columns);
-    node->fan_out_count = 0;
+    node->heal.fan_out_count = 0;
 }
 
 void fan_out_beat(struct node *node)
 {
     fan_out_count(node);
-    if (node->fan_out_count > 0)
+    if (node->heal.fan_out_count > 0)
         pass_on(node);
 }
 
@@ -156,7 +157,7 @@ void fan_out_exchange(struct node *node, struct peer *peer)
     uint32_t cursor = 0;
     size_t count = 0;
 
-    while (table_fan_out_changed(node->table, &cursor, &record))
+    while (table_fan_out_changed(node->heal.table, &cursor, &record))
         count++;
     if (count == 0)
         return;
@@ -164,7 +165,7 @@ void fan_out_exchange(struct node *node, struct peer *peer)
         node->failed = true;
     } else {
         cursor = 0;
-        while (table_fan_out_changed(node->table, &cursor, &record))
+        while (table_fan_out_changed(node->heal.table, &cursor, &record))
             columns_add(&columns, &record);
         node_send(node, peer, pack(node, &columns));
     }
@@ -180,7 +181,7 @@ static void take(struct node *node,
 
     if (record->rank == node->rank)
         return;
-    r = table_fan_out(node->table, record);
+    r = table_fan_out(node->heal.table, record);
     if (r == -ENOMEM)
         node->failed = true;
     if (r > 0)
@@ -193,7 +194,7 @@ static const char *refusal(const struct node *node,
 {
     struct table_fan_out known;
 
-    if (table_fan_out_of(node->table, record->rank, &known) < 0)
+    if (table_fan_out_of(node->heal.table, record->rank, &known) < 0)
         return "only commnodes and the front-end have children";
     if (record->backend_count > LIMIT_CHILDREN)
         return "no node has so many children";
@@ -218,7 +219,7 @@ int fan_out_take(struct node *node,
                               &version_count, &counts, &count_count);
     if (r == 0 && (count != version_count || count != count_count))
         r = -EBADMSG;
-    if (r == 0 && !node->table)
+    if (r == 0 && !node->heal.table)
         r = node_refuse(node, "there is no table yet");
     for (i = 0; r == 0 && i < count; i++) {
         struct table_fan_out record = {ranks[i], versions[i], counts[i]};

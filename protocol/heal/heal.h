@@ -92,6 +92,23 @@ struct fan_out_change {
     uint32_t link; /* that it came over */
 };
 
+/* What a node knows of who has failed, and of its own search for a parent. */
+struct healing {
+    struct table *table;
+    uint32_t height_limit; /* the tree's height at launch */
+    struct fan_out_change *fan_outs;
+    size_t fan_out_count;
+    uint32_t algorithm; /* of topology/adopter.h */
+    struct orphan orphan;
+    struct recovery recovery;
+    struct suspicion suspicion; /* front-end */
+    struct probe *probes;
+    size_t probe_count;
+    struct doubt *doubts;     /* doubt_count, the oldest first */
+    struct certain_end *ends; /* end_count, the oldest first */
+    size_t end_count;
+};
+
 /* ---- orphan.c: the child's side of an adoption (7, 8) ---- */
 
 /* The parent is lost: look for another. `lives`: it has said that it only could

@@ -11,13 +11,13 @@ static uint32_t own_height(const struct node *node)
 {
     return node->role == NODE_BACKEND
                ? 0
-               : table_subtree_height(node->table, node->rank);
+               : table_subtree_height(node->heal.table, node->rank);
 }
 
 /* Look for candidates anew, by what is known by now (PROTOCOL 7.3). */
 static void survey(struct node *node)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
 
     fan_out_count(node); /* our height hangs on it */
     orphan->who = (struct adopter_orphan){
@@ -30,14 +30,15 @@ static void survey(struct node *node)
     adopter_survey_free(orphan->survey);
     orphan->survey = NULL;
     orphan->turn = 0;
-    if (adopter_survey_new(&orphan->survey, node->table, node->algorithm,
-                           &orphan->who, node->height_limit) < 0)
+    if (adopter_survey_new(&orphan->survey, node->heal.table,
+                           node->heal.algorithm, &orphan->who,
+                           node->heal.height_limit) < 0)
         node->failed = true;
 }
 
 static void dial(struct node *node, uint32_t rank)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
     struct action *action;
 
     orphan->target = rank;
@@ -54,7 +55,7 @@ static void dial(struct node *node, uint32_t rank)
     action->rank = rank;
     action->sequence = node->incarnation;
     if (action != &node->spare) {
-        action->text = strdup(roster_address(&node->roster, rank));
+        action->text = strdup(roster_address(&node->launching.roster, rank));
         if (!action->text)
             node->failed = true;
     }
@@ -65,7 +66,7 @@ static void dial(struct node *node, uint32_t rank)
  * resort is the front-end, which then may not mind the height. */
 static void next(struct node *node)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
     uint32_t rank;
     int r;
 
@@ -106,14 +107,14 @@ void orphan_begin(struct node *node,
                   bool lives,
                   bool silent)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
     struct table_entry entry;
     size_t i;
 
     recovery_begin(node, lost);
     adoption_orphaned(node);
     status_orphaned(node, lost);
-    if (table_entry(node->table, lost, &entry) == 0 &&
+    if (table_entry(node->heal.table, lost, &entry) == 0 &&
         entry.incarnation > incarnation)
         incarnation = entry.incarnation;
     if (lost != 0 && !lives)
@@ -140,7 +141,7 @@ void orphan_begin(struct node *node,
 /* PROTOCOL 8.1: what a candidate needs to know of us. */
 static void ask(struct node *node, struct peer *peer)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
     struct ranks below = {0};
     struct frame frame = {
         .type = FRAME_ADOPT,
@@ -185,7 +186,7 @@ static struct peer *candidate(const struct node *node)
 
 void orphan_link_up(struct node *node, struct peer *peer)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
 
     if (orphan->phase != ORPHAN_DIAL || peer->rank != orphan->target) {
         node_act(node, ACTION_CLOSE)->link = peer->link;
@@ -200,7 +201,7 @@ void orphan_link_up(struct node *node, struct peer *peer)
 
 void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
 
     if (orphan->phase != ORPHAN_DIAL || rank != orphan->target)
         return;
@@ -216,7 +217,7 @@ void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
 void orphan_link_down(struct node *node, struct peer *peer)
 {
     node_remove_peer(node, peer);
-    if (node->orphan.phase == ORPHAN_ASK)
+    if (node->heal.orphan.phase == ORPHAN_ASK)
         next(node);
 }
 
@@ -224,7 +225,7 @@ int orphan_adopted(struct node *node,
                    struct peer *peer,
                    const struct frame *frame)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
     size_t i;
 
     if (orphan->phase != ORPHAN_ASK || frame->sequence > LIMIT_NODES)
@@ -264,7 +265,7 @@ int orphan_adopted(struct node *node,
 
 void orphan_tick(struct node *node)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
     struct peer *peer;
 
     if (orphan->phase == ORPHAN_NOT)
@@ -291,7 +292,7 @@ void orphan_tick(struct node *node)
 
 uint64_t orphan_deadline_ms(const struct node *node)
 {
-    const struct orphan *orphan = &node->orphan;
+    const struct orphan *orphan = &node->heal.orphan;
     uint64_t end = orphan->since_ms + node->times.orphan_timeout_ms;
 
     if (orphan->phase == ORPHAN_NOT)
@@ -301,5 +302,5 @@ uint64_t orphan_deadline_ms(const struct node *node)
 
 void orphan_fini(struct node *node)
 {
-    adopter_survey_free(node->orphan.survey);
+    adopter_survey_free(node->heal.orphan.survey);
 }

@@ -104,33 +104,33 @@ static void flood(struct node *node,
 
 void record_begin(struct node *node)
 {
-    const struct roster *roster = &node->roster;
+    const struct roster *roster = &node->launching.roster;
     uint32_t i;
     int r;
 
-    r = table_new(&node->table);
+    r = table_new(&node->heal.table);
     for (i = 0; r == 0 && i < roster->internal_count; i++)
-        r = table_add(node->table, roster->internals[i].rank,
+        r = table_add(node->heal.table, roster->internals[i].rank,
                       roster->internals[i].parent, 0,
                       roster->internals[i].fan_out);
     if (r == -ENOMEM) {
         node->failed = true;
         return;
     }
-    if (r < 0 || table_check(node->table) < 0) {
+    if (r < 0 || table_check(node->heal.table) < 0) {
         launch_end(node, "the table of the tree makes no sense");
         return;
     }
-    node->height_limit = table_height(node->table);
+    node->heal.height_limit = table_height(node->heal.table);
 }
 
 /* Whether our way up leads, or led, over a link that has changed. */
 static bool is_above(const struct node *node, uint32_t rank)
 {
     return node->parent &&
-           (node->recovery.report_count > 0 || node->end_count > 0) &&
+           (node->heal.recovery.report_count > 0 || node->heal.end_count > 0) &&
            rank != node->rank &&
-           table_is_below(node->table, node->parent->rank, rank);
+           table_is_below(node->heal.table, node->parent->rank, rank);
 }
 
 /* PROTOCOL 6.5: a child stays ours, on its link, under its new incarnation. */
@@ -161,8 +161,8 @@ uint64_t record_patience_ms(const struct node *node)
 static void remove_doubt(struct node *node, size_t at)
 {
     node->doubt_count--;
-    memmove(node->doubts + at, node->doubts + at + 1,
-            (node->doubt_count - at) * sizeof(*node->doubts));
+    memmove(node->heal.doubts + at, node->heal.doubts + at + 1,
+            (node->doubt_count - at) * sizeof(*node->heal.doubts));
 }
 
 void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
@@ -170,23 +170,23 @@ void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
     struct doubt *list;
     size_t i = 0;
 
-    while (i < node->doubt_count && node->doubts[i].rank != rank)
+    while (i < node->doubt_count && node->heal.doubts[i].rank != rank)
         i++;
     if (i < node->doubt_count)
         remove_doubt(node, i);
-    list = realloc(node->doubts, (node->doubt_count + 1) * sizeof(*list));
+    list = realloc(node->heal.doubts, (node->doubt_count + 1) * sizeof(*list));
     if (!list) {
         node->failed = true;
         return;
     }
-    node->doubts = list;
+    node->heal.doubts = list;
     list[node->doubt_count++] = (struct doubt){rank, incarnation, node->now_ms};
 }
 
 uint64_t record_deadline_ms(const struct node *node)
 {
     return node->doubt_count > 0 && !node->closing
-               ? node->doubts[0].since_ms + record_patience_ms(node)
+               ? node->heal.doubts[0].since_ms + record_patience_ms(node)
                : UINT64_MAX;
 }
 
@@ -195,7 +195,7 @@ void record_tick(struct node *node)
     struct doubt doubt;
 
     while (node->now_ms >= record_deadline_ms(node) && !node->failed) {
-        doubt = node->doubts[0];
+        doubt = node->heal.doubts[0];
         remove_doubt(node, 0);
         /* an adoption, or a refutation, has a higher one */
         record_tell(node, doubt.rank, doubt.incarnation, TABLE_FAILED,
@@ -213,8 +213,8 @@ static int apply(struct node *node,
     struct table_entry before = {.parent = rank};
     int r;
 
-    table_entry(node->table, rank, &before);
-    r = table_record(node->table, rank, incarnation, parent);
+    table_entry(node->heal.table, rank, &before);
+    r = table_record(node->heal.table, rank, incarnation, parent);
     if (r == -ENOMEM)
         node->failed = true;
     if (r <= 0)
@@ -225,9 +225,9 @@ static int apply(struct node *node,
         observer_found(node, rank);
     refuted(node, rank, incarnation, parent);
     if (node->role == NODE_FRONTEND) {
-        node->suspicion.stale = true;
+        node->heal.suspicion.stale = true;
         if (parent == TABLE_FAILED &&
-            table_entry(node->table, rank, &before) == 0)
+            table_entry(node->heal.table, rank, &before) == 0)
             suspect_failed(node, rank, incarnation, text);
     }
     if (parent != TABLE_FAILED && is_above(node, rank))
@@ -254,7 +254,8 @@ static int leaves(struct node *node,
 
         if (rank == RANK_NONE)
             continue;
-        if (node->table && table_entry(node->table, rank, &entry) == 0)
+        if (node->heal.table &&
+            table_entry(node->heal.table, rank, &entry) == 0)
             suspect_certain(node, rank, text);
         else
             list[count++] = rank;
@@ -315,7 +316,7 @@ void record_gone_below(struct node *node,
                        const struct peer *peer,
                        const char *text)
 {
-    const struct roster *roster = &node->roster;
+    const struct roster *roster = &node->launching.roster;
     bool *inner; /* by rank: on that branch, and no back-end */
     struct columns columns = {0};
     uint32_t i, rank = RANK_NONE;
@@ -353,13 +354,13 @@ static void forget_ends(struct node *node)
 {
     size_t i, kept = 0;
 
-    for (i = 0; i < node->end_count; i++)
-        if (node->now_ms < node->ends[i].until_ms &&
-            !ranks_has(&node->lost, node->ends[i].rank))
-            node->ends[kept++] = node->ends[i];
+    for (i = 0; i < node->heal.end_count; i++)
+        if (node->now_ms < node->heal.ends[i].until_ms &&
+            !ranks_has(&node->lost, node->heal.ends[i].rank))
+            node->heal.ends[kept++] = node->heal.ends[i];
         else
-            frame_fini(&node->ends[i].frame);
-    node->end_count = kept;
+            frame_fini(&node->heal.ends[i].frame);
+    node->heal.end_count = kept;
 }
 
 /* What is told upwards may be lost with a node of the way. */
@@ -368,14 +369,14 @@ static void keep_end(struct node *node, uint32_t rank, struct frame frame)
     struct certain_end *list;
 
     forget_ends(node);
-    list = realloc(node->ends, (node->end_count + 1) * sizeof(*list));
+    list = realloc(node->heal.ends, (node->heal.end_count + 1) * sizeof(*list));
     if (!list) {
         frame_fini(&frame);
         node->failed = true;
         return;
     }
-    node->ends = list;
-    list[node->end_count++] = (struct certain_end){
+    node->heal.ends = list;
+    list[node->heal.end_count++] = (struct certain_end){
         .rank = rank,
         .frame = frame,
         .until_ms = node->now_ms + record_patience_ms(node),
@@ -387,8 +388,8 @@ void record_repeat(struct node *node)
     size_t i;
 
     forget_ends(node);
-    for (i = 0; i < node->end_count && node->parent; i++)
-        node_send(node, node->parent, frame_ref(&node->ends[i].frame));
+    for (i = 0; i < node->heal.end_count && node->parent; i++)
+        node_send(node, node->parent, frame_ref(&node->heal.ends[i].frame));
 }
 
 void record_gone(struct node *node, uint32_t rank, const char *text)
@@ -406,7 +407,7 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
     }
     columns_fini(&columns);
     /* it is no candidate any more, for anybody (7.3) */
-    if (node->table && table_entry(node->table, rank, &entry) == 0)
+    if (node->heal.table && table_entry(node->heal.table, rank, &entry) == 0)
         record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
 }
 
@@ -418,7 +419,7 @@ void record_tell(struct node *node,
 {
     struct columns columns = {0};
 
-    if (!node->table || apply(node, rank, incarnation, parent, text) <= 0)
+    if (!node->heal.table || apply(node, rank, incarnation, parent, text) <= 0)
         return;
     if (columns_reserve(&columns, 1) == 0) {
         columns_add(&columns, rank, incarnation, parent);
@@ -431,7 +432,7 @@ void record_tell(struct node *node,
 
 void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation)
 {
-    struct orphan *orphan = &node->orphan;
+    struct orphan *orphan = &node->heal.orphan;
     struct accusation *list = orphan->accusations;
     uint32_t i, kept = 0;
 
@@ -448,7 +449,7 @@ void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation)
 /* PROTOCOL 6.1d: what a back-end says to a new parent. */
 static void send_accusations(struct node *node, struct peer *peer)
 {
-    const struct orphan *orphan = &node->orphan;
+    const struct orphan *orphan = &node->heal.orphan;
     struct columns columns = {0};
     struct table_entry entry;
     uint32_t i;
@@ -460,7 +461,8 @@ static void send_accusations(struct node *node, struct peer *peer)
     for (i = 0; i < orphan->accusation_count; i++) {
         const struct accusation *lost = &orphan->accusations[i];
 
-        if (table_entry(node->table, lost->rank, &entry) == 0 && entry.failed)
+        if (table_entry(node->heal.table, lost->rank, &entry) == 0 &&
+            entry.failed)
             columns_add(&columns, lost->rank, lost->incarnation, TABLE_FAILED);
     }
     if (columns.count > 0)
@@ -479,14 +481,14 @@ void record_exchange(struct node *node, struct peer *peer)
         send_accusations(node, peer);
         return;
     }
-    while (table_changed(node->table, &cursor, &change))
+    while (table_changed(node->heal.table, &cursor, &change))
         count++;
     if (columns_reserve(&columns, count) < 0) {
         node->failed = true;
     } else if (count > 0) {
         cursor = 0;
         while (columns.count < count &&
-               table_changed(node->table, &cursor, &change))
+               table_changed(node->heal.table, &cursor, &change))
             columns_add(&columns, change.rank, change.incarnation,
                         change.parent);
         node_send(node, peer, pack(node, &columns, NULL));
@@ -515,7 +517,8 @@ bool record_is_near(const struct node *node,
 
     if (incarnation > LIMIT_INCARNATION)
         return false;
-    return !node->table || table_entry(node->table, rank, &entry) < 0 ||
+    return !node->heal.table ||
+           table_entry(node->heal.table, rank, &entry) < 0 ||
            incarnation <= entry.incarnation ||
            incarnation - entry.incarnation <= LIMIT_AHEAD;
 }
@@ -560,9 +563,9 @@ static const char *refusal(const struct node *node,
         return "a certain end is told upwards only";
     if (parent == GONE)
         return leaf ? "a back-end cannot know of the end of others" : NULL;
-    if (!node->table)
+    if (!node->heal.table)
         return "there is no table yet";
-    if (rank == 0 || table_entry(node->table, rank, &entry) < 0)
+    if (rank == 0 || table_entry(node->heal.table, rank, &entry) < 0)
         return "only commnodes have records";
     if (!record_is_near(node, rank, incarnation) ||
         (leaf && !record_is_near(node, rank, incarnation + LIMIT_AHEAD / 2)))
@@ -571,7 +574,7 @@ static const char *refusal(const struct node *node,
         return NULL;
     if (leaf)
         return "a back-end cannot know of adoptions";
-    if (parent == rank || table_entry(node->table, parent, &entry) < 0)
+    if (parent == rank || table_entry(node->heal.table, parent, &entry) < 0)
         return "such a node is no parent";
     return NULL;
 }

@@ -31,7 +31,7 @@ static uint64_t since(const struct node *node, uint64_t from_us)
 /* This phase ends, and the next one begins. */
 static void enter(struct node *node, enum recovery_phase phase)
 {
-    struct recovery *recovery = &node->recovery;
+    struct recovery *recovery = &node->heal.recovery;
     uint64_t spent_us = since(node, recovery->phase_us);
 
     switch (node->recovering) {
@@ -58,7 +58,7 @@ static void enter(struct node *node, enum recovery_phase phase)
 
 static void ask_clock(struct node *node)
 {
-    node->recovery.asked = true;
+    node->heal.recovery.asked = true;
     node_act(node, ACTION_CLOCK);
 }
 
@@ -66,7 +66,7 @@ static void ask_clock(struct node *node)
 
 void recovery_begin(struct node *node, uint32_t lost)
 {
-    struct recovery *recovery = &node->recovery;
+    struct recovery *recovery = &node->heal.recovery;
 
     if (node->recovering == RECOVERY_NOT) {
         recovery->spent = (struct cop_recovery){0};
@@ -88,7 +88,7 @@ void recovery_choose(struct node *node)
 
 void recovery_dial(struct node *node)
 {
-    node->recovery.spent.attempts++;
+    node->heal.recovery.spent.attempts++;
     if (node->recovering == RECOVERY_CHOOSE)
         ask_clock(node);
 }
@@ -130,7 +130,7 @@ static void send_report(struct node *node, const struct report *report)
  * that out, and its branch another parent, or it has ended. */
 static void expire(struct node *node)
 {
-    struct recovery *recovery = &node->recovery;
+    struct recovery *recovery = &node->heal.recovery;
     size_t i, kept = 0;
 
     for (i = 0; i < recovery->report_count; i++)
@@ -142,7 +142,7 @@ static void expire(struct node *node)
 /* Tell the front-end, and remember that. */
 static void file_report(struct node *node, const struct node_adoption *adoption)
 {
-    struct recovery *recovery = &node->recovery;
+    struct recovery *recovery = &node->heal.recovery;
     struct report *list;
 
     expire(node);
@@ -176,7 +176,7 @@ static bool is_compensating(const struct node *node)
 
 static void finish(struct node *node)
 {
-    struct recovery *recovery = &node->recovery;
+    struct recovery *recovery = &node->heal.recovery;
     struct node_adoption adoption = {.lost_parent = recovery->lost_parent};
 
     enter(node, RECOVERY_NOT);
@@ -190,7 +190,7 @@ static void finish(struct node *node)
 
 void recovery_clock(struct node *node)
 {
-    struct recovery *recovery = &node->recovery;
+    struct recovery *recovery = &node->heal.recovery;
 
     if (!recovery->asked || node->ended)
         return;
@@ -215,7 +215,7 @@ void recovery_clock(struct node *node)
 
 void recovery_check(struct node *node)
 {
-    if (node->recovering == RECOVERY_COMPENSATE && !node->recovery.asked &&
+    if (node->recovering == RECOVERY_COMPENSATE && !node->heal.recovery.asked &&
         !node->ended && !is_compensating(node))
         ask_clock(node);
 }
@@ -233,8 +233,8 @@ void recovery_repeat(struct node *node)
     size_t i;
 
     expire(node);
-    for (i = 0; i < node->recovery.report_count; i++)
-        send_report(node, &node->recovery.reports[i]);
+    for (i = 0; i < node->heal.recovery.report_count; i++)
+        send_report(node, &node->heal.recovery.reports[i]);
     record_repeat(node);
 }
 
@@ -299,8 +299,8 @@ static const char *refusal(const struct node *node,
         return "it has not asked for a parent so often";
     if (!record_is_near(node, frame->origin, frame->count))
         return "no node has asked for a parent so often";
-    if (table_entry(node->table, adoption->parent, &entry) < 0 ||
-        table_entry(node->table, adoption->lost_parent, &entry) < 0)
+    if (table_entry(node->heal.table, adoption->parent, &entry) < 0 ||
+        table_entry(node->heal.table, adoption->lost_parent, &entry) < 0)
         return "such a node is no parent";
     return NULL;
 }
@@ -327,5 +327,5 @@ int recovery_take(struct node *node,
 
 void recovery_fini(struct node *node)
 {
-    free(node->recovery.reports);
+    free(node->heal.recovery.reports);
 }

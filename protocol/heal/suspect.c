@@ -19,7 +19,7 @@
 /* What the application was told of `rank`; NULL: no memory. */
 static struct told *told_of(struct node *node, uint32_t rank)
 {
-    struct suspicion *suspicion = &node->suspicion;
+    struct suspicion *suspicion = &node->heal.suspicion;
     uint32_t room = suspicion->told_count ? suspicion->told_count : 64;
     struct told *told;
 
@@ -41,7 +41,7 @@ static struct told *told_of(struct node *node, uint32_t rank)
 
 bool suspect_is_lost(const struct node *node, uint32_t rank)
 {
-    const struct suspicion *suspicion = &node->suspicion;
+    const struct suspicion *suspicion = &node->heal.suspicion;
 
     return rank < suspicion->told_count && suspicion->told[rank].lost;
 }
@@ -51,7 +51,7 @@ static uint32_t incarnation_of(const struct node *node, uint32_t rank)
 {
     struct table_entry entry = {.incarnation = 0};
 
-    table_entry(node->table, rank, &entry);
+    table_entry(node->heal.table, rank, &entry);
     return entry.incarnation;
 }
 
@@ -118,7 +118,7 @@ void suspect_certain(struct node *node, uint32_t rank, const char *text)
     if (!told || told->lost)
         return;
     told->lost = true;
-    node->suspicion.stale = true;
+    node->heal.suspicion.stale = true;
     if (!node->closing)
         node_tell(node, TELL_NODE_LOST, rank, 0, text);
     record_tell(node, rank, incarnation_of(node, rank), TABLE_FAILED, text);
@@ -132,7 +132,7 @@ bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation)
     /* it was repeated, or its node is lost, or is known to have failed since */
     if (!told || node->closing || told->lost ||
         incarnation <= told->incarnation || ranks_has(&node->lost, rank) ||
-        (table_entry(node->table, rank, &entry) == 0 && entry.failed &&
+        (table_entry(node->heal.table, rank, &entry) == 0 && entry.failed &&
          entry.incarnation >= incarnation))
         return false;
     told->incarnation = incarnation;
@@ -156,7 +156,7 @@ void suspect_adopted(struct node *node, uint32_t rank)
 
 void suspect_heard(struct node *node, uint32_t rank)
 {
-    struct suspicion *suspicion = &node->suspicion;
+    struct suspicion *suspicion = &node->heal.suspicion;
     size_t i;
 
     for (i = 0; i < suspicion->count; i++)
@@ -167,7 +167,7 @@ void suspect_heard(struct node *node, uint32_t rank)
 /* `rank` has no path from now on. */
 static void add(struct node *node, uint32_t rank)
 {
-    struct suspicion *suspicion = &node->suspicion;
+    struct suspicion *suspicion = &node->heal.suspicion;
     struct suspect *list =
         realloc(suspicion->list, (suspicion->count + 1) * sizeof(*list));
     struct table_entry entry = {.failed = false};
@@ -176,7 +176,7 @@ static void add(struct node *node, uint32_t rank)
         node->failed = true;
         return;
     }
-    table_entry(node->table, rank, &entry);
+    table_entry(node->heal.table, rank, &entry);
     suspicion->list = list;
     list[suspicion->count++] = (struct suspect){
         .rank = rank,
@@ -202,7 +202,7 @@ static void restore(struct node *node, uint32_t rank)
 /* Take those out that are no suspects any more. */
 static void sweep(struct node *node)
 {
-    struct suspicion *suspicion = &node->suspicion;
+    struct suspicion *suspicion = &node->heal.suspicion;
     size_t i, kept = 0;
 
     for (i = 0; i < suspicion->count; i++)
@@ -213,19 +213,19 @@ static void sweep(struct node *node)
 
 void suspect_update(struct node *node)
 {
-    struct suspicion *suspicion = &node->suspicion;
-    uint32_t count = table_count(node->table), i;
+    struct suspicion *suspicion = &node->heal.suspicion;
+    uint32_t count = table_count(node->heal.table), i;
     struct table_site *sites = calloc(count, sizeof(*sites));
     struct table_entry last;
 
     suspicion->stale = false;
-    table_at(node->table, count - 1, &last);
+    table_at(node->heal.table, count - 1, &last);
     if (!sites || !told_of(node, last.rank)) {
         node->failed = true;
         free(sites);
         return;
     }
-    table_sites(node->table, TABLE_NONE, sites);
+    table_sites(node->heal.table, TABLE_NONE, sites);
     for (i = 1; i < count && !node->failed; i++) {
         struct told *told = &suspicion->told[sites[i].rank];
         bool pathless = sites[i].depth == TABLE_NO_PATH && !told->lost;
@@ -253,7 +253,8 @@ static uint64_t due_ms(const struct node *node, const struct suspect *suspect)
  * has not, it is neither. */
 static void overdue(struct node *node, uint32_t rank)
 {
-    if (incarnation_of(node, rank) >= node->suspicion.told[rank].incarnation)
+    if (incarnation_of(node, rank) >=
+        node->heal.suspicion.told[rank].incarnation)
         suspect(node, rank,
                 "it has lost its path to the front-end, and not found another "
                 "one within failure_timeout");
@@ -263,7 +264,7 @@ static void overdue(struct node *node, uint32_t rank)
  * listens there (6.8). */
 static void knock(struct node *node)
 {
-    struct suspicion *suspicion = &node->suspicion;
+    struct suspicion *suspicion = &node->heal.suspicion;
     struct suspect *next = NULL;
     struct action *action;
     const char *address;
@@ -278,7 +279,7 @@ static void knock(struct node *node)
     if (!next)
         return;
     next->knock_ms = node->now_ms + node->times.heartbeat_ms;
-    address = roster_address(&node->roster, next->rank);
+    address = roster_address(&node->launching.roster, next->rank);
     if (!*address)
         return;
     suspicion->knocked = next->rank;
@@ -294,7 +295,7 @@ static void knock(struct node *node)
 
 void suspect_answered(struct node *node, uint32_t rank, bool refused)
 {
-    struct suspicion *suspicion = &node->suspicion;
+    struct suspicion *suspicion = &node->heal.suspicion;
 
     if (suspicion->knock_end_ms == 0 || rank != suspicion->knocked)
         return;
@@ -305,7 +306,7 @@ void suspect_answered(struct node *node, uint32_t rank, bool refused)
 
 void suspect_tick(struct node *node)
 {
-    struct suspicion *suspicion = &node->suspicion;
+    struct suspicion *suspicion = &node->heal.suspicion;
     char text[80];
     size_t i;
 
@@ -331,7 +332,7 @@ void suspect_tick(struct node *node)
 
 uint64_t suspect_deadline_ms(const struct node *node)
 {
-    const struct suspicion *suspicion = &node->suspicion;
+    const struct suspicion *suspicion = &node->heal.suspicion;
     uint64_t deadline = UINT64_MAX;
     size_t i;
 
@@ -351,6 +352,6 @@ uint64_t suspect_deadline_ms(const struct node *node)
 
 void suspect_fini(struct node *node)
 {
-    free(node->suspicion.told);
-    free(node->suspicion.list);
+    free(node->heal.suspicion.told);
+    free(node->heal.suspicion.list);
 }

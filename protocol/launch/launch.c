@@ -17,26 +17,26 @@ struct expected *launch_expected(struct node *node, uint32_t rank)
 {
     size_t i;
 
-    for (i = 0; i < node->expected_count; i++)
-        if (node->expected[i].rank == rank)
-            return &node->expected[i];
+    for (i = 0; i < node->launching.expected_count; i++)
+        if (node->launching.expected[i].rank == rank)
+            return &node->launching.expected[i];
     return NULL;
 }
 
 int launch_expect(struct node *node, const struct node_child *child)
 {
-    size_t count = node->expected_count;
-    struct expected *list = node->expected;
+    size_t count = node->launching.expected_count;
+    struct expected *list = node->launching.expected;
 
     list = realloc(list, (count + 1) * sizeof(*list));
     if (!list)
         return -ENOMEM;
-    node->expected = list;
+    node->launching.expected = list;
     list[count] = (struct expected){.rank = child->rank, .role = child->role};
     list[count].host = strdup(child->host);
     if (!list[count].host)
         return -ENOMEM;
-    node->expected_count++;
+    node->launching.expected_count++;
     return 0;
 }
 
@@ -44,8 +44,8 @@ static bool is_complete(const struct node *node)
 {
     size_t i;
 
-    for (i = 0; i < node->expected_count; i++)
-        if (!node->expected[i].decided)
+    for (i = 0; i < node->launching.expected_count; i++)
+        if (!node->launching.expected[i].decided)
             return false;
     return true;
 }
@@ -55,7 +55,8 @@ static void add_missing(struct node *node,
                         const char *reason)
 {
     child->decided = child->missing = true;
-    if (roster_add_missing(&node->roster, child->rank, child->host, reason) < 0)
+    if (roster_add_missing(&node->launching.roster, child->rank, child->host,
+                           reason) < 0)
         node->failed = true;
 }
 
@@ -65,7 +66,7 @@ static void send_table(struct node *node, struct peer *only)
     struct frame frame;
     uint32_t slot, ordinal = 0;
 
-    if (roster_encode(&node->roster, FRAME_TABLE, &frame) < 0) {
+    if (roster_encode(&node->launching.roster, FRAME_TABLE, &frame) < 0) {
         node->failed = true;
         return;
     }
@@ -89,14 +90,14 @@ static uint64_t give_up_ms(const struct node *node, uint32_t depth)
 {
     uint32_t level = depth < LAUNCH_LEVELS ? depth : LAUNCH_LEVELS;
 
-    return node->launch_begin_ms + node->times.launch_timeout_ms -
+    return node->launching.begin_ms + node->times.launch_timeout_ms -
            node->times.launch_timeout_ms / 32 * level;
 }
 
 /* Front-end: one sentence about what is missing. */
 static void tell_failed(struct node *node)
 {
-    const struct roster *roster = &node->roster;
+    const struct roster *roster = &node->launching.roster;
     char text[LIMIT_TEXT];
     size_t len = 0;
     uint32_t i;
@@ -123,7 +124,7 @@ static void tell_failed(struct node *node)
  * back-end is left. */
 static bool is_failed(const struct node *node)
 {
-    const struct roster *roster = &node->roster;
+    const struct roster *roster = &node->launching.roster;
 
     if (roster->missing_count == 0)
         return false;
@@ -137,10 +138,11 @@ static void count_children(struct node *node)
     uint32_t count = 0;
     size_t i;
 
-    for (i = 0; i < node->expected_count; i++)
-        count += node->expected[i].decided && !node->expected[i].missing;
-    if (node->roster.internal_count > 0)
-        node->roster.internals[0].fan_out = count;
+    for (i = 0; i < node->launching.expected_count; i++)
+        count += node->launching.expected[i].decided &&
+                 !node->launching.expected[i].missing;
+    if (node->launching.roster.internal_count > 0)
+        node->launching.roster.internals[0].fan_out = count;
 }
 
 /* The tree is complete as far as we know: from now on silence is a failure
@@ -163,7 +165,7 @@ static void report_root(struct node *node)
     struct stream *zero = node->streams[0];
 
     node->reported = true;
-    roster_sort_missing(&node->roster);
+    roster_sort_missing(&node->launching.roster);
     if (is_failed(node)) {
         tell_failed(node);
         return;
@@ -171,7 +173,7 @@ static void report_root(struct node *node)
     become_launched(node);
     if (node->ended)
         return;
-    if (ranks_copy(&node->backends, &node->roster.backends) < 0 ||
+    if (ranks_copy(&node->backends, &node->launching.roster.backends) < 0 ||
         ranks_copy(&zero->definition.members, &node->backends) < 0)
         node->failed = true;
     send_table(node, NULL);
@@ -184,7 +186,8 @@ void launch_report(struct node *node)
 
     if (node->reported || !node->started || node->rank == RANK_NONE)
         return;
-    if ((missing_is_skipped(node) || node->roster.missing_count == 0) &&
+    if ((missing_is_skipped(node) ||
+         node->launching.roster.missing_count == 0) &&
         !is_complete(node))
         return;
     count_children(node);
@@ -194,12 +197,13 @@ void launch_report(struct node *node)
     }
     if (!node->parent || node->parent->life.state == LINK_CLOSED)
         return;
-    if (roster_encode(&node->roster, FRAME_READY, &frame) < 0) {
+    if (roster_encode(&node->launching.roster, FRAME_READY, &frame) < 0) {
         node->failed = true;
         return;
     }
     node->reported = true;
-    if (ranks_copy(&node->streams[0]->sent.members, &node->roster.backends) < 0)
+    if (ranks_copy(&node->streams[0]->sent.members,
+                   &node->launching.roster.backends) < 0)
         node->failed = true;
     node_send(node, node->parent, frame);
 }
@@ -211,16 +215,17 @@ void launch_start(struct node *node)
     int r = 0;
 
     node->started = true;
-    node->launch_begin_ms = node->now_ms;
+    node->launching.begin_ms = node->now_ms;
     if (node->role != NODE_BACKEND)
-        r = roster_add_internal(&node->roster, node->rank, parent,
-                                (uint32_t)node->expected_count, node->address);
+        r = roster_add_internal(&node->launching.roster, node->rank, parent,
+                                (uint32_t)node->launching.expected_count,
+                                node->address);
     else if (node->rank != RANK_NONE)
-        r = ranks_add(&node->roster.backends, node->rank, node->rank);
+        r = ranks_add(&node->launching.roster.backends, node->rank, node->rank);
     if (r < 0)
         node->failed = true;
-    for (i = 0; i < node->expected_count; i++)
-        node_act(node, ACTION_SPAWN)->rank = node->expected[i].rank;
+    for (i = 0; i < node->launching.expected_count; i++)
+        node_act(node, ACTION_SPAWN)->rank = node->launching.expected[i].rank;
     launch_report(node);
 }
 
@@ -251,9 +256,9 @@ void launch_tick(struct node *node)
         missing_close(node, text);
         return;
     }
-    for (i = 0; i < node->expected_count; i++)
-        if (!node->expected[i].decided)
-            add_missing(node, &node->expected[i], text);
+    for (i = 0; i < node->launching.expected_count; i++)
+        if (!node->launching.expected[i].decided)
+            add_missing(node, &node->launching.expected[i], text);
     launch_report(node);
 }
 
@@ -268,14 +273,15 @@ static int ask(struct node *node, struct joining joining)
     };
     struct joining *list;
 
-    if (node->joining_count >= LIMIT_CHILDREN ||
+    if (node->launching.joining_count >= LIMIT_CHILDREN ||
         (node->role == NODE_FRONTEND && node->next_rank >= LIMIT_NODES))
         return -EAGAIN;
-    list = realloc(node->joining, (node->joining_count + 1) * sizeof(*list));
+    list = realloc(node->launching.joining,
+                   (node->launching.joining_count + 1) * sizeof(*list));
     if (!list)
         return -ENOMEM;
-    node->joining = list;
-    list[node->joining_count++] = joining;
+    node->launching.joining = list;
+    list[node->launching.joining_count++] = joining;
     if (node->role != NODE_FRONTEND) {
         if (node->parent)
             node_send(node, node->parent, frame);
@@ -290,7 +296,7 @@ static int ask(struct node *node, struct joining joining)
 static bool is_in_role(const struct node *node, const struct peer *peer)
 {
     struct table_entry entry;
-    bool inner = table_entry(node->table, peer->rank, &entry) == 0;
+    bool inner = table_entry(node->heal.table, peer->rank, &entry) == 0;
 
     return peer->rank < LIMIT_NODES && inner == (peer->role == NODE_COMMNODE);
 }
@@ -343,7 +349,7 @@ void launch_child_gone(struct node *node, uint32_t rank, const char *text)
 
 void launch_lost(struct node *node, uint32_t rank, const char *text)
 {
-    if (roster_add_missing(&node->roster, rank, "", text) < 0)
+    if (roster_add_missing(&node->launching.roster, rank, "", text) < 0)
         node->failed = true;
     launch_report(node);
 }
@@ -352,12 +358,12 @@ void launch_ask_again(struct node *node)
 {
     size_t i;
 
-    for (i = 0; i < node->joining_count; i++)
+    for (i = 0; i < node->launching.joining_count; i++)
         node_send(node, node->parent,
                   (struct frame){
                       .type = FRAME_JOIN,
-                      .tag = node->joining[i].tag,
-                      .origin = node->joining[i].origin,
+                      .tag = node->launching.joining[i].tag,
+                      .origin = node->launching.joining[i].origin,
                   });
 }
 
@@ -365,10 +371,10 @@ void launch_forget(struct node *node, const struct peer *peer)
 {
     size_t i, kept = 0;
 
-    for (i = 0; i < node->joining_count; i++)
-        if (node->joining[i].link != peer->link)
-            node->joining[kept++] = node->joining[i];
-    node->joining_count = kept;
+    for (i = 0; i < node->launching.joining_count; i++)
+        if (node->launching.joining[i].link != peer->link)
+            node->launching.joining[kept++] = node->launching.joining[i];
+    node->launching.joining_count = kept;
 }
 
 /* Whether a child may say that these have started: a back-end only itself; at
@@ -421,7 +427,7 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
     if (!zero || ranks_copy(&peer->below, &roster.backends) < 0 ||
         ranks_copy(&zero->members, &roster.backends) < 0 ||
         ranks_unite(&node->backends, &roster.backends) < 0 ||
-        roster_merge(&node->roster, &roster) < 0)
+        roster_merge(&node->launching.roster, &roster) < 0)
         node->failed = true;
     else
         zero->fed = true;
@@ -439,10 +445,10 @@ int launch_table(struct node *node, struct frame *frame)
 
     if (node->launched)
         return -EPROTO;
-    r = roster_decode(frame, &node->roster);
+    r = roster_decode(frame, &node->launching.roster);
     if (r < 0)
         return r;
-    node->orphan.ordinal = ordinal;
+    node->heal.orphan.ordinal = ordinal;
     become_launched(node);
     if (node->ended)
         return 0;
@@ -513,13 +519,14 @@ int launch_joined(struct node *node, struct peer *peer, struct frame *frame)
     (void)peer;
     if (node->role == NODE_BACKEND)
         return numbered(node, frame);
-    for (i = 0; i < node->joining_count; i++) {
-        struct joining joining = node->joining[i];
+    for (i = 0; i < node->launching.joining_count; i++) {
+        struct joining joining = node->launching.joining[i];
         struct peer *child;
 
         if (joining.origin != frame->origin || joining.tag != frame->tag)
             continue;
-        node->joining[i] = node->joining[--node->joining_count];
+        node->launching.joining[i] =
+            node->launching.joining[--node->launching.joining_count];
         child =
             joining.link < node->link_count ? node->links[joining.link] : NULL;
         if (!child || child->is_parent)
@@ -592,7 +599,7 @@ static bool is_drained(const struct node *node)
     for (i = 0; i < node->stream_count; i++)
         if (!upward_is_drained(node->streams[i]))
             return false;
-    return !node->calling;
+    return !node->filter.is_out;
 }
 
 /* Whether a child is left that takes part; others ask to join, or to be

@@ -28,6 +28,21 @@ struct joining {
     uint32_t link;   /* ours, to where the question came from */
 };
 
+/* What a node knows of its own launch, and of joins that pass through it. */
+struct launching {
+    uint64_t begin_ms;
+    struct expected *expected;
+    size_t expected_count;
+    enum cop_missing missing;
+    struct node_child *below; /* COP_MISSING_SKIP: all that may be left to us */
+    size_t below_count;
+    uint32_t start_limit_ms; /* and how long each start may take */
+    uint32_t patience_ms;    /* silence of a link before the table (12.2b) */
+    struct roster roster;    /* what is ready below us; then the whole table */
+    struct joining *joining;
+    size_t joining_count;
+};
+
 /* ---- launch.c ---- */
 
 /* Begin: ask for every child to be spawned. */

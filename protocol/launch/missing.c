@@ -16,7 +16,7 @@
 
 bool missing_is_skipped(const struct node *node)
 {
-    return node->missing == COP_MISSING_SKIP;
+    return node->launching.missing == COP_MISSING_SKIP;
 }
 
 /* How long a start may take: where others can be started in place of what does
@@ -38,22 +38,24 @@ int missing_init(struct node *node, const struct node_config *config)
 {
     size_t i;
 
-    node->missing = config->missing;
-    node->start_limit_ms = start_limit_ms(node, config);
-    node->patience_ms = node->start_limit_ms > node->times.failure_timeout_ms
-                            ? node->start_limit_ms
-                            : node->times.failure_timeout_ms;
+    node->launching.missing = config->missing;
+    node->launching.start_limit_ms = start_limit_ms(node, config);
+    node->launching.patience_ms =
+        node->launching.start_limit_ms > node->times.failure_timeout_ms
+            ? node->launching.start_limit_ms
+            : node->times.failure_timeout_ms;
     if (config->missing != COP_MISSING_SKIP)
         return 0;
-    node->below = calloc(config->below_count + 1, sizeof(*node->below));
-    if (!node->below)
+    node->launching.below =
+        calloc(config->below_count + 1, sizeof(*node->launching.below));
+    if (!node->launching.below)
         return -ENOMEM;
     for (i = 0; i < config->below_count; i++) {
-        node->below[i] = config->below[i];
-        node->below[i].host = strdup(config->below[i].host);
-        if (!node->below[i].host)
+        node->launching.below[i] = config->below[i];
+        node->launching.below[i].host = strdup(config->below[i].host);
+        if (!node->launching.below[i].host)
             return -ENOMEM;
-        node->below_count++;
+        node->launching.below_count++;
     }
     return 0;
 }
@@ -62,9 +64,9 @@ void missing_fini(struct node *node)
 {
     size_t i;
 
-    for (i = 0; i < node->below_count; i++)
-        free((char *)(uintptr_t)node->below[i].host);
-    free(node->below);
+    for (i = 0; i < node->launching.below_count; i++)
+        free((char *)(uintptr_t)node->launching.below[i].host);
+    free(node->launching.below);
 }
 
 /* ---- the subtree ---- */
@@ -76,8 +78,8 @@ static void add_subtree(struct node *node, uint32_t rank, struct ranks *out)
     int r;
 
     r = ranks_add(out, rank, rank);
-    for (i = 0; r == 0 && i < node->below_count; i++) {
-        const struct node_child *child = &node->below[i];
+    for (i = 0; r == 0 && i < node->launching.below_count; i++) {
+        const struct node_child *child = &node->launching.below[i];
 
         if (ranks_has(out, child->parent))
             r = ranks_add(out, child->rank, child->rank);
@@ -90,16 +92,16 @@ static const char *host_of(const struct node *node, uint32_t rank)
 {
     size_t i;
 
-    for (i = 0; i < node->below_count; i++)
-        if (node->below[i].rank == rank)
-            return node->below[i].host;
+    for (i = 0; i < node->launching.below_count; i++)
+        if (node->launching.below[i].rank == rank)
+            return node->launching.below[i].host;
     return "";
 }
 
 static void add_missing(struct node *node, uint32_t rank, const char *reason)
 {
-    if (roster_add_missing(&node->roster, rank, host_of(node, rank), reason) <
-        0)
+    if (roster_add_missing(&node->launching.roster, rank, host_of(node, rank),
+                           reason) < 0)
         node->failed = true;
 }
 
@@ -118,7 +120,7 @@ static void take_out(struct node *node,
                      const struct ranks *ranks,
                      struct ranks *present)
 {
-    const struct roster *roster = &node->roster;
+    const struct roster *roster = &node->launching.roster;
     uint32_t *inner =
         calloc((size_t)roster->internal_count + 1, sizeof(*inner));
     uint32_t i;
@@ -128,7 +130,7 @@ static void take_out(struct node *node,
     if (!inner || ranks_unite(present, &roster->backends) < 0 ||
         ranks_add_list(present, inner, roster->internal_count) < 0 ||
         ranks_intersect(present, ranks) < 0 ||
-        roster_remove(&node->roster, ranks) < 0 ||
+        roster_remove(&node->launching.roster, ranks) < 0 ||
         ranks_subtract(&node->backends, ranks) < 0)
         node->failed = true;
     free(inner);
@@ -167,8 +169,8 @@ static void skip(struct node *node, struct expected *child, const char *text)
 
     child->decided = child->missing = true;
     add_missing(node, rank, text);
-    for (i = 0; i < node->below_count; i++) {
-        const struct node_child *orphan = &node->below[i];
+    for (i = 0; i < node->launching.below_count; i++) {
+        const struct node_child *orphan = &node->launching.below[i];
 
         if (orphan->parent != rank)
             continue;
@@ -256,11 +258,12 @@ uint64_t missing_deadline_ms(const struct node *node)
 
     if (!missing_is_skipped(node))
         return UINT64_MAX;
-    for (i = 0; i < node->expected_count; i++)
-        if (is_starting(&node->expected[i]) &&
-            node->expected[i].begun_ms < begun_ms)
-            begun_ms = node->expected[i].begun_ms;
-    return begun_ms == UINT64_MAX ? begun_ms : begun_ms + node->start_limit_ms;
+    for (i = 0; i < node->launching.expected_count; i++)
+        if (is_starting(&node->launching.expected[i]) &&
+            node->launching.expected[i].begun_ms < begun_ms)
+            begun_ms = node->launching.expected[i].begun_ms;
+    return begun_ms == UINT64_MAX ? begun_ms
+                                  : begun_ms + node->launching.start_limit_ms;
 }
 
 void missing_tick(struct node *node)
@@ -271,12 +274,12 @@ void missing_tick(struct node *node)
     if (node->now_ms < missing_deadline_ms(node))
         return;
     snprintf(text, sizeof(text), "did not answer within %u ms (start_timeout)",
-             node->start_limit_ms);
-    for (i = 0; i < node->expected_count; i++) {
-        struct expected *child = &node->expected[i];
+             node->launching.start_limit_ms);
+    for (i = 0; i < node->launching.expected_count; i++) {
+        struct expected *child = &node->launching.expected[i];
 
         if (is_starting(child) &&
-            node->now_ms >= child->begun_ms + node->start_limit_ms)
+            node->now_ms >= child->begun_ms + node->launching.start_limit_ms)
             stop(node, child, text);
     }
 }
@@ -298,8 +301,8 @@ void missing_close(struct node *node, const char *text)
     struct peer *peer;
     size_t n;
 
-    for (n = 0; n < node->expected_count; n++) {
-        struct expected *child = &node->expected[n];
+    for (n = 0; n < node->launching.expected_count; n++) {
+        struct expected *child = &node->launching.expected[n];
 
         if (child->decided)
             continue;

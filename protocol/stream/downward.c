@@ -172,8 +172,8 @@ void downward_passed(struct node *node, struct stream *stream)
 /* Whether a packet of the stream is in its downstream filter. */
 static bool is_in_filter(const struct node *node, const struct stream *stream)
 {
-    return node->calling && !node->call.upward &&
-           node->call.stream == stream->definition.id;
+    return node->filter.is_out && !node->filter.what.upward &&
+           node->filter.what.stream == stream->definition.id;
 }
 
 void downward_orphaned(struct node *node, struct stream *stream)
@@ -187,7 +187,7 @@ void downward_orphaned(struct node *node, struct stream *stream)
     for (i = 0; i < stream->down_in.count; i++)
         fifo_at(&stream->down_in, i)->flags |= FRAME_LENT;
     if (is_in_filter(node, stream))
-        node->call_lent = true; /* the filter may be reading its frame */
+        node->filter.lent = true; /* the filter may be reading its frame */
 }
 
 void downward_pump(struct node *node, struct stream *stream)
@@ -519,21 +519,21 @@ static void commit(struct node *node,
 static void call(struct node *node, struct stream *stream)
 {
     node_begin_call(node);
-    node->call_lent = false;
-    node->call_down = fifo_pop(&stream->down_in);
-    node->call_inlet = node->parent ? node->parent->rank : node->rank;
-    node->call = (struct node_call){
+    node->filter.lent = false;
+    node->filter.down = fifo_pop(&stream->down_in);
+    node->filter.inlet = node->parent ? node->parent->rank : node->rank;
+    node->filter.what = (struct node_call){
         .stream = stream->definition.id,
-        .sequence = node->call_down.sequence,
+        .sequence = node->filter.down.sequence,
         .child_count = node_child_count(node),
         .parameters = node_call_parameters(
             node, stream,
-            stream_is_replayable(stream) ? node->call_down.sequence : 0),
-        .inputs = &node->call_down,
-        .inlets = &node->call_inlet,
+            stream_is_replayable(stream) ? node->filter.down.sequence : 0),
+        .inputs = &node->filter.down,
+        .inlets = &node->filter.inlet,
         .input_count = 1,
     };
-    node_act(node, ACTION_FILTER)->call = &node->call;
+    node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }
 
 void downward_run(struct node *node, struct stream *stream)
@@ -545,7 +545,7 @@ void downward_run(struct node *node, struct stream *stream)
     while (stream->loaded && !is_in_filter(node, stream) &&
            (head = fifo_peek(&stream->down_in))) {
         if (stream->filters.down && is_charged(head)) {
-            if (node->calling) {
+            if (node->filter.is_out) {
                 stream->queued = true;
                 break;
             }
@@ -618,18 +618,18 @@ static void commit_all(struct node *node,
 
 void downward_filtered(struct node *node, const struct event *event)
 {
-    struct stream *stream = node_stream(node, node->call.stream);
-    struct frame input = node->call_down;
+    struct stream *stream = node_stream(node, node->filter.what.stream);
+    struct frame input = node->filter.down;
     size_t worth = take_worth(&input), i;
 
-    if (node->call_lent)
+    if (node->filter.lent)
         worth = 0;
-    frame_fini(&node->call_down);
-    node->call.input_count = 0;
+    frame_fini(&node->filter.down);
+    node->filter.what.input_count = 0;
     if (!stream)
         return;
     input.payload = NULL;
-    if (event->text && !node->call_expired)
+    if (event->text && !node->filter.expired)
         upward_fault(node, stream->definition.id, event->text);
     if (input.sequence == 0) {
         give_back(node, stream, worth);

@@ -107,6 +107,21 @@ struct stream {
     uint64_t close_at; /* closed behind this number */
 };
 
+/* The one filter call that is out (5.1). */
+struct filter_call {
+    bool is_out;
+    bool late;         /* its wave had gone */
+    bool compensating; /* it packs the state for an adopter */
+    bool expired;      /* it has lasted for filter_timeout */
+    bool lent;         /* nobody is owed the credit of its input any more */
+    uint64_t since_ms;
+    uint64_t deadline_ms;
+    struct node_call what;
+    struct payload *parameters; /* as they were when it began */
+    struct frame down;          /* a downward call's input ... */
+    uint32_t inlet;             /* ... and whence it came */
+};
+
 /* ---- member.c ---- */
 
 /* A child's branch has shrunk: trim every stream to what is below it. */

@@ -266,22 +266,22 @@ static void emit_empty(struct node *node,
 
 void node_begin_call(struct node *node)
 {
-    node->calling = true;
-    node->call_expired = false;
-    node->call_late = false;
-    node->call_compensating = false;
-    node->call_since_ms = node->now_ms;
-    node->call_deadline_ms = node->now_ms + node->times.filter_timeout_ms;
+    node->filter.is_out = true;
+    node->filter.expired = false;
+    node->filter.late = false;
+    node->filter.compensating = false;
+    node->filter.since_ms = node->now_ms;
+    node->filter.deadline_ms = node->now_ms + node->times.filter_timeout_ms;
 }
 
 bool node_is_filtering(const struct node *node,
                        uint32_t *stream,
                        uint64_t *since_ms)
 {
-    if (!node->calling)
+    if (!node->filter.is_out)
         return false;
-    *stream = node->call.stream;
-    *since_ms = node->call_since_ms;
+    *stream = node->filter.what.stream;
+    *since_ms = node->filter.since_ms;
     return true;
 }
 
@@ -289,9 +289,9 @@ bool node_is_filtering(const struct node *node,
 static void call(struct node *node, struct stream *stream, struct wave_set *set)
 {
     node_begin_call(node);
-    node->call_late = set->late;
-    node->call_compensating = set->compensating;
-    node->call = (struct node_call){
+    node->filter.late = set->late;
+    node->filter.compensating = set->compensating;
+    node->filter.what = (struct node_call){
         .stream = stream->definition.id,
         .upward = true,
         .sequence = set->sequence,
@@ -302,7 +302,7 @@ static void call(struct node *node, struct stream *stream, struct wave_set *set)
         .inlets = set->inlets,
         .input_count = set->count,
     };
-    node_act(node, ACTION_FILTER)->call = &node->call;
+    node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }
 
 /* What was claimed on the old link is claimed again on the new one: the set at
@@ -362,7 +362,8 @@ static void resume(struct node *node, struct stream *stream)
 
 bool upward_is_idle(const struct node *node, const struct stream *stream)
 {
-    return !(node->calling && node->call.stream == stream->definition.id);
+    return !(node->filter.is_out &&
+             node->filter.what.stream == stream->definition.id);
 }
 
 /* Ask for our filter state; what is queued is in it (9.1, 9.3). */
@@ -373,14 +374,14 @@ static void call_state(struct node *node, struct stream *stream)
     stream->resumes = 0;
     stream->state_called = stream->state_asked;
     node_begin_call(node);
-    node->call = (struct node_call){
+    node->filter.what = (struct node_call){
         .stream = stream->definition.id,
         .upward = true,
         .state = true,
         .child_count = node_child_count(node),
         .parameters = node_call_parameters(node, stream, 0),
     };
-    node_act(node, ACTION_FILTER)->call = &node->call;
+    node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }
 
 void upward_run(struct node *node, struct stream *stream)
@@ -389,15 +390,16 @@ void upward_run(struct node *node, struct stream *stream)
     bool hurry = stream->hurried > stream->settled;
     int r;
 
-    if (stream->state_asked > stream->state_called && !node->calling)
+    if (stream->state_asked > stream->state_called && !node->filter.is_out)
         call_state(node, stream);
     while (stream->loaded && has_room(node, stream)) {
-        if (stream->compensating && !node->calling) {
+        if (stream->compensating && !node->filter.is_out) {
             call_state(node, stream);
             break;
         }
-        if (node->calling && (stream->filters.up || stream->filters.down ||
-                              stream->compensating)) {
+        if (node->filter.is_out &&
+            (stream->filters.up || stream->filters.down ||
+             stream->compensating)) {
             stream->queued = true;
             break;
         }
@@ -419,7 +421,7 @@ void upward_run(struct node *node, struct stream *stream)
 void upward_ask_state(struct node *node, struct stream *stream)
 {
     stream->state_asked++;
-    if (node->calling)
+    if (node->filter.is_out)
         stream->queued = true;
     else
         upward_run(node, stream);
@@ -428,7 +430,7 @@ void upward_ask_state(struct node *node, struct stream *stream)
 uint64_t upward_deadline_ms(const struct node *node,
                             const struct stream *stream)
 {
-    if (!stream->loaded || node->calling || !has_room(node, stream))
+    if (!stream->loaded || node->filter.is_out || !has_room(node, stream))
         return UINT64_MAX;
     return wave_deadline_ms(stream->wave);
 }
@@ -438,7 +440,7 @@ void upward_run_queued(struct node *node)
     uint32_t id;
     size_t i;
 
-    for (i = 0; i < node->stream_count && !node->calling; i++) {
+    for (i = 0; i < node->stream_count && !node->filter.is_out; i++) {
         struct stream *stream = node->streams[i];
 
         if (!stream->queued)
@@ -592,15 +594,16 @@ static void emit_outputs(struct node *node,
             .type = FRAME_DATA,
             .tag = frames[i].tag,
             .origin = node->rank,
-            .count = node->call_compensating ? 0 : node->call.contributors,
-            .sequence = node->call.sequence,
+            .count =
+                node->filter.compensating ? 0 : node->filter.what.contributors,
+            .sequence = node->filter.what.sequence,
             .payload = frames[i].payload,
         };
 
         frames[i].payload = NULL;
-        if (node->call_compensating)
+        if (node->filter.compensating)
             frame.flags |= FRAME_COMPENSATING;
-        else if (node->call_late)
+        else if (node->filter.late)
             frame.flags |= FRAME_LATE;
         else if (i + 1 == count && frame.sequence > 0)
             frame.flags |= FRAME_LAST;
@@ -613,9 +616,9 @@ static void drop_inputs(struct node *node)
 {
     size_t i;
 
-    for (i = 0; i < node->call.input_count; i++)
-        frame_fini(&node->call.inputs[i]);
-    node->call.input_count = 0;
+    for (i = 0; i < node->filter.what.input_count; i++)
+        frame_fini(&node->filter.what.inputs[i]);
+    node->filter.what.input_count = 0;
 }
 
 /* Front-end: the application gets the state that it has asked for (9.2). */
@@ -786,13 +789,13 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
 
 void upward_filtered(struct node *node, const struct event *event)
 {
-    struct stream *stream = node_stream(node, node->call.stream);
+    struct stream *stream = node_stream(node, node->filter.what.stream);
     size_t i;
 
     drop_inputs(node);
-    if (!stream || node->call_expired)
+    if (!stream || node->filter.expired)
         return;
-    if (node->call.state) {
+    if (node->filter.what.state) {
         send_state(node, stream, event);
         return;
     }
@@ -801,8 +804,9 @@ void upward_filtered(struct node *node, const struct event *event)
     if (event->up_count > 0)
         emit_outputs(node, stream, event->up, event->up_count);
     else
-        emit_empty(node, stream, node->call_late ? 0 : node->call.sequence,
-                   node->call.contributors);
+        emit_empty(node, stream,
+                   node->filter.late ? 0 : node->filter.what.sequence,
+                   node->filter.what.contributors);
     for (i = 0; i < event->down_count; i++) {
         struct frame frame = {
             .type = FRAME_DATA,
@@ -820,30 +824,32 @@ void upward_filtered(struct node *node, const struct event *event)
  * well; elsewhere the wave goes on without the call. */
 void upward_expire(struct node *node)
 {
-    struct stream *stream = node_stream(node, node->call.stream);
+    struct stream *stream = node_stream(node, node->filter.what.stream);
     bool ends = node->role == NODE_COMMNODE;
     char text[LIMIT_TEXT];
 
-    node->call_expired = true;
-    node->call_deadline_ms = UINT64_MAX;
+    node->filter.expired = true;
+    node->filter.deadline_ms = UINT64_MAX;
     snprintf(text, sizeof(text),
              "node %u: a filter call of stream %u lasts longer than "
              "filter_timeout, %u ms; %s",
-             node->rank, node->call.stream, node->times.filter_timeout_ms,
+             node->rank, node->filter.what.stream,
+             node->times.filter_timeout_ms,
              ends ? "the node ends, its children find other parents"
                   : "the calls of all streams wait for it there");
-    upward_fault(node, node->call.stream, text);
+    upward_fault(node, node->filter.what.stream, text);
     if (ends) {
         launch_break(node, text);
         return;
     }
     if (!stream)
         return;
-    if (node->call.state && node->role == NODE_FRONTEND)
+    if (node->filter.what.state && node->role == NODE_FRONTEND)
         tell_state(node, stream, NULL, -ETIMEDOUT);
-    if (node->call.upward)
-        emit_empty(node, stream, node->call_late ? 0 : node->call.sequence,
-                   node->call.contributors);
+    if (node->filter.what.upward)
+        emit_empty(node, stream,
+                   node->filter.late ? 0 : node->filter.what.sequence,
+                   node->filter.what.contributors);
     upward_pump(node, stream);
 }
 

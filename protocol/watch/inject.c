@@ -23,7 +23,8 @@ static bool is_injection(const struct frame *frame)
 static struct peer *towards(const struct node *node, uint32_t rank)
 {
     struct table_entry entry;
-    bool internal = node->table && table_entry(node->table, rank, &entry) == 0;
+    bool internal =
+        node->heal.table && table_entry(node->heal.table, rank, &entry) == 0;
     uint32_t slot;
 
     for (slot = 0; slot < node->peer_count; slot++) {
@@ -34,7 +35,7 @@ static struct peer *towards(const struct node *node, uint32_t rank)
         if (peer->rank == rank || ranks_has(&peer->below, rank))
             return peer;
         if (internal && peer->role == NODE_COMMNODE &&
-            table_is_below(node->table, rank, peer->rank))
+            table_is_below(node->heal.table, rank, peer->rank))
             return peer;
     }
     return NULL;
@@ -45,7 +46,7 @@ static bool is_known(const struct node *node, uint32_t rank)
 {
     struct table_entry entry;
 
-    return table_entry(node->table, rank, &entry) == 0 ||
+    return table_entry(node->heal.table, rank, &entry) == 0 ||
            ranks_has(&node->backends, rank) || ranks_has(&node->lost, rank);
 }
 

@@ -386,7 +386,7 @@ static void add_internal(struct node *node,
         row.parent = entry->parent;
         row.state = ROW_SILENT;
         row.age_ms = known ? known->age_ms : ROW_UNKNOWN;
-        if (table_depth(node->table, entry->rank) == TABLE_NO_PATH) {
+        if (table_depth(node->heal.table, entry->rank) == TABLE_NO_PATH) {
             row.state = ROW_ORPHAN;
             row.age_ms = lost_ms(node, entry->parent);
         }
@@ -416,8 +416,8 @@ static void add_internals(struct node *node,
     struct table_entry entry;
     uint32_t i;
 
-    for (i = 1; i < table_count(node->table); i++) {
-        table_at(node->table, i, &entry);
+    for (i = 1; i < table_count(node->heal.table); i++) {
+        table_at(node->heal.table, i, &entry);
         add_internal(node, &entry, rows_find(rows, entry.rank), more);
     }
 }
@@ -484,14 +484,15 @@ static void add_absent(struct node *node,
             if (!rows_find(rows, rank))
                 put(node, more, &row);
         }
-    for (i = 0; i < node->roster.missing_count; i++) {
-        const struct roster_missing *missing = &node->roster.missing[i];
+    for (i = 0; i < node->launching.roster.missing_count; i++) {
+        const struct roster_missing *missing =
+            &node->launching.roster.missing[i];
         struct row row =
             row_of(node, missing->rank, NODE_COMMNODE, ROW_MISSING);
 
         row.host = missing->host;
         row.reason = missing->reason;
-        row.age_ms = age_ms(node, node->launch_begin_ms);
+        row.age_ms = age_ms(node, node->launching.begin_ms);
         if (launched_index(node, missing->rank) != TOPOLOGY_NONE &&
             topology_is_leaf(node->status.tree,
                              launched_index(node, missing->rank)))

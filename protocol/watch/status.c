@@ -51,7 +51,7 @@ static void add_own(struct node *node)
 {
     const struct status *status = &node->status;
     uint64_t since_ms =
-        status->since_ms ? status->since_ms : node->launch_begin_ms;
+        status->since_ms ? status->since_ms : node->launching.begin_ms;
     struct row row = {
         .rank = node->rank,
         .parent = node->parent ? node->parent->rank : RANK_NONE,

@@ -199,7 +199,7 @@ static uint64_t last_digest(const struct field *field,
                             uint32_t index)
 {
     const struct field_node *own = &field->nodes[index];
-    const struct orphan *orphan = &own->machine->orphan;
+    const struct orphan *orphan = &own->machine->heal.orphan;
     uint32_t left = field_dials_left(field, index), count, rank;
     bool held = (!need->all && field_is_held(field, index));
     uint64_t sum = mix(11, held ? HELD : orphan->phase);
@@ -210,7 +210,7 @@ static uint64_t last_digest(const struct field *field,
     sum = mix(sum, (uint64_t)orphan->target << 2 | orphan->last_resort << 1 |
                        orphan->front_end_lost);
     if (own->dialling || left > 0)
-        sum = mix(sum, table_subtree_height(own->machine->table, index));
+        sum = mix(sum, table_subtree_height(own->machine->heal.table, index));
     count = adopter_survey_count(orphan->survey);
     for (uint32_t turn = orphan->turn; turn <= orphan->turn + left; turn++) {
         sum = mix(sum, turn < count ? 0 : turn - count + 1);
@@ -231,8 +231,8 @@ static uint64_t known_digest(const struct field *field,
     uint64_t sum = 12;
 
     if (need->all || need->table[index])
-        return mix(orphan_digest(&node->orphan, field->bounds.any),
-                   table_digest(node->table));
+        return mix(orphan_digest(&node->heal.orphan, field->bounds.any),
+                   table_digest(node->heal.table));
     field_table_bits(need, node, bits);
     for (uint32_t i = 0; i < FIELD_NODES; i++)
         sum = sum << 4 ^ bits[i];
@@ -252,8 +252,8 @@ static uint64_t machine_digest(const struct field *field,
 
     sum = mix(sum, node->closing << 2 | node->leaving << 1 | node->ended);
     sum = mix(sum, known_digest(field, need, index));
-    for (i = 0; i < node->probe_count; i++) {
-        const struct probe *probe = &node->probes[i];
+    for (i = 0; i < node->heal.probe_count; i++) {
+        const struct probe *probe = &node->heal.probes[i];
         const struct peer *peer =
             probe->link < node->link_count ? node->links[probe->link] : NULL;
 
@@ -378,7 +378,7 @@ static uint64_t star_node_digest(const struct field *field, uint32_t rank)
     struct table_entry entry = {0};
     uint32_t i;
 
-    table_entry(field->nodes[0].machine->table, rank, &entry);
+    table_entry(field->nodes[0].machine->heal.table, rank, &entry);
     sum = mix(sum, (uint64_t)entry.incarnation << 1 |
                        (entry.parent == TABLE_FAILED));
     for (i = 0; i < FIELD_WIRES; i++)
@@ -392,15 +392,16 @@ static uint64_t star_node_digest(const struct field *field, uint32_t rank)
                        node->machine->depth);
     sum = mix(sum, node->machine->closing << 2 | node->machine->leaving << 1 |
                        node->machine->ended);
-    table_entry(node->machine->table, rank, &entry);
+    table_entry(node->machine->heal.table, rank, &entry);
     sum = mix(sum, (uint64_t)entry.incarnation << 1 |
                        (entry.parent == TABLE_FAILED));
-    sum = mix(sum, (uint64_t)node->machine->orphan.phase << 2 |
-                       (uint64_t)node->machine->orphan.front_end_lost << 1 |
-                       node->machine->orphan.last_resort);
-    return mix(sum, node->machine->orphan.phase == ORPHAN_NOT
+    sum =
+        mix(sum, (uint64_t)node->machine->heal.orphan.phase << 2 |
+                     (uint64_t)node->machine->heal.orphan.front_end_lost << 1 |
+                     node->machine->heal.orphan.last_resort);
+    return mix(sum, node->machine->heal.orphan.phase == ORPHAN_NOT
                         ? 0
-                        : node->machine->orphan.turn);
+                        : node->machine->heal.orphan.turn);
 }
 
 static uint64_t star_digest(const struct field *field)

@@ -302,7 +302,7 @@ static bool is_old(const struct node *node, const struct frame *frame)
 
         if (ranks[i] == node->rank && failed)
             old = false; /* it may refute */
-        else if (table_latest(node->table, ranks[i], &known) < 0)
+        else if (table_latest(node->heal.table, ranks[i], &known) < 0)
             old = false;
         else if (incarnations[i] != known.incarnation)
             old = incarnations[i] < known.incarnation;
@@ -530,7 +530,7 @@ struct field *field_new(const struct field_bounds *bounds)
             field->wrong = "the launch is not complete";
         node->machine->next_beat_ms = UINT64_MAX;
         if (bounds->any)
-            node->machine->height_limit = LIMIT_NODES;
+            node->machine->heal.height_limit = LIMIT_NODES;
     }
     field->bounds.without = bounds->without;
     return field;
@@ -601,7 +601,7 @@ static void be_silent(struct field *field,
     uint32_t index = wire->node[end];
     struct field_node *node = &field->nodes[index];
 
-    node->machine->orphan.deadline_ms = node->clock_ms + PROBE_MS;
+    node->machine->heal.orphan.deadline_ms = node->clock_ms + PROBE_MS;
     for (uint32_t i = 0; i < 3; i++) {
         hear(field, index, wire);
         tick(field, index);
@@ -628,7 +628,7 @@ static void aim(struct field *field, uint32_t index, uint32_t target)
 {
     field->nodes[index].dialling = false;
     field->nodes[index].target = target;
-    field->nodes[index].machine->orphan.target = target;
+    field->nodes[index].machine->heal.orphan.target = target;
 }
 
 /* A fault: `victim` is a node, or a wire. */

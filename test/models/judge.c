@@ -23,7 +23,8 @@ static bool is_too_high(const struct node *node,
 {
     uint64_t depth = node->role == NODE_FRONTEND ? 0 : cause->sequence;
 
-    return !wire->last_resort && depth + 1 + wire->height > node->height_limit;
+    return !wire->last_resort &&
+           depth + 1 + wire->height > node->heal.height_limit;
 }
 
 /* Whether `node` knows of a later attempt: from a record, or another link. */
@@ -33,7 +34,7 @@ static bool is_stale(const struct field *field,
 {
     struct table_entry entry;
 
-    if (table_entry(node->table, wire->node[0], &entry) == 0 &&
+    if (table_entry(node->heal.table, wire->node[0], &entry) == 0 &&
         entry.incarnation > wire->incarnation)
         return true;
     for (uint32_t i = 0; i < FIELD_WIRES; i++) {

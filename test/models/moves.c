@@ -90,7 +90,7 @@ static void list_nodes(const struct field *field,
             continue;
         if (node->dialling)
             list_dial(field, i, moves, count);
-        if (node->machine->orphan.phase != ORPHAN_NOT)
+        if (node->machine->heal.orphan.phase != ORPHAN_NOT)
             add(moves, count, FIELD_EXPIRE)->node = i;
     }
 }
@@ -263,8 +263,9 @@ bool field_is_calm(const struct field *field)
 
         if (!node->machine
                 ? node->gone_due && field->nodes[node->parent].machine
-                : !node->inert && (node->stopped || node->dialling ||
-                                   node->machine->orphan.phase != ORPHAN_NOT))
+                : !node->inert &&
+                      (node->stopped || node->dialling ||
+                       node->machine->heal.orphan.phase != ORPHAN_NOT))
             return false;
     }
     for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {

@@ -77,7 +77,7 @@ bool field_is_held(const struct field *field, uint32_t index)
     return node->attempts > field->bounds.attempts ||
            (field->bounds.needed && node->machine &&
             node->attempts == field->bounds.attempts &&
-            node->machine->orphan.phase == ORPHAN_PAUSE);
+            node->machine->heal.orphan.phase == ORPHAN_PAUSE);
 }
 
 /* Whether an orphan will look at its table again: to choose anew, to say how
@@ -85,7 +85,7 @@ bool field_is_held(const struct field *field, uint32_t index)
 static bool orphan_reads(const struct field *field, uint32_t index)
 {
     const struct field_node *own = &field->nodes[index];
-    const struct orphan *orphan = &own->machine->orphan;
+    const struct orphan *orphan = &own->machine->heal.orphan;
     uint32_t left = field_dials_left(field, index), ways;
 
     if (field_is_held(field, index))
@@ -221,9 +221,9 @@ static void note_life(const struct node *node,
     if (!node)
         return;
     *life = node->incarnation;
-    if (node->orphan.phase == ORPHAN_ASK)
+    if (node->heal.orphan.phase == ORPHAN_ASK)
         *attempt = node->incarnation;
-    else if (node->orphan.phase == ORPHAN_PAUSE)
+    else if (node->heal.orphan.phase == ORPHAN_PAUSE)
         ++*life;
 }
 
@@ -294,7 +294,7 @@ void field_table_bits(const struct field_need *need,
     for (uint32_t i = 0; i < FIELD_NODES; i++) {
         struct table_entry entry;
 
-        bits[i] = table_entry(node->table, i, &entry) < 0
+        bits[i] = table_entry(node->heal.table, i, &entry) < 0
                       ? 0
                       : bits_of(need, i, entry.incarnation, entry.failed);
     }

@@ -45,7 +45,7 @@ static void what_does_not_hold_is_named(void)
     BREAKS(node, node->links[0], NULL, "not its own");
     BREAKS(node, node->parent, node->peers[0], "parent");
     BREAKS(node, node->markers, 1, "markers");
-    BREAKS(node, node->call_deadline_ms, 1, "no call");
+    BREAKS(node, node->filter.deadline_ms, 1, "no call");
     BREAKS(node, zero->applied, zero->pending_count + 1, "taken effect");
     BREAKS(node, zero->sent.settled, zero->sent.received + 1, "our claim");
     BREAKS(node, zero->up.used, zero->up.window + 1, "without a window");

@@ -108,7 +108,7 @@ static void check_tree(struct sim *sim)
             continue;
         for (rank = 0; rank <= 6; rank++) {
             bool known =
-                table_entry(sim_node(sim, i)->table, rank, &entry) == 0;
+                table_entry(sim_node(sim, i)->heal.table, rank, &entry) == 0;
 
             CU_ASSERT_EQUAL(known, !is_missing(sim, rank));
             if (!known)

@@ -273,7 +273,7 @@ static enum sim_tampering rise(struct sim *sim,
 {
     (void)arg;
     if (sim_role(sim, index) != NODE_BACKEND && sim_now_ms(sim) > 20)
-        machine(sim, index)->height_limit = 99;
+        machine(sim, index)->heal.height_limit = 99;
     if (action->type == ACTION_DIAL)
         action->rank = 5;
     return SIM_KEEP;
