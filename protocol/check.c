@@ -153,30 +153,34 @@ static void check_stream(struct check *check, const struct stream *stream)
     check_that(check, stream->applied <= stream->pending_count,
                "stream %u: %zu of %zu controls have taken effect", id,
                stream->applied, stream->pending_count);
-    check_credit(check, stream, &stream->up, &stream->down, "the parent");
-    check_claim(check, stream, &stream->sent, "our claim");
-    check_that(check, stream->given_up <= stream->synced_epoch,
-               "stream %u: gave epoch %u up, synced %u", id, stream->given_up,
-               stream->synced_epoch);
+    check_credit(check, stream, &stream->up.credit, &stream->down.debit,
+                 "the parent");
+    check_claim(check, stream, &stream->settle.sent, "our claim");
+    check_that(check, stream->top.given_up <= stream->top.synced_epoch,
+               "stream %u: gave epoch %u up, synced %u", id,
+               stream->top.given_up, stream->top.synced_epoch);
     check_that(check,
                node->role == NODE_COMMNODE ||
-                   stream->put <= (uint64_t)stream->epoch + 1,
-               "stream %u: put %u, epoch %u", id, stream->put, stream->epoch);
-    check_that(check, stream->sync <= stream->sync_last || stream->sync == 0,
-               "stream %u: waits for marker %" PRIu64 ", last %" PRIu64, id,
-               stream->sync, stream->sync_last);
-    check_that(check, stream->untaken > 0 || stream->untaken_bytes == 0,
-               "stream %u: %" PRIu64 " bytes of no packet", id,
-               stream->untaken_bytes);
+                   stream->up.put <= (uint64_t)stream->up.epoch + 1,
+               "stream %u: put %u, epoch %u", id, stream->up.put,
+               stream->up.epoch);
     check_that(check,
-               stream->taken_at <= node->takes &&
-                   stream->settle_at <= node->takes,
+               stream->top.sync <= stream->top.sync_last ||
+                   stream->top.sync == 0,
+               "stream %u: waits for marker %" PRIu64 ", last %" PRIu64, id,
+               stream->top.sync, stream->top.sync_last);
+    check_that(check, stream->app.untaken > 0 || stream->app.untaken_bytes == 0,
+               "stream %u: %" PRIu64 " bytes of no packet", id,
+               stream->app.untaken_bytes);
+    check_that(check,
+               stream->app.taken_at <= node->takes &&
+                   stream->app.settle_at <= node->takes,
                "stream %u: taken at %" PRIu64 " of %" PRIu64, id,
-               stream->taken_at, node->takes);
-    check_fifo(check, &stream->feed.store, id, "feed");
-    check_fifo(check, &stream->down_in, id, "down_in");
-    check_fifo(check, &stream->up_out, id, "up_out");
-    check_fifo(check, &stream->late_out, id, "late_out");
+               stream->app.taken_at, node->takes);
+    check_fifo(check, &stream->down.feed.store, id, "feed");
+    check_fifo(check, &stream->down.in, id, "down_in");
+    check_fifo(check, &stream->up.out, id, "up_out");
+    check_fifo(check, &stream->up.late_out, id, "late_out");
 }
 
 static void check_streams(struct check *check)
@@ -187,7 +191,7 @@ static void check_streams(struct check *check)
     for (size_t i = 0; i < node->stream_count; i++) {
         const struct stream *stream = node->streams[i];
 
-        markers += stream->marker != 0;
+        markers += stream->app.marker != 0;
         check_that(check,
                    i == 0 ? stream->definition.id == 0
                           : node->streams[i - 1]->definition.id <

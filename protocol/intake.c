@@ -49,8 +49,8 @@ static int take_credit(struct node *node,
     if (!stream)
         return 0;
     if (peer->is_parent) {
-        r = credit_return(frame->flags & FRAME_LATE ? &stream->late
-                                                    : &stream->up,
+        r = credit_return(frame->flags & FRAME_LATE ? &stream->up.late_credit
+                                                    : &stream->up.credit,
                           frame->count);
         upward_pump(node, stream);
         upward_run(node, stream);

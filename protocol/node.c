@@ -252,7 +252,7 @@ static void lose_parent(struct node *node,
     }
     node_remove_peer(node, peer);
     if (!node->launched || node->closing || node->leaving ||
-        (node->attached && node->streams[0]->last == 0))
+        (node->attached && node->streams[0]->down.last == 0))
         launch_end(node, text); /* there is nothing yet to go on with */
     else
         orphan_begin(node, rank, incarnation, lives, silent);
@@ -355,13 +355,13 @@ static void stream_free(struct stream *stream)
     free(stream->branches);
     free(stream->pending);
     free(stream->error);
-    feed_fini(&stream->feed);
-    fifo_fini(&stream->down_in);
-    fifo_fini(&stream->up_out);
-    fifo_fini(&stream->late_out);
-    ranks_fini(&stream->entering);
-    wave_free(stream->wave);
-    claim_fini(&stream->sent);
+    feed_fini(&stream->down.feed);
+    fifo_fini(&stream->down.in);
+    fifo_fini(&stream->up.out);
+    fifo_fini(&stream->up.late_out);
+    ranks_fini(&stream->top.entering);
+    wave_free(stream->up.wave);
+    claim_fini(&stream->settle.sent);
     definition_fini(&stream->definition);
     free(stream);
 }
@@ -380,7 +380,7 @@ struct stream *node_add_stream(struct node *node,
         sync = COP_DO_NOT_WAIT; /* its own packets come one by one */
     if (!list || !stream ||
         definition_copy(&stream->definition, definition) < 0 ||
-        wave_new(&stream->wave, sync, definition->wave_timeout_ms) < 0) {
+        wave_new(&stream->up.wave, sync, definition->wave_timeout_ms) < 0) {
         stream_free(stream);
         node->failed = true;
         return NULL;
@@ -396,7 +396,7 @@ void node_remove_stream(struct node *node, struct stream *stream)
     while (node->streams[i] != stream)
         i++;
     node_act(node, ACTION_UNLOAD)->stream = stream->definition.id;
-    node->markers -= stream->marker != 0;
+    node->markers -= stream->app.marker != 0;
     node->stream_count--;
     memmove(node->streams + i, node->streams + i + 1,
             (node->stream_count - i) * sizeof(struct stream *));
@@ -678,7 +678,7 @@ static void check_streams(struct node *node)
 
         if (node->now_ms >= upward_deadline_ms(node, stream))
             upward_run(node, stream);
-        if (stream->opening && node->now_ms >= stream->open_deadline_ms)
+        if (stream->top.opening && node->now_ms >= stream->top.open_deadline_ms)
             request_expire(node, stream);
     }
 }
@@ -739,8 +739,8 @@ uint64_t node_deadline_ms(const struct node *node)
         const struct stream *stream = node->streams[i];
 
         deadline = least(deadline, upward_deadline_ms(node, stream));
-        if (stream->opening)
-            deadline = least(deadline, stream->open_deadline_ms);
+        if (stream->top.opening)
+            deadline = least(deadline, stream->top.open_deadline_ms);
     }
     return deadline;
 }

@@ -11,7 +11,8 @@ bool node_has_room(const struct node *node, uint32_t stream_id, size_t len)
         return false;
     if (node->role != NODE_FRONTEND)
         return upward_accepts(node, stream, len);
-    return stream->feed.store.bytes + stream->down_in.bytes < LIMIT_UNSTABLE;
+    return stream->down.feed.store.bytes + stream->down.in.bytes <
+           LIMIT_UNSTABLE;
 }
 
 bool node_can_send(const struct node *node, uint32_t stream_id)
@@ -42,14 +43,15 @@ uint32_t node_epoch(const struct node *node, uint32_t stream_id)
 
     if (!stream)
         return 0;
-    return node->role == NODE_FRONTEND ? stream->sync_epoch : stream->epoch;
+    return node->role == NODE_FRONTEND ? stream->top.sync_epoch
+                                       : stream->up.epoch;
 }
 
 bool node_is_deserted(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);
 
-    return node->role == NODE_FRONTEND && stream && !stream->opening &&
+    return node->role == NODE_FRONTEND && stream && !stream->top.opening &&
            stream->definition.members.count == 0;
 }
 
@@ -63,7 +65,7 @@ bool node_is_recoverable(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);
 
-    return stream && stream->sent.recoverable;
+    return stream && stream->settle.sent.recoverable;
 }
 
 bool node_is_replayable(const struct node *node, uint32_t stream_id)
@@ -87,7 +89,7 @@ int node_unsettled(const struct node *node,
     r = ranks_copy(&left, &stream->definition.members);
     for (slot = 0; r == 0 && slot < stream->branch_count; slot++)
         if (node_child(node, slot) &&
-            stream->branches[slot].claim.settled >= stream->sync)
+            stream->branches[slot].claim.settled >= stream->top.sync)
             r = ranks_subtract(&left, &stream->branches[slot].claim.members);
     if (r == 0)
         r = ranks_copy(out, &left);
@@ -147,7 +149,7 @@ uint64_t node_held_bytes(const struct node *node, uint32_t stream_id)
 
     if (!stream)
         return 0;
-    return stream->feed.store.bytes + stream->down_in.bytes +
-           stream->up_out.bytes + stream->late_out.bytes +
-           wave_bytes(stream->wave);
+    return stream->down.feed.store.bytes + stream->down.in.bytes +
+           stream->up.out.bytes + stream->up.late_out.bytes +
+           wave_bytes(stream->up.wave);
 }

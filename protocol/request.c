@@ -28,8 +28,9 @@ static int open_stream(struct node *node, const struct event *event)
     downward_control(node, &control);
     stream = node_stream(node, control.definition.id);
     if (stream) {
-        stream->opening = true;
-        stream->open_deadline_ms = node->now_ms + node->times.open_timeout_ms;
+        stream->top.opening = true;
+        stream->top.open_deadline_ms =
+            node->now_ms + node->times.open_timeout_ms;
         member_update(node, stream);
     }
     definition_fini(&control.definition);
@@ -50,7 +51,7 @@ void request_expire(struct node *node, struct stream *stream)
              "%llu member(s) did not answer within open_timeout (%u ms): %s",
              (unsigned long long)ranks_size(&left), node->times.open_timeout_ms,
              names);
-    stream->opening = false;
+    stream->top.opening = false;
     node_tell(node, TELL_OPENED, 0, stream->definition.id, text)->code =
         -ETIMEDOUT;
     ranks_fini(&left);
@@ -73,7 +74,7 @@ static int control_stream(struct node *node,
         return -EPERM;
     if (!stream || event->stream == 0 || stream->closing)
         return -ENOENT;
-    control.after = stream->last;
+    control.after = stream->down.last;
     downward_control(node, &control);
     return 0;
 }
@@ -112,8 +113,8 @@ static int sync_stream(struct node *node, const struct event *event)
         return -EAGAIN;
     if (!stream_is_replayable(stream))
         return -EOPNOTSUPP;
-    stream->sync = stream->last + 1;
-    node->out->result = stream->sync;
+    stream->top.sync = stream->down.last + 1;
+    node->out->result = stream->top.sync;
     downward_marker(node, stream);
     upward_run(node, stream);
     return 0;
@@ -129,7 +130,7 @@ static int received(struct node *node, const struct event *event)
         stream = node_stream(node, event->stream);
         if (!stream)
             return -ENOENT;
-        stream->settle_at = node->takes;
+        stream->app.settle_at = node->takes;
         member_try_settle(node, stream);
         return 0;
     }
@@ -146,15 +147,15 @@ static int taken(struct node *node, const struct event *event)
 
     if (!stream)
         return 0; /* closed: it takes what was left */
-    if (stream->untaken > 0)
-        stream->untaken--;
-    stream->taken_at = ++node->takes;
+    if (stream->app.untaken > 0)
+        stream->app.untaken--;
+    stream->app.taken_at = ++node->takes;
     if (node->role == NODE_BACKEND) {
         downward_taken(node, stream, len);
         return 0;
     }
-    stream->untaken_bytes -=
-        len < stream->untaken_bytes ? len : stream->untaken_bytes;
+    stream->app.untaken_bytes -=
+        len < stream->app.untaken_bytes ? len : stream->app.untaken_bytes;
     upward_run(node, stream);
     return 0;
 }
@@ -192,7 +193,7 @@ static int ask_state(struct node *node, uint32_t id)
     if (!stream->filters.recoverable)
         return -EOPNOTSUPP;
     upward_ask_state(node, stream);
-    node->out->result = stream->state_asked;
+    node->out->result = stream->top.state_asked;
     return 0;
 }
 
@@ -215,7 +216,7 @@ int request_step(struct node *node, const struct event *event)
         stream = node_stream(node, event->stream);
         if (!stream)
             return -ENOENT;
-        stream->settle_at = node->takes;
+        stream->app.settle_at = node->takes;
         member_try_settle(node, stream);
         return 0;
     case EVENT_PARAMETERS: {

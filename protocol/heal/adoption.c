@@ -64,7 +64,7 @@ static void place(struct node *node, struct stream *stream, struct peer *peer)
         return;
     }
     branch->fed = false;
-    branch->cursor = feed_last(&stream->feed);
+    branch->cursor = feed_last(&stream->down.feed);
     if (peer->granted)
         credit_grant(&branch->down, peer->granted);
 }

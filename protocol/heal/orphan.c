@@ -162,7 +162,7 @@ static void ask(struct node *node, struct peer *peer)
             node->failed = true;
     }
     /* as far as stream 0 goes, that is what it is told of us */
-    if (ranks_copy(&node->streams[0]->sent.members, &below) < 0)
+    if (ranks_copy(&node->streams[0]->settle.sent.members, &below) < 0)
         node->failed = true;
     if (packet_pack(&frame.payload, "%aud", ranks_pairs(&below),
                     (uint32_t)(2 * below.count)) < 0)

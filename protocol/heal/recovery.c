@@ -169,7 +169,7 @@ static bool is_compensating(const struct node *node)
     size_t i;
 
     for (i = 0; i < node->stream_count; i++)
-        if (node->streams[i]->compensating)
+        if (node->streams[i]->up.compensating)
             return true;
     return false;
 }

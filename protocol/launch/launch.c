@@ -202,7 +202,7 @@ void launch_report(struct node *node)
         return;
     }
     node->reported = true;
-    if (ranks_copy(&node->streams[0]->sent.members,
+    if (ranks_copy(&node->streams[0]->settle.sent.members,
                    &node->launching.roster.backends) < 0)
         node->failed = true;
     node_send(node, node->parent, frame);

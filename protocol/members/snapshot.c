@@ -50,7 +50,7 @@ static void send_stream(struct node *node,
         send_unnumbered(node, peer,
                         &(struct control){.type = CONTROL_CLOSE,
                                           .stream = id,
-                                          .after = stream->close_at});
+                                          .after = stream->top.close_at});
 }
 
 /* Whether a snapshot for `peer` has this stream: closed ones too, until their
@@ -68,7 +68,8 @@ void snapshot_send(struct node *node, struct peer *peer)
     struct branch *branch = stream_branch(zero, peer->slot);
     struct frame frame = {.type = FRAME_SNAPSHOT};
     uint32_t *ids = calloc(node->stream_count, sizeof(*ids)), count = 0;
-    uint64_t number = zero->feed.stable; /* what is above goes as it came */
+    uint64_t number =
+        zero->down.feed.stable; /* what is above goes as it came */
     size_t i;
 
     if (!branch || !ids) {
@@ -112,7 +113,7 @@ static void pass_on(struct node *node)
 
         /* one that has not said where it is will say so (10.4) */
         if (peer && peer->ready && branch->fed &&
-            branch->cursor < zero->feed.base)
+            branch->cursor < zero->down.feed.base)
             snapshot_send(node, peer);
     }
 }
@@ -177,7 +178,7 @@ static int keep_streams(struct node *node, const uint32_t *ids, uint32_t count)
             node_remove_stream(node, node->streams[i]);
         } else { /* its filter is at work: it goes with the answer */
             node->streams[i]->closing = true;
-            node->streams[i]->close_at = 0;
+            node->streams[i]->top.close_at = 0;
         }
     }
     return 0;
@@ -191,7 +192,7 @@ int snapshot_take(struct node *node, const struct frame *frame)
     uint32_t count, last_seen;
     int r;
 
-    if (node->role == NODE_FRONTEND || frame->sequence < zero->last)
+    if (node->role == NODE_FRONTEND || frame->sequence < zero->down.last)
         return -EPROTO;
     r = packet_open(&packet, frame->payload);
     if (r == 0)
@@ -204,13 +205,14 @@ int snapshot_take(struct node *node, const struct frame *frame)
         return r == -EINVAL ? -EBADMSG : r;
     if (last_seen > node->last_seen)
         node->last_seen = last_seen;
-    zero->refeeding = false;
-    zero->last = frame->sequence;
-    zero->passed = frame->sequence;
+    zero->down.refeeding = false;
+    zero->down.last = frame->sequence;
+    zero->down.passed = frame->sequence;
     if (node->role == NODE_COMMNODE) {
-        feed_restart(&zero->feed, frame->sequence);
-        zero->feed.stable = frame->sequence; /* we too can send no packet */
-        zero->stable_due = true;
+        feed_restart(&zero->down.feed, frame->sequence);
+        zero->down.feed.stable =
+            frame->sequence; /* we too can send no packet */
+        zero->settle.stable_due = true;
         pass_on(node);
     }
     member_update(node, zero);

@@ -66,13 +66,13 @@ void downward_pump_child(struct node *node,
     if (!peer || !is_fed(node, stream, peer))
         return;
     branch = &stream->branches[slot];
-    while ((next = feed_at(&stream->feed, branch->cursor + 1))) {
+    while ((next = feed_at(&stream->down.feed, branch->cursor + 1))) {
         struct frame frame;
         uint64_t behind = 0;
 
         /* one that joins may stand below stable: it is no member yet */
-        if (next->sequence > stream->feed.stable)
-            behind = next->sequence - stream->feed.stable;
+        if (next->sequence > stream->down.feed.stable)
+            behind = next->sequence - stream->down.feed.stable;
         if (is_charged(next)) {
             if (!credit_allows(&branch->down, frame_len(next)))
                 break;
@@ -94,8 +94,8 @@ static void give_back(struct node *node, struct stream *stream, size_t len)
 
     if (!node->parent || len == 0)
         return;
-    stream->down.window = node->parent->grant;
-    back = debit_consume(&stream->down, len);
+    stream->down.debit.window = node->parent->grant;
+    back = debit_consume(&stream->down.debit, len);
     if (back > 0)
         node_send_header(node, node->parent, FRAME_CREDIT,
                          stream->definition.id, 0, back);
@@ -114,21 +114,21 @@ void downward_restart(struct node *node, struct stream *stream, uint64_t number)
 {
     uint32_t i;
 
-    for (i = 0; i < stream->feed.store.count; i++)
-        give_back(node, stream, fifo_at(&stream->feed.store, i)->count);
-    for (i = 0; i < stream->down_in.count; i++)
-        give_back(node, stream, take_worth(fifo_at(&stream->down_in, i)));
-    fifo_fini(&stream->down_in);
-    feed_restart(&stream->feed, number);
-    stream->last = number;
-    stream->passed = number;
+    for (i = 0; i < stream->down.feed.store.count; i++)
+        give_back(node, stream, fifo_at(&stream->down.feed.store, i)->count);
+    for (i = 0; i < stream->down.in.count; i++)
+        give_back(node, stream, take_worth(fifo_at(&stream->down.in, i)));
+    fifo_fini(&stream->down.in);
+    feed_restart(&stream->down.feed, number);
+    stream->down.last = number;
+    stream->down.passed = number;
 }
 
 void downward_taken(struct node *node, struct stream *stream, size_t len)
 {
-    if (len > stream->unreturned || stream->untaken == 0)
-        len = stream->unreturned;
-    stream->unreturned -= len;
+    if (len > stream->down.unreturned || stream->app.untaken == 0)
+        len = stream->down.unreturned;
+    stream->down.unreturned -= len;
     give_back(node, stream, len);
 }
 
@@ -136,7 +136,7 @@ void downward_taken(struct node *node, struct stream *stream, size_t len)
 static uint64_t lowest_cursor(const struct node *node,
                               const struct stream *stream)
 {
-    uint64_t low = feed_last(&stream->feed);
+    uint64_t low = feed_last(&stream->down.feed);
     uint32_t slot;
 
     for (slot = 0; slot < stream->branch_count; slot++) {
@@ -157,16 +157,17 @@ void downward_passed(struct node *node, struct stream *stream)
     uint64_t low = lowest_cursor(node, stream), upto;
 
     /* While stored, a frame's count is the credit that it is worth. */
-    while (stream->passed < low) {
-        const struct frame *frame = feed_at(&stream->feed, ++stream->passed);
+    while (stream->down.passed < low) {
+        const struct frame *frame =
+            feed_at(&stream->down.feed, ++stream->down.passed);
 
         if (frame)
             give_back(node, stream, frame->count);
     }
     upto = low;
-    if (stream_is_replayable(stream) && stream->feed.stable < upto)
-        upto = stream->feed.stable;
-    feed_drop(&stream->feed, upto);
+    if (stream_is_replayable(stream) && stream->down.feed.stable < upto)
+        upto = stream->down.feed.stable;
+    feed_drop(&stream->down.feed, upto);
 }
 
 /* Whether a packet of the stream is in its downstream filter. */
@@ -180,12 +181,12 @@ void downward_orphaned(struct node *node, struct stream *stream)
 {
     uint32_t i;
 
-    memset(&stream->down, 0, sizeof(stream->down));
-    stream->unreturned = 0;
-    for (i = 0; i < stream->feed.store.count; i++)
-        fifo_at(&stream->feed.store, i)->count = 0;
-    for (i = 0; i < stream->down_in.count; i++)
-        fifo_at(&stream->down_in, i)->flags |= FRAME_LENT;
+    memset(&stream->down.debit, 0, sizeof(stream->down.debit));
+    stream->down.unreturned = 0;
+    for (i = 0; i < stream->down.feed.store.count; i++)
+        fifo_at(&stream->down.feed.store, i)->count = 0;
+    for (i = 0; i < stream->down.in.count; i++)
+        fifo_at(&stream->down.in, i)->flags |= FRAME_LENT;
     if (is_in_filter(node, stream))
         node->filter.lent = true; /* the filter may be reading its frame */
 }
@@ -227,9 +228,9 @@ static void try_remove(struct node *node, struct stream *stream)
     if (!stream->closing || !upward_is_idle(node, stream))
         return;
     if (node->role != NODE_BACKEND &&
-        (stream->passed < stream->close_at ||
+        (stream->down.passed < stream->top.close_at ||
          (stream_is_replayable(stream) &&
-          stream->feed.stable < stream->close_at)))
+          stream->down.feed.stable < stream->top.close_at)))
         return;
     node_remove_stream(node, stream);
 }
@@ -239,12 +240,12 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
     if (stream->closing)
         return; /* a snapshot had said so */
     stream->closing = true;
-    stream->close_at =
-        stream_is_replayable(stream) ? after : feed_last(&stream->feed);
+    stream->top.close_at =
+        stream_is_replayable(stream) ? after : feed_last(&stream->down.feed);
     upward_close(node, stream);
     if (node->role == NODE_BACKEND && stream->active)
-        member_send_claim(node, stream, stream->settled_sent,
-                          stream->settled_sent_epoch);
+        member_send_claim(node, stream, stream->settle.told,
+                          stream->settle.told_epoch);
     if (node->role != NODE_COMMNODE)
         node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
 }
@@ -256,11 +257,11 @@ static uint64_t position_of(const struct node *node,
                             const struct stream *stream)
 {
     if (stream->loaded && !stream_is_replayable(stream))
-        return stream->down_in.count > 0 || is_in_filter(node, stream)
+        return stream->down.in.count > 0 || is_in_filter(node, stream)
                    ? 0
                    : UINT64_MAX;
-    return node->role == NODE_BACKEND ? stream->passed
-                                      : feed_last(&stream->feed);
+    return node->role == NODE_BACKEND ? stream->down.passed
+                                      : feed_last(&stream->down.feed);
 }
 
 struct payload *downward_parameters(const struct stream *stream,
@@ -283,7 +284,7 @@ struct payload *downward_parameters(const struct stream *stream,
  * are not stable may come again, here or, by a snapshot, at a child. */
 static void forget_applied(const struct node *node, struct stream *stream)
 {
-    uint64_t upto = stream->feed.stable;
+    uint64_t upto = stream->down.feed.stable;
     size_t done = 0;
 
     if (node->role == NODE_BACKEND ||
@@ -371,7 +372,7 @@ static void open_branch(struct node *node,
     credit_grant(&branch->down, peer->granted);
     branch->fed = true;
     if (branch->members.count > 0 &&
-        wave_join(stream->wave, peer->slot, peer->rank, 0) < 0)
+        wave_join(stream->up.wave, peer->slot, peer->rank, 0) < 0)
         node->failed = true;
 }
 
@@ -403,7 +404,7 @@ int downward_open(struct node *node,
         return 0;
     stream->opened_at = number;
     stream->active = node->role != NODE_BACKEND || member;
-    stream->counted = true;
+    stream->up.counted = true;
     if (node->parent)
         upward_grant(stream, node->parent->granted);
     /* one that asks to be adopted is no child yet */
@@ -411,8 +412,8 @@ int downward_open(struct node *node,
         if (node_child(node, slot) && node->peers[slot]->ready)
             open_branch(node, stream, node->peers[slot]);
     if (node->role == NODE_COMMNODE) {
-        stream->counted = wave_is_counted(stream->wave);
-        stream->sourced = member_has_members(node, stream);
+        stream->up.counted = wave_is_counted(stream->up.wave);
+        stream->down.sourced = member_has_members(node, stream);
     }
     if (stream->active && node->parent &&
         (node->incarnation > 0 || node->shifted)) {
@@ -461,16 +462,16 @@ void downward_control(struct node *node, const struct control *control)
         node->failed = true;
         return;
     }
-    frame.sequence = ++zero->last;
+    frame.sequence = ++zero->down.last;
     if (control_decode(&frame, &copy) < 0) {
         frame_fini(&frame);
         node->failed = true;
         return;
     }
-    if (feed_push(&zero->feed, &frame) < 0)
+    if (feed_push(&zero->down.feed, &frame) < 0)
         node->failed = true;
     downward_pump(node, zero);
-    apply(node, &copy, zero->last);
+    apply(node, &copy, zero->down.last);
     control_fini(&copy);
     member_update(node, zero);
 }
@@ -492,20 +493,20 @@ static void commit(struct node *node,
         }
         frame.count = worth > UINT32_MAX ? UINT32_MAX : (uint32_t)worth;
         /* what is not next was overtaken by a feed that began anew */
-        if (feed_push(&stream->feed, &frame) == -ENOMEM)
+        if (feed_push(&stream->down.feed, &frame) == -ENOMEM)
             node->failed = true;
         downward_pump(node, stream);
         return;
     }
-    stream->passed = frame.sequence;
-    stream->unreturned += worth;
+    stream->down.passed = frame.sequence;
+    stream->down.unreturned += worth;
     if (frame.type == FRAME_MARKER) {
-        node->markers += stream->marker == 0;
-        stream->marker = frame.sequence;
-        stream->marker_epoch = (uint32_t)frame.tag;
+        node->markers += stream->app.marker == 0;
+        stream->app.marker = frame.sequence;
+        stream->app.marker_epoch = (uint32_t)frame.tag;
         member_try_settle(node, stream);
     } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY)) {
-        stream->untaken++;
+        stream->app.untaken++;
         frame.count = 0;
         action = node_act(node, ACTION_DELIVER);
         action->stream = stream->definition.id;
@@ -520,7 +521,7 @@ static void call(struct node *node, struct stream *stream)
 {
     node_begin_call(node);
     node->filter.lent = false;
-    node->filter.down = fifo_pop(&stream->down_in);
+    node->filter.down = fifo_pop(&stream->down.in);
     node->filter.inlet = node->parent ? node->parent->rank : node->rank;
     node->filter.what = (struct node_call){
         .stream = stream->definition.id,
@@ -543,7 +544,7 @@ void downward_run(struct node *node, struct stream *stream)
 
     /* What is not filtered may not overtake what is in the filter. */
     while (stream->loaded && !is_in_filter(node, stream) &&
-           (head = fifo_peek(&stream->down_in))) {
+           (head = fifo_peek(&stream->down.in))) {
         if (stream->filters.down && is_charged(head)) {
             if (node->filter.is_out) {
                 stream->queued = true;
@@ -552,7 +553,7 @@ void downward_run(struct node *node, struct stream *stream)
             call(node, stream);
             break;
         }
-        struct frame frame = fifo_pop(&stream->down_in);
+        struct frame frame = fifo_pop(&stream->down.in);
         size_t worth = take_worth(&frame);
 
         commit(node, stream, frame, worth);
@@ -562,7 +563,7 @@ void downward_run(struct node *node, struct stream *stream)
         return;
     if (node->role == NODE_BACKEND || !member_has_members(node, stream))
         member_update(node, stream);
-    else if (stream->hurried > stream->settled)
+    else if (stream->settle.hurried > stream->settle.settled)
         upward_run(node, stream);
     if (stream->pending_count > 0 || stream->closing)
         downward_pending(node, stream);
@@ -572,8 +573,8 @@ void downward_run(struct node *node, struct stream *stream)
 static uint64_t next_number(const struct node *node,
                             const struct stream *stream)
 {
-    return 1 + (node->role == NODE_BACKEND ? stream->passed
-                                           : feed_last(&stream->feed));
+    return 1 + (node->role == NODE_BACKEND ? stream->down.passed
+                                           : feed_last(&stream->down.feed));
 }
 
 /* What a one-to-one filter made: one packet with the same number (5.5). */
@@ -681,11 +682,11 @@ static int take_control(struct node *node, struct frame *frame)
     if (number > 0) {
         if (node->role != NODE_BACKEND) {
             frame->count = 0;
-            if (feed_push(&zero->feed, frame) < 0)
+            if (feed_push(&zero->down.feed, frame) < 0)
                 node->failed = true;
             downward_pump(node, zero);
         } else {
-            zero->passed = number;
+            zero->down.passed = number;
         }
     }
     frame_fini(frame);
@@ -704,10 +705,10 @@ static void lift(struct node *node, struct stream *stream, uint64_t stable)
     uint32_t slot;
 
     if (node->role != NODE_COMMNODE || stream->definition.id == 0 ||
-        stable <= stream->last)
+        stable <= stream->down.last)
         return;
-    if (stream->down_in.count > 0) {
-        if (!stream->refeeding)
+    if (stream->down.in.count > 0) {
+        if (!stream->down.refeeding)
             downward_ask(node, stream);
         return;
     }
@@ -735,7 +736,7 @@ static uint64_t begin_stable(struct node *node,
                              const struct stream *stream,
                              uint64_t from)
 {
-    uint64_t stable = stream->feed.stable;
+    uint64_t stable = stream->down.feed.stable;
 
     if (from >= stable)
         return from;
@@ -756,54 +757,55 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         return -EPROTO; /* markers and empty answers have a number */
     }
     if (is_charged(frame) && node->parent &&
-        debit_take(&stream->down, node->parent->grant, frame_len(frame)) < 0) {
+        debit_take(&stream->down.debit, node->parent->grant, frame_len(frame)) <
+            0) {
         frame_fini(frame);
         return -EPROTO;
     }
     if (frame->count < number)
         lift(node, stream, number - frame->count);
     if (number > 0) { /* PROTOCOL 10.5: the next one, or one that we had */
-        if (number <= stream->last ||
-            (stream->refeeding && number != stream->last + 1)) {
+        if (number <= stream->down.last ||
+            (stream->down.refeeding && number != stream->down.last + 1)) {
             /* fed again, or sent before our FEED was read */
             if (is_charged(frame))
                 give_back(node, stream, frame_len(frame));
             frame_fini(frame);
             return 0;
         }
-        if (number != stream->last + 1 || frame->count > number) {
+        if (number != stream->down.last + 1 || frame->count > number) {
             frame_fini(frame);
-            if (node->role == NODE_BACKEND && number > stream->last) {
+            if (node->role == NODE_BACKEND && number > stream->down.last) {
                 launch_end(node, "a packet is missing before one that came");
                 return 0; /* PROTOCOL 11.2 */
             }
             return -EPROTO;
         }
-        stream->refeeding = false;
-        stream->last = number;
+        stream->down.refeeding = false;
+        stream->down.last = number;
         if (stream_is_replayable(stream) && node->role != NODE_BACKEND)
             member_stable(node, stream, number - frame->count);
     }
     if (frame->type == FRAME_CONTROL)
         return take_control(node, frame);
     if (node->role == NODE_BACKEND)
-        stream->unclaimed += frame_len(frame);
+        stream->down.unclaimed += frame_len(frame);
     if (number == 0 && stream->loaded && !stream->filters.down) {
         struct frame aside = *frame;
 
         frame->payload = NULL;
         give_back(node, stream, frame_len(&aside));
         if (node->role == NODE_BACKEND) {
-            uint64_t passed = stream->passed;
+            uint64_t passed = stream->down.passed;
 
             commit(node, stream, aside, 0);
-            stream->passed = passed;
+            stream->down.passed = passed;
         } else {
             downward_aside(node, stream, aside);
         }
         return 0;
     }
-    if (fifo_push(&stream->down_in, frame) < 0)
+    if (fifo_push(&stream->down.in, frame) < 0)
         node->failed = true;
     downward_run(node, stream);
     return 0;
@@ -811,7 +813,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
 
 int downward_send(struct node *node, struct stream *stream, struct frame *frame)
 {
-    uint64_t waiting = stream->feed.store.bytes + stream->down_in.bytes;
+    uint64_t waiting = stream->down.feed.store.bytes + stream->down.in.bytes;
     struct frame packet = {
         .type = FRAME_DATA,
         .stream = stream->definition.id,
@@ -827,8 +829,8 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
     if (waiting >= LIMIT_UNSTABLE)
         return -EAGAIN;
     frame->payload = NULL;
-    packet.sequence = ++stream->last;
-    if (fifo_push(&stream->down_in, &packet) < 0)
+    packet.sequence = ++stream->down.last;
+    if (fifo_push(&stream->down.in, &packet) < 0)
         node->failed = true;
     downward_run(node, stream);
     return 0;
@@ -839,16 +841,16 @@ uint64_t downward_marker(struct node *node, struct stream *stream)
     struct frame marker = {
         .type = FRAME_MARKER,
         .stream = stream->definition.id,
-        .tag = (int32_t)++stream->sync_epoch,
+        .tag = (int32_t)++stream->top.sync_epoch,
         .origin = node->rank,
-        .sequence = ++stream->last,
+        .sequence = ++stream->down.last,
     };
 
-    stream->sync_last = stream->last;
-    if (fifo_push(&stream->down_in, &marker) < 0)
+    stream->top.sync_last = stream->down.last;
+    if (fifo_push(&stream->down.in, &marker) < 0)
         node->failed = true;
     downward_run(node, stream);
-    return stream->last;
+    return stream->down.last;
 }
 
 void downward_ask(struct node *node, struct stream *stream)
@@ -856,14 +858,14 @@ void downward_ask(struct node *node, struct stream *stream)
     uint64_t low = lowest_cursor(node, stream);
 
     if (node->role == NODE_COMMNODE && stream->definition.id != 0 &&
-        low < stream->feed.base) {
+        low < stream->down.feed.base) {
         /* an orphan adopted a child that stood further back (10.3) */
         downward_restart(node, stream, low);
     }
-    stream->refeeding = true;
-    stream->sourced = member_has_members(node, stream);
+    stream->down.refeeding = true;
+    stream->down.sourced = member_has_members(node, stream);
     node_send_header(node, node->parent, FRAME_FEED, stream->definition.id,
-                     stream->last, 0);
+                     stream->down.last, 0);
 }
 
 int downward_feed(struct node *node,
@@ -883,13 +885,13 @@ int downward_feed(struct node *node,
         return node_refuse(node, "a back-end has not so many beginnings");
     if (stream->definition.id != 0 && branch->members.count == 0) {
         branch->fed = true; /* from there, when it has members */
-        branch->cursor = feed_last(&stream->feed);
+        branch->cursor = feed_last(&stream->down.feed);
         from = begin_stable(node, peer, stream, from);
-        if (from >= stream->feed.base && from < branch->cursor)
+        if (from >= stream->down.feed.base && from < branch->cursor)
             branch->cursor = from;
         return 0;
     }
-    if (from < stream->feed.stable && stream->definition.id == 0) {
+    if (from < stream->down.feed.stable && stream->definition.id == 0) {
         snapshot_send(node, peer); /* PROTOCOL 3.1 */
         return 0;
     }
@@ -897,12 +899,12 @@ int downward_feed(struct node *node,
     branch->fed = true;
     branch->cursor = from;
     if (node->parent && stream->definition.id != 0 &&
-        (from < stream->feed.base || !stream->sourced)) {
+        (from < stream->down.feed.base || !stream->down.sourced)) {
         /* We do not hold what follows: have it sent from there (10.4). */
         downward_restart(node, stream, from);
         downward_ask(node, stream);
     } else if (node->parent && stream->definition.id != 0 &&
-               from > stream->last) {
+               from > stream->down.last) {
         downward_ask(node, stream); /* it has what we have not had */
     }
     downward_pump(node, stream);

@@ -92,16 +92,16 @@ static void build(struct node *node,
 
     *claim = (struct claim){.recoverable = stream->filters.recoverable,
                             .replayable = stream_is_replayable(stream),
-                            .received = stream->last,
-                            .lossy = stream->lossy};
+                            .received = stream->down.last,
+                            .lossy = stream->settle.lossy};
     add_error(node, claim, stream->error, node->rank);
     if (node->role == NODE_BACKEND) {
         if (stream->active &&
             ranks_add(&claim->members, node->rank, node->rank) < 0)
             node->failed = true;
-        claim->received = stream->passed;
-        claim->settled = stream->settled;
-        claim->epoch = stream->settled_epoch;
+        claim->received = stream->down.passed;
+        claim->settled = stream->settle.settled;
+        claim->epoch = stream->settle.epoch;
         return;
     }
     member_claimed(node, stream, &claim->members);
@@ -140,12 +140,12 @@ static void send_claim(struct node *node,
         return;
     }
     node_send(node, node->parent, frame);
-    claim_fini(&stream->sent);
-    stream->sent = *claim;
+    claim_fini(&stream->settle.sent);
+    stream->settle.sent = *claim;
     memset(claim, 0, sizeof(*claim));
-    stream->has_sent = true;
-    stream->claim_due = false;
-    stream->unclaimed = 0;
+    stream->settle.has_sent = true;
+    stream->settle.claim_due = false;
+    stream->down.unclaimed = 0;
 }
 
 /* Members have come who have not settled so much, or all have gone: it is to be
@@ -158,12 +158,12 @@ static void fall_back(struct node *node,
 {
     uint32_t i;
 
-    if (node->role != NODE_COMMNODE || settled >= stream->settled)
+    if (node->role != NODE_COMMNODE || settled >= stream->settle.settled)
         return;
-    stream->settled = settled;
-    stream->settled_epoch = epoch;
-    for (i = 0; i < stream->up_out.count; i++) {
-        struct frame *frame = fifo_at(&stream->up_out, i);
+    stream->settle.settled = settled;
+    stream->settle.epoch = epoch;
+    for (i = 0; i < stream->up.out.count; i++) {
+        struct frame *frame = fifo_at(&stream->up.out, i);
 
         if (frame->type != FRAME_CLAIM || frame->sequence <= settled)
             continue;
@@ -189,8 +189,8 @@ void member_send_claim(struct node *node,
     }
     if (claim.settled > claim.received)
         claim.settled = claim.received;
-    stream->settled_sent = claim.settled;
-    stream->settled_sent_epoch = claim.epoch;
+    stream->settle.told = claim.settled;
+    stream->settle.told_epoch = claim.epoch;
     send_claim(node, stream, &claim);
     claim_fini(&claim);
 }
@@ -201,7 +201,7 @@ static bool is_urgent(const struct node *node,
                       const struct stream *stream,
                       const struct claim *claim)
 {
-    const struct claim *sent = &stream->sent;
+    const struct claim *sent = &stream->settle.sent;
     uint32_t slot;
 
     if (stream->definition.id == 0)
@@ -209,11 +209,12 @@ static bool is_urgent(const struct node *node,
                !ranks_equal(&sent->members, &claim->members);
     if (claim->drained && !sent->drained)
         return true;
-    if (stream->has_sent && ranks_equal(&sent->members, &claim->members)) {
+    if (stream->settle.has_sent &&
+        ranks_equal(&sent->members, &claim->members)) {
         if (node->role == NODE_BACKEND)
-            return stream->unclaimed >= CLAIM_BYTES;
-        return feed_bytes(&stream->feed, sent->received, claim->received) >=
-               CLAIM_BYTES;
+            return stream->down.unclaimed >= CLAIM_BYTES;
+        return feed_bytes(&stream->down.feed, sent->received,
+                          claim->received) >= CLAIM_BYTES;
     }
     if (claim->error || node->role == NODE_BACKEND)
         return true;
@@ -231,7 +232,7 @@ static bool is_urgent(const struct node *node,
 static bool claims_later(const struct node *node, const struct stream *stream)
 {
     return node->role == NODE_BACKEND && stream->definition.id != 0 &&
-           stream->has_sent && stream->unclaimed < CLAIM_BYTES;
+           stream->settle.has_sent && stream->down.unclaimed < CLAIM_BYTES;
 }
 
 /* Whether every member that is not in limbo has claimed the stream (3.1a). */
@@ -261,17 +262,17 @@ static void try_open(struct node *node,
 
     if (!stream->loaded)
         return;
-    if (!stream->opening) {
-        if (claim->error && !stream->faulted)
+    if (!stream->top.opening) {
+        if (claim->error && !stream->top.faulted)
             node_tell(node, TELL_FILTER_ERROR, claim->error_rank,
                       stream->definition.id, claim->error);
-        stream->faulted |= claim->error != NULL;
+        stream->top.faulted |= claim->error != NULL;
         return;
     }
     if (!claim->error && !is_claimed(node, stream, claim))
         return;
-    stream->opening = false;
-    stream->faulted = claim->error != NULL;
+    stream->top.opening = false;
+    stream->top.faulted = claim->error != NULL;
     tell = node_tell(node, TELL_OPENED, claim->error_rank,
                      stream->definition.id, claim->error);
     tell->code = claim->error ? -ELIBBAD : 0;
@@ -283,9 +284,9 @@ static void settle_in(struct node *node,
                       struct stream *stream,
                       const struct claim *claim)
 {
-    if (!ranks_meet(&stream->entering, &claim->members))
+    if (!ranks_meet(&stream->top.entering, &claim->members))
         return;
-    if (ranks_subtract(&stream->entering, &claim->members) < 0)
+    if (ranks_subtract(&stream->top.entering, &claim->members) < 0)
         node->failed = true;
     if (!stream->closing && stream_is_replayable(stream))
         downward_marker(node, stream);
@@ -299,7 +300,7 @@ static void update_root(struct node *node, struct stream *stream)
     build(node, stream, &claim);
     settle_in(node, stream, &claim);
     try_open(node, stream, &claim);
-    stream->sent.recoverable = claim.recoverable;
+    stream->settle.sent.recoverable = claim.recoverable;
     if (ranks_cover(&claim.members, &stream->definition.members))
         member_stable(node, stream, claim.received);
     claim_fini(&claim);
@@ -318,30 +319,31 @@ void member_update(struct node *node, struct stream *stream)
     if (!node->parent || node->parent->life.state != LINK_UP || !node->reported)
         return; /* the parent knows nobody below us yet */
     if (claims_later(node, stream)) {
-        stream->claim_due = true;
+        stream->settle.claim_due = true;
         return;
     }
     build(node, stream, &claim);
-    if (stream->has_sent && claim.received <= stream->sent.received &&
-        claim.drained == stream->sent.drained &&
-        ranks_equal(&claim.members, &stream->sent.members)) {
+    if (stream->settle.has_sent &&
+        claim.received <= stream->settle.sent.received &&
+        claim.drained == stream->settle.sent.drained &&
+        ranks_equal(&claim.members, &stream->settle.sent.members)) {
         claim_fini(&claim);
         return;
     }
-    if (is_urgent(node, stream, &claim) && stream->resumes == 0)
-        member_send_claim(node, stream, stream->settled_sent,
-                          stream->settled_sent_epoch);
+    if (is_urgent(node, stream, &claim) && stream->up.resumes == 0)
+        member_send_claim(node, stream, stream->settle.told,
+                          stream->settle.told_epoch);
     else
-        stream->claim_due = true;
+        stream->settle.claim_due = true;
     claim_fini(&claim);
 }
 
 void member_stable(struct node *node, struct stream *stream, uint64_t number)
 {
-    if (number <= stream->feed.stable || number > stream->last)
+    if (number <= stream->down.feed.stable || number > stream->down.last)
         return;
-    stream->feed.stable = number;
-    stream->stable_due = true;
+    stream->down.feed.stable = number;
+    stream->settle.stable_due = true;
     downward_passed(node, stream);
 }
 
@@ -350,16 +352,16 @@ static void send_stable(struct node *node, struct stream *stream)
 {
     uint32_t slot;
 
-    stream->stable_due = false;
+    stream->settle.stable_due = false;
     for (slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
         const struct branch *branch = &stream->branches[slot];
 
         if (peer && peer->role == NODE_COMMNODE &&
-            branch->cursor >= stream->feed.stable &&
+            branch->cursor >= stream->down.feed.stable &&
             (branch->members.count > 0 || stream->definition.id == 0))
             node_send_header(node, peer, FRAME_STABLE, stream->definition.id,
-                             stream->feed.stable, 0);
+                             stream->down.feed.stable, 0);
     }
 }
 
@@ -370,10 +372,10 @@ void member_beat(struct node *node)
     for (i = node->stream_count; i-- > 0;) {
         struct stream *stream = node->streams[i];
 
-        if (stream->claim_due)
-            member_send_claim(node, stream, stream->settled_sent,
-                              stream->settled_sent_epoch);
-        if (stream->stable_due && stream_is_replayable(stream))
+        if (stream->settle.claim_due)
+            member_send_claim(node, stream, stream->settle.told,
+                              stream->settle.told_epoch);
+        if (stream->settle.stable_due && stream_is_replayable(stream))
             send_stable(node, stream);
         if (stream->closing)
             downward_pending(node, stream);
@@ -385,10 +387,11 @@ void member_beat(struct node *node)
 /* A back-end: whether its application has dealt with what it took. */
 static bool has_dealt(const struct node *node, const struct stream *stream)
 {
-    uint64_t said = stream->settle_at > node->receive_at ? stream->settle_at
-                                                         : node->receive_at;
+    uint64_t said = stream->app.settle_at > node->receive_at
+                        ? stream->app.settle_at
+                        : node->receive_at;
 
-    return stream->untaken == 0 && said >= stream->taken_at;
+    return stream->app.untaken == 0 && said >= stream->app.taken_at;
 }
 
 /* All children that have members have settled the marker `settled`. */
@@ -400,19 +403,19 @@ static void reached(struct node *node,
     uint32_t epoch = claim->epoch;
     struct action *news;
 
-    stream->settled = settled;
-    stream->settled_epoch = epoch;
+    stream->settle.settled = settled;
+    stream->settle.epoch = epoch;
     if (node->role == NODE_FRONTEND) {
-        if (!stream->sync || settled < stream->sync)
+        if (!stream->top.sync || settled < stream->top.sync)
             return;
-        stream->sync = 0;
+        stream->top.sync = 0;
         news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
         news->sequence = settled;
         /* Markers for joiners came between: not one epoch, but all since. */
-        news->code = claim->lossy > stream->synced_epoch;
-        stream->synced_epoch = epoch;
+        news->code = claim->lossy > stream->top.synced_epoch;
+        stream->top.synced_epoch = epoch;
         if (news->code)
-            stream->given_up = epoch;
+            stream->top.given_up = epoch;
         return;
     }
     upward_emit(node, stream,
@@ -429,7 +432,7 @@ static bool is_behind(const struct node *node,
                       uint32_t epoch)
 {
     return !upward_is_idle(node, stream) ||
-           wave_holds(stream->wave, (uint64_t)epoch << PACKET_WAVE_BITS);
+           wave_holds(stream->up.wave, (uint64_t)epoch << PACKET_WAVE_BITS);
 }
 
 static void try_settle_internal(struct node *node, struct stream *stream)
@@ -439,12 +442,12 @@ static void try_settle_internal(struct node *node, struct stream *stream)
 
     build(node, stream, &claim);
     if (!member_has_members(node, stream)) {
-        claim.settled = stream->sync;
-        claim.epoch = stream->sync_epoch;
+        claim.settled = stream->top.sync;
+        claim.epoch = stream->top.sync_epoch;
     }
     covered = node->role != NODE_FRONTEND ||
               ranks_cover(&claim.members, &stream->definition.members);
-    if (covered && claim.settled > stream->settled &&
+    if (covered && claim.settled > stream->settle.settled &&
         claim.settled <= claim.received && /* our own marker has come */
         !is_behind(node, stream, claim.epoch))
         reached(node, stream, &claim);
@@ -454,13 +457,14 @@ static void try_settle_internal(struct node *node, struct stream *stream)
 void member_try_settle(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND) {
-        if (stream->marker && stream->active && stream->loaded &&
+        if (stream->app.marker && stream->active && stream->loaded &&
             has_dealt(node, stream) && upward_is_idle(node, stream) &&
-            wave_bytes(stream->wave) == 0)
+            wave_bytes(stream->up.wave) == 0)
             upward_settle(node, stream);
         return;
     }
-    if (stream->hurried > stream->settled || stream->sync > stream->settled)
+    if (stream->settle.hurried > stream->settle.settled ||
+        stream->top.sync > stream->settle.settled)
         try_settle_internal(node, stream);
 }
 
@@ -490,11 +494,11 @@ static void changed(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND)
         return;
-    if (stream->counted && node->role == NODE_COMMNODE &&
+    if (stream->up.counted && node->role == NODE_COMMNODE &&
         stream->definition.id != 0 && !member_has_members(node, stream))
-        stream->counted = false;
+        stream->up.counted = false;
     if (!member_has_members(node, stream)) {
-        stream->sourced = false;
+        stream->down.sourced = false;
         fall_back(node, stream, 0, 0);
     }
     downward_passed(node, stream);
@@ -521,8 +525,8 @@ void member_forget(struct node *node, struct peer *peer)
 
         if (!branch)
             continue;
-        if (branch->claim.lossy > node->streams[i]->lossy)
-            node->streams[i]->lossy = branch->claim.lossy;
+        if (branch->claim.lossy > node->streams[i]->settle.lossy)
+            node->streams[i]->settle.lossy = branch->claim.lossy;
         upward_unlink(node, node->streams[i], peer->slot);
         ranks_fini(&branch->members);
         claim_fini(&branch->claim);
@@ -665,25 +669,25 @@ static void enter_stream(struct node *node,
         if (stream->active || !ranks_has(joined, node->rank))
             return;
         stream->active = true;
-        stream->counted = false;
-        stream->last = start;
-        stream->passed = start;
-        stream->epoch = control->epochs[index];
-        stream->settled = control->markers[index];
-        stream->settled_epoch = stream->epoch;
-        stream->settled_sent = stream->settled;
-        stream->settled_sent_epoch = stream->epoch;
+        stream->up.counted = false;
+        stream->down.last = start;
+        stream->down.passed = start;
+        stream->up.epoch = control->epochs[index];
+        stream->settle.settled = control->markers[index];
+        stream->settle.epoch = stream->up.epoch;
+        stream->settle.told = stream->settle.settled;
+        stream->settle.told_epoch = stream->up.epoch;
         if (node->parent)
             upward_grant(stream, node->parent->granted);
         upward_resume(node, stream,
-                      (uint64_t)(stream->epoch + 1) << PACKET_WAVE_BITS);
+                      (uint64_t)(stream->up.epoch + 1) << PACKET_WAVE_BITS);
         upward_pump(node, stream);
         if (node->parent && node->incarnation > 0)
             downward_ask(node, stream); /* it knew us before we did */
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
         return;
     }
-    if (first && node->role == NODE_COMMNODE && stream->last < start)
+    if (first && node->role == NODE_COMMNODE && stream->down.last < start)
         downward_restart(node, stream, start);
     /* one that asks to be adopted is no child yet */
     for (slot = 0; slot < node->peer_count; slot++)
@@ -691,11 +695,11 @@ static void enter_stream(struct node *node,
             enter_branch(node, stream, node->peers[slot], joined, start);
     /* our parent may have had it before us, or has had nobody here since, and
      * waits for the FEED of one whom we adopted */
-    if ((first || !stream->sourced) && node->parent &&
+    if ((first || !stream->down.sourced) && node->parent &&
         (node->incarnation > 0 || node->shifted))
         downward_ask(node, stream);
     else if (first)
-        stream->sourced = member_has_members(node, stream);
+        stream->down.sourced = member_has_members(node, stream);
     downward_pump(node, stream);
     member_update(node, stream);
 }
@@ -733,12 +737,12 @@ static int list_growing(struct node *node, struct control *control)
 
         if (!stream->definition.grow || stream->closing)
             continue;
-        if (ranks_unite(&stream->entering, &control->ranks) < 0)
+        if (ranks_unite(&stream->top.entering, &control->ranks) < 0)
             return -ENOMEM;
         control->streams[control->stream_count] = stream->definition.id;
-        control->starts[control->stream_count] = stream->last;
-        control->markers[control->stream_count] = stream->sync_last;
-        control->epochs[control->stream_count] = stream->sync_epoch;
+        control->starts[control->stream_count] = stream->down.last;
+        control->markers[control->stream_count] = stream->top.sync_last;
+        control->epochs[control->stream_count] = stream->top.sync_epoch;
         control->stream_count++;
     }
     return 0;
@@ -926,7 +930,7 @@ static int read_claim(struct node *node,
     if (r == 0 &&
         ((stream->definition.id == 0 &&
           !member_may_claim(node, peer, &claim.members)) ||
-         (node->role == NODE_FRONTEND && claim.received > stream->last)))
+         (node->role == NODE_FRONTEND && claim.received > stream->down.last)))
         r = -EPROTO;
     if (r < 0) {
         claim_fini(&claim);
@@ -962,9 +966,9 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
         node->failed = true;
     fall_back(node, stream, branch->claim.settled, branch->claim.epoch);
     level = (uint64_t)branch->claim.epoch << PACKET_WAVE_BITS;
-    wave_answer(stream->wave, peer->slot, level);
-    if (branch->claim.settled > stream->hurried)
-        stream->hurried = branch->claim.settled;
+    wave_answer(stream->up.wave, peer->slot, level);
+    if (branch->claim.settled > stream->settle.hurried)
+        stream->settle.hurried = branch->claim.settled;
     member_update(node, stream);
     upward_run(node, stream);
     downward_pending(node, stream);

@@ -34,6 +34,75 @@ struct pending {
     struct payload *parameters;
 };
 
+/* What goes down through a node: downward.c. */
+struct downflow {
+    struct feed feed;
+    struct fifo in;      /* for our downstream filter */
+    uint64_t last;       /* the last number taken from the parent, or sent */
+    uint64_t passed;     /* every child was sent this; a back-end has it */
+    uint64_t unreturned; /* a back-end: bytes whose credit is not returned */
+    uint64_t unclaimed;  /* a back-end: bytes since its last claim */
+    struct debit debit;
+    bool refeeding; /* FEED was sent: numbers that are not next are old */
+    bool sourced;   /* the parent feeds us: it had members here, or FEED */
+};
+
+/* What goes up: upward.c. */
+struct upflow {
+    struct wave *wave;
+    struct fifo out;
+    struct fifo late_out; /* LATE packets go ahead, under their own credit */
+    struct credit credit;
+    struct credit late_credit;
+    bool compensating; /* output waits until our state has gone up (9.1) */
+    uint32_t resumes;  /* RESUME frames in `out`: claims wait for them */
+    uint32_t epoch;    /* of the next send */
+    uint64_t count;    /* waves sent in it */
+    uint64_t level;    /* the last wave told to the parent */
+    bool counted;      /* the parent counts us */
+    uint32_t put;      /* 1 + the last epoch of a packet that went up */
+};
+
+/* What is claimed and settled (10): member.c. */
+struct settling {
+    struct claim sent; /* what we claimed last */
+    bool has_sent;
+    bool claim_due;
+    bool stable_due;
+    uint32_t lossy;   /* 1 + the last epoch that may have lost something */
+    uint64_t hurried; /* the highest marker that any child has settled */
+    uint64_t settled; /* queued upwards, or, at the front-end, reached */
+    uint32_t epoch;   /* of that marker */
+    uint64_t told;    /* what of it has gone up */
+    uint32_t told_epoch;
+};
+
+/* What the application has taken, and has yet to settle: request.c. */
+struct reading {
+    uint64_t untaken; /* packets delivered and not taken */
+    uint64_t untaken_bytes;
+    uint64_t taken_at;  /* node->takes when it last took one */
+    uint64_t settle_at; /* node->takes when it last said settle */
+    uint64_t marker;    /* waits to be settled; 0: none */
+    uint32_t marker_epoch;
+};
+
+/* What the front-end alone knows of a stream. */
+struct stream_top {
+    uint64_t sync; /* the marker that is waited for; 0: none */
+    uint32_t sync_epoch;
+    uint64_t sync_last;    /* the last marker sent */
+    uint32_t synced_epoch; /* of the last sync that returned */
+    uint32_t given_up;     /* and of the last that returned 1 (10.6a) */
+    uint64_t state_asked;  /* how often for the filter's state */
+    uint64_t state_called; /* and as of which of them it was packed */
+    bool opening;
+    bool faulted;          /* told that a filter was not loaded */
+    struct ranks entering; /* joiners that have not claimed yet */
+    uint64_t open_deadline_ms;
+    uint64_t close_at; /* closed behind this number */
+};
+
 struct stream {
     struct stream_definition definition;
     struct stream_filters filters;
@@ -48,63 +117,11 @@ struct stream {
     struct pending *pending; /* in order: those that have taken effect ... */
     size_t pending_count;
     size_t applied; /* ... are so many: kept for packets that come again */
-
-    /* down */
-    struct feed feed;
-    struct fifo down_in; /* for our downstream filter */
-    uint64_t last;       /* the last number taken from the parent, or sent */
-    uint64_t passed;     /* every child was sent this; a back-end has it */
-    uint64_t unreturned; /* a back-end: bytes whose credit is not returned */
-    uint64_t unclaimed;  /* a back-end: bytes since its last claim */
-    struct debit down;
-
-    /* up */
-    struct wave *wave;
-    struct fifo up_out;
-    struct fifo late_out; /* LATE packets go ahead, under their own credit */
-    struct credit up;
-    struct credit late;
-    bool compensating; /* output waits until our state has gone up (9.1) */
-    uint32_t resumes;  /* RESUME frames in up_out: claims wait for them */
-    uint32_t epoch;    /* of the next send */
-    uint64_t count;    /* waves sent in it */
-    uint64_t level;    /* the last wave told to the parent */
-    bool counted;      /* the parent counts us */
-
-    /* claims (10.1) */
-    struct claim sent; /* what we claimed last */
-    bool has_sent;
-    bool claim_due;
-    bool stable_due;
-    bool refeeding; /* FEED was sent: numbers that are not next are old */
-    bool sourced;   /* the parent feeds us: it had members here, or FEED */
-    uint32_t synced_epoch; /* front-end: of the last sync that returned */
-    uint32_t given_up;     /* and of the last that returned 1 (10.6a) */
-    uint32_t put;          /* 1 + the last epoch of a packet that went up */
-    uint32_t lossy;        /* 1 + the last epoch that may have lost something */
-    uint64_t hurried;      /* the highest marker that any child has settled */
-    uint64_t settled;      /* queued upwards, or, at the front-end, reached */
-    uint32_t settled_epoch;
-    uint64_t settled_sent; /* has gone up */
-    uint32_t settled_sent_epoch;
-
-    /* the application */
-    uint64_t untaken; /* packets delivered and not taken */
-    uint64_t untaken_bytes;
-    uint64_t taken_at;  /* node->takes when it last took one */
-    uint64_t settle_at; /* node->takes when it last said settle */
-    uint64_t marker;    /* waits to be settled; 0: none */
-    uint32_t marker_epoch;
-    uint64_t sync; /* front-end: the marker waited for; 0: none */
-    uint32_t sync_epoch;
-    uint64_t state_asked;  /* front-end: how often for its filter state */
-    uint64_t state_called; /* and as of which of them it was packed */
-    bool opening;          /* front-end */
-    bool faulted;          /* front-end: told that a filter was not loaded */
-    uint64_t sync_last;    /* front-end: the last marker sent */
-    struct ranks entering; /* front-end: joiners that have not claimed yet */
-    uint64_t open_deadline_ms;
-    uint64_t close_at; /* closed behind this number */
+    struct downflow down;
+    struct upflow up;
+    struct settling settle;
+    struct reading app;
+    struct stream_top top;
 };
 
 /* The one filter call that is out (5.1). */

@@ -56,11 +56,11 @@ static void lend(struct node *node, struct stream *stream)
 {
     uint32_t slot;
 
-    if (!wave_has_parts(stream->wave))
+    if (!wave_has_parts(stream->up.wave))
         return;
     for (slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
-        uint64_t bytes = peer ? wave_lend(stream->wave, slot) : 0;
+        uint64_t bytes = peer ? wave_lend(stream->up.wave, slot) : 0;
 
         if (bytes > 0)
             give_back(node, stream, peer, false, bytes);
@@ -70,9 +70,9 @@ static void lend(struct node *node, struct stream *stream)
 void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
 {
     struct peer *peer = node_child(node, slot);
-    uint64_t owed = wave_owed(stream->wave, slot);
+    uint64_t owed = wave_owed(stream->up.wave, slot);
 
-    if (wave_leave(stream->wave, slot) < 0)
+    if (wave_leave(stream->up.wave, slot) < 0)
         node->failed = true;
     else if (owed > 0 && peer && peer->life.state == LINK_UP)
         give_back(node, stream, peer, false, owed);
@@ -80,9 +80,9 @@ void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
 
 void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
 {
-    if (wave_leave(stream->wave, slot) < 0)
+    if (wave_leave(stream->up.wave, slot) < 0)
         node->failed = true;
-    wave_unlink(stream->wave, slot);
+    wave_unlink(stream->up.wave, slot);
 }
 
 /* Hand a packet to the application. */
@@ -96,8 +96,8 @@ static void deliver(struct node *node,
         frame_fini(&frame);
         return;
     }
-    stream->untaken++;
-    stream->untaken_bytes += frame_len(&frame);
+    stream->app.untaken++;
+    stream->app.untaken_bytes += frame_len(&frame);
     action = node_act(node, ACTION_DELIVER);
     action->stream = stream->definition.id;
     action->frame = frame;
@@ -106,8 +106,8 @@ static void deliver(struct node *node,
 void upward_emit(struct node *node, struct stream *stream, struct frame frame)
 {
     frame.stream = stream->definition.id;
-    if (frame.sequence > stream->level && !(frame.flags & FRAME_LATE))
-        stream->level = frame.sequence;
+    if (frame.sequence > stream->up.level && !(frame.flags & FRAME_LATE))
+        stream->up.level = frame.sequence;
     if (node->role == NODE_FRONTEND) {
         if (frame.type == FRAME_DATA)
             deliver(node, stream, frame);
@@ -124,9 +124,9 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
         return;
     }
     if (frame.type == FRAME_RESUME)
-        stream->resumes++;
-    if (fifo_push(frame.flags & FRAME_LATE ? &stream->late_out
-                                           : &stream->up_out,
+        stream->up.resumes++;
+    if (fifo_push(frame.flags & FRAME_LATE ? &stream->up.late_out
+                                           : &stream->up.out,
                   &frame) < 0)
         node->failed = true;
 }
@@ -143,8 +143,8 @@ static void put(struct node *node, struct stream *stream, struct frame frame)
 {
     uint32_t epoch = (uint32_t)(frame.sequence >> PACKET_WAVE_BITS);
 
-    if (is_charged(&frame) && frame.sequence > 0 && stream->put <= epoch)
-        stream->put = 1 + epoch;
+    if (is_charged(&frame) && frame.sequence > 0 && stream->up.put <= epoch)
+        stream->up.put = 1 + epoch;
     node_send(node, node->parent, frame);
 }
 
@@ -153,18 +153,18 @@ static void pump_late(struct node *node, struct stream *stream)
 {
     struct frame *head;
 
-    while ((head = fifo_peek(&stream->late_out))) {
-        if (!credit_allows(&stream->late, frame_len(head)))
+    while ((head = fifo_peek(&stream->up.late_out))) {
+        if (!credit_allows(&stream->up.late_credit, frame_len(head)))
             return;
-        credit_spend(&stream->late, frame_len(head));
-        put(node, stream, fifo_pop(&stream->late_out));
+        credit_spend(&stream->up.late_credit, frame_len(head));
+        put(node, stream, fifo_pop(&stream->up.late_out));
     }
 }
 
 /* The last packet of members that have gone is on its way (10.1b). */
 static void claim_drained(struct node *node, struct stream *stream)
 {
-    if (stream->has_sent && !stream->sent.drained &&
+    if (stream->settle.has_sent && !stream->settle.sent.drained &&
         member_is_drained(node, stream))
         member_update(node, stream);
 }
@@ -176,25 +176,25 @@ void upward_pump(struct node *node, struct stream *stream)
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
-    if (stream->compensating)
+    if (stream->up.compensating)
         return; /* our state goes first (9.1) */
     pump_late(node, stream);
-    while ((head = fifo_peek(&stream->up_out))) {
+    while ((head = fifo_peek(&stream->up.out))) {
         if (is_charged(head)) {
-            if (!credit_allows(&stream->up, frame_len(head)))
+            if (!credit_allows(&stream->up.credit, frame_len(head)))
                 return;
-            credit_spend(&stream->up, frame_len(head));
+            credit_spend(&stream->up.credit, frame_len(head));
         }
-        if (head->type == FRAME_CLAIM && stream->late_out.count > 0)
+        if (head->type == FRAME_CLAIM && stream->up.late_out.count > 0)
             return; /* a settled claim speaks of what was late, too */
-        frame = fifo_pop(&stream->up_out);
+        frame = fifo_pop(&stream->up.out);
         if (frame.type == FRAME_CLAIM) {
             member_send_claim(node, stream, frame.sequence,
                               (uint32_t)frame.tag);
             continue;
         }
         put(node, stream, frame);
-        if (frame.type == FRAME_RESUME && --stream->resumes == 0)
+        if (frame.type == FRAME_RESUME && --stream->up.resumes == 0)
             member_update(node, stream);
     }
     if (node->role == NODE_COMMNODE)
@@ -203,14 +203,14 @@ void upward_pump(struct node *node, struct stream *stream)
 
 void upward_grant(struct stream *stream, uint32_t window)
 {
-    credit_grant(&stream->up, window);
-    credit_grant(&stream->late, window);
+    credit_grant(&stream->up.credit, window);
+    credit_grant(&stream->up.late_credit, window);
 }
 
 bool upward_is_drained(const struct stream *stream)
 {
-    return stream->up_out.count == 0 && stream->late_out.count == 0 &&
-           wave_bytes(stream->wave) == 0;
+    return stream->up.out.count == 0 && stream->up.late_out.count == 0 &&
+           wave_bytes(stream->up.wave) == 0;
 }
 
 /* Whether more may be made for the parent or the application: else what came
@@ -218,17 +218,17 @@ bool upward_is_drained(const struct stream *stream)
 static bool has_room(const struct node *node, const struct stream *stream)
 {
     if (node->role == NODE_FRONTEND)
-        return stream->sync || stream->closing ||
-               stream->untaken_bytes < LIMIT_WINDOW_MAX;
+        return stream->top.sync || stream->closing ||
+               stream->app.untaken_bytes < LIMIT_WINDOW_MAX;
     /* What waits is in the state, and is dropped with it (9.1). */
-    if (stream->compensating)
+    if (stream->up.compensating)
         return true;
     /* Where waves are aligned, what is filtered alone is late, but for what has
      * no number (5.6). */
     if (stream->definition.sync != COP_DO_NOT_WAIT &&
-        wave_has_alone(stream->wave) && stream->late_out.count == 0)
+        wave_has_alone(stream->up.wave) && stream->up.late_out.count == 0)
         return true;
-    return stream->up_out.bytes < LIMIT_WINDOW_MAX;
+    return stream->up.out.bytes < LIMIT_WINDOW_MAX;
 }
 
 /* Pass a set on as it is. */
@@ -310,12 +310,12 @@ static void call(struct node *node, struct stream *stream, struct wave_set *set)
 static void reclaim(struct node *node, struct stream *stream)
 {
     member_send_claim(node, stream, 0, 0);
-    if (stream->settled > 0)
+    if (stream->settle.settled > 0)
         upward_emit(node, stream,
                     (struct frame){
                         .type = FRAME_CLAIM,
-                        .tag = (int32_t)stream->settled_epoch,
-                        .sequence = stream->settled,
+                        .tag = (int32_t)stream->settle.epoch,
+                        .sequence = stream->settle.settled,
                     });
     upward_pump(node, stream);
 }
@@ -338,7 +338,7 @@ static void release(struct node *node,
 
 void upward_resume(struct node *node, struct stream *stream, uint64_t level)
 {
-    stream->counted = true;
+    stream->up.counted = true;
     upward_emit(node, stream,
                 (struct frame){.type = FRAME_RESUME, .sequence = level});
 }
@@ -348,14 +348,14 @@ static void resume(struct node *node, struct stream *stream)
 {
     uint64_t level;
 
-    if (node->role != NODE_COMMNODE || !wave_is_counted(stream->wave))
+    if (node->role != NODE_COMMNODE || !wave_is_counted(stream->up.wave))
         return;
-    level = wave_level(stream->wave);
-    if (stream->counted &&
-        (level <= stream->level || (level & PACKET_WAVE_MASK) == 0 ||
+    level = wave_level(stream->up.wave);
+    if (stream->up.counted &&
+        (level <= stream->up.level || (level & PACKET_WAVE_MASK) == 0 ||
          stream->definition.sync != COP_WAIT_FOR_ALL))
         return;
-    if (wave_holds(stream->wave, level))
+    if (wave_holds(stream->up.wave, level))
         return;
     upward_resume(node, stream, level);
 }
@@ -369,10 +369,10 @@ bool upward_is_idle(const struct node *node, const struct stream *stream)
 /* Ask for our filter state; what is queued is in it (9.1, 9.3). */
 static void call_state(struct node *node, struct stream *stream)
 {
-    fifo_fini(&stream->up_out);
-    fifo_fini(&stream->late_out);
-    stream->resumes = 0;
-    stream->state_called = stream->state_asked;
+    fifo_fini(&stream->up.out);
+    fifo_fini(&stream->up.late_out);
+    stream->up.resumes = 0;
+    stream->top.state_called = stream->top.state_asked;
     node_begin_call(node);
     node->filter.what = (struct node_call){
         .stream = stream->definition.id,
@@ -387,23 +387,24 @@ static void call_state(struct node *node, struct stream *stream)
 void upward_run(struct node *node, struct stream *stream)
 {
     struct wave_set set;
-    bool hurry = stream->hurried > stream->settled;
+    bool hurry = stream->settle.hurried > stream->settle.settled;
     int r;
 
-    if (stream->state_asked > stream->state_called && !node->filter.is_out)
+    if (stream->top.state_asked > stream->top.state_called &&
+        !node->filter.is_out)
         call_state(node, stream);
     while (stream->loaded && has_room(node, stream)) {
-        if (stream->compensating && !node->filter.is_out) {
+        if (stream->up.compensating && !node->filter.is_out) {
             call_state(node, stream);
             break;
         }
         if (node->filter.is_out &&
             (stream->filters.up || stream->filters.down ||
-             stream->compensating)) {
+             stream->up.compensating)) {
             stream->queued = true;
             break;
         }
-        r = wave_take(stream->wave, node->now_ms, hurry, &set);
+        r = wave_take(stream->up.wave, node->now_ms, hurry, &set);
         if (r < 0)
             node->failed = true;
         if (r <= 0)
@@ -420,7 +421,7 @@ void upward_run(struct node *node, struct stream *stream)
 
 void upward_ask_state(struct node *node, struct stream *stream)
 {
-    stream->state_asked++;
+    stream->top.state_asked++;
     if (node->filter.is_out)
         stream->queued = true;
     else
@@ -432,7 +433,7 @@ uint64_t upward_deadline_ms(const struct node *node,
 {
     if (!stream->loaded || node->filter.is_out || !has_room(node, stream))
         return UINT64_MAX;
-    return wave_deadline_ms(stream->wave);
+    return wave_deadline_ms(stream->up.wave);
 }
 
 void upward_run_queued(struct node *node)
@@ -462,7 +463,7 @@ static bool is_given_up(const struct node *node,
 {
     return node->role == NODE_FRONTEND && is_charged(frame) &&
            frame->sequence > 0 &&
-           frame->sequence >> PACKET_WAVE_BITS < stream->given_up;
+           frame->sequence >> PACKET_WAVE_BITS < stream->top.given_up;
 }
 
 int upward_take(struct node *node,
@@ -479,13 +480,14 @@ int upward_take(struct node *node,
         r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
                        peer->grant, frame_len(frame));
     if (r == 0 && peer->role == NODE_BACKEND &&
-        wave_lent(stream->wave, peer->slot) > LIMIT_FRAME)
+        wave_lent(stream->up.wave, peer->slot) > LIMIT_FRAME)
         r = node_refuse(node, "its wave is larger than any packet may be");
     if (r < 0) {
         frame_fini(frame);
         return r;
     }
-    if (wave_put(stream->wave, peer->slot, peer->rank, frame, node->now_ms) < 0)
+    if (wave_put(stream->up.wave, peer->slot, peer->rank, frame, node->now_ms) <
+        0)
         node->failed = true;
     upward_run(node, stream);
     return 0;
@@ -524,8 +526,9 @@ bool upward_accepts(const struct node *node,
                     size_t len)
 {
     return node->parent && node->parent->life.state == LINK_UP &&
-           stream->loaded && stream->up_out.count == 0 &&
-           wave_bytes(stream->wave) == 0 && credit_allows(&stream->up, len);
+           stream->loaded && stream->up.out.count == 0 &&
+           wave_bytes(stream->up.wave) == 0 &&
+           credit_allows(&stream->up.credit, len);
 }
 
 int upward_send(struct node *node, struct stream *stream, struct frame *frame)
@@ -546,9 +549,9 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
         return -EAGAIN;
     frame->payload = NULL;
     packet.sequence =
-        ((uint64_t)stream->epoch << PACKET_WAVE_BITS) + ++stream->count;
+        ((uint64_t)stream->up.epoch << PACKET_WAVE_BITS) + ++stream->up.count;
     if (stream->filters.up && stream->filters.up_single) {
-        if (wave_put(stream->wave, 0, node->rank, &packet, node->now_ms) < 0)
+        if (wave_put(stream->up.wave, 0, node->rank, &packet, node->now_ms) < 0)
             node->failed = true;
         upward_run(node, stream);
     } else {
@@ -630,7 +633,7 @@ static void tell_state(struct node *node,
     struct action *news = node_tell(node, TELL_STATE, 0, stream->definition.id,
                                     event ? event->text : NULL);
 
-    news->sequence = stream->state_called;
+    news->sequence = stream->top.state_called;
     news->code = code;
     if (code < 0 || event->up_count == 0)
         return;
@@ -650,14 +653,14 @@ static void send_state(struct node *node,
         .type = FRAME_COMPENSATION,
         .stream = stream->definition.id,
         .origin = node->rank,
-        .sequence = stream->level,
+        .sequence = stream->up.level,
     };
 
     if (node->role == NODE_FRONTEND) {
         tell_state(node, stream, event, event->text ? -EIO : 0);
         return;
     }
-    stream->compensating = false;
+    stream->up.compensating = false;
     if (event->text)
         upward_fault(node, stream->definition.id, event->text);
     if (!node->parent)
@@ -669,31 +672,31 @@ static void send_state(struct node *node,
     }
     /* Who is in the state may have gone to others: they may come back, and
      * what the filter knows already it does not put out again (9.1). */
-    stream->counted =
+    stream->up.counted =
         node->role == NODE_BACKEND || member_has_members(node, stream);
     node_send(node, node->parent, frame);
-    if (stream->counted)
+    if (stream->up.counted)
         reclaim(node, stream);
 }
 
 void upward_orphaned(struct node *node, struct stream *stream)
 {
-    memset(&stream->up, 0, sizeof(stream->up));
-    memset(&stream->late, 0, sizeof(stream->late));
+    memset(&stream->up.credit, 0, sizeof(stream->up.credit));
+    memset(&stream->up.late_credit, 0, sizeof(stream->up.late_credit));
     downward_orphaned(node, stream);
-    stream->has_sent = false;
-    stream->claim_due = false;
-    stream->settled_sent = 0;
-    stream->settled_sent_epoch = 0;
-    stream->compensating = false;
+    stream->settle.has_sent = false;
+    stream->settle.claim_due = false;
+    stream->settle.told = 0;
+    stream->settle.told_epoch = 0;
+    stream->up.compensating = false;
     if (stream->definition.id == 0 || !stream->active)
         return;
     if (stream->filters.recoverable) {
-        fifo_fini(&stream->up_out);
-        fifo_fini(&stream->late_out);
-        stream->resumes = 0;
-    } else if (stream->lossy < stream->put) {
-        stream->lossy = stream->put;
+        fifo_fini(&stream->up.out);
+        fifo_fini(&stream->up.late_out);
+        stream->up.resumes = 0;
+    } else if (stream->settle.lossy < stream->up.put) {
+        stream->settle.lossy = stream->up.put;
     }
 }
 
@@ -702,21 +705,21 @@ static uint64_t level_sent(const struct stream *stream)
 {
     uint32_t i;
 
-    for (i = 0; i < stream->up_out.count; i++) {
-        const struct frame *frame = fifo_at(&stream->up_out, i);
+    for (i = 0; i < stream->up.out.count; i++) {
+        const struct frame *frame = fifo_at(&stream->up.out, i);
 
         if (frame->type == FRAME_DATA && frame->sequence > 0)
             return frame->sequence - 1;
     }
-    return stream->level;
+    return stream->up.level;
 }
 
 void upward_count_anew(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_COMMNODE) {
-        stream->counted = false; /* RESUME when a child counts */
-    } else if (stream->resumes == 0) {
-        upward_resume(node, stream, stream->level);
+        stream->up.counted = false; /* RESUME when a child counts */
+    } else if (stream->up.resumes == 0) {
+        upward_resume(node, stream, stream->up.level);
         upward_pump(node, stream);
     }
 }
@@ -733,15 +736,15 @@ void upward_adopted(struct node *node, struct stream *stream)
         return;
     }
     if (stream->filters.recoverable) {
-        stream->compensating = true;
+        stream->up.compensating = true;
         upward_run(node, stream);
     } else if (node->role == NODE_COMMNODE &&
                !member_has_members(node, stream)) {
-        stream->counted = false;
+        stream->up.counted = false;
     } else {
         node_send_header(node, node->parent, FRAME_RESUME,
                          stream->definition.id, level_sent(stream), 0);
-        stream->counted = true;
+        stream->up.counted = true;
         reclaim(node, stream);
     }
 }
@@ -754,7 +757,7 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
         return -ENOMEM;
     if (branch->members.count == 0)
         return 0; /* they have gone in the meantime (4.5) */
-    return wave_join(stream->wave, peer->slot, peer->rank, level);
+    return wave_join(stream->up.wave, peer->slot, peer->rank, level);
 }
 
 int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
@@ -779,7 +782,7 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
         data.flags = FRAME_COMPENSATING;
         data.sequence = 0;
         data.count = 0;
-        if (wave_put(stream->wave, peer->slot, peer->rank, &data,
+        if (wave_put(stream->up.wave, peer->slot, peer->rank, &data,
                      node->now_ms) < 0)
             return -ENOMEM;
     }
@@ -857,17 +860,17 @@ void upward_expire(struct node *node)
  * (10.6). What it sent before is ahead of the claim in the queue. */
 void upward_settle(struct node *node, struct stream *stream)
 {
-    stream->settled = stream->marker;
-    stream->settled_epoch = stream->marker_epoch;
-    stream->epoch = stream->marker_epoch;
-    stream->count = 0;
-    stream->marker = 0;
+    stream->settle.settled = stream->app.marker;
+    stream->settle.epoch = stream->app.marker_epoch;
+    stream->up.epoch = stream->app.marker_epoch;
+    stream->up.count = 0;
+    stream->app.marker = 0;
     node->markers--;
     upward_emit(node, stream,
                 (struct frame){
                     .type = FRAME_CLAIM,
-                    .tag = (int32_t)stream->settled_epoch,
-                    .sequence = stream->settled,
+                    .tag = (int32_t)stream->settle.epoch,
+                    .sequence = stream->settle.settled,
                 });
     upward_pump(node, stream);
 }

@@ -47,10 +47,12 @@ static void what_does_not_hold_is_named(void)
     BREAKS(node, node->markers, 1, "markers");
     BREAKS(node, node->filter.deadline_ms, 1, "no call");
     BREAKS(node, zero->applied, zero->pending_count + 1, "taken effect");
-    BREAKS(node, zero->sent.settled, zero->sent.received + 1, "our claim");
-    BREAKS(node, zero->up.used, zero->up.window + 1, "without a window");
-    BREAKS(node, zero->down.owed, zero->down.taken + 1, "owed");
-    BREAKS(node, zero->up_out.bytes, 1, "up_out");
+    BREAKS(node, zero->settle.sent.settled, zero->settle.sent.received + 1,
+           "our claim");
+    BREAKS(node, zero->up.credit.used, zero->up.credit.window + 1,
+           "without a window");
+    BREAKS(node, zero->down.debit.owed, zero->down.debit.taken + 1, "owed");
+    BREAKS(node, zero->up.out.bytes, 1, "up_out");
     BREAKS(node, zero->definition.id, 1, "is at 0");
     BREAKS(node, node->lost, ((struct ranks){touching, 2, 2}), "lost: run 1");
     actions_fini(&actions);
