@@ -53,7 +53,8 @@ void filtering_free(struct filtering *filtering)
     free(filtering);
 }
 
-static struct filtered_stream *find(struct filtering *filtering, uint32_t id)
+static struct filtered_stream *filtering_find(struct filtering *filtering,
+                                              uint32_t id)
 {
     struct filtered_stream *stream;
 
@@ -121,7 +122,7 @@ int filtering_load(struct filtering *filtering,
 
 void filtering_unload(struct filtering *filtering, uint32_t id)
 {
-    struct filtered_stream *stream = find(filtering, id);
+    struct filtered_stream *stream = filtering_find(filtering, id);
 
     if (!stream)
         return;
@@ -136,7 +137,7 @@ void filtering_call(struct filtering *filtering,
                     const struct node_call *call,
                     struct event *answer)
 {
-    struct filtered_stream *stream = find(filtering, call->stream);
+    struct filtered_stream *stream = filtering_find(filtering, call->stream);
     struct loader_output *output = &filtering->output;
 
     if (stream) {
@@ -155,7 +156,7 @@ void filtering_call(struct filtering *filtering,
 
 const char *filtering_why_not(struct filtering *filtering, uint32_t id)
 {
-    struct filtered_stream *stream = find(filtering, id);
+    struct filtered_stream *stream = filtering_find(filtering, id);
 
     return stream ? loader_why_not_recoverable(stream->loader)
                   : "it has no upstream filter that is loaded here";

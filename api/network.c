@@ -65,12 +65,12 @@ void network_signal(struct cop_network *network)
 
 /* ---- what the driver brings ---- */
 
-static int load(void *arg,
-                const struct stream_definition *definition,
-                struct stream_filters *filters,
-                bool *slow,
-                char *text,
-                size_t text_len)
+static int network_load(void *arg,
+                        const struct stream_definition *definition,
+                        struct stream_filters *filters,
+                        bool *slow,
+                        char *text,
+                        size_t text_len)
 {
     struct cop_network *network = arg;
     const struct node *machine = driver_node(network->driver);
@@ -231,7 +231,7 @@ static int event_for(enum tell_type tell)
     return -1;
 }
 
-static void end(struct cop_network *network, const char *text)
+static void network_end(struct cop_network *network, const char *text)
 {
     if (text && *text && !network->ended)
         snprintf(network->text, sizeof(network->text), "%s", text);
@@ -273,7 +273,7 @@ static void announce(struct cop_network *network, const struct action *news)
     news_add(&network->news, &event, text);
 }
 
-static void tell(void *arg, const struct action *news)
+static void network_tell(void *arg, const struct action *news)
 {
     struct cop_network *network = arg;
 
@@ -300,7 +300,7 @@ static void tell(void *arg, const struct action *news)
         closed(network, news->stream);
         break;
     case TELL_ENDED:
-        end(network, news->text);
+        network_end(network, news->text);
         break;
     case TELL_NODE_ADOPTED:
     case TELL_NODE_SUSPECTED:
@@ -327,7 +327,7 @@ static void exit_node(void *arg, const char *text)
 
     if (!network->ended) /* the machine has not said so */
         news_add(&network->news, &event, text);
-    end(network, text);
+    network_end(network, text);
     network_signal(network);
 }
 
@@ -341,11 +341,11 @@ static void log_line(void *arg, const char *id, const char *text)
 }
 
 static const struct driver_ops ops = {
-    .load = load,
+    .load = network_load,
     .unload = unload,
     .filter = filter,
     .deliver = deliver,
-    .tell = tell,
+    .tell = network_tell,
     .exit = exit_node,
     .log = log_line,
 };

@@ -53,7 +53,7 @@ static bool is_repeated(enum cop_event_type type)
     return false;
 }
 
-static void drop(struct news *news, struct news_item *item)
+static void news_drop(struct news *news, struct news_item *item)
 {
     struct news_node *node = item->node;
 
@@ -70,7 +70,7 @@ static void drop(struct news *news, struct news_item *item)
 }
 
 /* Count `item` for its node. Returns 0 or -ENOMEM. */
-static int count(struct news *news, struct news_item *item)
+static int news_count(struct news *news, struct news_item *item)
 {
     struct news_node *node;
 
@@ -103,7 +103,7 @@ int news_add(struct news *news, const struct cop_event *event, const char *text)
     item->event.size = sizeof(item->event);
     snprintf(item->event.text, sizeof(item->event.text), "%s",
              text ? text : "");
-    if (is_repeated(event->type) && count(news, item) < 0) {
+    if (is_repeated(event->type) && news_count(news, item) < 0) {
         free(item);
         return -ENOMEM;
     }
@@ -111,9 +111,9 @@ int news_add(struct news *news, const struct cop_event *event, const char *text)
     news->passed = false;
     news->count++;
     if (item->node && item->node->count > LIMIT_EVENTS_OF_NODE)
-        drop(news, item->node->first);
+        news_drop(news, item->node->first);
     if (news->count > LIMIT_EVENTS)
-        drop(news, news->first);
+        news_drop(news, news->first);
     return 0;
 }
 
@@ -129,12 +129,12 @@ int news_take(struct news *news, struct cop_event *out)
     memset(out, 0, size);
     memcpy(out, &news->first->event, size < sizeof(*out) ? size : sizeof(*out));
     out->size = size;
-    drop(news, news->first);
+    news_drop(news, news->first);
     return 0;
 }
 
 void news_fini(struct news *news)
 {
     while (news->first)
-        drop(news, news->first);
+        news_drop(news, news->first);
 }

@@ -11,7 +11,7 @@ struct receiving {
     bool told;                 /* the machine knows of this call */
 };
 
-static struct delivery *next(const struct receiving *call)
+static struct delivery *receive_next(const struct receiving *call)
 {
     return call->stream ? (call->stream->released ? NULL : call->stream->first)
                         : call->network->inbox.first;
@@ -42,11 +42,11 @@ static bool is_done(void *arg)
 {
     const struct receiving *call = arg;
 
-    return next(call) || is_over(call) || is_deserted(call) ||
+    return receive_next(call) || is_over(call) || is_deserted(call) ||
            must_tell(call) || call->network->out_of_memory;
 }
 
-static void tell(struct receiving *call)
+static void receive_tell(struct receiving *call)
 {
     struct event event = {.type = EVENT_RECEIVE};
 
@@ -66,7 +66,7 @@ static void tell_beforehand(struct receiving *call)
     if (call->network->role != NODE_BACKEND || !*untold)
         return;
     *untold = false;
-    tell(call);
+    receive_tell(call);
 }
 
 static int receive(struct receiving *call,
@@ -83,8 +83,8 @@ static int receive(struct receiving *call,
 
     while (r == 0) {
         if (must_tell(call))
-            tell(call);
-        delivery = next(call);
+            receive_tell(call);
+        delivery = receive_next(call);
         if (delivery) {
             stream = delivery->stream;
             if (from) {
@@ -105,7 +105,7 @@ static int receive(struct receiving *call,
         if (is_deserted(call))
             return -ENODEV;
         r = network_wait(network, is_done, call, deadline_ms);
-        if (r == -ENOTCONN && next(call))
+        if (r == -ENOTCONN && receive_next(call))
             r = 0;
     }
     if (r == -EAGAIN) {

@@ -41,9 +41,9 @@ static int wait_joined(struct cop_network *network,
         *network->text ? network->text : "the connection ended");
 }
 
-static int start(struct cop_network *network,
-                 uint64_t deadline_ms,
-                 struct cop_error *error)
+static int join_start(struct cop_network *network,
+                      uint64_t deadline_ms,
+                      struct cop_error *error)
 {
     int r;
 
@@ -109,7 +109,7 @@ static int join_once(struct cop_network **out,
     if (r < 0)
         return r;
     joining->called = join->session_path != NULL;
-    r = start(network, deadline_ms, error);
+    r = join_start(network, deadline_ms, error);
     if (r < 0) {
         network_free(network);
         return r;

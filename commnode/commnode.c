@@ -128,7 +128,7 @@ static const struct driver_ops ops = {
 
 /* What was queued in a burst may have been megabytes, which malloc() keeps: it
  * is given back when more is free than is in use. */
-static void trim(void)
+static void commnode_trim(void)
 {
     struct mallinfo2 info = mallinfo2();
 
@@ -144,7 +144,7 @@ static bool on_turn(void *arg)
 
     if (now_ms >= commnode->trim_ms) {
         commnode->trim_ms = now_ms + TRIM_MS;
-        trim();
+        commnode_trim();
     }
     return false;
 }
@@ -156,7 +156,7 @@ static int levels(const struct bootstrap *bootstrap)
 }
 
 /* Be a node until it ends. Returns what ended it, 0 if the network did. */
-static int live(struct commnode *commnode)
+static int commnode_live(struct commnode *commnode)
 {
     struct driver *driver = commnode->driver;
     int r;
@@ -243,7 +243,7 @@ int cop_commnode_main(void)
             fprintf(stderr, "coppice-commnode: %s\n", error.text);
         return EXIT_FAILURE;
     }
-    r = live(&commnode);
+    r = commnode_live(&commnode);
     if (is_news(&commnode, r, bootstrap))
         fprintf(stderr, "coppice-commnode: rank %u (%s): %s\n", bootstrap->rank,
                 bootstrap->host, commnode.end);

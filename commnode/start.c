@@ -36,7 +36,7 @@ struct start {
 };
 
 /* One line to whoever is at the other end of ssh; he may be gone. */
-static void say(const char *word, int number)
+static void start_say(const char *word, int number)
 {
     char line[64];
     int len = number < 0
@@ -46,7 +46,7 @@ static void say(const char *word, int number)
     (void)!write(STDOUT_FILENO, line, (size_t)len);
 }
 
-static int spawn(struct start *start, int fd, char *const *argv)
+static int start_spawn(struct start *start, int fd, char *const *argv)
 {
     posix_spawn_file_actions_t actions;
     char number[16];
@@ -89,7 +89,7 @@ static int hand_on(int fd, const unsigned char *bytes, size_t len)
     return 0;
 }
 
-static int begin(struct start *start, char *const *argv)
+static int start_begin(struct start *start, char *const *argv)
 {
     unsigned char *bytes;
     size_t len;
@@ -109,7 +109,7 @@ static int begin(struct start *start, char *const *argv)
         goto out;
     }
     start->fd = pair[0];
-    r = spawn(start, pair[1], argv);
+    r = start_spawn(start, pair[1], argv);
     close(pair[1]);
     if (r == 0) {
         start->process = (int)syscall(SYS_pidfd_open, start->pid, 0);
@@ -133,7 +133,7 @@ static void on_program(struct start *start)
 
     if (recv(start->fd, &byte, 1, 0) == 1) {
         start->accepted = true;
-        say("accepted", -1);
+        start_say("accepted", -1);
     }
     close(start->fd);
     start->fd = -1;
@@ -151,7 +151,7 @@ static void on_input(struct start *start)
 }
 
 /* Stay for the program's life. Returns its exit status. */
-static int stay(struct start *start)
+static int start_stay(struct start *start)
 {
     struct pollfd pollers[3];
     int status;
@@ -174,10 +174,10 @@ static int stay(struct start *start)
         if (errno != EINTR)
             return EXIT_FAILURE;
     if (WIFSIGNALED(status)) {
-        say("killed", WTERMSIG(status));
+        start_say("killed", WTERMSIG(status));
         return 128 + WTERMSIG(status);
     }
-    say("exited", WEXITSTATUS(status));
+    start_say("exited", WEXITSTATUS(status));
     return WEXITSTATUS(status);
 }
 
@@ -187,12 +187,12 @@ int cop_commnode_start(char *const *argv)
     int status;
 
     signal(SIGPIPE, SIG_IGN); /* ssh may be gone when we report */
-    if (begin(&start, argv) < 0) {
+    if (start_begin(&start, argv) < 0) {
         if (start.pid > 0)
             kill(start.pid, SIGKILL);
         return STATUS_NOT_FOUND;
     }
-    status = stay(&start);
+    status = start_stay(&start);
     if (start.fd >= 0)
         close(start.fd);
     close(start.process);

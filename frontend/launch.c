@@ -183,9 +183,9 @@ static int write_session(struct cop_network *network,
     return r;
 }
 
-static int start(struct cop_network *network,
-                 const char *session_path,
-                 struct cop_error *error)
+static int start_and_wait(struct cop_network *network,
+                          const char *session_path,
+                          struct cop_error *error)
 {
     int r;
 
@@ -231,7 +231,7 @@ int cop_network_launch(struct cop_network **out,
     }
     network->everyone->network = network;
     network->everyone->is_everyone = true;
-    r = start(network, launch.session_path, error);
+    r = start_and_wait(network, launch.session_path, error);
     if (r < 0) {
         network_free(network);
         return r;

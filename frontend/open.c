@@ -63,7 +63,7 @@ static int check_options(const struct cop_stream_options *options,
 }
 
 /* The machine copies the definition; it only borrows these. */
-static char *name(const char *given)
+static char *open_name(const char *given)
 {
     return (char *)(uintptr_t)(given ? given : "");
 }
@@ -78,7 +78,7 @@ static bool is_answered(void *arg)
 }
 
 /* Say why `stream` could not be opened. */
-static int say(const struct cop_stream *stream, struct cop_error *error)
+static int open_say(const struct cop_stream *stream, struct cop_error *error)
 {
     const char *text = stream->root->open_text ? stream->root->open_text : "";
 
@@ -116,7 +116,7 @@ static int open_stream(struct cop_stream **out,
     network_wait(network, is_answered, stream, UINT64_MAX);
     r = stream->root->opened && stream->root->open_code == 0
             ? 0
-            : say(stream, error);
+            : open_say(stream, error);
     if (r < 0) {
         event = (struct event){.type = EVENT_CLOSE, .stream = stream->id};
         driver_step(network->driver, &event, NULL);
@@ -154,10 +154,10 @@ int cop_stream_open(struct cop_stream **out,
     definition.sync = options.sync;
     definition.wave_timeout_ms = options.wave_timeout_ms;
     definition.grow = options.grow;
-    definition.up_filter = name(options.up_filter);
-    definition.up_filter_frontend = name(options.up_filter_frontend);
-    definition.up_filter_backend = name(options.up_filter_backend);
-    definition.down_filter = name(options.down_filter);
+    definition.up_filter = open_name(options.up_filter);
+    definition.up_filter_frontend = open_name(options.up_filter_frontend);
+    definition.up_filter_backend = open_name(options.up_filter_backend);
+    definition.down_filter = open_name(options.down_filter);
     if (options.parameters)
         definition.parameters = packet_frame(options.parameters)->payload;
     r = network_enter(network);

@@ -178,12 +178,12 @@ static void strings_list(struct bootstrap *bootstrap, char **list[STRING_COUNT])
 }
 
 /* An empty one with these strings, and vectors if there are any. */
-static int make(struct bootstrap **out,
-                const char *const strings[STRING_COUNT],
-                const char *const *ssh_argv,
-                size_t ssh_argc,
-                const char *const *backend_argv,
-                size_t backend_argc)
+static int bootstrap_make(struct bootstrap **out,
+                          const char *const strings[STRING_COUNT],
+                          const char *const *ssh_argv,
+                          size_t ssh_argc,
+                          const char *const *backend_argv,
+                          size_t backend_argc)
 {
     struct bootstrap *bootstrap;
     char **list[STRING_COUNT];
@@ -332,9 +332,10 @@ int bootstrap_launch(struct bootstrap **out,
     strings[STRING_NETWORKS] = launch->networks ? launch->networks : "";
     strings[STRING_FILTER_PATH] = filter_path;
     strings[STRING_COMMNODE_PATH] = commnode_path(launch);
-    r = make(&bootstrap, strings, (const char *const *)ssh_argv,
-             argv_len(ssh_argv), (const char *const *)launch->backend_argv,
-             argv_len(launch->backend_argv));
+    r = bootstrap_make(&bootstrap, strings, (const char *const *)ssh_argv,
+                       argv_len(ssh_argv),
+                       (const char *const *)launch->backend_argv,
+                       argv_len(launch->backend_argv));
     free(filter_path);
     if (r < 0)
         return cop_error_set(error, r, "cannot keep the session's key: %s",
@@ -377,10 +378,10 @@ int bootstrap_child(struct bootstrap **out,
     strings[STRING_NETWORKS] = parent->networks;
     strings[STRING_FILTER_PATH] = parent->filter_path;
     strings[STRING_COMMNODE_PATH] = parent->commnode_path;
-    r = make(&child, strings, (const char *const *)parent->ssh_argv,
-             argv_len(parent->ssh_argv),
-             (const char *const *)parent->backend_argv,
-             argv_len(parent->backend_argv));
+    r = bootstrap_make(&child, strings, (const char *const *)parent->ssh_argv,
+                       argv_len(parent->ssh_argv),
+                       (const char *const *)parent->backend_argv,
+                       argv_len(parent->backend_argv));
     if (r < 0)
         return r;
     memcpy(child->key, parent->key, BOOTSTRAP_KEY_LEN);
@@ -409,10 +410,10 @@ int bootstrap_child(struct bootstrap **out,
 
 /* ---- the wire ------------------------------------------------------------ */
 
-static int pack(const struct bootstrap *bootstrap,
-                const char *tree,
-                size_t tree_len,
-                struct payload **out)
+static int bootstrap_pack(const struct bootstrap *bootstrap,
+                          const char *tree,
+                          size_t tree_len,
+                          struct payload **out)
 {
     struct bootstrap *source = (struct bootstrap *)(uintptr_t)bootstrap;
     uint32_t numbers[NUMBER_COUNT] = {
@@ -464,7 +465,7 @@ int bootstrap_encode(const struct bootstrap *bootstrap,
         r = topology_encode(bootstrap->subtree, &tree, &tree_len);
     if (r < 0)
         return r;
-    r = pack(bootstrap, tree ? tree : "", tree_len, &payload);
+    r = bootstrap_pack(bootstrap, tree ? tree : "", tree_len, &payload);
     free(tree);
     if (r < 0)
         return r;
@@ -530,12 +531,12 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     size_t i;
     int r;
 
-    r = make(&bootstrap, (const char *const *)fields->strings,
-             (const char *const *)fields->ssh_argv, fields->ssh_argc,
-             numbers[NUMBER_HAS_BACKEND]
-                 ? (const char *const *)fields->backend_argv
-                 : NULL,
-             fields->backend_argc);
+    r = bootstrap_make(&bootstrap, (const char *const *)fields->strings,
+                       (const char *const *)fields->ssh_argv, fields->ssh_argc,
+                       numbers[NUMBER_HAS_BACKEND]
+                           ? (const char *const *)fields->backend_argv
+                           : NULL,
+                       fields->backend_argc);
     if (r < 0)
         return r;
     memcpy(bootstrap->session, fields->session, BOOTSTRAP_SESSION_LEN);

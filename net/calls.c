@@ -13,7 +13,7 @@
 
 /* ---- lists of streams ---- */
 
-static bool have(const struct calls_streams *streams, uint32_t stream)
+static bool calls_have(const struct calls_streams *streams, uint32_t stream)
 {
     size_t i;
 
@@ -23,7 +23,7 @@ static bool have(const struct calls_streams *streams, uint32_t stream)
     return false;
 }
 
-static void drop(struct calls_streams *streams, uint32_t stream)
+static void calls_drop(struct calls_streams *streams, uint32_t stream)
 {
     size_t i;
 
@@ -34,7 +34,7 @@ static void drop(struct calls_streams *streams, uint32_t stream)
         }
 }
 
-static int add(struct calls_streams *streams, uint32_t stream)
+static int calls_add(struct calls_streams *streams, uint32_t stream)
 {
     uint32_t *grown =
         realloc(streams->list, (streams->count + 1) * sizeof(*grown));
@@ -72,19 +72,19 @@ void calls_fini(struct calls *calls)
 
 int calls_be_slow(struct calls *calls, uint32_t stream)
 {
-    return add(&calls->slow, stream);
+    return calls_add(&calls->slow, stream);
 }
 
 static void unload_now(struct calls *calls, uint32_t stream)
 {
-    drop(&calls->slow, stream);
+    calls_drop(&calls->slow, stream);
     calls->ops->unload(calls->ops_arg, stream);
 }
 
 void calls_unload(struct calls *calls, uint32_t stream)
 {
     if (calls->out && calls->out->stream == stream &&
-        add(&calls->unload, stream) == 0)
+        calls_add(&calls->unload, stream) == 0)
         return;
     unload_now(calls, stream);
 }
@@ -101,10 +101,10 @@ void calls_end(struct calls *calls)
 }
 
 /* Run the call that is out, with the lock released. */
-static void run(struct calls *calls, bool at_helm)
+static void run_unlocked(struct calls *calls, bool at_helm)
 {
     const struct node_call *call = calls->out;
-    bool slow = have(&calls->slow, call->stream);
+    bool slow = calls_have(&calls->slow, call->stream);
     struct event answer = {.type = EVENT_FILTERED, .stream = call->stream};
 
     calls->running = true;
@@ -127,7 +127,7 @@ static void run(struct calls *calls, bool at_helm)
 }
 
 /* Whether a call waits for a thread that runs it. */
-static bool waits(const struct calls *calls)
+static bool calls_waits(const struct calls *calls)
 {
     return calls->out && !calls->running && !calls->ended;
 }
@@ -137,10 +137,10 @@ bool calls_run(struct calls *calls, bool at_helm)
     uint64_t until_ms = helm_now_ms(calls->helm) + TURN_MS;
     uint32_t count = 0;
 
-    while (waits(calls) && helm_now_ms(calls->helm) < until_ms) {
-        run(calls, at_helm);
+    while (calls_waits(calls) && helm_now_ms(calls->helm) < until_ms) {
+        run_unlocked(calls, at_helm);
         if (++count % QUICK_CALLS == 0)
             helm_clock(calls->helm);
     }
-    return waits(calls);
+    return calls_waits(calls);
 }

@@ -106,7 +106,7 @@ static bool has_output(const struct connection *c)
     return pending_len(c) > 0 || c->piece_end > c->piece_start;
 }
 
-static void touch(struct connection *c)
+static void connection_touch(struct connection *c)
 {
     if (c->touched)
         return;
@@ -252,7 +252,7 @@ void connection_send(struct connection *c, struct frame *frame)
         } else {
             c->set->queued += len;
         }
-        touch(c);
+        connection_touch(c);
     }
     frame_fini(frame);
 }
@@ -360,7 +360,7 @@ static void write_some(struct connection *c)
 
 /* ---- ends ---------------------------------------------------------------- */
 
-static void watch(struct connection *c, int events)
+static void connection_watch(struct connection *c, int events)
 {
     struct ev_loop *loop = c->set->config.loop;
 
@@ -386,7 +386,7 @@ static void dispose(struct connection *c)
 }
 
 /* End it now: stop watching, close. It is freed by the next flush. */
-static void end(struct connection *c)
+static void connection_end(struct connection *c)
 {
     struct connections *set = c->set;
 
@@ -405,28 +405,28 @@ static void end(struct connection *c)
         sodium_memzero(c->handshake, sizeof(*c->handshake));
     free(c->handshake);
     c->handshake = NULL;
-    touch(c);
+    connection_touch(c);
 }
 
-static void fail(struct connection *c, int code, const char *text)
+static void connection_fail(struct connection *c, int code, const char *text)
 {
     const struct connections_config *config = &c->set->config;
     enum state state = c->state;
 
     if (state != STATE_GONE)
-        end(c);
+        connection_end(c);
     if (state == STATE_HANDSHAKE || state == STATE_OPEN)
         config->ops->down(config->arg, c, state == STATE_OPEN, code, text);
 }
 
 /* CLOSING: all is written, tell the other end and wait until it has read. */
-static void shut(struct connection *c)
+static void connection_shut(struct connection *c)
 {
     if (c->write_shut || has_output(c))
         return;
     c->write_shut = true;
     if (shutdown(c->io.fd, SHUT_WR) < 0)
-        end(c);
+        connection_end(c);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
@@ -435,7 +435,8 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 
     (void)loop;
     (void)events;
-    fail(c, -ETIMEDOUT, "the other end was silent during the handshake");
+    connection_fail(c, -ETIMEDOUT,
+                    "the other end was silent during the handshake");
 }
 
 static void set_timer(struct connection *c, uint32_t ms)
@@ -450,7 +451,7 @@ void connection_close(struct connection *c)
     assert(c->state == STATE_OPEN);
     c->state = STATE_CLOSING;
     c->set->closing_count++;
-    touch(c);
+    connection_touch(c);
 }
 
 void connection_reset(struct connection *c)
@@ -493,11 +494,11 @@ static void take_frames(struct connection *c,
                  "no memory for a frame of %u bytes: send "
                  "smaller packets, or allow this process more memory",
                  frame_reader_wanted(&c->reader));
-        fail(c, r, text);
+        connection_fail(c, r, text);
     } else if (r < 0) {
-        fail(c, r,
-             r == -EMSGSIZE ? "it sent a frame above the limit"
-                            : "it sent what is no frame");
+        connection_fail(c, r,
+                        r == -EMSGSIZE ? "it sent a frame above the limit"
+                                       : "it sent what is no frame");
     }
 }
 
@@ -515,10 +516,10 @@ static void take_handshake(struct connection *c,
     output = handshake_output(c->handshake, &output_len);
     if (output_len > 0 && put_bytes(c, output, output_len) < 0)
         r = -ENOMEM;
-    touch(c);
+    connection_touch(c);
     if (r < 0) {
         write_some(c); /* tell the other end, if that can be */
-        fail(c, r, handshake_error(r));
+        connection_fail(c, r, handshake_error(r));
         return;
     }
     if (r == 0)
@@ -536,7 +537,7 @@ static void take_handshake(struct connection *c,
 
 /* In the plain words of the C library: to translate them costs an orphan a
  * hundredth of its recovery. */
-static const char *say(int error)
+static const char *connection_say(int error)
 {
     const char *text = strerrordesc_np(error);
 
@@ -548,21 +549,23 @@ static void read_end(struct connection *c, ssize_t n)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (c->no_memory)
-        fail(c, -ENOMEM, "no memory for what was to be sent");
+        connection_fail(c, -ENOMEM, "no memory for what was to be sent");
     else if (n < 0)
-        fail(c, -errno, say(errno));
+        connection_fail(c, -errno, connection_say(errno));
     else if (c->write_error)
-        fail(c, -c->write_error, say(c->write_error));
+        connection_fail(c, -c->write_error, connection_say(c->write_error));
     else if (c->state == STATE_HANDSHAKE)
-        fail(c, -ECONNRESET,
-             c->dialer
-                 ? "the other end closed the link during the handshake"
-                 : "the caller closed the link during the handshake: it does "
-                   "not know this session's key, or is no node of ours");
+        connection_fail(
+            c, -ECONNRESET,
+            c->dialer
+                ? "the other end closed the link during the handshake"
+                : "the caller closed the link during the handshake: it does "
+                  "not know this session's key, or is no node of ours");
     else
-        fail(c, 0,
-             c->reader.header_len > 0 ? "it ended in the middle of a frame"
-                                      : "the other end closed the link");
+        connection_fail(c, 0,
+                        c->reader.header_len > 0
+                            ? "it ended in the middle of a frame"
+                            : "the other end closed the link");
 }
 
 /* Read once: a long payload goes straight to its place, what comes behind it,
@@ -605,13 +608,13 @@ static void read_some(struct connection *c)
     }
 }
 
-static void on_io(struct ev_loop *loop, ev_io *io, int events)
+static void connection_on_io(struct ev_loop *loop, ev_io *io, int events)
 {
     struct connection *c = io->data;
 
     (void)loop;
     if (events & EV_WRITE)
-        touch(c);
+        connection_touch(c);
     if (events & EV_READ)
         read_some(c);
 }
@@ -649,7 +652,7 @@ void connections_free(struct connections *set)
         return;
     DL_FOREACH_SAFE (set->all, c, next) {
         if (c->state != STATE_GONE && !set->abandoned)
-            end(c);
+            connection_end(c);
         dispose(c);
     }
     free(set->buffer);
@@ -706,12 +709,12 @@ static void close_oldest(struct connections *set)
 
     DL_FOREACH (set->all, c)
         if (c->state == STATE_HANDSHAKE && !c->dialer) {
-            fail(c, -ECONNABORTED, "too many unproved connections");
+            connection_fail(c, -ECONNABORTED, "too many unproved connections");
             return;
         }
 }
 
-static struct connection *make(struct connections *set, int fd)
+static struct connection *connection_make(struct connections *set, int fd)
 {
     struct connection *c = calloc(1, sizeof(*c));
 
@@ -725,7 +728,7 @@ static struct connection *make(struct connections *set, int fd)
     c->set = set;
     c->state = STATE_HANDSHAKE;
     frame_reader_init(&c->reader, LIMIT_FRAME);
-    ev_io_init(&c->io, on_io, fd, EV_READ);
+    ev_io_init(&c->io, connection_on_io, fd, EV_READ);
     c->io.data = c;
     ev_init(&c->timer, on_timer);
     /* Who was kept from looking in time looks at the socket first. */
@@ -752,7 +755,7 @@ int connection_new(struct connections *set,
         close(fd);
         return r;
     }
-    c = make(set, fd);
+    c = connection_make(set, fd);
     if (!c) {
         close(fd);
         return -ENOMEM;
@@ -767,12 +770,12 @@ int connection_new(struct connections *set,
                    &config->own, peer_rank, nonce);
     output = handshake_output(c->handshake, &len);
     if (len > 0 && put_bytes(c, output, len) < 0) {
-        end(c);
+        connection_end(c);
         return -ENOMEM;
     }
     ev_io_start(config->loop, &c->io);
     set_timer(c, config->handshake_timeout_ms);
-    touch(c);
+    connection_touch(c);
     if (!dialer)
         read_some(c); /* the hello is there, as a rule */
     return 0;
@@ -784,7 +787,7 @@ void connections_hang_up(struct connections *set)
 
     DL_FOREACH (set->all, c)
         if (c->state == STATE_HANDSHAKE && c->dialer)
-            end(c);
+            connection_end(c);
 }
 
 void connection_set_link(struct connection *connection, uint32_t link)
@@ -820,12 +823,12 @@ static void settle(struct connection *c)
         if (!ev_is_active(&c->timer) || c->progressed)
             set_timer(c, set->config.failure_timeout_ms);
         c->progressed = false;
-        shut(c);
+        connection_shut(c);
     }
     if (c->state != STATE_GONE && c->no_memory)
-        fail(c, -ENOMEM, "no memory for what was to be sent");
+        connection_fail(c, -ENOMEM, "no memory for what was to be sent");
     if (c->state != STATE_GONE)
-        watch(c, EV_READ | (has_output(c) ? EV_WRITE : 0));
+        connection_watch(c, EV_READ | (has_output(c) ? EV_WRITE : 0));
 }
 
 /* Whether only who polls the loop can do what `c` needs. */
@@ -851,7 +854,7 @@ static bool flush_touched(struct connections *set, bool polling)
         if (!polling) {
             settle(c);
         } else if (needs_settling(c)) {
-            touch(c);
+            connection_touch(c);
             wake = true;
         }
     }

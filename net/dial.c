@@ -111,7 +111,7 @@ static bool has_answered(int fd)
 }
 
 /* Begin attempt `i`. */
-static void begin(struct dial *dial, int i)
+static void dial_begin(struct dial *dial, int i)
 {
     const struct sockaddr *address = (struct sockaddr *)&dial->addresses[i];
     struct attempt *attempt = &dial->attempts[i];
@@ -156,7 +156,7 @@ static void on_stagger(struct ev_loop *loop, ev_timer *timer, int events)
         ev_timer_set(timer, STAGGER_S, 0.);
         ev_timer_start(loop, timer);
     }
-    begin(dial, dial->begun++);
+    dial_begin(dial, dial->begun++);
 }
 
 static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
@@ -208,7 +208,7 @@ int dial_new(struct dial **out,
     ev_timer_init(&dial->stagger, on_stagger, STAGGER_S, 0.);
     dial->stagger.data = dial;
     dial->starting = true;
-    begin(dial, dial->begun++);
+    dial_begin(dial, dial->begun++);
     dial->starting = false;
     if (dial->at_once >= 0) {
         *fd = dial->at_once;

@@ -94,7 +94,7 @@ __attribute__((format(printf, 3, 4))) static void log_line(
 /* ---- the end ---- */
 
 /* Nothing more comes; what is queued on the links still leaves. */
-static void end(struct driver *driver, int code, const char *text)
+static void driver_end(struct driver *driver, int code, const char *text)
 {
     uint32_t i;
 
@@ -119,7 +119,7 @@ static void end(struct driver *driver, int code, const char *text)
 /* ---- actions ---- */
 
 /* Give `event` its time: exactly where that is measured. */
-static void stamp(struct driver *driver, struct event *event)
+static void driver_stamp(struct driver *driver, struct event *event)
 {
     event->now_ms = helm_now_ms(driver->helm);
     if (event->type == EVENT_LINK_DOWN || event_is_timed(event) ||
@@ -131,7 +131,7 @@ static void stamp(struct driver *driver, struct event *event)
  * is appended to what is being carried out. */
 static void step_inside(struct driver *driver, struct event *event)
 {
-    stamp(driver, event);
+    driver_stamp(driver, event);
     node_step(driver->node, event, &driver->actions);
 }
 
@@ -279,7 +279,7 @@ static void carry_out(struct driver *driver, struct action *action)
     case ACTION_EXIT:
         if (action->code < 0)
             driver->abort_ms = helm_now_ms(driver->helm) + LINGER_MS;
-        end(driver, action->code, "the node has ended");
+        driver_end(driver, action->code, "the node has ended");
         break;
     }
 }
@@ -308,7 +308,7 @@ static void carry_out_all(struct driver *driver)
     actions_clear(&driver->actions);
     driver->done = 0;
     if (driver->actions.failed)
-        end(driver, -ENOMEM, "out of memory");
+        driver_end(driver, -ENOMEM, "out of memory");
 }
 
 /* When the machine wants to be told that time has passed. */
@@ -321,7 +321,9 @@ static uint64_t deadline_ms(struct driver *driver)
 }
 
 /* Tell the machine, and do what it asks for. */
-static int step(struct driver *driver, struct event *event, uint64_t *result)
+static int step_and_act(struct driver *driver,
+                        struct event *event,
+                        uint64_t *result)
 {
     bool outermost = driver->actions.count == 0;
     int r;
@@ -331,7 +333,7 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
             frame_fini(&event->frame);
         return -ENOTCONN;
     }
-    stamp(driver, event);
+    driver_stamp(driver, event);
     driver->stepped = true;
     r = node_step(driver->node, event, &driver->actions);
     if (result)
@@ -345,7 +347,7 @@ static int step(struct driver *driver, struct event *event, uint64_t *result)
 
 static void on_answered(void *arg, struct event *answer)
 {
-    step(arg, answer, NULL);
+    step_and_act(arg, answer, NULL);
 }
 
 /* Run filter calls for a while. Returns whether one still waits: what has
@@ -376,9 +378,9 @@ static void turn_away(struct driver *driver, struct connection *connection)
     connection_close(connection);
 }
 
-static void on_up(void *arg,
-                  struct connection *connection,
-                  const struct handshake_identity *peer)
+static void driver_on_up(void *arg,
+                         struct connection *connection,
+                         const struct handshake_identity *peer)
 {
     struct driver *driver = arg;
     struct event event = {
@@ -406,7 +408,7 @@ static void on_up(void *arg,
     } else {
         launch_linked(driver->launch, peer->rank);
     }
-    step(driver, &event, NULL);
+    step_and_act(driver, &event, NULL);
 }
 
 static void on_frame(void *arg,
@@ -420,14 +422,14 @@ static void on_frame(void *arg,
         .frame = *frame,
     };
 
-    step(driver, &event, NULL);
+    step_and_act(driver, &event, NULL);
 }
 
 static void on_bytes(void *arg, struct connection *connection)
 {
     uint32_t link = connection_link(connection);
 
-    step(arg, &(struct event){.type = EVENT_BYTES, .link = link}, NULL);
+    step_and_act(arg, &(struct event){.type = EVENT_BYTES, .link = link}, NULL);
 }
 
 /* Nobody answers, or not as we want. At launch this ends us. */
@@ -443,12 +445,12 @@ static void unreachable(struct driver *driver, int code, const char *text)
 
     log_line(driver, "UNREACHABLE", "rank %u: %s", target->rank, text);
     if (target->adoption) {
-        step(driver, &event, NULL);
+        step_and_act(driver, &event, NULL);
         return;
     }
     snprintf(words, sizeof(words), "no link to the parent, rank %u: %s",
              target->rank, text);
-    end(driver, code, words);
+    driver_end(driver, code, words);
 }
 
 static void on_down(void *arg,
@@ -487,16 +489,16 @@ static void on_down(void *arg,
     log_line(driver, "LINK-DOWN", "rank %u: %s", slot.rank, text);
     if (code == -ENOMEM) {
         /* The same frame would come again, on the next link. */
-        end(driver, code, text);
+        driver_end(driver, code, text);
         return;
     }
-    step(driver, &event, NULL);
+    step_and_act(driver, &event, NULL);
     if (!slot.is_parent)
         launch_unlinked(driver->launch, slot.rank);
 }
 
 static const struct connection_ops connection_ops = {
-    .up = on_up,
+    .up = driver_on_up,
     .frame = on_frame,
     .bytes = on_bytes,
     .down = on_down,
@@ -586,14 +588,14 @@ static void on_boot(struct ev_loop *loop, ev_io *io, int events)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     ev_io_stop(loop, io);
-    end(driver, -EPIPE, "whoever started this node is gone");
+    driver_end(driver, -EPIPE, "whoever started this node is gone");
 }
 
 static void on_begun(void *arg, uint32_t rank)
 {
     struct event event = {.type = EVENT_CHILD_BEGUN, .rank = rank};
 
-    step(arg, &event, NULL);
+    step_and_act(arg, &event, NULL);
 }
 
 static void on_gone(void *arg, uint32_t rank, const char *text)
@@ -606,12 +608,12 @@ static void on_gone(void *arg, uint32_t rank, const char *text)
     };
 
     log_line(driver, "CHILD-GONE", "rank %u: %s", rank, text);
-    step(driver, &event, NULL);
+    step_and_act(driver, &event, NULL);
 }
 
 /* ---- turns ---- */
 
-static void flush(struct driver *driver)
+static void flush_connections(struct driver *driver)
 {
     driver->flushed_ms = helm_now_ms(driver->helm);
     if (connections_flush(driver->connections, helm_polling(driver->helm)))
@@ -626,26 +628,27 @@ static void log_refusals(struct driver *driver, uint64_t now_ms)
         log_line(driver, "LINK-REFUSED", "%u more", count);
 }
 
-static bool work(void *arg, uint64_t *next_ms)
+static bool driver_work(void *arg, uint64_t *next_ms)
 {
     struct driver *driver = arg;
     struct event tick = {.type = EVENT_TICK};
     bool more;
 
     if (helm_is_broken(driver->helm)) {
-        end(driver, -EBADF, "the application has closed the descriptors");
+        driver_end(driver, -EBADF,
+                   "the application has closed the descriptors");
         *next_ms = UINT64_MAX;
         return false;
     }
     log_refusals(driver, helm_now_ms(driver->helm));
     more = launch_work(driver->launch);
     if (!driver->ended && deadline_ms(driver) <= helm_now_ms(driver->helm))
-        step(driver, &tick, NULL);
+        step_and_act(driver, &tick, NULL);
     begin_calls(driver);
     if (driver->ended && driver->orphaned)
         launch_disown(driver->launch);
     more |= run_calls(driver, true);
-    flush(driver);
+    flush_connections(driver);
     if (helm_polling(driver->helm)) /* we have lost the helm in a call */
         helm_notify(driver->helm);
     driver->news = false;
@@ -665,7 +668,7 @@ static void on_overdue(void *arg)
     struct driver *driver = arg;
 
     if (connections_queued(driver->connections) > 0)
-        flush(driver);
+        flush_connections(driver);
 }
 
 static void on_forked(void *arg)
@@ -685,7 +688,7 @@ static void on_forked(void *arg)
 }
 
 static const struct helm_ops helm_ops = {
-    .work = work,
+    .work = driver_work,
     .overdue = on_overdue,
     .forked = on_forked,
 };
@@ -801,7 +804,7 @@ static void end_tree(struct driver *driver)
     int i;
 
     for (i = 0; i < 2 && !driver->ended; i++)
-        step(driver, &event, NULL); /* the second one does not wait */
+        step_and_act(driver, &event, NULL); /* the second one does not wait */
 }
 
 /* Have closed links read, and children ended. */
@@ -865,7 +868,7 @@ int driver_start(struct driver *driver)
             return -ENOMEM;
         driver->target.wanted = true;
     }
-    r = step(driver, &event, NULL);
+    r = step_and_act(driver, &event, NULL);
     return r == -ENOMEM ? r : 0;
 }
 
@@ -892,7 +895,7 @@ static void flush_in_time(struct driver *driver)
     if (driver->fresh || queued >= FLUSH_LEN ||
         helm_now_ms(driver->helm) >= driver->flushed_ms + FLUSH_MS) {
         driver->fresh = false;
-        flush(driver);
+        flush_connections(driver);
     } else {
         helm_due(driver->helm, FLUSH_MS);
     }
@@ -904,7 +907,7 @@ int driver_step(struct driver *driver, struct event *event, uint64_t *result)
     int r;
 
     helm_clock(driver->helm);
-    r = step(driver, event, result);
+    r = step_and_act(driver, event, result);
     waits = run_calls(driver, false);
     flush_in_time(driver);
     if (waits && !helm_polling(driver->helm))
@@ -949,7 +952,7 @@ int driver_wait(struct driver *driver,
 void driver_flush(struct driver *driver)
 {
     helm_clock(driver->helm);
-    flush(driver);
+    flush_connections(driver);
 }
 
 void driver_attended(struct driver *driver)

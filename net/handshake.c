@@ -85,9 +85,9 @@ static void put_output(struct handshake *handshake,
 }
 
 /* The proof that the end of `direction` gives. */
-static void prove(const struct handshake *handshake,
-                  enum direction direction,
-                  unsigned char out[HANDSHAKE_PROOF_LEN])
+static void handshake_prove(const struct handshake *handshake,
+                            enum direction direction,
+                            unsigned char out[HANDSHAKE_PROOF_LEN])
 {
     crypto_generichash_state state;
     unsigned char byte = (unsigned char)direction;
@@ -206,7 +206,7 @@ static int answer_hello(struct handshake *handshake, const unsigned char *in)
     memcpy(handshake->hello[0], in, HANDSHAKE_HELLO_LEN);
     put32(handshake->hello[1] + AT_PEER_RANK, handshake->peer.rank);
     put_output(handshake, handshake->hello[1], HANDSHAKE_HELLO_LEN);
-    prove(handshake, DIRECTION_ACCEPTOR, proof);
+    handshake_prove(handshake, DIRECTION_ACCEPTOR, proof);
     put_output(handshake, proof, sizeof(proof));
     return 0;
 }
@@ -237,12 +237,13 @@ static int take_proof(struct handshake *handshake)
 {
     unsigned char proof[HANDSHAKE_PROOF_LEN];
 
-    prove(handshake, handshake->dialer ? DIRECTION_ACCEPTOR : DIRECTION_DIALER,
-          proof);
+    handshake_prove(handshake,
+                    handshake->dialer ? DIRECTION_ACCEPTOR : DIRECTION_DIALER,
+                    proof);
     if (sodium_memcmp(proof, handshake->input, sizeof(proof)) != 0)
         return -EACCES;
     if (handshake->dialer) {
-        prove(handshake, DIRECTION_DIALER, proof);
+        handshake_prove(handshake, DIRECTION_DIALER, proof);
         put_output(handshake, proof, sizeof(proof));
     }
     handshake->done = true;

@@ -190,7 +190,7 @@ static void set_alarm(struct helm *helm, uint64_t at_ms)
 }
 
 /* Set the timerfd, if it is not to fire before anyway. */
-static void arm(struct helm *helm, uint64_t at_ms)
+static void helm_arm(struct helm *helm, uint64_t at_ms)
 {
     struct itimerspec timer = {{0, 0}, {0, 0}};
     uint64_t ms = at_ms > helm->now_ms ? at_ms - helm->now_ms : 0;
@@ -274,7 +274,7 @@ static void after_poll(struct ev_loop *loop) EV_NOEXCEPT
     helm_clock(helm);
 }
 
-static uint64_t take(struct helm *helm, enum owner owner)
+static uint64_t helm_take(struct helm *helm, enum owner owner)
 {
     helm->owner = owner;
     return ++helm->ticket;
@@ -306,7 +306,7 @@ static void wait_turn(struct helm *helm, uint64_t deadline_ms)
     helm_clock(helm);
 }
 
-static void leave(struct helm *helm)
+static void helm_leave(struct helm *helm)
 {
     helm->owner = OWNER_NONE;
     if (helm->waiters > 0)
@@ -343,7 +343,7 @@ int helm_wait(struct helm *helm,
             continue;
         }
         if (helm->owner == OWNER_NONE) {
-            ticket = take(helm, OWNER_FOREGROUND);
+            ticket = helm_take(helm, OWNER_FOREGROUND);
             helm->due_ms = UINT64_MAX;
         }
         more = helm->ops->work(helm->arg, &next_ms);
@@ -370,7 +370,7 @@ int helm_wait(struct helm *helm,
     }
     helm->patient = helm->now_ms >= since_ms + LONG_MS;
     if (helm->owner != OWNER_NONE && helm->ticket == ticket)
-        leave(helm);
+        helm_leave(helm);
     return r;
 }
 
@@ -385,13 +385,13 @@ static bool to_take(struct helm *helm)
             return false;
         if (helm->now_ms >= helm->due_ms)
             return true;
-        arm(helm, helm->due_ms);
+        helm_arm(helm, helm->due_ms);
         return false;
     }
     if (helm->yielding && helm->slow && !helm->polling) {
         if (helm->now_ms >= helm->yield_ms + YIELD_MS)
             return true;
-        arm(helm, helm->yield_ms + YIELD_MS);
+        helm_arm(helm, helm->yield_ms + YIELD_MS);
         return false;
     }
     /* Somebody is there all the time: look less often. */
@@ -403,9 +403,9 @@ static bool to_take(struct helm *helm)
 }
 
 /* Have the helm until somebody wants it, or takes it. */
-static void drive(struct helm *helm)
+static void helm_drive(struct helm *helm)
 {
-    uint64_t ticket = take(helm, OWNER_BACKGROUND);
+    uint64_t ticket = helm_take(helm, OWNER_BACKGROUND);
     uint64_t next_ms;
     bool more;
 
@@ -444,7 +444,7 @@ static void *background(void *arg)
         disarm(helm);
         helm_clock(helm);
         if (helm->broken ? helm->owner == OWNER_NONE : to_take(helm))
-            drive(helm);
+            helm_drive(helm);
     }
     helm->awake--;
     pthread_cond_broadcast(&helm->changed);
@@ -483,7 +483,7 @@ void helm_due(struct helm *helm, uint32_t ms)
     stand_by(helm, 1);
     if (at_ms < helm->due_ms)
         helm->due_ms = at_ms;
-    arm(helm, at_ms);
+    helm_arm(helm, at_ms);
 }
 
 void helm_attended(struct helm *helm)
@@ -498,7 +498,7 @@ void helm_yield(struct helm *helm, bool slow)
     if (slow) {
         helm->yield_ms = helm_clock(helm);
         stand_by(helm, helm->owner == OWNER_BACKGROUND ? 2 : 1);
-        arm(helm, helm->yield_ms + YIELD_MS);
+        helm_arm(helm, helm->yield_ms + YIELD_MS);
     }
     helm->yielding = true;
     helm->slow = slow;

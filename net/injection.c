@@ -14,7 +14,7 @@
 /* Stop `process`, and let it go on after that time. In a child that shares no
  * descriptor with it, or a link would seem to live when `process` is killed
  * meanwhile. */
-static void hold(pid_t process, uint32_t ms)
+static void injection_hold(pid_t process, uint32_t ms)
 {
     struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
 
@@ -37,7 +37,7 @@ static void freeze(uint32_t ms)
     pid_t child = (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
 
     if (child == 0)
-        hold(self, ms);
+        injection_hold(self, ms);
     while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
         ;
 }

@@ -100,7 +100,7 @@ static const char *program_of(const struct child *child)
     return bootstrap->commnode_path;
 }
 
-static void tell(struct child *child)
+static void launch_tell(struct child *child)
 {
     struct launch *launch = child->launch;
 
@@ -112,14 +112,14 @@ static void tell(struct child *child)
 }
 
 /* The end of the node is certain. `how` completes "PROGRAM ...". */
-static void over(struct child *child, const char *how)
+static void launch_over(struct child *child, const char *how)
 {
     if (child->over)
         return;
     child->over = true;
     if (asprintf(&child->text, "%s %s", program_of(child), how) < 0)
         child->text = NULL;
-    tell(child);
+    launch_tell(child);
 }
 
 /* ---- descriptors ------------------------------------------------------------
@@ -207,12 +207,12 @@ static void take_line(struct child *child)
     } else if (sscanf(remote->line, "exited %d", &status) == 1) {
         remote->exited = true;
         snprintf(how, sizeof(how), "exited with status %d", status);
-        over(child, how);
+        launch_over(child, how);
     } else if (sscanf(remote->line, "killed %d", &status) == 1) {
         remote->exited = true;
         snprintf(how, sizeof(how), "was ended by signal %d (%s)", status,
                  strsignal(status));
-        over(child, how);
+        launch_over(child, how);
     }
 }
 
@@ -338,7 +338,7 @@ static void ssh_ended(struct child *child, const char *how)
     snprintf(text, sizeof(text), "could not be started: %s %s%s%s",
              child->launch->bootstrap->ssh_argv[0], how, *words ? ": " : "",
              words);
-    over(child, text);
+    launch_over(child, text);
 }
 
 /* ---- the process
@@ -387,7 +387,7 @@ static void on_process(struct ev_loop *loop, ev_io *io, int events)
     if (child->remote)
         ssh_ended(child, how);
     else
-        over(child, how);
+        launch_over(child, how);
 }
 
 /* ---- starting
@@ -437,7 +437,7 @@ static int open_pipes(struct pipes *pipes, bool remote)
 }
 
 /* Quote a word for the shell at the far end of ssh. */
-static char *quote(const char *word)
+static char *launch_quote(const char *word)
 {
     size_t len = strlen(word);
     char *quoted = malloc(4 * len + 3);
@@ -490,11 +490,11 @@ static int ssh_command(char ***out,
     for (i = 0; i < ssh_count; i++)
         words[n++] = strdup(bootstrap->ssh_argv[i]);
     words[n++] = strdup(host);
-    words[n++] = quote(bootstrap->commnode_path);
+    words[n++] = launch_quote(bootstrap->commnode_path);
     words[n++] = strdup("--start");
     words[n++] = strdup("--");
     for (i = 0; i < count; i++)
-        words[n++] = quote(program[i]);
+        words[n++] = launch_quote(program[i]);
     for (i = 0; i < n; i++)
         if (!words[i]) {
             while (n-- > 0)
@@ -585,9 +585,9 @@ static int spawn_with(struct child *child,
     return -r;
 }
 
-static int spawn(struct child *child,
-                 const struct pipes *pipes,
-                 char *const *argv)
+static int launch_spawn(struct child *child,
+                        const struct pipes *pipes,
+                        char *const *argv)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -618,7 +618,7 @@ static int spawn(struct child *child,
 }
 
 /* The new process runs: watch it and what it says. */
-static int adopt(struct child *child, struct pipes *pipes)
+static int launch_adopt(struct child *child, struct pipes *pipes)
 {
     struct launch *launch = child->launch;
     int fd;
@@ -680,7 +680,7 @@ static int make_bootstrap(struct child *child)
 }
 
 /* Start it: bootstrap, descriptors, process. */
-static int start(struct child *child)
+static int start_child(struct child *child)
 {
     const struct bootstrap *bootstrap = child->launch->bootstrap;
     struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}};
@@ -703,9 +703,9 @@ static int start(struct child *child)
     if (r == 0)
         r = open_pipes(&pipes, child->remote != NULL);
     if (r == 0)
-        r = spawn(child, &pipes, program);
+        r = launch_spawn(child, &pipes, program);
     if (r == 0)
-        r = adopt(child, &pipes);
+        r = launch_adopt(child, &pipes);
     close_pair(pipes.boot);
     close_pair(pipes.out);
     close_pair(pipes.err);
@@ -854,7 +854,7 @@ void launch_abandon(struct launch *launch)
 }
 
 /* The place of `rank`, or NULL if it is not below us. */
-static struct child **place(struct launch *launch, uint32_t rank)
+static struct child **launch_place(struct launch *launch, uint32_t rank)
 {
     const struct topology *subtree = launch->bootstrap->subtree;
     uint32_t index;
@@ -867,16 +867,16 @@ static struct child **place(struct launch *launch, uint32_t rank)
     return &launch->children[index];
 }
 
-static struct child *find(struct launch *launch, uint32_t rank)
+static struct child *launch_find(struct launch *launch, uint32_t rank)
 {
-    struct child **at = place(launch, rank);
+    struct child **at = launch_place(launch, rank);
 
     return at ? *at : NULL;
 }
 
 int launch_child(struct launch *launch, uint32_t rank)
 {
-    struct child **at = place(launch, rank);
+    struct child **at = launch_place(launch, rank);
     struct child *child;
 
     assert(at && !*at);
@@ -897,7 +897,7 @@ int launch_child(struct launch *launch, uint32_t rank)
 
 void launch_stop(struct launch *launch, uint32_t rank, const char *text)
 {
-    struct child *child = find(launch, rank);
+    struct child *child = launch_find(launch, rank);
     char how[128];
     const char *words;
     char *said;
@@ -905,7 +905,7 @@ void launch_stop(struct launch *launch, uint32_t rank, const char *text)
     if (!child)
         return;
     if (child->pid > 0 && !child->remote && collect(child, 0, how, sizeof(how)))
-        over(child, how);
+        launch_over(child, how);
     words = child->over ? "" : last_words(child);
     if (!child->over &&
         asprintf(&said, "%s%s%s", text, *words ? ": " : "", words) >= 0) {
@@ -933,7 +933,7 @@ bool launch_work(struct launch *launch)
             launch->waiting_end = &launch->waiting;
         if (child->over)
             continue; /* it was stopped before */
-        r = start(child);
+        r = start_child(child);
         if (r == 0) {
             launch->begun(launch->arg, child->rank);
             continue;
@@ -944,14 +944,14 @@ bool launch_work(struct launch *launch)
                  child->remote ? launch->bootstrap->ssh_argv[0] : "",
                  r == -EMFILE ? "too many open files: raise `ulimit -n`"
                               : strerror(-r));
-        over(child, how);
+        launch_over(child, how);
     }
     return launch->waiting != NULL;
 }
 
 void launch_linked(struct launch *launch, uint32_t rank)
 {
-    struct child *child = find(launch, rank);
+    struct child *child = launch_find(launch, rank);
 
     if (!child)
         return;
@@ -961,12 +961,12 @@ void launch_linked(struct launch *launch, uint32_t rank)
 
 void launch_unlinked(struct launch *launch, uint32_t rank)
 {
-    struct child *child = find(launch, rank);
+    struct child *child = launch_find(launch, rank);
 
     if (!child || child->links == 0)
         return;
     child->links--;
-    tell(child);
+    launch_tell(child);
 }
 
 void launch_disown(struct launch *launch)

@@ -34,7 +34,7 @@ static void on_failure(const char *message) EV_NOEXCEPT
     abort();
 }
 
-static bool find(void *library, const char *name, void *pointer)
+static bool libev_find(void *library, const char *name, void *pointer)
 {
     void *symbol = dlsym(library, name);
 
@@ -44,12 +44,13 @@ static bool find(void *library, const char *name, void *pointer)
 
 /* The library stays open: other threads may run in it until the process ends.
  */
-static void load(void)
+static void load_library(void)
 {
     void *library = dlopen(SONAME(EV_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL);
     bool found = library;
 
-#define FIND(function) found = found && find(library, #function, &function)
+#define FIND(function)                                                         \
+    found = found && libev_find(library, #function, &function)
     LIBEV_FUNCTIONS(FIND);
     if (!found)
         cop_error_set(&load_error, -ELIBACC,
@@ -72,6 +73,6 @@ bool libev_run(struct ev_loop *loop, int flags)
 
 int libev_load(struct cop_error *error)
 {
-    pthread_once(&load_once, load);
+    pthread_once(&load_once, load_library);
     return loaded ? 0 : cop_error_set(error, -ELIBACC, "%s", load_error.text);
 }

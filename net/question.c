@@ -33,9 +33,9 @@ static void finish(struct asking *asking, int code, const char *text)
     snprintf(asking->text, sizeof(asking->text), "%s", text);
 }
 
-static void on_up(void *arg,
-                  struct connection *connection,
-                  const struct handshake_identity *peer)
+static void question_on_up(void *arg,
+                           struct connection *connection,
+                           const struct handshake_identity *peer)
 {
     struct asking *asking = arg;
     struct frame frame = frame_ref(&asking->question);
@@ -96,7 +96,7 @@ static void on_down(void *arg,
 }
 
 static const struct connection_ops ops = {
-    .up = on_up,
+    .up = question_on_up,
     .frame = on_frame,
     .down = on_down,
 };

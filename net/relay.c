@@ -60,7 +60,7 @@ static void write_all(int fd, const char *bytes, size_t len)
 
 /* Take the next bytes to write: those that are held, then the line about those
  * that were dropped after them. Returns how many; 0: there are none. */
-static size_t take(struct relay *relay, char out[CHUNK_LEN])
+static size_t relay_take(struct relay *relay, char out[CHUNK_LEN])
 {
     size_t len = RELAY_LEN - relay->first;
 
@@ -85,7 +85,7 @@ static size_t take(struct relay *relay, char out[CHUNK_LEN])
     return len;
 }
 
-static void *run(void *arg)
+static void *relay_run(void *arg)
 {
     struct relay *relay = arg;
     char bytes[CHUNK_LEN];
@@ -95,7 +95,7 @@ static void *run(void *arg)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     pthread_mutex_lock(&relay->lock);
     for (;;) {
-        len = take(relay, bytes);
+        len = relay_take(relay, bytes);
         if (len == 0 && relay->stopping)
             break;
         if (len == 0) {
@@ -114,7 +114,7 @@ static void *run(void *arg)
 
 /* Signals are for the application's threads; SIGPIPE, too, is not for this
  * one. */
-static int start(struct relay *relay)
+static int relay_start(struct relay *relay)
 {
     pthread_attr_t attributes;
     sigset_t all;
@@ -127,7 +127,7 @@ static int start(struct relay *relay)
     pthread_attr_setstacksize(&attributes, STACK_LEN);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    r = pthread_create(&relay->thread, &attributes, run, relay);
+    r = pthread_create(&relay->thread, &attributes, relay_run, relay);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
     return -r;
@@ -147,7 +147,7 @@ int relay_new(struct relay **out, int fd)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&relay->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    r = start(relay);
+    r = relay_start(relay);
     if (r < 0) {
         pthread_cond_destroy(&relay->changed);
         pthread_mutex_destroy(&relay->lock);

@@ -30,7 +30,7 @@ void heartbeat_greet(struct node *node, struct peer *peer)
 
 /* Heartbeat for one link, if it is due. `ordinal`: a child that is ready: 1 +
  * its place among those. */
-static void beat(struct node *node, struct peer *peer, uint32_t ordinal)
+static void beat_if_due(struct node *node, struct peer *peer, uint32_t ordinal)
 {
     bool attached = node_is_attached(node, peer);
     uint64_t own = attached ? version(node) : 0;
@@ -64,9 +64,9 @@ void heartbeat_beat(struct node *node)
         if (!peer)
             continue;
         if (peer->is_parent || !peer->ready || !node->launched)
-            beat(node, peer, 0);
+            beat_if_due(node, peer, 0);
         else
-            beat(node, peer, ++ready);
+            beat_if_due(node, peer, ++ready);
     }
 }
 

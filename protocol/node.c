@@ -150,7 +150,7 @@ static void peer_free(struct peer *peer)
 }
 
 /* Make `*list` hold index `index`; what is new is NULL. */
-static int grow(struct peer ***list, uint32_t *count, uint32_t index)
+static int node_grow(struct peer ***list, uint32_t *count, uint32_t index)
 {
     uint32_t room = *count ? *count : 4;
     struct peer **grown;
@@ -197,8 +197,8 @@ struct peer *node_add_peer(struct node *node, const struct event *event)
     uint32_t slot = free_slot(node);
     struct peer *peer;
 
-    if (grow(&node->peers, &node->peer_count, slot) < 0 ||
-        grow(&node->links, &node->link_count, event->link) < 0)
+    if (node_grow(&node->peers, &node->peer_count, slot) < 0 ||
+        node_grow(&node->links, &node->link_count, event->link) < 0)
         return NULL;
     peer = calloc(1, sizeof(*peer));
     if (!peer)
@@ -259,10 +259,10 @@ static void lose_parent(struct node *node,
 }
 
 /* The link is gone: what hung on it. */
-static void lose(struct node *node,
-                 struct peer *peer,
-                 const char *text,
-                 bool silent)
+static void node_lose(struct node *node,
+                      struct peer *peer,
+                      const char *text,
+                      bool silent)
 {
     bool ready = peer->ready;
 
@@ -287,10 +287,10 @@ static void lose(struct node *node,
     launch_try_end(node);
 }
 
-static void drop(struct node *node,
-                 struct peer *peer,
-                 int code,
-                 const char *text)
+static void close_and_lose(struct node *node,
+                           struct peer *peer,
+                           int code,
+                           const char *text)
 {
     struct action *close;
 
@@ -299,17 +299,17 @@ static void drop(struct node *node,
     close = node_act(node, ACTION_CLOSE);
     close->link = peer->link;
     close->code = code;
-    lose(node, peer, text, false);
+    node_lose(node, peer, text, false);
 }
 
 void node_drop(struct node *node, struct peer *peer, const char *text)
 {
-    drop(node, peer, 0, text);
+    close_and_lose(node, peer, 0, text);
 }
 
 void node_breach(struct node *node, struct peer *peer, const char *text)
 {
-    drop(node, peer, -EPROTO, text);
+    close_and_lose(node, peer, -EPROTO, text);
 }
 
 int node_refuse(struct node *node, const char *why)
@@ -647,7 +647,7 @@ static void check_silence(struct node *node)
             close = node_act(node, ACTION_CLOSE);
             close->link = peer->link;
             close->code = -ETIMEDOUT;
-            lose(node, peer, text, true);
+            node_lose(node, peer, text, true);
             if (node->ended)
                 return;
             continue;
@@ -659,7 +659,7 @@ static void check_silence(struct node *node)
     node->silence_ms = next;
 }
 
-static void beat(struct node *node)
+static void node_beat(struct node *node)
 {
     if (node->now_ms < node->next_beat_ms)
         return;
@@ -683,7 +683,7 @@ static void check_streams(struct node *node)
     }
 }
 
-static void tick(struct node *node)
+static void node_tick(struct node *node)
 {
     if (node->ended)
         return;
@@ -701,10 +701,10 @@ static void tick(struct node *node)
     record_tick(node);
     check_streams(node);
     status_tick(node);
-    beat(node);
+    node_beat(node);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t node_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -722,25 +722,26 @@ uint64_t node_deadline_ms(const struct node *node)
         linked = node->peers[slot] != NULL;
     deadline = launch_deadline_ms(node);
     if (linked)
-        deadline = least(deadline, least(node->next_beat_ms, node->silence_ms));
+        deadline = node_least(deadline,
+                              node_least(node->next_beat_ms, node->silence_ms));
     if (node->recovering != RECOVERY_NOT) /* an orphan is */
-        deadline = least(deadline, orphan_deadline_ms(node));
+        deadline = node_least(deadline, orphan_deadline_ms(node));
     if (node->status.open || node->status.observer_count > 0)
-        deadline = least(deadline, status_deadline_ms(node));
+        deadline = node_least(deadline, status_deadline_ms(node));
     if (node->uncovered_count > 0)
-        deadline = least(deadline, cover_deadline_ms(node));
+        deadline = node_least(deadline, cover_deadline_ms(node));
     if (node->heal.suspicion.count > 0)
-        deadline = least(deadline, suspect_deadline_ms(node));
+        deadline = node_least(deadline, suspect_deadline_ms(node));
     if (node->doubt_count > 0)
-        deadline = least(deadline, record_deadline_ms(node));
+        deadline = node_least(deadline, record_deadline_ms(node));
     if (node->filter.is_out)
-        deadline = least(deadline, node->filter.deadline_ms);
+        deadline = node_least(deadline, node->filter.deadline_ms);
     for (i = 0; i < node->stream_count; i++) {
         const struct stream *stream = node->streams[i];
 
-        deadline = least(deadline, upward_deadline_ms(node, stream));
+        deadline = node_least(deadline, upward_deadline_ms(node, stream));
         if (stream->top.opening)
-            deadline = least(deadline, stream->top.open_deadline_ms);
+            deadline = node_least(deadline, stream->top.open_deadline_ms);
     }
     return deadline;
 }
@@ -753,8 +754,9 @@ static void link_down(struct node *node, const struct event *event)
         event->link < node->link_count ? node->links[event->link] : NULL;
 
     if (peer && peer->life.state != LINK_CLOSED)
-        lose(node, peer, event->text ? event->text : "the connection ended",
-             event->silent);
+        node_lose(node, peer,
+                  event->text ? event->text : "the connection ended",
+                  event->silent);
 }
 
 /* A child that we had started has ended: its end is certain (11.1). */
@@ -790,7 +792,7 @@ static int dispatch(struct node *node, const struct event *event)
         intake_bytes(node, event->link);
         return 0;
     case EVENT_TICK:
-        tick(node);
+        node_tick(node);
         return 0;
     case EVENT_CLOCK:
         recovery_clock(node);

@@ -140,7 +140,7 @@ static int received(struct node *node, const struct event *event)
     return 0;
 }
 
-static int taken(struct node *node, const struct event *event)
+static int request_taken(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, event->stream);
     size_t len = frame_len(&event->frame);
@@ -211,7 +211,7 @@ int request_step(struct node *node, const struct event *event)
     case EVENT_RECEIVE:
         return received(node, event);
     case EVENT_TAKEN:
-        return taken(node, event);
+        return request_taken(node, event);
     case EVENT_SETTLE:
         stream = node_stream(node, event->stream);
         if (!stream)

@@ -146,7 +146,8 @@ static uint32_t key_of(const struct adopter_survey *survey,
 }
 
 /* `site` may be one of `all` that has been looked at before. */
-static void add(struct adopter_survey *survey, const struct table_site *site)
+static void adopter_add(struct adopter_survey *survey,
+                        const struct table_site *site)
 {
     uint32_t key = key_of(survey, site);
 
@@ -170,7 +171,8 @@ static void collect_near(struct adopter_survey *survey,
         table_at(table, i, &entry);
         if (entry.rank == top ||
             (children && entry.parent == top && entry.rank != orphan->rank))
-            add(survey, &(struct table_site){entry.rank, entry.fan_out, 0});
+            adopter_add(survey,
+                        &(struct table_site){entry.rank, entry.fan_out, 0});
     }
 }
 
@@ -195,7 +197,7 @@ static void collect_far(struct adopter_survey *survey,
         uint32_t depth = survey->all[i].depth;
 
         if (depth < end || (any && depth != TABLE_NO_PATH))
-            add(survey, &survey->all[i]);
+            adopter_add(survey, &survey->all[i]);
     }
 }
 
@@ -220,7 +222,7 @@ static void collect(struct adopter_survey *survey,
     }
     survey->last_resort = survey->count == 0;
     if (survey->count == 0)
-        add(survey, &(struct table_site){0, 0, 0});
+        adopter_add(survey, &(struct table_site){0, 0, 0});
 }
 
 int adopter_survey_new(struct adopter_survey **out,
@@ -288,7 +290,7 @@ static void sort_by_digit(struct candidate *to,
 }
 
 /* Make `sorted`, if it is not there. */
-static int sort(struct adopter_survey *survey)
+static int adopter_sort(struct adopter_survey *survey)
 {
     size_t size = survey->count * sizeof(struct candidate);
     struct candidate *from = NULL;
@@ -350,7 +352,8 @@ static uint32_t select_sorted(const struct adopter_survey *survey,
 /* Where the filling of the least places puts orphan `ordinal`: its index in
  * `sorted`. At each level every candidate with that fan-out or less takes one
  * orphan. */
-static uint32_t fill(const struct adopter_survey *survey, uint32_t ordinal)
+static uint32_t adopter_fill(const struct adopter_survey *survey,
+                             uint32_t ordinal)
 {
     uint64_t left = ordinal;
     uint64_t level = survey->sorted[0].key / 2;
@@ -369,7 +372,7 @@ static uint32_t fill(const struct adopter_survey *survey, uint32_t ordinal)
 }
 
 /* Number `index` of the sequence of `seed`: the finaliser of splitmix64. */
-static uint64_t draw(uint64_t seed, uint64_t index)
+static uint64_t adopter_draw(uint64_t seed, uint64_t index)
 {
     uint64_t mixed = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -381,7 +384,8 @@ static uint64_t draw(uint64_t seed, uint64_t index)
 /* Such a number between 0 and 1, neither included. */
 static double draw_fraction(uint64_t seed, uint64_t index)
 {
-    return ((double)(draw(seed, index) >> 11) + 0.5) / 9007199254740992.0;
+    return ((double)(adopter_draw(seed, index) >> 11) + 0.5) /
+           9007199254740992.0;
 }
 
 /* An adopter's weight: how many children it could take until it had one more
@@ -461,7 +465,8 @@ static void shuffle(struct adopter_survey *survey, uint64_t seed)
     for (i = 0; i < survey->count; i++)
         drawn[i] = survey->all[i].rank;
     for (i = 0; i < survey->count; i++) {
-        uint32_t j = i + (uint32_t)(draw(seed, i) % (survey->count - i));
+        uint32_t j =
+            i + (uint32_t)(adopter_draw(seed, i) % (survey->count - i));
         uint32_t rank = drawn[j];
 
         drawn[j] = drawn[i];
@@ -471,7 +476,7 @@ static void shuffle(struct adopter_survey *survey, uint64_t seed)
 
 static uint32_t win_any(const struct adopter_survey *survey, uint64_t seed)
 {
-    return survey->all[draw(seed, 0) % survey->count].rank;
+    return survey->all[adopter_draw(seed, 0) % survey->count].rank;
 }
 
 /* Make `drawn`, if it is not there for this seed. */
@@ -534,11 +539,11 @@ static int pick_weighted(struct adopter_survey *survey,
         *rank = select_sorted(survey, ordinal % survey->count);
         return 0;
     }
-    r = sort(survey);
+    r = adopter_sort(survey);
     if (r < 0)
         return r;
     if (filling)
-        place = (uint64_t)fill(survey, ordinal) + turn;
+        place = (uint64_t)adopter_fill(survey, ordinal) + turn;
     *rank = survey->sorted[place % survey->count].rank;
     return 0;
 }

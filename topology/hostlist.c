@@ -78,7 +78,7 @@ static bool is_separator(char c)
 }
 
 /* What is at the parser's place; a separator at the end. */
-static char peek(const struct parser *parser)
+static char hostlist_peek(const struct parser *parser)
 {
     if (parser->at == parser->source.len)
         return ' ';
@@ -129,13 +129,14 @@ static int read_number(struct parser *parser, uint32_t *out, unsigned *width)
     uint32_t value = 0;
     char shown[16];
 
-    for (; parser->at < source->len && is_digit(peek(parser)); parser->at++) {
+    for (; parser->at < source->len && is_digit(hostlist_peek(parser));
+         parser->at++) {
         if (parser->at - start == HOSTLIST_DIGITS_MAX)
             return source_fail(source, start, -EINVAL,
                                "a number of more than %d digits; use a "
                                "smaller one",
                                HOSTLIST_DIGITS_MAX);
-        value = value * 10 + (uint32_t)(peek(parser) - '0');
+        value = value * 10 + (uint32_t)(hostlist_peek(parser) - '0');
     }
     if (parser->at == start)
         return source_fail(source, start, -EINVAL,
@@ -158,7 +159,7 @@ static int read_range(struct parser *parser)
     if (r < 0)
         return r;
     range.high = range.low;
-    if (peek(parser) == '-') {
+    if (hostlist_peek(parser) == '-') {
         parser->at++;
         r = read_number(parser, &range.high, &ignored);
         if (r < 0)
@@ -195,11 +196,11 @@ static int read_bracket(struct parser *parser)
         if (r < 0)
             return r;
         piece->range_count++;
-    } while (peek(parser) == ',');
+    } while (hostlist_peek(parser) == ',');
     if (parser->at == source->len)
         return source_fail(source, start, -EINVAL,
                            "this '[' is never closed; add a ']'");
-    if (peek(parser) != ']')
+    if (hostlist_peek(parser) != ']')
         return source_fail(source, parser->at, -EINVAL,
                            "%s in a bracket; write such as [1-4,7]",
                            source_show(source, parser->at, shown));
@@ -215,7 +216,7 @@ static int read_letters(struct parser *parser)
     size_t start = parser->at;
     char shown[16];
 
-    while (parser->at < source->len && hostname_has(peek(parser)))
+    while (parser->at < source->len && hostname_has(hostlist_peek(parser)))
         parser->at++;
     if (parser->at == start)
         return source_fail(source, start, -EINVAL,
@@ -274,7 +275,7 @@ static void write_name(const struct parser *parser, struct text *name)
 }
 
 /* Move the pieces on to the next host; whether there is one. */
-static bool step(struct parser *parser)
+static bool hostlist_step(struct parser *parser)
 {
     size_t i = parser->piece_count;
 
@@ -341,7 +342,7 @@ static int expand(struct parser *parser, size_t start)
     }
     do {
         r = expand_one(parser, &name, start);
-    } while (r == 0 && step(parser));
+    } while (r == 0 && hostlist_step(parser));
     free(name.bytes);
     return r;
 }
@@ -354,8 +355,8 @@ static int read_item(struct parser *parser)
     parser->piece_count = 0;
     parser->range_count = 0;
     parser->bracket_count = 0;
-    while (r == 0 && !is_separator(peek(parser))) {
-        if (peek(parser) == '[')
+    while (r == 0 && !is_separator(hostlist_peek(parser))) {
+        if (hostlist_peek(parser) == '[')
             r = read_bracket(parser);
         else
             r = read_letters(parser);
@@ -370,7 +371,7 @@ static void skip_separators(struct parser *parser)
     bool comment = false;
 
     for (; parser->at < parser->source.len; parser->at++) {
-        char c = peek(parser);
+        char c = hostlist_peek(parser);
 
         if (c == '#')
             comment = true;

@@ -84,11 +84,11 @@ static void sort_children(uint32_t *start,
 
 /* Walk from `root` downwards, level by level. `order` is the queue: it ends as
  * the spot of each index. Returns how many nodes were reached. */
-static uint32_t walk(struct node_entry *nodes,
-                     uint32_t *order,
-                     uint32_t root,
-                     const uint32_t *start,
-                     const uint32_t *children)
+static uint32_t nodes_walk(struct node_entry *nodes,
+                           uint32_t *order,
+                           uint32_t root,
+                           const uint32_t *start,
+                           const uint32_t *children)
 {
     uint32_t reached = 1;
     uint32_t at;
@@ -109,9 +109,9 @@ static uint32_t walk(struct node_entry *nodes,
     return reached;
 }
 
-static int place(struct topology *topo,
-                 const uint32_t *order,
-                 const struct spot *spots)
+static int nodes_place(struct topology *topo,
+                       const uint32_t *order,
+                       const struct spot *spots)
 {
     uint32_t i;
     int r;
@@ -145,11 +145,11 @@ int nodes_link(struct topology **out,
     if (r < 0)
         goto out;
     sort_children(start, children, edges, count);
-    if (walk(topo->nodes, order, root, start, children) != count) {
+    if (nodes_walk(topo->nodes, order, root, start, children) != count) {
         r = -ELOOP;
         goto out;
     }
-    r = place(topo, order, spots);
+    r = nodes_place(topo, order, spots);
     if (r < 0)
         goto out;
     *out = topo;

@@ -402,7 +402,7 @@ static int fail_cycle(const struct parser *parser)
                        SHOWN, node->key, node->instance);
 }
 
-static int build(struct topology **out, const struct parser *parser)
+static int parse_build(struct topology **out, const struct parser *parser)
 {
     uint32_t count = HASH_COUNT(parser->by_key);
     const struct parsed *root = NULL;
@@ -456,7 +456,7 @@ int topology_parse(struct topology **out,
         r = source_fail(&parser.source, len, -EINVAL,
                         "no node at all; write such as \"a:0 => b:0 c:0 ;\"");
     if (r == 0)
-        r = build(out, &parser);
+        r = parse_build(out, &parser);
     if (r == -ENOMEM)
         cop_error_set(error, r, "%s: out of memory", name);
     parser_fini(&parser);

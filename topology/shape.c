@@ -21,7 +21,7 @@ struct shaper {
     uint32_t edge_room;
 };
 
-static int fail(const struct shaper *shaper)
+static int shape_fail(const struct shaper *shaper)
 {
     return cop_error_set(shaper->error, -EINVAL,
                          "shape \"%.*s\": not understood; write 8x8, 2^5, "
@@ -107,11 +107,11 @@ static int make_balanced(struct shaper *shaper, const char *at)
     int r;
 
     if (take_number(&at, &fanout) < 0)
-        return fail(shaper);
+        return shape_fail(shaper);
     if (*at == '^') {
         at++;
         if (take_number(&at, &depth) < 0 || *at != '\0')
-            return fail(shaper);
+            return shape_fail(shaper);
         for (r = 0; r == 0 && depth > 0; depth--)
             r = add_level(shaper, &level, fanout);
         return r;
@@ -121,7 +121,7 @@ static int make_balanced(struct shaper *shaper, const char *at)
         if (r < 0 || *at == '\0')
             return r;
         if (*at++ != 'x' || take_number(&at, &fanout) < 0)
-            return fail(shaper);
+            return shape_fail(shaper);
     }
 }
 
@@ -131,7 +131,7 @@ static int make_flat(struct shaper *shaper, const char *at)
     uint32_t level = 0;
 
     if (take_number(&at, &fanout) < 0 || *at != '\0')
-        return fail(shaper);
+        return shape_fail(shaper);
     return add_level(shaper, &level, fanout);
 }
 
@@ -148,7 +148,7 @@ static int make_knomial(struct shaper *shaper, const char *at)
 
     if (take_number(&at, &k) < 0 || k < 2 || *at++ != '@' ||
         take_number(&at, &count) < 0 || *at != '\0')
-        return fail(shaper);
+        return shape_fail(shaper);
     if (count > TOPOLOGY_NODES_MAX ||
         (k > TOPOLOGY_CHILDREN_MAX && count > TOPOLOGY_CHILDREN_MAX))
         return fail_size(shaper);
@@ -165,7 +165,7 @@ static int make_knomial(struct shaper *shaper, const char *at)
     return 0;
 }
 
-static int make(struct shaper *shaper)
+static int shape_make(struct shaper *shaper)
 {
     const char *shape = shaper->shape;
 
@@ -228,7 +228,7 @@ static int slots_new(struct slot **out, const struct hostlist *hosts)
 }
 
 /* Give the nodes of `topo` their hosts, in order of rank. */
-static int place(struct topology *topo, const struct hostlist *hosts)
+static int shape_place(struct topology *topo, const struct hostlist *hosts)
 {
     uint32_t slot_count = hosts ? hostlist_count(hosts) : 1;
     struct slot *slots = NULL;
@@ -264,7 +264,7 @@ static int shape_nodes(struct topology **out,
     free(spots);
     if (r < 0)
         return r;
-    r = place(topo, hosts);
+    r = shape_place(topo, hosts);
     if (r < 0) {
         topology_free(topo);
         return r;
@@ -281,7 +281,7 @@ int topology_from_shape(struct topology **out,
     struct shaper shaper = {.shape = shape, .error = error, .count = 1};
     int r;
 
-    r = make(&shaper);
+    r = shape_make(&shaper);
     if (r == 0)
         r = shape_nodes(out, &shaper, hosts);
     if (r == -ENOMEM)

@@ -60,7 +60,7 @@ const char *source_show(const struct source *source,
 }
 
 /* Make room for one byte more than `len`, at most `max` and its successor. */
-static int grow(char **text, size_t len, size_t *room, size_t max)
+static int source_grow(char **text, size_t len, size_t *room, size_t max)
 {
     size_t wanted = *room > 0 ? *room * 2 : FIRST_ROOM;
     char *more;
@@ -85,7 +85,7 @@ static int read_all(char **text, size_t *len, int fd, size_t max)
     int r;
 
     for (;;) {
-        r = grow(text, have, &room, max);
+        r = source_grow(text, have, &room, max);
         if (r < 0)
             return r;
         n = read(fd, *text + have, room - have);

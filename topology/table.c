@@ -133,7 +133,7 @@ static int draft_compare(const void *a, const void *b)
 }
 
 /* The index of internal node `rank`, or TABLE_NONE. */
-static uint32_t find(const struct table *table, uint32_t rank)
+static uint32_t find_index(const struct table *table, uint32_t rank)
 {
     uint32_t low = 0;
     uint32_t high = table->count;
@@ -158,16 +158,16 @@ static uint32_t rank_of(const struct table *table, uint32_t index)
 
 /* Whether the path upwards ends at `index`: at the front-end, or because it
  * has failed. */
-static bool ends(const struct table *table, uint32_t index)
+static bool table_ends(const struct table *table, uint32_t index)
 {
     return index == 0 || table->nodes[index].failed;
 }
 
 /* Give every node from `index` up to the first one that has a depth its own.
  * The two walks visit each node twice in all, over all calls. */
-static void walk(const struct table *table,
-                 uint32_t index,
-                 struct table_site *sites)
+static void table_walk(const struct table *table,
+                       uint32_t index,
+                       struct table_site *sites)
 {
     uint32_t steps = 0;
     uint32_t depth;
@@ -201,7 +201,7 @@ static void sites_from(const struct table *table,
             depth = TABLE_NO_PATH;
         else if (i == top)
             depth = 0;
-        else if (ends(table, i))
+        else if (table_ends(table, i))
             depth = TABLE_NO_PATH;
         else if (parent < i && sites[parent].depth < FRESH)
             depth = sites[parent].depth + 1;
@@ -212,7 +212,7 @@ static void sites_from(const struct table *table,
             rank_of(table, i), (uint32_t)(node->inner + node->backends), depth};
     }
     for (i = 0; again && i < table->count; i++)
-        walk(table, i, sites);
+        table_walk(table, i, sites);
 }
 
 /* Sort what was added, and keep the ranks if they are not the indices.
@@ -246,10 +246,10 @@ static int set_ranks(struct table *table)
 }
 
 /* One record's part of the digest: exclusive or takes it in, and out again. */
-static uint64_t part(enum table_kind kind,
-                     uint32_t rank,
-                     uint32_t a,
-                     uint32_t b)
+static uint64_t table_part(enum table_kind kind,
+                           uint32_t rank,
+                           uint32_t a,
+                           uint32_t b)
 {
     uint64_t bits = (uint64_t)kind << 32 | rank;
     const uint32_t values[] = {a, b};
@@ -267,8 +267,9 @@ static uint64_t node_part(const struct table *table, uint32_t index)
 {
     const struct node *node = &table->nodes[index];
 
-    return part(KIND_RECORD, rank_of(table, index), node->incarnation,
-                node->failed ? TABLE_FAILED : rank_of(table, node->parent));
+    return table_part(KIND_RECORD, rank_of(table, index), node->incarnation,
+                      node->failed ? TABLE_FAILED
+                                   : rank_of(table, node->parent));
 }
 
 /* Make the nodes of what was added; `table->count` and the ranks are set. */
@@ -287,7 +288,7 @@ static int set_nodes(struct table *table)
         node->parent = i;
         if (i == 0 || node->failed)
             continue;
-        parent = find(table, draft->parent);
+        parent = find_index(table, draft->parent);
         if (parent == TABLE_NONE)
             return -EBADMSG;
         node->parent = parent;
@@ -316,9 +317,9 @@ static int all_end(const struct table *table)
     if (!sites)
         return -ENOMEM;
     for (i = 0; i < table->count; i++)
-        sites[i].depth = ends(table, i) ? 0 : FRESH;
+        sites[i].depth = table_ends(table, i) ? 0 : FRESH;
     for (i = 0; r == 0 && i < table->count; i++) {
-        walk(table, i, sites);
+        table_walk(table, i, sites);
         if (sites[i].depth == TABLE_NO_PATH)
             r = -EBADMSG;
     }
@@ -420,9 +421,9 @@ static uint64_t backend_part(const struct table *table,
                              uint32_t rank,
                              const struct backend *backend)
 {
-    return part(KIND_RECORD, rank, backend->incarnation,
-                backend->failed ? TABLE_FAILED
-                                : rank_of(table, backend->parent));
+    return table_part(KIND_RECORD, rank, backend->incarnation,
+                      backend->failed ? TABLE_FAILED
+                                      : rank_of(table, backend->parent));
 }
 
 static int record_backend(struct table *table,
@@ -479,8 +480,8 @@ int table_record(struct table *table,
                  uint32_t parent)
 {
     bool failed = parent == TABLE_FAILED;
-    uint32_t index = find(table, rank);
-    uint32_t parent_index = failed ? TABLE_NONE : find(table, parent);
+    uint32_t index = find_index(table, rank);
+    uint32_t parent_index = failed ? TABLE_NONE : find_index(table, parent);
 
     if (table->count == 0 || rank >= TABLE_RANKS_MAX || parent == rank)
         return -EBADMSG;
@@ -497,7 +498,7 @@ int table_set_backends(struct table *table,
                        uint32_t rank,
                        uint32_t backend_count)
 {
-    uint32_t index = find(table, rank);
+    uint32_t index = find_index(table, rank);
 
     if (backend_count > TOPOLOGY_CHILDREN_MAX)
         return -EBADMSG;
@@ -529,13 +530,13 @@ static uint64_t fan_out_part(const struct table *table, uint32_t index)
 {
     if (table->versions[index] == 0)
         return 0;
-    return part(KIND_FAN_OUT, rank_of(table, index), table->versions[index],
-                table->nodes[index].backends);
+    return table_part(KIND_FAN_OUT, rank_of(table, index),
+                      table->versions[index], table->nodes[index].backends);
 }
 
 int table_fan_out(struct table *table, const struct table_fan_out *record)
 {
-    uint32_t index = find(table, record->rank);
+    uint32_t index = find_index(table, record->rank);
     uint64_t old;
     int r;
 
@@ -560,7 +561,7 @@ int table_fan_out_of(const struct table *table,
                      uint32_t rank,
                      struct table_fan_out *out)
 {
-    uint32_t index = find(table, rank);
+    uint32_t index = find_index(table, rank);
 
     if (index == TABLE_NONE)
         return -ENOENT;
@@ -620,7 +621,7 @@ int table_entry(const struct table *table,
                 uint32_t rank,
                 struct table_entry *out)
 {
-    uint32_t index = find(table, rank);
+    uint32_t index = find_index(table, rank);
 
     if (index == TABLE_NONE)
         return -ENOENT;
@@ -680,7 +681,7 @@ int table_latest(const struct table *table,
                  uint32_t rank,
                  struct table_record *out)
 {
-    uint32_t index = find(table, rank);
+    uint32_t index = find_index(table, rank);
     const struct backend *backend = backend_find(table, rank);
 
     if (index != TABLE_NONE) {
@@ -695,12 +696,12 @@ int table_latest(const struct table *table,
 
 uint32_t table_depth(const struct table *table, uint32_t rank)
 {
-    uint32_t at = find(table, rank);
+    uint32_t at = find_index(table, rank);
     uint32_t depth = 0;
 
     if (at == TABLE_NONE)
         return TABLE_NO_PATH;
-    while (!ends(table, at) && depth < table->count) {
+    while (!table_ends(table, at) && depth < table->count) {
         at = table->nodes[at].parent;
         depth++;
     }
@@ -709,7 +710,7 @@ uint32_t table_depth(const struct table *table, uint32_t rank)
 
 uint32_t table_last_parent(const struct table *table, uint32_t rank)
 {
-    uint32_t index = find(table, rank);
+    uint32_t index = find_index(table, rank);
 
     if (index == TABLE_NONE || table->nodes[index].parent == index)
         return TABLE_NONE;
@@ -720,15 +721,17 @@ void table_sites(const struct table *table,
                  uint32_t cut,
                  struct table_site *sites)
 {
-    sites_from(table, 0, find(table, cut), sites);
+    sites_from(table, 0, find_index(table, cut), sites);
 }
 
 /* Links from node `index` up to `top`; for when there is no memory. */
-static uint32_t climb(const struct table *table, uint32_t index, uint32_t top)
+static uint32_t table_climb(const struct table *table,
+                            uint32_t index,
+                            uint32_t top)
 {
     uint32_t depth = 0;
 
-    while (index != top && !ends(table, index) && depth < table->count) {
+    while (index != top && !table_ends(table, index) && depth < table->count) {
         index = table->nodes[index].parent;
         depth++;
     }
@@ -738,14 +741,14 @@ static uint32_t climb(const struct table *table, uint32_t index, uint32_t top)
 uint32_t table_subtree_height(const struct table *table, uint32_t rank)
 {
     struct table_site *sites = malloc((table->count + 1) * sizeof *sites);
-    uint32_t top = find(table, rank);
+    uint32_t top = find_index(table, rank);
     uint32_t height = 0;
     uint32_t i;
 
     if (sites)
         sites_from(table, top, TABLE_NONE, sites);
     for (i = 0; i < table->count; i++) {
-        uint32_t depth = sites ? sites[i].depth : climb(table, i, top);
+        uint32_t depth = sites ? sites[i].depth : table_climb(table, i, top);
 
         if (table->nodes[i].backends > 0 && depth != TABLE_NO_PATH &&
             depth + 1 > height)
@@ -762,13 +765,13 @@ uint32_t table_height(const struct table *table)
 
 bool table_is_below(const struct table *table, uint32_t rank, uint32_t ancestor)
 {
-    uint32_t at = find(table, rank);
-    uint32_t above = find(table, ancestor);
+    uint32_t at = find_index(table, rank);
+    uint32_t above = find_index(table, ancestor);
     uint32_t steps = 0;
 
     if (at == TABLE_NONE || above == TABLE_NONE)
         return false;
-    while (at != above && !ends(table, at) && steps++ < table->count)
+    while (at != above && !table_ends(table, at) && steps++ < table->count)
         at = table->nodes[at].parent;
     return at == above;
 }

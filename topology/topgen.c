@@ -138,7 +138,7 @@ static int read_options(struct options *options, int argc, char **argv)
     }
 }
 
-static int run(int argc, char **argv)
+static int topgen_run(int argc, char **argv)
 {
     struct options options = {0};
     int status = read_options(&options, argc, argv);
@@ -162,7 +162,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int status = run(argc, argv);
+    int status = topgen_run(argc, argv);
 
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "%s: cannot write: %s\n", PROGRAM, strerror(errno));

@@ -17,8 +17,8 @@ void topology_free(struct topology *topo)
     free(topo);
 }
 
-static const struct node_entry *entry(const struct topology *topo,
-                                      uint32_t index)
+static const struct node_entry *topology_entry(const struct topology *topo,
+                                               uint32_t index)
 {
     assert(index < topo->count);
     return &topo->nodes[index];
@@ -132,46 +132,46 @@ uint32_t topology_index(const struct topology *topo, uint32_t rank)
 
 uint32_t topology_rank(const struct topology *topo, uint32_t index)
 {
-    return entry(topo, index)->rank;
+    return topology_entry(topo, index)->rank;
 }
 
 const char *topology_host(const struct topology *topo, uint32_t index)
 {
-    return topo->hosts + entry(topo, index)->host;
+    return topo->hosts + topology_entry(topo, index)->host;
 }
 
 uint32_t topology_instance(const struct topology *topo, uint32_t index)
 {
-    return entry(topo, index)->instance;
+    return topology_entry(topo, index)->instance;
 }
 
 uint32_t topology_parent(const struct topology *topo, uint32_t index)
 {
-    return entry(topo, index)->parent;
+    return topology_entry(topo, index)->parent;
 }
 
 uint32_t topology_child_count(const struct topology *topo, uint32_t index)
 {
-    return entry(topo, index)->child_count;
+    return topology_entry(topo, index)->child_count;
 }
 
 uint32_t topology_child(const struct topology *topo,
                         uint32_t index,
                         uint32_t nth)
 {
-    assert(nth < entry(topo, index)->child_count);
-    return entry(topo, index)->first_child + nth;
+    assert(nth < topology_entry(topo, index)->child_count);
+    return topology_entry(topo, index)->first_child + nth;
 }
 
 bool topology_is_leaf(const struct topology *topo, uint32_t index)
 {
-    return entry(topo, index)->child_count == 0 &&
-           entry(topo, index)->rank != 0;
+    return topology_entry(topo, index)->child_count == 0 &&
+           topology_entry(topo, index)->rank != 0;
 }
 
 uint32_t topology_depth(const struct topology *topo, uint32_t index)
 {
-    return entry(topo, index)->depth;
+    return topology_entry(topo, index)->depth;
 }
 
 uint32_t topology_height(const struct topology *topo)

@@ -21,7 +21,7 @@ void fifo_fini(struct fifo *fifo)
     memset(fifo, 0, sizeof(*fifo));
 }
 
-static int grow(struct fifo *fifo)
+static int fifo_grow(struct fifo *fifo)
 {
     uint32_t room = fifo->room ? fifo->room * 2 : ROOM_FIRST;
     struct frame *ring;
@@ -43,7 +43,7 @@ static int grow(struct fifo *fifo)
 
 int fifo_push(struct fifo *fifo, struct frame *frame)
 {
-    if (fifo->count == fifo->room && grow(fifo) < 0) {
+    if (fifo->count == fifo->room && fifo_grow(fifo) < 0) {
         frame_fini(frame);
         return -ENOMEM;
     }

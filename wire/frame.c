@@ -113,7 +113,7 @@ void frame_reader_fini(struct frame_reader *reader)
 }
 
 /* The frame is whole: hand it over and begin anew. */
-static int whole(struct frame_reader *reader, struct frame *out)
+static int frame_whole(struct frame_reader *reader, struct frame *out)
 {
     *out = reader->frame;
     reader->frame.payload = NULL;
@@ -122,7 +122,7 @@ static int whole(struct frame_reader *reader, struct frame *out)
     return 1;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t frame_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -136,7 +136,7 @@ int frame_reader_take(struct frame_reader *reader,
     int r;
 
     if (reader->header_len < FRAME_HEADER_LEN) {
-        n = least(FRAME_HEADER_LEN - reader->header_len, *len);
+        n = frame_least(FRAME_HEADER_LEN - reader->header_len, *len);
         memcpy(reader->header + reader->header_len, *bytes, n);
         reader->header_len += (uint32_t)n;
         *bytes += n;
@@ -147,7 +147,7 @@ int frame_reader_take(struct frame_reader *reader,
         if (r < 0)
             return r;
     }
-    n = least(body_len(&reader->frame) - reader->body_len, *len);
+    n = frame_least(body_len(&reader->frame) - reader->body_len, *len);
     if (n > 0)
         memcpy(reader->frame.payload->bytes + reader->body_len, *bytes, n);
     reader->body_len += (uint32_t)n;
@@ -155,7 +155,7 @@ int frame_reader_take(struct frame_reader *reader,
     *len -= n;
     if (reader->body_len < body_len(&reader->frame))
         return 0;
-    return whole(reader, out);
+    return frame_whole(reader, out);
 }
 
 uint32_t frame_reader_wanted(const struct frame_reader *reader)
@@ -184,5 +184,5 @@ int frame_reader_filled(struct frame_reader *reader,
     reader->body_len += (uint32_t)len;
     if (reader->body_len < body_len(&reader->frame))
         return 0;
-    return whole(reader, out);
+    return frame_whole(reader, out);
 }

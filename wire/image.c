@@ -162,7 +162,7 @@ static int with_tpl(int (*call)(void *), void *arg)
 
 /* Map `fields`, of which those behind the end of `format` are not looked at:
  * the one way to call tpl_map() for a format that is known at run time. */
-static tpl_node *map(char *format, const struct field fields[FIELDS_MAX])
+static tpl_node *image_map(char *format, const struct field fields[FIELDS_MAX])
 {
 #define F(n)  fields[n].at, fields[n].count
 #define F4(n) F(n), F((n) + 1), F((n) + 2), F((n) + 3)
@@ -277,9 +277,9 @@ static uint64_t string_len(const struct cop_value *value)
 }
 
 /* Find the sign of `value` and how many elements its field has. */
-static int sign(const struct cop_value *value,
-                unsigned char *out,
-                uint64_t *element_count)
+static int image_sign(const struct cop_value *value,
+                      unsigned char *out,
+                      uint64_t *element_count)
 {
     if ((unsigned)value->type > COP_STRING ||
         (unsigned)value->shape > COP_ARRAY64 ||
@@ -350,7 +350,7 @@ int image_pack(struct payload **out,
         return 0;
     }
     for (i = 0, len = 0; i < count; i++) {
-        r = sign(&values[i], &signature[i], &element_counts[i]);
+        r = image_sign(&values[i], &signature[i], &element_counts[i]);
         if (r < 0)
             return r;
         len += element_counts[i] * letter_len(letters[sign_type(signature[i])]);
@@ -399,7 +399,7 @@ struct peek {
     size_t data_at;
 };
 
-static int peek(void *arg)
+static int image_peek(void *arg)
 {
     struct peek *peek = arg;
     struct payload *payload = peek->payload;
@@ -449,7 +449,7 @@ static int peek_init(struct peek *out, struct payload *payload)
                                            payload->len - FORMAT_AT > FORMAT_MAX
                                                ? FORMAT_MAX + 1u
                                                : payload->len - FORMAT_AT))
-        r = with_tpl(peek, &peeked);
+        r = with_tpl(image_peek, &peeked);
     if (r == 0 && !peek_is_valid(&peeked)) {
         peek_fini(&peeked);
         r = -EBADMSG;
@@ -505,14 +505,14 @@ struct turning {
 };
 
 /* Load the foreign image and write it again in our byte order. */
-static int turn(void *arg)
+static int turn_byte_order(void *arg)
 {
     struct turning *turning = arg;
     struct payload *payload = turning->peeked.payload;
     tpl_node *node;
     int r = -EBADMSG;
 
-    node = map(turning->peeked.format, turning->fields);
+    node = image_map(turning->peeked.format, turning->fields);
     if (!node)
         return -EBADMSG;
     if (tpl_load(node, TPL_MEM, payload->bytes, (size_t)payload->len) == 0 &&
@@ -552,7 +552,7 @@ static int image_turn(struct payload **out, struct payload *payload)
     r = payload_new(&turning.native, payload->len);
     if (r < 0)
         goto out;
-    r = with_tpl(turn, &turning);
+    r = with_tpl(turn_byte_order, &turning);
     if (r < 0)
         goto out;
     *out = turning.native;
@@ -641,7 +641,7 @@ static int64_t read_values(struct cop_value *values,
 }
 
 /* Let the strings of `value` be pointed to from `strings` on. */
-static const char **point(struct cop_value *value, const char **strings)
+static const char **image_point(struct cop_value *value, const char **strings)
 {
     const char *at = value->data;
     uint64_t i;
@@ -697,7 +697,7 @@ static struct image_view *view_new(const struct cop_value *values,
     for (i = 0; i < count; i++) {
         view->values[i] = values[i];
         if (values[i].type == COP_STRING && values[i].count > 0)
-            strings = point(&view->values[i], strings);
+            strings = image_point(&view->values[i], strings);
     }
     return view;
 }

@@ -91,7 +91,9 @@ static const void *take_scalar(union scalar *out,
     return out;
 }
 
-static int pack(struct payload **out, const char *text, struct arguments *args)
+static int pack_arguments(struct payload **out,
+                          const char *text,
+                          struct arguments *args)
 {
     struct cop_value values[COP_VALUES_MAX];
     union scalar scalars[COP_VALUES_MAX];
@@ -127,7 +129,7 @@ int packet_pack_va(struct payload **out, const char *format, va_list list)
     int r;
 
     va_copy(args.list, list);
-    r = pack(out, format, &args);
+    r = pack_arguments(out, format, &args);
     va_end(args.list);
     return r;
 }
@@ -195,7 +197,7 @@ int packet_pack(struct payload **out, const char *format, ...)
     int r;
 
     va_start(args.list, format);
-    r = pack(out, format, &args);
+    r = pack_arguments(out, format, &args);
     va_end(args.list);
     return r;
 }
@@ -274,7 +276,7 @@ static bool format_is(const struct format *format,
 }
 
 /* Write `value` to where the next arguments point. */
-static void give(const struct cop_value *value, struct arguments *args)
+static void packet_give(const struct cop_value *value, struct arguments *args)
 {
     void *out = va_arg(args->list, void *);
 
@@ -310,7 +312,7 @@ int cop_packet_unpack(const struct cop_packet *packet, const char *text, ...)
         return -EINVAL;
     va_start(args.list, text);
     for (i = 0; i < view->count; i++)
-        give(&view->values[i], &args);
+        packet_give(&view->values[i], &args);
     va_end(args.list);
     return 0;
 }

@@ -29,7 +29,7 @@
 static struct payload *spares[SPARES + 1];
 
 /* Which step a block of `len` payload bytes is of; 0: it is not kept. */
-static size_t step(size_t len)
+static size_t payload_step(size_t len)
 {
     size_t total = sizeof(struct payload) + len;
 
@@ -65,7 +65,7 @@ static struct payload *spare_take(size_t wanted)
         payload = __atomic_exchange_n(&spares[i], NULL, __ATOMIC_ACQUIRE);
         if (!payload)
             continue;
-        if (step(payload->len) == wanted)
+        if (payload_step(payload->len) == wanted)
             return payload;
         /* Other lengths are in use now: let this one go. */
         free(payload);
@@ -76,7 +76,7 @@ static struct payload *spare_take(size_t wanted)
 int payload_new(struct payload **out, size_t len)
 {
     struct payload *payload = NULL;
-    size_t steps = step(len);
+    size_t steps = payload_step(len);
 
     if (len > LIMIT_FRAME)
         return -EMSGSIZE;
@@ -105,6 +105,6 @@ void payload_free(struct payload *payload)
     if (!payload ||
         __atomic_sub_fetch(&payload->refs, 1, __ATOMIC_ACQ_REL) != 0)
         return;
-    if (step(payload->len) == 0 || !spare_put(payload))
+    if (payload_step(payload->len) == 0 || !spare_put(payload))
         free(payload);
 }

@@ -111,7 +111,7 @@ static void append(struct ranks *set, const struct ranks_run *run)
 }
 
 /* Merge two sets of many runs. */
-static int merge(struct ranks *set, const struct ranks *other)
+static int ranks_merge(struct ranks *set, const struct ranks *other)
 {
     struct ranks made = {0};
     size_t i = 0, j = 0;
@@ -137,7 +137,7 @@ int ranks_unite(struct ranks *set, const struct ranks *other)
     if (set->count == 0)
         return ranks_copy(set, other);
     if (other->count > UNITE_ONE_BY_ONE)
-        return merge(set, other);
+        return ranks_merge(set, other);
     for (i = 0; i < other->count; i++) {
         r = ranks_add(set, other->runs[i].first, other->runs[i].last);
         if (r < 0)

@@ -53,7 +53,9 @@ static struct peer *other_link(const struct node *node,
 
 /* Give the new child its place on one stream: fed when it has said from where
  * (10.4), counted when it has said from which wave (4.5). */
-static void place(struct node *node, struct stream *stream, struct peer *peer)
+static void adoption_place(struct node *node,
+                           struct stream *stream,
+                           struct peer *peer)
 {
     struct branch *branch = stream_branch(stream, peer->slot);
 
@@ -100,7 +102,7 @@ static void commit(struct node *node, struct peer *peer)
         ranks_intersect(&peer->below, &node->backends) < 0)
         node->failed = true;
     for (i = 0; i < node->stream_count; i++)
-        place(node, node->streams[i], peer);
+        adoption_place(node, node->streams[i], peer);
     record_exchange(node, peer);
     if (peer->role == NODE_COMMNODE)
         record_tell(node, peer->rank, peer->incarnation, node->rank, NULL);
@@ -111,10 +113,10 @@ static void commit(struct node *node, struct peer *peer)
 }
 
 /* The way to the root is whole, and `depth` long from here. */
-static void admit(struct node *node,
-                  struct peer *peer,
-                  uint64_t depth,
-                  bool last_resort)
+static void adoption_admit(struct node *node,
+                           struct peer *peer,
+                           uint64_t depth,
+                           bool last_resort)
 {
     bool too_high = depth + 1 + peer->height > node->heal.height_limit;
 
@@ -129,7 +131,7 @@ static void admit(struct node *node,
 }
 
 /* PROTOCOL 8.3: remember a probe, and send it up. */
-static void probe(struct node *node, struct probe probe, uint64_t hops)
+static void send_probe(struct node *node, struct probe probe, uint64_t hops)
 {
     size_t count = node->heal.probe_count;
     struct probe *list = node->heal.probes;
@@ -152,8 +154,8 @@ static void probe(struct node *node, struct probe probe, uint64_t hops)
 }
 
 /* PROTOCOL 8.2: why this orphan cannot be taken; ADOPTION_OK if it may be. */
-static enum adoption_answer judge(const struct node *node,
-                                  const struct peer *peer)
+static enum adoption_answer adoption_judge(const struct node *node,
+                                           const struct peer *peer)
 {
     struct table_entry entry;
 
@@ -204,21 +206,21 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
     peer->height = (uint32_t)frame->sequence;
     if (node->role == NODE_FRONTEND)
         suspect_heard(node, peer->rank);
-    answer = judge(node, peer);
+    answer = adoption_judge(node, peer);
     if (answer != ADOPTION_OK)
         refuse(node, peer, answer);
     else if (node->role == NODE_FRONTEND)
-        admit(node, peer, 0, last_resort);
+        adoption_admit(node, peer, 0, last_resort);
     else
-        probe(node,
-              (struct probe){
-                  .orphan = peer->rank,
-                  .incarnation = peer->incarnation,
-                  .link = peer->link,
-                  .last_resort = last_resort,
-                  .asked = true,
-              },
-              1);
+        send_probe(node,
+                   (struct probe){
+                       .orphan = peer->rank,
+                       .incarnation = peer->incarnation,
+                       .link = peer->link,
+                       .last_resort = last_resort,
+                       .asked = true,
+                   },
+                   1);
     return 0;
 }
 
@@ -264,13 +266,13 @@ int adoption_probe(struct node *node,
                      root ? judge_path(node, frame->origin) : PROBE_FAIL,
                      frame->sequence);
     else
-        probe(node,
-              (struct probe){
-                  .orphan = frame->origin,
-                  .incarnation = frame->count,
-                  .link = peer->link,
-              },
-              frame->sequence + 1);
+        send_probe(node,
+                   (struct probe){
+                       .orphan = frame->origin,
+                       .incarnation = frame->count,
+                       .link = peer->link,
+                   },
+                   frame->sequence + 1);
     return 0;
 }
 
@@ -292,7 +294,7 @@ static void conclude(struct node *node,
              peer->incarnation != probe->incarnation)
         return;
     else if (answer == PROBE_OK)
-        admit(node, peer, depth, probe->last_resort);
+        adoption_admit(node, peer, depth, probe->last_resort);
     else
         refuse(node, peer,
                answer == PROBE_EXPEL ? ADOPTION_EXPELLED : ADOPTION_ORPHAN);

@@ -46,7 +46,8 @@ static void columns_add(struct columns *columns,
     columns->count++;
 }
 
-static struct frame pack(struct node *node, const struct columns *columns)
+static struct frame fan_out_pack(struct node *node,
+                                 const struct columns *columns)
 {
     struct frame frame = {.type = FRAME_FAN_OUT, .origin = node->rank};
 
@@ -58,7 +59,7 @@ static struct frame pack(struct node *node, const struct columns *columns)
 }
 
 /* To be passed on with the next heartbeat. */
-static void note(struct node *node, uint32_t rank, uint32_t link)
+static void fan_out_note(struct node *node, uint32_t rank, uint32_t link)
 {
     struct fan_out_change *list;
     size_t i;
@@ -99,7 +100,7 @@ void fan_out_count(struct node *node)
     own.backend_count = count;
     if (table_fan_out(node->heal.table, &own) < 0)
         node->failed = true;
-    note(node, node->rank, OWN);
+    fan_out_note(node, node->rank, OWN);
 }
 
 /* Whether all that is to be passed on came over the link to `peer`. */
@@ -130,7 +131,7 @@ static void pass_on(struct node *node)
         if (table_fan_out_of(node->heal.table, node->heal.fan_outs[i].rank,
                              &record) == 0)
             columns_add(&columns, &record);
-    frame = pack(node, &columns);
+    frame = fan_out_pack(node, &columns);
     for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
         struct peer *peer = node->peers[slot];
 
@@ -167,15 +168,15 @@ void fan_out_exchange(struct node *node, struct peer *peer)
         cursor = 0;
         while (table_fan_out_changed(node->heal.table, &cursor, &record))
             columns_add(&columns, &record);
-        node_send(node, peer, pack(node, &columns));
+        node_send(node, peer, fan_out_pack(node, &columns));
     }
     columns_fini(&columns);
 }
 
 /* One record has come. What says something of ourselves is old. */
-static void take(struct node *node,
-                 const struct peer *peer,
-                 const struct table_fan_out *record)
+static void take_record(struct node *node,
+                        const struct peer *peer,
+                        const struct table_fan_out *record)
 {
     int r;
 
@@ -185,7 +186,7 @@ static void take(struct node *node,
     if (r == -ENOMEM)
         node->failed = true;
     if (r > 0)
-        note(node, record->rank, peer->link);
+        fan_out_note(node, record->rank, peer->link);
 }
 
 /* Why a record cannot be true; NULL: it may be. */
@@ -228,7 +229,7 @@ int fan_out_take(struct node *node,
         if (why)
             r = node_refuse(node, why);
         else
-            take(node, peer, &record);
+            take_record(node, peer, &record);
     }
     cop_packet_free(packet);
     return r == -EINVAL ? -EBADMSG : r;

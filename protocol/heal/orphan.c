@@ -36,7 +36,7 @@ static void survey(struct node *node)
         node->failed = true;
 }
 
-static void dial(struct node *node, uint32_t rank)
+static void orphan_dial(struct node *node, uint32_t rank)
 {
     struct orphan *orphan = &node->heal.orphan;
     struct action *action;
@@ -64,7 +64,7 @@ static void dial(struct node *node, uint32_t rank)
 
 /* Try the next candidate; after a round in which all failed, pause. The last
  * resort is the front-end, which then may not mind the height. */
-static void next(struct node *node)
+static void orphan_next(struct node *node)
 {
     struct orphan *orphan = &node->heal.orphan;
     uint32_t rank;
@@ -78,13 +78,13 @@ static void next(struct node *node)
         node->failed = true;
     if (r == 0) {
         orphan->turn++;
-        dial(node, rank);
+        orphan_dial(node, rank);
         return;
     }
     if (orphan->turn == adopter_survey_count(orphan->survey)) {
         orphan->turn++;
         orphan->last_resort = true;
-        dial(node, 0);
+        orphan_dial(node, 0);
         return;
     }
     orphan->refused_rounds = orphan->answered ? 0 : orphan->refused_rounds + 1;
@@ -133,13 +133,13 @@ void orphan_begin(struct node *node,
     orphan->lost = lost;
     survey(node);
     if (lost == 0)
-        dial(node, 0); /* its death ends us, its life heals us at once */
+        orphan_dial(node, 0); /* its death ends us, its life heals us at once */
     else
-        next(node);
+        orphan_next(node);
 }
 
 /* PROTOCOL 8.1: what a candidate needs to know of us. */
-static void ask(struct node *node, struct peer *peer)
+static void orphan_ask(struct node *node, struct peer *peer)
 {
     struct orphan *orphan = &node->heal.orphan;
     struct ranks below = {0};
@@ -196,7 +196,7 @@ void orphan_link_up(struct node *node, struct peer *peer)
     if (peer->rank == 0)
         orphan->front_end_lost = false;
     orphan->answered = true;
-    ask(node, peer);
+    orphan_ask(node, peer);
 }
 
 void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
@@ -211,14 +211,14 @@ void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
     }
     if (!refused)
         orphan->answered = true;
-    next(node);
+    orphan_next(node);
 }
 
 void orphan_link_down(struct node *node, struct peer *peer)
 {
     node_remove_peer(node, peer);
     if (node->heal.orphan.phase == ORPHAN_ASK)
-        next(node);
+        orphan_next(node);
 }
 
 int orphan_adopted(struct node *node,
@@ -241,7 +241,7 @@ int orphan_adopted(struct node *node,
     if (frame->tag != ADOPTION_OK) {
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
-        next(node);
+        orphan_next(node);
         return 0;
     }
     recovery_adopted(node);
@@ -287,7 +287,7 @@ void orphan_tick(struct node *node)
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
     }
-    next(node);
+    orphan_next(node);
 }
 
 uint64_t orphan_deadline_ms(const struct node *node)

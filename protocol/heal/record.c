@@ -51,7 +51,7 @@ static void columns_add(struct columns *columns,
 
 /* Copy at most LIMIT_TEXT bytes of `text`, and no part of a character of UTF-8:
  * paths and what others say may be of any length. */
-static void cut(char out[LIMIT_TEXT + 1], const char *text)
+static void record_cut(char out[LIMIT_TEXT + 1], const char *text)
 {
     size_t len = strnlen(text, LIMIT_TEXT + 1);
 
@@ -63,14 +63,14 @@ static void cut(char out[LIMIT_TEXT + 1], const char *text)
 }
 
 /* Pack the columns; NULL payload and `failed` without memory. */
-static struct frame pack(struct node *node,
-                         const struct columns *columns,
-                         const char *text)
+static struct frame record_pack(struct node *node,
+                                const struct columns *columns,
+                                const char *text)
 {
     struct frame frame = {.type = FRAME_RECORD, .origin = node->rank};
     char said[LIMIT_TEXT + 1];
 
-    cut(said, text ? text : "");
+    record_cut(said, text ? text : "");
     if (packet_pack(&frame.payload, RECORD_FORMAT, columns->ranks,
                     columns->count, columns->incarnations, columns->count,
                     columns->parents, columns->count, said) < 0)
@@ -79,10 +79,10 @@ static struct frame pack(struct node *node,
 }
 
 /* PROTOCOL 6.4: pass records on to everybody but `from`. */
-static void flood(struct node *node,
-                  const struct columns *columns,
-                  const char *text,
-                  const struct peer *from)
+static void record_flood(struct node *node,
+                         const struct columns *columns,
+                         const char *text,
+                         const struct peer *from)
 {
     struct frame frame = {.payload = NULL};
     uint32_t slot;
@@ -95,7 +95,7 @@ static void flood(struct node *node,
         if (!peer || peer == from || !node_is_attached(node, peer))
             continue;
         if (!frame.payload) /* an orphan without children tells nobody */
-            frame = pack(node, columns, text);
+            frame = record_pack(node, columns, text);
         if (!node->failed)
             node_send(node, peer, frame_ref(&frame));
     }
@@ -204,11 +204,11 @@ void record_tick(struct node *node)
 }
 
 /* Apply one record. Returns 1 if it was news, 0 if not. */
-static int apply(struct node *node,
-                 uint32_t rank,
-                 uint32_t incarnation,
-                 uint32_t parent,
-                 const char *text)
+static int record_apply(struct node *node,
+                        uint32_t rank,
+                        uint32_t incarnation,
+                        uint32_t parent,
+                        const char *text)
 {
     struct table_entry before = {.parent = rank};
     int r;
@@ -266,9 +266,9 @@ static int leaves(struct node *node,
 }
 
 /* Back-ends whose end is certain: the front-end gives them up. */
-static void gone(struct node *node,
-                 const struct columns *columns,
-                 const char *text)
+static void give_up_gone(struct node *node,
+                         const struct columns *columns,
+                         const char *text)
 {
     struct ranks ranks = {0};
     bool skipping = !node->launched && missing_is_skipped(node);
@@ -279,7 +279,7 @@ static void gone(struct node *node,
         if (!node->reported) /* READY will say so (PROTOCOL 12.2) */
             launch_lost(node, columns->ranks[0], text);
         else if (node->parent)
-            node_send(node, node->parent, pack(node, columns, text));
+            node_send(node, node->parent, record_pack(node, columns, text));
         return;
     }
     if (leaves(node, columns, text, &ranks) < 0)
@@ -305,7 +305,7 @@ void record_gone_all(struct node *node,
     if (columns_reserve(&columns, (uint32_t)ranks_size(ranks)) == 0) {
         while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
             columns_add(&columns, rank, 0, GONE);
-        node_send(node, node->parent, pack(node, &columns, text));
+        node_send(node, node->parent, record_pack(node, &columns, text));
     } else {
         node->failed = true;
     }
@@ -344,7 +344,7 @@ void record_gone_below(struct node *node,
     while ((rank = ranks_after(&peer->below, rank)) != RANK_NONE)
         if (rank != peer->rank)
             columns_add(&columns, rank, 0, GONE);
-    node_send(node, node->parent, pack(node, &columns, text));
+    node_send(node, node->parent, record_pack(node, &columns, text));
     columns_fini(&columns);
     free(inner);
 }
@@ -400,8 +400,8 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
     if (columns_reserve(&columns, 1) == 0) {
         columns_add(&columns, rank, 0, GONE);
         if (node->launched && node->role != NODE_FRONTEND)
-            keep_end(node, rank, pack(node, &columns, text));
-        gone(node, &columns, text);
+            keep_end(node, rank, record_pack(node, &columns, text));
+        give_up_gone(node, &columns, text);
     } else {
         node->failed = true;
     }
@@ -419,11 +419,12 @@ void record_tell(struct node *node,
 {
     struct columns columns = {0};
 
-    if (!node->heal.table || apply(node, rank, incarnation, parent, text) <= 0)
+    if (!node->heal.table ||
+        record_apply(node, rank, incarnation, parent, text) <= 0)
         return;
     if (columns_reserve(&columns, 1) == 0) {
         columns_add(&columns, rank, incarnation, parent);
-        flood(node, &columns, text, NULL);
+        record_flood(node, &columns, text, NULL);
     } else {
         node->failed = true;
     }
@@ -467,7 +468,7 @@ static void send_accusations(struct node *node, struct peer *peer)
     }
     if (columns.count > 0)
         node_send(node, peer,
-                  pack(node, &columns, "a child lost its link to it"));
+                  record_pack(node, &columns, "a child lost its link to it"));
     columns_fini(&columns);
 }
 
@@ -491,7 +492,7 @@ void record_exchange(struct node *node, struct peer *peer)
                table_changed(node->heal.table, &cursor, &change))
             columns_add(&columns, change.rank, change.incarnation,
                         change.parent);
-        node_send(node, peer, pack(node, &columns, NULL));
+        node_send(node, peer, record_pack(node, &columns, NULL));
     }
     columns_fini(&columns);
     fan_out_exchange(node, peer);
@@ -580,9 +581,9 @@ static const char *refusal(const struct node *node,
 }
 
 /* Whether all of a frame may be said by `peer` (PROTOCOL 2.5). */
-static int judge(struct node *node,
-                 struct peer *peer,
-                 const struct heard *heard)
+static int record_judge(struct node *node,
+                        struct peer *peer,
+                        const struct heard *heard)
 {
     const char *why;
     uint32_t i;
@@ -602,9 +603,9 @@ static int judge(struct node *node,
 }
 
 /* Take in what is news, and pass it on. */
-static int take(struct node *node,
-                const struct peer *peer,
-                const struct heard *heard)
+static int take_news(struct node *node,
+                     const struct peer *peer,
+                     const struct heard *heard)
 {
     struct columns news = {0}, ended = {0};
     uint32_t i, accused = 0;
@@ -624,13 +625,13 @@ static int take(struct node *node,
         }
         if (parent == GONE)
             columns_add(&ended, rank, incarnation, GONE);
-        else if (apply(node, rank, incarnation, parent, heard->text) > 0)
+        else if (record_apply(node, rank, incarnation, parent, heard->text) > 0)
             columns_add(&news, rank, incarnation, parent);
     }
     if (r == 0 && !node->ended)
-        flood(node, &news, heard->text, peer);
+        record_flood(node, &news, heard->text, peer);
     if (r == 0 && !node->ended)
-        gone(node, &ended, heard->text);
+        give_up_gone(node, &ended, heard->text);
     if (r == 0 && refuted && !node->ended)
         refute(node, accused);
     columns_fini(&news);
@@ -649,9 +650,9 @@ int record_take(struct node *node, struct peer *peer, struct frame *frame)
         return r;
     r = read_heard(packet, &heard);
     if (r == 0)
-        r = judge(node, peer, &heard);
+        r = record_judge(node, peer, &heard);
     if (r == 0)
-        r = take(node, peer, &heard);
+        r = take_news(node, peer, &heard);
     cop_packet_free(packet);
     return r == -EINVAL ? -EBADMSG : r;
 }

@@ -23,16 +23,16 @@
 
 /* The time since `from_us`; none if the clock that we were given is coarser
  * now than it was. */
-static uint64_t since(const struct node *node, uint64_t from_us)
+static uint64_t recovery_since(const struct node *node, uint64_t from_us)
 {
     return node->now_us > from_us ? node->now_us - from_us : 0;
 }
 
 /* This phase ends, and the next one begins. */
-static void enter(struct node *node, enum recovery_phase phase)
+static void recovery_enter(struct node *node, enum recovery_phase phase)
 {
     struct recovery *recovery = &node->heal.recovery;
-    uint64_t spent_us = since(node, recovery->phase_us);
+    uint64_t spent_us = recovery_since(node, recovery->phase_us);
 
     switch (node->recovering) {
     case RECOVERY_NOT:
@@ -73,17 +73,17 @@ void recovery_begin(struct node *node, uint32_t lost)
         recovery->begin_us = node->now_us;
         recovery->lost_parent = lost;
     }
-    enter(node, RECOVERY_CHOOSE);
+    recovery_enter(node, RECOVERY_CHOOSE);
 }
 
 void recovery_pause(struct node *node)
 {
-    enter(node, RECOVERY_PAUSE);
+    recovery_enter(node, RECOVERY_PAUSE);
 }
 
 void recovery_choose(struct node *node)
 {
-    enter(node, RECOVERY_CHOOSE);
+    recovery_enter(node, RECOVERY_CHOOSE);
 }
 
 void recovery_dial(struct node *node)
@@ -95,7 +95,7 @@ void recovery_dial(struct node *node)
 
 void recovery_adopted(struct node *node)
 {
-    enter(node, RECOVERY_CLEAN_UP);
+    recovery_enter(node, RECOVERY_CLEAN_UP);
 }
 
 void recovery_cleaned(struct node *node)
@@ -179,12 +179,12 @@ static void finish(struct node *node)
     struct recovery *recovery = &node->heal.recovery;
     struct node_adoption adoption = {.lost_parent = recovery->lost_parent};
 
-    enter(node, RECOVERY_NOT);
+    recovery_enter(node, RECOVERY_NOT);
     if (!node->parent)
         return;
     adoption.parent = node->parent->rank;
     adoption.recovery = recovery->spent;
-    adoption.recovery.overall_us = since(node, recovery->begin_us);
+    adoption.recovery.overall_us = recovery_since(node, recovery->begin_us);
     file_report(node, &adoption);
 }
 
@@ -201,10 +201,10 @@ void recovery_clock(struct node *node)
     case RECOVERY_CONNECT:
         return;
     case RECOVERY_CHOOSE:
-        enter(node, RECOVERY_CONNECT);
+        recovery_enter(node, RECOVERY_CONNECT);
         return;
     case RECOVERY_CLEAN_UP:
-        enter(node, RECOVERY_COMPENSATE);
+        recovery_enter(node, RECOVERY_COMPENSATE);
         break;
     case RECOVERY_COMPENSATE:
         break;
@@ -240,10 +240,10 @@ void recovery_repeat(struct node *node)
 
 /* ---- the front-end ---- */
 
-static void tell(struct node *node,
-                 uint32_t rank,
-                 uint32_t incarnation,
-                 const struct node_adoption *adoption)
+static void recovery_tell(struct node *node,
+                          uint32_t rank,
+                          uint32_t incarnation,
+                          const struct node_adoption *adoption)
 {
     struct action *action;
 
@@ -319,7 +319,7 @@ int recovery_take(struct node *node,
     if (why)
         return node_refuse(node, why);
     if (node->role == NODE_FRONTEND)
-        tell(node, frame->origin, frame->count, &adoption);
+        recovery_tell(node, frame->origin, frame->count, &adoption);
     else if (node->parent)
         node_send(node, node->parent, frame_ref(frame));
     return 0;

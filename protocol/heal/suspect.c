@@ -165,7 +165,7 @@ void suspect_heard(struct node *node, uint32_t rank)
 }
 
 /* `rank` has no path from now on. */
-static void add(struct node *node, uint32_t rank)
+static void suspect_add(struct node *node, uint32_t rank)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
     struct suspect *list =
@@ -200,7 +200,7 @@ static void restore(struct node *node, uint32_t rank)
 }
 
 /* Take those out that are no suspects any more. */
-static void sweep(struct node *node)
+static void suspect_sweep(struct node *node)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
     size_t i, kept = 0;
@@ -231,12 +231,12 @@ void suspect_update(struct node *node)
         bool pathless = sites[i].depth == TABLE_NO_PATH && !told->lost;
 
         if (pathless && !told->pathless)
-            add(node, sites[i].rank);
+            suspect_add(node, sites[i].rank);
         else if (!pathless && (told->pathless || told->suspected))
             restore(node, sites[i].rank);
     }
     free(sites);
-    sweep(node);
+    suspect_sweep(node);
 }
 
 /* ---- time ---- */
@@ -262,7 +262,7 @@ static void overdue(struct node *node, uint32_t rank)
 
 /* Ask at the address of the one that has waited longest whether anybody
  * listens there (6.8). */
-static void knock(struct node *node)
+static void suspect_knock(struct node *node)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
     struct suspect *next = NULL;
@@ -327,7 +327,7 @@ void suspect_tick(struct node *node)
             overdue(node, one->rank);
         }
     }
-    knock(node);
+    suspect_knock(node);
 }
 
 uint64_t suspect_deadline_ms(const struct node *node)

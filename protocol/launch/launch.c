@@ -264,7 +264,7 @@ void launch_tick(struct node *node)
 
 /* Answer one that wants to join, or ask upwards: once there is a parent to ask.
  * Returns 0, -EAGAIN: there are too many, or -ENOMEM. */
-static int ask(struct node *node, struct joining joining)
+static int launch_ask(struct node *node, struct joining joining)
 {
     struct frame frame = {
         .type = FRAME_JOIN,
@@ -317,11 +317,11 @@ int launch_child_up(struct node *node, struct peer *peer)
             return -EPROTO;
         if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;
-        return ask(node, (struct joining){
-                             .origin = node->rank,
-                             .tag = (int32_t)peer->link,
-                             .link = peer->link,
-                         });
+        return launch_ask(node, (struct joining){
+                                    .origin = node->rank,
+                                    .tag = (int32_t)peer->link,
+                                    .link = peer->link,
+                                });
     }
     if (node->launched) /* an orphan: it will send ADOPT */
         return is_in_role(node, peer) ? 0 : -EPROTO;
@@ -465,11 +465,11 @@ int launch_join(struct node *node, struct peer *peer, struct frame *frame)
 
     if (!node->launched)
         return -EPROTO;
-    r = ask(node, (struct joining){
-                      .origin = frame->origin,
-                      .tag = frame->tag,
-                      .link = peer->link,
-                  });
+    r = launch_ask(node, (struct joining){
+                             .origin = frame->origin,
+                             .tag = frame->tag,
+                             .link = peer->link,
+                         });
     if (r != -EAGAIN)
         return r;
     node_send(node, peer,

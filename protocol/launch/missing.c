@@ -148,7 +148,9 @@ static void take_out(struct node *node,
 /* ---- what does not start ---- */
 
 /* Do not wait for it any more. What it was that kept it, the answer tells. */
-static void stop(struct node *node, struct expected *child, const char *text)
+static void missing_stop(struct node *node,
+                         struct expected *child,
+                         const char *text)
 {
     struct action *action = node_act(node, ACTION_STOP);
 
@@ -162,7 +164,9 @@ static void stop(struct node *node, struct expected *child, const char *text)
 }
 
 /* It is missing; its children become ours. */
-static void skip(struct node *node, struct expected *child, const char *text)
+static void missing_skip(struct node *node,
+                         struct expected *child,
+                         const char *text)
 {
     uint32_t rank = child->rank;
     size_t i;
@@ -198,7 +202,7 @@ void missing_gone(struct node *node, uint32_t rank, const char *text)
 
     if (!child || child->decided || child->linked)
         return; /* while there is a link, its end tells */
-    skip(node, child, text);
+    missing_skip(node, child, text);
     launch_report(node);
 }
 
@@ -223,7 +227,7 @@ void missing_unlinked(struct node *node, struct peer *peer, const char *text)
     } else {
         child->decided = false; /* its children are started once more */
     }
-    stop(node, child, text);
+    missing_stop(node, child, text);
     ranks_fini(&subtree);
     ranks_fini(&present);
 }
@@ -280,7 +284,7 @@ void missing_tick(struct node *node)
 
         if (is_starting(child) &&
             node->now_ms >= child->begun_ms + node->launching.start_limit_ms)
-            stop(node, child, text);
+            missing_stop(node, child, text);
     }
 }
 
@@ -308,7 +312,7 @@ void missing_close(struct node *node, const char *text)
             continue;
         child->decided = child->missing = true;
         add_subtree(node, child->rank, &subtree);
-        stop(node, child, text);
+        missing_stop(node, child, text);
         peer = linked(node, child->rank);
         if (peer)
             node_drop(node, peer, text);

@@ -427,7 +427,9 @@ int downward_open(struct node *node,
 }
 
 /* What a packet of stream 0 says takes effect here. */
-static int apply(struct node *node, struct control *control, uint64_t number)
+static int downward_apply(struct node *node,
+                          struct control *control,
+                          uint64_t number)
 {
     switch (control->type) {
     case CONTROL_OPEN:
@@ -471,7 +473,7 @@ void downward_control(struct node *node, const struct control *control)
     if (feed_push(&zero->down.feed, &frame) < 0)
         node->failed = true;
     downward_pump(node, zero);
-    apply(node, &copy, zero->down.last);
+    downward_apply(node, &copy, zero->down.last);
     control_fini(&copy);
     member_update(node, zero);
 }
@@ -517,7 +519,7 @@ static void commit(struct node *node,
 }
 
 /* Ask for the downstream filter to be called on the head of the queue. */
-static void call(struct node *node, struct stream *stream)
+static void downward_call(struct node *node, struct stream *stream)
 {
     node_begin_call(node);
     node->filter.lent = false;
@@ -550,7 +552,7 @@ void downward_run(struct node *node, struct stream *stream)
                 stream->queued = true;
                 break;
             }
-            call(node, stream);
+            downward_call(node, stream);
             break;
         }
         struct frame frame = fifo_pop(&stream->down.in);
@@ -690,7 +692,7 @@ static int take_control(struct node *node, struct frame *frame)
         }
     }
     frame_fini(frame);
-    r = apply(node, &control, number);
+    r = downward_apply(node, &control, number);
     control_fini(&control);
     if (!node->ended)
         member_update(node, zero);
@@ -700,7 +702,9 @@ static int take_control(struct node *node, struct frame *frame)
 /* PROTOCOL 10.5: we begin where stable ends, and so do our children. That is
  * when we are fed again; or our parent is, and we are a child that was silent,
  * whose members have gone elsewhere. */
-static void lift(struct node *node, struct stream *stream, uint64_t stable)
+static void downward_lift(struct node *node,
+                          struct stream *stream,
+                          uint64_t stable)
 {
     uint32_t slot;
 
@@ -721,7 +725,7 @@ static void lift(struct node *node, struct stream *stream, uint64_t stable)
 void downward_stable(struct node *node, struct stream *stream, uint64_t number)
 {
     if (stream_is_replayable(stream))
-        lift(node, stream, number);
+        downward_lift(node, stream, number);
     member_stable(node, stream, number);
     member_update(node, stream);
     upward_run(node, stream);
@@ -763,7 +767,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         return -EPROTO;
     }
     if (frame->count < number)
-        lift(node, stream, number - frame->count);
+        downward_lift(node, stream, number - frame->count);
     if (number > 0) { /* PROTOCOL 10.5: the next one, or one that we had */
         if (number <= stream->down.last ||
             (stream->down.refeeding && number != stream->down.last + 1)) {

@@ -83,9 +83,9 @@ static void add_error(struct node *node,
 
 /* What may truly be claimed now: the union of the sets, the least of each
  * number over the children that have members (10.1). */
-static void build(struct node *node,
-                  const struct stream *stream,
-                  struct claim *claim)
+static void member_build(struct node *node,
+                         const struct stream *stream,
+                         struct claim *claim)
 {
     uint32_t slot;
     bool first = true;
@@ -181,7 +181,7 @@ void member_send_claim(struct node *node,
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
-    build(node, stream, &claim);
+    member_build(node, stream, &claim);
     fall_back(node, stream, claim.settled, claim.epoch);
     if (settled < claim.settled) {
         claim.settled = settled;
@@ -297,7 +297,7 @@ static void update_root(struct node *node, struct stream *stream)
 {
     struct claim claim;
 
-    build(node, stream, &claim);
+    member_build(node, stream, &claim);
     settle_in(node, stream, &claim);
     try_open(node, stream, &claim);
     stream->settle.sent.recoverable = claim.recoverable;
@@ -322,7 +322,7 @@ void member_update(struct node *node, struct stream *stream)
         stream->settle.claim_due = true;
         return;
     }
-    build(node, stream, &claim);
+    member_build(node, stream, &claim);
     if (stream->settle.has_sent &&
         claim.received <= stream->settle.sent.received &&
         claim.drained == stream->settle.sent.drained &&
@@ -440,7 +440,7 @@ static void try_settle_internal(struct node *node, struct stream *stream)
     struct claim claim;
     bool covered;
 
-    build(node, stream, &claim);
+    member_build(node, stream, &claim);
     if (!member_has_members(node, stream)) {
         claim.settled = stream->top.sync;
         claim.epoch = stream->top.sync_epoch;
@@ -766,7 +766,9 @@ void member_admit(struct node *node, const struct ranks *joined)
 
 /* Back-ends have come under that child: adopted ones, joiners, or, at the
  * front-end, some that were given up. */
-static void gain(struct node *node, struct peer *peer, struct ranks *gained)
+static void member_gain(struct node *node,
+                        struct peer *peer,
+                        struct ranks *gained)
 {
     size_t i;
 
@@ -860,7 +862,7 @@ static void rebase(struct node *node, struct peer *peer)
     if (lost.count > 0 && !node->failed)
         member_trim(node, peer);
     if (gained.count > 0 && !node->failed)
-        gain(node, peer, &gained);
+        member_gain(node, peer, &gained);
     if (node->role == NODE_FRONTEND)
         cover_update(node);
     ranks_fini(&gained);

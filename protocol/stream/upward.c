@@ -52,7 +52,7 @@ static void give_back_set(struct node *node,
 }
 
 /* Lend every child credit for a wave that is not whole yet. */
-static void lend(struct node *node, struct stream *stream)
+static void upward_lend(struct node *node, struct stream *stream)
 {
     uint32_t slot;
 
@@ -139,7 +139,9 @@ static bool is_charged(const struct frame *frame)
 }
 
 /* The head of a queue goes up. */
-static void put(struct node *node, struct stream *stream, struct frame frame)
+static void upward_put(struct node *node,
+                       struct stream *stream,
+                       struct frame frame)
 {
     uint32_t epoch = (uint32_t)(frame.sequence >> PACKET_WAVE_BITS);
 
@@ -157,7 +159,7 @@ static void pump_late(struct node *node, struct stream *stream)
         if (!credit_allows(&stream->up.late_credit, frame_len(head)))
             return;
         credit_spend(&stream->up.late_credit, frame_len(head));
-        put(node, stream, fifo_pop(&stream->up.late_out));
+        upward_put(node, stream, fifo_pop(&stream->up.late_out));
     }
 }
 
@@ -193,7 +195,7 @@ void upward_pump(struct node *node, struct stream *stream)
                               (uint32_t)frame.tag);
             continue;
         }
-        put(node, stream, frame);
+        upward_put(node, stream, frame);
         if (frame.type == FRAME_RESUME && --stream->up.resumes == 0)
             member_update(node, stream);
     }
@@ -232,7 +234,9 @@ static bool has_room(const struct node *node, const struct stream *stream)
 }
 
 /* Pass a set on as it is. */
-static void pass(struct node *node, struct stream *stream, struct wave_set *set)
+static void upward_pass(struct node *node,
+                        struct stream *stream,
+                        struct wave_set *set)
 {
     size_t i;
 
@@ -286,7 +290,9 @@ bool node_is_filtering(const struct node *node,
 }
 
 /* Ask for the upstream filter to be called on `set`. */
-static void call(struct node *node, struct stream *stream, struct wave_set *set)
+static void upward_call(struct node *node,
+                        struct stream *stream,
+                        struct wave_set *set)
 {
     node_begin_call(node);
     node->filter.late = set->late;
@@ -331,9 +337,9 @@ static void release(struct node *node,
                    set->contributors);
     else if (stream->filters.up &&
              (set->count > 1 || stream->filters.up_single))
-        call(node, stream, set);
+        upward_call(node, stream, set);
     else
-        pass(node, stream, set);
+        upward_pass(node, stream, set);
 }
 
 void upward_resume(struct node *node, struct stream *stream, uint64_t level)
@@ -411,7 +417,7 @@ void upward_run(struct node *node, struct stream *stream)
             break;
         release(node, stream, &set);
     }
-    lend(node, stream);
+    upward_lend(node, stream);
     if (upward_is_idle(node, stream)) {
         resume(node, stream);
         member_try_settle(node, stream);

@@ -9,7 +9,7 @@
 
 /* ---- the links ---- */
 
-static struct observer *find(struct status *status, uint32_t link)
+static struct observer *observer_find(struct status *status, uint32_t link)
 {
     uint32_t i;
 
@@ -39,7 +39,7 @@ void observer_refuse(struct node *node,
                      int code,
                      const char *text)
 {
-    struct observer *observer = find(&node->status, link);
+    struct observer *observer = observer_find(&node->status, link);
     struct rows none = {0};
     struct frame frame;
 
@@ -50,7 +50,7 @@ void observer_refuse(struct node *node,
     answer(node, link, &frame);
 }
 
-static int add(struct node *node, uint32_t link)
+static int observer_add(struct node *node, uint32_t link)
 {
     struct status *status = &node->status;
     struct observer *list = realloc(
@@ -82,14 +82,14 @@ bool observer_link_up(struct node *node, const struct event *event)
     else if (node->status.observer_count >= LIMIT_OBSERVERS)
         observer_refuse(node, event->link, -EBUSY,
                         "too many others ask the front-end just now");
-    else if (add(node, event->link) < 0)
+    else if (observer_add(node, event->link) < 0)
         node->failed = true;
     return true;
 }
 
 bool observer_link_down(struct node *node, const struct event *event)
 {
-    struct observer *observer = find(&node->status, event->link);
+    struct observer *observer = observer_find(&node->status, event->link);
 
     if (observer)
         forget(&node->status, observer);
@@ -121,7 +121,7 @@ static void take_question(struct node *node,
 
 bool observer_frame(struct node *node, const struct event *event)
 {
-    struct observer *observer = find(&node->status, event->link);
+    struct observer *observer = observer_find(&node->status, event->link);
     struct frame frame = event->frame;
 
     if (!observer)
@@ -221,7 +221,7 @@ static char *reason_of(const struct status *status,
     return text && *text ? strdup(text) : NULL;
 }
 
-static void note(struct node *node, struct loss loss, const char *text)
+static void observer_note(struct node *node, struct loss loss, const char *text)
 {
     struct status *status = &node->status;
     struct loss *list = status->losses;
@@ -250,7 +250,7 @@ void observer_lost(struct node *node,
     struct loss loss = {rank, rank, parent, node->now_ms, NULL};
 
     if (node->role == NODE_FRONTEND && !loss_of(node, rank))
-        note(node, loss, text);
+        observer_note(node, loss, text);
 }
 
 void observer_given_up(struct node *node,
@@ -263,7 +263,7 @@ void observer_given_up(struct node *node,
         struct loss loss = {ranks->runs[i].first, ranks->runs[i].last,
                             RANK_NONE, node->now_ms, NULL};
 
-        note(node, loss, text);
+        observer_note(node, loss, text);
     }
 }
 
@@ -360,7 +360,9 @@ static struct row row_of(const struct node *node,
     return row;
 }
 
-static void put(struct node *node, struct rows *rows, const struct row *row)
+static void observer_put(struct node *node,
+                         struct rows *rows,
+                         const struct row *row)
 {
     if (rows_add(rows, row) < 0)
         node->failed = true;
@@ -392,7 +394,7 @@ static void add_internal(struct node *node,
         }
     }
     if (!known) {
-        put(node, more, &row);
+        observer_put(node, more, &row);
         return;
     }
     known->state = row.state;
@@ -463,7 +465,7 @@ static void add_backends(struct node *node,
                 row.state = ROW_ORPHAN;
                 row.age_ms = age_ms(node, since_ms);
             }
-            put(node, more, &row);
+            observer_put(node, more, &row);
         }
 }
 
@@ -482,7 +484,7 @@ static void add_absent(struct node *node,
 
             explain(node, &row);
             if (!rows_find(rows, rank))
-                put(node, more, &row);
+                observer_put(node, more, &row);
         }
     for (i = 0; i < node->launching.roster.missing_count; i++) {
         const struct roster_missing *missing =
@@ -498,7 +500,7 @@ static void add_absent(struct node *node,
                              launched_index(node, missing->rank)))
             row.role = NODE_BACKEND;
         if (!rows_find(rows, missing->rank))
-            put(node, more, &row);
+            observer_put(node, more, &row);
     }
 }
 

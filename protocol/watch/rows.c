@@ -295,7 +295,9 @@ struct ascent {
 
 /* Row `i` tells its parent's row for how long somebody below that is lost: not
  * longer than it has been there itself. */
-static void tell(const struct rows *rows, struct ascent *ascents, uint32_t i)
+static void rows_tell(const struct rows *rows,
+                      struct ascent *ascents,
+                      uint32_t i)
 {
     struct ascent *above = &ascents[ascents[i].above];
     uint64_t own = lost_for(&rows->list[i]), lost = ascents[i].lost;
@@ -317,7 +319,7 @@ static void ascend(const struct rows *rows, struct ascent *ascents)
             ascents[at].told = true;
             if (ascents[at].above == ROW_UNKNOWN)
                 break;
-            tell(rows, ascents, at);
+            rows_tell(rows, ascents, at);
             ascents[ascents[at].above].below--;
         }
     /* Records of one move may show a circle: what is left are circles. */
@@ -326,7 +328,7 @@ static void ascend(const struct rows *rows, struct ascent *ascents)
             at = i;
             do {
                 ascents[at].told = true;
-                tell(rows, ascents, at);
+                rows_tell(rows, ascents, at);
                 at = ascents[at].above;
             } while (at != i);
         }

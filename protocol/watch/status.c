@@ -41,7 +41,7 @@ static uint32_t age_ms(const struct node *node, uint64_t since_ms)
     return ms < ROW_UNKNOWN ? (uint32_t)ms : ROW_UNKNOWN - 1;
 }
 
-static void add(struct node *node, const struct row *row)
+static void status_add(struct node *node, const struct row *row)
 {
     if (rows_add(&node->status.rows, row) < 0)
         node->failed = true;
@@ -65,7 +65,7 @@ static void add_own(struct node *node)
         .host = status->host,
     };
 
-    add(node, &row);
+    status_add(node, &row);
 }
 
 /* A child that has not answered in time. */
@@ -82,7 +82,7 @@ static void add_silent(struct node *node, const struct peer *peer)
         .adopted_from = RANK_NONE,
     };
 
-    add(node, &row);
+    status_add(node, &row);
 }
 
 /* The round is over: whoever has not answered is silent (15.3). */
