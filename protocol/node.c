@@ -561,12 +561,12 @@ static int loaded(struct node *node, const struct event *event)
     } else if (event->filters) {
         stream->filters = *event->filters;
     }
-    member_update(node, stream);
+    settle_update(node, stream);
     downward_run(node, stream);
     stream = node_stream(node, event->stream);
     if (stream) {
         upward_run(node, stream);
-        member_try_settle(node, stream);
+        settle_try(node, stream);
     }
     return 0;
 }
@@ -664,7 +664,7 @@ static void node_beat(struct node *node)
     if (node->now_ms < node->next_beat_ms)
         return;
     node->next_beat_ms = node->now_ms + node->times.heartbeat_ms;
-    member_beat(node);
+    settle_beat(node);
     fan_out_beat(node);
     heartbeat_beat(node);
 }

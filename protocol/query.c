@@ -58,7 +58,7 @@ bool node_is_deserted(const struct node *node, uint32_t stream_id)
 bool node_is_drained(const struct node *node, uint32_t stream_id)
 {
     return node_is_deserted(node, stream_id) &&
-           member_is_drained(node, node_stream(node, stream_id));
+           stream_is_drained(node, node_stream(node, stream_id));
 }
 
 bool node_is_recoverable(const struct node *node, uint32_t stream_id)

@@ -31,7 +31,7 @@ static int open_stream(struct node *node, const struct event *event)
         stream->top.opening = true;
         stream->top.open_deadline_ms =
             node->now_ms + node->times.open_timeout_ms;
-        member_update(node, stream);
+        settle_update(node, stream);
     }
     definition_fini(&control.definition);
     return 0;
@@ -42,7 +42,7 @@ void request_expire(struct node *node, struct stream *stream)
     struct ranks left = {0}, claimed = {0};
     char names[256], text[LIMIT_TEXT];
 
-    member_claimed(node, stream, &claimed);
+    settle_claimed(node, stream, &claimed);
     if (ranks_copy(&left, &stream->definition.members) < 0 ||
         ranks_subtract(&left, &claimed) < 0)
         node->failed = true;
@@ -131,12 +131,12 @@ static int received(struct node *node, const struct event *event)
         if (!stream)
             return -ENOENT;
         stream->app.settle_at = node->takes;
-        member_try_settle(node, stream);
+        settle_try(node, stream);
         return 0;
     }
     node->receive_at = node->takes;
     for (i = 0; node->markers > 0 && i < node->stream_count; i++)
-        member_try_settle(node, node->streams[i]);
+        settle_try(node, node->streams[i]);
     return 0;
 }
 
@@ -217,7 +217,7 @@ int request_step(struct node *node, const struct event *event)
         if (!stream)
             return -ENOENT;
         stream->app.settle_at = node->takes;
-        member_try_settle(node, stream);
+        settle_try(node, stream);
         return 0;
     case EVENT_PARAMETERS: {
         struct frame frame = event->frame;

@@ -107,7 +107,7 @@ static void commit(struct node *node, struct peer *peer)
     if (peer->role == NODE_COMMNODE)
         record_tell(node, peer->rank, peer->incarnation, node->rank, NULL);
     for (i = 0; i < node->stream_count; i++)
-        member_update(node, node->streams[i]);
+        settle_update(node, node->streams[i]);
     if (node->role == NODE_FRONTEND)
         cover_update(node);
 }

@@ -1,5 +1,5 @@
-/* members.h - back-ends that no branch covers, snapshots; for the machine's own
- * files. */
+/* members.h - who is a member, back-ends that no branch covers, snapshots; for
+ * the machine's own files. */
 #ifndef PROTOCOL_MEMBERS_MEMBERS_H
 #define PROTOCOL_MEMBERS_MEMBERS_H
 
@@ -15,6 +15,47 @@ struct uncovered {
     uint64_t since_ms;
     bool limbo; /* that is failure_timeout ago */
 };
+
+/* ---- members.c ---- */
+
+/* A child's branch has shrunk: trim every stream to what is below it. */
+void member_trim(struct node *node, struct peer *peer);
+
+/* Nothing is left of the branch to `peer`, on any stream. */
+void member_forget(struct node *node, struct peer *peer);
+
+/* A child's link is gone: its branch, a record upwards, its members. */
+void member_lost_child(struct node *node, struct peer *peer, const char *text);
+
+/* Front-end: give back-ends up, for good (11.1); `text` says why. */
+void member_give_up(struct node *node,
+                    const struct ranks *ranks,
+                    const char *text);
+
+/* LOST says so: they leave every set (11.2). */
+void member_lost(struct node *node, const struct ranks *ranks);
+
+/* ENTER says that back-ends become members (12.3). */
+void member_enter(struct node *node, const struct control *control);
+
+/* Front-end: say so, and number from where on. */
+void member_admit(struct node *node, const struct ranks *joined);
+
+/* CLAIM and EXPEL came. `frame` is borrowed. */
+int member_claim(struct node *node, struct peer *peer, struct frame *frame);
+int member_expel(struct node *node, struct frame *frame);
+
+/* Whether a child may say that `members` are below it: a back-end only itself;
+ * at the front-end only ranks that were given. */
+bool member_may_claim(const struct node *node,
+                      const struct peer *peer,
+                      const struct ranks *members);
+
+/* Take out of `claimed` those that were given up; `peer`, whose claim it is,
+ * is told, each time (PROTOCOL 11.2). */
+void member_expel_lost(struct node *node,
+                       struct peer *peer,
+                       struct ranks *claimed);
 
 /* ---- cover.c: front-end: back-ends that no branch covers (11.1) ---- */
 

@@ -215,6 +215,6 @@ int snapshot_take(struct node *node, const struct frame *frame)
         zero->settle.stable_due = true;
         pass_on(node);
     }
-    member_update(node, zero);
+    settle_update(node, zero);
     return 0;
 }

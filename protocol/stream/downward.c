@@ -244,7 +244,7 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
         stream_is_replayable(stream) ? after : feed_last(&stream->down.feed);
     upward_close(node, stream);
     if (node->role == NODE_BACKEND && stream->active)
-        member_send_claim(node, stream, stream->settle.told,
+        settle_send_claim(node, stream, stream->settle.told,
                           stream->settle.told_epoch);
     if (node->role != NODE_COMMNODE)
         node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
@@ -413,7 +413,7 @@ int downward_open(struct node *node,
             open_branch(node, stream, node->peers[slot]);
     if (node->role == NODE_COMMNODE) {
         stream->up.counted = wave_is_counted(stream->up.wave);
-        stream->down.sourced = member_has_members(node, stream);
+        stream->down.sourced = stream_has_members(node, stream);
     }
     if (stream->active && node->parent &&
         (node->incarnation > 0 || node->shifted)) {
@@ -475,7 +475,7 @@ void downward_control(struct node *node, const struct control *control)
     downward_pump(node, zero);
     downward_apply(node, &copy, zero->down.last);
     control_fini(&copy);
-    member_update(node, zero);
+    settle_update(node, zero);
 }
 
 /* A packet, past our filter, is here: to the children, or, in a back-end, to
@@ -506,7 +506,7 @@ static void commit(struct node *node,
         node->markers += stream->app.marker == 0;
         stream->app.marker = frame.sequence;
         stream->app.marker_epoch = (uint32_t)frame.tag;
-        member_try_settle(node, stream);
+        settle_try(node, stream);
     } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY)) {
         stream->app.untaken++;
         frame.count = 0;
@@ -563,8 +563,8 @@ void downward_run(struct node *node, struct stream *stream)
     }
     if (!moved)
         return;
-    if (node->role == NODE_BACKEND || !member_has_members(node, stream))
-        member_update(node, stream);
+    if (node->role == NODE_BACKEND || !stream_has_members(node, stream))
+        settle_update(node, stream);
     else if (stream->settle.hurried > stream->settle.settled)
         upward_run(node, stream);
     if (stream->pending_count > 0 || stream->closing)
@@ -664,7 +664,7 @@ void downward_filtered(struct node *node, const struct event *event)
         upward_emit(node, stream, frame);
     }
     upward_pump(node, stream);
-    member_update(node, stream);
+    settle_update(node, stream);
     downward_pending(node, stream);
 }
 
@@ -695,7 +695,7 @@ static int take_control(struct node *node, struct frame *frame)
     r = downward_apply(node, &control, number);
     control_fini(&control);
     if (!node->ended)
-        member_update(node, zero);
+        settle_update(node, zero);
     return r;
 }
 
@@ -726,8 +726,8 @@ void downward_stable(struct node *node, struct stream *stream, uint64_t number)
 {
     if (stream_is_replayable(stream))
         downward_lift(node, stream, number);
-    member_stable(node, stream, number);
-    member_update(node, stream);
+    settle_stable(node, stream, number);
+    settle_update(node, stream);
     upward_run(node, stream);
     downward_pending(node, stream);
 }
@@ -788,7 +788,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         stream->down.refeeding = false;
         stream->down.last = number;
         if (stream_is_replayable(stream) && node->role != NODE_BACKEND)
-            member_stable(node, stream, number - frame->count);
+            settle_stable(node, stream, number - frame->count);
     }
     if (frame->type == FRAME_CONTROL)
         return take_control(node, frame);
@@ -867,7 +867,7 @@ void downward_ask(struct node *node, struct stream *stream)
         downward_restart(node, stream, low);
     }
     stream->down.refeeding = true;
-    stream->down.sourced = member_has_members(node, stream);
+    stream->down.sourced = stream_has_members(node, stream);
     node_send_header(node, node->parent, FRAME_FEED, stream->definition.id,
                      stream->down.last, 0);
 }

@@ -63,7 +63,7 @@ struct upflow {
     uint32_t put;      /* 1 + the last epoch of a packet that went up */
 };
 
-/* What is claimed and settled (10): member.c. */
+/* What is claimed and settled (10): settle.c. */
 struct settling {
     struct claim sent; /* what we claimed last */
     bool has_sent;
@@ -139,76 +139,43 @@ struct filter_call {
     uint32_t inlet;             /* ... and whence it came */
 };
 
-/* ---- member.c ---- */
-
-/* A child's branch has shrunk: trim every stream to what is below it. */
-void member_trim(struct node *node, struct peer *peer);
-
-/* Nothing is left of the branch to `peer`, on any stream. */
-void member_forget(struct node *node, struct peer *peer);
-
-/* A child's link is gone: its branch, a record upwards, its members. */
-void member_lost_child(struct node *node, struct peer *peer, const char *text);
-
-/* Front-end: give back-ends up, for good (11.1); `text` says why. */
-void member_give_up(struct node *node,
-                    const struct ranks *ranks,
-                    const char *text);
-
-/* LOST says so: they leave every set (11.2). */
-void member_lost(struct node *node, const struct ranks *ranks);
-
-/* ENTER says that back-ends become members (12.3). */
-void member_enter(struct node *node, const struct control *control);
-
-/* Front-end: say so, and number from where on. */
-void member_admit(struct node *node, const struct ranks *joined);
-
-/* CLAIM and EXPEL came. `frame` is borrowed. */
-int member_claim(struct node *node, struct peer *peer, struct frame *frame);
-int member_expel(struct node *node, struct frame *frame);
-
-/* Whether a child may say that `members` are below it: a back-end only itself;
- * at the front-end only ranks that were given. */
-bool member_may_claim(const struct node *node,
-                      const struct peer *peer,
-                      const struct ranks *members);
-
-/* Take out of `claimed` those that were given up; `peer`, whose claim it is,
- * is told, each time (PROTOCOL 11.2). */
-void member_expel_lost(struct node *node,
-                       struct peer *peer,
-                       struct ranks *claimed);
+/* ---- settle.c ---- */
 
 /* What may be claimed has changed: send it now, or with the next beat. */
-void member_update(struct node *node, struct stream *stream);
+void settle_update(struct node *node, struct stream *stream);
 
 /* Send a claim that speaks of `settled` at most. */
-void member_send_claim(struct node *node,
+void settle_send_claim(struct node *node,
                        struct stream *stream,
                        uint64_t settled,
                        uint32_t epoch);
 
 /* Settle if all children have and nothing of it is left here (10.6). */
-void member_try_settle(struct node *node, struct stream *stream);
+void settle_try(struct node *node, struct stream *stream);
 
 /* Packets up to `number` are stable: drop them, tell with the next beat. */
-void member_stable(struct node *node, struct stream *stream, uint64_t number);
+void settle_stable(struct node *node, struct stream *stream, uint64_t number);
 
 /* What goes up and down once per heartbeat. */
-void member_beat(struct node *node);
+void settle_beat(struct node *node);
 
 /* Add to `out` all that the children claim. */
-void member_claimed(struct node *node,
+void settle_claimed(struct node *node,
                     const struct stream *stream,
                     struct ranks *out);
 
 /* Whether any child has members of the stream. */
-bool member_has_members(const struct node *node, const struct stream *stream);
+bool stream_has_members(const struct node *node, const struct stream *stream);
 
 /* Whether no child has members, and nothing that former members have sent waits
  * here or below (10.1b). */
-bool member_is_drained(const struct node *node, const struct stream *stream);
+bool stream_is_drained(const struct node *node, const struct stream *stream);
+
+/* Members have come who have not settled so much, or all have gone. */
+void settle_fall_back(struct node *node,
+                      struct stream *stream,
+                      uint64_t settled,
+                      uint32_t epoch);
 
 /* ---- downward.c ---- */
 

@@ -167,8 +167,8 @@ static void pump_late(struct node *node, struct stream *stream)
 static void claim_drained(struct node *node, struct stream *stream)
 {
     if (stream->settle.has_sent && !stream->settle.sent.drained &&
-        member_is_drained(node, stream))
-        member_update(node, stream);
+        stream_is_drained(node, stream))
+        settle_update(node, stream);
 }
 
 void upward_pump(struct node *node, struct stream *stream)
@@ -191,13 +191,13 @@ void upward_pump(struct node *node, struct stream *stream)
             return; /* a settled claim speaks of what was late, too */
         frame = fifo_pop(&stream->up.out);
         if (frame.type == FRAME_CLAIM) {
-            member_send_claim(node, stream, frame.sequence,
+            settle_send_claim(node, stream, frame.sequence,
                               (uint32_t)frame.tag);
             continue;
         }
         upward_put(node, stream, frame);
         if (frame.type == FRAME_RESUME && --stream->up.resumes == 0)
-            member_update(node, stream);
+            settle_update(node, stream);
     }
     if (node->role == NODE_COMMNODE)
         claim_drained(node, stream);
@@ -315,7 +315,7 @@ static void upward_call(struct node *node,
  * once, what is settled behind the data that it speaks of (10.1). */
 static void reclaim(struct node *node, struct stream *stream)
 {
-    member_send_claim(node, stream, 0, 0);
+    settle_send_claim(node, stream, 0, 0);
     if (stream->settle.settled > 0)
         upward_emit(node, stream,
                     (struct frame){
@@ -420,7 +420,7 @@ void upward_run(struct node *node, struct stream *stream)
     upward_lend(node, stream);
     if (upward_is_idle(node, stream)) {
         resume(node, stream);
-        member_try_settle(node, stream);
+        settle_try(node, stream);
     }
     upward_pump(node, stream);
 }
@@ -679,7 +679,7 @@ static void send_state(struct node *node,
     /* Who is in the state may have gone to others: they may come back, and
      * what the filter knows already it does not put out again (9.1). */
     stream->up.counted =
-        node->role == NODE_BACKEND || member_has_members(node, stream);
+        node->role == NODE_BACKEND || stream_has_members(node, stream);
     node_send(node, node->parent, frame);
     if (stream->up.counted)
         reclaim(node, stream);
@@ -738,14 +738,14 @@ void upward_adopted(struct node *node, struct stream *stream)
     if (stream->definition.id == 0 || !stream->loaded) {
         if (stream->definition.id != 0)
             upward_count_anew(node, stream);
-        member_update(node, stream);
+        settle_update(node, stream);
         return;
     }
     if (stream->filters.recoverable) {
         stream->up.compensating = true;
         upward_run(node, stream);
     } else if (node->role == NODE_COMMNODE &&
-               !member_has_members(node, stream)) {
+               !stream_has_members(node, stream)) {
         stream->up.counted = false;
     } else {
         node_send_header(node, node->parent, FRAME_RESUME,

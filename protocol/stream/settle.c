@@ -1,0 +1,469 @@
+/* settle.c - what is claimed upwards, what is stable, and settling (10). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+/* A claim goes at once when this many bytes have come since the last. */
+#define CLAIM_BYTES (LIMIT_UNSTABLE / 2)
+
+/* A branch that has members and a child behind it. */
+static const struct branch *branch_at(const struct node *node,
+                                      const struct stream *stream,
+                                      uint32_t slot)
+{
+    const struct branch *branch = &stream->branches[slot];
+
+    return node_child(node, slot) && branch->members.count > 0 ? branch : NULL;
+}
+
+void settle_claimed(struct node *node,
+                    const struct stream *stream,
+                    struct ranks *out)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = branch_at(node, stream, slot);
+        const struct ranks *members;
+
+        if (!branch)
+            continue;
+        /* on stream 0 who is there is known, claimed or not */
+        members = stream->definition.id == 0 ? &node->peers[slot]->below
+                                             : &branch->claim.members;
+        if (ranks_unite(out, members) < 0)
+            node->failed = true;
+    }
+}
+
+bool stream_has_members(const struct node *node, const struct stream *stream)
+{
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++)
+        if (branch_at(node, stream, slot))
+            return true;
+    return false;
+}
+
+bool stream_is_drained(const struct node *node, const struct stream *stream)
+{
+    uint32_t slot;
+
+    if (stream->definition.id == 0 || !upward_is_drained(stream) ||
+        !upward_is_idle(node, stream) || stream_has_members(node, stream))
+        return false;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = &stream->branches[slot];
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->role == NODE_COMMNODE && branch->claimed &&
+            !branch->claim.drained)
+            return false;
+    }
+    return true;
+}
+
+/* Take the error of `from`, if `claim` has none yet. */
+static void add_error(struct node *node,
+                      struct claim *claim,
+                      const char *error,
+                      uint32_t rank)
+{
+    if (!error || claim->error)
+        return;
+    claim->error = strdup(error);
+    claim->error_rank = rank;
+    if (!claim->error)
+        node->failed = true;
+}
+
+/* What may truly be claimed now: the union of the sets, the least of each
+ * number over the children that have members (10.1). */
+static void settle_build(struct node *node,
+                         const struct stream *stream,
+                         struct claim *claim)
+{
+    uint32_t slot;
+    bool first = true;
+
+    *claim = (struct claim){.recoverable = stream->filters.recoverable,
+                            .replayable = stream_is_replayable(stream),
+                            .received = stream->down.last,
+                            .lossy = stream->settle.lossy};
+    add_error(node, claim, stream->error, node->rank);
+    if (node->role == NODE_BACKEND) {
+        if (stream->active &&
+            ranks_add(&claim->members, node->rank, node->rank) < 0)
+            node->failed = true;
+        claim->received = stream->down.passed;
+        claim->settled = stream->settle.settled;
+        claim->epoch = stream->settle.epoch;
+        return;
+    }
+    settle_claimed(node, stream, &claim->members);
+    claim->drained = stream_is_drained(node, stream);
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = branch_at(node, stream, slot);
+        const struct claim *theirs;
+
+        if (!branch)
+            continue;
+        theirs = &branch->claim;
+        if (theirs->received < claim->received)
+            claim->received = theirs->received;
+        if (first || theirs->settled < claim->settled) {
+            claim->settled = theirs->settled;
+            claim->epoch = theirs->epoch;
+        }
+        first = false;
+        if (theirs->lossy > claim->lossy)
+            claim->lossy = theirs->lossy;
+        claim->recoverable &= theirs->recoverable;
+        claim->replayable &= theirs->replayable;
+        add_error(node, claim, theirs->error, theirs->error_rank);
+    }
+}
+
+/* Pack and send `claim`, and remember it as the last one sent. */
+static void send_claim(struct node *node,
+                       struct stream *stream,
+                       struct claim *claim)
+{
+    struct frame frame;
+
+    if (claim_encode(claim, stream->definition.id, &frame) < 0) {
+        node->failed = true;
+        return;
+    }
+    node_send(node, node->parent, frame);
+    claim_fini(&stream->settle.sent);
+    stream->settle.sent = *claim;
+    memset(claim, 0, sizeof(*claim));
+    stream->settle.has_sent = true;
+    stream->settle.claim_due = false;
+    stream->down.unclaimed = 0;
+}
+
+/* Members have come who have not settled so much, or all have gone: it is to be
+ * reached again, behind what those who come then have sent. What waits to be
+ * said of it speaks of others (10.1). */
+void settle_fall_back(struct node *node,
+                      struct stream *stream,
+                      uint64_t settled,
+                      uint32_t epoch)
+{
+    uint32_t i;
+
+    if (node->role != NODE_COMMNODE || settled >= stream->settle.settled)
+        return;
+    stream->settle.settled = settled;
+    stream->settle.epoch = epoch;
+    for (i = 0; i < stream->up.out.count; i++) {
+        struct frame *frame = fifo_at(&stream->up.out, i);
+
+        if (frame->type != FRAME_CLAIM || frame->sequence <= settled)
+            continue;
+        frame->sequence = settled;
+        frame->tag = (int32_t)epoch;
+    }
+}
+
+void settle_send_claim(struct node *node,
+                       struct stream *stream,
+                       uint64_t settled,
+                       uint32_t epoch)
+{
+    struct claim claim;
+
+    if (!node->parent || node->parent->life.state != LINK_UP)
+        return;
+    settle_build(node, stream, &claim);
+    settle_fall_back(node, stream, claim.settled, claim.epoch);
+    if (settled < claim.settled) {
+        claim.settled = settled;
+        claim.epoch = epoch;
+    }
+    if (claim.settled > claim.received)
+        claim.settled = claim.received;
+    stream->settle.told = claim.settled;
+    stream->settle.told_epoch = claim.epoch;
+    send_claim(node, stream, &claim);
+    claim_fini(&claim);
+}
+
+/* Whether what could be claimed now should not wait for the next beat
+ * (PROTOCOL 10.1a). */
+static bool is_urgent(const struct node *node,
+                      const struct stream *stream,
+                      const struct claim *claim)
+{
+    const struct claim *sent = &stream->settle.sent;
+    uint32_t slot;
+
+    if (stream->definition.id == 0)
+        return claim->received > sent->received ||
+               !ranks_equal(&sent->members, &claim->members);
+    if (claim->drained && !sent->drained)
+        return true;
+    if (stream->settle.has_sent &&
+        ranks_equal(&sent->members, &claim->members)) {
+        if (node->role == NODE_BACKEND)
+            return stream->down.unclaimed >= CLAIM_BYTES;
+        return feed_bytes(&stream->down.feed, sent->received,
+                          claim->received) >= CLAIM_BYTES;
+    }
+    if (claim->error || node->role == NODE_BACKEND)
+        return true;
+    /* one claim for all children, not one for each */
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct branch *branch = branch_at(node, stream, slot);
+
+        if (branch && !ranks_cover(&branch->claim.members, &branch->members))
+            return false;
+    }
+    return true;
+}
+
+/* A back-end on a stream that flows: no claim is built for each packet. */
+static bool claims_later(const struct node *node, const struct stream *stream)
+{
+    return node->role == NODE_BACKEND && stream->definition.id != 0 &&
+           stream->settle.has_sent && stream->down.unclaimed < CLAIM_BYTES;
+}
+
+/* Whether every member that is not in limbo has claimed the stream (3.1a). */
+static bool is_claimed(struct node *node,
+                       const struct stream *stream,
+                       const struct claim *claim)
+{
+    struct ranks awaited = {0};
+    bool claimed;
+
+    if (ranks_copy(&awaited, &stream->definition.members) < 0 ||
+        ranks_subtract(&awaited, &claim->members) < 0)
+        node->failed = true;
+    cover_exempt(node, &awaited);
+    claimed = awaited.count == 0;
+    ranks_fini(&awaited);
+    return claimed;
+}
+
+/* Front-end: the stream is open when its members have claimed it (3.1a). An
+ * error that comes later, from a member in limbo or a joiner, is an event. */
+static void try_open(struct node *node,
+                     struct stream *stream,
+                     const struct claim *claim)
+{
+    struct action *tell;
+
+    if (!stream->loaded)
+        return;
+    if (!stream->top.opening) {
+        if (claim->error && !stream->top.faulted)
+            node_tell(node, TELL_FILTER_ERROR, claim->error_rank,
+                      stream->definition.id, claim->error);
+        stream->top.faulted |= claim->error != NULL;
+        return;
+    }
+    if (!claim->error && !is_claimed(node, stream, claim))
+        return;
+    stream->top.opening = false;
+    stream->top.faulted = claim->error != NULL;
+    tell = node_tell(node, TELL_OPENED, claim->error_rank,
+                     stream->definition.id, claim->error);
+    tell->code = claim->error ? -ELIBBAD : 0;
+}
+
+/* Front-end: joiners that have claimed the stream are given a marker, so that
+ * they pair from the start of an epoch (12.3). */
+static void settle_in(struct node *node,
+                      struct stream *stream,
+                      const struct claim *claim)
+{
+    if (!ranks_meet(&stream->top.entering, &claim->members))
+        return;
+    if (ranks_subtract(&stream->top.entering, &claim->members) < 0)
+        node->failed = true;
+    if (!stream->closing && stream_is_replayable(stream))
+        downward_marker(node, stream);
+}
+
+/* Front-end: what every member has received is stable (10.2). */
+static void update_root(struct node *node, struct stream *stream)
+{
+    struct claim claim;
+
+    settle_build(node, stream, &claim);
+    settle_in(node, stream, &claim);
+    try_open(node, stream, &claim);
+    stream->settle.sent.recoverable = claim.recoverable;
+    if (ranks_cover(&claim.members, &stream->definition.members))
+        settle_stable(node, stream, claim.received);
+    claim_fini(&claim);
+}
+
+void settle_update(struct node *node, struct stream *stream)
+{
+    struct claim claim;
+
+    if (!stream->loaded || !stream->active)
+        return;
+    if (node->role == NODE_FRONTEND) {
+        update_root(node, stream);
+        return;
+    }
+    if (!node->parent || node->parent->life.state != LINK_UP || !node->reported)
+        return; /* the parent knows nobody below us yet */
+    if (claims_later(node, stream)) {
+        stream->settle.claim_due = true;
+        return;
+    }
+    settle_build(node, stream, &claim);
+    if (stream->settle.has_sent &&
+        claim.received <= stream->settle.sent.received &&
+        claim.drained == stream->settle.sent.drained &&
+        ranks_equal(&claim.members, &stream->settle.sent.members)) {
+        claim_fini(&claim);
+        return;
+    }
+    if (is_urgent(node, stream, &claim) && stream->up.resumes == 0)
+        settle_send_claim(node, stream, stream->settle.told,
+                          stream->settle.told_epoch);
+    else
+        stream->settle.claim_due = true;
+    claim_fini(&claim);
+}
+
+void settle_stable(struct node *node, struct stream *stream, uint64_t number)
+{
+    if (number <= stream->down.feed.stable || number > stream->down.last)
+        return;
+    stream->down.feed.stable = number;
+    stream->settle.stable_due = true;
+    downward_passed(node, stream);
+}
+
+/* Tell the children what is stable: an idle stream carries no packets. */
+static void send_stable(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    stream->settle.stable_due = false;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+        const struct branch *branch = &stream->branches[slot];
+
+        if (peer && peer->role == NODE_COMMNODE &&
+            branch->cursor >= stream->down.feed.stable &&
+            (branch->members.count > 0 || stream->definition.id == 0))
+            node_send_header(node, peer, FRAME_STABLE, stream->definition.id,
+                             stream->down.feed.stable, 0);
+    }
+}
+
+void settle_beat(struct node *node)
+{
+    size_t i;
+
+    for (i = node->stream_count; i-- > 0;) {
+        struct stream *stream = node->streams[i];
+
+        if (stream->settle.claim_due)
+            settle_send_claim(node, stream, stream->settle.told,
+                              stream->settle.told_epoch);
+        if (stream->settle.stable_due && stream_is_replayable(stream))
+            send_stable(node, stream);
+        if (stream->closing)
+            downward_pending(node, stream);
+    }
+}
+
+/* ---- settling (10.6) ---- */
+
+/* A back-end: whether its application has dealt with what it took. */
+static bool has_dealt(const struct node *node, const struct stream *stream)
+{
+    uint64_t said = stream->app.settle_at > node->receive_at
+                        ? stream->app.settle_at
+                        : node->receive_at;
+
+    return stream->app.untaken == 0 && said >= stream->app.taken_at;
+}
+
+/* All children that have members have settled the marker `settled`. */
+static void reached(struct node *node,
+                    struct stream *stream,
+                    const struct claim *claim)
+{
+    uint64_t settled = claim->settled;
+    uint32_t epoch = claim->epoch;
+    struct action *news;
+
+    stream->settle.settled = settled;
+    stream->settle.epoch = epoch;
+    if (node->role == NODE_FRONTEND) {
+        if (!stream->top.sync || settled < stream->top.sync)
+            return;
+        stream->top.sync = 0;
+        news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
+        news->sequence = settled;
+        /* Markers for joiners came between: not one epoch, but all since. */
+        news->code = claim->lossy > stream->top.synced_epoch;
+        stream->top.synced_epoch = epoch;
+        if (news->code)
+            stream->top.given_up = epoch;
+        return;
+    }
+    upward_emit(node, stream,
+                (struct frame){
+                    .type = FRAME_CLAIM,
+                    .tag = (int32_t)epoch,
+                    .sequence = settled,
+                });
+}
+
+/* Whether anything of the epochs before `epoch` still waits here. */
+static bool is_behind(const struct node *node,
+                      const struct stream *stream,
+                      uint32_t epoch)
+{
+    return !upward_is_idle(node, stream) ||
+           wave_holds(stream->up.wave, (uint64_t)epoch << PACKET_WAVE_BITS);
+}
+
+static void try_settle_internal(struct node *node, struct stream *stream)
+{
+    struct claim claim;
+    bool covered;
+
+    settle_build(node, stream, &claim);
+    if (!stream_has_members(node, stream)) {
+        claim.settled = stream->top.sync;
+        claim.epoch = stream->top.sync_epoch;
+    }
+    covered = node->role != NODE_FRONTEND ||
+              ranks_cover(&claim.members, &stream->definition.members);
+    if (covered && claim.settled > stream->settle.settled &&
+        claim.settled <= claim.received && /* our own marker has come */
+        !is_behind(node, stream, claim.epoch))
+        reached(node, stream, &claim);
+    claim_fini(&claim);
+}
+
+void settle_try(struct node *node, struct stream *stream)
+{
+    if (node->role == NODE_BACKEND) {
+        if (stream->app.marker && stream->active && stream->loaded &&
+            has_dealt(node, stream) && upward_is_idle(node, stream) &&
+            wave_bytes(stream->up.wave) == 0)
+            upward_settle(node, stream);
+        return;
+    }
+    if (stream->settle.hurried > stream->settle.settled ||
+        stream->top.sync > stream->settle.settled)
+        try_settle_internal(node, stream);
+}
