@@ -409,9 +409,10 @@ void network_free(struct cop_network *network)
     free(network);
 }
 
-void network_take(struct cop_network *network,
-                  struct delivery *delivery,
-                  struct frame *frame)
+/* Take a packet out of its inbox, and give its credit back. */
+static void note_taken(struct cop_network *network,
+                       struct delivery *delivery,
+                       struct frame *frame)
 {
     struct cop_stream *stream = delivery->stream;
     struct event event = {.type = EVENT_TAKEN, .stream = stream->id};
@@ -427,18 +428,29 @@ void network_take(struct cop_network *network,
     if (is_taken || network->ended)
         return;
     event.frame = *frame;
-    driver_step(network->driver, &event, NULL);
+    driver_note(network->driver, &event, NULL);
 }
 
-/* Give back the credit of what came on streams that were released. */
+void network_take(struct cop_network *network,
+                  struct delivery *delivery,
+                  struct frame *frame)
+{
+    note_taken(network, delivery, frame);
+    driver_catch_up(network->driver);
+}
+
+/* Drop what came on streams that were released. */
 static void drop_waste(struct cop_network *network)
 {
+    bool any = network->waste.first;
     struct frame frame;
 
     while (network->waste.first) {
-        network_take(network, network->waste.first, &frame);
+        note_taken(network, network->waste.first, &frame);
         frame_fini(&frame);
     }
+    if (any)
+        driver_catch_up(network->driver);
 }
 
 int network_enter(struct cop_network *network)

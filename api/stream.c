@@ -109,6 +109,7 @@ void stream_release(struct cop_stream *stream)
 void stream_take_early(struct cop_stream *stream)
 {
     struct event event = {.type = EVENT_TAKEN, .stream = stream->id};
+    struct driver *driver = stream->network->driver;
     struct delivery *last = stream->first ? stream->first->stream_prev : NULL;
     struct delivery *delivery = NULL;
 
@@ -117,9 +118,11 @@ void stream_take_early(struct cop_stream *stream)
         delivery->taken = true;
         stream->untaken = delivery->stream_next;
         event.frame = frame_ref(&delivery->frame);
-        driver_step(stream->network->driver, &event, NULL);
+        driver_note(driver, &event, NULL);
         frame_fini(&event.frame);
     }
+    if (delivery)
+        driver_catch_up(driver);
 }
 
 /* ---- sending ---- */

@@ -901,14 +901,16 @@ static void flush_in_time(struct driver *driver)
     }
 }
 
-int driver_step(struct driver *driver, struct event *event, uint64_t *result)
+int driver_note(struct driver *driver, struct event *event, uint64_t *result)
 {
-    bool waits;
-    int r;
-
     helm_clock(driver->helm);
-    r = step_and_act(driver, event, result);
-    waits = run_calls(driver, false);
+    return step_and_act(driver, event, result);
+}
+
+void driver_catch_up(struct driver *driver)
+{
+    bool waits = run_calls(driver, false);
+
     flush_in_time(driver);
     if (waits && !helm_polling(driver->helm))
         helm_due(driver->helm, 0);
@@ -916,7 +918,6 @@ int driver_step(struct driver *driver, struct event *event, uint64_t *result)
         (helm_polling(driver->helm) && deadline_ms(driver) < driver->next_ms))
         helm_notify(driver->helm);
     driver->news = false;
-    return r;
 }
 
 /* What somebody waits for, or the end. */

@@ -103,6 +103,11 @@ int driver_start(struct driver *driver);
 int driver_lock(struct driver *driver);
 void driver_unlock(struct driver *driver);
 
+/* The halves of driver_step(), for who has many events: each is noted, without
+ * a filter call, which would bring more of them; then catch up once. */
+int driver_note(struct driver *driver, struct event *event, uint64_t *result);
+void driver_catch_up(struct driver *driver);
+
 /* Tell the node that `event` happened now (`now_ms` is filled in), and do what
  * it asks for. Frames in `event` are taken as protocol/node.h says.
  *
@@ -112,7 +117,15 @@ void driver_unlock(struct driver *driver);
  * result  of EVENT_OPEN and EVENT_SYNC; may be NULL
  *
  * Returns what node_step() returns; -ENOTCONN once the node has ended. */
-int driver_step(struct driver *driver, struct event *event, uint64_t *result);
+static inline int driver_step(struct driver *driver,
+                              struct event *event,
+                              uint64_t *result)
+{
+    int r = driver_note(driver, event, result);
+
+    driver_catch_up(driver);
+    return r;
+}
 
 /* Whether what the caller waits for has happened; called with the lock. */
 typedef bool driver_done_fn(void *arg);
