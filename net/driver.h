@@ -103,8 +103,10 @@ int driver_start(struct driver *driver);
 int driver_lock(struct driver *driver);
 void driver_unlock(struct driver *driver);
 
-/* The halves of driver_step(), for who has many events: each is noted, without
- * a filter call, which would bring more of them; then catch up once. */
+/* The halves of driver_step(), for a caller with many events. driver_note()
+ * steps the node, and runs no filter call, which would deliver more packets.
+ * driver_catch_up() runs filter calls for a turn, and flushes; call it once,
+ * after the events. */
 int driver_note(struct driver *driver, struct event *event, uint64_t *result);
 void driver_catch_up(struct driver *driver);
 

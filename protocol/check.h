@@ -10,9 +10,9 @@
 /* Long enough for any answer. */
 #define NODE_CHECK_TEXT 200
 
-/* Whether all holds. If not, `text` names the stream, what does not hold, and
- * the numbers. A node that has ended, or for which memory has run out, holds
- * anything. */
+/* Whether the state of `node` is consistent. If not, `text` names the stream,
+ * the fields and their values. Nothing is checked of a node that has ended, or
+ * that has run out of memory. */
 bool node_check(const struct node *node, char text[NODE_CHECK_TEXT]);
 
 #endif

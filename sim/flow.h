@@ -52,9 +52,9 @@ uint64_t flow_end(struct flow *flow, uint64_t at_ms);
 /* The writer has died: only the first `kept` bytes on their way arrive. */
 void flow_cut(struct flow *flow, size_t kept);
 
-/* The writer has closed, and has been written to: the end arrives at `at_ms`,
- * or when it no longer is held, and what has not arrived by `now_ms` never
- * does. Returns when; UINT64_MAX if that is lost, or the end is there. */
+/* The writer has closed the connection, and the reader writes to it: a reset
+ * arrives at `at_ms`, or when the flow is no longer held. Bytes that have not
+ * arrived by `now_ms` never do. Returns when; UINT64_MAX if that is lost, or the end is there. */
 uint64_t flow_reset(struct flow *flow, uint64_t now_ms, uint64_t at_ms);
 
 /* Bytes on their way. */

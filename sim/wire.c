@@ -175,8 +175,9 @@ void world_write(struct sim *sim,
     }
     other = other_end(sim, end);
     if (!other) {
-        /* What is on its way on a slow link may take minutes; but who writes
-         * to what is closed is told. */
+        /* Bytes on a slow link may be on their way for minutes. A node that
+         * writes to a connection which the other end has closed gets a reset
+         * before that. */
         uint64_t reset_ms = sim->config.bytes_per_ms > 0
                                 ? flow_reset(&end->in, sim->now_ms, at_ms)
                                 : UINT64_MAX;

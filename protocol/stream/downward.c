@@ -732,9 +732,10 @@ void downward_stable(struct node *node, struct stream *stream, uint64_t number)
     downward_pending(node, stream);
 }
 
-/* A child begins with `from`. What is stable it is not sent: it begins behind
- * that, and is told, for nothing more may come (PROTOCOL 10.5). Returns where
- * it begins. */
+/* A child asks for the packets behind `from`. Stable packets are not sent
+ * again: the child begins behind them. It is told the stable number, as no
+ * packet may follow that would carry it (PROTOCOL 10.5). Returns the number
+ * behind which the child begins. */
 static uint64_t begin_stable(struct node *node,
                              struct peer *peer,
                              const struct stream *stream,

@@ -235,7 +235,7 @@ void downward_aside(struct node *node,
  * afterwards. */
 void downward_pending(struct node *node, struct stream *stream);
 
-/* Our parent says that every member has all up to `number`. */
+/* The parent says that every member has the packets up to `number`. */
 void downward_stable(struct node *node, struct stream *stream, uint64_t number);
 
 /* The parameters for packet `number`, wherever it comes again (3.1b); 0: those

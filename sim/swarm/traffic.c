@@ -601,8 +601,9 @@ void traffic_sync(struct traffic *traffic, struct sim *sim)
     }
 }
 
-/* A stream without members is waited for until it is drained: then all that
- * they had sent is there. Or until somebody has joined it. */
+/* A sync waits for a stream without members until the stream is drained: then
+ * all that the members had sent has come. If the sync was refused, it waits no
+ * longer once a back-end has joined the stream. */
 static bool is_over(const struct sim *sim, const struct traffic_stream *stream)
 {
     return node_is_drained(sim_node(sim, 0), stream->id) ||
