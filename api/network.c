@@ -409,8 +409,9 @@ void network_free(struct cop_network *network)
     free(network);
 }
 
-/* Take a packet out of its inbox, and give its credit back. */
-static void note_taken(struct cop_network *network,
+/* Take a packet out of its inbox, and give its credit back. Returns whether
+ * the driver has to catch up. */
+static bool note_taken(struct cop_network *network,
                        struct delivery *delivery,
                        struct frame *frame)
 {
@@ -426,30 +427,31 @@ static void note_taken(struct cop_network *network,
     stream->untold = true;
     network_signal(network);
     if (is_taken || network->ended)
-        return;
+        return false;
     event.frame = *frame;
     driver_note(network->driver, &event, NULL);
+    return true;
 }
 
 void network_take(struct cop_network *network,
                   struct delivery *delivery,
                   struct frame *frame)
 {
-    note_taken(network, delivery, frame);
-    driver_catch_up(network->driver);
+    if (note_taken(network, delivery, frame))
+        driver_catch_up(network->driver);
 }
 
 /* Drop what came on streams that were released. */
 static void drop_waste(struct cop_network *network)
 {
-    bool any = network->waste.first;
+    bool is_behind = false;
     struct frame frame;
 
     while (network->waste.first) {
-        note_taken(network, network->waste.first, &frame);
+        is_behind |= note_taken(network, network->waste.first, &frame);
         frame_fini(&frame);
     }
-    if (any)
+    if (is_behind)
         driver_catch_up(network->driver);
 }
 

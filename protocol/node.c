@@ -610,15 +610,19 @@ static void filtered(struct node *node, const struct event *event)
  * not, it stood still for `since`: nobody else is to be blamed for it (6.2). */
 static void forgive(struct node *node, uint64_t since_ms)
 {
+    bool is_linked = false;
     uint32_t slot;
 
     if (!node->started || since_ms < 2 * (uint64_t)node->times.heartbeat_ms)
         return;
-    for (slot = 0; slot < node->peer_count; slot++)
-        if (node->peers[slot])
-            link_forgive(&node->peers[slot]->life, since_ms, node->now_ms);
+    for (slot = 0; slot < node->peer_count; slot++) {
+        if (!node->peers[slot])
+            continue;
+        link_forgive(&node->peers[slot]->life, since_ms, node->now_ms);
+        is_linked = true;
+    }
     node->silence_ms = node->now_ms;
-    if (node->filter.deadline_ms != UINT64_MAX)
+    if (is_linked && node->filter.deadline_ms != UINT64_MAX)
         node->filter.deadline_ms += since_ms;
 }
 

@@ -116,9 +116,18 @@ void downward_restart(struct node *node, struct stream *stream, uint64_t number)
 
     for (i = 0; i < stream->down.feed.store.count; i++)
         give_back(node, stream, fifo_at(&stream->down.feed.store, i)->count);
-    for (i = 0; i < stream->down.in.count; i++)
-        give_back(node, stream, take_worth(fifo_at(&stream->down.in, i)));
-    fifo_fini(&stream->down.in);
+    /* Packets without a number are not sent again: they stay. */
+    for (i = stream->down.in.count; i > 0; i--) {
+        struct frame frame = fifo_pop(&stream->down.in);
+
+        if (frame.sequence == 0) {
+            if (fifo_push(&stream->down.in, &frame) < 0)
+                node->failed = true;
+            continue;
+        }
+        give_back(node, stream, take_worth(&frame));
+        frame_fini(&frame);
+    }
     feed_restart(&stream->down.feed, number);
     stream->down.last = number;
     stream->down.passed = number;
@@ -711,11 +720,6 @@ static void downward_lift(struct node *node,
     if (node->role != NODE_COMMNODE || stream->definition.id == 0 ||
         stable <= stream->down.last)
         return;
-    if (stream->down.in.count > 0) {
-        if (!stream->down.refeeding)
-            downward_ask(node, stream);
-        return;
-    }
     downward_restart(node, stream, stable);
     for (slot = 0; slot < stream->branch_count; slot++)
         if (stream->branches[slot].cursor < stable)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "protocol/state.h"
+
 /* What one back-end has taken: numbers from 0 on, or not. */
 struct order {
     int next;
@@ -103,6 +105,37 @@ static void again_is_ignored_a_gap_is_not(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 10.5: a commnode that is told what is stable begins there, though
+ * older packets wait at it for a filter call of another stream to end. */
+static void stable_overtakes_what_waits(void)
+{
+    static char count[] = "count";
+    struct stream_definition definition = {.down_filter = count};
+    struct sim *sim = SIM_TREE("0(1(2))");
+    uint32_t slow = SIM_OPEN(sim, "sum");
+    uint32_t stream = script_open(sim, &definition);
+    const struct node *node = sim_node(sim, script_at(sim, 1));
+    struct frame stable = {
+        .type = FRAME_STABLE,
+        .stream = stream,
+        .sequence = 20,
+    };
+
+    sim_trace_only(sim, 0);
+    sim_set_filter_ms(sim, script_at(sim, 1), 1000);
+    SIM_SEND(sim, 2, slow, 5);
+    SIM_RUN(sim, 10);
+    SIM_SEND(sim, 0, stream, 1);
+    SIM_SEND(sim, 0, stream, 2);
+    SIM_RUN(sim, 10);
+    CU_ASSERT(node_stream(node, stream)->down.in.count > 0);
+    sim_inject(sim, 0, script_at(sim, 1), &stable);
+    SIM_RUN(sim, 10);
+    CU_ASSERT_EQUAL(node_stream(node, stream)->down.in.count, 0);
+    CU_ASSERT_EQUAL(node_stream(node, stream)->down.last, 20);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 10.1a: a stream on which packets flow costs one claim for each
  * heartbeat, not one for each packet; one on which nothing flows costs none. */
 static void claims_wait_for_the_heartbeat(void)
@@ -167,6 +200,7 @@ int main(void)
         {"children are fed each at its pace",
          children_are_fed_each_at_its_pace},
         {"again is ignored, a gap is not", again_is_ignored_a_gap_is_not},
+        {"stable overtakes what waits", stable_overtakes_what_waits},
         {"claims wait for the heartbeat", claims_wait_for_the_heartbeat},
         {"a slow joiner misses no control", a_slow_joiner_misses_no_control},
         CU_TEST_INFO_NULL,

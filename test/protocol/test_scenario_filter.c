@@ -127,6 +127,26 @@ static void a_stop_is_not_the_time_of_a_call(void)
     SIM_END(sim);
 }
 
+/* PROTOCOL 5.1, 6.2: a front-end that has lost all of its links still finds
+ * that a call does not return. */
+static void a_call_has_an_end_without_links(void)
+{
+    struct sim_config config = {.trace = SCRIPT_TRACE,
+                                .times = {.filter_timeout_ms = 6000}};
+    struct sim *sim = script_tree("0(1,2)", &config);
+    uint32_t stream = SIM_OPEN(sim, "sum");
+
+    sim_set_filter_ms(sim, 0, 1000000);
+    SIM_SEND(sim, 1, stream, 5);
+    SIM_SEND(sim, 2, stream, 5);
+    SIM_RUN(sim, 100);
+    sim_crash(sim, script_at(sim, 1));
+    sim_crash(sim, script_at(sim, 2));
+    SIM_RUN(sim, 7000);
+    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_FILTER_ERROR), 1);
+    SIM_END(sim);
+}
+
 /* PROTOCOL 5.1: one call at a time in a node; other streams' wait in order.
  * (The world itself fails at a second one.) */
 static void calls_wait_for_each_other(void)
@@ -284,6 +304,7 @@ int main(void)
         {"a call of a commnode has an end", a_call_of_a_commnode_has_an_end},
         {"a call of an end has an end", a_call_of_an_end_has_an_end},
         {"a stop is not the time of a call", a_stop_is_not_the_time_of_a_call},
+        {"a call has an end without links", a_call_has_an_end_without_links},
         {"calls wait for each other", calls_wait_for_each_other},
         {"a stream may close during a call", a_stream_may_close_during_a_call},
         {"filters differ by role", filters_differ_by_role},
