@@ -213,6 +213,8 @@ static int record_apply(struct node *node,
     struct table_entry before = {.parent = rank};
     int r;
 
+    if (!text || !*text) /* records of an exchange carry none */
+        text = "another node has reported it";
     table_entry(node->heal.table, rank, &before);
     r = table_record(node->heal.table, rank, incarnation, parent);
     if (r == -ENOMEM)

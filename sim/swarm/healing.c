@@ -85,6 +85,10 @@ static void hear_of(struct healing *healing,
     struct healing_node *node = &healing->nodes[tell->rank];
     bool suspected = node->news == HEALING_SUSPECTED;
 
+    if ((tell->tell == TELL_NODE_SUSPECTED || tell->tell == TELL_NODE_LOST ||
+         tell->tell == TELL_BACKEND_LOST) &&
+        (!tell->text || !*tell->text))
+        sim_fail(sim, "%u may be lost, and no reason is told", tell->rank);
     if (node->news == HEALING_LOST)
         sim_fail(sim, "the front-end was told that %u is lost, and again of it",
                  tell->rank);
