@@ -186,6 +186,21 @@ static int ask_heap(struct cop_stream *stream)
     return tree_receive(stream, NULL);
 }
 
+/* How much more than `before` it has for each of 500 streams, as soon as that is
+ * less than `limit`. The member takes the events of closed streams when no
+ * packet waits, so an answer may come before it has. */
+static int grown(struct cop_stream *asks, int before, int limit)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    int each;
+
+    do {
+        each = (ask_heap(asks) - before) / 500;
+    } while (each >= limit && tree_now_ms() < deadline_ms);
+    printf("%d bytes a stream ... ", each);
+    return each;
+}
+
 /* A back-end keeps nothing of a stream that was closed before the application
  * had it, and little of one that the application has and does not close. */
 static void closed_streams_leave_nothing(void)
@@ -193,14 +208,13 @@ static void closed_streams_leave_nothing(void)
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = tree_launch_as(launch, "flat:1", "poll");
     struct cop_stream *asks = tree_open(network, COP_WAIT_FOR_ALL, NULL);
-    int before, after, i;
+    int before, i;
 
     open_and_close(network, 100);
     before = ask_heap(asks);
     open_and_close(network, 500);
-    after = ask_heap(asks);
-    printf("%d bytes a stream ... ", (after - before) / 500);
-    CU_ASSERT((after - before) / 500 < 16);
+    CU_ASSERT(grown(asks, before, 16) < 16);
+    before = ask_heap(asks);
     for (i = 0; i < 500; i++) {
         struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, NULL);
 
@@ -208,10 +222,7 @@ static void closed_streams_leave_nothing(void)
         CU_ASSERT_EQUAL(tree_receive(stream, NULL), i);
         cop_stream_close(stream);
     }
-    before = after;
-    after = ask_heap(asks);
-    printf("%d if it had them ... ", (after - before) / 500);
-    CU_ASSERT((after - before) / 500 < 160);
+    CU_ASSERT(grown(asks, before, 160) < 160);
     tree_end(network);
 }
 
