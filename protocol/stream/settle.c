@@ -431,7 +431,7 @@ static bool is_behind(const struct node *node,
                       const struct stream *stream,
                       uint32_t epoch)
 {
-    return !upward_is_idle(node, stream) ||
+    return upward_is_behind(node, stream, epoch) ||
            wave_holds(stream->up.wave, (uint64_t)epoch << PACKET_WAVE_BITS);
 }
 

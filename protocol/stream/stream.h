@@ -346,6 +346,12 @@ void upward_settle(struct node *node, struct stream *stream);
 /* Whether no call for this stream is out. */
 bool upward_is_idle(const struct node *node, const struct stream *stream);
 
+/* Whether a filter call of the stream is out that may have packets of an epoch
+ * before `epoch`. */
+bool upward_is_behind(const struct node *node,
+                      const struct stream *stream,
+                      uint32_t epoch);
+
 /* Whether a back-end's packet of `len` bytes may be sent now. */
 bool upward_accepts(const struct node *node,
                     const struct stream *stream,

@@ -372,6 +372,17 @@ bool upward_is_idle(const struct node *node, const struct stream *stream)
              node->filter.what.stream == stream->definition.id);
 }
 
+bool upward_is_behind(const struct node *node,
+                      const struct stream *stream,
+                      uint32_t epoch)
+{
+    const struct filter_call *call = &node->filter;
+
+    return !upward_is_idle(node, stream) &&
+           (call->late || !call->what.upward ||
+            call->what.sequence >> PACKET_WAVE_BITS < epoch);
+}
+
 /* Ask for our filter state; what is queued is in it (9.1, 9.3). */
 static void call_state(struct node *node, struct stream *stream)
 {
@@ -418,10 +429,9 @@ void upward_run(struct node *node, struct stream *stream)
         release(node, stream, &set);
     }
     upward_lend(node, stream);
-    if (upward_is_idle(node, stream)) {
+    if (upward_is_idle(node, stream))
         resume(node, stream);
-        settle_try(node, stream);
-    }
+    settle_try(node, stream);
     upward_pump(node, stream);
 }
 
