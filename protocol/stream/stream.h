@@ -347,7 +347,7 @@ void upward_settle(struct node *node, struct stream *stream);
 bool upward_is_idle(const struct node *node, const struct stream *stream);
 
 /* Whether a filter call of the stream is out that may have packets of an epoch
- * before `epoch`. */
+ * before `epoch`; only COP_WAIT_FOR_ALL says which. */
 bool upward_is_behind(const struct node *node,
                       const struct stream *stream,
                       uint32_t epoch);

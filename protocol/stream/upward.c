@@ -379,7 +379,8 @@ bool upward_is_behind(const struct node *node,
     const struct filter_call *call = &node->filter;
 
     return !upward_is_idle(node, stream) &&
-           (call->late || !call->what.upward ||
+           (stream->definition.sync != COP_WAIT_FOR_ALL || call->late ||
+            !call->what.upward ||
             call->what.sequence >> PACKET_WAVE_BITS < epoch);
 }
 
