@@ -203,23 +203,31 @@ static void helm_arm(struct helm *helm, uint64_t at_ms)
         helm->armed_ms = at_ms;
 }
 
-/* Stop the timerfd: the helm is ours, and nothing is queued. */
-static void stop_timer(struct helm *helm)
+/* Stop the timerfd: nothing is queued. Returns false if the number is no
+ * timerfd any more. */
+static bool stop_timer(struct helm *helm)
 {
     const struct itimerspec never = {{0, 0}, {0, 0}};
 
-    if (helm->armed_ms != UINT64_MAX &&
-        timerfd_settime(helm->timer_fd, 0, &never, NULL) == 0)
-        helm->armed_ms = UINT64_MAX;
+    if (timerfd_settime(helm->timer_fd, 0, &never, NULL) < 0)
+        return false;
+    helm->armed_ms = UINT64_MAX;
+    return true;
 }
 
-/* The timerfd has fired, or is said to have. */
+/* The timerfd has fired, or another file has its number by now: then all is
+ * over. It is never read, as a read takes from whichever file it is. One that
+ * was set again since it fired stays set. */
 static void disarm(struct helm *helm)
 {
-    uint64_t count;
+    struct itimerspec left;
 
-    (void)!read(helm->timer_fd, &count, sizeof(count));
-    helm->armed_ms = UINT64_MAX;
+    if (helm->armed_ms > helm->now_ms && helm->armed_ms != UINT64_MAX) {
+        if (timerfd_gettime(helm->timer_fd, &left) < 0)
+            helm->broken = true;
+    } else if (!stop_timer(helm)) {
+        helm->broken = true;
+    }
 }
 
 static void on_timer(struct ev_loop *loop, ev_io *io, int events)
@@ -228,7 +236,7 @@ static void on_timer(struct ev_loop *loop, ev_io *io, int events)
 
     (void)loop;
     (void)events;
-    if (!helm->stopping) /* else unread, for the other one */
+    if (!helm->stopping) /* else still set, for the other one */
         disarm(helm);    /* the work that follows the poll does the rest */
 }
 
@@ -363,7 +371,8 @@ int helm_wait(struct helm *helm,
             break;
         if (next_ms > deadline_ms)
             next_ms = deadline_ms;
-        if (helm->patient && !polled && !more && timeout_ms != 0)
+        if (helm->patient && !polled && !more && timeout_ms != 0 &&
+            helm->armed_ms != UINT64_MAX)
             stop_timer(helm);
         poll_once(helm, !more && timeout_ms != 0, next_ms);
         polled = true;
@@ -438,11 +447,9 @@ static void *background(void *arg)
         lock_first(helm);
         helm->awake++;
         if (helm->stopping)
-            break; /* unread, for the other one */
-        if (poller.revents & POLLNVAL)
-            helm->broken = true;
-        disarm(helm);
+            break; /* still set, for the other one */
         helm_clock(helm);
+        disarm(helm);
         if (helm->broken ? helm->owner == OWNER_NONE : to_take(helm))
             helm_drive(helm);
     }

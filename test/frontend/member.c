@@ -122,17 +122,31 @@ static void spout(struct cop_stream *stream)
         ;
 }
 
+static int threads(void)
+{
+    struct stat status;
+
+    return stat("/proc/self/task", &status) < 0 ? -1 : (int)status.st_nlink;
+}
+
 /* Close what Coppice has open, have other files under the same numbers, and
- * leave the network. Those files must not be touched. */
-static void strip(struct cop_network *network)
+ * leave the network. Those files must not be touched. If `is_late`, Coppice's
+ * own thread is the first that comes upon them. */
+static void strip(struct cop_network *network, bool is_late)
 {
     struct cop_event event = COP_EVENT_INIT;
+    struct timespec pause = {0, 1000000};
     struct cop_packet *packet;
-    int fd, count = 0;
+    int fd, count = 0, before = threads(), looks = 0;
 
     closefrom(STDERR_FILENO + 1);
-    while (count < 64 && open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
+    while (count < 64 && open("/proc/self/exe", O_RDONLY | O_CLOEXEC) >= 0)
         count++;
+    while (is_late && threads() == before) {
+        if (++looks == 10000)
+            errx(1, "no thread ends without descriptors");
+        nanosleep(&pause, NULL);
+    }
     if (cop_network_receive(network, NULL, &packet, COP_FOREVER) != -ENOTCONN)
         errx(1, "a receive goes on without descriptors");
     while (cop_network_event(network, &event, 0) == 0)
@@ -142,8 +156,8 @@ static void strip(struct cop_network *network)
         errx(1, "the end is not told");
     cop_network_free(network);
     for (fd = STDERR_FILENO + 1; fd <= STDERR_FILENO + count; fd++)
-        if (fcntl(fd, F_GETFD) < 0)
-            errx(1, "descriptor %d was closed", fd);
+        if (lseek(fd, 0, SEEK_CUR) != 0)
+            errx(1, "descriptor %d was closed, or read from", fd);
     exit(0);
 }
 
@@ -170,7 +184,7 @@ static bool obey(struct cop_network *network,
         cop_stream_send(stream, tag, "%d", (int)getpid());
         break;
     case TAG_BARE:
-        strip(network);
+        strip(network, number == 1);
         break;
     case TAG_MANY:
         send_many(network, stream, number);

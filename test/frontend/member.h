@@ -22,9 +22,9 @@ enum {
     TAG_WAKES, /* "": "%d", how often its poll() has returned */
     TAG_HEAP,  /* "": "%d", the bytes that it has from malloc() */
     TAG_FORK,  /* "": "%d", 0 if all calls in a forked child are -EPERM */
-    TAG_BARE,  /* "": it closes all descriptors but the standard ones; ends with
-                  0 if the network ends for it, and its own new files stay open
-                */
+    TAG_BARE,  /* "%d": it closes all descriptors but the standard ones; 1: a
+                  thread of Coppice is the first to see it; ends with 0 if the
+                  network ends for it, and its new files are as they were */
     TAG_SPOUT, /* "": it settles, then only sends "%d", 1, to the stream's end
                 */
 };
