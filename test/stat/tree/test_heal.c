@@ -50,8 +50,8 @@ static void read_packets(struct packets *packets, unsigned seed)
     FILE *pipe;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(build);
-    snprintf(command, sizeof(command), "'%s/test/stat/samples' %u %d %d", build,
-             seed, DAEMONS, SAMPLES);
+    snprintf(command, sizeof(command), "'%s/test/stat/tree/samples' %u %d %d",
+             build, seed, DAEMONS, SAMPLES);
     pipe = popen(command, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(pipe);
     for (int i = 0; i < DAEMONS; i++) {
