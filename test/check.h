@@ -30,17 +30,39 @@
         CU_ASSERT(check_r_ == (long)(expected));                               \
     } while (0)
 
-/* Run `tests`, ended by CU_TEST_INFO_NULL; returns main's exit status. */
-static inline int check_run(const char *name, CU_TestInfo *tests)
+/* Known to CUnit under its name, in which '_' is read as ' '. */
+static inline void check_add(const char *name, CU_TestFunc test)
 {
-    CU_SuiteInfo suites[] = {
-        {name, NULL, NULL, NULL, NULL, tests},
-        CU_SUITE_INFO_NULL,
-    };
+    char *sentence = strdup(name), *at;
+
+    for (at = sentence; at && *at != '\0'; at++)
+        if (*at == '_')
+            *at = ' ';
+    if (!sentence ||
+        (!CU_registry_initialized() &&
+         (CU_initialize_registry() != CUE_SUCCESS ||
+          !CU_add_suite("tests", NULL, NULL))) ||
+        !CU_add_test(CU_get_suite("tests"), sentence, test))
+        abort();
+    free(sentence);
+}
+
+/* TEST(name) { ... } is a test; check_run() runs all of the file, in order. */
+#define TEST(name)                                                             \
+    static void name(void);                                                    \
+    __attribute__((constructor)) static void add_##name(void)                  \
+    {                                                                          \
+        check_add(#name, name);                                                \
+    }                                                                          \
+    static void name(void)
+
+/* Run all tests; returns main's exit status. */
+static inline int check_run(const char *suite)
+{
     unsigned failed;
 
-    if (CU_initialize_registry() != CUE_SUCCESS ||
-        CU_register_suites(suites) != CUE_SUCCESS)
+    if (!CU_registry_initialized() ||
+        CU_set_suite_name(CU_get_suite("tests"), suite) != CUE_SUCCESS)
         return EXIT_FAILURE;
     CU_basic_set_mode(CU_BRM_VERBOSE);
     CU_basic_run_tests();

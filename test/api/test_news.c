@@ -25,7 +25,7 @@ static size_t taken(struct news *news, enum cop_event_type type, uint32_t rank)
 }
 
 /* One node floods: the events of others stay, and its own last ones. */
-static void a_flood_pushes_no_other_event_out(void)
+TEST(a_flood_pushes_no_other_event_out)
 {
     static const enum cop_event_type floods[] = {
         COP_EVENT_FILTER_ERROR, COP_EVENT_NODE_ADOPTED, COP_EVENT_NODE_LOST,
@@ -52,7 +52,7 @@ static void a_flood_pushes_no_other_event_out(void)
 }
 
 /* The last ones of a node are kept, in order, among those of others. */
-static void the_oldest_of_the_node_goes(void)
+TEST(the_oldest_of_the_node_goes)
 {
     struct cop_event event = COP_EVENT_INIT;
     struct news news = {0};
@@ -79,7 +79,7 @@ static void the_oldest_of_the_node_goes(void)
 }
 
 /* Events of all together have a limit, too. */
-static void the_oldest_of_all_goes(void)
+TEST(the_oldest_of_all_goes)
 {
     struct cop_event event = COP_EVENT_INIT;
     struct news news = {0};
@@ -94,12 +94,5 @@ static void the_oldest_of_all_goes(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a flood pushes no other event out",
-         a_flood_pushes_no_other_event_out},
-        {"the oldest of the node goes", the_oldest_of_the_node_goes},
-        {"the oldest of all goes", the_oldest_of_all_goes},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("news", tests);
+    return check_run("news");
 }

@@ -66,7 +66,7 @@ static void fini(struct sample *samples)
 
 /* Who has children is told from who has none; what one holds, private memory
  * and descriptors, is seen in it and not in the other. */
-static void a_family_is_read(void)
+TEST(a_family_is_read)
 {
     struct sample inner[FOOTPRINT_COUNT] = {{.values = NULL}};
     struct sample leaf[FOOTPRINT_COUNT] = {{.values = NULL}};
@@ -89,7 +89,7 @@ static void a_family_is_read(void)
     waitpid(child, NULL, 0);
 }
 
-static void nobody_is_below_a_leaf(void)
+TEST(nobody_is_below_a_leaf)
 {
     struct sample inner[FOOTPRINT_COUNT] = {{.values = NULL}};
     struct sample leaf[FOOTPRINT_COUNT] = {{.values = NULL}};
@@ -101,11 +101,5 @@ static void nobody_is_below_a_leaf(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"nobody is below a leaf", nobody_is_below_a_leaf},
-        {"a family is read", a_family_is_read},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("footprint", tests);
+    return check_run("footprint");
 }

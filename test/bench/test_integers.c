@@ -15,7 +15,7 @@ static struct integers *new_set(void)
 }
 
 /* A function of sender and index, over the whole range. */
-static void draws_are_spread_and_repeatable(void)
+TEST(draws_are_spread_and_repeatable)
 {
     struct integers *set = new_set();
     int32_t least = INT32_MAX;
@@ -35,7 +35,7 @@ static void draws_are_spread_and_repeatable(void)
     integers_free(set);
 }
 
-static void a_set_knows_what_is_missing(void)
+TEST(a_set_knows_what_is_missing)
 {
     static const int32_t all[] = {0, 7, 63, 64, (int32_t)INTEGERS_RANGE - 1};
     struct integers *wanted = new_set();
@@ -53,7 +53,7 @@ static void a_set_knows_what_is_missing(void)
     integers_free(seen);
 }
 
-static void what_nobody_sends_is_refused(void)
+TEST(what_nobody_sends_is_refused)
 {
     static const int32_t bad[] = {-1, (int32_t)INTEGERS_RANGE};
     struct integers *set = new_set();
@@ -67,12 +67,5 @@ static void what_nobody_sends_is_refused(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"draws are spread and repeatable", draws_are_spread_and_repeatable},
-        {"a set knows what is missing", a_set_knows_what_is_missing},
-        {"what nobody sends is refused", what_nobody_sends_is_refused},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("integers", tests);
+    return check_run("integers");
 }

@@ -31,7 +31,7 @@ static int read_words(struct options *options,
 #define READ(options, ...)                                                     \
     read_words((options), &usage, (const char *const[]){__VA_ARGS__, NULL})
 
-static void without_words_the_usual_holds(void)
+TEST(without_words_the_usual_holds)
 {
     struct options options;
 
@@ -47,7 +47,7 @@ static void without_words_the_usual_holds(void)
 }
 
 /* Cases that are given replace the usual ones; the option may come twice. */
-static void words_are_taken(void)
+TEST(words_are_taken)
 {
     struct options options;
 
@@ -64,7 +64,7 @@ static void words_are_taken(void)
     options_fini(&options);
 }
 
-static void wrong_words_are_refused(void)
+TEST(wrong_words_are_refused)
 {
     static const char *const bad[] = {
         "--case=",        "--case=4x4,",   "--case=4y4",  "--rounds=0",
@@ -80,7 +80,7 @@ static void wrong_words_are_refused(void)
     }
 }
 
-static void metrics_are_refused_where_there_is_one(void)
+TEST(metrics_are_refused_where_there_is_one)
 {
     struct options_usage single = usage;
     struct options options;
@@ -91,7 +91,7 @@ static void metrics_are_refused_where_there_is_one(void)
              -EINVAL);
 }
 
-static void help_is_all_that_was_asked_for(void)
+TEST(help_is_all_that_was_asked_for)
 {
     struct options options;
 
@@ -100,7 +100,7 @@ static void help_is_all_that_was_asked_for(void)
 }
 
 /* A word is found whole, not as the beginning of another. */
-static void a_list_has_whole_words(void)
+TEST(a_list_has_whole_words)
 {
     CU_ASSERT(options_lists("a,bc", "a"));
     CU_ASSERT(options_lists("a,bc", "bc"));
@@ -112,16 +112,5 @@ static void a_list_has_whole_words(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"without words the usual holds", without_words_the_usual_holds},
-        {"words are taken", words_are_taken},
-        {"wrong words are refused", wrong_words_are_refused},
-        {"metrics are refused where there is one",
-         metrics_are_refused_where_there_is_one},
-        {"help is all that was asked for", help_is_all_that_was_asked_for},
-        {"a list has whole words", a_list_has_whole_words},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("options", tests);
+    return check_run("options");
 }

@@ -43,7 +43,7 @@ static size_t occurrences(const char *text, const char *word)
     return count;
 }
 
-static void a_curve_and_its_marks_are_drawn(void)
+TEST(a_curve_and_its_marks_are_drawn)
 {
     char *text = draw(10, 5, 4, 5);
 
@@ -57,7 +57,7 @@ static void a_curve_and_its_marks_are_drawn(void)
 
 /* One low value among so many that they share columns: its point, at the
  * bottom of the frame, is in the picture. */
-static void no_dip_is_hidden(void)
+TEST(no_dip_is_hidden)
 {
     char *text = draw(100000, 5, 50000, 0);
 
@@ -66,7 +66,7 @@ static void no_dip_is_hidden(void)
     free(text);
 }
 
-static void nothing_to_draw_is_drawn_too(void)
+TEST(nothing_to_draw_is_drawn_too)
 {
     char *text = draw(1, 0, 0, 0);
 
@@ -76,12 +76,5 @@ static void nothing_to_draw_is_drawn_too(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a curve and its marks are drawn", a_curve_and_its_marks_are_drawn},
-        {"no dip is hidden", no_dip_is_hidden},
-        {"nothing to draw is drawn too", nothing_to_draw_is_drawn_too},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("plot", tests);
+    return check_run("plot");
 }

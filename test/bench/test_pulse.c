@@ -23,7 +23,7 @@ static struct sample steady(double gap_s)
     return arrivals;
 }
 
-static void a_rate_is_the_mean_over_the_last(void)
+TEST(a_rate_is_the_mean_over_the_last)
 {
     struct sample arrivals = steady(0);
 
@@ -34,7 +34,7 @@ static void a_rate_is_the_mean_over_the_last(void)
     sample_fini(&arrivals);
 }
 
-static void where_nothing_happens_is_no_dip(void)
+TEST(where_nothing_happens_is_no_dip)
 {
     struct sample arrivals = steady(0);
     struct pulse_dip dip = pulse_look(&arrivals, 4, 8, 10);
@@ -50,7 +50,7 @@ static void where_nothing_happens_is_no_dip(void)
 
 /* Nothing from 5.0 to 6.0: the packet at 6.0 is the last of ten in 1.9 s, and
  * as what was held up comes with it the dip is over at the same moment. */
-static void a_gap_is_a_dip(void)
+TEST(a_gap_is_a_dip)
 {
     struct sample arrivals = steady(1);
     struct pulse_dip dip = pulse_look(&arrivals, 4, 9, 10);
@@ -66,7 +66,7 @@ static void a_gap_is_a_dip(void)
 }
 
 /* From the last packet to the end of what is looked at is a gap too. */
-static void silence_up_to_the_end_is_a_gap(void)
+TEST(silence_up_to_the_end_is_a_gap)
 {
     struct sample arrivals = steady(0);
     struct pulse_dip dip = pulse_look(&arrivals, 9.9, 14.9, 10);
@@ -80,13 +80,5 @@ static void silence_up_to_the_end_is_a_gap(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a rate is the mean over the last", a_rate_is_the_mean_over_the_last},
-        {"where nothing happens is no dip", where_nothing_happens_is_no_dip},
-        {"a gap is a dip", a_gap_is_a_dip},
-        {"silence up to the end is a gap", silence_up_to_the_end_is_a_gap},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("pulse", tests);
+    return check_run("pulse");
 }

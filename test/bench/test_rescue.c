@@ -5,7 +5,7 @@
 #include "net/handshake.h"
 #include "test/check.h"
 
-static void the_bare_tree_moves_as_many_bytes(void)
+TEST(the_bare_tree_moves_as_many_bytes)
 {
     CU_ASSERT_EQUAL(RESCUE_HELLO_LEN, HANDSHAKE_HELLO_LEN);
     CU_ASSERT_EQUAL(RESCUE_ANSWER_LEN, HANDSHAKE_OUTPUT_LEN);
@@ -14,11 +14,5 @@ static void the_bare_tree_moves_as_many_bytes(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the bare tree moves as many bytes",
-         the_bare_tree_moves_as_many_bytes},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("rescue", tests);
+    return check_run("rescue");
 }

@@ -18,7 +18,7 @@ static struct sample sample_of(const double *values, size_t count)
 }
 
 /* Order of arrival does not matter, and is kept. */
-static void quantiles_lie_between_neighbours(void)
+TEST(quantiles_lie_between_neighbours)
 {
     static const double values[] = {40, 10, 30, 20};
     struct sample sample = sample_of(values, 4);
@@ -31,7 +31,7 @@ static void quantiles_lie_between_neighbours(void)
     sample_fini(&sample);
 }
 
-static void one_figure_is_every_quantile(void)
+TEST(one_figure_is_every_quantile)
 {
     static const double value = 7;
     struct sample sample = sample_of(&value, 1);
@@ -42,7 +42,7 @@ static void one_figure_is_every_quantile(void)
     sample_fini(&sample);
 }
 
-static void nothing_has_no_quantile(void)
+TEST(nothing_has_no_quantile)
 {
     struct sample sample = {.values = NULL};
 
@@ -51,7 +51,7 @@ static void nothing_has_no_quantile(void)
 }
 
 /* More figures than there is room at first. */
-static void a_sample_grows_and_is_used_again(void)
+TEST(a_sample_grows_and_is_used_again)
 {
     struct sample sample = {.values = NULL};
 
@@ -70,7 +70,7 @@ static void a_sample_grows_and_is_used_again(void)
 
 /* The ratio is of each round's pair: that a disturbed round is slow for both
  * does not show. */
-static void ratios_are_of_pairs(void)
+TEST(ratios_are_of_pairs)
 {
     static const double ours[] = {2, 20, 2};
     static const double bare[] = {1, 10, 1};
@@ -92,14 +92,5 @@ static void ratios_are_of_pairs(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"quantiles lie between neighbours", quantiles_lie_between_neighbours},
-        {"one figure is every quantile", one_figure_is_every_quantile},
-        {"nothing has no quantile", nothing_has_no_quantile},
-        {"a sample grows and is used again", a_sample_grows_and_is_used_again},
-        {"ratios are of pairs", ratios_are_of_pairs},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("sample", tests);
+    return check_run("sample");
 }

@@ -15,7 +15,7 @@ static int read_text(struct shape *shape, const char *text)
 }
 
 /* Fan-outs from the root down; nodes are counted without the root. */
-static void fan_outs_are_read_from_the_root_down(void)
+TEST(fan_outs_are_read_from_the_root_down)
 {
     struct shape shape;
 
@@ -29,7 +29,7 @@ static void fan_outs_are_read_from_the_root_down(void)
     CU_ASSERT_STRING_EQUAL(shape.text, "2x3x4");
 }
 
-static void a_flat_tree_has_one_level(void)
+TEST(a_flat_tree_has_one_level)
 {
     struct shape shape;
 
@@ -40,7 +40,7 @@ static void a_flat_tree_has_one_level(void)
 }
 
 /* What is no tree is refused, and the shape stays as it was. */
-static void what_is_no_tree_is_refused(void)
+TEST(what_is_no_tree_is_refused)
 {
     static const char *const bad[] = {"",
                                       "x",
@@ -66,7 +66,7 @@ static void what_is_no_tree_is_refused(void)
     }
 }
 
-static void the_limits_hold_and_no_more(void)
+TEST(the_limits_hold_and_no_more)
 {
     char text[SHAPE_TEXT_MAX + 2];
     struct shape shape;
@@ -86,14 +86,5 @@ static void the_limits_hold_and_no_more(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"fan-outs are read from the root down",
-         fan_outs_are_read_from_the_root_down},
-        {"a flat tree has one level", a_flat_tree_has_one_level},
-        {"what is no tree is refused", what_is_no_tree_is_refused},
-        {"the limits hold, and no more", the_limits_hold_and_no_more},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("shape", tests);
+    return check_run("shape");
 }

@@ -426,19 +426,19 @@ static int compare_all(uint32_t law, void (*change)(struct tree *tree))
 }
 
 /* Grouping changes nothing: a tree gives what a flat one gives. */
-static void associative_filters_give_the_same_in_any_tree(void)
+TEST(associative_filters_give_the_same_in_any_tree)
 {
     CU_ASSERT_EQUAL(compare_all(COP_ASSOCIATIVE, change_nothing), 8);
 }
 
 /* Nor does the order of inputs. */
-static void commutative_filters_give_the_same_in_any_order(void)
+TEST(commutative_filters_give_the_same_in_any_order)
 {
     CU_ASSERT_EQUAL(compare_all(COP_COMMUTATIVE, change_order), 6);
 }
 
 /* Nor does an input that comes twice. */
-static void idempotent_filters_may_hear_things_twice(void)
+TEST(idempotent_filters_may_hear_things_twice)
 {
     CU_ASSERT_EQUAL(compare_all(COP_IDEMPOTENT, change_number), 3);
 }
@@ -481,7 +481,7 @@ static struct loader *loader_of(const char *name)
 
 /* Where a law says that one packet gives that packet, it does: such a call
  * may be left out. Downwards every one-to-one filter gives one for one. */
-static void one_packet_gives_that_packet(void)
+TEST(one_packet_gives_that_packet)
 {
     struct loader_output output = {.up = NULL};
     const char *const *format;
@@ -524,7 +524,7 @@ static void one_packet_gives_that_packet(void)
 
 /* PROTOCOL 9.1: the packed state, taken in by an empty filter, makes the same
  * state; so compensation loses nothing. */
-static void a_state_survives_packing(void)
+TEST(a_state_survives_packing)
 {
     struct loader_output output = {.up = NULL};
     uint32_t seed;
@@ -593,7 +593,7 @@ static void check_refused(const char *name,
 }
 
 /* Strings, mixed formats and lengths: an error that says which. */
-static void wrong_formats_are_said(void)
+TEST(wrong_formats_are_said)
 {
     static const char *const names[] = {"sum", "min", "max", "avg"};
     size_t i;
@@ -651,7 +651,7 @@ static void check_ints(const char *name,
 }
 
 /* The suite above would pass filters that are wrong everywhere alike. */
-static void results_are_right(void)
+TEST(results_are_right)
 {
     static const int32_t values[] = {4, -3, 10, 1, 0, -7, 2};
 
@@ -668,7 +668,7 @@ static void results_are_right(void)
 }
 
 /* A 64-bit sum that does not fit is an error, not a wrong average. */
-static void an_average_that_overflows_is_said(void)
+TEST(an_average_that_overflows_is_said)
 {
     struct loader_output output = {.up = NULL};
     struct loader *loader = loader_of("avg");
@@ -686,7 +686,7 @@ static void an_average_that_overflows_is_said(void)
 }
 
 /* A NaN is no extreme, whichever side it comes from. */
-static void nan_is_no_extreme(void)
+TEST(nan_is_no_extreme)
 {
     static const char *const names[] = {"min", "max"};
     struct loader_output output = {.up = NULL};
@@ -715,7 +715,7 @@ static void nan_is_no_extreme(void)
 }
 
 /* The number of back-ends, whatever they sent. */
-static void count_counts_backends(void)
+TEST(count_counts_backends)
 {
     struct cop_packet *leaves[LEAVES_MAX];
     struct cop_packet *found;
@@ -741,7 +741,7 @@ static void count_counts_backends(void)
 }
 
 /* What is concatenated keeps the order of the back-ends. */
-static void concat_keeps_the_order(void)
+TEST(concat_keeps_the_order)
 {
     struct cop_packet *leaves[LEAVES_MAX];
     struct cop_packet *found;
@@ -773,29 +773,10 @@ static void concat_keeps_the_order(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"associative filters give the same in any tree",
-         associative_filters_give_the_same_in_any_tree},
-        {"commutative filters give the same in any order",
-         commutative_filters_give_the_same_in_any_order},
-        {"idempotent filters may hear things twice",
-         idempotent_filters_may_hear_things_twice},
-        {"one packet gives that packet", one_packet_gives_that_packet},
-        {"a state survives packing", a_state_survives_packing},
-        {"wrong formats are said", wrong_formats_are_said},
-        {"results are right", results_are_right},
-        {"an average that overflows is said",
-         an_average_that_overflows_is_said},
-        {"NaN is no extreme", nan_is_no_extreme},
-        {"count counts back-ends", count_counts_backends},
-        {"concat keeps the order", concat_keeps_the_order},
-        CU_TEST_INFO_NULL,
-    };
-
     path = getenv("COPPICE_FILTER_PATH");
     if (!path) {
         fprintf(stderr, "set COPPICE_FILTER_PATH\n");
         return EXIT_FAILURE;
     }
-    return check_run("laws", tests);
+    return check_run("laws");
 }

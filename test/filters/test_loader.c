@@ -119,7 +119,7 @@ static bool has_ints(const struct frame *frame, const int *values, uint32_t n)
              sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
 /* PROTOCOL 5.2: all facts of the call reach the filter. */
-static void a_filter_is_told_the_facts(void)
+TEST(a_filter_is_told_the_facts)
 {
     static const uint32_t expected[8] = {3, 2, 5, 17, 99, 0, 0, 1};
     struct cop_packet *packet;
@@ -152,7 +152,7 @@ static void a_filter_is_told_the_facts(void)
 }
 
 /* New parameters are seen from the next call on. */
-static void parameters_reach_the_filter(void)
+TEST(parameters_reach_the_filter)
 {
     struct cop_packet *packet;
     struct payload *payload;
@@ -181,7 +181,7 @@ static void parameters_reach_the_filter(void)
 
 /* PROTOCOL 5.3: a failed call has a text that names the filter, and what it
  * had emitted is dropped; the first text counts. */
-static void failing_is_said(void)
+TEST(failing_is_said)
 {
     struct bench bench;
 
@@ -201,7 +201,7 @@ static void failing_is_said(void)
 }
 
 /* A state that cannot be made is asked for again at the next call. */
-static void init_may_fail(void)
+TEST(init_may_fail)
 {
     struct payload *payload;
     struct bench bench;
@@ -224,7 +224,7 @@ static void init_may_fail(void)
 }
 
 /* PROTOCOL 5.6: what is emitted against the direction comes out apart. */
-static void emitting_goes_both_ways(void)
+TEST(emitting_goes_both_ways)
 {
     struct bench bench;
 
@@ -243,7 +243,7 @@ static void emitting_goes_both_ways(void)
 }
 
 /* Without a filter all inputs go on as they are. */
-static void no_filter_passes_on(void)
+TEST(no_filter_passes_on)
 {
     struct stream_filters facts;
     struct bench bench;
@@ -282,7 +282,7 @@ static void check_facts(const char *up,
 }
 
 /* PROTOCOL 5.5, 9.4: what the laws of the filters mean for their stream. */
-static void laws_become_facts(void)
+TEST(laws_become_facts)
 {
     check_facts("sum", "",
                 (struct stream_filters){.up = true, .down_one_to_one = true});
@@ -299,7 +299,7 @@ static void laws_become_facts(void)
 
 /* PROTOCOL 5.4: the front-end and the back-ends may have filters of their
  * own. */
-static void roles_may_differ(void)
+TEST(roles_may_differ)
 {
     static const enum node_role roles[] = {NODE_FRONTEND, NODE_COMMNODE,
                                            NODE_BACKEND};
@@ -331,7 +331,7 @@ static void roles_may_differ(void)
 }
 
 /* Equation 3.8: only what is new goes up. */
-static void a_join_filter_emits_what_is_new(void)
+TEST(a_join_filter_emits_what_is_new)
 {
     struct bench bench;
     struct frame state;
@@ -357,7 +357,7 @@ static void a_join_filter_emits_what_is_new(void)
 }
 
 /* PROTOCOL 5.3: one packet that cannot be joined costs the wave only that. */
-static void the_good_part_of_a_wave_is_joined(void)
+TEST(the_good_part_of_a_wave_is_joined)
 {
     struct cop_packet *packet;
     struct bench bench;
@@ -381,7 +381,7 @@ static void the_good_part_of_a_wave_is_joined(void)
 }
 
 /* A damaged packet is an error with a text, for both kinds of filters. */
-static void damaged_packets_are_said(void)
+TEST(damaged_packets_are_said)
 {
     static const char *const names[] = {"sum", "avg", "concat", "int_union"};
     struct bench bench;
@@ -403,7 +403,7 @@ static void damaged_packets_are_said(void)
 }
 
 /* A frame that was taken from the output is not freed with it. */
-static void output_frames_can_be_taken(void)
+TEST(output_frames_can_be_taken)
 {
     struct bench bench;
     struct frame taken;
@@ -423,22 +423,6 @@ static void output_frames_can_be_taken(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a filter is told the facts", a_filter_is_told_the_facts},
-        {"parameters reach the filter", parameters_reach_the_filter},
-        {"failing is said", failing_is_said},
-        {"init may fail", init_may_fail},
-        {"emitting goes both ways", emitting_goes_both_ways},
-        {"no filter passes on", no_filter_passes_on},
-        {"laws become facts", laws_become_facts},
-        {"roles may differ", roles_may_differ},
-        {"a join filter emits what is new", a_join_filter_emits_what_is_new},
-        {"the good part of a wave is joined",
-         the_good_part_of_a_wave_is_joined},
-        {"damaged packets are said", damaged_packets_are_said},
-        {"output frames can be taken", output_frames_can_be_taken},
-        CU_TEST_INFO_NULL,
-    };
     const char *build = getenv("BUILD");
     const char *good = getenv("COPPICE_FILTER_PATH");
 
@@ -447,5 +431,5 @@ int main(void)
         return EXIT_FAILURE;
     }
     snprintf(path, sizeof(path), "%s:%s/test/filters/.libs", good, build);
-    return check_run("loader", tests);
+    return check_run("loader");
 }

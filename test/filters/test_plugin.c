@@ -39,7 +39,7 @@ static void check_refused(const char *directories,
                   (const char *const[]){__VA_ARGS__, NULL})
 
 /* A name must be one, so that nothing outside the path can be loaded. */
-static void a_name_is_no_path(void)
+TEST(a_name_is_no_path)
 {
     char longest[LIMIT_FILTER_NAME + 2];
 
@@ -54,7 +54,7 @@ static void a_name_is_no_path(void)
 }
 
 /* What is in no directory: what was searched, and what to do. */
-static void a_missing_file_is_named(void)
+TEST(a_missing_file_is_named)
 {
     REFUSED(good, "nothing", -ENOENT, "\"nothing\"", "nothing.so", good,
             "add its directory");
@@ -64,7 +64,7 @@ static void a_missing_file_is_named(void)
 }
 
 /* What is no shared object: the dynamic linker's words. */
-static void other_files_are_refused(void)
+TEST(other_files_are_refused)
 {
     char directory[] = "/tmp/test_plugin.XXXXXX";
     char path[64];
@@ -84,7 +84,7 @@ static void other_files_are_refused(void)
 }
 
 /* A missing symbol, ours or the filter's. */
-static void missing_symbols_are_named(void)
+TEST(missing_symbols_are_named)
 {
     REFUSED(bad, "bad_symbol", -ENOEXEC, "coppice_filter", "COP_FILTER_EXPORT");
     REFUSED(bad, "bad_undefined", -ENOEXEC, "nobody_defines_this");
@@ -92,21 +92,21 @@ static void missing_symbols_are_named(void)
 }
 
 /* A filter for another version of ours. */
-static void other_versions_are_refused(void)
+TEST(other_versions_are_refused)
 {
     REFUSED(bad, "bad_abi", -ENOEXEC, "ABI 77", "compile it again");
     REFUSED(bad, "bad_size", -ENOEXEC, "24 bytes", "sizeof");
 }
 
 /* File and filter must agree on the name. */
-static void another_name_is_refused(void)
+TEST(another_name_is_refused)
 {
     REFUSED(bad, "bad_name", -ENOEXEC, "\"another\"", "bad_name.so");
     REFUSED(bad, "bad_nameless", -ENOEXEC, "\"\"");
 }
 
 /* Which functions belong together. */
-static void missing_members_are_named(void)
+TEST(missing_members_are_named)
 {
     REFUSED(bad, "bad_neither", -ENOEXEC, "neither");
     REFUSED(bad, "bad_both", -ENOEXEC, "both");
@@ -119,7 +119,7 @@ static void missing_members_are_named(void)
 }
 
 /* The first directory that has it counts, and one library is shared. */
-static void the_first_directory_counts(void)
+TEST(the_first_directory_counts)
 {
     struct plugin *first;
     struct plugin *second;
@@ -157,7 +157,7 @@ static void check_recoverable(const char *directories,
 }
 
 /* PROTOCOL 9.4 */
-static void recoverable_is_idempotent_with_state(void)
+TEST(recoverable_is_idempotent_with_state)
 {
     check_recoverable(good, "int_union", NULL);
     check_recoverable(bad, "echo", NULL);
@@ -168,19 +168,6 @@ static void recoverable_is_idempotent_with_state(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a name is no path", a_name_is_no_path},
-        {"a missing file is named", a_missing_file_is_named},
-        {"other files are refused", other_files_are_refused},
-        {"missing symbols are named", missing_symbols_are_named},
-        {"other versions are refused", other_versions_are_refused},
-        {"another name is refused", another_name_is_refused},
-        {"missing members are named", missing_members_are_named},
-        {"the first directory counts", the_first_directory_counts},
-        {"recoverable is idempotent, with state",
-         recoverable_is_idempotent_with_state},
-        CU_TEST_INFO_NULL,
-    };
     const char *build = getenv("BUILD");
 
     good = getenv("COPPICE_FILTER_PATH");
@@ -189,5 +176,5 @@ int main(void)
         return EXIT_FAILURE;
     }
     snprintf(bad, sizeof(bad), "%s/test/filters/.libs", build);
-    return check_run("plugin", tests);
+    return check_run("plugin");
 }

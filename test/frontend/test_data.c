@@ -29,7 +29,7 @@ static pid_t pid_of(struct cop_stream *one)
 /* A filter named for one role goes before the name for all: back-ends count
  * themselves, commnodes add, the front-end takes the largest of its branches.
  */
-static void filters_by_role(void)
+TEST(filters_by_role)
 {
     static const uint32_t largest[] = {1, 2, 4};
     size_t i;
@@ -60,7 +60,7 @@ static void filters_by_role(void)
 
 /* Parameters change in each node between exactly the packets between which
  * they were set, the first ones being those of the options. */
-static void parameters_in_order_with_data(void)
+TEST(parameters_in_order_with_data)
 {
     size_t i;
 
@@ -94,7 +94,7 @@ static void parameters_in_order_with_data(void)
 }
 
 /* 8 MiB, twice a window: down to all, then up from each. */
-static void packets_of_8_mib(void)
+TEST(packets_of_8_mib)
 {
     uint32_t len = 8 << 20, expected = 0, sum, i;
     unsigned char *bytes = malloc(len);
@@ -155,7 +155,7 @@ static int fill(struct cop_stream *one, int timeout_ms)
 
 /* With a time-out of 0 a send fails at once when the windows to a member that
  * stands still are full; what it refused is not sent, the rest comes. */
-static void a_send_without_credit(void)
+TEST(a_send_without_credit)
 {
     size_t i;
 
@@ -186,7 +186,7 @@ static void a_send_without_credit(void)
 
 /* While one member stands still: do_not_wait brings the others at once,
  * time_out brings a wave without it, and its packet when it comes. */
-static void waves_that_do_not_wait(void)
+TEST(waves_that_do_not_wait)
 {
     size_t i;
 
@@ -220,7 +220,7 @@ static void waves_that_do_not_wait(void)
 
 /* A member that only sends can be synced once it has settled; the stream's end
  * reaches it in its send. */
-static void a_sender_that_settles(void)
+TEST(a_sender_that_settles)
 {
     size_t i;
 
@@ -261,7 +261,7 @@ static void await_totals(struct cop_stream *sum, int expected)
 
 /* A stream that is closed with data on its way both ways: what was sent before
  * reaches every member; the streams beside it lose nothing. */
-static void closing_with_data_on_its_way(void)
+TEST(closing_with_data_on_its_way)
 {
     size_t i;
 
@@ -293,7 +293,7 @@ static void closing_with_data_on_its_way(void)
 }
 
 /* A member that closes its end gets no more, and holds nobody up. */
-static void a_member_that_closes_its_end(void)
+TEST(a_member_that_closes_its_end)
 {
     size_t i;
 
@@ -329,9 +329,11 @@ static rlim_t address_space(void)
     return pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
+/* A sanitizer's allocator ends the process where memory is short. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* A packet for which the front-end has no memory ends the network with an error
  * that says so, once. */
-static void a_packet_without_memory(void)
+TEST(a_packet_without_memory)
 {
     struct cop_network *network = tree_launch("flat:1");
     struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, NULL);
@@ -353,25 +355,10 @@ static void a_packet_without_memory(void)
     cop_network_free(network);
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
+#endif
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"filters by role", filters_by_role},
-        {"parameters in order with data", parameters_in_order_with_data},
-        {"packets of 8 MiB", packets_of_8_mib},
-        {"a send without credit", a_send_without_credit},
-        {"waves that do not wait", waves_that_do_not_wait},
-        {"a sender that settles", a_sender_that_settles},
-        {"closing with data on its way", closing_with_data_on_its_way},
-        {"a member that closes its end", a_member_that_closes_its_end},
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-        /* A sanitizer's allocator ends the process where memory is short. */
-        {"a packet without memory", a_packet_without_memory},
-#endif
-        CU_TEST_INFO_NULL,
-    };
-
     tree_own_filters();
-    return check_run("data", tests);
+    return check_run("data");
 }

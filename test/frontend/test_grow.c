@@ -72,7 +72,7 @@ static void await_joiners(struct cop_network *network, int count)
 }
 
 /* Streams that grow take joiners in, others do not; new streams have them. */
-static void only_streams_that_grow_take_them(void)
+TEST(only_streams_that_grow_take_them)
 {
     size_t i;
     int k;
@@ -140,7 +140,7 @@ static void take_answers(struct cop_stream *stream, struct answers *answers)
 
 /* While packets flow, joiners come: each gets, from some packet on, every one,
  * once, in order; a sync waits for their answers too. */
-static void joiners_get_each_packet_once(void)
+TEST(joiners_get_each_packet_once)
 {
     size_t i;
 
@@ -187,7 +187,7 @@ static void joiners_get_each_packet_once(void)
 
 /* A stream may be opened while there is nobody yet; after a sync, whoever has
  * joined is in every wave. */
-static void a_stream_before_its_first_member(void)
+TEST(a_stream_before_its_first_member)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = NULL;
@@ -236,7 +236,7 @@ static void a_stream_before_its_first_member(void)
 
 /* Nobody waits for the process of a joiner: when it is killed, its end is not
  * certain. Streams open without it all the same. */
-static void streams_open_without_a_joiner_that_died(void)
+TEST(streams_open_without_a_joiner_that_died)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
@@ -311,7 +311,7 @@ static void kill_commnodes(struct cop_network *network)
 
 /* All six commnodes are dead: whoever joins finds the front-end, with the file
  * that lists the dead ones, too, and with the file as it is now. */
-static void joiners_find_who_lives(void)
+TEST(joiners_find_who_lives)
 {
     struct cop_network *network = tree_launch("2x2x2");
     const struct cop_communicator *all = cop_network_everyone(network);
@@ -340,15 +340,5 @@ static void joiners_find_who_lives(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"only streams that grow take them", only_streams_that_grow_take_them},
-        {"joiners get each packet once", joiners_get_each_packet_once},
-        {"a stream before its first member", a_stream_before_its_first_member},
-        {"joiners find who lives", joiners_find_who_lives},
-        {"streams open without a joiner that died",
-         streams_open_without_a_joiner_that_died},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("grow", tests);
+    return check_run("grow");
 }

@@ -164,7 +164,7 @@ static void check_back_ends(struct search *search, struct cop_network *network)
 }
 
 /* After a launch, after a session file was written, and after one was read. */
-static void key_is_once_in_each_process_and_in_no_core_dump(void)
+TEST(key_is_once_in_each_process_and_in_no_core_dump)
 {
     char folder[] = "/tmp/coppice-test.XXXXXX";
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -200,11 +200,5 @@ static void key_is_once_in_each_process_and_in_no_core_dump(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"key is once in each process and in no core dump",
-         key_is_once_in_each_process_and_in_no_core_dump},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("key", tests);
+    return check_run("key");
 }

@@ -199,35 +199,28 @@ static void kill_many(const char *phase)
     }
 }
 
-static void killed_while_it_is_launched(void)
+TEST(killed_while_it_is_launched)
 {
     kill_many("launch");
 }
 
-static void killed_while_it_works(void)
+TEST(killed_while_it_works)
 {
     kill_many("traffic");
 }
 
-static void killed_while_it_syncs(void)
+TEST(killed_while_it_syncs)
 {
     kill_many("sync");
 }
 
-static void killed_while_it_ends(void)
+TEST(killed_while_it_ends)
 {
     kill_many("shutdown");
 }
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"killed while it is launched", killed_while_it_is_launched},
-        {"killed while it works", killed_while_it_works},
-        {"killed while it syncs", killed_while_it_syncs},
-        {"killed while it ends", killed_while_it_ends},
-        CU_TEST_INFO_NULL,
-    };
     const char *wanted = getenv("SEED");
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -236,5 +229,5 @@ int main(void)
     seed =
         wanted ? (unsigned)strtoul(wanted, NULL, 10) : (unsigned)tree_now_ms();
     fprintf(stderr, "SEED=%u\n", seed);
-    return check_run("kill", tests);
+    return check_run("kill");
 }

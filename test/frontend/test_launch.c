@@ -5,7 +5,7 @@
 #include "test/frontend/tree.h"
 
 /* Each shape comes up whole, works, and goes without a trace. */
-static void shapes_come_up_and_go(void)
+TEST(shapes_come_up_and_go)
 {
     static const struct {
         const char *shape;
@@ -51,7 +51,7 @@ static void expect(const struct cop_launch *launch, int code, const char *say)
 }
 
 /* Wrong options are named before anything is started. */
-static void wrong_options_are_named(void)
+TEST(wrong_options_are_named)
 {
     char *member[] = {tree_program("member"), NULL};
     char *missing[] = {(char *)"./no-such-back-end", NULL};
@@ -122,7 +122,7 @@ static void wrong_options_are_named(void)
 }
 
 /* Times in which every link would be silent. */
-static void wrong_times_are_named(void)
+TEST(wrong_times_are_named)
 {
     char *member[] = {tree_program("member"), NULL};
     struct cop_launch bad = COP_LAUNCH_INIT;
@@ -141,7 +141,7 @@ static void wrong_times_are_named(void)
 }
 
 /* An option that only a newer library knows is an error, not ignored. */
-static void an_unknown_option_is_an_error(void)
+TEST(an_unknown_option_is_an_error)
 {
     struct {
         struct cop_launch launch;
@@ -164,7 +164,7 @@ static void an_unknown_option_is_an_error(void)
 
 /* A back-end that ends before it has joined fails the launch, with its rank
  * and its status, not with a time-out; nothing is left. */
-static void a_backend_that_exits_at_once(void)
+TEST(a_backend_that_exits_at_once)
 {
     static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
     char *argv[] = {tree_program("member"), (char *)"exit", NULL};
@@ -179,7 +179,7 @@ static void a_backend_that_exits_at_once(void)
 }
 
 /* A back-end that never joins fails the launch after launch_timeout. */
-static void a_backend_that_never_joins(void)
+TEST(a_backend_that_never_joins)
 {
     char *argv[] = {(char *)"/bin/sleep", (char *)"1000", NULL};
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -191,7 +191,7 @@ static void a_backend_that_never_joins(void)
 }
 
 /* A topology file and a topology text make the same tree as a shape does. */
-static void a_tree_may_come_as_text_or_file(void)
+TEST(a_tree_may_come_as_text_or_file)
 {
     static const char text[] = "localhost:0 => localhost:1 localhost:2;\n"
                                "localhost:1 => localhost:3 localhost:4;\n";
@@ -220,7 +220,7 @@ static void a_tree_may_come_as_text_or_file(void)
 }
 
 /* A back-end started by hand is told so. */
-static void joining_by_hand_is_an_error(void)
+TEST(joining_by_hand_is_an_error)
 {
     struct cop_network *network;
     struct cop_error error = {""};
@@ -236,7 +236,7 @@ static void joining_by_hand_is_an_error(void)
 }
 
 /* Without descriptors a launch fails with a sentence, and leaves nothing. */
-static void a_full_descriptor_table(void)
+TEST(a_full_descriptor_table)
 {
     char *argv[] = {tree_program("member"), NULL};
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -268,7 +268,7 @@ static void a_full_descriptor_table(void)
  * as long as a node of a running tree may: a commnode whose back-ends are about
  * to start, one whose commnodes are, the front-end itself. Nobody takes it for
  * dead; the tree comes up whole, and works. */
-static void whoever_is_slow_to_start_is_waited_for(void)
+TEST(whoever_is_slow_to_start_is_waited_for)
 {
     static const struct {
         const char *levels; /* above the first back-end that runs */
@@ -318,20 +318,5 @@ static void whoever_is_slow_to_start_is_waited_for(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"shapes come up and go", shapes_come_up_and_go},
-        {"wrong options are named", wrong_options_are_named},
-        {"wrong times are named", wrong_times_are_named},
-        {"whoever is slow to start is waited for",
-         whoever_is_slow_to_start_is_waited_for},
-        {"an unknown option is an error", an_unknown_option_is_an_error},
-        {"a back-end that exits at once", a_backend_that_exits_at_once},
-        {"a back-end that never joins", a_backend_that_never_joins},
-        {"a tree may come as text or file", a_tree_may_come_as_text_or_file},
-        {"joining by hand is an error", joining_by_hand_is_an_error},
-        {"a full descriptor table", a_full_descriptor_table},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("launch", tests);
+    return check_run("launch");
 }

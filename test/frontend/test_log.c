@@ -65,7 +65,7 @@ static void count_refusals(const char *path, unsigned *lines, unsigned *counted)
     fclose(file);
 }
 
-static void flood_of_strangers_is_counted_and_not_listed(void)
+TEST(flood_of_strangers_is_counted_and_not_listed)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
@@ -92,7 +92,7 @@ static void flood_of_strangers_is_counted_and_not_listed(void)
 }
 
 /* Commnodes live, and the reader of the tool's standard output sees its end. */
-static void commnodes_do_not_hold_the_standard_output_of_the_tool(void)
+TEST(commnodes_do_not_hold_the_standard_output_of_the_tool)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = NULL;
@@ -123,13 +123,5 @@ static void commnodes_do_not_hold_the_standard_output_of_the_tool(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"flood of strangers is counted and not listed",
-         flood_of_strangers_is_counted_and_not_listed},
-        {"commnodes do not hold the standard output of the tool",
-         commnodes_do_not_hold_the_standard_output_of_the_tool},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("log", tests);
+    return check_run("log");
 }

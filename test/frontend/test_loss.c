@@ -73,19 +73,19 @@ static void go_on_without(bool is_killed)
     }
 }
 
-static void a_backend_that_leaves(void)
+TEST(a_backend_that_leaves)
 {
     go_on_without(false);
 }
 
-static void a_backend_that_is_killed(void)
+TEST(a_backend_that_is_killed)
 {
     go_on_without(true);
 }
 
 /* A back-end closes descriptors that are not its own: the network ends for it,
  * and the process goes on, whichever thread comes upon it. */
-static void a_backend_that_closes_all_descriptors(void)
+TEST(a_backend_that_closes_all_descriptors)
 {
     int is_late;
 
@@ -107,7 +107,7 @@ static void a_backend_that_closes_all_descriptors(void)
 
 /* A commnode dies: an event names it; what was below it has another parent, and
  * nobody is lost. */
-static void a_commnode_that_is_killed(void)
+TEST(a_commnode_that_is_killed)
 {
     struct cop_network *network = tree_launch("2x2x2");
     const struct cop_communicator *all = cop_network_everyone(network);
@@ -168,7 +168,7 @@ static void await_both_asleep(struct syncer syncers[2])
 /* A commnode dies while two threads sync one stream, which is not recoverable:
  * both are told that something may be lost; the next sync is not. A member that
  * is stopped keeps either sync from its end until both have begun. */
-static void both_of_two_syncs_are_told(void)
+TEST(both_of_two_syncs_are_told)
 {
     struct cop_network *network = tree_launch("2x2x2");
     struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
@@ -199,7 +199,7 @@ static void both_of_two_syncs_are_told(void)
 
 /* One connection is reset. Each of its ends is suspected, and lives. A lossy
  * sync names the broken link, and no other. */
-static void a_lossy_sync_names_the_broken_link_only(void)
+TEST(a_lossy_sync_names_the_broken_link_only)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     char session[] = "/tmp/coppice-test.XXXXXX";
@@ -237,7 +237,7 @@ static void a_lossy_sync_names_the_broken_link_only(void)
 
 /* The front-end is killed: nothing of its network runs any more, and nobody
  * waits for a time-out. */
-static void a_frontend_that_is_killed(void)
+TEST(a_frontend_that_is_killed)
 {
     size_t i;
 
@@ -266,7 +266,7 @@ static void a_frontend_that_is_killed(void)
 }
 
 /* A stopped back-end cannot be waited for: it is killed, and said so. */
-static void a_shutdown_with_a_stopped_backend(void)
+TEST(a_shutdown_with_a_stopped_backend)
 {
     size_t i;
 
@@ -284,7 +284,7 @@ static void a_shutdown_with_a_stopped_backend(void)
 }
 
 /* What was delivered before the end can still be received; then it is over. */
-static void the_end_is_orderly(void)
+TEST(the_end_is_orderly)
 {
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -327,7 +327,7 @@ static void check_order(struct cop_stream *concat,
 #define ORDER_MAX    8
 
 /* Values stand by rank, in whichever order the children have connected. */
-static void concat_is_in_the_order_of_ranks(void)
+TEST(concat_is_in_the_order_of_ranks)
 {
     size_t i, k;
 
@@ -349,7 +349,7 @@ static void concat_is_in_the_order_of_ranks(void)
 
 /* Commnode 1 of 2x4 dies; its children 3 to 6 go to commnode 2, whose own are 7
  * to 10, or to the front-end: each node has its children by rank. */
-static void concat_has_an_order_after_an_adoption(void)
+TEST(concat_has_an_order_after_an_adoption)
 {
     struct cop_network *network = tree_launch("2x4");
     const struct cop_communicator *all = cop_network_everyone(network);
@@ -387,7 +387,7 @@ static void concat_has_an_order_after_an_adoption(void)
 
 /* Every member leaves while a call waits in receive: it gets all that they had
  * sent, and then -ENODEV, as does everything else. */
-static void a_stream_without_members(void)
+TEST(a_stream_without_members)
 {
     size_t i;
     int k;
@@ -422,7 +422,7 @@ static void a_stream_without_members(void)
 }
 
 /* The last member is killed while a sync waits for it. */
-static void the_last_member_dies_in_a_sync(void)
+TEST(the_last_member_dies_in_a_sync)
 {
     struct cop_network *network = tree_launch("2x2");
     uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 0);
@@ -440,26 +440,5 @@ static void the_last_member_dies_in_a_sync(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a back-end that leaves", a_backend_that_leaves},
-        {"a back-end that is killed", a_backend_that_is_killed},
-        {"a back-end that closes all descriptors",
-         a_backend_that_closes_all_descriptors},
-        {"a commnode that is killed", a_commnode_that_is_killed},
-        {"both of two syncs are told", both_of_two_syncs_are_told},
-        {"a lossy sync names the broken link only",
-         a_lossy_sync_names_the_broken_link_only},
-        {"a front-end that is killed", a_frontend_that_is_killed},
-        {"a shutdown with a stopped back-end",
-         a_shutdown_with_a_stopped_backend},
-        {"the end is orderly", the_end_is_orderly},
-        {"concat is in the order of ranks", concat_is_in_the_order_of_ranks},
-        {"concat has an order after an adoption",
-         concat_has_an_order_after_an_adoption},
-        {"a stream without members", a_stream_without_members},
-        {"the last member dies in a sync", the_last_member_dies_in_a_sync},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("loss", tests);
+    return check_run("loss");
 }

@@ -106,7 +106,7 @@ static void check_work(struct cop_network *network, uint32_t count, size_t n)
 /* ---- on this host ---- */
 
 /* No commnode can be started: the front-end parents everybody. */
-static void without_commnodes_the_front_end_parents_all(void)
+TEST(without_commnodes_the_front_end_parents_all)
 {
     struct cop_launch launch = skipping();
     struct cop_network *network;
@@ -128,7 +128,7 @@ static void without_commnodes_the_front_end_parents_all(void)
 /* A commnode dies in the middle of its launch, when it has started some of its
  * children: the first back-end that runs kills the node so many levels above
  * it. What that one had started is started once more. */
-static void a_commnode_dies_in_the_middle_of_its_launch(void)
+TEST(a_commnode_dies_in_the_middle_of_its_launch)
 {
     static const char *const levels[] = {"1", "2"};
     char folder[] = "/tmp/coppice-missing.XXXXXX";
@@ -159,7 +159,7 @@ static void a_commnode_dies_in_the_middle_of_its_launch(void)
 }
 
 /* No back-end is left: an error that says why, and nothing runs. */
-static void without_a_back_end_the_launch_fails(void)
+TEST(without_a_back_end_the_launch_fails)
 {
     char *argv[] = {tree_program("member"), (char *)(uintptr_t) "exit", NULL};
     struct cop_launch launch = skipping();
@@ -204,7 +204,7 @@ static struct cop_network *launch_by_ssh(const char *tree,
 /* Several hosts are dead, each in its own way, at several levels: nobody at
  * that address, no such program, and an ssh that never answers. Each is listed
  * with what ssh has said. Ranks go level by level. */
-static void dead_hosts_are_listed(void)
+TEST(dead_hosts_are_listed)
 {
     struct cop_error error = {""};
     struct cop_network *network;
@@ -237,7 +237,7 @@ static void dead_hosts_are_listed(void)
 
 /* As a whole chain of commnodes is dead, the front-end starts what was to be
  * at its end. */
-static void a_dead_chain_is_bridged(void)
+TEST(a_dead_chain_is_bridged)
 {
     struct cop_error error = {""};
     struct cop_network *network;
@@ -254,16 +254,5 @@ static void a_dead_chain_is_bridged(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"without commnodes the front-end parents all",
-         without_commnodes_the_front_end_parents_all},
-        {"a commnode dies in the middle of its launch",
-         a_commnode_dies_in_the_middle_of_its_launch},
-        {"without a back-end the launch fails",
-         without_a_back_end_the_launch_fails},
-        {"dead hosts are listed", dead_hosts_are_listed},
-        {"a dead chain is bridged", a_dead_chain_is_bridged},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("missing", tests);
+    return check_run("missing");
 }

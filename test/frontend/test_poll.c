@@ -21,7 +21,7 @@ static bool is_readable(struct cop_network *network, int timeout_ms)
 
 /* Each readiness is one packet or event that is there; after the last one
  * there is none. Nobody but poll() waits. */
-static void readable_while_there_is_something(void)
+TEST(readable_while_there_is_something)
 {
     size_t i;
 
@@ -48,7 +48,7 @@ static void readable_while_there_is_something(void)
 }
 
 /* What was readable stays so until it is taken, by whatever call. */
-static void level_triggered(void)
+TEST(level_triggered)
 {
     struct cop_network *network = tree_launch("2x2x2");
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -74,7 +74,7 @@ static void level_triggered(void)
 }
 
 /* Events make it readable, and so does the end, for good. */
-static void events_and_the_end(void)
+TEST(events_and_the_end)
 {
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream *all = tree_open(network, COP_DO_NOT_WAIT, NULL);
@@ -99,7 +99,7 @@ static void events_and_the_end(void)
 }
 
 /* Who has not initialised its event is told so before it waits. */
-static void an_event_without_a_size(void)
+TEST(an_event_without_a_size)
 {
     struct cop_network *network = tree_launch("flat:1");
     struct cop_event event = COP_EVENT_INIT;
@@ -112,7 +112,7 @@ static void an_event_without_a_size(void)
 }
 
 /* Back-ends that wait in poll() only: they answer, settle, and end. */
-static void backends_that_poll(void)
+TEST(backends_that_poll)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     size_t i;
@@ -141,7 +141,7 @@ static void backends_that_poll(void)
 
 /* Back-ends that poll and take packets only, never events: each packet and
  * each event wakes them once at most, and nothing else does. */
-static void backends_that_take_packets_only(void)
+TEST(backends_that_take_packets_only)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     size_t i;
@@ -203,7 +203,7 @@ static int grown(struct cop_stream *asks, int before, int limit)
 
 /* A back-end keeps nothing of a stream that was closed before the application
  * had it, and little of one that the application has and does not close. */
-static void closed_streams_leave_nothing(void)
+TEST(closed_streams_leave_nothing)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = tree_launch_as(launch, "flat:1", "poll");
@@ -228,7 +228,7 @@ static void closed_streams_leave_nothing(void)
 
 /* The same at the front-end: an event that is not taken wakes it once. As soon
  * as it asks for events, the descriptor is readable until all are taken. */
-static void an_event_wakes_once(void)
+TEST(an_event_wakes_once)
 {
     struct cop_network *network = tree_launch("flat:2");
     struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -315,7 +315,7 @@ static int calls_in_a_child(struct cop_network *network,
 }
 
 /* A forked child can do no harm, whenever it goes; nor can a back-end's. */
-static void a_forked_child_is_harmless(void)
+TEST(a_forked_child_is_harmless)
 {
     size_t i;
 
@@ -359,7 +359,7 @@ static void *wait_for_one(void *arg)
 
 /* A child frees what threads of its parent wait on: one drives, the others
  * wait for it. */
-static void a_fork_while_threads_wait(void)
+TEST(a_fork_while_threads_wait)
 {
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
@@ -391,20 +391,5 @@ static void a_fork_while_threads_wait(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"readable while there is something",
-         readable_while_there_is_something},
-        {"level-triggered", level_triggered},
-        {"events and the end", events_and_the_end},
-        {"an event without a size", an_event_without_a_size},
-        {"back-ends that poll", backends_that_poll},
-        {"back-ends that take packets only", backends_that_take_packets_only},
-        {"an event wakes once", an_event_wakes_once},
-        {"closed streams leave nothing", closed_streams_leave_nothing},
-        {"a forked child is harmless", a_forked_child_is_harmless},
-        {"a fork while threads wait", a_fork_while_threads_wait},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("poll", tests);
+    return check_run("poll");
 }

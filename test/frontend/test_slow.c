@@ -46,7 +46,7 @@ static void expect_no_event(struct cop_network *network)
 /* Waves queue up before a filter, and all of its calls together take twice the
  * failure time-out: the sockets are looked at in between, no node is taken for
  * dead, and every packet arrives (PROTOCOL 5.1). */
-static void short_calls_that_queue_up(void)
+TEST(short_calls_that_queue_up)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
@@ -93,7 +93,7 @@ static void expect_healing(struct cop_network *network)
 /* A filter call of a commnode does not return: an event names stream and node,
  * the commnode ends, its children find another parent, and streams go on. What
  * was in the commnode is lost, and a sync says so (PROTOCOL 5.1). */
-static void a_call_that_never_returns(void)
+TEST(a_call_that_never_returns)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
@@ -133,7 +133,7 @@ static void *receive_slowly(void *arg)
 
 /* A filter call of the front-end does not return: an event says so, and a sync
  * that waits for the call names it, not the members. */
-static void a_call_of_the_front_end(void)
+TEST(a_call_of_the_front_end)
 {
     char folder[] = "/tmp/coppice-dawdle-XXXXXX", path[64];
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -195,7 +195,7 @@ static pid_t first_member(struct cop_network *network)
 
 /* Packets come faster than the front-end filters them, and one member will not
  * settle: the sync ends with its time-out all the same. */
-static void a_sync_while_packets_come(void)
+TEST(a_sync_while_packets_come)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = tree_launch_as(launch, "flat:4", NULL);
@@ -214,14 +214,6 @@ static void a_sync_while_packets_come(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"short calls that queue up", short_calls_that_queue_up},
-        {"a call that never returns", a_call_that_never_returns},
-        {"a call of the front-end", a_call_of_the_front_end},
-        {"a sync while packets come", a_sync_while_packets_come},
-        CU_TEST_INFO_NULL,
-    };
-
     tree_own_filters();
-    return check_run("slow", tests);
+    return check_run("slow");
 }

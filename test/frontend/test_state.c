@@ -50,7 +50,7 @@ static void check_state(struct cop_network *network,
 
 /* PROTOCOL 9.2: while they send, every commnode is killed; the front-end's
  * state has all, whatever the application has received. */
-static void the_state_has_all_that_was_sent(void)
+TEST(the_state_has_all_that_was_sent)
 {
     static const char *const shapes[] = {"2x2x2", "4x4"};
     struct cop_packet *packet;
@@ -81,7 +81,7 @@ static void the_state_has_all_that_was_sent(void)
 }
 
 /* PROTOCOL 9.2: a stream whose filter cannot give its state says so. */
-static void a_stream_without_a_state_says_so(void)
+TEST(a_stream_without_a_state_says_so)
 {
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -93,7 +93,7 @@ static void a_stream_without_a_state_says_so(void)
 }
 
 /* PROTOCOL 5.5: what goes down can be replayed, or the stream says why not. */
-static void a_stream_says_whether_it_is_replayable(void)
+TEST(a_stream_says_whether_it_is_replayable)
 {
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
@@ -118,7 +118,7 @@ static void a_stream_says_whether_it_is_replayable(void)
  * opening. When a commnode dies, each sum of ones has as many contributors as
  * it has ones; the sync says that something may be missing, and the event
  * names the links; the sync after it vouches again. */
-static void a_sum_tells_the_truth(void)
+TEST(a_sum_tells_the_truth)
 {
     struct cop_network *network = tree_launch("2x2x2");
     struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -171,13 +171,5 @@ static void a_sum_tells_the_truth(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the state has all that was sent", the_state_has_all_that_was_sent},
-        {"a stream without a state says so", a_stream_without_a_state_says_so},
-        {"a stream says whether it is replayable",
-         a_stream_says_whether_it_is_replayable},
-        {"a sum tells the truth", a_sum_tells_the_truth},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("state", tests);
+    return check_run("state");
 }

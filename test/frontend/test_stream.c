@@ -11,7 +11,7 @@ static uint32_t everyone(struct cop_network *network)
 }
 
 /* wait_for_all makes one packet of all; without a filter each comes alone. */
-static void waves_of_each_mode(void)
+TEST(waves_of_each_mode)
 {
     size_t i;
 
@@ -45,7 +45,7 @@ static void waves_of_each_mode(void)
 }
 
 /* A wave whose packets the filter cannot take is an event that names it. */
-static void a_filter_error_is_an_event(void)
+TEST(a_filter_error_is_an_event)
 {
     size_t i;
 
@@ -63,7 +63,7 @@ static void a_filter_error_is_an_event(void)
 }
 
 /* A filter that cannot be loaded, in each role: the error names the node. */
-static void a_filter_that_is_missing(void)
+TEST(a_filter_that_is_missing)
 {
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
@@ -90,7 +90,7 @@ static void a_filter_that_is_missing(void)
     tree_end(network);
 }
 
-static void wrong_options_of_a_stream(void)
+TEST(wrong_options_of_a_stream)
 {
     struct cop_network *network = tree_launch("flat:2");
     struct cop_network *other = tree_launch("flat:1");
@@ -128,7 +128,7 @@ static void wrong_options_of_a_stream(void)
 }
 
 /* A communicator of one reaches that one alone, at any depth. */
-static void singlecast_and_communicators(void)
+TEST(singlecast_and_communicators)
 {
     size_t i;
 
@@ -168,7 +168,7 @@ static void singlecast_and_communicators(void)
 }
 
 /* What any stream has comes in the order of delivery, and is then gone. */
-static void receive_from_any_stream(void)
+TEST(receive_from_any_stream)
 {
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream *streams[3], *from;
@@ -202,7 +202,7 @@ static void receive_from_any_stream(void)
 
 /* Members that send unequal numbers of packets pair again after a sync, and
  * everything sent before is receivable when it returns. */
-static void sync_with_unequal_numbers(void)
+TEST(sync_with_unequal_numbers)
 {
     size_t i;
 
@@ -240,7 +240,7 @@ static void sync_with_unequal_numbers(void)
 }
 
 /* More than all windows waits untaken: a sync takes it off the network. */
-static void sync_with_much_to_receive(void)
+TEST(sync_with_much_to_receive)
 {
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
@@ -276,7 +276,7 @@ static int take_all(struct cop_stream *stream)
 
 /* When sync returns 0 all answers are there, though some members send what was
  * not asked for, and filter calls of another stream come between. */
-static void sync_of_timed_waves_is_complete(void)
+TEST(sync_of_timed_waves_is_complete)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = tree_launch_as(launch, "2x4", "chatter");
@@ -303,7 +303,7 @@ static void sync_of_timed_waves_is_complete(void)
 }
 
 /* A member that never calls receive again is named. */
-static void a_sync_names_who_is_missing(void)
+TEST(a_sync_names_who_is_missing)
 {
     struct cop_network *network = tree_launch("2x2");
     uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 2);
@@ -327,19 +327,5 @@ static void a_sync_names_who_is_missing(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"waves of each mode", waves_of_each_mode},
-        {"a filter error is an event", a_filter_error_is_an_event},
-        {"a filter that is missing", a_filter_that_is_missing},
-        {"wrong options of a stream", wrong_options_of_a_stream},
-        {"singlecast and communicators", singlecast_and_communicators},
-        {"receive from any stream", receive_from_any_stream},
-        {"sync with unequal numbers", sync_with_unequal_numbers},
-        {"sync with much to receive", sync_with_much_to_receive},
-        {"sync of timed waves is complete", sync_of_timed_waves_is_complete},
-        {"a sync names who is missing", a_sync_names_who_is_missing},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("stream", tests);
+    return check_run("stream");
 }

@@ -5,7 +5,7 @@
 
 /* libev exports libevent's names too. A process that sees them runs libev's
  * where its other libraries mean libevent's. */
-static void libev_is_loaded_and_not_seen(void)
+TEST(libev_is_loaded_and_not_seen)
 {
     static const char *const names[] = {
         "ev_run", "ev_timer_again", "event_add", "event_base_loop", "event_set",
@@ -26,10 +26,5 @@ static void libev_is_loaded_and_not_seen(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"libev is loaded and not seen", libev_is_loaded_and_not_seen},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("symbols", tests);
+    return check_run("symbols");
 }

@@ -73,7 +73,7 @@ static void *own_stream(void *arg)
 }
 
 /* Threads with a stream each do not disturb each other. */
-static void a_stream_for_each_thread(void)
+TEST(a_stream_for_each_thread)
 {
     size_t i, k;
 
@@ -124,7 +124,7 @@ static void *only_receive(void *arg)
 
 /* One stream, used by all: whole packets, each to one receiver; receivers that
  * wait for ever learn of the end. */
-static void one_stream_for_all_threads(void)
+TEST(one_stream_for_all_threads)
 {
     size_t i, k;
 
@@ -155,7 +155,7 @@ static void one_stream_for_all_threads(void)
 }
 
 /* Interleaved senders keep the order of each of them. */
-static void each_threads_order_is_kept(void)
+TEST(each_threads_order_is_kept)
 {
     struct cop_network *network = tree_launch("2x2x2");
     uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 5);
@@ -211,7 +211,7 @@ static void *own_network(void *arg)
 }
 
 /* Networks that live in threads of one process do not see each other. */
-static void a_network_for_each_thread(void)
+TEST(a_network_for_each_thread)
 {
     struct worker workers[SHAPES] = {{0}};
     size_t k;
@@ -228,7 +228,7 @@ static void a_network_for_each_thread(void)
 }
 
 /* Nor do those of one thread; the end of one is nothing to the others. */
-static void several_networks_in_one_thread(void)
+TEST(several_networks_in_one_thread)
 {
     struct cop_network *networks[SHAPES];
     struct cop_stream *streams[SHAPES];
@@ -252,14 +252,5 @@ static void several_networks_in_one_thread(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a stream for each thread", a_stream_for_each_thread},
-        {"one stream for all threads", one_stream_for_all_threads},
-        {"each thread's order is kept", each_threads_order_is_kept},
-        {"a network for each thread", a_network_for_each_thread},
-        {"several networks in one thread", several_networks_in_one_thread},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("threads", tests);
+    return check_run("threads");
 }

@@ -19,7 +19,7 @@ static bool within(const char *networks, const char *text)
     return address_within(networks, (struct sockaddr *)&in6);
 }
 
-static void networks_are_checked(void)
+TEST(networks_are_checked)
 {
     const char *good[] = {"",     "10.0.0.0/8",           "10.1.2.3",
                           "::/0", "fd00::/8, 10.0.0.0/8", "0.0.0.0/0"};
@@ -45,7 +45,7 @@ static void networks_are_checked(void)
     CU_ASSERT_STRING_EQUAL(where, "oops");
 }
 
-static void prefixes_decide(void)
+TEST(prefixes_decide)
 {
     CU_ASSERT(within("", "192.0.2.1"));
     CU_ASSERT(within("10.0.0.0/8", "10.255.0.1"));
@@ -62,7 +62,7 @@ static void prefixes_decide(void)
     CU_ASSERT(within("10.0.0.0/8", "::ffff:10.0.0.1"));
 }
 
-static void local_tree_uses_loopback_alone(void)
+TEST(local_tree_uses_loopback_alone)
 {
     struct sockaddr_storage address;
     char text[LIMIT_ADDRESS + 1];
@@ -78,7 +78,7 @@ static void local_tree_uses_loopback_alone(void)
     CHECK_IS(address_next(&at, &address, &len), 0);
 }
 
-static void own_addresses_are_those_within_the_networks(void)
+TEST(own_addresses_are_those_within_the_networks)
 {
     char text[LIMIT_ADDRESS + 1];
 
@@ -90,7 +90,7 @@ static void own_addresses_are_those_within_the_networks(void)
     CHECK_IS(address_own("127.0.0.0/8", false, 1, text, 5), -ENOSPC);
 }
 
-static void text_from_strangers_is_checked(void)
+TEST(text_from_strangers_is_checked)
 {
     const char *bad[] = {"127.0.0.1",       "127.0.0.1 ",        "127.0.0.1 0",
                          "127.0.0.1 65536", "127.0.0.1 12x",     "127.0.0.1 -1",
@@ -112,7 +112,7 @@ static void text_from_strangers_is_checked(void)
     CHECK_IS(address_next(&at, &address, &len), 0);
 }
 
-static void local_names_are_known(void)
+TEST(local_names_are_known)
 {
     char own[LIMIT_HOST_NAME + 1] = "";
 
@@ -131,16 +131,5 @@ static void local_names_are_known(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"networks are checked", networks_are_checked},
-        {"prefixes decide", prefixes_decide},
-        {"a local tree uses loopback alone", local_tree_uses_loopback_alone},
-        {"own addresses are those within the networks",
-         own_addresses_are_those_within_the_networks},
-        {"text from strangers is checked", text_from_strangers_is_checked},
-        {"local names are known", local_names_are_known},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("address", tests);
+    return check_run("address");
 }

@@ -34,7 +34,7 @@ static struct bootstrap *front_end(const char *shape)
     return bootstrap;
 }
 
-static void front_ends_is_complete(void)
+TEST(front_ends_is_complete)
 {
     struct bootstrap *bootstrap = front_end("2x2");
     unsigned char zero[BOOTSTRAP_KEY_LEN] = {0};
@@ -53,7 +53,7 @@ static void front_ends_is_complete(void)
 }
 
 /* All that a child is told arrives: for a commnode and for a back-end. */
-static void children_are_told_everything(void)
+TEST(children_are_told_everything)
 {
     struct bootstrap *parent = front_end("2x2");
     struct bootstrap *child;
@@ -94,7 +94,7 @@ static void children_are_told_everything(void)
 }
 
 /* Damaged bytes are refused, or decode to something whole: never a crash. */
-static void damaged_bytes_are_refused(void)
+TEST(damaged_bytes_are_refused)
 {
     struct bootstrap *parent = front_end("2x2");
     struct bootstrap *child;
@@ -124,7 +124,7 @@ static void damaged_bytes_are_refused(void)
     bootstrap_free(parent);
 }
 
-static void bad_options_are_named(void)
+TEST(bad_options_are_named)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     char *none[] = {NULL};
@@ -158,7 +158,7 @@ static void name_descriptor(int fd)
     CHECK_OK(setenv(BOOTSTRAP_VARIABLE, number, 1));
 }
 
-static void descriptor_is_inherited_and_answered(void)
+TEST(descriptor_is_inherited_and_answered)
 {
     struct bootstrap *parent = front_end("flat:2");
     struct bootstrap *child;
@@ -187,7 +187,7 @@ static void descriptor_is_inherited_and_answered(void)
     bootstrap_free(parent);
 }
 
-static void descriptor_that_is_none_is_told(void)
+TEST(descriptor_that_is_none_is_told)
 {
     struct bootstrap *read;
     struct cop_error error;
@@ -240,7 +240,7 @@ static void write_file(const char *text, size_t len, mode_t mode)
     CHECK_OK(chmod(path, mode));
 }
 
-static void session_file_is_read(void)
+TEST(session_file_is_read)
 {
     struct bootstrap *read;
 
@@ -261,7 +261,7 @@ static void session_file_is_read(void)
     unlink(path);
 }
 
-static void session_file_of_others_is_refused(void)
+TEST(session_file_of_others_is_refused)
 {
     struct bootstrap *read;
     struct cop_error error;
@@ -276,7 +276,7 @@ static void session_file_of_others_is_refused(void)
 
 /* The file names directories whose filters are run, so root does not trust
  * another user's either. Only root can try. */
-static void session_file_of_another_user_is_refused(void)
+TEST(session_file_of_another_user_is_refused)
 {
     struct bootstrap *read;
     struct cop_error error;
@@ -310,7 +310,7 @@ static int check_few_descriptors(struct bootstrap *bootstrap)
     return status;
 }
 
-static void few_descriptors_are_an_error(void)
+TEST(few_descriptors_are_an_error)
 {
     struct bootstrap *parent = front_end("2x2");
     struct bootstrap *backend;
@@ -325,7 +325,7 @@ static void few_descriptors_are_an_error(void)
 }
 
 /* Cut anywhere, or with a byte that does not belong: refused. */
-static void damaged_session_file_is_refused(void)
+TEST(damaged_session_file_is_refused)
 {
     char copy[sizeof(session_text)];
     struct bootstrap *read;
@@ -347,24 +347,6 @@ static void damaged_session_file_is_refused(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a front-end's is complete", front_ends_is_complete},
-        {"children are told everything", children_are_told_everything},
-        {"damaged bytes are refused", damaged_bytes_are_refused},
-        {"bad options are named", bad_options_are_named},
-        {"a descriptor is inherited and answered",
-         descriptor_is_inherited_and_answered},
-        {"a descriptor that is none is told", descriptor_that_is_none_is_told},
-        {"a session file is read", session_file_is_read},
-        {"a session file of others is refused",
-         session_file_of_others_is_refused},
-        {"another user's session file is refused",
-         session_file_of_another_user_is_refused},
-        {"few descriptors are an error", few_descriptors_are_an_error},
-        {"a damaged session file is refused", damaged_session_file_is_refused},
-        CU_TEST_INFO_NULL,
-    };
-
     snprintf(path, sizeof(path), "test-session-%ld", (long)getpid());
-    return check_run("bootstrap", tests);
+    return check_run("bootstrap");
 }

@@ -247,7 +247,7 @@ static void finish(void)
     ev_loop_destroy(loop);
 }
 
-static void link_comes_up(void)
+TEST(link_comes_up)
 {
     begin_link(keys[0]);
     RUN_UNTIL(ends[0].connection && ends[1].connection);
@@ -261,7 +261,7 @@ static void link_comes_up(void)
     finish();
 }
 
-static void wrong_key_is_said_at_both_ends(void)
+TEST(wrong_key_is_said_at_both_ends)
 {
     begin_link(keys[1]);
     RUN_UNTIL(ends[0].down && ends[1].down);
@@ -273,7 +273,7 @@ static void wrong_key_is_said_at_both_ends(void)
 
 /* Frames of all sizes, copied and by reference, arrive in order and whole,
  * in both directions at once, although the sockets are full again and again. */
-static void frames_arrive_in_order(void)
+TEST(frames_arrive_in_order)
 {
     static const size_t lens[] = {0,     1,      100, 16383, 16384,  16385,
                                   70000, 300000, 5,   40,    1 << 20};
@@ -303,7 +303,7 @@ static void frames_arrive_in_order(void)
 
 /* Each read of a frame that is not whole yet is told: the other end lives
  * (PROTOCOL 6.1). One that brings a whole frame is told as that. */
-static void parts_of_a_frame_are_told(void)
+TEST(parts_of_a_frame_are_told)
 {
     struct frame small = numbered(0, 4), large = numbered(1, 20 << 20);
 
@@ -320,7 +320,7 @@ static void parts_of_a_frame_are_told(void)
 }
 
 /* Many small frames leave with one flush, and the queue shrinks again. */
-static void small_frames_are_gathered(void)
+TEST(small_frames_are_gathered)
 {
     struct frame frame;
     uint32_t i;
@@ -339,7 +339,7 @@ static void small_frames_are_gathered(void)
 }
 
 /* What was queued before the close arrives before the end. */
-static void close_sends_what_is_queued(void)
+TEST(close_sends_what_is_queued)
 {
     struct frame frame;
     uint32_t i;
@@ -361,7 +361,7 @@ static void close_sends_what_is_queued(void)
 }
 
 /* A frame's receiver may close the connection from within the call. */
-static void close_from_within_a_frame(void)
+TEST(close_from_within_a_frame)
 {
     struct frame frame;
     uint32_t i;
@@ -395,7 +395,7 @@ static int begin_stranger(uint32_t handshake_ms)
     return fds[1];
 }
 
-static void silence_ends_at_the_deadline(void)
+TEST(silence_ends_at_the_deadline)
 {
     ev_tstamp start = ev_time(); /* ours is earlier than that of the loop */
     int fd = begin_stranger(50);
@@ -407,7 +407,7 @@ static void silence_ends_at_the_deadline(void)
     finish();
 }
 
-static void nonsense_is_refused(void)
+TEST(nonsense_is_refused)
 {
     char nonsense[HANDSHAKE_HELLO_LEN] = "GET / HTTP/1.0\r\n\r\n";
     int fd = begin_stranger(PATIENCE_MS);
@@ -419,7 +419,7 @@ static void nonsense_is_refused(void)
     finish();
 }
 
-static void end_in_the_handshake_is_told(void)
+TEST(end_in_the_handshake_is_told)
 {
     int fd = begin_stranger(PATIENCE_MS);
 
@@ -430,7 +430,7 @@ static void end_in_the_handshake_is_told(void)
 }
 
 /* More unproved connections than allowed: the oldest goes (PROTOCOL 1.2). */
-static void oldest_unproved_goes_first(void)
+TEST(oldest_unproved_goes_first)
 {
     int first = begin_stranger(PATIENCE_MS);
     int more[2][2];
@@ -452,7 +452,7 @@ static void oldest_unproved_goes_first(void)
 }
 
 /* Strangers who call do not end our own call, however old it is. */
-static void strangers_do_not_end_our_own_call(void)
+TEST(strangers_do_not_end_our_own_call)
 {
     int stranger = begin_stranger(PATIENCE_MS);
     int own[2], more[3][2];
@@ -530,21 +530,21 @@ static void try_wrong_frame(unsigned char *header, int code, const char *word)
     finish();
 }
 
-static void oversize_frame_ends_the_link(void)
+TEST(oversize_frame_ends_the_link)
 {
     unsigned char header[FRAME_HEADER_LEN] = {0x7f, 0xff, 0xff, 0xff, 1};
 
     try_wrong_frame(header, -EMSGSIZE, "limit");
 }
 
-static void nonsense_frame_ends_the_link(void)
+TEST(nonsense_frame_ends_the_link)
 {
     unsigned char header[FRAME_HEADER_LEN] = {0, 0, 0, 0, 99};
 
     try_wrong_frame(header, -EBADMSG, "no frame");
 }
 
-static void end_in_the_middle_of_a_frame_is_told(void)
+TEST(end_in_the_middle_of_a_frame_is_told)
 {
     unsigned char header[FRAME_HEADER_LEN] = {0, 0, 1, 0, 1};
     int fd = begin_proved();
@@ -558,7 +558,7 @@ static void end_in_the_middle_of_a_frame_is_told(void)
 }
 
 /* A reset is told once, and what is sent afterwards harms nobody. */
-static void reset_in_the_middle_is_told(void)
+TEST(reset_in_the_middle_is_told)
 {
     struct linger now = {1, 0};
     struct frame frame;
@@ -581,7 +581,7 @@ static void reset_in_the_middle_is_told(void)
 
 /* An error of which the socket knows nothing ends the link too, at both ends;
  * what had come is read before. */
-static void a_failed_send_ends_the_link(void)
+TEST(a_failed_send_ends_the_link)
 {
     struct frame frame;
     int come, tries = PATIENCE_MS;
@@ -658,7 +658,7 @@ static int option_of(int fd, int option)
     return value;
 }
 
-static void call_is_answered(void)
+TEST(call_is_answered)
 {
     struct listener *listener;
     struct dial *dial;
@@ -682,7 +682,7 @@ static void call_is_answered(void)
 }
 
 /* Nobody is at the first address, so the second is called at once. */
-static void next_address_is_tried(void)
+TEST(next_address_is_tried)
 {
     char text[LIMIT_ADDRESS + 64];
     struct listener *listener;
@@ -704,7 +704,7 @@ static void next_address_is_tried(void)
     finish();
 }
 
-static void nobody_there_is_told(void)
+TEST(nobody_there_is_told)
 {
     struct dial *dial;
 
@@ -722,7 +722,7 @@ static void nobody_there_is_told(void)
 }
 
 /* Refused means: by all. */
-static void one_refusal_is_not_all(void)
+TEST(one_refusal_is_not_all)
 {
     static const char *const addresses[] = {
         "127.0.0.1 1 255.255.255.255 1", /* broadcasts cannot be connected */
@@ -745,7 +745,7 @@ static void one_refusal_is_not_all(void)
 }
 
 /* A handshake that we began is given up without a word. */
-static void hanging_up_says_nothing(void)
+TEST(hanging_up_says_nothing)
 {
     char hello[2 * HANDSHAKE_HELLO_LEN];
     int fds[2];
@@ -766,7 +766,7 @@ static void hanging_up_says_nothing(void)
 }
 
 /* Three times the time-out, or the most that the system takes. */
-static void any_time_out_is_set(void)
+TEST(any_time_out_is_set)
 {
     static const struct {
         uint32_t failure_ms;
@@ -794,34 +794,5 @@ static void any_time_out_is_set(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a link comes up", link_comes_up},
-        {"a wrong key is said at both ends", wrong_key_is_said_at_both_ends},
-        {"frames arrive in order", frames_arrive_in_order},
-        {"parts of a frame are told", parts_of_a_frame_are_told},
-        {"small frames are gathered", small_frames_are_gathered},
-        {"close sends what is queued", close_sends_what_is_queued},
-        {"close from within a frame", close_from_within_a_frame},
-        {"silence ends at the deadline", silence_ends_at_the_deadline},
-        {"nonsense is refused", nonsense_is_refused},
-        {"an end in the handshake is told", end_in_the_handshake_is_told},
-        {"the oldest unproved goes first", oldest_unproved_goes_first},
-        {"strangers do not end our own call",
-         strangers_do_not_end_our_own_call},
-        {"an oversize frame ends the link", oversize_frame_ends_the_link},
-        {"a nonsense frame ends the link", nonsense_frame_ends_the_link},
-        {"an end in the middle of a frame is told",
-         end_in_the_middle_of_a_frame_is_told},
-        {"a reset in the middle is told", reset_in_the_middle_is_told},
-        {"a failed send ends the link", a_failed_send_ends_the_link},
-        {"a call is answered", call_is_answered},
-        {"the next address is tried", next_address_is_tried},
-        {"nobody there is told", nobody_there_is_told},
-        {"one refusal is not all", one_refusal_is_not_all},
-        {"hanging up says nothing", hanging_up_says_nothing},
-        {"any time-out is set", any_time_out_is_set},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("connection", tests);
+    return check_run("connection");
 }

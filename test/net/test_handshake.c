@@ -61,7 +61,7 @@ static void expect_proved(void)
     CHECK_IS(pass_on(&dialer, &acceptor, 1000), 1);
 }
 
-static void both_ends_prove_themselves(void)
+TEST(both_ends_prove_themselves)
 {
     begin();
     expect_proved();
@@ -72,7 +72,7 @@ static void both_ends_prove_themselves(void)
     CU_ASSERT_EQUAL(handshake_peer(&acceptor)->role, NODE_BACKEND);
 }
 
-static void bytes_may_come_one_by_one(void)
+TEST(bytes_may_come_one_by_one)
 {
     begin();
     CHECK_IS(pass_on(&dialer, &acceptor, 1), 0);
@@ -81,7 +81,7 @@ static void bytes_may_come_one_by_one(void)
 }
 
 /* Frames may follow the proof at once: they are left to the caller. */
-static void what_comes_behind_the_proof_is_left(void)
+TEST(what_comes_behind_the_proof_is_left)
 {
     unsigned char bytes[HANDSHAKE_PROOF_LEN + 5] = {0};
     const unsigned char *at = bytes;
@@ -100,7 +100,7 @@ static void what_comes_behind_the_proof_is_left(void)
     CU_ASSERT_PTR_EQUAL(at, bytes + HANDSHAKE_PROOF_LEN);
 }
 
-static void one_that_joins_has_no_rank_yet(void)
+TEST(one_that_joins_has_no_rank_yet)
 {
     struct handshake_identity joiner = {RANK_NONE, 0, NODE_BACKEND};
 
@@ -110,7 +110,7 @@ static void one_that_joins_has_no_rank_yet(void)
     CU_ASSERT_EQUAL(handshake_peer(&acceptor)->rank, RANK_NONE);
 }
 
-static void wrong_key_is_found_by_the_dialer(void)
+TEST(wrong_key_is_found_by_the_dialer)
 {
     begin();
     handshake_init(&acceptor, other_key, session, false, &parent, RANK_NONE,
@@ -120,7 +120,7 @@ static void wrong_key_is_found_by_the_dialer(void)
 }
 
 /* A dialer without the key cannot answer, whatever it sends as its proof. */
-static void wrong_key_is_found_by_the_acceptor(void)
+TEST(wrong_key_is_found_by_the_acceptor)
 {
     unsigned char proof[HANDSHAKE_PROOF_LEN] = {0};
     const unsigned char *at = proof;
@@ -131,7 +131,7 @@ static void wrong_key_is_found_by_the_acceptor(void)
     CHECK_IS(handshake_take(&acceptor, &at, &len), -EACCES);
 }
 
-static void other_session_is_told_to_both(void)
+TEST(other_session_is_told_to_both)
 {
     begin();
     handshake_init(&dialer, key, other_session, true, &child, 2, nonce_a);
@@ -139,7 +139,7 @@ static void other_session_is_told_to_both(void)
     CHECK_IS(pass_on(&acceptor, &dialer, 1000), -ENOKEY);
 }
 
-static void other_rank_is_told_to_both(void)
+TEST(other_rank_is_told_to_both)
 {
     begin();
     handshake_init(&dialer, key, session, true, &child, 9, nonce_a);
@@ -147,7 +147,7 @@ static void other_rank_is_told_to_both(void)
     CHECK_IS(pass_on(&acceptor, &dialer, 1000), -ENXIO);
 }
 
-static void any_rank_will_do_if_asked_for(void)
+TEST(any_rank_will_do_if_asked_for)
 {
     begin();
     handshake_init(&dialer, key, session, true, &child, RANK_NONE, nonce_a);
@@ -171,7 +171,7 @@ static int with_byte(size_t at, unsigned char value)
     return handshake_take(&acceptor, &bytes, &len);
 }
 
-static void other_version_is_told_to_both(void)
+TEST(other_version_is_told_to_both)
 {
     CHECK_IS(with_byte(AT_VERSION, LIMIT_PROTOCOL_VERSION + 1),
              -EPROTONOSUPPORT);
@@ -179,7 +179,7 @@ static void other_version_is_told_to_both(void)
     CHECK_IS(with_byte(AT_SEAL, 1), -EPROTONOSUPPORT);
 }
 
-static void what_is_no_hello_is_refused(void)
+TEST(what_is_no_hello_is_refused)
 {
     CHECK_IS(with_byte(0, 'G'), -EPROTO);
     CHECK_IS(with_byte(AT_DIRECTION, 2), -EPROTO);
@@ -192,7 +192,7 @@ static void what_is_no_hello_is_refused(void)
 
 /* Each byte of both hellos is under the proofs: changing one on the way is
  * found by one end or the other. */
-static void every_byte_is_under_the_proof(void)
+TEST(every_byte_is_under_the_proof)
 {
     unsigned char hello[HANDSHAKE_HELLO_LEN];
     const unsigned char *bytes;
@@ -222,7 +222,7 @@ static void every_byte_is_under_the_proof(void)
 }
 
 /* A dialer's own words are no answer to it. */
-static void reflection_is_refused(void)
+TEST(reflection_is_refused)
 {
     struct handshake copy;
 
@@ -232,7 +232,7 @@ static void reflection_is_refused(void)
 }
 
 /* An old run, recorded in full, proves nothing to a new acceptor. */
-static void replay_is_refused(void)
+TEST(replay_is_refused)
 {
     unsigned char hello[HANDSHAKE_HELLO_LEN];
     unsigned char proof[HANDSHAKE_PROOF_LEN];
@@ -258,7 +258,7 @@ static void replay_is_refused(void)
 }
 
 /* Nothing of ours is said to one that is refused. */
-static void refusal_says_nothing_of_us(void)
+TEST(refusal_says_nothing_of_us)
 {
     const unsigned char *output;
     size_t len;
@@ -271,7 +271,7 @@ static void refusal_says_nothing_of_us(void)
         CU_ASSERT_EQUAL(output[i], 0);
 }
 
-static void every_error_has_its_sentence(void)
+TEST(every_error_has_its_sentence)
 {
     const int codes[] = {-EPROTO, -EPROTONOSUPPORT, -ENOKEY, -ENXIO, -EACCES};
     size_t i;
@@ -285,28 +285,5 @@ static void every_error_has_its_sentence(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"both ends prove themselves", both_ends_prove_themselves},
-        {"bytes may come one by one", bytes_may_come_one_by_one},
-        {"what comes behind the proof is left",
-         what_comes_behind_the_proof_is_left},
-        {"one that joins has no rank yet", one_that_joins_has_no_rank_yet},
-        {"a wrong key is found by the dialer",
-         wrong_key_is_found_by_the_dialer},
-        {"a wrong key is found by the acceptor",
-         wrong_key_is_found_by_the_acceptor},
-        {"another session is told to both", other_session_is_told_to_both},
-        {"another rank is told to both", other_rank_is_told_to_both},
-        {"any rank will do if asked for", any_rank_will_do_if_asked_for},
-        {"another version is told to both", other_version_is_told_to_both},
-        {"what is no hello is refused", what_is_no_hello_is_refused},
-        {"every byte is under the proof", every_byte_is_under_the_proof},
-        {"reflection is refused", reflection_is_refused},
-        {"replay is refused", replay_is_refused},
-        {"a refusal says nothing of us", refusal_says_nothing_of_us},
-        {"every error has its sentence", every_error_has_its_sentence},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("handshake", tests);
+    return check_run("handshake");
 }

@@ -116,7 +116,7 @@ static void share_a_processor(void)
 
 /* The owner of the helm comes back from its poll, and waits for the lock. It
  * has a turn before a thread that gives the lock up and asks for it again. */
-static void the_owner_goes_first(void)
+TEST(the_owner_goes_first)
 {
     pthread_t owner;
     uint32_t before, missed = 0;
@@ -148,10 +148,5 @@ static void the_owner_goes_first(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the owner goes first", the_owner_goes_first},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("helm", tests);
+    return check_run("helm");
 }

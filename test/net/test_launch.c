@@ -112,24 +112,24 @@ static void try_shape(const char *shape, uint32_t first, uint32_t last)
     CHECK_IS(shell_shutdown(&shell, PATIENCE_MS), 0);
 }
 
-static void flat_tree(void)
+TEST(flat_tree)
 {
     try_shape("flat:3", 1, 3);
 }
 
-static void tree_of_two_levels(void)
+TEST(tree_of_two_levels)
 {
     try_shape("2x2", 3, 6);
 }
 
-static void tree_of_three_levels(void)
+TEST(tree_of_three_levels)
 {
     try_shape("2^3", 7, 14);
 }
 
 /* ---- what can go wrong (PROTOCOL 12.2) ---------------------------------- */
 
-static void missing_program_is_named(void)
+TEST(missing_program_is_named)
 {
     char *argv[] = {(char[]){"/no/such/backend"}, NULL};
 
@@ -139,7 +139,7 @@ static void missing_program_is_named(void)
                                     NULL});
 }
 
-static void missing_commnode_is_named(void)
+TEST(missing_commnode_is_named)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
 
@@ -148,7 +148,7 @@ static void missing_commnode_is_named(void)
                    (const char *[]){"/no/such/commnode", "No such file", NULL});
 }
 
-static void status_of_a_program_that_ends_at_once_is_named(void)
+TEST(status_of_a_program_that_ends_at_once_is_named)
 {
     char *argv[] = {backend, (char[]){"exit"}, (char[]){"7"}, NULL};
 
@@ -156,7 +156,7 @@ static void status_of_a_program_that_ends_at_once_is_named(void)
                    (const char *[]){backend, "exited with status 7", NULL});
 }
 
-static void signal_of_a_program_that_dies_at_once_is_named(void)
+TEST(signal_of_a_program_that_dies_at_once_is_named)
 {
     char *argv[] = {backend, (char[]){"signal"}, (char[]){"9"}, NULL};
 
@@ -164,7 +164,7 @@ static void signal_of_a_program_that_dies_at_once_is_named(void)
                    (const char *[]){backend, "signal 9", NULL});
 }
 
-static void program_that_hangs_ends_the_launch_at_its_deadline(void)
+TEST(program_that_hangs_ends_the_launch_at_its_deadline)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     char *argv[] = {backend, (char[]){"hang"}, NULL};
@@ -178,7 +178,7 @@ static void program_that_hangs_ends_the_launch_at_its_deadline(void)
 }
 
 /* PROTOCOL 12.4 */
-static void too_few_descriptors_are_an_error(void)
+TEST(too_few_descriptors_are_an_error)
 {
     struct rlimit old;
     struct rlimit few;
@@ -218,7 +218,7 @@ static struct cop_launch ssh_launch(char **ssh_argv, const char *tree)
     return launch;
 }
 
-static void ssh_starts_a_tree(void)
+TEST(ssh_starts_a_tree)
 {
     char *ssh_argv[2];
     struct cop_launch launch = ssh_launch(
@@ -267,7 +267,7 @@ static void talk_without_a_reader(void)
     _exit(shell_shutdown(&shell, PATIENCE_MS) == 0 ? 0 : 1);
 }
 
-static void unread_standard_error_holds_up_nothing(void)
+TEST(unread_standard_error_holds_up_nothing)
 {
     const struct timespec pause = {0, 2000000};
     uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
@@ -287,7 +287,7 @@ static void unread_standard_error_holds_up_nothing(void)
     CU_ASSERT_EQUAL(left_behind(), 0);
 }
 
-static void dead_host_is_named_with_the_words_of_ssh(void)
+TEST(dead_host_is_named_with_the_words_of_ssh)
 {
     char *ssh_argv[2];
     struct cop_launch launch =
@@ -298,7 +298,7 @@ static void dead_host_is_named_with_the_words_of_ssh(void)
         (const char *[]){"dead4", "No route to host", "status 255", NULL});
 }
 
-static void silent_host_ends_the_launch_at_its_deadline(void)
+TEST(silent_host_ends_the_launch_at_its_deadline)
 {
     char *ssh_argv[2];
     struct cop_launch launch =
@@ -309,7 +309,7 @@ static void silent_host_ends_the_launch_at_its_deadline(void)
                    (const char *[]){"silent2", "launch_timeout", NULL});
 }
 
-static void program_missing_behind_ssh_is_named(void)
+TEST(program_missing_behind_ssh_is_named)
 {
     char *ssh_argv[2];
     struct cop_launch launch = ssh_launch(ssh_argv, "localhost:0 => n1:0;");
@@ -323,7 +323,7 @@ static void program_missing_behind_ssh_is_named(void)
  */
 
 /* Back-ends that somebody else starts join with a session file. */
-static void back_ends_attach(void)
+TEST(back_ends_attach)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     char path[64];
@@ -356,7 +356,7 @@ static void back_ends_attach(void)
 }
 
 /* Another session's key opens nothing, and harms nobody. */
-static void wrong_session_file_is_refused(void)
+TEST(wrong_session_file_is_refused)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     unsigned char wrong_key[BOOTSTRAP_KEY_LEN];
@@ -393,7 +393,7 @@ static void wrong_session_file_is_refused(void)
  */
 
 /* SIGKILL of the front-end at any moment of the launch leaves nothing. */
-static void killed_front_end_leaves_nothing(void)
+TEST(killed_front_end_leaves_nothing)
 {
     struct timespec delay = {0, 0};
     char *argv[] = {frontend, (char[]){"2x2"}, backend, (char[]){"echo"}, NULL};
@@ -420,7 +420,7 @@ static void killed_front_end_leaves_nothing(void)
 }
 
 /* One that neither leaves nor reads is killed when the time is up. */
-static void child_that_stays_is_killed(void)
+TEST(child_that_stays_is_killed)
 {
     char *argv[] = {backend, (char[]){"stay"}, NULL};
 
@@ -430,7 +430,7 @@ static void child_that_stays_is_killed(void)
 }
 
 /* Freeing without a shutdown ends everything too. */
-static void free_without_shutdown_leaves_nothing(void)
+TEST(free_without_shutdown_leaves_nothing)
 {
     int descriptors = open_descriptors();
 
@@ -441,7 +441,7 @@ static void free_without_shutdown_leaves_nothing(void)
 }
 
 /* An application that ignores SIGCHLD changes nothing (PROTOCOL 14.4). */
-static void ignored_children_are_tolerated(void)
+TEST(ignored_children_are_tolerated)
 {
     CU_ASSERT(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
     try_shape("2x2", 3, 6);
@@ -449,7 +449,7 @@ static void ignored_children_are_tolerated(void)
 }
 
 /* In a forked child every call is -EPERM, free only closes (PROTOCOL 14.4). */
-static void forked_child_is_out(void)
+TEST(forked_child_is_out)
 {
     int status = -1;
     int stream;
@@ -473,7 +473,7 @@ static void forked_child_is_out(void)
 }
 
 /* Two networks live in one process. */
-static void two_networks_in_one_process(void)
+TEST(two_networks_in_one_process)
 {
     static struct shell other;
     int stream;
@@ -491,39 +491,6 @@ static void two_networks_in_one_process(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a flat tree", flat_tree},
-        {"a tree of two levels", tree_of_two_levels},
-        {"a tree of three levels", tree_of_three_levels},
-        {"a missing program is named", missing_program_is_named},
-        {"a missing commnode is named", missing_commnode_is_named},
-        {"the status of a program that ends at once is named",
-         status_of_a_program_that_ends_at_once_is_named},
-        {"the signal of a program that dies at once is named",
-         signal_of_a_program_that_dies_at_once_is_named},
-        {"a program that hangs ends the launch at its deadline",
-         program_that_hangs_ends_the_launch_at_its_deadline},
-        {"too few descriptors are an error", too_few_descriptors_are_an_error},
-        {"ssh starts a tree", ssh_starts_a_tree},
-        {"an unread standard error holds up nothing",
-         unread_standard_error_holds_up_nothing},
-        {"a dead host is named with the words of ssh",
-         dead_host_is_named_with_the_words_of_ssh},
-        {"a silent host ends the launch at its deadline",
-         silent_host_ends_the_launch_at_its_deadline},
-        {"a program missing behind ssh is named",
-         program_missing_behind_ssh_is_named},
-        {"back-ends attach", back_ends_attach},
-        {"a wrong session file is refused", wrong_session_file_is_refused},
-        {"a killed front-end leaves nothing", killed_front_end_leaves_nothing},
-        {"a child that stays is killed", child_that_stays_is_killed},
-        {"free without shutdown leaves nothing",
-         free_without_shutdown_leaves_nothing},
-        {"ignored children are tolerated", ignored_children_are_tolerated},
-        {"a forked child is out", forked_child_is_out},
-        {"two networks in one process", two_networks_in_one_process},
-        CU_TEST_INFO_NULL,
-    };
     const char *source = getenv("SOURCE");
     const char *build = getenv("BUILD");
 
@@ -534,5 +501,5 @@ int main(void)
     snprintf(fake_ssh, sizeof(fake_ssh), "%s/test/net/fake-ssh",
              source ? source : "..");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("launch", tests);
+    return check_run("launch");
 }

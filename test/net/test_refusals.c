@@ -11,7 +11,7 @@ static uint32_t add(struct refusals *refusals, uint32_t count, uint64_t now_ms)
     return lines;
 }
 
-static void few_get_a_line_each(void)
+TEST(few_get_a_line_each)
 {
     struct refusals refusals = {0};
     uint64_t now_ms;
@@ -22,7 +22,7 @@ static void few_get_a_line_each(void)
     }
 }
 
-static void a_flood_gets_ten_lines_a_second_and_is_counted(void)
+TEST(a_flood_gets_ten_lines_a_second_and_is_counted)
 {
     struct refusals refusals = {0};
 
@@ -39,12 +39,5 @@ static void a_flood_gets_ten_lines_a_second_and_is_counted(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"few get a line each", few_get_a_line_each},
-        {"a flood gets ten lines a second, and is counted",
-         a_flood_gets_ten_lines_a_second_and_is_counted},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("refusals", tests);
+    return check_run("refusals");
 }

@@ -25,7 +25,7 @@ static size_t read_until(int fd, size_t len)
     return count;
 }
 
-static void everything_arrives_in_order(void)
+TEST(everything_arrives_in_order)
 {
     struct relay *relay;
     char bytes[1000];
@@ -68,7 +68,7 @@ static size_t fill(struct relay *relay)
     return put;
 }
 
-static void bytes_that_do_not_fit_are_counted(void)
+TEST(bytes_that_do_not_fit_are_counted)
 {
     unsigned long long lost = 0;
     struct relay *relay;
@@ -99,7 +99,7 @@ static void bytes_that_do_not_fit_are_counted(void)
     CHECK_OK(close(pair[0]));
 }
 
-static void end_does_not_wait_for_a_reader(void)
+TEST(end_does_not_wait_for_a_reader)
 {
     struct relay *relay;
     int pair[2];
@@ -113,7 +113,7 @@ static void end_does_not_wait_for_a_reader(void)
 }
 
 /* SIGPIPE would end this program. */
-static void reader_that_has_gone_harms_nothing(void)
+TEST(reader_that_has_gone_harms_nothing)
 {
     struct relay *relay;
     int pair[2];
@@ -126,7 +126,7 @@ static void reader_that_has_gone_harms_nothing(void)
     CHECK_OK(close(pair[1]));
 }
 
-static void descriptor_may_be_non_blocking(void)
+TEST(descriptor_may_be_non_blocking)
 {
     struct relay *relay;
     int pair[2];
@@ -151,16 +151,5 @@ static void descriptor_may_be_non_blocking(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"everything arrives in order", everything_arrives_in_order},
-        {"bytes that do not fit are counted",
-         bytes_that_do_not_fit_are_counted},
-        {"the end does not wait for a reader", end_does_not_wait_for_a_reader},
-        {"a reader that has gone harms nothing",
-         reader_that_has_gone_harms_nothing},
-        {"the descriptor may be non-blocking", descriptor_may_be_non_blocking},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("relay", tests);
+    return check_run("relay");
 }

@@ -83,7 +83,7 @@ static size_t waiting(void)
 
 /* The application computes for longer than the failure time-out: heartbeats
  * go on, nobody is lost (PROTOCOL 14.1). */
-static void network_lives_while_the_application_computes(void)
+TEST(network_lives_while_the_application_computes)
 {
     uint32_t stream = begin("2x2", 3, 6, 4000);
 
@@ -96,7 +96,7 @@ static void network_lives_while_the_application_computes(void)
 
 /* What is queued leaves by itself, and what answers it is taken, although
  * nobody calls again (PROTOCOL 14.3). */
-static void queued_frames_leave_by_themselves(void)
+TEST(queued_frames_leave_by_themselves)
 {
     uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
     uint32_t stream = begin("flat:2", 1, 2, 3000);
@@ -113,7 +113,7 @@ static void queued_frames_leave_by_themselves(void)
 
 /* A filter that takes longer than the failure time-out is no death sentence:
  * another thread takes the helm meanwhile (PROTOCOL 5.1). */
-static void slow_filter_stops_no_heartbeats(void)
+TEST(slow_filter_stops_no_heartbeats)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     int stream;
@@ -132,7 +132,7 @@ static void slow_filter_stops_no_heartbeats(void)
 
 /* The same while the application computes: then the background thread runs
  * the filter, and another one drives. */
-static void slow_filter_in_the_background_stops_no_heartbeats(void)
+TEST(slow_filter_in_the_background_stops_no_heartbeats)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
@@ -202,7 +202,7 @@ static int timer_of_helm(void)
 
 /* The thread that drives leaves the news of the end to any other that sleeps.
  * On one processor, which others want too, it hears of it late. */
-static void end_is_told_to_all(void)
+TEST(end_is_told_to_all)
 {
     static const struct helm_ops ops = {do_work, do_nothing, do_nothing};
     uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
@@ -257,7 +257,7 @@ static void *send_many(void *arg)
 }
 
 /* One waits while two send: each packet arrives once and whole. */
-static void threads_share_a_network(void)
+TEST(threads_share_a_network)
 {
     struct sender senders[2] = {{.tag = 100}, {.tag = 101}};
     pthread_t threads[2];
@@ -298,7 +298,7 @@ static void *receive_one(void *arg)
     return NULL;
 }
 
-static void two_threads_wait(void)
+TEST(two_threads_wait)
 {
     pthread_t threads[2];
     int results[2] = {-1, -1};
@@ -361,7 +361,7 @@ static size_t thread_count(void)
 
 /* While a thread waits the background thread is not woken, but for what was
  * set before; there is one of it. */
-static void background_sleeps_while_somebody_waits(void)
+TEST(background_sleeps_while_somebody_waits)
 {
     uint32_t stream = begin("flat:2", 1, 2, 3000);
     unsigned long before;
@@ -381,24 +381,9 @@ static void background_sleeps_while_somebody_waits(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the network lives while the application computes",
-         network_lives_while_the_application_computes},
-        {"queued frames leave by themselves",
-         queued_frames_leave_by_themselves},
-        {"a slow filter stops no heartbeats", slow_filter_stops_no_heartbeats},
-        {"a slow filter in the background stops no heartbeats",
-         slow_filter_in_the_background_stops_no_heartbeats},
-        {"the end is told to all", end_is_told_to_all},
-        {"threads share a network", threads_share_a_network},
-        {"two threads wait", two_threads_wait},
-        {"the background sleeps while somebody waits",
-         background_sleeps_while_somebody_waits},
-        CU_TEST_INFO_NULL,
-    };
     const char *build = getenv("BUILD");
 
     snprintf(backend, sizeof(backend), "%s/test/net/backend",
              build ? build : ".");
-    return check_run("threads", tests);
+    return check_run("threads");
 }

@@ -164,7 +164,7 @@ static void check_silence(struct cables *cables,
 }
 
 /* Its host vanishes: no end and no reset ever comes from there. */
-static void a_death_that_nobody_tells(void)
+TEST(a_death_that_nobody_tells)
 {
     struct cables cables;
     struct feeding feeding;
@@ -199,18 +199,18 @@ static void check_return(const char *how, size_t suspected)
     end(&cables, &feeding);
 }
 
-static void a_cut_healed_after_the_adoption(void)
+TEST(a_cut_healed_after_the_adoption)
 {
     check_return("drop", 1);
 }
 
-static void one_that_is_deaf_for_a_while(void)
+TEST(one_that_is_deaf_for_a_while)
 {
     check_return("deaf", 0);
 }
 
 /* Healed before the time-out: what was on its way comes, and that is all. */
-static void a_cut_healed_before_the_time_out(void)
+TEST(a_cut_healed_before_the_time_out)
 {
     struct timespec pause = {.tv_sec = 1};
     struct cables cables;
@@ -228,7 +228,7 @@ static void a_cut_healed_before_the_time_out(void)
 }
 
 /* A sync goes down and up through rank 1, so it takes two delays at least. */
-static void a_slow_cable(void)
+TEST(a_slow_cable)
 {
     enum {
         DELAY_MS = 400
@@ -251,7 +251,7 @@ static void a_slow_cable(void)
 
 /* A packet that is on one link for longer than the time-out, on its way up and
  * down, arrives, and no node is taken for dead (PROTOCOL 6.1). */
-static void a_packet_slower_than_the_time_out(void)
+TEST(a_packet_slower_than_the_time_out)
 {
     enum {
         BYTES_PER_MS = 1000,
@@ -302,7 +302,7 @@ static void a_packet_slower_than_the_time_out(void)
 
 /* Between a commnode and its child, and between the front-end and a commnode:
  * the child is adopted, and nobody is told to be lost. */
-static void a_connection_that_is_reset(void)
+TEST(a_connection_that_is_reset)
 {
     struct cables cables;
     struct feeding feeding;
@@ -320,18 +320,6 @@ static void a_connection_that_is_reset(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a death that nobody tells", a_death_that_nobody_tells},
-        {"a cut, healed after the adoption", a_cut_healed_after_the_adoption},
-        {"a cut, healed before the time-out", a_cut_healed_before_the_time_out},
-        {"one that is deaf for a while", one_that_is_deaf_for_a_while},
-        {"a slow cable", a_slow_cable},
-        {"a packet slower than the time-out",
-         a_packet_slower_than_the_time_out},
-        {"a connection that is reset", a_connection_that_is_reset},
-        CU_TEST_INFO_NULL,
-    };
-
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("cuts", tests);
+    return check_run("cuts");
 }

@@ -43,7 +43,7 @@ static void end_load(struct feeding *feeding, size_t killed)
 }
 
 /* One commnode of the last level is killed while they send. */
-static void one_is_killed(void)
+TEST(one_is_killed)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -59,7 +59,7 @@ static void one_is_killed(void)
 }
 
 /* One of the first level of four: below it is a whole subtree. */
-static void one_with_a_subtree_is_killed(void)
+TEST(one_with_a_subtree_is_killed)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -75,7 +75,7 @@ static void one_with_a_subtree_is_killed(void)
     }
 }
 
-static void two_siblings_at_once(void)
+TEST(two_siblings_at_once)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -90,7 +90,7 @@ static void two_siblings_at_once(void)
     }
 }
 
-static void parent_and_child_at_once(void)
+TEST(parent_and_child_at_once)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX], below[NODES_MAX];
@@ -108,7 +108,7 @@ static void parent_and_child_at_once(void)
 }
 
 /* In the end the front-end is everybody's parent, and the work goes on. */
-static void every_commnode_after_another(void)
+TEST(every_commnode_after_another)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -162,7 +162,7 @@ static int await_question(const struct journal *journal,
 
 /* A node dies while it adopts: its parent stands still, so its probe cannot
  * have come back, and what it would have told the orphan is never told. */
-static void the_adopter_during_the_adoption(void)
+TEST(the_adopter_during_the_adoption)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct feeding feeding;
@@ -200,7 +200,7 @@ static void the_adopter_during_the_adoption(void)
 }
 
 /* A commnode is killed, and at once the network is shut down. */
-static void a_shutdown_in_the_middle(void)
+TEST(a_shutdown_in_the_middle)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -217,17 +217,6 @@ static void a_shutdown_in_the_middle(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"one is killed", one_is_killed},
-        {"one with a subtree is killed", one_with_a_subtree_is_killed},
-        {"two siblings at once", two_siblings_at_once},
-        {"parent and child at once", parent_and_child_at_once},
-        {"every commnode, one after another", every_commnode_after_another},
-        {"the adopter during the adoption", the_adopter_during_the_adoption},
-        {"a shutdown in the middle", a_shutdown_in_the_middle},
-        CU_TEST_INFO_NULL,
-    };
-
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("deaths", tests);
+    return check_run("deaths");
 }

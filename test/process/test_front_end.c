@@ -163,28 +163,28 @@ static void ends_with(front_end_fn *front_end, bool with_commnode)
     CU_ASSERT(ms <= ENDS_MS);
 }
 
-static void a_deep_tree_ends(void)
+TEST(a_deep_tree_ends)
 {
     ends_with(just_works, false);
 }
 
-static void a_wide_tree_ends(void)
+TEST(a_wide_tree_ends)
 {
     ends_with(is_wide, false);
 }
 
-static void a_healed_tree_ends(void)
+TEST(a_healed_tree_ends)
 {
     ends_with(has_adopted, false);
 }
 
-static void a_tree_that_was_joined_ends(void)
+TEST(a_tree_that_was_joined_ends)
 {
     ends_with(is_joined, false);
 }
 
 /* Those below the commnode have never had a link to the front-end. */
-static void a_commnode_dies_with_it(void)
+TEST(a_commnode_dies_with_it)
 {
     ends_with(just_works, true);
     ends_with(is_joined, true);
@@ -208,7 +208,7 @@ static void is_stopped(int ready)
 
 /* PROTOCOL 11.3: stopped for several times `failure_timeout`, as in a debugger,
  * while back-ends send. When it goes on all is there. */
-static void a_stop_costs_nothing(void)
+TEST(a_stop_costs_nothing)
 {
     const struct timespec stop = {.tv_sec = 3};
     int status = -1;
@@ -225,16 +225,6 @@ static void a_stop_costs_nothing(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a deep tree ends", a_deep_tree_ends},
-        {"a wide tree ends", a_wide_tree_ends},
-        {"a healed tree ends", a_healed_tree_ends},
-        {"a tree that was joined ends", a_tree_that_was_joined_ends},
-        {"a commnode dies with it", a_commnode_dies_with_it},
-        {"a stop costs nothing", a_stop_costs_nothing},
-        CU_TEST_INFO_NULL,
-    };
-
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("front-end", tests);
+    return check_run("front-end");
 }

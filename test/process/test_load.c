@@ -50,7 +50,7 @@ static void end_busy(void)
     }
 }
 
-static void nobody_is_accused(void)
+TEST(nobody_is_accused)
 {
     const char *wanted = getenv("LOAD_SECONDS");
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -77,11 +77,6 @@ static void nobody_is_accused(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"nobody is accused", nobody_is_accused},
-        CU_TEST_INFO_NULL,
-    };
-
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("load", tests);
+    return check_run("load");
 }

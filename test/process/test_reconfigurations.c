@@ -28,7 +28,7 @@ static void check_adoption(const char *name)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-static void each_algorithm_adopts(void)
+TEST(each_algorithm_adopts)
 {
     unsigned failures;
     const char *name;
@@ -45,11 +45,6 @@ static void each_algorithm_adopts(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"each algorithm adopts", each_algorithm_adopts},
-        CU_TEST_INFO_NULL,
-    };
-
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("reconfigurations", tests);
+    return check_run("reconfigurations");
 }

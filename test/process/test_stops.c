@@ -81,7 +81,7 @@ static void thawed(size_t load, bool last)
     end_load(&feeding);
 }
 
-static void a_thawed_router_hurts_nobody(void)
+TEST(a_thawed_router_hurts_nobody)
 {
     size_t i;
 
@@ -89,7 +89,7 @@ static void a_thawed_router_hurts_nobody(void)
         thawed(i, true);
 }
 
-static void nor_does_one_with_a_subtree(void)
+TEST(nor_does_one_with_a_subtree)
 {
     size_t i;
 
@@ -98,7 +98,7 @@ static void nor_does_one_with_a_subtree(void)
 }
 
 /* Both of the first level: between the front-end and everybody else. */
-static void all_at_the_top_at_once(void)
+TEST(all_at_the_top_at_once)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -117,7 +117,7 @@ static void all_at_the_top_at_once(void)
 
 /* It stands still while the network is shut down, and goes on when all others
  * have ended: it is told so, and nobody has to be killed. */
-static void one_that_misses_the_end(void)
+TEST(one_that_misses_the_end)
 {
     struct timespec pause = {.tv_sec = 1};
     struct feeding feeding;
@@ -142,7 +142,7 @@ static void one_that_misses_the_end(void)
 
 /* It stands still, and nobody lets it go on: the end is not put off by what
  * commnodes are given to end those below them. */
-static void one_that_never_goes_on(void)
+TEST(one_that_never_goes_on)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -162,7 +162,7 @@ static void one_that_never_goes_on(void)
 
 /* A stop that ends well before the time-out, however late we are with that, is
  * told to nobody. */
-static void a_short_stop_is_no_death(void)
+TEST(a_short_stop_is_no_death)
 {
     struct timespec pause = {.tv_nsec = 500000000};
     struct feeding feeding;
@@ -214,7 +214,7 @@ static void stop_below_a_victim(bool router)
     _exit(right && feeding.lost == 1 ? 0 : 1);
 }
 
-static void one_whose_starter_is_killed(void)
+TEST(one_whose_starter_is_killed)
 {
     int status;
     pid_t pid;
@@ -233,17 +233,6 @@ static void one_whose_starter_is_killed(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a thawed router hurts nobody", a_thawed_router_hurts_nobody},
-        {"nor does one with a subtree", nor_does_one_with_a_subtree},
-        {"all at the top at once", all_at_the_top_at_once},
-        {"one that misses the end", one_that_misses_the_end},
-        {"one that never goes on", one_that_never_goes_on},
-        {"a short stop is no death", a_short_stop_is_no_death},
-        {"one whose starter is killed", one_whose_starter_is_killed},
-        CU_TEST_INFO_NULL,
-    };
-
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("stops", tests);
+    return check_run("stops");
 }

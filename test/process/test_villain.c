@@ -114,48 +114,37 @@ static void check_everywhere(const char *offence)
     check_offence("2x4", offence);
 }
 
-static void others_are_not_gone(void)
+TEST(others_are_not_gone)
 {
     check_everywhere("gone");
 }
 
-static void numbers_do_not_wrap(void)
+TEST(numbers_do_not_wrap)
 {
     check_offence("2x4", "wrap");
 }
 
-static void the_filters_of_others_do_not_fail(void)
+TEST(the_filters_of_others_do_not_fail)
 {
     check_everywhere("fault");
 }
 
-static void others_were_not_adopted(void)
+TEST(others_were_not_adopted)
 {
     check_everywhere("recovered");
 }
 
-static void others_have_the_children_that_they_have(void)
+TEST(others_have_the_children_that_they_have)
 {
     check_offence("2x4", "fan-out");
 }
 
-static void one_state_is_enough(void)
+TEST(one_state_is_enough)
 {
     check_everywhere("compensation");
 }
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"others are not gone", others_are_not_gone},
-        {"numbers do not wrap", numbers_do_not_wrap},
-        {"the filters of others do not fail",
-         the_filters_of_others_do_not_fail},
-        {"others were not adopted", others_were_not_adopted},
-        {"others have the children that they have",
-         others_have_the_children_that_they_have},
-        {"one state is enough", one_state_is_enough},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("villain", tests);
+    return check_run("villain");
 }

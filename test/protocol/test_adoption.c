@@ -176,7 +176,7 @@ static void probed(struct candidate *it,
 
 /* PROTOCOL 8.3, 8.4: first the way to the root is probed, then the orphan is
  * taken; an answer for another attempt is none. */
-static void the_way_is_probed_first(void)
+TEST(the_way_is_probed_first)
 {
     struct candidate it = begin();
     const struct frame *probe;
@@ -198,7 +198,7 @@ static void the_way_is_probed_first(void)
 
 /* PROTOCOL 6.1: an orphan is not woken for our first heartbeat alone, but has
  * it when the answer takes long; it comes first, and once. */
-static void the_greeting_goes_with_the_answer(void)
+TEST(the_greeting_goes_with_the_answer)
 {
     struct candidate it = begin();
     const struct frame *greeting;
@@ -234,7 +234,7 @@ static void the_greeting_goes_with_the_answer(void)
 }
 
 /* PROTOCOL 8.3: the way is not whole. */
-static void a_failed_probe_refuses(void)
+TEST(a_failed_probe_refuses)
 {
     struct candidate it = begin();
 
@@ -247,7 +247,7 @@ static void a_failed_probe_refuses(void)
 
 /* PROTOCOL 8.2, 8.3: who loses its parent fails what waits in it, and takes
  * nobody. */
-static void an_orphan_refuses(void)
+TEST(an_orphan_refuses)
 {
     struct candidate it = begin();
 
@@ -264,7 +264,7 @@ static void an_orphan_refuses(void)
 }
 
 /* PROTOCOL 8.2: an attempt that is older than what is known of the orphan. */
-static void a_stale_attempt_is_refused(void)
+TEST(a_stale_attempt_is_refused)
 {
     struct candidate it = begin();
     uint32_t rank = 4, incarnation = 3, parent = 5;
@@ -285,7 +285,7 @@ static void a_stale_attempt_is_refused(void)
 
 /* Of a reason of any length as much is said as others take; a character of
  * three bytes that does not fit is left out. */
-static void a_long_reason_is_cut(void)
+TEST(a_long_reason_is_cut)
 {
     struct candidate it = begin();
     char reason[2 * LIMIT_TEXT];
@@ -313,7 +313,7 @@ static void a_long_reason_is_cut(void)
 
 /* PROTOCOL 8.4: the path is longer than the orphan knew. It may ask again as a
  * last resort, and then it is taken. */
-static void who_would_raise_the_tree_is_refused(void)
+TEST(who_would_raise_the_tree_is_refused)
 {
     struct candidate it = begin();
 
@@ -328,7 +328,7 @@ static void who_would_raise_the_tree_is_refused(void)
 }
 
 /* PROTOCOL 8.2: as many probes wait as there may be children. */
-static void who_is_full_refuses(void)
+TEST(who_is_full_refuses)
 {
     struct candidate it = begin();
     uint32_t i;
@@ -356,7 +356,7 @@ static void who_is_full_refuses(void)
 }
 
 /* PROTOCOL 11.4: who closes takes nobody in. */
-static void who_closes_refuses(void)
+TEST(who_closes_refuses)
 {
     struct candidate it = begin();
     struct control control = {.type = CONTROL_SHUTDOWN};
@@ -380,7 +380,7 @@ static void who_closes_refuses(void)
 
 /* PROTOCOL 11.2: a back-end that was given up is adopted, and told so by that
  * link; nobody counts it as a member. */
-static void who_was_given_up_is_expelled(void)
+TEST(who_was_given_up_is_expelled)
 {
     struct candidate it = begin();
     struct control control = {.type = CONTROL_LOST, .ranks = {0}};
@@ -401,7 +401,7 @@ static void who_was_given_up_is_expelled(void)
 
 /* A peer that is no orphan, or asks for another, or in no order, has broken
  * the protocol. */
-static void nonsense_costs_the_link(void)
+TEST(nonsense_costs_the_link)
 {
     struct candidate it = begin();
     struct frame frame = {
@@ -420,21 +420,5 @@ static void nonsense_costs_the_link(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the way is probed first", the_way_is_probed_first},
-        {"the greeting goes with the answer",
-         the_greeting_goes_with_the_answer},
-        {"a failed probe refuses", a_failed_probe_refuses},
-        {"an orphan refuses", an_orphan_refuses},
-        {"a stale attempt is refused", a_stale_attempt_is_refused},
-        {"a long reason is cut", a_long_reason_is_cut},
-        {"who would raise the tree is refused",
-         who_would_raise_the_tree_is_refused},
-        {"who is full refuses", who_is_full_refuses},
-        {"who closes refuses", who_closes_refuses},
-        {"who was given up is expelled", who_was_given_up_is_expelled},
-        {"nonsense costs the link", nonsense_costs_the_link},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("adoption", tests);
+    return check_run("adoption");
 }

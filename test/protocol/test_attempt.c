@@ -121,7 +121,7 @@ static bool is_closed(const struct root *root, uint32_t link)
 
 /* PROTOCOL 8.4: who comes back has one link here, however many of its old ones
  * were not found down yet, and wherever they stand in the list. */
-static void who_comes_back_has_one_link(void)
+TEST(who_comes_back_has_one_link)
 {
     struct root root;
 
@@ -139,7 +139,7 @@ static void who_comes_back_has_one_link(void)
 
 /* PROTOCOL 8.2: an attempt that was given up comes late, on its own link. It
  * does not cost the orphan the link of the attempt that came to something. */
-static void a_late_attempt_is_stale(void)
+TEST(a_late_attempt_is_stale)
 {
     struct root root;
 
@@ -158,7 +158,7 @@ static void a_late_attempt_is_stale(void)
 }
 
 /* PROTOCOL 8.2: the same for a back-end, of which no record tells. */
-static void a_late_attempt_of_a_backend_is_stale(void)
+TEST(a_late_attempt_of_a_backend_is_stale)
 {
     struct event event = {
         .type = EVENT_LINK_UP, .rank = 4, .role = NODE_BACKEND};
@@ -184,12 +184,5 @@ static void a_late_attempt_of_a_backend_is_stale(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"who comes back has one link", who_comes_back_has_one_link},
-        {"a late attempt is stale", a_late_attempt_is_stale},
-        {"a late attempt of a back-end is stale",
-         a_late_attempt_of_a_backend_is_stale},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("attempt", tests);
+    return check_run("attempt");
 }

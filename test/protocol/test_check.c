@@ -18,7 +18,7 @@
         CU_ASSERT(node_check(node, text));                                     \
     } while (0)
 
-static void what_does_not_hold_is_named(void)
+TEST(what_does_not_hold_is_named)
 {
     struct node_child child = {1, "h", NODE_COMMNODE, 0};
     struct node_config config = {
@@ -61,10 +61,5 @@ static void what_does_not_hold_is_named(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"what does not hold is named", what_does_not_hold_is_named},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("check", tests);
+    return check_run("check");
 }

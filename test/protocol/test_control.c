@@ -40,7 +40,7 @@ static void check_result(int r)
     CU_ASSERT(r == 0 || r == -EBADMSG || r == -ENOMEM);
 }
 
-static void a_claim_comes_back(void)
+TEST(a_claim_comes_back)
 {
     struct claim claim = {.received = 9,
                           .settled = 7,
@@ -68,7 +68,7 @@ static void a_claim_comes_back(void)
 }
 
 /* PROTOCOL 10.1: settled is at most received. */
-static void a_claim_that_contradicts_itself_is_refused(void)
+TEST(a_claim_that_contradicts_itself_is_refused)
 {
     struct claim claim = {.received = 1, .settled = 2}, back = {.epoch = 77};
     struct frame frame;
@@ -79,7 +79,7 @@ static void a_claim_that_contradicts_itself_is_refused(void)
     frame_fini(&frame);
 }
 
-static void damaged_claims_do_no_harm(void)
+TEST(damaged_claims_do_no_harm)
 {
     struct claim claim = {.received = 5, .error = NULL};
     struct frame frame;
@@ -114,7 +114,7 @@ static struct control an_opening(void)
     return control;
 }
 
-static void an_opening_comes_back(void)
+TEST(an_opening_comes_back)
 {
     struct control control = an_opening(), back = {0};
     const struct stream_definition *d = &back.definition;
@@ -133,7 +133,7 @@ static void an_opening_comes_back(void)
     control_fini(&back);
 }
 
-static void the_others_come_back(void)
+TEST(the_others_come_back)
 {
     uint32_t streams[] = {1, 4}, epochs[] = {0, 3};
     uint64_t starts[] = {10, 40}, markers[] = {0, 38};
@@ -166,7 +166,7 @@ static void the_others_come_back(void)
     ranks_fini(&enter.ranks);
 }
 
-static void damaged_openings_do_no_harm(void)
+TEST(damaged_openings_do_no_harm)
 {
     struct control control = an_opening();
     struct frame frame;
@@ -186,7 +186,7 @@ static void damaged_openings_do_no_harm(void)
     frame_fini(&frame);
 }
 
-static void a_roster_comes_back(void)
+TEST(a_roster_comes_back)
 {
     struct roster roster = {0}, back = {0};
     struct frame frame;
@@ -218,16 +218,5 @@ static void a_roster_comes_back(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a claim comes back", a_claim_comes_back},
-        {"a claim that contradicts itself is refused",
-         a_claim_that_contradicts_itself_is_refused},
-        {"damaged claims do no harm", damaged_claims_do_no_harm},
-        {"an opening comes back", an_opening_comes_back},
-        {"the others come back", the_others_come_back},
-        {"damaged openings do no harm", damaged_openings_do_no_harm},
-        {"a roster comes back", a_roster_comes_back},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("control", tests);
+    return check_run("control");
 }

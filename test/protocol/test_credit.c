@@ -8,7 +8,7 @@
 #define WINDOW 1000
 
 /* Nothing may be sent before a window was granted. */
-static void without_a_window_nothing_goes(void)
+TEST(without_a_window_nothing_goes)
 {
     struct credit credit = {0};
 
@@ -18,7 +18,7 @@ static void without_a_window_nothing_goes(void)
 }
 
 /* Small frames fill the window, and not a byte more. */
-static void the_window_is_the_limit(void)
+TEST(the_window_is_the_limit)
 {
     struct credit credit = {0};
     int sent = 0;
@@ -35,7 +35,7 @@ static void the_window_is_the_limit(void)
 }
 
 /* More given back than was spent is a breach, and changes nothing. */
-static void too_much_back_is_a_breach(void)
+TEST(too_much_back_is_a_breach)
 {
     struct credit credit = {0};
 
@@ -46,7 +46,7 @@ static void too_much_back_is_a_breach(void)
 }
 
 /* Credit goes back in portions of half a window. */
-static void credit_returns_in_portions(void)
+TEST(credit_returns_in_portions)
 {
     struct debit debit = {.window = WINDOW};
 
@@ -58,7 +58,7 @@ static void credit_returns_in_portions(void)
 /* PROTOCOL 3.4: whatever the sizes, a receiver that consumes all that it gets
  * never leaves a sender stuck, though it keeps small change to itself; and
  * what is on its way stays within the window or half of it and one frame. */
-static void nothing_gets_stuck(void)
+TEST(nothing_gets_stuck)
 {
     static const size_t sizes[] = {1, 100, 499, 500, 501, 999, 1000, 5000};
     uint32_t seed = 7, i;
@@ -80,13 +80,5 @@ static void nothing_gets_stuck(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"without a window nothing goes", without_a_window_nothing_goes},
-        {"the window is the limit", the_window_is_the_limit},
-        {"too much back is a breach", too_much_back_is_a_breach},
-        {"credit returns in portions", credit_returns_in_portions},
-        {"nothing gets stuck", nothing_gets_stuck},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("credit", tests);
+    return check_run("credit");
 }

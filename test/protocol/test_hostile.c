@@ -118,7 +118,7 @@ static uint32_t record_count(const struct victim *victim)
 }
 
 /* The front-end has given numbers to so many: nobody else is ready. */
-static void ranks_that_were_not_given_are_not_ready(void)
+TEST(ranks_that_were_not_given_are_not_ready)
 {
     for (uint32_t last = 999; last <= 1000; last++) {
         struct roster roster = {0};
@@ -134,7 +134,7 @@ static void ranks_that_were_not_given_are_not_ready(void)
 }
 
 /* Nor are they below an orphan; and no orphan has a rank that none can have. */
-static void ranks_that_were_not_given_are_not_adopted(void)
+TEST(ranks_that_were_not_given_are_not_adopted)
 {
     for (uint32_t last = 999; last <= 1000; last++) {
         struct frame adopt = {
@@ -160,7 +160,7 @@ static void ranks_that_were_not_given_are_not_adopted(void)
 
 /* A commnode cannot know which ranks are below its child. It says once of each
  * that it is gone. */
-static void as_many_as_may_be_are_gone_at_once(void)
+TEST(as_many_as_may_be_are_gone_at_once)
 {
     struct roster roster = {0};
     struct victim victim;
@@ -176,7 +176,7 @@ static void as_many_as_may_be_are_gone_at_once(void)
 }
 
 /* The same for internal nodes, the last one first. */
-static void as_many_internal_nodes_are_gone_at_once(void)
+TEST(as_many_internal_nodes_are_gone_at_once)
 {
     struct roster roster = {0};
     struct victim victim;
@@ -215,7 +215,7 @@ static struct frame records(uint32_t parent)
 
 /* Many are said to be gone, in the order that is the worst to keep: nobody of
  * them was ever there. */
-static void strangers_that_are_gone_are_counted_once(void)
+TEST(strangers_that_are_gone_are_counted_once)
 {
     struct roster roster = {0};
     struct victim victim;
@@ -231,7 +231,7 @@ static void strangers_that_are_gone_are_counted_once(void)
 }
 
 /* A rank that no node has is in no record. */
-static void records_of_nobody_are_refused(void)
+TEST(records_of_nobody_are_refused)
 {
     struct frame frame = {.type = FRAME_RECORD};
     const uint32_t rank[] = {LIMIT_NODES}, zero[] = {0};
@@ -251,19 +251,5 @@ static void records_of_nobody_are_refused(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"ranks that were not given are not ready",
-         ranks_that_were_not_given_are_not_ready},
-        {"ranks that were not given are not adopted",
-         ranks_that_were_not_given_are_not_adopted},
-        {"as many as may be are gone at once",
-         as_many_as_may_be_are_gone_at_once},
-        {"as many internal nodes are gone at once",
-         as_many_internal_nodes_are_gone_at_once},
-        {"strangers that are gone are counted once",
-         strangers_that_are_gone_are_counted_once},
-        {"records of nobody are refused", records_of_nobody_are_refused},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("hostile", tests);
+    return check_run("hostile");
 }

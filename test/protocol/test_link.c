@@ -15,7 +15,7 @@ static struct link begin(uint64_t now_ms)
 }
 
 /* Silence is a failure at the deadline, and not one millisecond before. */
-static void silence_is_a_failure_at_the_deadline(void)
+TEST(silence_is_a_failure_at_the_deadline)
 {
     struct link link = begin(0);
 
@@ -25,7 +25,7 @@ static void silence_is_a_failure_at_the_deadline(void)
 }
 
 /* PROTOCOL 6.1: heartbeats go on links that are idle in our direction. */
-static void an_idle_direction_wants_a_heartbeat(void)
+TEST(an_idle_direction_wants_a_heartbeat)
 {
     struct link link = begin(0);
 
@@ -38,7 +38,7 @@ static void an_idle_direction_wants_a_heartbeat(void)
 }
 
 /* The deadline is whichever comes first. */
-static void the_deadline_is_the_earlier_one(void)
+TEST(the_deadline_is_the_earlier_one)
 {
     struct link link = begin(0);
 
@@ -48,7 +48,7 @@ static void the_deadline_is_the_earlier_one(void)
 }
 
 /* PROTOCOL 6.2: who stood still blames nobody for it. */
-static void silence_is_forgiven(void)
+TEST(silence_is_forgiven)
 {
     struct link link = begin(0);
 
@@ -68,7 +68,7 @@ static void silence_is_forgiven(void)
 }
 
 /* Greeting brings a link up once; what is closed stays so and is never due. */
-static void states_move_one_way(void)
+TEST(states_move_one_way)
 {
     struct link link = begin(0);
 
@@ -87,15 +87,5 @@ static void states_move_one_way(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"silence is a failure at the deadline",
-         silence_is_a_failure_at_the_deadline},
-        {"an idle direction wants a heartbeat",
-         an_idle_direction_wants_a_heartbeat},
-        {"the deadline is the earlier one", the_deadline_is_the_earlier_one},
-        {"silence is forgiven", silence_is_forgiven},
-        {"states move one way", states_move_one_way},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("link", tests);
+    return check_run("link");
 }

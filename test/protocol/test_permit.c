@@ -299,7 +299,7 @@ static void check_leaf(struct frame frame, const char *why)
     frame_fini(&frame);
 }
 
-static void a_back_end_speaks_of_itself_only(void)
+TEST(a_back_end_speaks_of_itself_only)
 {
     const struct said gone[] = {{5, 0, GONE}, {6, 0, GONE}, {8, 0, GONE}};
     const struct said own_end = {LEAF, 0, GONE};
@@ -324,7 +324,7 @@ static void a_back_end_speaks_of_itself_only(void)
 
 /* Records are of commnodes that are there; a back-end has lost some parents,
  * and says so once on a link (PROTOCOL 6.1d). */
-static void accusations_are_few(void)
+TEST(accusations_are_few)
 {
     const struct said stranger = {300, 0, FAILED}, leaf = {8, 0, FAILED};
     const struct said root = {0, 0, FAILED}, none = {LIMIT_NODES, 0, FAILED};
@@ -350,7 +350,7 @@ static void accusations_are_few(void)
 
 /* A node that is taken for dead can count on: whatever it is accused of leaves
  * a number above (PROTOCOL 2.6). From a commnode, too. */
-static void numbers_do_not_wrap(void)
+TEST(numbers_do_not_wrap)
 {
     static const uint32_t far[] = {UINT32_MAX, UINT32_MAX - 1, LIMIT_AHEAD + 1};
     struct victim victim;
@@ -377,7 +377,7 @@ static void numbers_do_not_wrap(void)
 }
 
 /* The highest number that is taken is answered by a higher one. */
-static void an_accusation_far_ahead_is_refuted(void)
+TEST(an_accusation_far_ahead_is_refuted)
 {
     const struct said said[] = {{OWN, LIMIT_AHEAD, FAILED}, {OWN, 3, FAILED}};
     const struct said half = {OTHER, LIMIT_AHEAD / 2, FAILED};
@@ -398,7 +398,7 @@ static void an_accusation_far_ahead_is_refuted(void)
 }
 
 /* An orphan's attempts are counted on from what is known of it. */
-static void attempts_are_near(void)
+TEST(attempts_are_near)
 {
     struct frame adopt = {.type = FRAME_ADOPT,
                           .origin = OTHER,
@@ -416,7 +416,7 @@ static void attempts_are_near(void)
 }
 
 /* One that calls is what its rank is. */
-static void no_rank_changes_its_role(void)
+TEST(no_rank_changes_its_role)
 {
     const struct {
         uint32_t rank;
@@ -443,7 +443,7 @@ static void no_rank_changes_its_role(void)
 }
 
 /* A row is a back-end's own, and only one. */
-static void a_back_end_has_one_row(void)
+TEST(a_back_end_has_one_row)
 {
     const struct {
         uint32_t first;
@@ -501,7 +501,7 @@ static struct payload *zeroes(size_t len)
 
 /* What is under no credit has a bound: a state once on a link and stream, an
  * empty answer without a payload (PROTOCOL 9.1, 3.4). */
-static void what_has_no_credit_is_bounded(void)
+TEST(what_has_no_credit_is_bounded)
 {
     struct frame state = {
         .type = FRAME_COMPENSATION, .stream = 1, .origin = LEAF};
@@ -532,7 +532,7 @@ static void what_has_no_credit_is_bounded(void)
 
 /* Parts of one wave that never ends: their credit is returned (PROTOCOL 3.4).
  * All of them are the same bytes here. */
-static void a_wave_has_an_end(void)
+TEST(a_wave_has_an_end)
 {
     struct frame part = {.type = FRAME_DATA,
                          .stream = 1,
@@ -557,7 +557,7 @@ static void a_wave_has_an_end(void)
 
 /* Each FEED on stream 0 is answered by all that the streams are, under no
  * credit. */
-static void no_back_end_begins_often(void)
+TEST(no_back_end_begins_often)
 {
     struct frame feed = {.type = FRAME_FEED};
     struct victim victim;
@@ -575,7 +575,7 @@ static void no_back_end_begins_often(void)
 }
 
 /* The error of a claim, which becomes that of an opening, is of its sender. */
-static void an_error_is_its_own(void)
+TEST(an_error_is_its_own)
 {
     const struct {
         uint32_t rank;
@@ -599,7 +599,7 @@ static void an_error_is_its_own(void)
 }
 
 /* The FAULT with which a commnode reports that goes on to the application. */
-static void a_report_goes_up(void)
+TEST(a_report_goes_up)
 {
     struct victim victim;
 
@@ -614,21 +614,5 @@ static void a_report_goes_up(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a back-end speaks of itself only", a_back_end_speaks_of_itself_only},
-        {"accusations are few", accusations_are_few},
-        {"numbers do not wrap", numbers_do_not_wrap},
-        {"an accusation far ahead is refuted",
-         an_accusation_far_ahead_is_refuted},
-        {"attempts are near", attempts_are_near},
-        {"no rank changes its role", no_rank_changes_its_role},
-        {"a back-end has one row", a_back_end_has_one_row},
-        {"what has no credit is bounded", what_has_no_credit_is_bounded},
-        {"a wave has an end", a_wave_has_an_end},
-        {"no back-end begins often", no_back_end_begins_often},
-        {"an error is its own", an_error_is_its_own},
-        {"a report goes up", a_report_goes_up},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("permit", tests);
+    return check_run("permit");
 }

@@ -58,7 +58,7 @@ static void degrade_slowly(struct rows *rows)
 }
 
 /* Trees, and circles, of any shape: what one pass finds is what paths say. */
-static void one_pass_finds_what_paths_say(void)
+TEST(one_pass_finds_what_paths_say)
 {
     for (int round = 0; round < ROUNDS; round++) {
         struct rows once = {0}, slowly = {0};
@@ -87,7 +87,7 @@ static void one_pass_finds_what_paths_say(void)
 
 /* As many rows as there may be, one below the other, nobody there: a path for
  * each would be two thousand million steps, each of them a search. */
-static void the_longest_path_is_walked_once(void)
+TEST(the_longest_path_is_walked_once)
 {
     struct rows rows = {0};
 
@@ -109,7 +109,7 @@ static void the_longest_path_is_walked_once(void)
 
 /* Two that each say that all nodes were left off make no sum that the next
  * reader would refuse, and so the link of the honest node between. */
-static void what_is_left_off_stays_readable(void)
+TEST(what_is_left_off_stays_readable)
 {
     struct rows rows = {0}, more = {.left_off = LIMIT_NODES};
     struct frame frame;
@@ -126,11 +126,5 @@ static void what_is_left_off_stays_readable(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"one pass finds what paths say", one_pass_finds_what_paths_say},
-        {"the longest path is walked once", the_longest_path_is_walked_once},
-        {"what is left off stays readable", what_is_left_off_stays_readable},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("rows", tests);
+    return check_run("rows");
 }

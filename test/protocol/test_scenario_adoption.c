@@ -36,7 +36,7 @@ static void trace_most(struct sim *sim)
 
 /* PROTOCOL 6.5: a node that hears of its own failure while its path stands
  * says that it lives, and the front-end believes it. */
-static void who_lives_refutes(void)
+TEST(who_lives_refutes)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree("0(1(3,4),2(5,6))", &config);
@@ -64,7 +64,7 @@ static void who_lives_refutes(void)
 /* PROTOCOL 6.3, 6.5: one that dies with its refutation on its way, which a
  * child of it has read and the front-end has not, is lost once, not twice
  * (seed 8240). */
-static void who_is_lost_is_lost_once(void)
+TEST(who_is_lost_is_lost_once)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree("0(1(3,4),2(5,6))", &config);
@@ -84,7 +84,7 @@ static void who_is_lost_is_lost_once(void)
 
 /* PROTOCOL 7.2, 7.3: the orphans of one parent begin at different places of the
  * list, which is by fan-out and rank. */
-static void orphans_ask_in_order(void)
+TEST(orphans_ask_in_order)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree(TREE, &config);
@@ -105,7 +105,7 @@ static void orphans_ask_in_order(void)
 
 /* PROTOCOL 7.2: when a child has gone, its siblings are told their places with
  * the next heartbeat. */
-static void places_are_told_after_changes(void)
+TEST(places_are_told_after_changes)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree(TREE, &config);
@@ -161,7 +161,7 @@ static unsigned backends_of(struct sim *sim, uint32_t rank)
 
 /* PROTOCOL 6.6: how many back-ends an adopter has now comes to everybody, and
  * the next orphans choose by it. */
-static void fan_outs_are_told(void)
+TEST(fan_outs_are_told)
 {
     struct sim *sim = spread_tree(20, NULL);
 
@@ -183,7 +183,7 @@ static void fan_outs_are_told(void)
 
 /* PROTOCOL 6.6, 7.3: 128 orphans of one spread evenly over all candidates, and
  * what they cost the tree is some frames on each link. */
-static void many_orphans_spread_evenly(void)
+TEST(many_orphans_spread_evenly)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = spread_tree(128, &config);
@@ -207,7 +207,7 @@ static void many_orphans_spread_evenly(void)
 }
 
 /* PROTOCOL 6.4: who joins later is told who has died since launch. */
-static void a_joiner_is_told_of_the_dead(void)
+TEST(a_joiner_is_told_of_the_dead)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree("0(1(4),2(5),3(6))", &config);
@@ -230,7 +230,7 @@ static void a_joiner_is_told_of_the_dead(void)
 /* PROTOCOL 11.1a, 12.3: one that joins, and whom the front-end adopts before
  * its ENTER, is a member all the same, unless it ends; so is one below a node
  * that is adopted then. */
-static void a_joiner_is_adopted_by_the_front_end(void)
+TEST(a_joiner_is_adopted_by_the_front_end)
 {
     static const struct {
         const char *tree;
@@ -260,7 +260,7 @@ static void a_joiner_is_adopted_by_the_front_end(void)
 
 /* PROTOCOL 6.1: a difference of two tables that stays is made good, one that
  * passes is left alone. */
-static void tables_are_compared(void)
+TEST(tables_are_compared)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree("0(1(4,5),2(6,7),3(8,9))", &config);
@@ -284,7 +284,7 @@ static void tables_are_compared(void)
 }
 
 /* PROTOCOL 7.4: who is dead does not answer, and the next is asked. */
-static void the_next_is_asked(void)
+TEST(the_next_is_asked)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree(TREE, &config);
@@ -302,7 +302,7 @@ static void the_next_is_asked(void)
 }
 
 /* PROTOCOL 7.4: a frozen candidate costs no more than its two timeouts. */
-static void a_frozen_candidate_is_left(void)
+TEST(a_frozen_candidate_is_left)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree(TREE, &config);
@@ -320,7 +320,7 @@ static void a_frozen_candidate_is_left(void)
 
 /* PROTOCOL 8.2, 8.3, 8.5: an orphan takes nobody. Cut off together, a commnode
  * and the back-ends of a dead one end up in one tree. */
-static void an_orphan_takes_nobody(void)
+TEST(an_orphan_takes_nobody)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
         struct sim_config config = {.trace = SIM_TRACE_ALL};
@@ -348,7 +348,7 @@ static void an_orphan_takes_nobody(void)
 
 /* PROTOCOL 8.4: an adopter that dies during the adoption, at any moment, costs
  * nobody but itself. */
-static void an_adopter_may_die(void)
+TEST(an_adopter_may_die)
 {
     for (uint64_t at_ms = 1; at_ms <= 20; at_ms++) {
         struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
@@ -371,7 +371,7 @@ static void an_adopter_may_die(void)
 
 /* PROTOCOL 6.1c: an orphan that dies with its adopter, at any moment, is told
  * to be lost at once: its children know which attempt it was. */
-static void an_orphan_may_die_with_its_adopter(void)
+TEST(an_orphan_may_die_with_its_adopter)
 {
     uint64_t adopter_ms, orphan_ms;
 
@@ -392,7 +392,7 @@ static void an_orphan_may_die_with_its_adopter(void)
 
 /* PROTOCOL 6.8: nodes die together with all who could notice: the front-end
  * asks their hosts, and is told that nobody listens. */
-static void the_front_end_knocks(void)
+TEST(the_front_end_knocks)
 {
     static const uint32_t dead[] = {1, 3, 5, 6, 7, 8, 9};
     struct sim *sim = SIM_TREE("0(1(3(5(7,8),6(9)),4(10)),2(11))");
@@ -411,7 +411,7 @@ static void the_front_end_knocks(void)
 
 /* PROTOCOL 6.8: where the hosts are gone, too, nobody answers, and the time of
  * 11.1 decides. */
-static void the_front_end_doubts(void)
+TEST(the_front_end_doubts)
 {
     static const uint32_t dead[] = {1, 3, 5, 6};
     struct sim *sim = SIM_TREE("0(1(3(5,6),4(7)),2(8))");
@@ -432,7 +432,7 @@ static void the_front_end_doubts(void)
 
 /* PROTOCOL 6.8: a link that breaks with both ends alive is a suspicion, and the
  * adoption ends it. */
-static void a_broken_link_is_a_suspicion(void)
+TEST(a_broken_link_is_a_suspicion)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
 
@@ -452,7 +452,7 @@ static void a_broken_link_is_a_suspicion(void)
 
 /* PROTOCOL 6.8: one that was stopped for longer than it takes to give it up is
  * expelled when it goes on; and one for less than that is back. */
-static void who_is_given_up_is_expelled(void)
+TEST(who_is_given_up_is_expelled)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
 
@@ -479,7 +479,7 @@ static void who_is_given_up_is_expelled(void)
 
 /* PROTOCOL 6.8: a back-end that is cut off is suspected, and is back, or is
  * given up. */
-static void a_back_end_in_limbo_is_suspected(void)
+TEST(a_back_end_in_limbo_is_suspected)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
     uint32_t index = script_at(sim, 6);
@@ -508,7 +508,7 @@ static void a_back_end_in_limbo_is_suspected(void)
 }
 
 /* PROTOCOL 6.1c: the children of one that was not dead are nobody's doubt. */
-static void who_lives_has_its_children_still(void)
+TEST(who_lives_has_its_children_still)
 {
     struct sim *sim = SIM_TREE("0(1(3(5),4(6)),2(7))");
 
@@ -525,7 +525,7 @@ static void who_lives_has_its_children_still(void)
 }
 
 /* PROTOCOL 11.4: who closes takes nobody in; the orphan ends. */
-static void a_closing_network_ends_orphans(void)
+TEST(a_closing_network_ends_orphans)
 {
     for (uint64_t at_ms = 0; at_ms <= 8; at_ms++) {
         struct sim *sim = SIM_TREE(TREE);
@@ -543,7 +543,7 @@ static void a_closing_network_ends_orphans(void)
 
 /* PROTOCOL 11.1: the front-end gives up who is covered by nobody, at once when
  * its end is certain, else after `give_up_timeout`. */
-static void the_front_end_gives_up(void)
+TEST(the_front_end_gives_up)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
     uint64_t give_up_ms = LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +
@@ -570,7 +570,7 @@ static void the_front_end_gives_up(void)
 
 /* PROTOCOL 11.1: an end that is certain is told at once, though who tells it
  * loses its way up at that moment. */
-static void a_certain_end_is_told_again(void)
+TEST(a_certain_end_is_told_again)
 {
     uint64_t at_ms;
 
@@ -589,7 +589,7 @@ static void a_certain_end_is_told_again(void)
 
 /* PROTOCOL 11.3: a reset of the front-end's link is not the front-end's death;
  * the same reset, and nobody who listens, is. */
-static void a_reset_is_not_the_front_ends_death(void)
+TEST(a_reset_is_not_the_front_ends_death)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
 
@@ -610,7 +610,7 @@ static void a_reset_is_not_the_front_ends_death(void)
 
 /* PROTOCOL 11.3: a link to the front-end that ended by the transport's time-out
  * has ended by silence: that nobody listens afterwards proves nothing. */
-static void a_time_out_is_not_the_front_ends_death(void)
+TEST(a_time_out_is_not_the_front_ends_death)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
 
@@ -629,7 +629,7 @@ static void a_time_out_is_not_the_front_ends_death(void)
 
 /* PROTOCOL 11.3a: who loses its commnode together with the front-end asks
  * everybody twice, is refused by every host, and ends. */
-static void a_refusal_by_all_is_the_end(void)
+TEST(a_refusal_by_all_is_the_end)
 {
     struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5,6))");
 
@@ -644,7 +644,7 @@ static void a_refusal_by_all_is_the_end(void)
 
 /* PROTOCOL 11.3a: one that does not answer may be the front-end's last child:
  * then an orphan goes on for as long as it may. */
-static void a_silent_one_is_enough_to_go_on(void)
+TEST(a_silent_one_is_enough_to_go_on)
 {
     struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5,6))");
 
@@ -662,39 +662,5 @@ static void a_silent_one_is_enough_to_go_on(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"who is lost is lost once", who_is_lost_is_lost_once},
-        {"who lives refutes", who_lives_refutes},
-        {"orphans ask in order", orphans_ask_in_order},
-        {"places are told after changes", places_are_told_after_changes},
-        {"fan-outs are told", fan_outs_are_told},
-        {"many orphans spread evenly", many_orphans_spread_evenly},
-        {"a joiner is told of the dead", a_joiner_is_told_of_the_dead},
-        {"a joiner is adopted by the front-end",
-         a_joiner_is_adopted_by_the_front_end},
-        {"tables are compared", tables_are_compared},
-        {"the next is asked", the_next_is_asked},
-        {"a frozen candidate is left", a_frozen_candidate_is_left},
-        {"an orphan takes nobody", an_orphan_takes_nobody},
-        {"an orphan may die with its adopter",
-         an_orphan_may_die_with_its_adopter},
-        {"the front-end knocks", the_front_end_knocks},
-        {"the front-end doubts", the_front_end_doubts},
-        {"a broken link is a suspicion", a_broken_link_is_a_suspicion},
-        {"who is given up is expelled", who_is_given_up_is_expelled},
-        {"a back-end in limbo is suspected", a_back_end_in_limbo_is_suspected},
-        {"who lives has its children still", who_lives_has_its_children_still},
-        {"an adopter may die", an_adopter_may_die},
-        {"a closing network ends orphans", a_closing_network_ends_orphans},
-        {"the front-end gives up", the_front_end_gives_up},
-        {"a certain end is told again", a_certain_end_is_told_again},
-        {"a reset is not the front-end's death",
-         a_reset_is_not_the_front_ends_death},
-        {"a time-out is not the front-end's death",
-         a_time_out_is_not_the_front_ends_death},
-        {"a refusal by all is the end", a_refusal_by_all_is_the_end},
-        {"a silent one is enough to go on", a_silent_one_is_enough_to_go_on},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("adoption", tests);
+    return check_run("adoption");
 }

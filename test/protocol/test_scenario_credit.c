@@ -32,7 +32,7 @@ static uint64_t held(struct sim *sim, uint32_t rank, uint32_t stream)
 
 /* PROTOCOL 3.4: who does not take is not sent more than a window on each hop;
  * when it takes again, everything comes. */
-static void a_fast_sender_is_held_back(void)
+TEST(a_fast_sender_is_held_back)
 {
     struct sim *sim = SIM_TREE("0(1(2))");
     uint32_t stream;
@@ -87,7 +87,7 @@ static void check_slow_front_end(enum cop_sync sync)
     SIM_END(sim);
 }
 
-static void a_slow_front_end_slows_its_back_ends(void)
+TEST(a_slow_front_end_slows_its_back_ends)
 {
     check_slow_front_end(COP_WAIT_FOR_ALL);
     check_slow_front_end(COP_TIME_OUT);
@@ -96,7 +96,7 @@ static void a_slow_front_end_slows_its_back_ends(void)
 
 /* PROTOCOL 3.4: credit is per stream: one that nobody reads stops nobody who
  * reads another. */
-static void a_full_stream_stops_no_other(void)
+TEST(a_full_stream_stops_no_other)
 {
     struct sim *sim = SIM_TREE("0(1(2,3))");
     uint32_t full;
@@ -121,7 +121,7 @@ static void a_full_stream_stops_no_other(void)
 }
 
 /* PROTOCOL 3.4: a packet larger than the window passes, alone. */
-static void a_giant_passes_alone(void)
+TEST(a_giant_passes_alone)
 {
     struct sim *sim = SIM_TREE("0(1(2))");
     uint32_t stream;
@@ -145,7 +145,7 @@ static void a_giant_passes_alone(void)
 
 /* PROTOCOL 3.4: downwards too: a back-end that does not take its packets is
  * not sent more than its window. */
-static void a_slow_back_end_slows_the_front_end(void)
+TEST(a_slow_back_end_slows_the_front_end)
 {
     struct sim *sim = SIM_TREE("0(1(2,3))");
     uint32_t stream;
@@ -172,7 +172,7 @@ static void a_slow_back_end_slows_the_front_end(void)
 
 /* PROTOCOL 3.5: the front-end runs at most 4 MiB ahead of what every member
  * has, and goes on when they have it. */
-static void the_front_end_waits_for_stability(void)
+TEST(the_front_end_waits_for_stability)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2)");
     uint32_t stream = SIM_OPEN(sim, "");
@@ -195,7 +195,7 @@ static void the_front_end_waits_for_stability(void)
 }
 
 /* PROTOCOL 3.4: the limit is told before anything is queued. */
-static void without_credit_nothing_is_queued(void)
+TEST(without_credit_nothing_is_queued)
 {
     struct sim *sim = SIM_TREE("0(1)");
     uint32_t stream;
@@ -239,7 +239,7 @@ static void feed_all(struct sim *sim, uint32_t stream, unsigned count)
 
 /* PROTOCOL 3.4: a new link begins with a full window, whatever had been owed on
  * the one before: nobody who keeps to its credit is called a liar. */
-static void credit_begins_anew_with_a_new_parent(void)
+TEST(credit_begins_anew_with_a_new_parent)
 {
     struct sim *sim = SIM_TREE("0(1(5,6),2(7,8),3(9,10),4(11,12))");
     uint32_t stream = SIM_OPEN(sim, "");
@@ -261,7 +261,7 @@ static void credit_begins_anew_with_a_new_parent(void)
 
 /* PROTOCOL 3.4: what came from the parent that is lost, and is still in a slow
  * filter, is not given back to the next one, which has not sent it. */
-static void a_new_parent_is_given_nothing_back(void)
+TEST(a_new_parent_is_given_nothing_back)
 {
     static char count[] = "count";
     struct sim *sim = SIM_TREE("0(1(3(5,6)),2(4(7)))");
@@ -307,7 +307,7 @@ static enum sim_tampering remember_call(struct sim *sim,
 
 /* PROTOCOL 5.1: a filter reads its input outside the lock, so nothing is noted
  * there, whatever becomes of the link that it came on. */
-static void what_is_in_a_filter_is_not_written_to(void)
+TEST(what_is_in_a_filter_is_not_written_to)
 {
     static char count[] = "count";
     struct outstanding out = {.index = SIM_NONE};
@@ -335,7 +335,7 @@ static void what_is_in_a_filter_is_not_written_to(void)
 
 /* PROTOCOL 3.4: nor is what came on a link that broke, and still waits, given
  * back on the one by which the same child came again. */
-static void a_child_that_came_again_is_given_nothing_back(void)
+TEST(a_child_that_came_again_is_given_nothing_back)
 {
     struct sim *sim = SIM_TREE("0(1,2)");
     struct stream_definition definition = {.sync = COP_DO_NOT_WAIT};
@@ -362,26 +362,5 @@ static void a_child_that_came_again_is_given_nothing_back(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a fast sender is held back", a_fast_sender_is_held_back},
-        {"a slow front-end slows its back-ends",
-         a_slow_front_end_slows_its_back_ends},
-        {"a full stream stops no other", a_full_stream_stops_no_other},
-        {"a giant passes alone", a_giant_passes_alone},
-        {"a slow back-end slows the front-end",
-         a_slow_back_end_slows_the_front_end},
-        {"the front-end waits for stability",
-         the_front_end_waits_for_stability},
-        {"without credit nothing is queued", without_credit_nothing_is_queued},
-        {"credit begins anew with a new parent",
-         credit_begins_anew_with_a_new_parent},
-        {"a new parent is given nothing back",
-         a_new_parent_is_given_nothing_back},
-        {"what is in a filter is not written to",
-         what_is_in_a_filter_is_not_written_to},
-        {"a child that came again is given nothing back",
-         a_child_that_came_again_is_given_nothing_back},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("credit", tests);
+    return check_run("credit");
 }

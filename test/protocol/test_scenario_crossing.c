@@ -22,7 +22,7 @@ static void use(struct sim *sim, uint32_t stream)
  * it knows of nobody there for a while, and the commnode has always had
  * somebody. The commnode is fed, and counted, all the same (seeds 8806, 31696,
  * 36615). */
-static void a_loss_crosses_an_adoption(void)
+TEST(a_loss_crosses_an_adoption)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
         struct sim *sim = SIM_TREE("0(1(3),2(4,5))");
@@ -69,7 +69,7 @@ static void join_late(uint64_t at_ms, uint64_t freeze_ms, uint64_t hold_ms)
 /* PROTOCOL 8.4, 10.4, 12.3: a joiner's ENTER comes to its adopter while it
  * asks, or when it is adopted and the front-end does not know of that (seed
  * 311). */
-static void a_joiner_crosses_its_enter(void)
+TEST(a_joiner_crosses_its_enter)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
         join_late(at_ms, 20, 0);
@@ -80,10 +80,5 @@ static void a_joiner_crosses_its_enter(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a loss crosses an adoption", a_loss_crosses_an_adoption},
-        {"a joiner crosses its ENTER", a_joiner_crosses_its_enter},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("crossing", tests);
+    return check_run("crossing");
 }

@@ -5,7 +5,7 @@
 
 /* PROTOCOL 11.4: a shutdown reaches every node, and every node ends; every
  * application is told. */
-static void a_shutdown_ends_everybody(void)
+TEST(a_shutdown_ends_everybody)
 {
     struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
 
@@ -23,7 +23,7 @@ static void a_shutdown_ends_everybody(void)
 }
 
 /* PROTOCOL 11.4: after it nothing can be asked. */
-static void after_the_end_there_is_nothing(void)
+TEST(after_the_end_there_is_nothing)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -39,7 +39,7 @@ static void after_the_end_there_is_nothing(void)
 }
 
 /* PROTOCOL 11.4: a node that hangs does not keep the others from ending. */
-static void who_hangs_keeps_nobody(void)
+TEST(who_hangs_keeps_nobody)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -53,7 +53,7 @@ static void who_hangs_keeps_nobody(void)
 
 /* PROTOCOL 11.1, 11.1a: a back-end that leaves is given up at once; what it
  * sent before stays, and the others go on without it. */
-static void a_back_end_may_leave(void)
+TEST(a_back_end_may_leave)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -78,7 +78,7 @@ static void a_back_end_may_leave(void)
 
 /* PROTOCOL 11.1a: when every back-end has gone, the front-end is still there,
  * and what it asks has an end. */
-static void an_empty_network_sticks_nowhere(void)
+TEST(an_empty_network_sticks_nowhere)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -107,7 +107,7 @@ static void an_empty_network_sticks_nowhere(void)
 /* PROTOCOL 10.1b: members have sent more than goes up while the front-end takes
  * nothing, and have left: there is no member any more, but what they had sent
  * still comes, and only then is the stream drained. */
-static void what_the_last_member_sent_still_comes(void)
+TEST(what_the_last_member_sent_still_comes)
 {
     struct sim *sim = SIM_TREE("0(1(2(3)))");
     struct stream_definition definition = {.sync = COP_DO_NOT_WAIT};
@@ -138,7 +138,7 @@ static void what_the_last_member_sent_still_comes(void)
 
 /* PROTOCOL 3.1, 11.1: who is lost is lost to everybody: streams opened later
  * are without it. */
-static void the_lost_are_in_no_later_stream(void)
+TEST(the_lost_are_in_no_later_stream)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream;
@@ -157,16 +157,5 @@ static void the_lost_are_in_no_later_stream(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a shutdown ends everybody", a_shutdown_ends_everybody},
-        {"after the end there is nothing", after_the_end_there_is_nothing},
-        {"who hangs keeps nobody", who_hangs_keeps_nobody},
-        {"a back-end may leave", a_back_end_may_leave},
-        {"an empty network sticks nowhere", an_empty_network_sticks_nowhere},
-        {"what the last member sent still comes",
-         what_the_last_member_sent_still_comes},
-        {"the lost are in no later stream", the_lost_are_in_no_later_stream},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("the end", tests);
+    return check_run("the end");
 }

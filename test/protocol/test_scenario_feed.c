@@ -45,7 +45,7 @@ static unsigned count_of(const char *text, const char *word)
 
 /* PROTOCOL 10.4: each child is fed at its own pace: while one stands still the
  * others have everything; when it goes on it gets all, in order, once. */
-static void children_are_fed_each_at_its_pace(void)
+TEST(children_are_fed_each_at_its_pace)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2)");
     uint32_t stream = SIM_OPEN(sim, "");
@@ -85,7 +85,7 @@ static void inject(struct sim *sim, uint32_t stream, uint64_t sequence)
 
 /* PROTOCOL 10.5: a packet that comes again is not taken again; one that leaves
  * a gap ends the back-end. */
-static void again_is_ignored_a_gap_is_not(void)
+TEST(again_is_ignored_a_gap_is_not)
 {
     struct sim *sim = SIM_TREE("0(1(2))");
     uint32_t stream = SIM_OPEN(sim, "");
@@ -107,7 +107,7 @@ static void again_is_ignored_a_gap_is_not(void)
 
 /* PROTOCOL 10.5: a commnode that is told what is stable begins there, though
  * older packets wait at it for a filter call of another stream to end. */
-static void stable_overtakes_what_waits(void)
+TEST(stable_overtakes_what_waits)
 {
     static char count[] = "count";
     struct stream_definition definition = {.down_filter = count};
@@ -138,7 +138,7 @@ static void stable_overtakes_what_waits(void)
 
 /* PROTOCOL 10.1a: a stream on which packets flow costs one claim for each
  * heartbeat, not one for each packet; one on which nothing flows costs none. */
-static void claims_wait_for_the_heartbeat(void)
+TEST(claims_wait_for_the_heartbeat)
 {
     struct sim *sim = SIM_TREE("0(1)");
     uint32_t stream = SIM_OPEN(sim, "");
@@ -164,7 +164,7 @@ static void claims_wait_for_the_heartbeat(void)
 
 /* PROTOCOL 12.3, 2.1: stable says nothing of one that is no member yet: a
  * joiner that is slow to answer is fed from below it (seed 3616). */
-static void a_slow_joiner_misses_no_control(void)
+TEST(a_slow_joiner_misses_no_control)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2)");
     struct stream_definition definition = {.grow = true};
@@ -196,14 +196,5 @@ static void a_slow_joiner_misses_no_control(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"children are fed each at its pace",
-         children_are_fed_each_at_its_pace},
-        {"again is ignored, a gap is not", again_is_ignored_a_gap_is_not},
-        {"stable overtakes what waits", stable_overtakes_what_waits},
-        {"claims wait for the heartbeat", claims_wait_for_the_heartbeat},
-        {"a slow joiner misses no control", a_slow_joiner_misses_no_control},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("feed", tests);
+    return check_run("feed");
 }

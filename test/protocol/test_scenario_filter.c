@@ -6,7 +6,7 @@
 
 /* PROTOCOL 5.3: a filter that fails is an event that names the node, and the
  * wave goes without the failed part. */
-static void a_failure_is_an_event(void)
+TEST(a_failure_is_an_event)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -29,7 +29,7 @@ static void a_failure_is_an_event(void)
 
 /* PROTOCOL 5.1: a filter may compute longer than a node may be silent; its
  * node's heartbeats go on, and nobody is lost. */
-static void a_slow_filter_stops_no_heartbeat(void)
+TEST(a_slow_filter_stops_no_heartbeat)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -46,7 +46,7 @@ static void a_slow_filter_stops_no_heartbeat(void)
 /* PROTOCOL 5.1: after `filter_timeout` a commnode ends. An event names stream
  * and node, its children find another parent, other streams go on, and a sync
  * says that something was lost. */
-static void a_call_of_a_commnode_has_an_end(void)
+TEST(a_call_of_a_commnode_has_an_end)
 {
     struct sim_config config = {.trace = SCRIPT_TRACE,
                                 .times = {.filter_timeout_ms = 1000}};
@@ -82,7 +82,7 @@ static void a_call_of_a_commnode_has_an_end(void)
 
 /* PROTOCOL 5.1: at the front-end and at a back-end, which cannot end, the wave
  * goes without the call, and the late answer disturbs nothing. */
-static void a_call_of_an_end_has_an_end(void)
+TEST(a_call_of_an_end_has_an_end)
 {
     struct sim_config config = {.trace = SCRIPT_TRACE,
                                 .times = {.filter_timeout_ms = 1000}};
@@ -109,7 +109,7 @@ static void a_call_of_an_end_has_an_end(void)
 
 /* PROTOCOL 6.2: a node that was stopped in a call does not end because of it:
  * the time for which it stood still is not the call's. */
-static void a_stop_is_not_the_time_of_a_call(void)
+TEST(a_stop_is_not_the_time_of_a_call)
 {
     struct sim_config config = {.trace = SCRIPT_TRACE,
                                 .times = {.filter_timeout_ms = 7000}};
@@ -129,7 +129,7 @@ static void a_stop_is_not_the_time_of_a_call(void)
 
 /* PROTOCOL 5.1, 6.2: a front-end that has lost all of its links still finds
  * that a call does not return. */
-static void a_call_has_an_end_without_links(void)
+TEST(a_call_has_an_end_without_links)
 {
     struct sim_config config = {.trace = SCRIPT_TRACE,
                                 .times = {.filter_timeout_ms = 6000}};
@@ -149,7 +149,7 @@ static void a_call_has_an_end_without_links(void)
 
 /* PROTOCOL 5.1: one call at a time in a node; other streams' wait in order.
  * (The world itself fails at a second one.) */
-static void calls_wait_for_each_other(void)
+TEST(calls_wait_for_each_other)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t first = SIM_OPEN(sim, "sum");
@@ -173,7 +173,7 @@ static void calls_wait_for_each_other(void)
 
 /* PROTOCOL 3.1b: parameters that were set behind a marker are in force for the
  * packet behind both, though all came while the filter computed. */
-static void parameters_keep_their_place(void)
+TEST(parameters_keep_their_place)
 {
     static char count[] = "count";
     struct sim *sim = SIM_TREE(TREE);
@@ -200,7 +200,7 @@ static void parameters_keep_their_place(void)
 
 /* PROTOCOL 5.1: what comes while the filter computes is not lost, and a
  * stream that is closed meanwhile closes. */
-static void a_stream_may_close_during_a_call(void)
+TEST(a_stream_may_close_during_a_call)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -221,7 +221,7 @@ static void a_stream_may_close_during_a_call(void)
 }
 
 /* PROTOCOL 5.4: filters are named by role where they differ. */
-static void filters_differ_by_role(void)
+TEST(filters_differ_by_role)
 {
     struct sim *sim = SIM_TREE(TREE);
     char sum[] = "sum";
@@ -236,7 +236,7 @@ static void filters_differ_by_role(void)
 }
 
 /* PROTOCOL 5.5: a downstream filter runs on the way, one packet for one. */
-static void a_downstream_filter_runs_on_the_way(void)
+TEST(a_downstream_filter_runs_on_the_way)
 {
     struct sim *sim = SIM_TREE(TREE);
     char count[] = "count";
@@ -255,7 +255,7 @@ static void a_downstream_filter_runs_on_the_way(void)
 
 /* PROTOCOL 5.5: one that is not one to one makes the stream not replayable:
  * packets pass, and a sync says so. */
-static void not_one_to_one_is_not_replayable(void)
+TEST(not_one_to_one_is_not_replayable)
 {
     struct sim *sim = SIM_TREE(TREE);
     char int_union[] = "int_union";
@@ -277,7 +277,7 @@ static void not_one_to_one_is_not_replayable(void)
 
 /* PROTOCOL 5.5, 3.1b: packets that a filter numbers anew do not keep a stream
  * from closing. */
-static void what_is_not_replayable_closes(void)
+TEST(what_is_not_replayable_closes)
 {
     struct sim *sim = SIM_TREE(TREE);
     char int_union[] = "int_union";
@@ -298,22 +298,5 @@ static void what_is_not_replayable_closes(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a failure is an event", a_failure_is_an_event},
-        {"a slow filter stops no heartbeat", a_slow_filter_stops_no_heartbeat},
-        {"a call of a commnode has an end", a_call_of_a_commnode_has_an_end},
-        {"a call of an end has an end", a_call_of_an_end_has_an_end},
-        {"a stop is not the time of a call", a_stop_is_not_the_time_of_a_call},
-        {"a call has an end without links", a_call_has_an_end_without_links},
-        {"calls wait for each other", calls_wait_for_each_other},
-        {"a stream may close during a call", a_stream_may_close_during_a_call},
-        {"filters differ by role", filters_differ_by_role},
-        {"a downstream filter runs on the way",
-         a_downstream_filter_runs_on_the_way},
-        {"not one to one is not replayable", not_one_to_one_is_not_replayable},
-        {"what is not replayable closes", what_is_not_replayable_closes},
-        {"parameters keep their place", parameters_keep_their_place},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("filters", tests);
+    return check_run("filters");
 }

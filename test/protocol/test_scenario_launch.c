@@ -5,7 +5,7 @@
 #define DEEP "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
 
 /* PROTOCOL 12.2: READY comes up, the table goes down, everybody is told. */
-static void everybody_is_told_of_the_launch(void)
+TEST(everybody_is_told_of_the_launch)
 {
     struct sim *sim = SIM_TREE(DEEP);
     const struct ranks *backends = node_backends(sim_node(sim, 0));
@@ -31,7 +31,7 @@ static void everybody_is_told_of_the_launch(void)
 
 /* PROTOCOL 12.2: a deep tree starts all its levels; children of one node
  * start at the same time, so that 64 leaves need no longer than one. */
-static void children_start_together(void)
+TEST(children_start_together)
 {
     struct sim *sim = script_begin("0(1,2,3,4,5,6,7,8)", NULL);
 
@@ -55,7 +55,7 @@ static void all_end(struct sim *sim)
 
 /* PROTOCOL 12.2: what cannot be started ends the launch, with its rank and the
  * reason, and leaves nothing running. */
-static void what_is_missing_is_named(void)
+TEST(what_is_missing_is_named)
 {
     struct sim *sim = script_begin(TREE, NULL);
 
@@ -71,7 +71,7 @@ static void what_is_missing_is_named(void)
 
 /* PROTOCOL 12.2: a link lost before the table has come is a failed launch,
  * whenever it is lost. */
-static void a_death_during_the_launch_ends_it(void)
+TEST(a_death_during_the_launch_ends_it)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
         for (uint32_t rank = 1; rank <= 4; rank++) {
@@ -92,7 +92,7 @@ static void a_death_during_the_launch_ends_it(void)
 
 /* PROTOCOL 12.2: a child that is ready and dies while its parent still waits
  * for another is named for what it was, not its parent for what it said. */
-static void who_died_is_named(void)
+TEST(who_died_is_named)
 {
     struct sim *sim = script_begin("0(1(3,4),2)", NULL);
 
@@ -108,7 +108,7 @@ static void who_died_is_named(void)
 
 /* PROTOCOL 12.2: the same two levels further down: who has not reported yet
  * names it in what he reports. */
-static void who_died_further_down_is_named(void)
+TEST(who_died_further_down_is_named)
 {
     struct sim *sim = script_begin("0(1(3(4(5,6)),7),2)", NULL);
 
@@ -124,7 +124,7 @@ static void who_died_further_down_is_named(void)
 
 /* PROTOCOL 12.2: who dies after its parent's READY, before the table has come
  * to that, is lost, and all below it, which cannot live, is gone at once. */
-static void who_dies_behind_a_ready_is_lost_with_all_below(void)
+TEST(who_dies_behind_a_ready_is_lost_with_all_below)
 {
     struct sim *sim = script_begin("0(1(2(4,8(9)),3(6,7)))", NULL);
 
@@ -145,7 +145,7 @@ static void who_dies_behind_a_ready_is_lost_with_all_below(void)
 
 /* PROTOCOL 12.2: what never reports ends the launch at `launch_timeout`, and
  * is named. */
-static void the_launch_has_an_end(void)
+TEST(the_launch_has_an_end)
 {
     struct sim_config config = {.trace = SCRIPT_TRACE,
                                 .times = {.launch_timeout_ms = 2000}};
@@ -176,7 +176,7 @@ static struct sim *begin_slowly(uint64_t at_ms, uint32_t rank, uint64_t for_ms)
  * be, while it or those below it start, is waited for, from above and from
  * below, whenever that is. From the table on, silence is a failure within
  * failure_timeout and a heartbeat. */
-static void a_slow_start_is_no_failure(void)
+TEST(a_slow_start_is_no_failure)
 {
     const uint64_t slow_ms = 3 * LIMIT_FAILURE_TIMEOUT_MS;
 
@@ -204,7 +204,7 @@ static void a_slow_start_is_no_failure(void)
 
 /* PROTOCOL 12.2b: a host that vanishes in the middle of the launch is named
  * when no start may take so long, not at the end of all that a launch may. */
-static void a_start_has_an_end(void)
+TEST(a_start_has_an_end)
 {
     struct sim *sim = begin_slowly(4, 1, 30000);
 
@@ -220,7 +220,7 @@ static void a_start_has_an_end(void)
 /* PROTOCOL 12.3: who attaches gets the next rank, is in everyone's
  * communicator, and in the streams that grow; it learns of them from what
  * stream 0 amounts to, and its packets count from there. */
-static void a_late_joiner_joins_the_waves(void)
+TEST(a_late_joiner_joins_the_waves)
 {
     struct sim *sim = SIM_TREE(TREE);
     char sum[] = "sum";
@@ -262,7 +262,7 @@ static void a_late_joiner_joins_the_waves(void)
 }
 
 /* PROTOCOL 12.3, 3.1: it learns of a stream that is opened after it joined. */
-static void a_late_joiner_is_a_back_end_like_any(void)
+TEST(a_late_joiner_is_a_back_end_like_any)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream;
@@ -281,7 +281,7 @@ static void a_late_joiner_is_a_back_end_like_any(void)
 
 /* PROTOCOL 12.3: a joiner that dies half-way, at any millisecond, freezes
  * nobody. */
-static void half_a_joiner_freezes_nobody(void)
+TEST(half_a_joiner_freezes_nobody)
 {
     for (uint64_t at_ms = 0; at_ms < 20; at_ms++) {
         struct sim *sim = SIM_TREE(TREE);
@@ -311,7 +311,7 @@ static void half_a_joiner_freezes_nobody(void)
 
 /* PROTOCOL 12.3: a node that has no parent just now asks for a joiner when it
  * has one. Who passed the question on to it is not to blame. */
-static void a_joiner_waits_for_an_orphan(void)
+TEST(a_joiner_waits_for_an_orphan)
 {
     struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
     uint32_t joiner;
@@ -331,7 +331,7 @@ static void a_joiner_waits_for_an_orphan(void)
 }
 
 /* PROTOCOL 6.1, 12.3: who has no rank yet may be told that it was silent. */
-static void a_silent_joiner_is_told_so(void)
+TEST(a_silent_joiner_is_told_so)
 {
     struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
     uint32_t joiner;
@@ -349,7 +349,7 @@ static void a_silent_joiner_is_told_so(void)
 
 /* PROTOCOL 12.3: where no rank is left it is the joiner who is turned away, at
  * the front-end and below. */
-static void who_finds_no_room_is_turned_away(void)
+TEST(who_finds_no_room_is_turned_away)
 {
     struct sim *sim = SIM_TREE("0(1(3(2097151)),2)"); /* LIMIT_NODES - 1 */
 
@@ -370,27 +370,5 @@ static void who_finds_no_room_is_turned_away(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"everybody is told of the launch", everybody_is_told_of_the_launch},
-        {"children start together", children_start_together},
-        {"what is missing is named", what_is_missing_is_named},
-        {"a death during the launch ends it",
-         a_death_during_the_launch_ends_it},
-        {"who died is named", who_died_is_named},
-        {"who died further down is named", who_died_further_down_is_named},
-        {"who dies behind a READY is lost with all below",
-         who_dies_behind_a_ready_is_lost_with_all_below},
-        {"the launch has an end", the_launch_has_an_end},
-        {"a slow start is no failure", a_slow_start_is_no_failure},
-        {"a start has an end", a_start_has_an_end},
-        {"a late joiner joins the waves", a_late_joiner_joins_the_waves},
-        {"a late joiner is a back-end like any",
-         a_late_joiner_is_a_back_end_like_any},
-        {"half a joiner freezes nobody", half_a_joiner_freezes_nobody},
-        {"a joiner waits for an orphan", a_joiner_waits_for_an_orphan},
-        {"a silent joiner is told so", a_silent_joiner_is_told_so},
-        {"who finds no room is turned away", who_finds_no_room_is_turned_away},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("launch", tests);
+    return check_run("launch");
 }

@@ -6,7 +6,7 @@
 
 /* PROTOCOL 6.1: heartbeats keep idle links: an hour passes and nobody is
  * lost. */
-static void idle_links_live(void)
+TEST(idle_links_live)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -35,7 +35,7 @@ static unsigned time_of(struct sim *sim, const char *first, const char *second)
 
 /* PROTOCOL 6.1: silence ends a link at `failure_timeout` after what was heard
  * last, and not one millisecond before. */
-static void silence_ends_a_link_at_the_deadline(void)
+TEST(silence_ends_a_link_at_the_deadline)
 {
     struct sim_config config = {
         .times = {.heartbeat_ms = 100, .failure_timeout_ms = 700}};
@@ -62,7 +62,7 @@ static void silence_ends_a_link_at_the_deadline(void)
 
 /* PROTOCOL 6.1, 11.3: who hears nothing from its parent looks for another,
  * and silence of the front-end is not its death. */
-static void a_silent_parent_is_lost(void)
+TEST(a_silent_parent_is_lost)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -79,7 +79,7 @@ static void a_silent_parent_is_lost(void)
 
 /* PROTOCOL 6.1a: a node that gives its parent up lives; but if it then dies
  * before anybody adopts it, the parent that it has left says so in the end. */
-static void who_dies_as_an_orphan_is_told_to_be_lost(void)
+TEST(who_dies_as_an_orphan_is_told_to_be_lost)
 {
     struct sim *sim = SIM_TREE("0(1(3(5)),2(4(6)))");
     uint32_t index = script_at(sim, 3);
@@ -108,7 +108,7 @@ static void who_dies_as_an_orphan_is_told_to_be_lost(void)
 
 /* PROTOCOL 6.1a, 6.2: whoever was stopped accuses nobody when it goes on: not
  * those who have left it meanwhile, and not those whom it has not read. */
-static void a_thawed_node_accuses_nobody(void)
+TEST(a_thawed_node_accuses_nobody)
 {
     static const uint32_t ranks[] = {1, 3, 5};
 
@@ -135,7 +135,7 @@ static void a_thawed_node_accuses_nobody(void)
 
 /* PROTOCOL 6.1: a node that stops for less than that is not lost, and loses
  * nothing. */
-static void a_short_stop_is_no_death(void)
+TEST(a_short_stop_is_no_death)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -154,7 +154,7 @@ static void a_short_stop_is_no_death(void)
 }
 
 /* PROTOCOL 6.1: a broken connection is a failure at once. */
-static void a_broken_link_is_known_at_once(void)
+TEST(a_broken_link_is_known_at_once)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -166,7 +166,7 @@ static void a_broken_link_is_known_at_once(void)
 
 /* PROTOCOL 7.3, 8.4: who loses its parent is adopted, with everything below
  * it; nobody is lost but the one who died. */
-static void who_loses_its_parent_is_adopted(void)
+TEST(who_loses_its_parent_is_adopted)
 {
     struct sim *sim = SIM_TREE("0(1(3,4(5,6)),2(7,8))");
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -188,7 +188,7 @@ static void who_loses_its_parent_is_adopted(void)
 }
 
 /* PROTOCOL 1.3, 8.4: a link that breaks with both ends alive costs nobody. */
-static void a_cut_link_costs_nobody(void)
+TEST(a_cut_link_costs_nobody)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -202,7 +202,7 @@ static void a_cut_link_costs_nobody(void)
 }
 
 /* PROTOCOL 11.3: when the front-end dies, every node ends at once. */
-static void the_front_ends_death_ends_all(void)
+TEST(the_front_ends_death_ends_all)
 {
     struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
 
@@ -241,7 +241,7 @@ static struct sim *nonsense_comes(uint32_t from,
 /* PROTOCOL 2.1, 1.3: a child that talks nonsense has its link closed and is
  * lost; nobody else is. Every type of frame is tried, with nothing, and with
  * values that it never has. */
-static void nonsense_closes_its_link_only(void)
+TEST(nonsense_closes_its_link_only)
 {
     for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
         for (int kind = 0; kind < 4; kind++) {
@@ -259,7 +259,7 @@ static void nonsense_closes_its_link_only(void)
 }
 
 /* PROTOCOL 2.1: the same from above: the child may end, the rest lives. */
-static void nonsense_from_above_ends_no_more_than_that(void)
+TEST(nonsense_from_above_ends_no_more_than_that)
 {
     for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
         for (int kind = 0; kind < 4; kind++) {
@@ -274,7 +274,7 @@ static void nonsense_from_above_ends_no_more_than_that(void)
 
 /* PROTOCOL 6.2: who was stopped reads what waits before it accuses anybody,
  * though its clock says that the other was silent for too long (seed 2931). */
-static void who_was_stopped_reads_first(void)
+TEST(who_was_stopped_reads_first)
 {
     struct sim_config config = {.trace = SIM_TRACE_ALL};
     struct sim *sim = script_tree("0(1(2,3))", &config);
@@ -298,24 +298,5 @@ static void who_was_stopped_reads_first(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"idle links live", idle_links_live},
-        {"silence ends a link at the deadline",
-         silence_ends_a_link_at_the_deadline},
-        {"a silent parent is lost", a_silent_parent_is_lost},
-        {"who dies as an orphan is told to be lost",
-         who_dies_as_an_orphan_is_told_to_be_lost},
-        {"a thawed node accuses nobody", a_thawed_node_accuses_nobody},
-        {"a short stop is no death", a_short_stop_is_no_death},
-        {"who was stopped reads first", who_was_stopped_reads_first},
-        {"a broken link is known at once", a_broken_link_is_known_at_once},
-        {"who loses its parent is adopted", who_loses_its_parent_is_adopted},
-        {"a cut link costs nobody", a_cut_link_costs_nobody},
-        {"the front-end's death ends all", the_front_ends_death_ends_all},
-        {"nonsense closes its link only", nonsense_closes_its_link_only},
-        {"nonsense from above ends no more than that",
-         nonsense_from_above_ends_no_more_than_that},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("links", tests);
+    return check_run("links");
 }

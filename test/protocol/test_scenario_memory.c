@@ -92,7 +92,7 @@ static void live(unsigned long fails_at)
     SIM_END(sim);
 }
 
-static void every_allocation_may_fail(void)
+TEST(every_allocation_may_fail)
 {
     unsigned long n;
     unsigned long all;
@@ -106,9 +106,5 @@ static void every_allocation_may_fail(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"every allocation may fail", every_allocation_may_fail},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("memory", tests);
+    return check_run("memory");
 }

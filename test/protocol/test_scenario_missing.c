@@ -161,7 +161,7 @@ static void end(struct sim *sim)
 }
 
 /* PROTOCOL 12.2: a dead back-end is skipped, and listed with the reason. */
-static void a_back_end_is_skipped(void)
+TEST(a_back_end_is_skipped)
 {
     struct sim *sim = begin(TREE, 0);
 
@@ -177,7 +177,7 @@ static void a_back_end_is_skipped(void)
 
 /* PROTOCOL 12.2: the parent of a dead commnode starts its children itself; a
  * whole chain may be dead. */
-static void a_chain_of_commnodes_is_skipped(void)
+TEST(a_chain_of_commnodes_is_skipped)
 {
     static const uint32_t dead[][3] = {
         {1, 0, 0}, {3, 0, 0}, {1, 3, 0}, {1, 3, 4},
@@ -204,7 +204,7 @@ static void a_chain_of_commnodes_is_skipped(void)
 }
 
 /* PROTOCOL 12.2: all commnodes are dead: the front-end parents everybody. */
-static void all_commnodes_are_skipped(void)
+TEST(all_commnodes_are_skipped)
 {
     struct sim *sim = begin(TREE, 0);
 
@@ -224,7 +224,7 @@ static void all_commnodes_are_skipped(void)
 
 /* PROTOCOL 12.2: no back-end is left: the launch fails, with the reasons, and
  * nothing is left running. */
-static void without_a_back_end_it_fails(void)
+TEST(without_a_back_end_it_fails)
 {
     struct sim *sim = begin(TREE, 0);
 
@@ -241,7 +241,7 @@ static void without_a_back_end_it_fails(void)
 
 /* PROTOCOL 12.2a: starts that hang, one below the other, leave half of
  * launch_timeout to the rest. */
-static void a_start_that_hangs_is_skipped(void)
+TEST(a_start_that_hangs_is_skipped)
 {
     struct sim *sim = begin(TREE, 6000);
 
@@ -261,7 +261,7 @@ static void a_start_that_hangs_is_skipped(void)
 
 /* PROTOCOL 12.2a: start_timeout is for those that never answer; where the tree
  * is not deep it is the limit itself. */
-static void a_start_has_its_own_time_out(void)
+TEST(a_start_has_its_own_time_out)
 {
     struct sim *sim = begin("0(1(2,3))", 0);
 
@@ -276,7 +276,7 @@ static void a_start_has_its_own_time_out(void)
 
 /* PROTOCOL 12.2a, 12.2b: a commnode that stops in the middle of its launch is
  * found out by its silence, which is that of a start. */
-static void silence_is_skipped(void)
+TEST(silence_is_skipped)
 {
     struct sim *sim = begin(TREE, 0);
 
@@ -295,7 +295,7 @@ static void silence_is_skipped(void)
 /* PROTOCOL 12.2a: whoever dies in the middle of the launch, at any millisecond,
  * nobody else is lost; or it died after the launch, and is healed. But one
  * whose parent had reported it already takes along what it had started. */
-static void a_death_during_the_launch_is_survived(void)
+TEST(a_death_during_the_launch_is_survived)
 {
     for (uint64_t at_ms = 1; at_ms <= 24; at_ms++) {
         for (uint32_t rank = 1; rank <= 8; rank++) {
@@ -323,7 +323,7 @@ static void a_death_during_the_launch_is_survived(void)
 
 /* PROTOCOL 12.2a: at launch_timeout what is not ready is missing, with all that
  * is below it; the rest is launched. */
-static void the_time_out_ends_the_waiting(void)
+TEST(the_time_out_ends_the_waiting)
 {
     struct sim_config config = {
         .missing = COP_MISSING_SKIP,
@@ -344,18 +344,5 @@ static void the_time_out_ends_the_waiting(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a back-end is skipped", a_back_end_is_skipped},
-        {"a chain of commnodes is skipped", a_chain_of_commnodes_is_skipped},
-        {"all commnodes are skipped", all_commnodes_are_skipped},
-        {"without a back-end it fails", without_a_back_end_it_fails},
-        {"a start that hangs is skipped", a_start_that_hangs_is_skipped},
-        {"a start has its own time-out", a_start_has_its_own_time_out},
-        {"silence is skipped", silence_is_skipped},
-        {"a death during the launch is survived",
-         a_death_during_the_launch_is_survived},
-        {"the time-out ends the waiting", the_time_out_ends_the_waiting},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("missing", tests);
+    return check_run("missing");
 }

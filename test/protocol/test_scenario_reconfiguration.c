@@ -38,7 +38,7 @@ static bool is_among(struct sim *sim,
 
 /* Two failures, one after another, of which all orphans are adopted by one of
  * the candidates; all is in afterwards. */
-static void each_algorithm_heals(void)
+TEST(each_algorithm_heals)
 {
     static const uint32_t far[] = {0, 1, 2, 5, 6, 7, 8};
     uint32_t algorithm;
@@ -70,7 +70,7 @@ static void each_algorithm_heals(void)
 
 /* PROTOCOL 8.4: only ANY may raise the tree. 6 to 8 have the fewest children;
  * below them the orphans of height 1 make it 4 high. */
-static void only_any_raises_the_tree(void)
+TEST(only_any_raises_the_tree)
 {
     struct sim *sim = begin("ANY-WM");
 
@@ -90,7 +90,7 @@ static void only_any_raises_the_tree(void)
 
 /* PROTOCOL 7.3: the grandparent is the nearest ancestor that lives. 3 and 9
  * die at once: 16 and 17 go to the front-end, the parent of 3, with GP. */
-static void a_grandparent_may_be_dead_too(void)
+TEST(a_grandparent_may_be_dead_too)
 {
     struct sim *sim = begin("GP");
 
@@ -104,7 +104,7 @@ static void a_grandparent_may_be_dead_too(void)
 }
 
 /* The same world twice: what is random comes from ranks and incarnations. */
-static void random_choices_repeat(void)
+TEST(random_choices_repeat)
 {
     static const char *const names[] = {"ANY-R", "NHI-WR"};
     size_t i;
@@ -128,12 +128,5 @@ static void random_choices_repeat(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"each algorithm heals", each_algorithm_heals},
-        {"only ANY raises the tree", only_any_raises_the_tree},
-        {"a grandparent may be dead too", a_grandparent_may_be_dead_too},
-        {"random choices repeat", random_choices_repeat},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("scenario reconfiguration", tests);
+    return check_run("scenario reconfiguration");
 }

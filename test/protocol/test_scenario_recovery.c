@@ -14,7 +14,7 @@ static void parts_fit(const struct cop_recovery *recovery)
 }
 
 /* PROTOCOL 6.7: everybody who had to move says so, back-ends too, once. */
-static void every_orphan_reports(void)
+TEST(every_orphan_reports)
 {
     struct node_adoption adoption;
     struct sim *sim = SIM_TREE(TREE);
@@ -39,7 +39,7 @@ static void every_orphan_reports(void)
 
 /* PROTOCOL 6.7: a filter that has to pack its state for long makes the
  * recovery as long, and that part of it is named. */
-static void the_part_that_took_long_is_named(void)
+TEST(the_part_that_took_long_is_named)
 {
     struct node_adoption adoption;
     struct sim *sim = SIM_TREE(TREE);
@@ -63,7 +63,7 @@ static void the_part_that_took_long_is_named(void)
 
 /* PROTOCOL 9.1, 9.3: an orphan whose output fills its window before anybody
  * takes it in packs its state all the same. */
-static void a_full_window_is_no_end(void)
+TEST(a_full_window_is_no_end)
 {
     const uint32_t count = LIMIT_WINDOW_MAX / sizeof(int);
     struct node_adoption adoption;
@@ -92,7 +92,7 @@ static void a_full_window_is_no_end(void)
 
 /* PROTOCOL 6.7, 7.4: candidates that do not answer are counted, and what they
  * cost is in the time that it took to connect; pauses are in no part. */
-static void failed_attempts_are_counted(void)
+TEST(failed_attempts_are_counted)
 {
     struct node_adoption adoption;
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
@@ -119,7 +119,7 @@ static void failed_attempts_are_counted(void)
 
 /* PROTOCOL 6.7: a report that is lost with another failure, whenever that
  * comes, is made good; and nothing is told twice. */
-static void a_lost_report_is_repeated(void)
+TEST(a_lost_report_is_repeated)
 {
     for (uint64_t at_ms = 1; at_ms <= 30; at_ms++) {
         /* All that is left for 6 and 7 is below 1 and 2, or the front-end. */
@@ -148,13 +148,5 @@ static void a_lost_report_is_repeated(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"every orphan reports", every_orphan_reports},
-        {"the part that took long is named", the_part_that_took_long_is_named},
-        {"a full window is no end", a_full_window_is_no_end},
-        {"failed attempts are counted", failed_attempts_are_counted},
-        {"a lost report is repeated", a_lost_report_is_repeated},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("recovery", tests);
+    return check_run("recovery");
 }

@@ -56,7 +56,7 @@ static void send_one(struct sim *sim, uint32_t rank, uint32_t stream, int value)
 
 /* PROTOCOL 9.1, 9.2, 9.3: what a dead commnode had queued comes again, out of
  * the states below it; in no wave, and each value once. */
-static void the_state_comes_again(void)
+TEST(the_state_comes_again)
 {
     for (uint64_t at_ms = 0; at_ms <= 6; at_ms++) {
         uint32_t stream;
@@ -79,7 +79,7 @@ static void the_state_comes_again(void)
 }
 
 /* PROTOCOL 9.2: what the dead commnode kept back comes as a compensation. */
-static void a_compensation_is_in_no_wave(void)
+TEST(a_compensation_is_in_no_wave)
 {
     uint32_t stream;
     struct sim *sim = begin(&stream);
@@ -97,7 +97,7 @@ static void a_compensation_is_in_no_wave(void)
 
 /* PROTOCOL 9.3, 10.6: where there is nothing to recover from, the sync says
  * so, and the one after it does not. */
-static void a_lossy_sync_says_so(void)
+TEST(a_lossy_sync_says_so)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -115,7 +115,7 @@ static void a_lossy_sync_says_so(void)
 
 /* PROTOCOL 10.6, 12.3: one that has joined has put out nothing of the epoch
  * that it begins with, so its parent takes nothing along (seed 1307). */
-static void who_has_sent_nothing_loses_nothing(void)
+TEST(who_has_sent_nothing_loses_nothing)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct stream_definition definition = {.grow = true};
@@ -148,7 +148,7 @@ static void use_new_stream(struct sim *sim, uint32_t count)
 /* PROTOCOL 3.2, 4.5, 10.4: a stream that is opened while orphans look for
  * parents, at whatever moment, reaches all of them, and waits for nobody who
  * is not there (seeds 1243, 2188). */
-static void streams_open_during_adoptions(void)
+TEST(streams_open_during_adoptions)
 {
     static const char *const trees[] = {
         TREE,
@@ -171,7 +171,7 @@ static void streams_open_during_adoptions(void)
 
 /* PROTOCOL 8.4, 4.4: one that asked, and went elsewhere, is waited for on no
  * stream that was opened meanwhile (seed 2188). */
-static void who_only_asked_is_no_child(void)
+TEST(who_only_asked_is_no_child)
 {
     struct sim *sim = SIM_TREE("0(1,3(7(11),10))");
 
@@ -185,7 +185,7 @@ static void who_only_asked_is_no_child(void)
 
 /* PROTOCOL 10.3, 10.4, 10.5: every live member gets every packet once and in
  * order, whenever its parent dies while they are on their way. */
-static void packets_are_sent_again(void)
+TEST(packets_are_sent_again)
 {
     for (uint64_t at_ms = 0; at_ms <= 10; at_ms++) {
         struct sim *sim = SIM_TREE(TREE);
@@ -209,7 +209,7 @@ static void packets_are_sent_again(void)
 
 /* PROTOCOL 10.4: an adopted child that is far behind is fed from where it is;
  * the other children are not delayed and take nothing twice. */
-static void who_is_behind_is_fed_from_there(void)
+TEST(who_is_behind_is_fed_from_there)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "");
@@ -232,7 +232,7 @@ static void who_is_behind_is_fed_from_there(void)
 
 /* PROTOCOL 3.1: a router that was stopped while a stream was opened, one closed
  * and a member lost has the same streams and members as its adopter. */
-static void a_thawed_router_catches_up(void)
+TEST(a_thawed_router_catches_up)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
     uint32_t closed = SIM_OPEN(sim, "sum"), opened;
@@ -271,7 +271,7 @@ static void a_thawed_router_catches_up(void)
 /* PROTOCOL 9.1: a node gives its state to a new parent though nobody is left
  * below it. Who is in that state may come back, and what its filter knows
  * already it does not put out again (seeds 3886 and 6690). */
-static void a_state_goes_up_from_a_node_without_members(void)
+TEST(a_state_goes_up_from_a_node_without_members)
 {
     struct sim *sim = SIM_TREE("0(1(2(3)),4,5)");
     struct sim_app app = {.taken = join};
@@ -304,7 +304,7 @@ static void a_state_goes_up_from_a_node_without_members(void)
 /* PROTOCOL 3.1: a node that a snapshot has brought up to date holds none of the
  * packets before, and so brings its own children up to date by another (seeds
  * 26357 and 20214). */
-static void a_snapshot_is_followed_by_another(void)
+TEST(a_snapshot_is_followed_by_another)
 {
     struct sim *sim = SIM_TREE("0(1(2(3,4(5))))");
     const struct node *router;
@@ -329,22 +329,5 @@ static void a_snapshot_is_followed_by_another(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the state comes again", the_state_comes_again},
-        {"a compensation is in no wave", a_compensation_is_in_no_wave},
-        {"who has sent nothing loses nothing",
-         who_has_sent_nothing_loses_nothing},
-        {"streams open during adoptions", streams_open_during_adoptions},
-        {"who only asked is no child", who_only_asked_is_no_child},
-        {"a lossy sync says so", a_lossy_sync_says_so},
-        {"packets are sent again", packets_are_sent_again},
-        {"who is behind is fed from there", who_is_behind_is_fed_from_there},
-        {"a thawed router catches up", a_thawed_router_catches_up},
-        {"a state goes up from a node without members",
-         a_state_goes_up_from_a_node_without_members},
-        {"a snapshot is followed by another",
-         a_snapshot_is_followed_by_another},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("replay", tests);
+    return check_run("replay");
 }

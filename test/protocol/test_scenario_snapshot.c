@@ -46,7 +46,7 @@ static bool is_used(struct sim *sim)
 }
 
 /* PROTOCOL 3.1, 12.3: those who joined meanwhile are members there, too. */
-static void a_snapshot_tells_of_members(void)
+TEST(a_snapshot_tells_of_members)
 {
     struct sim *sim = SIM_TREE(TREE);
     char sum[] = "sum";
@@ -76,7 +76,7 @@ static void a_snapshot_tells_of_members(void)
 }
 
 /* PROTOCOL 3.1, 3.1b: parameters that were set meanwhile are in force there. */
-static void a_snapshot_tells_of_parameters(void)
+TEST(a_snapshot_tells_of_parameters)
 {
     struct sim *sim = SIM_TREE(TREE);
     char count[] = "count";
@@ -123,7 +123,7 @@ static unsigned calls_for(struct sim *sim, unsigned number, int parameters)
 
 /* PROTOCOL 3.1, 3.1b: packets that were sent before parameters were, and come
  * again below who was told of these by a snapshot, are filtered without. */
-static void parameters_stay_behind_their_packets(void)
+TEST(parameters_stay_behind_their_packets)
 {
     struct sim *sim = SIM_TREE(TREE);
     char count[] = "count";
@@ -161,7 +161,7 @@ static void parameters_stay_behind_their_packets(void)
 /* PROTOCOL 3.1: a stream that was opened and closed meanwhile was there all the
  * same: a child that has it still, as it had stood still for a part of that
  * time, says so with what an adopted one says first, and is no liar. */
-static void a_snapshot_tells_of_what_has_been(void)
+TEST(a_snapshot_tells_of_what_has_been)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t index = script_at(sim, 3);
@@ -207,7 +207,7 @@ static enum sim_tampering hold_claims(struct sim *sim,
 
 /* PROTOCOL 3.1, 12.3: a snapshot names a joiner below, whose ENTER lies behind
  * it: from there on it is fed, and counts. */
-static void an_enter_lies_behind_a_snapshot(void)
+TEST(an_enter_lies_behind_a_snapshot)
 {
     struct sim_config config = {.tamper = hold_claims};
     struct sim *sim = script_tree(TREE, &config);
@@ -264,7 +264,7 @@ static enum sim_tampering note_unload(struct sim *sim,
 
 /* PROTOCOL 3.1, 5.1: a stream that was closed meanwhile goes, but not while its
  * filter has its packets: then with the answer. */
-static void a_snapshot_waits_for_a_filter(void)
+TEST(a_snapshot_waits_for_a_filter)
 {
     struct unload unload = {.index = SIM_NONE};
     struct sim_config config = {.tamper = note_unload, .tamper_arg = &unload};
@@ -289,16 +289,5 @@ static void a_snapshot_waits_for_a_filter(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a snapshot tells of members", a_snapshot_tells_of_members},
-        {"a snapshot tells of parameters", a_snapshot_tells_of_parameters},
-        {"parameters stay behind their packets",
-         parameters_stay_behind_their_packets},
-        {"a snapshot tells of what has been",
-         a_snapshot_tells_of_what_has_been},
-        {"an ENTER lies behind a snapshot", an_enter_lies_behind_a_snapshot},
-        {"a snapshot waits for a filter", a_snapshot_waits_for_a_filter},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("snapshot", tests);
+    return check_run("snapshot");
 }

@@ -85,7 +85,7 @@ static struct sim *breakable(const char *tree)
 
 /* PROTOCOL 15.1, 15.2: each node answers for itself, once, under the parent
  * that it has. */
-static void everybody_answers(void)
+TEST(everybody_answers)
 {
     static const uint32_t parents[] = {RANK_NONE, 0, 0, 1, 1, 2, 2, 3,
                                        3,         4, 4, 5, 5, 6, 6};
@@ -112,7 +112,7 @@ static void everybody_answers(void)
 
 /* PROTOCOL 15.1: an observer is no member and no child: nobody hears of it, and
  * the network ends without it. */
-static void an_observer_is_no_child(void)
+TEST(an_observer_is_no_child)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct frame nothing = {0};
@@ -130,7 +130,7 @@ static void an_observer_is_no_child(void)
 
 /* PROTOCOL 15.1: who asks nothing is let go, who asks something else too, and
  * there are never too many. */
-static void who_does_not_ask_is_let_go(void)
+TEST(who_does_not_ask_is_let_go)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct frame nothing = {0};
@@ -160,7 +160,7 @@ static void who_does_not_ask_is_let_go(void)
 }
 
 /* PROTOCOL 15.1: only the front-end answers. */
-static void a_commnode_refers_to_the_front_end(void)
+TEST(a_commnode_refers_to_the_front_end)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -172,7 +172,7 @@ static void a_commnode_refers_to_the_front_end(void)
 
 /* PROTOCOL 15.2: several who ask at once share rounds; each gets what was so
  * after he had asked. One who goes away in the middle is not missed. */
-static void several_ask_at_once(void)
+TEST(several_ask_at_once)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct frame frame = question(1000);
@@ -193,7 +193,7 @@ static void several_ask_at_once(void)
 
 /* PROTOCOL 15.3: a node that does not answer is told as silent, by its parent,
  * in time; of those below it nothing is known. */
-static void who_does_not_answer_is_silent(void)
+TEST(who_does_not_answer_is_silent)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -222,7 +222,7 @@ static void who_does_not_answer_is_silent(void)
 
 /* PROTOCOL 15.4: the round trip of each link is measured for the answer; a
  * node whose children are slow is not slow itself. */
-static void round_trips_are_measured(void)
+TEST(round_trips_are_measured)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -247,7 +247,7 @@ static void check_reason(uint32_t rank, const char *begin)
 /* PROTOCOL 15.5: a lost commnode stands where it was; its children stand under
  * those that have adopted them, and say from whom; who is above is degraded,
  * for as long as it is lost. */
-static void a_lost_commnode_is_shown(void)
+TEST(a_lost_commnode_is_shown)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -278,7 +278,7 @@ static void a_lost_commnode_is_shown(void)
 
 /* PROTOCOL 15.5: back-ends that are given up are lost; nodes that look for a
  * parent are orphans. */
-static void orphans_and_lost_back_ends_are_shown(void)
+TEST(orphans_and_lost_back_ends_are_shown)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t fourteen = script_at(sim, 14);
@@ -306,7 +306,7 @@ static void orphans_and_lost_back_ends_are_shown(void)
 /* PROTOCOL 15.5: what is silent, or without a way to the front-end, is an
  * orphan that may be dead, or that comes back; after too long it is lost, and
  * the reason is shown. Who is up has none. */
-static void why_somebody_is_lost_is_shown(void)
+TEST(why_somebody_is_lost_is_shown)
 {
     struct sim *sim = SIM_TREE(TREE);
 
@@ -333,7 +333,7 @@ static void why_somebody_is_lost_is_shown(void)
 
 /* PROTOCOL 15.3: links that end in the middle of a round, up and down, leave
  * nobody waiting. */
-static void a_round_survives_deaths(void)
+TEST(a_round_survives_deaths)
 {
     for (uint32_t ms = 0; ms < 12; ms++) {
         struct sim *sim = SIM_TREE(TREE);
@@ -357,7 +357,7 @@ static void a_round_survives_deaths(void)
 
 /* PROTOCOL 15.2: what a stranger might answer costs him his link, or nothing.
  */
-static void wrong_answers_harm_nobody(void)
+TEST(wrong_answers_harm_nobody)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct frame late = {.type = FRAME_ROWS, .sequence = 77};
@@ -375,7 +375,7 @@ static void wrong_answers_harm_nobody(void)
 }
 
 /* PROTOCOL 15.6: where injections are not allowed there are none. */
-static void injections_need_permission(void)
+TEST(injections_need_permission)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct frame frame = injection(COP_INJECT_KILL, 3, 0);
@@ -395,7 +395,7 @@ static void injections_need_permission(void)
 
 /* PROTOCOL 15.6: a kill, a freeze and a cut reach their victim, at any depth.
  */
-static void injections_reach_their_victim(void)
+TEST(injections_reach_their_victim)
 {
     struct sim *sim = breakable(TREE);
 
@@ -426,7 +426,7 @@ static void injections_reach_their_victim(void)
 }
 
 /* PROTOCOL 15.6: what makes no sense is refused, in words. */
-static void senseless_injections_are_refused(void)
+TEST(senseless_injections_are_refused)
 {
     struct sim *sim = breakable(TREE);
 
@@ -466,7 +466,7 @@ static size_t ask_recoveries(struct sim *sim,
 }
 
 /* PROTOCOL 15.7: what orphans have reported can be asked for, by number. */
-static void recoveries_can_be_asked_for(void)
+TEST(recoveries_can_be_asked_for)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct cop_recovered list[16];
@@ -495,7 +495,7 @@ static void recoveries_can_be_asked_for(void)
 }
 
 /* PROTOCOL 15.7: the last 4,096 are kept. Cuts by the dozen make more. */
-static void old_recoveries_are_forgotten(void)
+TEST(old_recoveries_are_forgotten)
 {
     struct sim_config config = {.allow_injection = true};
     struct sim *sim = script_tree("0(1,2,3,4)", &config);
@@ -518,7 +518,7 @@ static void old_recoveries_are_forgotten(void)
 }
 
 /* PROTOCOL 15.2: a thousand nodes are ordinary. */
-static void a_thousand_nodes_answer(void)
+TEST(a_thousand_nodes_answer)
 {
     struct tree tree = {0};
     const uint32_t fanouts[] = {10, 10, 10};
@@ -538,7 +538,7 @@ static void a_thousand_nodes_answer(void)
 
 /* PROTOCOL 15.5: who could not be launched is shown with the reason; who is
  * there has none. */
-static void who_is_missing_is_shown_with_the_reason(void)
+TEST(who_is_missing_is_shown_with_the_reason)
 {
     struct sim_config config = {.missing = COP_MISSING_SKIP,
                                 .trace = SCRIPT_TRACE};
@@ -565,7 +565,7 @@ static void who_is_missing_is_shown_with_the_reason(void)
 }
 
 /* Rows that speak of reasons that are not there, or of one twice, are none. */
-static void reasons_are_counted(void)
+TEST(reasons_are_counted)
 {
     static const uint32_t wrong[][2] = {{2, 0}, {1, 1}, {0, 3}, {2, 1}};
     static const char *const hosts[] = {"a", "b"};
@@ -594,31 +594,5 @@ static void reasons_are_counted(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"why somebody is lost is shown", why_somebody_is_lost_is_shown},
-        {"who is missing is shown with the reason",
-         who_is_missing_is_shown_with_the_reason},
-        {"reasons are counted", reasons_are_counted},
-        {"everybody answers", everybody_answers},
-        {"an observer is no child", an_observer_is_no_child},
-        {"who does not ask is let go", who_does_not_ask_is_let_go},
-        {"a commnode refers to the front-end",
-         a_commnode_refers_to_the_front_end},
-        {"several ask at once", several_ask_at_once},
-        {"who does not answer is silent", who_does_not_answer_is_silent},
-        {"round trips are measured", round_trips_are_measured},
-        {"a lost commnode is shown", a_lost_commnode_is_shown},
-        {"orphans and lost back-ends are shown",
-         orphans_and_lost_back_ends_are_shown},
-        {"a round survives deaths", a_round_survives_deaths},
-        {"wrong answers harm nobody", wrong_answers_harm_nobody},
-        {"injections need permission", injections_need_permission},
-        {"injections reach their victim", injections_reach_their_victim},
-        {"senseless injections are refused", senseless_injections_are_refused},
-        {"recoveries can be asked for", recoveries_can_be_asked_for},
-        {"old recoveries are forgotten", old_recoveries_are_forgotten},
-        {"a thousand nodes answer", a_thousand_nodes_answer},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("status", tests);
+    return check_run("status");
 }

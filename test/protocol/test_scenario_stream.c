@@ -5,7 +5,7 @@
 
 /* PROTOCOL 3.1a: a stream is open when every member has claimed its OPEN, and
  * not before. */
-static void open_waits_for_the_last_claim(void)
+TEST(open_waits_for_the_last_claim)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct stream_definition definition = {0};
@@ -22,7 +22,7 @@ static void open_waits_for_the_last_claim(void)
 
 /* PROTOCOL 3.1a: a filter that cannot be loaded is an error that names the
  * node and says why. */
-static void a_missing_filter_names_its_node(void)
+TEST(a_missing_filter_names_its_node)
 {
     struct sim *sim = SIM_TREE(TREE);
     char missing[] = "no_such_filter";
@@ -44,7 +44,7 @@ static void a_missing_filter_names_its_node(void)
 }
 
 /* PROTOCOL 3.1a: the same where only the commnode lacks it. */
-static void a_filter_missing_in_the_middle_is_found(void)
+TEST(a_filter_missing_in_the_middle_is_found)
 {
     struct sim *sim = SIM_TREE(TREE);
     char missing[] = "no_such_filter";
@@ -64,7 +64,7 @@ static void a_filter_missing_in_the_middle_is_found(void)
 }
 
 /* PROTOCOL 3.1a: opening has an end, in an error. */
-static void opening_has_an_end(void)
+TEST(opening_has_an_end)
 {
     struct sim_config config = {.trace = SCRIPT_TRACE,
                                 .times = {.open_timeout_ms = 200}};
@@ -83,7 +83,7 @@ static void opening_has_an_end(void)
 }
 
 /* PROTOCOL 3.1a, 11.1a: who dies meanwhile is not waited for. */
-static void opening_goes_on_without_the_dead(void)
+TEST(opening_goes_on_without_the_dead)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct stream_definition definition = {0};
@@ -112,7 +112,7 @@ static struct sim *begin_limbo(void)
 
 /* PROTOCOL 3.1a: a member that has been uncovered for failure_timeout when the
  * opening begins is not waited for; it is a member still. */
-static void opening_goes_on_without_limbo(void)
+TEST(opening_goes_on_without_limbo)
 {
     struct sim *sim = begin_limbo();
     struct stream_definition definition = {0};
@@ -129,7 +129,7 @@ static void opening_goes_on_without_limbo(void)
 }
 
 /* PROTOCOL 3.1a: nor is one for which that time ends during the opening. */
-static void opening_waits_until_limbo_begins(void)
+TEST(opening_waits_until_limbo_begins)
 {
     struct sim *sim = begin_limbo();
     struct stream_definition definition = {0};
@@ -159,7 +159,7 @@ static struct sim *begin_absence(void)
 
 /* PROTOCOL 3.1a: who returns from limbo gets the stream, with all that was sent
  * on it meanwhile. */
-static void who_returns_from_limbo_gets_the_stream(void)
+TEST(who_returns_from_limbo_gets_the_stream)
 {
     struct sim *sim = begin_absence();
     struct stream_definition definition = {0};
@@ -181,7 +181,7 @@ static void who_returns_from_limbo_gets_the_stream(void)
 
 /* PROTOCOL 3.1a: what it answers after the opening is an event: that it cannot
  * load the stream's filter, too. */
-static void who_returns_without_the_filter_is_told_of(void)
+TEST(who_returns_without_the_filter_is_told_of)
 {
     struct sim *sim = begin_absence();
     char missing[] = "no_such_filter";
@@ -206,7 +206,7 @@ static void who_returns_without_the_filter_is_told_of(void)
 
 /* PROTOCOL 3.1, 3.2: packets right behind an OPEN reach every member, which
  * knows the stream by then. */
-static void packets_may_follow_at_once(void)
+TEST(packets_may_follow_at_once)
 {
     struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
     struct stream_definition definition = {0};
@@ -229,7 +229,7 @@ static void packets_may_follow_at_once(void)
 }
 
 /* PROTOCOL 3.3: a stream of one member reaches that one only. */
-static void singlecast_reaches_one(void)
+TEST(singlecast_reaches_one)
 {
     struct sim *sim = SIM_TREE(TREE);
     struct stream_definition definition = {.members = script_ranks(1, 4)};
@@ -247,7 +247,7 @@ static void singlecast_reaches_one(void)
 
 /* PROTOCOL 3.1b: parameters take effect behind what was sent before them, and
  * before what was sent after. */
-static void parameters_come_in_order_with_data(void)
+TEST(parameters_come_in_order_with_data)
 {
     struct sim *sim = SIM_TREE("0(1(2))");
     char count[] = "count";
@@ -273,7 +273,7 @@ static void parameters_come_in_order_with_data(void)
 }
 
 /* PROTOCOL 3.1b: the same when a slow filter keeps the data behind. */
-static void parameters_wait_for_slow_data(void)
+TEST(parameters_wait_for_slow_data)
 {
     struct sim *sim = SIM_TREE("0(1(2))");
     char count[] = "count";
@@ -305,7 +305,7 @@ static void parameters_wait_for_slow_data(void)
 }
 
 /* PROTOCOL 3.1b: a stream closes behind what was sent on it. */
-static void close_comes_behind_the_data(void)
+TEST(close_comes_behind_the_data)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -326,7 +326,7 @@ static void close_comes_behind_the_data(void)
 }
 
 /* PROTOCOL 3.2: a number is never used again. */
-static void numbers_are_never_used_again(void)
+TEST(numbers_are_never_used_again)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t first = SIM_OPEN(sim, "sum");
@@ -343,7 +343,7 @@ static void numbers_are_never_used_again(void)
 }
 
 /* PROTOCOL 3.1b, 10.2: when all is done nobody holds anything. */
-static void nothing_is_held_in_the_end(void)
+TEST(nothing_is_held_in_the_end)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -360,7 +360,7 @@ static void nothing_is_held_in_the_end(void)
 }
 
 /* Only the front-end may open, close for all, or set parameters. */
-static void who_may_ask_what(void)
+TEST(who_may_ask_what)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -378,29 +378,5 @@ static void who_may_ask_what(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"open waits for the last claim", open_waits_for_the_last_claim},
-        {"a missing filter names its node", a_missing_filter_names_its_node},
-        {"a filter missing in the middle is found",
-         a_filter_missing_in_the_middle_is_found},
-        {"opening has an end", opening_has_an_end},
-        {"opening goes on without the dead", opening_goes_on_without_the_dead},
-        {"opening goes on without limbo", opening_goes_on_without_limbo},
-        {"opening waits until limbo begins", opening_waits_until_limbo_begins},
-        {"who returns from limbo gets the stream",
-         who_returns_from_limbo_gets_the_stream},
-        {"who returns without the filter is told of",
-         who_returns_without_the_filter_is_told_of},
-        {"packets may follow at once", packets_may_follow_at_once},
-        {"singlecast reaches one", singlecast_reaches_one},
-        {"parameters come in order with data",
-         parameters_come_in_order_with_data},
-        {"parameters wait for slow data", parameters_wait_for_slow_data},
-        {"close comes behind the data", close_comes_behind_the_data},
-        {"numbers are never used again", numbers_are_never_used_again},
-        {"nothing is held in the end", nothing_is_held_in_the_end},
-        {"who may ask what", who_may_ask_what},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("streams", tests);
+    return check_run("streams");
 }

@@ -5,7 +5,7 @@
 
 /* PROTOCOL 10.6: when a sync returns, everything that was answered to what was
  * sent before it has been delivered. */
-static void all_answers_are_in(void)
+TEST(all_answers_are_in)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -22,7 +22,7 @@ static void all_answers_are_in(void)
 
 /* PROTOCOL 10.6: it waits for an application that takes its time, and for a
  * filter that does. */
-static void the_slow_are_waited_for(void)
+TEST(the_slow_are_waited_for)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -55,7 +55,7 @@ static void the_slow_are_waited_for(void)
 }
 
 /* PROTOCOL 10.6: who takes "start" and then only sends says settle. */
-static void who_only_sends_says_settle(void)
+TEST(who_only_sends_says_settle)
 {
     struct sim *sim = SIM_TREE("0(1)");
     uint32_t stream = SIM_OPEN(sim, "");
@@ -77,7 +77,7 @@ static void who_only_sends_says_settle(void)
 }
 
 /* PROTOCOL 10.6: at once if none was ever taken and none waits. */
-static void who_was_sent_nothing_settles_at_once(void)
+TEST(who_was_sent_nothing_settles_at_once)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -93,7 +93,7 @@ static void who_was_sent_nothing_settles_at_once(void)
 
 /* PROTOCOL 4.1, 10.6: unequal numbers of packets make short waves at a sync;
  * after it the first meets the first again. */
-static void epochs_pair_again(void)
+TEST(epochs_pair_again)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -118,7 +118,7 @@ static void epochs_pair_again(void)
 }
 
 /* PROTOCOL 4.1, 10.6: the same, seen wave by wave. */
-static void short_waves_say_who_is_in_them(void)
+TEST(short_waves_say_who_is_in_them)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -140,7 +140,7 @@ static void short_waves_say_who_is_in_them(void)
 
 /* PROTOCOL 10.6: a sync hurries what waits for a time-out, at each node as it
  * hears of it: so what waits at two nodes comes in two parts. */
-static void a_sync_waits_for_no_time_out(void)
+TEST(a_sync_waits_for_no_time_out)
 {
     struct sim *sim = SIM_TREE(TREE);
     char sum[] = "sum";
@@ -160,7 +160,7 @@ static void a_sync_waits_for_no_time_out(void)
 }
 
 /* PROTOCOL 10.6, 11.1a: a member that dies is not waited for. */
-static void the_dead_are_not_waited_for(void)
+TEST(the_dead_are_not_waited_for)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -179,7 +179,7 @@ static void the_dead_are_not_waited_for(void)
 }
 
 /* PROTOCOL 10.6: the members that a sync waits for can be named. */
-static void who_is_waited_for_has_a_name(void)
+TEST(who_is_waited_for_has_a_name)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -198,7 +198,7 @@ static void who_is_waited_for_has_a_name(void)
 }
 
 /* PROTOCOL 10.6: syncs follow each other; each has its own end. */
-static void syncs_follow_each_other(void)
+TEST(syncs_follow_each_other)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -214,7 +214,7 @@ static void syncs_follow_each_other(void)
 }
 
 /* PROTOCOL 10.1: a sync of one stream does not wait for another. */
-static void a_sync_is_of_one_stream(void)
+TEST(a_sync_is_of_one_stream)
 {
     struct sim *sim = SIM_TREE("0(1(2,3))");
     uint32_t stuck = SIM_OPEN(sim, "sum");
@@ -231,7 +231,7 @@ static void a_sync_is_of_one_stream(void)
 }
 
 /* PROTOCOL 10.2, 10.5: what every member has is not kept. */
-static void what_is_stable_is_dropped(void)
+TEST(what_is_stable_is_dropped)
 {
     struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
     uint32_t stream = SIM_OPEN(sim, "");
@@ -261,7 +261,7 @@ static unsigned lines_with(struct sim *sim, const char *text)
 
 /* PROTOCOL 10.1a: claims of small packets go once per heartbeat, and what has
  * not changed is not said again. */
-static void claims_are_few(void)
+TEST(claims_are_few)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -285,7 +285,7 @@ static void claims_are_few(void)
 
 /* PROTOCOL 10.4: each child is fed by its own cursor: one that stands still
  * delays no other, and gets everything in order, once. */
-static void a_slow_child_delays_no_other(void)
+TEST(a_slow_child_delays_no_other)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "");
@@ -311,7 +311,7 @@ static void a_slow_child_delays_no_other(void)
 /* PROTOCOL 10.1, 10.6: a claim that waits for credit speaks of those who had
  * settled when it was made. One who is adopted meanwhile, sends, and settles,
  * is not in it: what it has sent waits behind. The link is slow at any time. */
-static void a_claim_that_waits_speaks_of_no_newcomer(void)
+TEST(a_claim_that_waits_speaks_of_no_newcomer)
 {
     enum {
         BYTES = 100000,
@@ -359,7 +359,7 @@ static void a_claim_that_waits_speaks_of_no_newcomer(void)
  * its children find other parents. A sync returns 1: the packets may be lost.
  * The commnode goes on, is adopted, reads them, and sends them. They do not
  * come behind that sync, where they would count for the next one. */
-static void what_a_sync_gave_up_does_not_come(void)
+TEST(what_a_sync_gave_up_does_not_come)
 {
     for (int mode = COP_WAIT_FOR_ALL; mode <= COP_TIME_OUT; mode++) {
         struct stream_definition definition = {
@@ -391,27 +391,5 @@ static void what_a_sync_gave_up_does_not_come(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"all answers are in", all_answers_are_in},
-        {"the slow are waited for", the_slow_are_waited_for},
-        {"who only sends says settle", who_only_sends_says_settle},
-        {"who was sent nothing settles at once",
-         who_was_sent_nothing_settles_at_once},
-        {"epochs pair again", epochs_pair_again},
-        {"short waves say who is in them", short_waves_say_who_is_in_them},
-        {"a sync waits for no time-out", a_sync_waits_for_no_time_out},
-        {"the dead are not waited for", the_dead_are_not_waited_for},
-        {"who is waited for has a name", who_is_waited_for_has_a_name},
-        {"syncs follow each other", syncs_follow_each_other},
-        {"a sync is of one stream", a_sync_is_of_one_stream},
-        {"what is stable is dropped", what_is_stable_is_dropped},
-        {"claims are few", claims_are_few},
-        {"a slow child delays no other", a_slow_child_delays_no_other},
-        {"a claim that waits speaks of no newcomer",
-         a_claim_that_waits_speaks_of_no_newcomer},
-        {"what a sync gave up does not come",
-         what_a_sync_gave_up_does_not_come},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("syncs", tests);
+    return check_run("syncs");
 }

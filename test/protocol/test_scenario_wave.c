@@ -5,7 +5,7 @@
 
 /* PROTOCOL 4.3: the n-th packet of one meets the n-th of the others, however
  * early it came. */
-static void the_nth_meets_the_nth(void)
+TEST(the_nth_meets_the_nth)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -25,7 +25,7 @@ static void the_nth_meets_the_nth(void)
 }
 
 /* PROTOCOL 4.6: without waiting, each packet goes up alone and at once. */
-static void nobody_waits_where_none_is_to(void)
+TEST(nobody_waits_where_none_is_to)
 {
     struct sim *sim = SIM_TREE(TREE);
     char sum[] = "sum";
@@ -46,7 +46,7 @@ static void nobody_waits_where_none_is_to(void)
 
 /* PROTOCOL 4.6: what came within the time goes up together, when it is over
  * and not a millisecond before; who comes later is in the next. */
-static void a_time_out_gathers_what_came(void)
+TEST(a_time_out_gathers_what_came)
 {
     struct sim *sim = SIM_TREE("0(1,2,3)");
     char sum[] = "sum";
@@ -81,7 +81,7 @@ static void send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value)
 
 /* PROTOCOL 4.2: "nothing new" is an answer, so the wave behind it is not
  * paired with the wrong one. */
-static void nothing_new_is_an_answer(void)
+TEST(nothing_new_is_an_answer)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "int_union");
@@ -104,7 +104,7 @@ static void nothing_new_is_an_answer(void)
 
 /* PROTOCOL 4.4: a wave that waits only for a child that dies goes at once, and
  * later waves go without it. */
-static void a_lost_child_is_not_waited_for(void)
+TEST(a_lost_child_is_not_waited_for)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -125,7 +125,7 @@ static void a_lost_child_is_not_waited_for(void)
 }
 
 /* PROTOCOL 4.4: what it had delivered before it died keeps its place. */
-static void what_a_lost_child_sent_stays(void)
+TEST(what_a_lost_child_sent_stays)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -150,7 +150,7 @@ static void what_a_lost_child_sent_stays(void)
 
 /* PROTOCOL 4.4: a branch of several back-ends is not waited for either; they
  * come back by another, and count from the wave that they say. */
-static void a_lost_branch_is_not_waited_for(void)
+TEST(a_lost_branch_is_not_waited_for)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -171,7 +171,7 @@ static void a_lost_branch_is_not_waited_for(void)
 }
 
 /* PROTOCOL 4.3: a child without members takes no part. */
-static void who_has_no_member_takes_no_part(void)
+TEST(who_has_no_member_takes_no_part)
 {
     struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
     char sum[] = "sum";
@@ -211,7 +211,7 @@ static void inject(struct sim *sim,
 
 /* PROTOCOL 4.5: a packet whose wave has gone passes straight up, alone, and
  * says that it is late; it disturbs no wave. */
-static void who_comes_late_says_so(void)
+TEST(who_comes_late_says_so)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -232,7 +232,7 @@ static void who_comes_late_says_so(void)
 }
 
 /* PROTOCOL 4.5: a number answers all lower ones. */
-static void a_number_answers_all_lower_ones(void)
+TEST(a_number_answers_all_lower_ones)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "sum");
@@ -251,7 +251,7 @@ static void a_number_answers_all_lower_ones(void)
 }
 
 /* PROTOCOL 2.4: an empty packet is a packet, and its sender is counted. */
-static void a_packet_without_values_counts(void)
+TEST(a_packet_without_values_counts)
 {
     struct sim *sim = SIM_TREE(TREE);
     uint32_t stream = SIM_OPEN(sim, "count");
@@ -266,19 +266,5 @@ static void a_packet_without_values_counts(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the n-th meets the n-th", the_nth_meets_the_nth},
-        {"nobody waits where none is to", nobody_waits_where_none_is_to},
-        {"a time-out gathers what came", a_time_out_gathers_what_came},
-        {"nothing new is an answer", nothing_new_is_an_answer},
-        {"a lost child is not waited for", a_lost_child_is_not_waited_for},
-        {"what a lost child sent stays", what_a_lost_child_sent_stays},
-        {"a lost branch is not waited for", a_lost_branch_is_not_waited_for},
-        {"who has no member takes no part", who_has_no_member_takes_no_part},
-        {"who comes late says so", who_comes_late_says_so},
-        {"a number answers all lower ones", a_number_answers_all_lower_ones},
-        {"a packet without values counts", a_packet_without_values_counts},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("waves", tests);
+    return check_run("waves");
 }

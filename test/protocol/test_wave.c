@@ -46,7 +46,7 @@ static void check_none(struct wave *wave)
 }
 
 /* PROTOCOL 4.3: a wave waits for every child that counts; n-th meets n-th. */
-static void a_wave_waits_for_all(void)
+TEST(a_wave_waits_for_all)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
 
@@ -65,7 +65,7 @@ static void a_wave_waits_for_all(void)
 }
 
 /* PROTOCOL 4.1: only the packet flagged LAST answers its wave. */
-static void the_last_packet_answers(void)
+TEST(the_last_packet_answers)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
     struct frame first = {
@@ -88,7 +88,7 @@ static void the_last_packet_answers(void)
 }
 
 /* PROTOCOL 4.2: an empty answer is an answer, and is left out of the set. */
-static void an_empty_answer_counts(void)
+TEST(an_empty_answer_counts)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
     struct frame empty = {.type = FRAME_DATA,
@@ -110,7 +110,7 @@ static void an_empty_answer_counts(void)
 
 /* PROTOCOL 4.4: what a lost child had delivered keeps its place, and nobody
  * waits for what it had not; its slot may be another's at once. */
-static void a_lost_child_is_not_waited_for(void)
+TEST(a_lost_child_is_not_waited_for)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
 
@@ -131,7 +131,7 @@ static void a_lost_child_is_not_waited_for(void)
 
 /* PROTOCOL 4.5: a child counts from the wave that it was told; what it sends
  * of earlier ones is late and comes alone, at once. */
-static void a_child_counts_from_its_wave_on(void)
+TEST(a_child_counts_from_its_wave_on)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
     struct wave_set set;
@@ -157,7 +157,7 @@ static void a_child_counts_from_its_wave_on(void)
 }
 
 /* PROTOCOL 4.5: a number answers all lower ones; LATE never answers. */
-static void a_number_answers_lower_ones(void)
+TEST(a_number_answers_lower_ones)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
     struct frame late = {.type = FRAME_DATA,
@@ -183,7 +183,7 @@ static void a_number_answers_lower_ones(void)
 }
 
 /* PROTOCOL 4.1: after a sync unequal numbers of packets pair again. */
-static void an_epoch_pairs_again(void)
+TEST(an_epoch_pairs_again)
 {
     uint64_t epoch = UINT64_C(1) << PACKET_WAVE_BITS;
     struct wave *wave = make(COP_WAIT_FOR_ALL);
@@ -207,7 +207,7 @@ static void an_epoch_pairs_again(void)
 }
 
 /* PROTOCOL 4.6: do_not_wait gives each packet alone, in order of arrival. */
-static void do_not_wait_does_not_wait(void)
+TEST(do_not_wait_does_not_wait)
 {
     struct wave *wave = make(COP_DO_NOT_WAIT);
     uint32_t i;
@@ -223,7 +223,7 @@ static void do_not_wait_does_not_wait(void)
 }
 
 /* PROTOCOL 4.6: time_out releases at its time, when all are in, or in haste. */
-static void time_out_releases_in_time(void)
+TEST(time_out_releases_in_time)
 {
     struct wave *wave = make(COP_TIME_OUT);
     struct wave_set set;
@@ -270,7 +270,7 @@ static void check_timed(struct wave *wave,
 }
 
 /* PROTOCOL 4.6, 10.6: a set has packets of one epoch, the oldest first. */
-static void a_timed_set_does_not_mix_epochs(void)
+TEST(a_timed_set_does_not_mix_epochs)
 {
     struct wave *wave = make(COP_TIME_OUT);
 
@@ -290,7 +290,7 @@ static void a_timed_set_does_not_mix_epochs(void)
 
 /* PROTOCOL 4.6, 10.6: a packet of an epoch whose successor has begun here
  * keeps its number, which a settled claim waits for, and is late. */
-static void what_comes_after_the_next_epoch_began_is_late(void)
+TEST(what_comes_after_the_next_epoch_began_is_late)
 {
     struct wave *wave = make(COP_TIME_OUT);
 
@@ -309,7 +309,7 @@ static void what_comes_after_the_next_epoch_began_is_late(void)
 }
 
 /* PROTOCOL 5.6: what goes against the direction is in no wave. */
-static void against_the_direction_is_alone(void)
+TEST(against_the_direction_is_alone)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
     struct wave_set set;
@@ -326,7 +326,7 @@ static void against_the_direction_is_alone(void)
 
 /* PROTOCOL 3.4: what waits for the rest of its wave is lent its credit, once,
  * also when it becomes the next wave only after another was released. */
-static void an_incomplete_wave_is_lent_credit(void)
+TEST(an_incomplete_wave_is_lent_credit)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
     struct frame part = {.type = FRAME_DATA, .origin = 10, .count = 1};
@@ -353,7 +353,7 @@ static void an_incomplete_wave_is_lent_credit(void)
 
 /* Of a wave of very many packets each is looked at once, not each time that one
  * comes: that would be for minutes. */
-static void many_parts_are_lent_one_by_one(void)
+TEST(many_parts_are_lent_one_by_one)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
     struct wave_set set;
@@ -408,7 +408,7 @@ static void check_order(struct wave *wave, const uint32_t *ranks, size_t count)
 
 /* PROTOCOL 4.3a: a set is in the order of ranks, not of slots, also when a
  * child is lost and others come, one of them to its slot. */
-static void a_set_is_in_the_order_of_ranks(void)
+TEST(a_set_is_in_the_order_of_ranks)
 {
     struct wave *wave = make(COP_WAIT_FOR_ALL);
 
@@ -438,25 +438,5 @@ static void a_set_is_in_the_order_of_ranks(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"an incomplete wave is lent credit",
-         an_incomplete_wave_is_lent_credit},
-        {"many parts are lent one by one", many_parts_are_lent_one_by_one},
-        {"a wave waits for all", a_wave_waits_for_all},
-        {"a set is in the order of ranks", a_set_is_in_the_order_of_ranks},
-        {"the last packet answers", the_last_packet_answers},
-        {"an empty answer counts", an_empty_answer_counts},
-        {"a lost child is not waited for", a_lost_child_is_not_waited_for},
-        {"a child counts from its wave on", a_child_counts_from_its_wave_on},
-        {"a number answers lower ones", a_number_answers_lower_ones},
-        {"an epoch pairs again", an_epoch_pairs_again},
-        {"do_not_wait does not wait", do_not_wait_does_not_wait},
-        {"time_out releases in time", time_out_releases_in_time},
-        {"a timed set does not mix epochs", a_timed_set_does_not_mix_epochs},
-        {"what comes after the next epoch began is late",
-         what_comes_after_the_next_epoch_began_is_late},
-        {"against the direction is alone", against_the_direction_is_alone},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("wave", tests);
+    return check_run("wave");
 }

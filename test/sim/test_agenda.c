@@ -5,7 +5,7 @@
 #include "test/check.h"
 
 /* Entries come by time, those of one time in the order of their making. */
-static void entries_come_in_order(void)
+TEST(entries_come_in_order)
 {
     struct agenda agenda = {0};
     struct agenda_entry entry = {.type = AGENDA_TICK};
@@ -36,7 +36,7 @@ static void entries_come_in_order(void)
 }
 
 /* What is put off keeps its place among what waits for the same time. */
-static void delayed_entries_keep_their_order(void)
+TEST(delayed_entries_keep_their_order)
 {
     struct agenda agenda = {0};
     struct agenda_entry entry = {.type = AGENDA_TICK};
@@ -59,7 +59,7 @@ static void delayed_entries_keep_their_order(void)
 }
 
 /* xoshiro256** from the seed 0 of splitmix64: its published first numbers. */
-static void chance_is_the_same_everywhere(void)
+TEST(chance_is_the_same_everywhere)
 {
     struct random random;
 
@@ -79,11 +79,5 @@ static void chance_is_the_same_everywhere(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"entries come in order", entries_come_in_order},
-        {"delayed entries keep their order", delayed_entries_keep_their_order},
-        {"chance is the same everywhere", chance_is_the_same_everywhere},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("agenda", tests);
+    return check_run("agenda");
 }

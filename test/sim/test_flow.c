@@ -12,7 +12,7 @@ static size_t arrived(struct flow *flow, uint64_t now_ms)
 }
 
 /* Bytes arrive at their time, not before. */
-static void bytes_arrive_at_their_time(void)
+TEST(bytes_arrive_at_their_time)
 {
     struct flow flow = {0};
     size_t len;
@@ -26,7 +26,7 @@ static void bytes_arrive_at_their_time(void)
 }
 
 /* What is written later never arrives earlier. */
-static void later_bytes_do_not_overtake(void)
+TEST(later_bytes_do_not_overtake)
 {
     struct flow flow = {0};
 
@@ -38,7 +38,7 @@ static void later_bytes_do_not_overtake(void)
 }
 
 /* A reader may take part of what has arrived, over and over. */
-static void pieces_are_taken_in_any_size(void)
+TEST(pieces_are_taken_in_any_size)
 {
     struct flow flow = {0};
     unsigned char next = 0;
@@ -64,7 +64,7 @@ static void pieces_are_taken_in_any_size(void)
 }
 
 /* A cut leaves the first bytes and loses the others. */
-static void a_cut_keeps_a_prefix(void)
+TEST(a_cut_keeps_a_prefix)
 {
     struct flow flow = {0};
 
@@ -79,7 +79,7 @@ static void a_cut_keeps_a_prefix(void)
 }
 
 /* The end comes behind the last byte, and nothing can be written after. */
-static void the_end_comes_last(void)
+TEST(the_end_comes_last)
 {
     struct flow flow = {0};
 
@@ -94,7 +94,7 @@ static void the_end_comes_last(void)
 }
 
 /* A muted link swallows what is written from then on, and nothing before. */
-static void a_muted_flow_swallows(void)
+TEST(a_muted_flow_swallows)
 {
     struct flow flow = {0};
 
@@ -107,14 +107,5 @@ static void a_muted_flow_swallows(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"bytes arrive at their time", bytes_arrive_at_their_time},
-        {"later bytes do not overtake", later_bytes_do_not_overtake},
-        {"pieces are taken in any size", pieces_are_taken_in_any_size},
-        {"a cut keeps a prefix", a_cut_keeps_a_prefix},
-        {"the end comes last", the_end_comes_last},
-        {"a muted flow swallows", a_muted_flow_swallows},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("flow", tests);
+    return check_run("flow");
 }

@@ -451,7 +451,7 @@ static void play(const char *text,
     schedule_fini(&schedule);
 }
 
-static void every_oracle_fires(void)
+TEST(every_oracle_fires)
 {
     char said[512];
 
@@ -473,9 +473,5 @@ static void every_oracle_fires(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"every oracle fires", every_oracle_fires},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("oracles", tests);
+    return check_run("oracles");
 }

@@ -14,7 +14,7 @@ static void is(const struct tree *tree, const char *expected)
 }
 
 /* A text is read into ranks, parents and roles. */
-static void a_text_becomes_a_tree(void)
+TEST(a_text_becomes_a_tree)
 {
     struct tree tree;
     const struct tree_node *node;
@@ -35,7 +35,7 @@ static void a_text_becomes_a_tree(void)
 }
 
 /* What is no tree is refused, and leaves nothing behind. */
-static void nonsense_is_refused(void)
+TEST(nonsense_is_refused)
 {
     const char *const texts[] = {
         "",        "x",      "0",    "1(2)",   "0()",         "0(1",
@@ -49,7 +49,7 @@ static void nonsense_is_refused(void)
 }
 
 /* Fan-outs make a whole tree, level by level. */
-static void fanouts_become_a_tree(void)
+TEST(fanouts_become_a_tree)
 {
     struct tree tree;
 
@@ -59,7 +59,7 @@ static void fanouts_become_a_tree(void)
 }
 
 /* Drawn trees can be read again; binary ones of depth 3 are among them. */
-static void drawn_trees_are_trees(void)
+TEST(drawn_trees_are_trees)
 {
     struct random random;
     int deep = 0;
@@ -85,12 +85,5 @@ static void drawn_trees_are_trees(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a text becomes a tree", a_text_becomes_a_tree},
-        {"nonsense is refused", nonsense_is_refused},
-        {"fan-outs become a tree", fanouts_become_a_tree},
-        {"drawn trees are trees", drawn_trees_are_trees},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("tree", tests);
+    return check_run("tree");
 }

@@ -13,7 +13,7 @@
 
 /* ---- trees --------------------------------------------------------------- */
 
-static void trees_are_counted_not_built(void)
+TEST(trees_are_counted_not_built)
 {
     struct study_tree tree;
     struct table *table = NULL;
@@ -35,7 +35,7 @@ static void trees_are_counted_not_built(void)
 }
 
 /* The same tables as of whole topologies, which have their back-ends. */
-static void balanced_trees_are_those_of_topologies(void)
+TEST(balanced_trees_are_those_of_topologies)
 {
     static const char *const shapes[] = {"2^3", "3x1x4", "5", "1x1x1", "4^2"};
     size_t i;
@@ -69,7 +69,7 @@ static void balanced_trees_are_those_of_topologies(void)
     }
 }
 
-static void impossible_trees_are_refused(void)
+TEST(impossible_trees_are_refused)
 {
     static const struct {
         const char *text;
@@ -139,7 +139,7 @@ static uint32_t try_all(struct table_site *sites,
     return best;
 }
 
-static void the_bound_is_the_best_of_all_assignments(void)
+TEST(the_bound_is_the_best_of_all_assignments)
 {
     uint64_t seed;
 
@@ -170,7 +170,7 @@ static void the_bound_is_the_best_of_all_assignments(void)
 }
 
 /* Many orphans: the search by halving, where the answer is plain. */
-static void the_bound_of_many(void)
+TEST(the_bound_of_many)
 {
     struct table_site sites[] = {{0, 10, 0}, {1, 0, 1}, {2, 400, 1}};
     const uint32_t leaves[] = {1000, 0, 0};
@@ -226,7 +226,7 @@ static struct study_options by(const char *name)
 
 /* What the dissertation found (7.3.3): ANY-WM +16 %, NHI-WM +19 % of 32; the
  * height of NHI never rises, that of ANY-WM does. */
-static void the_dissertation_is_met(void)
+TEST(the_dissertation_is_met)
 {
     uint32_t highest = 0;
     int i;
@@ -248,7 +248,7 @@ static void the_dissertation_is_met(void)
 }
 
 /* Nothing gets lost, and nobody is better than the best. */
-static void runs_keep_their_sums(void)
+TEST(runs_keep_their_sums)
 {
     static const char *const shapes[] = {"32^3", "6x6x6x3", "k:3@4096"};
     struct study_step begin;
@@ -292,7 +292,7 @@ static void runs_keep_their_sums(void)
 
 /* NHI-WF is the bound, step by step, while tables are right and orphans alike.
  */
-static void filling_reaches_the_bound(void)
+TEST(filling_reaches_the_bound)
 {
     struct study_options options = by("NHI-WF");
     int i;
@@ -308,7 +308,7 @@ static void filling_reaches_the_bound(void)
 
 /* The failures are the seed's, whatever the algorithm; where they are is what
  * was asked for. */
-static void failures_are_where_they_should(void)
+TEST(failures_are_where_they_should)
 {
     static uint32_t victims[FAILURES];
     struct study_options options = by("GP");
@@ -340,7 +340,7 @@ static void failures_are_where_they_should(void)
 
 /* What is known late costs: adopters that are dead are asked in vain, and the
  * fan-out is no better. */
-static void stale_tables_cost(void)
+TEST(stale_tables_cost)
 {
     struct study_options options = by("NHI-WM");
     uint32_t fresh;
@@ -361,7 +361,7 @@ static void stale_tables_cost(void)
 }
 
 /* One thread or several: the same steps. */
-static void jobs_change_nothing(void)
+TEST(jobs_change_nothing)
 {
     static const uint32_t algorithms[] = {0, 5, 11};
     struct study_batch batches[2];
@@ -394,7 +394,7 @@ static void jobs_change_nothing(void)
 /* ---- the model ----------------------------------------------------------- */
 
 /* h x (l + o x (f + 1) + g), and a machine on which it can be measured. */
-static void latency_is_the_dissertations(void)
+TEST(latency_is_the_dissertations)
 {
     struct study_cost cost = {2, 30, 7};
 
@@ -405,22 +405,5 @@ static void latency_is_the_dissertations(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"trees are counted, not built", trees_are_counted_not_built},
-        {"balanced trees are those of topologies",
-         balanced_trees_are_those_of_topologies},
-        {"impossible trees are refused", impossible_trees_are_refused},
-        {"the bound is the best of all assignments",
-         the_bound_is_the_best_of_all_assignments},
-        {"the bound of many", the_bound_of_many},
-        {"the dissertation is met", the_dissertation_is_met},
-        {"runs keep their sums", runs_keep_their_sums},
-        {"filling reaches the bound", filling_reaches_the_bound},
-        {"failures are where they should", failures_are_where_they_should},
-        {"stale tables cost", stale_tables_cost},
-        {"jobs change nothing", jobs_change_nothing},
-        {"latency is the dissertation's", latency_is_the_dissertations},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("study", tests);
+    return check_run("study");
 }

@@ -71,7 +71,7 @@ static size_t draw(size_t count, size_t *longest)
 }
 
 /* A deep tree is drawn as it is. */
-static void a_deep_tree_is_drawn(void)
+TEST(a_deep_tree_is_drawn)
 {
     size_t longest;
 
@@ -81,7 +81,7 @@ static void a_deep_tree_is_drawn(void)
 
 /* One that is deeper than any, since somebody says so: each node has its line,
  * of a length that can be read, and neither stack nor time is used up. */
-static void one_below_the_other_is_drawn(void)
+TEST(one_below_the_other_is_drawn)
 {
     size_t longest;
 
@@ -91,10 +91,5 @@ static void one_below_the_other_is_drawn(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a deep tree is drawn", a_deep_tree_is_drawn},
-        {"one below the other is drawn", one_below_the_other_is_drawn},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("view", tests);
+    return check_run("view");
 }

@@ -277,7 +277,7 @@ static void compare(const struct grove *grove,
 }
 
 /* Rule 7.3: thousands of trees in which nodes fail and move, turn by turn. */
-static void a_plain_search_finds_the_same(void)
+TEST(a_plain_search_finds_the_same)
 {
     uint64_t seed;
 
@@ -328,7 +328,7 @@ static uint32_t first_of(const struct table *table,
 
 /* The orphans of a commnode of 4x4 first ask four different adopters: the
  * front-end, which has one child less now, then the three others. */
-static void siblings_begin_at_different_places(void)
+TEST(siblings_begin_at_different_places)
 {
     static const uint32_t first[] = {0, 2, 3, 4, 0, 2};
     struct table *table = shape_table("4x4");
@@ -344,7 +344,7 @@ static void siblings_begin_at_different_places(void)
 }
 
 /* Fan-outs that need more than one digit of the sort, in either order. */
-static void wide_fan_outs_are_sorted(void)
+TEST(wide_fan_outs_are_sorted)
 {
     static const uint32_t backends[] = {70000, 2047, 2048, 131072, 4095, 1};
     static const uint32_t sorted[] = {5, 1, 2, 4, 0, 3};
@@ -368,7 +368,7 @@ static void wide_fan_outs_are_sorted(void)
 
 /* Nobody is low enough: the front-end alone, marked, at any ordinal and at a
  * height at which a sum would wrap. */
-static void the_front_end_is_the_last_resort(void)
+TEST(the_front_end_is_the_last_resort)
 {
     static const uint32_t heights[] = {2, UINT32_MAX};
     struct table *table = shape_table("2x2");
@@ -392,7 +392,7 @@ static void the_front_end_is_the_last_resort(void)
 
 /* Chapter 7: P[k_i > k_j] = w_i / (w_i + w_j). Two candidates with room for 1
  * and 3 children: the second is first in 3 of 4 draws. */
-static void weighted_lots_keep_their_odds(void)
+TEST(weighted_lots_keep_their_odds)
 {
     struct table *table = shape_table("1x1");
     struct adopter_survey *survey = NULL;
@@ -415,7 +415,7 @@ static void weighted_lots_keep_their_odds(void)
 }
 
 /* Eighteen of the dissertation and one of ours; each by its name only. */
-static void algorithms_have_names(void)
+TEST(algorithms_have_names)
 {
     uint32_t i;
 
@@ -435,15 +435,5 @@ static void algorithms_have_names(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a plain search finds the same", a_plain_search_finds_the_same},
-        {"siblings begin at different places",
-         siblings_begin_at_different_places},
-        {"wide fan-outs are sorted", wide_fan_outs_are_sorted},
-        {"the front-end is the last resort", the_front_end_is_the_last_resort},
-        {"weighted lots keep their odds", weighted_lots_keep_their_odds},
-        {"algorithms have names", algorithms_have_names},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("adopter", tests);
+    return check_run("adopter");
 }

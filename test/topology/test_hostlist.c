@@ -24,7 +24,7 @@ static char *join(const struct hostlist *list)
 }
 
 /* Each list is read as these hosts, and written back as that. */
-static void lists_are_read_and_written(void)
+TEST(lists_are_read_and_written)
 {
     static const struct {
         const char *text, *hosts, *back;
@@ -79,7 +79,7 @@ static void lists_are_read_and_written(void)
 }
 
 /* Whatever the hosts, their text reads as the same ones in the same order. */
-static void texts_read_as_the_same_hosts(void)
+TEST(texts_read_as_the_same_hosts)
 {
     uint64_t seed;
 
@@ -120,7 +120,7 @@ static void texts_read_as_the_same_hosts(void)
 }
 
 /* Each error points at the very place, and says what is wrong. */
-static void errors_name_place_and_cause(void)
+TEST(errors_name_place_and_cause)
 {
     static const struct {
         const char *text;
@@ -166,7 +166,7 @@ static void errors_name_place_and_cause(void)
 }
 
 /* The limits: as many hosts, as long names, and not one more. */
-static void limits_are_exact(void)
+TEST(limits_are_exact)
 {
     struct cop_error error = {""};
     struct hostlist *list = NULL;
@@ -196,12 +196,5 @@ static void limits_are_exact(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"lists are read and written", lists_are_read_and_written},
-        {"texts read as the same hosts", texts_read_as_the_same_hosts},
-        {"errors name place and cause", errors_name_place_and_cause},
-        {"limits are exact", limits_are_exact},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("hostlist", tests);
+    return check_run("hostlist");
 }

@@ -11,7 +11,7 @@ static int parse(struct topology **out, const char *text, struct cop_error *err)
 
 /* What MRNet reads, we read: the dissertation's dots and dashes, comments,
  * free white space, nodes that stand alone in a statement. */
-static void mrnets_files_are_read(void)
+TEST(mrnets_files_are_read)
 {
     static const struct {
         const char *text;
@@ -43,7 +43,7 @@ static void mrnets_files_are_read(void)
 }
 
 /* Each error points at the very place, and says what is wrong. */
-static void errors_name_place_and_cause(void)
+TEST(errors_name_place_and_cause)
 {
     static const struct {
         const char *text;
@@ -101,7 +101,7 @@ static void errors_name_place_and_cause(void)
 }
 
 /* A zero byte is a wrong character, not an end. */
-static void a_zero_byte_is_refused(void)
+TEST(a_zero_byte_is_refused)
 {
     struct cop_error error = {""};
     struct topology *topo = NULL;
@@ -111,7 +111,7 @@ static void a_zero_byte_is_refused(void)
 }
 
 /* Names have 255 bytes and not one more. */
-static void long_names_are_refused(void)
+TEST(long_names_are_refused)
 {
     char text[300];
     struct cop_error error = {""};
@@ -129,7 +129,7 @@ static void long_names_are_refused(void)
 }
 
 /* One child more than the limit is refused, by its place. */
-static void too_many_children_are_refused(void)
+TEST(too_many_children_are_refused)
 {
     size_t room = (TOPOLOGY_CHILDREN_MAX + 2) * (size_t)10;
     char *text = malloc(room);
@@ -151,7 +151,7 @@ static void too_many_children_are_refused(void)
 }
 
 /* Files that cannot be read say which and why. */
-static void unreadable_files_are_named(void)
+TEST(unreadable_files_are_named)
 {
     struct cop_error error = {""};
     struct topology *topo = NULL;
@@ -167,7 +167,7 @@ static void unreadable_files_are_named(void)
 }
 
 /* A file is read as its text is, errors with its path. */
-static void files_are_read(void)
+TEST(files_are_read)
 {
     char path[] = "/tmp/coppice-test-XXXXXX";
     int fd = mkstemp(path);
@@ -192,15 +192,5 @@ static void files_are_read(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"MRNet's files are read", mrnets_files_are_read},
-        {"errors name place and cause", errors_name_place_and_cause},
-        {"a zero byte is refused", a_zero_byte_is_refused},
-        {"long names are refused", long_names_are_refused},
-        {"too many children are refused", too_many_children_are_refused},
-        {"unreadable files are named", unreadable_files_are_named},
-        {"files are read", files_are_read},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("parse", tests);
+    return check_run("parse");
 }

@@ -18,7 +18,7 @@ static struct topology *shape(const char *text)
 }
 
 /* Every shape has the nodes, back-ends and height that it says. */
-static void shapes_have_their_size(void)
+TEST(shapes_have_their_size)
 {
     static const struct {
         const char *shape;
@@ -48,7 +48,7 @@ static void shapes_have_their_size(void)
 }
 
 /* The back-ends of a balanced tree are one run of ranks: the last ones. */
-static void back_ends_are_the_last_ranks(void)
+TEST(back_ends_are_the_last_ranks)
 {
     struct topology *topo = shape("3x5x2");
     uint32_t i;
@@ -61,7 +61,7 @@ static void back_ends_are_the_last_ranks(void)
 
 /* The binomial tree of 8: the root's children came in rounds 1, 2 and 3, and
  * begin subtrees of 4, 2 and 1 nodes. */
-static void a_binomial_tree_is_one(void)
+TEST(a_binomial_tree_is_one)
 {
     struct topology *topo = shape("k:2@8");
 
@@ -75,7 +75,7 @@ static void a_binomial_tree_is_one(void)
 
 /* Hosts go round, and no two nodes are the same host:instance; a host named
  * twice gets two nodes in each round. */
-static void hosts_go_round(void)
+TEST(hosts_go_round)
 {
     static const char *const expected[] = {"a:0", "b:0", "a:1", "a:2",
                                            "b:1", "a:3", "a:4"};
@@ -96,7 +96,7 @@ static void hosts_go_round(void)
 }
 
 /* Without hosts, all is local. */
-static void the_default_is_localhost(void)
+TEST(the_default_is_localhost)
 {
     struct topology *topo = shape("2x2");
     uint32_t i;
@@ -109,7 +109,7 @@ static void the_default_is_localhost(void)
 }
 
 /* What is no shape is -EINVAL, what is too big -E2BIG, and both say so. */
-static void bad_shapes_are_refused(void)
+TEST(bad_shapes_are_refused)
 {
     static const char *const wrong[] = {
         "",     "x",       "8x",      "x8",  "8x8 ",  " 8",   "0",
@@ -147,7 +147,7 @@ static void bad_shapes_are_refused(void)
 }
 
 /* The limit itself is fine. */
-static void the_biggest_tree_is_made(void)
+TEST(the_biggest_tree_is_made)
 {
     struct topology *topo = shape("2^20");
 
@@ -158,15 +158,5 @@ static void the_biggest_tree_is_made(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"shapes have their size", shapes_have_their_size},
-        {"back-ends are the last ranks", back_ends_are_the_last_ranks},
-        {"a binomial tree is one", a_binomial_tree_is_one},
-        {"hosts go round", hosts_go_round},
-        {"the default is localhost", the_default_is_localhost},
-        {"bad shapes are refused", bad_shapes_are_refused},
-        {"the biggest tree is made", the_biggest_tree_is_made},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("shape", tests);
+    return check_run("shape");
 }

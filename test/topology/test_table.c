@@ -57,7 +57,7 @@ static void check_against(const struct table *table, const struct grove *grove)
 
 /* Depths, heights and fan-outs are those of a tree that is walked each time,
  * whatever fails and moves. */
-static void the_table_is_the_tree(void)
+TEST(the_table_is_the_tree)
 {
     uint64_t seed;
 
@@ -130,7 +130,7 @@ static bool same_entries(const struct table *a, const struct table *b)
 
 /* Rule 6.3: records in any order, some twice, give the same table; and what it
  * lists as changed gives it again, to a table as launched (rule 6.4). */
-static void the_order_of_records_does_not_matter(void)
+TEST(the_order_of_records_does_not_matter)
 {
     struct table_record records[64];
     struct table_record record;
@@ -180,7 +180,7 @@ static void the_order_of_records_does_not_matter(void)
 
 /* PROTOCOL 6.3: the higher incarnation wins; at equal incarnation FAILED
  * does. */
-static void the_higher_incarnation_wins(void)
+TEST(the_higher_incarnation_wins)
 {
     struct table *table = small_table();
 
@@ -202,7 +202,7 @@ static void the_higher_incarnation_wins(void)
 }
 
 /* A back-end's record is news once, and is listed; nobody's fan-out follows. */
-static void records_of_back_ends_are_kept(void)
+TEST(records_of_back_ends_are_kept)
 {
     struct table *table = small_table();
     struct table_record record = {0};
@@ -243,7 +243,7 @@ static int fan_out(struct table *table,
 
 /* PROTOCOL 6.6: of fan-outs the higher version wins, in whatever order they
  * come; what is said twice is no news. */
-static void the_last_fan_out_counts(void)
+TEST(the_last_fan_out_counts)
 {
     struct table *table = small_table();
     struct table_fan_out record;
@@ -271,7 +271,7 @@ static void the_last_fan_out_counts(void)
 
 /* PROTOCOL 6.1: tables that hold the same have the same version, whatever they
  * took on the way there; others have not. */
-static void versions_tell_tables_apart(void)
+TEST(versions_tell_tables_apart)
 {
     struct table *one = small_table(), *other = small_table();
 
@@ -295,7 +295,7 @@ static void versions_tell_tables_apart(void)
 }
 
 /* Records that no node can send change nothing. */
-static void nonsense_is_refused(void)
+TEST(nonsense_is_refused)
 {
     struct table *table = small_table();
 
@@ -323,7 +323,7 @@ static void nonsense_is_refused(void)
 
 /* What is no tree is refused when it is added or when it is complete, and the
  * table stays empty. Each row is one node: rank, parent, fan-out. */
-static void a_table_that_is_no_tree_is_refused(void)
+TEST(a_table_that_is_no_tree_is_refused)
 {
     static const uint32_t wrong[][4][3] = {
         {{1, 0, 0}},                                   /* no front-end */
@@ -362,7 +362,7 @@ static void a_table_that_is_no_tree_is_refused(void)
 }
 
 /* A launch's topology gives a table of its height, whatever the shape. */
-static void a_topology_becomes_a_table(void)
+TEST(a_topology_becomes_a_table)
 {
     static const char *const shapes[] = {"flat:1", "flat:16", "8x8",
                                          "2^5",    "4x4x4",   "k:4@64",
@@ -394,19 +394,5 @@ static void a_topology_becomes_a_table(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the table is the tree", the_table_is_the_tree},
-        {"the order of records does not matter",
-         the_order_of_records_does_not_matter},
-        {"the higher incarnation wins", the_higher_incarnation_wins},
-        {"records of back-ends are kept", records_of_back_ends_are_kept},
-        {"the last fan-out counts", the_last_fan_out_counts},
-        {"versions tell tables apart", versions_tell_tables_apart},
-        {"nonsense is refused", nonsense_is_refused},
-        {"a table that is no tree is refused",
-         a_table_that_is_no_tree_is_refused},
-        {"a topology becomes a table", a_topology_becomes_a_table},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("table", tests);
+    return check_run("table");
 }

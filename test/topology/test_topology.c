@@ -14,7 +14,7 @@ static struct topology *parse(const char *text)
 }
 
 /* Ranks are breadth-first, and children stand in the order of the file. */
-static void ranks_are_breadth_first(void)
+TEST(ranks_are_breadth_first)
 {
     struct topology *topo =
         parse("b:0 => d:0 e:0; a:0 => b:0 c:0; c:0 => f:0; a:0 => g:7;");
@@ -36,7 +36,7 @@ static void ranks_are_breadth_first(void)
 }
 
 /* Height, leaves and fan-outs are those of the tree. */
-static void figures_are_right(void)
+TEST(figures_are_right)
 {
     struct topology *topo = parse("a:0 => b:0 c:0 g:0; b:0 => d:0;");
     struct topology_fanouts fanouts;
@@ -55,7 +55,7 @@ static void figures_are_right(void)
 }
 
 /* A front-end alone is a network without back-ends, as in MRNet. */
-static void one_node_is_no_back_end(void)
+TEST(one_node_is_no_back_end)
 {
     struct topology *topo = parse("a:0 ;");
     struct topology_fanouts fanouts;
@@ -71,7 +71,7 @@ static void one_node_is_no_back_end(void)
 }
 
 /* A back-end's own subtree is one node, which is a leaf: its rank is not 0. */
-static void a_leafs_subtree_is_a_leaf(void)
+TEST(a_leafs_subtree_is_a_leaf)
 {
     struct topology *topo = parse("a:0 => b:0 c:3;");
     struct topology *leaf = NULL;
@@ -91,7 +91,7 @@ static void a_leafs_subtree_is_a_leaf(void)
 }
 
 /* An unknown rank has no subtree, and the result stays untouched. */
-static void an_unknown_rank_is_enoent(void)
+TEST(an_unknown_rank_is_enoent)
 {
     struct topology *topo = parse("a:0 => b:0 c:0;");
     struct topology *out = topo;
@@ -104,7 +104,7 @@ static void an_unknown_rank_is_enoent(void)
 
 /* Every subtree of random trees is that part of the tree, by the same ranks,
  * and a subtree of a subtree is that of the whole. */
-static void subtrees_keep_ranks(void)
+TEST(subtrees_keep_ranks)
 {
     uint64_t seed;
     uint32_t i;
@@ -138,14 +138,5 @@ static void subtrees_keep_ranks(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"ranks are breadth-first", ranks_are_breadth_first},
-        {"figures are right", figures_are_right},
-        {"one node is no back-end", one_node_is_no_back_end},
-        {"a leaf's subtree is a leaf", a_leafs_subtree_is_a_leaf},
-        {"an unknown rank is -ENOENT", an_unknown_rank_is_enoent},
-        {"subtrees keep ranks", subtrees_keep_ranks},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("topology", tests);
+    return check_run("topology");
 }

@@ -6,7 +6,7 @@
 #define TREES 2000
 
 /* The text of a tree, parsed, is that tree with the same ranks. */
-static void files_round_trip(void)
+TEST(files_round_trip)
 {
     uint64_t seed;
 
@@ -31,7 +31,7 @@ static void files_round_trip(void)
 }
 
 /* A front-end alone is written so that it can be read. */
-static void one_node_round_trips(void)
+TEST(one_node_round_trips)
 {
     struct topology *topo = NULL;
     char *text = NULL;
@@ -44,7 +44,7 @@ static void one_node_round_trips(void)
 }
 
 /* The wire keeps trees and subtrees, ranks included. */
-static void the_wire_keeps_ranks(void)
+TEST(the_wire_keeps_ranks)
 {
     uint64_t seed;
     uint32_t i;
@@ -74,7 +74,7 @@ static void the_wire_keeps_ranks(void)
 
 /* Every beginning of a good image, and every one with more behind it, is
  * refused: nothing is taken for whole that is not. */
-static void cut_images_are_refused(void)
+TEST(cut_images_are_refused)
 {
     struct topology *topo = tree_new(9, 40);
     struct topology *back = NULL;
@@ -97,7 +97,7 @@ static void cut_images_are_refused(void)
 }
 
 /* Bytes from anybody: refused, or a tree that holds. */
-static void mutated_images_are_checked(void)
+TEST(mutated_images_are_checked)
 {
     struct topology *topo = tree_new(11, 60);
     uint64_t state = 77;
@@ -128,7 +128,7 @@ static void mutated_images_are_checked(void)
 }
 
 /* Each field's limit, one by one. */
-static void absurd_images_are_refused(void)
+TEST(absurd_images_are_refused)
 {
     static const char *const images[] = {
         "",
@@ -168,7 +168,7 @@ static void absurd_images_are_refused(void)
 }
 
 /* A big tree's image stays small: about 10 bytes a node on one host. */
-static void images_are_compact(void)
+TEST(images_are_compact)
 {
     struct topology *topo = NULL;
     struct topology *back = NULL;
@@ -187,15 +187,5 @@ static void images_are_compact(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"files round-trip", files_round_trip},
-        {"one node round-trips", one_node_round_trips},
-        {"the wire keeps ranks", the_wire_keeps_ranks},
-        {"cut images are refused", cut_images_are_refused},
-        {"mutated images are checked", mutated_images_are_checked},
-        {"absurd images are refused", absurd_images_are_refused},
-        {"images are compact", images_are_compact},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("wire", tests);
+    return check_run("wire");
 }

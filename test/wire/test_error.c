@@ -6,7 +6,7 @@
 #include <errno.h>
 
 /* "Say and fail" is one line: the code comes back. */
-static void the_code_comes_back(void)
+TEST(the_code_comes_back)
 {
     struct cop_error error = {""};
 
@@ -15,13 +15,13 @@ static void the_code_comes_back(void)
 }
 
 /* Who wants no words gets none. */
-static void no_error_is_fine(void)
+TEST(no_error_is_fine)
 {
     CHECK_IS(cop_error_set(NULL, -ENOENT, "%s", "lost"), -ENOENT);
 }
 
 /* A text that is too long is cut, and still ends. */
-static void a_long_text_is_cut(void)
+TEST(a_long_text_is_cut)
 {
     struct cop_error error;
     char text[2 * sizeof error.text];
@@ -36,11 +36,5 @@ static void a_long_text_is_cut(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the code comes back", the_code_comes_back},
-        {"no error is fine", no_error_is_fine},
-        {"a long text is cut", a_long_text_is_cut},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("error", tests);
+    return check_run("error");
 }

@@ -15,7 +15,7 @@ static struct frame number(uint64_t sequence)
 }
 
 /* What goes in comes out in order, across any growth of the ring. */
-static void order_is_kept(void)
+TEST(order_is_kept)
 {
     struct fifo fifo = {0};
     uint64_t in = 0, out = 0;
@@ -45,7 +45,7 @@ static void order_is_kept(void)
 }
 
 /* A burst gives its memory back. */
-static void an_empty_large_ring_is_freed(void)
+TEST(an_empty_large_ring_is_freed)
 {
     struct fifo fifo = {0};
     int i;
@@ -62,7 +62,7 @@ static void an_empty_large_ring_is_freed(void)
 
 /* A feed takes the next number only, so what it holds is an unbroken run
  * (PROTOCOL 10.3). */
-static void a_feed_takes_the_next_number(void)
+TEST(a_feed_takes_the_next_number)
 {
     struct feed feed = {0};
     struct frame frame = number(1);
@@ -80,7 +80,7 @@ static void a_feed_takes_the_next_number(void)
 }
 
 /* What was dropped is gone, what is behind it keeps its number. */
-static void a_feed_drops_from_the_front(void)
+TEST(a_feed_drops_from_the_front)
 {
     struct feed feed = {0};
     uint64_t i;
@@ -104,12 +104,5 @@ static void a_feed_drops_from_the_front(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"order is kept", order_is_kept},
-        {"an empty large ring is freed", an_empty_large_ring_is_freed},
-        {"a feed takes the next number", a_feed_takes_the_next_number},
-        {"a feed drops from the front", a_feed_drops_from_the_front},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("fifo", tests);
+    return check_run("fifo");
 }

@@ -13,7 +13,7 @@ static const char *const spellings[] = {
 };
 
 /* Each of the 33 items is read, and written as it was. */
-static void every_item_is_known(void)
+TEST(every_item_is_known)
 {
     static const char *const shapes[] = {"", "a", "A"};
     struct format format;
@@ -43,7 +43,7 @@ static void every_item_is_known(void)
 }
 
 /* Items are separated by spaces, as many as one likes. */
-static void spaces_separate(void)
+TEST(spaces_separate)
 {
     struct format format;
 
@@ -60,7 +60,7 @@ static void spaces_separate(void)
 }
 
 /* What is malformed is refused, and the result is not touched. */
-static void malformed_formats_are_refused(void)
+TEST(malformed_formats_are_refused)
 {
     static const char *const wrong[] = {
         "d",    "%",   "%%",  "%x",   "%d%d", "%d,%d", "%u",   "%l",   "%h",
@@ -82,7 +82,7 @@ static void malformed_formats_are_refused(void)
 }
 
 /* COP_VALUES_MAX items are the most. */
-static void there_is_a_limit(void)
+TEST(there_is_a_limit)
 {
     char text[3 * (COP_VALUES_MAX + 1) + 1] = "";
     struct format format;
@@ -98,12 +98,5 @@ static void there_is_a_limit(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"every item is known", every_item_is_known},
-        {"spaces separate", spaces_separate},
-        {"malformed formats are refused", malformed_formats_are_refused},
-        {"there is a limit", there_is_a_limit},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("format", tests);
+    return check_run("format");
 }

@@ -66,7 +66,7 @@ static size_t put(unsigned char *bytes, const struct frame *frame)
 }
 
 /* The header is what PROTOCOL 2.1 says, byte for byte. */
-static void the_header_is_in_network_order(void)
+TEST(the_header_is_in_network_order)
 {
     static const unsigned char expected[FRAME_HEADER_LEN] = {
         0, 0, 0, 3, 1, 5,  0,  0,  1,  2,  3,  4,  0xff, 0xff, 0xff, 0xfe,
@@ -145,7 +145,7 @@ static void feed(struct frame_reader *reader,
 }
 
 /* One byte at a time is as good as all at once. */
-static void bytes_may_come_one_by_one(void)
+TEST(bytes_may_come_one_by_one)
 {
     struct frame_reader reader;
     struct stretch stretch;
@@ -194,7 +194,7 @@ static size_t feed_directly(struct frame_reader *reader,
 }
 
 /* So is any other way of cutting, with long payloads read in place or not. */
-static void bytes_may_come_in_any_pieces(void)
+TEST(bytes_may_come_in_any_pieces)
 {
     struct frame_reader reader;
     struct stretch stretch;
@@ -250,7 +250,7 @@ static int read_changed(size_t at, unsigned char to, uint32_t limit)
 }
 
 /* Types, flags and reserved bits that nobody knows are an error. */
-static void unknown_bits_are_refused(void)
+TEST(unknown_bits_are_refused)
 {
     CHECK_IS(read_changed(4, FRAME_HEARTBEAT, LIMIT_FRAME), 1);
     CHECK_IS(read_changed(4, 0, LIMIT_FRAME), -EBADMSG);
@@ -263,7 +263,7 @@ static void unknown_bits_are_refused(void)
 }
 
 /* PROTOCOL 2.1: no byte is allocated for a length above the limit. */
-static void lengths_are_checked_before_anything_else(void)
+TEST(lengths_are_checked_before_anything_else)
 {
     CHECK_IS(read_changed(0, 0x40, LIMIT_FRAME_UNPROVED), -EMSGSIZE);
     CHECK_IS(read_changed(0, 0xff, LIMIT_FRAME), -EMSGSIZE);
@@ -273,7 +273,7 @@ static void lengths_are_checked_before_anything_else(void)
 }
 
 /* A reader that is dropped in the middle leaves nothing behind. */
-static void half_a_frame_is_freed(void)
+TEST(half_a_frame_is_freed)
 {
     unsigned char bytes[FRAME_HEADER_LEN + 100];
     const unsigned char *at = bytes;
@@ -292,7 +292,7 @@ static void half_a_frame_is_freed(void)
 }
 
 /* A reference keeps the payload when the first frame has gone. */
-static void copies_share_the_payload(void)
+TEST(copies_share_the_payload)
 {
     uint32_t seed = 9;
     struct frame frame = make_frame(&seed, 10);
@@ -306,7 +306,7 @@ static void copies_share_the_payload(void)
 }
 
 /* Every type has a name of its own. */
-static void types_have_names(void)
+TEST(types_have_names)
 {
     CU_ASSERT_STRING_EQUAL(frame_name(FRAME_DATA), "data");
     CU_ASSERT_STRING_EQUAL(frame_name(FRAME_END), "end");
@@ -317,17 +317,5 @@ static void types_have_names(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the header is in network order", the_header_is_in_network_order},
-        {"bytes may come one by one", bytes_may_come_one_by_one},
-        {"bytes may come in any pieces", bytes_may_come_in_any_pieces},
-        {"unknown bits are refused", unknown_bits_are_refused},
-        {"lengths are checked before anything else",
-         lengths_are_checked_before_anything_else},
-        {"half a frame is freed", half_a_frame_is_freed},
-        {"copies share the payload", copies_share_the_payload},
-        {"types have names", types_have_names},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("frame", tests);
+    return check_run("frame");
 }

@@ -33,7 +33,7 @@ static struct cop_packet *travel(struct cop_packet *packet)
 }
 
 /* Scalars of all eleven types, at both ends of their ranges. */
-static void scalars_survive(void)
+TEST(scalars_survive)
 {
     struct cop_packet *packet;
     char c[2];
@@ -77,7 +77,7 @@ static void scalars_survive(void)
 }
 
 /* Arrays, with counts of 32 and of 64 bits, are borrowed and aligned. */
-static void arrays_survive(void)
+TEST(arrays_survive)
 {
     static const char chars[3] = {'a', 0, 'c'};
     static const int16_t shorts[2] = {-1, 300};
@@ -118,7 +118,7 @@ static void arrays_survive(void)
 }
 
 /* Arrays of no elements are values too, alone and among others. */
-static void arrays_may_be_empty(void)
+TEST(arrays_may_be_empty)
 {
     static const char *const items[] = {"c",  "uc",  "hd", "uhd", "d", "ud",
                                         "ld", "uld", "f",  "lf",  "s"};
@@ -151,7 +151,7 @@ static void arrays_may_be_empty(void)
 }
 
 /* A packet without values has no bytes. */
-static void an_empty_format_takes_no_bytes(void)
+TEST(an_empty_format_takes_no_bytes)
 {
     struct cop_packet *packet;
     struct cop_value value;
@@ -170,7 +170,7 @@ static void an_empty_format_takes_no_bytes(void)
 }
 
 /* What cannot be packed is refused, and no packet is made. */
-static void bad_values_are_refused(void)
+TEST(bad_values_are_refused)
 {
     static const char *const strings[2] = {"one", NULL};
     struct cop_packet *packet = NULL;
@@ -204,7 +204,7 @@ static void bad_values_are_refused(void)
 }
 
 /* PROTOCOL 2.2: another format is -EINVAL, and nothing is written. */
-static void another_format_is_refused(void)
+TEST(another_format_is_refused)
 {
     static const char *const wrong[] = {
         "%ud %s", "%d",     "%d %s %d", "%s %d", "",
@@ -230,7 +230,7 @@ static void another_format_is_refused(void)
 
 /* Values that are known at run time only: read from one packet, packed into
  * the next, the same comes out. */
-static void values_go_from_packet_to_packet(void)
+TEST(values_go_from_packet_to_packet)
 {
     static const char *const strings[] = {"a", "bc"};
     static const int64_t longs[] = {1, 2, 3};
@@ -259,7 +259,7 @@ static void values_go_from_packet_to_packet(void)
 }
 
 /* What a frame says is what the packet says. */
-static void a_packet_tells_its_frame(void)
+TEST(a_packet_tells_its_frame)
 {
     struct frame frame = {
         .type = FRAME_DATA,
@@ -290,7 +290,7 @@ static void a_packet_tells_its_frame(void)
 }
 
 /* Control payloads: packed and opened without a tag. */
-static void payloads_are_packets_too(void)
+TEST(payloads_are_packets_too)
 {
     struct payload *payload;
     struct cop_packet *packet;
@@ -313,7 +313,7 @@ static void payloads_are_packets_too(void)
 /* ---- the image ---- */
 
 /* Every image is tpl's: tpl loads it and finds the values. */
-static void tpl_reads_our_images(void)
+TEST(tpl_reads_our_images)
 {
     static const double doubles[] = {1.25, -2};
     char signature[32];
@@ -350,7 +350,7 @@ static void tpl_reads_our_images(void)
 }
 
 /* And it is what tpl itself would write of these fields. */
-static void tpl_writes_our_images(void)
+TEST(tpl_writes_our_images)
 {
     static const double doubles[] = {1.25, -2};
     static const struct {
@@ -473,7 +473,7 @@ static bool is_rich(const struct cop_packet *packet)
 }
 
 /* Byte order is the sender's; the receiver turns it round. */
-static void the_other_byte_order_is_read(void)
+TEST(the_other_byte_order_is_read)
 {
     struct cop_packet *packet = travel(make_rich());
 
@@ -544,7 +544,7 @@ static struct payload *mutate(const struct payload *payload, uint32_t *seed)
 
 /* Thousands of damaged images: each is refused or gives values that can be
  * read; nothing crashes (under a sanitizer: nothing strays). */
-static void damaged_images_do_no_harm(void)
+TEST(damaged_images_do_no_harm)
 {
     struct cop_packet *sources[2] = {travel(make_rich()), travel(make_rich())};
     struct cop_packet *packet;
@@ -574,7 +574,7 @@ static void damaged_images_do_no_harm(void)
 }
 
 /* Every shorter image is refused, whatever is missing. */
-static void cut_images_are_refused(void)
+TEST(cut_images_are_refused)
 {
     struct cop_packet *whole = travel(make_rich());
     const struct payload *payload = packet_frame(whole)->payload;
@@ -596,7 +596,7 @@ static void cut_images_are_refused(void)
 }
 
 /* An image whose counts claim more than there is allocates nothing for it. */
-static void absurd_counts_are_refused(void)
+TEST(absurd_counts_are_refused)
 {
     static const uint32_t absurd[] = {0,          4,          0x7fffffff,
                                       0x80000000, 0xffffffff, 0x20000001};
@@ -617,7 +617,7 @@ static void absurd_counts_are_refused(void)
 }
 
 /* More signatures than a thread keeps plans for: all go on working. */
-static void many_formats_take_turns(void)
+TEST(many_formats_take_turns)
 {
     struct cop_packet *packets[32];
     char format[3 * 32 + 1];
@@ -651,7 +651,7 @@ static void *unpack_once(void *arg)
 }
 
 /* Two threads may be the first to read a packet; both see its values. */
-static void threads_read_the_same_packet(void)
+TEST(threads_read_the_same_packet)
 {
     pthread_t threads[2];
     void *result;
@@ -676,25 +676,5 @@ static void threads_read_the_same_packet(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"scalars survive", scalars_survive},
-        {"arrays survive", arrays_survive},
-        {"arrays may be empty", arrays_may_be_empty},
-        {"an empty format takes no bytes", an_empty_format_takes_no_bytes},
-        {"bad values are refused", bad_values_are_refused},
-        {"another format is refused", another_format_is_refused},
-        {"values go from packet to packet", values_go_from_packet_to_packet},
-        {"a packet tells its frame", a_packet_tells_its_frame},
-        {"payloads are packets too", payloads_are_packets_too},
-        {"tpl reads our images", tpl_reads_our_images},
-        {"tpl writes our images", tpl_writes_our_images},
-        {"the other byte order is read", the_other_byte_order_is_read},
-        {"damaged images do no harm", damaged_images_do_no_harm},
-        {"cut images are refused", cut_images_are_refused},
-        {"absurd counts are refused", absurd_counts_are_refused},
-        {"many formats take turns", many_formats_take_turns},
-        {"threads read the same packet", threads_read_the_same_packet},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("packet", tests);
+    return check_run("packet");
 }

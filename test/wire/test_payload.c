@@ -10,7 +10,7 @@
 #define ROUNDS 20000
 
 /* A payload has the length that was asked for, and every byte is writable. */
-static void a_payload_has_its_length(void)
+TEST(a_payload_has_its_length)
 {
     struct payload *payload;
 
@@ -24,7 +24,7 @@ static void a_payload_has_its_length(void)
 }
 
 /* Above the limit there is none. */
-static void too_long_is_refused(void)
+TEST(too_long_is_refused)
 {
     struct payload *payload = NULL;
 
@@ -35,7 +35,7 @@ static void too_long_is_refused(void)
 
 /* The last reference frees, none before it does; NULL is fine (PROTOCOL 2.3).
  */
-static void references_are_counted(void)
+TEST(references_are_counted)
 {
     struct payload *payload;
 
@@ -62,7 +62,7 @@ static void *take_and_give(void *arg)
 }
 
 /* Two threads that take and give back leave the count as it was. */
-static void the_count_is_atomic(void)
+TEST(the_count_is_atomic)
 {
     struct payload *payload;
     pthread_t threads[2];
@@ -113,7 +113,7 @@ static void *shuffle(void *arg)
 }
 
 /* Large blocks are kept and used again, by any thread; no two share one. */
-static void large_payloads_are_apart(void)
+TEST(large_payloads_are_apart)
 {
     pthread_t threads[3];
     uint32_t seeds[3] = {1, 2, 3};
@@ -131,13 +131,5 @@ static void large_payloads_are_apart(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"a payload has its length", a_payload_has_its_length},
-        {"too long is refused", too_long_is_refused},
-        {"references are counted", references_are_counted},
-        {"the count is atomic", the_count_is_atomic},
-        {"large payloads are apart", large_payloads_are_apart},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("payload", tests);
+    return check_run("payload");
 }

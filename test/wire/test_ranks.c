@@ -74,7 +74,7 @@ static void check_list(struct ranks *set,
 }
 
 /* Every operation agrees with the same operation on bits. */
-static void operations_agree_with_bits(void)
+TEST(operations_agree_with_bits)
 {
     int round;
 
@@ -107,7 +107,7 @@ static void operations_agree_with_bits(void)
 }
 
 /* A run that ends before it begins, or at RANK_NONE, is refused. */
-static void bad_runs_are_refused(void)
+TEST(bad_runs_are_refused)
 {
     struct ranks set = {0};
 
@@ -120,7 +120,7 @@ static void bad_runs_are_refused(void)
 }
 
 /* Pairs off the wire that are no ascending runs leave the set as it was. */
-static void bad_pairs_are_refused(void)
+TEST(bad_pairs_are_refused)
 {
     static const uint32_t bad[][4] = {
         {5, 4, 0, 0},         /* ends before it begins */
@@ -142,7 +142,7 @@ static void bad_pairs_are_refused(void)
 }
 
 /* All of a million ranks in a row are one run. */
-static void a_row_is_one_run(void)
+TEST(a_row_is_one_run)
 {
     struct ranks set = {0};
     uint32_t rank;
@@ -155,12 +155,5 @@ static void a_row_is_one_run(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"operations agree with bits", operations_agree_with_bits},
-        {"bad runs are refused", bad_runs_are_refused},
-        {"bad pairs are refused", bad_pairs_are_refused},
-        {"a row is one run", a_row_is_one_run},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("ranks", tests);
+    return check_run("ranks");
 }

@@ -66,7 +66,7 @@ static void check_refused(const char *text, const char *reason)
 
 /* What the macros say is a look; with anything wrong in it, it is none, and
  * the sentence says where. */
-static void what_contradicts_itself_is_refused(void)
+TEST(what_contradicts_itself_is_refused)
 {
     struct look *look;
 
@@ -113,7 +113,7 @@ static void what_contradicts_itself_is_refused(void)
 }
 
 /* Nor what agrees with the words of the format, but not with itself. */
-static void what_does_not_add_up_is_refused(void)
+TEST(what_does_not_add_up_is_refused)
 {
     /* The set of a node is more, or less, than its ends add up to. */
     check_refused(HEAD SETS FRAMES
@@ -150,7 +150,7 @@ static void what_does_not_add_up_is_refused(void)
 }
 
 /* However deep values are nested, and wherever the file ends. */
-static void cut_and_nested_files_are_refused(void)
+TEST(cut_and_nested_files_are_refused)
 {
     static const char whole[] = HEAD SETS FRAMES NODES TAIL;
     static char nested[200000];
@@ -205,7 +205,7 @@ static char *written(const struct tree *tree, const struct targets *targets)
 }
 
 /* What was written is read as what it was, and written again as it was. */
-static void looks_round_trip(void)
+TEST(looks_round_trip)
 {
     struct targets targets = {0};
     struct tree *tree = job(40, 7, 9);
@@ -260,7 +260,7 @@ static void give_pids(struct look *look, int32_t first, int32_t step)
 }
 
 /* Who stayed and who moved is what comparing task by task says. */
-static void moves_are_those_of_each_task(void)
+TEST(moves_are_those_of_each_task)
 {
     uint64_t seed = 17;
     unsigned round;
@@ -295,7 +295,7 @@ static void moves_are_those_of_each_task(void)
 
 /* Without ranks a task is its process, whatever number it has; with ranks, its
  * rank, whatever process it is. */
-static void tasks_are_processes_or_ranks(void)
+TEST(tasks_are_processes_or_ranks)
 {
     struct look *a = made_up(10, 1, 10);
     struct look *b = made_up(10, 1, 10);
@@ -336,7 +336,7 @@ static void tasks_are_processes_or_ranks(void)
 }
 
 /* Who could not be looked at has not moved and not stayed: it is not known. */
-static void what_was_not_seen_is_not_known(void)
+TEST(what_was_not_seen_is_not_known)
 {
     struct frame bad[] = {{FRAME_NOT_WALKED "gone]", "", 0, "", 0}};
     struct frame good[] = {{"f0", "m.c", 2, "", 0}};
@@ -373,7 +373,7 @@ static void what_was_not_seen_is_not_known(void)
 
 /* No look of ours goes on below a task that was not walked; a made-up one may,
  * and has its places all the same. */
-static void nothing_hangs_on_nothing(void)
+TEST(nothing_hangs_on_nothing)
 {
     struct cop_error error;
     struct look *look;
@@ -411,7 +411,7 @@ static char *drawn(const struct diff *diff, unsigned width, bool colour)
 
 /* No line is wider than the terminal; each mark is there without colours, and
  * of a thousand moves there are not a thousand lines. */
-static void lines_fit_at_every_width(void)
+TEST(lines_fit_at_every_width)
 {
     static const unsigned widths[] = {40, 60, 80, 200};
     struct look *a = made_up(2000, 1, 1000);
@@ -450,18 +450,5 @@ static void lines_fit_at_every_width(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"what contradicts itself is refused",
-         what_contradicts_itself_is_refused},
-        {"what does not add up is refused", what_does_not_add_up_is_refused},
-        {"cut and nested files are refused", cut_and_nested_files_are_refused},
-        {"looks round trip", looks_round_trip},
-        {"moves are those of each task", moves_are_those_of_each_task},
-        {"tasks are processes or ranks", tasks_are_processes_or_ranks},
-        {"what was not seen is not known", what_was_not_seen_is_not_known},
-        {"nothing hangs on nothing", nothing_hangs_on_nothing},
-        {"lines fit at every width", lines_fit_at_every_width},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("diff", tests);
+    return check_run("diff");
 }

@@ -300,7 +300,7 @@ static struct seen follow(const char *script,
 
 /* Samples that come without a pause do not keep it from asking for keys: each
  * is followed by a question. */
-static void each_packet_lets_keys_be_heard(void)
+TEST(each_packet_lets_keys_be_heard)
 {
     struct cop_error late;
     struct seen seen = follow(NULL, 3, &late);
@@ -312,7 +312,7 @@ static void each_packet_lets_keys_be_heard(void)
 }
 
 /* Nor from being shown, now and then. */
-static void something_is_shown(void)
+TEST(something_is_shown)
 {
     struct cop_error late;
     struct seen seen = follow(NULL, 0, &late);
@@ -324,7 +324,7 @@ static void something_is_shown(void)
 
 /* What came at once is one picture; where nothing came there is none, but a
  * question. */
-static void each_pause_shows_what_came(void)
+TEST(each_pause_shows_what_came)
 {
     struct cop_error late;
     struct seen seen = follow("PPP-----PP-", 10, &late);
@@ -338,7 +338,7 @@ static void each_pause_shows_what_came(void)
 }
 
 /* A tree that has ended ends it, which is told. */
-static void the_end_is_told(void)
+TEST(the_end_is_told)
 {
     struct cop_error late;
     struct seen seen = follow("P-", 100, &late);
@@ -350,7 +350,7 @@ static void the_end_is_told(void)
 
 /* So does the loss of the last daemon, which is shown; nobody waits for more.
  */
-static void the_loss_of_all_is_told(void)
+TEST(the_loss_of_all_is_told)
 {
     struct cop_error late;
     struct seen seen = follow("P--L-----", 100, &late);
@@ -362,13 +362,5 @@ static void the_loss_of_all_is_told(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"each packet lets keys be heard", each_packet_lets_keys_be_heard},
-        {"something is shown", something_is_shown},
-        {"each pause shows what came", each_pause_shows_what_came},
-        {"the end is told", the_end_is_told},
-        {"the loss of all is told", the_loss_of_all_is_told},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("gather", tests);
+    return check_run("gather");
 }

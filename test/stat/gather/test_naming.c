@@ -107,7 +107,7 @@ static void check_names(const struct naming *naming,
 
 /* What is answered has names, inlined functions too; the first answer holds;
  * the rest is "module+0xoffset". */
-static void an_answer_gives_names(void)
+TEST(an_answer_gives_names)
 {
     const char *two[] = {"solve", "inlined", NULL}, *other[] = {"other", NULL};
     const char *const expected[] = {"solve", "inlined", "solver+0x20", NULL};
@@ -127,7 +127,7 @@ static void an_answer_gives_names(void)
 
 /* Address 0 of one question is another one than of the next: an answer that
  * comes late is left alone. */
-static void a_late_answer_is_not_taken(void)
+TEST(a_late_answer_is_not_taken)
 {
     const char *old[] = {"old", NULL}, *now[] = {"now", NULL};
     const char *const expected[] = {"now", "solver+0x40", NULL};
@@ -152,7 +152,7 @@ static void a_late_answer_is_not_taken(void)
 
 /* What an earlier tree knew is known in the next one, also when that one is
  * gone, and need not be answered again. */
-static void what_is_known_stays(void)
+TEST(what_is_known_stays)
 {
     const char *two[] = {"solve", "inlined", NULL}, *other[] = {"other", NULL};
     const char *const expected[] = {"other", "solve", "inlined", NULL};
@@ -173,7 +173,7 @@ static void what_is_known_stays(void)
 }
 
 /* It stays known when those who knew it are silent: nobody is asked then. */
-static void what_is_known_stays_without_anybody(void)
+TEST(what_is_known_stays_without_anybody)
 {
     const char *two[] = {"solve", "inlined", NULL};
     const char *const expected[] = {"solver+0x8", "solve", "inlined", NULL};
@@ -203,13 +203,5 @@ static void what_is_known_stays_without_anybody(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"an answer gives names", an_answer_gives_names},
-        {"a late answer is not taken", a_late_answer_is_not_taken},
-        {"what is known stays", what_is_known_stays},
-        {"what is known stays without anybody",
-         what_is_known_stays_without_anybody},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("naming", tests);
+    return check_run("naming");
 }

@@ -98,7 +98,7 @@ static void check_text(char *text, const char *expected)
 
 /* Three classes: fewest first, outliers marked, the C library on the line of
  * its caller, the inside of pthread an ellipsis; small classes with hosts. */
-static void the_ring_has_three_classes(void)
+TEST(the_ring_has_three_classes)
 {
     struct targets targets = {0};
     struct report_source source = {
@@ -130,7 +130,7 @@ static void the_ring_has_three_classes(void)
 }
 
 /* All of it: the inside of pthread too. */
-static void full_pictures_leave_nothing_out(void)
+TEST(full_pictures_leave_nothing_out)
 {
     struct report_source source = {.hosts = 1, .samples = 3, .full = true};
 
@@ -153,7 +153,7 @@ static void full_pictures_leave_nothing_out(void)
 }
 
 /* Each line of a narrow picture fits; marks get shorter, but are not lost. */
-static void narrow_pictures_are_cut(void)
+TEST(narrow_pictures_are_cut)
 {
     struct report_source source = {.hosts = 1, .samples = 3};
 
@@ -175,7 +175,7 @@ static void narrow_pictures_are_cut(void)
 }
 
 /* A wide one has room for everything on the line of the headline. */
-static void wide_pictures_have_room(void)
+TEST(wide_pictures_have_room)
 {
     struct report_source source = {.hosts = 1, .samples = 3};
 
@@ -199,7 +199,7 @@ static void wide_pictures_have_room(void)
 
 /* One class: no outlier, whatever the counts. A trace that ends where others
  * go on has a line of its own. */
-static void ends_inside_are_shown(void)
+TEST(ends_inside_are_shown)
 {
     struct report_source source = {.hosts = 2, .samples = 1};
     struct frame frames[] = {{"main", "", 0, "", 0}, {"work", "w.c", 2, "", 0}};
@@ -221,7 +221,7 @@ static void ends_inside_are_shown(void)
 }
 
 /* A chain that all tasks share is one line, its ends named. */
-static void long_chains_are_counted(void)
+TEST(long_chains_are_counted)
 {
     struct report_source source = {.hosts = 1, .samples = 1};
     char names[12][8];
@@ -253,7 +253,7 @@ static void long_chains_are_counted(void)
 }
 
 /* A thousand classes: the smallest and the largest, and how many others. */
-static void a_thousand_classes_are_bounded(void)
+TEST(a_thousand_classes_are_bounded)
 {
     struct report_source source = {.hosts = 1, .samples = 1};
     struct traces *traces;
@@ -289,7 +289,7 @@ static void a_thousand_classes_are_bounded(void)
 
 /* Tasks at different places inside one call of MPI behave alike, unless all
  * is to be seen; in several samples, too, they have not moved. */
-static void the_inside_of_mpi_makes_no_classes(void)
+TEST(the_inside_of_mpi_makes_no_classes)
 {
     struct report_source source = {.hosts = 1, .samples = 2};
     struct frame frames[] = {{"main", "m.c", 1, "", 0},
@@ -326,7 +326,7 @@ static void the_inside_of_mpi_makes_no_classes(void)
 
 /* A task whose first thread rests is not unchanged while others of its threads
  * compute, alone or as those of its neighbour do; one with two that rest is. */
-static void who_computes_is_not_unchanged(void)
+TEST(who_computes_is_not_unchanged)
 {
     struct report_source source = {.hosts = 1, .samples = 2};
     char rest[8], work[8];
@@ -364,7 +364,7 @@ static void who_computes_is_not_unchanged(void)
 
 /* What is somewhere else in each sample is unchanged for none; what has come
  * in the last but one, for two. */
-static void what_moves_is_not_unchanged(void)
+TEST(what_moves_is_not_unchanged)
 {
     struct report_source source = {.hosts = 1, .samples = 5};
     char name[8];
@@ -406,7 +406,7 @@ static void what_moves_is_not_unchanged(void)
 
 /* Tasks with the same ends are alike, wherever they are; a task with two
  * threads is not like one with one of them. */
-static void classes_are_exact(void)
+TEST(classes_are_exact)
 {
     struct frame a[] = {{"a", "", 0, "", 0}};
     struct frame b[] = {{"b", "", 0, "", 0}};
@@ -435,7 +435,7 @@ static void classes_are_exact(void)
 }
 
 /* The dot file has every frame, quoted, and plain dot renders it. */
-static void dot_renders_the_graph(void)
+TEST(dot_renders_the_graph)
 {
     struct frame frames[] = {{"f<\"x\\y\">", "a \"b\".c", 3, "", 0}};
     struct report_source source = {.hosts = 1, .samples = 1};
@@ -471,7 +471,7 @@ static void dot_renders_the_graph(void)
 }
 
 /* Names that would end the script or the string that they are in do not. */
-static void hostile_names_stay_names(void)
+TEST(hostile_names_stay_names)
 {
     struct frame frames[] = {
         {"</script><script>x()", "<!--\"\\\n\xff.c", 1, "", 0}};
@@ -590,7 +590,7 @@ static struct tree *large_tree(uint32_t classes)
 }
 
 /* At every width, with and without colour, a thousand classes and one. */
-static void lines_fit_at_every_width(void)
+TEST(lines_fit_at_every_width)
 {
     static const unsigned widths[] = {40, 41, 60, 80, 100, 200};
     struct tree *trees[3] = {ring_tree(3), large_tree(1), large_tree(1000)};
@@ -606,23 +606,5 @@ static void lines_fit_at_every_width(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the ring has three classes", the_ring_has_three_classes},
-        {"narrow pictures are cut", narrow_pictures_are_cut},
-        {"lines fit at every width", lines_fit_at_every_width},
-        {"ends inside are shown", ends_inside_are_shown},
-        {"full pictures leave nothing out", full_pictures_leave_nothing_out},
-        {"wide pictures have room", wide_pictures_have_room},
-        {"long chains are counted", long_chains_are_counted},
-        {"a thousand classes are bounded", a_thousand_classes_are_bounded},
-        {"the inside of mpi makes no classes",
-         the_inside_of_mpi_makes_no_classes},
-        {"who computes is not unchanged", who_computes_is_not_unchanged},
-        {"what moves is not unchanged", what_moves_is_not_unchanged},
-        {"classes are exact", classes_are_exact},
-        {"hostile names stay names", hostile_names_stay_names},
-        {"dot renders the graph", dot_renders_the_graph},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("render", tests);
+    return check_run("render");
 }

@@ -71,7 +71,7 @@ static struct tree *spinning_tree(void)
     return tree_of(traces);
 }
 
-static void who_spins_in_one_call_is_alike(void)
+TEST(who_spins_in_one_call_is_alike)
 {
     static const char *const three[] = {"1", "2", "0,3-11", NULL};
     struct tree *tree = spinning_tree();
@@ -81,7 +81,7 @@ static void who_spins_in_one_call_is_alike(void)
 }
 
 /* 0, 6 / 4, 10 / 5, 11 / 7 / 8 / 9 in the barrier, and 1, 2, 3. */
-static void full_classes_look_inside(void)
+TEST(full_classes_look_inside)
 {
     static const char *const all[] = {"1", "2",   "3",    "7",    "8",
                                       "9", "0,6", "4,10", "5,11", NULL};
@@ -93,7 +93,7 @@ static void full_classes_look_inside(void)
 
 /* A task that has only threads of the runtime's own is compared by these, and
  * apart from those that are only there too. */
-static void nobody_is_left_out(void)
+TEST(nobody_is_left_out)
 {
     static const char *const expected[] = {"0", "1", "2", NULL};
     struct frame program[] = {PLACE("main"), PLACE("work")};
@@ -115,7 +115,7 @@ static void nobody_is_left_out(void)
 }
 
 /* Waiting for a mutex is one place, but who waits is another. */
-static void callers_of_a_mutex_differ(void)
+TEST(callers_of_a_mutex_differ)
 {
     static const char *const expected[] = {"1", "0,2", NULL};
     struct traces *traces;
@@ -135,7 +135,7 @@ static void callers_of_a_mutex_differ(void)
     tree_free(tree);
 }
 
-static void runtimes_are_known_by_name(void)
+TEST(runtimes_are_known_by_name)
 {
     static const char *const calls[] = {
         "MPI_Barrier", "PMPI_Barrier", "pmpi_send_",         "mpi_wait_",
@@ -157,14 +157,5 @@ static void runtimes_are_known_by_name(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"who spins in one call is alike", who_spins_in_one_call_is_alike},
-        {"full classes look inside", full_classes_look_inside},
-        {"nobody is left out", nobody_is_left_out},
-        {"callers of a mutex differ", callers_of_a_mutex_differ},
-        {"runtimes are known by name", runtimes_are_known_by_name},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("classes", tests);
+    return check_run("classes");
 }

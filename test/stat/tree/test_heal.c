@@ -103,7 +103,7 @@ static void run(const struct packets *packets, unsigned seed, unsigned kills)
 }
 
 /* PROTOCOL 9: with failures and without, the same tree. */
-static void the_same_tree_with_failures(void)
+TEST(the_same_tree_with_failures)
 {
     static struct packets packets;
     static unsigned char whole[sizeof(state)];
@@ -128,9 +128,5 @@ static void the_same_tree_with_failures(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the same tree with failures", the_same_tree_with_failures},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("heal", tests);
+    return check_run("heal");
 }

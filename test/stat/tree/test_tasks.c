@@ -68,7 +68,7 @@ static void check_members(const struct tasks *tasks, const bool *in)
 }
 
 /* Union, difference and intersection are those of the members. */
-static void operations_are_those_of_sets(void)
+TEST(operations_are_those_of_sets)
 {
     uint64_t seed = 20090401;
     int round;
@@ -105,7 +105,7 @@ static void operations_are_those_of_sets(void)
 }
 
 /* What is packed comes back, and equal sets have equal bytes. */
-static void packing_round_trips(void)
+TEST(packing_round_trips)
 {
     uint64_t seed = 7;
     int round;
@@ -128,7 +128,7 @@ static void packing_round_trips(void)
 }
 
 /* The sizes that the design promises, for a million tasks. */
-static void regular_sets_are_small(void)
+TEST(regular_sets_are_small)
 {
     enum {
         MILLION = 1048576
@@ -153,7 +153,7 @@ static void regular_sets_are_small(void)
 }
 
 /* Irregular sets cost a bitmap, not more. */
-static void irregular_sets_cost_a_bitmap(void)
+TEST(irregular_sets_cost_a_bitmap)
 {
     static struct tasks_range ranges[8192];
     struct tasks *tasks;
@@ -182,7 +182,7 @@ static void irregular_sets_cost_a_bitmap(void)
 }
 
 /* Damaged bytes are refused, or are another set's bytes; nothing else. */
-static void hostile_bytes_are_refused(void)
+TEST(hostile_bytes_are_refused)
 {
     static const unsigned char reaches_too_far[] = {0xfe, 0xff, 0xff,
                                                     0xff, 0x0f, 0x00};
@@ -232,7 +232,7 @@ static void check_text(const struct tasks_range *ranges,
 }
 
 /* For people: ranges, strides, and an end where there is no room. */
-static void text_is_for_people(void)
+TEST(text_is_for_people)
 {
     struct tasks_range two[] = {{3, 15}, {0, 0}};
     struct tasks_range strided[] = {{0, 0}, {16, 16}, {32, 32}, {48, 48}};
@@ -250,7 +250,7 @@ static void text_is_for_people(void)
 }
 
 /* Ranges that make no sense are refused. */
-static void bad_ranges_are_refused(void)
+TEST(bad_ranges_are_refused)
 {
     struct tasks_range reversed = {2, 1};
     struct tasks_range far = {0, TASKS_MAX};
@@ -262,15 +262,5 @@ static void bad_ranges_are_refused(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"operations are those of sets", operations_are_those_of_sets},
-        {"packing round trips", packing_round_trips},
-        {"regular sets are small", regular_sets_are_small},
-        {"irregular sets cost a bitmap", irregular_sets_cost_a_bitmap},
-        {"hostile bytes are refused", hostile_bytes_are_refused},
-        {"text is for people", text_is_for_people},
-        {"bad ranges are refused", bad_ranges_are_refused},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("tasks", tests);
+    return check_run("tasks");
 }

@@ -25,7 +25,7 @@ static struct tree *minus(const struct tree *newer, const struct tree *older)
 }
 
 /* a + b = b + a; (a + b) + c = a + (b + c); a + a = a. */
-static void joining_obeys_its_laws(void)
+TEST(joining_obeys_its_laws)
 {
     uint64_t seed = 1;
     int round;
@@ -58,7 +58,7 @@ static void joining_obeys_its_laws(void)
 
 /* What a difference leaves out is what the older one has: joined to it, the
  * newer one is there again; and nothing is new about the same tree. */
-static void differences_join_to_the_newer(void)
+TEST(differences_join_to_the_newer)
 {
     uint64_t seed = 2;
     int round;
@@ -89,7 +89,7 @@ static void differences_join_to_the_newer(void)
 }
 
 /* Joining many at once is joining them one after another. */
-static void joining_all_is_joining_each(void)
+TEST(joining_all_is_joining_each)
 {
     uint64_t seed = 3;
     struct tree *trees[13];
@@ -132,7 +132,7 @@ static struct tree *sample(struct traces *traces,
 
 /* What moves is said again, what does not is a number; of a task that is in
  * both, the tree in which it moved later has the say. */
-static void who_moved_later_has_the_say(void)
+TEST(who_moved_later_has_the_say)
 {
     struct frame frames[] = {{"main", "m.c", 1, "", 0},
                              {"wait", "", 0, "", 0},
@@ -177,7 +177,7 @@ static void who_moved_later_has_the_say(void)
 }
 
 /* A packet gives the tree back. */
-static void packing_round_trips(void)
+TEST(packing_round_trips)
 {
     uint64_t seed = 4;
     int round;
@@ -199,7 +199,7 @@ static void packing_round_trips(void)
 
 /* Every value of a packet may lie: nothing but a tree comes out. Whatever is
  * taken has one form, so that packing it again gives the same tree. */
-static void hostile_packets_are_refused(void)
+TEST(hostile_packets_are_refused)
 {
     uint64_t seed = 5;
     unsigned refused = 0;
@@ -280,7 +280,7 @@ static struct cop_packet *strided_sets(uint32_t count)
 }
 
 /* Six bytes are a set of 64 MB: a packet has only so many of these. */
-static void sets_together_have_a_limit(void)
+TEST(sets_together_have_a_limit)
 {
     struct cop_packet *packet = strided_sets(2);
     struct tree *tree;
@@ -294,7 +294,7 @@ static void sets_together_have_a_limit(void)
 }
 
 /* A packet of another format is no tree. */
-static void other_formats_are_refused(void)
+TEST(other_formats_are_refused)
 {
     struct cop_packet *packet;
     struct tree *tree;
@@ -305,7 +305,7 @@ static void other_formats_are_refused(void)
 }
 
 /* Under a node are the tasks of all ends at and below it. */
-static void under_a_node_is_its_subtree(void)
+TEST(under_a_node_is_its_subtree)
 {
     uint64_t seed = 6;
     int round;
@@ -344,7 +344,7 @@ static void under_a_node_is_its_subtree(void)
 
 /* Who follows a task for long has where it is now, and for how long: nothing
  * grows, in what is sent or in what is kept. */
-static void followers_keep_the_present(void)
+TEST(followers_keep_the_present)
 {
     struct frame mover[] = {{"main", "m.c", 1, "", 0}, {"", "m.c", 2, "", 0}};
     struct frame stayer[] = {{"main", "m.c", 1, "", 0},
@@ -386,18 +386,5 @@ static void followers_keep_the_present(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"joining obeys its laws", joining_obeys_its_laws},
-        {"differences join to the newer", differences_join_to_the_newer},
-        {"joining all is joining each", joining_all_is_joining_each},
-        {"who moved later has the say", who_moved_later_has_the_say},
-        {"packing round trips", packing_round_trips},
-        {"hostile packets are refused", hostile_packets_are_refused},
-        {"sets together have a limit", sets_together_have_a_limit},
-        {"other formats are refused", other_formats_are_refused},
-        {"under a node is its subtree", under_a_node_is_its_subtree},
-        {"followers keep the present", followers_keep_the_present},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("tree", tests);
+    return check_run("tree");
 }

@@ -73,7 +73,7 @@ static void is_ended(pid_t pid)
 }
 
 /* It says what it has done. */
-static void the_guard_says_so(void)
+TEST(the_guard_says_so)
 {
     char said[256];
     int err[2];
@@ -90,7 +90,7 @@ static void the_guard_says_so(void)
 }
 
 /* Nobody reads what others have written to standard error before. */
-static void a_full_pipe_does_not_hold_the_guard(void)
+TEST(a_full_pipe_does_not_hold_the_guard)
 {
     char byte = 'x';
     int err[2];
@@ -105,7 +105,7 @@ static void a_full_pipe_does_not_hold_the_guard(void)
 }
 
 /* Who would read it has gone. */
-static void a_closed_pipe_does_not_end_the_guard(void)
+TEST(a_closed_pipe_does_not_end_the_guard)
 {
     int err[2];
 
@@ -117,17 +117,8 @@ static void a_closed_pipe_does_not_end_the_guard(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"the guard says so", the_guard_says_so},
-        {"a full pipe does not hold the guard",
-         a_full_pipe_does_not_hold_the_guard},
-        {"a closed pipe does not end the guard",
-         a_closed_pipe_does_not_end_the_guard},
-        CU_TEST_INFO_NULL,
-    };
-
     /* Guards outlive those whom they end. */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return 77;
-    return check_run("guard", tests);
+    return check_run("guard");
 }

@@ -394,7 +394,7 @@ static bool gdb_attaches(const struct job *job)
 
 /* A daemon that is killed in the middle of a walk holds nothing any more: the
  * job goes on, and a debugger can have it. */
-static void a_killed_daemon_lets_go(void)
+TEST(a_killed_daemon_lets_go)
 {
     bool has_gdb = system("gdb --version >/dev/null 2>&1") == 0;
     struct job job = job_start();
@@ -416,7 +416,7 @@ static void a_killed_daemon_lets_go(void)
 }
 
 /* What was stopped before stays so, also then. */
-static void a_stopped_job_stays_stopped(void)
+TEST(a_stopped_job_stays_stopped)
 {
     struct job job = job_start();
     uint64_t done;
@@ -440,7 +440,7 @@ static void a_stopped_job_stays_stopped(void)
 
 /* A daemon that is itself stopped while it holds a process is ended by its
  * guard: nobody else has to. */
-static void a_stopped_daemon_is_ended(void)
+TEST(a_stopped_daemon_is_ended)
 {
     struct job job = job_start();
     pid_t tool = tool_start(job.pid, FOR_EVER, "50", "1");
@@ -485,7 +485,7 @@ static bool a_killed_job_is_seen(void)
 
 /* A process that is killed while its daemon holds it is its parent's at once:
  * the daemon waits for all of its threads, and goes on. */
-static void a_killed_job_is_its_parents(void)
+TEST(a_killed_job_is_its_parents)
 {
     int round = 0;
 
@@ -496,7 +496,7 @@ static void a_killed_job_is_its_parents(void)
 
 /* The guard also looks after threads that stop when nobody waits for them any
  * more: here the daemon is stopped before they do. */
-static void a_late_thread_is_let_go(void)
+TEST(a_late_thread_is_let_go)
 {
     struct stuck stuck = stuck_start("/proc/self/exe");
     pid_t tool = tool_start(stuck.pid, FOR_EVER, "50", "3600000");
@@ -515,7 +515,7 @@ static void a_late_thread_is_let_go(void)
 
 /* A daemon that works, for longer than it may be stopped, is left alone: also
  * when there are such threads. Here it looks for names. */
-static void a_daemon_that_works_is_left_alone(void)
+TEST(a_daemon_that_works_is_left_alone)
 {
     struct timespec pause = {2 * GUARD_GRACE_MS / 1000, 0};
     char folder[] = "/tmp/test_release.XXXXXX";
@@ -553,19 +553,8 @@ static void a_daemon_that_works_is_left_alone(void)
 
 int main(int argc, char **argv)
 {
-    CU_TestInfo tests[] = {
-        {"a killed daemon lets go", a_killed_daemon_lets_go},
-        {"a stopped job stays stopped", a_stopped_job_stays_stopped},
-        {"a stopped daemon is ended", a_stopped_daemon_is_ended},
-        {"a killed job is its parent's", a_killed_job_is_its_parents},
-        {"a late thread is let go", a_late_thread_is_let_go},
-        {"a daemon that works is left alone",
-         a_daemon_that_works_is_left_alone},
-        CU_TEST_INFO_NULL,
-    };
-
     (void)argv;
     if (argc > 1)
         return stuck_run();
-    return check_run("release", tests);
+    return check_run("release");
 }

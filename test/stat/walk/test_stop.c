@@ -90,7 +90,7 @@ static bool is_traced(pid_t pid)
 
 /* A process that ends between being seized and being interrupted is its
  * parent's at once. */
-static void who_ends_is_waited_for(void)
+TEST(who_ends_is_waited_for)
 {
     time_t end_s = now_s() + PATIENCE_S;
     pid_t pid = fork(), tracer, found = 0;
@@ -133,10 +133,5 @@ static void who_ends_is_waited_for(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"who ends is waited for", who_ends_is_waited_for},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("stop", tests);
+    return check_run("stop");
 }

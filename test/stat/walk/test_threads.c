@@ -144,7 +144,7 @@ static void walk(pid_t pid,
 }
 
 /* Threads with names of their own begin with them; digits are "#". */
-static void threads_have_names(void)
+TEST(threads_have_names)
 {
     struct walk_options options = patiently;
     pid_t pid = start(4, 0, 0);
@@ -162,7 +162,7 @@ static void threads_have_names(void)
 }
 
 /* What runs and what sleeps is told apart, as it was before the stop. */
-static void threads_have_states(void)
+TEST(threads_have_states)
 {
     struct walk_options options = patiently;
     pid_t pid = start(2, 1, 0);
@@ -184,7 +184,7 @@ static void threads_have_states(void)
 }
 
 /* Thousands of threads are all walked; above the limit the rest is counted. */
-static void thousands_of_threads_are_walked(void)
+TEST(thousands_of_threads_are_walked)
 {
     struct walk_options options = patiently;
     pid_t pid = start(MANY, 0, 0);
@@ -206,7 +206,7 @@ static void thousands_of_threads_are_walked(void)
 }
 
 /* When the time is up a walk is given up, and what there is is passed on. */
-static void a_walk_is_given_up(void)
+TEST(a_walk_is_given_up)
 {
     struct walk_options options = patiently;
     pid_t pid = start(0, 0, DEPTH);
@@ -236,12 +236,5 @@ static void a_walk_is_given_up(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"threads have names", threads_have_names},
-        {"threads have states", threads_have_states},
-        {"thousands of threads are walked", thousands_of_threads_are_walked},
-        {"a walk is given up", a_walk_is_given_up},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("threads", tests);
+    return check_run("threads");
 }

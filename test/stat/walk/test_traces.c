@@ -38,7 +38,7 @@ static size_t used(void)
 
 /* Memory of who follows does not grow with the samples, and the picture has
  * where everybody is. */
-static void who_follows_keeps_the_present_only(void)
+TEST(who_follows_keeps_the_present_only)
 {
     struct traces *traces = NULL;
     struct tree *tree;
@@ -60,7 +60,7 @@ static void who_follows_keeps_the_present_only(void)
 
 /* Who asked for samples gets each place with its count, however often they are
  * left and come back to. */
-static void who_samples_keeps_all(void)
+TEST(who_samples_keeps_all)
 {
     struct traces *traces = NULL;
     struct tree *tree;
@@ -77,11 +77,5 @@ static void who_samples_keeps_all(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"who follows keeps the present only",
-         who_follows_keeps_the_present_only},
-        {"who samples keeps all", who_samples_keeps_all},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("traces", tests);
+    return check_run("traces");
 }

@@ -232,7 +232,7 @@ static int walk(pid_t pid,
 
 /* Every thread's stack is seen, by the names in the source, and the process
  * answers as before. */
-static void all_threads_are_walked(void)
+TEST(all_threads_are_walked)
 {
     struct target target = target_start(0, THREADS);
     struct cop_error error;
@@ -254,7 +254,7 @@ static void all_threads_are_walked(void)
 
 /* A stack deeper than the limit is cut in the middle, and says so: both its
  * ends are there. */
-static void deep_stacks_are_cut_in_the_middle(void)
+TEST(deep_stacks_are_cut_in_the_middle)
 {
     struct target target = target_start(10000, 0);
     struct cop_error error;
@@ -273,7 +273,7 @@ static void deep_stacks_are_cut_in_the_middle(void)
 }
 
 /* What a job control stop holds stays stopped, and can be looked at. */
-static void a_stopped_process_stays_stopped(void)
+TEST(a_stopped_process_stays_stopped)
 {
     struct target target = target_start(0, 1);
     struct cop_error error;
@@ -300,7 +300,7 @@ static void a_stopped_process_stays_stopped(void)
 /* A thread that cannot stop has a stack of one frame when time is up, which
  * says where it is; between vfork() and its child's end the parent waits so. It
  * can be looked at again; and when it can stop at last, it is let go. */
-static void a_stuck_thread_does_not_hold_us(void)
+TEST(a_stuck_thread_does_not_hold_us)
 {
     struct walk_options options = PATIENTLY;
     struct seen seen = {0};
@@ -356,7 +356,7 @@ static void a_stuck_thread_does_not_hold_us(void)
 }
 
 /* The first thread may end before the others: they are walked. */
-static void threads_outlive_the_first(void)
+TEST(threads_outlive_the_first)
 {
     struct cop_error error;
     struct seen seen;
@@ -385,7 +385,7 @@ static void threads_outlive_the_first(void)
 
 /* A process that is not there is named; of one that has ended, for which nobody
  * has waited, it is said how. */
-static void missing_processes_are_named(void)
+TEST(missing_processes_are_named)
 {
     static const struct {
         int status; /* below 0: a signal */
@@ -418,7 +418,7 @@ static void missing_processes_are_named(void)
 }
 
 /* A process that somebody else traces is left alone, and the tracer named. */
-static void traced_processes_are_left_alone(void)
+TEST(traced_processes_are_left_alone)
 {
     struct target target = target_start(0, 0);
     struct cop_error error;
@@ -453,7 +453,7 @@ static void traced_processes_are_left_alone(void)
 
 /* Stopping loses no signal: each one sent while we look again and again is
  * taken. */
-static void no_signal_is_lost(void)
+TEST(no_signal_is_lost)
 {
     struct walk_options options = PATIENTLY;
     struct cop_error error;
@@ -493,17 +493,5 @@ static void no_signal_is_lost(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"all threads are walked", all_threads_are_walked},
-        {"deep stacks are cut in the middle",
-         deep_stacks_are_cut_in_the_middle},
-        {"a stopped process stays stopped", a_stopped_process_stays_stopped},
-        {"a stuck thread does not hold us", a_stuck_thread_does_not_hold_us},
-        {"threads outlive the first", threads_outlive_the_first},
-        {"missing processes are named", missing_processes_are_named},
-        {"traced processes are left alone", traced_processes_are_left_alone},
-        {"no signal is lost", no_signal_is_lost},
-        CU_TEST_INFO_NULL,
-    };
-    return check_run("walk", tests);
+    return check_run("walk");
 }

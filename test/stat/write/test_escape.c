@@ -37,7 +37,7 @@ static void xml(FILE *file, const char *text)
     escape_xml(file, text, 0);
 }
 
-static void languages_hold_names(void)
+TEST(languages_hold_names)
 {
     static const struct {
         void (*write)(FILE *file, const char *text);
@@ -64,7 +64,7 @@ static void languages_hold_names(void)
     }
 }
 
-static void terminals_are_not_spoken_to(void)
+TEST(terminals_are_not_spoken_to)
 {
     char text[sizeof(hostile)];
 
@@ -76,11 +76,5 @@ static void terminals_are_not_spoken_to(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"languages hold names", languages_hold_names},
-        {"terminals are not spoken to", terminals_are_not_spoken_to},
-        CU_TEST_INFO_NULL,
-    };
-
-    return check_run("escape", tests);
+    return check_run("escape");
 }
