@@ -3,17 +3,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <coppice/coppice.h>
 
+#include "stat/clock.h"
 #include "stat/gather/shortfall.h"
 #include "stat/request.h"
 #include "stat/tree/tree_pack.h"
@@ -68,14 +66,6 @@ static int send_stop(struct cop_stream *stream)
     int r = cop_stream_send(stream, STAT_TAG_STOP, "%ud", 1u);
 
     return r == -ENODEV ? 0 : r;
-}
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* How long a node that is frozen can hold up the samples of all others: until
@@ -285,7 +275,7 @@ static bool take_events(struct gathering *gathering)
 /* What is left of the time, and at least `least_ms`. */
 static uint64_t left_ms(const struct gathering *gathering, uint64_t least_ms)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
     uint64_t left =
         gathering->end_ms > now ? gathering->end_ms - now : (uint64_t)0;
 
@@ -386,11 +376,11 @@ static int await_sample(struct gathering *gathering,
                         uint64_t timeout_ms)
 {
     bool (*is_ended)(void) = gathering->options->is_ended;
-    uint64_t end_ms = now_ms() + timeout_ms;
+    uint64_t end_ms = clock_now_ms() + timeout_ms;
     int r;
 
     do {
-        uint64_t now = now_ms(), left = end_ms > now ? end_ms - now : 0;
+        uint64_t now = clock_now_ms(), left = end_ms > now ? end_ms - now : 0;
 
         if (is_ended && is_ended()) {
             gathering->is_cut = true;
@@ -402,7 +392,7 @@ static int await_sample(struct gathering *gathering,
         take_events(gathering);
         if (r == -EAGAIN && gathering->is_over)
             return 1;
-    } while (r == -EAGAIN && now_ms() < end_ms);
+    } while (r == -EAGAIN && clock_now_ms() < end_ms);
     return r;
 }
 
@@ -414,7 +404,7 @@ static int follow(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_options *options = gathering->options;
     struct cop_packet *packet;
-    uint64_t last_ms = now_ms(), pause_ms = 0;
+    uint64_t last_ms = clock_now_ms(), pause_ms = 0;
     int r = 0;
 
     while (r == 0) {
@@ -423,9 +413,9 @@ static int follow(struct gathering *gathering, struct tree **tree)
             break;
         r = take(tree, packet);
         if (r == 0 && note_sample(gathering, packet)) {
-            if (pause_ms < now_ms() - last_ms)
-                pause_ms = now_ms() - last_ms;
-            last_ms = now_ms();
+            if (pause_ms < clock_now_ms() - last_ms)
+                pause_ms = clock_now_ms() - last_ms;
+            last_ms = clock_now_ms();
             if (options->watch_ms == 0)
                 gathering->end_ms = last_ms + options->timeout_ms;
             r = say_sample(*tree, gathering);
@@ -484,7 +474,7 @@ static int receive_until(struct cop_stream *stream,
                          struct cop_packet **packet,
                          uint64_t end_ms)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
 
     return now < end_ms ? receive(stream, packet, (int)(end_ms - now))
                         : -EAGAIN;
@@ -622,7 +612,7 @@ static int add_found(struct targets *targets,
 static int find(struct gathering *gathering)
 {
     struct targets *targets = gathering->targets;
-    uint64_t end_ms = now_ms() + left_ms(gathering, LEAST_MS);
+    uint64_t end_ms = clock_now_ms() + left_ms(gathering, LEAST_MS);
     uint32_t count = targets->wanted_count, asked = 0, i;
     struct finding *findings = calloc((size_t)count + 1, sizeof(*findings));
     struct cop_packet *packet;
@@ -709,7 +699,7 @@ static int ask_names(struct naming *naming,
                      uint32_t timeout_ms,
                      struct cop_error *late)
 {
-    uint64_t end_ms = now_ms() + timeout_ms;
+    uint64_t end_ms = clock_now_ms() + timeout_ms;
     struct cop_packet *packet = NULL;
     int r;
 
@@ -821,7 +811,7 @@ static int take_live(struct gathering *gathering,
                      uint64_t *heard_ms,
                      bool *fresh)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
     int r;
 
     if (packet) {
@@ -847,7 +837,7 @@ static int take_live(struct gathering *gathering,
 static int follow_live(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_viewer *viewer = gathering->options->viewer;
-    uint64_t shown_ms = now_ms(), heard_ms = shown_ms;
+    uint64_t shown_ms = clock_now_ms(), heard_ms = shown_ms;
     bool fresh = false;
     int r = 0;
 
@@ -866,9 +856,9 @@ static int follow_live(struct gathering *gathering, struct tree **tree)
         if (r == 0 || paused)
             r = take_live(gathering, tree, packet, &heard_ms, &fresh);
         if (r == 0 && fresh &&
-            (paused || now_ms() - shown_ms >= FOLLOW_SHOW_MS)) {
+            (paused || clock_now_ms() - shown_ms >= FOLLOW_SHOW_MS)) {
             r = view(gathering, *tree);
-            shown_ms = now_ms();
+            shown_ms = clock_now_ms();
             fresh = false;
         }
         if (r == 0 && paused && gathering->is_over) {
@@ -956,7 +946,7 @@ int gather_tree(struct tree **out,
                 struct cop_error *error)
 {
     struct daemons_options daemons_options = options->daemons;
-    uint64_t end_ms = now_ms() + options->timeout_ms;
+    uint64_t end_ms = clock_now_ms() + options->timeout_ms;
     struct daemons *daemons = NULL;
     struct tree *tree = NULL;
     bool hurt;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "stat/clock.h"
 #include "stat/job/mpir.h"
 
 /* How often it is looked whether the command has moved. */
@@ -93,18 +94,10 @@ static int movement(uint64_t *out, pid_t pid)
     return 0;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 int command_await(pid_t pid, uint32_t after_s, int *status)
 {
     uint32_t wait_s = after_s ? after_s : COMMAND_QUIET_S;
-    uint64_t since = now_ns(), last = 0, moved = 0;
+    uint64_t since = clock_now_ns(), last = 0, moved = 0;
     int ended, r;
 
     do {
@@ -120,9 +113,9 @@ int command_await(pid_t pid, uint32_t after_s, int *status)
         if (r < 0)
             return r;
         if (moved != last)
-            since = now_ns();
+            since = clock_now_ns();
         last = moved;
-    } while (now_ns() - since < (uint64_t)wait_s * 1000000000);
+    } while (clock_now_ns() - since < (uint64_t)wait_s * 1000000000);
     return 0;
 }
 

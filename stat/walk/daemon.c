@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <coppice/coppice.h>
 
+#include "stat/clock.h"
 #include "stat/emulate.h"
 #include "stat/job/targets.h"
 #include "stat/request.h"
@@ -48,14 +48,6 @@ struct daemon {
 /* How long to wait for a process that does not stop when another one did not
  * either. */
 #define STUCK_MS 20
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static int take_stack(void *arg,
                       pid_t tid,
@@ -177,7 +169,7 @@ static int take_sample(struct daemon *daemon)
 
     request_boot(boot);
     daemon->stuck_ns = 0;
-    begin_ms = now_ms();
+    begin_ms = clock_now_ms();
     guard_watch(daemon->guard);
     for (i = 0; r == 0 && i < daemon->mine_count; i++) {
         daemon->task = daemon->mine[i];
@@ -186,7 +178,7 @@ static int take_sample(struct daemon *daemon)
                              "its daemon runs on another host: use a topology "
                              "whose leaves are on this host",
                              false);
-        else if (now_ms() - begin_ms >= request->sample_ms)
+        else if (clock_now_ms() - begin_ms >= request->sample_ms)
             r = take_failure(daemon, "no time was left to look at it", false);
         else
             r = walk_task(daemon, i);
@@ -241,7 +233,7 @@ static int sample(struct daemon *daemon)
     guard_disarm(daemon->guard);
     if (r == 0)
         r = send_sample(daemon->stream, daemon->traces, daemon->stop_ns);
-    daemon->next_ms = now_ms() + daemon->request.interval_ms;
+    daemon->next_ms = clock_now_ms() + daemon->request.interval_ms;
     if (++daemon->samples == daemon->request.samples || r < 0)
         stop(daemon);
     return r;
@@ -508,7 +500,7 @@ static int answer(struct daemon *daemon,
 /* How long the daemon may wait for a packet. */
 static int patience(const struct daemon *daemon)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
     uint64_t due_ms = UINT64_MAX;
 
     if (daemon->asked)
@@ -535,8 +527,9 @@ static int serve(struct daemon *daemon, struct cop_network *network)
         if (daemon->late > 0)
             release(daemon);
         if (r == -EAGAIN)
-            r = daemon->asked && now_ms() >= daemon->next_ms ? sample(daemon)
-                                                             : 0;
+            r = daemon->asked && clock_now_ms() >= daemon->next_ms
+                    ? sample(daemon)
+                    : 0;
     }
     return status;
 }

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "stat/clock.h"
+
 /* How often the guard looks while processes are held. */
 #define LOOK_MS 100
 
@@ -37,14 +39,6 @@ struct guard {
     pid_t pid;
 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* What the guard does until it is ended. */
 static _Noreturn void run(struct shared *shared, pid_t daemon)
 {
@@ -64,7 +58,7 @@ static _Noreturn void run(struct shared *shared, pid_t daemon)
         }
         nanosleep(&pause, NULL);
         until_ms = atomic_load(&shared->until_ms);
-        late = until_ms > 0 && now_ms() > until_ms ? late + 1 : 0;
+        late = until_ms > 0 && clock_now_ms() > until_ms ? late + 1 : 0;
         if (late < LOOKS)
             continue;
         /* Before anything that may fail, or last; and it is not to end us. */
@@ -147,7 +141,7 @@ void guard_arm(struct guard *guard, uint64_t max_ms)
 {
     if (guard)
         atomic_store(&guard->shared->until_ms,
-                     now_ms() + max_ms + GUARD_GRACE_MS);
+                     clock_now_ms() + max_ms + GUARD_GRACE_MS);
 }
 
 void guard_disarm(struct guard *guard)

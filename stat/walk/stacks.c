@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "stat/clock.h"
 #include "stat/walk/thread.h"
 
 /* Of a stack that is deeper than WALK_DEPTH_MAX the innermost half of that is
@@ -68,14 +68,6 @@ struct taking {
     uint64_t deadline_ns;
     Dwarf_Addr pcs[WALK_DEPTH_MAX];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 int stacks_new(struct stacks **out,
                pid_t pid,
@@ -176,7 +168,7 @@ static int frame_take(Dwfl_Frame *state, void *arg)
         return DWARF_CB_ABORT;
     if (stack->count == WALK_UNWIND_MAX)
         return DWARF_CB_ABORT;
-    if (now_ns() >= taking->deadline_ns) {
+    if (clock_now_ns() >= taking->deadline_ns) {
         stack->given_up = true;
         return DWARF_CB_ABORT;
     }
@@ -223,7 +215,7 @@ int stacks_take(struct stacks *stacks,
         stack->state = stop_state(stop, i);
         if (stack->state != STOP_HELD)
             continue;
-        stack->given_up = now_ns() >= deadline_ns;
+        stack->given_up = clock_now_ns() >= deadline_ns;
         if (stack->given_up)
             continue;
         taking.stack = stack;

@@ -17,6 +17,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "stat/clock.h"
 #include "stat/walk/thread.h"
 
 /* Longest pause between two looks at threads that are to stop. */
@@ -123,14 +124,6 @@ static int stragglers_reserve(struct stragglers *stragglers, size_t more)
     return 0;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* The number after `key` in a file of /proc; `otherwise` if there is none. */
 static long proc_number(const char *path, const char *key, long otherwise)
 {
@@ -222,7 +215,7 @@ static struct thread *thread_add(struct stop *stop, pid_t tid)
 /* For how long the first thread has been stopped. */
 static uint64_t stop_age_ns(const struct stop *stop)
 {
-    return stop->begin_ns > 0 ? now_ns() - stop->begin_ns : 0;
+    return stop->begin_ns > 0 ? clock_now_ns() - stop->begin_ns : 0;
 }
 
 /* Seize one thread. Returns 1 if it is new and alive, 0 if not. */
@@ -256,7 +249,7 @@ static int thread_seize(struct stop *stop, pid_t tid)
             return r;
     }
     if (stop->begin_ns == 0)
-        stop->begin_ns = now_ns();
+        stop->begin_ns = clock_now_ns();
     /* If that fails it has just ended: then it is ours to wait for. */
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     thread->state = STOP_ASKED;

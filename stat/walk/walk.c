@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "stat/clock.h"
 #include "stat/walk/guard.h"
 #include "stat/walk/names.h"
 #include "stat/walk/stacks.h"
@@ -62,14 +62,6 @@ struct names *walker_names(const struct walker *walker)
 size_t walker_release(struct walker *walker)
 {
     return stragglers_release(walker->stragglers);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* Refuse what cannot be walked for another reason than permission. */
@@ -215,7 +207,7 @@ static int hold(struct walker *walker,
 out:
     stop_free(stop);
     guard_disarm(options->guard);
-    *stop_ns = begin_ns > 0 ? now_ns() - begin_ns : 0;
+    *stop_ns = begin_ns > 0 ? clock_now_ns() - begin_ns : 0;
     hurry_end(hurried);
     return r;
 }

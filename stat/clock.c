@@ -1,0 +1,17 @@
+/* clock.c - see clock.h. */
+#include "stat/clock.h"
+
+#include <time.h>
+
+uint64_t clock_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t clock_now_ms(void)
+{
+    return clock_now_ns() / 1000000;
+}
