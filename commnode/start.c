@@ -6,23 +6,19 @@
  * End-of-file on standard input ends the program only before it is accepted:
  * afterwards the tree does not need ssh any more. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "commnode/commnode.h"
 #include "net/bootstrap.h"
+#include "net/spawn.h"
 #include "wire/limits.h"
-
-extern char **environ;
 
 /* The status of a shell that cannot find a program. */
 #define STATUS_NOT_FOUND 127
@@ -35,7 +31,7 @@ struct start {
     int process; /* pidfd */
 };
 
-/* One line to whoever is at the other end of ssh; he may be gone. */
+/* Write one line to the near end of ssh, which may be gone. */
 static void start_say(const char *word, int number)
 {
     char line[64];
@@ -46,54 +42,28 @@ static void start_say(const char *word, int number)
     (void)!write(STDOUT_FILENO, line, (size_t)len);
 }
 
-static int start_spawn(struct start *start, int fd, char *const *argv)
-{
-    posix_spawn_file_actions_t actions;
-    char number[16];
-    int r;
-
-    snprintf(number, sizeof(number), "%d", fd);
-    if (setenv(BOOTSTRAP_VARIABLE, number, 1) < 0)
-        return -errno;
-    r = posix_spawn_file_actions_init(&actions);
-    if (r != 0)
-        return -r;
-    r = posix_spawn_file_actions_adddup2(&actions, fd, fd);
-    if (r == 0)
-        r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
-                                             "/dev/null", O_RDONLY, 0);
-    if (r == 0) /* standard output is ours: what it prints goes the other way */
-        r = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO,
-                                             STDOUT_FILENO);
-    if (r == 0)
-        r = posix_spawnp(&start->pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    unsetenv(BOOTSTRAP_VARIABLE);
-    return -r;
-}
-
-/* Write all of the bootstrap, unless the program is gone. */
-static int hand_on(int fd, const unsigned char *bytes, size_t len)
+/* Write all of the bootstrap, unless the program has ended. */
+static void write_bootstrap(int fd, const unsigned char *bytes, size_t len)
 {
     ssize_t n;
 
     while (len > 0) {
         n = send(fd, bytes, len, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        bytes += n;
-        len -= (size_t)n;
+        if (n < 0 && errno != EINTR)
+            return;
+        if (n > 0) {
+            bytes += n;
+            len -= (size_t)n;
+        }
     }
-    return 0;
 }
 
 static int start_begin(struct start *start, char *const *argv)
 {
+    struct spawn spawn = SPAWN_INIT;
+    int pair[2] = {-1, -1};
     unsigned char *bytes;
     size_t len;
-    int pair[2];
     int r;
 
     r = bootstrap_receive(STDIN_FILENO, LIMIT_LAUNCH_TIMEOUT_MS, &bytes, &len);
@@ -104,22 +74,21 @@ static int start_begin(struct start *start, char *const *argv)
                 r == -EPIPE ? "end of file" : strerror(-r));
         return r;
     }
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        r = -errno;
+    r = spawn_socketpair(pair);
+    if (r < 0)
+        goto out;
+    start->fd = pair[0];
+    spawn.argv = argv;
+    spawn.output = STDERR_FILENO; /* standard output is for our own lines */
+    spawn.bootstrap = pair[1];
+    r = spawn_process(&spawn, &start->pid);
+    close(pair[1]);
+    if (r < 0) {
+        fprintf(stderr, "%s: cannot be started: %s\n", argv[0], strerror(-r));
         goto out;
     }
-    start->fd = pair[0];
-    r = start_spawn(start, pair[1], argv);
-    close(pair[1]);
-    if (r == 0) {
-        start->process = (int)syscall(SYS_pidfd_open, start->pid, 0);
-        if (start->process < 0)
-            r = -errno;
-    }
-    if (r == 0)
-        hand_on(pair[0], bytes, len); /* if it fails, the program has ended */
-    else
-        fprintf(stderr, "%s: cannot be started: %s\n", argv[0], strerror(-r));
+    start->process = r;
+    write_bootstrap(start->fd, bytes, len);
 out:
     explicit_bzero(bytes, len);
     free(bytes);
@@ -187,11 +156,8 @@ int cop_commnode_start(char *const *argv)
     int status;
 
     signal(SIGPIPE, SIG_IGN); /* ssh may be gone when we report */
-    if (start_begin(&start, argv) < 0) {
-        if (start.pid > 0)
-            kill(start.pid, SIGKILL);
+    if (start_begin(&start, argv) < 0)
         return STATUS_NOT_FOUND;
-    }
     status = start_stay(&start);
     if (start.fd >= 0)
         close(start.fd);

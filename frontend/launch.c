@@ -9,6 +9,7 @@
 #include "api/options.h"
 #include "frontend/communicator.h"
 #include "frontend/program.h"
+#include "net/launcher.h"
 #include "net/session.h"
 #include "topology/hostlist.h"
 #include "topology/topology.h"
@@ -77,7 +78,7 @@ static bool has_commnodes(const struct topology *topology, bool attach)
 }
 
 /* Everything that is to be found on this host is looked for before anything
- * is started. What runs over ssh is found, or not, over there. */
+ * is started. What runs on other hosts is looked for there. */
 static int check_programs(const struct cop_launch *launch,
                           const struct bootstrap *bootstrap,
                           struct cop_error *error)
@@ -89,7 +90,7 @@ static int check_programs(const struct cop_launch *launch,
         if (r < 0)
             return r;
     }
-    if (strcmp(bootstrap->launcher, "local") != 0)
+    if (!launcher_find(bootstrap->launcher, NULL)->is_local)
         return 0;
     if (bootstrap->missing != COP_MISSING_SKIP &&
         has_commnodes(bootstrap->subtree, bootstrap->attach)) {

@@ -13,6 +13,7 @@
 
 #include "net/address.h"
 #include "net/driver.h"
+#include "net/launcher.h"
 #include "topology/adopter.h"
 #include "topology/topology.h"
 #include "wire/limits.h"
@@ -53,10 +54,6 @@ enum string {
     STRING_COMMNODE_PATH,
     STRING_COUNT
 };
-
-/* How ssh is called unless the tool says otherwise: it never asks. */
-static const char *const default_ssh_argv[] = {
-    "ssh", "-T", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", NULL};
 
 /* The times, in the order of the wire. */
 static void times_list(struct cop_times *times, uint32_t *list[TIME_COUNT])
@@ -159,7 +156,7 @@ void bootstrap_free(struct bootstrap *bootstrap)
     free(bootstrap->networks);
     free(bootstrap->filter_path);
     free(bootstrap->commnode_path);
-    free_argv(bootstrap->ssh_argv);
+    free_argv(bootstrap->launcher_argv);
     free_argv(bootstrap->backend_argv);
     topology_free(bootstrap->subtree);
     sodium_free(bootstrap->key); /* which wipes it */
@@ -180,8 +177,8 @@ static void strings_list(struct bootstrap *bootstrap, char **list[STRING_COUNT])
 /* An empty one with these strings, and vectors if there are any. */
 static int bootstrap_make(struct bootstrap **out,
                           const char *const strings[STRING_COUNT],
-                          const char *const *ssh_argv,
-                          size_t ssh_argc,
+                          const char *const *launcher_argv,
+                          size_t launcher_argc,
                           const char *const *backend_argv,
                           size_t backend_argc)
 {
@@ -201,7 +198,7 @@ static int bootstrap_make(struct bootstrap **out,
             goto out;
         }
     }
-    r = copy_argv(&bootstrap->ssh_argv, ssh_argv, ssh_argc);
+    r = copy_argv(&bootstrap->launcher_argv, launcher_argv, launcher_argc);
     if (r < 0)
         goto out;
     if (backend_argv)
@@ -233,14 +230,10 @@ static int check_times(struct cop_times times, struct cop_error *error)
 static int check_launch(const struct cop_launch *launch,
                         struct cop_error *error)
 {
-    const char *launcher = launch->launcher ? launch->launcher : "local";
     const char *where;
 
-    if (strcmp(launcher, "local") != 0 && strcmp(launcher, "ssh") != 0)
-        return cop_error_set(error, -EINVAL,
-                             "launcher \"%s\" is unknown: use \"local\" or "
-                             "\"ssh\"",
-                             launcher);
+    if (!launcher_find(launch->launcher, error))
+        return -EINVAL;
     if (launch->networks &&
         address_networks_check(launch->networks, &where) < 0)
         return cop_error_set(error, -EINVAL,
@@ -294,11 +287,12 @@ static const char *commnode_path(const struct cop_launch *launch)
 }
 
 /* Whether all nodes are on this machine. */
-static bool all_local(const char *launcher, const struct topology *topology)
+static bool all_local(const struct launcher *launcher,
+                      const struct topology *topology)
 {
     uint32_t i;
 
-    if (strcmp(launcher, "local") == 0)
+    if (launcher->is_local)
         return true;
     for (i = 0; i < topology_count(topology); i++)
         if (!address_is_local(topology_host(topology, i)))
@@ -311,7 +305,8 @@ int bootstrap_launch(struct bootstrap **out,
                      struct topology *topology,
                      struct cop_error *error)
 {
-    char *const *ssh_argv = launch->ssh_argv;
+    const struct launcher *launcher = launcher_find(launch->launcher, NULL);
+    char *const *launcher_argv = launch->ssh_argv;
     struct bootstrap *bootstrap;
     const char *strings[STRING_COUNT];
     char *filter_path;
@@ -324,16 +319,16 @@ int bootstrap_launch(struct bootstrap **out,
                                       : default_filter_path();
     if (!filter_path)
         return cop_error_set(error, -ENOMEM, "out of memory");
-    if (!ssh_argv)
-        ssh_argv = (char *const *)(uintptr_t)default_ssh_argv;
+    if (!launcher_argv)
+        launcher_argv = (char *const *)(uintptr_t)launcher->argv;
     strings[STRING_PARENT_ADDRESS] = "";
     strings[STRING_HOST] = topology_host(topology, 0);
-    strings[STRING_LAUNCHER] = launch->launcher ? launch->launcher : "local";
+    strings[STRING_LAUNCHER] = launcher->name;
     strings[STRING_NETWORKS] = launch->networks ? launch->networks : "";
     strings[STRING_FILTER_PATH] = filter_path;
     strings[STRING_COMMNODE_PATH] = commnode_path(launch);
-    r = bootstrap_make(&bootstrap, strings, (const char *const *)ssh_argv,
-                       argv_len(ssh_argv),
+    r = bootstrap_make(&bootstrap, strings, (const char *const *)launcher_argv,
+                       argv_len(launcher_argv),
                        (const char *const *)launch->backend_argv,
                        argv_len(launch->backend_argv));
     free(filter_path);
@@ -348,7 +343,7 @@ int bootstrap_launch(struct bootstrap **out,
     bootstrap->allow_injection = launch->allow_injection;
     bootstrap->missing = launch->missing;
     bootstrap->loopback =
-        all_local(bootstrap->launcher, topology) && !*bootstrap->networks;
+        all_local(launcher, topology) && !*bootstrap->networks;
     bootstrap->parent_rank = RANK_NONE;
     bootstrap->times = launch->times;
     if (launch->reconfiguration)
@@ -378,8 +373,9 @@ int bootstrap_child(struct bootstrap **out,
     strings[STRING_NETWORKS] = parent->networks;
     strings[STRING_FILTER_PATH] = parent->filter_path;
     strings[STRING_COMMNODE_PATH] = parent->commnode_path;
-    r = bootstrap_make(&child, strings, (const char *const *)parent->ssh_argv,
-                       argv_len(parent->ssh_argv),
+    r = bootstrap_make(&child, strings,
+                       (const char *const *)parent->launcher_argv,
+                       argv_len(parent->launcher_argv),
                        (const char *const *)parent->backend_argv,
                        argv_len(parent->backend_argv));
     if (r < 0)
@@ -444,7 +440,7 @@ static int bootstrap_pack(const struct bootstrap *bootstrap,
     return packet_pack(
         out, format, bootstrap->session, (uint32_t)sizeof(bootstrap->session),
         numbers, (uint32_t)NUMBER_COUNT, strings, (uint32_t)STRING_COUNT,
-        bootstrap->ssh_argv, (uint32_t)argv_len(bootstrap->ssh_argv),
+        bootstrap->launcher_argv, (uint32_t)argv_len(bootstrap->launcher_argv),
         bootstrap->backend_argv ? (const void *)bootstrap->backend_argv
                                 : (const void *)none,
         (uint32_t)argv_len(bootstrap->backend_argv), tree, (uint32_t)tree_len);
@@ -488,16 +484,25 @@ struct fields {
     unsigned char *session;
     uint32_t *numbers;
     char **strings;
-    char **ssh_argv;
+    char **launcher_argv;
     char **backend_argv;
     unsigned char *tree;
     uint32_t session_len;
     uint32_t number_count;
     uint32_t string_count;
-    uint32_t ssh_argc;
+    uint32_t launcher_argc;
     uint32_t backend_argc;
     uint32_t tree_len;
 };
+
+/* Whether it names a launcher, and the command if that needs one. */
+static bool has_launcher(const struct fields *fields)
+{
+    const struct launcher *launcher =
+        launcher_find(fields->strings[STRING_LAUNCHER], NULL);
+
+    return launcher && (!launcher->argv || fields->launcher_argc > 0);
+}
 
 static int unpack(const struct cop_packet *packet, struct fields *fields)
 {
@@ -506,14 +511,14 @@ static int unpack(const struct cop_packet *packet, struct fields *fields)
     r = cop_packet_unpack(
         packet, format, &fields->session, &fields->session_len,
         &fields->numbers, &fields->number_count, &fields->strings,
-        &fields->string_count, &fields->ssh_argv, &fields->ssh_argc,
+        &fields->string_count, &fields->launcher_argv, &fields->launcher_argc,
         &fields->backend_argv, &fields->backend_argc, &fields->tree,
         &fields->tree_len);
     if (r < 0)
         return r == -ENOMEM ? r : -EBADMSG;
     if (fields->session_len != BOOTSTRAP_SESSION_LEN ||
         fields->number_count != NUMBER_COUNT ||
-        fields->string_count != STRING_COUNT || fields->ssh_argc == 0 ||
+        fields->string_count != STRING_COUNT || !has_launcher(fields) ||
         fields->numbers[NUMBER_ROLE] > NODE_BACKEND ||
         !adopter_name(fields->numbers[NUMBER_ALGORITHM]) ||
         strlen(fields->strings[STRING_HOST]) > LIMIT_HOST_NAME ||
@@ -531,12 +536,12 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     size_t i;
     int r;
 
-    r = bootstrap_make(&bootstrap, (const char *const *)fields->strings,
-                       (const char *const *)fields->ssh_argv, fields->ssh_argc,
-                       numbers[NUMBER_HAS_BACKEND]
-                           ? (const char *const *)fields->backend_argv
-                           : NULL,
-                       fields->backend_argc);
+    r = bootstrap_make(
+        &bootstrap, (const char *const *)fields->strings,
+        (const char *const *)fields->launcher_argv, fields->launcher_argc,
+        numbers[NUMBER_HAS_BACKEND] ? (const char *const *)fields->backend_argv
+                                    : NULL,
+        fields->backend_argc);
     if (r < 0)
         return r;
     memcpy(bootstrap->session, fields->session, BOOTSTRAP_SESSION_LEN);

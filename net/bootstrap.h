@@ -37,8 +37,8 @@ struct bootstrap {
     uint32_t parent_rank; /* RANK_NONE at the front-end */
     char *parent_address; /* "ADDRESS PORT ADDRESS PORT ..." */
     char *host;           /* our own name in the topology */
-    char *launcher;       /* "local" or "ssh" */
-    char **ssh_argv;      /* ends in NULL */
+    char *launcher;       /* as in net/launcher.h */
+    char **launcher_argv; /* its command; ends in NULL */
     char *networks;       /* CIDRs, or "" for all */
     char *filter_path;
     char *commnode_path;

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "net/calls.h"
+#include "net/children.h"
 #include "net/connection.h"
 #include "net/descriptors.h"
 #include "net/dial.h"
 #include "net/helm.h"
 #include "net/injection.h"
-#include "net/launch.h"
 #include "net/link_table.h"
 #include "net/listener.h"
 #include "net/machine.h"
@@ -59,7 +59,7 @@ struct driver {
     size_t done; /* actions that were carried out already */
     struct connections *connections;
     struct listener *listener;
-    struct launch *launch;
+    struct children *children;
     struct call target;
     ev_io boot_io; /* whoever started us, until we are accepted */
     struct refusals refusals;
@@ -165,7 +165,7 @@ static void do_close(struct driver *driver, uint32_t link)
     connection_close(slot->connection);
     slot->connection = NULL;
     if (!slot->is_parent && !is_ending(driver))
-        launch_unlinked(driver->launch, slot->rank);
+        children_unlinked(driver->children, slot->rank);
 }
 
 /* The machine wants another parent. Whoever polls just now is woken, and the
@@ -223,7 +223,7 @@ static void do_spawn(struct driver *driver, uint32_t rank)
 {
     struct event event = {.type = EVENT_CHILD_GONE, .rank = rank};
 
-    if (launch_child(driver->launch, rank) == 0)
+    if (children_start(driver->children, rank) == 0)
         return;
     event.text = strerror(ENOMEM);
     step_inside(driver, &event);
@@ -236,8 +236,8 @@ static void carry_out(struct driver *driver, struct action *action)
         do_spawn(driver, action->rank);
         break;
     case ACTION_STOP:
-        launch_stop(driver->launch, action->rank,
-                    action->text ? action->text : "it is not waited for");
+        children_stop(driver->children, action->rank,
+                      action->text ? action->text : "it is not waited for");
         break;
     case ACTION_SEND: /* not here: carry_out_all() */
         break;
@@ -406,7 +406,7 @@ static void driver_on_up(void *arg,
         ev_io_stop(helm_loop(driver->helm), &driver->boot_io);
         bootstrap_accepted(driver->bootstrap);
     } else {
-        launch_linked(driver->launch, peer->rank);
+        children_linked(driver->children, peer->rank);
     }
     step_and_act(driver, &event, NULL);
 }
@@ -494,7 +494,7 @@ static void on_down(void *arg,
     }
     step_and_act(driver, &event, NULL);
     if (!slot.is_parent)
-        launch_unlinked(driver->launch, slot.rank);
+        children_unlinked(driver->children, slot.rank);
 }
 
 static const struct connection_ops connection_ops = {
@@ -641,12 +641,12 @@ static bool driver_work(void *arg, uint64_t *next_ms)
         return false;
     }
     log_refusals(driver, helm_now_ms(driver->helm));
-    more = launch_work(driver->launch);
+    more = children_work(driver->children);
     if (!driver->ended && deadline_ms(driver) <= helm_now_ms(driver->helm))
         step_and_act(driver, &tick, NULL);
     begin_calls(driver);
     if (driver->ended && driver->orphaned)
-        launch_disown(driver->launch);
+        children_disown(driver->children);
     more |= run_calls(driver, true);
     flush_connections(driver);
     if (helm_polling(driver->helm)) /* we have lost the helm in a call */
@@ -679,8 +679,8 @@ static void on_forked(void *arg)
         connections_abandon(driver->connections);
     if (driver->listener)
         listener_abandon(driver->listener);
-    if (driver->launch)
-        launch_abandon(driver->launch);
+    if (driver->children)
+        children_abandon(driver->children);
     if (driver->bootstrap && driver->bootstrap->fd >= 0) {
         close(driver->bootstrap->fd);
         driver->bootstrap->fd = -1;
@@ -742,10 +742,10 @@ static int make_parts(struct driver *driver, struct cop_error *error)
     if (r == 0)
         r = make_connections(driver);
     if (r == 0)
-        r = launch_new(&driver->launch, helm_loop(driver->helm), bootstrap,
-                       driver->listener ? listener_address(driver->listener)
-                                        : "",
-                       &mask, on_begun, on_gone, driver);
+        r = children_new(&driver->children, helm_loop(driver->helm), bootstrap,
+                         driver->listener ? listener_address(driver->listener)
+                                          : "",
+                         &mask, on_begun, on_gone, driver);
     if (r < 0)
         return cop_error_set(error, r, "cannot make a node: %s", strerror(-r));
     return 0;
@@ -794,7 +794,7 @@ static bool nobody_lives(void *arg)
 {
     struct driver *driver = arg;
 
-    return launch_alive(driver->launch) == 0;
+    return children_alive(driver->children) == 0;
 }
 
 /* END goes down, so that nobody looks for a parent among the dead. */
@@ -810,14 +810,14 @@ static void end_tree(struct driver *driver)
 /* Have closed links read, and children ended. */
 static void wind_up(struct driver *driver)
 {
-    if (!driver->helm || !driver->launch || helm_lock(driver->helm) < 0)
+    if (!driver->helm || !driver->children || helm_lock(driver->helm) < 0)
         return;
     if (driver->node && driver->bootstrap->role == NODE_FRONTEND)
         end_tree(driver);
     driver->ended = true;
     helm_wait(driver->helm, nothing_lingers, driver, LINGER_MS);
     helm_wait(driver->helm, nobody_lives, driver, LINGER_MS);
-    launch_kill(driver->launch);
+    children_kill(driver->children);
     helm_wait(driver->helm, nobody_lives, driver, KILLED_MS);
     helm_unlock(driver->helm);
 }
@@ -837,7 +837,7 @@ void driver_free(struct driver *driver)
         dial_free(driver->target.dial);
         log_refusals(driver, UINT64_MAX);
     }
-    launch_free(driver->launch);
+    children_free(driver->children);
     listener_free(driver->listener);
     connections_free(driver->connections);
     node_free(driver->node);
@@ -965,14 +965,14 @@ int driver_reap(struct driver *driver, int stopped_ms, int timeout_ms)
 {
     int count;
 
-    launch_dismiss(driver->launch);
+    children_dismiss(driver->children);
     if (stopped_ms >= 0 && stopped_ms < timeout_ms) {
         helm_wait(driver->helm, nobody_lives, driver, stopped_ms);
-        launch_kill_stopped(driver->launch);
+        children_kill_stopped(driver->children);
         timeout_ms -= stopped_ms;
     }
     helm_wait(driver->helm, nobody_lives, driver, timeout_ms);
-    count = (int)launch_kill(driver->launch);
+    count = (int)children_kill(driver->children);
     if (count > 0)
         helm_wait(driver->helm, nobody_lives, driver, KILLED_MS);
     return count;

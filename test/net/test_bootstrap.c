@@ -28,6 +28,7 @@ static struct bootstrap *front_end(const char *shape)
     launch.times.heartbeat_ms = 123;
     launch.networks = "127.0.0.0/8";
     launch.filter_path = "/a:/b";
+    launch.launcher = "ssh";
     CHECK_OK(topology_from_shape(&topology, shape, NULL, NULL));
     launch.reconfiguration = "GP+-WR";
     CHECK_OK(bootstrap_launch(&bootstrap, &launch, topology, NULL));
@@ -48,7 +49,7 @@ TEST(front_ends_is_complete)
     CU_ASSERT_EQUAL(bootstrap->times.failure_timeout_ms,
                     LIMIT_FAILURE_TIMEOUT_MS);
     CU_ASSERT(memcmp(bootstrap->key, zero, sizeof(zero)) != 0);
-    CU_ASSERT_STRING_EQUAL(bootstrap->ssh_argv[0], "ssh");
+    CU_ASSERT_STRING_EQUAL(bootstrap->launcher_argv[0], "ssh");
     bootstrap_free(bootstrap);
 }
 

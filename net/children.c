@@ -1,0 +1,554 @@
+/* children.c - the children that a node starts. */
+#include "net/children.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net/child.h"
+#include "net/relay.h"
+#include "topology/topology.h"
+
+/* Children started in one turn of the loop. */
+#define WORK_COUNT 4
+
+/* How long a process that was killed is waited for. */
+#define KILLED_WAIT_MS 2000
+
+struct children {
+    struct ev_loop *loop;
+    const struct bootstrap *bootstrap;
+    const struct launcher *launcher; /* NULL: there are no children */
+    const char *address;
+    sigset_t mask;
+    children_begun_fn *begun;
+    children_gone_fn *gone;
+    void *arg;
+    struct child **list;   /* by their index in the subtree, or NULL */
+    uint32_t room;         /* of `list` */
+    struct child *waiting; /* to be started, in this order */
+    struct child **waiting_end;
+    struct relay *relay; /* to our standard error, or NULL */
+    size_t alive;        /* processes */
+    bool abandoned;      /* this process is a fork: nothing is ours */
+};
+
+/* ---- what is known of an end ---- */
+
+const struct bootstrap *child_bootstrap(const struct child *child)
+{
+    return child->children->bootstrap;
+}
+
+static const char *program_of(const struct child *child)
+{
+    const struct bootstrap *bootstrap = child_bootstrap(child);
+    uint32_t index = topology_index(bootstrap->subtree, child->rank);
+
+    if (topology_is_leaf(bootstrap->subtree, index) && !bootstrap->attach)
+        return bootstrap->backend_argv[0];
+    return bootstrap->commnode_path;
+}
+
+/* Report the end of a child, once, when it is certain and no link is up. */
+static void child_tell_end(struct child *child)
+{
+    struct children *children = child->children;
+
+    if (!child->over || child->told || child->links > 0)
+        return;
+    child->told = true;
+    children->gone(children->arg, child->rank,
+                   child->text ? child->text : "it has ended");
+}
+
+void child_over(struct child *child, const char *how)
+{
+    if (child->over)
+        return;
+    child->over = true;
+    if (asprintf(&child->text, "%s %s", program_of(child), how) < 0)
+        child->text = NULL;
+    child_tell_end(child);
+}
+
+/* ---- descriptors ---- */
+
+void child_watch(struct child *child,
+                 ev_io *io,
+                 int fd,
+                 void (*readable)(struct ev_loop *loop, ev_io *io, int events))
+{
+    ev_io_init(io, readable, fd, EV_READ);
+    io->data = child;
+    ev_io_start(child->children->loop, io);
+}
+
+void child_unwatch(struct child *child, ev_io *io)
+{
+    if (io->fd < 0)
+        return;
+    if (!child->children->abandoned)
+        ev_io_stop(child->children->loop, io);
+    close(io->fd);
+    ev_io_set(io, -1, 0);
+}
+
+/* The bootstrap holds the key. */
+static void wipe_bootstrap(struct child *child)
+{
+    if (child->bytes)
+        sodium_memzero(child->bytes, child->len);
+    free(child->bytes);
+    child->bytes = NULL;
+}
+
+static void close_bootstrap(struct child *child)
+{
+    child_unwatch(child, &child->boot);
+    wipe_bootstrap(child);
+}
+
+void child_accepted(struct child *child)
+{
+    close_bootstrap(child);
+}
+
+/* Write what the socket takes of the bootstrap, and watch for the rest and for
+ * the child's answer. */
+static void write_bootstrap(struct child *child)
+{
+    struct ev_loop *loop = child->children->loop;
+    ssize_t n;
+
+    if (child->sent < child->len) {
+        n = send(child->boot.fd, child->bytes + child->sent,
+                 child->len - child->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            close_bootstrap(child); /* the end of its process says why */
+            return;
+        }
+        if (n > 0)
+            child->sent += (size_t)n;
+        if (child->sent == child->len)
+            wipe_bootstrap(child);
+    }
+    ev_io_stop(loop, &child->boot);
+    ev_io_set(&child->boot, child->boot.fd,
+              child->sent < child->len ? EV_READ | EV_WRITE : EV_READ);
+    ev_io_start(loop, &child->boot);
+}
+
+/* The child has been accepted, or has closed its end. */
+static void on_bootstrap(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct child *child = io->data;
+    char byte;
+    ssize_t n;
+
+    (void)loop;
+    if (events & EV_READ) {
+        n = recv(io->fd, &byte, 1, MSG_DONTWAIT);
+        if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+            close_bootstrap(child);
+            return;
+        }
+    }
+    if (events & EV_WRITE)
+        write_bootstrap(child);
+}
+
+void child_print(struct child *child, const char *bytes, size_t len)
+{
+    struct relay **relay = &child->children->relay;
+
+    if (!*relay && relay_new(relay, STDERR_FILENO) < 0)
+        return;
+    relay_put(*relay, bytes, len);
+}
+
+/* ---- the process ---- */
+
+static void describe_end(char *out, size_t room, int r, const siginfo_t *info)
+{
+    if (r < 0)
+        snprintf(out, room,
+                 "has ended (its status went to another wait() of this "
+                 "process)");
+    else if (info->si_code == CLD_EXITED)
+        snprintf(out, room, "exited with status %d", info->si_status);
+    else
+        snprintf(out, room, "was ended by signal %d (%s)", info->si_status,
+                 strsignal(info->si_status));
+}
+
+/* Wait at most `wait_ms` for the end of the process. The application may have
+ * taken its status, or ignore SIGCHLD (PROTOCOL 14.4). Returns whether it has
+ * ended, and in `how` with what status. */
+static bool child_reap(struct child *child, int wait_ms, char *how, size_t room)
+{
+    struct pollfd poller = {.fd = child->process.fd, .events = POLLIN};
+    siginfo_t info = {0};
+    int r;
+
+    if (poll(&poller, 1, wait_ms) <= 0)
+        return false;
+    r = waitid(P_PIDFD, (id_t)child->process.fd, &info, WEXITED | WNOHANG);
+    describe_end(how, room, r, &info);
+    child_unwatch(child, &child->process);
+    child->pid = 0;
+    child->children->alive--;
+    return true;
+}
+
+static void on_process(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct child *child = io->data;
+    char how[128];
+
+    (void)loop;
+    (void)events;
+    if (!child_reap(child, 0, how, sizeof(how)))
+        return;
+    close_bootstrap(child);
+    child->launcher->ended(child, how);
+}
+
+static void child_kill(const struct child *child)
+{
+    syscall(SYS_pidfd_send_signal, child->process.fd, SIGKILL, NULL, 0);
+}
+
+/* ---- starting ---- */
+
+int child_spawn(struct child *child, struct spawn *spawn)
+{
+    int fd;
+
+    spawn->mask = &child->children->mask;
+    fd = spawn_process(spawn, &child->pid);
+    if (fd < 0)
+        return fd;
+    child->children->alive++;
+    child_watch(child, &child->process, fd, on_process);
+    return 0;
+}
+
+static int make_bootstrap(struct child *child)
+{
+    struct bootstrap *bootstrap;
+    int r;
+
+    r = bootstrap_child(&bootstrap, child_bootstrap(child), child->rank,
+                        child->children->address);
+    if (r < 0)
+        return r;
+    r = bootstrap_encode(bootstrap, &child->bytes, &child->len);
+    bootstrap_free(bootstrap);
+    return r;
+}
+
+static int child_start(struct child *child)
+{
+    const struct bootstrap *bootstrap = child_bootstrap(child);
+    const struct topology *subtree = bootstrap->subtree;
+    const char *host =
+        topology_host(subtree, topology_index(subtree, child->rank));
+    char *commnode[] = {bootstrap->commnode_path, NULL};
+    char *const *program = commnode;
+    int pair[2] = {-1, -1};
+    int r;
+
+    if (program_of(child) != bootstrap->commnode_path)
+        program = bootstrap->backend_argv;
+    child->launcher = child->children->launcher;
+    if (!child->launcher->reaches(host))
+        child->launcher = &launcher_local;
+    r = make_bootstrap(child);
+    if (r == 0)
+        r = spawn_socketpair(pair);
+    if (r == 0)
+        r = child->launcher->start(child, host, program, pair[1]);
+    if (r == 0) {
+        ev_io_set(&child->boot, pair[0], EV_READ);
+        pair[0] = -1;
+        write_bootstrap(child);
+    }
+    spawn_close(pair);
+    return r;
+}
+
+/* ---- all of them ---- */
+
+int children_new(struct children **out,
+                 struct ev_loop *loop,
+                 const struct bootstrap *bootstrap,
+                 const char *address,
+                 const sigset_t *mask,
+                 children_begun_fn *begun,
+                 children_gone_fn *gone,
+                 void *arg)
+{
+    struct children *children = calloc(1, sizeof(*children));
+
+    if (!children)
+        return -ENOMEM;
+    if (bootstrap->subtree) {
+        children->room = topology_count(bootstrap->subtree);
+        children->launcher = launcher_find(bootstrap->launcher, NULL);
+    }
+    children->list = calloc(children->room + 1, sizeof(*children->list));
+    if (!children->list) {
+        free(children);
+        return -ENOMEM;
+    }
+    children->loop = loop;
+    children->bootstrap = bootstrap;
+    children->address = address;
+    children->mask = *mask;
+    children->begun = begun;
+    children->gone = gone;
+    children->arg = arg;
+    children->waiting_end = &children->waiting;
+    *out = children;
+    return 0;
+}
+
+void children_dismiss(struct children *children)
+{
+    uint32_t i;
+
+    for (i = 0; i < children->room; i++)
+        if (children->list[i])
+            close_bootstrap(children->list[i]);
+}
+
+size_t children_kill(struct children *children)
+{
+    struct child *child;
+    size_t count = 0;
+    uint32_t i;
+
+    for (i = 0; i < children->room; i++) {
+        child = children->list[i];
+        if (!child || child->pid <= 0)
+            continue;
+        child_kill(child);
+        count++;
+    }
+    return count;
+}
+
+void children_kill_stopped(struct children *children)
+{
+    struct child *child;
+    uint32_t i;
+
+    for (i = 0; i < children->room; i++) {
+        siginfo_t info = {0};
+
+        child = children->list[i];
+        if (child && child->pid > 0 &&
+            waitid(P_PIDFD, (id_t)child->process.fd, &info,
+                   WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid != 0)
+            child_kill(child);
+    }
+}
+
+/* Close the descriptors of `child`. */
+static void child_close(struct child *child)
+{
+    child_unwatch(child, &child->process);
+    child_unwatch(child, &child->boot);
+    if (child->launcher && child->launcher->close)
+        child->launcher->close(child);
+}
+
+static void child_free(struct child *child)
+{
+    char how[128];
+
+    if (child->pid > 0 && !child->children->abandoned)
+        child_reap(child, KILLED_WAIT_MS, how, sizeof(how));
+    child_close(child);
+    wipe_bootstrap(child);
+    free(child->state);
+    free(child->text);
+    free(child);
+}
+
+void children_free(struct children *children)
+{
+    uint32_t i;
+
+    if (!children)
+        return;
+    if (!children->abandoned)
+        children_kill(children);
+    for (i = 0; i < children->room; i++)
+        if (children->list[i])
+            child_free(children->list[i]);
+    if (children->abandoned)
+        relay_abandon(children->relay);
+    else
+        relay_free(children->relay);
+    free(children->list);
+    free(children);
+}
+
+void children_abandon(struct children *children)
+{
+    uint32_t i;
+
+    children->abandoned = true;
+    for (i = 0; i < children->room; i++)
+        if (children->list[i])
+            child_close(children->list[i]);
+}
+
+/* The place of `rank`, or NULL if it is not below us. */
+static struct child **child_place(struct children *children, uint32_t rank)
+{
+    uint32_t index;
+
+    if (children->room == 0)
+        return NULL;
+    index = topology_index(children->bootstrap->subtree, rank);
+    if (index == TOPOLOGY_NONE || index == 0)
+        return NULL;
+    return &children->list[index];
+}
+
+static struct child *child_find(struct children *children, uint32_t rank)
+{
+    struct child **at = child_place(children, rank);
+
+    return at ? *at : NULL;
+}
+
+int children_start(struct children *children, uint32_t rank)
+{
+    struct child **at = child_place(children, rank);
+    struct child *child;
+
+    assert(at && !*at);
+    child = calloc(1, sizeof(*child));
+    if (!child)
+        return -ENOMEM;
+    *at = child;
+    child->children = children;
+    child->rank = rank;
+    child->process.fd = -1;
+    ev_io_init(&child->boot, on_bootstrap, -1, EV_READ);
+    child->boot.data = child;
+    *children->waiting_end = child;
+    children->waiting_end = &child->next;
+    return 0;
+}
+
+void children_stop(struct children *children, uint32_t rank, const char *text)
+{
+    struct child *child = child_find(children, rank);
+    const char *words = "";
+    char how[128];
+    char *said;
+
+    if (!child)
+        return;
+    if (child->pid > 0 && child_reap(child, 0, how, sizeof(how)))
+        child->launcher->ended(child, how);
+    if (!child->over && child->state)
+        words = child->launcher->words(child);
+    if (!child->over &&
+        asprintf(&said, "%s%s%s", text, *words ? ": " : "", words) >= 0) {
+        child->over = true;
+        child->text = said;
+    }
+    close_bootstrap(child);
+    if (child->pid > 0)
+        child_kill(child);
+    child->told = true;
+    children->gone(children->arg, rank, child->text ? child->text : text);
+}
+
+bool children_work(struct children *children)
+{
+    const struct bootstrap *bootstrap = children->bootstrap;
+    struct child *child;
+    bool is_remote;
+    char how[160];
+    int count;
+    int r;
+
+    for (count = 0; children->waiting && count < WORK_COUNT; count++) {
+        child = children->waiting;
+        children->waiting = child->next;
+        if (!children->waiting)
+            children->waiting_end = &children->waiting;
+        if (child->over)
+            continue; /* children_stop() */
+        r = child_start(child);
+        if (r == 0) {
+            children->begun(children->arg, child->rank);
+            continue;
+        }
+        close_bootstrap(child);
+        is_remote = child->launcher->argv != NULL;
+        snprintf(how, sizeof(how), "could not be started%s%s: %s",
+                 is_remote ? " by " : "",
+                 is_remote ? bootstrap->launcher_argv[0] : "",
+                 r == -EMFILE ? "too many open files: raise `ulimit -n`"
+                              : strerror(-r));
+        child_over(child, how);
+    }
+    return children->waiting != NULL;
+}
+
+void children_linked(struct children *children, uint32_t rank)
+{
+    struct child *child = child_find(children, rank);
+
+    if (!child)
+        return;
+    child->links++;
+    child->met = true;
+}
+
+void children_unlinked(struct children *children, uint32_t rank)
+{
+    struct child *child = child_find(children, rank);
+
+    if (!child || child->links == 0)
+        return;
+    child->links--;
+    child_tell_end(child);
+}
+
+void children_disown(struct children *children)
+{
+    struct child *child;
+    uint32_t i;
+
+    for (i = 0; i < children->room; i++) {
+        child = children->list[i];
+        if (!child || child->pid <= 0 || !child->met || child->links > 0)
+            continue;
+        child_unwatch(child, &child->process);
+        child->pid = 0;
+        children->alive--;
+    }
+}
+
+size_t children_alive(const struct children *children)
+{
+    return children->alive;
+}

@@ -1,0 +1,82 @@
+/* children.h - the children that a node starts, and how they end.
+ *
+ * Each is started by a launcher (net/launcher.h), all at once, and is given its
+ * bootstrap on a descriptor (PROTOCOL 12.1).
+ *
+ * Everything here is called under the driver's lock, while no thread polls. */
+#ifndef NET_CHILDREN_H
+#define NET_CHILDREN_H
+
+#include <signal.h>
+
+#include "net/bootstrap.h"
+#include "net/libev.h"
+
+struct children; /* opaque: those of one node */
+
+/* Child `rank` could not be started, or has ended: `text` names the program and
+ * how. Called from within the loop, or from one of the functions below. */
+typedef void children_gone_fn(void *arg, uint32_t rank, const char *text);
+
+/* The start of child `rank` has begun. Called by children_work(). */
+typedef void children_begun_fn(void *arg, uint32_t rank);
+
+/* Make a set without a child.
+ *
+ * loop       kept
+ * bootstrap  our own; kept
+ * address    where the children reach us; kept
+ * mask       signals that children begin with blocked; copied
+ *
+ * Returns 0 or -ENOMEM. */
+int children_new(struct children **out,
+                 struct ev_loop *loop,
+                 const struct bootstrap *bootstrap,
+                 const char *address,
+                 const sigset_t *mask,
+                 children_begun_fn *begun,
+                 children_gone_fn *gone,
+                 void *arg);
+
+/* Kill the processes that live, wait for them, and free. NULL is fine. */
+void children_free(struct children *children);
+
+/* Close our descriptors and nothing else: in a forked child. */
+void children_abandon(struct children *children);
+
+/* Queue the start of `rank` for children_work(): a child, or a node below a
+ * child that cannot be started, which then becomes our child. Returns 0 or
+ * -ENOMEM. */
+int children_start(struct children *children, uint32_t rank);
+
+/* Give child `rank` up for the reason `text`: kill it, and report its end at
+ * once. */
+void children_stop(struct children *children, uint32_t rank, const char *text);
+
+/* Start some of the queue. Returns whether there are more. */
+bool children_work(struct children *children);
+
+/* A link of `rank` is up, or has ended. `rank` need not be a child that we have
+ * started; an old link may end after a new one came up. The end of a child is
+ * reported when no link of it is up: what it has sent comes first. */
+void children_linked(struct children *children, uint32_t rank);
+void children_unlinked(struct children *children, uint32_t rank);
+
+/* Let the children go that had a link to us and have none: they may have
+ * another parent now. They are neither counted nor killed any more. */
+void children_disown(struct children *children);
+
+/* How many processes live. */
+size_t children_alive(const struct children *children);
+
+/* This node ends: close the bootstraps of the children that are not accepted
+ * yet. They end by that. */
+void children_dismiss(struct children *children);
+
+/* Kill the processes that live. Returns how many. */
+size_t children_kill(struct children *children);
+
+/* Kill those that are stopped, as by SIGSTOP: they do not end by themselves. */
+void children_kill_stopped(struct children *children);
+
+#endif

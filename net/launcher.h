@@ -1,0 +1,53 @@
+/* launcher.h - the ways to start the children of a node: a table for each.
+ *
+ * To add one: a file launcher_NAME.c with its table, and a line in the list of
+ * launcher.c. The children's own life is in net/children.c. */
+#ifndef NET_LAUNCHER_H
+#define NET_LAUNCHER_H
+
+#include <coppice/error.h>
+#include <stdbool.h>
+
+struct child;
+
+struct launcher {
+    const char *name; /* as in `cop_launch.launcher` */
+
+    /* The command with which it starts, unless the tool names another one; ends
+     * in NULL. NULL: it has none. */
+    const char *const *argv;
+
+    /* Every node runs on this machine, whatever the names of the hosts. */
+    bool is_local;
+
+    /* Whether it starts the nodes of `host`; launcher_local starts the others.
+     */
+    bool (*reaches)(const char *host);
+
+    /* Start `program` on `host` for `child`. The program's end of the bootstrap
+     * is the descriptor `bootstrap` (borrowed). Returns 0 or a negative errno.
+     */
+    int (*start)(struct child *child,
+                 const char *host,
+                 char *const *program,
+                 int bootstrap);
+
+    /* The process that start() made has ended; `how` completes "PROGRAM ...".
+     * Calls child_over() if that is a certain end of the node. */
+    void (*ended)(struct child *child, const char *how);
+
+    /* What it has printed before the child was accepted, as one line; "" if
+     * nothing. NULL: it prints nothing. */
+    const char *(*words)(struct child *child);
+
+    /* Close what start() has opened, by child_unwatch(). NULL: nothing. */
+    void (*close)(struct child *child);
+};
+
+extern const struct launcher launcher_local, launcher_ssh;
+
+/* The launcher of that name, "local" if NULL; or NULL with a sentence: there is
+ * none. */
+const struct launcher *launcher_find(const char *name, struct cop_error *error);
+
+#endif
