@@ -27,9 +27,15 @@ struct cop_stream;       /* a channel between front-end and a communicator */
 struct cop_communicator; /* a set of back-ends */
 
 /* Times, in milliseconds; 0 means the default (PROTOCOL 13). A back-end that
- * nobody can reach is given up after `orphan_timeout`, `failure_timeout`,
- * `connect_timeout` and `probe_timeout` together. `failure_timeout` is at least
- * twice `heartbeat`, defaults included; else the launch is -EINVAL. */
+ * no node can reach is given up after `orphan_timeout`, `failure_timeout`,
+ * `connect_timeout` and `probe_timeout` together. `failure_timeout` (default
+ * 3,000) must be at least twice `heartbeat` (default 500); otherwise the launch
+ * returns -EINVAL.
+ *
+ * Under COP_MISSING_SKIP a node must be started and must connect within
+ * `start_timeout`. Once connected it may be silent for as long until the launch
+ * is complete. `start_timeout` is at most `launch_timeout`, under
+ * COP_MISSING_SKIP divided by twice the height of the tree. */
 struct cop_times {
     uint32_t heartbeat_ms;
     uint32_t failure_timeout_ms;
@@ -40,18 +46,14 @@ struct cop_times {
     uint32_t open_timeout_ms;
     uint32_t launch_timeout_ms;
     uint32_t filter_timeout_ms;
-    uint32_t start_timeout_ms; /* for one node to be started and to call, under
-                                  COP_MISSING_SKIP; how long one that has called
-                                  may be silent until the launch is complete. At
-                                  most launch_timeout; under COP_MISSING_SKIP
-                                  divided by twice the tree's height */
+    uint32_t start_timeout_ms;
 };
 
-/* What becomes of a launch in which some nodes cannot be started. */
+/* What a launch does if some nodes cannot be started. */
 enum cop_missing {
-    COP_MISSING_FAIL, /* it fails, and names them */
-    COP_MISSING_SKIP, /* it goes on without them, as long as a back-end is
-                         left: see cop_network_missing() */
+    COP_MISSING_FAIL, /* it fails and names them */
+    COP_MISSING_SKIP, /* it continues without them if at least one back-end
+                         is left: see cop_network_missing() */
 };
 
 /* What cop_network_launch() is to start. Exactly one of `topology_path`,
@@ -81,16 +83,16 @@ struct cop_launch {
     const char *reconfiguration; /* how orphans choose a parent: a name such as
                                     "GP+-WM", see coppice-study(1); NULL:
                                     "NHI-WM" */
-    bool allow_injection; /* whoever has the session file may break nodes on
-                             purpose: see status.h and coppice-inject(1) */
+    bool allow_injection; /* programs that have the session file may break
+                             nodes on purpose: see coppice-inject(1) */
 };
 #define COP_LAUNCH_INIT COP_INIT(cop_launch)
 
 /* How a back-end joins. */
 struct cop_join {
     size_t size;
-    const char *session_path; /* NULL: the bootstrap of whoever started us */
-    uint32_t timeout_ms;      /* 0: the default of `launch_timeout` */
+    const char *session_path; /* NULL: the network that started us */
+    uint32_t timeout_ms;      /* 0: the default of `launch_timeout_ms` */
 };
 #define COP_JOIN_INIT COP_INIT(cop_join)
 
@@ -123,7 +125,7 @@ struct cop_stream_options {
  * streams and the end, which come at both ends. */
 enum cop_event_type {
     COP_EVENT_NODE_SUSPECTED, /* `rank`, a commnode or a back-end, may be lost:
-                                 a link to it has failed, or nobody has reached
+                                 a link to it has failed, or no node has reached
                                  it for `failure_timeout`. It is not lost yet.
                                  Exactly one of the next four says how that
                                  ends */
@@ -134,7 +136,7 @@ enum cop_event_type {
                                  have been suspected, or not */
     COP_EVENT_NODE_LOST,      /* `rank`, a commnode, is dead, or is given up for
                                  good; it may have been suspected, or not */
-    COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is a member no longer: the
+    COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is no longer a member: the
                                  same */
     COP_EVENT_BACKEND_JOINED, /* `rank` has joined */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
@@ -199,7 +201,11 @@ struct cop_absentee {
 };
 #define COP_ABSENTEE_INIT COP_INIT(cop_absentee)
 
-/* ---- front-end: the network ------------------------------------------- */
+/* ---- start, join, use and end a network --------------------------------
+ *
+ * Example: doc/examples/attach.c
+ * See also: cop_communicator_new(3), cop_stream_open(3), cop_status_read(3),
+ * coppice(7), coppice-topology(5) */
 
 /* Start a network: read the topology, start every node, wait until all have
  * reported. On failure nothing is left running.
@@ -220,37 +226,15 @@ COP_API int cop_network_launch(struct cop_network **out,
                                const struct cop_launch *launch,
                                struct cop_error *error);
 
-/* Who was left out of the launch, under COP_MISSING_SKIP: number `index`, in
- * order of rank. They are in no communicator and never come back. Front-end
- * only. The strings are borrowed until the network is freed.
+/* Node number `index`, in order of rank, of those that a launch under
+ * COP_MISSING_SKIP left out. They are in no communicator and never come back.
+ * Front-end only. The strings are borrowed until the network is freed.
  *
  * Returns 0; -ENOENT past the last; -EINVAL if `out` is not initialised with
  * COP_ABSENTEE_INIT; or -EPERM. */
 COP_API int cop_network_missing(struct cop_network *network,
                                 size_t index,
                                 struct cop_absentee *out);
-
-/* All back-ends. Borrowed: valid until the network is freed; back-ends that
- * join later come to it, lost ones leave it. */
-COP_API const struct cop_communicator *cop_network_everyone(
-    struct cop_network *network);
-
-/* Make a communicator of `count` back-end ranks; free it with
- * cop_communicator_free(). Returns 0, -EINVAL if a rank is no back-end,
- * or -ENOMEM. */
-COP_API int cop_communicator_new(struct cop_communicator **out,
-                                 struct cop_network *network,
-                                 const uint32_t *ranks,
-                                 size_t count);
-COP_API void cop_communicator_free(struct cop_communicator *communicator);
-
-/* How many members it has now. */
-COP_API size_t
-cop_communicator_size(const struct cop_communicator *communicator);
-
-/* Member `index`, in order of rank; UINT32_MAX past the last. */
-COP_API uint32_t cop_communicator_rank(
-    const struct cop_communicator *communicator, size_t index);
 
 /* Write a session file, mode 0600, with which back-ends may attach. It holds
  * the session's key, and lists the nodes that live: the file that was written
@@ -259,8 +243,6 @@ COP_API uint32_t cop_communicator_rank(
 COP_API int cop_network_write_session(struct cop_network *network,
                                       const char *path,
                                       struct cop_error *error);
-
-/* ---- back-end: the network -------------------------------------------- */
 
 /* Join the network that started this program, or the one of a session file.
  * The session file must belong to this process's effective user, root included,
@@ -271,30 +253,27 @@ COP_API int cop_network_write_session(struct cop_network *network,
  *   -EACCES     the other side does not know our key, or we not its; or the
  *               session file is another user's or open to others
  *   -EMFILE     this process may have fewer than 64 descriptors
- *   -ECONNREFUSED  no node took this back-end: none listens, or the launch goes
- *               on around it, or it looks for a parent itself. With a session
- *               file all nodes that the file lists are called, one after the
- *               other, and again for two seconds
+ *   -ECONNREFUSED  no node accepted this back-end: none listens, the launch has
+ *               left this back-end out, or the node is an orphan itself. Every
+ *               node of a session file was tried in turn, for two seconds
  *   -ETIMEDOUT  no answer in time */
 COP_API int cop_network_join(struct cop_network **out,
                              const struct cop_join *join,
                              struct cop_error *error);
-
-/* ---- both ends: the network ------------------------------------------- */
 
 /* Our rank: 0 at the front-end. */
 COP_API uint32_t cop_network_rank(const struct cop_network *network);
 
 /* A descriptor for poll(): readable exactly while a receive or an event would
  * not block. Borrowed; do not read it. At a back-end, receive until -EAGAIN
- * before you poll: it is how a sync learns that you have dealt with all.
+ * before you poll: a sync waits for that (cop_stream_sync()).
  * An application that has never called cop_network_event() is woken once for
  * each event: a receive that returns -EAGAIN ends that readiness.
  * Returns the descriptor, -EMFILE and others from the system, or -EPERM. */
 COP_API int cop_network_fd(const struct cop_network *network);
 
-/* Receive the next packet of any stream. At a back-end this is how streams
- * are learnt of. `stream` may be NULL. The packet is the caller's.
+/* Receive the next packet of any stream. A back-end learns of its
+ * streams by this call. `stream` may be NULL. The packet is the caller's.
  *
  * Returns 0, or:
  *   -EAGAIN     nothing came within `timeout_ms`
@@ -326,7 +305,41 @@ COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
  * NULL is fine. */
 COP_API void cop_network_free(struct cop_network *network);
 
-/* ---- streams ----------------------------------------------------------- */
+/* ---- sets of back-ends -------------------------------------------------
+ *
+ * Example: doc/examples/first_fe.c
+ * See also: cop_network_launch(3), cop_stream_open(3), coppice(7) */
+
+/* Make a communicator of `count` back-end ranks; free it with
+ * cop_communicator_free(). Returns 0, -EINVAL if a rank is no back-end,
+ * or -ENOMEM. */
+COP_API int cop_communicator_new(struct cop_communicator **out,
+                                 struct cop_network *network,
+                                 const uint32_t *ranks,
+                                 size_t count);
+
+/* Free `communicator`. NULL is fine. */
+COP_API void cop_communicator_free(struct cop_communicator *communicator);
+
+/* All back-ends. Borrowed: valid until the network is freed; back-ends that
+ * join later come to it, lost ones leave it. */
+COP_API const struct cop_communicator *cop_network_everyone(
+    struct cop_network *network);
+
+/* How many members it has now. */
+COP_API size_t
+cop_communicator_size(const struct cop_communicator *communicator);
+
+/* Member `index`, in order of rank; UINT32_MAX past the last. */
+COP_API uint32_t cop_communicator_rank(
+    const struct cop_communicator *communicator, size_t index);
+
+/* ---- channels between the front-end and its back-ends ------------------
+ *
+ * Example: doc/examples/int_max.h doc/examples/int_max.c
+ * Example: doc/examples/int_max_be.c
+ * See also: cop_packet_new(3), cop_network_receive(3), coppice(7),
+ * coppice-filter(7) */
 
 /* Open a stream to the members of `communicator`: done when every member has
  * answered. Front-end only. The stream belongs to the network and is freed

@@ -36,6 +36,10 @@ struct cop_error {
     char text[512];
 };
 
+/* ---- return an error with a sentence -----------------------------------
+ *
+ * See also: coppice(7), cop_filter_fail(3) */
+
 /* Write a sentence into `error` and give `code` back, so that "say and fail"
  * is one line: `return cop_error_set(error, -EINVAL, "%s: no leaf", path);`
  *

@@ -95,6 +95,11 @@ struct cop_filter {
     COP_FILTER_EXTERN COP_API const struct cop_filter *const coppice_filter;   \
     const struct cop_filter *const coppice_filter = &(filter)
 
+/* ---- what a filter may call --------------------------------------------
+ *
+ * Example: doc/examples/topk_filter.c
+ * See also: cop_packet_new(3), cop_stream_open(3), coppice-filter(7) */
+
 /* How many packets this wave has. */
 COP_API size_t cop_filter_packet_count(const struct cop_filter_call *call);
 
@@ -138,13 +143,19 @@ COP_API uint64_t cop_filter_wave(const struct cop_filter_call *call);
 /* How many back-ends are contained in this wave. */
 COP_API uint32_t cop_filter_contributors(const struct cop_filter_call *call);
 
-/* This node's rank; its distance from the front-end; its live children. */
+/* This node's rank. */
 COP_API uint32_t cop_filter_rank(const struct cop_filter_call *call);
+
+/* How many links this node is away from the front-end. */
 COP_API uint32_t cop_filter_depth(const struct cop_filter_call *call);
+
+/* How many living children this node has. */
 COP_API uint32_t cop_filter_child_count(const struct cop_filter_call *call);
 
-/* Whether this node is the front-end; whether it is a back-end. */
+/* Whether this node is the front-end. */
 COP_API bool cop_filter_is_root(const struct cop_filter_call *call);
+
+/* Whether this node is a back-end. */
 COP_API bool cop_filter_is_leaf(const struct cop_filter_call *call);
 
 #ifdef __cplusplus

@@ -14,6 +14,10 @@ extern "C" {
 
 struct cop_hosts; /* opaque */
 
+/* ---- lists of hosts ----------------------------------------------------
+ *
+ * See also: coppice-topgen(1), cop_network_launch(3), cop_hosts_text(3) */
+
 /* Read the list `text`: names, with numbers in brackets, and commas or white
  * space between them. Free it with cop_hosts_free().
  *

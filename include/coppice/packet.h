@@ -68,6 +68,11 @@ struct cop_value {
     const void *data;
 };
 
+/* ---- typed messages ----------------------------------------------------
+ *
+ * Example: doc/examples/topk_be.c
+ * See also: cop_stream_send(3), coppice(7), coppice-filter(7) */
+
 /* Pack values into a new packet.
  *
  * out      the packet, with one reference; free it with cop_packet_free()
