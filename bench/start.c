@@ -19,7 +19,10 @@ static int find_part(char *path, const char *name, const char *variable)
     return path[0] != '\0';
 }
 
-int start_network(struct cop_network **out, const char *shape, const char *text)
+int start_network(struct cop_network **out,
+                  const char *program,
+                  const char *shape,
+                  const char *text)
 {
     char backend[PATH_MAX];
     char commnode[PATH_MAX];
@@ -29,7 +32,7 @@ int start_network(struct cop_network **out, const char *shape, const char *text)
     struct cop_error error;
     int r;
 
-    r = side_program(backend, sizeof(backend), "bench_be");
+    r = side_program(backend, sizeof(backend), program);
     if (r < 0)
         return r;
     launch.topology_shape = shape;

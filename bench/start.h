@@ -4,13 +4,14 @@
 
 struct cop_network;
 
-/* Launch one on this machine, of which exactly one of `shape` and `text`, a
- * topology file's, is given. Every back-end is bench_be. In the build tree its
- * programs, filters and library are taken, unless the environment says
- * otherwise; an installed library knows for itself.
+/* Launch a network on this machine. Every back-end runs `program`, which lies
+ * beside the running one. Give exactly one of `shape` and `text`, the text of a
+ * topology file. In the build tree its commnode and filters are used, unless
+ * the environment says otherwise; an installed library finds its own.
  *
  * Returns 0, or a negative errno, said. */
 int start_network(struct cop_network **out,
+                  const char *program,
                   const char *shape,
                   const char *text);
 

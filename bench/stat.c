@@ -19,7 +19,9 @@
 #include "bench/duel.h"
 #include "bench/sample.h"
 #include "bench/side.h"
-#include "stat/emulation.h"
+#include "bench/start.h"
+#include "bench/synthetic.h"
+#include "stat/request.h"
 #include "stat/tree/build.h"
 #include "stat/tree/tree_pack.h"
 #include "stat/walk/names.h"
@@ -43,6 +45,8 @@
 #define WALKS      101
 #define SAMPLES    100
 #define TIMEOUT_MS 120000
+
+#define SHUTDOWN_MS 30000
 
 struct bench {
     uint32_t rounds;
@@ -204,49 +208,125 @@ static int bare_trip(struct sample *limit, const struct shape *shape)
     return r;
 }
 
-/* One emulation, again and again. */
-static int bench_emulate(struct bench *bench,
-                         const char *tree,
-                         const char *keys)
+/* Have the back-ends compute their parts of `keys`, and wait until all have. */
+static int prepare(struct cop_stream *stream,
+                   const struct cop_communicator *backends,
+                   const char *keys,
+                   struct cop_error *error)
 {
-    struct gather_options options = {.samples = 1, .timeout_ms = TIMEOUT_MS};
+    uint32_t count = (uint32_t)cop_communicator_size(backends), i;
+    uint32_t *ranks = calloc((size_t)count + 1, sizeof(*ranks));
+    int r;
+
+    if (!ranks)
+        return -ENOMEM;
+    for (i = 0; i < count; i++)
+        ranks[i] = cop_communicator_rank(backends, i);
+    r = cop_stream_send(stream, SYNTHETIC_TAG_PREPARE, "%s %aud", keys, ranks,
+                        count);
+    if (r == 0)
+        r = cop_stream_sync(stream, TIMEOUT_MS, error);
+    free(ranks);
+    return r < 0 ? r : 0;
+}
+
+/* Have the trees sent, and receive what the filters made of them. Compare it
+ * with what must come out. */
+static int merge_once(struct cop_stream *stream,
+                      const struct synthetic *job,
+                      struct sample *merge,
+                      struct sample *bytes)
+{
+    struct cop_packet *packet = NULL;
+    struct tree *tree = NULL, *expected = NULL;
+    double start = duel_now_s();
+    int r;
+
+    r = cop_stream_send(stream, SYNTHETIC_TAG_GO, "%ud", UINT32_C(1));
+    if (r == 0)
+        r = cop_stream_receive(stream, &packet, TIMEOUT_MS);
+    if (r == 0)
+        r = tree_unpack(&tree, packet);
+    if (r == 0)
+        r = sample_add(merge, (duel_now_s() - start) * 1e3);
+    if (r == 0)
+        r = sample_add(bytes, (double)cop_packet_size(packet));
+    if (r == 0)
+        r = synthetic_tree(&expected, job, SYNTHETIC_ALL);
+    if (r == 0 && !tree_equal(tree, expected))
+        r = -EBADE;
+    cop_packet_free(packet);
+    tree_free(tree);
+    tree_free(expected);
+    return r;
+}
+
+/* Launch a tree of back-ends, and merge the synthetic job once. */
+static int merge_in_tree(const char *shape,
+                         const char *keys,
+                         const struct synthetic *job,
+                         struct sample *merge,
+                         struct sample *bytes)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_network *network = NULL;
+    struct cop_stream *stream;
+    struct cop_error error = {""};
+    int r;
+
+    r = start_network(&network, "synthetic_be", shape, NULL);
+    if (r < 0)
+        return r;
+    options.up_filter = "stat_merge";
+    r = cop_stream_open(&stream, network, cop_network_everyone(network),
+                        &options, &error);
+    if (r == 0)
+        r = prepare(stream, cop_network_everyone(network), keys, &error);
+    if (r == 0)
+        r = merge_once(stream, job, merge, bytes);
+    if (r < 0)
+        fprintf(stderr, "stat: %s: %s: %s\n", shape, keys,
+                r == -EBADE     ? "the merged tree is wrong"
+                : error.text[0] ? error.text
+                                : strerror(-r));
+    cop_network_shutdown(network, SHUTDOWN_MS);
+    cop_network_free(network);
+    return r;
+}
+
+/* A synthetic job, merged by a tree of real processes, round by round. */
+static int bench_job(struct bench *bench, const char *tree, const char *keys)
+{
     struct sample merge = {NULL, 0, 0}, bytes = {NULL, 0, 0};
     struct sample limit = {NULL, 0, 0};
     struct cop_error error = {""};
-    struct emulate emulate;
+    struct synthetic job;
     struct shape shape;
     const char *why = "";
     char what[64];
     uint32_t i;
     int r;
 
-    options.daemons.shape = tree;
-    r = emulate_parse(&emulate, keys, &error);
+    r = synthetic_parse(&job, keys, &error);
     if (r == 0)
         r = shape_read(&shape, tree, &why);
+    if (r == 0 && shape_leaves(&shape) != job.daemons) {
+        r = -EINVAL;
+        why = "its leaves are not the daemons of the job";
+    }
+    if (r < 0)
+        fprintf(stderr, "stat: %s: %s: %s%s\n", tree, keys, error.text, why);
     for (i = 0; r == 0 && i < bench->rounds; i++) {
-        struct emulation result;
-        struct tree *answer = NULL;
-
-        r = emulation_run(&answer, &result, &emulate, &options, &error);
-        tree_free(answer);
-        if (r == 0)
-            r = sample_add(&merge, (double)result.merge_ns / 1e6);
-        if (r == 0)
-            r = sample_add(&bytes, (double)result.bytes);
+        r = merge_in_tree(tree, keys, &job, &merge, &bytes);
         if (r == 0)
             r = bare_trip(&limit, &shape);
     }
-    snprintf(what, sizeof(what), "%u %s%s%s", emulate.tasks, tree,
-             emulate.cyclic ? " cyclic" : "",
-             emulate.scattered ? " scattered" : "");
+    snprintf(what, sizeof(what), "%u %s%s%s", job.tasks, tree,
+             job.cyclic ? " cyclic" : "", job.scattered ? " scattered" : "");
     if (r == 0)
         row(bench, what, "merge", &merge, &limit, "ms");
     if (r == 0)
         row(bench, what, "at root", &bytes, NULL, "B");
-    else
-        fprintf(stderr, "stat: %s: %s\n", what,
-                error.text[0] ? error.text : strerror(-r));
     sample_fini(&merge);
     sample_fini(&bytes);
     sample_fini(&limit);
@@ -409,9 +489,12 @@ static int run(struct bench *bench)
     };
     static const char *const small[][2] = {
         {"3x4", "tasks=1024,daemons=12,placement=cyclic"},
+        {"3x4", "tasks=1003,daemons=12,classes=5,outliers=2"},
+        {"3x4", "tasks=1003,daemons=12,placement=cyclic,mix=scattered"},
+        {"2x2x3", "tasks=1000,daemons=12,classes=1,outliers=0"},
         {NULL, NULL},
     };
-    const char *const(*emulations)[2] = bench->small ? small : large;
+    const char *const(*jobs)[2] = bench->small ? small : large;
     int r;
 
     r = bench_merge(bench);
@@ -421,8 +504,8 @@ static int run(struct bench *bench)
         r = bench_unmoved(bench, 128);
     if (r == 0)
         r = bench_unmoved(bench, bench->small ? 1024 : 212992);
-    for (; r == 0 && (*emulations)[0]; emulations++)
-        r = bench_emulate(bench, (*emulations)[0], (*emulations)[1]);
+    for (; r == 0 && (*jobs)[0]; jobs++)
+        r = bench_job(bench, (*jobs)[0], (*jobs)[1]);
     return r;
 }
 
@@ -461,9 +544,9 @@ int main(int argc, char **argv)
         case 'h':
             puts("usage: stat [--rounds N] [--csv] [--small]\n"
                  "What the stack-trace tool costs: merging two trees, stopping "
-                 "a process, a sample in\nwhich nothing moves, and made-up "
-                 "jobs through trees of real processes.\n"
-                 "--small: a job of 1024 tasks only");
+                 "a process, a sample in\nwhich nothing moves, and "
+                 "synthetic jobs\nmerged by trees of real processes.\n"
+                 "--small: jobs of about 1000 tasks only");
             return 0;
         default:
             return 2;

@@ -1,4 +1,4 @@
-/* frontend.c - coppice-stat: where is each process of a parallel job? */
+/* main.c - coppice-stat: where is each process of a parallel job? */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "stat/diff/comparison.h"
-#include "stat/emulation.h"
 #include "stat/gather/follow.h"
 #include "stat/gather/gather.h"
 #include "stat/gather/progress.h"
@@ -183,7 +182,7 @@ static int show(const struct options *arguments,
     say_not_walked(arguments, tree, &partial);
     if (r == 0)
         r = remarks_find(tree, progress_say, &partial);
-    if (arguments->core_count == 0 && arguments->emulate.tasks == 0)
+    if (arguments->core_count == 0)
         say_overrun(arguments, tree);
     if (classes == 0)
         status = STATUS_FAILED;
@@ -193,33 +192,6 @@ static int show(const struct options *arguments,
         status = classes == 1 ? STATUS_ONE : STATUS_SEVERAL;
     report_free(report);
     return r < 0 ? r : status;
-}
-
-/* Emulate, and say how it went. Returns 0 or a negative errno. */
-static int emulate(struct tree **tree,
-                   const struct options *arguments,
-                   struct cop_error *error)
-{
-    FILE *out = outputs_standard(&arguments->outputs) ? stderr : stdout;
-    struct emulation result;
-    uint32_t i;
-    int r;
-
-    r = emulation_run(tree, &result, &arguments->emulate, &arguments->gather,
-                      error);
-    if (r < 0)
-        return r;
-    fprintf(out,
-            "launched %u daemons in %.0f ms; merged %u tasks in %.1f ms; "
-            "%u edges, %llu bytes at the root; the answer is right\n",
-            arguments->emulate.daemons, (double)result.launch_ns / 1e6,
-            arguments->emulate.tasks, (double)result.merge_ns / 1e6,
-            result.edges, (unsigned long long)result.bytes);
-    for (i = 0; i < TREE_LEVELS_MAX; i++)
-        if (result.level_ns[i] > 1)
-            fprintf(out, "depth %u: its slowest node merged for %.1f ms\n", i,
-                    (double)result.level_ns[i] / 1e6);
-    return 0;
 }
 
 /* Start the command, and wait until it is to be looked at. Returns 0, 1 if it
@@ -355,8 +327,6 @@ int main(int argc, char **argv)
     }
     if (r == 0 && arguments.diff[0])
         r = compare(&arguments, &error);
-    else if (r == 0 && arguments.emulate.tasks > 0)
-        r = emulate(&tree, &arguments, &error);
     else if (r == 0 && arguments.core_count > 0)
         r = cores_tree(&tree, &arguments.targets, arguments.cores,
                        arguments.core_count, arguments.gather.detail,

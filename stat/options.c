@@ -99,8 +99,6 @@ static int read_target(struct options *options,
         return r < 0 ? r
                      : targets_add_children(&options->targets, (pid_t)number,
                                             error);
-    case 'e':
-        return emulate_parse(&options->emulate, value, error);
     default:
         return 1;
     }
@@ -226,7 +224,6 @@ static const struct option known[] = {
     {"after", required_argument, NULL, 'A'},
     {"diff", required_argument, NULL, 'D'},
     {"follow", no_argument, NULL, 'W'},
-    {"emulate", required_argument, NULL, 'e'},
     {"dot", required_argument, NULL, OUTPUT + OUTPUT_DOT},
     {"folded", required_argument, NULL, OUTPUT + OUTPUT_FOLDED},
     {"html", required_argument, NULL, OUTPUT + OUTPUT_HTML},
@@ -258,8 +255,7 @@ static int check_diff(const struct options *options, struct cop_error *error)
                              "--diff: two files: give what --json wrote "
                              "before and after");
     if (options->targets.count > 0 || options->targets.wanted_count > 0 ||
-        options->core_count > 0 || options->emulate.tasks > 0 ||
-        options->command)
+        options->core_count > 0 || options->command)
         return cop_error_set(error, -EINVAL,
                              "--diff: give two files, or processes, but not "
                              "both");
@@ -279,18 +275,16 @@ static int check(const struct options *options, struct cop_error *error)
 
     if (options->diff[0])
         return check_diff(options, error);
-    if (options->command &&
-        (live || options->core_count > 0 || options->emulate.tasks > 0))
+    if (options->command && (live || options->core_count > 0))
         return cop_error_set(error, -EINVAL,
                              "-- COMMAND: give a command, or processes, but "
                              "not both");
     if (options->follow &&
-        (options->core_count > 0 || options->emulate.tasks > 0 ||
-         options->gather.samples > 1 || options->gather.watch_ms > 0))
+        (options->core_count > 0 || options->gather.samples > 1 ||
+         options->gather.watch_ms > 0))
         return cop_error_set(error, -EINVAL,
                              "--follow looks at processes until you end it: "
-                             "not together with --core, --emulate, --samples "
-                             "or --watch");
+                             "not together with --core, --samples or --watch");
     if (outputs_standard(&options->outputs) > 1)
         return cop_error_set(error, -EINVAL,
                              "only one file can be written to standard output, "
@@ -303,21 +297,16 @@ static int check(const struct options *options, struct cop_error *error)
         return cop_error_set(error, -EINVAL,
                              "--after: after the start of "
                              "which command? give it behind \"--\"");
-    if (options->core_count > 0 && (live || options->emulate.tasks > 0))
+    if (options->core_count > 0 && live)
         r = cop_error_set(error, -EINVAL,
                           "--core: give core files, or processes, but not "
                           "both");
-
-    if (r == 0 && options->emulate.tasks > 0 && options->targets.count > 0)
-        r = cop_error_set(error, -EINVAL,
-                          "--emulate makes its processes up: give it, or "
-                          "processes, but not both");
     if (r == 0 && options->gather.daemons.shape &&
         options->gather.daemons.topology_path)
         r = cop_error_set(error, -EINVAL,
                           "--shape and --topology: give one of them");
     if (r == 0 && !live && options->core_count == 0 && !options->command &&
-        !options->help && options->emulate.tasks == 0)
+        !options->help)
         r = cop_error_set(error, -EINVAL,
                           "which processes? give pids, --name, --mpir or "
                           "--children-of: see coppice-stat --help");
@@ -385,8 +374,6 @@ void options_usage(FILE *file)
           "  --ssh COMMAND        how to get to other hosts (default: ssh)\n"
           "  --topology FILE      the tree of daemons (default: one daemon)\n"
           "  --shape SHAPE        or its shape on this host, such as 4x4\n"
-          "  --emulate KEYS       made-up traces of a large job: see the man "
-          "page\n"
           "  --dot FILE           write the tree for Graphviz's dot too\n"
           "  --svg FILE           ... as a picture\n"
           "  --html FILE          ... as one page for a browser\n"

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "stat/emulate.h"
 #include "stat/gather/gather.h"
 #include "stat/job/targets.h"
 #include "stat/write/output.h"
@@ -15,8 +14,7 @@
 struct options {
     struct targets targets;
     struct gather_options gather;
-    struct emulate emulate; /* of 0 tasks: none */
-    const char *name;       /* of processes to be found; with ... */
+    const char *name; /* of processes to be found; with ... */
     const char *user;
     const char *hosts;
     bool mpir; /* tasks are ranks of MPI */

@@ -7,22 +7,17 @@
 
 #include <coppice/coppice.h>
 
-/* Packets on the first stream: one of the first down, trees up; on the second
- * one, questions down and answers up. */
-#define STAT_TAG_REQUEST COP_TAG_FIRST
-#define STAT_TAG_TREE    (COP_TAG_FIRST + 1)
-#define STAT_TAG_NAMES   (COP_TAG_FIRST + 2)
-#define STAT_TAG_NAMED   (COP_TAG_FIRST + 3)
-#define STAT_TAG_EMULATE                                                       \
-    (COP_TAG_FIRST + 4)                 /* make up traces, and keep them       \
-                                         */
-#define STAT_TAG_GO (COP_TAG_FIRST + 5) /* send them */
-#define STAT_TAG_FIND                                                          \
-    (COP_TAG_FIRST +                                                           \
-     6) /* on the second: which processes?                     \
-                         */
-#define STAT_TAG_FOUND (COP_TAG_FIRST + 7)
-#define STAT_TAG_STOP  (COP_TAG_FIRST + 8) /* on the first: no more samples */
+enum stat_tag {
+    /* on the first stream */
+    STAT_TAG_REQUEST = COP_TAG_FIRST, /* down: take samples */
+    STAT_TAG_STOP,                    /* down: take no more samples */
+    STAT_TAG_TREE,                    /* up: what a sample brought */
+    /* on the second stream */
+    STAT_TAG_NAMES, /* down: what are these addresses called? */
+    STAT_TAG_NAMED, /* up */
+    STAT_TAG_FIND,  /* down: which processes are these? */
+    STAT_TAG_FOUND, /* up */
+};
 
 /* Most samples of one request. */
 #define REQUEST_SAMPLES_MAX 10000

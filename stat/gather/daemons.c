@@ -294,7 +294,7 @@ int daemons_launch(struct daemons **out,
         if (!options->topology_path)
             launch.topology_shape = options->shape ? options->shape : "flat:1";
         /* One alone has nobody who goes on without it. */
-        if (!options->whole && (options->topology_path || options->shape))
+        if (options->topology_path || options->shape)
             launch.missing = COP_MISSING_SKIP;
         r = cop_network_launch(&daemons->network, &launch, error);
         if (r == 0)

@@ -19,8 +19,6 @@ struct daemons_options {
                                   NULL: "ssh" */
     bool open_ended;           /* nobody waits for an end: a daemon out of
                                   reach is given up late */
-    bool whole;                /* no daemon may be missing; else it goes without
-                                  those that do not start in time */
 };
 
 /* A node from which nothing was heard for so long is taken for lost, and the

@@ -1,8 +1,6 @@
 /* stat_merge.c - the filter that merges stacks on their way up. */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <coppice/filter.h>
 
@@ -17,28 +15,7 @@ struct state {
     struct tree **trees; /* what they stand for is their join */
     size_t count;
     size_t room;
-    uint32_t depth;    /* of this node in the network */
-    uint64_t spent_ns; /* on joining, and on trees that carry times */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Whether the tree carries times of nodes: then ours is to be added. */
-static bool is_timed(const struct tree *tree)
-{
-    size_t i;
-
-    for (i = 0; i < TREE_LEVELS_MAX; i++)
-        if (tree->level_ns[i])
-            return true;
-    return false;
-}
 
 static int merge_init(void **out, struct cop_filter_call *call)
 {
@@ -91,7 +68,6 @@ static int merge_join(void *arg,
                       struct cop_filter_call *call)
 {
     struct state *state = arg;
-    uint64_t begin_ns = now_ns();
     struct tree **grown;
     size_t room;
     int r;
@@ -113,8 +89,6 @@ static int merge_join(void *arg,
         return r;
     state->count++;
     state_compact(state);
-    state->depth = cop_filter_depth(call);
-    state->spent_ns += now_ns() - begin_ns;
     return 0;
 }
 
@@ -142,7 +116,6 @@ static int merge_difference(void *newer_arg, const void *older_arg)
 static int merge_pack(const void *arg, struct cop_packet **out)
 {
     const struct state *state = arg;
-    uint64_t begin_ns = now_ns();
     struct tree *tree;
     int r;
 
@@ -152,8 +125,6 @@ static int merge_pack(const void *arg, struct cop_packet **out)
     r = tree_join_all(&tree, state->trees, state->count);
     if (r < 0)
         return r;
-    if (state->depth < TREE_LEVELS_MAX && is_timed(tree))
-        tree->level_ns[state->depth] = state->spent_ns + now_ns() - begin_ns;
     if (!tree_is_empty(tree))
         r = tree_pack(out, STAT_TAG_TREE, tree);
     tree_free(tree);

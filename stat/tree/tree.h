@@ -74,9 +74,6 @@ struct tree_stop {
 /* Most of them: the median's rank is right within some hundredths. */
 #define TREE_STOPS_MAX 128
 
-/* Depths of a network for which a tree can carry times. */
-#define TREE_LEVELS_MAX 8
-
 /* How much a tree has room for. */
 struct tree_size {
     size_t text_len;
@@ -104,9 +101,6 @@ struct tree {
     uint32_t progress_count;
     uint32_t stop_count;
     uint64_t stop_ns; /* the longest that a process was stopped */
-    /* Emulation only, else 0: the longest that a node at this depth of the
-     * network took for merging and packing. */
-    uint64_t level_ns[TREE_LEVELS_MAX];
 };
 
 /* Make a tree with so much room, and nothing in it. Returns 0 or -ENOMEM. */
@@ -135,7 +129,7 @@ int tree_difference(struct tree **out,
 /* Whether it holds nothing at all. */
 bool tree_is_empty(const struct tree *tree);
 
-/* Whether `a` and `b` are the same value, times of nodes apart. */
+/* Whether `a` and `b` are the same value. */
 bool tree_equal(const struct tree *a, const struct tree *b);
 
 /* For each node the set of the tasks at and under it, into `sets`, an array

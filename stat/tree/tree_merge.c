@@ -528,7 +528,6 @@ static int merge(struct tree **out,
     struct map map_a = {NULL, NULL};
     struct map map_b = {NULL, NULL};
     struct tree *tree = NULL;
-    size_t level;
     int r;
 
     r = tree_new(&tree, &size);
@@ -552,13 +551,6 @@ static int merge(struct tree **out,
         tree->stop_ns = a->stop_ns > b->stop_ns ? a->stop_ns : b->stop_ns;
     else
         tree->stop_ns = a->stop_ns > b->stop_ns ? a->stop_ns : 0;
-    for (level = 0; level < TREE_LEVELS_MAX; level++) {
-        uint64_t mine = a->level_ns[level], theirs = b->level_ns[level];
-
-        tree->level_ns[level] = mine > theirs  ? mine
-                                : mode == JOIN ? theirs
-                                               : 0;
-    }
     *out = tree;
     tree = NULL;
 out:

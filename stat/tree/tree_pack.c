@@ -8,7 +8,7 @@
 /* One array of bytes, of numbers of 7 bits a byte, the low ones first, and of
  * texts with their ends:
  *
- *   longest stop; count of levels; longest time of each
+ *   longest stop
  *   strings: count; texts
  *   frames: count; function, file, line, module, offset of each
  *   nodes: count; frame, and by how much it is less deep than it could be
@@ -135,14 +135,9 @@ static int write_sets(struct writer *writer,
 
 static void write_nodes(struct writer *writer, const struct tree *tree)
 {
-    uint32_t i, levels = TREE_LEVELS_MAX;
+    uint32_t i;
 
     write_number(writer, tree->stop_ns);
-    while (levels > 0 && tree->level_ns[levels - 1] == 0)
-        levels--;
-    write_number(writer, levels);
-    for (i = 0; i < levels; i++)
-        write_number(writer, tree->level_ns[i]);
     write_number(writer, tree->string_count);
     for (i = 0; i < tree->string_count; i++)
         write_bytes(writer, tree->strings[i], strlen(tree->strings[i]) + 1);
@@ -541,7 +536,7 @@ int tree_unpack(struct tree **out, const struct cop_packet *packet)
     struct tasks **sets = NULL;
     struct tasks *known = NULL;
     struct tree *tree = NULL;
-    uint32_t set_count = 0, levels, i, len;
+    uint32_t set_count = 0, i, len;
     int r;
 
     r = cop_packet_unpack(packet, TREE_FORMAT, &reader.at, &len);
@@ -554,9 +549,6 @@ int tree_unpack(struct tree **out, const struct cop_packet *packet)
     if (r < 0)
         goto out;
     tree->stop_ns = read_number(&reader, UINT64_MAX);
-    levels = (uint32_t)read_number(&reader, TREE_LEVELS_MAX);
-    for (i = 0; i < levels; i++)
-        tree->level_ns[i] = read_number(&reader, UINT64_MAX);
     r = read_strings(tree, &reader);
     if (r == 0)
         r = read_frames(tree, &reader);

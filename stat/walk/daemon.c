@@ -8,7 +8,6 @@
 #include <coppice/coppice.h>
 
 #include "stat/clock.h"
-#include "stat/emulate.h"
 #include "stat/job/targets.h"
 #include "stat/request.h"
 #include "stat/tree/tree_pack.h"
@@ -26,7 +25,6 @@ struct daemon {
     struct guard *guard;
     size_t late;   /* threads that are to be let go when they stop */
     uint32_t task; /* that is being walked */
-    struct tree *emulated;
     /* what is being sampled; NULL: nothing */
     struct cop_packet *asked;
     struct request request; /* it, read */
@@ -415,42 +413,6 @@ static int find_all(const struct daemon *daemon,
     return r;
 }
 
-/* Make up traces, and keep them until they are asked for. */
-static int emulate(struct daemon *daemon, const struct cop_packet *packet)
-{
-    struct emulate emulate;
-    struct tree *tree;
-    uint32_t number;
-    int r;
-
-    r = emulate_unpack(&emulate, &number, packet, daemon->rank);
-    if (r == 0)
-        r = emulate_tree(&tree, &emulate, number);
-    if (r < 0)
-        return r;
-    tree_free(daemon->emulated);
-    daemon->emulated = tree;
-    return 0;
-}
-
-/* Send the made up traces. */
-static int send_emulated(const struct daemon *daemon, struct cop_stream *stream)
-{
-    struct cop_packet *packet;
-    struct tree *tree = daemon->emulated;
-    int r;
-
-    if (!tree)
-        return -EINVAL;
-    tree->level_ns[0] = 1; /* nodes on the way are to add their times */
-    r = tree_pack(&packet, STAT_TAG_TREE, tree);
-    if (r == 0) {
-        r = cop_stream_send_packet(stream, packet);
-        cop_packet_free(packet);
-    }
-    return r;
-}
-
 /* Answer one packet. Returns 0 or a negative errno, after saying why. */
 static int answer(struct daemon *daemon,
                   struct cop_stream *stream,
@@ -478,12 +440,6 @@ static int answer(struct daemon *daemon,
         r = find_unpack(&find, packet);
         if (r == 0)
             r = find_all(daemon, stream, &find);
-        break;
-    case STAT_TAG_EMULATE:
-        r = emulate(daemon, packet);
-        break;
-    case STAT_TAG_GO:
-        r = send_emulated(daemon, stream);
         break;
     default:
         r = -EINVAL;
@@ -568,7 +524,6 @@ int main(int argc, char **argv)
         status = serve(&daemon, network);
     stop(&daemon);
     walker_free(daemon.walker);
-    tree_free(daemon.emulated);
     cop_network_free(network);
     guard_free(daemon.guard);
     return status;

@@ -257,7 +257,7 @@ static struct cop_packet *strided_sets(uint32_t count)
 {
     unsigned char bytes[256] = {0};
     struct cop_packet *packet;
-    uint32_t len = 5, i; /* no times, strings, frames, nodes */
+    uint32_t len = 4, i; /* no stop, strings, frames, nodes */
 
     put(bytes, &len, count + 1);
     put(bytes, &len, 5);

@@ -1,15 +1,12 @@
-/* emulate.c - see emulate.h. */
-#include "stat/emulate.h"
+/* synthetic.c - see synthetic.h. */
+#include "bench/synthetic.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stat/request.h"
 #include "stat/tree/build.h"
-
-#define EMULATE_FORMAT "%ud %ud %ud %ud %ud %ud %ud %aud"
 
 /* Bands of neighbours that are in one class, for each class. */
 #define BANDS_PER_CLASS 4
@@ -26,14 +23,14 @@ static uint64_t draw(uint32_t seed, uint32_t what, uint32_t number)
 }
 
 /* A class, the lower ones more often: the cube of an even draw. */
-static uint32_t draw_class(const struct emulate *emulate, uint32_t number)
+static uint32_t draw_class(const struct synthetic *job, uint32_t number)
 {
-    uint64_t u = draw(emulate->seed, 1, number) >> 48; /* of 16 bits */
+    uint64_t u = draw(job->seed, 1, number) >> 48; /* of 16 bits */
 
-    return (uint32_t)((u * u * u * emulate->classes) >> 48);
+    return (uint32_t)((u * u * u * job->classes) >> 48);
 }
 
-static int read_key(struct emulate *emulate, const char *key, const char *value)
+static int read_key(struct synthetic *job, const char *key, const char *value)
 {
     const struct {
         const char *key;
@@ -41,24 +38,24 @@ static int read_key(struct emulate *emulate, const char *key, const char *value)
         uint32_t least;
         uint32_t most;
     } keys[] = {
-        {"tasks", &emulate->tasks, 1, TASKS_MAX},
-        {"daemons", &emulate->daemons, 1, TASKS_MAX},
-        {"depth", &emulate->depth, 1, EMULATE_DEPTH_MAX},
-        {"classes", &emulate->classes, 1, EMULATE_CLASSES_MAX},
-        {"outliers", &emulate->outliers, 0, EMULATE_CLASSES_MAX},
-        {"seed", &emulate->seed, 0, UINT32_MAX},
+        {"tasks", &job->tasks, 1, TASKS_MAX},
+        {"daemons", &job->daemons, 1, TASKS_MAX},
+        {"depth", &job->depth, 1, SYNTHETIC_DEPTH_MAX},
+        {"classes", &job->classes, 1, SYNTHETIC_CLASSES_MAX},
+        {"outliers", &job->outliers, 0, SYNTHETIC_CLASSES_MAX},
+        {"seed", &job->seed, 0, UINT32_MAX},
     };
     unsigned long number;
     char *end;
     size_t i;
 
     if (strcmp(key, "placement") == 0) {
-        emulate->cyclic = strcmp(value, "cyclic") == 0;
-        return emulate->cyclic || strcmp(value, "block") == 0 ? 0 : -EINVAL;
+        job->cyclic = strcmp(value, "cyclic") == 0;
+        return job->cyclic || strcmp(value, "block") == 0 ? 0 : -EINVAL;
     }
     if (strcmp(key, "mix") == 0) {
-        emulate->scattered = strcmp(value, "scattered") == 0;
-        return emulate->scattered || strcmp(value, "bands") == 0 ? 0 : -EINVAL;
+        job->scattered = strcmp(value, "scattered") == 0;
+        return job->scattered || strcmp(value, "bands") == 0 ? 0 : -EINVAL;
     }
     for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (strcmp(key, keys[i].key) != 0)
@@ -74,11 +71,11 @@ static int read_key(struct emulate *emulate, const char *key, const char *value)
     return -EINVAL;
 }
 
-int emulate_parse(struct emulate *emulate,
-                  const char *text,
-                  struct cop_error *error)
+int synthetic_parse(struct synthetic *job,
+                    const char *text,
+                    struct cop_error *error)
 {
-    struct emulate read = {212992, 1664, 20, 16, 4, false, false, 1};
+    struct synthetic read = {212992, 1664, 20, 16, 4, false, false, 1};
     char *copy = strdup(text), *rest = copy, *part, *value;
     int r = copy ? 0 : -ENOMEM;
 
@@ -89,94 +86,52 @@ int emulate_parse(struct emulate *emulate,
         if (!value || read_key(&read, part, value) < 0)
             r = cop_error_set(
                 error, -EINVAL,
-                "--emulate: \"%s%s%s\" is not understood: give tasks=N, "
+                "\"%s%s%s\" is not understood: give tasks=N, "
                 "daemons=N, depth=N, classes=N, outliers=N, seed=N, "
                 "placement=block|cyclic, mix=bands|scattered, with commas",
                 part, value ? "=" : "", value ? value : "");
     }
     free(copy);
     if (r == 0 && (read.daemons > read.tasks || read.outliers > read.tasks))
-        r = cop_error_set(
-            error, -EINVAL, "--emulate: %u tasks are fewer than the %s",
-            read.tasks, read.daemons > read.tasks ? "daemons" : "outliers");
+        r = cop_error_set(error, -EINVAL, "%u tasks are fewer than the %s",
+                          read.tasks,
+                          read.daemons > read.tasks ? "daemons" : "outliers");
     if (r == 0)
-        *emulate = read;
+        *job = read;
     return r;
 }
 
-int emulate_pack(struct cop_packet **out,
-                 const struct emulate *emulate,
-                 const uint32_t *ranks)
-{
-    return cop_packet_new(
-        out, STAT_TAG_EMULATE, EMULATE_FORMAT, emulate->tasks, emulate->depth,
-        emulate->classes, emulate->outliers, (uint32_t)emulate->cyclic,
-        (uint32_t)emulate->scattered, emulate->seed, ranks, emulate->daemons);
-}
-
-int emulate_unpack(struct emulate *emulate,
-                   uint32_t *daemon,
-                   const struct cop_packet *packet,
-                   uint32_t rank)
-{
-    struct emulate read;
-    const uint32_t *ranks;
-    uint32_t cyclic, scattered, i;
-    int r;
-
-    r = cop_packet_unpack(packet, EMULATE_FORMAT, &read.tasks, &read.depth,
-                          &read.classes, &read.outliers, &cyclic, &scattered,
-                          &read.seed, &ranks, &read.daemons);
-    if (r < 0)
-        return r;
-    if (read.tasks == 0 || read.tasks > TASKS_MAX || read.daemons == 0 ||
-        read.daemons > read.tasks || read.depth == 0 ||
-        read.depth > EMULATE_DEPTH_MAX || read.classes == 0 ||
-        read.classes > EMULATE_CLASSES_MAX || read.outliers > read.tasks ||
-        read.outliers > EMULATE_CLASSES_MAX)
-        return -EBADMSG;
-    read.cyclic = cyclic != 0;
-    read.scattered = scattered != 0;
-    for (i = 0; i < read.daemons && ranks[i] != rank; i++)
-        ;
-    if (i == read.daemons)
-        return -EBADMSG;
-    *emulate = read;
-    *daemon = i;
-    return 0;
-}
-
 /* Which outlier a task is, counted from 1; 0: none. */
-static uint32_t outlier_of(const struct emulate *emulate, uint32_t task)
+static uint32_t outlier_of(const struct synthetic *job, uint32_t task)
 {
     uint32_t i;
 
-    for (i = 0; i < emulate->outliers; i++)
-        if (draw(emulate->seed, 2, i) % emulate->tasks == task)
+    for (i = 0; i < job->outliers; i++)
+        if (draw(job->seed, 2, i) % job->tasks == task)
             return i + 1;
     return 0;
 }
 
-static uint32_t class_of(const struct emulate *emulate, uint32_t task)
+static uint32_t class_of(const struct synthetic *job, uint32_t task)
 {
-    uint64_t bands = (uint64_t)emulate->classes * BANDS_PER_CLASS;
+    uint64_t bands = (uint64_t)job->classes * BANDS_PER_CLASS;
 
-    if (bands > emulate->tasks || emulate->scattered)
-        return draw_class(emulate, task);
-    return draw_class(emulate, (uint32_t)(task * bands / emulate->tasks));
+    if (bands > job->tasks || job->scattered)
+        return draw_class(job, task);
+    return draw_class(job, (uint32_t)(task * bands / job->tasks));
 }
 
 /* The place at `depth` of a class: the first half is everybody's, then they
  * part, half and half. `text` has room for the function's name. */
-static struct frame frame_at(const struct emulate *emulate,
+static struct frame frame_at(const struct synthetic *job,
                              uint32_t class,
                              uint32_t depth,
                              char *text,
                              size_t size)
 {
-    uint32_t shared = emulate->depth / 2, bits = 0, below;
+    uint32_t shared = job->depth / 2, bits = 0, below;
 
-    while (UINT32_C(1) << bits < emulate->classes)
+    while (UINT32_C(1) << bits < job->classes)
         bits++;
     if (depth == 0) {
         snprintf(text, size, "main");
@@ -224,7 +179,7 @@ static int group_add(struct group *group, uint32_t task)
 /* Put the trace of class `class` into the tree, and the tasks of `group` at its
  * end; `outlier` above 0: one frame further. */
 static int put_group(struct build *build,
-                     const struct emulate *emulate,
+                     const struct synthetic *job,
                      uint32_t class,
                      uint32_t outlier,
                      const struct group *group)
@@ -235,8 +190,8 @@ static int put_group(struct build *build,
     char text[32];
     int r = 0;
 
-    for (i = 0; r == 0 && i < emulate->depth; i++) {
-        frame = frame_at(emulate, class, i, text, sizeof(text));
+    for (i = 0; r == 0 && i < job->depth; i++) {
+        frame = frame_at(job, class, i, text, sizeof(text));
         r = build_node(build, &node, node, &frame);
     }
     if (r == 0 && outlier) {
@@ -256,7 +211,7 @@ static int put_group(struct build *build,
 
 /* Put all tasks of `groups`, by class, and those of `outliers`, by number. */
 static int put_groups(struct build *build,
-                      const struct emulate *emulate,
+                      const struct synthetic *job,
                       const struct group *groups,
                       const struct group *outliers,
                       const struct group *all)
@@ -270,13 +225,13 @@ static int put_groups(struct build *build,
         r = build_progress(build, &progress);
         tasks_free(progress.tasks);
     }
-    for (i = 0; r == 0 && i < emulate->classes; i++)
+    for (i = 0; r == 0 && i < job->classes; i++)
         if (groups[i].count > 0)
-            r = put_group(build, emulate, i, 0, &groups[i]);
-    for (i = 0; r == 0 && i < emulate->outliers; i++)
+            r = put_group(build, job, i, 0, &groups[i]);
+    for (i = 0; r == 0 && i < job->outliers; i++)
         if (outliers[i].count > 0)
-            r = put_group(build, emulate,
-                          class_of(emulate, outliers[i].ranges[0].first), i + 1,
+            r = put_group(build, job,
+                          class_of(job, outliers[i].ranges[0].first), i + 1,
                           &outliers[i]);
     return r;
 }
@@ -290,42 +245,42 @@ static void groups_free(struct group *groups, uint32_t count)
     free(groups);
 }
 
-int emulate_tree(struct tree **out,
-                 const struct emulate *emulate,
-                 uint32_t daemon)
+int synthetic_tree(struct tree **out,
+                   const struct synthetic *job,
+                   uint32_t daemon)
 {
-    uint64_t tasks = emulate->tasks, daemons = emulate->daemons;
+    uint64_t tasks = job->tasks, daemons = job->daemons;
     uint64_t first = 0, end = tasks, step = 1, task;
-    struct group *groups = calloc(emulate->classes, sizeof(*groups));
+    struct group *groups = calloc(job->classes, sizeof(*groups));
     struct group *outliers =
-        calloc((size_t)emulate->outliers + 1, sizeof(*outliers));
+        calloc((size_t)job->outliers + 1, sizeof(*outliers));
     struct group all = {NULL, 0, 0};
     struct build *build = NULL;
     int r = groups && outliers ? build_new(&build, true) : -ENOMEM;
 
-    if (daemon != EMULATE_ALL && emulate->cyclic) {
+    if (daemon != SYNTHETIC_ALL && job->cyclic) {
         first = daemon;
         step = daemons;
-    } else if (daemon != EMULATE_ALL) {
+    } else if (daemon != SYNTHETIC_ALL) {
         first = daemon * tasks / daemons;
         end = (daemon + 1) * tasks / daemons;
     }
     for (task = first; r == 0 && task < end; task += step) {
-        uint32_t outlier = outlier_of(emulate, (uint32_t)task);
+        uint32_t outlier = outlier_of(job, (uint32_t)task);
 
         r = group_add(&all, (uint32_t)task);
         if (r == 0)
             r = group_add(outlier ? &outliers[outlier - 1]
-                                  : &groups[class_of(emulate, (uint32_t)task)],
+                                  : &groups[class_of(job, (uint32_t)task)],
                           (uint32_t)task);
     }
     if (r == 0)
-        r = put_groups(build, emulate, groups, outliers, &all);
+        r = put_groups(build, job, groups, outliers, &all);
     if (r == 0)
         r = build_tree(out, build, 0);
     build_free(build);
-    groups_free(groups, emulate->classes);
-    groups_free(outliers, emulate->outliers);
+    groups_free(groups, job->classes);
+    groups_free(outliers, job->outliers);
     free(all.ranges);
     return r;
 }

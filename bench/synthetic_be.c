@@ -1,0 +1,86 @@
+/* synthetic_be.c - a back-end of bench/stat: computes the stacks of its part of
+ * a synthetic job, and sends them when told to. */
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/synthetic.h"
+#include "stat/request.h"
+#include "stat/tree/tree_pack.h"
+
+/* Compute the tree that `packet` asks of rank `rank`, into `*tree`. */
+static int prepare(struct tree **tree,
+                   uint32_t rank,
+                   const struct cop_packet *packet)
+{
+    struct synthetic job;
+    struct cop_error error;
+    const char *text;
+    const uint32_t *ranks;
+    uint32_t count, i;
+    int r;
+
+    r = cop_packet_unpack(packet, "%s %aud", &text, &ranks, &count);
+    if (r == 0)
+        r = synthetic_parse(&job, text, &error);
+    if (r < 0)
+        return r;
+    for (i = 0; i < count && ranks[i] != rank; i++)
+        ;
+    if (i >= job.daemons)
+        return -EBADMSG;
+    tree_free(*tree);
+    *tree = NULL;
+    return synthetic_tree(tree, &job, i);
+}
+
+static int send_tree(struct cop_stream *stream, const struct tree *tree)
+{
+    struct cop_packet *packet;
+    int r = tree ? tree_pack(&packet, STAT_TAG_TREE, tree) : -EINVAL;
+
+    if (r == 0) {
+        r = cop_stream_send_packet(stream, packet);
+        cop_packet_free(packet);
+    }
+    return r;
+}
+
+/* Answer requests until the network ends. Returns 0 or a negative errno. */
+static int serve(struct cop_network *network)
+{
+    struct tree *tree = NULL;
+    struct cop_stream *stream;
+    struct cop_packet *packet;
+    int r = 0;
+
+    while (r == 0) {
+        r = cop_network_receive(network, &stream, &packet, COP_FOREVER);
+        if (r < 0)
+            break;
+        r = cop_packet_tag(packet) == SYNTHETIC_TAG_PREPARE
+                ? prepare(&tree, cop_network_rank(network), packet)
+                : send_tree(stream, tree);
+        cop_packet_free(packet);
+    }
+    tree_free(tree);
+    return r == -ENOTCONN ? 0 : r;
+}
+
+int main(void)
+{
+    struct cop_network *network = NULL;
+    struct cop_join join = COP_JOIN_INIT;
+    struct cop_error error;
+    int r;
+
+    r = cop_network_join(&network, &join, &error);
+    if (r < 0)
+        errx(EXIT_FAILURE, "%s", error.text);
+    r = serve(network);
+    if (r < 0)
+        warnx("rank %u: %s", cop_network_rank(network), strerror(-r));
+    cop_network_free(network);
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

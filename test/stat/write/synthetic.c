@@ -1,0 +1,72 @@
+/* synthetic.c - the files that coppice-stat would write of a synthetic job:
+ * synthetic KEYS FOLDER writes FOLDER/json, FOLDER/svg and so on. The job's
+ * parts are merged here, without processes. */
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/synthetic.h"
+#include "stat/write/output.h"
+
+/* Join the trees of all daemons. Returns 0, -EBADE if that is not the tree of
+ * all tasks, or -ENOMEM. */
+static int merge(struct tree **out, const struct synthetic *job)
+{
+    struct tree **parts = calloc(job->daemons, sizeof(struct tree *));
+    struct tree *merged = NULL, *expected = NULL;
+    uint32_t i;
+    int r = parts ? 0 : -ENOMEM;
+
+    for (i = 0; r == 0 && i < job->daemons; i++)
+        r = synthetic_tree(&parts[i], job, i);
+    if (r == 0)
+        r = tree_join_all(&merged, parts, job->daemons);
+    if (r == 0)
+        r = synthetic_tree(&expected, job, SYNTHETIC_ALL);
+    if (r == 0)
+        r = tree_equal(merged, expected) ? tree_settle(out, merged) : -EBADE;
+    for (i = 0; parts && i < job->daemons; i++)
+        tree_free(parts[i]);
+    free(parts);
+    tree_free(merged);
+    tree_free(expected);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const names[OUTPUT_KINDS] = {
+        [OUTPUT_DOT] = "dot",   [OUTPUT_FOLDED] = "folded",
+        [OUTPUT_HTML] = "html", [OUTPUT_JSON] = "json",
+        [OUTPUT_SVG] = "svg",   [OUTPUT_SPEEDSCOPE] = "speedscope",
+    };
+    struct report_source source = {.hosts = 1, .samples = 1, .taken_s = 1};
+    char paths[OUTPUT_KINDS][4096];
+    struct outputs outputs;
+    struct cop_error error = {""};
+    struct report *report;
+    struct synthetic job;
+    struct tree *tree;
+    int kind, r;
+
+    if (argc != 3)
+        errx(2, "usage: synthetic KEYS FOLDER");
+    for (kind = 0; kind < OUTPUT_KINDS; kind++) {
+        snprintf(paths[kind], sizeof(paths[kind]), "%s/%s", argv[2],
+                 names[kind]);
+        outputs.paths[kind] = paths[kind];
+    }
+    r = synthetic_parse(&job, argv[1], &error);
+    if (r == 0)
+        r = merge(&tree, &job);
+    if (r == 0)
+        r = report_new(&report, tree, &source);
+    if (r == 0)
+        r = outputs_write(&outputs, report, &error);
+    if (r < 0)
+        errx(1, "%s: %s", argv[1], error.text[0] ? error.text : strerror(-r));
+    report_free(report);
+    tree_free(tree);
+    return 0;
+}
