@@ -20,6 +20,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "stat/walk/source.h"
+
 /* What the kernel puts behind the name of a file that was deleted, and what in
  * place of the end of a line. */
 #define DELETED      " (deleted)"
@@ -589,7 +591,7 @@ static char *demangle(const char *symbol)
     return function ? function(symbol, NULL, NULL, &status) : NULL;
 }
 
-/* Add a frame that is further out than the last; `function` is taken. */
+/* Add a frame that is further in than the last; `function` is taken. */
 static int frame_add(struct name *name,
                      char *function,
                      const char *file,
@@ -607,50 +609,28 @@ static int frame_add(struct name *name,
     return 0;
 }
 
-/* Add the functions that are inlined at `pc`, innermost first, and leave in
- * `*file` and `*line` from where the outermost was called. */
-static int add_inlined(struct name *name,
+/* The name of an address that has no function in the source: its symbol, else
+ * its module and offset. The caller frees it; NULL without memory. */
+static char *symbol_of(const struct name *name,
+                       const char *path,
                        Dwfl_Module *dwfl_module,
-                       Dwarf_Addr pc,
-                       const char **file,
-                       int *line)
+                       Dwarf_Addr pc)
 {
-    Dwarf_Addr bias;
-    Dwarf_Die *unit = dwfl_module_addrdie(dwfl_module, pc, &bias), *scopes;
-    Dwarf_Files *files = NULL;
-    size_t file_count = 0;
-    int count, i, r = 0;
+    char *function;
+    const char *symbol;
+    GElf_Off offset;
+    GElf_Sym entry;
 
-    if (!unit)
-        return 0;
-    count = dwarf_getscopes(unit, pc - bias, &scopes);
-    if (count <= 0)
-        return 0;
-    if (dwarf_getsrcfiles(unit, &files, &file_count) != 0)
-        file_count = 0;
-    for (i = 0; r == 0 && i < count; i++) {
-        Dwarf_Attribute attribute;
-        Dwarf_Word number = 0;
-        const char *function = dwarf_diename(&scopes[i]);
-
-        if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
-            break;
-        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine || !function ||
-            name->count + 1 >= INLINED_MAX)
-            continue;
-        r = frame_add(name, strdup(function), *file, *line);
-        if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attribute),
-                            &number) == 0 &&
-            number < file_count)
-            *file = dwarf_filesrc(files, number, NULL, NULL);
-        *line =
-            dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attribute),
-                            &number) == 0
-                ? (int)number
-                : 0;
+    symbol = dwfl_module_addrinfo(dwfl_module, pc, &offset, &entry, NULL, NULL,
+                                  NULL);
+    if (symbol && (entry.st_size == 0 || offset < entry.st_size)) {
+        function = demangle(symbol);
+        return function ? function : strndup(symbol, (size_t)name_len(symbol));
     }
-    free(scopes);
-    return r;
+    if (asprintf(&function, "%s+0x%llx", path,
+                 (unsigned long long)name->offset) < 0)
+        return NULL;
+    return function;
 }
 
 /* Fill in what is known of an address. Returns 0 or -ENOMEM. */
@@ -658,14 +638,10 @@ static int name_make(struct name *name,
                      const char *module,
                      Dwfl_Module *dwfl_module)
 {
-    const char *path = frame_module_name(module), *symbol = NULL, *file = NULL;
-    char *function = NULL;
+    const char *path = frame_module_name(module);
+    struct source places[INLINED_MAX] = {{NULL, NULL, NULL, 0}};
+    size_t count = 0, i;
     Dwarf_Addr start, pc;
-    GElf_Off offset;
-    GElf_Sym entry;
-    Dwfl_Line *place;
-    size_t i;
-    int line = 0;
     int r = 0;
 
     name->frames = calloc(INLINED_MAX, sizeof(*name->frames));
@@ -673,31 +649,21 @@ static int name_make(struct name *name,
         return -ENOMEM;
     dwfl_module_info(dwfl_module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
     pc = start + name->offset;
-    symbol = dwfl_module_addrinfo(dwfl_module, pc, &offset, &entry, NULL, NULL,
-                                  NULL);
-    if (symbol && entry.st_size && offset >= entry.st_size)
-        symbol = NULL;
-    place = is_runtime(path) ? NULL : dwfl_module_getsrc(dwfl_module, pc);
-    if (place)
-        file = dwfl_lineinfo(place, NULL, &line, NULL, NULL, NULL);
-    if (file)
-        r = add_inlined(name, dwfl_module, pc, &file, &line);
-    if (r < 0)
-        return r;
-    if (symbol) {
-        function = demangle(symbol);
-        if (!function)
-            function = strndup(symbol, (size_t)name_len(symbol));
-    } else if (asprintf(&function, "%s+0x%llx", path,
-                        (unsigned long long)name->offset) < 0) {
-        function = NULL;
-    }
-    r = frame_add(name, function, file, line);
-    for (i = 0; i < name->count / 2; i++) { /* outermost first */
-        struct frame swap = name->frames[i];
+    if (!is_runtime(path))
+        count = source_find(places, INLINED_MAX, dwfl_module, pc);
+    if (count == 0)
+        count = 1;
+    for (i = count; r == 0 && i-- > 0;) { /* outermost first */
+        const struct source *place = &places[i];
+        char *function = NULL;
 
-        name->frames[i] = name->frames[name->count - 1 - i];
-        name->frames[name->count - 1 - i] = swap;
+        if (i + 1 == count)
+            function = symbol_of(name, path, dwfl_module, pc);
+        else if (place->linkage)
+            function = demangle(place->linkage);
+        if (!function && place->name)
+            function = strdup(place->name);
+        r = frame_add(name, function, place->file, place->line);
     }
     return r;
 }

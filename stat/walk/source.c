@@ -1,0 +1,151 @@
+/* source.c - see source.h. */
+#include "stat/walk/source.h"
+
+#include <dwarf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Scopes in each other that are looked at; a program has far fewer. */
+#define SCOPES_MAX 128
+
+/* The functions and blocks around an address, innermost first. */
+struct scopes {
+    Dwarf_Addr address;
+    bool everywhere; /* look into functions that do not have it, too */
+    int depth;
+    size_t count;
+    Dwarf_Die list[SCOPES_MAX];
+};
+
+/* The unit that has `pc`. Compilers of LLVM write no table of addresses: then
+ * each unit is asked. */
+static Dwarf_Die *find_unit(Dwfl_Module *dwfl_module,
+                            Dwarf_Addr pc,
+                            Dwarf_Addr *bias)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(dwfl_module, pc, bias);
+
+    if (unit)
+        return unit;
+    while ((unit = dwfl_module_nextcu(dwfl_module, unit, bias)) != NULL)
+        if (dwarf_haspc(unit, pc - *bias) > 0)
+            return unit;
+    return NULL;
+}
+
+/* Find what is around the address in `parent`. Returns whether a function
+ * is. The scopes that dwarf_getscopes() finds will not do: it goes on from an
+ * inlined function where that was written, not where it was called, and does
+ * not look for the body of an OpenMP region, which stands in its function but
+ * has addresses of its own. */
+static bool find_scopes(struct scopes *scopes, Dwarf_Die *parent)
+{
+    bool found = false;
+    Dwarf_Die child;
+
+    if (scopes->depth == SCOPES_MAX || dwarf_child(parent, &child) != 0)
+        return false;
+    scopes->depth++;
+    do {
+        bool has_address = false;
+
+        switch (dwarf_tag(&child)) {
+        case DW_TAG_subprogram:
+        case DW_TAG_inlined_subroutine:
+        case DW_TAG_lexical_block:
+        case DW_TAG_try_block:
+        case DW_TAG_catch_block:
+            has_address = dwarf_haspc(&child, scopes->address) > 0;
+            if (!has_address && !scopes->everywhere)
+                continue;
+            break;
+        case DW_TAG_namespace:
+        case DW_TAG_module:
+        case DW_TAG_class_type:
+        case DW_TAG_structure_type:
+        case DW_TAG_union_type:
+            break;
+        default:
+            continue;
+        }
+        found = find_scopes(scopes, &child);
+        if (has_address) {
+            scopes->list[scopes->count++] = child;
+            found = true;
+        }
+    } while (!found && dwarf_siblingof(&child, &child) == 0);
+    scopes->depth--;
+    return found;
+}
+
+/* How the linker would see a function, in C++; NULL in C. */
+static const char *linkage_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+
+    return dwarf_formstring(
+        dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+}
+
+/* A number that stands at a call that was inlined, else `missing`. */
+static size_t number_of(Dwarf_Die *die, unsigned name, size_t missing)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word number = missing;
+
+    dwarf_formudata(dwarf_attr(die, name, &attribute), &number);
+    return number;
+}
+
+size_t source_find(struct source *out,
+                   size_t max,
+                   Dwfl_Module *dwfl_module,
+                   Dwarf_Addr pc)
+{
+    struct scopes scopes = {.count = 0};
+    size_t file_count = 0, count = 0, number, i;
+    struct source place = {NULL, NULL, NULL, 0};
+    Dwarf_Files *files = NULL;
+    Dwarf_Addr bias;
+    Dwarf_Line *line;
+    Dwarf_Die *unit = find_unit(dwfl_module, pc, &bias);
+
+    if (!unit)
+        return 0;
+    scopes.address = pc - bias;
+    if (!find_scopes(&scopes, unit)) {
+        scopes.everywhere = true;
+        find_scopes(&scopes, unit);
+    }
+    line = dwarf_getsrc_die(unit, scopes.address);
+    if (line && dwarf_lineno(line, &place.line) == 0)
+        place.file = dwarf_linesrc(line, NULL, NULL);
+    if (dwarf_getsrcfiles(unit, &files, &file_count) != 0)
+        file_count = 0;
+    for (i = 0; i < scopes.count; i++) {
+        Dwarf_Die *scope = &scopes.list[i];
+        int tag = dwarf_tag(scope);
+
+        if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+            continue;
+        place.name = dwarf_diename(scope);
+        place.linkage = linkage_name(scope);
+        if (count == max)
+            count--;
+        out[count++] = place;
+        if (tag == DW_TAG_subprogram)
+            return count;
+        number = number_of(scope, DW_AT_call_file, SIZE_MAX);
+        place.file = number < file_count
+                         ? dwarf_filesrc(files, number, NULL, NULL)
+                         : NULL;
+        place.line = (int)number_of(scope, DW_AT_call_line, 0);
+    }
+    /* No function: what is left is the place alone. */
+    place.name = place.linkage = NULL;
+    if (count == max)
+        count--;
+    if (place.file)
+        out[count++] = place;
+    return count;
+}
