@@ -7,18 +7,23 @@
 #include "net/question.h"
 #include "net/session.h"
 #include "wire/limits.h"
+#include "wire/messages.h"
 
-/* Why the front-end does not answer. */
-static int refused(const struct frame *answer, struct cop_error *error)
+/* An answer of rows may be why there is none: then an error. */
+static int check_refusal(const struct frame *frame, struct cop_error *error)
 {
     char text[LIMIT_TEXT + 1] = "";
     struct rows none = {0};
-    int r = rows_decode(answer, &none, text, sizeof(text));
+    struct msg_rows answer;
+    int r = msg_rows_decode(frame, &answer);
 
+    if (r < 0 || answer.code >= 0)
+        return r;
+    r = rows_decode(frame, &none, text, sizeof(text));
     rows_fini(&none);
     if (r < 0)
         return r;
-    return cop_error_set(error, answer->tag, "the front-end refuses: %s", text);
+    return cop_error_set(error, answer.code, "the front-end refuses: %s", text);
 }
 
 int ask_network(struct frame *answer,
@@ -48,9 +53,9 @@ int ask_network(struct frame *answer,
     r = question_ask(&frame, session, question, (uint32_t)timeout_ms, error);
     if (r < 0)
         goto out;
-    if (frame.tag < 0)
-        r = refused(&frame, error);
-    else if (frame.type != type)
+    if (frame.type == FRAME_ROWS)
+        r = check_refusal(&frame, error);
+    if (r == 0 && frame.type != type)
         r = -EBADMSG;
     if (r < 0)
         goto out;

@@ -1,5 +1,6 @@
 /* inject.c - a node is to be broken on purpose. */
 #include "api/ask.h"
+#include "wire/messages.h"
 
 int cop_network_inject(const char *session_path,
                        uint32_t rank,
@@ -8,12 +9,11 @@ int cop_network_inject(const char *session_path,
                        int timeout_ms,
                        struct cop_error *error)
 {
-    struct frame question = {
-        .type = FRAME_INJECT,
-        .tag = (int32_t)injection,
-        .origin = rank,
-        .count = freeze_ms,
-    };
+    struct frame question = msg_inject_encode(&(struct msg_inject){
+        .injection = (int32_t)injection,
+        .victim = rank,
+        .freeze_ms = freeze_ms,
+    });
     struct frame answer = {0};
     int r;
 

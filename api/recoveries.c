@@ -1,6 +1,7 @@
 /* recoveries.c - what orphans have reported. */
 #include "api/ask.h"
 #include "protocol/watch/history.h"
+#include "wire/messages.h"
 
 int cop_network_recoveries(const char *session_path,
                            uint64_t *next,
@@ -9,7 +10,8 @@ int cop_network_recoveries(const char *session_path,
                            int timeout_ms,
                            struct cop_error *error)
 {
-    struct frame question = {.type = FRAME_REPORTS, .sequence = *next};
+    struct frame question =
+        msg_reports_encode(&(struct msg_reports){.first = *next});
     struct frame answer = {0};
     size_t count = 0;
     int r;

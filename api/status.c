@@ -5,6 +5,7 @@
 
 #include "api/ask.h"
 #include "protocol/node.h"
+#include "wire/messages.h"
 
 /* The share of the time-out that the tree may take; the rest is for the way to
  * the front-end and back. */
@@ -19,10 +20,9 @@ int cop_status_read(struct cop_status **out,
                     int timeout_ms,
                     struct cop_error *error)
 {
-    struct frame question = {
-        .type = FRAME_STATUS,
-        .count = (uint32_t)TREE_SHARE(timeout_ms),
-    };
+    struct frame question = msg_status_encode(&(struct msg_status){
+        .budget_ms = (uint32_t)TREE_SHARE(timeout_ms),
+    });
     struct cop_status *status = calloc(1, sizeof(*status));
     struct frame answer = {0};
     int r;

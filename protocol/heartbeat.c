@@ -1,10 +1,5 @@
 /* heartbeat.c - what a link carries though nobody sends (PROTOCOL 6.1).
  *
- *     count     the first one: the window that we grant (3.4); then our
- *               incarnation (6.1c)
- *     tag       down: 1 + the child's ordinal (7.2)
- *     sequence  our table's version; 0 before there is one
- *
  * Claims, stable numbers and fan-outs are frames of their own that go with
  * it. */
 #include <errno.h>
@@ -25,7 +20,11 @@ void heartbeat_greet(struct node *node, struct peer *peer)
     if (peer->greeted)
         return;
     peer->greeted = true;
-    node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0, peer->grant);
+    node_send(node, peer,
+              msg_greeting_encode(&(struct msg_greeting){
+                  .sender = node->rank,
+                  .window = peer->grant,
+              }));
 }
 
 /* Heartbeat for one link, if it is due. `ordinal`: a child that is ready: 1 +
@@ -45,13 +44,12 @@ static void beat_if_due(struct node *node, struct peer *peer, uint32_t ordinal)
     peer->told_ordinal = ordinal;
     peer->told_version = own;
     node_send(node, peer,
-              (struct frame){
-                  .type = FRAME_HEARTBEAT,
-                  .tag = (int32_t)ordinal,
-                  .origin = node->rank,
-                  .count = node->incarnation,
-                  .sequence = own,
-              });
+              msg_heartbeat_encode(&(struct msg_heartbeat){
+                  .sender = node->rank,
+                  .ordinal = ordinal,
+                  .incarnation = node->incarnation,
+                  .version = own,
+              }));
 }
 
 void heartbeat_beat(struct node *node)
@@ -78,8 +76,11 @@ void heartbeat_attempt(struct node *node)
         struct peer *peer = node_child(node, slot);
 
         if (peer && peer->ready && peer->greeted)
-            node_send_header(node, peer, FRAME_HEARTBEAT, 0, 0,
-                             node->incarnation);
+            node_send(node, peer,
+                      msg_heartbeat_encode(&(struct msg_heartbeat){
+                          .sender = node->rank,
+                          .incarnation = node->incarnation,
+                      }));
     }
 }
 
@@ -88,24 +89,25 @@ static int greeted(struct node *node,
                    struct peer *peer,
                    const struct frame *frame)
 {
+    struct msg_greeting greeting;
     size_t i;
 
-    if (frame->count == 0 || frame->count > LIMIT_WINDOW_MAX)
+    if (msg_greeting_decode(frame, &greeting) < 0)
         return node_refuse(node, "there is no such window");
     link_greet(&peer->life);
-    peer->granted = frame->count;
+    peer->granted = greeting.window;
     for (i = 0; i < node->stream_count; i++) {
         struct stream *stream = node->streams[i];
         struct branch *branch;
 
         if (peer->is_parent) {
-            upward_grant(stream, frame->count);
+            upward_grant(stream, greeting.window);
             continue;
         }
         branch = stream_branch(stream, peer->slot);
         if (!branch)
             return -ENOMEM;
-        credit_grant(&branch->down, frame->count);
+        credit_grant(&branch->down, greeting.window);
         downward_pump_child(node, stream, peer->slot);
     }
     return 0;
@@ -137,19 +139,21 @@ int heartbeat_take(struct node *node,
                    struct peer *peer,
                    const struct frame *frame)
 {
+    struct msg_heartbeat beat;
+
     if (peer->life.state != LINK_UP)
         return greeted(node, peer, frame);
     if (!node_is_attached(node, peer))
         return 0;
-    if (frame->tag < 0 || (frame->tag > 0 && !peer->is_parent) ||
-        (uint32_t)frame->tag > LIMIT_CHILDREN)
+    if (msg_heartbeat_decode(frame, &beat) < 0 ||
+        (beat.ordinal > 0 && !peer->is_parent))
         return node_refuse(node, "no child has that place");
-    if (peer->is_parent && !record_is_near(node, peer->rank, frame->count))
+    if (peer->is_parent && !record_is_near(node, peer->rank, beat.incarnation))
         return node_refuse(node, "no node has asked for a parent so often");
-    if (peer->is_parent && frame->count > peer->incarnation)
-        peer->incarnation = frame->count;
-    if (frame->tag > 0)
-        node->heal.orphan.ordinal = (uint32_t)frame->tag - 1;
-    compare(node, peer, frame->sequence);
+    if (peer->is_parent && beat.incarnation > peer->incarnation)
+        peer->incarnation = beat.incarnation;
+    if (beat.ordinal > 0)
+        node->heal.orphan.ordinal = beat.ordinal - 1;
+    compare(node, peer, beat.version);
     return 0;
 }

@@ -42,16 +42,20 @@ static int take_credit(struct node *node,
                        struct peer *peer,
                        const struct frame *frame)
 {
-    struct stream *stream = node_stream(node, frame->stream);
+    struct msg_credit credit;
+    struct stream *stream;
     struct branch *branch;
-    int r;
+    int r = msg_credit_decode(frame, &credit);
 
+    if (r < 0)
+        return r;
+    stream = node_stream(node, credit.stream);
     if (!stream)
         return 0;
     if (peer->is_parent) {
-        r = credit_return(frame->flags & FRAME_LATE ? &stream->up.late_credit
+        r = credit_return(credit.flags & FRAME_LATE ? &stream->up.late_credit
                                                     : &stream->up.credit,
-                          frame->count);
+                          credit.bytes);
         upward_pump(node, stream);
         upward_run(node, stream);
         launch_try_end(node);
@@ -60,7 +64,7 @@ static int take_credit(struct node *node,
     branch = stream_branch(stream, peer->slot);
     if (!branch)
         return -ENOMEM;
-    r = credit_return(&branch->down, frame->count);
+    r = credit_return(&branch->down, credit.bytes);
     downward_pump_child(node, stream, peer->slot);
     downward_passed(node, stream);
     return r;
@@ -70,50 +74,46 @@ static int take_resume(struct node *node,
                        struct peer *peer,
                        const struct frame *frame)
 {
-    struct stream *stream = node_stream(node, frame->stream);
+    struct msg_resume resume;
+    struct stream *stream;
 
-    if (frame->stream == 0)
+    if (msg_resume_decode(frame, &resume) < 0 || resume.stream == 0)
         return -EPROTO;
+    stream = node_stream(node, resume.stream);
     if (!stream)
         return 0;
-    if (upward_count(stream, peer, frame->sequence) < 0)
+    if (upward_count(stream, peer, resume.level) < 0)
         return -ENOMEM;
     upward_run(node, stream);
     return 0;
 }
-
-/* What FAULT says: a filter failed; or, from a commnode, a child of it broke
- * the protocol (PROTOCOL 2.5). */
-enum fault {
-    FAULT_FILTER,
-    FAULT_BREACH
-};
 
 static int take_fault(struct node *node,
                       const struct peer *peer,
                       struct frame *frame)
 {
     struct cop_packet *packet = NULL;
+    struct msg_fault fault;
     const char *text;
     int r;
 
     if (frame->payload && frame->payload->len > LIMIT_REPORT)
         return node_refuse(node, "its text is too long");
-    if (frame->tag != FAULT_FILTER &&
-        (frame->tag != FAULT_BREACH || peer->role == NODE_BACKEND))
-        return node_refuse(node, "it says what its sender cannot know");
-    if (frame->origin >= LIMIT_NODES)
+    if (msg_fault_decode(frame, &fault) < 0)
         return node_refuse(node, "no node has that rank");
-    r = packet_open(&packet, frame->payload);
+    if (fault.kind != FAULT_FILTER &&
+        (fault.kind != FAULT_BREACH || peer->role == NODE_BACKEND))
+        return node_refuse(node, "it says what its sender cannot know");
+    r = packet_open(&packet, fault.payload);
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, "%s", &text);
     if (r == 0 && node->parent)
         node_send(node, node->parent, frame_ref(frame));
-    else if (r == 0 && frame->tag == FAULT_BREACH)
-        node_tell(node, TELL_NODE_REFUSED, frame->count, 0, text);
+    else if (r == 0 && fault.kind == FAULT_BREACH)
+        node_tell(node, TELL_NODE_REFUSED, fault.refused, 0, text);
     else if (r == 0)
-        node_tell(node, TELL_FILTER_ERROR, frame->origin, frame->stream, text);
+        node_tell(node, TELL_FILTER_ERROR, fault.reporter, fault.stream, text);
     cop_packet_free(packet);
     return r;
 }
@@ -209,11 +209,15 @@ static int take_down(struct node *node, struct frame *frame)
 
 static int take_stable(struct node *node, const struct frame *frame)
 {
-    struct stream *stream = node_stream(node, frame->stream);
+    struct msg_stable stable;
+    struct stream *stream;
 
+    if (msg_stable_decode(frame, &stable) < 0)
+        return -EPROTO;
+    stream = node_stream(node, stable.stream);
     if (!stream || node->role == NODE_BACKEND)
         return 0;
-    downward_stable(node, stream, frame->sequence);
+    downward_stable(node, stream, stable.number);
     return 0;
 }
 
@@ -237,7 +241,7 @@ static int from_parent(struct node *node,
     case FRAME_TABLE:
         return launch_table(node, frame);
     case FRAME_JOINED:
-        return launch_joined(node, peer, frame);
+        return launch_joined(node, frame);
     case FRAME_END:
         launch_end(node, "the front-end has ended the network");
         return 0;
@@ -268,11 +272,10 @@ static void breach(struct node *node, struct peer *peer, uint8_t type)
 {
     uint32_t rank = peer->rank;
     bool told = node->launched && !peer->is_parent;
-    struct frame fault = {
-        .type = FRAME_FAULT,
-        .tag = FAULT_BREACH,
-        .origin = node->rank,
-        .count = rank,
+    struct msg_fault fault = {
+        .kind = FAULT_BREACH,
+        .reporter = node->rank,
+        .refused = rank,
     };
     char text[LIMIT_TEXT];
 
@@ -289,7 +292,7 @@ static void breach(struct node *node, struct peer *peer, uint8_t type)
     else if (packet_pack(&fault.payload, "%s", text) < 0)
         node->failed = true;
     else
-        node_send(node, node->parent, fault);
+        node_send(node, node->parent, msg_fault_encode(&fault));
 }
 
 void intake_bytes(struct node *node, uint32_t link)

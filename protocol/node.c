@@ -77,21 +77,10 @@ void node_send(struct node *node, struct peer *peer, struct frame frame)
     action->frame = frame;
 }
 
-void node_send_header(struct node *node,
-                      struct peer *peer,
-                      enum frame_type type,
-                      uint32_t stream,
-                      uint64_t sequence,
-                      uint32_t count)
+void node_send_bare(struct node *node, struct peer *peer, enum frame_type type)
 {
     node_send(node, peer,
-              (struct frame){
-                  .type = (uint8_t)type,
-                  .stream = stream,
-                  .origin = node->rank,
-                  .count = count,
-                  .sequence = sequence,
-              });
+              (struct frame){.type = (uint8_t)type, .origin = node->rank});
 }
 
 struct action *node_tell(struct node *node,
@@ -647,7 +636,7 @@ static void check_silence(struct node *node)
         if (!peer)
             continue;
         if (link_is_silent(&peer->life, node->now_ms)) {
-            node_send_header(node, peer, FRAME_SILENCE, 0, 0, 0);
+            node_send_bare(node, peer, FRAME_SILENCE);
             close = node_act(node, ACTION_CLOSE);
             close->link = peer->link;
             close->code = -ETIMEDOUT;

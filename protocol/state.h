@@ -13,6 +13,7 @@
 #include "protocol/node.h"
 #include "protocol/stream/stream.h"
 #include "protocol/watch/status.h"
+#include "wire/messages.h"
 
 /* The other end of one link. A new link is a new peer, whatever its rank; a
  * closed one is not read again, and takes only itself along (PROTOCOL 1.3). */
@@ -118,13 +119,8 @@ struct action *node_act(struct node *node, enum action_type type);
 /* Send `frame` to `peer`; its payload reference is taken. */
 void node_send(struct node *node, struct peer *peer, struct frame frame);
 
-/* Send a frame that is a header only. */
-void node_send_header(struct node *node,
-                      struct peer *peer,
-                      enum frame_type type,
-                      uint32_t stream,
-                      uint64_t sequence,
-                      uint32_t count);
+/* Send a frame that says nothing but its type and who sends it. */
+void node_send_bare(struct node *node, struct peer *peer, enum frame_type type);
 
 /* A filter call begins: the caller sets `call`. */
 void node_begin_call(struct node *node);

@@ -5,6 +5,7 @@
 
 #include "sim/memory.h"
 #include "wire/limits.h"
+#include "wire/messages.h"
 
 /* What a link with a rate passes in so long arrives at once. */
 #define WIRE_PIECE_MS 50
@@ -157,6 +158,16 @@ static bool write_pieces(struct sim *sim,
     return len == 0 || flow_write(&other->in, bytes, len, at_ms) != UINT64_MAX;
 }
 
+/* Whether an orphan is told that it is adopted. */
+static bool is_adoption(const struct frame *frame)
+{
+    struct msg_adopted adopted;
+
+    return frame->type == FRAME_ADOPTED &&
+           msg_adopted_decode(frame, &adopted) == 0 &&
+           adopted.answer == SIM_ADOPTED;
+}
+
 void world_write(struct sim *sim,
                  struct world_node *node,
                  uint32_t link,
@@ -195,7 +206,7 @@ void world_write(struct sim *sim,
                      frame->payload->len, at_ms);
     if (sim->watch.wrote)
         sim->watch.wrote(sim, node->index, end->peer, frame, sim->watch.arg);
-    if (frame->type == FRAME_ADOPTED && frame->tag == SIM_ADOPTED)
+    if (is_adoption(frame))
         end->taken = true;
     if (arrives)
         later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);

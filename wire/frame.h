@@ -20,13 +20,13 @@
 /* What a frame is, and which way it may go. */
 #define FRAME_TYPES(X)                                                         \
     X(FRAME_DATA, 1, "data")           /* both: a packet of a stream */        \
-    X(FRAME_MARKER, 2, "marker")       /* down: a sync; tag is the epoch */    \
-    X(FRAME_CONTROL, 3, "control")     /* down: stream 0; tag says what */     \
-    X(FRAME_SNAPSHOT, 4, "snapshot")   /* down: stream 0 up to sequence */     \
-    X(FRAME_RESUME, 5, "resume")       /* up: counts from sequence + 1 */      \
+    X(FRAME_MARKER, 2, "marker")       /* down: a sync */                      \
+    X(FRAME_CONTROL, 3, "control")     /* down: stream 0 */                    \
+    X(FRAME_SNAPSHOT, 4, "snapshot")   /* down: what stream 0 amounts to */    \
+    X(FRAME_RESUME, 5, "resume")       /* up: from which wave on it counts */  \
     X(FRAME_CLAIM, 6, "claim")         /* up: (members, received, settled) */  \
-    X(FRAME_STABLE, 7, "stable")       /* down: stable up to sequence */       \
-    X(FRAME_CREDIT, 8, "credit")       /* both: count bytes more may come */   \
+    X(FRAME_STABLE, 7, "stable")       /* down: what all members have */       \
+    X(FRAME_CREDIT, 8, "credit")       /* both: more may come */               \
     X(FRAME_HEARTBEAT, 9, "heartbeat") /* both */                              \
     X(FRAME_READY, 10, "ready")        /* up: a subtree has started */         \
     X(FRAME_TABLE, 11, "table")        /* down: the launched tree */           \
@@ -40,7 +40,7 @@
     X(FRAME_ADOPTED, 19, "adopted")    /* down: its answer */                  \
     X(FRAME_PROBE, 20, "probe")        /* up: is the way to the root whole */  \
     X(FRAME_PROBED, 21, "probed")      /* down: its answer */                  \
-    X(FRAME_FEED, 22, "feed")          /* up: send what follows sequence */    \
+    X(FRAME_FEED, 22, "feed")          /* up: send what follows a packet */    \
     X(FRAME_COMPENSATION, 23, "compensation") /* up: a filter state */         \
     X(FRAME_EXPEL, 24, "expel")               /* down: given up for good */    \
     X(FRAME_SILENCE, 25, "silence") /* both: we heard nothing, and close */    \

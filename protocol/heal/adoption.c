@@ -12,11 +12,10 @@ static void send_answer(struct node *node,
 {
     heartbeat_greet(node, peer);
     node_send(node, peer,
-              (struct frame){
-                  .type = FRAME_ADOPTED,
-                  .tag = (int32_t)answer,
-                  .origin = node->rank,
-              });
+              msg_adopted_encode(&(struct msg_adopted){
+                  .answer = answer,
+                  .sender = node->rank,
+              }));
 }
 
 void adoption_refuse(struct node *node, struct peer *peer)
@@ -89,13 +88,12 @@ static void commit(struct node *node, struct peer *peer)
     node->shifted = true;
     heartbeat_greet(node, peer);
     node_send(node, peer,
-              (struct frame){
-                  .type = FRAME_ADOPTED,
-                  .tag = ADOPTION_OK,
-                  .origin = node->rank,
-                  .count = peer->told_ordinal - 1, /* PROTOCOL 7.2 */
-                  .sequence = node->depth,
-              });
+              msg_adopted_encode(&(struct msg_adopted){
+                  .answer = ADOPTION_OK,
+                  .sender = node->rank,
+                  .ordinal = peer->told_ordinal - 1, /* PROTOCOL 7.2 */
+                  .depth = node->depth,
+              }));
     member_expel_lost(node, peer, &peer->below);
     /* who has joined, and is no member yet, becomes one by a claim (12.3) */
     if (node->role == NODE_FRONTEND &&
@@ -115,12 +113,12 @@ static void commit(struct node *node, struct peer *peer)
 /* The way to the root is whole, and `depth` long from here. */
 static void adoption_admit(struct node *node,
                            struct peer *peer,
-                           uint64_t depth,
+                           uint32_t depth,
                            bool last_resort)
 {
     bool too_high = depth + 1 + peer->height > node->heal.height_limit;
 
-    node->depth = (uint32_t)depth;
+    node->depth = depth;
     if (other_link(node, peer, true))
         refuse(node, peer, ADOPTION_STALE);
     else if (too_high && !last_resort &&
@@ -131,7 +129,7 @@ static void adoption_admit(struct node *node,
 }
 
 /* PROTOCOL 8.3: remember a probe, and send it up. */
-static void send_probe(struct node *node, struct probe probe, uint64_t hops)
+static void send_probe(struct node *node, struct probe probe, uint32_t hops)
 {
     size_t count = node->heal.probe_count;
     struct probe *list = node->heal.probes;
@@ -145,12 +143,11 @@ static void send_probe(struct node *node, struct probe probe, uint64_t hops)
     node->heal.probes = list;
     list[node->heal.probe_count++] = probe;
     node_send(node, node->parent,
-              (struct frame){
-                  .type = FRAME_PROBE,
-                  .origin = probe.orphan,
-                  .count = probe.incarnation,
-                  .sequence = hops,
-              });
+              msg_probe_encode(&(struct msg_probe){
+                  .orphan = probe.orphan,
+                  .incarnation = probe.incarnation,
+                  .hops = hops,
+              }));
 }
 
 /* PROTOCOL 8.2: why this orphan cannot be taken; ADOPTION_OK if it may be. */
@@ -178,20 +175,21 @@ static enum adoption_answer adoption_judge(const struct node *node,
 
 int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
 {
-    bool last_resort = frame->tag == ADOPTION_LAST_RESORT;
     struct cop_packet *packet = NULL;
+    struct msg_adopt adopt;
+    bool last_resort;
     enum adoption_answer answer;
     const uint32_t *pairs;
     uint32_t count;
     int r;
 
     if (!node->launched || peer->ready || peer->asking ||
-        peer->rank == RANK_NONE || frame->origin != peer->rank ||
-        frame->sequence > LIMIT_NODES)
+        peer->rank == RANK_NONE || msg_adopt_decode(frame, &adopt) < 0 ||
+        adopt.orphan != peer->rank)
         return -EPROTO;
-    if (!record_is_near(node, peer->rank, frame->count))
+    if (!record_is_near(node, peer->rank, adopt.incarnation))
         return node_refuse(node, "no node has asked for a parent so often");
-    r = packet_open(&packet, frame->payload);
+    r = packet_open(&packet, adopt.payload);
     if (r == 0)
         r = cop_packet_unpack(packet, "%aud", &pairs, &count);
     if (r == 0)
@@ -202,8 +200,9 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
     if (r < 0)
         return r == -EINVAL ? -EBADMSG : r;
     peer->asking = true;
-    peer->incarnation = frame->count;
-    peer->height = (uint32_t)frame->sequence;
+    peer->incarnation = adopt.incarnation;
+    peer->height = adopt.height;
+    last_resort = adopt.wish == ADOPTION_LAST_RESORT;
     if (node->role == NODE_FRONTEND)
         suspect_heard(node, peer->rank);
     answer = adoption_judge(node, peer);
@@ -224,23 +223,6 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
     return 0;
 }
 
-static void answer_probe(struct node *node,
-                         struct peer *peer,
-                         uint32_t orphan,
-                         uint32_t incarnation,
-                         enum probe_answer answer,
-                         uint64_t depth)
-{
-    node_send(node, peer,
-              (struct frame){
-                  .type = FRAME_PROBED,
-                  .tag = (int32_t)answer,
-                  .origin = orphan,
-                  .count = incarnation,
-                  .sequence = depth,
-              });
-}
-
 /* The front-end is where a probe ends. */
 static enum probe_answer judge_path(struct node *node, uint32_t orphan)
 {
@@ -257,22 +239,28 @@ int adoption_probe(struct node *node,
                    const struct frame *frame)
 {
     bool root = node->role == NODE_FRONTEND;
+    struct msg_probe probe;
 
-    if (frame->sequence == 0 || frame->sequence > LIMIT_NODES)
+    if (msg_probe_decode(frame, &probe) < 0)
         return -EPROTO;
-    if (root || frame->origin == node->rank || !node->parent ||
+    if (root || probe.orphan == node->rank || !node->parent ||
         node->heal.probe_count >= LIMIT_CHILDREN)
-        answer_probe(node, peer, frame->origin, frame->count,
-                     root ? judge_path(node, frame->origin) : PROBE_FAIL,
-                     frame->sequence);
+        node_send(
+            node, peer,
+            msg_probed_encode(&(struct msg_probed){
+                .answer = root ? judge_path(node, probe.orphan) : PROBE_FAIL,
+                .orphan = probe.orphan,
+                .incarnation = probe.incarnation,
+                .depth = probe.hops,
+            }));
     else
         send_probe(node,
                    (struct probe){
-                       .orphan = frame->origin,
-                       .incarnation = frame->count,
+                       .orphan = probe.orphan,
+                       .incarnation = probe.incarnation,
                        .link = peer->link,
                    },
-                   frame->sequence + 1);
+                   probe.hops + 1);
     return 0;
 }
 
@@ -280,7 +268,7 @@ int adoption_probe(struct node *node,
 static void conclude(struct node *node,
                      const struct probe *probe,
                      enum probe_answer answer,
-                     uint64_t depth)
+                     uint32_t depth)
 {
     struct peer *peer =
         probe->link < node->link_count ? node->links[probe->link] : NULL;
@@ -288,8 +276,13 @@ static void conclude(struct node *node,
     if (!peer || peer->is_parent || peer->life.state == LINK_CLOSED)
         return;
     if (!probe->asked)
-        answer_probe(node, peer, probe->orphan, probe->incarnation, answer,
-                     depth);
+        node_send(node, peer,
+                  msg_probed_encode(&(struct msg_probed){
+                      .answer = answer,
+                      .orphan = probe->orphan,
+                      .incarnation = probe->incarnation,
+                      .depth = depth,
+                  }));
     else if (!peer->asking || peer->rank != probe->orphan ||
              peer->incarnation != probe->incarnation)
         return;
@@ -303,20 +296,22 @@ static void conclude(struct node *node,
 int adoption_probed(struct node *node, const struct frame *frame)
 {
     enum probe_answer answer = PROBE_FAIL;
+    struct msg_probed probed;
     size_t i;
 
-    if (frame->sequence > LIMIT_NODES)
+    if (msg_probed_decode(frame, &probed) < 0)
         return -EPROTO;
-    if (frame->tag == PROBE_OK || frame->tag == PROBE_EXPEL)
-        answer = (enum probe_answer)frame->tag;
+    if (probed.answer == PROBE_OK || probed.answer == PROBE_EXPEL)
+        answer = (enum probe_answer)probed.answer;
     for (i = 0; i < node->heal.probe_count; i++) {
         struct probe probe = node->heal.probes[i];
 
-        if (probe.orphan != frame->origin || probe.incarnation != frame->count)
+        if (probe.orphan != probed.orphan ||
+            probe.incarnation != probed.incarnation)
             continue;
         node->heal.probes[i] = node->heal.probes[--node->heal.probe_count];
         /* the depth that the front-end saw was the first candidate's */
-        conclude(node, &probe, answer, frame->sequence);
+        conclude(node, &probe, answer, probed.depth);
         return 0;
     }
     return 0; /* its asker has gone */

@@ -143,12 +143,11 @@ static void orphan_ask(struct node *node, struct peer *peer)
 {
     struct orphan *orphan = &node->heal.orphan;
     struct ranks below = {0};
-    struct frame frame = {
-        .type = FRAME_ADOPT,
-        .tag = orphan->last_resort ? ADOPTION_LAST_RESORT : 0,
-        .origin = node->rank,
-        .count = node->incarnation,
-        .sequence = own_height(node),
+    struct msg_adopt adopt = {
+        .wish = orphan->last_resort ? ADOPTION_LAST_RESORT : 0,
+        .orphan = node->rank,
+        .incarnation = node->incarnation,
+        .height = own_height(node),
     };
     uint32_t slot;
 
@@ -164,12 +163,12 @@ static void orphan_ask(struct node *node, struct peer *peer)
     /* as far as stream 0 goes, that is what it is told of us */
     if (ranks_copy(&node->streams[0]->settle.sent.members, &below) < 0)
         node->failed = true;
-    if (packet_pack(&frame.payload, "%aud", ranks_pairs(&below),
+    if (packet_pack(&adopt.payload, "%aud", ranks_pairs(&below),
                     (uint32_t)(2 * below.count)) < 0)
         node->failed = true;
     ranks_fini(&below);
     orphan->phase = ORPHAN_ASK;
-    node_send(node, peer, frame);
+    node_send(node, peer, msg_adopt_encode(&adopt));
 }
 
 /* The peer that we have dialled and not yet as a parent; or NULL. */
@@ -226,19 +225,20 @@ int orphan_adopted(struct node *node,
                    const struct frame *frame)
 {
     struct orphan *orphan = &node->heal.orphan;
+    struct msg_adopted adopted;
     size_t i;
 
-    if (orphan->phase != ORPHAN_ASK || frame->sequence > LIMIT_NODES)
+    if (orphan->phase != ORPHAN_ASK || msg_adopted_decode(frame, &adopted) < 0)
         return -EPROTO;
-    if (frame->tag == ADOPTION_CLOSING) {
+    if (adopted.answer == ADOPTION_CLOSING) {
         launch_end(node, "the front-end has ended the network");
         return 0;
     }
-    if (frame->tag == ADOPTION_EXPELLED) {
+    if (adopted.answer == ADOPTION_EXPELLED) {
         launch_end(node, "the front-end has given this node up");
         return 0;
     }
-    if (frame->tag != ADOPTION_OK) {
+    if (adopted.answer != ADOPTION_OK) {
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
         orphan_next(node);
@@ -246,8 +246,8 @@ int orphan_adopted(struct node *node,
     }
     recovery_adopted(node);
     orphan->phase = ORPHAN_NOT;
-    orphan->ordinal = frame->count;
-    node->depth = (uint32_t)frame->sequence + 1;
+    orphan->ordinal = adopted.ordinal;
+    node->depth = adopted.depth + 1;
     node->parent = peer;
     status_adopted(node);
     record_exchange(node, peer);

@@ -107,15 +107,14 @@ static void send_report(struct node *node, const struct report *report)
 {
     const struct node_adoption *adoption = &report->adoption;
     const struct cop_recovery *recovery = &adoption->recovery;
-    struct frame frame = {
-        .type = FRAME_RECOVERED,
-        .origin = node->rank,
-        .count = report->incarnation,
+    struct msg_recovered recovered = {
+        .orphan = node->rank,
+        .incarnation = report->incarnation,
     };
 
     if (!node->parent)
         return; /* whoever takes us in hears of it */
-    if (packet_pack(&frame.payload, REPORT_FORMAT, adoption->parent,
+    if (packet_pack(&recovered.payload, REPORT_FORMAT, adoption->parent,
                     adoption->lost_parent, recovery->attempts,
                     recovery->choose_us, recovery->connect_us,
                     recovery->compensate_us, recovery->cleanup_us,
@@ -123,7 +122,7 @@ static void send_report(struct node *node, const struct report *report)
         node->failed = true;
         return;
     }
-    node_send(node, node->parent, frame);
+    node_send(node, node->parent, msg_recovered_encode(&recovered));
 }
 
 /* Forget reports that have come by now, or never will: who lost them has found
@@ -288,16 +287,15 @@ static int read_report(const struct frame *frame, struct node_adoption *out)
 /* Why a report cannot be true; NULL: it may be. */
 static const char *refusal(const struct node *node,
                            const struct peer *peer,
-                           const struct frame *frame,
+                           const struct msg_recovered *recovered,
                            const struct node_adoption *adoption)
 {
     struct table_entry entry;
 
-    if (!node->launched || frame->origin == 0 || frame->origin >= LIMIT_NODES)
-        return "no such node can be adopted";
-    if (peer->role == NODE_BACKEND && frame->count > peer->incarnation)
+    if (peer->role == NODE_BACKEND &&
+        recovered->incarnation > peer->incarnation)
         return "it has not asked for a parent so often";
-    if (!record_is_near(node, frame->origin, frame->count))
+    if (!record_is_near(node, recovered->orphan, recovered->incarnation))
         return "no node has asked for a parent so often";
     if (table_entry(node->heal.table, adoption->parent, &entry) < 0 ||
         table_entry(node->heal.table, adoption->lost_parent, &entry) < 0)
@@ -310,16 +308,20 @@ int recovery_take(struct node *node,
                   const struct frame *frame)
 {
     struct node_adoption adoption;
+    struct msg_recovered recovered;
     const char *why;
-    int r = read_report(frame, &adoption);
+    int r;
 
+    if (!node->launched || msg_recovered_decode(frame, &recovered) < 0)
+        return node_refuse(node, "no such node can be adopted");
+    r = read_report(frame, &adoption);
     if (r < 0)
         return r;
-    why = refusal(node, peer, frame, &adoption);
+    why = refusal(node, peer, &recovered, &adoption);
     if (why)
         return node_refuse(node, why);
     if (node->role == NODE_FRONTEND)
-        recovery_tell(node, frame->origin, frame->count, &adoption);
+        recovery_tell(node, recovered.orphan, recovered.incarnation, &adoption);
     else if (node->parent)
         node_send(node, node->parent, frame_ref(frame));
     return 0;

@@ -75,11 +75,16 @@ static void send_table(struct node *node, struct peer *only)
 
         if (!peer || !peer->ready)
             continue;
-        frame.count = ordinal++; /* PROTOCOL 7.2 */
-        if (only && peer != only)
+        if (only && peer != only) {
+            ordinal++;
             continue;
-        peer->told_ordinal = ordinal;
-        node_send(node, peer, frame_ref(&frame));
+        }
+        peer->told_ordinal = ++ordinal;
+        node_send(node, peer,
+                  msg_table_encode(&(struct msg_table){
+                      .ordinal = ordinal - 1, /* PROTOCOL 7.2 */
+                      .payload = payload_ref(frame.payload),
+                  }));
     }
     frame_fini(&frame);
 }
@@ -262,15 +267,54 @@ void launch_tick(struct node *node)
     launch_report(node);
 }
 
+/* We are the one that has the new link: number it and bring it up to date. */
+static void welcome(struct node *node, struct peer *peer, uint32_t rank)
+{
+    peer->rank = rank;
+    peer->ready = true;
+    node_send(node, peer,
+              msg_joined_encode(&(struct msg_joined){
+                  .rank = rank,
+                  .depth = node->depth + 1,
+              }));
+    send_table(node, peer);
+    record_exchange(node, peer); /* what has changed since launch */
+    snapshot_send(node, peer);
+}
+
+/* A join has its answer, which goes where the question came from. */
+static int answer_join(struct node *node, const struct msg_joined *joined)
+{
+    struct launching *launching = &node->launching;
+    size_t i;
+
+    for (i = 0; i < launching->joining_count; i++) {
+        struct joining joining = launching->joining[i];
+        struct peer *child;
+
+        if (joining.question.asker != joined->asker ||
+            joining.question.link != joined->link)
+            continue;
+        launching->joining[i] = launching->joining[--launching->joining_count];
+        child =
+            joining.link < node->link_count ? node->links[joining.link] : NULL;
+        if (!child || child->is_parent)
+            return 0;
+        if (joined->asker != node->rank)
+            node_send(node, child, msg_joined_encode(joined));
+        else if (joined->rank == RANK_NONE)
+            node_drop(node, child, "there is no room for it");
+        else
+            welcome(node, child, joined->rank);
+        return 0;
+    }
+    return 0; /* it has gone in the meantime */
+}
+
 /* Answer one that wants to join, or ask upwards: once there is a parent to ask.
  * Returns 0, -EAGAIN: there are too many, or -ENOMEM. */
 static int launch_ask(struct node *node, struct joining joining)
 {
-    struct frame frame = {
-        .type = FRAME_JOIN,
-        .tag = joining.tag,
-        .origin = joining.origin,
-    };
     struct joining *list;
 
     if (node->launching.joining_count >= LIMIT_CHILDREN ||
@@ -282,14 +326,15 @@ static int launch_ask(struct node *node, struct joining joining)
         return -ENOMEM;
     node->launching.joining = list;
     list[node->launching.joining_count++] = joining;
-    if (node->role != NODE_FRONTEND) {
-        if (node->parent)
-            node_send(node, node->parent, frame);
-        return 0;
-    }
-    frame.type = FRAME_JOINED;
-    frame.count = node->next_rank++;
-    return launch_joined(node, NULL, &frame);
+    if (node->role == NODE_FRONTEND)
+        return answer_join(node, &(struct msg_joined){
+                                     .link = joining.question.link,
+                                     .asker = joining.question.asker,
+                                     .rank = node->next_rank++,
+                                 });
+    if (node->parent)
+        node_send(node, node->parent, msg_join_encode(&joining.question));
+    return 0;
 }
 
 /* Whether a caller is what its rank is: the table has all commnodes. */
@@ -317,11 +362,11 @@ int launch_child_up(struct node *node, struct peer *peer)
             return -EPROTO;
         if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;
-        return launch_ask(node, (struct joining){
-                                    .origin = node->rank,
-                                    .tag = (int32_t)peer->link,
-                                    .link = peer->link,
-                                });
+        return launch_ask(node,
+                          (struct joining){
+                              .question = {(int32_t)peer->link, node->rank},
+                              .link = peer->link,
+                          });
     }
     if (node->launched) /* an orphan: it will send ADOPT */
         return is_in_role(node, peer) ? 0 : -EPROTO;
@@ -360,11 +405,7 @@ void launch_ask_again(struct node *node)
 
     for (i = 0; i < node->launching.joining_count; i++)
         node_send(node, node->parent,
-                  (struct frame){
-                      .type = FRAME_JOIN,
-                      .tag = node->launching.joining[i].tag,
-                      .origin = node->launching.joining[i].origin,
-                  });
+                  msg_join_encode(&node->launching.joining[i].question));
 }
 
 void launch_forget(struct node *node, const struct peer *peer)
@@ -440,15 +481,15 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
 
 int launch_table(struct node *node, struct frame *frame)
 {
-    uint32_t ordinal = frame->count;
+    struct msg_table table;
     int r;
 
-    if (node->launched)
+    if (node->launched || msg_table_decode(frame, &table) < 0)
         return -EPROTO;
     r = roster_decode(frame, &node->launching.roster);
     if (r < 0)
         return r;
-    node->heal.orphan.ordinal = ordinal;
+    node->heal.orphan.ordinal = table.ordinal;
     become_launched(node);
     if (node->ended)
         return 0;
@@ -461,87 +502,44 @@ int launch_table(struct node *node, struct frame *frame)
  * no parent just now, nor for there being too many. */
 int launch_join(struct node *node, struct peer *peer, struct frame *frame)
 {
+    struct joining joining = {.link = peer->link};
     int r;
 
-    if (!node->launched)
+    if (!node->launched || msg_join_decode(frame, &joining.question) < 0)
         return -EPROTO;
-    r = launch_ask(node, (struct joining){
-                             .origin = frame->origin,
-                             .tag = frame->tag,
-                             .link = peer->link,
-                         });
+    r = launch_ask(node, joining);
     if (r != -EAGAIN)
         return r;
     node_send(node, peer,
-              (struct frame){
-                  .type = FRAME_JOINED,
-                  .tag = frame->tag,
-                  .origin = frame->origin,
-                  .count = RANK_NONE,
-              });
+              msg_joined_encode(&(struct msg_joined){
+                  .link = joining.question.link,
+                  .asker = joining.question.asker,
+                  .rank = RANK_NONE,
+              }));
     return 0;
 }
 
-/* We are the one that has the new link: number it and bring it up to date. */
-static void welcome(struct node *node, struct peer *peer, uint32_t rank)
-{
-    peer->rank = rank;
-    peer->ready = true;
-    node_send(node, peer,
-              (struct frame){
-                  .type = FRAME_JOINED,
-                  .count = rank,
-                  .sequence = node->depth + 1,
-              });
-    send_table(node, peer);
-    record_exchange(node, peer); /* what has changed since launch */
-    snapshot_send(node, peer);
-}
-
 /* A back-end that asked has its number. */
-static int numbered(struct node *node, struct frame *frame)
+static int numbered(struct node *node, const struct msg_joined *joined)
 {
-    if (node->rank != RANK_NONE || frame->count == RANK_NONE ||
-        frame->count == 0 || frame->sequence > LIMIT_NODES)
+    if (node->rank != RANK_NONE || joined->rank == RANK_NONE)
         return -EPROTO;
-    node->rank = frame->count;
-    node->depth = (uint32_t)frame->sequence;
+    node->rank = joined->rank;
+    node->depth = joined->depth;
     node->reported = true;
     node->outside = true;
     node_act(node, ACTION_RANK)->rank = node->rank;
     return 0;
 }
 
-int launch_joined(struct node *node, struct peer *peer, struct frame *frame)
+int launch_joined(struct node *node, const struct frame *frame)
 {
-    size_t i;
+    struct msg_joined joined;
 
-    (void)peer;
-    if (node->role == NODE_BACKEND)
-        return numbered(node, frame);
-    for (i = 0; i < node->launching.joining_count; i++) {
-        struct joining joining = node->launching.joining[i];
-        struct peer *child;
-
-        if (joining.origin != frame->origin || joining.tag != frame->tag)
-            continue;
-        node->launching.joining[i] =
-            node->launching.joining[--node->launching.joining_count];
-        child =
-            joining.link < node->link_count ? node->links[joining.link] : NULL;
-        if (!child || child->is_parent)
-            return 0;
-        if (frame->count == 0)
-            return -EPROTO;
-        if (joining.origin != node->rank)
-            node_send(node, child, frame_ref(frame));
-        else if (frame->count == RANK_NONE)
-            node_drop(node, child, "there is no room for it");
-        else
-            welcome(node, child, frame->count);
-        return 0;
-    }
-    return 0; /* it has gone in the meantime */
+    if (msg_joined_decode(frame, &joined) < 0)
+        return -EPROTO;
+    return node->role == NODE_BACKEND ? numbered(node, &joined)
+                                      : answer_join(node, &joined);
 }
 
 /* The shell is told; `code` is 0 or -ETIMEDOUT. */
@@ -582,9 +580,9 @@ void launch_end(struct node *node, const char *text)
         if (peer->asking)
             adoption_refuse(node, peer);
         else if (peer->is_parent)
-            node_send_header(node, peer, FRAME_GOODBYE, 0, 0, 0);
+            node_send_bare(node, peer, FRAME_GOODBYE);
         else
-            node_send_header(node, peer, FRAME_END, 0, 0, 0);
+            node_send_bare(node, peer, FRAME_END);
         link_close(&peer->life);
         node_act(node, ACTION_CLOSE)->link = peer->link;
     }

@@ -5,6 +5,7 @@
 
 #include "protocol/launch/roster.h"
 #include "protocol/node.h"
+#include "wire/messages.h"
 
 struct peer;
 
@@ -23,9 +24,8 @@ struct expected {
 
 /* A join on its way: where the answer goes. */
 struct joining {
-    uint32_t origin; /* the node that has the new link */
-    int32_t tag;     /* its number for it */
-    uint32_t link;   /* ours, to where the question came from */
+    struct msg_join question;
+    uint32_t link; /* ours, over which it came */
 };
 
 /* What a node knows of its own launch, and of joins that pass through it. */
@@ -103,7 +103,7 @@ uint64_t missing_deadline_ms(const struct node *node);
 int launch_ready(struct node *node, struct peer *peer, struct frame *frame);
 int launch_table(struct node *node, struct frame *frame);
 int launch_join(struct node *node, struct peer *peer, struct frame *frame);
-int launch_joined(struct node *node, struct peer *peer, struct frame *frame);
+int launch_joined(struct node *node, const struct frame *frame);
 
 /* Send READY, or tell the application, if all is known or something is
  * missing, and it was not done before. */

@@ -66,10 +66,10 @@ void snapshot_send(struct node *node, struct peer *peer)
 {
     struct stream *zero = node->streams[0];
     struct branch *branch = stream_branch(zero, peer->slot);
-    struct frame frame = {.type = FRAME_SNAPSHOT};
     uint32_t *ids = calloc(node->stream_count, sizeof(*ids)), count = 0;
-    uint64_t number =
-        zero->down.feed.stable; /* what is above goes as it came */
+    struct msg_snapshot snapshot = {
+        .number = zero->down.feed.stable, /* what is above goes as it came */
+    };
     size_t i;
 
     if (!branch || !ids) {
@@ -83,19 +83,18 @@ void snapshot_send(struct node *node, struct peer *peer)
             &(struct control){.type = CONTROL_LOST, .ranks = node->lost});
     for (i = 1; i < node->stream_count; i++) {
         if (!is_shown(node->streams[i], peer) ||
-            node->streams[i]->opened_at > number)
+            node->streams[i]->opened_at > snapshot.number)
             continue;
         ids[count++] = node->streams[i]->definition.id;
         send_stream(node, peer, node->streams[i]);
     }
     branch->fed = true;
-    branch->cursor = number;
-    frame.sequence = number;
-    if (packet_pack(&frame.payload, SNAPSHOT_FORMAT, ids, count,
+    branch->cursor = snapshot.number;
+    if (packet_pack(&snapshot.payload, SNAPSHOT_FORMAT, ids, count,
                     node->last_seen) < 0)
         node->failed = true;
     free(ids);
-    node_send(node, peer, frame);
+    node_send(node, peer, msg_snapshot_encode(&snapshot));
     if (node->closing)
         send_unnumbered(node, peer,
                         &(struct control){.type = CONTROL_SHUTDOWN});
@@ -188,13 +187,16 @@ int snapshot_take(struct node *node, const struct frame *frame)
 {
     struct stream *zero = node->streams[0];
     struct cop_packet *packet = NULL;
+    struct msg_snapshot snapshot;
     const uint32_t *ids;
     uint32_t count, last_seen;
     int r;
 
-    if (node->role == NODE_FRONTEND || frame->sequence < zero->down.last)
+    if (node->role == NODE_FRONTEND ||
+        msg_snapshot_decode(frame, &snapshot) < 0 ||
+        snapshot.number < zero->down.last)
         return -EPROTO;
-    r = packet_open(&packet, frame->payload);
+    r = packet_open(&packet, snapshot.payload);
     if (r == 0)
         r = cop_packet_unpack(packet, SNAPSHOT_FORMAT, &ids, &count,
                               &last_seen);
@@ -206,12 +208,12 @@ int snapshot_take(struct node *node, const struct frame *frame)
     if (last_seen > node->last_seen)
         node->last_seen = last_seen;
     zero->down.refeeding = false;
-    zero->down.last = frame->sequence;
-    zero->down.passed = frame->sequence;
+    zero->down.last = snapshot.number;
+    zero->down.passed = snapshot.number;
     if (node->role == NODE_COMMNODE) {
-        feed_restart(&zero->down.feed, frame->sequence);
+        feed_restart(&zero->down.feed, snapshot.number);
         zero->down.feed.stable =
-            frame->sequence; /* we too can send no packet */
+            snapshot.number; /* we too can send no packet */
         zero->settle.stable_due = true;
         pass_on(node);
     }

@@ -97,8 +97,12 @@ static void give_back(struct node *node, struct stream *stream, size_t len)
     stream->down.debit.window = node->parent->grant;
     back = debit_consume(&stream->down.debit, len);
     if (back > 0)
-        node_send_header(node, node->parent, FRAME_CREDIT,
-                         stream->definition.id, 0, back);
+        node_send(node, node->parent,
+                  msg_credit_encode(&(struct msg_credit){
+                      .stream = stream->definition.id,
+                      .sender = node->rank,
+                      .bytes = back,
+                  }));
 }
 
 /* What credit is to be returned for `frame`, which is marked as paid. */
@@ -512,9 +516,12 @@ static void commit(struct node *node,
     stream->down.passed = frame.sequence;
     stream->down.unreturned += worth;
     if (frame.type == FRAME_MARKER) {
+        struct msg_marker marker;
+
+        msg_marker_decode(&frame, &marker);
         node->markers += stream->app.marker == 0;
-        stream->app.marker = frame.sequence;
-        stream->app.marker_epoch = (uint32_t)frame.tag;
+        stream->app.marker = marker.number;
+        stream->app.marker_epoch = marker.epoch;
         settle_try(node, stream);
     } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY)) {
         stream->app.untaken++;
@@ -750,8 +757,7 @@ static uint64_t begin_stable(struct node *node,
     if (from >= stable)
         return from;
     if (peer->role == NODE_COMMNODE && stream_is_replayable(stream))
-        node_send_header(node, peer, FRAME_STABLE, stream->definition.id,
-                         stable, 0);
+        settle_tell_stable(node, peer, stream);
     return stable;
 }
 
@@ -847,13 +853,12 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
 
 uint64_t downward_marker(struct node *node, struct stream *stream)
 {
-    struct frame marker = {
-        .type = FRAME_MARKER,
+    struct frame marker = msg_marker_encode(&(struct msg_marker){
         .stream = stream->definition.id,
-        .tag = (int32_t)++stream->top.sync_epoch,
-        .origin = node->rank,
-        .sequence = ++stream->down.last,
-    };
+        .epoch = ++stream->top.sync_epoch,
+        .sender = node->rank,
+        .number = ++stream->down.last,
+    });
 
     stream->top.sync_last = stream->down.last;
     if (fifo_push(&stream->down.in, &marker) < 0)
@@ -873,20 +878,29 @@ void downward_ask(struct node *node, struct stream *stream)
     }
     stream->down.refeeding = true;
     stream->down.sourced = stream_has_members(node, stream);
-    node_send_header(node, node->parent, FRAME_FEED, stream->definition.id,
-                     stream->down.last, 0);
+    node_send(node, node->parent,
+              msg_feed_encode(&(struct msg_feed){
+                  .stream = stream->definition.id,
+                  .sender = node->rank,
+                  .last = stream->down.last,
+              }));
 }
 
 int downward_feed(struct node *node,
                   struct peer *peer,
                   const struct frame *frame)
 {
-    struct stream *stream = node_stream(node, frame->stream);
+    struct msg_feed feed;
+    struct stream *stream;
     struct branch *branch;
-    uint64_t from = frame->sequence;
+    uint64_t from;
 
+    if (msg_feed_decode(frame, &feed) < 0)
+        return -EPROTO;
+    stream = node_stream(node, feed.stream);
     if (!stream)
         return 0; /* closed, or it is on its way to us */
+    from = feed.last;
     branch = stream_branch(stream, peer->slot);
     if (!branch)
         return -ENOMEM;

@@ -347,6 +347,18 @@ void settle_stable(struct node *node, struct stream *stream, uint64_t number)
     downward_passed(node, stream);
 }
 
+void settle_tell_stable(struct node *node,
+                        struct peer *peer,
+                        const struct stream *stream)
+{
+    node_send(node, peer,
+              msg_stable_encode(&(struct msg_stable){
+                  .stream = stream->definition.id,
+                  .sender = node->rank,
+                  .number = stream->down.feed.stable,
+              }));
+}
+
 /* Tell the children what is stable: an idle stream carries no packets. */
 static void send_stable(struct node *node, struct stream *stream)
 {
@@ -360,8 +372,7 @@ static void send_stable(struct node *node, struct stream *stream)
         if (peer && peer->role == NODE_COMMNODE &&
             branch->cursor >= stream->down.feed.stable &&
             (branch->members.count > 0 || stream->definition.id == 0))
-            node_send_header(node, peer, FRAME_STABLE, stream->definition.id,
-                             stream->down.feed.stable, 0);
+            settle_tell_stable(node, peer, stream);
     }
 }
 

@@ -153,6 +153,11 @@ void settle_send_claim(struct node *node,
 /* Settle if all children have and nothing of it is left here (10.6). */
 void settle_try(struct node *node, struct stream *stream);
 
+/* Tell one child up to which packet `stream` is stable. */
+void settle_tell_stable(struct node *node,
+                        struct peer *peer,
+                        const struct stream *stream);
+
 /* Packets up to `number` are stable: drop them, tell with the next beat. */
 void settle_stable(struct node *node, struct stream *stream, uint64_t number);
 

@@ -22,13 +22,12 @@ static void give_back(struct node *node,
     back = debit_consume(debit, len);
     if (back > 0)
         node_send(node, peer,
-                  (struct frame){
-                      .type = FRAME_CREDIT,
+                  msg_credit_encode(&(struct msg_credit){
                       .flags = late ? FRAME_LATE : 0,
                       .stream = stream->definition.id,
-                      .origin = node->rank,
-                      .count = back,
-                  });
+                      .sender = node->rank,
+                      .bytes = back,
+                  }));
 }
 
 /* The packets of a released set are consumed, but for those whose credit was
@@ -346,7 +345,7 @@ void upward_resume(struct node *node, struct stream *stream, uint64_t level)
 {
     stream->up.counted = true;
     upward_emit(node, stream,
-                (struct frame){.type = FRAME_RESUME, .sequence = level});
+                msg_resume_encode(&(struct msg_resume){.level = level}));
 }
 
 /* Say from which wave on we count, where no packet says it (4.5). */
@@ -580,10 +579,10 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
 
 void upward_fault(struct node *node, uint32_t stream, const char *text)
 {
-    struct frame frame = {
-        .type = FRAME_FAULT,
+    struct msg_fault fault = {
+        .kind = FAULT_FILTER,
         .stream = stream,
-        .origin = node->rank,
+        .reporter = node->rank,
     };
     char said[LIMIT_TEXT];
 
@@ -594,11 +593,11 @@ void upward_fault(struct node *node, uint32_t stream, const char *text)
     if (!node->parent)
         return;
     snprintf(said, sizeof(said), "%s", text);
-    if (packet_pack(&frame.payload, "%s", said) < 0) {
+    if (packet_pack(&fault.payload, "%s", said) < 0) {
         node->failed = true;
         return;
     }
-    node_send(node, node->parent, frame);
+    node_send(node, node->parent, msg_fault_encode(&fault));
 }
 
 /* Send what a filter made: `count` frames with tag and payload. */
@@ -666,11 +665,10 @@ static void send_state(struct node *node,
                        struct stream *stream,
                        const struct event *event)
 {
-    struct frame frame = {
-        .type = FRAME_COMPENSATION,
+    struct msg_compensation compensation = {
         .stream = stream->definition.id,
-        .origin = node->rank,
-        .sequence = stream->up.level,
+        .sender = node->rank,
+        .level = stream->up.level,
     };
 
     if (node->role == NODE_FRONTEND) {
@@ -683,15 +681,15 @@ static void send_state(struct node *node,
     if (!node->parent)
         return;
     if (event->up_count > 0) {
-        frame.tag = event->up[0].tag;
-        frame.payload = event->up[0].payload;
+        compensation.tag = event->up[0].tag;
+        compensation.payload = event->up[0].payload;
         event->up[0].payload = NULL;
     }
     /* Who is in the state may have gone to others: they may come back, and
      * what the filter knows already it does not put out again (9.1). */
     stream->up.counted =
         node->role == NODE_BACKEND || stream_has_members(node, stream);
-    node_send(node, node->parent, frame);
+    node_send(node, node->parent, msg_compensation_encode(&compensation));
     if (stream->up.counted)
         reclaim(node, stream);
 }
@@ -759,8 +757,12 @@ void upward_adopted(struct node *node, struct stream *stream)
                !stream_has_members(node, stream)) {
         stream->up.counted = false;
     } else {
-        node_send_header(node, node->parent, FRAME_RESUME,
-                         stream->definition.id, level_sent(stream), 0);
+        node_send(node, node->parent,
+                  msg_resume_encode(&(struct msg_resume){
+                      .stream = stream->definition.id,
+                      .sender = node->rank,
+                      .level = level_sent(stream),
+                  }));
         stream->up.counted = true;
         reclaim(node, stream);
     }
@@ -779,26 +781,33 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
 
 int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
 {
-    struct stream *stream = node_stream(node, frame->stream);
+    struct msg_compensation compensation;
+    struct stream *stream;
     struct branch *branch;
-    struct frame data;
 
+    if (msg_compensation_decode(frame, &compensation) < 0)
+        return -EPROTO;
+    stream = node_stream(node, compensation.stream);
     if (!stream || stream->definition.id == 0)
-        return frame->stream > node->last_seen ? -EPROTO : 0;
+        return compensation.stream > node->last_seen ? -EPROTO : 0;
     branch = stream_branch(stream, peer->slot);
     if (!branch)
         return -ENOMEM;
     if (branch->compensated)
         return node_refuse(node, "its stream has had one on this link");
     branch->compensated = true;
-    if (upward_count(stream, peer, frame->sequence) < 0)
+    if (upward_count(stream, peer, compensation.level) < 0)
         return -ENOMEM;
-    if (frame->payload) {
-        data = frame_ref(frame);
-        data.type = FRAME_DATA;
-        data.flags = FRAME_COMPENSATING;
-        data.sequence = 0;
-        data.count = 0;
+    if (compensation.payload) {
+        struct frame data = {
+            .type = FRAME_DATA,
+            .flags = FRAME_COMPENSATING,
+            .stream = compensation.stream,
+            .tag = compensation.tag,
+            .origin = compensation.sender,
+            .payload = payload_ref(compensation.payload),
+        };
+
         if (wave_put(stream->up.wave, peer->slot, peer->rank, &data,
                      node->now_ms) < 0)
             return -ENOMEM;

@@ -65,9 +65,7 @@ int history_encode(struct node *node, uint64_t from, struct frame *out)
     uint64_t *times = calloc(count * ENTRY_TIMES + 1, sizeof(*times));
     int r = -ENOMEM;
 
-    memset(out, 0, sizeof(*out));
-    out->type = FRAME_REPORTS;
-    out->sequence = first;
+    *out = msg_reports_encode(&(struct msg_reports){.first = first});
     for (number = first; numbers && times && number < history->next; number++) {
         const struct history_entry *entry = entry_at(history, number);
         const struct cop_recovery *recovery = &entry->adoption.recovery;
@@ -102,13 +100,16 @@ int history_decode(const struct frame *frame,
 {
     struct cop_packet *packet = NULL;
     uint32_t number_count, time_count;
+    struct msg_reports reports;
     const uint32_t *numbers;
     const uint64_t *times;
     uint64_t last;
     size_t i;
     int r;
 
-    r = packet_open(&packet, frame->payload);
+    r = msg_reports_decode(frame, &reports);
+    if (r == 0)
+        r = packet_open(&packet, reports.payload);
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, HISTORY_FORMAT, &last, &numbers,
@@ -117,7 +118,7 @@ int history_decode(const struct frame *frame,
         number_count / ENTRY_NUMBERS > LIMIT_STATUS_REPORTS ||
         time_count / ENTRY_TIMES != number_count / ENTRY_NUMBERS ||
         time_count % ENTRY_TIMES != 0 ||
-        last - frame->sequence != number_count / ENTRY_NUMBERS) {
+        last - reports.first != number_count / ENTRY_NUMBERS) {
         cop_packet_free(packet);
         return r == -ENOMEM ? r : -EBADMSG;
     }
@@ -136,7 +137,7 @@ int history_decode(const struct frame *frame,
             .recovery = {t[0], t[1], t[2], t[3], t[4], n[3]},
         };
     }
-    *next = frame->sequence + *count;
+    *next = reports.first + *count;
     cop_packet_free(packet);
     return 0;
 }

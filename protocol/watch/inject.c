@@ -6,17 +6,20 @@
 #include "protocol/state.h"
 #include "protocol/watch/status.h"
 
-static bool is_injection(const struct frame *frame)
+/* Read an injection. Returns 0, or -EPROTO if there is none such. */
+static int read_injection(const struct frame *frame, struct msg_inject *out)
 {
-    switch (frame->tag) {
-    case COP_INJECT_KILL:
-    case COP_INJECT_CUT:
-        return frame->count == 0;
-    case COP_INJECT_FREEZE:
-        return frame->count > 0 && frame->count <= LIMIT_FREEZE_MS;
-    default:
-        return false;
-    }
+    bool freezes;
+
+    if (msg_inject_decode(frame, out) < 0)
+        return -EPROTO;
+    freezes = out->injection == COP_INJECT_FREEZE;
+    if (!freezes && out->injection != COP_INJECT_KILL &&
+        out->injection != COP_INJECT_CUT)
+        return -EPROTO;
+    return (out->freeze_ms > 0) == freezes && out->freeze_ms <= LIMIT_FREEZE_MS
+               ? 0
+               : -EPROTO;
 }
 
 /* The child through which `rank` is reached now (PROTOCOL 6.6); or NULL. */
@@ -65,8 +68,9 @@ int inject_asked(struct node *node,
                  char *text,
                  size_t text_len)
 {
-    uint32_t rank = frame->origin;
+    struct msg_inject inject;
     struct peer *peer;
+    uint32_t rank;
 
     if (!node->status.allow_injection) {
         snprintf(text, text_len,
@@ -74,12 +78,13 @@ int inject_asked(struct node *node,
                  "launch it with launch.allow_injection");
         return -EPERM;
     }
-    if (!is_injection(frame)) {
+    if (read_injection(frame, &inject) < 0) {
         snprintf(text, text_len,
                  "there is no such injection; a freeze lasts from 1 ms to %u s",
                  LIMIT_FREEZE_MS / 1000);
         return -EINVAL;
     }
+    rank = inject.victim;
     if (rank == 0) {
         snprintf(text, text_len,
                  "rank 0 is the front-end, which is never broken on purpose");
@@ -90,7 +95,7 @@ int inject_asked(struct node *node,
     peer = towards(node, rank);
     if (!peer)
         return refuse(text, text_len, -EHOSTUNREACH, rank);
-    if (frame->tag == COP_INJECT_KILL)
+    if (inject.injection == COP_INJECT_KILL)
         observer_killed(node, rank);
     node_send(node, peer, frame_ref(frame));
     return 0;
@@ -98,22 +103,23 @@ int inject_asked(struct node *node,
 
 int inject_take(struct node *node, const struct frame *frame)
 {
+    struct msg_inject inject;
     struct action *action;
     struct peer *peer;
 
-    if (!is_injection(frame))
+    if (read_injection(frame, &inject) < 0)
         return -EPROTO;
     if (!node->status.allow_injection)
         return 0; /* PROTOCOL 15.6: nobody's word is enough here */
-    if (frame->origin != node->rank) {
-        peer = towards(node, frame->origin);
+    if (inject.victim != node->rank) {
+        peer = towards(node, inject.victim);
         if (peer)
             node_send(node, peer, frame_ref(frame));
         return 0;
     }
     action = node_act(node, ACTION_INJECT);
-    action->code = frame->tag;
-    action->sequence = frame->count;
+    action->code = inject.injection;
+    action->sequence = inject.freeze_ms;
     action->link = node->parent->link;
     return 0;
 }

@@ -111,9 +111,11 @@ static void take_question(struct node *node,
                           const struct frame *frame)
 {
     uint32_t link = observer->link;
+    struct msg_reports question;
     struct frame reply;
 
-    if (history_encode(node, frame->sequence, &reply) < 0)
+    msg_reports_decode(frame, &question);
+    if (history_encode(node, question.first, &reply) < 0)
         node->failed = true;
     forget(&node->status, observer);
     answer(node, link, &reply);
@@ -123,13 +125,14 @@ bool observer_frame(struct node *node, const struct event *event)
 {
     struct observer *observer = observer_find(&node->status, event->link);
     struct frame frame = event->frame;
+    struct msg_status status;
 
     if (!observer)
         return false;
-    if (frame.type == FRAME_STATUS && !observer->asked && frame.count > 0 &&
-        frame.count <= LIMIT_STATUS_MS) {
+    if (frame.type == FRAME_STATUS && !observer->asked &&
+        msg_status_decode(&frame, &status) == 0) {
         observer->asked = true;
-        observer->budget_ms = frame.count;
+        observer->budget_ms = status.budget_ms;
         observer->deadline_ms = UINT64_MAX; /* the round has its own */
         observer_next(node);
     } else if (frame.type == FRAME_INJECT && !observer->asked) {

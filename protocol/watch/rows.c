@@ -8,6 +8,7 @@
 
 #include "protocol/node.h"
 #include "wire/limits.h"
+#include "wire/messages.h"
 #include "wire/packet.h"
 
 /* Rows left off, the numbers of all rows, their hosts, reasons, a text. */
@@ -108,9 +109,7 @@ int rows_encode(const struct rows *rows,
     uint32_t reason_count = 0;
     int r = -ENOMEM;
 
-    memset(out, 0, sizeof(*out));
-    out->type = FRAME_ROWS;
-    out->tag = code;
+    *out = msg_rows_encode(&(struct msg_rows){.code = code});
     for (i = 0; numbers && hosts && reasons && i < count; i++) {
         const struct row *row = &rows->list[i];
         uint32_t *at = numbers + i * ROW_NUMBERS;

@@ -110,9 +110,12 @@ static void finish(struct node *node)
     } else if (node->parent) {
         if (rows_encode(&rows, 0, NULL, &frame) < 0)
             node->failed = true;
-        frame.origin = node->rank;
-        frame.sequence = status->round;
-        node_send(node, node->parent, frame);
+        node_send(node, node->parent,
+                  msg_rows_encode(&(struct msg_rows){
+                      .sender = node->rank,
+                      .round = status->round,
+                      .payload = frame.payload,
+                  }));
     }
     rows_fini(&rows);
 }
@@ -139,8 +142,12 @@ void status_begin(struct node *node, uint64_t round, uint32_t budget_ms)
         peer->asked_us = node->now_us;
         peer->round_us = ROW_UNKNOWN;
         status->waiting++;
-        node_send_header(node, peer, FRAME_STATUS, 0, round,
-                         budget_ms - budget_ms / KEPT_SHARE);
+        node_send(node, peer,
+                  msg_status_encode(&(struct msg_status){
+                      .sender = node->rank,
+                      .budget_ms = budget_ms - budget_ms / KEPT_SHARE,
+                      .round = round,
+                  }));
     }
     if (status->waiting == 0)
         finish(node);
@@ -148,22 +155,26 @@ void status_begin(struct node *node, uint64_t round, uint32_t budget_ms)
 
 int status_asked(struct node *node, const struct frame *frame)
 {
-    if (frame->count == 0 || frame->count > LIMIT_STATUS_MS)
+    struct msg_status question;
+
+    if (msg_status_decode(frame, &question) < 0)
         return -EPROTO;
     if (node->role != NODE_BACKEND) /* whose answer leaves at once anyway */
-        node_send_header(node, node->parent, FRAME_HEARD, 0, frame->sequence,
-                         0);
-    status_begin(node, frame->sequence, frame->count);
+        node_send(node, node->parent,
+                  msg_heard_encode(&(struct msg_heard){
+                      .sender = node->rank,
+                      .round = question.round,
+                  }));
+    status_begin(node, question.round, question.budget_ms);
     return 0;
 }
 
-/* Whether this is an answer to the question that is out. */
+/* Whether an answer of this round is one to the question that is out. */
 static bool is_awaited(const struct node *node,
                        const struct peer *peer,
-                       const struct frame *frame)
+                       uint64_t round)
 {
-    return node->status.open && peer->asked &&
-           frame->sequence == node->status.round;
+    return node->status.open && peer->asked && round == node->status.round;
 }
 
 /* PROTOCOL 15.4: the first answer is the link's round trip. */
@@ -180,7 +191,11 @@ int status_heard(struct node *node,
                  struct peer *peer,
                  const struct frame *frame)
 {
-    if (is_awaited(node, peer, frame))
+    struct msg_heard heard;
+
+    if (msg_heard_decode(frame, &heard) < 0)
+        return -EPROTO;
+    if (is_awaited(node, peer, heard.round))
         measure(node, peer);
     return 0;
 }
@@ -188,11 +203,14 @@ int status_heard(struct node *node,
 int status_rows(struct node *node, struct peer *peer, const struct frame *frame)
 {
     struct status *status = &node->status;
+    struct msg_rows answer;
     struct rows rows = {0};
     uint32_t i;
     int r;
 
-    if (!is_awaited(node, peer, frame))
+    if (msg_rows_decode(frame, &answer) < 0)
+        return -EPROTO;
+    if (!is_awaited(node, peer, answer.round))
         return 0; /* too late */
     r = rows_decode(frame, &rows, NULL, 0);
     if (r < 0)

@@ -13,6 +13,7 @@
 #include "sim/swarm/healing.h"
 #include "sim/swarm/traffic.h"
 #include "wire/limits.h"
+#include "wire/messages.h"
 #include "wire/packet.h"
 
 /* Virtual time after which something that was waited for sticks: a member that
@@ -128,13 +129,17 @@ static void watch_wrote(struct sim *sim,
 {
     struct swarm *swarm = arg;
 
+    struct msg_adopted adopted;
+
     (void)sim;
     (void)index;
     (void)peer;
     swarm->tally->frames++;
-    if (frame->type == FRAME_ADOPTED && frame->tag > 0)
-        swarm->tally->answers[frame->tag < TALLY_ANSWERS ? frame->tag
-                                                         : TALLY_ANSWERS - 1]++;
+    if (frame->type == FRAME_ADOPTED &&
+        msg_adopted_decode(frame, &adopted) == 0 && adopted.answer > 0)
+        swarm->tally
+            ->answers[adopted.answer < TALLY_ANSWERS ? adopted.answer
+                                                     : TALLY_ANSWERS - 1]++;
 }
 
 static void watch_accused(struct sim *sim,

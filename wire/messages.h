@@ -1,0 +1,174 @@
+/* messages.h - which field of a frame's header carries which value, by type.
+ *
+ * This table is the only place that knows: a struct for each message, and a
+ * pair of functions that write it to a frame and read it from one. Below, F is
+ * any value, R one from `least` to `most`:
+ *
+ *     F(type, member, header field)
+ *     R(type, member, header field, least, most)
+ *
+ * Not here: DATA, whose fields have names of their own in struct frame; END,
+ * GOODBYE and SILENCE, which say nothing; what is in a payload. READY, CLAIM,
+ * CONTROL, RECORD, FAN_OUT and EXPEL are a payload, beside the stream and the
+ * sender; claim.h, control.h, roster.h, rows.h and history.h read and write
+ * theirs. `sender` is the rank of the node that made the frame. */
+#ifndef WIRE_MESSAGES_H
+#define WIRE_MESSAGES_H
+
+#include "wire/frame.h"
+#include "wire/limits.h"
+
+/* clang-format off */
+#define MESSAGES(M, F, R)                                                     \
+    /* a sync; `number` as any packet's on its stream */                      \
+    M(marker, FRAME_MARKER,                                                   \
+      F(uint32_t, stream, stream)                                             \
+      F(uint32_t, epoch, tag)                                                 \
+      F(uint32_t, sender, origin)                                             \
+      F(uint64_t, number, sequence))                                          \
+    /* what the packets of stream 0 up to `number` amount to */               \
+    M(snapshot, FRAME_SNAPSHOT,                                               \
+      F(uint64_t, number, sequence)                                           \
+      F(struct payload *, payload, payload))                                  \
+    /* the sender counts from the wave after `level` (4.5) */                 \
+    M(resume, FRAME_RESUME,                                                   \
+      F(uint32_t, stream, stream)                                             \
+      F(uint32_t, sender, origin)                                             \
+      F(uint64_t, level, sequence))                                           \
+    /* every member has the packets up to `number` (10.2) */                  \
+    M(stable, FRAME_STABLE,                                                   \
+      F(uint32_t, stream, stream)                                             \
+      F(uint32_t, sender, origin)                                             \
+      F(uint64_t, number, sequence))                                          \
+    /* so much more may come (3.4); `flags`: FRAME_LATE, or 0 */              \
+    M(credit, FRAME_CREDIT,                                                   \
+      F(uint8_t, flags, flags)                                                \
+      F(uint32_t, stream, stream)                                             \
+      F(uint32_t, sender, origin)                                             \
+      F(uint32_t, bytes, count))                                              \
+    /* the first HEARTBEAT on a link: the window of each stream (3.4) */      \
+    M(greeting, FRAME_HEARTBEAT,                                              \
+      F(uint32_t, sender, origin)                                             \
+      R(uint32_t, window, count, 1, LIMIT_WINDOW_MAX))                        \
+    /* the others (6.1); `ordinal`: 1 + a child's (7.2), or 0; `version`: of  \
+       the sender's table, or 0 */                                            \
+    M(heartbeat, FRAME_HEARTBEAT,                                             \
+      F(uint32_t, sender, origin)                                             \
+      R(uint32_t, ordinal, tag, 0, LIMIT_CHILDREN)                            \
+      F(uint32_t, incarnation, count)                                         \
+      F(uint64_t, version, sequence))                                         \
+    /* the launched tree (12.2), and the reader's ordinal in it (7.2) */      \
+    M(table, FRAME_TABLE,                                                     \
+      F(uint32_t, ordinal, count)                                             \
+      F(struct payload *, payload, payload))                                  \
+    /* `asker` has link `link` to a back-end that wants a rank (12.3) */      \
+    M(join, FRAME_JOIN,                                                       \
+      F(int32_t, link, tag)                                                   \
+      F(uint32_t, asker, origin))                                             \
+    /* its answer, with the same two; `rank` is RANK_NONE if there is no room.\
+       To the back-end: its rank and depth */                                 \
+    M(joined, FRAME_JOINED,                                                   \
+      F(int32_t, link, tag)                                                   \
+      F(uint32_t, asker, origin)                                              \
+      R(uint32_t, rank, count, 1, UINT32_MAX)                                 \
+      R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
+    /* a filter failed at `reporter`; or `refused` broke the protocol (2.5) */\
+    M(fault, FRAME_FAULT,                                                     \
+      F(uint32_t, stream, stream)                                             \
+      F(int32_t, kind, tag)                                                   \
+      R(uint32_t, reporter, origin, 0, LIMIT_NODES - 1)                       \
+      F(uint32_t, refused, count)                                             \
+      F(struct payload *, payload, payload))                                  \
+    /* an orphan asks (8.1); `wish`: ADOPTION_LAST_RESORT, or 0 */            \
+    M(adopt, FRAME_ADOPT,                                                     \
+      F(int32_t, wish, tag)                                                   \
+      F(uint32_t, orphan, origin)                                             \
+      F(uint32_t, incarnation, count)                                         \
+      R(uint32_t, height, sequence, 0, LIMIT_NODES)                           \
+      F(struct payload *, payload, payload))                                  \
+    /* its answer: enum adoption_answer, the orphan's ordinal (7.2), and the  \
+       depth of the sender */                                                 \
+    M(adopted, FRAME_ADOPTED,                                                 \
+      F(int32_t, answer, tag)                                                 \
+      F(uint32_t, sender, origin)                                             \
+      F(uint32_t, ordinal, count)                                             \
+      R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
+    /* is the way to the root whole (8.3); it has taken so many `hops` */     \
+    M(probe, FRAME_PROBE,                                                     \
+      F(uint32_t, orphan, origin)                                             \
+      F(uint32_t, incarnation, count)                                         \
+      R(uint32_t, hops, sequence, 1, LIMIT_NODES))                            \
+    /* its answer: enum probe_answer, and the depth of the candidate */       \
+    M(probed, FRAME_PROBED,                                                   \
+      F(int32_t, answer, tag)                                                 \
+      F(uint32_t, orphan, origin)                                             \
+      F(uint32_t, incarnation, count)                                         \
+      R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
+    /* send what follows packet `last` (10.4) */                              \
+    M(feed, FRAME_FEED,                                                       \
+      F(uint32_t, stream, stream)                                             \
+      F(uint32_t, sender, origin)                                             \
+      F(uint64_t, last, sequence))                                            \
+    /* a filter's state (9.1) covers the waves up to `level` (4.5) */         \
+    M(compensation, FRAME_COMPENSATION,                                       \
+      F(uint32_t, stream, stream)                                             \
+      F(int32_t, tag, tag)                                                    \
+      F(uint32_t, sender, origin)                                             \
+      F(uint64_t, level, sequence)                                            \
+      F(struct payload *, payload, payload))                                  \
+    /* an orphan's report of its adoption (6.7) */                            \
+    M(recovered, FRAME_RECOVERED,                                             \
+      R(uint32_t, orphan, origin, 1, LIMIT_NODES - 1)                         \
+      F(uint32_t, incarnation, count)                                         \
+      F(struct payload *, payload, payload))                                  \
+    /* a question: how are you; answers within `budget_ms` count (15.2) */    \
+    M(status, FRAME_STATUS,                                                   \
+      F(uint32_t, sender, origin)                                             \
+      R(uint32_t, budget_ms, count, 1, LIMIT_STATUS_MS)                       \
+      F(uint64_t, round, sequence))                                           \
+    /* it has come (15.4) */                                                  \
+    M(heard, FRAME_HEARD,                                                     \
+      F(uint32_t, sender, origin)                                             \
+      F(uint64_t, round, sequence))                                           \
+    /* the answer; `code`: 0, or why an observer gets none */                 \
+    M(rows, FRAME_ROWS,                                                       \
+      F(int32_t, code, tag)                                                   \
+      F(uint32_t, sender, origin)                                             \
+      F(uint64_t, round, sequence)                                            \
+      F(struct payload *, payload, payload))                                  \
+    /* break `victim`: enum cop_injection (15.6) */                           \
+    M(inject, FRAME_INJECT,                                                   \
+      F(int32_t, injection, tag)                                              \
+      F(uint32_t, victim, origin)                                             \
+      F(uint32_t, freeze_ms, count))                                          \
+    /* the reports of adoptions from number `first` on (15.5) */              \
+    M(reports, FRAME_REPORTS,                                                 \
+      F(uint64_t, first, sequence)                                            \
+      F(struct payload *, payload, payload))
+/* clang-format on */
+
+/* What FAULT says: a filter failed; or, from a commnode, a child of it broke
+ * the protocol (PROTOCOL 2.5). */
+enum fault_kind {
+    FAULT_FILTER,
+    FAULT_BREACH
+};
+
+/* The structs: `struct msg_credit` and so on. A payload is borrowed. */
+#define MESSAGE_MEMBER(type, member, field)       type member;
+#define MESSAGE_BOUNDED(type, member, field, ...) type member;
+#define MESSAGE_STRUCT(name, number, members)                                  \
+    struct msg_##name {                                                        \
+        members                                                                \
+    };
+MESSAGES(MESSAGE_STRUCT, MESSAGE_MEMBER, MESSAGE_BOUNDED)
+
+/* And the pairs: msg_credit_encode() and so on make a frame; its payload is
+ * that of `msg`. msg_credit_decode() and so on read a frame of that type from
+ * the network. Returns 0, or -EPROTO for a value out of range. */
+#define MESSAGE_PAIR(name, number, members)                                    \
+    struct frame msg_##name##_encode(const struct msg_##name *msg);            \
+    int msg_##name##_decode(const struct frame *frame, struct msg_##name *out);
+MESSAGES(MESSAGE_PAIR, MESSAGE_MEMBER, MESSAGE_BOUNDED)
+
+#endif
