@@ -599,9 +599,11 @@ static int add_found(struct targets *targets,
     for (i = 0; i < targets->wanted_count; i++) {
         uint32_t host = targets->wanted[i].host;
 
-        if (!findings[i].answered)
+        if (!findings[i].answered) {
             cop_error_set(late, -ETIMEDOUT, "%s: its processes are not known",
                           targets_host_name(targets, host));
+            say(options->say, "%s", late->text);
+        }
         for (k = 0; r == 0 && k < findings[i].count; k++)
             r = targets_add(targets, host, findings[i].pids[k]);
     }

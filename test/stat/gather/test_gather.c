@@ -1,366 +1,525 @@
-/* test_gather.c - who follows a job is asked in time, whatever comes: with a
- * tree of daemons that is made up here. */
+/* test_gather.c - looks at a job through daemons that freeze or are lost, in a
+ * made-up network with a clock of its own. */
 #include <errno.h>
-#include <time.h>
 
 #include "stat/gather/gather.h"
-#include "stat/gather/shortfall.h"
-#include "stat/request.h"
-#include "stat/tree/tree_pack.h"
-#include "stat/walk/traces.h"
+#include "stat/tree/frame.h"
 #include "test/check.h"
+#include "test/stat/gather/world.h"
 
-/* For so long packets come without a pause, at most. */
-#define ENDLESS_S 60
+#define DAEMONS 8
+#define TASKS   16
 
-/* What the daemons send, and what happened meanwhile. */
-static struct {
-    struct cop_packet *sample;
-    const char *script; /* P: a packet, -: a pause, L: the daemon is lost; with
-                           its end the network's; NULL: packets, and never a
-                           pause */
-    time_t end_s;       /* of it all */
-    unsigned received;
-    unsigned stopped; /* packets that say so */
-    bool losing;      /* of which an event is to tell */
-    bool lost;
-} tree_of_daemons;
-
-/* What the viewer is told. */
-struct seen {
-    unsigned looks;
+/* A look, and what came of it. */
+struct look {
+    struct gather_options options;
+    uint32_t tasks;
+    const char *hosts;  /* where processes are to be found; or NULL */
+    unsigned idles_max; /* the viewer ends it then; 0: after the first look */
+    unsigned looks;     /* of the viewer */
     unsigned idles;
     unsigned ends;
-    bool slow;          /* it took so long that more was shown */
-    unsigned idles_max; /* then it wants to end; 0: after the first look */
+    char late_seen[512]; /* what the viewer was last told to be missing */
+    struct tree *tree;   /* the answer */
+    struct cop_error late, error;
+    uint64_t took_ms;
 };
 
-/* What is in place of the tree; nobody looks inside of these. */
-static char daemons_place, network_place, everyone_place, stream_place;
+/* What was said and shown, line by line. */
+static char said[1 << 16];
 
-int daemons_launch(struct daemons **out,
-                   const struct targets *targets,
-                   const struct daemons_options *options,
-                   uint32_t timeout_ms,
-                   struct cop_error *error)
+static void say(const char *line)
 {
-    (void)targets;
-    (void)options;
-    (void)timeout_ms;
-    (void)error;
-    *out = (struct daemons *)&daemons_place;
+    size_t len = strlen(said);
+
+    snprintf(said + len, sizeof(said) - len, "%s\n", line);
+}
+
+static int take_look(void *arg, const struct tree *tree, const char *late)
+{
+    struct look *look = arg;
+
+    CU_ASSERT(tree->end_count > 0);
+    snprintf(look->late_seen, sizeof(look->late_seen), "%s", late);
+    look->looks++;
     return 0;
 }
 
-void daemons_free(struct daemons *daemons, int timeout_ms)
+static int take_idle(void *arg)
 {
-    (void)daemons;
-    (void)timeout_ms;
+    struct look *look = arg;
+
+    look->idles++;
+    return look->idles_max ? look->idles == look->idles_max : look->looks > 0;
 }
 
-struct cop_network *daemons_network(const struct daemons *daemons)
+static void take_end(void *arg)
 {
-    (void)daemons;
-    return (struct cop_network *)&network_place;
+    struct look *look = arg;
+
+    look->ends++;
 }
 
-uint32_t daemons_silence_ms(uint32_t timeout_ms)
+/* A look of one sample at all tasks. */
+static struct look look_new(uint32_t timeout_s)
 {
-    return timeout_ms;
+    return (struct look){.tasks = TASKS,
+                         .options = {.daemons = {.shape = "2x2x2"},
+                                     .samples = 1,
+                                     .interval_ms = 100,
+                                     .timeout_ms = timeout_s * 1000,
+                                     .max_stop_ms = 100,
+                                     .show = say,
+                                     .say = say}};
 }
 
-uint32_t daemons_of_host(const struct daemons *daemons, uint32_t host)
+/* Take the look. Returns as gather_tree(). */
+static int look_run(struct look *look)
 {
-    (void)daemons;
-    return host + 1;
-}
-
-const char *daemons_reason(const struct daemons *daemons, uint32_t host)
-{
-    (void)daemons;
-    (void)host;
-    return "";
-}
-
-int daemons_note_loss(struct daemons *daemons, uint32_t rank, const char *why)
-{
-    (void)daemons;
-    CU_ASSERT_EQUAL(rank, 1);
-    CU_ASSERT_STRING_EQUAL(why, "killed");
-    tree_of_daemons.lost = true;
-    return 0;
-}
-
-const char *daemons_loss(const struct daemons *daemons, uint32_t rank)
-{
-    (void)daemons;
-    (void)rank;
-    return tree_of_daemons.lost ? "killed" : NULL;
-}
-
-bool daemons_any_loss(const struct daemons *daemons)
-{
-    (void)daemons;
-    return tree_of_daemons.lost;
-}
-
-uint32_t daemons_of_task(const struct daemons *daemons, uint32_t task)
-{
-    (void)daemons;
-    (void)task;
-    return 1;
-}
-
-int shortfall_find(struct tree **tree,
-                   struct tasks **silent,
-                   struct shortfall_wanted *wanted,
-                   void (*say)(const char *line))
-{
-    (void)tree;
-    (void)wanted;
-    (void)say;
-    *silent = NULL;
-    return 0;
-}
-
-const struct cop_communicator *cop_network_everyone(struct cop_network *network)
-{
-    (void)network;
-    return (const struct cop_communicator *)&everyone_place;
-}
-
-int cop_network_event(struct cop_network *network,
-                      struct cop_event *event,
-                      int timeout_ms)
-{
-    (void)network;
-    (void)timeout_ms;
-    if (!tree_of_daemons.losing)
-        return -EAGAIN;
-    tree_of_daemons.losing = false;
-    *event = (struct cop_event){
-        .type = COP_EVENT_BACKEND_LOST, .rank = 1, .text = "killed"};
-    return 0;
-}
-
-int cop_network_missing(struct cop_network *network,
-                        size_t i,
-                        struct cop_absentee *absentee)
-{
-    (void)network;
-    (void)i;
-    (void)absentee;
-    return -ENOENT;
-}
-
-int cop_stream_open(struct cop_stream **out,
-                    struct cop_network *network,
-                    const struct cop_communicator *communicator,
-                    const struct cop_stream_options *options,
-                    struct cop_error *error)
-{
-    (void)network;
-    (void)communicator;
-    (void)options;
-    (void)error;
-    *out = (struct cop_stream *)&stream_place;
-    return 0;
-}
-
-void cop_stream_set_send_timeout(struct cop_stream *stream, int timeout_ms)
-{
-    (void)stream;
-    (void)timeout_ms;
-}
-
-int cop_stream_send(struct cop_stream *stream,
-                    int32_t tag,
-                    const char *format,
-                    ...)
-{
-    (void)stream;
-    (void)format;
-    tree_of_daemons.stopped += tag == STAT_TAG_STOP;
-    return 0;
-}
-
-int cop_stream_send_packet(struct cop_stream *stream,
-                           const struct cop_packet *packet)
-{
-    (void)stream;
-    CU_ASSERT_EQUAL(cop_packet_tag(packet), STAT_TAG_REQUEST);
-    return 0;
-}
-
-int cop_stream_sync(struct cop_stream *stream,
-                    int timeout_ms,
-                    struct cop_error *error)
-{
-    (void)stream;
-    (void)timeout_ms;
-    (void)error;
-    return 0;
-}
-
-int cop_stream_receive(struct cop_stream *stream,
-                       struct cop_packet **packet,
-                       int timeout_ms)
-{
-    char what = 'P';
-
-    (void)stream;
-    CU_ASSERT(timeout_ms <= GATHER_IDLE_MS);
-    if (tree_of_daemons.script)
-        what = *tree_of_daemons.script++;
-    tree_of_daemons.losing = what == 'L';
-    if (what == '-' || what == 'L')
-        return -EAGAIN;
-    if (what != 'P' || time(NULL) > tree_of_daemons.end_s)
-        return -ENOTCONN;
-    *packet = cop_packet_ref(tree_of_daemons.sample);
-    tree_of_daemons.received++;
-    return 0;
-}
-
-static int look(void *arg, const struct tree *tree, const char *late)
-{
-    struct seen *seen = arg;
-
-    CU_ASSERT_EQUAL(tree->end_count, 1);
-    CU_ASSERT_STRING_EQUAL(
-        late, tree_of_daemons.lost ? "node 1 was lost: killed" : "");
-    seen->looks++;
-    return 0;
-}
-
-static int idle(void *arg)
-{
-    struct seen *seen = arg;
-
-    return ++seen->idles == seen->idles_max ||
-           (seen->idles_max == 0 && seen->looks > 0);
-}
-
-static void end(void *arg)
-{
-    struct seen *seen = arg;
-
-    seen->ends++;
-}
-
-static uint64_t clock_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* Follow a job of one task, as `script` says, until the viewer was idle
- * `idles_max` times. Returns what it saw. */
-static struct seen follow(const char *script,
-                          unsigned idles_max,
-                          struct cop_error *late)
-{
-    struct seen seen = {.idles_max = idles_max};
-    struct gather_viewer viewer = {look, idle, end, &seen};
-    struct gather_options options = {
-        .timeout_ms = 1000, .interval_ms = 1, .viewer = &viewer};
-    struct frame frame = {"main", "", 0, "", 0};
     struct targets targets = {0};
-    struct tree *tree = NULL;
-    struct traces *traces;
-    struct cop_error error;
-    uint64_t begin;
-    uint32_t host;
+    uint64_t begin_ms = world.now_ms;
+    uint32_t host, i;
+    int r;
 
-    CHECK_OK(targets_host(&targets, "", &host, NULL));
-    CHECK_OK(targets_add(&targets, host, 1));
-    CHECK_OK(traces_new(&traces));
-    CHECK_OK(traces_add(traces, 0, &frame, 1));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    CHECK_OK(tree_pack(&tree_of_daemons.sample, STAT_TAG_TREE, tree));
-    traces_free(traces);
-    tree_free(tree);
-    tree_of_daemons.script = script;
-    tree_of_daemons.end_s = time(NULL) + ENDLESS_S;
-    tree_of_daemons.received = 0;
-    tree_of_daemons.stopped = 0;
-    tree_of_daemons.losing = false;
-    tree_of_daemons.lost = false;
-    begin = clock_ms();
-    CHECK_OK(gather_tree(&tree, &targets, &options, late, &error));
-    seen.slow = clock_ms() - begin >= 1000;
-    CU_ASSERT_EQUAL(seen.ends, 1);
-    tree_free(tree);
-    cop_packet_free(tree_of_daemons.sample);
+    said[0] = '\0';
+    if (look->hosts) {
+        look->options.daemons.shape = NULL;
+        CHECK_OK(targets_want(&targets, "solver", "", look->hosts, NULL));
+    } else {
+        CHECK_OK(targets_host(&targets, "", &host, NULL));
+        for (i = 0; i < look->tasks; i++)
+            CHECK_OK(targets_add(&targets, host, (pid_t)i + 1));
+    }
+    r = gather_tree(&look->tree, &targets, &look->options, &look->late,
+                    &look->error);
+    look->took_ms = world.now_ms - begin_ms;
     targets_fini(&targets);
-    return seen;
+    return r;
 }
 
-/* Samples that come without a pause do not keep it from asking for keys: each
- * is followed by a question. */
+/* Follow the job until the viewer was idle `idles_max` times. */
+static void look_follow(struct look *look, unsigned idles_max)
+{
+    struct gather_viewer viewer = {take_look, take_idle, take_end, look};
+
+    look->options.viewer = &viewer;
+    look->idles_max = idles_max;
+    CHECK_OK(look_run(look));
+    CU_ASSERT_EQUAL(look->ends, 1);
+    CU_ASSERT(world.longest_ms <= GATHER_IDLE_MS);
+}
+
+static void look_end(struct look *look)
+{
+    tree_free(look->tree);
+    look->tree = NULL;
+    world_end();
+}
+
+/* The text must have the words; else its end is printed. */
+static void has(const char *text, const char *words)
+{
+    size_t len = strlen(text);
+
+    if (!strstr(text, words))
+        printf("\nno \"%s\" in ... %s\n", words,
+               text + (len > 1000 ? len - 1000 : 0));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, words));
+}
+
+/* Such tasks must stand where the function's name begins with `name`. */
+static void stand(const struct look *look, const char *name, const char *set)
+{
+    const struct tree *tree = look->tree;
+    struct tasks *there = NULL;
+    char text[128];
+    uint32_t i;
+
+    CHECK_OK(tasks_new(&there, NULL, 0));
+    for (i = 0; i < tree->end_count; i++) {
+        const struct tree_node *node = &tree->nodes[tree->ends[i].node];
+        const char *here = tree->strings[tree->frames[node->frame].function];
+
+        if (strncmp(here, name, strlen(name)) == 0)
+            CHECK_OK(tasks_change(&there, TASKS_UNION, tree->ends[i].tasks));
+    }
+    CU_ASSERT_STRING_EQUAL(tasks_text(there, text, sizeof(text)), set);
+    tasks_free(there);
+}
+
+static void three_places(const struct look *look)
+{
+    stand(look, "place_0", "0,3-15");
+    stand(look, "place_1", "1");
+    stand(look, "place_2", "2");
+}
+
+/* The tasks of daemon `rank`, of DAEMONS. */
+static const char *tasks_of(uint32_t rank)
+{
+    static char text[32];
+
+    snprintf(text, sizeof(text), "%u-%u", 2 * rank - 2, 2 * rank - 1);
+    return text;
+}
+
+#define TWO_MISSING "the answer is not whole: 2 of 16 tasks"
+#define LOST        "the daemon on localhost was lost: nobody has reached it"
+
+/* Nodes are given up after times that suit the time-out. */
+TEST(silence_is_a_tenth_of_the_timeout_within_limits)
+{
+    const uint32_t expected[][2] = {{1, 250},   {2, 250},   {3, 300},
+                                    {20, 2000}, {30, 3000}, {3600, 3000}};
+    size_t i;
+
+    for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct look look = look_new(expected[i][0]);
+        uint32_t silence_ms = expected[i][1];
+
+        world_begin(DAEMONS);
+        CHECK_OK(look_run(&look));
+        CU_ASSERT_EQUAL(daemons_silence_ms(look.options.timeout_ms),
+                        silence_ms);
+        CU_ASSERT_EQUAL(world.times.failure_timeout_ms, silence_ms);
+        CU_ASSERT(6 * world.times.heartbeat_ms <= silence_ms);
+        CU_ASSERT_EQUAL(world.times.orphan_timeout_ms, 3 * silence_ms);
+        CU_ASSERT_EQUAL(world.times.launch_timeout_ms, look.options.timeout_ms);
+        CU_ASSERT_STRING_EQUAL(look.late.text, "");
+        CU_ASSERT_EQUAL(look.took_ms, 0);
+        three_places(&look);
+        look_end(&look);
+    }
+}
+
+/* Whichever daemon freezes between samples, all samples of the others come;
+ * the look ends when it is lost. Names come from the others. */
+TEST(a_frozen_daemon_does_not_end_the_samples)
+{
+    uint32_t rank, sample;
+
+    for (rank = 1; rank <= DAEMONS; rank++)
+        for (sample = 1; sample < 40; sample += 6) {
+            struct look look = look_new(60);
+            char line[256];
+
+            world_begin(DAEMONS);
+            world.frozen = rank;
+            world.frozen_ms = world.now_ms + sample * 200 - 100;
+            look.options.samples = 40;
+            look.options.interval_ms = 200;
+            CHECK_OK(look_run(&look));
+            CU_ASSERT_EQUAL(look.took_ms, sample * 200 - 100 + 18000);
+            snprintf(line, sizeof(line),
+                     "last seen in sample %u of 40: tasks %s: " LOST, sample,
+                     tasks_of(rank));
+            has(said, line);
+            has(said, "sample 40 of 40");
+            has(look.late.text, TWO_MISSING);
+            three_places(&look);
+            look_end(&look);
+        }
+}
+
+/* A watch ends when the others have not moved for long enough, and not when its
+ * time is up, whether the frozen daemon is lost before that or after. */
+TEST(a_watch_goes_on_without_a_frozen_daemon)
+{
+    const uint64_t moves_ms[] = {0, 15000, 30000};
+    size_t i;
+
+    for (i = 0; i < 3; i++) {
+        uint64_t still_ms = moves_ms[i] + 10000;
+        struct look look = look_new(60);
+
+        world_begin(DAEMONS);
+        world.frozen = DAEMONS;
+        world.frozen_ms = world.now_ms + 50;
+        world.moves_ms = world.now_ms + moves_ms[i];
+        look.options.watch_ms = 10000;
+        CHECK_OK(look_run(&look));
+        CU_ASSERT_EQUAL(look.took_ms, still_ms > 18050 ? still_ms : 18050);
+        has(said, "nothing has moved for 10.0 s");
+        has(said, "last seen in sample 1 of ");
+        has(look.late.text, TWO_MISSING);
+        CU_ASSERT_EQUAL(world.stops, 1);
+        three_places(&look);
+        look_end(&look);
+    }
+}
+
+/* What always moves is watched until the time is up. */
+TEST(a_watch_ends_at_its_timeout)
+{
+    struct look look = look_new(60);
+
+    world_begin(DAEMONS);
+    world.moves_ms = UINT64_MAX;
+    look.options.watch_ms = 10000;
+    CHECK_OK(look_run(&look));
+    CU_ASSERT_EQUAL(look.took_ms, 60000);
+    CU_ASSERT_EQUAL(world.stops, 1);
+    CU_ASSERT_STRING_EQUAL(look.late.text, "");
+    look_end(&look);
+}
+
+/* A daemon that freezes before its first answer, when it has joined or when it
+ * is asked, is missing alone, with any time-out. (In 1 s the stream cannot be
+ * opened without it.) */
+TEST(a_daemon_frozen_before_its_answer_is_missing_alone)
+{
+    const uint32_t timeouts_s[] = {1, 2, 8, 20, 32, 60, 120, 240};
+    const uint64_t times_ms[] = {1, WORLD_ASKED};
+    size_t i, k;
+
+    for (i = 0; i < sizeof(timeouts_s) / sizeof(timeouts_s[0]); i++)
+        for (k = i > 0 ? 0 : 1; k < 2; k++) {
+            struct look look = look_new(timeouts_s[i]);
+
+            world_begin(DAEMONS);
+            world.now_ms = 1;
+            world.frozen = 3;
+            world.frozen_ms = times_ms[k];
+            CHECK_OK(look_run(&look));
+            CU_ASSERT_EQUAL(look.took_ms,
+                            6 * daemons_silence_ms(look.options.timeout_ms));
+            has(look.late.text, TWO_MISSING);
+            stand(&look, FRAME_NOT_WALKED LOST, "4-5");
+            stand(&look, "place_0", "0,3,6-15");
+            look_end(&look);
+        }
+}
+
+/* The same where it is not even lost in time: then the time-out is the reason,
+ * and the look ends at it. */
+TEST(a_daemon_that_does_not_answer_in_time_is_missing)
+{
+    struct look look = look_new(30);
+
+    world_begin(DAEMONS);
+    world.frozen = 3;
+    world.frozen_ms = WORLD_ASKED;
+    world.held_ms = 6000;
+    world.lost_ms = 60000;
+    CHECK_OK(look_run(&look));
+    CU_ASSERT_EQUAL(look.took_ms, 30000);
+    has(look.late.text, TWO_MISSING);
+    stand(&look,
+          FRAME_NOT_WALKED "no answer from the daemon on localhost in 30 s",
+          "4-5");
+    stand(&look, "place_0", "0,3,6-15");
+    look_end(&look);
+}
+
+/* When the only daemon is lost neither the next sample is waited for nor the
+ * time-out. */
+TEST(the_loss_of_the_only_daemon_ends_the_samples)
+{
+    const uint32_t watch_ms[] = {0, 3600000};
+    size_t i;
+
+    for (i = 0; i < 2; i++) {
+        struct look look = look_new(3600);
+
+        world_begin(1);
+        world.frozen = 1;
+        world.frozen_ms = world.now_ms + 500;
+        world.lost_ms = 1; /* it was killed */
+        look.tasks = 4;
+        look.options.samples = 100;
+        look.options.watch_ms = watch_ms[i];
+        look.options.interval_ms = 3600000;
+        CHECK_OK(look_run(&look));
+        CU_ASSERT_EQUAL(look.took_ms, 501);
+        has(said, "the daemon on localhost was lost: its 4 processes are not "
+                  "looked at any more");
+        has(look.late.text, "the answer is not whole: 4 of 4 tasks");
+        stand(&look, "ring+0x1", "1"); /* nobody is left to ask for names */
+        look_end(&look);
+    }
+}
+
+/* Each sample puts the time-out off. */
+TEST(many_samples_may_take_longer_than_the_timeout)
+{
+    struct look look = look_new(2);
+
+    world_begin(DAEMONS);
+    look.options.samples = 100;
+    CHECK_OK(look_run(&look));
+    CU_ASSERT_EQUAL(look.took_ms, 9900);
+    has(said, "sample 100 of 100");
+    CU_ASSERT_STRING_EQUAL(look.late.text, "");
+    look_end(&look);
+}
+
+/* Names that do not come in time stay away. */
+TEST(names_are_waited_for_until_the_timeout)
+{
+    struct look look = look_new(30);
+
+    world_begin(DAEMONS);
+    world.is_mute = true;
+    CHECK_OK(look_run(&look));
+    CU_ASSERT_EQUAL(look.took_ms, 30000);
+    CU_ASSERT_EQUAL(world.questions, 1);
+    has(look.late.text, "some addresses stay without names: no answer in time");
+    stand(&look, "ring+0x1", "1");
+    look_end(&look);
+}
+
+/* Nor do they hold up the next picture for long. */
+TEST(a_picture_waits_two_seconds_for_names)
+{
+    struct look look = look_new(30);
+
+    world_begin(DAEMONS);
+    world.is_mute = true;
+    look_follow(&look, 0);
+    CU_ASSERT_EQUAL(look.looks, 1);
+    CU_ASSERT_EQUAL(look.took_ms, 2000 + 2000); /* also of the last */
+    look_end(&look);
+}
+
+/* A host whose daemon does not say which processes it has is named; those of
+ * the others are looked at. */
+TEST(a_host_that_does_not_find_its_processes_is_named)
+{
+    struct look look = look_new(30);
+
+    world_begin(3);
+    world.frozen = 2;
+    world.frozen_ms = WORLD_ASKED;
+    look.hosts = "h[1-3]";
+    CHECK_OK(look_run(&look));
+    CU_ASSERT_EQUAL(look.took_ms, 30000);
+    has(said, "h2: its processes are not known");
+    CU_ASSERT(look.late.text[0] != '\0');
+    stand(&look, "place_", "0-1");
+    look_end(&look);
+}
+
+/* Samples that come without a pause do not keep the viewer from looking for
+ * keys: it is idle after each. */
 TEST(each_packet_lets_keys_be_heard)
 {
-    struct cop_error late;
-    struct seen seen = follow(NULL, 3, &late);
+    struct look look = look_new(30);
 
-    CU_ASSERT_EQUAL(seen.idles, 3);
-    CU_ASSERT_EQUAL(tree_of_daemons.received, 3);
-    CU_ASSERT_EQUAL(tree_of_daemons.stopped, 1);
-    CU_ASSERT_STRING_EQUAL(late.text, "");
+    world_begin(1);
+    world.hurried = true;
+    look_follow(&look, 3);
+    CU_ASSERT_EQUAL(look.idles, 3);
+    CU_ASSERT_EQUAL(world.received, 3);
+    CU_ASSERT_EQUAL(world.stops, 1);
+    CU_ASSERT_STRING_EQUAL(look.late.text, "");
+    look_end(&look);
 }
 
-/* Nor from being shown, now and then. */
+/* Nor from being shown, once a second. */
 TEST(something_is_shown)
 {
-    struct cop_error late;
-    struct seen seen = follow(NULL, 0, &late);
+    struct look look = look_new(30);
 
-    CU_ASSERT_EQUAL(seen.looks, 1);
-    CU_ASSERT(tree_of_daemons.received > 1);
-    CU_ASSERT_EQUAL(tree_of_daemons.stopped, 1);
+    world_begin(1);
+    world.hurried = true;
+    look_follow(&look, 0);
+    CU_ASSERT_EQUAL(look.looks, 1);
+    CU_ASSERT_EQUAL(world.received, 1000);
+    CU_ASSERT_EQUAL(world.stops, 1);
+    look_end(&look);
 }
 
-/* What came at once is one picture; where nothing came there is none, but a
- * question. */
+/* Samples that come at once are one picture; where none comes there is none,
+ * but the viewer is idle. */
 TEST(each_pause_shows_what_came)
 {
-    struct cop_error late;
-    struct seen seen = follow("PPP-----PP-", 10, &late);
+    struct look look = look_new(30);
 
-    CU_ASSERT_EQUAL(tree_of_daemons.received, 5);
-    CU_ASSERT(seen.looks == 1 || seen.slow);
-    CU_ASSERT_EQUAL(seen.idles, 10);
-    seen = follow("PPP--PP-", 8, &late);
-    CU_ASSERT(seen.looks == 2 || seen.slow);
-    CU_ASSERT_EQUAL(tree_of_daemons.stopped, 1);
+    world_begin(2);
+    world.frozen = 2;
+    world.frozen_ms = world.now_ms + 50;
+    world.held_ms = 1000; /* samples 2 to 11 are late, and come together */
+    world.lost_ms = 1000000;
+    /* One pause of 50 ms, and one idle, for each sample and half a sample. */
+    look_follow(&look, 21 + 11);
+    CU_ASSERT_EQUAL(world.received, 11);
+    CU_ASSERT_EQUAL(look.looks, 2);
+    CU_ASSERT_EQUAL(look.idles, 32);
+    CU_ASSERT_EQUAL(world.stops, 1);
+    look_end(&look);
 }
 
-/* A tree that has ended ends it, which is told. */
+/* A network that has ended ends it, which is told. */
 TEST(the_end_is_told)
 {
-    struct cop_error late;
-    struct seen seen = follow("P-", 100, &late);
+    struct look look = look_new(30);
 
-    CU_ASSERT_EQUAL(seen.looks, 1);
-    CU_ASSERT_EQUAL(tree_of_daemons.stopped, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(late.text, "following has ended: "));
+    world_begin(1);
+    world.ends_ms = world.now_ms + 70;
+    look_follow(&look, 100);
+    CU_ASSERT_EQUAL(look.looks, 1);
+    CU_ASSERT_EQUAL(world.stops, 0);
+    has(look.late.text, "following has ended: ");
+    look_end(&look);
 }
 
-/* So does the loss of the last daemon, which is shown; nobody waits for more.
+/* So does the loss of the last daemon, which is shown; no more is waited for.
  */
 TEST(the_loss_of_all_is_told)
 {
-    struct cop_error late;
-    struct seen seen = follow("P--L-----", 100, &late);
+    struct look look = look_new(30);
 
-    CU_ASSERT_EQUAL(seen.looks, 2);
-    CU_ASSERT_EQUAL(seen.idles, 3);
-    CU_ASSERT_STRING_EQUAL(late.text, "node 1 was lost: killed");
+    world_begin(1);
+    world.frozen = 1;
+    world.frozen_ms = world.now_ms + 120;
+    world.lost_ms = 1;
+    look_follow(&look, 100);
+    CU_ASSERT_EQUAL(world.received, 2);
+    CU_ASSERT_EQUAL(look.looks, 3);
+    CU_ASSERT_EQUAL(look.took_ms, 121);
+    has(said, "no daemon is left");
+    has(said, "its 16 processes are not looked at any more: nobody has");
+    has(look.late_seen, "the answer is not whole: 16 of 16 tasks");
+    look_end(&look);
+}
+
+/* A frozen daemon is missing from the picture as soon as the samples of the
+ * others come; it is lost much later. */
+TEST(a_frozen_daemon_is_missing_from_the_picture)
+{
+    struct look look = look_new(30);
+
+    world_begin(DAEMONS);
+    world.frozen = 2;
+    world.frozen_ms = world.now_ms + 50;
+    look_follow(&look, 200);
+    CU_ASSERT(look.took_ms < 60000);
+    has(look.late_seen, TWO_MISSING);
+    has(said, "node 2 may be lost: ");
+    has(said, "tasks 2-3: the daemon on localhost is silent");
+    look_end(&look);
+}
+
+/* If no sample comes that is said once, after a time in which one would have
+ * come though a daemon is frozen. */
+TEST(a_long_silence_is_told_once)
+{
+    struct look look = look_new(20);
+    const char *line;
+
+    world_begin(1);
+    world.frozen = 1;
+    world.frozen_ms = world.now_ms + 50;
+    look.tasks = 4;
+    look_follow(&look, 300);
+    line = strstr(said, "no sample for 7 s");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(line);
+    CU_ASSERT_PTR_NULL(strstr(line + 1, "no sample for"));
+    look_end(&look);
 }
 
 int main(void)
 {
+    setenv("COPPICE_STATD", "/bin/true", 1);
     return check_run("gather");
 }

@@ -1,0 +1,436 @@
+/* world.c - see world.h. */
+#include "test/stat/gather/world.h"
+
+#include <errno.h>
+
+#include "stat/clock.h"
+#include "stat/request.h"
+#include "stat/tree/tree_pack.h"
+#include "stat/walk/traces.h"
+#include "test/check.h"
+
+#define MODULE "b1d0 /usr/bin/ring"
+
+#define DAEMONS_MAX 16
+#define WORLD_TASKS 64
+#define ANSWERS_MAX 64
+
+/* More than any look needs: it does not end. */
+#define CALLS_MAX 100000
+
+/* An orphan is given up after so long where the launch says nothing. */
+#define ORPHAN_MS 60000
+
+struct world world;
+
+static struct {
+    struct traces *traces[DAEMONS_MAX + 1]; /* by rank */
+    uint32_t ranks[WORLD_TASKS];            /* by task */
+    uint32_t tasks, samples, interval_ms;
+    uint64_t asked_ms;
+    uint32_t next; /* the number of the next sample */
+    struct cop_packet *answers[ANSWERS_MAX];
+    uint32_t answer_count, answers_taken;
+    uint64_t wave; /* of the packet that was received last */
+    bool is_suspected, is_lost;
+    unsigned calls; /* of cop_stream_receive() */
+} state;
+
+/* Only their addresses matter. */
+static char network_place, everyone_place, samples_place, answers_place;
+
+#define SAMPLES ((struct cop_stream *)&samples_place)
+#define ANSWERS ((struct cop_stream *)&answers_place)
+
+void world_begin(uint32_t daemons)
+{
+    world_end();
+    world = (struct world){.daemons = daemons, .now_ms = 1000};
+}
+
+void world_end(void)
+{
+    uint32_t i;
+
+    for (i = 0; i <= DAEMONS_MAX; i++)
+        traces_free(state.traces[i]);
+    while (state.answers_taken < state.answer_count)
+        cop_packet_free(state.answers[state.answers_taken++]);
+    memset(&state, 0, sizeof(state));
+}
+
+uint64_t clock_now_ms(void)
+{
+    return world.now_ms;
+}
+
+uint64_t clock_now_ns(void)
+{
+    return world.now_ms * 1000000;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool is_frozen(uint32_t rank, uint64_t at_ms)
+{
+    return rank != 0 && rank == world.frozen && at_ms >= world.frozen_ms;
+}
+
+/* When the frozen daemon is lost. */
+static uint64_t lost_at_ms(void)
+{
+    return world.frozen == 0 || world.frozen_ms == WORLD_ASKED
+               ? UINT64_MAX
+               : world.frozen_ms + world.lost_ms;
+}
+
+/* Whether no daemon is left at `at_ms`. */
+static bool is_empty(uint64_t at_ms)
+{
+    return world.daemons == 1 && at_ms >= lost_at_ms();
+}
+
+/* Wait until `due_ms`, at most for `timeout_ms`. Returns whether it came. */
+static bool wait_until(uint64_t due_ms, uint64_t timeout_ms)
+{
+    bool comes = due_ms <= world.now_ms + timeout_ms;
+
+    world.now_ms =
+        later(world.now_ms, comes ? due_ms : world.now_ms + timeout_ms);
+    return comes;
+}
+
+int cop_network_launch(struct cop_network **out,
+                       const struct cop_launch *launch,
+                       struct cop_error *error)
+{
+    uint32_t silence_ms = launch->times.failure_timeout_ms;
+    uint32_t orphan_ms = launch->times.orphan_timeout_ms;
+
+    (void)error;
+    world.times = launch->times;
+    /* Those beside it miss it, then one above; it may look for a parent. */
+    if (world.lost_ms == 0) {
+        world.held_ms = 2 * (uint64_t)silence_ms;
+        world.lost_ms =
+            3 * (uint64_t)silence_ms + (orphan_ms ? orphan_ms : ORPHAN_MS);
+    }
+    *out = (struct cop_network *)&network_place;
+    return 0;
+}
+
+int cop_network_missing(struct cop_network *network,
+                        size_t i,
+                        struct cop_absentee *absentee)
+{
+    (void)network;
+    (void)i;
+    (void)absentee;
+    return -ENOENT;
+}
+
+const struct cop_communicator *cop_network_everyone(struct cop_network *network)
+{
+    (void)network;
+    return (const struct cop_communicator *)&everyone_place;
+}
+
+size_t cop_communicator_size(const struct cop_communicator *communicator)
+{
+    (void)communicator;
+    return world.daemons;
+}
+
+uint32_t cop_communicator_rank(const struct cop_communicator *communicator,
+                               size_t i)
+{
+    (void)communicator;
+    return (uint32_t)i + 1;
+}
+
+int cop_network_shutdown(struct cop_network *network, int timeout_ms)
+{
+    (void)network;
+    (void)timeout_ms;
+    return 0;
+}
+
+void cop_network_free(struct cop_network *network)
+{
+    (void)network;
+}
+
+int cop_network_event(struct cop_network *network,
+                      struct cop_event *event,
+                      int timeout_ms)
+{
+    (void)network;
+    CU_ASSERT_EQUAL(timeout_ms, 0);
+    if (world.now_ms >= lost_at_ms() && !state.is_lost) {
+        state.is_lost = true;
+        event->type = COP_EVENT_BACKEND_LOST;
+    } else if (lost_at_ms() != UINT64_MAX && !state.is_suspected &&
+               world.now_ms >= world.frozen_ms + world.held_ms) {
+        state.is_suspected = true;
+        event->type = COP_EVENT_NODE_SUSPECTED;
+    } else {
+        return -EAGAIN;
+    }
+    event->rank = world.frozen;
+    snprintf(event->text, sizeof(event->text), "nobody has reached it");
+    return 0;
+}
+
+/* A daemon that freezes before it has opened the stream holds that up until it
+ * is lost. */
+int cop_stream_open(struct cop_stream **out,
+                    struct cop_network *network,
+                    const struct cop_communicator *communicator,
+                    const struct cop_stream_options *options,
+                    struct cop_error *error)
+{
+    (void)network;
+    (void)communicator;
+    if (is_frozen(world.frozen, world.now_ms) &&
+        !wait_until(lost_at_ms(), world.times.open_timeout_ms))
+        return cop_error_set(error, -ETIMEDOUT, "the stream is not open");
+    *out = options->up_filter ? SAMPLES : ANSWERS;
+    return 0;
+}
+
+void cop_stream_set_send_timeout(struct cop_stream *stream, int timeout_ms)
+{
+    (void)stream;
+    (void)timeout_ms;
+}
+
+static void take_request(const struct cop_packet *packet)
+{
+    struct request request;
+    uint32_t i;
+
+    CHECK_OK(request_unpack(&request, packet));
+    CU_ASSERT_FATAL(request.task_count <= WORLD_TASKS);
+    CU_ASSERT_FATAL(world.daemons <= DAEMONS_MAX);
+    state.tasks = request.task_count;
+    state.samples = request.samples;
+    state.interval_ms = request.interval_ms;
+    state.asked_ms = world.now_ms;
+    state.next = 1;
+    for (i = 0; i < request.task_count; i++)
+        state.ranks[i] = request.daemons[i];
+    for (i = 1; i <= world.daemons; i++) {
+        CHECK_OK(traces_new(&state.traces[i]));
+        if (request.samples == REQUEST_FOLLOW)
+            traces_forget(state.traces[i]);
+    }
+}
+
+static void push_answer(struct cop_packet *packet)
+{
+    CU_ASSERT_FATAL(state.answer_count < ANSWERS_MAX);
+    state.answers[state.answer_count++] = packet;
+}
+
+/* Each daemon but the frozen one has one process of each name. */
+static void answer_find(const struct cop_packet *packet)
+{
+    struct find find;
+    uint32_t i;
+
+    CHECK_OK(find_unpack(&find, packet));
+    for (i = 0; i < find.count; i++) {
+        int32_t pid = 100 + (int32_t)i;
+        struct found found = {i, 1, &pid};
+        struct cop_packet *answer;
+
+        if (is_frozen(find.daemons[i], world.now_ms))
+            continue;
+        CHECK_OK(found_pack(&answer, &found));
+        push_answer(answer);
+    }
+}
+
+/* Address N is called "place_N". */
+static void answer_names(const struct cop_packet *packet)
+{
+    struct question question;
+    uint32_t i;
+
+    CHECK_OK(question_unpack(&question, packet));
+    if (world.is_mute)
+        return;
+    for (i = 0; i < question.address_count; i++) {
+        char name[32];
+        uint32_t one = 1, line = 0;
+        const char *function = name, *file = "";
+        struct answer answer = {question.number, 1,     &i,   &one, 1,
+                                &function,       &file, &line};
+        struct cop_packet *packed;
+
+        if (is_frozen(question.daemons[question.modules[i]], world.now_ms))
+            continue;
+        snprintf(name, sizeof(name), "place_%u", (unsigned)question.offsets[i]);
+        CHECK_OK(answer_pack(&packed, &answer));
+        push_answer(packed);
+    }
+}
+
+int cop_stream_send_packet(struct cop_stream *stream,
+                           const struct cop_packet *packet)
+{
+    int32_t tag = cop_packet_tag(packet);
+
+    if (world.frozen_ms == WORLD_ASKED)
+        world.frozen_ms = world.now_ms;
+    if (tag == STAT_TAG_REQUEST) {
+        CU_ASSERT_PTR_EQUAL(stream, SAMPLES);
+        take_request(packet);
+        return 0;
+    }
+    CU_ASSERT_PTR_EQUAL(stream, ANSWERS);
+    world.questions++;
+    if (tag == STAT_TAG_FIND)
+        answer_find(packet);
+    else
+        answer_names(packet);
+    return 0;
+}
+
+int cop_stream_send(struct cop_stream *stream,
+                    int32_t tag,
+                    const char *format,
+                    ...)
+{
+    (void)format;
+    CU_ASSERT_PTR_EQUAL(stream, SAMPLES);
+    CU_ASSERT_EQUAL(tag, STAT_TAG_STOP);
+    world.stops++;
+    state.samples = 0;
+    return 0;
+}
+
+/* When sample `number` is taken. */
+static uint64_t taken_ms(uint32_t number)
+{
+    return state.asked_ms + (uint64_t)(number - 1) * state.interval_ms;
+}
+
+/* When the next sample is there; UINT64_MAX: never. */
+static uint64_t due_ms(void)
+{
+    uint64_t taken = taken_ms(state.next);
+
+    if (state.next > state.samples ||
+        (world.daemons == 1 && is_frozen(1, taken)))
+        return UINT64_MAX;
+    if (world.hurried)
+        return world.now_ms + 1;
+    return is_frozen(world.frozen, taken)
+               ? later(taken, world.frozen_ms + world.held_ms)
+               : taken;
+}
+
+/* What one daemon sends for the next sample. Tasks 1 and 2 have places of their
+ * own, as in the hung ring. */
+static struct tree *sample_of(uint32_t rank)
+{
+    struct tree *tree;
+    uint32_t task;
+
+    for (task = 0; task < state.tasks; task++) {
+        bool moves = task == 0 && taken_ms(state.next) < world.moves_ms;
+        struct frame frame = {"", "", 0, MODULE,
+                              moves       ? 30 + state.next % 8
+                              : task <= 2 ? task
+                                          : 0};
+
+        if (state.ranks[task] == rank)
+            CHECK_OK(traces_add(state.traces[rank], task, &frame, 1));
+    }
+    CHECK_OK(traces_sample(&tree, state.traces[rank], 0));
+    return tree;
+}
+
+/* The next sample, merged. */
+static struct cop_packet *pack_sample(void)
+{
+    struct tree *trees[DAEMONS_MAX], *tree;
+    struct cop_packet *packet;
+    uint32_t rank, count = 0, i;
+
+    for (rank = 1; rank <= world.daemons; rank++)
+        if (!is_frozen(rank, taken_ms(state.next)))
+            trees[count++] = sample_of(rank);
+    CHECK_OK(tree_join_all(&tree, trees, count));
+    CHECK_OK(tree_pack(&packet, STAT_TAG_TREE, tree));
+    for (i = 0; i < count; i++)
+        tree_free(trees[i]);
+    tree_free(tree);
+    return packet;
+}
+
+/* Wait for what is due. Returns as cop_stream_receive(). */
+static int wait_for(uint64_t due, int timeout_ms)
+{
+    uint64_t stops = is_empty(lost_at_ms()) ? lost_at_ms() : UINT64_MAX;
+
+    if (world.ends_ms > 0 && world.ends_ms < stops)
+        stops = world.ends_ms;
+    if (wait_until(due < stops ? due : stops, (uint64_t)timeout_ms) &&
+        due >= stops)
+        return stops == world.ends_ms ? -ENOTCONN : -ENODEV;
+    return world.now_ms >= due ? 0 : -EAGAIN;
+}
+
+int cop_stream_receive(struct cop_stream *stream,
+                       struct cop_packet **packet,
+                       int timeout_ms)
+{
+    bool answers = stream == ANSWERS;
+    int r;
+
+    CU_ASSERT_FATAL(++state.calls < CALLS_MAX);
+    if (!answers && timeout_ms > world.longest_ms)
+        world.longest_ms = timeout_ms;
+    if (!answers && world.hurried && state.next <= state.samples)
+        timeout_ms = 1;
+    r = wait_for(!answers                                   ? due_ms()
+                 : state.answers_taken < state.answer_count ? world.now_ms
+                                                            : UINT64_MAX,
+                 timeout_ms);
+    if (r < 0)
+        return r;
+    if (answers) {
+        *packet = state.answers[state.answers_taken++];
+        return 0;
+    }
+    *packet = pack_sample();
+    state.wave = state.next++;
+    world.received++;
+    return 0;
+}
+
+uint64_t cop_packet_wave(const struct cop_packet *packet)
+{
+    (void)packet;
+    return state.wave;
+}
+
+/* Until each daemon that lives has sent the first sample. */
+int cop_stream_sync(struct cop_stream *stream,
+                    int timeout_ms,
+                    struct cop_error *error)
+{
+    uint64_t due = world.now_ms;
+
+    CU_ASSERT_PTR_EQUAL(stream, SAMPLES);
+    if (is_frozen(world.frozen, due))
+        due = lost_at_ms();
+    if (!wait_until(due, (uint64_t)timeout_ms))
+        return cop_error_set(error, -ETIMEDOUT, "not settled in time");
+    return is_empty(world.now_ms) ? -ENODEV : 0;
+}
