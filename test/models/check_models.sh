@@ -31,8 +31,6 @@ broken() { # broken NAME ARGS...: the search must find a violation
 
 case ${1:-quick} in
 quick)
-    clean adoption.py 0,0,1 2 2
-    broken adoption.py 0,0,1 2 2 --no-probe
     clean recovery.py random 60
     clean settle.py random 120
     broken settle.py random 40 0 -m nocover
@@ -41,8 +39,6 @@ quick)
     broken control.py random 20 0 -m datafirst
     ;;
 full)
-    clean adoption.py 0,0,1 2 2
-    broken adoption.py 0,0,1 2 2 --no-probe
     clean recovery.py random 800
     clean recovery.py waves 400
     clean recovery.py table 4000

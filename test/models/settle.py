@@ -12,7 +12,7 @@ FLAGS, comma separated, each take one rule away (see RULES).  Exit status 1: a v
 One wait_for_all stream whose filter is a set union.  Where it is timed, waves are not aligned: a node releases what has
 come at any time (its time-out may be over, and a call of another stream's filter may keep it from it), as an event.  Each link is FIFO, one queue each way; after a crash or a reset
 what is in flight may be cut at any point, and each end sees the link go down in its own time.  An orphan is adopted by
-any internal node whose path to the root is whole; that step is atomic (adoption.py has the steps), all that it entails
+any internal node whose path to the root is whole; that step is atomic (search_adoption has the steps), all that it entails
 travels.  Downwards every node keeps all packets (recovery.py has retention and replay), so a cursor is enough here.
 
     up    W(wave, items, sources, late)   a packet of a wave; takes credit
