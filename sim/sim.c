@@ -11,7 +11,8 @@
 
 /* ---- making it ---- */
 
-static struct world_node *add_node(struct sim *sim)
+/* A node that is none: the tree has no such rank. */
+static struct world_node *add_gap(struct sim *sim)
 {
     struct world_node *node = memory_new(sizeof(*node));
 
@@ -19,7 +20,7 @@ static struct world_node *add_node(struct sim *sim)
     node->index = (uint32_t)sim->count;
     node->parent = SIM_NONE;
     node->rank = RANK_NONE;
-    node->role = NODE_BACKEND;
+    node->role = NODE_OBSERVER;
     node->tick_ms = UINT64_MAX;
     node->busy_tick_ms = UINT64_MAX;
     sim->nodes[sim->count++] = node;
@@ -28,19 +29,19 @@ static struct world_node *add_node(struct sim *sim)
 
 static void add_tree(struct sim *sim)
 {
+    while (sim->count < tree_next_rank(&sim->tree))
+        add_gap(sim);
     for (size_t i = 0; i < sim->tree.count; i++) {
         const struct tree_node *from = &sim->tree.nodes[i];
-        struct world_node *node = add_node(sim);
+        struct world_node *node = sim->nodes[from->rank];
 
+        node->shape = from;
         node->rank = from->rank;
         node->depth = from->depth;
-        node->parent = i > 0 ? from->parent : SIM_NONE;
-        node->children = from->children;
-        node->child_count = from->child_count;
-        if (i == 0)
-            node->role = NODE_FRONTEND;
-        else if (from->child_count > 0)
-            node->role = NODE_COMMNODE;
+        node->parent = i > 0 ? sim->tree.nodes[from->parent].rank : SIM_NONE;
+        node->role = i == 0                   ? NODE_FRONTEND
+                     : from->child_count > 0 ? NODE_COMMNODE
+                                              : NODE_BACKEND;
     }
 }
 
@@ -347,6 +348,8 @@ uint32_t sim_count(const struct sim *sim)
 
 uint32_t sim_find(const struct sim *sim, uint32_t rank)
 {
+    if (rank < sim->count && sim->nodes[rank]->rank == rank)
+        return rank;
     for (size_t i = 0; i < sim->count; i++)
         if (sim->nodes[i]->rank == rank)
             return (uint32_t)i;
@@ -386,6 +389,13 @@ uint32_t sim_parent(const struct sim *sim, uint32_t index)
         if (node->ends[i] && node->ends[i]->upward)
             return node->ends[i]->peer;
     return SIM_NONE;
+}
+
+uint32_t sim_child_count(const struct sim *sim, uint32_t index)
+{
+    const struct tree_node *shape = sim->nodes[index]->shape;
+
+    return shape ? (uint32_t)shape->child_count : 0;
 }
 
 uint32_t sim_link_count(const struct sim *sim, uint32_t index)
@@ -440,8 +450,9 @@ void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms)
 
 uint32_t sim_attach(struct sim *sim, uint32_t parent)
 {
-    struct world_node *node = add_node(sim);
+    struct world_node *node = add_gap(sim);
 
+    node->role = NODE_BACKEND;
     node->depth = sim->nodes[parent]->depth + 1;
     start(sim, node, parent);
     return node->index;
@@ -449,9 +460,8 @@ uint32_t sim_attach(struct sim *sim, uint32_t parent)
 
 uint32_t sim_observe(struct sim *sim, uint32_t to, struct frame *question)
 {
-    struct world_node *node = add_node(sim);
+    struct world_node *node = add_gap(sim);
 
-    node->role = NODE_OBSERVER;
     node->state = WORLD_ALIVE;
     node->question = *question;
     world_connect(sim, node, sim->nodes[to]);

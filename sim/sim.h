@@ -14,8 +14,8 @@
  * Time is virtual, in milliseconds. Everything drawn by chance comes from one
  * seed: the same seed gives the same trace, to the byte.
  *
- * Nodes are named by their index: in the tree's own text the index of rank r
- * is found by sim_find(); those that attach later come behind them. */
+ * Nodes are named by their index. For a node of the tree it is the rank; nodes
+ * that attach later, and observers, have the numbers behind these, in order. */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
@@ -69,6 +69,7 @@ struct sim_config {
     struct cop_times times;
     uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
     uint32_t budget;    /* of a stream's windows at a node; 0: a real one's */
+    uint32_t next_rank; /* of the first that joins; 0: behind the tree's */
     bool allow_injection;
     enum cop_missing missing; /* what becomes of a launch (12.2) */
     unsigned trace;           /* a sum of enum sim_trace */
@@ -198,6 +199,9 @@ const struct node *sim_node(const struct sim *sim, uint32_t index);
 /* The index of the node that its upward link leads to, be it a parent or one
  * that it asks to be; SIM_NONE if it has no such link. */
 uint32_t sim_parent(const struct sim *sim, uint32_t index);
+
+/* How many children it has at launch. */
+uint32_t sim_child_count(const struct sim *sim, uint32_t index);
 
 /* How many links it has. */
 uint32_t sim_link_count(const struct sim *sim, uint32_t index);

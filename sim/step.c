@@ -41,13 +41,14 @@ static bool may_spawn(const struct sim *sim,
                       const struct world_node *node,
                       const struct world_node *child)
 {
-    uint32_t above = sim->tree.nodes[child->index].parent;
+    const struct tree_node *above = child->shape;
 
     if (sim->config.missing != COP_MISSING_SKIP)
         return child->parent == node->index && child->state != WORLD_ALIVE;
-    while (above != node->index && above != 0)
-        above = sim->tree.nodes[above].parent;
-    return above == node->index &&
+    do
+        above = &sim->tree.nodes[above->parent];
+    while (above->rank != node->rank && above->rank != 0);
+    return above->rank == node->rank &&
            !(child->starting && child->starter == node->index &&
              child->start_life == node->births);
 }
@@ -61,7 +62,7 @@ static void spawn(struct sim *sim, struct world_node *node, uint32_t rank)
     struct world_node *child;
 
     at_ms += random_between(&sim->random, 1, sim->config.start_max_ms);
-    if (index == SIM_NONE || index >= sim->tree.count ||
+    if (index == SIM_NONE || !sim->nodes[index]->shape ||
         !may_spawn(sim, node, sim->nodes[index])) {
         sim_fail(sim, "%u starts %u, which is not its own", node->rank, rank);
         return;
@@ -432,9 +433,8 @@ void world_start(struct sim *sim, struct world_node *node)
         .depth = node->depth,
         .host = "sim",
         .address = node->role == NODE_BACKEND ? "" : "127.0.0.1 1",
-        .children = node->children,
-        .child_count = node->child_count,
-        .next_rank = tree_next_rank(&sim->tree),
+        .next_rank = sim->config.next_rank ? sim->config.next_rank
+                                           : tree_next_rank(&sim->tree),
         .allow_injection = sim->config.allow_injection,
         .missing = sim->config.missing,
         .times = sim->config.times,
@@ -444,9 +444,14 @@ void world_start(struct sim *sim, struct world_node *node)
     struct node_child *below = NULL;
     int r;
 
-    if (node->child_count > 0) {
-        below = tree_below(&sim->tree, node->index, &config.below_count,
-                           &config.height);
+    if (node->shape) {
+        config.children = node->shape->children;
+        config.child_count = node->shape->child_count;
+    }
+    if (config.child_count > 0) {
+        below = tree_below(&sim->tree,
+                           (uint32_t)(node->shape - sim->tree.nodes),
+                           &config.below_count, &config.height);
         config.below = below;
     }
     r = node_new(&node->machine, &config);

@@ -60,8 +60,7 @@ struct world_node {
     uint32_t starter;    /* because this one has asked for it last ... */
     uint32_t start_life; /* ... as the process that it then was */
     uint32_t births;     /* how often it was started */
-    struct node_child *children;
-    size_t child_count;
+    const struct tree_node *shape; /* NULL: it is not of the tree */
     struct node *machine;
     struct actions actions;
     struct world_end **ends; /* by link number */

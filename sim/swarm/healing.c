@@ -145,7 +145,7 @@ void healing_told(struct healing *healing,
     if (index == 0)
         hear(healing, sim, tell);
     else if (tell->tell == TELL_LAUNCHED) {
-        healing->nodes[index].launched |= index < sim_tree(sim)->count;
+        healing->nodes[index].launched |= index < tree_next_rank(sim_tree(sim));
         healing->nodes[index].orphan = false; /* that was another life */
     } else if (tell->tell == TELL_NODE_ADOPTED) {
         healing->nodes[index].orphan = false;
@@ -215,8 +215,7 @@ void healing_check(struct healing *healing, struct sim *sim)
 
     /* A tree is as high as its deepest back-end (PROTOCOL 8.3). */
     for (size_t i = 0; i < tree->count; i++)
-        if (sim_role(sim, (uint32_t)i) == NODE_BACKEND &&
-            tree->nodes[i].depth > limit)
+        if (tree->nodes[i].child_count == 0 && tree->nodes[i].depth > limit)
             limit = tree->nodes[i].depth;
     for (uint32_t i = 1; i < sim_count(sim); i++) {
         uint32_t depth =

@@ -48,8 +48,6 @@ struct swarm {
     struct healing healing;
     struct traffic traffic;
     struct tally *tally;
-    uint32_t next_rank;              /* the number of the first that joins */
-    uint32_t joiners[SWARM_JOINERS]; /* their indices */
     uint32_t joiner_count;
     struct swarm_fault *faults;
     uint32_t fault_count;
@@ -200,10 +198,10 @@ static void look(struct sim *sim, void *arg)
 /* The index of a node that a schedule names; SIM_NONE if it is not there. */
 static uint32_t node_of(const struct swarm *swarm, uint32_t number)
 {
-    if (number < swarm->next_rank)
-        return sim_find(swarm->sim, number);
-    number -= swarm->next_rank;
-    return number < swarm->joiner_count ? swarm->joiners[number] : SIM_NONE;
+    return number < sim_count(swarm->sim) &&
+                   sim_role(swarm->sim, number) != NODE_OBSERVER
+               ? number
+               : SIM_NONE;
 }
 
 static void quicken(struct sim *sim, void *arg)
@@ -453,9 +451,8 @@ static bool join(struct swarm *swarm, const struct schedule_step *step)
     if (parent == SIM_NONE || !sim_is_alive(swarm->sim, parent) ||
         sim_role(swarm->sim, parent) == NODE_BACKEND)
         parent = 0;
-    parent = sim_attach(swarm->sim, parent);
-    swarm->joiners[swarm->joiner_count++] = parent;
-    set_app(swarm, parent, 0);
+    swarm->joiner_count++;
+    set_app(swarm, sim_attach(swarm->sim, parent), 0);
     return true;
 }
 
@@ -704,8 +701,7 @@ static void begin(struct swarm *swarm)
 {
     const struct tree *tree = sim_tree(swarm->sim);
 
-    swarm->next_rank = tree_next_rank(tree);
-    swarm->room = swarm->next_rank + SWARM_JOINERS;
+    swarm->room = tree_next_rank(tree) + SWARM_JOINERS;
     swarm->traffic.rank_count = swarm->room;
     swarm->traps = memory_new(swarm->room * sizeof(*swarm->traps));
     swarm->faults = memory_new(SWARM_FAULTS * sizeof(*swarm->faults));
@@ -713,7 +709,7 @@ static void begin(struct swarm *swarm)
     healing_init(&swarm->healing, swarm->room);
     read_features(swarm);
     watch(swarm);
-    for (uint32_t i = 0; i < tree->count; i++)
+    for (uint32_t i = 0; i < sim_count(swarm->sim); i++)
         set_app(swarm, i, 0);
     for (size_t i = 0; i < swarm->schedule->count; i++)
         if (swarm->schedule->steps[i].verb == SCHEDULE_ABSENT)

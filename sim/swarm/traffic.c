@@ -271,6 +271,17 @@ void traffic_answer(struct traffic *traffic,
     }
 }
 
+/* Node by node in the order of the tree's text, joiners last: a seed gives the
+ * trace that it always gave. */
+static uint32_t node_at(const struct sim *sim, uint32_t place)
+{
+    const struct tree *tree = sim_tree(sim);
+
+    if (place < tree->count)
+        return tree->nodes[place].rank;
+    return tree_next_rank(tree) + place - (uint32_t)tree->count;
+}
+
 /* Each chosen member that is not waiting for credit sends once more. */
 static void chatter(struct sim *sim, void *arg)
 {
@@ -280,7 +291,8 @@ static void chatter(struct sim *sim, void *arg)
         stream->epoch >= MODEL_EPOCHS)
         return;
     stream->times--;
-    for (uint32_t i = 1; i < sim_count(sim); i++) {
+    for (uint32_t k = 1; node_at(sim, k) < sim_count(sim); k++) {
+        uint32_t i = node_at(sim, k);
         uint32_t rank = sim_rank(sim, i);
         int32_t value =
             TRAFFIC_UNASKED + (int32_t)(rank * TRAFFIC_TIMES + stream->times);
@@ -653,11 +665,9 @@ static uint64_t most_of(const struct traffic *traffic,
                         uint32_t index,
                         bool large)
 {
-    const struct tree *tree = sim_tree(sim);
     uint64_t links = sim_link_count(sim, index);
     uint64_t most = TRAFFIC_MOST;
-    uint64_t children =
-        index < tree->count ? tree->nodes[index].child_count : 0;
+    uint64_t children = sim_child_count(sim, index);
     uint64_t window = traffic->budget ? traffic->budget : LIMIT_STREAM_BUDGET;
 
     window /= children ? children : 1;
