@@ -39,9 +39,9 @@ static void add_tree(struct sim *sim)
         node->rank = from->rank;
         node->depth = from->depth;
         node->parent = i > 0 ? sim->tree.nodes[from->parent].rank : SIM_NONE;
-        node->role = i == 0                   ? NODE_FRONTEND
+        node->role = i == 0                  ? NODE_FRONTEND
                      : from->child_count > 0 ? NODE_COMMNODE
-                                              : NODE_BACKEND;
+                                             : NODE_BACKEND;
     }
 }
 

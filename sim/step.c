@@ -449,9 +449,9 @@ void world_start(struct sim *sim, struct world_node *node)
         config.child_count = node->shape->child_count;
     }
     if (config.child_count > 0) {
-        below = tree_below(&sim->tree,
-                           (uint32_t)(node->shape - sim->tree.nodes),
-                           &config.below_count, &config.height);
+        below =
+            tree_below(&sim->tree, (uint32_t)(node->shape - sim->tree.nodes),
+                       &config.below_count, &config.height);
         config.below = below;
     }
     r = node_new(&node->machine, &config);

@@ -25,8 +25,7 @@ void absence_check(struct sim *sim, bool launched, bool others)
         return;
     backends = node_backends(sim_node(sim, 0));
     for (size_t i = 1; i < sim->tree.count; i++) {
-        const struct world_node *node =
-            sim->nodes[sim->tree.nodes[i].rank];
+        const struct world_node *node = sim->nodes[sim->tree.nodes[i].rank];
         bool absent = node->missing || node->hangs;
         bool listed = is_listed(sim, node->rank);
 

@@ -1,32 +1,11 @@
 /* test_scenario_adoption.c - how orphans find parents (PROTOCOL 6.5, 7, 8,
  * 11). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 /* 1 and 2 have two children each, 3 and the front-end three. */
 #define TREE "0(1(5,6),2(7,8),3(9,10,11))"
 
 #define TRACE_MOST (SIM_TRACE_FRAME | SIM_TRACE_LIFE | SIM_TRACE_TELL)
-
-/* How many lines of the trace contain all of these; NULL: any. */
-static unsigned lines(struct sim *sim,
-                      const char *first,
-                      const char *second,
-                      const char *third)
-{
-    const char *line = sim_trace_text(sim);
-    unsigned count = 0;
-
-    while (*line) {
-        size_t len = strcspn(line, "\n");
-        char copy[1024];
-
-        snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
-        count += strstr(copy, first) && (!second || strstr(copy, second)) &&
-                 (!third || strstr(copy, third));
-        line += len + (line[len] == '\n');
-    }
-    return count;
-}
 
 static void trace_most(struct sim *sim)
 {
@@ -38,27 +17,26 @@ static void trace_most(struct sim *sim)
  * says that it lives, and the front-end believes it. */
 TEST(who_lives_refutes)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree("0(1(3,4),2(5,6))", &config);
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
     trace_most(sim);
-    sim_cut(sim, script_at(sim, 1), script_at(sim, 4));
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_BACK), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_ADOPTED), 4);
-    CU_ASSERT_EQUAL(lines(sim, "0 <- 1 record", "it lives", NULL), 1);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
-    CU_ASSERT_EQUAL(lines(sim, "1 link to 0 down", NULL, NULL), 0);
+    sim_cut(sim, 1, 4);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_BACK), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_ADOPTED), 4);
+    expect(sim, "0 <- 1 record*it lives");
+    CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
+    CU_ASSERT_EQUAL(sim_lines(sim, "1 link to 0 down"), 0);
     /* Its death is believed all the same, under its new incarnation. */
-    sim_crash(sim, script_at(sim, 1));
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    SIM_END(sim);
+    sim_crash(sim, 1);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.3, 6.5: one that dies with its refutation on its way, which a
@@ -66,66 +44,62 @@ TEST(who_lives_refutes)
  * (seed 8240). */
 TEST(who_is_lost_is_lost_once)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree("0(1(3,4),2(5,6))", &config);
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
     trace_most(sim);
-    sim_cut(sim, script_at(sim, 1), script_at(sim, 4));
-    sim_mute(sim, script_at(sim, 1), 0);
-    SIM_RUN(sim, 50);
-    CU_ASSERT_EQUAL(lines(sim, "3 <- 1 record", "it lives", NULL), 1);
-    CU_ASSERT_EQUAL(lines(sim, "0 <- 1 record", NULL, NULL), 0);
-    sim_crash(sim, script_at(sim, 1));
-    SIM_RUN(sim, 100);
-    CU_ASSERT_NOT_EQUAL(sim_parent(sim, script_at(sim, 3)), SIM_NONE);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    SIM_END(sim);
+    sim_cut(sim, 1, 4);
+    sim_mute(sim, 1, 0);
+    sim_run(sim, 50);
+    expect(sim, "3 <- 1 record*it lives");
+    CU_ASSERT_EQUAL(sim_lines(sim, "0 <- 1 record"), 0);
+    sim_crash(sim, 1);
+    sim_run(sim, 100);
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, 3), SIM_NONE);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 7.2, 7.3: the orphans of one parent begin at different places of the
  * list, which is by fan-out and rank. */
 TEST(orphans_ask_in_order)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree(TREE, &config);
+    struct sim *sim = sim_launch(TREE);
 
     trace_most(sim);
-    SIM_KILL_AT(sim, 3, 5);
-    SIM_RUN(sim, 7);
+    sim_kill_at(sim, 3, 5);
+    sim_run(sim, 7);
     /* each has two children now, so it is by rank; r is 0, 1, 2 */
-    CU_ASSERT_EQUAL(lines(sim, " 9 dials 0", NULL, NULL), 1);
-    CU_ASSERT_EQUAL(lines(sim, " 10 dials 1", NULL, NULL), 1);
-    CU_ASSERT_EQUAL(lines(sim, " 11 dials 2", NULL, NULL), 1);
-    SIM_RUN(sim, 50);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 9)), 0);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 10)), script_at(sim, 1));
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 11)), script_at(sim, 2));
-    SIM_END(sim);
+    expect(sim, " 9 dials 0");
+    expect(sim, " 10 dials 1");
+    expect(sim, " 11 dials 2");
+    sim_run(sim, 50);
+    CU_ASSERT_EQUAL(sim_parent(sim, 9), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 10), 1);
+    CU_ASSERT_EQUAL(sim_parent(sim, 11), 2);
+    sim_end(sim);
 }
 
 /* PROTOCOL 7.2: when a child has gone, its siblings are told their places with
  * the next heartbeat. */
 TEST(places_are_told_after_changes)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree(TREE, &config);
+    struct sim *sim = sim_launch(TREE);
 
-    sim_trace_only(sim, 0);
-    sim_crash(sim, script_at(sim, 9));
-    SIM_RUN(sim, 2 * LIMIT_HEARTBEAT_MS);
+    sim_crash(sim, 9);
+    sim_run(sim, 2 * LIMIT_HEARTBEAT_MS);
     trace_most(sim);
-    SIM_KILL_AT(sim, 3, 5);
-    SIM_RUN(sim, 7);
-    CU_ASSERT_EQUAL(lines(sim, " 10 dials 0", NULL, NULL), 1);
-    CU_ASSERT_EQUAL(lines(sim, " 11 dials 1", NULL, NULL), 1);
-    SIM_END(sim);
+    sim_kill_at(sim, 3, 5);
+    sim_run(sim, 7);
+    expect(sim, " 10 dials 0");
+    expect(sim, " 11 dials 1");
+    sim_end(sim);
 }
 
 /* A tree for the spread of orphans: 1 has `victims` back-ends, the other 16
  * commnodes one each. */
 #define SPREAD_NODES 16
 
-static struct sim *spread_tree(unsigned victims, struct sim_config *config)
+static struct sim *spread_tree(unsigned victims)
 {
     unsigned rank = SPREAD_NODES + 2, i;
     struct sim *sim;
@@ -142,7 +116,7 @@ static struct sim *spread_tree(unsigned victims, struct sim_config *config)
         fprintf(file, ",%u(%u)", i + 2, rank++);
     fputc(')', file);
     fclose(file);
-    sim = script_tree(text, config);
+    sim = sim_launch(text);
     free(text);
     return sim;
 }
@@ -150,7 +124,7 @@ static struct sim *spread_tree(unsigned victims, struct sim_config *config)
 /* How many back-ends node `rank` is the parent of. */
 static unsigned backends_of(struct sim *sim, uint32_t rank)
 {
-    uint32_t at = script_at(sim, rank);
+    uint32_t at = rank;
     unsigned count = 0;
 
     for (uint32_t i = 0; i < sim_count(sim); i++)
@@ -163,35 +137,33 @@ static unsigned backends_of(struct sim *sim, uint32_t rank)
  * the next orphans choose by it. */
 TEST(fan_outs_are_told)
 {
-    struct sim *sim = spread_tree(20, NULL);
+    struct sim *sim = spread_tree(20);
 
-    sim_trace_only(sim, 0);
-    SIM_KILL_AT(sim, 1, 0);
-    SIM_RUN(sim, 100);
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 100);
     /* 16 that had one, and the front-end; the last three begin anew */
     for (uint32_t rank = 2; rank < SPREAD_NODES + 2; rank++)
         CU_ASSERT_EQUAL(backends_of(sim, rank), rank < 5 ? 3 : 2);
     CU_ASSERT_EQUAL(backends_of(sim, 0), 1);
-    SIM_RUN(sim, 4 * LIMIT_HEARTBEAT_MS);
-    SIM_KILL_AT(sim, 17, 0);
-    SIM_RUN(sim, 100);
+    sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
+    sim_kill_at(sim, 17, 0);
+    sim_run(sim, 100);
     /* 2, 3 and 4 have more than the others, though not at launch */
     for (uint32_t rank = 2; rank < SPREAD_NODES + 1; rank++)
         CU_ASSERT_EQUAL(backends_of(sim, rank), rank < 7 ? 3 : 2);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.6, 7.3: 128 orphans of one spread evenly over all candidates, and
  * what they cost the tree is some frames on each link. */
 TEST(many_orphans_spread_evenly)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = spread_tree(128, &config);
+    struct sim *sim = spread_tree(128);
     unsigned links;
 
     trace_most(sim);
-    SIM_KILL_AT(sim, 1, 0);
-    SIM_RUN(sim, 10 * LIMIT_HEARTBEAT_MS);
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 10 * LIMIT_HEARTBEAT_MS);
     for (uint32_t rank = 2; rank < SPREAD_NODES + 2; rank++) {
         unsigned adopted = backends_of(sim, rank) - 1;
 
@@ -199,32 +171,29 @@ TEST(many_orphans_spread_evenly)
     }
     CU_ASSERT(backends_of(sim, 0) >= 128 / 17);
     links = sim_count(sim) - 1;
-    CU_ASSERT(lines(sim, " fan-out ", NULL, NULL) > links / 2);
-    CU_ASSERT(lines(sim, " fan-out ", NULL, NULL) <= 3 * links);
-    CU_ASSERT(lines(sim, "<- 2 fan-out ", NULL, NULL) <=
-              3 * (backends_of(sim, 2) + 1));
-    SIM_END(sim);
+    CU_ASSERT(sim_lines(sim, " fan-out ") > links / 2);
+    CU_ASSERT(sim_lines(sim, " fan-out ") <= 3 * links);
+    CU_ASSERT(sim_lines(sim, "<- 2 fan-out ") <= 3 * (backends_of(sim, 2) + 1));
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.4: who joins later is told who has died since launch. */
 TEST(a_joiner_is_told_of_the_dead)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree("0(1(4),2(5),3(6))", &config);
+    struct sim *sim = sim_launch("0(1(4),2(5),3(6))");
     uint32_t joiner;
 
-    sim_trace_only(sim, 0);
-    SIM_KILL_AT(sim, 1, 0);
-    SIM_RUN(sim, 4 * LIMIT_HEARTBEAT_MS);
-    joiner = sim_attach(sim, script_at(sim, 2));
-    SIM_RUN(sim, LIMIT_HEARTBEAT_MS / 4); /* no heartbeat makes it good */
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
+    joiner = sim_attach(sim, 2);
+    sim_run(sim, LIMIT_HEARTBEAT_MS / 4); /* no heartbeat makes it good */
     trace_most(sim);
-    SIM_KILL_AT(sim, 2, 5);
-    SIM_KILL_AT(sim, 3, 5);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(lines(sim, " dials 1", NULL, NULL), 0);
+    sim_kill_at(sim, 2, 5);
+    sim_kill_at(sim, 3, 5);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_lines(sim, " dials 1"), 0);
     CU_ASSERT_EQUAL(sim_parent(sim, joiner), 0);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 11.1a, 12.3: one that joins, and whom the front-end adopts before
@@ -242,18 +211,17 @@ TEST(a_joiner_is_adopted_by_the_front_end)
 
     for (size_t i = 0; i < 2; i++)
         for (at_ms = 1; at_ms <= 14; at_ms++) {
-            struct sim *sim = SIM_TREE(places[i].tree);
+            struct sim *sim = sim_launch(places[i].tree);
 
-            sim_trace_only(sim, 0);
-            joiner = sim_attach(sim, script_at(sim, places[i].at));
-            SIM_KILL_AT(sim, 1, at_ms);
-            SIM_RUN(sim, 20000);
+            joiner = sim_attach(sim, places[i].at);
+            sim_kill_at(sim, 1, at_ms);
+            sim_run(sim, 20000);
             if (sim_is_alive(sim, joiner)) {
-                joined += script_told(sim, 0, TELL_BACKEND_JOINED);
+                joined += sim_told(sim, 0, TELL_BACKEND_JOINED);
                 CU_ASSERT(ranks_has(node_backends(sim_node(sim, 0)),
                                     sim_rank(sim, joiner)));
             }
-            SIM_END(sim);
+            sim_end(sim);
         }
     CU_ASSERT(joined > 0);
 }
@@ -262,60 +230,56 @@ TEST(a_joiner_is_adopted_by_the_front_end)
  * passes is left alone. */
 TEST(tables_are_compared)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree("0(1(4,5),2(6,7),3(8,9))", &config);
+    struct sim *sim = sim_launch("0(1(4,5),2(6,7),3(8,9))");
     struct frame odd = {.type = FRAME_HEARTBEAT, .origin = 1, .sequence = 7};
 
-    sim_trace_only(sim, 0);
-    SIM_KILL_AT(sim, 3, 0);
-    SIM_RUN(sim, 6 * LIMIT_HEARTBEAT_MS);
+    sim_kill_at(sim, 3, 0);
+    sim_run(sim, 6 * LIMIT_HEARTBEAT_MS);
     trace_most(sim);
-    sim_inject(sim, script_at(sim, 1), 0, &odd);
-    SIM_RUN(sim, 10);
-    CU_ASSERT_EQUAL(lines(sim, "1 <- 0 record", NULL, NULL), 0);
-    sim_inject(sim, script_at(sim, 1), 0, &odd);
-    SIM_RUN(sim, 10);
-    CU_ASSERT_EQUAL(lines(sim, "1 <- 0 record", "[3]", NULL), 1);
-    CU_ASSERT_EQUAL(lines(sim, "1 <- 0 fan-out", NULL, NULL), 1);
-    SIM_RUN(sim, 20 * LIMIT_HEARTBEAT_MS);
-    CU_ASSERT_EQUAL(lines(sim, "<- 0 record", NULL, NULL), 1);
-    CU_ASSERT_EQUAL(lines(sim, "0 <- 1 record", NULL, NULL), 0);
-    SIM_END(sim);
+    sim_inject(sim, 1, 0, &odd);
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_lines(sim, "1 <- 0 record"), 0);
+    sim_inject(sim, 1, 0, &odd);
+    sim_run(sim, 10);
+    expect(sim, "1 <- 0 record*[3]");
+    expect(sim, "1 <- 0 fan-out");
+    sim_run(sim, 20 * LIMIT_HEARTBEAT_MS);
+    expect(sim, "<- 0 record");
+    CU_ASSERT_EQUAL(sim_lines(sim, "0 <- 1 record"), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 7.4: who is dead does not answer, and the next is asked. */
 TEST(the_next_is_asked)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree(TREE, &config);
+    struct sim *sim = sim_launch(TREE);
 
     trace_most(sim);
-    SIM_KILL_AT(sim, 1, 5);
-    SIM_KILL_AT(sim, 3, 5);
-    SIM_RUN(sim, 100);
+    sim_kill_at(sim, 1, 5);
+    sim_kill_at(sim, 3, 5);
+    sim_run(sim, 100);
     for (uint32_t rank = 5; rank <= 11; rank++)
         if (rank < 7 || rank > 8)
-            CU_ASSERT_EQUAL(script_told(sim, rank, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT(lines(sim, "cannot reach", NULL, NULL) >= 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
-    SIM_END(sim);
+            CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT(sim_lines(sim, "cannot reach") >= 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2);
+    sim_end(sim);
 }
 
 /* PROTOCOL 7.4: a frozen candidate costs no more than its two timeouts. */
 TEST(a_frozen_candidate_is_left)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree(TREE, &config);
+    struct sim *sim = sim_launch(TREE);
 
     trace_most(sim);
-    sim_freeze(sim, script_at(sim, 1), 2000000);
-    SIM_KILL_AT(sim, 3, 5);
-    SIM_RUN(sim, LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS - 10);
-    CU_ASSERT_EQUAL(script_told(sim, 10, TELL_NODE_ADOPTED), 0);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 10, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_NOT_EQUAL(sim_parent(sim, script_at(sim, 10)), script_at(sim, 1));
-    SIM_END(sim);
+    sim_freeze(sim, 1, 2000000);
+    sim_kill_at(sim, 3, 5);
+    sim_run(sim, LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS - 10);
+    CU_ASSERT_EQUAL(sim_told(sim, 10, TELL_NODE_ADOPTED), 0);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 10, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, 10), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 8.2, 8.3, 8.5: an orphan takes nobody. Cut off together, a commnode
@@ -323,16 +287,15 @@ TEST(a_frozen_candidate_is_left)
 TEST(an_orphan_takes_nobody)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
-        struct sim_config config = {.trace = SIM_TRACE_ALL};
-        struct sim *sim = script_tree("0(1(2(3,4),5(6)),7(8(9)))", &config);
+        struct sim *sim = sim_launch("0(1(2(3,4),5(6)),7(8(9)))");
 
         trace_most(sim);
-        sim_crash(sim, script_at(sim, 2));
-        SIM_RUN(sim, at_ms);
-        sim_crash(sim, script_at(sim, 1));
-        SIM_RUN(sim, 2000);
+        sim_crash(sim, 2);
+        sim_run(sim, at_ms);
+        sim_crash(sim, 1);
+        sim_run(sim, 2000);
         for (uint32_t rank = 3; rank <= 9; rank++) {
-            uint32_t index = script_at(sim, rank);
+            uint32_t index = rank;
 
             CU_ASSERT(sim_is_alive(sim, index));
             for (int hops = 0; index != 0 && hops < 4; hops++) {
@@ -341,8 +304,8 @@ TEST(an_orphan_takes_nobody)
             }
             CU_ASSERT_EQUAL(index, 0);
         }
-        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-        SIM_END(sim);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+        sim_end(sim);
     }
 }
 
@@ -351,21 +314,20 @@ TEST(an_orphan_takes_nobody)
 TEST(an_adopter_may_die)
 {
     for (uint64_t at_ms = 1; at_ms <= 20; at_ms++) {
-        struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
-        uint32_t stream = SIM_OPEN(sim, "int_union");
+        struct sim *sim = sim_launch("0(1(2(4,5),3(6,7)))");
+        uint32_t stream = sim_open_filter(sim, "int_union");
 
-        sim_trace_only(sim, 0);
-        SIM_KILL_AT(sim, 2, 0);
-        SIM_KILL_AT(sim, 3, at_ms);
-        SIM_RUN(sim, 1000);
-        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
-        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+        sim_kill_at(sim, 2, 0);
+        sim_kill_at(sim, 3, at_ms);
+        sim_run(sim, 1000);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
         for (uint32_t rank = 4; rank <= 7; rank++)
-            CHECK_OK(sim_send(sim, script_at(sim, rank), stream, 100, "%ad",
-                              (int[]){(int)rank}, 1u));
-        CHECK_IS(script_sync(sim, stream), 0);
+            CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", (int[]){(int)rank},
+                              1u));
+        CHECK_IS(sim_sync_now(sim, stream), 0);
         CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 4);
-        SIM_END(sim);
+        sim_end(sim);
     }
 }
 
@@ -377,16 +339,15 @@ TEST(an_orphan_may_die_with_its_adopter)
 
     for (adopter_ms = 1; adopter_ms <= 12; adopter_ms++)
         for (orphan_ms = 1; orphan_ms <= 15; orphan_ms++) {
-            struct sim *sim = SIM_TREE("0(1(3(7),4(8,9)),2(5(10),6(11)))");
+            struct sim *sim = sim_launch("0(1(3(7),4(8,9)),2(5(10),6(11)))");
 
-            sim_trace_only(sim, 0);
-            SIM_KILL_AT(sim, 1, 0);
-            SIM_KILL_AT(sim, 2, adopter_ms);
-            SIM_KILL_AT(sim, 4, orphan_ms);
-            SIM_RUN(sim, 1000);
-            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 3);
-            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-            SIM_END(sim);
+            sim_kill_at(sim, 1, 0);
+            sim_kill_at(sim, 2, adopter_ms);
+            sim_kill_at(sim, 4, orphan_ms);
+            sim_run(sim, 1000);
+            CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 3);
+            CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+            sim_end(sim);
         }
 }
 
@@ -395,18 +356,18 @@ TEST(an_orphan_may_die_with_its_adopter)
 TEST(the_front_end_knocks)
 {
     static const uint32_t dead[] = {1, 3, 5, 6, 7, 8, 9};
-    struct sim *sim = SIM_TREE("0(1(3(5(7,8),6(9)),4(10)),2(11))");
+    struct sim *sim = sim_launch("0(1(3(5(7,8),6(9)),4(10)),2(11))");
 
     for (size_t i = 0; i < sizeof(dead) / sizeof(*dead); i++)
-        SIM_KILL_AT(sim, dead[i], 0);
-    SIM_RUN(sim, 2 * LIMIT_HEARTBEAT_MS);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 4);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
-    SIM_RUN(sim, 100000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 4);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 3);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 0);
-    SIM_END(sim);
+        sim_kill_at(sim, dead[i], 0);
+    sim_run(sim, 2 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 4);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
+    sim_run(sim, 100000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 4);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.8: where the hosts are gone, too, nobody answers, and the time of
@@ -414,130 +375,125 @@ TEST(the_front_end_knocks)
 TEST(the_front_end_doubts)
 {
     static const uint32_t dead[] = {1, 3, 5, 6};
-    struct sim *sim = SIM_TREE("0(1(3(5,6),4(7)),2(8))");
+    struct sim *sim = sim_launch("0(1(3(5,6),4(7)),2(8))");
 
     for (size_t i = 0; i < 4; i++)
-        sim_vanish(sim, script_at(sim, dead[i]));
-    SIM_RUN(sim, 60000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 4);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-    SIM_RUN(sim, 20000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 2);
-    SIM_RUN(sim, 100000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 0);
-    SIM_END(sim);
+        sim_vanish(sim, dead[i]);
+    sim_run(sim, 60000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 4);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    sim_run(sim, 20000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 2);
+    sim_run(sim, 100000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.8: a link that breaks with both ends alive is a suspicion, and the
  * adoption ends it. */
 TEST(a_broken_link_is_a_suspicion)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    sim_trace_only(sim, 0);
-    sim_cut(sim, script_at(sim, 1), 0);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_ADOPTED), 1);
-    SIM_RUN(sim, 100000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-    SIM_END(sim);
+    sim_cut(sim, 1, 0);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_ADOPTED), 1);
+    sim_run(sim, 100000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.8: one that was stopped for longer than it takes to give it up is
  * expelled when it goes on; and one for less than that is back. */
 TEST(who_is_given_up_is_expelled)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    sim_trace_only(sim, 0);
-    sim_freeze(sim, script_at(sim, 1), 60000);
-    SIM_RUN(sim, 59000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    SIM_RUN(sim, 2000);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-    sim_freeze(sim, script_at(sim, 1), 80000);
-    SIM_RUN(sim, 79000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 2);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 1);
-    CU_ASSERT_FALSE(sim_has_exited(sim, script_at(sim, 1)));
-    SIM_RUN(sim, 2000);
-    CU_ASSERT(sim_has_exited(sim, script_at(sim, 1)));
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    SIM_END(sim);
+    sim_freeze(sim, 1, 60000);
+    sim_run(sim, 59000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    sim_freeze(sim, 1, 80000);
+    sim_run(sim, 79000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 2);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 1);
+    CU_ASSERT_FALSE(sim_has_exited(sim, 1));
+    sim_run(sim, 2000);
+    CU_ASSERT(sim_has_exited(sim, 1));
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.8: a back-end that is cut off is suspected, and is back, or is
  * given up. */
 TEST(a_back_end_in_limbo_is_suspected)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
-    uint32_t index = script_at(sim, 6);
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     struct node_adoption adoption;
 
-    sim_trace_only(sim, 0);
-    sim_isolate(sim, index, sim_now_ms(sim) + 3 * LIMIT_FAILURE_TIMEOUT_MS);
-    SIM_RUN(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS - 500);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 0);
-    SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 6);
-    SIM_RUN(sim, 20000);
+    sim_isolate(sim, 6, sim_now_ms(sim) + 3 * LIMIT_FAILURE_TIMEOUT_MS);
+    sim_run(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS - 500);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 6);
+    sim_run(sim, 20000);
     /* it had heard nothing of its parent: so 2 was suspected, too */
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 2);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 2);
-    CU_ASSERT_EQUAL(script_adopted(6, &adoption), 1);
-    sim_vanish(sim, index);
-    SIM_RUN(sim, 100000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 3);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 6);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 2);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 2);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 2);
+    CU_ASSERT_EQUAL(sim_adopted(6, &adoption), 1);
+    sim_vanish(sim, 6);
+    sim_run(sim, 100000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 3);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 6);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 2);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.1c: the children of one that was not dead are nobody's doubt. */
 TEST(who_lives_has_its_children_still)
 {
-    struct sim *sim = SIM_TREE("0(1(3(5),4(6)),2(7))");
+    struct sim *sim = sim_launch("0(1(3(5),4(6)),2(7))");
 
     /* each says of the other that it has failed, and both refute it */
-    sim_cut(sim, script_at(sim, 1), script_at(sim, 3));
-    SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 2);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_BACK), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 1);
-    SIM_RUN(sim, 100000);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 4)), script_at(sim, 1));
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-    SIM_END(sim);
+    sim_cut(sim, 1, 3);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 2);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
+    sim_run(sim, 100000);
+    CU_ASSERT_EQUAL(sim_parent(sim, 4), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 11.4: who closes takes nobody in; the orphan ends. */
 TEST(a_closing_network_ends_orphans)
 {
     for (uint64_t at_ms = 0; at_ms <= 8; at_ms++) {
-        struct sim *sim = SIM_TREE(TREE);
+        struct sim *sim = sim_launch(TREE);
 
-        sim_trace_only(sim, 0);
-        SIM_KILL_AT(sim, 3, 0);
-        SIM_RUN(sim, at_ms);
+        sim_kill_at(sim, 3, 0);
+        sim_run(sim, at_ms);
         CHECK_OK(sim_shutdown(sim, 0));
-        SIM_RUN(sim, 2 * LIMIT_ORPHAN_TIMEOUT_MS);
+        sim_run(sim, 2 * LIMIT_ORPHAN_TIMEOUT_MS);
         for (uint32_t i = 0; i < sim_count(sim); i++)
             CU_ASSERT_FALSE(sim_is_alive(sim, i));
-        SIM_END(sim);
+        sim_end(sim);
     }
 }
 
@@ -545,27 +501,26 @@ TEST(a_closing_network_ends_orphans)
  * its end is certain, else after `give_up_timeout`. */
 TEST(the_front_end_gives_up)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     uint64_t give_up_ms = LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +
                           LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS;
 
-    sim_trace_only(sim, 0);
     /* 1 lives, and waits for its child: a certain end */
-    sim_crash(sim, script_at(sim, 4));
-    SIM_RUN(sim, 20);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_BACKEND_LOST), 4);
+    sim_crash(sim, 4);
+    sim_run(sim, 20);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_LOST), 4);
     /* 2 and 6 die together: nobody can say what became of 6 */
-    sim_crash(sim, script_at(sim, 2));
-    sim_crash(sim, script_at(sim, 6));
-    SIM_RUN(sim, give_up_ms - 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 5, TELL_NODE_ADOPTED), 1);
-    SIM_RUN(sim, 300);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 2);
-    CU_ASSERT_EQUAL(script_about(TELL_BACKEND_LOST), 6);
+    sim_crash(sim, 2);
+    sim_crash(sim, 6);
+    sim_run(sim, give_up_ms - 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 5, TELL_NODE_ADOPTED), 1);
+    sim_run(sim, 300);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 2);
+    CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_LOST), 6);
     CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 2);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 11.1: an end that is certain is told at once, though who tells it
@@ -575,15 +530,14 @@ TEST(a_certain_end_is_told_again)
     uint64_t at_ms;
 
     for (at_ms = 1; at_ms <= 24; at_ms++) {
-        struct sim *sim = SIM_TREE("0(1(3(7,8)),2(4(9)))");
+        struct sim *sim = sim_launch("0(1(3(7,8)),2(4(9)))");
 
-        sim_trace_only(sim, 0);
-        SIM_KILL_AT(sim, 7, 12);
-        SIM_KILL_AT(sim, 1, at_ms);
-        SIM_RUN(sim, 1000);
-        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
-        CU_ASSERT_EQUAL(script_about(TELL_BACKEND_LOST), 7);
-        SIM_END(sim);
+        sim_kill_at(sim, 7, 12);
+        sim_kill_at(sim, 1, at_ms);
+        sim_run(sim, 1000);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+        CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_LOST), 7);
+        sim_end(sim);
     }
 }
 
@@ -591,73 +545,69 @@ TEST(a_certain_end_is_told_again)
  * the same reset, and nobody who listens, is. */
 TEST(a_reset_is_not_the_front_ends_death)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    sim_trace_only(sim, 0);
-    sim_cut(sim, 0, script_at(sim, 1));
-    SIM_RUN(sim, 100);
+    sim_cut(sim, 0, 1);
+    sim_run(sim, 100);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT(sim_is_alive(sim, i));
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 1, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
     sim_crash(sim, 0);
-    SIM_RUN(sim, 20);
+    sim_run(sim, 20);
     for (uint32_t i = 1; i < sim_count(sim); i++)
         CU_ASSERT(sim_has_exited(sim, i));
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 11.3: a link to the front-end that ended by the transport's time-out
  * has ended by silence: that nobody listens afterwards proves nothing. */
 TEST(a_time_out_is_not_the_front_ends_death)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    sim_trace_only(sim, 0);
-    sim_expire(sim, 0, script_at(sim, 1));
+    sim_expire(sim, 0, 1);
     sim_crash(sim, 0);
-    SIM_RUN(sim, 1000);
-    CU_ASSERT(sim_has_exited(sim, script_at(sim, 2)));
-    CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
-    CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
-    SIM_RUN(sim, LIMIT_ORPHAN_TIMEOUT_MS);
-    CU_ASSERT(sim_has_exited(sim, script_at(sim, 1)));
-    CU_ASSERT(sim_has_exited(sim, script_at(sim, 3)));
-    SIM_END(sim);
+    sim_run(sim, 1000);
+    CU_ASSERT(sim_has_exited(sim, 2));
+    CU_ASSERT(sim_is_alive(sim, 1));
+    CU_ASSERT(sim_is_alive(sim, 3));
+    sim_run(sim, LIMIT_ORPHAN_TIMEOUT_MS);
+    CU_ASSERT(sim_has_exited(sim, 1));
+    CU_ASSERT(sim_has_exited(sim, 3));
+    sim_end(sim);
 }
 
 /* PROTOCOL 11.3a: who loses its commnode together with the front-end asks
  * everybody twice, is refused by every host, and ends. */
 TEST(a_refusal_by_all_is_the_end)
 {
-    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5,6))");
 
-    sim_trace_only(sim, 0);
     sim_crash(sim, 0);
-    sim_crash(sim, script_at(sim, 1));
-    SIM_RUN(sim, 1000);
+    sim_crash(sim, 1);
+    sim_run(sim, 1000);
     for (uint32_t i = 1; i < sim_count(sim); i++)
         CU_ASSERT(!sim_is_alive(sim, i));
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 11.3a: one that does not answer may be the front-end's last child:
  * then an orphan goes on for as long as it may. */
 TEST(a_silent_one_is_enough_to_go_on)
 {
-    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5,6))");
 
-    sim_trace_only(sim, 0);
-    sim_freeze(sim, script_at(sim, 2), 1000000);
+    sim_freeze(sim, 2, 1000000);
     sim_crash(sim, 0);
-    sim_crash(sim, script_at(sim, 1));
-    SIM_RUN(sim, LIMIT_ORPHAN_TIMEOUT_MS - 1000);
-    CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
-    SIM_RUN(sim, 2000);
-    CU_ASSERT(sim_has_exited(sim, script_at(sim, 3)));
-    CU_ASSERT(sim_has_exited(sim, script_at(sim, 7)));
-    SIM_END(sim);
+    sim_crash(sim, 1);
+    sim_run(sim, LIMIT_ORPHAN_TIMEOUT_MS - 1000);
+    CU_ASSERT(sim_is_alive(sim, 3));
+    sim_run(sim, 2000);
+    CU_ASSERT(sim_has_exited(sim, 3));
+    CU_ASSERT(sim_has_exited(sim, 7));
+    sim_end(sim);
 }
 
 int main(void)

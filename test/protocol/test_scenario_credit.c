@@ -1,6 +1,6 @@
 /* test_scenario_credit.c - back-pressure through a whole tree (PROTOCOL 3.4,
  * 3.5). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define PACKET 100000 /* bytes of one big packet's array */
 
@@ -21,30 +21,29 @@ static void post_bytes(struct sim *sim,
 
     CU_ASSERT_FATAL(bytes != NULL);
     CHECK_OK(packet_pack(&payload, "%ac", bytes, (uint32_t)len));
-    sim_post(sim, script_at(sim, rank), stream, 100, payload);
+    sim_post(sim, rank, stream, 100, payload);
     free(bytes);
 }
 
 static uint64_t held(struct sim *sim, uint32_t rank, uint32_t stream)
 {
-    return node_held_bytes(sim_node(sim, script_at(sim, rank)), stream);
+    return node_held_bytes(sim_node(sim, rank), stream);
 }
 
 /* PROTOCOL 3.4: who does not take is not sent more than a window on each hop;
  * when it takes again, everything comes. */
 TEST(a_fast_sender_is_held_back)
 {
-    struct sim *sim = SIM_TREE("0(1(2))");
+    struct sim *sim = sim_launch("0(1(2))");
     uint32_t stream;
     uint64_t sent;
 
-    script_by_hand(sim, 0);
-    stream = SIM_OPEN(sim, "");
-    sim_trace_only(sim, 0);
+    sim_by_hand(sim, 0);
+    stream = sim_open_filter(sim, "");
     for (int i = 0; i < 400; i++)
         post_bytes(sim, 2, stream, PACKET);
-    SIM_RUN(sim, 5000);
-    sent = 400 - sim_unsent(sim, script_at(sim, 2));
+    sim_run(sim, 5000);
+    sent = 400 - sim_unsent(sim, 2);
     CU_ASSERT(sim_waiting(sim, 0) >= 10);
     CU_ASSERT(sim_waiting(sim, 0) * PACKET <= LIMIT_WINDOW_MAX + WEIGHT);
     CU_ASSERT(sent * PACKET <= 2 * MOST(1) + WEIGHT);
@@ -52,39 +51,38 @@ TEST(a_fast_sender_is_held_back)
     CU_ASSERT(held(sim, 1, stream) <= MOST(1));
     for (int i = 0; i < 400; i++) {
         CHECK_IS(sim_receive(sim, 0, stream), 1);
-        SIM_RUN(sim, 10);
+        sim_run(sim, 10);
     }
-    CU_ASSERT_EQUAL(sim_unsent(sim, script_at(sim, 2)), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 400);
+    CU_ASSERT_EQUAL(sim_unsent(sim, 2), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 400);
     CHECK_IS(sim_receive(sim, 0, stream), 0);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: a front-end that needs 10 ms a packet slows its back-ends to
  * that, and nothing piles up on the way. */
 static void check_slow_front_end(enum cop_sync sync)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     struct stream_definition definition = {.sync = sync, .wave_timeout_ms = 5};
     struct sim_app slow = {.take_ms = 10};
     uint32_t stream;
 
     sim_set_app(sim, 0, &slow);
-    stream = script_open(sim, &definition);
-    sim_trace_only(sim, 0);
+    stream = sim_open_stream(sim, &definition);
     for (uint32_t rank = 3; rank <= 6; rank++)
         for (int i = 0; i < 200; i++)
             post_bytes(sim, rank, stream, PACKET);
     for (int i = 0; i < 80; i++) {
-        SIM_RUN(sim, 100);
+        sim_run(sim, 100);
         for (uint32_t rank = 0; rank <= 2; rank++)
             CU_ASSERT(held(sim, rank, stream) <= MOST(2));
         if (i < 8)
-            CU_ASSERT(sim_unsent(sim, script_at(sim, 3)) > 0);
+            CU_ASSERT(sim_unsent(sim, 3) > 0);
     }
-    SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 800);
-    SIM_END(sim);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 800);
+    sim_end(sim);
 }
 
 TEST(a_slow_front_end_slows_its_back_ends)
@@ -98,119 +96,114 @@ TEST(a_slow_front_end_slows_its_back_ends)
  * reads another. */
 TEST(a_full_stream_stops_no_other)
 {
-    struct sim *sim = SIM_TREE("0(1(2,3))");
+    struct sim *sim = sim_launch("0(1(2,3))");
     uint32_t full;
     uint32_t other;
 
-    script_by_hand(sim, 0);
-    full = SIM_OPEN(sim, "");
-    other = SIM_OPEN(sim, "sum");
-    sim_trace_only(sim, 0);
+    sim_by_hand(sim, 0);
+    full = sim_open_filter(sim, "");
+    other = sim_open_filter(sim, "sum");
     for (int i = 0; i < 200; i++)
         post_bytes(sim, 2, full, PACKET);
-    SIM_RUN(sim, 1000);
-    CU_ASSERT(sim_unsent(sim, script_at(sim, 2)) > 0);
+    sim_run(sim, 1000);
+    CU_ASSERT(sim_unsent(sim, 2) > 0);
     for (int i = 1; i <= 100; i++) {
-        SIM_SEND(sim, 2, other, i);
-        SIM_SEND(sim, 3, other, i);
-        SIM_RUN(sim, 10);
+        sim_send_int(sim, 2, other, i);
+        sim_send_int(sim, 3, other, i);
+        sim_run(sim, 10);
         CHECK_IS(sim_receive(sim, 0, other), 1);
-        CU_ASSERT_EQUAL(script_last(sim, 0, other), 2 * i);
+        CU_ASSERT_EQUAL(sim_last(sim, 0, other), 2 * i);
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: a packet larger than the window passes, alone. */
 TEST(a_giant_passes_alone)
 {
-    struct sim *sim = SIM_TREE("0(1(2))");
+    struct sim *sim = sim_launch("0(1(2))");
     uint32_t stream;
 
-    script_by_hand(sim, 0);
-    stream = SIM_OPEN(sim, "");
-    sim_trace_only(sim, 0);
+    sim_by_hand(sim, 0);
+    stream = sim_open_filter(sim, "");
     for (int i = 0; i < 8; i++)
         post_bytes(sim, 2, stream, 2 * LIMIT_WINDOW_MAX);
-    SIM_RUN(sim, 1000);
+    sim_run(sim, 1000);
     CU_ASSERT_EQUAL(sim_waiting(sim, 0), 1);
-    CU_ASSERT(sim_unsent(sim, script_at(sim, 2)) >= 2);
+    CU_ASSERT(sim_unsent(sim, 2) >= 2);
     for (int i = 0; i < 8; i++) {
         CHECK_IS(sim_receive(sim, 0, stream), 1);
-        SIM_RUN(sim, 100);
+        sim_run(sim, 100);
         CU_ASSERT(sim_waiting(sim, 0) <= 1);
     }
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 8);
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 8);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: downwards too: a back-end that does not take its packets is
  * not sent more than its window. */
 TEST(a_slow_back_end_slows_the_front_end)
 {
-    struct sim *sim = SIM_TREE("0(1(2,3))");
+    struct sim *sim = sim_launch("0(1(2,3))");
     uint32_t stream;
     size_t unsent;
 
-    script_by_hand(sim, 3);
-    stream = SIM_OPEN(sim, "");
-    sim_trace_only(sim, 0);
+    sim_by_hand(sim, 3);
+    stream = sim_open_filter(sim, "");
     for (int i = 0; i < 300; i++)
         post_bytes(sim, 0, stream, PACKET);
-    SIM_RUN(sim, 5000);
+    sim_run(sim, 5000);
     unsent = sim_unsent(sim, 0);
     CU_ASSERT(unsent > 0);
     CU_ASSERT(held(sim, 3, stream) <= LIMIT_WINDOW_MAX + WEIGHT);
     for (int i = 0; i < 300; i++) {
-        CHECK_IS(sim_receive(sim, script_at(sim, 3), stream), 1);
-        SIM_RUN(sim, 100);
+        CHECK_IS(sim_receive(sim, 3, stream), 1);
+        sim_run(sim, 100);
     }
-    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 300);
-    CU_ASSERT_EQUAL(script_taken(sim, 3, stream), 300);
+    CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 300);
+    CU_ASSERT_EQUAL(sim_taken(sim, 3, stream), 300);
     CU_ASSERT_EQUAL(sim_unsent(sim, 0), 0);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.5: the front-end runs at most 4 MiB ahead of what every member
  * has, and goes on when they have it. */
 TEST(the_front_end_waits_for_stability)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2)");
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch("0(1(3,4),2)");
+    uint32_t stream = sim_open_filter(sim, "");
     uint64_t sent;
 
-    sim_trace_only(sim, 0);
-    sim_freeze(sim, script_at(sim, 4), 2000);
+    sim_freeze(sim, 4, 2000);
     for (int i = 0; i < 100; i++)
         post_bytes(sim, 0, stream, PACKET);
-    SIM_RUN(sim, 1500);
+    sim_run(sim, 1500);
     sent = 100 - sim_unsent(sim, 0);
     CU_ASSERT(sent * PACKET <= LIMIT_UNSTABLE + WEIGHT);
     CU_ASSERT((sent + 1) * WEIGHT >= LIMIT_UNSTABLE / 2);
     CU_ASSERT_FALSE(node_can_send(sim_node(sim, 0), stream));
-    SIM_RUN(sim, 10000);
+    sim_run(sim, 10000);
     CU_ASSERT_EQUAL(sim_unsent(sim, 0), 0);
     for (uint32_t rank = 2; rank <= 4; rank++)
-        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 100);
-    SIM_END(sim);
+        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 100);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: the limit is told before anything is queued. */
 TEST(without_credit_nothing_is_queued)
 {
-    struct sim *sim = SIM_TREE("0(1)");
+    struct sim *sim = sim_launch("0(1)");
     uint32_t stream;
     int count = 0;
 
-    script_by_hand(sim, 0);
-    stream = SIM_OPEN(sim, "");
-    sim_trace_only(sim, 0);
+    sim_by_hand(sim, 0);
+    stream = sim_open_filter(sim, "");
     while (sim_send_bytes(sim, 1, stream, PACKET) == 0)
         CU_ASSERT_FATAL(++count < 1000);
     CHECK_IS(sim_send_bytes(sim, 1, stream, PACKET), -EAGAIN);
     CU_ASSERT(count * PACKET <= (int)(LIMIT_WINDOW_MAX + WEIGHT));
-    SIM_RUN(sim, 1000);
+    sim_run(sim, 1000);
     CU_ASSERT_EQUAL((int)sim_waiting(sim, 0), count);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 static unsigned count_adoptions(void)
@@ -219,7 +212,7 @@ static unsigned count_adoptions(void)
     unsigned count = 0;
 
     for (uint32_t rank = 1; rank <= 12; rank++)
-        count += script_adopted(rank, &adoption);
+        count += sim_adopted(rank, &adoption);
     return count;
 }
 
@@ -231,8 +224,8 @@ static void feed_all(struct sim *sim, uint32_t stream, unsigned count)
     for (unsigned i = 0; i < count; i++)
         post_bytes(sim, 0, stream, PACKET);
     for (int i = 0; i < 100 && sim_unsent(sim, 0) > 0; i++)
-        SIM_RUN(sim, 100);
-    SIM_RUN(sim, 1000);
+        sim_run(sim, 100);
+    sim_run(sim, 1000);
     CU_ASSERT_EQUAL(sim_unsent(sim, 0), 0);
     CU_ASSERT_EQUAL(count_adoptions(), adoptions);
 }
@@ -241,22 +234,21 @@ static void feed_all(struct sim *sim, uint32_t stream, unsigned count)
  * the one before: nobody who keeps to its credit is called a liar. */
 TEST(credit_begins_anew_with_a_new_parent)
 {
-    struct sim *sim = SIM_TREE("0(1(5,6),2(7,8),3(9,10),4(11,12))");
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch("0(1(5,6),2(7,8),3(9,10),4(11,12))");
+    uint32_t stream = sim_open_filter(sim, "");
 
-    sim_trace_only(sim, 0);
     for (uint32_t victim = 1; victim <= 3; victim++) {
         /* not quite half a window is consumed and not given back */
         feed_all(sim, stream, LIMIT_WINDOW_MAX / 2 / WEIGHT);
-        sim_crash(sim, script_at(sim, victim));
-        SIM_RUN(sim, 200);
+        sim_crash(sim, victim);
+        sim_run(sim, 200);
     }
     feed_all(sim, stream, 100);
     CU_ASSERT(count_adoptions() >= 6);
     for (uint32_t rank = 5; rank <= 12; rank++)
-        CU_ASSERT_EQUAL(script_taken(sim, rank, stream),
+        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream),
                         3 * (LIMIT_WINDOW_MAX / 2 / WEIGHT) + 100);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: what came from the parent that is lost, and is still in a slow
@@ -264,23 +256,22 @@ TEST(credit_begins_anew_with_a_new_parent)
 TEST(a_new_parent_is_given_nothing_back)
 {
     static char count[] = "count";
-    struct sim *sim = SIM_TREE("0(1(3(5,6)),2(4(7)))");
+    struct sim *sim = sim_launch("0(1(3(5,6)),2(4(7)))");
     struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
     struct node_adoption adoption;
 
-    sim_trace_only(sim, 0);
     CU_ASSERT(node_is_replayable(sim_node(sim, 0), stream));
-    sim_set_filter_ms(sim, script_at(sim, 3), 100);
+    sim_set_filter_ms(sim, 3, 100);
     for (unsigned i = 0; i < 30; i++)
         post_bytes(sim, 0, stream, PACKET);
-    SIM_RUN(sim, 200);
-    sim_crash(sim, script_at(sim, 1));
-    SIM_RUN(sim, 10000);
-    CU_ASSERT_EQUAL(script_taken(sim, 5, stream), 30);
-    CU_ASSERT_EQUAL(script_taken(sim, 6, stream), 30);
-    CU_ASSERT_EQUAL(script_adopted(3, &adoption), 1);
-    SIM_END(sim);
+    sim_run(sim, 200);
+    sim_crash(sim, 1);
+    sim_run(sim, 10000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 5, stream), 30);
+    CU_ASSERT_EQUAL(sim_taken(sim, 6, stream), 30);
+    CU_ASSERT_EQUAL(sim_adopted(3, &adoption), 1);
+    sim_end(sim);
 }
 
 /* A downward call that is out, and its input as it was when it began. */
@@ -312,52 +303,51 @@ TEST(what_is_in_a_filter_is_not_written_to)
     static char count[] = "count";
     struct outstanding out = {.index = SIM_NONE};
     struct sim_config config = {.tamper = remember_call, .tamper_arg = &out};
-    struct sim *sim = script_tree("0(1(3(5,6)),2(4(7)))", &config);
+    struct sim *sim = sim_launch_as("0(1(3(5,6)),2(4(7)))", &config);
     struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = script_open(sim, &definition);
-    uint32_t index = script_at(sim, 3);
+    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t index = 3;
 
     out.index = index;
     sim_set_filter_ms(sim, index, 1000);
     post_bytes(sim, 0, stream, PACKET);
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     CU_ASSERT_FATAL(out.call != NULL);
-    sim_crash(sim, script_at(sim, 1));
-    SIM_RUN(sim, 100);
+    sim_crash(sim, 1);
+    sim_run(sim, 100);
     CU_ASSERT(sim_parent(sim, index) != SIM_NONE);
-    CU_ASSERT_NOT_EQUAL(sim_parent(sim, index), script_at(sim, 1));
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, index), 1);
     CU_ASSERT_EQUAL(out.call->inputs[0].flags, out.input.flags);
     CU_ASSERT_EQUAL(out.call->inputs[0].count, out.input.count);
-    SIM_RUN(sim, 5000);
-    CU_ASSERT_EQUAL(script_taken(sim, 5, stream), 1);
-    SIM_END(sim);
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 5, stream), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: nor is what came on a link that broke, and still waits, given
  * back on the one by which the same child came again. */
 TEST(a_child_that_came_again_is_given_nothing_back)
 {
-    struct sim *sim = SIM_TREE("0(1,2)");
+    struct sim *sim = sim_launch("0(1,2)");
     struct stream_definition definition = {.sync = COP_DO_NOT_WAIT};
     struct node_adoption adoption;
     uint32_t stream;
 
-    script_by_hand(sim, 0);
-    stream = script_open(sim, &definition);
-    sim_trace_only(sim, 0);
+    sim_by_hand(sim, 0);
+    stream = sim_open_stream(sim, &definition);
     for (int i = 0; i < 80; i++)
         post_bytes(sim, 2, stream, PACKET);
-    SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(sim_unsent(sim, script_at(sim, 2)), 0);
-    sim_cut(sim, script_at(sim, 2), 0);
-    SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(script_adopted(2, &adoption), 1);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_unsent(sim, 2), 0);
+    sim_cut(sim, 2, 0);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_adopted(2, &adoption), 1);
     for (int i = 0; i < 80; i++) {
         CHECK_IS(sim_receive(sim, 0, stream), 1);
-        SIM_RUN(sim, 10);
+        sim_run(sim, 10);
     }
-    CU_ASSERT_EQUAL(script_adopted(2, &adoption), 1);
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_adopted(2, &adoption), 1);
+    sim_end(sim);
 }
 
 int main(void)

@@ -1,20 +1,20 @@
 /* test_scenario_crossing.c - what goes up and what goes down at the same time:
  * claims and FEEDs meet LOST and ENTER (PROTOCOL 4.5, 10.4, 11.2, 12.3). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 /* Everybody who is left answers one packet, and all answers come in one
  * wave. */
 static void use(struct sim *sim, uint32_t stream)
 {
     const struct ranks *left = node_members(sim_node(sim, 0), stream);
-    unsigned before = script_taken(sim, 0, stream);
+    unsigned before = sim_taken(sim, 0, stream);
 
-    script_echo(sim);
-    CU_ASSERT(script_sync(sim, stream) >= 0);
-    SIM_SEND(sim, 0, stream, 1);
-    CHECK_IS(script_sync(sim, stream), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), before + 1);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), (int)ranks_size(left));
+    sim_echo(sim);
+    CU_ASSERT(sim_sync_now(sim, stream) >= 0);
+    sim_send_int(sim, 0, stream, 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), before + 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), (int)ranks_size(left));
 }
 
 /* PROTOCOL 4.5, 10.4, 11.2: the only back-end of a commnode ends, which the
@@ -25,18 +25,16 @@ static void use(struct sim *sim, uint32_t stream)
 TEST(a_loss_crosses_an_adoption)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
-        struct sim *sim = SIM_TREE("0(1(3),2(4,5))");
-        uint32_t stream = SIM_OPEN(sim, "sum");
-        uint32_t only = script_at(sim, 3);
+        struct sim *sim = sim_launch("0(1(3),2(4,5))");
+        uint32_t stream = sim_open_filter(sim, "sum");
 
-        sim_trace_only(sim, 0);
-        sim_hold(sim, only, script_at(sim, 1), sim_now_ms(sim) + 1000);
-        sim_crash(sim, script_at(sim, 2));
-        sim_crash_at(sim, only, sim_now_ms(sim) + at_ms);
-        SIM_RUN(sim, 1500);
+        sim_hold(sim, 3, 1, sim_now_ms(sim) + 1000);
+        sim_crash(sim, 2);
+        sim_crash_at(sim, 3, sim_now_ms(sim) + at_ms);
+        sim_run(sim, 1500);
         CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 2);
         use(sim, stream);
-        SIM_END(sim);
+        sim_end(sim);
     }
 }
 
@@ -47,23 +45,22 @@ static void join_late(uint64_t at_ms, uint64_t freeze_ms, uint64_t hold_ms)
 {
     char sum[] = "sum";
     struct stream_definition definition = {.grow = true, .up_filter = sum};
-    struct sim *sim = SIM_TREE("0(1(4),2(3))");
-    uint32_t stream = script_open(sim, &definition);
+    struct sim *sim = sim_launch("0(1(4),2(3))");
+    uint32_t stream = sim_open_stream(sim, &definition);
 
-    sim_trace_only(sim, 0);
-    sim_crash(sim, script_at(sim, 3));
-    SIM_RUN(sim, 50);
-    sim_attach(sim, script_at(sim, 1));
-    SIM_RUN(sim, at_ms);
+    sim_crash(sim, 3);
+    sim_run(sim, 50);
+    sim_attach(sim, 1);
+    sim_run(sim, at_ms);
     if (hold_ms > 0)
-        sim_hold(sim, script_at(sim, 1), 0, sim_now_ms(sim) + hold_ms);
+        sim_hold(sim, 1, 0, sim_now_ms(sim) + hold_ms);
     if (freeze_ms > 0)
         sim_freeze(sim, 0, freeze_ms);
-    SIM_KILL_AT(sim, 1, 2);
-    SIM_RUN(sim, 1000);
+    sim_kill_at(sim, 1, 2);
+    sim_run(sim, 1000);
     CU_ASSERT(ranks_size(node_members(sim_node(sim, 0), stream)) >= 1);
     use(sim, stream);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 8.4, 10.4, 12.3: a joiner's ENTER comes to its adopter while it

@@ -1,6 +1,6 @@
 /* test_scenario_feed.c - packets on their way down, and what is claimed of them
  * (PROTOCOL 10.1a, 10.4, 10.5). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #include <string.h>
 
@@ -32,40 +32,28 @@ static void take_number(struct sim *sim,
     order->next = number + 1;
 }
 
-static unsigned count_of(const char *text, const char *word)
-{
-    unsigned count = 0;
-
-    while ((text = strstr(text, word))) {
-        count++;
-        text += strlen(word);
-    }
-    return count;
-}
-
 /* PROTOCOL 10.4: each child is fed at its own pace: while one stands still the
  * others have everything; when it goes on it gets all, in order, once. */
 TEST(children_are_fed_each_at_its_pace)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2)");
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch("0(1(3,4),2)");
+    uint32_t stream = sim_open_filter(sim, "");
     struct order order[2] = {{0}, {0}};
 
-    sim_trace_only(sim, 0);
     for (uint32_t i = 0; i < 2; i++)
-        sim_set_app(sim, script_at(sim, 3 + i),
+        sim_set_app(sim, 3 + i,
                     &(struct sim_app){.taken = take_number, .arg = &order[i]});
-    sim_freeze(sim, script_at(sim, 4), 2000);
+    sim_freeze(sim, 4, 2000);
     for (int i = 0; i < 500; i++)
-        SIM_SEND(sim, 0, stream, i);
-    SIM_RUN(sim, 1000);
+        sim_send_int(sim, 0, stream, i);
+    sim_run(sim, 1000);
     CU_ASSERT_EQUAL(order[0].next, 500);
     CU_ASSERT_EQUAL(order[1].next, 0);
-    SIM_RUN(sim, 3000);
+    sim_run(sim, 3000);
     CU_ASSERT_EQUAL(order[1].next, 500);
     CU_ASSERT_FALSE(order[0].broken);
     CU_ASSERT_FALSE(order[1].broken);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* Put a packet numbered `sequence` on the link from 1 to the back-end 2. */
@@ -79,30 +67,29 @@ static void inject(struct sim *sim, uint32_t stream, uint64_t sequence)
     };
 
     CHECK_OK(packet_pack(&frame.payload, "%d", 7));
-    sim_inject(sim, script_at(sim, 1), script_at(sim, 2), &frame);
-    SIM_RUN(sim, 100);
+    sim_inject(sim, 1, 2, &frame);
+    sim_run(sim, 100);
 }
 
 /* PROTOCOL 10.5: a packet that comes again is not taken again; one that leaves
  * a gap ends the back-end. */
 TEST(again_is_ignored_a_gap_is_not)
 {
-    struct sim *sim = SIM_TREE("0(1(2))");
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch("0(1(2))");
+    uint32_t stream = sim_open_filter(sim, "");
 
-    sim_trace_only(sim, 0);
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_SEND(sim, 0, stream, 2);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 2);
+    sim_send_int(sim, 0, stream, 1);
+    sim_send_int(sim, 0, stream, 2);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 2);
     inject(sim, stream, 2);
-    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 2);
-    CU_ASSERT(sim_is_alive(sim, script_at(sim, 2)));
+    CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 2);
+    CU_ASSERT(sim_is_alive(sim, 2));
     inject(sim, stream, 4);
-    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 2);
-    CU_ASSERT_FALSE(sim_is_alive(sim, script_at(sim, 2)));
-    CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 2);
+    CU_ASSERT_FALSE(sim_is_alive(sim, 2));
+    CU_ASSERT(sim_is_alive(sim, 1));
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.5: a commnode that is told what is stable begins there, though
@@ -111,87 +98,85 @@ TEST(stable_overtakes_what_waits)
 {
     static char count[] = "count";
     struct stream_definition definition = {.down_filter = count};
-    struct sim *sim = SIM_TREE("0(1(2))");
-    uint32_t slow = SIM_OPEN(sim, "sum");
-    uint32_t stream = script_open(sim, &definition);
-    const struct node *node = sim_node(sim, script_at(sim, 1));
+    struct sim *sim = sim_launch("0(1(2))");
+    uint32_t slow = sim_open_filter(sim, "sum");
+    uint32_t stream = sim_open_stream(sim, &definition);
+    const struct node *node = sim_node(sim, 1);
     struct frame stable = {
         .type = FRAME_STABLE,
         .stream = stream,
         .sequence = 20,
     };
 
-    sim_trace_only(sim, 0);
-    sim_set_filter_ms(sim, script_at(sim, 1), 1000);
-    SIM_SEND(sim, 2, slow, 5);
-    SIM_RUN(sim, 10);
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_SEND(sim, 0, stream, 2);
-    SIM_RUN(sim, 10);
+    sim_set_filter_ms(sim, 1, 1000);
+    sim_send_int(sim, 2, slow, 5);
+    sim_run(sim, 10);
+    sim_send_int(sim, 0, stream, 1);
+    sim_send_int(sim, 0, stream, 2);
+    sim_run(sim, 10);
     CU_ASSERT(node_stream(node, stream)->down.in.count > 0);
-    sim_inject(sim, 0, script_at(sim, 1), &stable);
-    SIM_RUN(sim, 10);
+    sim_inject(sim, 0, 1, &stable);
+    sim_run(sim, 10);
     CU_ASSERT_EQUAL(node_stream(node, stream)->down.in.count, 0);
     CU_ASSERT_EQUAL(node_stream(node, stream)->down.last, 20);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.1a: a stream on which packets flow costs one claim for each
  * heartbeat, not one for each packet; one on which nothing flows costs none. */
 TEST(claims_wait_for_the_heartbeat)
 {
-    struct sim *sim = SIM_TREE("0(1)");
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch("0(1)");
+    uint32_t stream = sim_open_filter(sim, "");
     unsigned count;
 
-    SIM_RUN(sim, 2 * LIMIT_HEARTBEAT_MS);
+    sim_run(sim, 2 * LIMIT_HEARTBEAT_MS);
     sim_trace_only(sim, SIM_TRACE_FRAME);
     sim_trace_from_here(sim);
     for (int i = 0; i < 200; i++) {
-        SIM_SEND(sim, 0, stream, i);
-        SIM_RUN(sim, 10);
+        sim_send_int(sim, 0, stream, i);
+        sim_run(sim, 10);
     }
-    SIM_RUN(sim, LIMIT_HEARTBEAT_MS);
-    count = count_of(sim_trace_text(sim), " claim ");
+    sim_run(sim, LIMIT_HEARTBEAT_MS);
+    count = sim_lines(sim, " claim ");
     CU_ASSERT(count >= 1);
     CU_ASSERT(count <= 200 * 10 / LIMIT_HEARTBEAT_MS + 2);
     sim_trace_from_here(sim);
-    SIM_RUN(sim, 4 * LIMIT_HEARTBEAT_MS);
-    CU_ASSERT_EQUAL(count_of(sim_trace_text(sim), " claim "), 0);
-    CU_ASSERT(count_of(sim_trace_text(sim), " heartbeat") > 0);
-    SIM_END(sim);
+    sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_EQUAL(sim_lines(sim, " claim "), 0);
+    CU_ASSERT(sim_lines(sim, " heartbeat") > 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.3, 2.1: stable says nothing of one that is no member yet: a
  * joiner that is slow to answer is fed from below it (seed 3616). */
 TEST(a_slow_joiner_misses_no_control)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2)");
+    struct sim *sim = sim_launch("0(1(3,4),2)");
     struct stream_definition definition = {.grow = true};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
     struct order order = {0};
     uint32_t joiner;
 
-    sim_trace_only(sim, 0);
     joiner = sim_attach(sim, 0);
     sim_set_app(sim, joiner,
                 &(struct sim_app){.taken = take_number, .arg = &order});
     sim_freeze(sim, joiner, 3 * LIMIT_HEARTBEAT_MS);
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(sim_parameters(sim, stream, "%d", i));
-        SIM_RUN(sim, LIMIT_HEARTBEAT_MS / 4);
+        sim_run(sim, LIMIT_HEARTBEAT_MS / 4);
     }
-    SIM_RUN(sim, 4 * LIMIT_HEARTBEAT_MS);
+    sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
     CU_ASSERT_FATAL(sim_is_alive(sim, joiner));
     CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), stream),
                         sim_rank(sim, joiner)));
-    SIM_SEND(sim, 0, stream, 0);
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_RUN(sim, 100);
+    sim_send_int(sim, 0, stream, 0);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 100);
     CU_ASSERT_EQUAL(order.next, 2);
     CU_ASSERT_FALSE(order.broken);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* test_scenario_launch.c - starting, and joining late (PROTOCOL 12). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define TREE "0(1(3,4),2)"
 #define DEEP "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
@@ -7,7 +7,7 @@
 /* PROTOCOL 12.2: READY comes up, the table goes down, everybody is told. */
 TEST(everybody_is_told_of_the_launch)
 {
-    struct sim *sim = SIM_TREE(DEEP);
+    struct sim *sim = sim_launch(DEEP);
     const struct ranks *backends = node_backends(sim_node(sim, 0));
     uint32_t rank;
     const char *address;
@@ -16,56 +16,55 @@ TEST(everybody_is_told_of_the_launch)
     CU_ASSERT_EQUAL(ranks_size(backends), 8);
     CU_ASSERT_EQUAL(ranks_at(backends, 0), 7);
     for (uint32_t i = 0; i < sim_count(sim); i++) {
-        CU_ASSERT_EQUAL(script_told(sim, i, TELL_LAUNCHED), 1);
+        CU_ASSERT_EQUAL(sim_told(sim, i, TELL_LAUNCHED), 1);
         CU_ASSERT_EQUAL(node_depth(sim_node(sim, i)),
                         tree_find(sim_tree(sim), sim_rank(sim, i))->depth);
     }
-    while (node_internal(sim_node(sim, script_at(sim, 12)), internals, &rank,
-                         &address)) {
+    while (node_internal(sim_node(sim, 12), internals, &rank, &address)) {
         CU_ASSERT(rank <= 6);
         internals++;
     }
     CU_ASSERT_EQUAL(internals, 7);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.2: a deep tree starts all its levels; children of one node
  * start at the same time, so that 64 leaves need no longer than one. */
 TEST(children_start_together)
 {
-    struct sim *sim = script_begin("0(1,2,3,4,5,6,7,8)", NULL);
+    struct sim *sim = sim_begin("0(1,2,3,4,5,6,7,8)", NULL);
 
-    script_wait(sim, 0, TELL_LAUNCHED);
+    sim_wait(sim, 0, TELL_LAUNCHED);
     CU_ASSERT(sim_now_ms(sim) <= 4);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 static void all_end(struct sim *sim)
 {
     sim_shutdown(sim, 0);
-    SIM_RUN(sim, 20000);
+    sim_run(sim, 20000);
     for (uint32_t i = 0; i < sim_count(sim); i++) {
         if (sim_is_alive(sim, i))
             printf("\n%s%u is still there\n", sim_trace_text(sim),
                    sim_rank(sim, i));
         CU_ASSERT_FALSE(sim_is_alive(sim, i));
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.2: what cannot be started ends the launch, with its rank and the
  * reason, and leaves nothing running. */
 TEST(what_is_missing_is_named)
 {
-    struct sim *sim = script_begin(TREE, NULL);
+    struct sim *sim = sim_begin(TREE, NULL);
 
     sim_missing(sim, 4, "no route to that host");
-    script_wait(sim, 0, TELL_LAUNCH_FAILED);
-    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED),
-                     "no route to that host") != NULL);
-    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED), "4") != NULL);
-    CU_ASSERT(script_code(TELL_LAUNCH_FAILED) < 0);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 0);
+    sim_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT(strstr(sim_text(TELL_LAUNCH_FAILED), "no route to that host") !=
+              NULL);
+    CU_ASSERT(strstr(sim_text(TELL_LAUNCH_FAILED), "4") != NULL);
+    CU_ASSERT(sim_code(TELL_LAUNCH_FAILED) < 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCHED), 0);
     all_end(sim);
 }
 
@@ -76,15 +75,15 @@ TEST(a_death_during_the_launch_ends_it)
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
         for (uint32_t rank = 1; rank <= 4; rank++) {
             struct sim_config config = {.trace = SIM_TRACE_ALL};
-            struct sim *sim = script_begin(TREE, &config);
+            struct sim *sim = sim_begin(TREE, &config);
 
-            sim_crash_at(sim, script_at(sim, rank), at_ms);
-            SIM_RUN(sim, 1000);
-            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED) +
-                                script_told(sim, 0, TELL_LAUNCH_FAILED),
+            sim_crash_at(sim, rank, at_ms);
+            sim_run(sim, 1000);
+            CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCHED) +
+                                sim_told(sim, 0, TELL_LAUNCH_FAILED),
                             1);
             if (at_ms <= 2)
-                CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCH_FAILED), 1);
+                CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCH_FAILED), 1);
             all_end(sim);
         }
     }
@@ -94,15 +93,15 @@ TEST(a_death_during_the_launch_ends_it)
  * for another is named for what it was, not its parent for what it said. */
 TEST(who_died_is_named)
 {
-    struct sim *sim = script_begin("0(1(3,4),2)", NULL);
+    struct sim *sim = sim_begin("0(1(3,4),2)", NULL);
 
     sim_hang(sim, 4);
-    SIM_RUN(sim, 100);
-    sim_crash(sim, script_at(sim, 3));
-    script_wait(sim, 0, TELL_LAUNCH_FAILED);
-    CU_ASSERT_PTR_NOT_NULL(strstr(script_text(TELL_LAUNCH_FAILED), "rank 3"));
+    sim_run(sim, 100);
+    sim_crash(sim, 3);
+    sim_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(sim_text(TELL_LAUNCH_FAILED), "rank 3"));
     CU_ASSERT_PTR_NULL(
-        strstr(script_text(TELL_LAUNCH_FAILED), "broke the protocol"));
+        strstr(sim_text(TELL_LAUNCH_FAILED), "broke the protocol"));
     all_end(sim);
 }
 
@@ -110,15 +109,15 @@ TEST(who_died_is_named)
  * names it in what he reports. */
 TEST(who_died_further_down_is_named)
 {
-    struct sim *sim = script_begin("0(1(3(4(5,6)),7),2)", NULL);
+    struct sim *sim = sim_begin("0(1(3(4(5,6)),7),2)", NULL);
 
     sim_hang(sim, 7);
-    SIM_RUN(sim, 100);
-    sim_crash(sim, script_at(sim, 5));
-    script_wait(sim, 0, TELL_LAUNCH_FAILED);
-    CU_ASSERT_PTR_NOT_NULL(strstr(script_text(TELL_LAUNCH_FAILED), "rank 5"));
+    sim_run(sim, 100);
+    sim_crash(sim, 5);
+    sim_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(sim_text(TELL_LAUNCH_FAILED), "rank 5"));
     CU_ASSERT_PTR_NULL(
-        strstr(script_text(TELL_LAUNCH_FAILED), "broke the protocol"));
+        strstr(sim_text(TELL_LAUNCH_FAILED), "broke the protocol"));
     all_end(sim);
 }
 
@@ -126,49 +125,47 @@ TEST(who_died_further_down_is_named)
  * to that, is lost, and all below it, which cannot live, is gone at once. */
 TEST(who_dies_behind_a_ready_is_lost_with_all_below)
 {
-    struct sim *sim = script_begin("0(1(2(4,8(9)),3(6,7)))", NULL);
+    struct sim *sim = sim_begin("0(1(2(4,8(9)),3(6,7)))", NULL);
 
-    sim_crash_at(sim, script_at(sim, 2), 9);
-    SIM_RUN(sim, 9);
-    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_LAUNCHED), 0);
-    SIM_RUN(sim, 11);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2); /* 2 and 8 */
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 2);
+    sim_crash_at(sim, 2, 9);
+    sim_run(sim, 9);
+    CU_ASSERT_EQUAL(sim_told(sim, 1, TELL_LAUNCHED), 0);
+    sim_run(sim, 11);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCHED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2); /* 2 and 8 */
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 2);
     CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 2);
-    CU_ASSERT_FALSE(sim_is_alive(sim, script_at(sim, 4)));
-    CU_ASSERT_FALSE(sim_is_alive(sim, script_at(sim, 8)));
-    CU_ASSERT_FALSE(sim_is_alive(sim, script_at(sim, 9)));
-    SIM_OPEN(sim, "sum");
-    SIM_END(sim);
+    CU_ASSERT_FALSE(sim_is_alive(sim, 4));
+    CU_ASSERT_FALSE(sim_is_alive(sim, 8));
+    CU_ASSERT_FALSE(sim_is_alive(sim, 9));
+    sim_open_filter(sim, "sum");
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.2: what never reports ends the launch at `launch_timeout`, and
  * is named. */
 TEST(the_launch_has_an_end)
 {
-    struct sim_config config = {.trace = SCRIPT_TRACE,
-                                .times = {.launch_timeout_ms = 2000}};
-    struct sim *sim = script_begin(TREE, &config);
+    struct sim_config config = {.times = {.launch_timeout_ms = 2000}};
+    struct sim *sim = sim_begin(TREE, &config);
 
-    sim_freeze(sim, script_at(sim, 4), 1000000);
-    SIM_RUN(sim, 1900);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCH_FAILED), 0);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCH_FAILED), 1);
-    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED), "rank 4") != NULL);
-    sim_freeze(sim, script_at(sim, 4), 0);
+    sim_freeze(sim, 4, 1000000);
+    sim_run(sim, 1900);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCH_FAILED), 0);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCH_FAILED), 1);
+    CU_ASSERT(strstr(sim_text(TELL_LAUNCH_FAILED), "rank 4") != NULL);
+    sim_freeze(sim, 4, 0);
     all_end(sim);
 }
 
 /* A launch in which `rank` stops for so long when it runs for some time. */
 static struct sim *begin_slowly(uint64_t at_ms, uint32_t rank, uint64_t for_ms)
 {
-    struct sim_config config = {.trace = SCRIPT_TRACE};
-    struct sim *sim = script_begin(DEEP, &config);
+    struct sim *sim = sim_begin(DEEP, NULL);
 
-    SIM_RUN(sim, at_ms);
-    sim_freeze(sim, script_at(sim, rank), for_ms);
+    sim_run(sim, at_ms);
+    sim_freeze(sim, rank, for_ms);
     return sim;
 }
 
@@ -185,19 +182,19 @@ TEST(a_slow_start_is_no_failure)
             struct sim *sim = begin_slowly(at_ms, rank, slow_ms);
             uint64_t launched_ms;
 
-            script_wait(sim, 0, TELL_LAUNCHED);
+            sim_wait(sim, 0, TELL_LAUNCHED);
             CU_ASSERT(sim_now_ms(sim) >= slow_ms);
             CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 8);
             launched_ms = sim_now_ms(sim);
-            SIM_RUN(sim, 10);
+            sim_run(sim, 10);
             for (uint32_t i = 0; i < sim_count(sim); i++)
-                CU_ASSERT_EQUAL(script_told(sim, i, TELL_LAUNCHED), 1);
-            sim_freeze(sim, script_at(sim, 1), 1000000);
-            script_wait(sim, 0, TELL_NODE_SUSPECTED);
-            CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), 1);
+                CU_ASSERT_EQUAL(sim_told(sim, i, TELL_LAUNCHED), 1);
+            sim_freeze(sim, 1, 1000000);
+            sim_wait(sim, 0, TELL_NODE_SUSPECTED);
+            CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 1);
             CU_ASSERT(sim_now_ms(sim) - launched_ms <=
                       LIMIT_FAILURE_TIMEOUT_MS + LIMIT_HEARTBEAT_MS);
-            SIM_END(sim);
+            sim_end(sim);
         }
     }
 }
@@ -208,12 +205,12 @@ TEST(a_start_has_an_end)
 {
     struct sim *sim = begin_slowly(4, 1, 30000);
 
-    script_wait(sim, 0, TELL_LAUNCH_FAILED);
+    sim_wait(sim, 0, TELL_LAUNCH_FAILED);
     CU_ASSERT(sim_now_ms(sim) >= LIMIT_START_TIMEOUT_MS);
     CU_ASSERT(sim_now_ms(sim) <= LIMIT_START_TIMEOUT_MS + LIMIT_HEARTBEAT_MS);
-    CU_ASSERT_PTR_NOT_NULL(strstr(script_text(TELL_LAUNCH_FAILED), "rank 1"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(script_text(TELL_LAUNCH_FAILED),
-                                  "for 20000 ms (start_timeout)"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(sim_text(TELL_LAUNCH_FAILED), "rank 1"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(sim_text(TELL_LAUNCH_FAILED), "for 20000 ms (start_timeout)"));
     all_end(sim);
 }
 
@@ -222,61 +219,62 @@ TEST(a_start_has_an_end)
  * stream 0 amounts to, and its packets count from there. */
 TEST(a_late_joiner_joins_the_waves)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
     struct stream_definition definition = {.up_filter = sum, .grow = true};
-    uint32_t grows = script_open(sim, &definition);
-    uint32_t stays = SIM_OPEN(sim, "sum");
+    uint32_t grows = sim_open_stream(sim, &definition);
+    uint32_t stays = sim_open_filter(sim, "sum");
     uint32_t joiner;
 
     for (uint32_t rank = 2; rank <= 4; rank++) {
-        SIM_SEND(sim, rank, grows, 1);
-        SIM_SEND(sim, rank, stays, 1);
+        sim_send_int(sim, rank, grows, 1);
+        sim_send_int(sim, rank, stays, 1);
     }
-    SIM_SEND(sim, 0, grows, 99);
-    SIM_RUN(sim, 3000);
-    CU_ASSERT_EQUAL(script_last(sim, 0, grows), 3);
-    joiner = sim_attach(sim, script_at(sim, 1));
-    script_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_send_int(sim, 0, grows, 99);
+    sim_run(sim, 3000);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, grows), 3);
+    joiner = sim_attach(sim, 1);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
     CU_ASSERT_EQUAL(sim_rank(sim, joiner), 5);
-    CU_ASSERT_EQUAL(script_about(TELL_BACKEND_JOINED), 5);
+    CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_JOINED), 5);
     CU_ASSERT(ranks_has(node_backends(sim_node(sim, 0)), 5));
-    SIM_RUN(sim, 20);
+    sim_run(sim, 20);
     CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), grows), 5));
     CU_ASSERT_FALSE(ranks_has(node_members(sim_node(sim, 0), stays), 5));
     /* What was sent before it joined is not for it. */
-    CU_ASSERT_EQUAL(script_taken(sim, 5, grows), 0);
-    SIM_SEND(sim, 0, grows, 7);
-    SIM_RUN(sim, 5);
-    CU_ASSERT_EQUAL(script_taken(sim, 5, grows), 1);
-    CU_ASSERT_EQUAL(script_last(sim, 5, grows), 7);
+    CU_ASSERT_EQUAL(sim_taken(sim, 5, grows), 0);
+    sim_send_int(sim, 0, grows, 7);
+    sim_run(sim, 5);
+    CU_ASSERT_EQUAL(sim_taken(sim, 5, grows), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 5, grows), 7);
     for (uint32_t rank = 2; rank <= 5; rank++)
-        SIM_SEND(sim, rank, grows, 10);
+        sim_send_int(sim, rank, grows, 10);
     for (uint32_t rank = 2; rank <= 4; rank++)
-        SIM_SEND(sim, rank, stays, 10);
-    SIM_RUN(sim, 5);
-    CU_ASSERT_EQUAL(script_last(sim, 0, grows), 40);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stays), 30);
-    CHECK_IS(script_sync(sim, grows), 0);
-    SIM_END(sim);
+        sim_send_int(sim, rank, stays, 10);
+    sim_run(sim, 5);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, grows), 40);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stays), 30);
+    CHECK_IS(sim_sync_now(sim, grows), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.3, 3.1: it learns of a stream that is opened after it joined. */
 TEST(a_late_joiner_is_a_back_end_like_any)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     uint32_t stream;
 
     sim_attach(sim, 0);
-    script_wait(sim, 0, TELL_BACKEND_JOINED);
-    sim_attach(sim, script_at(sim, 1));
-    script_wait(sim, 0, TELL_BACKEND_JOINED);
-    stream = SIM_OPEN(sim, "sum");
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_attach(sim, 1);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    stream = sim_open_filter(sim, "sum");
     for (uint32_t rank = 2; rank <= 6; rank++)
-        SIM_SEND(sim, rank, stream, 1);
-    SIM_RUN(sim, 5);
-    SIM_TRACE(sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 5 (5 back-ends)\n");
-    SIM_END(sim);
+        sim_send_int(sim, rank, stream, 1);
+    sim_run(sim, 5);
+    expect_trace(sim,
+                 "[  2] 0 deliver stream 1 wave 1: \"%d\" 5 (5 back-ends)\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.3: a joiner that dies half-way, at any millisecond, freezes
@@ -284,28 +282,27 @@ TEST(a_late_joiner_is_a_back_end_like_any)
 TEST(half_a_joiner_freezes_nobody)
 {
     for (uint64_t at_ms = 0; at_ms < 20; at_ms++) {
-        struct sim *sim = SIM_TREE(TREE);
+        struct sim *sim = sim_launch(TREE);
         char sum[] = "sum";
         struct stream_definition definition = {.up_filter = sum, .grow = true};
-        uint32_t stream = script_open(sim, &definition);
+        uint32_t stream = sim_open_stream(sim, &definition);
         uint32_t joiner;
 
-        script_echo(sim);
-        sim_trace_only(sim, 0);
-        joiner = sim_attach(sim, script_at(sim, 1));
+        sim_echo(sim);
+        joiner = sim_attach(sim, 1);
         sim_crash_at(sim, joiner, sim_now_ms(sim) + at_ms);
-        SIM_RUN(sim, 30);
+        sim_run(sim, 30);
         for (int i = 1; i <= 3; i++)
-            SIM_SEND(sim, 0, stream, i);
-        SIM_RUN(sim, 30);
-        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 3);
-        CU_ASSERT_EQUAL(script_last(sim, 0, stream), 9);
+            sim_send_int(sim, 0, stream, i);
+        sim_run(sim, 30);
+        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
+        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 9);
         /* If it was a member already: nobody can tell that it is dead. */
-        SIM_RUN(sim, LIMIT_ORPHAN_TIMEOUT_MS + 10000);
-        CHECK_IS(script_sync(sim, stream), 0);
+        sim_run(sim, LIMIT_ORPHAN_TIMEOUT_MS + 10000);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
         CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 3);
-        stream = SIM_OPEN(sim, "sum");
-        SIM_END(sim);
+        stream = sim_open_filter(sim, "sum");
+        sim_end(sim);
     }
 }
 
@@ -313,59 +310,60 @@ TEST(half_a_joiner_freezes_nobody)
  * has one. Who passed the question on to it is not to blame. */
 TEST(a_joiner_waits_for_an_orphan)
 {
-    struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
+    struct sim *sim = sim_launch("0(1(2(4,5),3(6,7)))");
     uint32_t joiner;
 
     sim_freeze(sim, 0, 8000);
-    SIM_RUN(sim, 4500);
-    joiner = sim_attach(sim, script_at(sim, 2));
-    SIM_RUN(sim, 50);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 2)), script_at(sim, 1));
-    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_NODE_ADOPTED), 0);
-    script_wait(sim, 0, TELL_BACKEND_JOINED);
-    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(sim_parent(sim, joiner), script_at(sim, 2));
-    CU_ASSERT_EQUAL(script_told(sim, 2, TELL_NODE_ADOPTED), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    SIM_END(sim);
+    sim_run(sim, 4500);
+    joiner = sim_attach(sim, 2);
+    sim_run(sim, 50);
+    CU_ASSERT_EQUAL(sim_parent(sim, 2), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 1, TELL_NODE_ADOPTED), 0);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    CU_ASSERT_EQUAL(sim_told(sim, 1, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_parent(sim, joiner), 2);
+    CU_ASSERT_EQUAL(sim_told(sim, 2, TELL_NODE_ADOPTED), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.1, 12.3: who has no rank yet may be told that it was silent. */
 TEST(a_silent_joiner_is_told_so)
 {
-    struct sim *sim = SIM_TREE("0(1(2(4,5),3(6,7)))");
+    struct sim *sim = sim_launch("0(1(2(4,5),3(6,7)))");
     uint32_t joiner;
 
     sim_freeze(sim, 0, 20000);
-    SIM_RUN(sim, 4500);
-    joiner = sim_attach(sim, script_at(sim, 2));
-    SIM_RUN(sim, 50);
+    sim_run(sim, 4500);
+    joiner = sim_attach(sim, 2);
+    sim_run(sim, 50);
     sim_freeze(sim, joiner, 2 * LIMIT_FAILURE_TIMEOUT_MS);
-    SIM_RUN(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS + 10);
+    sim_run(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS + 10);
     CU_ASSERT(sim_has_exited(sim, joiner));
-    CU_ASSERT_STRING_EQUAL(script_text(TELL_ENDED), "end of file");
-    SIM_END(sim);
+    CU_ASSERT_STRING_EQUAL(sim_text(TELL_ENDED), "end of file");
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.3: where no rank is left it is the joiner who is turned away, at
  * the front-end and below. */
 TEST(who_finds_no_room_is_turned_away)
 {
-    struct sim *sim = SIM_TREE("0(1(3(2097151)),2)"); /* LIMIT_NODES - 1 */
+    struct sim_config config = {.next_rank = LIMIT_NODES};
+    struct sim *sim = sim_launch_as("0(1(3(4)),2)", &config);
 
     for (uint32_t rank = 0; rank <= 3; rank++) {
         uint32_t joiner;
 
         if (rank == 2)
             continue; /* a back-end */
-        joiner = sim_attach(sim, script_at(sim, rank));
-        SIM_RUN(sim, 20);
+        joiner = sim_attach(sim, rank);
+        sim_run(sim, 20);
         CU_ASSERT(sim_has_exited(sim, joiner));
     }
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 3)), script_at(sim, 1));
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), 1);
+    CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
+    sim_end(sim);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* test_scenario_link.c - heartbeats, silence, broken links (PROTOCOL 1.3, 6.1,
  * 11.3). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define TREE "0(1(3,4),2)"
 
@@ -8,29 +8,11 @@
  * lost. */
 TEST(idle_links_live)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    SIM_RUN(sim, 3600000);
-    SIM_TRACE(sim, "");
-    SIM_END(sim);
-}
-
-/* The time in a trace's last line that contains both texts; 0: none. */
-static unsigned time_of(struct sim *sim, const char *first, const char *second)
-{
-    const char *line = sim_trace_text(sim);
-    unsigned at_ms = 0;
-
-    while (*line) {
-        size_t len = strcspn(line, "\n");
-        char copy[1024];
-
-        snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
-        if (strstr(copy, first) && strstr(copy, second))
-            at_ms = (unsigned)strtoul(copy + 1, NULL, 10);
-        line += len + (line[len] == '\n');
-    }
-    return at_ms;
+    sim_run(sim, 3600000);
+    expect_trace(sim, "");
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.1: silence ends a link at `failure_timeout` after what was heard
@@ -39,71 +21,69 @@ TEST(silence_ends_a_link_at_the_deadline)
 {
     struct sim_config config = {
         .times = {.heartbeat_ms = 100, .failure_timeout_ms = 700}};
-    struct sim *sim = script_tree(TREE, &config);
+    struct sim *sim = sim_launch_as(TREE, &config);
     unsigned heard_ms;
     unsigned closed_ms;
 
     sim_trace_only(sim, SIM_TRACE_FRAME | SIM_TRACE_LIFE);
     sim_trace_from_here(sim);
-    SIM_RUN(sim, 1234);
-    sim_mute(sim, script_at(sim, 4), script_at(sim, 1));
-    for (int i = 0; i < 3000 && !time_of(sim, " 1 closes link", ""); i++)
-        SIM_RUN(sim, 1);
-    heard_ms = time_of(sim, " 1 <- 4 ", "");
-    closed_ms = time_of(sim, " 1 closes link", "");
-    SIM_RUN(sim, 1000);
+    sim_run(sim, 1234);
+    sim_mute(sim, 4, 1);
+    for (int i = 0; i < 3000 && !sim_line_ms(sim, " 1 closes link"); i++)
+        sim_run(sim, 1);
+    heard_ms = sim_line_ms(sim, " 1 <- 4 ");
+    closed_ms = sim_line_ms(sim, " 1 closes link");
+    sim_run(sim, 1000);
     CU_ASSERT(heard_ms > 1000);
     CU_ASSERT_EQUAL(closed_ms, heard_ms + 700);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 4, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 3, TELL_NODE_ADOPTED), 0);
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_NODE_ADOPTED), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.1, 11.3: who hears nothing from its parent looks for another,
  * and silence of the front-end is not its death. */
 TEST(a_silent_parent_is_lost)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    sim_mute(sim, 0, script_at(sim, 1));
-    SIM_RUN(sim, 5000);
+    sim_mute(sim, 0, 1);
+    sim_run(sim, 5000);
     for (uint32_t rank = 1; rank <= 4; rank++)
-        CU_ASSERT(sim_is_alive(sim, script_at(sim, rank)));
-    CU_ASSERT_EQUAL(script_told(sim, 1, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 3, TELL_NODE_ADOPTED), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
-    SIM_END(sim);
+        CU_ASSERT(sim_is_alive(sim, rank));
+    CU_ASSERT_EQUAL(sim_told(sim, 1, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_NODE_ADOPTED), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.1a: a node that gives its parent up lives; but if it then dies
  * before anybody adopts it, the parent that it has left says so in the end. */
 TEST(who_dies_as_an_orphan_is_told_to_be_lost)
 {
-    struct sim *sim = SIM_TREE("0(1(3(5)),2(4(6)))");
-    uint32_t index = script_at(sim, 3);
+    struct sim *sim = sim_launch("0(1(3(5)),2(4(6)))");
     uint32_t parent;
 
     /* it has nobody who would find out: neither a child nor who started it */
-    sim_trace_only(sim, 0);
-    sim_crash(sim, script_at(sim, 5));
-    sim_crash(sim, script_at(sim, 1));
-    SIM_RUN(sim, 200);
-    parent = sim_parent(sim, index);
+    sim_crash(sim, 5);
+    sim_crash(sim, 1);
+    sim_run(sim, 200);
+    parent = sim_parent(sim, 3);
     CU_ASSERT_FATAL(parent != SIM_NONE);
-    sim_mute(sim, parent, index);
-    for (int i = 0; i < 5000 && sim_parent(sim, index) != SIM_NONE; i++)
-        SIM_RUN(sim, 1);
-    CU_ASSERT_EQUAL(sim_parent(sim, index), SIM_NONE);
-    sim_crash(sim, index);
-    SIM_RUN(sim, 60000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 1);
-    SIM_RUN(sim, 10000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 2);
-    CU_ASSERT_EQUAL(script_about(TELL_NODE_LOST), 3);
-    SIM_END(sim);
+    sim_mute(sim, parent, 3);
+    for (int i = 0; i < 5000 && sim_parent(sim, 3) != SIM_NONE; i++)
+        sim_run(sim, 1);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), SIM_NONE);
+    sim_crash(sim, 3);
+    sim_run(sim, 60000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 1);
+    sim_run(sim, 10000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 3);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.1a, 6.2: whoever was stopped accuses nobody when it goes on: not
@@ -114,22 +94,21 @@ TEST(a_thawed_node_accuses_nobody)
 
     for (size_t i = 0; i < 3; i++)
         for (uint64_t for_ms = 2400; for_ms <= 6000; for_ms += 90) {
-            struct sim *sim = SIM_TREE("0(1(3(5(7,8),6(9)),4(10)),2(11,12))");
-            uint32_t stream = SIM_OPEN(sim, "int_union");
+            struct sim *sim = sim_launch("0(1(3(5(7,8),6(9)),4(10)),2(11,12))");
+            uint32_t stream = sim_open_filter(sim, "int_union");
 
-            sim_trace_only(sim, 0);
-            SIM_RUN(sim, 1000 + for_ms % 500);
-            sim_freeze(sim, script_at(sim, ranks[i]), for_ms);
-            SIM_RUN(sim, for_ms + 15000);
-            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-            CU_ASSERT(script_told(sim, 0, TELL_NODE_SUSPECTED) <= 1);
-            if (script_told(sim, 0, TELL_NODE_SUSPECTED) > 0) {
-                CU_ASSERT_EQUAL(script_about(TELL_NODE_SUSPECTED), ranks[i]);
-                CU_ASSERT(script_told(sim, 0, TELL_NODE_ADOPTED) >= 1);
+            sim_run(sim, 1000 + for_ms % 500);
+            sim_freeze(sim, ranks[i], for_ms);
+            sim_run(sim, for_ms + 15000);
+            CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+            CU_ASSERT(sim_told(sim, 0, TELL_NODE_SUSPECTED) <= 1);
+            if (sim_told(sim, 0, TELL_NODE_SUSPECTED) > 0) {
+                CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), ranks[i]);
+                CU_ASSERT(sim_told(sim, 0, TELL_NODE_ADOPTED) >= 1);
             }
-            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-            CHECK_IS(script_sync(sim, stream), 0);
-            SIM_END(sim);
+            CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+            CHECK_IS(sim_sync_now(sim, stream), 0);
+            sim_end(sim);
         }
 }
 
@@ -137,80 +116,78 @@ TEST(a_thawed_node_accuses_nobody)
  * nothing. */
 TEST(a_short_stop_is_no_death)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    sim_trace_only(sim, 0);
-    script_echo(sim);
-    sim_freeze(sim, script_at(sim, 1), 2000);
+    sim_echo(sim);
+    sim_freeze(sim, 1, 2000);
     for (int i = 1; i <= 20; i++)
-        SIM_SEND(sim, 0, stream, i);
-    SIM_RUN(sim, 3000);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 20);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 60);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    SIM_END(sim);
+        sim_send_int(sim, 0, stream, i);
+    sim_run(sim, 3000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 20);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 60);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.1: a broken connection is a failure at once. */
 TEST(a_broken_link_is_known_at_once)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    SIM_KILL_AT(sim, 4, 25);
-    SIM_RUN(sim, 30);
-    SIM_TRACE(sim, "[ 27] 0 told back-end lost 4\n");
-    SIM_END(sim);
+    sim_kill_at(sim, 4, 25);
+    sim_run(sim, 30);
+    expect_trace(sim, "[ 27] 0 told back-end lost 4\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 7.3, 8.4: who loses its parent is adopted, with everything below
  * it; nobody is lost but the one who died. */
 TEST(who_loses_its_parent_is_adopted)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4(5,6)),2(7,8))");
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch("0(1(3,4(5,6)),2(7,8))");
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    sim_trace_only(sim, 0);
-    script_echo(sim);
-    SIM_KILL_AT(sim, 1, 10);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 3, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 4, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 5, TELL_NODE_ADOPTED), 0);
-    SIM_SEND(sim, 0, stream, 7);
-    CHECK_IS(script_sync(sim, stream), 0);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 5 * 7);
+    sim_echo(sim);
+    sim_kill_at(sim, 1, 10);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 5, TELL_NODE_ADOPTED), 0);
+    sim_send_int(sim, 0, stream, 7);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 5 * 7);
     CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 5);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 1.3, 8.4: a link that breaks with both ends alive costs nobody. */
 TEST(a_cut_link_costs_nobody)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    sim_cut(sim, script_at(sim, 1), script_at(sim, 4));
-    SIM_RUN(sim, 50);
+    sim_cut(sim, 1, 4);
+    sim_run(sim, 50);
     for (uint32_t rank = 1; rank <= 4; rank++)
-        CU_ASSERT(sim_is_alive(sim, script_at(sim, rank)));
-    CU_ASSERT_EQUAL(script_told(sim, 4, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    SIM_END(sim);
+        CU_ASSERT(sim_is_alive(sim, rank));
+    CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 11.3: when the front-end dies, every node ends at once. */
 TEST(the_front_ends_death_ends_all)
 {
-    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
+    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
 
     sim_crash(sim, 0);
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     for (uint32_t i = 1; i < sim_count(sim); i++)
         CU_ASSERT(sim_has_exited(sim, i));
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* A tree in which the node at `from` says a frame of `type` to the one at `to`:
@@ -220,8 +197,8 @@ static struct sim *nonsense_comes(uint32_t from,
                                   uint8_t type,
                                   int kind)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
     struct frame frame = {
         .type = type,
         .stream = kind & 1 ? stream : 0,
@@ -230,11 +207,10 @@ static struct sim *nonsense_comes(uint32_t from,
         .sequence = UINT64_MAX / 3,
     };
 
-    sim_trace_only(sim, 0);
     if (kind & 2)
         CHECK_OK(packet_pack(&frame.payload, "%s %lf", "what", 0.5));
-    sim_inject(sim, script_at(sim, from), script_at(sim, to), &frame);
-    SIM_RUN(sim, 5000);
+    sim_inject(sim, from, to, &frame);
+    sim_run(sim, 5000);
     return sim;
 }
 
@@ -247,13 +223,13 @@ TEST(nonsense_closes_its_link_only)
         for (int kind = 0; kind < 4; kind++) {
             struct sim *sim = nonsense_comes(4, 1, type, kind);
 
-            if (!sim_is_alive(sim, script_at(sim, 1)))
+            if (!sim_is_alive(sim, 1))
                 printf("\n%s, kind %d, ended its reader\n", frame_name(type),
                        kind);
             CU_ASSERT(sim_is_alive(sim, 0));
-            CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
-            CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
-            SIM_END(sim);
+            CU_ASSERT(sim_is_alive(sim, 1));
+            CU_ASSERT(sim_is_alive(sim, 3));
+            sim_end(sim);
         }
     }
 }
@@ -266,8 +242,8 @@ TEST(nonsense_from_above_ends_no_more_than_that)
             struct sim *sim = nonsense_comes(1, 4, type, kind);
 
             for (uint32_t rank = 0; rank <= 3; rank++)
-                CU_ASSERT(sim_is_alive(sim, script_at(sim, rank)));
-            SIM_END(sim);
+                CU_ASSERT(sim_is_alive(sim, rank));
+            sim_end(sim);
         }
     }
 }
@@ -276,24 +252,23 @@ TEST(nonsense_from_above_ends_no_more_than_that)
  * though its clock says that the other was silent for too long (seed 2931). */
 TEST(who_was_stopped_reads_first)
 {
-    struct sim_config config = {.trace = SIM_TRACE_ALL};
-    struct sim *sim = script_tree("0(1(2,3))", &config);
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch("0(1(2,3))");
+    uint32_t stream = sim_open_filter(sim, "");
 
     sim_trace_only(sim, SIM_TRACE_LIFE);
     for (int i = 0; i < 10; i++) {
         /* 1 was heard last long before it was spoken to */
-        SIM_SEND(sim, 2, stream, i);
-        SIM_SEND(sim, 3, stream, i);
-        SIM_RUN(sim, LIMIT_HEARTBEAT_MS - 50);
-        SIM_SEND(sim, 0, stream, i);
-        SIM_RUN(sim, 1);
+        sim_send_int(sim, 2, stream, i);
+        sim_send_int(sim, 3, stream, i);
+        sim_run(sim, LIMIT_HEARTBEAT_MS - 50);
+        sim_send_int(sim, 0, stream, i);
+        sim_run(sim, 1);
         sim_trace_from_here(sim);
         sim_freeze(sim, 0, LIMIT_FAILURE_TIMEOUT_MS - 300);
-        SIM_RUN(sim, LIMIT_FAILURE_TIMEOUT_MS);
-        SIM_TRACE(sim, "");
+        sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS);
+        expect_trace(sim, "");
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 int main(void)

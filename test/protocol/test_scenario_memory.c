@@ -2,7 +2,7 @@
  * machine's, in turn, fails. The node that it hits is gone; the others find
  * that out, go on, and end; nothing leaks (under AddressSanitizer) and nothing
  * is used after it was given back. */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 void *__real_malloc(size_t len);
 void *__real_calloc(size_t count, size_t len);
@@ -65,31 +65,31 @@ static void live(unsigned long fails_at)
 
     heap.count = 0;
     heap.fails_at = fails_at;
-    sim = script_begin("0(1(3,4),2)", &config);
-    script_echo(sim);
-    SIM_RUN(sim, 20);
-    if (sim_is_alive(sim, script_at(sim, 1)))
-        sim_attach(sim, script_at(sim, 1));
-    SIM_RUN(sim, 20);
+    sim = sim_begin("0(1(3,4),2)", &config);
+    sim_echo(sim);
+    sim_run(sim, 20);
+    if (sim_is_alive(sim, 1))
+        sim_attach(sim, 1);
+    sim_run(sim, 20);
     if (sim_is_alive(sim, 0))
-        script_ask_open(sim, &definition, &stream);
-    SIM_RUN(sim, 20);
+        sim_ask_open(sim, &definition, &stream);
+    sim_run(sim, 20);
     for (int i = 0; i < 3; i++)
         sim_send(sim, 0, stream, 100, "%d", i);
     sim_parameters(sim, stream, "%d", 1);
     sim_sync(sim, stream, NULL);
-    SIM_RUN(sim, 2000);
+    sim_run(sim, 2000);
     sim_close(sim, 0, stream);
-    SIM_RUN(sim, 20);
+    sim_run(sim, 20);
     sim_shutdown(sim, 0);
-    SIM_RUN(sim, 90000); /* more than orphan_timeout */
+    sim_run(sim, 90000); /* more than orphan_timeout */
     for (uint32_t i = 0; i < sim_count(sim); i++) {
         if (sim_is_alive(sim, i))
             printf("\nfailing allocation %lu leaves %u:\n%s", fails_at, i,
                    sim_trace_text(sim));
         CU_ASSERT_FALSE(sim_is_alive(sim, i));
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 TEST(every_allocation_may_fail)

@@ -1,6 +1,6 @@
 /* test_scenario_missing.c - launching around what is missing (PROTOCOL 12.2,
  * COP_MISSING_SKIP). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #include <errno.h>
 
@@ -20,7 +20,7 @@ static struct sim *begin(const char *tree, uint32_t launch_timeout_ms)
         .times = {.launch_timeout_ms = launch_timeout_ms},
     };
 
-    return script_begin(tree, &config);
+    return sim_begin(tree, &config);
 }
 
 /* Who is missing, in order of rank, such as "1 3 "; borrowed. */
@@ -88,7 +88,7 @@ static void check_tree(struct sim *sim)
     uint32_t i, rank;
 
     for (rank = 1; rank <= OTHERS; rank++) {
-        uint32_t at = script_at(sim, rank);
+        uint32_t at = rank;
 
         CU_ASSERT_EQUAL(ranks_has(backends, rank),
                         sim_role(sim, at) == NODE_BACKEND &&
@@ -98,9 +98,8 @@ static void check_tree(struct sim *sim)
             continue;
         }
         CU_ASSERT_FATAL(sim_is_alive(sim, at));
-        CU_ASSERT_EQUAL(script_told(sim, rank, TELL_LAUNCHED), 1);
-        CU_ASSERT_EQUAL(sim_parent(sim, at),
-                        script_at(sim, parent_of(sim, rank)));
+        CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_LAUNCHED), 1);
+        CU_ASSERT_EQUAL(sim_parent(sim, at), parent_of(sim, rank));
         children[parent_of(sim, rank)]++;
     }
     for (i = 0; i <= OTHERS; i++) {
@@ -125,39 +124,39 @@ static void check_tree(struct sim *sim)
  * what is missing from the start, is survived. */
 static void check_work(struct sim *sim)
 {
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    uint32_t stream = sim_open_filter(sim, "sum");
     const struct ranks *backends = node_backends(sim_node(sim, 0));
     int sum = 0;
     uint64_t i;
 
-    script_echo(sim);
-    SIM_SEND(sim, 0, stream, 5);
-    SIM_RUN(sim, 50);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 5 * (int)ranks_size(backends));
+    sim_echo(sim);
+    sim_send_int(sim, 0, stream, 5);
+    sim_run(sim, 50);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 5 * (int)ranks_size(backends));
     for (i = 0; i < ranks_size(backends); i++)
-        sum += script_taken(sim, ranks_at(backends, i), stream) == 1;
+        sum += sim_taken(sim, ranks_at(backends, i), stream) == 1;
     CU_ASSERT_EQUAL(sum, (int)ranks_size(backends));
-    CHECK_IS(script_sync(sim, stream), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
     for (i = 1; i <= 6; i++)
         if (!is_missing(sim, (uint32_t)i)) {
-            sim_crash(sim, script_at(sim, (uint32_t)i));
-            SIM_RUN(sim, 5000);
+            sim_crash(sim, (uint32_t)i);
+            sim_run(sim, 5000);
         }
-    SIM_SEND(sim, 0, stream, 7);
-    SIM_RUN(sim, 5000);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 7 * (int)ranks_size(backends));
+    sim_send_int(sim, 0, stream, 7);
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 7 * (int)ranks_size(backends));
     for (i = 7; i <= OTHERS; i++)
-        CU_ASSERT_EQUAL(sim_is_alive(sim, script_at(sim, (uint32_t)i)),
+        CU_ASSERT_EQUAL(sim_is_alive(sim, (uint32_t)i),
                         !is_missing(sim, (uint32_t)i));
 }
 
 static void end(struct sim *sim)
 {
     sim_shutdown(sim, 0);
-    SIM_RUN(sim, 20000);
+    sim_run(sim, 20000);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT_FALSE(sim_is_alive(sim, i));
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.2: a dead back-end is skipped, and listed with the reason. */
@@ -166,8 +165,8 @@ TEST(a_back_end_is_skipped)
     struct sim *sim = begin(TREE, 0);
 
     sim_missing(sim, 9, "ssh: No route to host");
-    script_wait(sim, 0, TELL_LAUNCHED);
-    SIM_RUN(sim, 20);
+    sim_wait(sim, 0, TELL_LAUNCHED);
+    sim_run(sim, 20);
     CU_ASSERT_STRING_EQUAL(absent(sim), "9 ");
     CU_ASSERT_STRING_EQUAL(why(sim, 9), "ssh: No route to host");
     check_tree(sim);
@@ -194,8 +193,8 @@ TEST(a_chain_of_commnodes_is_skipped)
             snprintf(expected + len, sizeof(expected) - len, "%u ", dead[i][k]);
             sim_missing(sim, dead[i][k], "no such host");
         }
-        script_wait(sim, 0, TELL_LAUNCHED);
-        SIM_RUN(sim, 20);
+        sim_wait(sim, 0, TELL_LAUNCHED);
+        sim_run(sim, 20);
         CU_ASSERT_STRING_EQUAL(absent(sim), expected);
         check_tree(sim);
         check_work(sim);
@@ -210,12 +209,12 @@ TEST(all_commnodes_are_skipped)
 
     for (uint32_t rank = 1; rank <= 6; rank++)
         sim_missing(sim, rank, "the program is not there");
-    script_wait(sim, 0, TELL_LAUNCHED);
-    SIM_RUN(sim, 20);
+    sim_wait(sim, 0, TELL_LAUNCHED);
+    sim_run(sim, 20);
     CU_ASSERT_STRING_EQUAL(absent(sim), "1 2 3 4 5 6 ");
     for (uint32_t rank = 7; rank <= OTHERS; rank++) {
-        CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, rank)), 0);
-        CU_ASSERT_EQUAL(node_depth(sim_node(sim, script_at(sim, rank))), 1);
+        CU_ASSERT_EQUAL(sim_parent(sim, rank), 0);
+        CU_ASSERT_EQUAL(node_depth(sim_node(sim, rank)), 1);
     }
     check_tree(sim);
     check_work(sim);
@@ -230,12 +229,11 @@ TEST(without_a_back_end_it_fails)
 
     for (uint32_t rank = 7; rank <= OTHERS; rank++)
         sim_missing(sim, rank, "no such program");
-    script_wait(sim, 0, TELL_LAUNCH_FAILED);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 0);
-    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED), "no such program") !=
-              NULL);
-    CU_ASSERT(strstr(script_text(TELL_LAUNCH_FAILED), "rank 7") != NULL);
-    CU_ASSERT_EQUAL(script_code(TELL_LAUNCH_FAILED), -EHOSTUNREACH);
+    sim_wait(sim, 0, TELL_LAUNCH_FAILED);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCHED), 0);
+    CU_ASSERT(strstr(sim_text(TELL_LAUNCH_FAILED), "no such program") != NULL);
+    CU_ASSERT(strstr(sim_text(TELL_LAUNCH_FAILED), "rank 7") != NULL);
+    CU_ASSERT_EQUAL(sim_code(TELL_LAUNCH_FAILED), -EHOSTUNREACH);
     end(sim);
 }
 
@@ -248,12 +246,12 @@ TEST(a_start_that_hangs_is_skipped)
     sim_hang(sim, 1);
     sim_hang(sim, 3);
     sim_hang(sim, 7);
-    script_wait(sim, 0, TELL_LAUNCHED);
+    sim_wait(sim, 0, TELL_LAUNCHED);
     CU_ASSERT(sim_now_ms(sim) >= 3000);
     CU_ASSERT(sim_now_ms(sim) <= 3100);
     CU_ASSERT_STRING_EQUAL(absent(sim), "1 3 7 ");
     CU_ASSERT(strstr(why(sim, 3), "1000 ms (start_timeout)") != NULL);
-    SIM_RUN(sim, 20);
+    sim_run(sim, 20);
     check_tree(sim);
     check_work(sim);
     end(sim);
@@ -266,12 +264,12 @@ TEST(a_start_has_its_own_time_out)
     struct sim *sim = begin("0(1(2,3))", 0);
 
     sim_hang(sim, 1);
-    SIM_RUN(sim, LIMIT_START_TIMEOUT_MS - 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 0);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 1);
+    sim_run(sim, LIMIT_START_TIMEOUT_MS - 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCHED), 0);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCHED), 1);
     CU_ASSERT_STRING_EQUAL(absent(sim), "1 ");
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 12.2a, 12.2b: a commnode that stops in the middle of its launch is
@@ -280,13 +278,13 @@ TEST(silence_is_skipped)
 {
     struct sim *sim = begin(TREE, 0);
 
-    SIM_RUN(sim, 4);
-    sim_freeze(sim, script_at(sim, 1), 1000000);
-    script_wait(sim, 0, TELL_LAUNCHED);
+    sim_run(sim, 4);
+    sim_freeze(sim, 1, 1000000);
+    sim_wait(sim, 0, TELL_LAUNCHED);
     CU_ASSERT(sim_now_ms(sim) >= LIMIT_START_TIMEOUT_MS);
     CU_ASSERT(sim_now_ms(sim) <= LIMIT_START_TIMEOUT_MS + LIMIT_HEARTBEAT_MS);
     CU_ASSERT_STRING_EQUAL(absent(sim), "1 ");
-    SIM_RUN(sim, 20);
+    sim_run(sim, 20);
     check_tree(sim);
     check_work(sim);
     end(sim);
@@ -303,19 +301,19 @@ TEST(a_death_during_the_launch_is_survived)
             uint32_t stream;
             uint64_t left;
 
-            sim_crash_at(sim, script_at(sim, rank), at_ms);
-            SIM_RUN(sim, 100000);
-            CU_ASSERT_EQUAL(script_told(sim, 0, TELL_LAUNCHED), 1);
+            sim_crash_at(sim, rank, at_ms);
+            sim_run(sim, 100000);
+            CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCHED), 1);
             left = ranks_size(node_backends(sim_node(sim, 0)));
             CU_ASSERT(left >= (rank >= 7 ? 7 : rank >= 3 ? 6 : 4));
             if (rank <= 2 && is_missing(sim, rank))
                 CU_ASSERT_EQUAL(left, 8);
-            stream = SIM_OPEN(sim, "sum");
-            script_echo(sim);
-            SIM_SEND(sim, 0, stream, 3);
-            SIM_RUN(sim, 100);
-            CU_ASSERT_EQUAL(script_last(sim, 0, stream), 3 * (int)left);
-            CHECK_IS(script_sync(sim, stream), 0);
+            stream = sim_open_filter(sim, "sum");
+            sim_echo(sim);
+            sim_send_int(sim, 0, stream, 3);
+            sim_run(sim, 100);
+            CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3 * (int)left);
+            CHECK_IS(sim_sync_now(sim, stream), 0);
             end(sim);
         }
     }
@@ -330,14 +328,14 @@ TEST(the_time_out_ends_the_waiting)
         .trace = SIM_TRACE_ALL,
         .times = {.launch_timeout_ms = 2000, .failure_timeout_ms = 60000},
     };
-    struct sim *sim = script_begin(TREE, &config);
+    struct sim *sim = sim_begin(TREE, &config);
 
-    SIM_RUN(sim, 4);
-    sim_freeze(sim, script_at(sim, 1), 10000);
-    script_wait(sim, 0, TELL_LAUNCHED);
+    sim_run(sim, 4);
+    sim_freeze(sim, 1, 10000);
+    sim_wait(sim, 0, TELL_LAUNCHED);
     CU_ASSERT(sim_now_ms(sim) <= 2000);
     CU_ASSERT_STRING_EQUAL(absent(sim), "1 3 4 7 8 9 10 ");
-    SIM_RUN(sim, 20000);
+    sim_run(sim, 20000);
     check_tree(sim);
     end(sim);
 }

@@ -1,6 +1,6 @@
 /* test_scenario_reconfiguration.c - every algorithm through an adoption
  * (PROTOCOL 7.3, 8.4). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 #include "topology/adopter.h"
 
 /* The children of 3 are orphans of height 1, those of 9 back-ends. */
@@ -10,27 +10,18 @@
 static struct sim *begin(const char *name)
 {
     int algorithm = adopter_find(name);
-    struct sim_config config = {.trace = SCRIPT_TRACE,
-                                .algorithm = (uint32_t)algorithm};
+    struct sim_config config = {.algorithm = (uint32_t)algorithm};
 
     CHECK_OK(algorithm);
-    return script_tree(TREE, &config);
+    return sim_launch_as(TREE, &config);
 }
 
-static uint32_t parent_of(struct sim *sim, uint32_t rank)
-{
-    return sim_parent(sim, script_at(sim, rank));
-}
-
-static bool is_among(struct sim *sim,
-                     uint32_t parent,
-                     const uint32_t *ranks,
-                     size_t count)
+static bool is_among(uint32_t parent, const uint32_t *ranks, size_t count)
 {
     size_t i;
 
     for (i = 0; i < count; i++) {
-        if (script_at(sim, ranks[i]) == parent)
+        if (ranks[i] == parent)
             return true;
     }
     return false;
@@ -50,21 +41,21 @@ TEST(each_algorithm_heals)
                        : name[0] == 'A'                    ? 7
                                                            : 1;
         struct sim *sim = begin(name);
-        uint32_t stream = SIM_OPEN(sim, "int_union");
+        uint32_t stream = sim_open_filter(sim, "int_union");
         uint32_t i;
 
-        sim_crash(sim, script_at(sim, 3));
-        SIM_RUN(sim, 500);
-        CU_ASSERT(is_among(sim, parent_of(sim, 9), far, first));
-        CU_ASSERT(is_among(sim, parent_of(sim, 10), far, first));
-        sim_crash(sim, script_at(sim, 9));
-        SIM_RUN(sim, 500);
+        sim_crash(sim, 3);
+        sim_run(sim, 500);
+        CU_ASSERT(is_among(sim_parent(sim, 9), far, first));
+        CU_ASSERT(is_among(sim_parent(sim, 10), far, first));
+        sim_crash(sim, 9);
+        sim_run(sim, 500);
         for (i = 16; i <= 17; i++)
-            CU_ASSERT(parent_of(sim, i) != SIM_NONE);
+            CU_ASSERT(sim_parent(sim, i) != SIM_NONE);
         for (i = 11; i <= 19; i++)
-            SIM_SEND(sim, i, stream, (int)i);
-        CHECK_IS(script_sync(sim, stream), 0);
-        SIM_END(sim);
+            sim_send_int(sim, i, stream, (int)i);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        sim_end(sim);
     }
 }
 
@@ -74,18 +65,18 @@ TEST(only_any_raises_the_tree)
 {
     struct sim *sim = begin("ANY-WM");
 
-    sim_crash(sim, script_at(sim, 3));
-    SIM_RUN(sim, 500);
-    CU_ASSERT_EQUAL(parent_of(sim, 9), script_at(sim, 6));
-    CU_ASSERT_EQUAL(parent_of(sim, 10), script_at(sim, 7));
-    SIM_END(sim);
+    sim_crash(sim, 3);
+    sim_run(sim, 500);
+    CU_ASSERT_EQUAL(sim_parent(sim, 9), 6);
+    CU_ASSERT_EQUAL(sim_parent(sim, 10), 7);
+    sim_end(sim);
 
     sim = begin("NHI-WM");
-    sim_crash(sim, script_at(sim, 3));
-    SIM_RUN(sim, 500);
-    CU_ASSERT_EQUAL(parent_of(sim, 9), script_at(sim, 0));
-    CU_ASSERT_EQUAL(parent_of(sim, 10), script_at(sim, 1));
-    SIM_END(sim);
+    sim_crash(sim, 3);
+    sim_run(sim, 500);
+    CU_ASSERT_EQUAL(sim_parent(sim, 9), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 10), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 7.3: the grandparent is the nearest ancestor that lives. 3 and 9
@@ -94,13 +85,13 @@ TEST(a_grandparent_may_be_dead_too)
 {
     struct sim *sim = begin("GP");
 
-    sim_crash(sim, script_at(sim, 3));
-    sim_crash(sim, script_at(sim, 9));
-    SIM_RUN(sim, 2000);
-    CU_ASSERT_EQUAL(parent_of(sim, 10), script_at(sim, 0));
-    CU_ASSERT_EQUAL(parent_of(sim, 16), script_at(sim, 0));
-    CU_ASSERT_EQUAL(parent_of(sim, 17), script_at(sim, 0));
-    SIM_END(sim);
+    sim_crash(sim, 3);
+    sim_crash(sim, 9);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_parent(sim, 10), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 16), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 17), 0);
+    sim_end(sim);
 }
 
 /* The same world twice: what is random comes from ranks and incarnations. */
@@ -116,11 +107,11 @@ TEST(random_choices_repeat)
         for (run = 0; run < 2; run++) {
             struct sim *sim = begin(names[i]);
 
-            sim_crash(sim, script_at(sim, 3));
-            SIM_RUN(sim, 500);
-            parents[run][0] = parent_of(sim, 9);
-            parents[run][1] = parent_of(sim, 10);
-            SIM_END(sim);
+            sim_crash(sim, 3);
+            sim_run(sim, 500);
+            parents[run][0] = sim_parent(sim, 9);
+            parents[run][1] = sim_parent(sim, 10);
+            sim_end(sim);
         }
         CU_ASSERT(memcmp(parents[0], parents[1], sizeof parents[0]) == 0);
     }

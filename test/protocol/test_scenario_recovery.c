@@ -1,6 +1,6 @@
 /* test_scenario_recovery.c - what the front-end hears of each recovery
  * (PROTOCOL 6.7). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 /* 1 has two back-ends, 2 has a commnode and a back-end. */
 #define TREE "0(1(4,5),2(3(6,7),8))"
@@ -17,24 +17,22 @@ static void parts_fit(const struct cop_recovery *recovery)
 TEST(every_orphan_reports)
 {
     struct node_adoption adoption;
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    SIM_OPEN(sim, "int_union");
-    sim_trace_only(sim, 0);
-    SIM_KILL_AT(sim, 2, 0);
-    SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_ADOPTED), 2);
-    CU_ASSERT_EQUAL_FATAL(script_adopted(3, &adoption), 1);
+    sim_open_filter(sim, "int_union");
+    sim_kill_at(sim, 2, 0);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 2);
+    CU_ASSERT_EQUAL_FATAL(sim_adopted(3, &adoption), 1);
     CU_ASSERT_EQUAL(adoption.lost_parent, 2);
-    CU_ASSERT_EQUAL(adoption.parent,
-                    sim_rank(sim, sim_parent(sim, script_at(sim, 3))));
+    CU_ASSERT_EQUAL(adoption.parent, sim_parent(sim, 3));
     CU_ASSERT_EQUAL(adoption.recovery.attempts, 1);
     parts_fit(&adoption.recovery);
-    CU_ASSERT_EQUAL_FATAL(script_adopted(8, &adoption), 1);
+    CU_ASSERT_EQUAL_FATAL(sim_adopted(8, &adoption), 1);
     CU_ASSERT_EQUAL(adoption.lost_parent, 2);
     parts_fit(&adoption.recovery);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.7: a filter that has to pack its state for long makes the
@@ -42,23 +40,21 @@ TEST(every_orphan_reports)
 TEST(the_part_that_took_long_is_named)
 {
     struct node_adoption adoption;
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "int_union");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "int_union");
 
-    sim_trace_only(sim, 0);
-    CHECK_OK(
-        sim_send(sim, script_at(sim, 6), stream, 100, "%ad", (int[]){6}, 1u));
-    SIM_RUN(sim, 50);
-    sim_set_filter_ms(sim, script_at(sim, 3), 300);
-    SIM_KILL_AT(sim, 2, 0);
-    SIM_RUN(sim, 200);
-    CU_ASSERT_EQUAL(script_adopted(3, &adoption), 0);
-    SIM_RUN(sim, 200);
-    CU_ASSERT_EQUAL_FATAL(script_adopted(3, &adoption), 1);
+    CHECK_OK(sim_send(sim, 6, stream, 100, "%ad", (int[]){6}, 1u));
+    sim_run(sim, 50);
+    sim_set_filter_ms(sim, 3, 300);
+    sim_kill_at(sim, 2, 0);
+    sim_run(sim, 200);
+    CU_ASSERT_EQUAL(sim_adopted(3, &adoption), 0);
+    sim_run(sim, 200);
+    CU_ASSERT_EQUAL_FATAL(sim_adopted(3, &adoption), 1);
     CU_ASSERT(adoption.recovery.compensate_us >= 300000);
     CU_ASSERT(adoption.recovery.connect_us < 100000);
     parts_fit(&adoption.recovery);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 9.1, 9.3: an orphan whose output fills its window before anybody
@@ -67,27 +63,25 @@ TEST(a_full_window_is_no_end)
 {
     const uint32_t count = LIMIT_WINDOW_MAX / sizeof(int);
     struct node_adoption adoption;
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "int_union");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "int_union");
     int *integers = calloc(count, sizeof(*integers));
 
     CU_ASSERT_FATAL(integers != NULL);
-    sim_trace_only(sim, 0);
-    sim_freeze(sim, script_at(sim, 1), 5000);
+    sim_freeze(sim, 1, 5000);
     sim_freeze(sim, 0, 5000);
-    SIM_KILL_AT(sim, 2, 0);
-    SIM_RUN(sim, 100);
+    sim_kill_at(sim, 2, 0);
+    sim_run(sim, 100);
     for (uint32_t rank = 6; rank <= 7; rank++) {
         for (uint32_t i = 0; i < count; i++)
             integers[i] = (int)(2 * i + rank);
-        CHECK_OK(sim_send(sim, script_at(sim, rank), stream, 100, "%ad",
-                          integers, count));
+        CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", integers, count));
     }
     free(integers);
-    SIM_RUN(sim, 30000);
-    CU_ASSERT_EQUAL_FATAL(script_adopted(3, &adoption), 1);
-    CU_ASSERT(script_taken(sim, 0, stream) >= 1);
-    SIM_END(sim);
+    sim_run(sim, 30000);
+    CU_ASSERT_EQUAL_FATAL(sim_adopted(3, &adoption), 1);
+    CU_ASSERT(sim_taken(sim, 0, stream) >= 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.7, 7.4: candidates that do not answer are counted, and what they
@@ -95,17 +89,16 @@ TEST(a_full_window_is_no_end)
 TEST(failed_attempts_are_counted)
 {
     struct node_adoption adoption;
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    sim_trace_only(sim, 0);
-    sim_freeze(sim, script_at(sim, 2), 10000);
+    sim_freeze(sim, 2, 10000);
     sim_freeze(sim, 0, 10000);
-    SIM_KILL_AT(sim, 1, 0);
-    SIM_RUN(sim, 30000);
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 30000);
     for (uint32_t rank = 3; rank <= 4; rank++) {
         const struct cop_recovery *recovery = &adoption.recovery;
 
-        CU_ASSERT_EQUAL_FATAL(script_adopted(rank, &adoption), 1);
+        CU_ASSERT_EQUAL_FATAL(sim_adopted(rank, &adoption), 1);
         CU_ASSERT_EQUAL(adoption.lost_parent, 1);
         CU_ASSERT(recovery->attempts > 2);
         CU_ASSERT(recovery->connect_us > 6000000);
@@ -114,7 +107,7 @@ TEST(failed_attempts_are_counted)
                       recovery->compensate_us + recovery->cleanup_us + 250000 <=
                   recovery->overall_us);
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 6.7: a report that is lost with another failure, whenever that
@@ -123,26 +116,24 @@ TEST(a_lost_report_is_repeated)
 {
     for (uint64_t at_ms = 1; at_ms <= 30; at_ms++) {
         /* All that is left for 6 and 7 is below 1 and 2, or the front-end. */
-        struct sim *sim = SIM_TREE("0(1(2(3(6,7),4(8,9)),5(10)))");
+        struct sim *sim = sim_launch("0(1(2(3(6,7),4(8,9)),5(10)))");
         struct node_adoption adoption;
 
-        SIM_OPEN(sim, "int_union");
-        sim_trace_only(sim, 0);
-        SIM_KILL_AT(sim, 3, 0);
-        SIM_KILL_AT(sim, 2, at_ms);
-        SIM_KILL_AT(sim, 1, at_ms + 1);
-        SIM_RUN(sim, 20000);
+        sim_open_filter(sim, "int_union");
+        sim_kill_at(sim, 3, 0);
+        sim_kill_at(sim, 2, at_ms);
+        sim_kill_at(sim, 1, at_ms + 1);
+        sim_run(sim, 20000);
         for (uint32_t rank = 6; rank <= 7; rank++) {
-            uint32_t index = script_at(sim, rank);
+            uint32_t index = rank;
 
-            CU_ASSERT_FATAL(script_adopted(rank, &adoption) >= 1);
-            CU_ASSERT_EQUAL(adoption.parent,
-                            sim_rank(sim, sim_parent(sim, index)));
-            CU_ASSERT_EQUAL(script_adopted(rank, &adoption),
-                            script_told(sim, rank, TELL_NODE_ADOPTED));
+            CU_ASSERT_FATAL(sim_adopted(rank, &adoption) >= 1);
+            CU_ASSERT_EQUAL(adoption.parent, sim_parent(sim, index));
+            CU_ASSERT_EQUAL(sim_adopted(rank, &adoption),
+                            sim_told(sim, rank, TELL_NODE_ADOPTED));
         }
-        CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 3);
-        SIM_END(sim);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 3);
+        sim_end(sim);
     }
 }
 

@@ -1,7 +1,7 @@
 /* test_scenario_replay.c - what an adoption loses, and what it does not:
  * upwards by compensation (PROTOCOL 9), downwards by replay (PROTOCOL 10.3
  * to 10.5). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define TREE   "0(1(2(4,5),3(6,7)))"
 #define VALUES 64
@@ -38,20 +38,18 @@ static void join(struct sim *sim,
 
 static struct sim *begin(uint32_t *stream)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct sim_app app = {.taken = join};
 
     memset(&joined, 0, sizeof(joined));
     sim_set_app(sim, 0, &app);
-    *stream = SIM_OPEN(sim, "int_union");
-    sim_trace_only(sim, 0);
+    *stream = sim_open_filter(sim, "int_union");
     return sim;
 }
 
 static void send_one(struct sim *sim, uint32_t rank, uint32_t stream, int value)
 {
-    CHECK_OK(
-        sim_send(sim, script_at(sim, rank), stream, 100, "%ad", &value, 1u));
+    CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", &value, 1u));
 }
 
 /* PROTOCOL 9.1, 9.2, 9.3: what a dead commnode had queued comes again, out of
@@ -65,16 +63,16 @@ TEST(the_state_comes_again)
         CU_ASSERT(node_is_recoverable(sim_node(sim, 0), stream));
         for (uint32_t rank = 4; rank <= 7; rank++)
             send_one(sim, rank, stream, (int)rank);
-        SIM_KILL_AT(sim, 2, at_ms);
-        SIM_RUN(sim, 200);
+        sim_kill_at(sim, 2, at_ms);
+        sim_run(sim, 200);
         for (uint32_t rank = 4; rank <= 7; rank++)
             CU_ASSERT_EQUAL(joined.times[rank], 1);
         for (uint32_t rank = 4; rank <= 7; rank++)
             send_one(sim, rank, stream, 10 + (int)rank);
-        CHECK_IS(script_sync(sim, stream), 0);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
         for (uint32_t rank = 4; rank <= 7; rank++)
             CU_ASSERT_EQUAL(joined.times[10 + rank], 1);
-        SIM_END(sim);
+        sim_end(sim);
     }
 }
 
@@ -86,63 +84,61 @@ TEST(a_compensation_is_in_no_wave)
 
     /* 5 has not sent: 2 waits with what 4 sent, and dies with it. */
     send_one(sim, 4, stream, 4);
-    SIM_RUN(sim, 20);
+    sim_run(sim, 20);
     CU_ASSERT_EQUAL(joined.times[4], 0);
-    sim_crash(sim, script_at(sim, 2));
-    SIM_RUN(sim, 100);
+    sim_crash(sim, 2);
+    sim_run(sim, 100);
     CU_ASSERT_EQUAL(joined.times[4], 1);
     CU_ASSERT(joined.compensations >= 1);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 9.3, 10.6: where there is nothing to recover from, the sync says
  * so, and the one after it does not. */
 TEST(a_lossy_sync_says_so)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    sim_trace_only(sim, 0);
     CU_ASSERT_FALSE(node_is_recoverable(sim_node(sim, 0), stream));
-    SIM_SEND(sim, 4, stream, 4);
-    SIM_RUN(sim, 20);
-    sim_crash(sim, script_at(sim, 2));
-    SIM_RUN(sim, 100);
-    CHECK_IS(script_sync(sim, stream), 1);
-    CHECK_IS(script_sync(sim, stream), 0);
-    SIM_END(sim);
+    sim_send_int(sim, 4, stream, 4);
+    sim_run(sim, 20);
+    sim_crash(sim, 2);
+    sim_run(sim, 100);
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.6, 12.3: one that has joined has put out nothing of the epoch
  * that it begins with, so its parent takes nothing along (seed 1307). */
 TEST(who_has_sent_nothing_loses_nothing)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct stream_definition definition = {.grow = true};
-    uint32_t stream = script_open(sim, &definition);
-    uint32_t joiner = sim_attach(sim, script_at(sim, 2));
+    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t joiner = sim_attach(sim, 2);
 
-    sim_trace_only(sim, 0);
-    SIM_RUN(sim, 100);
+    sim_run(sim, 100);
     CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), stream),
                         sim_rank(sim, joiner)));
-    sim_crash(sim, script_at(sim, 2));
-    SIM_RUN(sim, 100);
-    CHECK_IS(script_sync(sim, stream), 0);
-    SIM_END(sim);
+    sim_crash(sim, 2);
+    sim_run(sim, 100);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_end(sim);
 }
 
 /* Open a stream, let every back-end answer one packet, and sync: all of them
  * are in, in one wave. */
 static void use_new_stream(struct sim *sim, uint32_t count)
 {
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    script_echo(sim);
-    SIM_SEND(sim, 0, stream, 1);
-    CHECK_IS(script_sync(sim, stream), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 1);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), (int)count);
+    sim_echo(sim);
+    sim_send_int(sim, 0, stream, 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), (int)count);
 }
 
 /* PROTOCOL 3.2, 4.5, 10.4: a stream that is opened while orphans look for
@@ -158,14 +154,13 @@ TEST(streams_open_during_adoptions)
 
     for (size_t i = 0; i < sizeof(trees) / sizeof(*trees); i++)
         for (uint64_t at_ms = 0; at_ms <= 25; at_ms++) {
-            struct sim *sim = SIM_TREE(trees[i]);
+            struct sim *sim = sim_launch(trees[i]);
             const struct ranks *all = node_backends(sim_node(sim, 0));
 
-            sim_trace_only(sim, 0);
-            sim_crash(sim, script_at(sim, i == 1 ? 10 : 2));
-            SIM_RUN(sim, at_ms);
+            sim_crash(sim, i == 1 ? 10 : 2);
+            sim_run(sim, at_ms);
             use_new_stream(sim, (uint32_t)ranks_size(all));
-            SIM_END(sim);
+            sim_end(sim);
         }
 }
 
@@ -173,14 +168,13 @@ TEST(streams_open_during_adoptions)
  * stream that was opened meanwhile (seed 2188). */
 TEST(who_only_asked_is_no_child)
 {
-    struct sim *sim = SIM_TREE("0(1,3(7(11),10))");
+    struct sim *sim = sim_launch("0(1,3(7(11),10))");
 
-    sim_trace_only(sim, 0);
     sim_freeze(sim, 0, LIMIT_FAILURE_TIMEOUT_MS + 500);
-    sim_crash(sim, script_at(sim, 7));
-    SIM_RUN(sim, 10);
+    sim_crash(sim, 7);
+    sim_run(sim, 10);
     use_new_stream(sim, 3);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.3, 10.4, 10.5: every live member gets every packet once and in
@@ -188,22 +182,21 @@ TEST(who_only_asked_is_no_child)
 TEST(packets_are_sent_again)
 {
     for (uint64_t at_ms = 0; at_ms <= 10; at_ms++) {
-        struct sim *sim = SIM_TREE(TREE);
-        uint32_t stream = SIM_OPEN(sim, "");
+        struct sim *sim = sim_launch(TREE);
+        uint32_t stream = sim_open_filter(sim, "");
 
-        sim_trace_only(sim, 0);
-        sim_freeze(sim, script_at(sim, 5), 5);
-        SIM_KILL_AT(sim, 2, at_ms);
+        sim_freeze(sim, 5, 5);
+        sim_kill_at(sim, 2, at_ms);
         for (int i = 1; i <= 10; i++) {
-            SIM_SEND(sim, 0, stream, i);
-            SIM_RUN(sim, 1);
+            sim_send_int(sim, 0, stream, i);
+            sim_run(sim, 1);
         }
-        CHECK_OK(script_sync(sim, stream));
+        CHECK_OK(sim_sync_now(sim, stream));
         for (uint32_t rank = 4; rank <= 7; rank++) {
-            CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 10);
-            CU_ASSERT_EQUAL(script_last(sim, rank, stream), 10);
+            CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 10);
+            CU_ASSERT_EQUAL(sim_last(sim, rank, stream), 10);
         }
-        SIM_END(sim);
+        sim_end(sim);
     }
 }
 
@@ -211,61 +204,59 @@ TEST(packets_are_sent_again)
  * the other children are not delayed and take nothing twice. */
 TEST(who_is_behind_is_fed_from_there)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "");
 
-    sim_trace_only(sim, 0);
-    sim_mute(sim, script_at(sim, 2), script_at(sim, 4));
+    sim_mute(sim, 2, 4);
     for (int i = 1; i <= 50; i++)
-        SIM_SEND(sim, 0, stream, i);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_taken(sim, 4, stream), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 5, stream), 50);
-    SIM_RUN(sim, LIMIT_FAILURE_TIMEOUT_MS + 500);
-    CU_ASSERT_EQUAL(script_told(sim, 4, TELL_NODE_ADOPTED), 1);
+        sim_send_int(sim, 0, stream, i);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 5, stream), 50);
+    sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS + 500);
+    CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_NODE_ADOPTED), 1);
     for (uint32_t rank = 4; rank <= 7; rank++) {
-        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 50);
-        CU_ASSERT_EQUAL(script_last(sim, rank, stream), 50);
+        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 50);
+        CU_ASSERT_EQUAL(sim_last(sim, rank, stream), 50);
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1: a router that was stopped while a stream was opened, one closed
  * and a member lost has the same streams and members as its adopter. */
 TEST(a_thawed_router_catches_up)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
-    uint32_t closed = SIM_OPEN(sim, "sum"), opened;
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
+    uint32_t closed = sim_open_filter(sim, "sum"), opened;
     const struct ranks *members;
     const struct node *router;
 
-    sim_trace_only(sim, 0);
-    sim_freeze(sim, script_at(sim, 2), 20000);
-    SIM_RUN(sim, 6000);
+    sim_freeze(sim, 2, 20000);
+    sim_run(sim, 6000);
     CHECK_OK(sim_close(sim, 0, closed));
-    opened = SIM_OPEN(sim, "int_union");
-    sim_crash(sim, script_at(sim, 4)); /* a certain end */
-    SIM_RUN(sim, 5000);
-    CHECK_OK(script_sync(sim, opened));
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    opened = sim_open_filter(sim, "int_union");
+    sim_crash(sim, 4); /* a certain end */
+    sim_run(sim, 5000);
+    CHECK_OK(sim_sync_now(sim, opened));
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     CU_ASSERT_PTR_NULL(node_members(sim_node(sim, 0), closed));
-    SIM_RUN(sim, 15000);
-    router = sim_node(sim, script_at(sim, 2));
+    sim_run(sim, 15000);
+    router = sim_node(sim, 2);
     CU_ASSERT_PTR_NOT_NULL_FATAL(router);
-    CU_ASSERT_NOT_EQUAL(sim_parent(sim, script_at(sim, 2)), SIM_NONE);
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, 2), SIM_NONE);
     CU_ASSERT_PTR_NULL(node_members(router, closed));
     members = node_members(router, opened);
     CU_ASSERT_PTR_NOT_NULL_FATAL(members);
     CU_ASSERT_EQUAL(ranks_size(members), 3);
     CU_ASSERT_FALSE(ranks_has(members, 4));
     /* it is a parent again, of back-ends that are no further than it */
-    sim_crash(sim, script_at(sim, 1));
-    SIM_RUN(sim, 1000);
+    sim_crash(sim, 1);
+    sim_run(sim, 1000);
     send_one(sim, 3, opened, 3);
     send_one(sim, 5, opened, 5);
-    CHECK_IS(script_sync(sim, opened), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
-    SIM_END(sim);
+    CHECK_IS(sim_sync_now(sim, opened), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 9.1: a node gives its state to a new parent though nobody is left
@@ -273,32 +264,31 @@ TEST(a_thawed_router_catches_up)
  * already it does not put out again (seeds 3886 and 6690). */
 TEST(a_state_goes_up_from_a_node_without_members)
 {
-    struct sim *sim = SIM_TREE("0(1(2(3)),4,5)");
+    struct sim *sim = sim_launch("0(1(2(3)),4,5)");
     struct sim_app app = {.taken = join};
     uint32_t stream;
 
     memset(&joined, 0, sizeof(joined));
     sim_set_app(sim, 0, &app);
-    stream = SIM_OPEN(sim, "int_union");
-    sim_trace_only(sim, 0);
+    stream = sim_open_filter(sim, "int_union");
     /* 1 has taken what 3 sent, and what it put out is lost */
-    sim_mute(sim, script_at(sim, 1), 0);
+    sim_mute(sim, 1, 0);
     send_one(sim, 3, stream, 3);
-    SIM_RUN(sim, 10);
-    sim_crash(sim, script_at(sim, 2));
-    sim_isolate(sim, script_at(sim, 3), sim_now_ms(sim) + 1000);
-    SIM_RUN(sim, 10);
-    sim_cut(sim, script_at(sim, 1), 0);
-    SIM_RUN(sim, 500);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
-    SIM_RUN(sim, 15000);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 3)), script_at(sim, 1));
+    sim_run(sim, 10);
+    sim_crash(sim, 2);
+    sim_isolate(sim, 3, sim_now_ms(sim) + 1000);
+    sim_run(sim, 10);
+    sim_cut(sim, 1, 0);
+    sim_run(sim, 500);
+    CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
+    sim_run(sim, 15000);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), 1);
     for (uint32_t rank = 3; rank <= 5; rank++)
         send_one(sim, rank, stream, 10 + (int)rank);
-    CHECK_IS(script_sync(sim, stream), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(joined.times[3], 1);
     CU_ASSERT_EQUAL(joined.times[13], 1);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1: a node that a snapshot has brought up to date holds none of the
@@ -306,25 +296,24 @@ TEST(a_state_goes_up_from_a_node_without_members)
  * 26357 and 20214). */
 TEST(a_snapshot_is_followed_by_another)
 {
-    struct sim *sim = SIM_TREE("0(1(2(3,4(5))))");
+    struct sim *sim = sim_launch("0(1(2(3,4(5))))");
     const struct node *router;
     uint32_t opened;
 
-    sim_trace_only(sim, 0);
-    sim_isolate(sim, script_at(sim, 4), sim_now_ms(sim) + 6400);
-    sim_isolate(sim, script_at(sim, 1), sim_now_ms(sim) + 4600);
-    SIM_RUN(sim, 4000);
-    opened = SIM_OPEN(sim, "sum");
-    SIM_RUN(sim, 6000);
+    sim_isolate(sim, 4, sim_now_ms(sim) + 6400);
+    sim_isolate(sim, 1, sim_now_ms(sim) + 4600);
+    sim_run(sim, 4000);
+    opened = sim_open_filter(sim, "sum");
+    sim_run(sim, 6000);
     /* both were away when it was opened, and each has learnt of it */
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 4)), script_at(sim, 1));
+    CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 4), 1);
     for (uint32_t rank = 1; rank <= 4; rank += 3) {
-        router = sim_node(sim, script_at(sim, rank));
+        router = sim_node(sim, rank);
         CU_ASSERT_PTR_NOT_NULL_FATAL(router);
         CU_ASSERT_PTR_NOT_NULL(node_members(router, opened));
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 int main(void)

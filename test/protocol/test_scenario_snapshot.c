@@ -1,6 +1,6 @@
 /* test_scenario_snapshot.c - what a node learns that had stood still for so
  * long that the packets are not there any more (PROTOCOL 3.1). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define TREE "0(1(3(5)),2(6(7),4),8,9,10,11)"
 
@@ -10,7 +10,7 @@
 
 static uint32_t parent_of(struct sim *sim, uint32_t rank)
 {
-    uint32_t index = sim_parent(sim, script_at(sim, rank));
+    uint32_t index = sim_parent(sim, rank);
 
     return index == SIM_NONE ? RANK_NONE : sim_rank(sim, index);
 }
@@ -18,8 +18,8 @@ static uint32_t parent_of(struct sim *sim, uint32_t rank)
 /* Rank 3 stands still; its only child leaves it. */
 static void stop(struct sim *sim, uint64_t for_ms)
 {
-    sim_freeze(sim, script_at(sim, 3), for_ms);
-    SIM_RUN(sim, STOP_MS - 1000);
+    sim_freeze(sim, 3, for_ms);
+    sim_run(sim, STOP_MS - 1000);
     CU_ASSERT_NOT_EQUAL(parent_of(sim, 5), 3);
 }
 
@@ -29,10 +29,9 @@ static void use(struct sim *sim)
     uint32_t parent = parent_of(sim, 3);
 
     for (uint32_t rank = 1; rank <= 6; rank++)
-        if (sim_role(sim, script_at(sim, rank)) == NODE_COMMNODE && rank != 3 &&
-            rank != parent)
-            sim_crash(sim, script_at(sim, rank));
-    SIM_RUN(sim, 1000);
+        if (sim_role(sim, rank) == NODE_COMMNODE && rank != 3 && rank != parent)
+            sim_crash(sim, rank);
+    sim_run(sim, 1000);
 }
 
 /* Whether any back-end has come to rank 3. */
@@ -40,7 +39,7 @@ static bool is_used(struct sim *sim)
 {
     for (uint32_t i = 1; i < sim_count(sim); i++)
         if (sim_is_alive(sim, i) && sim_role(sim, i) == NODE_BACKEND &&
-            sim_parent(sim, i) == script_at(sim, 3))
+            sim_parent(sim, i) == 3)
             return true;
     return false;
 }
@@ -48,62 +47,58 @@ static bool is_used(struct sim *sim)
 /* PROTOCOL 3.1, 12.3: those who joined meanwhile are members there, too. */
 TEST(a_snapshot_tells_of_members)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
     struct stream_definition definition = {.grow = true, .up_filter = sum};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
     uint32_t joiners[4];
 
-    sim_trace_only(sim, 0);
-    script_echo(sim);
+    sim_echo(sim);
     stop(sim, STOP_MS);
     for (int i = 0; i < 4; i++)
-        joiners[i] = sim_attach(sim, script_at(sim, 2));
-    script_echo(sim);
-    SIM_RUN(sim, HEAL_MS);
+        joiners[i] = sim_attach(sim, 2);
+    sim_echo(sim);
+    sim_run(sim, HEAL_MS);
     use(sim);
-    CU_ASSERT(sim_parent(sim, joiners[0]) == script_at(sim, 3) ||
-              sim_parent(sim, joiners[1]) == script_at(sim, 3) ||
-              sim_parent(sim, joiners[2]) == script_at(sim, 3) ||
-              sim_parent(sim, joiners[3]) == script_at(sim, 3));
-    CU_ASSERT(script_sync(sim, stream) >= 0);
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_RUN(sim, 1000);
-    CHECK_IS(script_sync(sim, stream), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 1);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 11);
-    SIM_END(sim);
+    CU_ASSERT(
+        sim_parent(sim, joiners[0]) == 3 || sim_parent(sim, joiners[1]) == 3 ||
+        sim_parent(sim, joiners[2]) == 3 || sim_parent(sim, joiners[3]) == 3);
+    CU_ASSERT(sim_sync_now(sim, stream) >= 0);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 1000);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 11);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1, 3.1b: parameters that were set meanwhile are in force there. */
 TEST(a_snapshot_tells_of_parameters)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     char count[] = "count";
     struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
 
-    sim_trace_only(sim, 0);
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_RUN(sim, 1000);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 1000);
     stop(sim, STOP_MS);
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
-    SIM_SEND(sim, 0, stream, 2);
-    SIM_RUN(sim, HEAL_MS);
+    sim_send_int(sim, 0, stream, 2);
+    sim_run(sim, HEAL_MS);
     use(sim);
     CU_ASSERT(is_used(sim));
     sim_trace_from_here(sim);
     sim_trace_only(sim, SIM_TRACE_FILTER);
-    SIM_SEND(sim, 0, stream, 3);
-    SIM_RUN(sim, 100);
-    CU_ASSERT(strstr(sim_trace_text(sim),
-                     " 3 filter down stream 1 wave 3: from ") != NULL);
-    CU_ASSERT(strstr(sim_trace_text(sim), "with \"%d\" 6") == NULL);
+    sim_send_int(sim, 0, stream, 3);
+    sim_run(sim, 100);
+    CU_ASSERT(sim_lines(sim, " 3 filter down stream 1 wave 3: from ") > 0);
+    CU_ASSERT_EQUAL(sim_lines(sim, "with \"%d\" 6"), 0);
     for (const char *at = sim_trace_text(sim);
          (at = strstr(at, "filter down")) != NULL; at++)
         CU_ASSERT(strncmp(strchr(at, ','), ", with \"%d\" 7", 13) == 0);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* How often the trace has rank 3's downward filter called for wave `number`,
@@ -125,37 +120,36 @@ static unsigned calls_for(struct sim *sim, unsigned number, int parameters)
  * again below who was told of these by a snapshot, are filtered without. */
 TEST(parameters_stay_behind_their_packets)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     char count[] = "count";
     struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
     unsigned sent = 0, calls = 0;
 
-    sim_trace_only(sim, 0);
-    script_by_hand(sim, 7);
+    sim_by_hand(sim, 7);
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
-    SIM_RUN(sim, 1000);
+    sim_run(sim, 1000);
     stop(sim, 2 * STOP_MS);
     while (sim_send_bytes(sim, 0, stream, 1 << 20) == 0) {
-        SIM_RUN(sim, 600);
+        sim_run(sim, 600);
         sent++;
     }
     CU_ASSERT(sent > 4); /* more than 7 has a window for */
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
-    SIM_RUN(sim, STOP_MS + HEAL_MS);
+    sim_run(sim, STOP_MS + HEAL_MS);
     sim_trace_from_here(sim);
     sim_trace_only(sim, SIM_TRACE_FILTER);
     use(sim);
-    CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 7)), script_at(sim, 3));
-    while (sim_receive(sim, script_at(sim, 7), stream) > 0)
-        SIM_RUN(sim, 100);
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_RUN(sim, 100);
+    CU_ASSERT_EQUAL(sim_parent(sim, 7), 3);
+    while (sim_receive(sim, 7, stream) > 0)
+        sim_run(sim, 100);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 100);
     for (unsigned i = 1; i <= sent; i++)
         calls += calls_for(sim, i, 6);
     CU_ASSERT(calls > 0);
     CU_ASSERT_EQUAL(calls_for(sim, sent + 1, 7), 1);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1: a stream that was opened and closed meanwhile was there all the
@@ -163,31 +157,28 @@ TEST(parameters_stay_behind_their_packets)
  * time, says so with what an adopted one says first, and is no liar. */
 TEST(a_snapshot_tells_of_what_has_been)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t index = script_at(sim, 3);
+    struct sim *sim = sim_launch(TREE);
     uint32_t stream, child = SIM_NONE;
     struct frame frame = {.type = FRAME_COMPENSATION};
 
-    sim_trace_only(sim, 0);
     stop(sim, 2 * STOP_MS);
-    stream = SIM_OPEN(sim, "int_union");
-    sim_trace_only(sim, 0);
+    stream = sim_open_filter(sim, "int_union");
     CHECK_OK(sim_close(sim, 0, stream));
-    SIM_RUN(sim, STOP_MS + HEAL_MS);
+    sim_run(sim, STOP_MS + HEAL_MS);
     use(sim);
     for (uint32_t i = 1; i < sim_count(sim); i++)
-        if (sim_is_alive(sim, i) && sim_parent(sim, i) == index)
+        if (sim_is_alive(sim, i) && sim_parent(sim, i) == 3)
             child = i;
     CU_ASSERT_FATAL(child != SIM_NONE);
     for (uint32_t id = stream; id <= stream + 1; id++) {
         frame.origin = sim_rank(sim, child);
         frame.stream = id; /* the second has never been anybody's */
-        sim_inject(sim, child, index, &frame);
-        SIM_RUN(sim, 3);
-        CU_ASSERT_EQUAL(sim_parent(sim, child) == index, id == stream);
+        sim_inject(sim, child, 3, &frame);
+        sim_run(sim, 3);
+        CU_ASSERT_EQUAL(sim_parent(sim, child) == 3, id == stream);
     }
-    SIM_RUN(sim, HEAL_MS);
-    SIM_END(sim);
+    sim_run(sim, HEAL_MS);
+    sim_end(sim);
 }
 
 /* What rank 3 says is slow from when a joiner has its rank. */
@@ -196,12 +187,11 @@ static enum sim_tampering hold_claims(struct sim *sim,
                                       struct action *action,
                                       void *arg)
 {
-    uint32_t slow = script_at(sim, 3);
 
     (void)arg;
     if (index == 0 && action->type == ACTION_SEND &&
         action->frame.type == FRAME_JOINED)
-        sim_hold(sim, slow, sim_parent(sim, slow), sim_now_ms(sim) + 100);
+        sim_hold(sim, 3, sim_parent(sim, 3), sim_now_ms(sim) + 100);
     return SIM_KEEP;
 }
 
@@ -210,38 +200,36 @@ static enum sim_tampering hold_claims(struct sim *sim,
 TEST(an_enter_lies_behind_a_snapshot)
 {
     struct sim_config config = {.tamper = hold_claims};
-    struct sim *sim = script_tree(TREE, &config);
+    struct sim *sim = sim_launch_as(TREE, &config);
     char sum[] = "sum";
     struct stream_definition definition = {.grow = true, .up_filter = sum};
-    uint32_t stream = script_open(sim, &definition);
-    uint32_t index = script_at(sim, 3);
+    uint32_t stream = sim_open_stream(sim, &definition);
     uint32_t joiner;
 
-    sim_trace_only(sim, 0);
-    script_echo(sim);
+    sim_echo(sim);
     stop(sim, STOP_MS);
-    SIM_RUN(sim, HEAL_MS);
+    sim_run(sim, HEAL_MS);
     CU_ASSERT_NOT_EQUAL(parent_of(sim, 3), RANK_NONE);
     CU_ASSERT_FALSE(is_used(sim));
-    joiner = sim_attach(sim, index);
-    script_echo(sim);
+    joiner = sim_attach(sim, 3);
+    sim_echo(sim);
     while (sim_rank(sim, joiner) == RANK_NONE)
-        SIM_RUN(sim, 1);
+        sim_run(sim, 1);
     /* 3 hears nothing from now on; the joiner's claim goes up all the same */
-    sim_mute(sim, sim_parent(sim, index), index);
+    sim_mute(sim, sim_parent(sim, 3), 3);
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_RUN(sim, HEAL_MS);
-    CU_ASSERT_EQUAL(sim_parent(sim, joiner), index);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, HEAL_MS);
+    CU_ASSERT_EQUAL(sim_parent(sim, joiner), 3);
     CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), stream),
                         sim_rank(sim, joiner)));
-    CU_ASSERT(script_sync(sim, stream) >= 0);
-    SIM_SEND(sim, 0, stream, 2);
-    SIM_RUN(sim, 1000);
-    CU_ASSERT_EQUAL(script_taken(sim, sim_rank(sim, joiner), stream), 1);
-    CHECK_IS(script_sync(sim, stream), 0);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 16);
-    SIM_END(sim);
+    CU_ASSERT(sim_sync_now(sim, stream) >= 0);
+    sim_send_int(sim, 0, stream, 2);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_taken(sim, sim_rank(sim, joiner), stream), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 16);
+    sim_end(sim);
 }
 
 /* When a node was to unload a stream's filters. */
@@ -268,23 +256,23 @@ TEST(a_snapshot_waits_for_a_filter)
 {
     struct unload unload = {.index = SIM_NONE};
     struct sim_config config = {.tamper = note_unload, .tamper_arg = &unload};
-    struct sim *sim = script_tree(TREE, &config);
-    uint32_t stream = SIM_OPEN(sim, "count");
+    struct sim *sim = sim_launch_as(TREE, &config);
+    uint32_t stream = sim_open_filter(sim, "count");
     uint64_t done_ms;
 
-    unload.index = script_at(sim, 3);
+    unload.index = 3;
     sim_set_filter_ms(sim, unload.index, STOP_MS + HEAL_MS);
-    SIM_SEND(sim, 5, stream, 1);
-    SIM_RUN(sim, 10);
+    sim_send_int(sim, 5, stream, 1);
+    sim_run(sim, 10);
     done_ms = sim_now_ms(sim) + STOP_MS + HEAL_MS - 10;
     stop(sim, STOP_MS);
     CHECK_OK(sim_close(sim, 0, stream));
-    SIM_RUN(sim, HEAL_MS);
+    sim_run(sim, HEAL_MS);
     CU_ASSERT_NOT_EQUAL(parent_of(sim, 3), RANK_NONE);
     CU_ASSERT_EQUAL(unload.at_ms, 0);
-    SIM_RUN(sim, STOP_MS);
+    sim_run(sim, STOP_MS);
     CU_ASSERT(unload.at_ms >= done_ms);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 int main(void)

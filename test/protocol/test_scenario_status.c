@@ -5,7 +5,7 @@
 
 #include "protocol/watch/history.h"
 #include "protocol/watch/rows.h"
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define TREE "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
 
@@ -42,9 +42,9 @@ static bool read_answer(struct sim *sim, uint32_t observer)
 /* Have `to` answer `frame`, which may take `ms`. */
 static void ask_node(struct sim *sim, uint32_t to, struct frame frame, int ms)
 {
-    uint32_t observer = sim_observe(sim, script_at(sim, to), &frame);
+    uint32_t observer = sim_observe(sim, to, &frame);
 
-    SIM_RUN(sim, (uint64_t)ms);
+    sim_run(sim, (uint64_t)ms);
     CU_ASSERT_FATAL(read_answer(sim, observer));
     CU_ASSERT(sim_is_over(sim, observer));
 }
@@ -73,14 +73,14 @@ static void check_states(uint32_t from, uint32_t to, enum row_state state)
 static void end(struct sim *sim)
 {
     rows_fini(&rows);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 static struct sim *breakable(const char *tree)
 {
-    struct sim_config config = {.allow_injection = true, .trace = SCRIPT_TRACE};
+    struct sim_config config = {.allow_injection = true};
 
-    return script_tree(tree, &config);
+    return sim_launch_as(tree, &config);
 }
 
 /* PROTOCOL 15.1, 15.2: each node answers for itself, once, under the parent
@@ -89,9 +89,9 @@ TEST(everybody_answers)
 {
     static const uint32_t parents[] = {RANK_NONE, 0, 0, 1, 1, 2, 2, 3,
                                        3,         4, 4, 5, 5, 6, 6};
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    SIM_RUN(sim, 5000);
+    sim_run(sim, 5000);
     ask(sim);
     CU_ASSERT_EQUAL_FATAL(rows.count, 15);
     for (uint32_t rank = 0; rank < 15; rank++) {
@@ -114,14 +114,14 @@ TEST(everybody_answers)
  * the network ends without it. */
 TEST(an_observer_is_no_child)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct frame nothing = {0};
     uint32_t observer = sim_observe(sim, 0, &nothing);
 
-    SIM_RUN(sim, 100);
-    SIM_TRACE(sim, "");
+    sim_run(sim, 100);
+    expect_trace(sim, "");
     CHECK_OK(sim_shutdown(sim, 0));
-    SIM_RUN(sim, 100);
+    sim_run(sim, 100);
     CU_ASSERT(sim_has_exited(sim, 0));
     CU_ASSERT(read_answer(sim, observer));
     CU_ASSERT_EQUAL(code, -ENOTCONN);
@@ -132,7 +132,7 @@ TEST(an_observer_is_no_child)
  * there are never too many. */
 TEST(who_does_not_ask_is_let_go)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct frame nothing = {0};
     struct frame data = {.type = FRAME_DATA, .stream = 1, .sequence = 1};
     struct frame too_long = question(LIMIT_STATUS_MS + 1);
@@ -140,19 +140,19 @@ TEST(who_does_not_ask_is_let_go)
 
     for (uint32_t i = 0; i < LIMIT_OBSERVERS; i++)
         silent[i] = sim_observe(sim, 0, &nothing);
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     ask_node(sim, 0, question(1000), 10);
     CU_ASSERT_EQUAL(code, -EBUSY);
-    SIM_RUN(sim, LIMIT_HANDSHAKE_TIMEOUT_MS - 30);
+    sim_run(sim, LIMIT_HANDSHAKE_TIMEOUT_MS - 30);
     CU_ASSERT(!sim_is_over(sim, silent[0]));
-    SIM_RUN(sim, 30);
+    sim_run(sim, 30);
     for (uint32_t i = 0; i < LIMIT_OBSERVERS; i++)
         CU_ASSERT(sim_is_over(sim, silent[i]));
     other = sim_observe(sim, 0, &data);
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     CU_ASSERT(sim_is_over(sim, other));
     other = sim_observe(sim, 0, &too_long);
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     CU_ASSERT(sim_is_over(sim, other));
     ask(sim);
     CU_ASSERT_EQUAL(rows.count, 15);
@@ -162,7 +162,7 @@ TEST(who_does_not_ask_is_let_go)
 /* PROTOCOL 15.1: only the front-end answers. */
 TEST(a_commnode_refers_to_the_front_end)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
     ask_node(sim, 3, question(1000), 10);
     CU_ASSERT_EQUAL(code, -ENXIO);
@@ -174,15 +174,15 @@ TEST(a_commnode_refers_to_the_front_end)
  * after he had asked. One who goes away in the middle is not missed. */
 TEST(several_ask_at_once)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct frame frame = question(1000);
     uint32_t observers[4];
 
     for (int i = 0; i < 4; i++)
         observers[i] = sim_observe(sim, 0, &frame);
-    SIM_RUN(sim, 3);
+    sim_run(sim, 3);
     sim_cut(sim, observers[0], 0);
-    SIM_RUN(sim, 50);
+    sim_run(sim, 50);
     for (int i = 1; i < 4; i++) {
         CU_ASSERT(read_answer(sim, observers[i]));
         CU_ASSERT_EQUAL(rows.count, 15);
@@ -195,11 +195,11 @@ TEST(several_ask_at_once)
  * in time; of those below it nothing is known. */
 TEST(who_does_not_answer_is_silent)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    sim_freeze(sim, script_at(sim, 5), 2000);
-    sim_freeze(sim, script_at(sim, 8), 2000);
-    SIM_RUN(sim, 100);
+    sim_freeze(sim, 5, 2000);
+    sim_freeze(sim, 8, 2000);
+    sim_run(sim, 100);
     ask_node(sim, 0, question(1000), 1010);
     CU_ASSERT_EQUAL(rows.count, 15);
     check_states(5, 5, ROW_SILENT);
@@ -213,10 +213,10 @@ TEST(who_does_not_answer_is_silent)
     check_states(6, 7, ROW_UP);
     check_states(9, 10, ROW_UP);
     check_states(13, 14, ROW_UP);
-    SIM_RUN(sim, 2000);
+    sim_run(sim, 2000);
     ask(sim);
     check_states(0, 14, ROW_UP);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
     end(sim);
 }
 
@@ -224,9 +224,9 @@ TEST(who_does_not_answer_is_silent)
  * node whose children are slow is not slow itself. */
 TEST(round_trips_are_measured)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    sim_freeze(sim, script_at(sim, 7), 300);
+    sim_freeze(sim, 7, 300);
     ask(sim);
     CU_ASSERT_EQUAL(row(0)->round_us, ROW_UNKNOWN);
     CU_ASSERT_EQUAL(row(1)->round_us, 2000);
@@ -249,11 +249,11 @@ static void check_reason(uint32_t rank, const char *begin)
  * for as long as it is lost. */
 TEST(a_lost_commnode_is_shown)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    SIM_RUN(sim, 1000);
-    sim_crash(sim, script_at(sim, 3));
-    SIM_RUN(sim, 3000);
+    sim_run(sim, 1000);
+    sim_crash(sim, 3);
+    sim_run(sim, 3000);
     ask(sim);
     CU_ASSERT_EQUAL(rows.count, 15);
     check_states(3, 3, ROW_LOST);
@@ -280,16 +280,15 @@ TEST(a_lost_commnode_is_shown)
  * parent are orphans. */
 TEST(orphans_and_lost_back_ends_are_shown)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t fourteen = script_at(sim, 14);
+    struct sim *sim = sim_launch(TREE);
 
-    sim_crash(sim, fourteen);
-    SIM_RUN(sim, 500);
+    sim_crash(sim, 14);
+    sim_run(sim, 500);
     /* 11 and 12 do not look for a parent before they are thawed */
-    sim_freeze(sim, script_at(sim, 11), 2000);
-    sim_freeze(sim, script_at(sim, 12), 2000);
-    sim_crash(sim, script_at(sim, 5));
-    SIM_RUN(sim, 100);
+    sim_freeze(sim, 11, 2000);
+    sim_freeze(sim, 12, 2000);
+    sim_crash(sim, 5);
+    sim_run(sim, 100);
     ask(sim);
     check_states(14, 14, ROW_LOST);
     CU_ASSERT(row(14)->age_ms >= 500 && row(14)->age_ms < 1800);
@@ -297,7 +296,7 @@ TEST(orphans_and_lost_back_ends_are_shown)
     check_states(5, 5, ROW_LOST);
     check_states(11, 12, ROW_ORPHAN);
     CU_ASSERT(row(11)->age_ms >= 90 && row(11)->age_ms < 1300);
-    SIM_RUN(sim, 10000);
+    sim_run(sim, 10000);
     ask(sim);
     check_states(11, 12, ROW_UP);
     end(sim);
@@ -308,21 +307,21 @@ TEST(orphans_and_lost_back_ends_are_shown)
  * the reason is shown. Who is up has none. */
 TEST(why_somebody_is_lost_is_shown)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
 
-    sim_vanish(sim, script_at(sim, 14));
-    sim_freeze(sim, script_at(sim, 3), 5000);
-    SIM_RUN(sim, 4000);
+    sim_vanish(sim, 14);
+    sim_freeze(sim, 3, 5000);
+    sim_run(sim, 4000);
     ask(sim);
     check_states(3, 3, ROW_ORPHAN);
     check_reason(3, "nothing was heard for 3000 ms");
     check_states(14, 14, ROW_ORPHAN);
-    SIM_RUN(sim, 30000);
+    sim_run(sim, 30000);
     ask(sim);
     check_states(3, 3, ROW_UP);
     CU_ASSERT_PTR_NULL(row(3)->reason);
-    sim_vanish(sim, script_at(sim, 3));
-    SIM_RUN(sim, 80000);
+    sim_vanish(sim, 3);
+    sim_run(sim, 80000);
     ask(sim);
     check_states(3, 3, ROW_LOST);
     check_reason(3, "nothing was heard for 3000 ms");
@@ -336,14 +335,14 @@ TEST(why_somebody_is_lost_is_shown)
 TEST(a_round_survives_deaths)
 {
     for (uint32_t ms = 0; ms < 12; ms++) {
-        struct sim *sim = SIM_TREE(TREE);
+        struct sim *sim = sim_launch(TREE);
         struct frame frame = question(2000);
         uint32_t observer = sim_observe(sim, 0, &frame);
 
-        SIM_KILL_AT(sim, 1, ms);
-        SIM_KILL_AT(sim, 6, ms + 1);
-        SIM_KILL_AT(sim, 12, ms + 2);
-        SIM_RUN(sim, 2100);
+        sim_kill_at(sim, 1, ms);
+        sim_kill_at(sim, 6, ms + 1);
+        sim_kill_at(sim, 12, ms + 2);
+        sim_run(sim, 2100);
         CU_ASSERT(read_answer(sim, observer));
         CU_ASSERT_EQUAL(rows.count, 15);
         ask(sim);
@@ -359,37 +358,37 @@ TEST(a_round_survives_deaths)
  */
 TEST(wrong_answers_harm_nobody)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct frame late = {.type = FRAME_ROWS, .sequence = 77};
     struct frame heard = {.type = FRAME_HEARD, .sequence = 1};
     struct frame status = {.type = FRAME_STATUS, .count = 0, .sequence = 1};
 
-    sim_inject(sim, script_at(sim, 2), 0, &late);
-    sim_inject(sim, script_at(sim, 2), 0, &heard);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 0);
-    sim_inject(sim, script_at(sim, 2), 0, &status); /* that goes down only */
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_SUSPECTED), 1);
+    sim_inject(sim, 2, 0, &late);
+    sim_inject(sim, 2, 0, &heard);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
+    sim_inject(sim, 2, 0, &status); /* that goes down only */
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
     end(sim);
 }
 
 /* PROTOCOL 15.6: where injections are not allowed there are none. */
 TEST(injections_need_permission)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct frame frame = injection(COP_INJECT_KILL, 3, 0);
 
     ask_node(sim, 0, frame, 10);
     CU_ASSERT_EQUAL(code, -EPERM);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "allow_injection"));
     /* and the nodes do not take anybody's word for it */
-    sim_inject(sim, 0, script_at(sim, 1), &frame);
+    sim_inject(sim, 0, 1, &frame);
     frame.origin = 1;
-    sim_inject(sim, 0, script_at(sim, 1), &frame);
-    SIM_RUN(sim, 1000);
-    CU_ASSERT(sim_is_alive(sim, script_at(sim, 1)));
-    CU_ASSERT(sim_is_alive(sim, script_at(sim, 3)));
+    sim_inject(sim, 0, 1, &frame);
+    sim_run(sim, 1000);
+    CU_ASSERT(sim_is_alive(sim, 1));
+    CU_ASSERT(sim_is_alive(sim, 3));
     end(sim);
 }
 
@@ -401,10 +400,10 @@ TEST(injections_reach_their_victim)
 
     ask_node(sim, 0, injection(COP_INJECT_KILL, 3, 0), 100);
     CU_ASSERT_EQUAL(code, 0);
-    CU_ASSERT(!sim_is_alive(sim, script_at(sim, 3)));
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT(!sim_is_alive(sim, 3));
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
     ask_node(sim, 0, injection(COP_INJECT_KILL, 14, 0), 100);
-    CU_ASSERT(!sim_is_alive(sim, script_at(sim, 14)));
+    CU_ASSERT(!sim_is_alive(sim, 14));
     ask_node(sim, 0, injection(COP_INJECT_CUT, 5, 0), 100);
     CU_ASSERT_EQUAL(code, 0);
     ask(sim);
@@ -419,7 +418,7 @@ TEST(injections_reach_their_victim)
     ask_node(sim, 0, injection(COP_INJECT_FREEZE, 4, 1000), 100);
     ask_node(sim, 0, question(500), 600);
     CU_ASSERT_EQUAL(row(4)->state, ROW_SILENT);
-    SIM_RUN(sim, 1000);
+    sim_run(sim, 1000);
     ask(sim);
     CU_ASSERT_EQUAL(row(4)->state, ROW_UP);
     end(sim);
@@ -440,8 +439,8 @@ TEST(senseless_injections_are_refused)
     CU_ASSERT_EQUAL(code, -EINVAL);
     ask_node(sim, 0, injection((enum cop_injection)9, 3, 0), 10);
     CU_ASSERT_EQUAL(code, -EINVAL);
-    sim_crash(sim, script_at(sim, 3));
-    SIM_RUN(sim, 100);
+    sim_crash(sim, 3);
+    sim_run(sim, 100);
     ask_node(sim, 0, injection(COP_INJECT_KILL, 3, 0), 10);
     CU_ASSERT_EQUAL(code, -EHOSTUNREACH);
     CU_ASSERT(*text != '\0');
@@ -457,7 +456,7 @@ static size_t ask_recoveries(struct sim *sim,
     uint32_t observer = sim_observe(sim, 0, &frame);
     size_t count = 0;
 
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     CU_ASSERT_PTR_NOT_NULL_FATAL(sim_answer(sim, observer));
     CU_ASSERT_EQUAL(sim_answer(sim, observer)->type, FRAME_REPORTS);
     CHECK_OK(history_decode(sim_answer(sim, observer), list, 16, &count, next));
@@ -468,14 +467,14 @@ static size_t ask_recoveries(struct sim *sim,
 /* PROTOCOL 15.7: what orphans have reported can be asked for, by number. */
 TEST(recoveries_can_be_asked_for)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct cop_recovered list[16];
     uint64_t next = UINT64_MAX;
 
     CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 0);
     CU_ASSERT_EQUAL(next, 0);
-    sim_crash(sim, script_at(sim, 3));
-    SIM_RUN(sim, 1000);
+    sim_crash(sim, 3);
+    sim_run(sim, 1000);
     CU_ASSERT_EQUAL_FATAL(ask_recoveries(sim, list, &next), 2);
     CU_ASSERT_EQUAL(next, 2);
     CU_ASSERT_EQUAL(list[0].rank + list[1].rank, 15); /* 7 and 8 */
@@ -498,14 +497,14 @@ TEST(recoveries_can_be_asked_for)
 TEST(old_recoveries_are_forgotten)
 {
     struct sim_config config = {.allow_injection = true};
-    struct sim *sim = script_tree("0(1,2,3,4)", &config);
+    struct sim *sim = sim_launch_as("0(1,2,3,4)", &config);
     struct cop_recovered list[16];
     uint64_t next;
 
     for (int i = 0; i < LIMIT_STATUS_REPORTS / 4 + 2; i++) {
         for (uint32_t rank = 1; rank <= 4; rank++)
-            sim_cut(sim, script_at(sim, rank), 0);
-        SIM_RUN(sim, 20);
+            sim_cut(sim, rank, 0);
+        sim_run(sim, 20);
     }
     next = UINT64_MAX;
     CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 0);
@@ -527,7 +526,7 @@ TEST(a_thousand_nodes_answer)
 
     tree_make(&tree, fanouts, 3);
     shape = tree_text(&tree);
-    sim = SIM_TREE(shape);
+    sim = sim_launch(shape);
     ask(sim);
     CU_ASSERT_EQUAL(rows.count, 1111);
     check_states(0, 1110, ROW_UP);
@@ -540,14 +539,13 @@ TEST(a_thousand_nodes_answer)
  * there has none. */
 TEST(who_is_missing_is_shown_with_the_reason)
 {
-    struct sim_config config = {.missing = COP_MISSING_SKIP,
-                                .trace = SCRIPT_TRACE};
-    struct sim *sim = script_begin(TREE, &config);
+    struct sim_config config = {.missing = COP_MISSING_SKIP};
+    struct sim *sim = sim_begin(TREE, &config);
 
     sim_missing(sim, 1, "no route to host");
     sim_missing(sim, 12, "exited with status 3");
-    script_wait(sim, 0, TELL_LAUNCHED);
-    SIM_RUN(sim, 20);
+    sim_wait(sim, 0, TELL_LAUNCHED);
+    sim_run(sim, 20);
     ask(sim);
     CU_ASSERT_EQUAL(rows.count, 15);
     check_states(1, 1, ROW_MISSING);

@@ -1,5 +1,5 @@
 /* test_scenario_stream.c - opening, closing and parameters (PROTOCOL 3). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define TREE "0(1(3,4),2)"
 
@@ -7,46 +7,46 @@
  * not before. */
 TEST(open_waits_for_the_last_claim)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    sim_freeze(sim, script_at(sim, 4), 500);
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    SIM_RUN(sim, 499);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 0);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim, "[502] 0 told opened stream 1\n");
-    SIM_END(sim);
+    sim_freeze(sim, 4, 500);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_run(sim, 499);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
+    sim_run(sim, 10);
+    expect_trace(sim, "[502] 0 told opened stream 1\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a: a filter that cannot be loaded is an error that names the
  * node and says why. */
 TEST(a_missing_filter_names_its_node)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     char missing[] = "no_such_filter";
     struct stream_definition definition = {.up_filter_backend = missing};
     uint32_t stream = 0;
 
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    script_wait(sim, 0, TELL_OPENED);
-    CHECK_IS(script_code(TELL_OPENED), -ELIBBAD);
-    CU_ASSERT(strstr(script_text(TELL_OPENED), "no_such_filter") != NULL);
-    CU_ASSERT(script_about(TELL_OPENED) >= 2);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_wait(sim, 0, TELL_OPENED);
+    CHECK_IS(sim_code(TELL_OPENED), -ELIBBAD);
+    CU_ASSERT(strstr(sim_text(TELL_OPENED), "no_such_filter") != NULL);
+    CU_ASSERT(sim_about(TELL_OPENED) >= 2);
     /* The network is none the worse for it. */
-    stream = SIM_OPEN(sim, "sum");
+    stream = sim_open_filter(sim, "sum");
     for (uint32_t rank = 2; rank <= 4; rank++)
-        SIM_SEND(sim, rank, stream, 1);
-    SIM_RUN(sim, 5);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 3);
-    SIM_END(sim);
+        sim_send_int(sim, rank, stream, 1);
+    sim_run(sim, 5);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a: the same where only the commnode lacks it. */
 TEST(a_filter_missing_in_the_middle_is_found)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     char missing[] = "no_such_filter";
     char sum[] = "sum";
     struct stream_definition definition = {
@@ -56,57 +56,55 @@ TEST(a_filter_missing_in_the_middle_is_found)
     };
     uint32_t stream = 0;
 
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    script_wait(sim, 0, TELL_OPENED);
-    CHECK_IS(script_code(TELL_OPENED), -ELIBBAD);
-    CU_ASSERT_EQUAL(script_about(TELL_OPENED), 1);
-    SIM_END(sim);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_wait(sim, 0, TELL_OPENED);
+    CHECK_IS(sim_code(TELL_OPENED), -ELIBBAD);
+    CU_ASSERT_EQUAL(sim_about(TELL_OPENED), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a: opening has an end, in an error. */
 TEST(opening_has_an_end)
 {
-    struct sim_config config = {.trace = SCRIPT_TRACE,
-                                .times = {.open_timeout_ms = 200}};
-    struct sim *sim = script_tree(TREE, &config);
+    struct sim_config config = {.times = {.open_timeout_ms = 200}};
+    struct sim *sim = sim_launch_as(TREE, &config);
     struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    sim_freeze(sim, script_at(sim, 4), 1000);
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    SIM_RUN(sim, 199);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 0);
-    SIM_RUN(sim, 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
-    CHECK_IS(script_code(TELL_OPENED), -ETIMEDOUT);
-    SIM_END(sim);
+    sim_freeze(sim, 4, 1000);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_run(sim, 199);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
+    sim_run(sim, 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(sim_code(TELL_OPENED), -ETIMEDOUT);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a, 11.1a: who dies meanwhile is not waited for. */
 TEST(opening_goes_on_without_the_dead)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    sim_freeze(sim, script_at(sim, 4), 2000);
-    SIM_KILL_AT(sim, 4, 50);
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
-    CHECK_IS(script_code(TELL_OPENED), 0);
+    sim_freeze(sim, 4, 2000);
+    sim_kill_at(sim, 4, 50);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(sim_code(TELL_OPENED), 0);
     CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 2);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* 2 and 6 die together: nobody can say what became of 6. */
 static struct sim *begin_limbo(void)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    sim_trace_only(sim, 0);
-    sim_crash(sim, script_at(sim, 2));
-    sim_crash(sim, script_at(sim, 6));
+    sim_crash(sim, 2);
+    sim_crash(sim, 6);
     return sim;
 }
 
@@ -118,14 +116,14 @@ TEST(opening_goes_on_without_limbo)
     struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    SIM_RUN(sim, LIMIT_FAILURE_TIMEOUT_MS + 100);
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    SIM_RUN(sim, 10);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
-    CHECK_IS(script_code(TELL_OPENED), 0);
+    sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS + 100);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(sim_code(TELL_OPENED), 0);
     CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 4);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a: nor is one for which that time ends during the opening. */
@@ -135,25 +133,23 @@ TEST(opening_waits_until_limbo_begins)
     struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    SIM_RUN(sim, 100);
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    SIM_RUN(sim, LIMIT_FAILURE_TIMEOUT_MS - 200);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 0);
-    SIM_RUN(sim, 200);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
-    CHECK_IS(script_code(TELL_OPENED), 0);
-    SIM_END(sim);
+    sim_run(sim, 100);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS - 200);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
+    sim_run(sim, 200);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(sim_code(TELL_OPENED), 0);
+    sim_end(sim);
 }
 
 /* The host of back-end 6 is cut off until 9 s after this. */
 static struct sim *begin_absence(void)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    sim_trace_only(sim, 0);
-    sim_isolate(sim, script_at(sim, 6),
-                sim_now_ms(sim) + 3 * LIMIT_FAILURE_TIMEOUT_MS);
-    SIM_RUN(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS + 500);
+    sim_isolate(sim, 6, sim_now_ms(sim) + 3 * LIMIT_FAILURE_TIMEOUT_MS);
+    sim_run(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS + 500);
     return sim;
 }
 
@@ -165,18 +161,18 @@ TEST(who_returns_from_limbo_gets_the_stream)
     struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    SIM_RUN(sim, 10);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
-    CHECK_IS(script_code(TELL_OPENED), 0);
-    SIM_SEND(sim, 0, stream, 7);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_taken(sim, 6, stream), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 5, stream), 1);
-    CHECK_IS(script_sync(sim, stream), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 6, stream), 1);
-    CU_ASSERT_EQUAL(script_last(sim, 6, stream), 7);
-    SIM_END(sim);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(sim_code(TELL_OPENED), 0);
+    sim_send_int(sim, 0, stream, 7);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_taken(sim, 6, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 5, stream), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 6, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 6, stream), 7);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a: what it answers after the opening is an event: that it cannot
@@ -186,194 +182,191 @@ TEST(who_returns_without_the_filter_is_told_of)
     struct sim *sim = begin_absence();
     char missing[] = "no_such_filter";
     struct stream_definition definition = {
-        .members = script_ranks(1, 6),
+        .members = sim_ranks(1, 6),
         .up_filter_backend = missing,
     };
     uint32_t stream = 0;
 
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
-    SIM_RUN(sim, 10);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_OPENED), 1);
-    CHECK_IS(script_code(TELL_OPENED), 0);
-    script_wait(sim, 0, TELL_FILTER_ERROR);
-    SIM_RUN(sim, 5000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_FILTER_ERROR), 1);
-    CU_ASSERT_EQUAL(script_about(TELL_FILTER_ERROR), 6);
-    CU_ASSERT(strstr(script_text(TELL_FILTER_ERROR), "no_such_filter") != NULL);
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
+    CHECK_IS(sim_code(TELL_OPENED), 0);
+    sim_wait(sim, 0, TELL_FILTER_ERROR);
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_FILTER_ERROR), 6);
+    CU_ASSERT(strstr(sim_text(TELL_FILTER_ERROR), "no_such_filter") != NULL);
     ranks_fini(&definition.members);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1, 3.2: packets right behind an OPEN reach every member, which
  * knows the stream by then. */
 TEST(packets_may_follow_at_once)
 {
-    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
+    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
     struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    sim_trace_only(sim, 0);
-    CHECK_OK(script_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &definition, &stream));
     for (int i = 1; i <= 5; i++) {
         struct payload *payload = NULL;
 
         CHECK_OK(packet_pack(&payload, "%d", i));
         sim_post(sim, 0, stream, 100, payload);
     }
-    SIM_RUN(sim, 50);
+    sim_run(sim, 50);
     for (uint32_t rank = 7; rank <= 14; rank++) {
-        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 5);
-        CU_ASSERT_EQUAL(script_last(sim, rank, stream), 5);
+        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 5);
+        CU_ASSERT_EQUAL(sim_last(sim, rank, stream), 5);
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.3: a stream of one member reaches that one only. */
 TEST(singlecast_reaches_one)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    struct stream_definition definition = {.members = script_ranks(1, 4)};
-    uint32_t stream = script_open(sim, &definition);
+    struct sim *sim = sim_launch(TREE);
+    struct stream_definition definition = {.members = sim_ranks(1, 4)};
+    uint32_t stream = sim_open_stream(sim, &definition);
 
-    SIM_SEND(sim, 0, stream, 5);
-    SIM_RUN(sim, 5);
-    SIM_SEND(sim, 4, stream, 6);
-    SIM_RUN(sim, 5);
-    SIM_TRACE(sim, "[  2] 4 deliver stream 1: \"%d\" 5\n"
-                   "[  7] 0 deliver stream 1 wave 1: \"%d\" 6 (1 back-end)\n");
+    sim_send_int(sim, 0, stream, 5);
+    sim_run(sim, 5);
+    sim_send_int(sim, 4, stream, 6);
+    sim_run(sim, 5);
+    expect_trace(sim,
+                 "[  2] 4 deliver stream 1: \"%d\" 5\n"
+                 "[  7] 0 deliver stream 1 wave 1: \"%d\" 6 (1 back-end)\n");
     ranks_fini(&definition.members);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b: parameters take effect behind what was sent before them, and
  * before what was sent after. */
 TEST(parameters_come_in_order_with_data)
 {
-    struct sim *sim = SIM_TREE("0(1(2))");
+    struct sim *sim = sim_launch("0(1(2))");
     char count[] = "count";
     struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
 
-    SIM_SEND(sim, 0, stream, 1);
+    sim_send_int(sim, 0, stream, 1);
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
-    SIM_SEND(sim, 0, stream, 2);
+    sim_send_int(sim, 0, stream, 2);
     sim_trace_from_here(sim);
     sim_trace_only(sim, SIM_TRACE_FILTER);
-    SIM_RUN(sim, 5);
-    SIM_TRACE(sim,
-              "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
-              "down\n"
-              "[  1] 1 filter down stream 1 wave 2: from 0, with \"%d\" 7, "
-              "gives 0 up, 1 down\n"
-              "[  2] 2 filter down stream 1 wave 1: from 1, gives 0 up, 1 "
-              "down\n"
-              "[  2] 2 filter down stream 1 wave 2: from 1, with \"%d\" 7, "
-              "gives 0 up, 1 down\n");
-    SIM_END(sim);
+    sim_run(sim, 5);
+    expect_trace(sim,
+                 "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
+                 "down\n"
+                 "[  1] 1 filter down stream 1 wave 2: from 0, with \"%d\" 7, "
+                 "gives 0 up, 1 down\n"
+                 "[  2] 2 filter down stream 1 wave 1: from 1, gives 0 up, 1 "
+                 "down\n"
+                 "[  2] 2 filter down stream 1 wave 2: from 1, with \"%d\" 7, "
+                 "gives 0 up, 1 down\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b: the same when a slow filter keeps the data behind. */
 TEST(parameters_wait_for_slow_data)
 {
-    struct sim *sim = SIM_TREE("0(1(2))");
+    struct sim *sim = sim_launch("0(1(2))");
     char count[] = "count";
     struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
 
-    sim_set_filter_ms(sim, script_at(sim, 1), 100);
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_SEND(sim, 0, stream, 2);
+    sim_set_filter_ms(sim, 1, 100);
+    sim_send_int(sim, 0, stream, 1);
+    sim_send_int(sim, 0, stream, 2);
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
-    SIM_SEND(sim, 0, stream, 3);
+    sim_send_int(sim, 0, stream, 3);
     sim_trace_only(sim, SIM_TRACE_FILTER);
     sim_trace_from_here(sim);
-    SIM_RUN(sim, 500);
-    SIM_TRACE(sim,
-              "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
-              "down\n"
-              "[101] 1 filter down stream 1 wave 2: from 0, gives 0 up, 1 "
-              "down\n"
-              "[102] 2 filter down stream 1 wave 1: from 1, gives 0 up, 1 "
-              "down\n"
-              "[201] 1 filter down stream 1 wave 3: from 0, with \"%d\" 7, "
-              "gives 0 up, 1 down\n"
-              "[202] 2 filter down stream 1 wave 2: from 1, gives 0 up, 1 "
-              "down\n"
-              "[302] 2 filter down stream 1 wave 3: from 1, with \"%d\" 7, "
-              "gives 0 up, 1 down\n");
-    SIM_END(sim);
+    sim_run(sim, 500);
+    expect_trace(sim,
+                 "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
+                 "down\n"
+                 "[101] 1 filter down stream 1 wave 2: from 0, gives 0 up, 1 "
+                 "down\n"
+                 "[102] 2 filter down stream 1 wave 1: from 1, gives 0 up, 1 "
+                 "down\n"
+                 "[201] 1 filter down stream 1 wave 3: from 0, with \"%d\" 7, "
+                 "gives 0 up, 1 down\n"
+                 "[202] 2 filter down stream 1 wave 2: from 1, gives 0 up, 1 "
+                 "down\n"
+                 "[302] 2 filter down stream 1 wave 3: from 1, with \"%d\" 7, "
+                 "gives 0 up, 1 down\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b: a stream closes behind what was sent on it. */
 TEST(close_comes_behind_the_data)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    sim_trace_only(sim, 0);
     for (int i = 1; i <= 50; i++)
-        SIM_SEND(sim, 0, stream, i);
+        sim_send_int(sim, 0, stream, i);
     CHECK_OK(sim_close(sim, 0, stream));
     CHECK_IS(sim_send(sim, 0, stream, 100, "%d", 51), -ENOENT);
-    SIM_RUN(sim, 50);
+    sim_run(sim, 50);
     for (uint32_t rank = 2; rank <= 4; rank++) {
-        CU_ASSERT_EQUAL(script_taken(sim, rank, stream), 50);
-        CU_ASSERT_EQUAL(script_told(sim, rank, TELL_CLOSED), 1);
-        CHECK_IS(sim_send(sim, script_at(sim, rank), stream, 100, "%d", 1),
-                 -ENOENT);
+        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 50);
+        CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_CLOSED), 1);
+        CHECK_IS(sim_send(sim, rank, stream, 100, "%d", 1), -ENOENT);
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.2: a number is never used again. */
 TEST(numbers_are_never_used_again)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t first = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t first = sim_open_filter(sim, "sum");
     uint32_t second;
 
     CHECK_OK(sim_close(sim, 0, first));
-    SIM_RUN(sim, 1000);
-    second = SIM_OPEN(sim, "sum");
+    sim_run(sim, 1000);
+    second = sim_open_filter(sim, "sum");
     CU_ASSERT(second > first);
-    SIM_SEND(sim, 0, second, 1);
-    SIM_RUN(sim, 5);
-    CU_ASSERT_EQUAL(script_taken(sim, 3, second), 1);
-    SIM_END(sim);
+    sim_send_int(sim, 0, second, 1);
+    sim_run(sim, 5);
+    CU_ASSERT_EQUAL(sim_taken(sim, 3, second), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b, 10.2: when all is done nobody holds anything. */
 TEST(nothing_is_held_in_the_end)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    script_echo(sim);
-    sim_trace_only(sim, 0);
+    sim_echo(sim);
     for (int i = 1; i <= 50; i++)
-        SIM_SEND(sim, 0, stream, i);
-    SIM_RUN(sim, 5000);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 50);
+        sim_send_int(sim, 0, stream, i);
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 50);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* Only the front-end may open, close for all, or set parameters. */
 TEST(who_may_ask_what)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
     CHECK_IS(sim_sync(sim, 99, NULL), -ENOENT);
     CHECK_IS(sim_close(sim, 0, 99), -ENOENT);
     CHECK_IS(sim_send(sim, 0, 99, 100, "%d", 1), -ENOENT);
-    CHECK_IS(sim_settle(sim, script_at(sim, 3), 99), -ENOENT);
+    CHECK_IS(sim_settle(sim, 3, 99), -ENOENT);
     CHECK_IS(sim_send(sim, 0, 0, 100, "%d", 1), -ENOENT);
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_RUN(sim, 5);
-    CU_ASSERT_EQUAL(script_taken(sim, 4, stream), 1);
-    SIM_END(sim);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 5);
+    CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 1);
+    sim_end(sim);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* test_scenario_sync.c - claims, stability, syncs and epochs (PROTOCOL 10). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define TREE "0(1(3,4),2)"
 
@@ -7,305 +7,290 @@
  * sent before it has been delivered. */
 TEST(all_answers_are_in)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    script_echo(sim);
+    sim_echo(sim);
     for (int i = 1; i <= 10; i++)
-        SIM_SEND(sim, 0, stream, i);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
-    CHECK_IS(script_sync(sim, stream), 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 10);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 30);
-    SIM_END(sim);
+        sim_send_int(sim, 0, stream, i);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 10);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 30);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: it waits for an application that takes its time, and for a
  * filter that does. */
 TEST(the_slow_are_waited_for)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
     struct sim_app slow;
     uint64_t began_ms;
 
-    script_echo(sim);
+    sim_echo(sim);
     slow = (struct sim_app){.by_hand = true};
-    sim_set_app(sim, script_at(sim, 4), &slow);
-    sim_set_filter_ms(sim, script_at(sim, 1), 200);
+    sim_set_app(sim, 4, &slow);
+    sim_set_filter_ms(sim, 1, 200);
     for (int i = 1; i <= 5; i++)
-        SIM_SEND(sim, 0, stream, i);
+        sim_send_int(sim, 0, stream, i);
     CHECK_OK(sim_sync(sim, stream, NULL));
-    SIM_RUN(sim, 2000);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 0);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
     began_ms = sim_now_ms(sim);
     for (int i = 1; i <= 5; i++) {
-        CHECK_IS(sim_receive(sim, script_at(sim, 4), stream), 1);
-        SIM_SEND(sim, 4, stream, i);
+        CHECK_IS(sim_receive(sim, 4, stream), 1);
+        sim_send_int(sim, 4, stream, i);
     }
-    SIM_RUN(sim, 3000);
+    sim_run(sim, 3000);
     /* It has answered, and not called receive again: more might follow. */
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
     CU_ASSERT(sim_now_ms(sim) > began_ms + 1000);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 5);
-    CHECK_IS(sim_receive(sim, script_at(sim, 4), stream), 0);
-    SIM_RUN(sim, 10);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 5);
+    CHECK_IS(sim_receive(sim, 4, stream), 0);
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: who takes "start" and then only sends says settle. */
 TEST(who_only_sends_says_settle)
 {
-    struct sim *sim = SIM_TREE("0(1)");
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch("0(1)");
+    uint32_t stream = sim_open_filter(sim, "");
 
-    script_by_hand(sim, 1);
-    SIM_SEND(sim, 0, stream, 1);
-    SIM_RUN(sim, 5);
+    sim_by_hand(sim, 1);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 5);
     CHECK_IS(sim_receive(sim, 1, stream), 1);
     CHECK_OK(sim_sync(sim, stream, NULL));
     for (int i = 1; i <= 5; i++)
-        SIM_SEND(sim, 1, stream, i);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 0);
+        sim_send_int(sim, 1, stream, i);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
     CHECK_OK(sim_settle(sim, 1, stream));
-    SIM_RUN(sim, 5);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 5);
-    SIM_END(sim);
+    sim_run(sim, 5);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 5);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: at once if none was ever taken and none waits. */
 TEST(who_was_sent_nothing_settles_at_once)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
     for (uint32_t rank = 2; rank <= 4; rank++)
-        script_by_hand(sim, rank);
+        sim_by_hand(sim, rank);
     CHECK_OK(sim_sync(sim, stream, NULL));
-    SIM_RUN(sim, 10);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
-    CU_ASSERT_EQUAL(sim_waiting(sim, script_at(sim, 4)), 0);
-    SIM_END(sim);
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 4), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.1, 10.6: unequal numbers of packets make short waves at a sync;
  * after it the first meets the first again. */
 TEST(epochs_pair_again)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
     for (int i = 1; i <= 3; i++)
-        SIM_SEND(sim, 3, stream, i);
-    SIM_SEND(sim, 4, stream, 10);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim, "");
-    CHECK_IS(script_sync(sim, stream), 0);
-    sim_trace_only(sim, 0);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 3);
-    SIM_RUN(sim, 1000);
+        sim_send_int(sim, 3, stream, i);
+    sim_send_int(sim, 4, stream, 10);
+    sim_run(sim, 10);
+    expect_trace(sim, "");
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
+    sim_run(sim, 1000);
     sim_trace_only(sim, SIM_TRACE_DELIVER);
     sim_trace_from_here(sim);
     for (uint32_t rank = 2; rank <= 4; rank++)
-        SIM_SEND(sim, rank, stream, 100);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim,
-              "[  2] 0 deliver stream 1 wave 1.1: \"%d\" 300 (3 back-ends)\n");
-    SIM_END(sim);
+        sim_send_int(sim, rank, stream, 100);
+    sim_run(sim, 10);
+    expect_trace(
+        sim, "[  2] 0 deliver stream 1 wave 1.1: \"%d\" 300 (3 back-ends)\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.1, 10.6: the same, seen wave by wave. */
 TEST(short_waves_say_who_is_in_them)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
     for (int i = 1; i <= 3; i++)
-        SIM_SEND(sim, 3, stream, i);
-    SIM_SEND(sim, 4, stream, 10);
-    SIM_SEND(sim, 2, stream, 100);
-    SIM_SEND(sim, 2, stream, 200);
+        sim_send_int(sim, 3, stream, i);
+    sim_send_int(sim, 4, stream, 10);
+    sim_send_int(sim, 2, stream, 100);
+    sim_send_int(sim, 2, stream, 200);
     CHECK_OK(sim_sync(sim, stream, NULL));
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
-                   "[  4] 0 deliver stream 1 wave 2: \"%d\" 202 (2 back-ends)\n"
-                   "[  4] 0 deliver stream 1 wave 3: \"%d\" 3 (1 back-end)\n");
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
-    SIM_END(sim);
+    sim_run(sim, 10);
+    expect_trace(sim,
+                 "[  2] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
+                 "[  4] 0 deliver stream 1 wave 2: \"%d\" 202 (2 back-ends)\n"
+                 "[  4] 0 deliver stream 1 wave 3: \"%d\" 3 (1 back-end)\n");
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: a sync hurries what waits for a time-out, at each node as it
  * hears of it: so what waits at two nodes comes in two parts. */
 TEST(a_sync_waits_for_no_time_out)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
     struct stream_definition definition = {
         .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 50000};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
 
     for (uint32_t rank = 2; rank <= 3; rank++)
-        SIM_SEND(sim, rank, stream, 5);
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
-    CHECK_IS(script_sync(sim, stream), 0);
+        sim_send_int(sim, rank, stream, 5);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT(sim_now_ms(sim) < 1000);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 2);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 5);
-    SIM_END(sim);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 2);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 5);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.6, 11.1a: a member that dies is not waited for. */
 TEST(the_dead_are_not_waited_for)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    script_echo(sim);
-    script_by_hand(sim, 4);
-    SIM_SEND(sim, 0, stream, 1);
+    sim_echo(sim);
+    sim_by_hand(sim, 4);
+    sim_send_int(sim, 0, stream, 1);
     CHECK_OK(sim_sync(sim, stream, NULL));
-    SIM_RUN(sim, 100);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 0);
-    SIM_KILL_AT(sim, 4, 0);
-    SIM_RUN(sim, 20);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_SYNCED), 1);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 2);
-    SIM_END(sim);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
+    sim_kill_at(sim, 4, 0);
+    sim_run(sim, 20);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 2);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: the members that a sync waits for can be named. */
 TEST(who_is_waited_for_has_a_name)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
     struct ranks set = {0};
 
-    script_echo(sim);
-    script_by_hand(sim, 2);
-    SIM_SEND(sim, 0, stream, 1);
+    sim_echo(sim);
+    sim_by_hand(sim, 2);
+    sim_send_int(sim, 0, stream, 1);
     CHECK_OK(sim_sync(sim, stream, NULL));
-    SIM_RUN(sim, 3000);
+    sim_run(sim, 3000);
     CHECK_OK(node_unsettled(sim_node(sim, 0), stream, &set));
     CU_ASSERT_EQUAL(ranks_size(&set), 1);
     CU_ASSERT(ranks_has(&set, 2));
     ranks_fini(&set);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: syncs follow each other; each has its own end. */
 TEST(syncs_follow_each_other)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    script_echo(sim);
+    sim_echo(sim);
     for (int i = 1; i <= 20; i++) {
-        SIM_SEND(sim, 0, stream, i);
-        CHECK_IS(script_sync(sim, stream), 0);
-        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), (unsigned)i);
-        CU_ASSERT_EQUAL(script_last(sim, 0, stream), 3 * i);
+        sim_send_int(sim, 0, stream, i);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), (unsigned)i);
+        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3 * i);
     }
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.1: a sync of one stream does not wait for another. */
 TEST(a_sync_is_of_one_stream)
 {
-    struct sim *sim = SIM_TREE("0(1(2,3))");
-    uint32_t stuck = SIM_OPEN(sim, "sum");
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch("0(1(2,3))");
+    uint32_t stuck = sim_open_filter(sim, "sum");
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    script_by_hand(sim, 3);
-    SIM_SEND(sim, 0, stuck, 1);
-    SIM_SEND(sim, 0, stream, 2);
-    SIM_RUN(sim, 5);
-    CHECK_IS(sim_receive(sim, script_at(sim, 3), stream), 1);
-    CHECK_IS(sim_receive(sim, script_at(sim, 3), stream), 0);
-    CHECK_IS(script_sync(sim, stream), 0);
-    SIM_END(sim);
+    sim_by_hand(sim, 3);
+    sim_send_int(sim, 0, stuck, 1);
+    sim_send_int(sim, 0, stream, 2);
+    sim_run(sim, 5);
+    CHECK_IS(sim_receive(sim, 3, stream), 1);
+    CHECK_IS(sim_receive(sim, 3, stream), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.2, 10.5: what every member has is not kept. */
 TEST(what_is_stable_is_dropped)
 {
-    struct sim *sim = SIM_TREE("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
+    uint32_t stream = sim_open_filter(sim, "");
 
-    sim_trace_only(sim, 0);
     for (int i = 0; i < 10; i++)
         CHECK_OK(sim_send_bytes(sim, 0, stream, 1000));
     CU_ASSERT(node_held_bytes(sim_node(sim, 0), stream) >= 10000);
-    SIM_RUN(sim, 3000);
+    sim_run(sim, 3000);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
-    SIM_END(sim);
-}
-
-/* How many lines of the trace contain `text`. */
-static unsigned lines_with(struct sim *sim, const char *text)
-{
-    const char *at = sim_trace_text(sim);
-    unsigned count = 0;
-
-    while ((at = strstr(at, text))) {
-        count++;
-        at += strlen(text);
-    }
-    return count;
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.1a: claims of small packets go once per heartbeat, and what has
  * not changed is not said again. */
 TEST(claims_are_few)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    SIM_RUN(sim, 3000);
+    sim_run(sim, 3000);
     sim_trace_only(sim, SIM_TRACE_FRAME);
     sim_trace_from_here(sim);
     for (int i = 0; i < 100; i++) {
-        SIM_SEND(sim, 0, stream, i);
-        SIM_RUN(sim, 10);
+        sim_send_int(sim, 0, stream, i);
+        sim_run(sim, 10);
     }
-    SIM_RUN(sim, 1000);
-    CU_ASSERT(lines_with(sim, "1 <- 4 claim stream 1") >= 1);
-    CU_ASSERT(lines_with(sim, "1 <- 4 claim stream 1") <= 4);
-    CU_ASSERT(lines_with(sim, "0 <- 1 claim stream 1") <= 6);
+    sim_run(sim, 1000);
+    CU_ASSERT(sim_lines(sim, "1 <- 4 claim stream 1") >= 1);
+    CU_ASSERT(sim_lines(sim, "1 <- 4 claim stream 1") <= 4);
+    CU_ASSERT(sim_lines(sim, "0 <- 1 claim stream 1") <= 6);
     sim_trace_from_here(sim);
-    SIM_RUN(sim, 60000);
-    CU_ASSERT_EQUAL(lines_with(sim, " claim "), 0);
-    SIM_END(sim);
+    sim_run(sim, 60000);
+    CU_ASSERT_EQUAL(sim_lines(sim, " claim "), 0);
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.4: each child is fed by its own cursor: one that stands still
  * delays no other, and gets everything in order, once. */
 TEST(a_slow_child_delays_no_other)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "");
 
-    sim_trace_only(sim, 0);
-    sim_freeze(sim, script_at(sim, 4), 2000);
+    sim_freeze(sim, 4, 2000);
     for (int i = 1; i <= 50; i++)
-        SIM_SEND(sim, 0, stream, i);
-    SIM_RUN(sim, 5);
-    CU_ASSERT_EQUAL(script_taken(sim, 3, stream), 50);
-    CU_ASSERT_EQUAL(script_taken(sim, 2, stream), 50);
-    CU_ASSERT_EQUAL(script_taken(sim, 4, stream), 0);
-    CU_ASSERT(node_held_bytes(sim_node(sim, script_at(sim, 1)), stream) > 0);
+        sim_send_int(sim, 0, stream, i);
+    sim_run(sim, 5);
+    CU_ASSERT_EQUAL(sim_taken(sim, 3, stream), 50);
+    CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 50);
+    CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 0);
+    CU_ASSERT(node_held_bytes(sim_node(sim, 1), stream) > 0);
     sim_trace_only(sim, SIM_TRACE_DELIVER);
     sim_trace_from_here(sim);
-    SIM_RUN(sim, 3000);
-    CU_ASSERT_EQUAL(script_taken(sim, 4, stream), 50);
-    CU_ASSERT_EQUAL(script_last(sim, 4, stream), 50);
-    CU_ASSERT_EQUAL(lines_with(sim, "4 deliver stream 1: \"%d\" 7\n"), 1);
-    SIM_END(sim);
+    sim_run(sim, 3000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 50);
+    CU_ASSERT_EQUAL(sim_last(sim, 4, stream), 50);
+    expect(sim, "4 deliver stream 1: \"%d\" 7\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 10.1, 10.6: a claim that waits for credit speaks of those who had
@@ -325,33 +310,31 @@ TEST(a_claim_that_waits_speaks_of_no_newcomer)
             .sync = COP_DO_NOT_WAIT,
             .up_filter_frontend = count,
         };
-        struct sim *sim = SIM_TREE("0(1(3,4,2(5)),6,7,8)");
+        struct sim *sim = sim_launch("0(1(3,4,2(5)),6,7,8)");
         uint32_t stream;
 
-        script_by_hand(sim, 5);
-        stream = script_open(sim, &definition);
-        sim_trace_only(sim, 0);
+        sim_by_hand(sim, 5);
+        stream = sim_open_stream(sim, &definition);
         sim_set_filter_ms(sim, 0, 50);
         for (int i = 0; i < COUNT; i++)
             for (uint32_t rank = 3; rank <= 4; rank++)
-                CHECK_OK(
-                    sim_send_bytes(sim, script_at(sim, rank), stream, BYTES));
-        SIM_SEND(sim, 0, stream, 1);
+                CHECK_OK(sim_send_bytes(sim, rank, stream, BYTES));
+        sim_send_int(sim, 0, stream, 1);
         CHECK_OK(sim_sync(sim, stream, NULL));
-        SIM_RUN(sim, 50);
-        sim_crash(sim, script_at(sim, 2));
-        SIM_RUN(sim, 50);
-        CHECK_IS(sim_receive(sim, script_at(sim, 5), stream), 1);
-        CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 5)), script_at(sim, 1));
+        sim_run(sim, 50);
+        sim_crash(sim, 2);
+        sim_run(sim, 50);
+        CHECK_IS(sim_receive(sim, 5, stream), 1);
+        CU_ASSERT_EQUAL(sim_parent(sim, 5), 1);
         for (int i = 0; i < LATER; i++)
-            CHECK_OK(sim_send_bytes(sim, script_at(sim, 5), stream, BYTES));
-        CHECK_OK(sim_settle(sim, script_at(sim, 5), stream));
-        SIM_RUN(sim, at_ms);
-        sim_hold(sim, script_at(sim, 1), 0, sim_now_ms(sim) + 2000);
-        script_wait(sim, 0, TELL_SYNCED);
-        CHECK_IS(script_code(TELL_SYNCED), 0);
-        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 2 * COUNT + LATER);
-        SIM_END(sim);
+            CHECK_OK(sim_send_bytes(sim, 5, stream, BYTES));
+        CHECK_OK(sim_settle(sim, 5, stream));
+        sim_run(sim, at_ms);
+        sim_hold(sim, 1, 0, sim_now_ms(sim) + 2000);
+        sim_wait(sim, 0, TELL_SYNCED);
+        CHECK_IS(sim_code(TELL_SYNCED), 0);
+        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 2 * COUNT + LATER);
+        sim_end(sim);
     }
 }
 
@@ -366,26 +349,24 @@ TEST(what_a_sync_gave_up_does_not_come)
             .sync = (enum cop_sync)mode,
             .wave_timeout_ms = mode == COP_TIME_OUT ? 20 : 0,
         };
-        struct sim *sim = SIM_TREE(TREE);
-        uint32_t stream = script_open(sim, &definition);
+        struct sim *sim = sim_launch(TREE);
+        uint32_t stream = sim_open_stream(sim, &definition);
 
-        sim_trace_only(sim, 0);
-        sim_freeze(sim, script_at(sim, 1), 10000);
-        sim_hold(sim, script_at(sim, 3), script_at(sim, 1),
-                 sim_now_ms(sim) + 10300);
+        sim_freeze(sim, 1, 10000);
+        sim_hold(sim, 3, 1, sim_now_ms(sim) + 10300);
         for (int i = 0; i < 5; i++)
-            SIM_SEND(sim, 3, stream, 1000 + i);
-        SIM_RUN(sim, 6000);
-        CHECK_IS(script_sync(sim, stream), 1);
-        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
-        SIM_RUN(sim, 10000);
-        CU_ASSERT_EQUAL(sim_parent(sim, script_at(sim, 1)), 0);
-        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
+            sim_send_int(sim, 3, stream, 1000 + i);
+        sim_run(sim, 6000);
+        CHECK_IS(sim_sync_now(sim, stream), 1);
+        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
+        sim_run(sim, 10000);
+        CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
+        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
         for (uint32_t rank = 2; rank <= 4; rank++)
-            SIM_SEND(sim, rank, stream, 1);
-        CHECK_IS(script_sync(sim, stream), 0);
-        CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 3);
-        SIM_END(sim);
+            sim_send_int(sim, rank, stream, 1);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
+        sim_end(sim);
     }
 }
 

@@ -1,5 +1,5 @@
 /* test_scenario_wave.c - waves, seen from the front-end (PROTOCOL 4). */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define TREE "0(1(3,4),2)"
 
@@ -7,185 +7,186 @@
  * early it came. */
 TEST(the_nth_meets_the_nth)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    SIM_SEND(sim, 3, stream, 10);
-    SIM_SEND(sim, 3, stream, 20);
-    SIM_SEND(sim, 4, stream, 1);
-    SIM_SEND(sim, 2, stream, 100);
-    SIM_SEND(sim, 2, stream, 200);
-    SIM_RUN(sim, 10);
-    SIM_SEND(sim, 4, stream, 2);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim,
-              "[  2] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
-              "[ 12] 0 deliver stream 1 wave 2: \"%d\" 222 (3 back-ends)\n");
-    SIM_END(sim);
+    sim_send_int(sim, 3, stream, 10);
+    sim_send_int(sim, 3, stream, 20);
+    sim_send_int(sim, 4, stream, 1);
+    sim_send_int(sim, 2, stream, 100);
+    sim_send_int(sim, 2, stream, 200);
+    sim_run(sim, 10);
+    sim_send_int(sim, 4, stream, 2);
+    sim_run(sim, 10);
+    expect_trace(sim,
+                 "[  2] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
+                 "[ 12] 0 deliver stream 1 wave 2: \"%d\" 222 (3 back-ends)\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.6: without waiting, each packet goes up alone and at once. */
 TEST(nobody_waits_where_none_is_to)
 {
-    struct sim *sim = SIM_TREE(TREE);
+    struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
     struct stream_definition definition = {.up_filter = sum,
                                            .sync = COP_DO_NOT_WAIT};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
 
-    SIM_SEND(sim, 3, stream, 10);
-    SIM_RUN(sim, 2);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 1);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 10);
-    SIM_SEND(sim, 3, stream, 20);
-    SIM_SEND(sim, 4, stream, 1);
-    SIM_RUN(sim, 2);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 3);
-    SIM_END(sim);
+    sim_send_int(sim, 3, stream, 10);
+    sim_run(sim, 2);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 10);
+    sim_send_int(sim, 3, stream, 20);
+    sim_send_int(sim, 4, stream, 1);
+    sim_run(sim, 2);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.6: what came within the time goes up together, when it is over
  * and not a millisecond before; who comes later is in the next. */
 TEST(a_time_out_gathers_what_came)
 {
-    struct sim *sim = SIM_TREE("0(1,2,3)");
+    struct sim *sim = sim_launch("0(1,2,3)");
     char sum[] = "sum";
     struct stream_definition definition = {
         .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 20};
-    uint32_t stream = script_open(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, &definition);
 
-    SIM_SEND(sim, 1, stream, 10);
-    SIM_RUN(sim, 10);
-    SIM_SEND(sim, 2, stream, 5);
-    SIM_RUN(sim, 10); /* 20: the first came at 1 */
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 0);
-    SIM_RUN(sim, 1);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 1);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 15);
-    SIM_SEND(sim, 3, stream, 7);
-    SIM_RUN(sim, 20);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 1);
-    SIM_RUN(sim, 1);
-    CU_ASSERT_EQUAL(script_taken(sim, 0, stream), 2);
-    CU_ASSERT_EQUAL(script_last(sim, 0, stream), 7);
-    SIM_END(sim);
+    sim_send_int(sim, 1, stream, 10);
+    sim_run(sim, 10);
+    sim_send_int(sim, 2, stream, 5);
+    sim_run(sim, 10); /* 20: the first came at 1 */
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
+    sim_run(sim, 1);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 15);
+    sim_send_int(sim, 3, stream, 7);
+    sim_run(sim, 20);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    sim_run(sim, 1);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 2);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 7);
+    sim_end(sim);
 }
 
 static void send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value)
 {
     int32_t set[1] = {value};
 
-    CHECK_OK(sim_send(sim, script_at(sim, rank), stream, 100, "%ad", set,
-                      (uint32_t)1));
+    CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", set, (uint32_t)1));
 }
 
 /* PROTOCOL 4.2: "nothing new" is an answer, so the wave behind it is not
  * paired with the wrong one. */
 TEST(nothing_new_is_an_answer)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "int_union");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "int_union");
 
     for (int i = 0; i < 2; i++) {
         send_set(sim, 2, stream, 5);
         send_set(sim, 3, stream, 5);
         send_set(sim, 4, stream, 5);
     }
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     send_set(sim, 4, stream, 5);
     send_set(sim, 3, stream, 6);
     send_set(sim, 2, stream, 5);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim,
-              "[  2] 0 deliver stream 1 wave 1: \"%ad\" [5] (3 back-ends)\n"
-              "[ 12] 0 deliver stream 1 wave 3: \"%ad\" [6] (3 back-ends)\n");
-    SIM_END(sim);
+    sim_run(sim, 10);
+    expect_trace(
+        sim, "[  2] 0 deliver stream 1 wave 1: \"%ad\" [5] (3 back-ends)\n"
+             "[ 12] 0 deliver stream 1 wave 3: \"%ad\" [6] (3 back-ends)\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.4: a wave that waits only for a child that dies goes at once, and
  * later waves go without it. */
 TEST(a_lost_child_is_not_waited_for)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
-    SIM_SEND(sim, 3, stream, 10);
-    SIM_SEND(sim, 2, stream, 100);
-    SIM_KILL_AT(sim, 4, 25);
-    SIM_RUN(sim, 50);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 1);
+    sim_send_int(sim, 3, stream, 10);
+    sim_send_int(sim, 2, stream, 100);
+    sim_kill_at(sim, 4, 25);
+    sim_run(sim, 50);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     sim_trace_only(sim, SIM_TRACE_DELIVER);
-    SIM_SEND(sim, 3, stream, 1);
-    SIM_SEND(sim, 2, stream, 2);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim, "[ 27] 0 deliver stream 1 wave 1: \"%d\" 110 (2 back-ends)\n"
-                   "[ 27] 0 told back-end lost 4\n"
-                   "[ 52] 0 deliver stream 1 wave 2: \"%d\" 3 (2 back-ends)\n");
-    SIM_END(sim);
+    sim_send_int(sim, 3, stream, 1);
+    sim_send_int(sim, 2, stream, 2);
+    sim_run(sim, 10);
+    expect_trace(sim,
+                 "[ 27] 0 deliver stream 1 wave 1: \"%d\" 110 (2 back-ends)\n"
+                 "[ 27] 0 told back-end lost 4\n"
+                 "[ 52] 0 deliver stream 1 wave 2: \"%d\" 3 (2 back-ends)\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.4: what it had delivered before it died keeps its place. */
 TEST(what_a_lost_child_sent_stays)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
-    SIM_SEND(sim, 4, stream, 1);
-    SIM_SEND(sim, 4, stream, 2);
-    SIM_SEND(sim, 2, stream, 100);
-    SIM_SEND(sim, 2, stream, 200);
-    SIM_SEND(sim, 2, stream, 300);
-    SIM_KILL_AT(sim, 4, 10);
-    SIM_RUN(sim, 20);
+    sim_send_int(sim, 4, stream, 1);
+    sim_send_int(sim, 4, stream, 2);
+    sim_send_int(sim, 2, stream, 100);
+    sim_send_int(sim, 2, stream, 200);
+    sim_send_int(sim, 2, stream, 300);
+    sim_kill_at(sim, 4, 10);
+    sim_run(sim, 20);
     for (int i = 1; i <= 3; i++)
-        SIM_SEND(sim, 3, stream, 10 * i);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim,
-              "[ 22] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
-              "[ 22] 0 deliver stream 1 wave 2: \"%d\" 222 (3 back-ends)\n"
-              "[ 22] 0 deliver stream 1 wave 3: \"%d\" 330 (2 back-ends)\n");
-    SIM_END(sim);
+        sim_send_int(sim, 3, stream, 10 * i);
+    sim_run(sim, 10);
+    expect_trace(sim,
+                 "[ 22] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
+                 "[ 22] 0 deliver stream 1 wave 2: \"%d\" 222 (3 back-ends)\n"
+                 "[ 22] 0 deliver stream 1 wave 3: \"%d\" 330 (2 back-ends)\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.4: a branch of several back-ends is not waited for either; they
  * come back by another, and count from the wave that they say. */
 TEST(a_lost_branch_is_not_waited_for)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
+    uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
-    SIM_SEND(sim, 3, stream, 10);
-    SIM_SEND(sim, 4, stream, 1);
-    SIM_SEND(sim, 5, stream, 100);
-    SIM_KILL_AT(sim, 2, 25);
-    SIM_RUN(sim, 50);
-    SIM_TRACE(sim,
-              "[ 26] 0 deliver stream 1 wave 1: \"%d\" 11 (2 back-ends)\n");
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 0, TELL_BACKEND_LOST), 0);
-    CU_ASSERT_EQUAL(script_told(sim, 5, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(script_told(sim, 6, TELL_NODE_ADOPTED), 1);
-    SIM_END(sim);
+    sim_send_int(sim, 3, stream, 10);
+    sim_send_int(sim, 4, stream, 1);
+    sim_send_int(sim, 5, stream, 100);
+    sim_kill_at(sim, 2, 25);
+    sim_run(sim, 50);
+    expect_trace(sim,
+                 "[ 26] 0 deliver stream 1 wave 1: \"%d\" 11 (2 back-ends)\n");
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 5, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 6, TELL_NODE_ADOPTED), 1);
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.3: a child without members takes no part. */
 TEST(who_has_no_member_takes_no_part)
 {
-    struct sim *sim = SIM_TREE("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     char sum[] = "sum";
     struct stream_definition definition = {.up_filter = sum,
-                                           .members = script_ranks(2, 3, 5)};
-    uint32_t stream = script_open(sim, &definition);
+                                           .members = sim_ranks(2, 3, 5)};
+    uint32_t stream = sim_open_stream(sim, &definition);
 
-    SIM_SEND(sim, 3, stream, 1);
-    SIM_SEND(sim, 5, stream, 2);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (2 back-ends)\n");
-    CHECK_IS(sim_send(sim, script_at(sim, 4), stream, 100, "%d", 1), -ENOENT);
+    sim_send_int(sim, 3, stream, 1);
+    sim_send_int(sim, 5, stream, 2);
+    sim_run(sim, 10);
+    expect_trace(sim,
+                 "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (2 back-ends)\n");
+    CHECK_IS(sim_send(sim, 4, stream, 100, "%d", 1), -ENOENT);
     ranks_fini(&definition.members);
-    SIM_END(sim);
+    sim_end(sim);
 }
 
 static void inject(struct sim *sim,
@@ -206,62 +207,62 @@ static void inject(struct sim *sim,
     };
 
     CHECK_OK(packet_pack(&frame.payload, "%d", value));
-    sim_inject(sim, script_at(sim, from), script_at(sim, to), &frame);
+    sim_inject(sim, from, to, &frame);
 }
 
 /* PROTOCOL 4.5: a packet whose wave has gone passes straight up, alone, and
  * says that it is late; it disturbs no wave. */
 TEST(who_comes_late_says_so)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
     for (uint32_t rank = 2; rank <= 4; rank++)
-        SIM_SEND(sim, rank, stream, 1);
-    SIM_RUN(sim, 10);
+        sim_send_int(sim, rank, stream, 1);
+    sim_run(sim, 10);
     inject(sim, 3, 1, stream, 1, 77);
-    SIM_RUN(sim, 10);
+    sim_run(sim, 10);
     for (uint32_t rank = 2; rank <= 4; rank++)
-        SIM_SEND(sim, rank, stream, 2);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim,
-              "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (3 back-ends)\n"
-              "[ 12] 0 deliver stream 1 wave 1 late: \"%d\" 77 (1 back-end)\n"
-              "[ 22] 0 deliver stream 1 wave 2: \"%d\" 6 (3 back-ends)\n");
-    SIM_END(sim);
+        sim_send_int(sim, rank, stream, 2);
+    sim_run(sim, 10);
+    expect_trace(
+        sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (3 back-ends)\n"
+             "[ 12] 0 deliver stream 1 wave 1 late: \"%d\" 77 (1 back-end)\n"
+             "[ 22] 0 deliver stream 1 wave 2: \"%d\" 6 (3 back-ends)\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 4.5: a number answers all lower ones. */
 TEST(a_number_answers_all_lower_ones)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "sum");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
 
     for (int i = 1; i <= 3; i++) {
-        SIM_SEND(sim, 2, stream, i);
-        SIM_SEND(sim, 4, stream, 10 * i);
+        sim_send_int(sim, 2, stream, i);
+        sim_send_int(sim, 4, stream, 10 * i);
     }
     inject(sim, 3, 1, stream, 3, 100);
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim,
-              "[  2] 0 deliver stream 1 wave 1: \"%d\" 11 (2 back-ends)\n"
-              "[  2] 0 deliver stream 1 wave 2: \"%d\" 22 (2 back-ends)\n"
-              "[  2] 0 deliver stream 1 wave 3: \"%d\" 133 (3 back-ends)\n");
-    SIM_END(sim);
+    sim_run(sim, 10);
+    expect_trace(sim,
+                 "[  2] 0 deliver stream 1 wave 1: \"%d\" 11 (2 back-ends)\n"
+                 "[  2] 0 deliver stream 1 wave 2: \"%d\" 22 (2 back-ends)\n"
+                 "[  2] 0 deliver stream 1 wave 3: \"%d\" 133 (3 back-ends)\n");
+    sim_end(sim);
 }
 
 /* PROTOCOL 2.4: an empty packet is a packet, and its sender is counted. */
 TEST(a_packet_without_values_counts)
 {
-    struct sim *sim = SIM_TREE(TREE);
-    uint32_t stream = SIM_OPEN(sim, "count");
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "count");
 
     for (uint32_t rank = 2; rank <= 4; rank++)
-        CHECK_OK(sim_send(sim, script_at(sim, rank), stream, 100, ""));
-    SIM_RUN(sim, 10);
-    SIM_TRACE(sim,
-              "[  2] 0 deliver stream 1 wave 1: \"%ud\" 3 (3 back-ends)\n");
-    SIM_END(sim);
+        CHECK_OK(sim_send(sim, rank, stream, 100, ""));
+    sim_run(sim, 10);
+    expect_trace(sim,
+                 "[  2] 0 deliver stream 1 wave 1: \"%ud\" 3 (3 back-ends)\n");
+    sim_end(sim);
 }
 
 int main(void)

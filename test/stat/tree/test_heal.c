@@ -1,7 +1,7 @@
 /* test_heal.c - merged stacks in a tree that loses commnodes: what the
  * front-end has is what it has when nobody dies. In the simulated world, with
  * the filter itself; equal trees are equal bytes. */
-#include "test/sim/script.h"
+#include "test/sim/scenario.h"
 
 #define SHAPE   "0(1(3(7,8,9),4(10,11,12)),2(5(13,14,15),6(16,17,18)))"
 #define INNER   6
@@ -72,16 +72,16 @@ static void read_packets(struct packets *packets, unsigned seed)
 static void run(const struct packets *packets, unsigned seed, unsigned kills)
 {
     struct sim_config config = {.trace = 0};
-    struct sim *sim = script_tree(SHAPE, &config);
+    struct sim *sim = sim_launch_as(SHAPE, &config);
     struct sim_watch watch = {.told = told};
     struct random chance;
     uint32_t stream;
 
     random_seed(&chance, seed);
-    stream = SIM_OPEN(sim, "stat_merge");
+    stream = sim_open_filter(sim, "stat_merge");
     sim_trace_only(sim, 0);
     for (unsigned i = 0; i < kills; i++)
-        SIM_KILL_AT(sim, 1 + (uint32_t)random_between(&chance, 0, INNER - 1),
+        sim_kill_at(sim, 1 + (uint32_t)random_between(&chance, 0, INNER - 1),
                     random_between(&chance, 0, (DAEMONS + 4) * SAMPLES));
     for (int k = 0; k < SAMPLES; k++) {
         for (uint32_t i = 0; i < DAEMONS; i++) {
@@ -89,17 +89,17 @@ static void run(const struct packets *packets, unsigned seed, unsigned kills)
 
             CHECK_OK(packet_pack(&payload, "%auc", packets->bytes[i][k],
                                  packets->len[i][k]));
-            sim_post(sim, script_at(sim, FIRST + i), stream, 100, payload);
-            SIM_RUN(sim, 1);
+            sim_post(sim, FIRST + i, stream, 100, payload);
+            sim_run(sim, 1);
         }
     }
-    SIM_RUN(sim, 3000);
-    CHECK_IS(script_sync(sim, stream), 0);
+    sim_run(sim, 3000);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
     state_len = 0;
     sim_watch(sim, &watch); /* in the place of the script's */
     CHECK_OK(sim_ask_state(sim, stream));
-    SIM_RUN(sim, 100);
-    SIM_END(sim);
+    sim_run(sim, 100);
+    sim_end(sim);
 }
 
 /* PROTOCOL 9: with failures and without, the same tree. */

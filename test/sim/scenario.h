@@ -1,0 +1,111 @@
+/* scenario.h - what scenarios say besides sim.h: they launch a world, ask and
+ * wait, and look at what came.
+ *
+ *     struct sim *sim = sim_launch("0(1(3,4),2)");
+ *     uint32_t stream = sim_open_filter(sim, "sum");
+ *
+ *     sim_send_int(sim, 3, stream, 10);
+ *     sim_kill_at(sim, 4, 25);
+ *     sim_run(sim, 100);
+ *     expect(sim, "0 told back-end lost 4");
+ *     sim_end(sim);
+ *
+ * A hop takes exactly 1 ms; times in a trace count from the last sim_launch(),
+ * sim_open_stream() or sim_trace_from_here(). Nodes are named by rank. One
+ * scenario has one world at a time. What fails here fails the test. */
+#ifndef TEST_SCENARIO_H
+#define TEST_SCENARIO_H
+
+#include "sim/sim.h"
+#include "test/check.h"
+
+#include "wire/limits.h"
+#include "wire/packet.h"
+
+/* ---- the world ---- */
+
+/* A world that has launched, with an empty trace of deliveries and news. */
+struct sim *sim_launch(const char *tree);
+struct sim *sim_launch_as(const char *tree, const struct sim_config *config);
+
+/* A world of which only the front-end runs yet; `config` may be NULL. */
+struct sim *sim_begin(const char *tree, const struct sim_config *config);
+
+/* Check that the machine did nothing that it may not; free the world. */
+void sim_end(struct sim *sim);
+
+/* Let so much time pass. */
+void sim_run(struct sim *sim, uint64_t for_ms);
+
+/* The node dies in so many milliseconds. */
+void sim_kill_at(struct sim *sim, uint32_t rank, uint64_t in_ms);
+
+/* ---- traffic ---- */
+
+/* Open a stream for everyone with this upstream filter and wait until it is
+ * open; the trace is then empty. Returns its number. */
+uint32_t sim_open_filter(struct sim *sim, const char *filter);
+
+/* The same with everything that a definition may say. A NULL name is "", no
+ * members means everyone; `id` is ignored. */
+uint32_t sim_open_stream(struct sim *sim,
+                         const struct stream_definition *definition);
+
+/* Ask for it, without waiting. Returns sim_open()'s answer. */
+int sim_ask_open(struct sim *sim,
+                 const struct stream_definition *definition,
+                 uint32_t *stream);
+
+/* Send `value` as "%d". */
+void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value);
+
+/* Sync and wait for it. Returns TELL_SYNCED's code. */
+int sim_sync_now(struct sim *sim, uint32_t stream);
+
+/* Every back-end answers each packet with its own copy. */
+void sim_echo(struct sim *sim);
+
+/* `rank` takes packets only when the scenario says so. */
+void sim_by_hand(struct sim *sim, uint32_t rank);
+
+/* A set of `count` ranks, to be freed with ranks_fini(). */
+struct ranks sim_ranks(size_t count, ...);
+
+/* ---- what came ---- */
+
+/* Let time pass until node `rank` has been told `tell` once more than when
+ * this was called; at most a minute. */
+void sim_wait(struct sim *sim, uint32_t rank, enum tell_type tell);
+
+/* How often `rank` was told `tell`; the code, rank and text of the last time
+ * that any node was. */
+unsigned sim_told(struct sim *sim, uint32_t rank, enum tell_type tell);
+int sim_code(enum tell_type tell);
+uint32_t sim_about(enum tell_type tell);
+const char *sim_text(enum tell_type tell);
+
+/* How often the front-end was told that `rank` was adopted, and how, the last
+ * time. */
+unsigned sim_adopted(uint32_t rank, struct node_adoption *out);
+
+/* How many packets `rank` has taken on `stream`, and the first value, a "%d",
+ * of the last. */
+unsigned sim_taken(struct sim *sim, uint32_t rank, uint32_t stream);
+int sim_last(struct sim *sim, uint32_t rank, uint32_t stream);
+
+/* How many lines of the trace contain `text`, whose parts are separated by
+ * '*'; the time that the last of them has, 0 if there is none. */
+unsigned sim_lines(struct sim *sim, const char *text);
+unsigned sim_line_ms(struct sim *sim, const char *text);
+
+/* The trace is exactly that text. */
+#define expect_trace(sim, text)                                                \
+    CU_ASSERT(sim_trace_is(sim, text, __FILE__, __LINE__))
+
+/* One line of the trace contains `text`, whose parts are separated by '*'. */
+#define expect(sim, text) CU_ASSERT(sim_is_once(sim, text, __FILE__, __LINE__))
+
+/* The same; else print the trace. Returns whether it is so. */
+bool sim_is_once(struct sim *sim, const char *text, const char *file, int line);
+
+#endif
