@@ -23,7 +23,7 @@
 #include "bench/synthetic.h"
 #include "stat/request.h"
 #include "stat/tree/build.h"
-#include "stat/tree/tree_pack.h"
+#include "stat/tree/tree.h"
 #include "stat/walk/names.h"
 #include "stat/walk/traces.h"
 #include "stat/walk/walk.h"

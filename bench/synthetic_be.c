@@ -7,7 +7,7 @@
 
 #include "bench/synthetic.h"
 #include "stat/request.h"
-#include "stat/tree/tree_pack.h"
+#include "stat/tree/tree.h"
 
 /* Compute the tree that `packet` asks of rank `rank`, into `*tree`. */
 static int prepare(struct tree **tree,

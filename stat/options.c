@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "stat/job/mpir.h"
 #include "stat/request.h"
 
 #define TIMEOUT_DEFAULT_S 30
@@ -92,8 +91,8 @@ static int read_target(struct options *options,
     case 'm':
         r = read_number(&number, value, INT_MAX, "--mpir", error);
         return r < 0 ? r
-                     : mpir_add(&options->targets, (pid_t)number,
-                                &options->mpir, error);
+                     : targets_add_mpir(&options->targets, (pid_t)number,
+                                        &options->mpir, error);
     case 'c':
         r = read_number(&number, value, INT_MAX, "--children-of", error);
         return r < 0 ? r
@@ -224,13 +223,11 @@ static const struct option known[] = {
     {"after", required_argument, NULL, 'A'},
     {"diff", required_argument, NULL, 'D'},
     {"follow", no_argument, NULL, 'W'},
-    {"dot", required_argument, NULL, OUTPUT + OUTPUT_DOT},
-    {"folded", required_argument, NULL, OUTPUT + OUTPUT_FOLDED},
-    {"html", required_argument, NULL, OUTPUT + OUTPUT_HTML},
-    {"json", required_argument, NULL, OUTPUT + OUTPUT_JSON},
-    {"speedscope", required_argument, NULL, OUTPUT + OUTPUT_SPEEDSCOPE},
-    {"svg", required_argument, NULL, OUTPUT + OUTPUT_SVG},
-    {"samples", required_argument, NULL, 's'},
+#define OUTPUT_OPTION(kind, name, help)                                        \
+    {#name, required_argument, NULL, OUTPUT + OUTPUT_##kind},
+    OUTPUT_FORMATS(OUTPUT_OPTION)
+#undef OUTPUT_OPTION
+        {"samples", required_argument, NULL, 's'},
     {"watch", required_argument, NULL, 'w'},
     {"interval", required_argument, NULL, 'i'},
     {"timeout", required_argument, NULL, 'T'},
@@ -373,14 +370,13 @@ void options_usage(FILE *file)
           "  --core FILE...       the processes that have left these files\n"
           "  --ssh COMMAND        how to get to other hosts (default: ssh)\n"
           "  --topology FILE      the tree of daemons (default: one daemon)\n"
-          "  --shape SHAPE        or its shape on this host, such as 4x4\n"
-          "  --dot FILE           write the tree for Graphviz's dot too\n"
-          "  --svg FILE           ... as a picture\n"
-          "  --html FILE          ... as one page for a browser\n"
-          "  --json FILE          ... for other programs\n"
-          "  --folded FILE        ... as folded stacks, for flame graphs\n"
-          "  --speedscope FILE    ... for speedscope\n"
-          "                       (a FILE of \"-\": to standard output, in "
+          "  --shape SHAPE        or its shape on this host, such as 4x4\n",
+          file);
+#define OUTPUT_USAGE(kind, name, help)                                         \
+    fprintf(file, "  --%-18s %s\n", #name " FILE", help);
+    OUTPUT_FORMATS(OUTPUT_USAGE)
+#undef OUTPUT_USAGE
+    fputs("                       (a FILE of \"-\": to standard output, in "
           "place of\n"
           "                       the picture)\n"
           "  --samples COUNT      look COUNT times (default 1)\n"

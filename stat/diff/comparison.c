@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "stat/diff/diff_json.h"
-#include "stat/diff/diff_picture.h"
 #include "stat/diff/look.h"
 #include "stat/write/output.h"
 

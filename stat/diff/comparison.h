@@ -2,6 +2,8 @@
 #ifndef STAT_DIFF_COMPARISON_H
 #define STAT_DIFF_COMPARISON_H
 
+#include <stdio.h>
+
 #include <coppice/error.h>
 
 #include "stat/diff/diff.h"
@@ -24,5 +26,19 @@ int comparison_run(const char *const paths[DIFF_SIDES],
                    const char *json,
                    const struct render_options *options,
                    struct cop_error *error);
+
+/* What `version` says in the JSON; as JSON_VERSION. */
+#define DIFF_JSON_VERSION 1
+
+/* Write `diff` to `file` as JSON, as coppice-stat-json(5) describes it.
+ * Returns 0, -ENOMEM, or as output_end(). */
+int diff_json_write(FILE *file, const struct diff *diff);
+
+/* Draw `diff` on `file`, as render_report() does. `names` are those of both
+ * files. Returns 0, -ENOMEM, or as output_end(). */
+int diff_picture_write(FILE *file,
+                       const struct diff *diff,
+                       const char *const names[DIFF_SIDES],
+                       const struct render_options *options);
 
 #endif

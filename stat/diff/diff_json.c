@@ -1,5 +1,5 @@
-/* diff_json.c - see diff_json.h. */
-#include "stat/diff/diff_json.h"
+/* diff_json.c - what is different between two looks, for other programs. */
+#include "stat/diff/comparison.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,19 @@
-/* diff_picture.c - see diff_picture.h. */
-#include "stat/diff/diff_picture.h"
+/* diff_picture.c - what is different between two looks, on a terminal.
+ *
+ *     unchanged: 14 of 16 tasks; 2 moved
+ *     A: before.json: 16 tasks, 3 classes
+ *     B: after.json: 16 tasks, 3 classes, 60 s after A
+ *                                                   A       B  tasks
+ *     = main (ring.c:31)                           16      16  0-15
+ *     - ├─ do_SendOrStall (ring.c:44) ▸ pause       1       0  1
+ *     ~ ├─ ring_waitall ▸ recv                      1       1  -2 +1
+ *     ...
+ *     moved: 1 task: 1 (node7 pid 101): do_SendOrStall ... → ring_waitall ...
+ *
+ * A line begins with "-" if tasks were there in A only, "+" in B only, "=" if
+ * the same tasks were there in both, "~" if other ones: then those that have
+ * left and those that have come are told. */
+#include "stat/diff/comparison.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -14,7 +14,7 @@
 #include "stat/clock.h"
 #include "stat/gather/shortfall.h"
 #include "stat/request.h"
-#include "stat/tree/tree_pack.h"
+#include "stat/tree/tree.h"
 
 /* How long a thread may take to stop, at most; and of the time for all tasks of
  * a daemon, so that others are looked at too. */

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "stat/clock.h"
-#include "stat/job/mpir.h"
 
 /* How often it is looked whether the command has moved. */
 #define POLL_NS 100000000L
@@ -124,6 +123,6 @@ int command_targets(struct targets *targets, pid_t pid, struct cop_error *error)
     bool table;
     int r;
 
-    r = mpir_add(targets, pid, &table, error);
+    r = targets_add_mpir(targets, pid, &table, error);
     return r == -ENOENT ? targets_add(targets, 0, pid) : r;
 }

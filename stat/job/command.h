@@ -23,7 +23,7 @@ int command_start(pid_t *pid, char *const *argv, struct cop_error *error);
 int command_await(pid_t pid, uint32_t after_s, int *status);
 
 /* Add its processes: those in its MPIR table, or all under it, or itself.
- * Returns as mpir_add(). */
+ * Returns as targets_add_mpir(). */
 int command_targets(struct targets *targets,
                     pid_t pid,
                     struct cop_error *error);

@@ -1,5 +1,6 @@
-/* mpir.c - see mpir.h. */
-#include "stat/job/mpir.h"
+/* mpir.c - the processes of a job, from the table that its launcher keeps for
+ * debuggers. */
+#include "stat/job/targets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,10 +118,10 @@ static int add_rows(struct targets *targets,
     return r;
 }
 
-int mpir_add(struct targets *targets,
-             pid_t pid,
-             bool *table,
-             struct cop_error *error)
+int targets_add_mpir(struct targets *targets,
+                     pid_t pid,
+                     bool *table,
+                     struct cop_error *error)
 {
     struct symbols symbols = {0, 0};
     struct modules *modules = NULL;

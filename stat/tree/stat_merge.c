@@ -6,7 +6,6 @@
 
 #include "stat/request.h"
 #include "stat/tree/tree.h"
-#include "stat/tree/tree_pack.h"
 
 /* What was joined, as trees whose sizes at least halve from one to the next.
  * So the state is a few trees, however many packets it took in, and a wave of

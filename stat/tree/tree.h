@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <coppice/packet.h>
+
 #include "stat/tree/tasks.h"
 
 /* Deepest stack, in frames. */
@@ -159,6 +161,16 @@ int tree_end_compare(const struct tree_end *a, const struct tree_end *b);
 int tree_progress_compare(const struct tree_progress *a,
                           const struct tree_progress *b);
 int tree_stop_compare(const struct tree_stop *a, const struct tree_stop *b);
+
+/* Pack `tree` into a new packet with the tag `tag`; equal trees give equal
+ * packets. Distinct sets of tasks are stored once, each as ranges or a
+ * bitmap, whichever is shorter. Returns 0, -EMSGSIZE or -ENOMEM. */
+int tree_pack(struct cop_packet **out, int32_t tag, const struct tree *tree);
+
+/* Make a tree from `packet`, whose bytes are not trusted.
+ * Returns 0, -EINVAL if it is of another format, -EBADMSG if its values are
+ * not those of a tree, or -ENOMEM. */
+int tree_unpack(struct tree **out, const struct cop_packet *packet);
 
 /* The last step of making a tree: drop nodes that no end is at or under, what
  * no node uses, and fill in the sizes. Returns 0 or -ENOMEM. */

@@ -1,5 +1,5 @@
-/* tree_pack.c - see tree_pack.h. */
-#include "stat/tree/tree_pack.h"
+/* tree_pack.c - a merged tree as the values of a packet, and back. */
+#include "stat/tree/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

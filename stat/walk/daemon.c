@@ -10,7 +10,7 @@
 #include "stat/clock.h"
 #include "stat/job/targets.h"
 #include "stat/request.h"
-#include "stat/tree/tree_pack.h"
+#include "stat/tree/tree.h"
 #include "stat/walk/guard.h"
 #include "stat/walk/names.h"
 #include "stat/walk/thread.h"

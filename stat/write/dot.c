@@ -1,5 +1,10 @@
-/* dot.c - see dot.h. */
-#include "stat/write/dot.h"
+/* dot.c - a merged tree for Graphviz, and for the viewer of LLNL's STAT.
+ *
+ * Plain `dot -Tsvg` draws it: a node for each frame, on each edge how many tasks
+ * take it and which, one colour for each class. Graphviz ignores the attributes
+ * that STAT's viewer reads: function, source and line of nodes ("(null)" where
+ * not known), bv or count and rep of edges. */
+#include "stat/write/output.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,8 @@
-/* folded.c - see folded.h. */
-#include "stat/write/folded.h"
+/* folded.c - a merged tree as folded stacks, as flamegraph.pl and others read
+ * them: a line for each place where stacks end, with the functions of the stack,
+ * outermost first, separated by semicolons, and the number of tasks there times
+ * their samples. Tasks that could not be walked are left out. */
+#include "stat/write/output.h"
 
 #include "stat/write/escape.h"
 

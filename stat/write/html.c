@@ -1,9 +1,9 @@
-/* html.c - see html.h. */
-#include "stat/write/html.h"
+/* html.c - a report as one page that fetches nothing: tree, icicle, classes,
+ * search and filters. stat/write/page.html, with what json_write() writes. */
+#include "stat/write/output.h"
 
 #include <string.h>
 
-#include "stat/write/json.h"
 #include "stat/write/page.h"
 
 /* The line of the page that stands for the data. */

@@ -1,4 +1,4 @@
-/* json.c - see json.h. */
+/* json.c - a report as JSON, as coppice-stat-json(5) describes it. */
 #include "stat/write/json.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 #include "stat/tree/frame.h"
 #include "stat/write/escape.h"
+#include "stat/write/output.h"
 
 /* Where the number of a set is to be written. */
 struct use {

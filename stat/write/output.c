@@ -5,22 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "stat/write/dot.h"
-#include "stat/write/folded.h"
-#include "stat/write/html.h"
-#include "stat/write/json.h"
-#include "stat/write/speedscope.h"
-#include "stat/write/svg.h"
-
-typedef int (*output_fn)(FILE *file, const struct report *report);
-
-static const output_fn writers[OUTPUT_KINDS] = {
-    [OUTPUT_DOT] = dot_write,
-    [OUTPUT_FOLDED] = folded_write,
-    [OUTPUT_HTML] = html_write,
-    [OUTPUT_JSON] = json_write,
-    [OUTPUT_SPEEDSCOPE] = speedscope_write,
-    [OUTPUT_SVG] = svg_write,
+static int (*const writers[OUTPUT_KINDS])(FILE *, const struct report *) = {
+#define OUTPUT_WRITER(kind, name, help) name##_write,
+    OUTPUT_FORMATS(OUTPUT_WRITER)
+#undef OUTPUT_WRITER
 };
 
 static bool is_standard(const char *path)

@@ -1,10 +1,14 @@
-/* speedscope.c - see speedscope.h. */
-#include "stat/write/speedscope.h"
+/* speedscope.c - a merged tree as JSON for www.speedscope.app: one profile of
+ * all tasks, and one for each of the first SPEEDSCOPE_CLASSES classes. */
+#include "stat/write/output.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "stat/write/escape.h"
+
+/* Classes that have a profile of their own. */
+#define SPEEDSCOPE_CLASSES 20
 
 /* A node where traces end, and how much of a profile ends there. */
 struct sample {

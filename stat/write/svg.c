@@ -1,5 +1,7 @@
-/* svg.c - see svg.h. */
-#include "stat/write/svg.h"
+/* svg.c - a merged tree as an icicle: the outermost frames on top, one colour
+ * for each class. Widths grow with the logarithm of the number of tasks, so one
+ * task of a million is still visible. */
+#include "stat/write/output.h"
 
 #include <errno.h>
 #include <inttypes.h>

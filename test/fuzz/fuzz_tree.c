@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "stat/request.h"
-#include "stat/tree/tree_pack.h"
+#include "stat/tree/tree.h"
 
 /* Most ranges of a tree's sets with which all is tried. */
 #define RANGES_MAX 100000

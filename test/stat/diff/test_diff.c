@@ -1,14 +1,14 @@
 /* test_diff.c - looks that are read back, and what is different between two. */
 #include <errno.h>
 
+#include "stat/diff/comparison.h"
 #include "stat/diff/diff.h"
-#include "stat/diff/diff_picture.h"
 #include "stat/diff/look.h"
 #include "stat/show/columns.h"
 #include "stat/show/report.h"
 #include "stat/tree/frame.h"
 #include "stat/walk/traces.h"
-#include "stat/write/json.h"
+#include "stat/write/output.h"
 #include "test/check.h"
 #include "test/stat/random.h"
 

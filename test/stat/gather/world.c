@@ -5,7 +5,7 @@
 
 #include "stat/clock.h"
 #include "stat/request.h"
-#include "stat/tree/tree_pack.h"
+#include "stat/tree/tree.h"
 #include "stat/walk/traces.h"
 #include "test/check.h"
 

@@ -1,6 +1,6 @@
 /* samples.c - what the daemons of a made-up job send, for test_heal: one line
  * for each packet, with the packet's bytes in hexadecimal. */
-#include "stat/tree/tree_pack.h"
+#include "stat/tree/tree.h"
 #include "stat/walk/traces.h"
 #include "test/stat/random.h"
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "stat/tree/tree.h"
-#include "stat/tree/tree_pack.h"
 #include "test/check.h"
 #include "test/stat/random.h"
 

@@ -37,9 +37,9 @@ static int merge(struct tree **out, const struct synthetic *job)
 int main(int argc, char **argv)
 {
     static const char *const names[OUTPUT_KINDS] = {
-        [OUTPUT_DOT] = "dot",   [OUTPUT_FOLDED] = "folded",
-        [OUTPUT_HTML] = "html", [OUTPUT_JSON] = "json",
-        [OUTPUT_SVG] = "svg",   [OUTPUT_SPEEDSCOPE] = "speedscope",
+#define OUTPUT_NAME(kind, name, help) #name,
+        OUTPUT_FORMATS(OUTPUT_NAME)
+#undef OUTPUT_NAME
     };
     struct report_source source = {.hosts = 1, .samples = 1, .taken_s = 1};
     char paths[OUTPUT_KINDS][4096];
