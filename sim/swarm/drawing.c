@@ -172,16 +172,43 @@ static void draw_shape(struct drawing *drawing)
         add(drawing, 0, SCHEDULE_WITH, drawing->streams, down, large, 0);
 }
 
+/* The members that `number` stands for: 60 of 100, of the back-ends and of what
+ * may join; 0: all. */
+static struct ranks draw_members(const struct drawing *drawing, uint32_t number)
+{
+    uint32_t next = tree_next_rank(&drawing->tree);
+    struct ranks members = {0};
+    struct random random;
+
+    if (number == 0)
+        schedule_all(&members);
+    for (uint32_t rank = 1;
+         number > 0 && rank < next + (drawing->joins ? DRAWING_JOINERS : 0);
+         rank++) {
+        random_seed(&random, (uint64_t)number << 32 | rank);
+        if (random_chance(&random, 60) &&
+            (rank >= next || tree_find(&drawing->tree, rank)->child_count == 0))
+            ranks_add(&members, rank, rank);
+    }
+    return members;
+}
+
 /* What is sent unasked on the stream that was opened last. */
 static void draw_chatter(struct drawing *drawing)
 {
     struct random *random = &drawing->chatters;
+    struct schedule_step step = {.verb = SCHEDULE_CHATTER};
 
-    if (drawing->unasked && random_chance(random, 60))
-        add(drawing, 0, SCHEDULE_CHATTER, drawing->streams,
-            (uint32_t)random_between(random, 1, 10),
-            (uint32_t)random_between(random, 5, 60),
-            (uint32_t)random_between(random, 0, 1000));
+    if (!drawing->unasked || !random_chance(random, 60))
+        return;
+    step.numbers[0] = drawing->streams;
+    /* once in the order of a call's arguments, which gcc evaluates from the
+     * last: a seed stays what it was */
+    step.members =
+        draw_members(drawing, (uint32_t)random_between(random, 0, 1000));
+    step.numbers[2] = (uint32_t)random_between(random, 5, 60);
+    step.numbers[1] = (uint32_t)random_between(random, 1, 10);
+    schedule_add(drawing->out, &step);
 }
 
 static void draw_open(struct drawing *drawing)
@@ -206,7 +233,8 @@ static void draw_open(struct drawing *drawing)
     step.numbers[4] = chance(drawing, 30);
     step.numbers[5] = chance(drawing, 15);
     step.numbers[6] = drawing->joins && chance(drawing, 70);
-    step.numbers[7] = chance(drawing, 50) ? draw(drawing, 1, 1000) : 0;
+    step.members =
+        draw_members(drawing, chance(drawing, 50) ? draw(drawing, 1, 1000) : 0);
     schedule_add(drawing->out, &step);
     draw_chatter(drawing);
 }

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "sim/memory.h"
+#include "sim/swarm/model.h"
 #include "sim/tree.h"
+#include "wire/limits.h"
 
 /* The longest line: a tree of thousands of nodes is one. */
 #define SCHEDULE_LINE 65536
@@ -48,8 +50,66 @@ void schedule_copy(struct schedule *out,
     out->steps = NULL;
     out->count = out->room = 0;
     for (size_t i = 0; i < schedule->count; i++)
-        if (i < from || i >= to)
-            schedule_add(out, &schedule->steps[i]);
+        if (i < from || i >= to) {
+            struct schedule_step step = schedule->steps[i];
+
+            step.members = (struct ranks){0};
+            ranks_copy(&step.members, &schedule->steps[i].members);
+            schedule_add(out, &step);
+        }
+}
+
+void schedule_all(struct ranks *set)
+{
+    ranks_add(set, 0, LIMIT_NODES - 1);
+}
+
+/* ---- values ---- */
+
+static const char *const syncs[] = {
+    [COP_WAIT_FOR_ALL] = "wait_for_all",
+    [COP_DO_NOT_WAIT] = "do_not_wait",
+    [COP_TIME_OUT] = "time_out",
+};
+
+/* The word for `value` of what is called `name`; NULL: it is a number. */
+static const char *word_for(const char *name, uint32_t value)
+{
+    if (strcmp(name, "filter") == 0 && value < MODEL_FILTERS)
+        return value == MODEL_NONE ? "none" : model_filter_name(value);
+    if (strcmp(name, "sync") == 0 && value <= COP_TIME_OUT)
+        return syncs[value];
+    return NULL;
+}
+
+static void write_members(const struct ranks *set, FILE *file)
+{
+    if (set->count == 0)
+        fputs("none", file);
+    else if (set->runs[0].last == LIMIT_NODES - 1)
+        fputs("all", file);
+    for (size_t i = 0; i < set->count && set->runs[i].last < LIMIT_NODES - 1;
+         i++) {
+        fprintf(file, "%s%u", i > 0 ? "," : "", set->runs[i].first);
+        if (set->runs[i].last > set->runs[i].first)
+            fprintf(file, "-%u", set->runs[i].last);
+    }
+}
+
+static void write_value(const struct schedule_step *step,
+                        const char *name,
+                        uint32_t value,
+                        FILE *file)
+{
+    const char *word = word_for(name, value);
+
+    fprintf(file, " %s=", name);
+    if (strcmp(name, "members") == 0)
+        write_members(&step->members, file);
+    else if (word)
+        fputs(word, file);
+    else
+        fprintf(file, "%u", value);
 }
 
 void schedule_write(const struct schedule *schedule, FILE *file)
@@ -64,8 +124,8 @@ void schedule_write(const struct schedule *schedule, FILE *file)
 
         fprintf(file, "+%u %s", step->after_ms, verbs[step->verb].name);
         for (size_t k = 0; verbs[step->verb].numbers[k]; k++)
-            fprintf(file, " %s=%u", verbs[step->verb].numbers[k],
-                    step->numbers[k]);
+            write_value(step, verbs[step->verb].numbers[k], step->numbers[k],
+                        file);
         fputc('\n', file);
     }
 }
@@ -85,8 +145,47 @@ static int read_number(char **text, uint32_t *out)
     return 0;
 }
 
-/* " NAME=NUMBER". Returns 0 or -EINVAL. */
-static int read_named(char **text, const char *name, uint32_t *out)
+/* A word at `*text`, which is moved behind it, if it is that one. */
+static bool read_word(char **text, const char *word)
+{
+    size_t len = strlen(word);
+
+    if (strncmp(*text, word, len) != 0 || ((*text)[len] && (*text)[len] != ' '))
+        return false;
+    *text += len;
+    return true;
+}
+
+static int read_members(char **text, struct ranks *out)
+{
+    uint32_t first, last;
+    int r;
+
+    if (read_word(text, "none"))
+        return 0;
+    if (read_word(text, "all")) {
+        schedule_all(out);
+        return 0;
+    }
+    do {
+        *text += **text == ',';
+        r = read_number(text, &first);
+        last = first;
+        if (r == 0 && **text == '-') {
+            ++*text;
+            r = read_number(text, &last);
+        }
+        if (r == 0)
+            r = ranks_add(out, first, last);
+    } while (r == 0 && **text == ',');
+    return r;
+}
+
+/* " NAME=VALUE". Returns 0 or -EINVAL. */
+static int read_value(char **text,
+                      const char *name,
+                      struct schedule_step *step,
+                      uint32_t *out)
 {
     size_t len = strlen(name);
 
@@ -94,7 +193,14 @@ static int read_named(char **text, const char *name, uint32_t *out)
         (*text)[1 + len] != '=')
         return -EINVAL;
     *text += len + 2;
-    return read_number(text, out);
+    if (strcmp(name, "members") == 0)
+        return read_members(text, &step->members);
+    if (!word_for(name, 0))
+        return read_number(text, out);
+    for (*out = 0; word_for(name, *out); ++*out)
+        if (read_word(text, word_for(name, *out)))
+            return 0;
+    return -EINVAL;
 }
 
 /* A line that begins with '+'. Returns 0 or -EINVAL. */
@@ -117,11 +223,14 @@ static int read_step(struct schedule *schedule, char *text)
         return -EINVAL;
     text += len;
     for (size_t k = 0; r == 0 && verbs[step.verb].numbers[k]; k++)
-        r = read_named(&text, verbs[step.verb].numbers[k], &step.numbers[k]);
+        r = read_value(&text, verbs[step.verb].numbers[k], &step,
+                       &step.numbers[k]);
     if (r == 0 && *text)
         r = -EINVAL;
     if (r == 0)
         schedule_add(schedule, &step);
+    else
+        ranks_fini(&step.members);
     return r;
 }
 
@@ -218,6 +327,8 @@ int schedule_read(struct schedule *out, FILE *file, size_t *line)
 
 void schedule_fini(struct schedule *schedule)
 {
+    for (size_t i = 0; i < schedule->count; i++)
+        ranks_fini(&schedule->steps[i].members);
     free(schedule->tree);
     free(schedule->steps);
     *schedule = (struct schedule){0};

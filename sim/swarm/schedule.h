@@ -6,6 +6,7 @@
  *     fragment 30
  *     start 25
  *     +0 with stream=1 down=1 large=0
+ *     +0 open stream=1 filter=sum sync=wait_for_all ... members=3,5-6
  *     +12 send stream=1 answers=3
  *     +40 kill node=1 in=7
  *     +0 sync
@@ -14,8 +15,9 @@
  * A step that makes no sense when its turn has come does nothing, so any part
  * of a schedule is a schedule.
  *
- * Nodes are named by rank; who joins, by the number that it would have if
- * ranks were given in the order of joining. */
+ * Nodes are named by rank. A node that joins is named by the rank that it would
+ * have if ranks were given in the order of joining. Members are ranks; `all` and
+ * `none` are sets too. */
 #ifndef SIM_SWARM_SCHEDULE_H
 #define SIM_SWARM_SCHEDULE_H
 
@@ -23,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "wire/ranks.h"
 
 /* X(verb, name, names of its numbers) */
 #define SCHEDULE_VERBS(X)                                                      \
@@ -56,7 +60,7 @@
     X(SCHEDULE_HOLD, "hold", "node", "in", "up", "ms")                         \
     X(SCHEDULE_ISOLATE, "isolate", "node", "in", "ms")                         \
     X(SCHEDULE_FREEZE, "freeze", "node", "in", "ms")                           \
-    X(SCHEDULE_SLOW, "slow", "node", "filter", "ms")                           \
+    X(SCHEDULE_SLOW, "slow", "node", "call", "ms")                             \
     X(SCHEDULE_HANG, "hang", "node")                                           \
     /* how it ends, once it is whole */                                        \
     X(SCHEDULE_END, "end", "crash")
@@ -68,13 +72,15 @@ enum schedule_verb {
     SCHEDULE_VERB_COUNT
 };
 
-/* The most numbers that a step has. */
+/* The most values that a step has. Those called "members" are in `members`; in
+ * a text, filters and kinds of synchronisation have their names. */
 #define SCHEDULE_NUMBERS 8
 
 struct schedule_step {
     enum schedule_verb verb;
     uint32_t after_ms;
     uint32_t numbers[SCHEDULE_NUMBERS];
+    struct ranks members;
 };
 
 /* Caller's storage; all zero is empty. */
@@ -108,8 +114,11 @@ void schedule_draw(struct schedule *out,
                    uint64_t seed,
                    const struct schedule_wish *wish);
 
-/* Append a copy of `step`. */
+/* Append a copy of `step`, whose members are taken. */
 void schedule_add(struct schedule *schedule, const struct schedule_step *step);
+
+/* Make `set` that of all ranks. */
+void schedule_all(struct ranks *set);
 
 /* A copy, without the steps from `from` up to, not with, `to`. */
 void schedule_copy(struct schedule *out,

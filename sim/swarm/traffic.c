@@ -47,28 +47,6 @@ static struct traffic_stream *stream_at(struct traffic *traffic,
 
 /* ---- the front-end ---- */
 
-/* Whether `rank` is in the set that `draw` stands for; 0: everyone is. */
-static bool is_drawn(uint32_t draw, uint32_t rank)
-{
-    struct random random;
-
-    random_seed(&random, (uint64_t)draw << 32 | rank);
-    return draw == 0 || random_chance(&random, 60);
-}
-
-static void draw_members(struct traffic_stream *stream,
-                         const struct ranks *all,
-                         uint32_t draw)
-{
-    uint64_t count = ranks_size(all);
-
-    for (uint64_t i = 0; i < count; i++)
-        if (is_drawn(draw, ranks_at(all, i)))
-            ranks_add(&stream->members, ranks_at(all, i), ranks_at(all, i));
-    if (stream->members.count == 0)
-        ranks_copy(&stream->members, all);
-}
-
 static void make_room(struct traffic_stream *stream, uint32_t count)
 {
     uint32_t **lists[] = {&stream->first, &stream->last, &stream->answered,
@@ -122,7 +100,9 @@ bool traffic_open(struct traffic *traffic,
                   .sync = (enum cop_sync)numbers[2]},
     };
     make_room(stream, traffic->rank_count);
-    draw_members(stream, all, numbers[7]);
+    ranks_copy(&stream->members, all);
+    if (ranks_meet(&step->members, all))
+        ranks_intersect(&stream->members, &step->members);
     snprintf(up, sizeof(up), "%s", model_filter_name(stream->model.filter));
     definition.sync = stream->model.sync;
     definition.grow = stream->grow;
@@ -299,7 +279,7 @@ static void chatter(struct sim *sim, void *arg)
 
         if (!sim_is_alive(sim, i) || sim_is_frozen(sim, i) ||
             sim_role(sim, i) != NODE_BACKEND || rank == RANK_NONE ||
-            !is_drawn(stream->chatterers, rank) || sim_unsent(sim, i) > 0)
+            !ranks_has(stream->chatterers, rank) || sim_unsent(sim, i) > 0)
             continue;
         if (stream->model.filter == MODEL_SUM)
             value = (int32_t)(stream->times % TRAFFIC_ANSWERS);
@@ -319,7 +299,7 @@ bool traffic_chatter(struct traffic *traffic,
     stream->every_ms = step->numbers[1] ? step->numbers[1] : 1;
     stream->times =
         step->numbers[2] < TRAFFIC_TIMES ? step->numbers[2] : TRAFFIC_TIMES;
-    stream->chatterers = step->numbers[3];
+    stream->chatterers = &step->members;
     sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
     return true;
 }

@@ -43,7 +43,7 @@ struct traffic_stream {
     /* what members send without being asked */
     uint32_t every_ms;
     uint32_t times; /* still to come */
-    uint32_t chatterers;
+    const struct ranks *chatterers;
     /* by rank */
     uint32_t *first;    /* number of the first packet taken */
     uint32_t *last;     /* and of the last */

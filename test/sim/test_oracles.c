@@ -19,18 +19,19 @@
 #define CALM "seed 7\ntree 0(1(3,4),2(5,6))\ndelay 1 3\nfragment 20\nstart 5\n"
 #define STREAM(filter, sync)                                                   \
     "+0 open stream=1 filter=" filter " sync=" sync                            \
-    " timeout=5 uneven=0 big=0 grow=0 members=0\n"
-#define UNION  STREAM("5", "0")
-#define MAXIMA STREAM("2", "0")
-#define VALUES STREAM("0", "0")
+    " timeout=5 uneven=0 big=0 grow=0 members=all\n"
+#define UNION  STREAM("int_union", "wait_for_all")
+#define MAXIMA STREAM("max", "wait_for_all")
+#define VALUES STREAM("none", "wait_for_all")
 #define LARGE                                                                  \
-    "+0 open stream=1 filter=0 sync=1 timeout=5 uneven=0 big=1 grow=0 "        \
-    "members=0\n"
+    "+0 open stream=1 filter=none sync=do_not_wait timeout=5 uneven=0 big=1 "  \
+    "grow=0 "                                                                  \
+    "members=all\n"
 #define SEND3                                                                  \
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
     "+20 send stream=1 answers=1\n"
 #define SYNC    "+20 sync\n"
-#define CHATTER "+0 opened\n+0 chatter stream=1 every=3 times=60 members=0\n"
+#define CHATTER "+0 opened\n+0 chatter stream=1 every=3 times=60 members=all\n"
 
 /* What the defects of one world have done so far. */
 struct mischief {
@@ -338,19 +339,19 @@ static const struct oracle_case cases[] = {
     {CALM MAXIMA SEND3 SYNC, move_wave, 3, "has not come"},
     {CALM MAXIMA KILL1 SEND3 SYNC, repeat_up, 0,
      "packets are in what was take"},
-    {CALM STREAM("1", "1") SEND3 SYNC, lose_up, 2,
+    {CALM STREAM("sum", "do_not_wait") SEND3 SYNC, lose_up, 2,
      "all together of epoch 0 is"},
-    {CALM STREAM("1", "2") SEND3 SYNC, lose_up, 2,
+    {CALM STREAM("sum", "time_out") SEND3 SYNC, lose_up, 2,
      "all together of epoch 0 is"},
     /* a node gives what a member sent before its marker a number behind it */
-    {CALM STREAM("1", "2") CHATTER SEND3 SYNC SYNC, moves_epoch, 9,
+    {CALM STREAM("sum", "time_out") CHATTER SEND3 SYNC SYNC, moves_epoch, 9,
      "all together of epoch 0 is"},
-    {CALM STREAM("4", "2") CHATTER SEND3 SYNC SYNC, moves_epoch, 9,
+    {CALM STREAM("concat", "time_out") CHATTER SEND3 SYNC SYNC, moves_epoch, 9,
      "is not what was taken"},
-    {CALM STREAM("3", "0") KILL1 SEND3 SYNC, count_one_less, 5,
+    {CALM STREAM("count", "wait_for_all") KILL1 SEND3 SYNC, count_one_less, 5,
      "packets are in what was taken"},
-    {CALM STREAM("3", "0") SEND3 "+0 send stream=1 answers=1\n"
-                                 "+0 kill node=1 in=6\n" SYNC,
+    {CALM STREAM("count", "wait_for_all") SEND3 "+0 send stream=1 answers=1\n"
+                                                "+0 kill node=1 in=6\n" SYNC,
      miscount, 1, "the count is"},
     /* liveness: what is waited for comes */
     {CALM VALUES, launches_ill, 0, "the launch failed"},
@@ -372,8 +373,8 @@ static const struct oracle_case cases[] = {
     {CALM VALUES SEND3 SYNC, opens_ill, 0, "stream 1 does not open"},
     {CALM VALUES SEND3 SYNC, always_lossy, 0, "sync of 1 is 1"},
     {CALM VALUES KILL1
-     "+0 kill node=3 in=0\n+999 open stream=2 filter=0 "
-     "sync=0 timeout=5 uneven=0 big=0 grow=0 members=0\n" SYNC,
+     "+0 kill node=3 in=0\n+999 open stream=2 filter=none "
+     "sync=wait_for_all timeout=5 uneven=0 big=0 grow=0 members=all\n" SYNC,
      opens_late, 0, "stream 2 does not open"},
     {CALM UNION KILL1 SYNC, always_lossy, 0, "is lossy, and it recovers"},
     {CALM VALUES KILL1 SYNC, always_lossy, 0,
