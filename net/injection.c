@@ -1,6 +1,4 @@
 /* injection.c - this process kills or freezes itself. */
-#include "net/injection.h"
-
 #include <coppice/status.h>
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "net/connection.h"
+#include "net/driver_parts.h"
 
 /* Stop `process`, and let it go on after that time. In a child that shares no
  * descriptor with it, or a link would seem to live when `process` is killed

@@ -1,0 +1,259 @@
+/* driver_machine.c - step the node, and carry out what it asks for. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/driver_parts.h"
+#include "topology/topology.h"
+#include "wire/limits.h"
+
+/* ---- the node ---- */
+
+/* List all nodes below us, in the topology's order. */
+static int list_below(const struct bootstrap *bootstrap,
+                      struct node_child **out)
+{
+    const struct topology *subtree = bootstrap->subtree;
+    uint32_t count = topology_count(subtree);
+    struct node_child *below = calloc(count, sizeof(*below));
+    uint32_t i;
+
+    if (!below)
+        return -ENOMEM;
+    for (i = 1; i < count; i++)
+        below[i - 1] = (struct node_child){
+            .rank = topology_rank(subtree, i),
+            .host = topology_host(subtree, i),
+            .role = topology_is_leaf(subtree, i) && !bootstrap->attach
+                        ? NODE_BACKEND
+                        : NODE_COMMNODE,
+            .parent = topology_rank(subtree, topology_parent(subtree, i)),
+        };
+    *out = below;
+    return 0;
+}
+
+int driver_machine_make(struct driver *driver, const char *address)
+{
+    const struct bootstrap *bootstrap = driver->bootstrap;
+    const struct topology *subtree = bootstrap->subtree;
+    struct node_config config = {
+        .role = bootstrap->role,
+        .rank = bootstrap->rank,
+        .depth = bootstrap->depth,
+        .host = bootstrap->host,
+        .address = address,
+        .next_rank = bootstrap->next_rank,
+        .attach = bootstrap->attach,
+        .allow_injection = bootstrap->allow_injection,
+        .tree = bootstrap->role == NODE_FRONTEND ? subtree : NULL,
+        .missing = bootstrap->missing,
+        .times = bootstrap->times,
+        .algorithm = bootstrap->algorithm,
+    };
+    struct node_child *below = NULL;
+    int r;
+
+    if (subtree) {
+        r = list_below(bootstrap, &below);
+        if (r < 0)
+            return r;
+        config.child_count = topology_child_count(subtree, 0);
+        config.children = below; /* breadth first: the children are first */
+        config.below = below;
+        config.below_count = topology_count(subtree) - 1;
+        config.height = topology_height(subtree);
+    }
+    driver->machine.stepped = true;
+    r = node_new(&driver->machine.node, &config);
+    free(below);
+    return r;
+}
+
+void driver_machine_free(struct driver *driver)
+{
+    actions_fini(&driver->machine.actions);
+    node_free(driver->machine.node);
+}
+
+/* ---- actions ---- */
+
+/* Give `event` its time, in microseconds where that is measured. */
+static void set_time(struct driver *driver, struct event *event)
+{
+    event->now_ms = helm_now_ms(driver->helm);
+    if (event->type == EVENT_LINK_DOWN || event_is_timed(event) ||
+        driver->machine.actions.exact)
+        event->now_us = helm_clock_us();
+}
+
+/* Step the machine while its actions are carried out: what it asks for is
+ * appended to them. */
+static void step_again(struct driver *driver, struct event *event)
+{
+    set_time(driver, event);
+    node_step(driver->machine.node, event, &driver->machine.actions);
+}
+
+bool driver_machine_is_ending(const struct driver *driver)
+{
+    const struct actions *actions = &driver->machine.actions;
+
+    return actions->count > 0 &&
+           actions->list[actions->count - 1].type == ACTION_EXIT;
+}
+
+static void tell_shell(struct driver *driver, const struct action *action)
+{
+    driver_changed(driver);
+    if (action->tell == TELL_NODE_ADOPTED &&
+        action->rank == driver->bootstrap->rank) {
+        driver_call_adopted(driver);
+        driver_log(driver, "ADOPTED", "by rank %u", (uint32_t)action->sequence);
+    }
+    if (action->tell == TELL_LAUNCHED)
+        connections_be_patient(driver->links.connections,
+                               driver->bootstrap->times.handshake_timeout_ms);
+    driver->ops->tell(driver->arg, action);
+}
+
+static void load_filters(struct driver *driver,
+                         const struct stream_definition *definition)
+{
+    struct stream_filters filters = {0};
+    char text[LIMIT_TEXT] = "";
+    bool slow = false;
+    struct event event = {.type = EVENT_LOADED, .stream = definition->id};
+    int r;
+
+    r = driver->ops->load(driver->arg, definition, &filters, &slow, text,
+                          sizeof(text));
+    if (r == 0 && slow)
+        r = filter_calls_be_slow(&driver->filters, definition->id);
+    event.filters = &filters;
+    if (r < 0)
+        event.text = *text ? text : strerror(-r);
+    step_again(driver, &event);
+}
+
+static void start_child(struct driver *driver, uint32_t rank)
+{
+    struct event event = {.type = EVENT_CHILD_GONE, .rank = rank};
+
+    if (children_start(driver->children, rank) == 0)
+        return;
+    event.text = strerror(ENOMEM);
+    step_again(driver, &event);
+}
+
+static void carry_out(struct driver *driver, struct action *action)
+{
+    switch (action->type) {
+    case ACTION_SPAWN:
+        start_child(driver, action->rank);
+        break;
+    case ACTION_STOP:
+        children_stop(driver->children, action->rank,
+                      action->text ? action->text : "it is not waited for");
+        break;
+    case ACTION_SEND: /* not here: carry_out_all() */
+        break;
+    case ACTION_CLOSE:
+        driver_links_close(driver, action->link);
+        break;
+    case ACTION_DIAL:
+    case ACTION_KNOCK:
+        driver_call_ask(driver, action);
+        break;
+    case ACTION_CLOCK:
+        step_again(driver, &(struct event){.type = EVENT_CLOCK});
+        break;
+    case ACTION_RANK:
+        driver->bootstrap->rank = action->rank;
+        break;
+    case ACTION_LOAD:
+        load_filters(driver, action->definition);
+        break;
+    case ACTION_UNLOAD:
+        filter_calls_unload(&driver->filters, action->stream);
+        break;
+    case ACTION_FILTER:
+        filter_calls_put(&driver->filters, action->call);
+        break;
+    case ACTION_DELIVER:
+        driver_changed(driver);
+        driver->ops->deliver(driver->arg, action->stream, &action->frame);
+        action->frame.payload = NULL;
+        break;
+    case ACTION_TELL:
+        tell_shell(driver, action);
+        break;
+    case ACTION_INJECT:
+        driver_log(driver, "INJECT", "kind %d", action->code);
+        injection_suffer(action->code, (uint32_t)action->sequence,
+                         driver_links_find(driver, action->link));
+        break;
+    case ACTION_EXIT:
+        driver_exit(driver, action->code);
+        break;
+    }
+}
+
+/* Carry out what the machine asked for. An action may make it ask for more,
+ * which may move the array, so each is copied out first. */
+static void carry_out_all(struct driver *driver)
+{
+    struct driver_machine *machine = &driver->machine;
+    struct action action, *at;
+
+    for (; machine->done < machine->actions.count; machine->done++) {
+        at = &machine->actions.list[machine->done];
+        if (at->type == ACTION_SEND) {
+            /* Most are. A send asks for nothing more, and has no text. */
+            driver_links_send(driver, at->link, &at->frame);
+            continue;
+        }
+        action = *at;
+        at->frame.payload = NULL;
+        at->text = NULL;
+        at->adoption = NULL;
+        carry_out(driver, &action);
+        frame_fini(&action.frame);
+        free(action.text);
+        free(action.adoption);
+    }
+    actions_clear(&machine->actions);
+    machine->done = 0;
+    if (machine->actions.failed)
+        driver_end(driver, -ENOMEM, "out of memory");
+}
+
+uint64_t driver_machine_deadline_ms(struct driver *driver)
+{
+    if (driver->machine.stepped)
+        driver->machine.deadline_ms = node_deadline_ms(driver->machine.node);
+    driver->machine.stepped = false;
+    return driver->machine.deadline_ms;
+}
+
+int driver_machine_step(struct driver *driver,
+                        struct event *event,
+                        uint64_t *result)
+{
+    bool outermost = driver->machine.actions.count == 0;
+    int r;
+
+    if (driver->ended) {
+        if (event->type != EVENT_TAKEN) /* of which the frame is borrowed */
+            frame_fini(&event->frame);
+        return -ENOTCONN;
+    }
+    set_time(driver, event);
+    driver->machine.stepped = true;
+    r = node_step(driver->machine.node, event, &driver->machine.actions);
+    if (result)
+        *result = driver->machine.actions.result;
+    if (outermost)
+        carry_out_all(driver);
+    return r;
+}
