@@ -51,7 +51,7 @@ struct bootstrap {
 };
 
 /* Make an empty one, with room for the key, which is locked in memory as far as
- * the system allows, and in no core dump (decision 0346). Returns 0, -ENOMEM,
+ * the system allows, and in no core dump (decision 0005). Returns 0, -ENOMEM,
  * or -ENOSYS if libsodium cannot be used. */
 int bootstrap_new(struct bootstrap **out);
 
