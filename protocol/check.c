@@ -52,7 +52,7 @@ static void check_fifo(struct check *check,
     uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < fifo->count; i++)
-        bytes += frame_len(fifo_at(fifo, i));
+        bytes += frame_len(&fifo_at(fifo, i)->frame);
     check_that(check, fifo->count <= fifo->room && bytes == fifo->bytes,
                "stream %u: %s has %u frames of %" PRIu64
                " bytes, says %" PRIu64,
@@ -117,9 +117,9 @@ static void check_claim(struct check *check,
     uint32_t id = stream->definition.id;
 
     check_ranks(check, &claim->members, name);
-    check_that(check, claim->settled <= claim->received,
+    check_that(check, claim->settled.number <= claim->received,
                "stream %u: %s, settled %" PRIu64 ", received %" PRIu64, id,
-               name, claim->settled, claim->received);
+               name, claim->settled.number, claim->received);
 }
 
 static void check_branch(struct check *check,
@@ -191,7 +191,7 @@ static void check_streams(struct check *check)
     for (size_t i = 0; i < node->stream_count; i++) {
         const struct stream *stream = node->streams[i];
 
-        markers += stream->app.marker != 0;
+        markers += stream->app.marker.number != 0;
         check_that(check,
                    i == 0 ? stream->definition.id == 0
                           : node->streams[i - 1]->definition.id <

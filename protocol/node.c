@@ -385,7 +385,7 @@ void node_remove_stream(struct node *node, struct stream *stream)
     while (node->streams[i] != stream)
         i++;
     node_act(node, ACTION_UNLOAD)->stream = stream->definition.id;
-    node->markers -= stream->app.marker != 0;
+    node->markers -= stream->app.marker.number != 0;
     node->stream_count--;
     memmove(node->streams + i, node->streams + i + 1,
             (node->stream_count - i) * sizeof(struct stream *));

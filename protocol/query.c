@@ -89,7 +89,7 @@ int node_unsettled(const struct node *node,
     r = ranks_copy(&left, &stream->definition.members);
     for (slot = 0; r == 0 && slot < stream->branch_count; slot++)
         if (node_child(node, slot) &&
-            stream->branches[slot].claim.settled >= stream->top.sync)
+            stream->branches[slot].claim.settled.number >= stream->top.sync)
             r = ranks_subtract(&left, &stream->branches[slot].claim.members);
     if (r == 0)
         r = ranks_copy(out, &left);

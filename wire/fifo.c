@@ -16,7 +16,7 @@ void fifo_fini(struct fifo *fifo)
     uint32_t i;
 
     for (i = 0; i < fifo->count; i++)
-        frame_fini(fifo_at(fifo, i));
+        frame_fini(&fifo_at(fifo, i)->frame);
     free(fifo->ring);
     memset(fifo, 0, sizeof(*fifo));
 }
@@ -24,7 +24,7 @@ void fifo_fini(struct fifo *fifo)
 static int fifo_grow(struct fifo *fifo)
 {
     uint32_t room = fifo->room ? fifo->room * 2 : ROOM_FIRST;
-    struct frame *ring;
+    struct queued *ring;
     uint32_t i;
 
     if (room < fifo->room)
@@ -41,34 +41,46 @@ static int fifo_grow(struct fifo *fifo)
     return 0;
 }
 
-int fifo_push(struct fifo *fifo, struct frame *frame)
+static int fifo_append(struct fifo *fifo, struct queued queued)
 {
     if (fifo->count == fifo->room && fifo_grow(fifo) < 0) {
-        frame_fini(frame);
+        frame_fini(&queued.frame);
         return -ENOMEM;
     }
-    fifo->ring[(fifo->head + fifo->count) & (fifo->room - 1)] = *frame;
+    fifo->ring[(fifo->head + fifo->count) & (fifo->room - 1)] = queued;
     fifo->count++;
-    fifo->bytes += frame_len(frame);
-    frame->payload = NULL;
+    fifo->bytes += frame_len(&queued.frame);
     return 0;
 }
 
-struct frame *fifo_at(const struct fifo *fifo, uint32_t index)
+int fifo_push(struct fifo *fifo, struct frame *frame, uint32_t credit)
+{
+    struct queued queued = {.frame = *frame, .credit = credit};
+
+    frame->payload = NULL;
+    return fifo_append(fifo, queued);
+}
+
+int fifo_push_settled(struct fifo *fifo, struct mark settled)
+{
+    return fifo_append(fifo, (struct queued){.settled = settled});
+}
+
+struct queued *fifo_at(const struct fifo *fifo, uint32_t index)
 {
     assert(index < fifo->count);
     return &fifo->ring[(fifo->head + index) & (fifo->room - 1)];
 }
 
-struct frame fifo_pop(struct fifo *fifo)
+struct queued fifo_pop(struct fifo *fifo)
 {
-    struct frame frame;
+    struct queued queued;
 
     assert(fifo->count > 0);
-    frame = fifo->ring[fifo->head];
+    queued = fifo->ring[fifo->head];
     fifo->head = (fifo->head + 1) & (fifo->room - 1);
     fifo->count--;
-    fifo->bytes -= frame_len(&frame);
+    fifo->bytes -= frame_len(&queued.frame);
     if (fifo->count == 0)
         fifo->head = 0; /* the same place again: it is in the cache */
     if (fifo->count == 0 && fifo->room > ROOM_KEPT) {
@@ -76,5 +88,5 @@ struct frame fifo_pop(struct fifo *fifo)
         fifo->ring = NULL;
         fifo->room = 0;
     }
-    return frame;
+    return queued;
 }

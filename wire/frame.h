@@ -63,7 +63,6 @@ enum frame_flag {
     FRAME_LATE = 1 << 1,         /* up: its wave has gone already */
     FRAME_EMPTY = 1 << 2,        /* an answer or a number without a packet */
     FRAME_COMPENSATING = 1 << 3, /* up: what a compensation became */
-    FRAME_LENT = 1 << 7,         /* never on a link: its credit is returned */
 };
 
 /* One frame. `payload` may be NULL: no bytes. */

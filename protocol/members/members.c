@@ -35,7 +35,7 @@ static void changed(struct node *node, struct stream *stream)
         stream->up.counted = false;
     if (!stream_has_members(node, stream)) {
         stream->down.sourced = false;
-        settle_fall_back(node, stream, 0, 0);
+        settle_fall_back(node, stream, (struct mark){0});
     }
     downward_passed(node, stream);
     settle_update(node, stream);
@@ -209,10 +209,9 @@ static void enter_stream(struct node *node,
         stream->down.last = start;
         stream->down.passed = start;
         stream->up.epoch = control->epochs[index];
-        stream->settle.settled = control->markers[index];
-        stream->settle.epoch = stream->up.epoch;
+        stream->settle.settled =
+            (struct mark){control->markers[index], stream->up.epoch};
         stream->settle.told = stream->settle.settled;
-        stream->settle.told_epoch = stream->up.epoch;
         if (node->parent)
             upward_grant(stream, node->parent->granted);
         upward_resume(node, stream,
@@ -502,11 +501,11 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     }
     if (ranks_intersect(&branch->claim.members, &peer->below) < 0)
         node->failed = true;
-    settle_fall_back(node, stream, branch->claim.settled, branch->claim.epoch);
-    level = (uint64_t)branch->claim.epoch << PACKET_WAVE_BITS;
+    settle_fall_back(node, stream, branch->claim.settled);
+    level = (uint64_t)branch->claim.settled.epoch << PACKET_WAVE_BITS;
     wave_answer(stream->up.wave, peer->slot, level);
-    if (branch->claim.settled > stream->settle.hurried)
-        stream->settle.hurried = branch->claim.settled;
+    if (branch->claim.settled.number > stream->settle.hurried)
+        stream->settle.hurried = branch->claim.settled.number;
     settle_update(node, stream);
     upward_run(node, stream);
     downward_pending(node, stream);

@@ -32,11 +32,11 @@ int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
     memset(out, 0, sizeof(*out));
     out->type = FRAME_CLAIM;
     out->stream = stream;
-    return packet_pack(&out->payload, CLAIM_FORMAT,
-                       ranks_pairs(&claim->members),
-                       (uint32_t)(2 * claim->members.count), claim->received,
-                       claim->settled, claim->epoch, claim->lossy, flags,
-                       claim->error_rank, claim->error ? claim->error : "");
+    return packet_pack(
+        &out->payload, CLAIM_FORMAT, ranks_pairs(&claim->members),
+        (uint32_t)(2 * claim->members.count), claim->received,
+        claim->settled.number, claim->settled.epoch, claim->lossy, flags,
+        claim->error_rank, claim->error ? claim->error : "");
 }
 
 int claim_decode(const struct frame *frame, struct claim *out)
@@ -53,12 +53,12 @@ int claim_decode(const struct frame *frame, struct claim *out)
     if (r < 0)
         return r;
     r = cop_packet_unpack(packet, CLAIM_FORMAT, &pairs, &count, &claim.received,
-                          &claim.settled, &claim.epoch, &claim.lossy, &flags,
-                          &claim.error_rank, &error);
+                          &claim.settled.number, &claim.settled.epoch,
+                          &claim.lossy, &flags, &claim.error_rank, &error);
     if (r < 0)
         goto out;
     r = -EBADMSG;
-    if (claim.settled > claim.received || strlen(error) > LIMIT_TEXT)
+    if (claim.settled.number > claim.received || strlen(error) > LIMIT_TEXT)
         goto out;
     r = ranks_from_pairs(&claim.members, pairs, count);
     if (r < 0)

@@ -6,20 +6,19 @@
 #ifndef PROTOCOL_STREAM_CLAIM_H
 #define PROTOCOL_STREAM_CLAIM_H
 
-#include "wire/frame.h"
+#include "wire/fifo.h"
 #include "wire/ranks.h"
 
 /* Caller's storage; all zero: no members. */
 struct claim {
     struct ranks members;
     uint64_t received;
-    uint64_t settled; /* a marker's number, at most `received` */
-    uint32_t epoch;   /* that marker's epoch */
-    uint32_t lossy;   /* 1 + the last epoch that may have lost something */
-    bool recoverable; /* the filters below can give their state (9.4) */
-    bool replayable;  /* the downstream filters below are one to one (5.5) */
-    bool drained;     /* no members, and nothing of former ones waits (10.1b) */
-    char *error;      /* why a filter could not be loaded below; or NULL */
+    struct mark settled; /* its number is at most `received` */
+    uint32_t lossy;      /* 1 + the last epoch that may have lost something */
+    bool recoverable;    /* the filters below can give their state (9.4) */
+    bool replayable;     /* the downstream filters below are one to one (5.5) */
+    bool drained; /* no members, and nothing of former ones waits (10.1b) */
+    char *error;  /* why a filter could not be loaded below; or NULL */
     uint32_t error_rank;
 };
 

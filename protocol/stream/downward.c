@@ -51,7 +51,7 @@ static void pump_aside(struct node *node,
         if (!credit_allows(&branch->down, frame_len(head)))
             return;
         credit_spend(&branch->down, frame_len(head));
-        node_send(node, peer, fifo_pop(&branch->aside));
+        node_send(node, peer, fifo_pop(&branch->aside).frame);
     }
 }
 
@@ -61,12 +61,13 @@ void downward_pump_child(struct node *node,
 {
     struct peer *peer = node_child(node, slot);
     struct branch *branch;
-    struct frame *next;
+    struct queued *stored;
 
     if (!peer || !is_fed(node, stream, peer))
         return;
     branch = &stream->branches[slot];
-    while ((next = feed_at(&stream->down.feed, branch->cursor + 1))) {
+    while ((stored = feed_at(&stream->down.feed, branch->cursor + 1))) {
+        const struct frame *next = &stored->frame;
         struct frame frame;
         uint64_t behind = 0;
 
@@ -105,32 +106,23 @@ static void give_back(struct node *node, struct stream *stream, size_t len)
                   }));
 }
 
-/* What credit is to be returned for `frame`, which is marked as paid. */
-static size_t take_worth(struct frame *frame)
-{
-    bool lent = frame->flags & FRAME_LENT;
-
-    frame->flags &= (uint8_t)~FRAME_LENT;
-    return is_charged(frame) && !lent ? frame_len(frame) : 0;
-}
-
 void downward_restart(struct node *node, struct stream *stream, uint64_t number)
 {
     uint32_t i;
 
     for (i = 0; i < stream->down.feed.store.count; i++)
-        give_back(node, stream, fifo_at(&stream->down.feed.store, i)->count);
+        give_back(node, stream, fifo_at(&stream->down.feed.store, i)->credit);
     /* Packets without a number are not sent again: they stay. */
     for (i = stream->down.in.count; i > 0; i--) {
-        struct frame frame = fifo_pop(&stream->down.in);
+        struct queued waits = fifo_pop(&stream->down.in);
 
-        if (frame.sequence == 0) {
-            if (fifo_push(&stream->down.in, &frame) < 0)
+        if (waits.frame.sequence == 0) {
+            if (fifo_push(&stream->down.in, &waits.frame, waits.credit) < 0)
                 node->failed = true;
             continue;
         }
-        give_back(node, stream, take_worth(&frame));
-        frame_fini(&frame);
+        give_back(node, stream, waits.credit);
+        frame_fini(&waits.frame);
     }
     feed_restart(&stream->down.feed, number);
     stream->down.last = number;
@@ -169,13 +161,12 @@ void downward_passed(struct node *node, struct stream *stream)
 {
     uint64_t low = lowest_cursor(node, stream), upto;
 
-    /* While stored, a frame's count is the credit that it is worth. */
     while (stream->down.passed < low) {
-        const struct frame *frame =
+        const struct queued *stored =
             feed_at(&stream->down.feed, ++stream->down.passed);
 
-        if (frame)
-            give_back(node, stream, frame->count);
+        if (stored)
+            give_back(node, stream, stored->credit);
     }
     upto = low;
     if (stream_is_replayable(stream) && stream->down.feed.stable < upto)
@@ -197,11 +188,11 @@ void downward_orphaned(struct node *node, struct stream *stream)
     memset(&stream->down.debit, 0, sizeof(stream->down.debit));
     stream->down.unreturned = 0;
     for (i = 0; i < stream->down.feed.store.count; i++)
-        fifo_at(&stream->down.feed.store, i)->count = 0;
+        fifo_at(&stream->down.feed.store, i)->credit = 0;
     for (i = 0; i < stream->down.in.count; i++)
-        fifo_at(&stream->down.in, i)->flags |= FRAME_LENT;
+        fifo_at(&stream->down.in, i)->credit = 0;
     if (is_in_filter(node, stream))
-        node->filter.lent = true; /* the filter may be reading its frame */
+        node->filter.credit = 0;
 }
 
 void downward_pump(struct node *node, struct stream *stream)
@@ -228,7 +219,7 @@ void downward_aside(struct node *node,
         if (branch->members.count == 0)
             continue;
         copy = frame_ref(&frame);
-        if (fifo_push(&branch->aside, &copy) < 0)
+        if (fifo_push(&branch->aside, &copy, 0) < 0)
             node->failed = true;
         downward_pump_child(node, stream, slot);
     }
@@ -257,8 +248,7 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
         stream_is_replayable(stream) ? after : feed_last(&stream->down.feed);
     upward_close(node, stream);
     if (node->role == NODE_BACKEND && stream->active)
-        settle_send_claim(node, stream, stream->settle.told,
-                          stream->settle.told_epoch);
+        settle_send_claim(node, stream, stream->settle.told);
     if (node->role != NODE_COMMNODE)
         node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
 }
@@ -483,7 +473,7 @@ void downward_control(struct node *node, const struct control *control)
         node->failed = true;
         return;
     }
-    if (feed_push(&zero->down.feed, &frame) < 0)
+    if (feed_push(&zero->down.feed, &frame, 0) < 0)
         node->failed = true;
     downward_pump(node, zero);
     downward_apply(node, &copy, zero->down.last);
@@ -492,40 +482,37 @@ void downward_control(struct node *node, const struct control *control)
 }
 
 /* A packet, past our filter, is here: to the children, or, in a back-end, to
- * the application. `worth`: the credit to be returned for it. */
+ * the application. `credit`: bytes to be returned for it. */
 static void commit(struct node *node,
                    struct stream *stream,
                    struct frame frame,
-                   size_t worth)
+                   uint32_t credit)
 {
     struct action *action;
 
     if (node->role != NODE_BACKEND) {
         /* What is retained is consumed: 3.5 bounds it (3.4). */
         if (stream_is_replayable(stream)) {
-            give_back(node, stream, worth);
-            worth = 0;
+            give_back(node, stream, credit);
+            credit = 0;
         }
-        frame.count = worth > UINT32_MAX ? UINT32_MAX : (uint32_t)worth;
         /* what is not next was overtaken by a feed that began anew */
-        if (feed_push(&stream->down.feed, &frame) == -ENOMEM)
+        if (feed_push(&stream->down.feed, &frame, credit) == -ENOMEM)
             node->failed = true;
         downward_pump(node, stream);
         return;
     }
     stream->down.passed = frame.sequence;
-    stream->down.unreturned += worth;
+    stream->down.unreturned += credit;
     if (frame.type == FRAME_MARKER) {
         struct msg_marker marker;
 
         msg_marker_decode(&frame, &marker);
-        node->markers += stream->app.marker == 0;
-        stream->app.marker = marker.number;
-        stream->app.marker_epoch = marker.epoch;
+        node->markers += stream->app.marker.number == 0;
+        stream->app.marker = (struct mark){marker.number, marker.epoch};
         settle_try(node, stream);
     } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY)) {
         stream->app.untaken++;
-        frame.count = 0;
         action = node_act(node, ACTION_DELIVER);
         action->stream = stream->definition.id;
         action->frame = frame;
@@ -537,9 +524,11 @@ static void commit(struct node *node,
 /* Ask for the downstream filter to be called on the head of the queue. */
 static void downward_call(struct node *node, struct stream *stream)
 {
+    struct queued head = fifo_pop(&stream->down.in);
+
     node_begin_call(node);
-    node->filter.lent = false;
-    node->filter.down = fifo_pop(&stream->down.in);
+    node->filter.down = head.frame;
+    node->filter.credit = head.credit;
     node->filter.inlet = node->parent ? node->parent->rank : node->rank;
     node->filter.what = (struct node_call){
         .stream = stream->definition.id,
@@ -571,17 +560,16 @@ void downward_run(struct node *node, struct stream *stream)
             downward_call(node, stream);
             break;
         }
-        struct frame frame = fifo_pop(&stream->down.in);
-        size_t worth = take_worth(&frame);
+        struct queued next = fifo_pop(&stream->down.in);
 
-        commit(node, stream, frame, worth);
+        commit(node, stream, next.frame, next.credit);
         moved = true;
     }
     if (!moved)
         return;
     if (node->role == NODE_BACKEND || !stream_has_members(node, stream))
         settle_update(node, stream);
-    else if (stream->settle.hurried > stream->settle.settled)
+    else if (stream->settle.hurried > stream->settle.settled.number)
         upward_run(node, stream);
     if (stream->pending_count > 0 || stream->closing)
         downward_pending(node, stream);
@@ -600,7 +588,7 @@ static void commit_one(struct node *node,
                        struct stream *stream,
                        const struct event *event,
                        struct frame frame,
-                       size_t worth)
+                       uint32_t credit)
 {
     if (event->down_count != 1 && !event->text)
         upward_fault(node, stream->definition.id,
@@ -612,7 +600,7 @@ static void commit_one(struct node *node,
     } else {
         frame.flags |= FRAME_EMPTY;
     }
-    commit(node, stream, frame, worth);
+    commit(node, stream, frame, credit);
 }
 
 /* What any other filter made: numbered anew. */
@@ -620,18 +608,18 @@ static void commit_all(struct node *node,
                        struct stream *stream,
                        const struct event *event,
                        struct frame frame,
-                       size_t worth)
+                       uint32_t credit)
 {
     size_t i;
 
-    if (event->down_count == 0 && worth > 0)
-        give_back(node, stream, worth);
+    if (event->down_count == 0)
+        give_back(node, stream, credit);
     for (i = 0; i < event->down_count; i++) {
         frame.sequence = next_number(node, stream);
         frame.tag = event->down[i].tag;
         frame.payload = event->down[i].payload;
         event->down[i].payload = NULL;
-        commit(node, stream, frame, i == 0 ? worth : 0);
+        commit(node, stream, frame, i == 0 ? credit : 0);
     }
 }
 
@@ -639,10 +627,9 @@ void downward_filtered(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, node->filter.what.stream);
     struct frame input = node->filter.down;
-    size_t worth = take_worth(&input), i;
+    uint32_t credit = node->filter.credit;
+    size_t i;
 
-    if (node->filter.lent)
-        worth = 0;
     frame_fini(&node->filter.down);
     node->filter.what.input_count = 0;
     if (!stream)
@@ -651,7 +638,7 @@ void downward_filtered(struct node *node, const struct event *event)
     if (event->text && !node->filter.expired)
         upward_fault(node, stream->definition.id, event->text);
     if (input.sequence == 0) {
-        give_back(node, stream, worth);
+        give_back(node, stream, credit);
         for (i = 0; i < event->down_count; i++) {
             struct frame frame = event->down[i];
 
@@ -664,9 +651,9 @@ void downward_filtered(struct node *node, const struct event *event)
                 downward_aside(node, stream, frame);
         }
     } else if (stream_is_replayable(stream)) {
-        commit_one(node, stream, event, input, worth);
+        commit_one(node, stream, event, input, credit);
     } else {
-        commit_all(node, stream, event, input, worth);
+        commit_all(node, stream, event, input, credit);
     }
     for (i = 0; i < event->up_count; i++) {
         struct frame frame = {
@@ -699,8 +686,7 @@ static int take_control(struct node *node, struct frame *frame)
     }
     if (number > 0) {
         if (node->role != NODE_BACKEND) {
-            frame->count = 0;
-            if (feed_push(&zero->down.feed, frame) < 0)
+            if (feed_push(&zero->down.feed, frame, 0) < 0)
                 node->failed = true;
             downward_pump(node, zero);
         } else {
@@ -764,7 +750,9 @@ static uint64_t begin_stable(struct node *node,
 int downward_take(struct node *node, struct stream *stream, struct frame *frame)
 {
     uint64_t number = frame->sequence;
+    uint32_t behind = frame->count;
 
+    frame->count = 0; /* it is what the next link makes of it */
     if (frame->type == FRAME_CONTROL && number == 0)
         return take_control(node, frame);
     if (number == 0 && !is_charged(frame)) {
@@ -777,8 +765,8 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         frame_fini(frame);
         return -EPROTO;
     }
-    if (frame->count < number)
-        downward_lift(node, stream, number - frame->count);
+    if (behind < number)
+        downward_lift(node, stream, number - behind);
     if (number > 0) { /* PROTOCOL 10.5: the next one, or one that we had */
         if (number <= stream->down.last ||
             (stream->down.refeeding && number != stream->down.last + 1)) {
@@ -788,7 +776,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
             frame_fini(frame);
             return 0;
         }
-        if (number != stream->down.last + 1 || frame->count > number) {
+        if (number != stream->down.last + 1 || behind > number) {
             frame_fini(frame);
             if (node->role == NODE_BACKEND && number > stream->down.last) {
                 launch_end(node, "a packet is missing before one that came");
@@ -799,7 +787,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         stream->down.refeeding = false;
         stream->down.last = number;
         if (stream_is_replayable(stream) && node->role != NODE_BACKEND)
-            settle_stable(node, stream, number - frame->count);
+            settle_stable(node, stream, number - behind);
     }
     if (frame->type == FRAME_CONTROL)
         return take_control(node, frame);
@@ -820,7 +808,8 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         }
         return 0;
     }
-    if (fifo_push(&stream->down.in, frame) < 0)
+    if (fifo_push(&stream->down.in, frame,
+                  is_charged(frame) ? (uint32_t)frame_len(frame) : 0) < 0)
         node->failed = true;
     downward_run(node, stream);
     return 0;
@@ -845,7 +834,7 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
         return -EAGAIN;
     frame->payload = NULL;
     packet.sequence = ++stream->down.last;
-    if (fifo_push(&stream->down.in, &packet) < 0)
+    if (fifo_push(&stream->down.in, &packet, 0) < 0)
         node->failed = true;
     downward_run(node, stream);
     return 0;
@@ -861,7 +850,7 @@ uint64_t downward_marker(struct node *node, struct stream *stream)
     });
 
     stream->top.sync_last = stream->down.last;
-    if (fifo_push(&stream->down.in, &marker) < 0)
+    if (fifo_push(&stream->down.in, &marker, 0) < 0)
         node->failed = true;
     downward_run(node, stream);
     return stream->down.last;

@@ -21,16 +21,16 @@ void feed_restart(struct feed *feed, uint64_t number)
     feed->base = number;
 }
 
-int feed_push(struct feed *feed, struct frame *frame)
+int feed_push(struct feed *feed, struct frame *frame, uint32_t credit)
 {
     if (frame->sequence != feed_last(feed) + 1) {
         frame_fini(frame);
         return -EPROTO;
     }
-    return fifo_push(&feed->store, frame);
+    return fifo_push(&feed->store, frame, credit);
 }
 
-struct frame *feed_at(const struct feed *feed, uint64_t number)
+struct queued *feed_at(const struct feed *feed, uint64_t number)
 {
     if (number <= feed->base || number > feed_last(feed))
         return NULL;
@@ -39,10 +39,9 @@ struct frame *feed_at(const struct feed *feed, uint64_t number)
 
 void feed_drop(struct feed *feed, uint64_t number)
 {
-    struct frame frame;
-
     while (feed->base < number && feed->store.count > 0) {
-        frame = fifo_pop(&feed->store);
+        struct frame frame = fifo_pop(&feed->store).frame;
+
         feed->base++;
         frame_fini(&frame);
     }
@@ -55,11 +54,11 @@ uint64_t feed_bytes(const struct feed *feed, uint64_t from, uint64_t upto)
     if (from < feed->base)
         from = feed->base;
     for (number = from + 1; number <= upto; number++) {
-        const struct frame *frame = feed_at(feed, number);
+        const struct queued *stored = feed_at(feed, number);
 
-        if (!frame)
+        if (!stored)
             break;
-        bytes += frame_len(frame);
+        bytes += frame_len(&stored->frame);
     }
     return bytes;
 }

@@ -34,11 +34,12 @@ uint64_t feed_last(const struct feed *feed);
 void feed_restart(struct feed *feed, uint64_t number);
 
 /* Append the frame numbered feed_last() + 1; its payload reference is taken,
- * also on error. Returns 0, -EPROTO for another number, or -ENOMEM. */
-int feed_push(struct feed *feed, struct frame *frame);
+ * also on error. `credit`: as in fifo_push(). Returns 0, -EPROTO for another
+ * number, or -ENOMEM. */
+int feed_push(struct feed *feed, struct frame *frame, uint32_t credit);
 
 /* Frame `number`, or NULL if it is not here. Borrowed until the next change. */
-struct frame *feed_at(const struct feed *feed, uint64_t number);
+struct queued *feed_at(const struct feed *feed, uint64_t number);
 
 /* Forget the frames up to `number`. */
 void feed_drop(struct feed *feed, uint64_t number);

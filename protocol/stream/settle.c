@@ -101,7 +101,6 @@ static void settle_build(struct node *node,
             node->failed = true;
         claim->received = stream->down.passed;
         claim->settled = stream->settle.settled;
-        claim->epoch = stream->settle.epoch;
         return;
     }
     settle_claimed(node, stream, &claim->members);
@@ -115,10 +114,8 @@ static void settle_build(struct node *node,
         theirs = &branch->claim;
         if (theirs->received < claim->received)
             claim->received = theirs->received;
-        if (first || theirs->settled < claim->settled) {
+        if (first || theirs->settled.number < claim->settled.number)
             claim->settled = theirs->settled;
-            claim->epoch = theirs->epoch;
-        }
         first = false;
         if (theirs->lossy > claim->lossy)
             claim->lossy = theirs->lossy;
@@ -153,44 +150,37 @@ static void send_claim(struct node *node,
  * said of it speaks of others (10.1). */
 void settle_fall_back(struct node *node,
                       struct stream *stream,
-                      uint64_t settled,
-                      uint32_t epoch)
+                      struct mark settled)
 {
     uint32_t i;
 
-    if (node->role != NODE_COMMNODE || settled >= stream->settle.settled)
+    if (node->role != NODE_COMMNODE ||
+        settled.number >= stream->settle.settled.number)
         return;
     stream->settle.settled = settled;
-    stream->settle.epoch = epoch;
     for (i = 0; i < stream->up.out.count; i++) {
-        struct frame *frame = fifo_at(&stream->up.out, i);
+        struct queued *queued = fifo_at(&stream->up.out, i);
 
-        if (frame->type != FRAME_CLAIM || frame->sequence <= settled)
-            continue;
-        frame->sequence = settled;
-        frame->tag = (int32_t)epoch;
+        if (queued->frame.type == 0 && queued->settled.number > settled.number)
+            queued->settled = settled;
     }
 }
 
 void settle_send_claim(struct node *node,
                        struct stream *stream,
-                       uint64_t settled,
-                       uint32_t epoch)
+                       struct mark settled)
 {
     struct claim claim;
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
     settle_build(node, stream, &claim);
-    settle_fall_back(node, stream, claim.settled, claim.epoch);
-    if (settled < claim.settled) {
+    settle_fall_back(node, stream, claim.settled);
+    if (settled.number < claim.settled.number)
         claim.settled = settled;
-        claim.epoch = epoch;
-    }
-    if (claim.settled > claim.received)
-        claim.settled = claim.received;
+    if (claim.settled.number > claim.received)
+        claim.settled.number = claim.received;
     stream->settle.told = claim.settled;
-    stream->settle.told_epoch = claim.epoch;
     send_claim(node, stream, &claim);
     claim_fini(&claim);
 }
@@ -331,8 +321,7 @@ void settle_update(struct node *node, struct stream *stream)
         return;
     }
     if (is_urgent(node, stream, &claim) && stream->up.resumes == 0)
-        settle_send_claim(node, stream, stream->settle.told,
-                          stream->settle.told_epoch);
+        settle_send_claim(node, stream, stream->settle.told);
     else
         stream->settle.claim_due = true;
     claim_fini(&claim);
@@ -384,8 +373,7 @@ void settle_beat(struct node *node)
         struct stream *stream = node->streams[i];
 
         if (stream->settle.claim_due)
-            settle_send_claim(node, stream, stream->settle.told,
-                              stream->settle.told_epoch);
+            settle_send_claim(node, stream, stream->settle.told);
         if (stream->settle.stable_due && stream_is_replayable(stream))
             send_stable(node, stream);
         if (stream->closing)
@@ -410,31 +398,24 @@ static void reached(struct node *node,
                     struct stream *stream,
                     const struct claim *claim)
 {
-    uint64_t settled = claim->settled;
-    uint32_t epoch = claim->epoch;
+    struct mark settled = claim->settled;
     struct action *news;
 
     stream->settle.settled = settled;
-    stream->settle.epoch = epoch;
     if (node->role == NODE_FRONTEND) {
-        if (!stream->top.sync || settled < stream->top.sync)
+        if (!stream->top.sync || settled.number < stream->top.sync)
             return;
         stream->top.sync = 0;
         news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
-        news->sequence = settled;
+        news->sequence = settled.number;
         /* Markers for joiners came between: not one epoch, but all since. */
         news->code = claim->lossy > stream->top.synced_epoch;
-        stream->top.synced_epoch = epoch;
+        stream->top.synced_epoch = settled.epoch;
         if (news->code)
-            stream->top.given_up = epoch;
+            stream->top.given_up = settled.epoch;
         return;
     }
-    upward_emit(node, stream,
-                (struct frame){
-                    .type = FRAME_CLAIM,
-                    .tag = (int32_t)epoch,
-                    .sequence = settled,
-                });
+    upward_claim(node, stream);
 }
 
 /* Whether anything of the epochs before `epoch` still waits here. */
@@ -452,15 +433,13 @@ static void try_settle_internal(struct node *node, struct stream *stream)
     bool covered;
 
     settle_build(node, stream, &claim);
-    if (!stream_has_members(node, stream)) {
-        claim.settled = stream->top.sync;
-        claim.epoch = stream->top.sync_epoch;
-    }
+    if (!stream_has_members(node, stream))
+        claim.settled = (struct mark){stream->top.sync, stream->top.sync_epoch};
     covered = node->role != NODE_FRONTEND ||
               ranks_cover(&claim.members, &stream->definition.members);
-    if (covered && claim.settled > stream->settle.settled &&
-        claim.settled <= claim.received && /* our own marker has come */
-        !is_behind(node, stream, claim.epoch))
+    if (covered && claim.settled.number > stream->settle.settled.number &&
+        claim.settled.number <= claim.received && /* our own marker has come */
+        !is_behind(node, stream, claim.settled.epoch))
         reached(node, stream, &claim);
     claim_fini(&claim);
 }
@@ -468,13 +447,13 @@ static void try_settle_internal(struct node *node, struct stream *stream)
 void settle_try(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND) {
-        if (stream->app.marker && stream->active && stream->loaded &&
+        if (stream->app.marker.number && stream->active && stream->loaded &&
             has_dealt(node, stream) && upward_is_idle(node, stream) &&
             wave_bytes(stream->up.wave) == 0)
             upward_settle(node, stream);
         return;
     }
-    if (stream->settle.hurried > stream->settle.settled ||
-        stream->top.sync > stream->settle.settled)
+    if (stream->settle.hurried > stream->settle.settled.number ||
+        stream->top.sync > stream->settle.settled.number)
         try_settle_internal(node, stream);
 }

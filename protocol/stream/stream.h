@@ -69,12 +69,10 @@ struct settling {
     bool has_sent;
     bool claim_due;
     bool stable_due;
-    uint32_t lossy;   /* 1 + the last epoch that may have lost something */
-    uint64_t hurried; /* the highest marker that any child has settled */
-    uint64_t settled; /* queued upwards, or, at the front-end, reached */
-    uint32_t epoch;   /* of that marker */
-    uint64_t told;    /* what of it has gone up */
-    uint32_t told_epoch;
+    uint32_t lossy;      /* 1 + the last epoch that may have lost something */
+    uint64_t hurried;    /* the highest marker that any child has settled */
+    struct mark settled; /* queued upwards, or, at the front-end, reached */
+    struct mark told;    /* what of it has gone up */
 };
 
 /* What the application has taken, and has yet to settle: request.c. */
@@ -83,8 +81,7 @@ struct reading {
     uint64_t untaken_bytes;
     uint64_t taken_at;  /* node->takes when it last took one */
     uint64_t settle_at; /* node->takes when it last said settle */
-    uint64_t marker;    /* waits to be settled; 0: none */
-    uint32_t marker_epoch;
+    struct mark marker; /* waits to be settled; number 0: none */
 };
 
 /* What the front-end alone knows of a stream. */
@@ -130,7 +127,7 @@ struct filter_call {
     bool late;         /* its wave had gone */
     bool compensating; /* it packs the state for an adopter */
     bool expired;      /* it has lasted for filter_timeout */
-    bool lent;         /* nobody is owed the credit of its input any more */
+    uint32_t credit;   /* a downward call: bytes to be returned for its input */
     uint64_t since_ms;
     uint64_t deadline_ms;
     struct node_call what;
@@ -147,8 +144,7 @@ void settle_update(struct node *node, struct stream *stream);
 /* Send a claim that speaks of `settled` at most. */
 void settle_send_claim(struct node *node,
                        struct stream *stream,
-                       uint64_t settled,
-                       uint32_t epoch);
+                       struct mark settled);
 
 /* Settle if all children have and nothing of it is left here (10.6). */
 void settle_try(struct node *node, struct stream *stream);
@@ -179,8 +175,7 @@ bool stream_is_drained(const struct node *node, const struct stream *stream);
 /* Members have come who have not settled so much, or all have gone. */
 void settle_fall_back(struct node *node,
                       struct stream *stream,
-                      uint64_t settled,
-                      uint32_t epoch);
+                      struct mark settled);
 
 /* ---- downward.c ---- */
 
@@ -282,6 +277,9 @@ void upward_close(struct node *node, struct stream *stream);
 /* A back-end: what the application sends. The payload is taken on success.
  * Returns 0, -ENOENT or -EAGAIN. */
 int upward_send(struct node *node, struct stream *stream, struct frame *frame);
+
+/* Queue a claim that we have settled: it goes behind what is queued. */
+void upward_claim(struct node *node, struct stream *stream);
 
 /* Queue a frame for the parent, or deliver it; its payload is taken. */
 void upward_emit(struct node *node, struct stream *stream, struct frame frame);

@@ -30,8 +30,7 @@ static void give_back(struct node *node,
                   }));
 }
 
-/* The packets of a released set are consumed, but for those whose credit was
- * lent before. */
+/* The packets of a released set are consumed. */
 static void give_back_set(struct node *node,
                           struct stream *stream,
                           struct wave_set *set)
@@ -40,13 +39,10 @@ static void give_back_set(struct node *node,
 
     for (i = 0; i < set->count; i++) {
         struct peer *peer = node_child(node, set->slots[i]);
-        bool lent = set->frames[i].flags & FRAME_LENT;
 
-        set->frames[i].flags &= (uint8_t)~FRAME_LENT;
-        if (!lent && !set->compensating && peer &&
-            peer->rank == set->inlets[i] && peer->slot < stream->branch_count)
-            give_back(node, stream, peer, set->late_lane,
-                      frame_len(&set->frames[i]));
+        if (set->credits[i] > 0 && peer && peer->rank == set->inlets[i] &&
+            peer->slot < stream->branch_count)
+            give_back(node, stream, peer, set->late_lane, set->credits[i]);
     }
 }
 
@@ -102,6 +98,14 @@ static void deliver(struct node *node,
     action->frame = frame;
 }
 
+void upward_claim(struct node *node, struct stream *stream)
+{
+    if (stream->settle.settled.number > stream->up.level)
+        stream->up.level = stream->settle.settled.number;
+    if (fifo_push_settled(&stream->up.out, stream->settle.settled) < 0)
+        node->failed = true;
+}
+
 void upward_emit(struct node *node, struct stream *stream, struct frame frame)
 {
     frame.stream = stream->definition.id;
@@ -126,7 +130,7 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
         stream->up.resumes++;
     if (fifo_push(frame.flags & FRAME_LATE ? &stream->up.late_out
                                            : &stream->up.out,
-                  &frame) < 0)
+                  &frame, 0) < 0)
         node->failed = true;
 }
 
@@ -158,7 +162,7 @@ static void pump_late(struct node *node, struct stream *stream)
         if (!credit_allows(&stream->up.late_credit, frame_len(head)))
             return;
         credit_spend(&stream->up.late_credit, frame_len(head));
-        upward_put(node, stream, fifo_pop(&stream->up.late_out));
+        upward_put(node, stream, fifo_pop(&stream->up.late_out).frame);
     }
 }
 
@@ -173,7 +177,6 @@ static void claim_drained(struct node *node, struct stream *stream)
 void upward_pump(struct node *node, struct stream *stream)
 {
     struct frame *head;
-    struct frame frame;
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
@@ -181,21 +184,22 @@ void upward_pump(struct node *node, struct stream *stream)
         return; /* our state goes first (9.1) */
     pump_late(node, stream);
     while ((head = fifo_peek(&stream->up.out))) {
+        struct queued next;
+
         if (is_charged(head)) {
             if (!credit_allows(&stream->up.credit, frame_len(head)))
                 return;
             credit_spend(&stream->up.credit, frame_len(head));
         }
-        if (head->type == FRAME_CLAIM && stream->up.late_out.count > 0)
+        if (head->type == 0 && stream->up.late_out.count > 0)
             return; /* a settled claim speaks of what was late, too */
-        frame = fifo_pop(&stream->up.out);
-        if (frame.type == FRAME_CLAIM) {
-            settle_send_claim(node, stream, frame.sequence,
-                              (uint32_t)frame.tag);
+        next = fifo_pop(&stream->up.out);
+        if (next.frame.type == 0) {
+            settle_send_claim(node, stream, next.settled);
             continue;
         }
-        upward_put(node, stream, frame);
-        if (frame.type == FRAME_RESUME && --stream->up.resumes == 0)
+        upward_put(node, stream, next.frame);
+        if (next.frame.type == FRAME_RESUME && --stream->up.resumes == 0)
             settle_update(node, stream);
     }
     if (node->role == NODE_COMMNODE)
@@ -314,14 +318,9 @@ static void upward_call(struct node *node,
  * once, what is settled behind the data that it speaks of (10.1). */
 static void reclaim(struct node *node, struct stream *stream)
 {
-    settle_send_claim(node, stream, 0, 0);
-    if (stream->settle.settled > 0)
-        upward_emit(node, stream,
-                    (struct frame){
-                        .type = FRAME_CLAIM,
-                        .tag = (int32_t)stream->settle.epoch,
-                        .sequence = stream->settle.settled,
-                    });
+    settle_send_claim(node, stream, (struct mark){0});
+    if (stream->settle.settled.number > 0)
+        upward_claim(node, stream);
     upward_pump(node, stream);
 }
 
@@ -404,7 +403,7 @@ static void call_state(struct node *node, struct stream *stream)
 void upward_run(struct node *node, struct stream *stream)
 {
     struct wave_set set;
-    bool hurry = stream->settle.hurried > stream->settle.settled;
+    bool hurry = stream->settle.hurried > stream->settle.settled.number;
     int r;
 
     if (stream->top.state_asked > stream->top.state_called &&
@@ -502,8 +501,9 @@ int upward_take(struct node *node,
         frame_fini(frame);
         return r;
     }
-    if (wave_put(stream->up.wave, peer->slot, peer->rank, frame, node->now_ms) <
-        0)
+    if (wave_put(stream->up.wave, peer->slot, peer->rank, frame,
+                 is_charged(frame) ? (uint32_t)frame_len(frame) : 0,
+                 node->now_ms) < 0)
         node->failed = true;
     upward_run(node, stream);
     return 0;
@@ -567,7 +567,8 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
     packet.sequence =
         ((uint64_t)stream->up.epoch << PACKET_WAVE_BITS) + ++stream->up.count;
     if (stream->filters.up && stream->filters.up_single) {
-        if (wave_put(stream->up.wave, 0, node->rank, &packet, node->now_ms) < 0)
+        if (wave_put(stream->up.wave, 0, node->rank, &packet, 0, node->now_ms) <
+            0)
             node->failed = true;
         upward_run(node, stream);
     } else {
@@ -701,8 +702,7 @@ void upward_orphaned(struct node *node, struct stream *stream)
     downward_orphaned(node, stream);
     stream->settle.has_sent = false;
     stream->settle.claim_due = false;
-    stream->settle.told = 0;
-    stream->settle.told_epoch = 0;
+    stream->settle.told = (struct mark){0};
     stream->up.compensating = false;
     if (stream->definition.id == 0 || !stream->active)
         return;
@@ -721,7 +721,7 @@ static uint64_t level_sent(const struct stream *stream)
     uint32_t i;
 
     for (i = 0; i < stream->up.out.count; i++) {
-        const struct frame *frame = fifo_at(&stream->up.out, i);
+        const struct frame *frame = &fifo_at(&stream->up.out, i)->frame;
 
         if (frame->type == FRAME_DATA && frame->sequence > 0)
             return frame->sequence - 1;
@@ -808,7 +808,7 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
             .payload = payload_ref(compensation.payload),
         };
 
-        if (wave_put(stream->up.wave, peer->slot, peer->rank, &data,
+        if (wave_put(stream->up.wave, peer->slot, peer->rank, &data, 0,
                      node->now_ms) < 0)
             return -ENOMEM;
     }
@@ -887,16 +887,10 @@ void upward_expire(struct node *node)
 void upward_settle(struct node *node, struct stream *stream)
 {
     stream->settle.settled = stream->app.marker;
-    stream->settle.epoch = stream->app.marker_epoch;
-    stream->up.epoch = stream->app.marker_epoch;
+    stream->up.epoch = stream->app.marker.epoch;
     stream->up.count = 0;
-    stream->app.marker = 0;
+    stream->app.marker.number = 0;
     node->markers--;
-    upward_emit(node, stream,
-                (struct frame){
-                    .type = FRAME_CLAIM,
-                    .tag = (int32_t)stream->settle.epoch,
-                    .sequence = stream->settle.settled,
-                });
+    upward_claim(node, stream);
     upward_pump(node, stream);
 }

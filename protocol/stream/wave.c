@@ -59,6 +59,7 @@ struct wave {
     struct frame *frames;
     uint32_t *ranks;
     uint32_t *slots;
+    uint32_t *credits;
     size_t room;
 };
 
@@ -94,6 +95,7 @@ void wave_free(struct wave *wave)
     free(wave->frames);
     free(wave->ranks);
     free(wave->slots);
+    free(wave->credits);
     free(wave);
 }
 
@@ -232,19 +234,23 @@ static int note_from(struct wave *wave, struct from from)
     return 0;
 }
 
-static int put_alone(struct wave *wave, struct from from, struct frame *frame)
+static int put_alone(struct wave *wave,
+                     struct from from,
+                     struct frame *frame,
+                     uint32_t credit)
 {
     if (note_from(wave, from) < 0) {
         frame_fini(frame);
         return -ENOMEM;
     }
-    return fifo_push(&wave->alone, frame);
+    return fifo_push(&wave->alone, frame, credit);
 }
 
 int wave_put(struct wave *wave,
              uint32_t slot,
              uint32_t rank,
              struct frame *frame,
+             uint32_t credit,
              uint64_t now_ms)
 {
     struct inlet *inlet = inlet_at(wave, slot);
@@ -268,7 +274,7 @@ int wave_put(struct wave *wave,
         frame->flags |= FRAME_LATE;
     if (wave->sync == COP_DO_NOT_WAIT || frame->sequence == 0 ||
         (frame->flags & FRAME_LATE))
-        return put_alone(wave, from, frame);
+        return put_alone(wave, from, frame, credit);
     if (wave->sync == COP_TIME_OUT && wave->deadline_ms == UINT64_MAX)
         wave->deadline_ms = now_ms + wave->timeout_ms;
     if (wave->blocked_at > frame->sequence)
@@ -276,7 +282,7 @@ int wave_put(struct wave *wave,
     set_rank(wave, inlet, rank);
     unblock(wave, slot);
     wave->parts |= !(frame->flags & FRAME_LAST);
-    return fifo_push(&inlet->fifo, frame);
+    return fifo_push(&inlet->fifo, frame, credit);
 }
 
 /* Make the set's arrays hold `count`. */
@@ -284,7 +290,7 @@ static int reserve(struct wave *wave, size_t count)
 {
     size_t room = wave->room ? wave->room : 8;
     struct frame *frames;
-    uint32_t *ranks, *slots;
+    uint32_t *ranks, *slots, *credits;
 
     if (count <= wave->room)
         return 0;
@@ -299,7 +305,10 @@ static int reserve(struct wave *wave, size_t count)
     slots = realloc(wave->slots, room * sizeof(*slots));
     if (slots)
         wave->slots = slots;
-    if (!frames || !ranks || !slots)
+    credits = realloc(wave->credits, room * sizeof(*credits));
+    if (credits)
+        wave->credits = credits;
+    if (!frames || !ranks || !slots || !credits)
         return -ENOMEM;
     wave->room = room;
     return 0;
@@ -319,14 +328,17 @@ static int gather(struct wave *wave,
                   struct before *before,
                   struct wave_set *set)
 {
+    struct queued queued;
     struct frame frame;
 
     if (reserve(wave, set->count + 1) < 0)
         return -ENOMEM;
-    frame = fifo_pop(&inlet->fifo);
-    inlet->lent -= inlet->lent > 0;
-    if (frame.flags & FRAME_LENT)
+    queued = fifo_pop(&inlet->fifo);
+    frame = queued.frame;
+    if (inlet->lent > 0) {
+        inlet->lent--;
         inlet->lent_bytes -= frame_len(&frame);
+    }
     wave->bytes -= frame_len(&frame);
     if (frame.origin != before->origin || frame.sequence != before->sequence)
         set->contributors += frame.count;
@@ -338,6 +350,7 @@ static int gather(struct wave *wave,
     wave->frames[set->count] = frame;
     wave->ranks[set->count] = inlet->rank;
     wave->slots[set->count] = slot;
+    wave->credits[set->count] = queued.credit;
     set->count++;
     return 0;
 }
@@ -348,6 +361,7 @@ static int released(struct wave *wave, struct wave_set *set)
     set->frames = wave->frames;
     set->inlets = wave->ranks;
     set->slots = wave->slots;
+    set->credits = wave->credits;
     return 1;
 }
 
@@ -593,14 +607,15 @@ uint64_t wave_lend(struct wave *wave, uint32_t slot)
     inlet = &wave->inlets[slot];
     head = fifo_peek(&inlet->fifo);
     for (; inlet->lent < inlet->fifo.count; inlet->lent++) {
-        struct frame *frame = fifo_at(&inlet->fifo, inlet->lent);
+        struct queued *queued = fifo_at(&inlet->fifo, inlet->lent);
+        const struct frame *frame = &queued->frame;
 
         if (frame->sequence != head->sequence || (frame->flags & FRAME_LAST))
             break;
-        frame->flags |= FRAME_LENT;
-        bytes += frame_len(frame);
+        bytes += queued->credit;
+        queued->credit = 0;
+        inlet->lent_bytes += frame_len(frame);
     }
-    inlet->lent_bytes += bytes;
     return bytes;
 }
 
@@ -631,12 +646,8 @@ uint64_t wave_owed(const struct wave *wave, uint32_t slot)
     if (slot >= wave->inlet_count)
         return 0;
     fifo = &wave->inlets[slot].fifo;
-    for (i = 0; i < fifo->count; i++) {
-        const struct frame *frame = fifo_at(fifo, i);
-
-        if (!(frame->flags & (FRAME_LENT | FRAME_EMPTY)))
-            bytes += frame_len(frame);
-    }
+    for (i = 0; i < fifo->count; i++)
+        bytes += fifo_at(fifo, i)->credit;
     return bytes;
 }
 

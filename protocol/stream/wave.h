@@ -32,7 +32,8 @@ struct wave_set {
     struct frame *frames;  /* those with values, in order of the children's
                               ranks; empty answers are left out */
     uint32_t *inlets;      /* the rank that each came from */
-    uint32_t *slots;       /* and its slot then, or WAVE_NO_SLOT */
+    uint32_t *slots;       /* its slot then, or WAVE_NO_SLOT */
+    uint32_t *credits;     /* and the bytes to be returned for it */
     size_t count;
 };
 
@@ -55,11 +56,13 @@ void wave_answer(struct wave *wave, uint32_t slot, uint64_t level);
 int wave_leave(struct wave *wave, uint32_t slot);
 
 /* A packet from the child in `slot`, of this rank; its payload reference is
- * taken, also on error. Returns 0 or -ENOMEM. */
+ * taken, also on error. `credit`: bytes to be returned for it. Returns 0 or
+ * -ENOMEM. */
 int wave_put(struct wave *wave,
              uint32_t slot,
              uint32_t rank,
              struct frame *frame,
+             uint32_t credit,
              uint64_t now_ms);
 
 /* Release the next set, if there is one. `hurry`: do not wait for a time-out

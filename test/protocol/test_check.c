@@ -47,8 +47,8 @@ TEST(what_does_not_hold_is_named)
     BREAKS(node, node->markers, 1, "markers");
     BREAKS(node, node->filter.deadline_ms, 1, "no call");
     BREAKS(node, zero->applied, zero->pending_count + 1, "taken effect");
-    BREAKS(node, zero->settle.sent.settled, zero->settle.sent.received + 1,
-           "our claim");
+    BREAKS(node, zero->settle.sent.settled.number,
+           zero->settle.sent.received + 1, "our claim");
     BREAKS(node, zero->up.credit.used, zero->up.credit.window + 1,
            "without a window");
     BREAKS(node, zero->down.debit.owed, zero->down.debit.taken + 1, "owed");

@@ -43,8 +43,7 @@ static void check_result(int r)
 TEST(a_claim_comes_back)
 {
     struct claim claim = {.received = 9,
-                          .settled = 7,
-                          .epoch = 2,
+                          .settled = {7, 2},
                           .lossy = 3,
                           .recoverable = true,
                           .error_rank = 4};
@@ -58,7 +57,8 @@ TEST(a_claim_comes_back)
     CU_ASSERT_EQUAL(frame.stream, 5);
     CHECK_OK(claim_decode(&frame, &back));
     CU_ASSERT(ranks_equal(&back.members, &claim.members));
-    CU_ASSERT(back.received == 9 && back.settled == 7 && back.epoch == 2);
+    CU_ASSERT(back.received == 9 && back.settled.number == 7 &&
+              back.settled.epoch == 2);
     CU_ASSERT(back.lossy == 3 && back.recoverable && !back.replayable);
     CU_ASSERT_STRING_EQUAL(back.error, "no such filter");
     CU_ASSERT_EQUAL(back.error_rank, 4);
@@ -70,12 +70,13 @@ TEST(a_claim_comes_back)
 /* PROTOCOL 10.1: settled is at most received. */
 TEST(a_claim_that_contradicts_itself_is_refused)
 {
-    struct claim claim = {.received = 1, .settled = 2}, back = {.epoch = 77};
+    struct claim claim = {.received = 1, .settled = {2, 0}};
+    struct claim back = {.settled = {0, 77}};
     struct frame frame;
 
     CHECK_OK(claim_encode(&claim, 1, &frame));
     CHECK_IS(claim_decode(&frame, &back), -EBADMSG);
-    CU_ASSERT_EQUAL(back.epoch, 77);
+    CU_ASSERT_EQUAL(back.settled.epoch, 77);
     frame_fini(&frame);
 }
 

@@ -5,6 +5,10 @@
 #include "wire/packet.h"
 #include "wire/ranks.h"
 
+/* What is to be returned for a packet: an empty answer has cost nothing. */
+#define CREDIT(frame)                                                          \
+    ((frame)->flags & FRAME_EMPTY ? 0 : (uint32_t)frame_len(frame))
+
 static struct wave *make(enum cop_sync sync)
 {
     struct wave *wave = NULL;
@@ -24,7 +28,7 @@ static void put(struct wave *wave, uint32_t slot, uint64_t sequence)
         .sequence = sequence,
     };
 
-    CHECK_OK(wave_put(wave, slot, slot + 10, &frame, 0));
+    CHECK_OK(wave_put(wave, slot, slot + 10, &frame, CREDIT(&frame), 0));
 }
 
 /* The next set has this number and this many packets. */
@@ -73,14 +77,14 @@ TEST(the_last_packet_answers)
     struct wave_set set;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_put(wave, 0, 10, &first, 0));
+    CHECK_OK(wave_put(wave, 0, 10, &first, CREDIT(&first), 0));
     check_none(wave);
     first = (struct frame){.type = FRAME_DATA,
                            .flags = FRAME_LAST,
                            .origin = 10,
                            .count = 5,
                            .sequence = 1};
-    CHECK_OK(wave_put(wave, 0, 10, &first, 0));
+    CHECK_OK(wave_put(wave, 0, 10, &first, CREDIT(&first), 0));
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 2);
     CU_ASSERT_EQUAL(set.contributors, 5); /* one node made both */
@@ -101,7 +105,7 @@ TEST(an_empty_answer_counts)
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
     put(wave, 0, 1);
-    CHECK_OK(wave_put(wave, 1, 11, &empty, 0));
+    CHECK_OK(wave_put(wave, 1, 11, &empty, CREDIT(&empty), 0));
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 1);
     CU_ASSERT_EQUAL(set.contributors, 4);
@@ -170,7 +174,7 @@ TEST(a_number_answers_lower_ones)
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
     put(wave, 0, 1);
-    CHECK_OK(wave_put(wave, 1, 11, &late, 0));
+    CHECK_OK(wave_put(wave, 1, 11, &late, CREDIT(&late), 0));
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_TRUE(set.late_lane);
     check_none(wave);
@@ -340,7 +344,7 @@ TEST(an_incomplete_wave_is_lent_credit)
         struct frame copy = part;
 
         copy.sequence = 2;
-        CHECK_OK(wave_put(wave, 0, 10, &copy, 0));
+        CHECK_OK(wave_put(wave, 0, 10, &copy, CREDIT(&copy), 0));
     }
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
     put(wave, 1, 1);
@@ -364,7 +368,7 @@ TEST(many_parts_are_lent_one_by_one)
     for (i = 0; i < 400000; i++) {
         struct frame part = {.type = FRAME_DATA, .origin = 10, .sequence = 1};
 
-        CHECK_OK(wave_put(wave, 0, 10, &part, 0));
+        CHECK_OK(wave_put(wave, 0, 10, &part, CREDIT(&part), 0));
         if (wave_lend(wave, 0) != FRAME_HEADER_LEN)
             break;
     }
@@ -391,7 +395,7 @@ static void put_from(struct wave *wave,
         .sequence = sequence,
     };
 
-    CHECK_OK(wave_put(wave, slot, rank, &frame, 0));
+    CHECK_OK(wave_put(wave, slot, rank, &frame, CREDIT(&frame), 0));
 }
 
 /* The next set has packets of just these ranks, in this order. */

@@ -250,8 +250,7 @@ static enum sim_tampering lie(struct sim *sim,
 {
     struct claim claim = {
         .received = 4, /* three packets and a marker */
-        .settled = 4,
-        .epoch = 1,
+        .settled = {4, 1},
         .replayable = true,
     };
 

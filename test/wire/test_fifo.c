@@ -27,10 +27,10 @@ TEST(order_is_kept)
         for (i = 0; i < round % 37; i++) {
             struct frame frame = number(in++);
 
-            CHECK_OK(fifo_push(&fifo, &frame));
+            CHECK_OK(fifo_push(&fifo, &frame, 0));
         }
         for (i = 0; i < round % 31 && fifo.count > 0; i++) {
-            struct frame frame = fifo_pop(&fifo);
+            struct frame frame = fifo_pop(&fifo).frame;
 
             CU_ASSERT_EQUAL(frame.sequence, out++);
             frame_fini(&frame);
@@ -38,7 +38,8 @@ TEST(order_is_kept)
         CU_ASSERT_EQUAL(fifo.count, in - out);
         CU_ASSERT_EQUAL(fifo.bytes, (in - out) * (FRAME_HEADER_LEN + 8));
         if (fifo.count > 0)
-            CU_ASSERT_EQUAL(fifo_at(&fifo, fifo.count - 1)->sequence, in - 1);
+            CU_ASSERT_EQUAL(fifo_at(&fifo, fifo.count - 1)->frame.sequence,
+                            in - 1);
     }
     fifo_fini(&fifo);
     CU_ASSERT_PTR_NULL(fifo_peek(&fifo));
@@ -53,7 +54,7 @@ TEST(an_empty_large_ring_is_freed)
     for (i = 0; i < 1000; i++) {
         struct frame frame = {.sequence = 1};
 
-        CHECK_OK(fifo_push(&fifo, &frame));
+        CHECK_OK(fifo_push(&fifo, &frame, 0));
     }
     while (fifo.count > 0)
         fifo_pop(&fifo);
@@ -67,13 +68,13 @@ TEST(a_feed_takes_the_next_number)
     struct feed feed = {0};
     struct frame frame = number(1);
 
-    CHECK_OK(feed_push(&feed, &frame));
+    CHECK_OK(feed_push(&feed, &frame, 0));
     frame = number(3);
-    CHECK_IS(feed_push(&feed, &frame), -EPROTO);
+    CHECK_IS(feed_push(&feed, &frame, 0), -EPROTO);
     frame = number(2);
-    CHECK_OK(feed_push(&feed, &frame));
+    CHECK_OK(feed_push(&feed, &frame, 0));
     CU_ASSERT_EQUAL(feed_last(&feed), 2);
-    CU_ASSERT_EQUAL(feed_at(&feed, 2)->sequence, 2);
+    CU_ASSERT_EQUAL(feed_at(&feed, 2)->frame.sequence, 2);
     CU_ASSERT_PTR_NULL(feed_at(&feed, 3));
     CU_ASSERT_PTR_NULL(feed_at(&feed, 0));
     feed_fini(&feed);
@@ -88,11 +89,11 @@ TEST(a_feed_drops_from_the_front)
     for (i = 1; i <= 10; i++) {
         struct frame frame = number(i);
 
-        CHECK_OK(feed_push(&feed, &frame));
+        CHECK_OK(feed_push(&feed, &frame, 0));
     }
     feed_drop(&feed, 4);
     CU_ASSERT_PTR_NULL(feed_at(&feed, 4));
-    CU_ASSERT_EQUAL(feed_at(&feed, 5)->sequence, 5);
+    CU_ASSERT_EQUAL(feed_at(&feed, 5)->frame.sequence, 5);
     CU_ASSERT_EQUAL(feed_bytes(&feed, 0, 6), 2 * (FRAME_HEADER_LEN + 8));
     CU_ASSERT_EQUAL(feed_bytes(&feed, 9, 99), FRAME_HEADER_LEN + 8);
     feed_drop(&feed, 99);
