@@ -123,13 +123,13 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
     bool leaf = peer->role == NODE_BACKEND;
     struct stream *stream;
 
-    if (frame->sequence == UINT64_MAX) /* `wave` means none by it */
+    if (frame->wave == UINT64_MAX) /* `wave` means none by it */
         return node_refuse(node, "no wave has this number");
     if (frame->flags & FRAME_EMPTY && frame->payload) /* it has no credit */
         return node_refuse(node, "an empty answer has a payload");
     if (leaf && frame->flags & FRAME_COMPENSATING)
         return node_refuse(node, "a back-end has no children's states");
-    if (frame->count > (leaf ? 1 : LIMIT_NODES))
+    if (frame->contributors > (leaf ? 1 : LIMIT_NODES))
         return node_refuse(node, "it counts more back-ends than it is of");
     stream = node_stream(node, frame->stream);
     if (!stream || stream->definition.id == 0) {

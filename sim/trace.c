@@ -189,17 +189,17 @@ void world_trace_packet(struct sim *sim,
     if (!file)
         return;
     fprintf(file, "%d %s stream %u", (int)node->rank, verb, stream);
-    if (node->role == NODE_FRONTEND && frame->sequence) {
+    if (node->role == NODE_FRONTEND && frame->wave) {
         fputs(" wave", file);
-        write_sequence(file, frame->sequence);
+        write_sequence(file, frame->wave);
     }
     if (frame->flags & FRAME_LATE)
         fputs(" late", file);
     fputc(':', file);
     write_payload(file, frame->payload);
-    if (node->role == NODE_FRONTEND && frame->count)
-        fprintf(file, " (%u back-end%s)", frame->count,
-                frame->count == 1 ? "" : "s");
+    if (node->role == NODE_FRONTEND && frame->contributors)
+        fprintf(file, " (%u back-end%s)", frame->contributors,
+                frame->contributors == 1 ? "" : "s");
     fclose(file);
     sim_note(sim, kind, "%s", text);
     free(text);

@@ -65,15 +65,25 @@ enum frame_flag {
     FRAME_COMPENSATING = 1 << 3, /* up: what a compensation became */
 };
 
-/* One frame. `payload` may be NULL: no bytes. */
+/* One frame. `payload` may be NULL: no bytes. Packets are kept and passed on as
+ * frames: DATA, and downwards MARKER and CONTROL. So their values have names
+ * here; messages.h has those of the other types. */
 struct frame {
     uint8_t type;
     uint8_t flags;
     uint32_t stream;
     int32_t tag;
     uint32_t origin;
-    uint32_t count;
-    uint64_t sequence;
+    union {
+        uint32_t count;        /* in the header */
+        uint32_t contributors; /* up: the back-ends in it (2.4) */
+        uint32_t behind;       /* down: its number less the stable one (2.1) */
+    };
+    union {
+        uint64_t sequence; /* in the header */
+        uint64_t wave;     /* up: epoch and wave (4.1); 0: of none (5.6) */
+        uint64_t number;   /* down: on its stream; 0: it has none (5.6) */
+    };
     struct payload *payload;
 };
 

@@ -7,8 +7,8 @@
  *     F(type, member, header field)
  *     R(type, member, header field, least, most)
  *
- * Not here: DATA, whose fields have names of their own in struct frame; END,
- * GOODBYE and SILENCE, which say nothing; what is in a payload. READY, CLAIM,
+ * Not here: DATA, whose values have names in struct frame; END, GOODBYE and
+ * SILENCE, which say nothing; what is in a payload. READY, CLAIM,
  * CONTROL, RECORD, FAN_OUT and EXPEL are a payload, beside the stream and the
  * sender; claim.h, control.h, roster.h, rows.h and history.h read and write
  * theirs. `sender` is the rank of the node that made the frame. */

@@ -361,17 +361,17 @@ uint32_t cop_packet_origin(const struct cop_packet *packet)
 
 uint32_t cop_packet_contributors(const struct cop_packet *packet)
 {
-    return packet->frame.count;
+    return packet->frame.contributors;
 }
 
 uint64_t cop_packet_wave(const struct cop_packet *packet)
 {
-    return packet->frame.sequence & PACKET_WAVE_MASK;
+    return packet->frame.wave & PACKET_WAVE_MASK;
 }
 
 uint32_t cop_packet_epoch(const struct cop_packet *packet)
 {
-    return (uint32_t)(packet->frame.sequence >> PACKET_WAVE_BITS);
+    return (uint32_t)(packet->frame.wave >> PACKET_WAVE_BITS);
 }
 
 bool cop_packet_is_late(const struct cop_packet *packet)

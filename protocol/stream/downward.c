@@ -72,15 +72,15 @@ void downward_pump_child(struct node *node,
         uint64_t behind = 0;
 
         /* one that joins may stand below stable: it is no member yet */
-        if (next->sequence > stream->down.feed.stable)
-            behind = next->sequence - stream->down.feed.stable;
+        if (next->number > stream->down.feed.stable)
+            behind = next->number - stream->down.feed.stable;
         if (is_charged(next)) {
             if (!credit_allows(&branch->down, frame_len(next)))
                 break;
             credit_spend(&branch->down, frame_len(next));
         }
         frame = frame_ref(next);
-        frame.count = behind > UINT32_MAX ? UINT32_MAX : (uint32_t)behind;
+        frame.behind = behind > UINT32_MAX ? UINT32_MAX : (uint32_t)behind;
         branch->cursor++;
         node_send(node, peer, frame);
     }
@@ -116,7 +116,7 @@ void downward_restart(struct node *node, struct stream *stream, uint64_t number)
     for (i = stream->down.in.count; i > 0; i--) {
         struct queued waits = fifo_pop(&stream->down.in);
 
-        if (waits.frame.sequence == 0) {
+        if (waits.frame.number == 0) {
             if (fifo_push(&stream->down.in, &waits.frame, waits.credit) < 0)
                 node->failed = true;
             continue;
@@ -211,7 +211,7 @@ void downward_aside(struct node *node,
     uint32_t slot;
 
     frame.stream = stream->definition.id;
-    frame.sequence = 0;
+    frame.number = 0;
     for (slot = 0; slot < stream->branch_count; slot++) {
         struct branch *branch = &stream->branches[slot];
         struct frame copy;
@@ -467,7 +467,7 @@ void downward_control(struct node *node, const struct control *control)
         node->failed = true;
         return;
     }
-    frame.sequence = ++zero->down.last;
+    frame.number = ++zero->down.last;
     if (control_decode(&frame, &copy) < 0) {
         frame_fini(&frame);
         node->failed = true;
@@ -502,7 +502,7 @@ static void commit(struct node *node,
         downward_pump(node, stream);
         return;
     }
-    stream->down.passed = frame.sequence;
+    stream->down.passed = frame.number;
     stream->down.unreturned += credit;
     if (frame.type == FRAME_MARKER) {
         struct msg_marker marker;
@@ -532,11 +532,11 @@ static void downward_call(struct node *node, struct stream *stream)
     node->filter.inlet = node->parent ? node->parent->rank : node->rank;
     node->filter.what = (struct node_call){
         .stream = stream->definition.id,
-        .sequence = node->filter.down.sequence,
+        .sequence = node->filter.down.number,
         .child_count = node_child_count(node),
         .parameters = node_call_parameters(
             node, stream,
-            stream_is_replayable(stream) ? node->filter.down.sequence : 0),
+            stream_is_replayable(stream) ? node->filter.down.number : 0),
         .inputs = &node->filter.down,
         .inlets = &node->filter.inlet,
         .input_count = 1,
@@ -615,7 +615,7 @@ static void commit_all(struct node *node,
     if (event->down_count == 0)
         give_back(node, stream, credit);
     for (i = 0; i < event->down_count; i++) {
-        frame.sequence = next_number(node, stream);
+        frame.number = next_number(node, stream);
         frame.tag = event->down[i].tag;
         frame.payload = event->down[i].payload;
         event->down[i].payload = NULL;
@@ -637,7 +637,7 @@ void downward_filtered(struct node *node, const struct event *event)
     input.payload = NULL;
     if (event->text && !node->filter.expired)
         upward_fault(node, stream->definition.id, event->text);
-    if (input.sequence == 0) {
+    if (input.number == 0) {
         give_back(node, stream, credit);
         for (i = 0; i < event->down_count; i++) {
             struct frame frame = event->down[i];
@@ -676,7 +676,7 @@ static int take_control(struct node *node, struct frame *frame)
 {
     struct stream *zero = node->streams[0];
     struct control control = {0};
-    uint64_t number = frame->sequence;
+    uint64_t number = frame->number;
     int r;
 
     r = control_decode(frame, &control);
@@ -749,10 +749,10 @@ static uint64_t begin_stable(struct node *node,
 
 int downward_take(struct node *node, struct stream *stream, struct frame *frame)
 {
-    uint64_t number = frame->sequence;
-    uint32_t behind = frame->count;
+    uint64_t number = frame->number;
+    uint32_t behind = frame->behind;
 
-    frame->count = 0; /* it is what the next link makes of it */
+    frame->behind = 0; /* it is what the next link makes of it */
     if (frame->type == FRAME_CONTROL && number == 0)
         return take_control(node, frame);
     if (number == 0 && !is_charged(frame)) {
@@ -833,7 +833,7 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
     if (waiting >= LIMIT_UNSTABLE)
         return -EAGAIN;
     frame->payload = NULL;
-    packet.sequence = ++stream->down.last;
+    packet.number = ++stream->down.last;
     if (fifo_push(&stream->down.in, &packet, 0) < 0)
         node->failed = true;
     downward_run(node, stream);

@@ -23,7 +23,7 @@ void feed_restart(struct feed *feed, uint64_t number)
 
 int feed_push(struct feed *feed, struct frame *frame, uint32_t credit)
 {
-    if (frame->sequence != feed_last(feed) + 1) {
+    if (frame->number != feed_last(feed) + 1) {
         frame_fini(frame);
         return -EPROTO;
     }

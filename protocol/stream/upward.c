@@ -98,10 +98,16 @@ static void deliver(struct node *node,
     action->frame = frame;
 }
 
+/* Wave `level` has been told to the parent. */
+static void raise_level(struct stream *stream, uint64_t level)
+{
+    if (stream->up.level < level)
+        stream->up.level = level;
+}
+
 void upward_claim(struct node *node, struct stream *stream)
 {
-    if (stream->settle.settled.number > stream->up.level)
-        stream->up.level = stream->settle.settled.number;
+    raise_level(stream, stream->settle.settled.number);
     if (fifo_push_settled(&stream->up.out, stream->settle.settled) < 0)
         node->failed = true;
 }
@@ -109,8 +115,8 @@ void upward_claim(struct node *node, struct stream *stream)
 void upward_emit(struct node *node, struct stream *stream, struct frame frame)
 {
     frame.stream = stream->definition.id;
-    if (frame.sequence > stream->up.level && !(frame.flags & FRAME_LATE))
-        stream->up.level = frame.sequence;
+    if (frame.type == FRAME_DATA && !(frame.flags & FRAME_LATE))
+        raise_level(stream, frame.wave);
     if (node->role == NODE_FRONTEND) {
         if (frame.type == FRAME_DATA)
             deliver(node, stream, frame);
@@ -146,9 +152,9 @@ static void upward_put(struct node *node,
                        struct stream *stream,
                        struct frame frame)
 {
-    uint32_t epoch = (uint32_t)(frame.sequence >> PACKET_WAVE_BITS);
+    uint32_t epoch = (uint32_t)(frame.wave >> PACKET_WAVE_BITS);
 
-    if (is_charged(&frame) && frame.sequence > 0 && stream->up.put <= epoch)
+    if (is_charged(&frame) && frame.wave > 0 && stream->up.put <= epoch)
         stream->up.put = 1 + epoch;
     node_send(node, node->parent, frame);
 }
@@ -256,18 +262,18 @@ static void upward_pass(struct node *node,
 /* Say that a wave has gone by with nothing in it (4.2). */
 static void emit_empty(struct node *node,
                        struct stream *stream,
-                       uint64_t sequence,
+                       uint64_t wave,
                        uint32_t contributors)
 {
-    if (stream->definition.sync != COP_WAIT_FOR_ALL || sequence == 0)
+    if (stream->definition.sync != COP_WAIT_FOR_ALL || wave == 0)
         return;
     upward_emit(node, stream,
                 (struct frame){
                     .type = FRAME_DATA,
                     .flags = FRAME_EMPTY | FRAME_LAST,
                     .origin = node->rank,
-                    .count = contributors,
-                    .sequence = sequence,
+                    .contributors = contributors,
+                    .wave = wave,
                 });
 }
 
@@ -343,6 +349,7 @@ static void release(struct node *node,
 void upward_resume(struct node *node, struct stream *stream, uint64_t level)
 {
     stream->up.counted = true;
+    raise_level(stream, level);
     upward_emit(node, stream,
                 msg_resume_encode(&(struct msg_resume){.level = level}));
 }
@@ -477,8 +484,8 @@ static bool is_given_up(const struct node *node,
                         const struct frame *frame)
 {
     return node->role == NODE_FRONTEND && is_charged(frame) &&
-           frame->sequence > 0 &&
-           frame->sequence >> PACKET_WAVE_BITS < stream->top.given_up;
+           frame->wave > 0 &&
+           frame->wave >> PACKET_WAVE_BITS < stream->top.given_up;
 }
 
 int upward_take(struct node *node,
@@ -555,7 +562,7 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
         .stream = stream->definition.id,
         .tag = frame->tag,
         .origin = node->rank,
-        .count = 1,
+        .contributors = 1,
         .payload = frame->payload,
     };
 
@@ -564,7 +571,7 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
     if (!upward_accepts(node, stream, frame_len(frame)))
         return -EAGAIN;
     frame->payload = NULL;
-    packet.sequence =
+    packet.wave =
         ((uint64_t)stream->up.epoch << PACKET_WAVE_BITS) + ++stream->up.count;
     if (stream->filters.up && stream->filters.up_single) {
         if (wave_put(stream->up.wave, 0, node->rank, &packet, 0, node->now_ms) <
@@ -614,9 +621,9 @@ static void emit_outputs(struct node *node,
             .type = FRAME_DATA,
             .tag = frames[i].tag,
             .origin = node->rank,
-            .count =
+            .contributors =
                 node->filter.compensating ? 0 : node->filter.what.contributors,
-            .sequence = node->filter.what.sequence,
+            .wave = node->filter.what.sequence,
             .payload = frames[i].payload,
         };
 
@@ -625,7 +632,7 @@ static void emit_outputs(struct node *node,
             frame.flags |= FRAME_COMPENSATING;
         else if (node->filter.late)
             frame.flags |= FRAME_LATE;
-        else if (i + 1 == count && frame.sequence > 0)
+        else if (i + 1 == count && frame.wave > 0)
             frame.flags |= FRAME_LAST;
         upward_emit(node, stream, frame);
     }
@@ -723,8 +730,8 @@ static uint64_t level_sent(const struct stream *stream)
     for (i = 0; i < stream->up.out.count; i++) {
         const struct frame *frame = &fifo_at(&stream->up.out, i)->frame;
 
-        if (frame->type == FRAME_DATA && frame->sequence > 0)
-            return frame->sequence - 1;
+        if (frame->type == FRAME_DATA && frame->wave > 0)
+            return frame->wave - 1;
     }
     return stream->up.level;
 }

@@ -255,7 +255,7 @@ int wave_put(struct wave *wave,
 {
     struct inlet *inlet = inlet_at(wave, slot);
     struct from from = {slot, rank, frame->flags & FRAME_LATE};
-    uint64_t answered = frame->sequence;
+    uint64_t answered = frame->wave;
 
     if (!inlet) {
         frame_fini(frame);
@@ -268,16 +268,16 @@ int wave_put(struct wave *wave,
         inlet->level = answered;
         unblock(wave, slot);
     }
-    if (wave->sync == COP_WAIT_FOR_ALL && frame->sequence > 0 &&
-        (!inlet->counts || frame->sequence <= inlet->from ||
-         frame->sequence <= wave->done))
+    if (wave->sync == COP_WAIT_FOR_ALL && frame->wave > 0 &&
+        (!inlet->counts || frame->wave <= inlet->from ||
+         frame->wave <= wave->done))
         frame->flags |= FRAME_LATE;
-    if (wave->sync == COP_DO_NOT_WAIT || frame->sequence == 0 ||
+    if (wave->sync == COP_DO_NOT_WAIT || frame->wave == 0 ||
         (frame->flags & FRAME_LATE))
         return put_alone(wave, from, frame, credit);
     if (wave->sync == COP_TIME_OUT && wave->deadline_ms == UINT64_MAX)
         wave->deadline_ms = now_ms + wave->timeout_ms;
-    if (wave->blocked_at > frame->sequence)
+    if (wave->blocked_at > frame->wave)
         wave->blocker = WAVE_NO_SLOT;
     set_rank(wave, inlet, rank);
     unblock(wave, slot);
@@ -317,7 +317,7 @@ static int reserve(struct wave *wave, size_t count)
 /* The packet before, of the same inlet. */
 struct before {
     uint32_t origin;
-    uint64_t sequence;
+    uint64_t wave;
 };
 
 /* Add the oldest frame of `inlet` to the set. One packet of several that one
@@ -340,9 +340,9 @@ static int gather(struct wave *wave,
         inlet->lent_bytes -= frame_len(&frame);
     }
     wave->bytes -= frame_len(&frame);
-    if (frame.origin != before->origin || frame.sequence != before->sequence)
-        set->contributors += frame.count;
-    *before = (struct before){frame.origin, frame.sequence};
+    if (frame.origin != before->origin || frame.wave != before->wave)
+        set->contributors += frame.contributors;
+    *before = (struct before){frame.origin, frame.wave};
     if (frame.flags & FRAME_EMPTY) {
         frame_fini(&frame);
         return 0;
@@ -372,7 +372,7 @@ static int take_alone(struct wave *wave, struct wave_set *set)
     struct before before = {.origin = RANK_NONE};
     int r;
 
-    set->sequence = fifo_peek(&inlet.fifo)->sequence;
+    set->sequence = fifo_peek(&inlet.fifo)->wave;
     set->late = fifo_peek(&inlet.fifo)->flags & FRAME_LATE;
     set->late_lane = from.late;
     set->compensating = fifo_peek(&inlet.fifo)->flags & FRAME_COMPENSATING;
@@ -395,7 +395,7 @@ static int gather_upto(struct wave *wave,
     struct frame *head;
     int r;
 
-    while ((head = fifo_peek(&inlet->fifo)) && head->sequence <= sequence) {
+    while ((head = fifo_peek(&inlet->fifo)) && head->wave <= sequence) {
         r = gather(wave, inlet, slot, &before, set);
         if (r < 0)
             return r;
@@ -450,13 +450,13 @@ static uint64_t lowest(const struct wave *wave)
 
     for (i = 0; i < wave->inlet_count; i++) {
         head = fifo_peek(&wave->inlets[i].fifo);
-        if (head && head->sequence < low)
-            low = head->sequence;
+        if (head && head->wave < low)
+            low = head->wave;
     }
     for (i = 0; i < wave->left_count; i++) {
         head = fifo_peek(&wave->left[i].fifo);
-        if (head && head->sequence < low)
-            low = head->sequence;
+        if (head && head->wave < low)
+            low = head->wave;
     }
     return low;
 }
@@ -610,7 +610,7 @@ uint64_t wave_lend(struct wave *wave, uint32_t slot)
         struct queued *queued = fifo_at(&inlet->fifo, inlet->lent);
         const struct frame *frame = &queued->frame;
 
-        if (frame->sequence != head->sequence || (frame->flags & FRAME_LAST))
+        if (frame->wave != head->wave || (frame->flags & FRAME_LAST))
             break;
         bytes += queued->credit;
         queued->credit = 0;

@@ -61,9 +61,9 @@ int model_take(struct model *model, const struct frame *frame)
         memory_grow(&model->taken, &model->taken_room, model->taken_count,
                     sizeof(*taken));
         taken = &model->taken[model->taken_count++];
-        taken->sequence = frame->sequence;
+        taken->sequence = frame->wave;
         taken->value = ((const int32_t *)value.data)[i];
-        taken->contributors = i == 0 ? frame->count : 0;
+        taken->contributors = i == 0 ? frame->contributors : 0;
     }
     cop_packet_free(packet);
     return r;

@@ -445,8 +445,8 @@ static void take_down(struct sim *sim,
 static bool is_given_up(const struct traffic_stream *stream,
                         const struct frame *frame)
 {
-    return stream->left == 0 && frame->sequence > 0 &&
-           frame->sequence >> PACKET_WAVE_BITS < stream->given_up;
+    return stream->left == 0 && frame->wave > 0 &&
+           frame->wave >> PACKET_WAVE_BITS < stream->given_up;
 }
 
 void traffic_taken(struct traffic *traffic,
