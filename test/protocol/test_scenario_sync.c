@@ -159,6 +159,26 @@ TEST(a_sync_waits_for_no_time_out)
     sim_end(sim);
 }
 
+/* PROTOCOL 10.6: members send without a pause, so that one filter call follows
+ * the other. The sync waits for the calls of packets before its marker only. */
+TEST(later_filter_calls_delay_no_sync)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    sim_set_filter_ms(sim, 0, 10);
+    for (int i = 0; i < 100; i++) {
+        for (uint32_t rank = 2; rank <= 4; rank++)
+            sim_send_int(sim, rank, stream, 1);
+        if (i == 10)
+            CHECK_OK(sim_sync(sim, stream, NULL));
+        sim_run(sim, 5);
+    }
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT(sim_taken(sim, 0, stream) < 60);
+    sim_end(sim);
+}
+
 /* PROTOCOL 10.6, 11.1a: a member that dies is not waited for. */
 TEST(the_dead_are_not_waited_for)
 {
