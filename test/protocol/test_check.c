@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "protocol/state.h"
-#include "test/check.h"
+#include "test/protocol/alone.h"
 
 /* Asked with `where` set to `value`, node_check() names `word`. */
 #define BREAKS(node, where, value, word)                                       \
@@ -29,16 +29,14 @@ TEST(what_does_not_hold_is_named)
         .child_count = 1,
         .next_rank = 2,
     };
-    struct event start = {.type = EVENT_START};
-    struct event up = {.type = EVENT_LINK_UP, .rank = 1, .role = NODE_COMMNODE};
-    struct actions actions = {0};
     struct ranks_run touching[] = {{4, 6}, {7, 7}};
     struct stream *zero;
+    struct alone alone;
     struct node *node;
 
-    CHECK_OK(node_new(&node, &config));
-    CHECK_OK(node_step(node, &start, &actions));
-    CHECK_OK(node_step(node, &up, &actions));
+    alone_init(&alone, &config);
+    alone_link_up(&alone, 0, 1, NODE_COMMNODE, 0);
+    node = alone.node;
     zero = node->streams[0];
     CU_ASSERT_FATAL(node->peer_count > 0 && node->peers[0] != NULL);
     BREAKS(node, node->peers[0]->slot, 1, "says slot");
@@ -55,8 +53,7 @@ TEST(what_does_not_hold_is_named)
     BREAKS(node, zero->up.out.bytes, 1, "up_out");
     BREAKS(node, zero->definition.id, 1, "is at 0");
     BREAKS(node, node->lost, ((struct ranks){touching, 2, 2}), "lost: run 1");
-    actions_fini(&actions);
-    node_free(node);
+    alone_fini(&alone);
 }
 
 int main(void)

@@ -1,13 +1,10 @@
 /* test_hostile.c - what a child that holds the key says to do harm: numbers
  * that cannot be, and many of them. One node, by hand. Where a cost would grow
  * as the square of what comes, the test would last for hours. */
-#include <errno.h>
 #include <stdlib.h>
 
-#include "protocol/launch/roster.h"
-#include "protocol/node.h"
 #include "protocol/state.h"
-#include "test/check.h"
+#include "test/protocol/alone.h"
 #include "wire/limits.h"
 #include "wire/packet.h"
 
@@ -17,39 +14,8 @@
 /* Records of one frame. */
 #define RECORDS 400000
 
-struct victim {
-    struct node *node;
-    struct actions actions; /* of the last step */
-};
-
-static void step(struct victim *victim, const struct event *event)
-{
-    actions_clear(&victim->actions);
-    CHECK_OK(node_step(victim->node, event, &victim->actions));
-}
-
-static void take(struct victim *victim, uint32_t link, struct frame frame)
-{
-    step(victim,
-         &(struct event){.type = EVENT_FRAME, .link = link, .frame = frame});
-}
-
-static void link_up(struct victim *victim, uint32_t link, uint32_t rank)
-{
-    step(victim, &(struct event){
-                     .type = EVENT_LINK_UP,
-                     .link = link,
-                     .rank = rank,
-                     .role = rank ? NODE_COMMNODE : NODE_FRONTEND,
-                     .is_parent = rank == 0,
-                 });
-    if (rank < LIMIT_NODES)
-        take(victim, link,
-             (struct frame){.type = FRAME_HEARTBEAT, .count = 65536});
-}
-
 /* One that has a commnode, rank 2, on link 1, and its parent on link 0. */
-static void victim_init(struct victim *victim, enum node_role role)
+static void victim_init(struct alone *victim, enum node_role role)
 {
     struct node_child children[] = {{2, "h", NODE_COMMNODE, 0}};
     struct node_config config = {
@@ -62,41 +28,19 @@ static void victim_init(struct victim *victim, enum node_role role)
         .next_rank = 1000,
     };
 
-    *victim = (struct victim){0};
-    CHECK_OK(node_new(&victim->node, &config));
-    step(victim, &(struct event){.type = EVENT_START});
+    alone_init(victim, &config);
     if (role != NODE_FRONTEND)
-        link_up(victim, 0, 0);
-    link_up(victim, 1, 2);
+        alone_link_up(victim, 0, 0, NODE_FRONTEND, 0);
+    alone_link_up(victim, 1, 2, NODE_COMMNODE, 0);
 }
 
-static void victim_fini(struct victim *victim)
+static void ready(struct alone *victim, struct roster *roster)
 {
-    actions_fini(&victim->actions);
-    node_free(victim->node);
-}
-
-static void ready(struct victim *victim, struct roster *roster)
-{
-    struct frame frame;
-
-    CHECK_OK(roster_encode(roster, FRAME_READY, &frame));
-    roster_fini(roster);
-    take(victim, 1, frame);
-}
-
-/* The action of that type in the last step; NULL: there is none. */
-static const struct action *did(const struct victim *victim,
-                                enum action_type type)
-{
-    for (size_t i = 0; i < victim->actions.count; i++)
-        if (victim->actions.list[i].type == type)
-            return &victim->actions.list[i];
-    return NULL;
+    alone_take_roster(victim, 1, roster, FRAME_READY);
 }
 
 /* How many ranks the RECORD has that was sent in the last step; 0: none was. */
-static uint32_t record_count(const struct victim *victim)
+static uint32_t record_count(const struct alone *victim)
 {
     const uint32_t *columns[3];
     uint32_t counts[3] = {0};
@@ -122,14 +66,14 @@ TEST(ranks_that_were_not_given_are_not_ready)
 {
     for (uint32_t last = 999; last <= 1000; last++) {
         struct roster roster = {0};
-        struct victim victim;
+        struct alone victim;
 
         victim_init(&victim, NODE_FRONTEND);
         CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
         CHECK_OK(ranks_add(&roster.backends, 3, last));
         ready(&victim, &roster);
-        CU_ASSERT_EQUAL(did(&victim, ACTION_CLOSE) != NULL, last == 1000);
-        victim_fini(&victim);
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), last == 1000);
+        alone_fini(&victim);
     }
 }
 
@@ -137,24 +81,24 @@ TEST(ranks_that_were_not_given_are_not_ready)
 TEST(ranks_that_were_not_given_are_not_adopted)
 {
     for (uint32_t last = 999; last <= 1000; last++) {
-        struct frame adopt = {
-            .type = FRAME_ADOPT, .origin = 2, .count = 1, .sequence = 1};
+        struct frame adopt = {.origin = 2, .count = 1, .sequence = 1};
         struct roster roster = {0};
-        struct victim victim;
+        struct alone victim;
 
         victim_init(&victim, NODE_FRONTEND);
         CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
         CHECK_OK(ranks_add(&roster.backends, 3, 999));
         ready(&victim, &roster);
-        step(&victim, &(struct event){.type = EVENT_LINK_DOWN, .link = 1});
-        link_up(&victim, 2, 2);
-        CHECK_OK(packet_pack(&adopt.payload, "%aud", (uint32_t[]){3, last},
-                             UINT32_C(2)));
-        take(&victim, 2, adopt);
-        CU_ASSERT_EQUAL(did(&victim, ACTION_CLOSE) != NULL, last == 1000);
-        link_up(&victim, 3, LIMIT_NODES);
-        CU_ASSERT_PTR_NOT_NULL(did(&victim, ACTION_CLOSE));
-        victim_fini(&victim);
+        alone_link_down(&victim, 1);
+        alone_link_up(&victim, 2, 2, NODE_COMMNODE, 0);
+        alone_take_adopt(&victim, 2, adopt, 3, last);
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), last == 1000);
+        alone_step(&victim, (struct event){.type = EVENT_LINK_UP,
+                                           .link = 3,
+                                           .rank = LIMIT_NODES,
+                                           .role = NODE_COMMNODE});
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 1);
+        alone_fini(&victim);
     }
 }
 
@@ -163,32 +107,32 @@ TEST(ranks_that_were_not_given_are_not_adopted)
 TEST(as_many_as_may_be_are_gone_at_once)
 {
     struct roster roster = {0};
-    struct victim victim;
+    struct alone victim;
 
     victim_init(&victim, NODE_COMMNODE);
     CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
     for (uint32_t rank = 3; rank < LIMIT_NODES; rank += 2)
         CHECK_OK(ranks_add(&roster.backends, rank, rank));
     ready(&victim, &roster);
-    step(&victim, &(struct event){.type = EVENT_LINK_DOWN, .link = 1});
+    alone_link_down(&victim, 1);
     CU_ASSERT_EQUAL(record_count(&victim), SCATTERED);
-    victim_fini(&victim);
+    alone_fini(&victim);
 }
 
 /* The same for internal nodes, the last one first. */
 TEST(as_many_internal_nodes_are_gone_at_once)
 {
     struct roster roster = {0};
-    struct victim victim;
+    struct alone victim;
 
     victim_init(&victim, NODE_COMMNODE);
     CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
     for (uint32_t rank = 2 * RECORDS; rank > 2; rank -= 2)
         CHECK_OK(roster_add_internal(&roster, rank + 1, 2, 1, "a"));
     ready(&victim, &roster);
-    step(&victim, &(struct event){.type = EVENT_LINK_DOWN, .link = 1});
+    alone_link_down(&victim, 1);
     CU_ASSERT_EQUAL(record_count(&victim), RECORDS);
-    victim_fini(&victim);
+    alone_fini(&victim);
 }
 
 /* A RECORD of as many, every second rank, the last one first. */
@@ -218,16 +162,16 @@ static struct frame records(uint32_t parent)
 TEST(strangers_that_are_gone_are_counted_once)
 {
     struct roster roster = {0};
-    struct victim victim;
+    struct alone victim;
 
     victim_init(&victim, NODE_FRONTEND);
     CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
     CHECK_OK(ranks_add(&roster.backends, 3, 999));
     ready(&victim, &roster);
-    take(&victim, 1, records(TABLE_FAILED - 1));
-    CU_ASSERT_PTR_NULL(did(&victim, ACTION_CLOSE));
+    alone_take(&victim, 1, records(TABLE_FAILED - 1));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
     CU_ASSERT_EQUAL(ranks_size(node_backends(victim.node)), 997);
-    victim_fini(&victim);
+    alone_fini(&victim);
 }
 
 /* A rank that no node has is in no record. */
@@ -236,7 +180,7 @@ TEST(records_of_nobody_are_refused)
     struct frame frame = {.type = FRAME_RECORD};
     const uint32_t rank[] = {LIMIT_NODES}, zero[] = {0};
     struct roster roster = {0};
-    struct victim victim;
+    struct alone victim;
 
     victim_init(&victim, NODE_COMMNODE);
     CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
@@ -244,9 +188,9 @@ TEST(records_of_nobody_are_refused)
     ready(&victim, &roster);
     CHECK_OK(packet_pack(&frame.payload, "%aud %aud %aud %s", rank, UINT32_C(1),
                          zero, UINT32_C(1), zero, UINT32_C(1), ""));
-    take(&victim, 1, frame);
-    CU_ASSERT_PTR_NOT_NULL(did(&victim, ACTION_CLOSE));
-    victim_fini(&victim);
+    alone_take(&victim, 1, frame);
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 1);
+    alone_fini(&victim);
 }
 
 int main(void)

@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/launch/roster.h"
 #include "protocol/members/control.h"
-#include "protocol/node.h"
 #include "protocol/state.h"
 #include "protocol/stream/claim.h"
 #include "protocol/watch/rows.h"
-#include "test/check.h"
+#include "test/protocol/alone.h"
 #include "wire/limits.h"
 #include "wire/packet.h"
 
@@ -31,71 +29,32 @@ enum {
 #define LEAF  7
 #define OTHER 9 /* a commnode elsewhere */
 
-struct victim {
-    struct node *node;
-    struct actions actions; /* of the last step */
-    enum node_role role;
-};
-
-static void step(struct victim *victim, const struct event *event)
-{
-    actions_clear(&victim->actions);
-    CHECK_OK(node_step(victim->node, event, &victim->actions));
-}
-
-static void take(struct victim *victim, uint32_t link, struct frame frame)
-{
-    step(victim,
-         &(struct event){.type = EVENT_FRAME, .link = link, .frame = frame});
-}
-
-static void link_up(struct victim *victim,
-                    uint32_t link,
-                    uint32_t rank,
-                    enum node_role role)
-{
-    step(victim, &(struct event){
-                     .type = EVENT_LINK_UP,
-                     .link = link,
-                     .rank = rank,
-                     .role = role,
-                     .is_parent = link == PARENT_LINK,
-                 });
-    take(victim, link, (struct frame){.type = FRAME_HEARTBEAT, .count = 65536});
-}
-
-static void ready(struct victim *victim,
+static void ready(struct alone *victim,
                   uint32_t link,
                   uint32_t inner,
                   uint32_t first,
                   uint32_t last)
 {
     struct roster roster = {0};
-    struct frame frame;
 
     CHECK_OK(ranks_add(&roster.backends, first, last));
     if (inner != RANK_NONE)
         CHECK_OK(roster_add_internal(&roster, inner, RANK_NONE, 2, "a"));
-    CHECK_OK(roster_encode(&roster, FRAME_READY, &frame));
-    roster_fini(&roster);
-    take(victim, link, frame);
+    alone_take_roster(victim, link, &roster, FRAME_READY);
 }
 
-static void table(struct victim *victim)
+static void table(struct alone *victim)
 {
     struct roster roster = {0};
-    struct frame frame;
 
     CHECK_OK(roster_add_internal(&roster, 0, RANK_NONE, 2, "a"));
     CHECK_OK(roster_add_internal(&roster, OWN, 0, 3, "a"));
     CHECK_OK(roster_add_internal(&roster, INNER, OWN, 2, "a"));
     CHECK_OK(roster_add_internal(&roster, OTHER, 0, 2, "a"));
-    CHECK_OK(roster_encode(&roster, FRAME_TABLE, &frame));
-    roster_fini(&roster);
-    take(victim, PARENT_LINK, frame);
+    alone_take_roster(victim, PARENT_LINK, &roster, FRAME_TABLE);
 }
 
-static void victim_init(struct victim *victim, enum node_role role)
+static void victim_init(struct alone *victim, enum node_role role)
 {
     struct node_child children[] = {
         {INNER, "h", NODE_COMMNODE, 0},
@@ -112,14 +71,12 @@ static void victim_init(struct victim *victim, enum node_role role)
         .next_rank = 1000,
     };
 
-    *victim = (struct victim){.role = role};
-    CHECK_OK(node_new(&victim->node, &config));
-    step(victim, &(struct event){.type = EVENT_START});
+    alone_init(victim, &config);
     if (role != NODE_FRONTEND)
-        link_up(victim, PARENT_LINK, 0, NODE_FRONTEND);
-    link_up(victim, INNER_LINK, INNER, NODE_COMMNODE);
-    link_up(victim, LEAF_LINK, LEAF, NODE_BACKEND);
-    link_up(victim, SIBLING_LINK, LEAF + 1, NODE_BACKEND);
+        alone_link_up(victim, PARENT_LINK, 0, NODE_FRONTEND, 0);
+    alone_link_up(victim, INNER_LINK, INNER, NODE_COMMNODE, 0);
+    alone_link_up(victim, LEAF_LINK, LEAF, NODE_BACKEND, 0);
+    alone_link_up(victim, SIBLING_LINK, LEAF + 1, NODE_BACKEND, 0);
     ready(victim, INNER_LINK, INNER, 5, 6);
     ready(victim, LEAF_LINK, RANK_NONE, LEAF, LEAF);
     ready(victim, SIBLING_LINK, RANK_NONE, LEAF + 1, LEAF + 1);
@@ -127,46 +84,11 @@ static void victim_init(struct victim *victim, enum node_role role)
         table(victim);
 }
 
-static void victim_fini(struct victim *victim)
-{
-    actions_fini(&victim->actions);
-    node_free(victim->node);
-}
-
 /* ---- what is seen ---- */
-
-static bool is_closed(const struct victim *victim, uint32_t link)
-{
-    for (size_t i = 0; i < victim->actions.count; i++) {
-        const struct action *action = &victim->actions.list[i];
-
-        if (action->type == ACTION_CLOSE && action->link == link)
-            return action->code == -EPROTO;
-    }
-    return false;
-}
-
-/* How often the last step did so; `what` is a frame's type or a tell's. */
-static size_t count_of(const struct victim *victim,
-                       enum action_type type,
-                       unsigned what)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < victim->actions.count; i++) {
-        const struct action *action = &victim->actions.list[i];
-
-        count += action->type == type &&
-                 (type == ACTION_SEND   ? action->frame.type == what
-                  : type == ACTION_TELL ? action->tell == what
-                                        : true);
-    }
-    return count;
-}
 
 /* What the application of the front-end is told, or the FAULT that brings it
  * there: `out` is "" where neither is. */
-static void reason(const struct victim *victim, uint32_t rank, char out[1024])
+static void reason(const struct alone *victim, uint32_t rank, char out[1024])
 {
     *out = '\0';
     for (size_t i = 0; i < victim->actions.count; i++) {
@@ -188,7 +110,7 @@ static void reason(const struct victim *victim, uint32_t rank, char out[1024])
 }
 
 /* The last step has closed that link, with that reason, and done no harm. */
-static void check_refused(const struct victim *victim,
+static void check_refused(const struct alone *victim,
                           uint32_t link,
                           uint32_t rank,
                           const char *why)
@@ -196,19 +118,18 @@ static void check_refused(const struct victim *victim,
     char text[1024];
 
     reason(victim, rank, text);
-    if (!is_closed(victim, link) || !strstr(text, why))
+    if (!alone_refused(victim, link) || !strstr(text, why))
         printf("\n%s: \"%s\"\n", why, text);
-    CU_ASSERT(is_closed(victim, link));
+    CU_ASSERT(alone_refused(victim, link));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, why));
-    CU_ASSERT_EQUAL(count_of(victim, ACTION_CLOSE, 0), 1);
-    CU_ASSERT_EQUAL(count_of(victim, ACTION_TELL, TELL_BACKEND_LOST), 0);
-    CU_ASSERT_EQUAL(count_of(victim, ACTION_TELL, TELL_NODE_ADOPTED), 0);
-    CU_ASSERT_EQUAL(count_of(victim, ACTION_TELL, TELL_FILTER_ERROR), 0);
-    CU_ASSERT_EQUAL(count_of(victim, ACTION_SEND, FRAME_CONTROL), 0);
-    CU_ASSERT_EQUAL(count_of(victim, ACTION_EXIT, 0), 0);
-    if (victim->role == NODE_FRONTEND) {
-        CU_ASSERT_EQUAL(ranks_size(node_backends(victim->node)), 4);
-    }
+    CU_ASSERT_EQUAL(alone_count(victim, ACTION_CLOSE, 0), 1);
+    CU_ASSERT_EQUAL(alone_count(victim, ACTION_TELL, TELL_BACKEND_LOST), 0);
+    CU_ASSERT_EQUAL(alone_count(victim, ACTION_TELL, TELL_NODE_ADOPTED), 0);
+    CU_ASSERT_EQUAL(alone_count(victim, ACTION_TELL, TELL_FILTER_ERROR), 0);
+    CU_ASSERT_EQUAL(alone_count(victim, ACTION_SEND, FRAME_CONTROL), 0);
+    CU_ASSERT_EQUAL(alone_count(victim, ACTION_EXIT, 0), 0);
+    if (victim->node->role == NODE_FRONTEND)
+        CU_ASSERT_EQUAL_FATAL(ranks_size(node_backends(victim->node)), 4);
 }
 
 /* ---- what is said ---- */
@@ -289,12 +210,12 @@ static void check_leaf(struct frame frame, const char *why)
     static const enum node_role roles[] = {NODE_FRONTEND, NODE_COMMNODE};
 
     for (size_t i = 0; i < 2; i++) {
-        struct victim victim;
+        struct alone victim;
 
         victim_init(&victim, roles[i]);
-        take(&victim, LEAF_LINK, frame_ref(&frame));
+        alone_take(&victim, LEAF_LINK, frame_ref(&frame));
         check_refused(&victim, LEAF_LINK, LEAF, why);
-        victim_fini(&victim);
+        alone_fini(&victim);
     }
     frame_fini(&frame);
 }
@@ -330,7 +251,7 @@ TEST(accusations_are_few)
     const struct said root = {0, 0, FAILED}, none = {LIMIT_NODES, 0, FAILED};
     const struct said lost = {INNER, 0, FAILED};
     struct said many[LIMIT_ACCUSATIONS + 1];
-    struct victim victim;
+    struct alone victim;
 
     for (size_t i = 0; i <= LIMIT_ACCUSATIONS; i++)
         many[i] = lost;
@@ -340,12 +261,12 @@ TEST(accusations_are_few)
     check_leaf(record(LEAF, &none, 1), "no node has that rank");
     check_leaf(record(LEAF, many, LIMIT_ACCUSATIONS + 1), "so many parents");
     victim_init(&victim, NODE_COMMNODE);
-    take(&victim, LEAF_LINK, record(LEAF, many, LIMIT_ACCUSATIONS));
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
-    CU_ASSERT(count_of(&victim, ACTION_SEND, FRAME_RECORD) > 0);
-    take(&victim, LEAF_LINK, record(LEAF, &lost, 1));
+    alone_take(&victim, LEAF_LINK, record(LEAF, many, LIMIT_ACCUSATIONS));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
+    CU_ASSERT(alone_count(&victim, ACTION_SEND, FRAME_RECORD) > 0);
+    alone_take(&victim, LEAF_LINK, record(LEAF, &lost, 1));
     check_refused(&victim, LEAF_LINK, LEAF, "so many parents");
-    victim_fini(&victim);
+    alone_fini(&victim);
 }
 
 /* A node that is taken for dead can count on: whatever it is accused of leaves
@@ -353,7 +274,7 @@ TEST(accusations_are_few)
 TEST(numbers_do_not_wrap)
 {
     static const uint32_t far[] = {UINT32_MAX, UINT32_MAX - 1, LIMIT_AHEAD + 1};
-    struct victim victim;
+    struct alone victim;
 
     for (size_t i = 0; i < 3; i++) {
         const struct said said[] = {
@@ -361,18 +282,18 @@ TEST(numbers_do_not_wrap)
 
         for (size_t k = 0; k < 3; k++) {
             victim_init(&victim, NODE_COMMNODE);
-            take(&victim, INNER_LINK, record(INNER, &said[k], 1));
+            alone_take(&victim, INNER_LINK, record(INNER, &said[k], 1));
             check_refused(&victim, INNER_LINK, INNER, "so often");
-            victim_fini(&victim);
+            alone_fini(&victim);
         }
         victim_init(&victim, NODE_COMMNODE);
-        take(&victim, INNER_LINK, recovered(OTHER, far[i], 0));
+        alone_take(&victim, INNER_LINK, recovered(OTHER, far[i], 0));
         check_refused(&victim, INNER_LINK, INNER, "so often");
-        victim_fini(&victim);
+        alone_fini(&victim);
         victim_init(&victim, NODE_COMMNODE);
-        take(&victim, INNER_LINK, fan_out(OTHER, far[i], 1));
+        alone_take(&victim, INNER_LINK, fan_out(OTHER, far[i], 1));
         check_refused(&victim, INNER_LINK, INNER, "so often");
-        victim_fini(&victim);
+        alone_fini(&victim);
     }
 }
 
@@ -382,19 +303,19 @@ TEST(an_accusation_far_ahead_is_refuted)
     const struct said said[] = {{OWN, LIMIT_AHEAD, FAILED}, {OWN, 3, FAILED}};
     const struct said half = {OTHER, LIMIT_AHEAD / 2, FAILED};
     const struct said more = {OTHER, LIMIT_AHEAD / 2 + 1, FAILED};
-    struct victim victim;
+    struct alone victim;
 
     victim_init(&victim, NODE_COMMNODE);
-    take(&victim, INNER_LINK, record(INNER, said, 2));
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
+    alone_take(&victim, INNER_LINK, record(INNER, said, 2));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
     CU_ASSERT_EQUAL(victim.node->incarnation, LIMIT_AHEAD + 1);
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_SEND, FRAME_RECOVERED), 1);
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_SEND, FRAME_RECOVERED), 1);
     /* what a back-end says is passed on to nodes that know less */
-    take(&victim, SIBLING_LINK, record(LEAF + 1, &more, 1));
+    alone_take(&victim, SIBLING_LINK, record(LEAF + 1, &more, 1));
     check_refused(&victim, SIBLING_LINK, LEAF + 1, "so often");
-    take(&victim, LEAF_LINK, record(LEAF, &half, 1));
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
-    victim_fini(&victim);
+    alone_take(&victim, LEAF_LINK, record(LEAF, &half, 1));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
+    alone_fini(&victim);
 }
 
 /* An orphan's attempts are counted on from what is known of it. */
@@ -405,14 +326,14 @@ TEST(attempts_are_near)
                           .count = LIMIT_AHEAD + 1,
                           .sequence = 1};
     uint32_t none = 0;
-    struct victim victim;
+    struct alone victim;
 
     victim_init(&victim, NODE_COMMNODE);
-    link_up(&victim, 4, OTHER, NODE_COMMNODE);
+    alone_link_up(&victim, 4, OTHER, NODE_COMMNODE, 0);
     CHECK_OK(packet_pack(&adopt.payload, "%aud", &none, 0u));
-    take(&victim, 4, adopt);
+    alone_take(&victim, 4, adopt);
     check_refused(&victim, 4, OTHER, "so often");
-    victim_fini(&victim);
+    alone_fini(&victim);
 }
 
 /* One that calls is what its rank is. */
@@ -429,16 +350,16 @@ TEST(no_rank_changes_its_role)
         {RANK_NONE, NODE_COMMNODE, false}};
 
     for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
-        struct victim victim;
+        struct alone victim;
 
         victim_init(&victim, NODE_COMMNODE);
-        step(&victim, &(struct event){.type = EVENT_LINK_UP,
-                                      .link = 4,
-                                      .rank = callers[i].rank,
-                                      .role = callers[i].role});
-        CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0) == 0,
+        alone_step(&victim, (struct event){.type = EVENT_LINK_UP,
+                                           .link = 4,
+                                           .rank = callers[i].rank,
+                                           .role = callers[i].role});
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0) == 0,
                         callers[i].fits);
-        victim_fini(&victim);
+        alone_fini(&victim);
     }
 }
 
@@ -452,22 +373,23 @@ TEST(a_back_end_has_one_row)
     } cases[] = {{LEAF, LEAF, true}, {5, 5, false}, {LEAF, 8, false}};
 
     for (size_t i = 0; i < 3; i++) {
-        struct victim victim;
+        struct alone victim;
 
         victim_init(&victim, NODE_COMMNODE);
-        take(
+        alone_take(
             &victim, PARENT_LINK,
             (struct frame){.type = FRAME_STATUS, .sequence = 1, .count = 1000});
-        take(&victim, LEAF_LINK, rows(LEAF, cases[i].first, cases[i].last));
-        CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), !cases[i].fits);
+        alone_take(&victim, LEAF_LINK,
+                   rows(LEAF, cases[i].first, cases[i].last));
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), !cases[i].fits);
         if (!cases[i].fits)
             check_refused(&victim, LEAF_LINK, LEAF, "one row, its own");
-        victim_fini(&victim);
+        alone_fini(&victim);
     }
 }
 
 /* A commnode with stream 1, to all below it. */
-static void open_stream(struct victim *victim)
+static void open_stream(struct alone *victim)
 {
     struct stream_filters filters = {.recoverable = true};
     struct control open = {.type = CONTROL_OPEN};
@@ -485,9 +407,10 @@ static void open_stream(struct victim *victim)
     CHECK_OK(control_encode(&open, &control));
     ranks_fini(&open.definition.members);
     control.sequence = 1;
-    take(victim, PARENT_LINK, control);
-    step(victim, &(struct event){
-                     .type = EVENT_LOADED, .stream = 1, .filters = &filters});
+    alone_take(victim, PARENT_LINK, control);
+    alone_step(
+        victim,
+        (struct event){.type = EVENT_LOADED, .stream = 1, .filters = &filters});
 }
 
 static struct payload *zeroes(size_t len)
@@ -510,18 +433,18 @@ TEST(what_has_no_credit_is_bounded)
                           .stream = 1,
                           .origin = LEAF + 1,
                           .sequence = 1};
-    struct victim victim;
+    struct alone victim;
 
     open_stream(&victim);
     state.payload = zeroes(1 << 20);
     empty.payload = payload_ref(state.payload);
-    take(&victim, LEAF_LINK, frame_ref(&state));
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
-    take(&victim, LEAF_LINK, state);
+    alone_take(&victim, LEAF_LINK, frame_ref(&state));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
+    alone_take(&victim, LEAF_LINK, state);
     check_refused(&victim, LEAF_LINK, LEAF, "has had one on this link");
-    take(&victim, SIBLING_LINK, empty);
+    alone_take(&victim, SIBLING_LINK, empty);
     check_refused(&victim, SIBLING_LINK, LEAF + 1, "has a payload");
-    victim_fini(&victim);
+    alone_fini(&victim);
     check_leaf((struct frame){.type = FRAME_DATA,
                               .flags = FRAME_COMPENSATING,
                               .origin = LEAF},
@@ -540,19 +463,19 @@ TEST(a_wave_has_an_end)
                          .count = 1,
                          .sequence = 1,
                          .payload = zeroes(64 << 20)};
-    struct victim victim;
+    struct alone victim;
     int taken = 0;
 
     open_stream(&victim);
-    take(&victim, LEAF_LINK, frame_ref(&part));
-    while (taken < 100 && count_of(&victim, ACTION_CLOSE, 0) == 0) {
-        take(&victim, LEAF_LINK, frame_ref(&part));
+    alone_take(&victim, LEAF_LINK, frame_ref(&part));
+    while (taken < 100 && alone_count(&victim, ACTION_CLOSE, 0) == 0) {
+        alone_take(&victim, LEAF_LINK, frame_ref(&part));
         taken++;
     }
     CU_ASSERT_EQUAL(taken, LIMIT_FRAME / (64 << 20));
     check_refused(&victim, LEAF_LINK, LEAF, "larger than any packet may be");
     frame_fini(&part);
-    victim_fini(&victim);
+    alone_fini(&victim);
 }
 
 /* Each FEED on stream 0 is answered by all that the streams are, under no
@@ -560,18 +483,18 @@ TEST(a_wave_has_an_end)
 TEST(no_back_end_begins_often)
 {
     struct frame feed = {.type = FRAME_FEED};
-    struct victim victim;
+    struct alone victim;
 
     victim_init(&victim, NODE_COMMNODE);
-    take(&victim, LEAF_LINK, feed);
-    take(&victim, LEAF_LINK, feed);
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
-    take(&victim, LEAF_LINK, feed);
+    alone_take(&victim, LEAF_LINK, feed);
+    alone_take(&victim, LEAF_LINK, feed);
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
+    alone_take(&victim, LEAF_LINK, feed);
     check_refused(&victim, LEAF_LINK, LEAF, "not so many beginnings");
     for (int i = 0; i < 10; i++)
-        take(&victim, INNER_LINK, feed);
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
-    victim_fini(&victim);
+        alone_take(&victim, INNER_LINK, feed);
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
+    alone_fini(&victim);
 }
 
 /* The error of a claim, which becomes that of an opening, is of its sender. */
@@ -585,31 +508,31 @@ TEST(an_error_is_its_own)
     for (size_t i = 0; i < 3; i++) {
         struct claim claim = {.error = (char[]){"no such filter"},
                               .error_rank = cases[i].rank};
-        struct victim victim;
+        struct alone victim;
         struct frame frame;
 
         open_stream(&victim);
         CHECK_OK(claim_encode(&claim, 1, &frame));
-        take(&victim, LEAF_LINK, frame);
-        CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), !cases[i].fits);
+        alone_take(&victim, LEAF_LINK, frame);
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), !cases[i].fits);
         if (!cases[i].fits)
             check_refused(&victim, LEAF_LINK, LEAF, "not one of its nodes");
-        victim_fini(&victim);
+        alone_fini(&victim);
     }
 }
 
 /* The FAULT with which a commnode reports that goes on to the application. */
 TEST(a_report_goes_up)
 {
-    struct victim victim;
+    struct alone victim;
 
     victim_init(&victim, NODE_FRONTEND);
-    take(&victim, INNER_LINK, fault(INNER, 1, 5));
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_TELL, TELL_NODE_REFUSED), 1);
-    CU_ASSERT_EQUAL(count_of(&victim, ACTION_CLOSE, 0), 0);
-    take(&victim, INNER_LINK, fault(INNER, 2, 5));
+    alone_take(&victim, INNER_LINK, fault(INNER, 1, 5));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_TELL, TELL_NODE_REFUSED), 1);
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
+    alone_take(&victim, INNER_LINK, fault(INNER, 2, 5));
     check_refused(&victim, INNER_LINK, INNER, "what its sender cannot know");
-    victim_fini(&victim);
+    alone_fini(&victim);
 }
 
 int main(void)

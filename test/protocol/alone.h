@@ -1,0 +1,71 @@
+/* alone.h - one node without a network: a test hands it events and looks at
+ * what it did in the last step. What fails here fails the test. */
+#ifndef TEST_ALONE_H
+#define TEST_ALONE_H
+
+#include "protocol/launch/roster.h"
+#include "protocol/node.h"
+#include "test/check.h"
+
+struct alone {
+    struct node *node;
+    struct actions actions; /* of the last step */
+    uint64_t now_ms;
+};
+
+/* Make the node and start it. */
+void alone_init(struct alone *alone, const struct node_config *config);
+/* Free it. */
+void alone_fini(struct alone *alone);
+
+/* One step at `now_ms`. */
+void alone_step(struct alone *alone, struct event event);
+
+/* A frame comes on `link`; its payload is taken. */
+void alone_take(struct alone *alone, uint32_t link, struct frame frame);
+
+/* `link` to `rank`, in that attempt, is up, and brings its first heartbeat. The
+ * front-end is the parent. */
+void alone_link_up(struct alone *alone,
+                   uint32_t link,
+                   uint32_t rank,
+                   enum node_role role,
+                   uint32_t incarnation);
+
+/* `link` has ended. */
+void alone_link_down(struct alone *alone, uint32_t link);
+
+/* The roster, which is freed, comes on `link` as READY or TABLE. */
+void alone_take_roster(struct alone *alone,
+                       uint32_t link,
+                       struct roster *roster,
+                       enum frame_type type);
+
+/* ADOPT comes on `link` from `rank`, with the back-ends from `first` to `last`
+ * below it. */
+void alone_take_adopt(struct alone *alone,
+                      uint32_t link,
+                      struct frame adopt,
+                      uint32_t first,
+                      uint32_t last);
+
+/* The frame of `type` that was sent on `link`; NULL if none was. */
+const struct frame *alone_sent(const struct alone *alone,
+                               uint32_t link,
+                               enum frame_type type);
+
+/* What ADOPTED says that was sent on `link`; 0 if none was. */
+int alone_answered(const struct alone *alone, uint32_t link);
+
+/* Whether `link` was closed; and whether because the peer broke the protocol.
+ */
+bool alone_closed(const struct alone *alone, uint32_t link);
+bool alone_refused(const struct alone *alone, uint32_t link);
+
+/* How many actions of that type there were; `what` is the type of a frame or
+ * of news, if these have any. */
+size_t alone_count(const struct alone *alone,
+                   enum action_type type,
+                   unsigned what);
+
+#endif
