@@ -117,7 +117,7 @@ static int big_tree(struct tree **out, uint32_t which)
                 snprintf(text, sizeof(text), "work_%u_%u_%u", depth, branch,
                          branch % 2 ? which : 0);
             r = build_node(build, &node, node,
-                           &(struct frame){text, "job.c", depth, "", 0});
+                           &(struct frame){text, "job.c", depth, "", 0, false});
         }
         nodes += branch == 0 ? 20 : 10;
         branch++;
@@ -336,8 +336,8 @@ static int bench_job(struct bench *bench, const char *tree, const char *keys)
 /* What a link carries for a sample in which nothing moves. */
 static int bench_unmoved(struct bench *bench, uint32_t tasks)
 {
-    struct frame frames[] = {{"main", "job.c", 1, "", 0},
-                             {"wait", "job.c", 2, "", 0}};
+    struct frame frames[] = {{"main", "job.c", 1, "", 0, false},
+                             {"wait", "job.c", 2, "", 0, false}};
     struct sample ours = {NULL, 0, 0};
     struct traces *traces = NULL;
     struct cop_packet *packet;

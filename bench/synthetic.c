@@ -142,7 +142,7 @@ static struct frame frame_at(const struct synthetic *job,
         snprintf(text, size, "work_%u_%u", depth,
                  below < bits ? class >> (bits - below) : class);
     }
-    return (struct frame){text, "job.c", 10 * depth + 1, "", 0};
+    return (struct frame){text, "job.c", 10 * depth + 1, "", 0, false};
 }
 
 /* The tasks whose traces are alike. */

@@ -22,7 +22,6 @@
 #include "stat/show/report.h"
 #include "stat/show/screen.h"
 #include "stat/tree/classes.h"
-#include "stat/tree/frame.h"
 #include "stat/write/output.h"
 
 /* Things wrong with tasks that are named one by one. */
@@ -72,25 +71,16 @@ static void say_not_walked(const struct options *arguments,
                            const struct tree *tree,
                            bool *partial)
 {
-    char reason[sizeof(struct cop_error)];
-    uint32_t named = 0;
-    uint32_t i;
+    uint32_t named = 0, i;
 
     for (i = 0; i < tree->end_count; i++) {
-        uint32_t node = tree->ends[i].node;
-        const char *function;
+        const struct tree_end *end = &tree->ends[i];
 
-        if (!classes_is_not_walked(tree, node))
+        if (!tree_is_not_walked(tree, end->node))
             continue;
-        function =
-            tree->strings[tree->frames[tree->nodes[node].frame].function];
-        snprintf(reason, sizeof(reason), "%s",
-                 function + strlen(FRAME_NOT_WALKED));
-        if (reason[0] && reason[strlen(reason) - 1] == ']')
-            reason[strlen(reason) - 1] = '\0';
         *partial = true;
         if (named++ < NAMED_MAX)
-            say_wrong(arguments, tree->ends[i].tasks, reason);
+            say_wrong(arguments, end->tasks, tree_function(tree, end->node));
     }
     if (named > NAMED_MAX)
         fprintf(stderr, "coppice-stat: and %u more such lines: see --json\n",

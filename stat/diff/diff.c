@@ -239,7 +239,7 @@ static int find_presence(struct presence *presence,
     if (r == 0)
         r = tasks_change(&all, TASKS_UNION, look->missing);
     for (end = 0; r == 0 && end < tree->end_count; end++)
-        if (classes_is_not_walked(tree, tree->ends[end].node))
+        if (tree_is_not_walked(tree, tree->ends[end].node))
             r = tasks_change(&unseen, TASKS_UNION, tree->ends[end].tasks);
     if (r == 0)
         r = renumber(&presence->all, all, tasks);
@@ -255,8 +255,7 @@ static int gap_add(struct diff *diff,
                    enum diff_side side,
                    const struct tasks *set,
                    const uint32_t *tasks,
-                   const char *reason,
-                   size_t reason_len)
+                   const char *reason)
 {
     struct diff_gap *gap = &diff->gaps[diff->gap_count];
     struct tasks *here = NULL;
@@ -269,7 +268,7 @@ static int gap_add(struct diff *diff,
         tasks_free(here);
         return r;
     }
-    *gap = (struct diff_gap){here, side, reason, reason_len};
+    *gap = (struct diff_gap){here, side, reason};
     diff->gap_count++;
     return 0;
 }
@@ -292,17 +291,13 @@ static int find_gaps(struct diff *diff, uint32_t *const *tasks)
         uint32_t end;
 
         r = gap_add(diff, (enum diff_side)side, look->missing, tasks[side],
-                    NO_ANSWER, strlen(NO_ANSWER));
+                    NO_ANSWER);
         for (end = 0; r == 0 && end < tree->end_count; end++) {
             uint32_t node = tree->ends[end].node;
-            const char *function =
-                tree->strings[tree->frames[tree->nodes[node].frame].function];
 
-            if (!classes_is_not_walked(tree, node))
-                continue;
-            function += strlen(FRAME_NOT_WALKED);
-            r = gap_add(diff, (enum diff_side)side, tree->ends[end].tasks,
-                        tasks[side], function, strcspn(function, "]"));
+            if (tree_is_not_walked(tree, node))
+                r = gap_add(diff, (enum diff_side)side, tree->ends[end].tasks,
+                            tasks[side], tree_function(tree, node));
         }
     }
     return r;
@@ -394,19 +389,13 @@ static int put_look(struct build *build,
 
     above[0] = BUILD_TOP;
     for (node = 0; r == 0 && node < tree->node_count; node++) {
-        const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
+        struct frame frame = tree_frame(tree, tree->nodes[node].frame);
         uint32_t depth = tree->nodes[node].depth;
-        bool walked = !classes_is_not_walked(tree, node);
 
-        /* Also one that was not walked: a made-up file may go on below it. */
-        r = build_node(build, &above[depth + 1], above[depth],
-                       &(struct frame){tree->strings[frame->function],
-                                       tree->strings[frame->file], frame->line,
-                                       tree->strings[frame->module],
-                                       frame->offset});
+        r = build_node(build, &above[depth + 1], above[depth], &frame);
         for (; r == 0 && end < tree->end_count && tree->ends[end].node == node;
              end++)
-            if (walked)
+            if (!frame.not_walked)
                 r = put_end(build, diff, side, above[depth + 1],
                             tree->ends[end].tasks, tasks);
     }

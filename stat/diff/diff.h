@@ -36,8 +36,7 @@ struct diff_move {
 struct diff_gap {
     struct tasks *tasks;
     enum diff_side side;
-    const char *reason; /* so long, without an end: the look's */
-    size_t reason_len;
+    const char *reason; /* the look's */
 };
 
 /* Read it. Tasks are numbered as in A; those that only B has follow, or, where

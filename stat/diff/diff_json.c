@@ -98,17 +98,13 @@ static int write_gaps(FILE *file, const struct diff *diff)
     fputs(",\n\"gaps\":[", file);
     for (i = 0; r == 0 && i < diff->gap_count; i++) {
         const struct diff_gap *gap = &diff->gaps[i];
-        char *reason = strndup(gap->reason, gap->reason_len);
 
-        if (!reason)
-            return -ENOMEM;
         fprintf(file, "%s{\"look\":\"%c\",", i ? ",\n" : "\n",
                 gap->side == DIFF_A ? 'a' : 'b');
         r = write_set(file, "tasks", gap->tasks);
         fputs(",\"reason\":\"", file);
-        escape_json(file, reason);
+        escape_json(file, gap->reason);
         fputs("\"}", file);
-        free(reason);
     }
     fputs("]", file);
     return r;

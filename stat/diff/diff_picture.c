@@ -511,9 +511,8 @@ static int write_gaps(struct painting *painting)
         char *text;
 
         text = append_tasks(strdup("not known: "), painting, gap->tasks);
-        text = columns_append(text, ": in %c: %.*s",
-                              gap->side == DIFF_A ? 'A' : 'B',
-                              (int)gap->reason_len, gap->reason);
+        text = columns_append(text, ": in %c: %s",
+                              gap->side == DIFF_A ? 'A' : 'B', gap->reason);
         r = write_text(painting, '=', text);
     }
     return r;

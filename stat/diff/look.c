@@ -202,6 +202,26 @@ static int read_sets(struct reading *reading)
     return r;
 }
 
+/* Read whether a task could not be walked; of its function keep the reason.
+ * Files of older versions say so in the function only. Returns 0 or -ENOMEM. */
+static int read_not_walked(struct frame *frame, const json_t *object)
+{
+    json_t *function = json_object_get(object, "function");
+    size_t begin = strlen(FRAME_NOT_WALKED_TEXT), len;
+
+    frame->not_walked = json_is_true(json_object_get(object, "not_walked"));
+    if (strncmp(frame->function, FRAME_NOT_WALKED_TEXT, begin) != 0)
+        return 0;
+    frame->not_walked = true;
+    len = strlen(frame->function) - begin;
+    if (len > 0 && frame->function[begin + len - 1] == ']')
+        len--;
+    if (json_string_setn(function, frame->function + begin, len) < 0)
+        return -ENOMEM;
+    frame->function = json_string_value(function);
+    return 0;
+}
+
 static int read_frames(struct reading *reading)
 {
     const json_t *array = NULL;
@@ -237,6 +257,8 @@ static int read_frames(struct reading *reading)
         if (r == 0)
             r = read_optional(reading, &frame->offset, object, where, "offset",
                               INT64_MAX);
+        if (r == 0)
+            r = read_not_walked(frame, object);
         frame->line = (uint32_t)line;
     }
     return r;
@@ -333,7 +355,7 @@ static int close_node(struct reading *reading,
 static int read_nodes(struct reading *reading, struct build *build)
 {
     struct open open[TREE_DEPTH_MAX];
-    uint64_t depth = 0, frame;
+    uint64_t depth = 0, frame, top = 0;
     const json_t *array = NULL;
     uint32_t count = 0; /* open nodes */
     size_t index = 0;
@@ -357,6 +379,15 @@ static int read_nodes(struct reading *reading, struct build *build)
         if (r == 0)
             r = read_number(reading, &frame, object, where, "frame",
                             reading->frame_count - 1);
+        if (r == 0 && count == 0)
+            top = frame;
+        if (r == 0 && count > 0 &&
+            (reading->frames[frame].not_walked ||
+             reading->frames[top].not_walked))
+            r = cop_error_set(reading->error, -EINVAL,
+                              "%s: %sframe: a task that could not be walked "
+                              "has one frame only",
+                              reading->name, where);
         if (r == 0)
             r = tasks_new(&open[count].under, NULL, 0);
         if (r < 0)

@@ -70,10 +70,9 @@ static bool is_over(const struct tree *tree)
 
     for (i = 0; i < tree->end_count; i++) {
         uint32_t node = tree->ends[i].node;
-        const char *function =
-            tree->strings[tree->frames[tree->nodes[node].frame].function];
+        const char *function = tree_function(tree, node);
 
-        if (!classes_is_not_walked(tree, node) &&
+        if (!tree_is_not_walked(tree, node) &&
             strcmp(function, FRAME_EXITED) != 0 &&
             strncmp(function, FRAME_ZOMBIE, strlen(FRAME_ZOMBIE)) != 0)
             return false;
@@ -145,13 +144,13 @@ static void write_gaps(FILE *file, const struct follow *follow, unsigned width)
         uint32_t node = tree->ends[i].node;
         char *text;
 
-        if (!classes_is_not_walked(tree, node) || count++ >= GAPS_SHOWN)
+        if (!tree_is_not_walked(tree, node) || count++ >= GAPS_SHOWN)
             continue;
         text = columns_append(
-            strdup(""), "task%s %s: %s",
+            strdup(""), "task%s %s: [not walked: %s]",
             tasks_count(tree->ends[i].tasks) == 1 ? "" : "s",
             tasks_text(tree->ends[i].tasks, ranks, sizeof(ranks)),
-            tree->strings[tree->frames[tree->nodes[node].frame].function]);
+            tree_function(tree, node));
         if (text) {
             columns_clean(text);
             columns_wrap(file, text, width);

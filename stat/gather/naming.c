@@ -233,7 +233,7 @@ static int named_add(struct named *named,
 {
     struct frame *frame = &named->frames[named->count++];
 
-    *frame = (struct frame){strdup(function), strdup(file), line, "", 0};
+    *frame = (struct frame){strdup(function), strdup(file), line, "", 0, false};
     if (frame->function && frame->file)
         return 0;
     named_fini(named);
@@ -410,6 +410,7 @@ static int put_frame(struct build *build,
     uint32_t count = named->count > 0 ? named->count : 1, i;
     int r = 0;
 
+    frame.not_walked = raw->not_walked;
     for (i = 0; r == 0 && i < count; i++) {
         char *text = NULL;
 

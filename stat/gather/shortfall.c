@@ -110,8 +110,8 @@ static void reason_of(char *text,
 /* Put who is not in the tree into it, with the reason. */
 static int add_absent(struct tree **tree, const struct shortfall *shortfall)
 {
-    char reason[512], text[sizeof(FRAME_NOT_WALKED) + sizeof(reason) + 1];
-    struct frame frame = FRAME_NOTE(text);
+    char reason[512];
+    struct frame frame = FRAME_NOT_WALKED(reason);
     struct traces *traces = NULL;
     struct tree *absent = NULL, *both = NULL;
     uint32_t task;
@@ -122,7 +122,6 @@ static int add_absent(struct tree **tree, const struct shortfall *shortfall)
         if (shortfall->seen[task] > 0)
             continue;
         reason_of(reason, sizeof(reason), shortfall, task);
-        snprintf(text, sizeof(text), FRAME_NOT_WALKED "%s]", reason);
         r = traces_add(traces, task, &frame, 1);
     }
     if (r == 0)

@@ -30,8 +30,8 @@ static int read_core(struct targets *targets,
                      gather_say_fn say)
 {
     char program[WALK_PROGRAM_SIZE], text[sizeof(struct cop_error) + 64];
-    struct frame frame = FRAME_NOTE(text);
     struct cop_error error = {""};
+    struct frame frame = FRAME_NOT_WALKED(error.text);
     pid_t pid = 0;
     int r;
 
@@ -39,7 +39,6 @@ static int read_core(struct targets *targets,
     if (r == -ENOMEM)
         return r;
     if (r < 0) {
-        snprintf(text, sizeof(text), FRAME_NOT_WALKED "%s]", error.text);
         r = traces_add(sink->traces, sink->task, &frame, 1);
     } else {
         snprintf(text, sizeof(text), "task %u: pid %d of %s: %s", sink->task,

@@ -132,7 +132,7 @@ static long children_sorted(struct child **out,
     count = 0;
     *others = 0;
     for (node = first; node < behind; node += tree->nodes[node].size) {
-        if (classes_is_not_walked(tree, node))
+        if (tree_is_not_walked(tree, node))
             continue;
         if (drawing->drawn[node])
             children[count++] =

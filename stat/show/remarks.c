@@ -31,10 +31,9 @@ static int find_tasks(struct tasks **out,
 
     r = tasks_new(&found, NULL, 0);
     for (node = 0; r == 0 && node < tree->node_count; node++) {
-        const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
         uint32_t behind = node + tree->nodes[node].size;
 
-        if (!is(tree->strings[frame->function]))
+        if (!is(tree_function(tree, node)))
             continue;
         while (end < tree->end_count && tree->ends[end].node < node)
             end++;

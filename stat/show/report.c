@@ -13,9 +13,7 @@
 
 const char *report_function(const struct report *report, uint32_t node)
 {
-    const struct tree *tree = report->tree;
-
-    return tree->strings[tree->frames[tree->nodes[node].frame].function];
+    return tree_function(report->tree, node);
 }
 
 const char *report_file(const struct report *report, uint32_t node)
@@ -56,7 +54,7 @@ uint64_t report_threads_here(const struct report *report, uint32_t node)
 
     for (end = report->first_end[node];
          end < tree->end_count && tree->ends[end].node == node; end++)
-        if (tree->ends[end].current && !classes_is_not_walked(tree, node))
+        if (tree->ends[end].current && !tree_is_not_walked(tree, node))
             count += (uint64_t)tree->ends[end].threads *
                      tasks_count(tree->ends[end].tasks);
     return count;
@@ -104,7 +102,7 @@ static int find_pieces(struct report *report)
         const struct tree_end *at = &tree->ends[end];
         const struct tasks_range *ranges = tasks_ranges(at->tasks);
 
-        if (!at->current || classes_is_not_walked(tree, at->node))
+        if (!at->current || tree_is_not_walked(tree, at->node))
             continue;
         for (i = 0; i < tasks_range_count(at->tasks); i++) {
             pieces[count++] =

@@ -22,7 +22,8 @@ struct place_key {
     struct string *file;
     struct string *module;
     uint64_t offset;
-    uint64_t line; /* 0 unless it tells them apart */
+    uint32_t line; /* 0 unless it tells them apart */
+    uint32_t not_walked;
 };
 
 struct place {
@@ -173,6 +174,7 @@ int build_node(struct build *build,
     key.module = intern(build, frame->module);
     key.offset = frame->offset;
     key.line = build->by_line ? frame->line : 0;
+    key.not_walked = frame->not_walked;
     if (!key.function || !key.file || !key.module)
         return -ENOMEM;
     HASH_FIND(hh, build->hash, &key, sizeof(key), place);
@@ -235,7 +237,10 @@ static int by_frame(const void *a, const void *b)
         return x->line < y->line ? -1 : 1;
     if (x->key.module != y->key.module)
         return x->key.module->number < y->key.module->number ? -1 : 1;
-    return (x->key.offset > y->key.offset) - (x->key.offset < y->key.offset);
+    if (x->key.offset != y->key.offset)
+        return x->key.offset < y->key.offset ? -1 : 1;
+    return (x->key.not_walked > y->key.not_walked) -
+           (x->key.not_walked < y->key.not_walked);
 }
 
 /* By parent, then by frame: so siblings stand together, in order. */
@@ -282,9 +287,13 @@ static void put_frames(struct tree *tree, struct place **sorted, uint32_t count)
         const struct place *place = sorted[i];
 
         if (i == 0 || by_frame(&sorted[i - 1], &sorted[i]) != 0)
-            tree->frames[tree->frame_count++] = (struct tree_frame){
-                place->key.function->number, place->key.file->number,
-                place->line, place->key.module->number, place->key.offset};
+            tree->frames[tree->frame_count++] =
+                (struct tree_frame){place->key.function->number,
+                                    place->key.file->number,
+                                    place->line,
+                                    place->key.module->number,
+                                    place->key.offset,
+                                    place->key.not_walked};
         sorted[i]->frame = tree->frame_count - 1;
     }
 }

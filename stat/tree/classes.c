@@ -8,7 +8,6 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "stat/tree/frame.h"
 #include "stat/walk/runtime.h"
 
 /* From task `at` on (`begins`), or not any more, a trace ends at `node`. */
@@ -40,15 +39,6 @@ struct sweep {
     struct class *found; /* by their nodes */
 };
 
-bool classes_is_not_walked(const struct tree *tree, uint32_t node)
-{
-    const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
-
-    return tree->nodes[node].depth == 0 &&
-           strncmp(tree->strings[frame->function], FRAME_NOT_WALKED,
-                   strlen(FRAME_NOT_WALKED)) == 0;
-}
-
 static int by_place(const void *a, const void *b)
 {
     const struct step *x = a;
@@ -75,8 +65,7 @@ static void find_places(struct sweep *sweep,
         if (ends == CLASSES_CALLS)
             behind = runtime_behind(tree, node);
         if (ends == CLASSES_CALLS && top->depth <= outer) {
-            const char *function =
-                tree->strings[tree->frames[top->frame].function];
+            const char *function = tree_function(tree, node);
 
             /* Notes, such as a thread's name, may be above it. */
             outer = top->depth + (function[0] == '[');
@@ -103,7 +92,7 @@ static void find_steps(struct sweep *sweep,
         const struct tasks_range *ranges = tasks_ranges(set);
         uint32_t node = tree->ends[end].node;
 
-        if (classes_is_not_walked(tree, node))
+        if (tree_is_not_walked(tree, node))
             continue;
         node = places[node];
         for (i = 0; i < tasks_range_count(set); i++) {

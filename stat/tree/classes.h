@@ -37,7 +37,4 @@ void classes_free(struct classes *classes);
 /* The number of the class that is exactly `tasks`, from 0 on, or -1. */
 long classes_find(const struct classes *classes, const struct tasks *tasks);
 
-/* Whether `node` stands for tasks that could not be walked. */
-bool classes_is_not_walked(const struct tree *tree, uint32_t node);
-
 #endif

@@ -2,11 +2,12 @@
 #ifndef STAT_TREE_FRAME_H
 #define STAT_TREE_FRAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* How the function of the one frame begins that stands for a task that could
- * not be walked; the reason and "]" follow. */
-#define FRAME_NOT_WALKED "[not walked: "
+/* How files begin the function of a frame that is not walked; its reason and
+ * "]" follow. */
+#define FRAME_NOT_WALKED_TEXT "[not walked: "
 
 /* The function of the one frame that stands for a task that was there, and has
  * ended. */
@@ -36,6 +37,8 @@ struct frame {
     uint32_t line;        /* 0 where not known, or not one */
     const char *module;   /* its identity, and its path behind a space */
     uint64_t offset;      /* from where the module is mapped */
+    bool not_walked;      /* the task could not be walked: `function` is why, it
+                             is the only frame, and all else is empty */
 };
 
 /* What a module is called: the file's name, out of a frame's `module`. */
@@ -45,7 +48,14 @@ const char *frame_module_name(const char *module);
 #define FRAME_NOTE(text)                                                       \
     (struct frame)                                                             \
     {                                                                          \
-        (text), "", 0, "", 0                                                   \
+        (text), "", 0, "", 0, false                                            \
+    }
+
+/* The frame of a task that could not be walked, and why; not "". */
+#define FRAME_NOT_WALKED(reason)                                               \
+    (struct frame)                                                             \
+    {                                                                          \
+        (reason), "", 0, "", 0, true                                           \
     }
 
 #endif

@@ -58,7 +58,31 @@ int tree_frame_compare(const struct tree_frame *a, const struct tree_frame *b)
         return a->line < b->line ? -1 : 1;
     if (a->module != b->module)
         return a->module < b->module ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    if (a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    return a->not_walked - b->not_walked;
+}
+
+struct frame tree_frame(const struct tree *tree, uint32_t number)
+{
+    const struct tree_frame *frame = &tree->frames[number];
+
+    return (struct frame){tree->strings[frame->function],
+                          tree->strings[frame->file],
+                          frame->line,
+                          tree->strings[frame->module],
+                          frame->offset,
+                          frame->not_walked};
+}
+
+const char *tree_function(const struct tree *tree, uint32_t node)
+{
+    return tree->strings[tree->frames[tree->nodes[node].frame].function];
+}
+
+bool tree_is_not_walked(const struct tree *tree, uint32_t node)
+{
+    return tree->frames[tree->nodes[node].frame].not_walked;
 }
 
 int tree_end_compare(const struct tree_end *a, const struct tree_end *b)

@@ -22,6 +22,7 @@
 
 #include <coppice/packet.h>
 
+#include "stat/tree/frame.h"
 #include "stat/tree/tasks.h"
 
 /* Deepest stack, in frames. */
@@ -34,6 +35,7 @@ struct tree_frame {
     uint32_t line;
     uint32_t module;
     uint64_t offset;
+    bool not_walked;
 };
 
 /* A frame under the frames above it. Its children follow it. */
@@ -133,6 +135,16 @@ bool tree_is_empty(const struct tree *tree);
 
 /* Whether `a` and `b` are the same value. */
 bool tree_equal(const struct tree *a, const struct tree *b);
+
+/* Frame number `number`; its strings are the tree's. */
+struct frame tree_frame(const struct tree *tree, uint32_t number);
+
+/* The function of `node`; where tasks could not be walked, the reason. */
+const char *tree_function(const struct tree *tree, uint32_t node);
+
+/* Whether `node` stands for tasks that could not be walked. It is then at the
+ * top level, and has no children. */
+bool tree_is_not_walked(const struct tree *tree, uint32_t node);
 
 /* For each node the set of the tasks at and under it, into `sets`, an array
  * of node_count; free each with tasks_free(). Returns 0 or -ENOMEM. */

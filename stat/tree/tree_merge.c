@@ -93,8 +93,11 @@ static struct tree_frame frame_mapped(const struct tree *tree,
     const struct tree_frame *from = &tree->frames[frame];
 
     return (struct tree_frame){map->strings[from->function],
-                               map->strings[from->file], from->line,
-                               map->strings[from->module], from->offset};
+                               map->strings[from->file],
+                               from->line,
+                               map->strings[from->module],
+                               from->offset,
+                               from->not_walked};
 }
 
 static void join_frames(struct tree *tree,

@@ -10,7 +10,8 @@
  *
  *   longest stop
  *   strings: count; texts
- *   frames: count; function, file, line, module, offset of each
+ *   frames: count; function, file, line, module, offset, and whether
+ *     it is not walked, of each
  *   nodes: count; frame, and by how much it is less deep than it could be
  *   sets: count; length and bytes of each
  *   ends: count; node behind the last end's, samples, 2 threads + current, set
@@ -148,6 +149,7 @@ static void write_nodes(struct writer *writer, const struct tree *tree)
         write_number(writer, tree->frames[i].line);
         write_number(writer, tree->frames[i].module);
         write_number(writer, tree->frames[i].offset);
+        write_number(writer, tree->frames[i].not_walked);
     }
     write_number(writer, tree->node_count);
     for (i = 0; i < tree->node_count; i++) {
@@ -291,9 +293,18 @@ static int read_strings(struct tree *tree, struct reader *reader)
     return reader->failed ? -EBADMSG : 0;
 }
 
+/* Whether frame number `number` has a reason, and nothing else. */
+static bool is_reason(const struct tree *tree, uint32_t number)
+{
+    struct frame frame = tree_frame(tree, number);
+
+    return frame.function[0] && !frame.file[0] && frame.line == 0 &&
+           !frame.module[0] && frame.offset == 0;
+}
+
 static int read_frames(struct tree *tree, struct reader *reader)
 {
-    uint32_t count = read_count(reader, 5), i;
+    uint32_t count = read_count(reader, 6), i;
     uint32_t last = tree->string_count - 1;
 
     if (count > 0 && tree->string_count == 0)
@@ -308,14 +319,18 @@ static int read_frames(struct tree *tree, struct reader *reader)
         frame->line = (uint32_t)read_number(reader, UINT32_MAX);
         frame->module = (uint32_t)read_number(reader, last);
         frame->offset = read_number(reader, UINT64_MAX);
+        frame->not_walked = read_number(reader, 1);
         if (i > 0 && tree_frame_compare(frame - 1, frame) >= 0)
+            return -EBADMSG;
+        if (frame->not_walked && !is_reason(tree, i))
             return -EBADMSG;
         tree->frame_count++;
     }
     return reader->failed ? -EBADMSG : 0;
 }
 
-/* Nodes in pre-order, siblings by frame. */
+/* Nodes in pre-order, siblings by frame. A task that could not be walked has
+ * one at the top level, without children. */
 static int read_nodes(struct tree *tree, struct reader *reader)
 {
     uint32_t last_frame[TREE_DEPTH_MAX]; /* of the open node at each depth */
@@ -330,7 +345,9 @@ static int read_nodes(struct tree *tree, struct reader *reader)
         uint32_t depth = open - (uint32_t)read_number(reader, open);
 
         if (depth >= TREE_DEPTH_MAX ||
-            (depth < open && last_frame[depth] >= frame))
+            (depth < open && last_frame[depth] >= frame) ||
+            (depth > 0 && (tree->frames[frame].not_walked ||
+                           tree->frames[last_frame[0]].not_walked)))
             return -EBADMSG;
         last_frame[depth] = frame;
         open = depth + 1;

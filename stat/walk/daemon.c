@@ -58,27 +58,22 @@ static int take_stack(void *arg,
     return traces_add(daemon->traces, daemon->task, frames, count);
 }
 
-/* What `text` says behind "pid N: ", if it begins with that. */
+/* What `text` says behind "pid N: ", if it begins with that; never "". */
 static const char *reason_in(const char *text)
 {
     int len = 0;
 
     sscanf(text, "pid %*d: %n", &len);
-    return text + len;
+    return text[len] ? text + len : text;
 }
 
 /* Put a task that could not be walked where it can be seen, with the reason
  * that `text` gives; one that was there in an earlier sample has ended. */
 static int take_failure(struct daemon *daemon, const char *text, bool ended)
 {
-    char function[sizeof(struct cop_error) + sizeof(FRAME_NOT_WALKED) + 1];
-    struct frame frame = FRAME_NOTE(function);
+    struct frame frame =
+        ended ? FRAME_NOTE(FRAME_EXITED) : FRAME_NOT_WALKED(reason_in(text));
 
-    if (ended)
-        strcpy(function, FRAME_EXITED);
-    else
-        snprintf(function, sizeof(function), FRAME_NOT_WALKED "%s]",
-                 reason_in(text));
     return traces_add(daemon->traces, daemon->task, &frame, 1);
 }
 

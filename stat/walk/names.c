@@ -566,7 +566,7 @@ int names_place(struct names *names,
         if (!module->known)
             return -ENOMEM;
     }
-    *out = (struct frame){"", "", 0, module->known->text, pc - start};
+    *out = (struct frame){"", "", 0, module->known->text, pc - start, false};
     return 0;
 }
 
@@ -605,7 +605,7 @@ static int frame_add(struct name *name,
         return -ENOMEM;
     }
     name->frames[name->count++] = (struct frame){
-        function, copy, file && line > 0 ? (uint32_t)line : 0, "", 0};
+        function, copy, file && line > 0 ? (uint32_t)line : 0, "", 0, false};
     return 0;
 }
 

@@ -56,8 +56,7 @@ bool runtime_is_thread(const char *function)
 
 uint32_t runtime_behind(const struct tree *tree, uint32_t node)
 {
-    const struct tree_node *top = &tree->nodes[node];
-    const char *function = tree->strings[tree->frames[top->frame].function];
-
-    return node + (runtime_is_call(function) ? top->size : 1);
+    return node + (runtime_is_call(tree_function(tree, node))
+                       ? tree->nodes[node].size
+                       : 1);
 }

@@ -28,7 +28,8 @@ struct place {
     const char *file;
     const char *module;
     uint64_t offset;
-    uint64_t line;
+    uint32_t line;
+    uint32_t not_walked;
 };
 
 /* A stack, once. */
@@ -157,6 +158,7 @@ static struct stack *stack_of(struct traces *traces,
         place->module = intern(traces, frames[i].module);
         place->offset = frames[i].offset;
         place->line = frames[i].line;
+        place->not_walked = frames[i].not_walked;
         if (!place->function || !place->file || !place->module)
             goto fail;
     }
@@ -352,8 +354,8 @@ static int put_stack(struct build *build,
 
         r = build_node(build, node, parent,
                        &(struct frame){place->function, place->file,
-                                       (uint32_t)place->line, place->module,
-                                       place->offset});
+                                       place->line, place->module,
+                                       place->offset, place->not_walked});
         parent = *node;
     }
     return r;

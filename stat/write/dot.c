@@ -22,12 +22,13 @@
 
 static void write_node(FILE *file, const struct report *report, uint32_t node)
 {
+    uint32_t frame = report->tree->nodes[node].frame;
     const char *source = report_file(report, node);
     uint32_t line = report_line(report, node);
     long class = report_class(report, report->under[node]);
 
     fprintf(file, "    %u [label=\"", node + 1);
-    escape_dot(file, report_function(report, node));
+    escape_function(file, report->tree, frame, escape_dot);
     if (source[0]) {
         fputs("\\n", file);
         escape_dot(file, source);
@@ -36,7 +37,7 @@ static void write_node(FILE *file, const struct report *report, uint32_t node)
     }
     fprintf(file, "\", fillcolor=\"%s\", fontcolor=\"%s\", function=\"",
             palette_fill(class), palette_text(class));
-    escape_dot(file, report_function(report, node));
+    escape_function(file, report->tree, frame, escape_dot);
     fputs("\", source=\"", file);
     escape_dot(file, source[0] ? source : "(null)");
     fprintf(file, "\", line=\"%u\", module=\"(null)\", offset=\"(null)\"];\n",

@@ -116,6 +116,18 @@ void escape_dot(FILE *file, const char *text)
     }
 }
 
+void escape_function(FILE *file,
+                     const struct tree *tree,
+                     uint32_t frame,
+                     void (*escape)(FILE *file, const char *text))
+{
+    bool not_walked = tree->frames[frame].not_walked;
+
+    fputs(not_walked ? FRAME_NOT_WALKED_TEXT : "", file);
+    escape(file, tree->strings[tree->frames[frame].function]);
+    fputs(not_walked ? "]" : "", file);
+}
+
 int escape_tasks(FILE *file, const struct tasks *tasks)
 {
     size_t size = RANGE_TEXT * (tasks_range_count(tasks) + 1);

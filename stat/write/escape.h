@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "stat/tree/tasks.h"
+#include "stat/tree/tree.h"
 
 /* Write `text` to `file` as the inside of a string of JSON. What is no UTF-8
  * becomes U+FFFD. "<", ">" and "&" are escaped too, so that the string can
@@ -23,6 +23,13 @@ void escape_dot(FILE *file, const char *text);
 /* Write `text` as one frame of folded stacks: nothing in it ends the frame or
  * the line. */
 void escape_folded(FILE *file, const char *text);
+
+/* Write the function of frame number `frame`, each character by `escape`; where
+ * a task could not be walked, "[not walked: REASON]". */
+void escape_function(FILE *file,
+                     const struct tree *tree,
+                     uint32_t frame,
+                     void (*escape)(FILE *file, const char *text));
 
 /* Write all of a set, as tasks_text() does, without a limit.
  * Returns 0 or -ENOMEM. */

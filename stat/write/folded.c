@@ -31,8 +31,7 @@ int folded_write(FILE *file, const struct report *report)
         uint32_t i;
 
         above[depth] = node;
-        if (!report_has_end(report, node) ||
-            classes_is_not_walked(tree, above[0]))
+        if (!report_has_end(report, node) || tree_is_not_walked(tree, above[0]))
             continue;
         for (i = 0; i <= depth; i++) {
             if (i > 0)

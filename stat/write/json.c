@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stat/tree/frame.h"
 #include "stat/write/escape.h"
 #include "stat/write/output.h"
 
@@ -181,8 +180,9 @@ void json_write_frames(FILE *file, const struct tree *tree)
     for (i = 0; i < tree->frame_count; i++) {
         const struct tree_frame *frame = &tree->frames[i];
 
-        fputs(i ? ",\n{" : "\n{", file);
-        write_string(file, "function", tree->strings[frame->function]);
+        fputs(i ? ",\n{\"function\":\"" : "\n{\"function\":\"", file);
+        escape_function(file, tree, i, escape_json);
+        fputs(frame->not_walked ? "\",\"not_walked\":true" : "\"", file);
         if (tree->strings[frame->file][0]) {
             fputc(',', file);
             write_string(file, "file", tree->strings[frame->file]);
@@ -268,18 +268,11 @@ static void write_not_walked(FILE *file,
 
     fputs(",\n\"not_walked\":[", file);
     for (node = 0; node < tree->node_count; node += tree->nodes[node].size) {
-        const char *reason = report_function(report, node);
-        char *text;
-
-        if (!classes_is_not_walked(tree, node))
+        if (!tree_is_not_walked(tree, node))
             continue;
-        text = strdup(reason + strlen(FRAME_NOT_WALKED));
-        if (text && text[0] && text[strlen(text) - 1] == ']')
-            text[strlen(text) - 1] = '\0';
         fprintf(file, "%s{\"set\":%u,", comma, sets->under[node]);
-        write_string(file, "reason", text ? text : "");
+        write_string(file, "reason", report_function(report, node));
         fputc('}', file);
-        free(text);
         comma = ",\n";
     }
     fputs("]", file);

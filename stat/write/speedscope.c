@@ -32,7 +32,7 @@ static long find_samples(struct sample *samples,
         uint64_t weight;
         int r;
 
-        if (classes_is_not_walked(tree, end->node))
+        if (tree_is_not_walked(tree, end->node))
             continue;
         r = of ? tasks_combine(&both, TASKS_BOTH, end->tasks, of) : 0;
         if (r < 0)
@@ -59,7 +59,7 @@ static void write_frames(FILE *file, const struct tree *tree)
         const struct tree_frame *frame = &tree->frames[i];
 
         fputs(i ? ",\n{\"name\":\"" : "\n{\"name\":\"", file);
-        escape_json(file, tree->strings[frame->function]);
+        escape_function(file, tree, i, escape_json);
         fputc('"', file);
         if (tree->strings[frame->file][0]) {
             fputs(",\"file\":\"", file);

@@ -65,8 +65,7 @@ static void weigh(struct svg *svg)
         uint32_t i;
 
         above[depth] = node;
-        if (report->shown[node] != node ||
-            classes_is_not_walked(tree, above[0]))
+        if (report->shown[node] != node || tree_is_not_walked(tree, above[0]))
             continue;
         if (depth > svg->deepest)
             svg->deepest = depth;

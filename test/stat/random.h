@@ -45,7 +45,12 @@ static inline struct tree *random_tree(uint64_t *seed,
                     random_below(seed, 2),
                     random_below(seed, 4) ? "" : "1f /bin/ring",
                     random_below(seed, 8) ? 0 : 64,
+                    false,
                 };
+            if (random_below(seed, 12) == 0) {
+                frames[0] = FRAME_NOT_WALKED(functions[random_below(seed, 6)]);
+                depth = 1;
+            }
             CHECK_OK(
                 traces_add(traces, random_below(seed, tasks), frames, depth));
         }

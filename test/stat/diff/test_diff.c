@@ -169,8 +169,8 @@ TEST(cut_and_nested_files_are_refused)
 static struct tree *job(uint32_t tasks, uint32_t step, uint32_t functions)
 {
     char name[16];
-    struct frame frames[] = {{"main", "m.c", 1, "", 0},
-                             {name, "m.c", 2, "", 0}};
+    struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
+                             {name, "m.c", 2, "", 0, false}};
     struct traces *traces;
     struct tree *tree;
     uint32_t task;
@@ -338,8 +338,8 @@ TEST(tasks_are_processes_or_ranks)
 /* Who could not be looked at has not moved and not stayed: it is not known. */
 TEST(what_was_not_seen_is_not_known)
 {
-    struct frame bad[] = {{FRAME_NOT_WALKED "gone]", "", 0, "", 0}};
-    struct frame good[] = {{"f0", "m.c", 2, "", 0}};
+    struct frame bad[] = {FRAME_NOT_WALKED("gone")};
+    struct frame good[] = {{"f0", "m.c", 2, "", 0, false}};
     struct look *a = made_up(3, 0, 1);
     struct cop_error error;
     struct traces *traces;
@@ -363,7 +363,7 @@ TEST(what_was_not_seen_is_not_known)
     CU_ASSERT_STRING_EQUAL(tasks_text(diff->moved, text, 64), "0");
     CU_ASSERT_EQUAL_FATAL(diff->gap_count, 2);
     CU_ASSERT_STRING_EQUAL(tasks_text(diff->gaps[1].tasks, text, 64), "1");
-    CU_ASSERT_EQUAL(diff->gaps[1].reason_len, 4);
+    CU_ASSERT_STRING_EQUAL(diff->gaps[1].reason, "gone");
     CU_ASSERT_EQUAL(diff->move_count, 1);
     diff_free(diff);
     look_free(a);
@@ -371,25 +371,41 @@ TEST(what_was_not_seen_is_not_known)
     traces_free(traces);
 }
 
-/* No look of ours goes on below a task that was not walked; a made-up one may,
- * and has its places all the same. */
-TEST(nothing_hangs_on_nothing)
+/* A task that could not be walked is known by a member of its frame, and in
+ * files of older versions by its function. It has one frame only. */
+TEST(not_walked_is_read)
 {
-    struct cop_error error;
-    struct look *look;
-    struct diff *diff;
+    static const char *const frames[] = {
+        "{\"function\":\"[not walked: no [such] process]\"}",
+        "{\"function\":\"[not walked: no [such] process]\","
+        "\"not_walked\":true}",
+        "{\"function\":\"no [such] process\",\"not_walked\":true}",
+    };
+    char text[1024];
+    size_t i;
 
-    CHECK_OK(read_look(&look, HEAD SETS
-                       "\"frames\":[{\"function\":\"" FRAME_NOT_WALKED
-                       "x]\"},{\"function\":\"f\"}],"
-                       "\"nodes\":[{\"frame\":0,\"depth\":0,\"set\":3},"
-                       "{\"frame\":1,\"depth\":1,\"set\":3,\"ends\":["
-                       "{\"set\":3,\"samples\":1,\"threads\":1}]}]," TAIL));
-    CHECK_OK(diff_new(&diff, look, look, &error));
-    CU_ASSERT_EQUAL(diff->move_count, 0);
-    CU_ASSERT_EQUAL(diff->gap_count, 0);
-    diff_free(diff);
-    look_free(look);
+    for (i = 0; i < 3; i++) {
+        struct look *look;
+
+        snprintf(text, sizeof(text),
+                 HEAD SETS
+                 "\"frames\":[%s],\"nodes\":[{\"frame\":0,\"depth\":0,"
+                 "\"set\":3,\"ends\":[{\"set\":3,\"samples\":1,"
+                 "\"threads\":1}]}]," TAIL,
+                 frames[i]);
+        CHECK_OK(read_look(&look, text));
+        CU_ASSERT(tree_is_not_walked(look->tree, 0));
+        CU_ASSERT_STRING_EQUAL(tree_function(look->tree, 0),
+                               "no [such] process");
+        look_free(look);
+        snprintf(text, sizeof(text),
+                 HEAD SETS "\"frames\":[%s,{\"function\":\"f\"}],"
+                           "\"nodes\":[{\"frame\":0,\"depth\":0,\"set\":3},"
+                           "{\"frame\":1,\"depth\":1,\"set\":3,\"ends\":["
+                           "{\"set\":3,\"samples\":1,\"threads\":1}]}]," TAIL,
+                 frames[i]);
+        check_refused(text, "nodes[1].frame");
+    }
 }
 
 /* `diff` as text of so many columns; free it. */

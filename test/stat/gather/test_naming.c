@@ -10,7 +10,7 @@
 
 #define ADDRESS(offset)                                                        \
     {                                                                          \
-        "", "", 0, MODULE, (offset)                                            \
+        "", "", 0, MODULE, (offset), false                                     \
     }
 
 /* The tree of task 0, whose stack has two addresses of one module. */

@@ -343,10 +343,13 @@ static struct tree *sample_of(uint32_t rank)
 
     for (task = 0; task < state.tasks; task++) {
         bool moves = task == 0 && taken_ms(state.next) < world.moves_ms;
-        struct frame frame = {"", "", 0, MODULE,
-                              moves       ? 30 + state.next % 8
-                              : task <= 2 ? task
-                                          : 0};
+        struct frame frame = {
+            "",
+            "",
+            0,
+            MODULE,
+            moves ? 30 + state.next % 8 : task <= 2 ? task : 0,
+            false};
 
         if (state.ranks[task] == rank)
             CHECK_OK(traces_add(state.traces[rank], task, &frame, 1));

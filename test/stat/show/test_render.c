@@ -14,11 +14,11 @@
 
 #define STEP                                                                   \
     {                                                                          \
-        "ring_step", "ring.c", 40, "", 0                                       \
+        "ring_step", "ring.c", 40, "", 0, false                                \
     }
 #define MAIN                                                                   \
     {                                                                          \
-        "main", "ring.c", 90, "", 0                                            \
+        "main", "ring.c", 90, "", 0, false                                     \
     }
 
 /* The ring of 16 with one that stalls. */
@@ -26,17 +26,17 @@ static struct tree *ring_tree(uint32_t samples)
 {
     struct frame stall[] = {MAIN,
                             STEP,
-                            {"do_SendOrStall", "ring.c", 44, "", 0},
-                            {"pause", "", 0, "", 0}};
+                            {"do_SendOrStall", "ring.c", 44, "", 0, false},
+                            {"pause", "", 0, "", 0, false}};
     struct frame wait[] = {MAIN,
                            STEP,
-                           {"ring_waitall", "ring.c", 55, "", 0},
-                           {"recv", "", 0, "", 0}};
+                           {"ring_waitall", "ring.c", 55, "", 0, false},
+                           {"recv", "", 0, "", 0, false}};
     struct frame meet[] = {MAIN,
                            STEP,
-                           {"ring_barrier", "ring.c", 66, "", 0},
-                           {"pthread_barrier_wait", "", 0, "", 0},
-                           {"libc.so.6+0x85f17", "", 0, "", 0}};
+                           {"ring_barrier", "ring.c", 66, "", 0, false},
+                           {"pthread_barrier_wait", "", 0, "", 0, false},
+                           {"libc.so.6+0x85f17", "", 0, "", 0, false}};
     struct tree none = {0};
     struct traces *traces;
     struct tree *tree, *more, *both;
@@ -202,7 +202,8 @@ TEST(wide_pictures_have_room)
 TEST(ends_inside_are_shown)
 {
     struct report_source source = {.hosts = 2, .samples = 1};
-    struct frame frames[] = {{"main", "", 0, "", 0}, {"work", "w.c", 2, "", 0}};
+    struct frame frames[] = {{"main", "", 0, "", 0, false},
+                             {"work", "w.c", 2, "", 0, false}};
     struct traces *traces;
     struct tree *tree;
 
@@ -232,7 +233,7 @@ TEST(long_chains_are_counted)
 
     for (i = 0; i < 12; i++) {
         snprintf(names[i], sizeof(names[i]), "f%u", i);
-        frames[i] = (struct frame){names[i], "f.c", i + 1, "", 0};
+        frames[i] = (struct frame){names[i], "f.c", i + 1, "", 0, false};
     }
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, frames, 12));
@@ -260,8 +261,8 @@ TEST(a_thousand_classes_are_bounded)
     struct tree *tree;
     unsigned lines = 0;
     char name[8];
-    struct frame frames[] = {{"main", "m.c", 1, "", 0},
-                             {name, "m.c", 2, "", 0}};
+    struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
+                             {name, "m.c", 2, "", 0, false}};
     uint32_t task;
     char *text;
     char *at;
@@ -292,10 +293,10 @@ TEST(a_thousand_classes_are_bounded)
 TEST(the_inside_of_mpi_makes_no_classes)
 {
     struct report_source source = {.hosts = 1, .samples = 2};
-    struct frame frames[] = {{"main", "m.c", 1, "", 0},
-                             {"PMPI_Barrier", "", 0, "", 0},
-                             {"progress", "", 0, "", 0},
-                             {"poll", "", 0, "", 0}};
+    struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
+                             {"PMPI_Barrier", "", 0, "", 0, false},
+                             {"progress", "", 0, "", 0, false},
+                             {"poll", "", 0, "", 0, false}};
     struct tree *tree, *first, *second, *settled;
     struct traces *traces;
     struct report *report;
@@ -330,8 +331,9 @@ TEST(who_computes_is_not_unchanged)
 {
     struct report_source source = {.hosts = 1, .samples = 2};
     char rest[8], work[8];
-    struct frame rests[] = {MAIN, {rest, "", 0, "", 0}};
-    struct frame works[] = {{"thread", "", 0, "", 0}, {work, "", 0, "", 0}};
+    struct frame rests[] = {MAIN, {rest, "", 0, "", 0, false}};
+    struct frame works[] = {{"thread", "", 0, "", 0, false},
+                            {work, "", 0, "", 0, false}};
     struct tree *tree, *trees[2], *settled;
     struct traces *traces;
     struct report *report;
@@ -368,8 +370,8 @@ TEST(what_moves_is_not_unchanged)
 {
     struct report_source source = {.hosts = 1, .samples = 5};
     char name[8];
-    struct frame mover[] = {MAIN, {name, "ring.c", 1, "", 0}};
-    struct frame stayer[] = {MAIN, {"stay", "ring.c", 2, "", 0}};
+    struct frame mover[] = {MAIN, {name, "ring.c", 1, "", 0, false}};
+    struct frame stayer[] = {MAIN, {"stay", "ring.c", 2, "", 0, false}};
     struct tree none = {0};
     struct traces *traces;
     struct tree *tree, *more, *both;
@@ -408,9 +410,9 @@ TEST(what_moves_is_not_unchanged)
  * threads is not like one with one of them. */
 TEST(classes_are_exact)
 {
-    struct frame a[] = {{"a", "", 0, "", 0}};
-    struct frame b[] = {{"b", "", 0, "", 0}};
-    struct frame bad[] = {{FRAME_NOT_WALKED "gone]", "", 0, "", 0}};
+    struct frame a[] = {{"a", "", 0, "", 0, false}};
+    struct frame b[] = {{"b", "", 0, "", 0, false}};
+    struct frame bad[] = {FRAME_NOT_WALKED("gone")};
     struct classes *classes;
     struct traces *traces;
     struct tree *tree;
@@ -437,7 +439,7 @@ TEST(classes_are_exact)
 /* The dot file has every frame, quoted, and plain dot renders it. */
 TEST(dot_renders_the_graph)
 {
-    struct frame frames[] = {{"f<\"x\\y\">", "a \"b\".c", 3, "", 0}};
+    struct frame frames[] = {{"f<\"x\\y\">", "a \"b\".c", 3, "", 0, false}};
     struct report_source source = {.hosts = 1, .samples = 1};
     struct report *report;
     struct traces *traces;
@@ -474,7 +476,7 @@ TEST(dot_renders_the_graph)
 TEST(hostile_names_stay_names)
 {
     struct frame frames[] = {
-        {"</script><script>x()", "<!--\"\\\n\xff.c", 1, "", 0}};
+        {"</script><script>x()", "<!--\"\\\n\xff.c", 1, "", 0, false}};
     struct report_source source = {.hosts = 1, .samples = 1};
     struct report *report;
     struct traces *traces;
@@ -557,10 +559,10 @@ static void check_width(struct tree *tree, unsigned width, uint32_t tasks)
  * long, not ASCII, and hostile to terminals; all ran `depth` deep. */
 static struct tree *large_tree(uint32_t classes)
 {
-    struct frame main_frame = {"std::vector<int>::main() const", "m.cc", 1, "",
-                               0};
+    struct frame main_frame = {
+        "std::vector<int>::main() const", "m.cc", 1, "", 0, false};
     char name[96];
-    struct frame frame = {name, "a_file_with_a_long_name.cc", 77, "", 0};
+    struct frame frame = {name, "a_file_with_a_long_name.cc", 77, "", 0, false};
     struct tree_end end = {.samples = 3, .threads = 1};
     struct tree_progress progress = {.moved = 1, .seen = 3};
     struct tasks_range range;

@@ -18,9 +18,9 @@ static int add_sample(struct traces *traces,
     for (task = number; r == 0 && task < 8 * daemons; task += daemons) {
         uint64_t draw = seed + 1000 * task + (task % 5 == 0 ? sample : 0);
         char text[32];
-        struct frame frames[] = {{"main", "job.c", 1, "", 0},
-                                 {text, "job.c", 2, "", 0},
-                                 {"wait", "", 0, "", 0}};
+        struct frame frames[] = {{"main", "job.c", 1, "", 0, false},
+                                 {text, "job.c", 2, "", 0, false},
+                                 {"wait", "", 0, "", 0, false}};
 
         snprintf(text, sizeof(text), "step_%u", random_below(&draw, 4));
         r = traces_add(traces, task, frames, 2 + draw % 2);

@@ -9,7 +9,7 @@
 
 #define PLACE(name)                                                            \
     {                                                                          \
-        name, "", 0, "", 0                                                     \
+        name, "", 0, "", 0, false                                              \
     }
 
 /* Make the tree of what `traces` has, which is freed. */
@@ -99,7 +99,7 @@ TEST(nobody_is_left_out)
     struct frame program[] = {PLACE("main"), PLACE("work")};
     struct frame poll[] = {PLACE("progress_engine"), PLACE("poll")};
     struct frame wait[] = {PLACE("ucs_async_thread_func"), PLACE("wait")};
-    struct frame gone = FRAME_NOTE(FRAME_NOT_WALKED "no such process]");
+    struct frame gone = FRAME_NOT_WALKED("no such process");
     struct traces *traces;
     struct tree *tree;
 

@@ -133,9 +133,9 @@ static struct tree *sample(struct traces *traces,
  * both, the tree in which it moved later has the say. */
 TEST(who_moved_later_has_the_say)
 {
-    struct frame frames[] = {{"main", "m.c", 1, "", 0},
-                             {"wait", "", 0, "", 0},
-                             {"send", "", 0, "", 0}};
+    struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
+                             {"wait", "", 0, "", 0, false},
+                             {"send", "", 0, "", 0, false}};
     struct traces *traces;
     struct tree *first, *still, *moved, *all, *settled;
     struct tasks *tasks;
@@ -292,6 +292,67 @@ TEST(sets_together_have_a_limit)
     cop_packet_free(packet);
 }
 
+/* A packet of task 0 at a frame "a", whose flag is `not_walked` and whose line
+ * is `line`; `below`: a frame "b" is under it. */
+static int unpack_not_walked(uint32_t not_walked, uint32_t line, bool below)
+{
+    unsigned char bytes[64] = {0}; /* no stop */
+    struct cop_packet *packet;
+    struct tree *tree = NULL;
+    uint32_t len = 1, i;
+    int r;
+
+    put(bytes, &len, below ? 3 : 2);
+    memcpy(bytes + len, "\0a\0b", 5);
+    len += below ? 5 : 3;
+    put(bytes, &len, below ? 2 : 1);
+    for (i = 0; i <= below; i++) {
+        put(bytes, &len, 1 + i);
+        put(bytes, &len, 0);
+        put(bytes, &len, i == 0 ? line : 0);
+        put(bytes, &len, 0);
+        put(bytes, &len, 0);
+        put(bytes, &len, i == 0 ? not_walked : 0);
+    }
+    put(bytes, &len, below ? 2 : 1);
+    for (i = 0; i <= below; i++) {
+        put(bytes, &len, i);
+        put(bytes, &len, 0);
+    }
+    put(bytes, &len, 1); /* a set of 2 bytes: task 0 */
+    put(bytes, &len, 2);
+    put(bytes, &len, 0);
+    put(bytes, &len, 0);
+    put(bytes, &len, 1);
+    put(bytes, &len, below);
+    put(bytes, &len, 1);
+    put(bytes, &len, 3);
+    put(bytes, &len, 0);
+    put(bytes, &len, 1); /* it moved in sample 1 */
+    put(bytes, &len, 1);
+    put(bytes, &len, 0);
+    put(bytes, &len, 0);
+    put(bytes, &len, 0); /* no stops */
+    CHECK_OK(cop_packet_new(&packet, 1, "%auc", bytes, len));
+    r = tree_unpack(&tree, packet);
+    cop_packet_free(packet);
+    if (r == 0)
+        CU_ASSERT_EQUAL(tree_is_not_walked(tree, 0), not_walked == 1);
+    tree_free(tree);
+    return r;
+}
+
+/* What could not be walked has a reason, and neither a place nor a stack. */
+TEST(not_walked_is_checked)
+{
+    CHECK_OK(unpack_not_walked(0, 7, true));
+    CHECK_OK(unpack_not_walked(0, 7, false));
+    CHECK_OK(unpack_not_walked(1, 0, false));
+    CHECK_IS(unpack_not_walked(2, 0, false), -EBADMSG);
+    CHECK_IS(unpack_not_walked(1, 7, false), -EBADMSG);
+    CHECK_IS(unpack_not_walked(1, 0, true), -EBADMSG);
+}
+
 /* A packet of another format is no tree. */
 TEST(other_formats_are_refused)
 {
@@ -345,9 +406,10 @@ TEST(under_a_node_is_its_subtree)
  * grows, in what is sent or in what is kept. */
 TEST(followers_keep_the_present)
 {
-    struct frame mover[] = {{"main", "m.c", 1, "", 0}, {"", "m.c", 2, "", 0}};
-    struct frame stayer[] = {{"main", "m.c", 1, "", 0},
-                             {"stay", "m.c", 3, "", 0}};
+    struct frame mover[] = {{"main", "m.c", 1, "", 0, false},
+                            {"", "m.c", 2, "", 0, false}};
+    struct frame stayer[] = {{"main", "m.c", 1, "", 0, false},
+                             {"stay", "m.c", 3, "", 0, false}};
     struct tree none = {0};
     struct traces *traces;
     struct tree *tree, *more, *both;
