@@ -348,7 +348,9 @@ static void stream_free(struct stream *stream)
     fifo_fini(&stream->down.in);
     fifo_fini(&stream->up.out);
     fifo_fini(&stream->up.late_out);
-    ranks_fini(&stream->top.entering);
+    if (stream->root)
+        ranks_fini(&stream->root->entering);
+    free(stream->root);
     wave_free(stream->up.wave);
     claim_fini(&stream->settle.sent);
     definition_fini(&stream->definition);
@@ -365,9 +367,11 @@ struct stream *node_add_stream(struct node *node,
 
     if (list)
         node->streams = list;
+    if (stream && node->role == NODE_FRONTEND)
+        stream->root = calloc(1, sizeof(*stream->root));
     if (node->role == NODE_BACKEND)
         sync = COP_DO_NOT_WAIT; /* its own packets come one by one */
-    if (!list || !stream ||
+    if (!list || !stream || (node->role == NODE_FRONTEND && !stream->root) ||
         definition_copy(&stream->definition, definition) < 0 ||
         wave_new(&stream->up.wave, sync, definition->wave_timeout_ms) < 0) {
         stream_free(stream);
@@ -671,7 +675,8 @@ static void check_streams(struct node *node)
 
         if (node->now_ms >= upward_deadline_ms(node, stream))
             upward_run(node, stream);
-        if (stream->top.opening && node->now_ms >= stream->top.open_deadline_ms)
+        if (stream->root && stream->root->opening &&
+            node->now_ms >= stream->root->open_deadline_ms)
             request_expire(node, stream);
     }
 }
@@ -733,8 +738,8 @@ uint64_t node_deadline_ms(const struct node *node)
         const struct stream *stream = node->streams[i];
 
         deadline = node_least(deadline, upward_deadline_ms(node, stream));
-        if (stream->top.opening)
-            deadline = node_least(deadline, stream->top.open_deadline_ms);
+        if (stream->root && stream->root->opening)
+            deadline = node_least(deadline, stream->root->open_deadline_ms);
     }
     return deadline;
 }

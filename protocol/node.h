@@ -316,7 +316,7 @@ bool node_is_recoverable(const struct node *node, uint32_t stream);
 /* Whether what goes down on `stream` can be replayed (5.5). */
 bool node_is_replayable(const struct node *node, uint32_t stream);
 
-/* The members that a pending EVENT_SYNC waits for, as far as this node can
+/* Front-end: the members that a pending EVENT_SYNC waits for, as far as it can
  * tell: all members below a child that has not settled, for a child claims for
  * all at once (10.1), and so is behind when one of them is. Returns 0 or
  * -ENOMEM. */

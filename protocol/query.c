@@ -43,7 +43,7 @@ uint32_t node_epoch(const struct node *node, uint32_t stream_id)
 
     if (!stream)
         return 0;
-    return node->role == NODE_FRONTEND ? stream->top.sync_epoch
+    return node->role == NODE_FRONTEND ? stream->root->sent.epoch
                                        : stream->up.epoch;
 }
 
@@ -51,7 +51,7 @@ bool node_is_deserted(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);
 
-    return node->role == NODE_FRONTEND && stream && !stream->top.opening &&
+    return node->role == NODE_FRONTEND && stream && !stream->root->opening &&
            stream->definition.members.count == 0;
 }
 
@@ -84,12 +84,12 @@ int node_unsettled(const struct node *node,
     uint32_t slot;
     int r;
 
-    if (!stream)
+    if (!stream || !stream->root)
         return 0;
     r = ranks_copy(&left, &stream->definition.members);
     for (slot = 0; r == 0 && slot < stream->branch_count; slot++)
         if (node_child(node, slot) &&
-            stream->branches[slot].claim.settled.number >= stream->top.sync)
+            stream->branches[slot].claim.settled.number >= stream->root->sync)
             r = ranks_subtract(&left, &stream->branches[slot].claim.members);
     if (r == 0)
         r = ranks_copy(out, &left);

@@ -28,8 +28,8 @@ static int open_stream(struct node *node, const struct event *event)
     downward_control(node, &control);
     stream = node_stream(node, control.definition.id);
     if (stream) {
-        stream->top.opening = true;
-        stream->top.open_deadline_ms =
+        stream->root->opening = true;
+        stream->root->open_deadline_ms =
             node->now_ms + node->times.open_timeout_ms;
         settle_update(node, stream);
     }
@@ -51,7 +51,7 @@ void request_expire(struct node *node, struct stream *stream)
              "%llu member(s) did not answer within open_timeout (%u ms): %s",
              (unsigned long long)ranks_size(&left), node->times.open_timeout_ms,
              names);
-    stream->top.opening = false;
+    stream->root->opening = false;
     node_tell(node, TELL_OPENED, 0, stream->definition.id, text)->code =
         -ETIMEDOUT;
     ranks_fini(&left);
@@ -113,8 +113,8 @@ static int sync_stream(struct node *node, const struct event *event)
         return -EAGAIN;
     if (!stream_is_replayable(stream))
         return -EOPNOTSUPP;
-    stream->top.sync = stream->down.last + 1;
-    node->out->result = stream->top.sync;
+    stream->root->sync = stream->down.last + 1;
+    node->out->result = stream->root->sync;
     downward_marker(node, stream);
     upward_run(node, stream);
     return 0;
@@ -193,7 +193,7 @@ static int ask_state(struct node *node, uint32_t id)
     if (!stream->filters.recoverable)
         return -EOPNOTSUPP;
     upward_ask_state(node, stream);
-    node->out->result = stream->top.state_asked;
+    node->out->result = stream->root->state_asked;
     return 0;
 }
 

@@ -158,7 +158,7 @@ void cover_tick(struct node *node)
         news = true;
     }
     for (i = 0; news && i < node->stream_count; i++)
-        if (node->streams[i]->top.opening)
+        if (node->streams[i]->root->opening)
             settle_update(node, node->streams[i]);
     while (node->uncovered_count > 0 && node->uncovered[0].limbo &&
            node->now_ms >= due_ms(node, &node->uncovered[0]) && !node->failed)

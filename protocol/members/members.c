@@ -272,12 +272,12 @@ static int list_growing(struct node *node, struct control *control)
 
         if (!stream->definition.grow || stream->closing)
             continue;
-        if (ranks_unite(&stream->top.entering, &control->ranks) < 0)
+        if (ranks_unite(&stream->root->entering, &control->ranks) < 0)
             return -ENOMEM;
         control->streams[control->stream_count] = stream->definition.id;
         control->starts[control->stream_count] = stream->down.last;
-        control->markers[control->stream_count] = stream->top.sync_last;
-        control->epochs[control->stream_count] = stream->top.sync_epoch;
+        control->markers[control->stream_count] = stream->root->sent.number;
+        control->epochs[control->stream_count] = stream->root->sent.epoch;
         control->stream_count++;
     }
     return 0;

@@ -50,7 +50,7 @@ static void send_stream(struct node *node,
         send_unnumbered(node, peer,
                         &(struct control){.type = CONTROL_CLOSE,
                                           .stream = id,
-                                          .after = stream->top.close_at});
+                                          .after = stream->close_at});
 }
 
 /* Whether a snapshot for `peer` has this stream: closed ones too, until their
@@ -177,7 +177,7 @@ static int keep_streams(struct node *node, const uint32_t *ids, uint32_t count)
             node_remove_stream(node, node->streams[i]);
         } else { /* its filter is at work: it goes with the answer */
             node->streams[i]->closing = true;
-            node->streams[i]->top.close_at = 0;
+            node->streams[i]->close_at = 0;
         }
     }
     return 0;

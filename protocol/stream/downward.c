@@ -232,9 +232,9 @@ static void try_remove(struct node *node, struct stream *stream)
     if (!stream->closing || !upward_is_idle(node, stream))
         return;
     if (node->role != NODE_BACKEND &&
-        (stream->down.passed < stream->top.close_at ||
+        (stream->down.passed < stream->close_at ||
          (stream_is_replayable(stream) &&
-          stream->down.feed.stable < stream->top.close_at)))
+          stream->down.feed.stable < stream->close_at)))
         return;
     node_remove_stream(node, stream);
 }
@@ -244,7 +244,7 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
     if (stream->closing)
         return; /* a snapshot had said so */
     stream->closing = true;
-    stream->top.close_at =
+    stream->close_at =
         stream_is_replayable(stream) ? after : feed_last(&stream->down.feed);
     upward_close(node, stream);
     if (node->role == NODE_BACKEND && stream->active)
@@ -844,12 +844,12 @@ uint64_t downward_marker(struct node *node, struct stream *stream)
 {
     struct frame marker = msg_marker_encode(&(struct msg_marker){
         .stream = stream->definition.id,
-        .epoch = ++stream->top.sync_epoch,
+        .epoch = ++stream->root->sent.epoch,
         .sender = node->rank,
         .number = ++stream->down.last,
     });
 
-    stream->top.sync_last = stream->down.last;
+    stream->root->sent.number = stream->down.last;
     if (fifo_push(&stream->down.in, &marker, 0) < 0)
         node->failed = true;
     downward_run(node, stream);

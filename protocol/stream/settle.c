@@ -252,17 +252,17 @@ static void try_open(struct node *node,
 
     if (!stream->loaded)
         return;
-    if (!stream->top.opening) {
-        if (claim->error && !stream->top.faulted)
+    if (!stream->root->opening) {
+        if (claim->error && !stream->root->faulted)
             node_tell(node, TELL_FILTER_ERROR, claim->error_rank,
                       stream->definition.id, claim->error);
-        stream->top.faulted |= claim->error != NULL;
+        stream->root->faulted |= claim->error != NULL;
         return;
     }
     if (!claim->error && !is_claimed(node, stream, claim))
         return;
-    stream->top.opening = false;
-    stream->top.faulted = claim->error != NULL;
+    stream->root->opening = false;
+    stream->root->faulted = claim->error != NULL;
     tell = node_tell(node, TELL_OPENED, claim->error_rank,
                      stream->definition.id, claim->error);
     tell->code = claim->error ? -ELIBBAD : 0;
@@ -274,9 +274,9 @@ static void settle_in(struct node *node,
                       struct stream *stream,
                       const struct claim *claim)
 {
-    if (!ranks_meet(&stream->top.entering, &claim->members))
+    if (!ranks_meet(&stream->root->entering, &claim->members))
         return;
-    if (ranks_subtract(&stream->top.entering, &claim->members) < 0)
+    if (ranks_subtract(&stream->root->entering, &claim->members) < 0)
         node->failed = true;
     if (!stream->closing && stream_is_replayable(stream))
         downward_marker(node, stream);
@@ -403,16 +403,16 @@ static void reached(struct node *node,
 
     stream->settle.settled = settled;
     if (node->role == NODE_FRONTEND) {
-        if (!stream->top.sync || settled.number < stream->top.sync)
+        if (!stream->root->sync || settled.number < stream->root->sync)
             return;
-        stream->top.sync = 0;
+        stream->root->sync = 0;
         news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
         news->sequence = settled.number;
         /* Markers for joiners came between: not one epoch, but all since. */
-        news->code = claim->lossy > stream->top.synced_epoch;
-        stream->top.synced_epoch = settled.epoch;
+        news->code = claim->lossy > stream->root->synced_epoch;
+        stream->root->synced_epoch = settled.epoch;
         if (news->code)
-            stream->top.given_up = settled.epoch;
+            stream->root->given_up = settled.epoch;
         return;
     }
     upward_claim(node, stream);
@@ -434,7 +434,9 @@ static void try_settle_internal(struct node *node, struct stream *stream)
 
     settle_build(node, stream, &claim);
     if (!stream_has_members(node, stream))
-        claim.settled = (struct mark){stream->top.sync, stream->top.sync_epoch};
+        claim.settled = stream->root ? (struct mark){stream->root->sync,
+                                                     stream->root->sent.epoch}
+                                     : (struct mark){0};
     covered = node->role != NODE_FRONTEND ||
               ranks_cover(&claim.members, &stream->definition.members);
     if (covered && claim.settled.number > stream->settle.settled.number &&
@@ -454,6 +456,6 @@ void settle_try(struct node *node, struct stream *stream)
         return;
     }
     if (stream->settle.hurried > stream->settle.settled.number ||
-        stream->top.sync > stream->settle.settled.number)
+        (stream->root && stream->root->sync > stream->settle.settled.number))
         try_settle_internal(node, stream);
 }

@@ -85,10 +85,9 @@ struct reading {
 };
 
 /* What the front-end alone knows of a stream. */
-struct stream_top {
-    uint64_t sync; /* the marker that is waited for; 0: none */
-    uint32_t sync_epoch;
-    uint64_t sync_last;    /* the last marker sent */
+struct stream_root {
+    uint64_t sync;         /* the marker that is waited for; 0: none */
+    struct mark sent;      /* the last marker sent */
     uint32_t synced_epoch; /* of the last sync that returned */
     uint32_t given_up;     /* and of the last that returned 1 (10.6a) */
     uint64_t state_asked;  /* how often for the filter's state */
@@ -97,7 +96,6 @@ struct stream_top {
     bool faulted;          /* told that a filter was not loaded */
     struct ranks entering; /* joiners that have not claimed yet */
     uint64_t open_deadline_ms;
-    uint64_t close_at; /* closed behind this number */
 };
 
 struct stream {
@@ -105,9 +103,10 @@ struct stream {
     struct stream_filters filters;
     bool active; /* we take part: internal, or a member */
     bool loaded;
-    bool closing; /* CLOSE has taken effect */
-    bool queued;  /* has work that waits for the filter call that is out */
-    char *error;  /* why our filter could not be loaded */
+    bool closing;      /* CLOSE has taken effect ... */
+    uint64_t close_at; /* ... behind this number */
+    bool queued;       /* has work that waits for the filter call that is out */
+    char *error;       /* why our filter could not be loaded */
     uint64_t opened_at;      /* number of its OPEN on stream 0 */
     struct branch *branches; /* by slot of the child */
     uint32_t branch_count;
@@ -118,7 +117,7 @@ struct stream {
     struct upflow up;
     struct settling settle;
     struct reading app;
-    struct stream_top top;
+    struct stream_root *root; /* NULL but at the front-end */
 };
 
 /* The one filter call that is out (5.1). */

@@ -229,7 +229,7 @@ bool upward_is_drained(const struct stream *stream)
 static bool has_room(const struct node *node, const struct stream *stream)
 {
     if (node->role == NODE_FRONTEND)
-        return stream->top.sync || stream->closing ||
+        return stream->root->sync || stream->closing ||
                stream->app.untaken_bytes < LIMIT_WINDOW_MAX;
     /* What waits is in the state, and is dropped with it (9.1). */
     if (stream->up.compensating)
@@ -395,7 +395,8 @@ static void call_state(struct node *node, struct stream *stream)
     fifo_fini(&stream->up.out);
     fifo_fini(&stream->up.late_out);
     stream->up.resumes = 0;
-    stream->top.state_called = stream->top.state_asked;
+    if (stream->root)
+        stream->root->state_called = stream->root->state_asked;
     node_begin_call(node);
     node->filter.what = (struct node_call){
         .stream = stream->definition.id,
@@ -413,8 +414,8 @@ void upward_run(struct node *node, struct stream *stream)
     bool hurry = stream->settle.hurried > stream->settle.settled.number;
     int r;
 
-    if (stream->top.state_asked > stream->top.state_called &&
-        !node->filter.is_out)
+    if (stream->root && !node->filter.is_out &&
+        stream->root->state_asked > stream->root->state_called)
         call_state(node, stream);
     while (stream->loaded && has_room(node, stream)) {
         if (stream->up.compensating && !node->filter.is_out) {
@@ -443,7 +444,7 @@ void upward_run(struct node *node, struct stream *stream)
 
 void upward_ask_state(struct node *node, struct stream *stream)
 {
-    stream->top.state_asked++;
+    stream->root->state_asked++;
     if (node->filter.is_out)
         stream->queued = true;
     else
@@ -485,7 +486,7 @@ static bool is_given_up(const struct node *node,
 {
     return node->role == NODE_FRONTEND && is_charged(frame) &&
            frame->wave > 0 &&
-           frame->wave >> PACKET_WAVE_BITS < stream->top.given_up;
+           frame->wave >> PACKET_WAVE_BITS < stream->root->given_up;
 }
 
 int upward_take(struct node *node,
@@ -657,7 +658,7 @@ static void tell_state(struct node *node,
     struct action *news = node_tell(node, TELL_STATE, 0, stream->definition.id,
                                     event ? event->text : NULL);
 
-    news->sequence = stream->top.state_called;
+    news->sequence = stream->root->state_called;
     news->code = code;
     if (code < 0 || event->up_count == 0)
         return;
