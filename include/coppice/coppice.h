@@ -346,9 +346,9 @@ COP_API uint32_t cop_communicator_rank(
  * with it, or by cop_stream_close().
  *
  * A member that the front-end has not reached for `failure_timeout` is not
- * waited for. It gets the stream, and what was sent on it, when it can be
- * reached again; or it is given up. If a filter cannot be loaded there, an
- * event says so (COP_EVENT_FILTER_ERROR).
+ * waited for. When it can be reached again it gets the stream and what was sent
+ * on it; otherwise it is given up. If it cannot load a filter, the event is
+ * COP_EVENT_FILTER_ERROR.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL     an option is wrong
@@ -423,14 +423,14 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
                                struct cop_packet **packet,
                                int timeout_ms);
 
-/* Wait until all that the members had sent in answer to what they were sent
- * before this call is in the front-end's state and receivable. Front-end only.
- * A member settles when its application has taken every earlier packet and
- * calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
+/* Wait until everything that members have sent in answer to packets from before
+ * this call is in the front-end's state and can be received. Front-end only.
+ * A member has answered when its application has received every earlier packet
+ * and calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
  *
- * Returns 0; 1 if something may have been lost with a link since the sync
- * before, as the stream is not recoverable, and COP_EVENT_STREAM_LOSSY names
- * the links; what was lost does not come later. If several threads are in this
+ * Returns 0; or 1 if something may have been lost with a link since the last
+ * sync, because the stream is not recoverable. COP_EVENT_STREAM_LOSSY names the
+ * links, and what was lost does not come later. If several threads are in this
  * call for one stream, each of them returns 1. Or:
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members without
  *                a path to the front-end, or, if there are none, the members of
@@ -443,14 +443,14 @@ COP_API int cop_stream_sync(struct cop_stream *stream,
                             int timeout_ms,
                             struct cop_error *error);
 
-/* At a back-end that takes "start" and then only sends: all that was taken so
- * far is dealt with. Returns 0 or -ENOTCONN. */
+/* Declare that every packet received so far is dealt with: for a back-end that
+ * receives a command and then only sends. Returns 0 or -ENOTCONN. */
 COP_API int cop_stream_settle(struct cop_stream *stream);
 
-/* The front-end's filter state: all that has come up since the stream began, as
- * the filter's get_state or pack gives it, compensation included. After a
- * cop_stream_sync() it has all that was sent before. Front-end only; the
- * packet is the caller's.
+/* The front-end's filter state: everything that has come up since the stream
+ * began, compensation included, as the filter's get_state or pack gives it.
+ * After cop_stream_sync() it has everything that was sent before. Front-end
+ * only; the packet is the caller's.
  *
  * Returns 0, or:
  *   -EAGAIN      not within `timeout_ms`
@@ -472,22 +472,22 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       ...);
 
 /* Whether the stream survives the death of commnodes without loss: its upstream
- * filter is idempotent and can pack its state, at every node. Of a stream that
- * does not, packets on their way up may be lost with a node, and the next
+ * filter is idempotent and can pack its state, at every node. Otherwise
+ * packets on their way up may be lost with a node, and the next
  * cop_stream_sync() returns 1. `reason`, if not NULL, is set to a static
- * sentence where not, else to NULL. */
+ * sentence if the result is false, otherwise to NULL. */
 COP_API bool cop_stream_recoverable(const struct cop_stream *stream,
                                     const char **reason);
 
 /* Whether members get each packet downwards exactly once when commnodes die:
  * the stream has no downstream filter, or one that is stateless and one-to-one.
- * On another, packets on their way down may be lost with a node, and
- * cop_stream_sync() is -EOPNOTSUPP. `reason` as above. */
+ * Otherwise packets on their way down may be lost with a node, and
+ * cop_stream_sync() returns -EOPNOTSUPP. `reason` as above. */
 COP_API bool cop_stream_replayable(const struct cop_stream *stream,
                                    const char **reason);
 
-/* How many members the stream has now: those that are suspected too, until they
- * are lost (COP_EVENT_NODE_SUSPECTED). */
+/* How many members the stream has now. A suspected member counts until it is
+ * lost (COP_EVENT_NODE_SUSPECTED). */
 COP_API size_t cop_stream_size(const struct cop_stream *stream);
 
 #ifdef __cplusplus

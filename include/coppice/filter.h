@@ -26,12 +26,12 @@ extern "C" {
 /* The ABI of this header. A filter built for another one is not loaded. */
 #define COP_FILTER_ABI 1
 
-/* The laws that a filter obeys; the filter suite holds it to them. */
+/* The laws that a filter obeys. */
 enum cop_law {
-    COP_ASSOCIATIVE = 1 << 0, /* grouping inputs otherwise changes nothing */
-    COP_COMMUTATIVE = 1 << 1, /* nor does their order */
-    COP_IDEMPOTENT = 1 << 2,  /* nor does an input that comes twice */
-    COP_INVERTIBLE = 1 << 3,  /* `difference` takes inputs back out again */
+    COP_ASSOCIATIVE = 1 << 0, /* the grouping of inputs does not matter */
+    COP_COMMUTATIVE = 1 << 1, /* the order of inputs does not matter */
+    COP_IDEMPOTENT = 1 << 2,  /* an input that comes twice counts once */
+    COP_INVERTIBLE = 1 << 3,  /* `difference` removes inputs again */
     COP_STATELESS = 1 << 4,   /* a wave's output depends on that wave alone */
     COP_IDENTITY = 1 << 5,    /* a wave of one packet gives that packet: such
                                  a call may be left out (stateless ones) */
@@ -64,7 +64,7 @@ struct cop_filter {
     int (*filter)(void *state, struct cop_filter_call *call);
 
     /* Wave filter, optional: pack the state so that the filter, given the
-     * packet in a wave of its own, takes in all that this one has taken in.
+     * packet in a wave of its own, has taken in everything that this one has.
      * With COP_IDEMPOTENT it makes the filter recoverable. NULL in `out`
      * means "nothing yet". Returns 0 or a negative errno. */
     int (*get_state)(void *state, struct cop_packet **out);
@@ -140,7 +140,7 @@ COP_API bool cop_filter_is_upward(const struct cop_filter_call *call);
 /* The number of the wave in this call, as cop_packet_wave(). */
 COP_API uint64_t cop_filter_wave(const struct cop_filter_call *call);
 
-/* How many back-ends are contained in this wave. */
+/* How many back-ends' data is in this wave. */
 COP_API uint32_t cop_filter_contributors(const struct cop_filter_call *call);
 
 /* This node's rank. */

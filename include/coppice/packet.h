@@ -141,7 +141,7 @@ COP_API int32_t cop_packet_tag(const struct cop_packet *packet);
 /* The rank of the node that made this packet; UINT32_MAX until it is sent. */
 COP_API uint32_t cop_packet_origin(const struct cop_packet *packet);
 
-/* How many back-ends are contained in this packet; 0 for a compensation. */
+/* How many back-ends' data is in this packet; 0 for a compensation. */
 COP_API uint32_t cop_packet_contributors(const struct cop_packet *packet);
 
 /* The number of the wave that this packet belongs to, from 1 in each epoch;
@@ -151,10 +151,10 @@ COP_API uint64_t cop_packet_wave(const struct cop_packet *packet);
 /* The epoch of that wave: how many syncs its senders had settled. */
 COP_API uint32_t cop_packet_epoch(const struct cop_packet *packet);
 
-/* Whether this packet came when its wave had gone already (PROTOCOL 4.5). */
+/* Whether this packet came after its wave was released (PROTOCOL 4.5). */
 COP_API bool cop_packet_is_late(const struct cop_packet *packet);
 
-/* Whether this is what a compensation became (PROTOCOL 9.2). */
+/* Whether this packet is the result of a compensation (PROTOCOL 9.2). */
 COP_API bool cop_packet_is_compensation(const struct cop_packet *packet);
 
 /* Bytes of the packed values. */
