@@ -9,6 +9,7 @@
 #include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
+#include "test/process/journal.h"
 #include "test/process/proxy.h"
 
 #define FRONT_END    0 /* to the proxy */
@@ -179,32 +180,53 @@ TEST(a_death_that_nobody_tells)
     end(&cables, &feeding);
 }
 
-/* It lives behind a cable that is cut both ways, or in one, and comes back.
- * Who is only deaf can still say that it lives (PROTOCOL 6.1a, 6.1b). */
+/* Wait until rank 1 has closed its link to the front-end for silence. Until
+ * then, a cable that is healed leaves it where it is: it may have given up its
+ * children already, for which it has waited as long, but from another moment
+ * on. */
+static bool await_orphan(const struct journal *journal)
+{
+    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
+
+    while (feeding_now_ms() < deadline_ms) {
+        if (journal_find(journal, 0, "coppice: rank 1 ", "LINK-CLOSE rank 0",
+                         NULL, 0) > 0)
+            return true;
+        tree_pause();
+    }
+    return false;
+}
+
+/* Rank 1 lives behind a cable that is cut in both directions, or in one, and
+ * healed. A node that only does not hear can still say that it lives
+ * (PROTOCOL 6.1a, 6.1b). */
 static void check_return(const char *how, size_t suspected)
 {
     struct cables cables;
     struct feeding feeding;
+    struct journal journal;
     pid_t nodes[NODES_MAX + 1];
 
+    CHECK_OK(journal_begin(&journal));
     begin(&cables, &feeding, nodes, FAILURE_MS, 400, 100);
     check_silence(&cables, &feeding, nodes[1], how, false);
     CU_ASSERT(feeding_await_suspicions(&feeding, suspected));
-    CU_ASSERT(feeding_await_events(&feeding, 0, 2));
+    CU_ASSERT(await_orphan(&journal));
     command(&cables, "heal", nodes[1], 0);
     CU_ASSERT(await_adoption(&feeding, 1));
     CU_ASSERT(feeding_is_whole(&feeding));
     CU_ASSERT_EQUAL(feeding.lost, 0);
     CHECK_OK(feeding_feed(&feeding, 100, 1000));
     end(&cables, &feeding);
+    journal_end(&journal, CU_get_number_of_failures() > 0);
 }
 
-TEST(a_cut_healed_after_the_adoption)
+TEST(a_cut_is_healed_after_the_adoption)
 {
     check_return("drop", 1);
 }
 
-TEST(one_that_is_deaf_for_a_while)
+TEST(a_node_is_deaf_for_a_while)
 {
     check_return("deaf", 0);
 }
