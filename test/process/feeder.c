@@ -1,14 +1,14 @@
-/* feeder.c - a front-end for scripts: the integer union over a tree that they
- * hurt.
+/* feeder.c - a front-end for scripts that break its network: the integer union
+ * over a tree.
  *
  *   feeder [skip SESSION] TREE COUNT RATE HEARTBEAT FAILURE ORPHAN NETWORKS
  *          SSH [ARGUMENT...]
  *
- * With "skip" the launch goes around hosts that are dead, prints who is
- * missing, and writes a session file. TREE is a topology's text, the next are
- * as in feeding.h, then times in ms and networks as in cop_launch. Each event
- * is a line; so are "launched", "sending" once numbers come, and at the end,
- * which SIGUSR1 asks for, "whole" or "not whole". Exit status 0 for whole. */
+ * With "skip" the launch skips dead hosts, prints the missing nodes, and writes
+ * a session file. TREE is the text of a topology; COUNT and RATE are as in
+ * feeding.h; then come times in ms, and networks as in cop_launch. It prints a
+ * line for each event, "launched", "sending" once numbers arrive, and, after
+ * SIGUSR1, "whole" or "not whole". The exit status is 0 for whole. */
 #include <err.h>
 #include <signal.h>
 #include <stdlib.h>

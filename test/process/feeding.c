@@ -1,4 +1,4 @@
-/* feeding.c - a network whose back-ends send numbers while it is hurt. */
+/* feeding.c - a network whose back-ends send numbers while nodes fail. */
 #include "test/process/feeding.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "test/frontend/member.h"
 
-/* A sync says whom it waits for when it fails: that is what we wait for it. */
+/* A sync that times out names the members it waits for: worth a long wait. */
 #define SYNC_MS (2 * FEEDING_PATIENCE_MS)
 
 uint64_t feeding_now_ms(void)
@@ -101,7 +101,7 @@ int feeding_begin(struct feeding *feeding,
     return r;
 }
 
-/* The place of member `rank`, or `members`. */
+/* The index of member `rank` in `ranks`, or `members`. */
 static size_t place_of(const struct feeding *feeding, uint32_t rank)
 {
     size_t i = 0;
@@ -119,7 +119,7 @@ static void take_number(struct feeding *feeding, int32_t number)
     unsigned char *seen;
 
     if (place == feeding->members || index >= feeding->count) {
-        printf("\nnobody sends %d\n", number);
+        printf("\n%d was received, which no back-end sends\n", number);
         feeding->wrong = true;
         return;
     }
@@ -136,7 +136,7 @@ static void take_packet(struct feeding *feeding,
 
     feeding->packets++;
     if (cop_packet_unpack(packet, "%ad", &numbers, &count) < 0) {
-        printf("\na packet is no \"%%ad\"\n");
+        printf("\na packet is not \"%%ad\"\n");
         feeding->wrong = true;
         return;
     }
@@ -144,7 +144,7 @@ static void take_packet(struct feeding *feeding,
         take_number(feeding, numbers[i]);
 }
 
-/* What was measured fits together. */
+/* The times of a recovery add up. */
 static bool is_sound(const struct cop_recovery *recovery)
 {
     return recovery->attempts > 0 && recovery->connect_us > 0 &&
@@ -169,8 +169,8 @@ static void take_adoption(struct feeding *feeding,
     }
 }
 
-/* A suspicion is told once, and what it is of is not lost yet; what is back was
- * suspected; and of what is lost nothing more is told. */
+/* A node is suspected once, and not after it was lost; a node that is back was
+ * suspected; a lost node has no further events. */
 static void check_event(struct feeding *feeding, const struct cop_event *event)
 {
     size_t place = place_of(feeding, event->rank);
@@ -191,7 +191,7 @@ static void check_event(struct feeding *feeding, const struct cop_event *event)
         event->type == COP_EVENT_NODE_SUSPECTED;
 }
 
-/* One that was suspected is in its place again. */
+/* A suspected node is in its place again. */
 static void take_return(struct feeding *feeding, const struct cop_event *event)
 {
     if (place_of(feeding, event->rank) < feeding->members)
@@ -252,57 +252,58 @@ void feeding_take(struct feeding *feeding, int timeout_ms)
     take_events(feeding);
 }
 
-bool feeding_await(struct feeding *feeding, size_t count)
+/* Receive until `*count` is at least `wanted`. */
+static bool await_count(struct feeding *feeding,
+                        const size_t *count,
+                        size_t wanted,
+                        const char *what)
 {
     uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
 
-    count += feeding->packets;
-    while (feeding->packets < count && feeding_now_ms() < deadline_ms)
-        feeding_take(feeding, 100);
-    if (feeding->packets < count)
-        printf("\n%zu packets came, not %zu\n", feeding->packets, count);
-    return feeding->packets >= count;
+    while (*count < wanted && feeding_now_ms() < deadline_ms)
+        feeding_take(feeding, 20);
+    if (*count < wanted)
+        printf("\n%zu %s, not %zu\n", *count, what, wanted);
+    return *count >= wanted;
+}
+
+bool feeding_await(struct feeding *feeding, size_t count)
+{
+    return await_count(feeding, &feeding->packets, feeding->packets + count,
+                       "packets were received");
 }
 
 bool feeding_await_events(struct feeding *feeding, size_t lost, size_t adopted)
 {
-    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
-
-    while ((feeding->lost < lost || feeding->adopted < adopted) &&
-           feeding_now_ms() < deadline_ms)
-        feeding_take(feeding, 20);
-    if (feeding->lost >= lost && feeding->adopted >= adopted)
-        return true;
-    printf("\n%zu nodes were lost, %zu adopted, not %zu and %zu\n",
-           feeding->lost, feeding->adopted, lost, adopted);
-    return false;
+    return await_count(feeding, &feeding->lost, lost, "nodes were lost") &&
+           await_count(feeding, &feeding->adopted, adopted,
+                       "nodes were adopted");
 }
 
 bool feeding_await_suspicions(struct feeding *feeding, size_t suspected)
 {
-    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
-
-    while (feeding->suspected < suspected && feeding_now_ms() < deadline_ms)
-        feeding_take(feeding, 20);
-    if (feeding->suspected < suspected)
-        printf("\n%zu nodes were suspected, not %zu\n", feeding->suspected,
-               suspected);
-    return feeding->suspected >= suspected;
+    return await_count(feeding, &feeding->suspected, suspected,
+                       "nodes were suspected");
 }
 
 bool feeding_await_moves(struct feeding *feeding, size_t moved)
 {
-    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
-
-    while (feeding->moved < moved && feeding_now_ms() < deadline_ms)
-        feeding_take(feeding, 20);
-    if (feeding->moved < moved)
-        printf("\n%zu back-ends were adopted, not %zu\n", feeding->moved,
-               moved);
-    return feeding->moved >= moved;
+    return await_count(feeding, &feeding->moved, moved,
+                       "back-ends were adopted");
 }
 
-/* Whether the set has each number of every member that lives. */
+bool feeding_await_adoption(struct feeding *feeding, size_t rank)
+{
+    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
+
+    while (!feeding->was_adopted[rank] && feeding_now_ms() < deadline_ms)
+        feeding_take(feeding, 20);
+    if (!feeding->was_adopted[rank])
+        printf("\nrank %zu was not adopted\n", rank);
+    return feeding->was_adopted[rank];
+}
+
+/* Whether the set has each number of every live member. */
 static bool is_union(const struct feeding *feeding)
 {
     bool whole = true;

@@ -1,9 +1,9 @@
 /* feeding.h - a network of real processes whose back-ends send numbers while
- * it is hurt: the integer union of the dissertation.
+ * nodes fail: the integer union of the dissertation.
  *
- * Each back-end sends `count` numbers of its own at a rate; in the end the set
- * at the front-end must be the union of all that was sent. It knows nothing of
- * CUnit: what is wrong is printed, and told by the result. */
+ * Each back-end sends `count` numbers of its own at a given rate. In the end the
+ * set at the front-end must be the union of all numbers sent. CUnit is not used:
+ * errors are printed, and returned. */
 #ifndef TEST_PROCESS_FEEDING_H
 #define TEST_PROCESS_FEEDING_H
 
@@ -13,7 +13,7 @@
 
 #include "test/patience.h"
 
-/* Long enough for a loaded machine; nothing waits for it in vain. */
+/* Long enough for a loaded machine; a test that passes never waits so long. */
 #define FEEDING_PATIENCE_MS PATIENCE_MS
 
 /* Commnodes whose events are kept by rank. */
@@ -23,65 +23,71 @@ struct feeding {
     struct cop_network *network;
     struct cop_stream *stream;
     size_t members;         /* at the beginning */
-    uint32_t *ranks;        /* theirs, ascending */
+    uint32_t *ranks;        /* of the members, ascending */
     int count;              /* numbers from each */
-    size_t packets;         /* that came */
-    size_t seen;            /* different numbers that came */
+    size_t packets;         /* received */
+    size_t seen;            /* different numbers received */
     unsigned char *is_seen; /* by member, then by index */
-    bool *is_lost;          /* members of which an event has told that */
+    bool *is_lost;          /* by member: reported by an event */
     size_t suspected;       /* events */
     size_t lost;            /* commnodes */
-    size_t adopted;         /* commnodes; those that are back, too */
+    size_t adopted;         /* commnodes, and those that are back */
     size_t moved;           /* back-ends that were adopted */
     size_t members_lost;
     bool was_lost[FEEDING_NODES_MAX]; /* by rank: commnodes, by events */
     bool was_adopted[FEEDING_NODES_MAX];
     bool is_suspected[FEEDING_NODES_MAX]; /* by rank: all nodes */
-    bool wrong; /* a number, a measurement or an event that cannot be came */
-    FILE *log;  /* events go here too; NULL: nowhere */
+    bool wrong; /* an impossible number, recovery or event was received */
+    FILE *log;  /* events are written here too; or NULL */
 };
 
 /* Launch as `launch` says, with test/frontend/member as its back-end where it
  * names none, open a stream with int_union to everyone, and have each back-end
  * send `count` numbers, `rate` in a second. Times that `launch` leaves open are
- * patient. Returns 0, or a negative errno with a sentence printed, and then
- * nothing is to be freed. */
+ * long ones. Returns 0, or a negative errno after printing why; then there is
+ * nothing to free. */
 int feeding_begin(struct feeding *feeding,
                   struct cop_launch launch,
                   int count,
                   int rate);
 
-/* The two halves of it: launch, with the times of `launch`; and begin a set of
- * numbers on a new stream, closing the one before. */
+/* The two halves of feeding_begin(): launch, with the times of `launch`; and
+ * start a set of numbers on a new stream, closing the previous one. */
 int feeding_launch(struct feeding *feeding, struct cop_launch launch);
 int feeding_feed(struct feeding *feeding, int count, int rate);
 
-/* Take what has come, and events, waiting for the first packet up to
- * `timeout_ms`. */
+/* Receive all packets and events that have arrived, waiting up to `timeout_ms`
+ * for the first packet. */
 void feeding_take(struct feeding *feeding, int timeout_ms);
 
-/* Wait until `count` packets more have come. Returns whether they did. */
+/* Wait for `count` more packets. Returns whether they were received. */
 bool feeding_await(struct feeding *feeding, size_t count);
 
-/* Wait until so many deaths, and adoptions of commnodes, were told in all.
- * Returns whether they were. */
+/* Wait until events have reported so many lost and adopted commnodes in all.
+ * Returns whether they have. */
 bool feeding_await_events(struct feeding *feeding, size_t lost, size_t adopted);
 
-/* Wait until so many suspicions were told in all. Returns whether they were. */
+/* Wait until events have reported so many suspicions in all. Returns whether
+ * they have. */
 bool feeding_await_suspicions(struct feeding *feeding, size_t suspected);
 
-/* Wait until so many back-ends have said, in all, that they were adopted. */
+/* Wait until events have reported so many adopted back-ends in all. Returns
+ * whether they have. */
 bool feeding_await_moves(struct feeding *feeding, size_t moved);
 
-/* Wait until everybody has sent all. Is the set what it should be? Members that
- * were lost may have sent less. Prints what is not. */
+/* Wait until commnode `rank` is reported adopted, or back after a suspicion.
+ * Returns whether it is. */
+bool feeding_await_adoption(struct feeding *feeding, size_t rank);
+
+/* Wait until every member has sent all of its numbers. Returns whether the set
+ * is complete; lost members may have sent less. Prints what is missing. */
 bool feeding_is_whole(struct feeding *feeding);
 
-/* feeding_is_whole(), no member lost; then end the network. Returns whether
- * both were as they should be. */
+/* Check feeding_is_whole() and that no member is lost; then end the network.
+ * Returns whether all of that succeeded. */
 bool feeding_end(struct feeding *feeding);
 
-/* Free all, after a shutdown of 10 s if there was none. */
+/* Free everything; a network that was not shut down is shut down first. */
 void feeding_fini(struct feeding *feeding);
 
 /* Milliseconds of the monotonic clock. */

@@ -1,7 +1,7 @@
-/* journal.h - what the nodes of a network log, kept in a file for a test.
+/* journal.h - the log of all nodes of a network, in a file that a test reads.
  *
  * Between journal_begin() and journal_end() the standard error of this process,
- * and of all that it starts, goes there. */
+ * and of all processes that it starts, goes to the file. */
 #ifndef TEST_PROCESS_JOURNAL_H
 #define TEST_PROCESS_JOURNAL_H
 
@@ -14,7 +14,7 @@
 
 struct journal {
     char path[64];
-    int kept; /* the standard error that was before */
+    int kept; /* the standard error from before */
 };
 
 /* Returns 0 or -1. */
@@ -31,7 +31,7 @@ static inline int journal_begin(struct journal *journal)
     return setenv("COPPICE_LOG", "1", 1);
 }
 
-/* `show`: copy the journal to the standard error that was before. */
+/* `show`: copy the journal to the standard error from before. */
 static inline void journal_end(struct journal *journal, bool show)
 {
     FILE *file = fopen(journal->path, "re");
@@ -47,9 +47,9 @@ static inline void journal_end(struct journal *journal, bool show)
     unlink(journal->path);
 }
 
-/* The first line behind the `from`-th that begins with `who` and has `words`.
- * The line goes to `out`, if not NULL: `room` bytes. Returns its number, from
- * 1; 0 if there is none. */
+/* Find the first line after the `from`-th that begins with `who` and contains
+ * `words`. The line is copied to `out`, of `room` bytes, if not NULL. Returns
+ * the line's number, from 1; 0 if there is none. */
 static inline int journal_find(const struct journal *journal,
                                int from,
                                const char *who,
@@ -74,7 +74,7 @@ static inline int journal_find(const struct journal *journal,
     return found;
 }
 
-/* How many lines it has by now. */
+/* The number of lines so far. */
 static inline int journal_lines(const struct journal *journal)
 {
     int count = 0;

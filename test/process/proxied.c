@@ -1,7 +1,7 @@
-/* proxied.c - preloaded by test_cuts into the nodes of a network: whom they
- * call, they call through test/process/proxy.
+/* proxied.c - preloaded by test_cuts into the nodes of a network: their
+ * connections go through test/process/proxy.
  *
- * Without COPPICE_TEST_PROXY, the proxy's socket, nothing is changed. */
+ * COPPICE_TEST_PROXY is the proxy's socket. Without it nothing changes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,10 +14,11 @@
 
 #include "test/process/proxy.h"
 
-/* The project's objects show nothing of what is not marked. */
+/* The project compiles with hidden visibility. */
 #define SHOWN __attribute__((visibility("default")))
 
-/* Ask the proxy, which knows who asks. Returns its answer, or -1. */
+/* Ask the proxy, which learns our pid from the socket. Returns its answer, or
+ * -1. */
 static int ask(char what, uint16_t port)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -39,7 +40,7 @@ static int ask(char what, uint16_t port)
     return r;
 }
 
-/* Instead of the C library's. Each node listens at one port. */
+/* Replaces the C library's: the proxy learns the port. Each node has one. */
 SHOWN int listen(int fd, int backlog)
 {
     struct sockaddr_storage own = {0};
@@ -53,7 +54,7 @@ SHOWN int listen(int fd, int backlog)
     return r;
 }
 
-/* Instead of the C library's: the same on a port of the proxy's. */
+/* Replaces the C library's: connects to a port of the proxy instead. */
 SHOWN int connect(int fd, const struct sockaddr *address, socklen_t len)
 {
     struct sockaddr_in to = {0};

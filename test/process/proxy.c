@@ -1,23 +1,26 @@
-/* proxy.c - cables between the processes of one host, to be cut and healed.
+/* proxy.c - a proxy between the processes of one host, which can cut, delay and
+ * reset their connections.
  *
  *   proxy SOCKET
  *
- * Every connection that test/process/proxied.c turns here is a link between
- * two processes, caller and listener. Lines of the standard input name them by
- * number, 0 for whoever has not said that it listens, the front-end:
+ * Every connection that test/process/proxied.c redirects here is a link between
+ * two processes, caller and listener. Commands are lines of the standard input.
+ * They name a process by its pid; 0 is the front-end, which listens without
+ * proxied.c:
  *
- *   drop PID      nothing comes from it, nothing goes to it
- *   deaf PID      nothing goes to it, what it says is heard
- *   delay PID MS  what comes and what goes comes later
- *   rate PID N    what it says passes at N bytes a millisecond on each link
- *   heal PID      all is as it was; the answer counts the bytes that waited
- *   reset PID PID the links between the two are reset
+ *   drop PID      no bytes pass from it or to it
+ *   deaf PID      no bytes pass to it
+ *   delay PID MS  bytes from it and to it arrive later
+ *   rate PID N    bytes from it pass at N per millisecond on each link
+ *   heal PID      undo all of these
+ *   reset PID PID reset the links between the two
  *
- * and each is answered by a line: "ok" and a number, of links unless said
- * otherwise. As TCP sends again what a cable has lost, to drop is to keep until
- * it is healed: data, ends and resets alike. Who calls where nothing passes
- * gets a connection that stays silent, and no SYN that stays unanswered: the
- * one difference to a cable. It ends with its standard input. */
+ * The answer to each is a line "ok N", where N is how many links the command
+ * concerned, or, for heal, how many bytes had been held back. Since TCP
+ * retransmits what a cable has lost, data, ends and resets are held back until
+ * the link is healed, not dropped. Unlike with a cable, a process that connects
+ * while the link is cut gets a connection, on which nothing arrives. The proxy
+ * ends with its standard input. */
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
@@ -44,7 +47,7 @@
 
 struct host {
     pid_t pid;
-    uint16_t port; /* where it listens; 0: nowhere that we know of */
+    uint16_t port; /* where it listens; 0: not known */
     bool hears;
     bool speaks;
     int delay_ms;
@@ -58,21 +61,21 @@ struct chunk {
     char *bytes;
 };
 
-/* One direction of a link: what one end reads and the other end writes. */
+/* One direction of a link. */
 struct way {
     struct host *from;
     struct host *to;
     struct chunk chunks[CHUNKS];
     size_t first;
     size_t count;
-    bool ended;       /* the end is read, and in `chunks` */
-    bool is_told;     /* and passed on */
-    uint64_t free_us; /* when the cable has passed what is under way, by rate */
+    bool ended;       /* the end was read, and is in `chunks` */
+    bool is_told;     /* the end was passed on */
+    uint64_t free_us; /* when all bytes under way have passed, by the rate */
 };
 
 struct link {
     bool used;
-    int listens; /* until the caller comes; else -1 */
+    int listens; /* until the caller connects; then -1 */
     uint16_t port;
     int fds[2]; /* caller, listener; -1: not yet */
     struct way ways[2];
@@ -81,7 +84,7 @@ struct link {
 static struct host hosts[HOSTS_MAX];
 static size_t host_count;
 static struct link links[LINKS_MAX];
-static size_t link_count; /* places that were ever used */
+static size_t link_count; /* entries ever used */
 
 static uint64_t now_us(void)
 {
@@ -154,8 +157,8 @@ static void link_close(struct link *link, bool by_reset)
     link->used = false;
 }
 
-/* Connect to who listens at `port` of this host, which never takes long.
- * Returns a descriptor, or -1 if nobody does. */
+/* Connect to `port` of this host, which never takes long. Returns a descriptor,
+ * or -1 if no process listens there. */
 static int call(uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -174,7 +177,7 @@ static int call(uint16_t port)
     return fd;
 }
 
-/* A place for one caller. Returns its port. */
+/* Listen for one caller. Returns the port. */
 static uint16_t offer(struct link *link)
 {
     struct sockaddr_in own = {.sin_family = AF_INET};
@@ -190,7 +193,8 @@ static uint16_t offer(struct link *link)
     return ntohs(own.sin_port);
 }
 
-/* `pid` is to call `port` through us. Returns where it finds us, or 0. */
+/* A new link, by which `pid` connects to `port`. Returns the port at which the
+ * proxy waits for it, or 0. */
 static uint16_t link_new(pid_t pid, uint16_t port)
 {
     struct link *link = links;
@@ -215,7 +219,7 @@ static uint16_t link_new(pid_t pid, uint16_t port)
     return offer(link);
 }
 
-/* When `len` bytes that come now have passed. */
+/* When `len` bytes that arrive now will have passed. */
 static uint64_t passed_ms(struct way *way, size_t len)
 {
     uint64_t begin_us = now_us();
@@ -230,7 +234,7 @@ static uint64_t passed_ms(struct way *way, size_t len)
            (uint64_t)(way->from->delay_ms + way->to->delay_ms);
 }
 
-/* Read what there is. */
+/* Read one chunk. */
 static void way_read(struct way *way, int fd)
 {
     struct chunk *chunk = &way->chunks[(way->first + way->count) % CHUNKS];
@@ -334,7 +338,7 @@ static void take_caller(struct link *link)
     link->listens = -1;
 }
 
-/* Whoever called while nothing passed gets through now. */
+/* Connect a caller that came while the link was cut. */
 static void complete(struct link *link)
 {
     if (link->fds[0] < 0 || link->fds[1] >= 0 || !is_open(&link->ways[0]) ||
@@ -368,7 +372,7 @@ static void work(struct link *link, const struct pollfd *fds)
         complete(link);
 }
 
-/* ---- who asks, and who commands ---- */
+/* ---- questions of the nodes, commands of the test ---- */
 
 static void take_question(int server)
 {
@@ -398,7 +402,7 @@ static bool is_of(const struct link *link, const struct host *host)
            (link->ways[0].from == host || link->ways[0].to == host);
 }
 
-/* Bytes that wait to get past `host`. */
+/* The bytes held back on links of `host`. */
 static size_t held(const struct host *host)
 {
     size_t bytes = 0, l, c;
@@ -442,7 +446,7 @@ static void take_command(const char *line)
     size_t answer;
 
     if (sscanf(line, "%15s %d %d", what, &pid, &number) < 2)
-        errx(1, "what is \"%s\"?", line);
+        errx(1, "unknown command: %s", line);
     host = host_of(pid);
     if (strcmp(what, "heal") == 0) {
         answer = held(host);

@@ -4,8 +4,8 @@
  *   ssh_tree                                          a back-end
  *
  * The front-end launches the topology TREE, sums the back-ends' ranks, shuts
- * down, and prints the sum and how many gave to it. With "skip" the launch goes
- * around hosts that are dead, and prints who is missing. */
+ * down, and prints the sum and the number of contributors. With "skip" the
+ * launch skips dead hosts, and the missing nodes are printed. */
 #include <coppice/coppice.h>
 
 #include <err.h>

@@ -1,9 +1,9 @@
-/* test_cuts.c - cables that are cut and healed, connections that are slow or
- * reset, by a proxy of ours between the processes of a tree: what test-hosts
- * does with namespaces, where these are not allowed.
+/* test_cuts.c - connections that are cut and healed, slow or reset, by a proxy
+ * between the processes of a tree. test-hosts does this with namespaces, which
+ * are not allowed everywhere.
  *
- * Each process is a host of its own. Only lower bounds of times are asked:
- * what was told before nobody could know it by silence, was told otherwise. */
+ * Each process stands for a host. Times have lower bounds only: an event that
+ * comes before failure_timeout was not found by silence. */
 #include <fcntl.h>
 
 #include "test/frontend/nodes.h"
@@ -12,11 +12,12 @@
 #include "test/process/journal.h"
 #include "test/process/proxy.h"
 
-#define FRONT_END    0 /* to the proxy */
+#define FRONT_END    0 /* as the proxy names it */
 #define HEARTBEAT_MS 200
 #define FAILURE_MS   5000
 
-/* Nobody is kept from his links for so long by other work. */
+/* A failure_timeout for tests in which no node may be suspected: even a loaded
+ * machine does not keep a node from its links for so long. */
 #define PATIENT_MS 20000
 
 /* The tree of all tests: front-end 0, commnodes 1 and 2, below them 3 to 6. */
@@ -31,8 +32,8 @@ struct cables {
     FILE *answers;
 };
 
-/* A command that could not be done ends the test. Returns the answer's number.
- */
+/* Send the proxy a command. Returns the number of its answer; a failure ends the
+ * test. */
 static size_t command(struct cables *cables,
                       const char *what,
                       pid_t pid,
@@ -88,9 +89,9 @@ static void cables_end(struct cables *cables)
     rmdir(cables->directory);
 }
 
-/* A sanitizer wants to be loaded before all else, and what is preloaded comes
- * before it; it can do without. */
-static void bear_preloading(void)
+/* AddressSanitizer checks that it is loaded first, which a preloaded library is
+ * instead. Turn that check off. */
+static void allow_preloading(void)
 {
     const char *options = getenv("ASAN_OPTIONS");
     char text[4096];
@@ -100,8 +101,8 @@ static void bear_preloading(void)
     setenv("ASAN_OPTIONS", text, 1);
 }
 
-/* Launch the tree behind cables, its commnodes by rank in `nodes[1]` to
- * `nodes[6]`, and let it work. */
+/* Launch the tree through the proxy, with the pids of commnodes 1 to 6 in
+ * `nodes[1]` to `nodes[6]`, and start to feed it. */
 static void begin(struct cables *cables,
                   struct feeding *feeding,
                   pid_t nodes[NODES_MAX + 1],
@@ -119,7 +120,7 @@ static void begin(struct cables *cables,
     launch.topology_shape = SHAPE;
     launch.times.heartbeat_ms = HEARTBEAT_MS;
     launch.times.failure_timeout_ms = failure_ms;
-    bear_preloading();
+    allow_preloading();
     setenv("LD_PRELOAD", shim, 1);
     setenv(PROXY_VARIABLE, cables->path, 1);
     CHECK_OK(feeding_launch(feeding, launch));
@@ -137,17 +138,8 @@ static void end(struct cables *cables, struct feeding *feeding)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-static bool await_adoption(struct feeding *feeding, size_t rank)
-{
-    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
-
-    while (!feeding->was_adopted[rank] && feeding_now_ms() < deadline_ms)
-        feeding_take(feeding, 20);
-    return feeding->was_adopted[rank];
-}
-
-/* Rank 1 falls silent, by `how`, a command of the proxy: no sooner than after
- * the time-out its children are adopted. */
+/* Rank 1 is cut off by `how`, a command of the proxy. Its children are adopted,
+ * not before the time-out. */
 static void check_silence(struct cables *cables,
                           struct feeding *feeding,
                           pid_t pid,
@@ -159,13 +151,13 @@ static void check_silence(struct cables *cables,
     CU_ASSERT(command(cables, how, pid, 0) >= 3);
     if (dies)
         CHECK_OK(kill(pid, SIGKILL));
-    CU_ASSERT(await_adoption(feeding, 3));
+    CU_ASSERT(feeding_await_adoption(feeding, 3));
     CU_ASSERT(feeding_now_ms() - begin_ms >= FAILURE_MS / 2);
-    CU_ASSERT(await_adoption(feeding, 4));
+    CU_ASSERT(feeding_await_adoption(feeding, 4));
 }
 
-/* Its host vanishes: no end and no reset ever comes from there. */
-TEST(a_death_that_nobody_tells)
+/* A host vanishes: neither an end nor a reset of a connection arrives. */
+TEST(a_host_vanishes)
 {
     struct cables cables;
     struct feeding feeding;
@@ -213,7 +205,7 @@ static void check_return(const char *how, size_t suspected)
     CU_ASSERT(feeding_await_suspicions(&feeding, suspected));
     CU_ASSERT(await_orphan(&journal));
     command(&cables, "heal", nodes[1], 0);
-    CU_ASSERT(await_adoption(&feeding, 1));
+    CU_ASSERT(feeding_await_adoption(&feeding, 1));
     CU_ASSERT(feeding_is_whole(&feeding));
     CU_ASSERT_EQUAL(feeding.lost, 0);
     CHECK_OK(feeding_feed(&feeding, 100, 1000));
@@ -231,8 +223,8 @@ TEST(a_node_is_deaf_for_a_while)
     check_return("deaf", 0);
 }
 
-/* Healed before the time-out: what was on its way comes, and that is all. */
-TEST(a_cut_healed_before_the_time_out)
+/* What was under way arrives, and no node is suspected. */
+TEST(a_cut_is_healed_before_the_time_out)
 {
     struct timespec pause = {.tv_sec = 1};
     struct cables cables;
@@ -249,8 +241,8 @@ TEST(a_cut_healed_before_the_time_out)
     end(&cables, &feeding);
 }
 
-/* A sync goes down and up through rank 1, so it takes two delays at least. */
-TEST(a_slow_cable)
+/* A sync goes down and up through rank 1, so it takes at least two delays. */
+TEST(a_connection_is_slow)
 {
     enum {
         DELAY_MS = 400
@@ -271,9 +263,9 @@ TEST(a_slow_cable)
     end(&cables, &feeding);
 }
 
-/* A packet that is on one link for longer than the time-out, on its way up and
- * down, arrives, and no node is taken for dead (PROTOCOL 6.1). */
-TEST(a_packet_slower_than_the_time_out)
+/* A packet that takes longer than the time-out on one link, up or down, arrives,
+ * and no node is suspected (PROTOCOL 6.1). */
+TEST(a_packet_takes_longer_than_the_time_out)
 {
     enum {
         BYTES_PER_MS = 1000,
@@ -323,8 +315,8 @@ TEST(a_packet_slower_than_the_time_out)
 }
 
 /* Between a commnode and its child, and between the front-end and a commnode:
- * the child is adopted, and nobody is told to be lost. */
-TEST(a_connection_that_is_reset)
+ * the child is adopted, and no node is reported lost. */
+TEST(a_connection_is_reset)
 {
     struct cables cables;
     struct feeding feeding;
@@ -332,9 +324,9 @@ TEST(a_connection_that_is_reset)
 
     begin(&cables, &feeding, nodes, PATIENT_MS, 200, 100);
     CU_ASSERT(command(&cables, "reset", nodes[1], nodes[3]) == 1);
-    CU_ASSERT(await_adoption(&feeding, 3));
+    CU_ASSERT(feeding_await_adoption(&feeding, 3));
     CU_ASSERT(command(&cables, "reset", nodes[2], FRONT_END) == 1);
-    CU_ASSERT(await_adoption(&feeding, 2));
+    CU_ASSERT(feeding_await_adoption(&feeding, 2));
     CU_ASSERT(feeding.suspected >= 2);
     CU_ASSERT_EQUAL(feeding.lost, 0);
     end(&cables, &feeding);

@@ -1,10 +1,10 @@
-/* test_deaths.c - commnodes that are killed while back-ends send. */
+/* test_deaths.c - commnodes are killed while back-ends send. */
 #include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 #include "test/process/journal.h"
 
-/* Shapes, and how fast back-ends send. */
+/* Tree shapes, and how fast back-ends send. */
 static const struct {
     const char *shape;
     int count;
@@ -19,8 +19,8 @@ static const struct {
 };
 #define LOADS (sizeof(loads) / sizeof(*loads))
 
-/* Launch load `i`, and let it work; its commnodes, those of a higher level
- * first. Returns how many. */
+/* Launch load `i`, and wait until back-ends send. `nodes`: its commnodes, upper
+ * levels first. Returns how many. */
 static size_t begin_load(struct feeding *feeding,
                          size_t i,
                          pid_t nodes[NODES_MAX])
@@ -33,7 +33,7 @@ static size_t begin_load(struct feeding *feeding,
     return nodes_all(nodes);
 }
 
-/* So many were killed: all else is as it was. */
+/* `killed` commnodes are reported lost; no number and no back-end is. */
 static void end_load(struct feeding *feeding, size_t killed)
 {
     CU_ASSERT(feeding_await_events(feeding, killed, 0));
@@ -42,7 +42,7 @@ static void end_load(struct feeding *feeding, size_t killed)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* One commnode of the last level is killed while they send. */
+/* A commnode of the last level. */
 TEST(one_is_killed)
 {
     struct feeding feeding;
@@ -58,7 +58,7 @@ TEST(one_is_killed)
     }
 }
 
-/* One of the first level of four: below it is a whole subtree. */
+/* A commnode of the first level: below it is a subtree. */
 TEST(one_with_a_subtree_is_killed)
 {
     struct feeding feeding;
@@ -107,7 +107,7 @@ TEST(parent_and_child_at_once)
     }
 }
 
-/* In the end the front-end is everybody's parent, and the work goes on. */
+/* In the end the front-end is the parent of all back-ends, which still send. */
 TEST(every_commnode_after_another)
 {
     struct feeding feeding;
@@ -127,18 +127,18 @@ TEST(every_commnode_after_another)
 }
 
 /* The tree in which an adopter dies: front-end 0, commnodes 1 and 2, below
- * them 3 to 6, and below these five back-ends each, from 7 on. */
+ * them 3 to 6, each with five back-ends, from rank 7 on. */
 #define ADOPTER_SHAPE "2x2x5"
 
 enum {
     VICTIM = 3, /* is killed; its children are orphans */
-    FROZEN = 2, /* no probe gets past it */
+    FROZEN = 2, /* is stopped, and passes no probe on */
     BELOW_FROZEN = 5
 };
 
-/* Wait until, behind the `from`-th line, a back-end has asked a child of the
- * frozen node, whose probe goes no further. `who`: what its lines begin with.
- * Returns the number of that line, 0 if it never comes. */
+/* Wait until a line after the `from`-th says that a back-end has asked a child of
+ * the stopped node, whose probe goes no further. `who`: how lines of that
+ * back-end begin. Returns the number of the line, 0 if there is none. */
 static int await_question(const struct journal *journal,
                           int from,
                           unsigned *adopter,
@@ -160,8 +160,8 @@ static int await_question(const struct journal *journal,
     return line;
 }
 
-/* A node dies while it adopts: its parent stands still, so its probe cannot
- * have come back, and what it would have told the orphan is never told. */
+/* A node dies while it adopts: its parent is stopped, so its probe cannot have
+ * come back, and it cannot have answered the orphan. */
 TEST(the_adopter_during_the_adoption)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -173,7 +173,8 @@ TEST(the_adopter_during_the_adoption)
     int line, lost, adopted;
 
     launch.topology_shape = ADOPTER_SHAPE;
-    launch.times.failure_timeout_ms = 60000; /* nobody minds the one frozen */
+    launch.times.failure_timeout_ms =
+        60000; /* the stopped node is not suspected */
     launch.times.probe_timeout_ms = 60000;
     CHECK_OK(journal_begin(&journal));
     CHECK_OK(feeding_begin(&feeding, launch, 100, 100));
@@ -190,7 +191,7 @@ TEST(the_adopter_during_the_adoption)
     CU_ASSERT(feeding_await_events(&feeding, 2, 0));
     CU_ASSERT(feeding.was_lost[VICTIM] && feeding.was_lost[adopter]);
     CU_ASSERT(feeding_end(&feeding));
-    /* It lost that link, and only then somebody adopted it. */
+    /* The orphan lost that link first, and was adopted then. */
     snprintf(words, sizeof(words), "LINK-DOWN rank %u", adopter);
     lost = journal_find(&journal, line, who, words, NULL, 0);
     adopted = journal_find(&journal, line, who, "ADOPTED", NULL, 0);
@@ -199,7 +200,7 @@ TEST(the_adopter_during_the_adoption)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* A commnode is killed, and at once the network is shut down. */
+/* A commnode is killed, and the network is shut down at once. */
 TEST(a_shutdown_in_the_middle)
 {
     struct feeding feeding;

@@ -1,5 +1,5 @@
-/* test_front_end.c - the front-end is killed: all that it started ends; or is
- * stopped: nothing is lost. */
+/* test_front_end.c - the front-end is killed, and all processes that it started
+ * end; or it is stopped, and nothing is lost. */
 #include <fcntl.h>
 
 #include "test/frontend/nodes.h"
@@ -7,19 +7,20 @@
 #include "test/process/feeding.h"
 #include "test/share.h"
 
-/* All ends within 1 s, or what a busy machine makes of that: see share.h. */
+/* All processes end within 1 s of the share of a core that a busy thread gets:
+ * see share.h. */
 #ifdef __SANITIZE_ADDRESS__
-#define ENDS_MS 5000 /* each process costs some times as much */
+#define ENDS_MS 5000 /* each process takes several times as long to end */
 #else
 #define ENDS_MS 1000
 #endif
-/* Others may come and go in that time, so a network is tried so often. It ends
- * in any case. */
+/* The load may change in that time, so a network that takes longer is tried so
+ * often. It must end each time. */
 #define TRIES 3
 
 #define ATTACHED 6
 
-/* Works with its network until it is killed: a byte on `ready` says when. */
+/* A front-end works until it is killed. A byte on `ready` says that it does. */
 typedef void front_end_fn(int ready);
 
 static void say_ready(int ready)
@@ -28,7 +29,7 @@ static void say_ready(int ready)
         _exit(1);
 }
 
-/* Begin to feed `shape`, or end. */
+/* Begin to feed a tree, or exit. */
 static struct feeding begin(const char *shape)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -62,7 +63,7 @@ static void is_wide(int ready)
     go_on(&feeding, ready);
 }
 
-/* It has children that it has not started. */
+/* Some of its children were started by another node. */
 static void has_adopted(int ready)
 {
     struct feeding feeding = begin("2x2x2x2");
@@ -76,7 +77,7 @@ static void has_adopted(int ready)
     go_on(&feeding, ready);
 }
 
-/* Back-ends that it has not started at all. */
+/* Its back-ends were not started by Coppice. */
 static void is_joined(int ready)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -109,7 +110,7 @@ static void is_joined(int ready)
         pause();
 }
 
-/* Start a front-end; it is ready when this returns. */
+/* Start a front-end, and wait until it is ready. */
 static pid_t front_end_begin(front_end_fn *front_end)
 {
     int ready[2];
@@ -128,8 +129,8 @@ static pid_t front_end_begin(front_end_fn *front_end)
     return pid;
 }
 
-/* How much of a core there was for one until nothing is left, or -1; the time
- * of the clock is printed beside it. */
+/* Kill a front-end. Returns a busy thread's share of a core in the time until no
+ * process is left, in ms, or -1; prints the elapsed time too. */
 static long end_of(front_end_fn *front_end, bool with_commnode)
 {
     pid_t pid = front_end_begin(front_end);
@@ -146,7 +147,7 @@ static long end_of(front_end_fn *front_end, bool with_commnode)
     CHECK_OK(kill(pid, SIGKILL));
     is_clean = tree_is_clean(TREE_PATIENCE_MS);
     share_ms = share_end(&share);
-    printf("ended after %d ms, %ld ms for one of many ... ",
+    printf("ended after %d ms, a share of %ld ms ... ",
            (int)(tree_now_ms() - begin_ms), share_ms);
     return is_clean ? share_ms : -1;
 }
@@ -183,14 +184,14 @@ TEST(a_tree_that_was_joined_ends)
     ends_with(is_joined, false);
 }
 
-/* Those below the commnode have never had a link to the front-end. */
+/* The nodes below the commnode never had a link to the front-end. */
 TEST(a_commnode_dies_with_it)
 {
     ends_with(just_works, true);
     ends_with(is_joined, true);
 }
 
-/* It ends with whether all has come that was sent. */
+/* Exits with 0 if all numbers were received. */
 static void is_stopped(int ready)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -206,8 +207,8 @@ static void is_stopped(int ready)
     _exit(feeding_end(&feeding) ? 0 : 2);
 }
 
-/* PROTOCOL 11.3: stopped for several times `failure_timeout`, as in a debugger,
- * while back-ends send. When it goes on all is there. */
+/* PROTOCOL 11.3: stopped for three times failure_timeout, as by a debugger, while
+ * back-ends send. When it continues, nothing is missing. */
 TEST(a_stop_costs_nothing)
 {
     const struct timespec stop = {.tv_sec = 3};
@@ -216,7 +217,7 @@ TEST(a_stop_costs_nothing)
 
     pid = front_end_begin(is_stopped);
     CHECK_OK(kill(pid, SIGSTOP));
-    nanosleep(&stop, NULL); /* it is the stop that is tested */
+    nanosleep(&stop, NULL); /* the length of the stop is what is tested */
     CHECK_OK(kill(pid, SIGCONT));
     CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
     CU_ASSERT_EQUAL(status, 0);

@@ -1,8 +1,8 @@
-/* test_load.c - a machine that has more to do than it can: nobody is accused.
+/* test_load.c - on an overloaded machine no node is suspected.
  *
- * Busy processes, four for each core, take the machine away from a network for
- * LOAD_S seconds (20; the variable LOAD_SECONDS prolongs it) while back-ends
- * send. With the default times not one node may be taken for dead. */
+ * Busy processes, four for each core, compete with a network for LOAD_S seconds
+ * (or $LOAD_SECONDS) while back-ends send. With the default times no node may be
+ * suspected. */
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 
@@ -15,7 +15,7 @@
 static pid_t busy[BUSY_MAX];
 static size_t busy_count;
 
-/* End with our parent, and never before. */
+/* Compute until the parent ends. */
 static void be_busy(pid_t parent)
 {
     volatile unsigned long count = 0;
@@ -50,7 +50,7 @@ static void end_busy(void)
     }
 }
 
-TEST(nobody_is_accused)
+TEST(no_node_is_suspected)
 {
     const char *wanted = getenv("LOAD_SECONDS");
     struct cop_launch launch = COP_LAUNCH_INIT;

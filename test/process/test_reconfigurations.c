@@ -1,4 +1,4 @@
-/* test_reconfigurations.c - each algorithm of reconfiguration, by its name at
+/* test_reconfigurations.c - each reconfiguration algorithm, chosen by its name at
  * launch, in one adoption by real processes. */
 #include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
@@ -38,7 +38,7 @@ TEST(each_algorithm_adopts)
         failures = CU_get_number_of_failures();
         check_adoption(name);
         if (CU_get_number_of_failures() > failures)
-            printf("\nthat was %s\n", name);
+            printf("\nthe algorithm was %s\n", name);
     }
     CU_ASSERT_EQUAL(i, ALGORITHMS);
 }

@@ -1,14 +1,14 @@
-/* test_stops.c - commnodes that stand still, and go on.
+/* test_stops.c - commnodes are stopped (SIGSTOP) and continued.
  *
- * A router that was stopped for so long that its children have left it must
- * hurt nobody when it is continued: Flux's did, and the damage cascaded. */
+ * A node that was stopped for so long that its children have left it must do no
+ * harm when it is continued. (In Flux it did, and the damage cascaded.) */
 #include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 #include "test/share.h"
 
-/* Times of these networks: a stop that is noticed costs so long, and nobody
- * else comes to be silent for it, on however busy a machine. */
+/* Times of these networks. Noticing a stop takes FAILURE_MS, which is long enough
+ * that on a busy machine no other node is suspected. */
 #define HEARTBEAT_MS 200
 #define FAILURE_MS   6000
 
@@ -51,19 +51,9 @@ static void end_load(struct feeding *feeding)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Wait until node `rank` is back in the tree. */
-static bool await_return(struct feeding *feeding, size_t rank)
-{
-    uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
-
-    while (!feeding->was_adopted[rank] && feeding_now_ms() < deadline_ms)
-        feeding_take(feeding, 20);
-    return feeding->was_adopted[rank];
-}
-
-/* Stopped until it is suspected, then continued: neither it nor any of its
- * children is told to be lost, and it is back in the tree. */
-static void thawed(size_t load, bool last)
+/* Stop a node until it is suspected, then continue it: it is back in the tree,
+ * and neither it nor a child of it is reported lost. */
+static void check_stop(size_t load, bool last)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -73,7 +63,7 @@ static void thawed(size_t load, bool last)
     CHECK_OK(kill(nodes[rank - 1], SIGSTOP));
     CU_ASSERT(feeding_await_suspicions(&feeding, 1));
     CHECK_OK(kill(nodes[rank - 1], SIGCONT));
-    CU_ASSERT(await_return(&feeding, rank));
+    CU_ASSERT(feeding_await_adoption(&feeding, rank));
     CU_ASSERT(feeding_is_whole(&feeding));
     CHECK_OK(feeding_feed(&feeding, 100, 1000));
     CU_ASSERT(feeding_is_whole(&feeding));
@@ -81,24 +71,24 @@ static void thawed(size_t load, bool last)
     end_load(&feeding);
 }
 
-TEST(a_thawed_router_hurts_nobody)
+TEST(a_continued_node_does_no_harm)
 {
     size_t i;
 
     for (i = 0; i < LOADS; i++)
-        thawed(i, true);
+        check_stop(i, true);
 }
 
-TEST(nor_does_one_with_a_subtree)
+TEST(nor_does_a_node_with_a_subtree)
 {
     size_t i;
 
     for (i = 0; i < 2; i++)
-        thawed(i, false);
+        check_stop(i, false);
 }
 
-/* Both of the first level: between the front-end and everybody else. */
-TEST(all_at_the_top_at_once)
+/* Both commnodes of the first level: all paths to the front-end. */
+TEST(the_whole_first_level_is_stopped)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -109,15 +99,15 @@ TEST(all_at_the_top_at_once)
     CU_ASSERT(feeding_await_suspicions(&feeding, 2));
     CHECK_OK(kill(nodes[0], SIGCONT));
     CHECK_OK(kill(nodes[1], SIGCONT));
-    CU_ASSERT(await_return(&feeding, 1));
-    CU_ASSERT(await_return(&feeding, 2));
+    CU_ASSERT(feeding_await_adoption(&feeding, 1));
+    CU_ASSERT(feeding_await_adoption(&feeding, 2));
     CU_ASSERT_EQUAL(feeding.lost, 0);
     end_load(&feeding);
 }
 
-/* It stands still while the network is shut down, and goes on when all others
- * have ended: it is told so, and nobody has to be killed. */
-TEST(one_that_misses_the_end)
+/* A node is stopped while the network is shut down, and continued when all others
+ * have ended: it learns of the end, and need not be killed. */
+TEST(a_stopped_node_misses_the_shutdown)
 {
     struct timespec pause = {.tv_sec = 1};
     struct feeding feeding;
@@ -140,9 +130,9 @@ TEST(one_that_misses_the_end)
     CU_ASSERT(waitpid(thaws, &status, 0) == thaws || errno == ECHILD);
 }
 
-/* It stands still, and nobody lets it go on: the end is not put off by what
- * commnodes are given to end those below them. */
-TEST(one_that_never_goes_on)
+/* A stopped node is never continued: the shutdown does not wait for as long as a
+ * commnode may take to end the nodes below it. */
+TEST(a_stopped_node_does_not_delay_the_shutdown)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
@@ -160,9 +150,9 @@ TEST(one_that_never_goes_on)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* A stop that ends well before the time-out, however late we are with that, is
- * told to nobody. */
-TEST(a_short_stop_is_no_death)
+/* A stop that ends well before the time-out, even if we continue the node late,
+ * causes no suspicion. */
+TEST(a_short_stop_is_not_noticed)
 {
     struct timespec pause = {.tv_nsec = 500000000};
     struct feeding feeding;
@@ -180,11 +170,12 @@ TEST(a_short_stop_is_no_death)
     }
 }
 
-/* As a tool that a shell starts: in a session without the process that its
- * orphans become children of, so that the groups of these are orphaned, and the
- * kernel ends the stopped members of a group that becomes so. Stop a process,
- * kill the commnode that started it, let it go on when the loss is told: it is
- * adopted, and nothing is missing. Does not return. */
+/* The process groups of a tool that a shell starts become orphaned when the
+ * process that started them dies, and the kernel ends the stopped members of an
+ * orphaned group. So run in a session of its own: stop a process, kill the
+ * commnode that started it, and continue it when the loss is reported. It is
+ * adopted, and nothing is missing. `router`: it is a commnode, else a back-end.
+ * Does not return. */
 static void stop_below_a_victim(bool router)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -207,14 +198,14 @@ static void stop_below_a_victim(bool router)
     right = kill(nodes[0], SIGKILL) == 0 &&
             feeding_await_events(&feeding, 1, router ? 1 : 0) &&
             feeding_await_moves(&feeding, router ? 0 : 1);
-    kill(below[0], SIGCONT); /* it may be gone: then the rest is not right */
+    kill(below[0], SIGCONT); /* if it is gone, the rest fails */
     right = right && feeding_await_events(&feeding, 1, router ? 2 : 0) &&
             feeding_await_moves(&feeding, router ? 0 : 2) &&
             feeding_is_whole(&feeding) && feeding_end(&feeding);
     _exit(right && feeding.lost == 1 ? 0 : 1);
 }
 
-TEST(one_whose_starter_is_killed)
+TEST(a_stopped_process_survives_its_starter)
 {
     int status;
     pid_t pid;

@@ -1,5 +1,5 @@
-/* test_villain.c - a back-end sends what it may not send (PROTOCOL 2.5): the
- * event says so, its own link is closed, and all others stay members. */
+/* test_villain.c - a back-end sends what it may not send (PROTOCOL 2.5): an event
+ * says so, its link is closed, and all other back-ends stay members. */
 #include <stdio.h>
 
 #include "test/frontend/tree.h"
@@ -32,7 +32,7 @@ static struct cop_network *launch(const char *shape, const char *offence)
     return network;
 }
 
-/* A stream to all but the villain. */
+/* Open a stream to all back-ends but the villain. */
 static struct cop_stream *open_others(struct cop_network *network)
 {
     const struct cop_communicator *all = cop_network_everyone(network);
@@ -57,7 +57,7 @@ static struct cop_stream *open_others(struct cop_network *network)
     return stream;
 }
 
-/* No event so far, nor one that waits, speaks of another node. */
+/* The event is about the villain, not about another node. */
 static void check_event(const struct cop_event *event)
 {
     bool harm = event->rank != (uint32_t)atoi(VILLAIN);
@@ -68,8 +68,8 @@ static void check_event(const struct cop_event *event)
     CU_ASSERT_FALSE(harm);
 }
 
-/* The sum of what the others answer to 3. The one filter state of the villain
- * that is taken may come before. */
+/* The others answer 3, and are summed up. The one filter state of the villain
+ * that is accepted may come first. */
 static void check_answer(struct cop_stream *stream)
 {
     struct cop_packet *packet;
@@ -114,7 +114,7 @@ static void check_everywhere(const char *offence)
     check_offence("2x4", offence);
 }
 
-TEST(others_are_not_gone)
+TEST(it_cannot_say_that_others_are_gone)
 {
     check_everywhere("gone");
 }
@@ -124,22 +124,22 @@ TEST(numbers_do_not_wrap)
     check_offence("2x4", "wrap");
 }
 
-TEST(the_filters_of_others_do_not_fail)
+TEST(it_cannot_say_that_filters_of_others_failed)
 {
     check_everywhere("fault");
 }
 
-TEST(others_were_not_adopted)
+TEST(it_cannot_say_that_others_were_adopted)
 {
     check_everywhere("recovered");
 }
 
-TEST(others_have_the_children_that_they_have)
+TEST(it_cannot_change_the_fan_out_of_others)
 {
     check_offence("2x4", "fan-out");
 }
 
-TEST(one_state_is_enough)
+TEST(only_its_first_filter_state_is_taken)
 {
     check_everywhere("compensation");
 }

@@ -1,10 +1,10 @@
-/* villain.c - a back-end that breaks the protocol, once it is a member.
+/* villain.c - a back-end that breaks the protocol once it is a member.
  *
  *   villain OFFENCE RANK MEMBER
  *
- * The process of that rank speaks for itself, on a socket, without a machine:
- * it joins as any, commits OFFENCE, and ends when its link is closed. The
- * others become MEMBER, the tests' back-end. */
+ * The process of that rank writes its frames itself, without the protocol's
+ * state machine: it joins as any back-end does, commits OFFENCE, and ends when
+ * its link is closed. The other processes execute MEMBER, the tests' back-end. */
 #include <err.h>
 #include <errno.h>
 #include <sodium.h>
@@ -37,7 +37,7 @@ struct villain {
     size_t left;
 };
 
-/* Our rank, out of the bootstrap that stays where it is. */
+/* Our rank, read from the bootstrap without consuming it. */
 static uint32_t peek_rank(void)
 {
     const char *variable = getenv(BOOTSTRAP_VARIABLE);
@@ -49,7 +49,7 @@ static uint32_t peek_rank(void)
     if (!variable)
         errx(2, "not started by a network");
     while (bootstrap_decode(&bootstrap, bytes, (size_t)n) < 0) {
-        /* what has come is readable at once: wait for more of it */
+        /* what has arrived is readable already: wait for the rest */
         n = recv(atoi(variable), bytes, sizeof(bytes), MSG_PEEK);
         if (n <= 0)
             err(2, "bootstrap");
@@ -74,7 +74,8 @@ static bool put(int fd, const void *bytes, size_t len)
     return true;
 }
 
-/* Send `frame`, whose payload is borrowed; false: the link was closed. */
+/* Send `frame`, whose payload is borrowed. Returns false if the link is closed.
+ */
 static bool say(struct villain *villain, const struct frame *frame)
 {
     unsigned char header[FRAME_HEADER_LEN];
@@ -94,7 +95,7 @@ static bool get(struct villain *villain)
     return n > 0;
 }
 
-/* Call the parent, and prove the key. */
+/* Connect to the parent, and authenticate. */
 static void call(struct villain *villain)
 {
     const struct bootstrap *bootstrap = villain->bootstrap;
@@ -127,7 +128,8 @@ static void call(struct villain *villain)
         errx(2, "handshake: %d", r);
 }
 
-/* The next frame, without its payload; false: the link was closed. */
+/* Read the next frame, without its payload. Returns false if the link is closed.
+ */
 static bool hear(struct villain *villain, struct frame *out)
 {
     int r;
@@ -158,7 +160,7 @@ static void await(struct villain *villain, enum frame_type type, int32_t tag)
     } while (frame.type != type || (tag != 0 && frame.tag != tag));
 }
 
-/* Become a member, as any. */
+/* Become a member, as any back-end does. */
 static void join(struct villain *villain)
 {
     struct bootstrap *bootstrap = villain->bootstrap;
@@ -200,19 +202,19 @@ static struct frame record(const struct villain *villain,
     return frame;
 }
 
-/* All back-ends have ended, it says, but itself. */
+/* Say that all other back-ends have ended. */
 static struct frame gone(const struct villain *villain)
 {
     return record(villain, villain->bootstrap->rank + 1, 3, 0, GONE);
 }
 
-/* A commnode has failed that can count no further. */
+/* Say that a commnode with the highest incarnation has failed. */
 static struct frame wrap(const struct villain *villain)
 {
     return record(villain, 1, 1, UINT32_MAX, TABLE_FAILED);
 }
 
-/* A filter has failed at another back-end. */
+/* Say that a filter has failed at another back-end. */
 static struct frame fault(const struct villain *villain)
 {
     struct frame frame = {.type = FRAME_FAULT,
@@ -223,7 +225,7 @@ static struct frame fault(const struct villain *villain)
     return frame;
 }
 
-/* Another back-end was adopted. */
+/* Say that another back-end was adopted. */
 static struct frame recovered(const struct villain *villain)
 {
     struct frame frame = {.type = FRAME_RECOVERED,
@@ -237,7 +239,7 @@ static struct frame recovered(const struct villain *villain)
     return frame;
 }
 
-/* A commnode has no back-ends. */
+/* Say that a commnode has no back-ends. */
 static struct frame fan_out(const struct villain *villain)
 {
     struct frame frame = {.type = FRAME_FAN_OUT,
@@ -296,7 +298,7 @@ static int commit(struct villain *villain, const char *name)
 
 int main(int argc, char **argv)
 {
-    static struct villain villain; /* what it has is no leak at the end */
+    static struct villain villain; /* reachable at the end: not a leak */
     struct cop_error error = {""};
 
     if (argc != 4)
