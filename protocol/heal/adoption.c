@@ -1,4 +1,4 @@
-/* adoption.c - the candidate's side of an adoption, and probes. */
+/* adoption.c - the candidate's side of an adoption, and probes (PROTOCOL 8). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +23,16 @@ void adoption_refuse(struct node *node, struct peer *peer)
     send_answer(node, peer, ADOPTION_CLOSING);
 }
 
-/* Answer an orphan that is not taken, and close its link. */
-static void refuse(struct node *node,
-                   struct peer *peer,
-                   enum adoption_answer answer)
+static void refuse_orphan(struct node *node,
+                          struct peer *peer,
+                          enum adoption_answer answer)
 {
     send_answer(node, peer, answer);
     node_drop(node, peer, "its adoption was refused");
 }
 
-/* Another link of the same orphan, of an attempt before this one or after it;
- * or NULL. */
+/* Another link to the same orphan: of a later attempt if `after`, else of the
+ * same or an earlier one. NULL: there is none. */
 static struct peer *other_link(const struct node *node,
                                const struct peer *peer,
                                bool after)
@@ -50,8 +49,8 @@ static struct peer *other_link(const struct node *node,
     return NULL;
 }
 
-/* Give the new child its place on one stream: fed when it has said from where
- * (10.4), counted when it has said from which wave (4.5). */
+/* Add the new child's branch to one stream. Packets go down it once the child
+ * has sent FEED (10.4); waves wait for it once it has sent RESUME (4.5). */
 static void adoption_place(struct node *node,
                            struct stream *stream,
                            struct peer *peer)
@@ -70,14 +69,13 @@ static void adoption_place(struct node *node,
         credit_grant(&branch->down, peer->granted);
 }
 
-/* PROTOCOL 8.4: the orphan is ours. */
-static void commit(struct node *node, struct peer *peer)
+/* PROTOCOL 8.4: the orphan becomes a child. */
+static void adopt_orphan(struct node *node, struct peer *peer)
 {
     struct peer *old;
     size_t i;
 
-    /* its last link may not have been found down yet, nor that of an attempt
-     * that it gave up */
+    /* links of its earlier attempts may still count as up */
     while (!node->ended && (old = other_link(node, peer, false)) != NULL)
         node_drop(node, old, "it came back on another link");
     if (node->ended || node->failed)
@@ -95,7 +93,7 @@ static void commit(struct node *node, struct peer *peer)
                   .depth = node->depth,
               }));
     member_expel_lost(node, peer, &peer->below);
-    /* who has joined, and is no member yet, becomes one by a claim (12.3) */
+    /* back-ends that have just joined become members by a claim (12.3) */
     if (node->role == NODE_FRONTEND &&
         ranks_intersect(&peer->below, &node->backends) < 0)
         node->failed = true;
@@ -110,7 +108,7 @@ static void commit(struct node *node, struct peer *peer)
         cover_update(node);
 }
 
-/* The way to the root is whole, and `depth` long from here. */
+/* The path from here to the front-end is complete and has `depth` links. */
 static void adoption_admit(struct node *node,
                            struct peer *peer,
                            uint32_t depth,
@@ -120,12 +118,12 @@ static void adoption_admit(struct node *node,
 
     node->depth = depth;
     if (other_link(node, peer, true))
-        refuse(node, peer, ADOPTION_STALE);
+        refuse_orphan(node, peer, ADOPTION_STALE);
     else if (too_high && !last_resort &&
              !adopter_may_raise(node->heal.algorithm))
-        refuse(node, peer, ADOPTION_TOO_HIGH);
+        refuse_orphan(node, peer, ADOPTION_TOO_HIGH);
     else
-        commit(node, peer);
+        adopt_orphan(node, peer);
 }
 
 /* PROTOCOL 8.3: remember a probe, and send it up. */
@@ -150,7 +148,7 @@ static void send_probe(struct node *node, struct probe probe, uint32_t hops)
               }));
 }
 
-/* PROTOCOL 8.2: why this orphan cannot be taken; ADOPTION_OK if it may be. */
+/* PROTOCOL 8.2: why this orphan is refused; ADOPTION_OK: it is not. */
 static enum adoption_answer adoption_judge(const struct node *node,
                                            const struct peer *peer)
 {
@@ -207,7 +205,7 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
         suspect_heard(node, peer->rank);
     answer = adoption_judge(node, peer);
     if (answer != ADOPTION_OK)
-        refuse(node, peer, answer);
+        refuse_orphan(node, peer, answer);
     else if (node->role == NODE_FRONTEND)
         adoption_admit(node, peer, 0, last_resort);
     else
@@ -223,8 +221,8 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
     return 0;
 }
 
-/* The front-end is where a probe ends. */
-static enum probe_answer judge_path(struct node *node, uint32_t orphan)
+/* The front-end's answer to a probe for `orphan`. */
+static enum probe_answer judge_orphan(struct node *node, uint32_t orphan)
 {
     if (node->closing)
         return PROBE_FAIL;
@@ -248,7 +246,7 @@ int adoption_probe(struct node *node,
         node_send(
             node, peer,
             msg_probed_encode(&(struct msg_probed){
-                .answer = root ? judge_path(node, probe.orphan) : PROBE_FAIL,
+                .answer = root ? judge_orphan(node, probe.orphan) : PROBE_FAIL,
                 .orphan = probe.orphan,
                 .incarnation = probe.incarnation,
                 .depth = probe.hops,
@@ -264,11 +262,11 @@ int adoption_probe(struct node *node,
     return 0;
 }
 
-/* One probe that waited here has its answer. */
-static void conclude(struct node *node,
-                     const struct probe *probe,
-                     enum probe_answer answer,
-                     uint32_t depth)
+/* The answer to `probe` is here: pass it down, or decide about the orphan. */
+static void finish_probe(struct node *node,
+                         const struct probe *probe,
+                         enum probe_answer answer,
+                         uint32_t depth)
 {
     struct peer *peer =
         probe->link < node->link_count ? node->links[probe->link] : NULL;
@@ -289,8 +287,9 @@ static void conclude(struct node *node,
     else if (answer == PROBE_OK)
         adoption_admit(node, peer, depth, probe->last_resort);
     else
-        refuse(node, peer,
-               answer == PROBE_EXPEL ? ADOPTION_EXPELLED : ADOPTION_ORPHAN);
+        refuse_orphan(node, peer,
+                      answer == PROBE_EXPEL ? ADOPTION_EXPELLED
+                                            : ADOPTION_ORPHAN);
 }
 
 int adoption_probed(struct node *node, const struct frame *frame)
@@ -310,11 +309,11 @@ int adoption_probed(struct node *node, const struct frame *frame)
             probe.incarnation != probed.incarnation)
             continue;
         node->heal.probes[i] = node->heal.probes[--node->heal.probe_count];
-        /* the depth that the front-end saw was the first candidate's */
-        conclude(node, &probe, answer, probed.depth);
+        /* the depth in the answer is that of the candidate */
+        finish_probe(node, &probe, answer, probed.depth);
         return 0;
     }
-    return 0; /* its asker has gone */
+    return 0; /* the link that the probe came from is gone */
 }
 
 void adoption_orphaned(struct node *node)
@@ -325,7 +324,7 @@ void adoption_orphaned(struct node *node)
     node->heal.probes = NULL;
     node->heal.probe_count = 0;
     for (i = 0; i < count && !node->ended; i++)
-        conclude(node, &list[i], PROBE_FAIL, 0);
+        finish_probe(node, &list[i], PROBE_FAIL, 0);
     free(list);
 }
 

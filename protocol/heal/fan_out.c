@@ -1,8 +1,8 @@
 /* fan_out.c - how many back-ends each internal node has now (PROTOCOL 6.6).
  *
- * A node says it of itself when that has changed, at most once per heartbeat.
- * Who hears of it passes on with its own heartbeat what was news, all of it in
- * one frame: so 128 adoptions cost each link a few frames, not 128. */
+ * A node announces its own count when it has changed, at most once per
+ * heartbeat. A receiver forwards all news in one frame with its own heartbeat.
+ * So 128 adoptions cost each link a few frames, not 128. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 #define FAN_OUT_FORMAT "%aud %aud %aud"
 
-/* A change that came from nobody. */
+/* In the place of a link: the change is this node's own. */
 #define OWN UINT32_MAX
 
 /* Records of one frame, in columns. */
@@ -58,7 +58,7 @@ static struct frame fan_out_pack(struct node *node,
     return frame;
 }
 
-/* To be passed on with the next heartbeat. */
+/* Send the fan-out of `rank` on with the next heartbeat. */
 static void fan_out_note(struct node *node, uint32_t rank, uint32_t link)
 {
     struct fan_out_change *list;
@@ -103,7 +103,7 @@ void fan_out_count(struct node *node)
     fan_out_note(node, node->rank, OWN);
 }
 
-/* Whether all that is to be passed on came over the link to `peer`. */
+/* Whether all changes came over the link to `peer`. */
 static bool knows_all(const struct node *node, const struct peer *peer)
 {
     size_t i;
@@ -114,8 +114,7 @@ static bool knows_all(const struct node *node, const struct peer *peer)
     return true;
 }
 
-/* Send what was news since the last heartbeat to everybody. */
-static void pass_on(struct node *node)
+static void forward_changes(struct node *node)
 {
     struct columns columns = {0};
     struct table_fan_out record;
@@ -148,7 +147,7 @@ void fan_out_beat(struct node *node)
 {
     fan_out_count(node);
     if (node->heal.fan_out_count > 0)
-        pass_on(node);
+        forward_changes(node);
 }
 
 void fan_out_exchange(struct node *node, struct peer *peer)
@@ -173,7 +172,7 @@ void fan_out_exchange(struct node *node, struct peer *peer)
     columns_fini(&columns);
 }
 
-/* One record has come. What says something of ourselves is old. */
+/* Apply one record. One about this node itself can only be old. */
 static void take_record(struct node *node,
                         const struct peer *peer,
                         const struct table_fan_out *record)
@@ -189,19 +188,19 @@ static void take_record(struct node *node,
         fan_out_note(node, record->rank, peer->link);
 }
 
-/* Why a record cannot be true; NULL: it may be. */
-static const char *refusal(const struct node *node,
-                           const struct table_fan_out *record)
+/* Why a record cannot be true; NULL: it can. */
+static const char *fan_out_refusal(const struct node *node,
+                                   const struct table_fan_out *record)
 {
     struct table_fan_out known;
 
     if (table_fan_out_of(node->heal.table, record->rank, &known) < 0)
         return "only commnodes and the front-end have children";
     if (record->backend_count > LIMIT_CHILDREN)
-        return "no node has so many children";
+        return "the number of children is above the limit";
     if (record->version > known.version &&
         record->version - known.version > LIMIT_AHEAD)
-        return "no node's children have changed so often";
+        return "the version of a fan-out is too far ahead";
     return NULL;
 }
 
@@ -221,10 +220,10 @@ int fan_out_take(struct node *node,
     if (r == 0 && (count != version_count || count != count_count))
         r = -EBADMSG;
     if (r == 0 && !node->heal.table)
-        r = node_refuse(node, "there is no table yet");
+        r = node_refuse(node, "the launch is not complete");
     for (i = 0; r == 0 && i < count; i++) {
         struct table_fan_out record = {ranks[i], versions[i], counts[i]};
-        const char *why = refusal(node, &record);
+        const char *why = fan_out_refusal(node, &record);
 
         if (why)
             r = node_refuse(node, why);

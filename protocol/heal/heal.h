@@ -10,30 +10,31 @@
 
 struct peer;
 
-/* A probe on its way: where the answer goes (8.3). */
+/* A probe that this node has sent up: where its answer goes (8.3). */
 struct probe {
     uint32_t orphan;
     uint32_t incarnation;
     uint32_t link;
-    bool last_resort; /* it asked us: the height does not matter */
-    bool asked;       /* we are the candidate */
+    bool last_resort; /* ADOPT said so: the tree may get higher */
+    bool asked;       /* the orphan asked this node; else a child sent it on */
 };
 
-/* An internal node that looks for a parent, or has died of it (6.1a). */
+/* An internal node that closed its link to this node. It is looking for
+ * another parent, or has failed (6.1a). */
 struct doubt {
     uint32_t rank;
     uint32_t incarnation;
     uint64_t since_ms;
 };
 
-/* A back-end whose end is certain, as we have told that upwards (11.1). */
+/* A back-end whose end is certain, and the RECORD that says so (11.1). */
 struct certain_end {
     uint32_t rank;
     struct frame frame;
-    uint64_t until_ms; /* the front-end knows it, one way or another */
+    uint64_t until_ms; /* from then on the front-end knows it in any case */
 };
 
-/* What ADOPTED says (8.2, 8.4), and what ADOPT may add. */
+/* What ADOPTED answers (8.2, 8.4). ADOPT carries ADOPTION_LAST_RESORT or 0. */
 enum adoption_answer {
     ADOPTION_OK = 1,
     ADOPTION_ORPHAN,
@@ -42,10 +43,10 @@ enum adoption_answer {
     ADOPTION_STALE,
     ADOPTION_TOO_HIGH,
     ADOPTION_LAST_RESORT,
-    ADOPTION_EXPELLED, /* the front-end has given it up */
+    ADOPTION_EXPELLED, /* the front-end has given the orphan up */
 };
 
-/* What PROBED says (8.3). */
+/* What PROBED answers (8.3). */
 enum probe_answer {
     PROBE_FAIL,
     PROBE_OK,
@@ -63,166 +64,185 @@ enum orphan_phase {
 struct accusation {
     uint32_t rank;
     uint32_t incarnation;
-    uint64_t until_ms; /* the front-end knows it, one way or another */
+    uint64_t until_ms; /* from then on the front-end knows it in any case */
 };
 
-/* What an orphan knows of its search for a parent (7, 8). */
+/* An orphan's search for a parent (7, 8). */
 struct orphan {
     enum orphan_phase phase;
     uint64_t since_ms;
-    uint64_t deadline_ms; /* of the attempt, or of the pause */
-    uint32_t pause_ms;
-    uint32_t ordinal; /* among the children of the parent that was lost */
-    uint32_t lost;    /* that parent */
-    uint32_t target;
-    bool front_end_lost; /* the link to the front-end ended, not in silence */
-    bool last_resort;
-    bool answered; /* somebody in this round: not all hosts have refused */
-    uint32_t refused_rounds;   /* running, in which all have */
+    uint64_t deadline_ms; /* of the attempt or the pause */
+    uint32_t pause_ms;    /* the next pause; it doubles */
+    uint32_t ordinal;     /* among the children of the lost parent (7.2) */
+    uint32_t lost;        /* rank of the lost parent */
+    uint32_t target;      /* rank of the candidate being tried */
+    bool front_end_lost;  /* the link to the front-end was closed, not silent */
+    bool last_resort;     /* the candidate is the front-end, as the last */
+    bool answered;        /* in this round not every host refused to connect */
+    uint32_t refused_rounds;   /* rounds in a row in which every host did */
     struct adopter_orphan who; /* as of the last survey */
     struct adopter_survey *survey;
-    uint32_t turn;
-    struct accusation accusations[LIMIT_ACCUSATIONS]; /* the oldest first */
+    uint32_t turn; /* candidates of `survey` that were tried */
+    struct accusation accusations[LIMIT_ACCUSATIONS]; /* oldest first */
     uint32_t accusation_count;
 };
 
-/* A fan-out to be passed on with the next heartbeat (6.6). */
+/* A fan-out to send on with the next heartbeat (6.6). */
 struct fan_out_change {
     uint32_t rank;
-    uint32_t link; /* that it came over */
+    uint32_t link; /* on which it arrived */
 };
 
-/* What a node knows of who has failed, and of its own search for a parent. */
+/* Failed nodes, adoptions in progress, and this node's own search. */
 struct healing {
     struct table *table;
     uint32_t height_limit; /* the tree's height at launch */
     struct fan_out_change *fan_outs;
     size_t fan_out_count;
-    uint32_t algorithm; /* of topology/adopter.h */
+    uint32_t algorithm; /* a number of topology/adopter.h */
     struct orphan orphan;
     struct recovery recovery;
-    struct suspicion suspicion; /* front-end */
+    struct suspicion suspicion; /* the front-end's */
     struct probe *probes;
     size_t probe_count;
-    struct doubt *doubts;     /* doubt_count, the oldest first */
-    struct certain_end *ends; /* end_count, the oldest first */
+    struct doubt *doubts;     /* doubt_count of struct node, oldest first */
+    struct certain_end *ends; /* end_count, oldest first */
     size_t end_count;
 };
 
 /* ---- orphan.c: the child's side of an adoption (7, 8) ---- */
 
-/* The parent is lost: look for another. `lives`: it has said that it only could
- * not hear us (6.1a). `silent`: by silence, which is no death of the front-end
- * (11.3). */
+/* This node has lost its parent: look for another one.
+ *
+ * incarnation  the parent's, as far as this node knows
+ * lives        the parent closed the link because it could not hear this node,
+ *              so it has not failed (6.1a)
+ * silent       the parent went silent. A front-end that is silent counts as
+ *              alive (11.3). */
 void orphan_begin(struct node *node,
                   uint32_t lost,
                   uint32_t incarnation,
                   bool lives,
                   bool silent);
 
-/* A candidate's link is up, could not be had, or has ended. */
+/* The link to a candidate is up. */
 void orphan_link_up(struct node *node, struct peer *peer);
+
+/* The link to candidate `rank` could not be made. `refused`: its host refused
+ * the connection. */
 void orphan_unreachable(struct node *node, uint32_t rank, bool refused);
+
+/* The link to a candidate has ended. */
 void orphan_link_down(struct node *node, struct peer *peer);
 
-/* ADOPTED came. `frame` is borrowed. Returns 0 or an error as in intake.c. */
+/* Handle ADOPTED. `frame` is borrowed. Returns 0 or an error as in intake.c. */
 int orphan_adopted(struct node *node,
                    struct peer *peer,
                    const struct frame *frame);
 
-/* What is due by now; and when something is. */
+/* End the attempt or the pause that is over by now, or the node when
+ * orphan_timeout has passed; the time of the next one. */
 void orphan_tick(struct node *node);
 uint64_t orphan_deadline_ms(const struct node *node);
 
-/* Free what the search holds. */
+/* Free the search's survey. */
 void orphan_fini(struct node *node);
 
 /* ---- adoption.c: the candidate's side, and probes (8) ---- */
 
-/* ADOPT, PROBE and PROBED came. `frame` is borrowed. */
+/* Handle ADOPT, PROBE and PROBED. `frame` is borrowed. Each returns 0 or an
+ * error as in intake.c. */
 int adoption_ask(struct node *node, struct peer *peer, struct frame *frame);
 int adoption_probe(struct node *node,
                    struct peer *peer,
                    const struct frame *frame);
 int adoption_probed(struct node *node, const struct frame *frame);
 
-/* The network ends: an orphan that asks us is told. */
+/* Tell an orphan that the network is ending. */
 void adoption_refuse(struct node *node, struct peer *peer);
 
-/* We have no parent any more: every probe that waits here fails. */
+/* This node has lost its parent: answer all probes in flight with PROBE_FAIL.
+ */
 void adoption_orphaned(struct node *node);
 
-/* Probes that came over this link need no answer now. */
+/* The link to `peer` is gone: drop the probes that came over it. */
 void adoption_forget(struct node *node, const struct peer *peer);
 
-/* ---- record.c: what became of whom (6) ---- */
+/* ---- record.c: failures and adoptions, told to all (6) ---- */
 
-/* Make the table of the roster: the launch is complete. */
+/* The launch is complete: make the topology table from the roster. */
 void record_begin(struct node *node);
 
-/* We know something of `rank` by ourselves: apply and pass on. */
+/* Apply a record that this node makes itself, and send it on.
+ *
+ * parent  the parent that `rank` has now, or TABLE_FAILED
+ * text    why it failed; NULL for an adoption */
 void record_tell(struct node *node,
                  uint32_t rank,
                  uint32_t incarnation,
                  uint32_t parent,
                  const char *text);
 
-/* Pass on that the end of all of `ranks` is certain. */
+/* Tell the parent that the end of all of `ranks` is certain. */
 void record_gone_all(struct node *node,
                      const struct ranks *ranks,
                      const char *text);
 
-/* The link to `peer` is gone, and it had no table: it ends, if it has not, and
- * so do all below it. Pass that on. */
+/* The link to `peer` is gone before the launch was complete. The peer ends, and
+ * so do all nodes below it. Tell the parent. */
 void record_gone_below(struct node *node,
                        const struct peer *peer,
                        const char *text);
 
-/* After the launch: the end of `rank` is certain: it said goodbye, or was
- * waited for. */
+/* The end of `rank` is certain: it sent GOODBYE, or its process was waited
+ * for. */
 void record_gone(struct node *node, uint32_t rank, const char *text);
 
-/* Child `rank` has given our link up, as it did not hear us. It lives, and will
- * be adopted, or it ends: where neither is heard of, it has failed (6.1a). */
+/* Child `rank` closed its link because it could not hear this node. It counts
+ * as failed only if record_patience_ms() passes without news of its adoption or
+ * its end (6.1a). */
 void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation);
 
-/* See to those that nothing was heard of; when that is due. */
+/* Report as failed the doubted children without news; when that is due. */
 void record_tick(struct node *node);
 uint64_t record_deadline_ms(const struct node *node);
 
-/* The way up has changed: tell anew who has ended for certain (11.1). */
+/* The path to the front-end has changed: send the certain ends again (11.1). */
 void record_repeat(struct node *node);
 
-/* How long an orphan may take to be adopted, and that to be known (11.1). */
+/* How long the front-end waits for an orphan before it gives the orphan up:
+ * milliseconds for its adoption and the news of it (11.1). */
 uint64_t record_patience_ms(const struct node *node);
 
-/* A new link: send all that has changed since launch (6.4); a back-end only
- * says which parents it has lost (6.1d). */
+/* Send `peer`, a new neighbour, all records since launch (6.4). A back-end
+ * only sends which parents it has lost (6.1d). */
 void record_exchange(struct node *node, struct peer *peer);
 
-/* RECORD came. `frame` is borrowed. */
+/* Handle RECORD. `frame` is borrowed. Returns 0 or an error as in intake.c. */
 int record_take(struct node *node, struct peer *peer, struct frame *frame);
 
-/* Whether `rank` may have this incarnation, by what is known of it (2.6). */
+/* Whether `rank` may have this incarnation: it is at most LIMIT_AHEAD above the
+ * last one known (2.6). */
 bool record_is_near(const struct node *node,
                     uint32_t rank,
                     uint32_t incarnation);
 
-/* A back-end has lost its parent, and will say so to the next one (6.1d). */
+/* This back-end has lost its parent `rank`: remember to report it to the next
+ * parent (6.1d). */
 void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation);
 
-/* ---- fan_out.c: how many back-ends each node has (6.6) ---- */
+/* ---- fan_out.c: how many back-ends each internal node has (6.6) ---- */
 
-/* See how many back-ends we have now, and note it if that has changed. */
+/* Count this node's back-ends, and note a change for the next heartbeat. */
 void fan_out_count(struct node *node);
 
-/* What goes to everybody once per heartbeat. */
+/* Send the changes since the last heartbeat to all neighbours. */
 void fan_out_beat(struct node *node);
 
-/* A new link: send all that was said since launch. */
+/* Send `peer`, a new neighbour, all changes since launch. */
 void fan_out_exchange(struct node *node, struct peer *peer);
 
-/* FAN_OUT came. `frame` is borrowed. */
+/* Handle FAN_OUT. `frame` is borrowed. Returns 0 or an error as in intake.c. */
 int fan_out_take(struct node *node,
                  const struct peer *peer,
                  const struct frame *frame);

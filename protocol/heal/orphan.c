@@ -1,4 +1,5 @@
-/* orphan.c - the child's side of an adoption: choose, dial, ask. */
+/* orphan.c - the orphan's side of an adoption: choose a candidate, dial it, ask
+ * it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* Our own height: 0 in a back-end. */
+/* The height of this node's subtree: 0 for a back-end. */
 static uint32_t own_height(const struct node *node)
 {
     return node->role == NODE_BACKEND
@@ -14,12 +15,12 @@ static uint32_t own_height(const struct node *node)
                : table_subtree_height(node->heal.table, node->rank);
 }
 
-/* Look for candidates anew, by what is known by now (PROTOCOL 7.3). */
-static void survey(struct node *node)
+/* Find the candidates anew from the present table (PROTOCOL 7.3). */
+static void find_candidates(struct node *node)
 {
     struct orphan *orphan = &node->heal.orphan;
 
-    fan_out_count(node); /* our height hangs on it */
+    fan_out_count(node); /* own_height() depends on it */
     orphan->who = (struct adopter_orphan){
         .rank = node->rank,
         .height = own_height(node),
@@ -43,7 +44,7 @@ static void orphan_dial(struct node *node, uint32_t rank)
 
     orphan->target = rank;
     if (node->incarnation >= LIMIT_INCARNATION) {
-        launch_end(node, "this node has no number left for an attempt");
+        launch_end(node, "this node has used up its incarnation numbers");
         return;
     }
     orphan->phase = ORPHAN_DIAL;
@@ -62,8 +63,8 @@ static void orphan_dial(struct node *node, uint32_t rank)
     recovery_dial(node);
 }
 
-/* Try the next candidate; after a round in which all failed, pause. The last
- * resort is the front-end, which then may not mind the height. */
+/* Try the next candidate. After the last one try the front-end, which then
+ * adopts even if the tree gets higher. If that fails too, pause. */
 static void orphan_next(struct node *node)
 {
     struct orphan *orphan = &node->heal.orphan;
@@ -72,7 +73,7 @@ static void orphan_next(struct node *node)
 
     orphan->last_resort = false;
     if (!orphan->survey)
-        return; /* out of memory: the node has failed */
+        return; /* out of memory: node->failed is set */
     r = adopter_survey_pick(orphan->survey, &orphan->who, orphan->turn, &rank);
     if (r == -ENOMEM)
         node->failed = true;
@@ -131,14 +132,14 @@ void orphan_begin(struct node *node,
     orphan->answered = false;
     orphan->front_end_lost = lost == 0 && !silent && !lives;
     orphan->lost = lost;
-    survey(node);
-    if (lost == 0)
-        orphan_dial(node, 0); /* its death ends us, its life heals us at once */
+    find_candidates(node);
+    if (lost == 0) /* if it has died, this node must end; else it adopts */
+        orphan_dial(node, 0);
     else
         orphan_next(node);
 }
 
-/* PROTOCOL 8.1: what a candidate needs to know of us. */
+/* PROTOCOL 8.1: send ADOPT with the height of the subtree and its back-ends. */
 static void orphan_ask(struct node *node, struct peer *peer)
 {
     struct orphan *orphan = &node->heal.orphan;
@@ -160,7 +161,7 @@ static void orphan_ask(struct node *node, struct peer *peer)
         if (child && child->ready && ranks_unite(&below, &child->below) < 0)
             node->failed = true;
     }
-    /* as far as stream 0 goes, that is what it is told of us */
+    /* ADOPT counts as the first claim on stream 0 */
     if (ranks_copy(&node->streams[0]->settle.sent.members, &below) < 0)
         node->failed = true;
     if (packet_pack(&adopt.payload, "%aud", ranks_pairs(&below),
@@ -171,8 +172,8 @@ static void orphan_ask(struct node *node, struct peer *peer)
     node_send(node, peer, msg_adopt_encode(&adopt));
 }
 
-/* The peer that we have dialled and not yet as a parent; or NULL. */
-static struct peer *candidate(const struct node *node)
+/* The link to the candidate that is being tried; or NULL. */
+static struct peer *candidate_link(const struct node *node)
 {
     uint32_t slot;
 
@@ -278,11 +279,11 @@ void orphan_tick(struct node *node)
         return;
     if (orphan->phase == ORPHAN_PAUSE) {
         recovery_choose(node);
-        survey(node);
+        find_candidates(node);
     } else {
-        orphan->answered = true; /* as far as we know */
+        orphan->answered = true; /* a time-out is not a refused connection */
     }
-    peer = candidate(node);
+    peer = candidate_link(node);
     if (peer) {
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);

@@ -1,4 +1,5 @@
-/* record.c - what became of whom: records, and the table that they make. */
+/* record.c - records of failures and adoptions, and the table they update
+ * (PROTOCOL 6). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,12 @@
 
 #define RECORD_FORMAT "%aud %aud %aud %s"
 
-/* In the place of a parent: a back-end's end is certain (11.1). */
+/* In the place of a parent: the node's end is certain (11.1). */
 #define GONE (TABLE_FAILED - 1)
 
-/* Records of one frame, in columns, which lie in one block. */
+/* Records of one frame, as columns in one block of memory. */
 struct columns {
-    uint32_t *ranks; /* the block's begin */
+    uint32_t *ranks; /* the start of the block */
     uint32_t *incarnations;
     uint32_t *parents;
     uint32_t count;
@@ -49,8 +50,7 @@ static void columns_add(struct columns *columns,
     columns->count++;
 }
 
-/* Copy at most LIMIT_TEXT bytes of `text`, and no part of a character of UTF-8:
- * paths and what others say may be of any length. */
+/* Copy at most LIMIT_TEXT bytes of `text`, cut between UTF-8 characters. */
 static void record_cut(char out[LIMIT_TEXT + 1], const char *text)
 {
     size_t len = strnlen(text, LIMIT_TEXT + 1);
@@ -62,23 +62,23 @@ static void record_cut(char out[LIMIT_TEXT + 1], const char *text)
     out[len] = '\0';
 }
 
-/* Pack the columns; NULL payload and `failed` without memory. */
+/* Pack the columns. Out of memory: the payload is NULL, node->failed is set. */
 static struct frame record_pack(struct node *node,
                                 const struct columns *columns,
                                 const char *text)
 {
     struct frame frame = {.type = FRAME_RECORD, .origin = node->rank};
-    char said[LIMIT_TEXT + 1];
+    char reason[LIMIT_TEXT + 1];
 
-    record_cut(said, text ? text : "");
+    record_cut(reason, text ? text : "");
     if (packet_pack(&frame.payload, RECORD_FORMAT, columns->ranks,
                     columns->count, columns->incarnations, columns->count,
-                    columns->parents, columns->count, said) < 0)
+                    columns->parents, columns->count, reason) < 0)
         node->failed = true;
     return frame;
 }
 
-/* PROTOCOL 6.4: pass records on to everybody but `from`. */
+/* PROTOCOL 6.4: send records to all neighbours but `from`. */
 static void record_flood(struct node *node,
                          const struct columns *columns,
                          const char *text,
@@ -94,7 +94,7 @@ static void record_flood(struct node *node,
 
         if (!peer || peer == from || !node_is_attached(node, peer))
             continue;
-        if (!frame.payload) /* an orphan without children tells nobody */
+        if (!frame.payload) /* not before there is a receiver */
             frame = record_pack(node, columns, text);
         if (!node->failed)
             node_send(node, peer, frame_ref(&frame));
@@ -118,14 +118,15 @@ void record_begin(struct node *node)
         return;
     }
     if (r < 0 || table_check(node->heal.table) < 0) {
-        launch_end(node, "the table of the tree makes no sense");
+        launch_end(node, "the topology table that it received is invalid");
         return;
     }
     node->heal.height_limit = table_height(node->heal.table);
 }
 
-/* Whether our way up leads, or led, over a link that has changed. */
-static bool is_above(const struct node *node, uint32_t rank)
+/* Whether `rank` is on this node's path to the front-end, and this node has
+ * reports or certain ends that may have been lost there. */
+static bool may_lose_reports(const struct node *node, uint32_t rank)
 {
     return node->parent &&
            (node->heal.recovery.report_count > 0 || node->heal.end_count > 0) &&
@@ -133,11 +134,12 @@ static bool is_above(const struct node *node, uint32_t rank)
            table_is_below(node->heal.table, node->parent->rank, rank);
 }
 
-/* PROTOCOL 6.5: a child stays ours, on its link, under its new incarnation. */
-static void refuted(struct node *node,
-                    uint32_t rank,
-                    uint32_t incarnation,
-                    uint32_t parent)
+/* PROTOCOL 6.5: a child that has refuted its failure keeps its link, under its
+ * new incarnation. */
+static void update_child(struct node *node,
+                         uint32_t rank,
+                         uint32_t incarnation,
+                         uint32_t parent)
 {
     uint32_t slot;
 
@@ -149,7 +151,7 @@ static void refuted(struct node *node,
     }
 }
 
-/* PROTOCOL 11.1: so that a last-moment adoption wins. */
+/* PROTOCOL 11.1: long enough for an adoption at the last moment. */
 uint64_t record_patience_ms(const struct node *node)
 {
     const struct cop_times *times = &node->times;
@@ -197,7 +199,8 @@ void record_tick(struct node *node)
     while (node->now_ms >= record_deadline_ms(node) && !node->failed) {
         doubt = node->heal.doubts[0];
         remove_doubt(node, 0);
-        /* an adoption, or a refutation, has a higher one */
+        /* no effect after an adoption or a refutation: their incarnation is
+         * higher */
         record_tell(node, doubt.rank, doubt.incarnation, TABLE_FAILED,
                     "nothing was heard of it since it lost its parent");
     }
@@ -213,7 +216,7 @@ static int record_apply(struct node *node,
     struct table_entry before = {.parent = rank};
     int r;
 
-    if (!text || !*text) /* records of an exchange carry none */
+    if (!text || !*text) /* record_exchange() sends none */
         text = "another node has reported it";
     table_entry(node->heal.table, rank, &before);
     r = table_record(node->heal.table, rank, incarnation, parent);
@@ -225,23 +228,23 @@ static int record_apply(struct node *node,
         observer_lost(node, rank, before.parent, text);
     else if (parent != TABLE_FAILED)
         observer_found(node, rank);
-    refuted(node, rank, incarnation, parent);
+    update_child(node, rank, incarnation, parent);
     if (node->role == NODE_FRONTEND) {
         node->heal.suspicion.stale = true;
         if (parent == TABLE_FAILED &&
             table_entry(node->heal.table, rank, &before) == 0)
             suspect_failed(node, rank, incarnation, text);
     }
-    if (parent != TABLE_FAILED && is_above(node, rank))
+    if (parent != TABLE_FAILED && may_lose_reports(node, rank))
         recovery_repeat(node);
     return 1;
 }
 
-/* Those that are no internal nodes; these have failed. */
-static int leaves(struct node *node,
-                  const struct columns *columns,
-                  const char *text,
-                  struct ranks *out)
+/* Declare the internal nodes of `columns` lost, and list its back-ends. */
+static int split_backends(struct node *node,
+                          const struct columns *columns,
+                          const char *text,
+                          struct ranks *out)
 {
     uint32_t *list = calloc((size_t)columns->count + 1, sizeof(*list));
     struct table_entry entry;
@@ -267,7 +270,8 @@ static int leaves(struct node *node,
     return r;
 }
 
-/* Back-ends whose end is certain: the front-end gives them up. */
+/* The end of the nodes in `columns` is certain. Tell the parent; at the
+ * front-end give the back-ends up. */
 static void give_up_gone(struct node *node,
                          const struct columns *columns,
                          const char *text)
@@ -278,13 +282,13 @@ static void give_up_gone(struct node *node,
     if (columns->count == 0)
         return;
     if (node->role != NODE_FRONTEND && !skipping) {
-        if (!node->reported) /* READY will say so (PROTOCOL 12.2) */
+        if (!node->reported) /* READY will tell it (PROTOCOL 12.2) */
             launch_lost(node, columns->ranks[0], text);
         else if (node->parent)
             node_send(node, node->parent, record_pack(node, columns, text));
         return;
     }
-    if (leaves(node, columns, text, &ranks) < 0)
+    if (split_backends(node, columns, text, &ranks) < 0)
         node->failed = true;
     if (skipping)
         missing_lost(node, &ranks, text);
@@ -319,12 +323,12 @@ void record_gone_below(struct node *node,
                        const char *text)
 {
     const struct roster *roster = &node->launching.roster;
-    bool *inner; /* by rank: on that branch, and no back-end */
+    bool *inner; /* by rank: an internal node of the branch */
     struct columns columns = {0};
     uint32_t i, rank = RANK_NONE;
 
     if (!node->reported || !node->parent || peer->rank >= LIMIT_NODES)
-        return; /* READY will say so (PROTOCOL 12.2) */
+        return; /* READY will tell it (PROTOCOL 12.2) */
     inner = calloc(LIMIT_NODES, sizeof(*inner));
     if (!inner || columns_reserve(&columns, (uint32_t)ranks_size(&peer->below) +
                                                 roster->internal_count) < 0) {
@@ -332,9 +336,9 @@ void record_gone_below(struct node *node,
         free(inner);
         return;
     }
-    columns_add(&columns, peer->rank, 0, GONE); /* it is to be named */
+    columns_add(&columns, peer->rank, 0, GONE);
     inner[peer->rank] = true;
-    /* parents come before their children */
+    /* the roster lists parents before their children */
     for (i = 0; i < roster->internal_count; i++) {
         const struct roster_internal *internal = &roster->internals[i];
 
@@ -351,7 +355,7 @@ void record_gone_below(struct node *node,
     free(inner);
 }
 
-/* PROTOCOL 11.1: forget whom the front-end has given up, or will have. */
+/* PROTOCOL 11.1: drop the ends that the front-end knows in any case. */
 static void forget_ends(struct node *node)
 {
     size_t i, kept = 0;
@@ -365,7 +369,7 @@ static void forget_ends(struct node *node)
     node->heal.end_count = kept;
 }
 
-/* What is told upwards may be lost with a node of the way. */
+/* Keep a RECORD to send it again: a node on the path up may fail with it. */
 static void keep_end(struct node *node, uint32_t rank, struct frame frame)
 {
     struct certain_end *list;
@@ -408,7 +412,7 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
         node->failed = true;
     }
     columns_fini(&columns);
-    /* it is no candidate any more, for anybody (7.3) */
+    /* so that no orphan asks it (7.3) */
     if (node->heal.table && table_entry(node->heal.table, rank, &entry) == 0)
         record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
 }
@@ -449,7 +453,7 @@ void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation)
     orphan->accusation_count = kept;
 }
 
-/* PROTOCOL 6.1d: what a back-end says to a new parent. */
+/* PROTOCOL 6.1d: a back-end tells its new parent which parents it has lost. */
 static void send_accusations(struct node *node, struct peer *peer)
 {
     const struct orphan *orphan = &node->heal.orphan;
@@ -500,7 +504,7 @@ void record_exchange(struct node *node, struct peer *peer)
     fan_out_exchange(node, peer);
 }
 
-/* PROTOCOL 6.5: we live, and our path stands. */
+/* PROTOCOL 6.5: this node was reported failed: report that it lives. */
 static void refute(struct node *node, uint32_t incarnation)
 {
     if (!node->parent || node->role != NODE_COMMNODE ||
@@ -526,7 +530,7 @@ bool record_is_near(const struct node *node,
            incarnation - entry.incarnation <= LIMIT_AHEAD;
 }
 
-/* One RECORD frame as it came; borrowed from its packet. */
+/* The content of one RECORD frame; borrowed from its packet. */
 struct heard {
     const uint32_t *ranks;
     const uint32_t *incarnations;
@@ -550,12 +554,13 @@ static int read_heard(const struct cop_packet *packet, struct heard *out)
     return r;
 }
 
-/* Why `peer` may not say this one, or it cannot be true; NULL: all is well. */
-static const char *refusal(const struct node *node,
-                           const struct peer *peer,
-                           uint32_t rank,
-                           uint32_t incarnation,
-                           uint32_t parent)
+/* Why `peer` may not send this record, or why it cannot be true; NULL: it is
+ * accepted. */
+static const char *record_refusal(const struct node *node,
+                                  const struct peer *peer,
+                                  uint32_t rank,
+                                  uint32_t incarnation,
+                                  uint32_t parent)
 {
     bool leaf = !peer->is_parent && peer->role == NODE_BACKEND;
     struct table_entry entry;
@@ -563,11 +568,11 @@ static const char *refusal(const struct node *node,
     if (rank >= LIMIT_NODES)
         return "no node has that rank";
     if (parent == GONE && peer->is_parent)
-        return "a certain end is told upwards only";
+        return "only a child may report a certain end";
     if (parent == GONE)
         return leaf ? "a back-end cannot know of the end of others" : NULL;
     if (!node->heal.table)
-        return "there is no table yet";
+        return "the launch is not complete";
     if (rank == 0 || table_entry(node->heal.table, rank, &entry) < 0)
         return "only commnodes have records";
     if (!record_is_near(node, rank, incarnation) ||
@@ -578,11 +583,11 @@ static const char *refusal(const struct node *node,
     if (leaf)
         return "a back-end cannot know of adoptions";
     if (parent == rank || table_entry(node->heal.table, parent, &entry) < 0)
-        return "such a node is no parent";
+        return "only the front-end and commnodes can be parents";
     return NULL;
 }
 
-/* Whether all of a frame may be said by `peer` (PROTOCOL 2.5). */
+/* PROTOCOL 2.5: accept all records of the frame, or refuse it. */
 static int record_judge(struct node *node,
                         struct peer *peer,
                         const struct heard *heard)
@@ -592,19 +597,20 @@ static int record_judge(struct node *node,
 
     if (!peer->is_parent && peer->role == NODE_BACKEND) {
         if (peer->has_accused || heard->count > LIMIT_ACCUSATIONS)
-            return node_refuse(node, "a back-end has not lost so many parents");
+            return node_refuse(node, "a back-end reported too many lost "
+                                     "parents");
         peer->has_accused = true;
     }
     for (i = 0; i < heard->count; i++) {
-        why = refusal(node, peer, heard->ranks[i], heard->incarnations[i],
-                      heard->parents[i]);
+        why = record_refusal(node, peer, heard->ranks[i],
+                             heard->incarnations[i], heard->parents[i]);
         if (why)
             return node_refuse(node, why);
     }
     return 0;
 }
 
-/* Take in what is news, and pass it on. */
+/* Apply the records, and send on those that are news. */
 static int take_news(struct node *node,
                      const struct peer *peer,
                      const struct heard *heard)

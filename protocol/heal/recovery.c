@@ -1,16 +1,15 @@
-/* recovery.c - how long an orphan's recovery takes, and the report of it
- * (PROTOCOL 6.7).
+/* recovery.c - the phases of an orphan's recovery (PROTOCOL 6.7).
  *
  *         lost            dialled            ADOPTED            cleaned
  *   NOT -------> CHOOSE ----------> CONNECT ----------> CLEAN_UP -----+
  *    ^             ^  |                |                              |
- *    |             |  +--- PAUSE <-----+ (nobody)                     |
+ *    |             |  +--- PAUSE <-----+ (all refused)                |
  *    |             +---------+                                        |
  *    +------------------ COMPENSATE <---------------------------------+
  *         all states have gone up
  *
- * A step takes no time as far as the machine can tell; so where work of its
- * own ends a phase it asks for the clock behind it (ACTION_CLOCK). */
+ * The clock stands still during a step. Where the machine's own work ends a
+ * phase, it asks the driver for the time after that work (ACTION_CLOCK). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,18 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* Parents, attempts; choose, connect, compensate, clean-up, overall. */
+/* New and lost parent, attempts; microseconds of choose, connect, compensate,
+ * clean-up, overall. */
 #define REPORT_FORMAT "%ud %ud %ud %uld %uld %uld %uld %uld"
 
-/* The time since `from_us`; none if the clock that we were given is coarser
- * now than it was. */
+/* Microseconds since `from_us`. The clock of one event may be coarser than that
+ * of another and seem to run backwards: then 0. */
 static uint64_t recovery_since(const struct node *node, uint64_t from_us)
 {
     return node->now_us > from_us ? node->now_us - from_us : 0;
 }
 
-/* This phase ends, and the next one begins. */
+/* End the present phase and begin `phase`. */
 static void recovery_enter(struct node *node, enum recovery_phase phase)
 {
     struct recovery *recovery = &node->heal.recovery;
@@ -125,9 +125,9 @@ static void send_report(struct node *node, const struct report *report)
     node_send(node, node->parent, msg_recovered_encode(&recovered));
 }
 
-/* Forget reports that have come by now, or never will: who lost them has found
- * that out, and its branch another parent, or it has ended. */
-static void expire(struct node *node)
+/* Drop reports that need not be repeated: a node that failed with one has been
+ * noticed by now, and its children have found other parents or ended. */
+static void drop_old_reports(struct node *node)
 {
     struct recovery *recovery = &node->heal.recovery;
     size_t i, kept = 0;
@@ -138,13 +138,13 @@ static void expire(struct node *node)
     recovery->report_count = kept;
 }
 
-/* Tell the front-end, and remember that. */
+/* Send a report, and keep it to repeat it. */
 static void file_report(struct node *node, const struct node_adoption *adoption)
 {
     struct recovery *recovery = &node->heal.recovery;
     struct report *list;
 
-    expire(node);
+    drop_old_reports(node);
     list = realloc(recovery->reports,
                    (recovery->report_count + 1) * sizeof(*list));
     if (!list) {
@@ -162,7 +162,7 @@ static void file_report(struct node *node, const struct node_adoption *adoption)
     send_report(node, list);
 }
 
-/* Whether a filter state waits to go up. */
+/* Whether the filter state of a stream has not gone up yet. */
 static bool is_compensating(const struct node *node)
 {
     size_t i;
@@ -173,7 +173,7 @@ static bool is_compensating(const struct node *node)
     return false;
 }
 
-static void finish(struct node *node)
+static void finish_recovery(struct node *node)
 {
     struct recovery *recovery = &node->heal.recovery;
     struct node_adoption adoption = {.lost_parent = recovery->lost_parent};
@@ -209,7 +209,7 @@ void recovery_clock(struct node *node)
         break;
     }
     if (!is_compensating(node))
-        finish(node);
+        finish_recovery(node);
 }
 
 void recovery_check(struct node *node)
@@ -231,7 +231,7 @@ void recovery_repeat(struct node *node)
 {
     size_t i;
 
-    expire(node);
+    drop_old_reports(node);
     for (i = 0; i < node->heal.recovery.report_count; i++)
         send_report(node, &node->heal.recovery.reports[i]);
     record_repeat(node);
@@ -284,11 +284,11 @@ static int read_report(const struct frame *frame, struct node_adoption *out)
     return r == -EINVAL ? -EBADMSG : r;
 }
 
-/* Why a report cannot be true; NULL: it may be. */
-static const char *refusal(const struct node *node,
-                           const struct peer *peer,
-                           const struct msg_recovered *recovered,
-                           const struct node_adoption *adoption)
+/* Why a report cannot be true; NULL: it can. */
+static const char *report_refusal(const struct node *node,
+                                  const struct peer *peer,
+                                  const struct msg_recovered *recovered,
+                                  const struct node_adoption *adoption)
 {
     struct table_entry entry;
 
@@ -299,7 +299,7 @@ static const char *refusal(const struct node *node,
         return "no node has asked for a parent so often";
     if (table_entry(node->heal.table, adoption->parent, &entry) < 0 ||
         table_entry(node->heal.table, adoption->lost_parent, &entry) < 0)
-        return "such a node is no parent";
+        return "only the front-end and commnodes can be parents";
     return NULL;
 }
 
@@ -317,7 +317,7 @@ int recovery_take(struct node *node,
     r = read_report(frame, &adoption);
     if (r < 0)
         return r;
-    why = refusal(node, peer, &recovered, &adoption);
+    why = report_refusal(node, peer, &recovered, &adoption);
     if (why)
         return node_refuse(node, why);
     if (node->role == NODE_FRONTEND)

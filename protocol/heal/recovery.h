@@ -1,5 +1,5 @@
-/* recovery.h - how long an orphan's recovery takes, and the report of it
- * (PROTOCOL 6.7): private to the machine's own files. */
+/* recovery.h - the parts of an orphan's recovery, their durations, and the
+ * report to the front-end (PROTOCOL 6.7). Private to the machine. */
 #ifndef PROTOCOL_HEAL_RECOVERY_H
 #define PROTOCOL_HEAL_RECOVERY_H
 
@@ -16,56 +16,59 @@ enum recovery_phase {
     RECOVERY_COMPENSATE
 };
 
-/* What an orphan tells the front-end when it is done (6.7). */
+/* An orphan's report after its recovery (6.7). */
 struct report {
     uint32_t incarnation;
     struct node_adoption adoption;
-    uint64_t until_ms; /* it has come, or will never */
+    uint64_t until_ms; /* no longer repeated from then on */
 };
 
-/* How our recovery goes on (6.7). */
+/* This node's own recovery (6.7). Its phase is node->recovering. */
 struct recovery {
-    bool asked;        /* for the clock, that this phase ends */
-    uint64_t begin_us; /* the loss was noticed */
-    uint64_t phase_us; /* this phase began */
+    bool asked;        /* ACTION_CLOCK is out: its answer ends this phase */
+    uint64_t begin_us; /* when the loss was noticed */
+    uint64_t phase_us; /* when this phase began */
     uint32_t lost_parent;
     struct cop_recovery spent;
-    struct report *reports; /* ours, that may be lost yet */
+    struct report *reports; /* sent, but may have been lost on the way up */
     size_t report_count;
 };
 
-/* The parent `lost` is lost, as this step has noticed. One that is lost before
- * the recovery from another was done is part of that. */
+/* This node has just lost its parent `lost`. A loss during a recovery becomes a
+ * part of that recovery. */
 void recovery_begin(struct node *node, uint32_t lost);
 
-/* The search pauses, then starts again; a candidate is to be called. */
+/* The search pauses; it chooses again; it dials a candidate. */
 void recovery_pause(struct node *node);
 void recovery_choose(struct node *node);
 void recovery_dial(struct node *node);
 
-/* A parent is found, and all is done that can be done at once. */
+/* A candidate has adopted this node; everything was sent that can be sent in
+ * the same step. */
 void recovery_adopted(struct node *node);
 void recovery_cleaned(struct node *node);
 
-/* EVENT_CLOCK came. */
+/* Handle EVENT_CLOCK. */
 void recovery_clock(struct node *node);
 
-/* At the end of a step while we recover: see whether all states have gone up.
- */
+/* Ask for the clock once all filter states have gone up. Called at the end of
+ * each step during a recovery. */
 void recovery_check(struct node *node);
 
-/* This node was reported failed, and has refuted it (6.5). */
+/* This node was reported failed and has refuted that (6.5): report it. */
 void recovery_refuted(struct node *node);
 
-/* The way up has changed: reports may have been lost on it. */
+/* The path to the front-end has changed: send the reports, and what
+ * record_repeat() sends, again. */
 void recovery_repeat(struct node *node);
 
-/* RECOVERED came. `frame` is borrowed. */
+/* Handle RECOVERED. `frame` is borrowed. Returns 0 or an error as in intake.c.
+ */
 int recovery_take(struct node *node,
                   const struct peer *peer,
                   const struct frame *frame);
 
-/* Free what reports hold. */
+/* Free the reports. */
 void recovery_fini(struct node *node);
 
 #endif

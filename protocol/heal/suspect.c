@@ -1,6 +1,6 @@
-/* suspect.c - the front-end's internal nodes that have no path to it.
+/* suspect.c - internal nodes without a path to the front-end (PROTOCOL 6.8).
  *
- *               FAILED, or a parent of it has no path
+ *            it has failed, or its parent has no path
  *   has a path ---------------------------------------> has none
  *       ^                                                 |    |
  *       |    it is adopted, or refutes its failure        |    |
@@ -8,7 +8,8 @@
  *                                                              v
  *         its end is certain, or give_up_timeout is over:  lost for good
  *
- * The application is told of a suspicion, and how it ends. */
+ * The application is told when a node is suspected, and whether it came back or
+ * is lost. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 #include "protocol/state.h"
 
-/* What the application was told of `rank`; NULL: no memory. */
+/* The entry of `rank`; NULL: out of memory. */
 static struct told *told_of(struct node *node, uint32_t rank)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
@@ -46,7 +47,7 @@ bool suspect_is_lost(const struct node *node, uint32_t rank)
     return rank < suspicion->told_count && suspicion->told[rank].lost;
 }
 
-/* The incarnation that the table has of internal node `rank`. */
+/* The last known incarnation of internal node `rank`. */
 static uint32_t incarnation_of(const struct node *node, uint32_t rank)
 {
     struct table_entry entry = {.incarnation = 0};
@@ -57,8 +58,8 @@ static uint32_t incarnation_of(const struct node *node, uint32_t rank)
 
 /* ---- what the application is told ---- */
 
-/* `rank`, a commnode or a back-end, may be lost. */
-static void suspect(struct node *node, uint32_t rank, const char *text)
+/* Tell the application that `rank`, a commnode or a back-end, may be lost. */
+static void tell_suspected(struct node *node, uint32_t rank, const char *text)
 {
     struct told *told = told_of(node, rank);
 
@@ -68,8 +69,8 @@ static void suspect(struct node *node, uint32_t rank, const char *text)
     node_tell(node, TELL_NODE_SUSPECTED, rank, 0, text);
 }
 
-/* It is not: it lives, and there is a path to it. */
-static void acquit(struct node *node, uint32_t rank)
+/* Tell the application that `rank` lives and has a path. */
+static void tell_back(struct node *node, uint32_t rank)
 {
     struct told *told = told_of(node, rank);
 
@@ -88,7 +89,7 @@ void suspect_limbo(struct node *node, const struct ranks *ranks)
              "nobody has reached it for %u ms (failure_timeout)",
              node->times.failure_timeout_ms);
     while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
-        suspect(node, rank, text);
+        tell_suspected(node, rank, text);
 }
 
 void suspect_covered(struct node *node, const struct ranks *ranks)
@@ -96,7 +97,7 @@ void suspect_covered(struct node *node, const struct ranks *ranks)
     uint32_t rank = RANK_NONE;
 
     while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
-        acquit(node, rank);
+        tell_back(node, rank);
 }
 
 void suspect_failed(struct node *node,
@@ -106,9 +107,9 @@ void suspect_failed(struct node *node,
 {
     struct told *told = told_of(node, rank);
 
-    /* a report that has come already speaks of a later attempt */
+    /* a record of an incarnation before the last report is out of date */
     if (told && incarnation >= told->incarnation)
-        suspect(node, rank, text);
+        tell_suspected(node, rank, text);
 }
 
 void suspect_certain(struct node *node, uint32_t rank, const char *text)
@@ -129,7 +130,7 @@ bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation)
     struct told *told = told_of(node, rank);
     struct table_entry entry;
 
-    /* it was repeated, or its node is lost, or is known to have failed since */
+    /* a repetition, or the node is lost, or has failed since the report */
     if (!told || node->closing || told->lost ||
         incarnation <= told->incarnation || ranks_has(&node->lost, rank) ||
         (table_entry(node->heal.table, rank, &entry) == 0 && entry.failed &&
@@ -141,7 +142,7 @@ bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation)
 
 void suspect_refuted(struct node *node, uint32_t rank)
 {
-    acquit(node, rank);
+    tell_back(node, rank);
 }
 
 void suspect_adopted(struct node *node, uint32_t rank)
@@ -164,7 +165,7 @@ void suspect_heard(struct node *node, uint32_t rank)
             suspicion->list[i].since_ms = node->now_ms;
 }
 
-/* `rank` has no path from now on. */
+/* Add `rank`, which has no path any more, to the suspects. */
 static void suspect_add(struct node *node, uint32_t rank)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
@@ -181,25 +182,25 @@ static void suspect_add(struct node *node, uint32_t rank)
     list[suspicion->count++] = (struct suspect){
         .rank = rank,
         .since_ms = node->now_ms,
-        /* an orphan has a moment to be adopted */
+        /* an orphan gets one heartbeat to be adopted */
         .knock_ms =
             node->now_ms + (entry.failed ? 0 : node->times.heartbeat_ms),
     };
     suspicion->told[rank].pathless = true;
 }
 
-/* `rank` has a path again. One that has a higher incarnation than its last
- * report has a report on its way (6.7), which says how. */
-static void restore(struct node *node, uint32_t rank)
+/* `rank` has a path again. If its incarnation is above that of its last report,
+ * another report is on its way (6.7), and tells the application. */
+static void suspect_restore(struct node *node, uint32_t rank)
 {
     struct told *told = told_of(node, rank);
 
     told->pathless = false;
     if (incarnation_of(node, rank) <= told->incarnation)
-        acquit(node, rank);
+        tell_back(node, rank);
 }
 
-/* Take those out that are no suspects any more. */
+/* Remove the nodes that have a path again from the list. */
 static void suspect_sweep(struct node *node)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
@@ -233,7 +234,7 @@ void suspect_update(struct node *node)
         if (pathless && !told->pathless)
             suspect_add(node, sites[i].rank);
         else if (!pathless && (told->pathless || told->suspected))
-            restore(node, sites[i].rank);
+            suspect_restore(node, sites[i].rank);
     }
     free(sites);
     suspect_sweep(node);
@@ -241,7 +242,7 @@ void suspect_update(struct node *node)
 
 /* ---- time ---- */
 
-/* When it has had no path for failure_timeout; then, for give_up_timeout. */
+/* When the node becomes overdue, or then is given up. */
 static uint64_t due_ms(const struct node *node, const struct suspect *suspect)
 {
     return suspect->since_ms + (suspect->overdue
@@ -249,19 +250,19 @@ static uint64_t due_ms(const struct node *node, const struct suspect *suspect)
                                     : node->times.failure_timeout_ms);
 }
 
-/* An orphan, or below one. Where its report has come, and the record of that
- * has not, it is neither. */
-static void overdue(struct node *node, uint32_t rank)
+/* Tell the application of an overdue suspect, unless the report of its adoption
+ * has come before the record. */
+static void tell_overdue(struct node *node, uint32_t rank)
 {
     if (incarnation_of(node, rank) >=
         node->heal.suspicion.told[rank].incarnation)
-        suspect(node, rank,
-                "it has lost its path to the front-end, and not found another "
-                "one within failure_timeout");
+        tell_suspected(node, rank,
+                       "it has had no path to the front-end for "
+                       "failure_timeout");
 }
 
-/* Ask at the address of the one that has waited longest whether anybody
- * listens there (6.8). */
+/* Try to connect to the suspect whose turn it is, to learn whether its host
+ * refuses the connection (6.8). */
 static void suspect_knock(struct node *node)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
@@ -324,7 +325,7 @@ void suspect_tick(struct node *node)
             suspect_certain(node, one->rank, text);
         } else {
             one->overdue = true;
-            overdue(node, one->rank);
+            tell_overdue(node, one->rank);
         }
     }
     suspect_knock(node);

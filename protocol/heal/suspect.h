@@ -1,7 +1,5 @@
-/* suspect.h - what the front-end suspects to be lost, and what is
- * (PROTOCOL 6.8).
- *
- * Part of state.h: private to the machine's own files. */
+/* suspect.h - nodes that the front-end suspects or has declared lost
+ * (PROTOCOL 6.8). Front-end only; private to the machine. */
 #ifndef PROTOCOL_HEAL_SUSPECT_H
 #define PROTOCOL_HEAL_SUSPECT_H
 
@@ -12,68 +10,73 @@
 struct node;
 struct ranks;
 
-/* What the front-end's application was told of one node. */
+/* What the application was told about one node. */
 struct told {
-    uint32_t incarnation; /* of its last report (6.7); 0: of none */
-    bool suspected;       /* since then, that it may be lost */
-    bool lost;            /* for good; a commnode */
-    bool pathless;        /* it is among the suspects */
+    uint32_t incarnation; /* of the node's last report (6.7); 0: none */
+    bool suspected;       /* NODE_SUSPECTED was told since that report */
+    bool lost;            /* a commnode that is lost for good */
+    bool pathless;        /* it is in the list of suspects */
 };
 
-/* An internal node that has no path to the front-end. */
+/* An internal node without a path to the front-end. */
 struct suspect {
     uint32_t rank;
-    bool overdue; /* for failure_timeout */
+    bool overdue; /* it has had no path for failure_timeout */
     uint64_t since_ms;
-    uint64_t knock_ms; /* when to knock at its address */
+    uint64_t knock_ms; /* when to try to connect to its address */
 };
 
-/* What the front-end suspects, and has said of it (6.8). */
+/* All suspects, and what the application was told (6.8). */
 struct suspicion {
     struct suspect *list;
     size_t count;
-    bool stale; /* the table has changed, or one is lost */
+    bool stale; /* the table has changed: suspect_update() is due */
     uint32_t knocked;
-    uint64_t knock_end_ms; /* the answer is waited for until then; 0: none is */
+    uint64_t knock_end_ms; /* deadline of the attempt to connect to `knocked`;
+                              0: no attempt is under way */
     struct told *told;     /* by rank */
     uint32_t told_count;
 };
 
-/* There is a record that commnode `rank` has failed; it may be refuted. */
+/* A record says that commnode `rank` has failed. It may still be refuted. */
 void suspect_failed(struct node *node,
                     uint32_t rank,
                     uint32_t incarnation,
                     const char *text);
 
-/* The end of commnode `rank` is certain, or it is given up: it is lost. */
+/* Commnode `rank` has ended for certain, or is given up: it is lost for good.
+ */
 void suspect_certain(struct node *node, uint32_t rank, const char *text);
+
+/* Whether commnode `rank` is lost for good. */
 bool suspect_is_lost(const struct node *node, uint32_t rank);
 
-/* Back-ends are in limbo now; a branch covers these, which were. */
+/* The back-ends `ranks` have entered limbo; a branch covers them again. */
 void suspect_limbo(struct node *node, const struct ranks *ranks);
 void suspect_covered(struct node *node, const struct ranks *ranks);
 
-/* A report has come (6.7). Whether it is news. If so: the node has refuted its
- * failure, or was adopted. */
+/* `rank` has sent a report (6.7). Returns whether it is news. If it is, call
+ * one of the two below: the node has refuted its failure, or was adopted. */
 bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation);
 void suspect_refuted(struct node *node, uint32_t rank);
 void suspect_adopted(struct node *node, uint32_t rank);
 
-/* `rank` asks to be adopted: it lives. */
+/* `rank` asks to be adopted, so it lives: its time as a suspect starts anew. */
 void suspect_heard(struct node *node, uint32_t rank);
 
-/* See which internal nodes have a path, as the table has changed. */
+/* The table has changed: find out which internal nodes have no path. */
 void suspect_update(struct node *node);
 
-/* The node that was called has answered, or its host has refused the
+/* The attempt to connect to `rank` has ended. `refused`: its host refused the
  * connection. */
 void suspect_answered(struct node *node, uint32_t rank, bool refused);
 
-/* What is due by now; and when something is. */
+/* Declare overdue suspects lost, and try to connect to the others; the time of
+ * the next of these. */
 void suspect_tick(struct node *node);
 uint64_t suspect_deadline_ms(const struct node *node);
 
-/* Free what it holds. */
+/* Free the suspects. */
 void suspect_fini(struct node *node);
 
 #endif

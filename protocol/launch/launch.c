@@ -1,4 +1,4 @@
-/* launch.c - readiness, joining, ending (PROTOCOL 11.3, 11.4, 12). */
+/* launch.c - readiness, joins and ending (PROTOCOL 11.3, 11.4, 12). */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,10 +7,10 @@
 
 #include "protocol/state.h"
 
-/* How many missing nodes a sentence names before it says "and so on". */
+/* Missing nodes that an error message names. */
 #define NAMED_MISSING 8
 
-/* Levels of the tree that give up one before the other at a time-out. */
+/* Levels of the tree that give up one after another at a time-out. */
 #define LAUNCH_LEVELS 8
 
 struct expected *launch_expected(struct node *node, uint32_t rank)
@@ -60,7 +60,7 @@ static void add_missing(struct node *node,
         node->failed = true;
 }
 
-/* Send the table to one child, or, with NULL, to all that are ready. */
+/* Send TABLE to child `only`; NULL: to all ready children. */
 static void send_table(struct node *node, struct peer *only)
 {
     struct frame frame;
@@ -89,8 +89,8 @@ static void send_table(struct node *node, struct peer *only)
     frame_fini(&frame);
 }
 
-/* When a node of that depth gives up what has not reported. The lower gives up
- * first, so that it can still say who is missing. */
+/* When a node at `depth` declares children missing. Lower nodes do so earlier,
+ * so that their READY arrives in time. */
 static uint64_t give_up_ms(const struct node *node, uint32_t depth)
 {
     uint32_t level = depth < LAUNCH_LEVELS ? depth : LAUNCH_LEVELS;
@@ -99,7 +99,7 @@ static uint64_t give_up_ms(const struct node *node, uint32_t depth)
            node->times.launch_timeout_ms / 32 * level;
 }
 
-/* Front-end: one sentence about what is missing. */
+/* Front-end: tell the application which nodes are missing. */
 static void tell_failed(struct node *node)
 {
     const struct roster *roster = &node->launching.roster;
@@ -125,8 +125,8 @@ static void tell_failed(struct node *node)
                                                         : -EHOSTUNREACH;
 }
 
-/* Whether the launch has failed: something is missing that may not be, or no
- * back-end is left. */
+/* Whether the launch has failed: a node is missing and that is not allowed, or
+ * no back-end is left. */
 static bool is_failed(const struct node *node)
 {
     const struct roster *roster = &node->launching.roster;
@@ -137,7 +137,7 @@ static bool is_failed(const struct node *node)
            (roster->backends.count == 0 && !node->attach);
 }
 
-/* Our own fan-out is that of the children that are there. */
+/* Set this node's fan-out in the roster to the number of ready children. */
 static void count_children(struct node *node)
 {
     uint32_t count = 0;
@@ -150,8 +150,8 @@ static void count_children(struct node *node)
         node->launching.roster.internals[0].fan_out = count;
 }
 
-/* The tree is complete as far as we know: from now on silence is a failure
- * after failure_timeout (PROTOCOL 12.2b). */
+/* The tree is complete. From now on silence for failure_timeout is a failure
+ * (PROTOCOL 12.2b). */
 static void become_launched(struct node *node)
 {
     uint32_t slot;
@@ -267,8 +267,8 @@ void launch_tick(struct node *node)
     launch_report(node);
 }
 
-/* We are the one that has the new link: number it and bring it up to date. */
-static void welcome(struct node *node, struct peer *peer, uint32_t rank)
+/* The joiner `peer` is linked to this node: send it its rank and the state. */
+static void welcome_joiner(struct node *node, struct peer *peer, uint32_t rank)
 {
     peer->rank = rank;
     peer->ready = true;
@@ -305,14 +305,14 @@ static int answer_join(struct node *node, const struct msg_joined *joined)
         else if (joined->rank == RANK_NONE)
             node_drop(node, child, "there is no room for it");
         else
-            welcome(node, child, joined->rank);
+            welcome_joiner(node, child, joined->rank);
         return 0;
     }
-    return 0; /* it has gone in the meantime */
+    return 0; /* the joiner's link has ended in the meantime */
 }
 
-/* Answer one that wants to join, or ask upwards: once there is a parent to ask.
- * Returns 0, -EAGAIN: there are too many, or -ENOMEM. */
+/* Front-end: answer a join. Others: send it up, as soon as there is a parent.
+ * Returns 0, -EAGAIN if there are too many joins or nodes, or -ENOMEM. */
 static int launch_ask(struct node *node, struct joining joining)
 {
     struct joining *list;
@@ -337,8 +337,8 @@ static int launch_ask(struct node *node, struct joining joining)
     return 0;
 }
 
-/* Whether a caller is what its rank is: the table has all commnodes. */
-static bool is_in_role(const struct node *node, const struct peer *peer)
+/* Whether the peer's role is that of its rank: the table has all commnodes. */
+static bool has_right_role(const struct node *node, const struct peer *peer)
 {
     struct table_entry entry;
     bool inner = table_entry(node->heal.table, peer->rank, &entry) == 0;
@@ -369,7 +369,7 @@ int launch_child_up(struct node *node, struct peer *peer)
                           });
     }
     if (node->launched) /* an orphan: it will send ADOPT */
-        return is_in_role(node, peer) ? 0 : -EPROTO;
+        return has_right_role(node, peer) ? 0 : -EPROTO;
     child = launch_expected(node, peer->rank);
     if (!child || child->decided || child->role != peer->role ||
         child->linked || child->stopping)
@@ -418,12 +418,12 @@ void launch_forget(struct node *node, const struct peer *peer)
     node->launching.joining_count = kept;
 }
 
-/* Whether a child may say that these have started: a back-end only itself; at
- * the front-end only ranks that were given; nobody whom another child has
- * below. */
-static bool may_be_below(const struct node *node,
-                         const struct peer *peer,
-                         const struct roster *roster)
+/* Whether a child may report this roster. A back-end may report only itself; to
+ * the front-end only ranks that were given out may be reported; no child may
+ * report a back-end of another child. */
+static bool may_report(const struct node *node,
+                       const struct peer *peer,
+                       const struct roster *roster)
 {
     if (peer->role == NODE_BACKEND &&
         (roster->internal_count > 0 || roster->missing_count > 0 ||
@@ -450,14 +450,14 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
 
     if (!child || peer->ready)
         return -EPROTO;
-    if (child->decided) { /* its end was heard of before its last words */
+    if (child->decided) { /* the news of its end overtook READY */
         node_drop(node, peer, "it was given up before it was ready");
         return 0;
     }
     r = roster_decode(frame, &roster);
     if (r < 0)
         return r;
-    if (!may_be_below(node, peer, &roster)) {
+    if (!may_report(node, peer, &roster)) {
         roster_fini(&roster);
         return -EPROTO;
     }
@@ -498,8 +498,8 @@ int launch_table(struct node *node, struct frame *frame)
     return 0;
 }
 
-/* Who asks for another is to blame for nothing: neither for an orphan's having
- * no parent just now, nor for there being too many. */
+/* -EAGAIN must not close the link of the child that forwards the JOIN: that
+ * child did nothing wrong. */
 int launch_join(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct joining joining = {.link = peer->link};
@@ -519,8 +519,8 @@ int launch_join(struct node *node, struct peer *peer, struct frame *frame)
     return 0;
 }
 
-/* A back-end that asked has its number. */
-static int numbered(struct node *node, const struct msg_joined *joined)
+/* This back-end has joined: take its rank from JOINED. */
+static int take_own_rank(struct node *node, const struct msg_joined *joined)
 {
     if (node->rank != RANK_NONE || joined->rank == RANK_NONE)
         return -EPROTO;
@@ -538,11 +538,11 @@ int launch_joined(struct node *node, const struct frame *frame)
 
     if (msg_joined_decode(frame, &joined) < 0)
         return -EPROTO;
-    return node->role == NODE_BACKEND ? numbered(node, &joined)
+    return node->role == NODE_BACKEND ? take_own_rank(node, &joined)
                                       : answer_join(node, &joined);
 }
 
-/* The shell is told; `code` is 0 or -ETIMEDOUT. */
+/* Tell the shell; `code` is 0 or -ETIMEDOUT. */
 static void exit_node(struct node *node, int code, const char *text)
 {
     observer_end(node);
@@ -589,7 +589,7 @@ void launch_end(struct node *node, const char *text)
     exit_node(node, 0, text);
 }
 
-/* Whether a back-end that leaves has sent all that it had. */
+/* Whether this back-end has sent all its packets. */
 static bool is_drained(const struct node *node)
 {
     size_t i;
@@ -600,9 +600,9 @@ static bool is_drained(const struct node *node)
     return !node->filter.is_out;
 }
 
-/* Whether a child is left that takes part; others ask to join, or to be
- * adopted, and are told with the end. */
-static bool has_ready(const struct node *node)
+/* Whether a child is left that is ready. The others, which ask to join or to be
+ * adopted, get END. */
+static bool has_ready_child(const struct node *node)
 {
     uint32_t slot;
 
@@ -616,7 +616,7 @@ void launch_try_end(struct node *node)
 {
     if (node->ended)
         return;
-    if (node->closing && !has_ready(node))
+    if (node->closing && !has_ready_child(node))
         launch_end(node, "the front-end has ended the network");
     else if (node->leaving && is_drained(node))
         launch_end(node, "this back-end has left the network");

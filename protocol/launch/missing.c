@@ -1,8 +1,8 @@
-/* missing.c - launching around what does not start (PROTOCOL 12.2, 12.2a).
+/* missing.c - launching around nodes that do not start (PROTOCOL 12.2, 12.2a).
  *
- * Only under COP_MISSING_SKIP. Who does not start is put on the list, and
- * whoever was to start it starts its children in its place. So each node knows
- * from its birth on all that may be left to it. */
+ * Only under COP_MISSING_SKIP. When a child does not start, it goes on the list
+ * of missing nodes, and its parent starts the child's children itself. So each
+ * node is given its whole subtree when it starts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 #include "protocol/state.h"
 
-/* The starts along one path, one after the other in vain, may together take
- * this part of launch_timeout. */
+/* If all starts along a path fail one after another, they may together take
+ * launch_timeout divided by this. */
 #define START_PART 2
 
 bool missing_is_skipped(const struct node *node)
@@ -19,8 +19,8 @@ bool missing_is_skipped(const struct node *node)
     return node->launching.missing == COP_MISSING_SKIP;
 }
 
-/* How long a start may take: where others can be started in place of what does
- * not, together with all on its path a part of the launch's time. */
+/* How long one start may take. Under COP_MISSING_SKIP the starts along a path
+ * share their part of launch_timeout. */
 static uint32_t start_limit_ms(const struct node *node,
                                const struct node_config *config)
 {
@@ -71,7 +71,7 @@ void missing_fini(struct node *node)
 
 /* ---- the subtree ---- */
 
-/* `rank` and all that is to be below it. */
+/* Add `rank` and all nodes planned below it. */
 static void add_subtree(struct node *node, uint32_t rank, struct ranks *out)
 {
     size_t i;
@@ -115,10 +115,11 @@ static void add_all_missing(struct node *node,
         add_missing(node, rank, reason);
 }
 
-/* Forget that `ranks` have started. Those that had are added to `present`. */
-static void take_out(struct node *node,
-                     const struct ranks *ranks,
-                     struct ranks *present)
+/* Remove `ranks` from the nodes that have started. Those that had are added to
+ * `present`. */
+static void remove_started(struct node *node,
+                           const struct ranks *ranks,
+                           struct ranks *present)
 {
     const struct roster *roster = &node->launching.roster;
     uint32_t *inner =
@@ -145,9 +146,9 @@ static void take_out(struct node *node,
     }
 }
 
-/* ---- what does not start ---- */
+/* ---- nodes that do not start ---- */
 
-/* Do not wait for it any more. What it was that kept it, the answer tells. */
+/* Ask the driver to stop the start of `child`; EVENT_CHILD_GONE answers. */
 static void missing_stop(struct node *node,
                          struct expected *child,
                          const char *text)
@@ -163,7 +164,7 @@ static void missing_stop(struct node *node,
         node->failed = true;
 }
 
-/* It is missing; its children become ours. */
+/* `child` is missing: start its children in its place. */
 static void missing_skip(struct node *node,
                          struct expected *child,
                          const char *text)
@@ -201,7 +202,7 @@ void missing_gone(struct node *node, uint32_t rank, const char *text)
     struct expected *child = launch_expected(node, rank);
 
     if (!child || child->decided || child->linked)
-        return; /* while there is a link, its end tells */
+        return; /* missing_unlinked() follows when the link ends */
     missing_skip(node, child, text);
     launch_report(node);
 }
@@ -218,14 +219,14 @@ void missing_unlinked(struct node *node, struct peer *peer, const char *text)
         return;
     if (child->decided) {
         add_subtree(node, peer->rank, &subtree);
-        take_out(node, &subtree, &present);
+        remove_started(node, &subtree, &present);
         member_forget(node, peer);
     }
     if (node->reported) {
         child->missing = true;
         record_gone_all(node, &present, text);
     } else {
-        child->decided = false; /* its children are started once more */
+        child->decided = false; /* missing_gone() starts its children again */
     }
     missing_stop(node, child, text);
     ranks_fini(&subtree);
@@ -238,7 +239,7 @@ void missing_lost(struct node *node,
 {
     struct ranks present = {0};
 
-    take_out(node, ranks, &present);
+    remove_started(node, ranks, &present);
     if (node->reported)
         record_gone_all(node, &present, text);
     else
@@ -248,7 +249,7 @@ void missing_lost(struct node *node,
 
 /* ---- time ---- */
 
-/* Whether its start takes its time, which is counted. */
+/* Whether its start is under way: the time that it may take is limited. */
 static bool is_starting(const struct expected *child)
 {
     return child->begun && !child->decided && !child->linked &&
@@ -289,7 +290,7 @@ void missing_tick(struct node *node)
 }
 
 /* The link to child `rank`, or NULL. */
-static struct peer *linked(const struct node *node, uint32_t rank)
+static struct peer *link_of_child(const struct node *node, uint32_t rank)
 {
     uint32_t slot;
 
@@ -313,7 +314,7 @@ void missing_close(struct node *node, const char *text)
         child->decided = child->missing = true;
         add_subtree(node, child->rank, &subtree);
         missing_stop(node, child, text);
-        peer = linked(node, child->rank);
+        peer = link_of_child(node, child->rank);
         if (peer)
             node_drop(node, peer, text);
     }

@@ -1,4 +1,4 @@
-/* roster.c - who is there: what READY says upwards and TABLE downwards. */
+/* roster.c - the payload of READY and TABLE: which nodes have started. */
 #include "protocol/launch/roster.h"
 
 #include <errno.h>
@@ -147,7 +147,7 @@ int roster_merge(struct roster *roster, const struct roster *other)
     return r;
 }
 
-/* The columns of a roster, as a packet wants them. */
+/* A roster as the arrays of ROSTER_FORMAT. */
 struct columns {
     uint32_t *ranks;
     uint32_t *parents;
@@ -221,7 +221,7 @@ int roster_encode(const struct roster *roster,
     return r;
 }
 
-/* What unpacking gives: borrowed arrays with their counts. */
+/* The same arrays as unpacked, with their counts; borrowed from the packet. */
 struct wire {
     const uint32_t *pairs, *ranks, *parents, *fan_outs, *missing;
     const char **addresses, **hosts, **reasons;
@@ -230,7 +230,7 @@ struct wire {
     uint32_t missing_count, host_count, reason_count;
 };
 
-static int from_wire(const struct wire *wire, struct roster *roster)
+static int roster_from_wire(const struct wire *wire, struct roster *roster)
 {
     uint32_t i;
     int r;
@@ -273,7 +273,7 @@ int roster_decode(const struct frame *frame, struct roster *out)
                           &w.address_count, &w.missing, &w.missing_count,
                           &w.hosts, &w.host_count, &w.reasons, &w.reason_count);
     if (r == 0)
-        r = from_wire(&w, &roster);
+        r = roster_from_wire(&w, &roster);
     cop_packet_free(packet);
     if (r < 0) {
         roster_fini(&roster);

@@ -1,8 +1,8 @@
-/* roster.h - who is there: what READY says upwards and TABLE downwards.
+/* roster.h - the payload of READY and TABLE: which nodes have started.
  *
- * READY: the back-ends and internal nodes of a subtree that has started, and
- * what is missing of it (PROTOCOL 12.2). TABLE: the internal nodes of the
- * whole tree, when all are ready. */
+ * READY goes up with the back-ends and internal nodes of a subtree that have
+ * started, and those that are missing (PROTOCOL 12.2). TABLE goes down with the
+ * internal nodes of the whole tree. */
 #ifndef PROTOCOL_LAUNCH_ROSTER_H
 #define PROTOCOL_LAUNCH_ROSTER_H
 
@@ -34,7 +34,7 @@ struct roster {
 /* Free what the roster holds; it is then empty. */
 void roster_fini(struct roster *roster);
 
-/* Add one; the texts are copied. Return 0 or -ENOMEM. */
+/* Add one node; the texts are copied. Return 0 or -ENOMEM. */
 int roster_add_internal(struct roster *roster,
                         uint32_t rank,
                         uint32_t parent,
@@ -45,13 +45,14 @@ int roster_add_missing(struct roster *roster,
                        const char *host,
                        const char *reason);
 
-/* Where internal node `rank` listens; "" if that is not known. */
+/* The address at which internal node `rank` listens; "" if it is not known.
+ * Borrowed from `roster`. */
 const char *roster_address(const struct roster *roster, uint32_t rank);
 
-/* Take out whatever is said of `ranks`. */
+/* Remove all entries of `ranks`. Returns 0 or -ENOMEM. */
 int roster_remove(struct roster *roster, const struct ranks *ranks);
 
-/* Put the missing in order of rank. */
+/* Sort the missing nodes by rank. */
 void roster_sort_missing(struct roster *roster);
 
 /* Add all of `other`. Returns 0 or -ENOMEM. */

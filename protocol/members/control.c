@@ -1,4 +1,4 @@
-/* control.c - the packets of stream 0, and what they say. */
+/* control.c - the packets of stream 0. */
 #include "protocol/members/control.h"
 
 #include <errno.h>
@@ -116,7 +116,7 @@ int control_encode(const struct control *control, struct frame *out)
     return 0;
 }
 
-/* A copy of bytes as a payload; NULL in `out` where there are none. */
+/* Copy bytes into a new payload. Without bytes `out` stays untouched. */
 static int copy_bytes(struct payload **out, const void *bytes, uint32_t len)
 {
     int r;
@@ -221,7 +221,7 @@ static int decode_lost(struct cop_packet *packet, struct control *control)
     return r < 0 ? r : ranks_from_pairs(&control->ranks, pairs, count);
 }
 
-static int decode(struct cop_packet *packet, struct control *control)
+static int decode_packet(struct cop_packet *packet, struct control *control)
 {
     switch (control->type) {
     case CONTROL_OPEN:
@@ -252,7 +252,7 @@ int control_decode(const struct frame *frame, struct control *out)
     control.type = (enum control_type)frame->tag;
     r = packet_open(&packet, frame->payload);
     if (r == 0)
-        r = decode(packet, &control);
+        r = decode_packet(packet, &control);
     cop_packet_free(packet);
     if (r < 0) {
         control_fini(&control);

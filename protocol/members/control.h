@@ -1,8 +1,8 @@
-/* control.h - the packets of stream 0, and what they say.
+/* control.h - the packets of stream 0.
  *
- * Stream 0 opens and closes streams, sets their parameters, says who has
- * joined and who is lost, and ends the network (PROTOCOL 3.1). Its packets
- * are numbered like any stream's. */
+ * Stream 0 opens and closes streams, sets their parameters, adds joiners,
+ * removes lost back-ends, and ends the network (PROTOCOL 3.1). Its packets
+ * are numbered like those of any stream. */
 #ifndef PROTOCOL_MEMBERS_CONTROL_H
 #define PROTOCOL_MEMBERS_CONTROL_H
 
@@ -18,26 +18,28 @@ enum control_type {
     CONTROL_SHUTDOWN,
 };
 
-/* One such packet, read. Caller's storage; all zero is empty. */
+/* One control packet. Caller's storage; all zero is empty. */
 struct control {
     enum control_type type;
     struct stream_definition definition; /* OPEN */
     uint32_t stream;
-    uint64_t
-        after; /* it takes effect behind this packet of the stream (3.1b) */
+    uint64_t after; /* takes effect behind this packet of `stream` (3.1b) */
     struct payload *parameters;
-    struct ranks ranks;
-    uint32_t *streams; /* ENTER: those that the ranks become members of ... */
-    uint64_t *starts;  /* ... after which packet they begin ... */
-    uint64_t *markers; /* ... the last marker sent, which counts as settled */
-    uint32_t *epochs;  /* ... and its epoch */
+    struct ranks ranks; /* ENTER: the joiners; LOST: the lost back-ends */
+
+    /* ENTER: arrays of stream_count, one element for each stream */
+    uint32_t *streams; /* its number */
+    uint64_t *starts;  /* the joiners begin behind this packet */
+    uint64_t *markers; /* its last marker, which counts as settled by them */
+    uint32_t *epochs;  /* the epoch of that marker */
     uint32_t stream_count;
 };
 
-/* Free what `control` holds. */
+/* Free the contents of `control`; it is then empty. */
 void control_fini(struct control *control);
 
-/* Free what a definition holds; copy one. The copy returns 0 or -ENOMEM. */
+/* Free the contents of a definition; replace `to` by a copy of `from`. The copy
+ * returns 0 or -ENOMEM, and leaves `to` untouched on error. */
 void definition_fini(struct stream_definition *definition);
 int definition_copy(struct stream_definition *to,
                     const struct stream_definition *from);

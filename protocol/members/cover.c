@@ -1,4 +1,4 @@
-/* cover.c - the front-end's back-ends that no branch covers.
+/* cover.c - the front-end's back-ends that no branch covers (PROTOCOL 11.1).
  *
  *            lost             failure_timeout        give_up_timeout
  *   covered ------> uncovered ---------------> limbo ---------------> given up
@@ -11,8 +11,8 @@
 
 #include "protocol/state.h"
 
-/* What all branches together cover. */
-static int covered(const struct node *node, struct ranks *out)
+/* Add the back-ends that the branches cover to `out`. */
+static int add_covered(const struct node *node, struct ranks *out)
 {
     uint32_t slot;
 
@@ -45,7 +45,8 @@ void cover_update(struct node *node)
     struct uncovered *list;
     size_t i, kept = 0;
 
-    if (covered(node, &cover) < 0 || ranks_copy(&open, &node->backends) < 0 ||
+    if (add_covered(node, &cover) < 0 ||
+        ranks_copy(&open, &node->backends) < 0 ||
         ranks_subtract(&open, &cover) < 0)
         node->failed = true;
     for (i = 0; i < node->uncovered_count; i++) {
@@ -107,7 +108,7 @@ void cover_exempt(struct node *node, struct ranks *ranks)
             node->failed = true;
 }
 
-/* When this entry changes: it is in limbo, or it is given up. */
+/* When the back-ends of `entry` enter limbo, or then are given up. */
 static uint64_t due_ms(const struct node *node, const struct uncovered *entry)
 {
     return entry->since_ms + (entry->limbo ? record_patience_ms(node)
@@ -125,7 +126,6 @@ uint64_t cover_deadline_ms(const struct node *node)
     return deadline;
 }
 
-/* No branch has covered these for too long (11.1). */
 static void give_up_oldest(struct node *node)
 {
     struct ranks ranks = {0};

@@ -1,4 +1,4 @@
-/* members.c - who is a member, and below whom. */
+/* members.c - the members of each stream, and the branch that each is on. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* Keep on the branch to `peer` only members that are below it. */
+/* Keep on the branch to `peer` only members below `peer`. */
 static void trim_branch(struct node *node,
                         struct stream *stream,
                         struct peer *peer)
@@ -25,8 +25,8 @@ static void trim_branch(struct node *node,
         upward_leave(node, stream, peer->slot);
 }
 
-/* What a change of members makes possible on one stream. */
-static void changed(struct node *node, struct stream *stream)
+/* The members of the stream have changed: do what that makes possible. */
+static void members_changed(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND)
         return;
@@ -48,7 +48,7 @@ void member_trim(struct node *node, struct peer *peer)
 
     for (i = 0; i < node->stream_count; i++) {
         trim_branch(node, node->streams[i], peer);
-        changed(node, node->streams[i]);
+        members_changed(node, node->streams[i]);
     }
 }
 
@@ -80,7 +80,7 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
     node->shifted = true;
     member_trim(node, peer);
     member_forget(node, peer);
-    /* A stream without members may have waited for what was in it (10.1b). */
+    /* A stream without members may have waited for the branch (10.1b). */
     for (i = 0; i < node->stream_count; i++)
         settle_update(node, node->streams[i]);
     peer->below = below;
@@ -117,7 +117,7 @@ void member_give_up(struct node *node,
     cover_update(node);
 }
 
-/* Take lost ranks out of one stream. */
+/* Remove lost ranks from one stream. */
 static void remove_lost(struct node *node,
                         struct stream *stream,
                         const struct ranks *ranks)
@@ -136,7 +136,7 @@ static void remove_lost(struct node *node,
         if (had && branch->members.count == 0)
             upward_leave(node, stream, slot);
     }
-    changed(node, stream);
+    members_changed(node, stream);
 }
 
 void member_lost(struct node *node, const struct ranks *ranks)
@@ -161,7 +161,8 @@ void member_lost(struct node *node, const struct ranks *ranks)
         remove_lost(node, node->streams[i], ranks);
 }
 
-/* New members on the branch to one child, which begin behind `start`. */
+/* Add the new members below `peer` to its branch. They begin behind packet
+ * `start`. */
 static void enter_branch(struct node *node,
                          struct stream *stream,
                          struct peer *peer,
@@ -188,7 +189,7 @@ static void enter_branch(struct node *node,
     ranks_fini(&here);
 }
 
-/* New members of one stream. */
+/* Add the new members of ENTER to stream number `index` of it. */
 static void enter_stream(struct node *node,
                          struct stream *stream,
                          const struct control *control,
@@ -218,18 +219,18 @@ static void enter_stream(struct node *node,
                       (uint64_t)(stream->up.epoch + 1) << PACKET_WAVE_BITS);
         upward_pump(node, stream);
         if (node->parent && node->incarnation > 0)
-            downward_ask(node, stream); /* it knew us before we did */
+            downward_ask(node, stream); /* the parent had ENTER before us */
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
         return;
     }
     if (first && node->role == NODE_COMMNODE && stream->down.last < start)
         downward_restart(node, stream, start);
-    /* one that asks to be adopted is no child yet */
+    /* an orphan that asks to be adopted is not ready */
     for (slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)
             enter_branch(node, stream, node->peers[slot], joined, start);
-    /* our parent may have had it before us, or has had nobody here since, and
-     * waits for the FEED of one whom we adopted */
+    /* After an adoption the parent may have handled ENTER before it knew of
+     * these members here: then it waits for FEED. */
     if ((first || !stream->down.sourced) && node->parent &&
         (node->incarnation > 0 || node->shifted))
         downward_ask(node, stream);
@@ -255,7 +256,7 @@ void member_enter(struct node *node, const struct control *control)
     }
 }
 
-/* The streams that a joiner becomes a member of, and from where on. */
+/* List the streams that a joiner enters, each with its present position. */
 static int list_growing(struct node *node, struct control *control)
 {
     size_t i;
@@ -299,8 +300,8 @@ void member_admit(struct node *node, const struct ranks *joined)
     control_fini(&control);
 }
 
-/* Back-ends have come under that child: adopted ones, joiners, or, at the
- * front-end, some that were given up. */
+/* `gained` are below that child now: back-ends that were adopted or joined. The
+ * front-end admits those that it does not know. */
 static void member_gain(struct node *node,
                         struct peer *peer,
                         struct ranks *gained)
@@ -319,7 +320,7 @@ static void member_gain(struct node *node,
             return;
         }
         if (branch->members.count == 0 && members.count > 0)
-            branch->fed = false; /* the child says from where (10.4) */
+            branch->fed = false; /* the child sends FEED (10.4) */
         if (ranks_unite(&branch->members, &members) < 0)
             node->failed = true;
         ranks_fini(&members);
@@ -332,10 +333,10 @@ static void member_gain(struct node *node,
         member_admit(node, gained);
 }
 
-/* PROTOCOL 11.2: our parent took lost ranks out of a claim of ours. If it knew
- * of nobody else here when it heard that they were lost, it has stopped to feed
- * and to count us, and we have not seen that. */
-static void begin_anew(struct node *node)
+/* PROTOCOL 11.2: the parent removed lost ranks from a claim of this node. If
+ * these were the only members here that it knew of, it no longer sends packets
+ * to this node, and its waves do not wait for this node. Ask for both again. */
+static void reenter_streams(struct node *node)
 {
     size_t i;
 
@@ -375,13 +376,13 @@ int member_expel(struct node *node, struct frame *frame)
             node_send(node, peer, frame_ref(frame));
     }
     if (node->role == NODE_COMMNODE && node->parent)
-        begin_anew(node);
+        reenter_streams(node);
     ranks_fini(&ranks);
     return 0;
 }
 
-/* A claim on stream 0: who is below that child now. */
-static void rebase(struct node *node, struct peer *peer)
+/* A claim on stream 0 says which back-ends are below that child now. */
+static void update_below(struct node *node, struct peer *peer)
 {
     struct branch *zero = stream_branch(node->streams[0], peer->slot);
     struct ranks gained = {0}, lost = {0};
@@ -419,7 +420,7 @@ bool member_may_claim(const struct node *node,
     if (node->role == NODE_FRONTEND &&
         ranks_at(members, size - 1) >= node->next_rank)
         return false;
-    return true; /* two branches may claim one that has moved (10.1) */
+    return true; /* two branches may claim a back-end that has moved (10.1) */
 }
 
 void member_expel_lost(struct node *node,
@@ -442,8 +443,8 @@ void member_expel_lost(struct node *node,
     ranks_fini(&ranks);
 }
 
-/* Read a claim, without those that were given up (11.2), and see whether it
- * can be true. `out` is untouched on error. */
+/* Read a claim, remove the back-ends that were given up (11.2), and check
+ * whether it can be true. `out` is untouched on error. */
 static int read_claim(struct node *node,
                       const struct stream *stream,
                       struct peer *peer,
@@ -459,7 +460,7 @@ static int read_claim(struct node *node,
         (claim.error_rank >= LIMIT_NODES ||
          (peer->role == NODE_BACKEND && claim.error_rank != peer->rank))) {
         claim_fini(&claim);
-        return node_refuse(node, "its error is not one of its nodes");
+        return node_refuse(node, "the error is not from a node below it");
     }
     if (stream->definition.id == 0)
         member_expel_lost(node, peer, &claim.members);
@@ -495,7 +496,7 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
         return r;
     branch->claimed = true;
     if (frame->stream == 0) {
-        rebase(node, peer);
+        update_below(node, peer);
         settle_update(node, stream);
         return 0;
     }

@@ -1,20 +1,21 @@
-/* snapshot.c - what the packets of stream 0 that are stable, and gone, amount
- * to (PROTOCOL 3.1).
+/* snapshot.c - the state that the dropped packets of stream 0 have led to
+ * (PROTOCOL 3.1).
  *
- * Control packets without a number: LOST, and for each stream OPEN with what is
- * to take effect behind its packets; then the number that this is worth. */
+ * A snapshot is a series of control packets without a number: LOST, and for
+ * each stream OPEN, followed by its changes that have not taken effect yet. The
+ * frame SNAPSHOT ends it, with the number of the last packet that it replaces.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* The streams that are there, and the highest number that one has had. */
+/* The numbers of the existing streams, and the highest that was ever used. */
 #define SNAPSHOT_FORMAT "%aud %ud"
 
 /* ---- sending one ---- */
 
-/* Send one control packet of a snapshot: it has no number. */
 static void send_unnumbered(struct node *node,
                             struct peer *peer,
                             const struct control *control)
@@ -28,7 +29,7 @@ static void send_unnumbered(struct node *node,
     node_send(node, peer, frame);
 }
 
-/* One stream of a snapshot, with what takes effect behind its packets. */
+/* Send one stream of a snapshot: OPEN and its pending changes. */
 static void send_stream(struct node *node,
                         struct peer *peer,
                         const struct stream *stream)
@@ -53,9 +54,10 @@ static void send_stream(struct node *node,
                                           .after = stream->close_at});
 }
 
-/* Whether a snapshot for `peer` has this stream: closed ones too, until their
- * last packet is stable (PROTOCOL 3.1); a joiner needs those that grow. */
-static bool is_shown(const struct stream *stream, const struct peer *peer)
+/* Whether a snapshot for `peer` contains this stream. A joiner needs only
+ * streams that grow. A commnode also needs closed streams until their last
+ * packet is stable (PROTOCOL 3.1). */
+static bool is_in_snapshot(const struct stream *stream, const struct peer *peer)
 {
     if (peer->role == NODE_BACKEND)
         return stream->definition.grow && !stream->closing;
@@ -68,7 +70,8 @@ void snapshot_send(struct node *node, struct peer *peer)
     struct branch *branch = stream_branch(zero, peer->slot);
     uint32_t *ids = calloc(node->stream_count, sizeof(*ids)), count = 0;
     struct msg_snapshot snapshot = {
-        .number = zero->down.feed.stable, /* what is above goes as it came */
+        .number =
+            zero->down.feed.stable, /* later packets are sent as they are */
     };
     size_t i;
 
@@ -82,7 +85,7 @@ void snapshot_send(struct node *node, struct peer *peer)
             node, peer,
             &(struct control){.type = CONTROL_LOST, .ranks = node->lost});
     for (i = 1; i < node->stream_count; i++) {
-        if (!is_shown(node->streams[i], peer) ||
+        if (!is_in_snapshot(node->streams[i], peer) ||
             node->streams[i]->opened_at > snapshot.number)
             continue;
         ids[count++] = node->streams[i]->definition.id;
@@ -101,7 +104,7 @@ void snapshot_send(struct node *node, struct peer *peer)
     downward_pump_child(node, zero, peer->slot);
 }
 
-static void pass_on(struct node *node)
+static void forward_snapshot(struct node *node)
 {
     const struct stream *zero = node->streams[0];
     uint32_t slot;
@@ -110,14 +113,13 @@ static void pass_on(struct node *node)
         const struct branch *branch = &zero->branches[slot];
         struct peer *peer = node_child(node, slot);
 
-        /* one that has not said where it is will say so (10.4) */
+        /* a child without FEED will send it (10.4) */
         if (peer && peer->ready && branch->fed &&
             branch->cursor < zero->down.feed.base)
             snapshot_send(node, peer);
     }
 }
 
-/* PROTOCOL 11.4: the end, as a snapshot has it, goes down as it came. */
 void snapshot_pass_end(struct node *node)
 {
     uint32_t slot;
@@ -140,24 +142,24 @@ void snapshot_refresh(struct node *node,
     size_t i;
 
     if (node->role == NODE_BACKEND && stream->active)
-        return; /* it has all that is stable */
-    /* Members that joined while we stood still. Nobody of them is below us, or
-     * their ENTER would not be stable without having come to us; but some may
-     * be whose ENTER lies behind the snapshot: that says from where they are to
-     * be fed. */
+        return; /* it has received everything that is stable */
+    /* Add members that joined while this node was cut off. None of them is
+     * below this node: their ENTER could not be stable without this node.
+     * Members below this node whose ENTER comes behind the snapshot may be in
+     * it too: they begin where that ENTER says. */
     if (ranks_unite(&stream->definition.members, &definition->members) < 0)
         node->failed = true;
     payload_free(stream->definition.parameters);
     stream->definition.parameters = payload_ref(definition->parameters);
-    /* what has taken effect behind stable, or is to later, is said again */
+    /* changes behind the stable packets follow in the snapshot */
     for (i = 0; i < stream->pending_count; i++)
         payload_free(stream->pending[i].parameters);
     stream->pending_count = 0;
     stream->applied = 0;
 }
 
-/* PROTOCOL 3.1: a stream that a snapshot does not have was closed, and its last
- * packet stable, before the number that it ends with. */
+/* PROTOCOL 3.1: remove the streams that are not in the snapshot. They were
+ * closed, and their last packet was stable. */
 static int keep_streams(struct node *node, const uint32_t *ids, uint32_t count)
 {
     size_t i;
@@ -175,7 +177,7 @@ static int keep_streams(struct node *node, const uint32_t *ids, uint32_t count)
             continue;
         if (upward_is_idle(node, node->streams[i])) {
             node_remove_stream(node, node->streams[i]);
-        } else { /* its filter is at work: it goes with the answer */
+        } else { /* a filter call is out: its answer removes the stream */
             node->streams[i]->closing = true;
             node->streams[i]->close_at = 0;
         }
@@ -213,9 +215,9 @@ int snapshot_take(struct node *node, const struct frame *frame)
     if (node->role == NODE_COMMNODE) {
         feed_restart(&zero->down.feed, snapshot.number);
         zero->down.feed.stable =
-            snapshot.number; /* we too can send no packet */
+            snapshot.number; /* this node has none of the packets either */
         zero->settle.stable_due = true;
-        pass_on(node);
+        forward_snapshot(node);
     }
     settle_update(node, zero);
     return 0;

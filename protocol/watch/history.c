@@ -1,4 +1,4 @@
-/* history.c - the recoveries that the front-end was told of, for observers. */
+/* history.c - the reported recoveries, kept for observers. */
 #include "protocol/watch/history.h"
 
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include "protocol/watch/status.h"
 #include "wire/packet.h"
 
-/* Number of the next one; ranks and attempts; times. */
+/* Number of the next recovery; ranks and attempts; times. */
 #define HISTORY_FORMAT "%uld %aud %auld"
 
 /* Numbers and times of one entry. */
 #define ENTRY_NUMBERS 4
 #define ENTRY_TIMES   6
 
-/* Entry number `number`, which is kept still. */
+/* Entry number `number`, which must not have been overwritten. */
 static struct history_entry *entry_at(struct history *history, uint64_t number)
 {
     return &history->list[number % LIMIT_STATUS_REPORTS];
@@ -44,7 +44,7 @@ void history_add(struct node *node,
         (struct history_entry){rank, node->now_ms, *adoption};
 }
 
-/* The first entry that is kept still, from `number` on. */
+/* The first entry from `number` on that has not been overwritten. */
 static uint64_t first_from(const struct history *history, uint64_t number)
 {
     uint64_t oldest = history->next > LIMIT_STATUS_REPORTS

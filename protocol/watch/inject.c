@@ -1,4 +1,4 @@
-/* inject.c - what is to be broken on purpose, on its way to the victim. */
+/* inject.c - injected failures, on their way to the victim (PROTOCOL 15.6). */
 #include <coppice/status.h>
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static int read_injection(const struct frame *frame, struct msg_inject *out)
 }
 
 /* The child through which `rank` is reached now (PROTOCOL 6.6); or NULL. */
-static struct peer *towards(const struct node *node, uint32_t rank)
+static struct peer *next_hop(const struct node *node, uint32_t rank)
 {
     struct table_entry entry;
     bool internal =
@@ -44,7 +44,7 @@ static struct peer *towards(const struct node *node, uint32_t rank)
     return NULL;
 }
 
-/* Whether there is, or was, such a node. */
+/* Whether there is or was a node of that rank. */
 static bool is_known(const struct node *node, uint32_t rank)
 {
     struct table_entry entry;
@@ -53,12 +53,12 @@ static bool is_known(const struct node *node, uint32_t rank)
            ranks_has(&node->backends, rank) || ranks_has(&node->lost, rank);
 }
 
-static int refuse(char *text, size_t len, int code, uint32_t rank)
+static int refuse_injection(char *text, size_t len, int code, uint32_t rank)
 {
     snprintf(text, len,
              code == -ENOENT ? "there is no node of rank %u"
-                             : "rank %u is lost, or looks for a parent: it "
-                               "cannot be reached now",
+                             : "rank %u cannot be reached: it is lost, or has "
+                               "no parent at the moment",
              rank);
     return code;
 }
@@ -80,21 +80,22 @@ int inject_asked(struct node *node,
     }
     if (read_injection(frame, &inject) < 0) {
         snprintf(text, text_len,
-                 "there is no such injection; a freeze lasts from 1 ms to %u s",
+                 "unknown injection, or the time of a freeze is not from 1 ms "
+                 "to %u s",
                  LIMIT_FREEZE_MS / 1000);
         return -EINVAL;
     }
     rank = inject.victim;
     if (rank == 0) {
         snprintf(text, text_len,
-                 "rank 0 is the front-end, which is never broken on purpose");
+                 "rank 0 is the front-end: it cannot be a victim");
         return -EINVAL;
     }
     if (!is_known(node, rank))
-        return refuse(text, text_len, -ENOENT, rank);
-    peer = towards(node, rank);
+        return refuse_injection(text, text_len, -ENOENT, rank);
+    peer = next_hop(node, rank);
     if (!peer)
-        return refuse(text, text_len, -EHOSTUNREACH, rank);
+        return refuse_injection(text, text_len, -EHOSTUNREACH, rank);
     if (inject.injection == COP_INJECT_KILL)
         observer_killed(node, rank);
     node_send(node, peer, frame_ref(frame));
@@ -110,9 +111,9 @@ int inject_take(struct node *node, const struct frame *frame)
     if (read_injection(frame, &inject) < 0)
         return -EPROTO;
     if (!node->status.allow_injection)
-        return 0; /* PROTOCOL 15.6: nobody's word is enough here */
+        return 0; /* PROTOCOL 15.6: each node checks it itself */
     if (inject.victim != node->rank) {
-        peer = towards(node, inject.victim);
+        peer = next_hop(node, inject.victim);
         if (peer)
             node_send(node, peer, frame_ref(frame));
         return 0;

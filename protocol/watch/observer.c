@@ -1,4 +1,4 @@
-/* observer.c - who asks the front-end from outside, and what it is told. */
+/* observer.c - observers outside the tree, and the front-end's answers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +19,14 @@ static struct observer *observer_find(struct status *status, uint32_t link)
     return NULL;
 }
 
-static void forget(struct status *status, struct observer *observer)
+static void observer_remove(struct status *status, struct observer *observer)
 {
     *observer = status->observers[--status->observer_count];
 }
 
-/* Send the answer; the payload is taken. One question, one answer (15.1). */
-static void answer(struct node *node, uint32_t link, struct frame *frame)
+/* Send the answer and close the link: an observer asks one question (15.1). The
+ * payload is taken. */
+static void send_answer(struct node *node, uint32_t link, struct frame *frame)
 {
     struct action *action = node_act(node, ACTION_SEND);
 
@@ -44,10 +45,10 @@ void observer_refuse(struct node *node,
     struct frame frame;
 
     if (observer)
-        forget(&node->status, observer);
+        observer_remove(&node->status, observer);
     if (rows_encode(&none, code, text, &frame) < 0)
         node->failed = true;
-    answer(node, link, &frame);
+    send_answer(node, link, &frame);
 }
 
 static int observer_add(struct node *node, uint32_t link)
@@ -81,7 +82,7 @@ bool observer_link_up(struct node *node, const struct event *event)
                                       : "the network is being launched");
     else if (node->status.observer_count >= LIMIT_OBSERVERS)
         observer_refuse(node, event->link, -EBUSY,
-                        "too many others ask the front-end just now");
+                        "too many observers are connected to the front-end");
     else if (observer_add(node, event->link) < 0)
         node->failed = true;
     return true;
@@ -92,7 +93,7 @@ bool observer_link_down(struct node *node, const struct event *event)
     struct observer *observer = observer_find(&node->status, event->link);
 
     if (observer)
-        forget(&node->status, observer);
+        observer_remove(&node->status, observer);
     return observer != NULL;
 }
 
@@ -106,9 +107,9 @@ static void take_injection(struct node *node,
     observer_refuse(node, observer->link, r, text);
 }
 
-static void take_question(struct node *node,
-                          struct observer *observer,
-                          const struct frame *frame)
+static void take_reports_question(struct node *node,
+                                  struct observer *observer,
+                                  const struct frame *frame)
 {
     uint32_t link = observer->link;
     struct msg_reports question;
@@ -117,8 +118,8 @@ static void take_question(struct node *node,
     msg_reports_decode(frame, &question);
     if (history_encode(node, question.first, &reply) < 0)
         node->failed = true;
-    forget(&node->status, observer);
-    answer(node, link, &reply);
+    observer_remove(&node->status, observer);
+    send_answer(node, link, &reply);
 }
 
 bool observer_frame(struct node *node, const struct event *event)
@@ -133,15 +134,15 @@ bool observer_frame(struct node *node, const struct event *event)
         msg_status_decode(&frame, &status) == 0) {
         observer->asked = true;
         observer->budget_ms = status.budget_ms;
-        observer->deadline_ms = UINT64_MAX; /* the round has its own */
+        observer->deadline_ms = UINT64_MAX; /* the round has a deadline */
         observer_next(node);
     } else if (frame.type == FRAME_INJECT && !observer->asked) {
         take_injection(node, observer, &frame);
     } else if (frame.type == FRAME_REPORTS && !observer->asked) {
-        take_question(node, observer, &frame);
+        take_reports_question(node, observer, &frame);
     } else if (frame.type != FRAME_HEARTBEAT) {
         node_act(node, ACTION_CLOSE)->link = event->link;
-        forget(&node->status, observer);
+        observer_remove(&node->status, observer);
     }
     frame_fini(&frame);
     return true;
@@ -165,7 +166,7 @@ void observer_tick(struct node *node)
             continue;
         }
         node_act(node, ACTION_CLOSE)->link = status->observers[i].link;
-        forget(status, &status->observers[i]);
+        observer_remove(status, &status->observers[i]);
     }
 }
 
@@ -187,7 +188,7 @@ void observer_next(struct node *node)
     uint32_t budget_ms = 0, i;
 
     if (status->open)
-        return; /* what it has gathered may be older than the question */
+        return; /* its answers may be older than the question */
     for (i = 0; i < status->observer_count; i++) {
         struct observer *observer = &status->observers[i];
 
@@ -201,7 +202,7 @@ void observer_next(struct node *node)
         status_begin(node, round, budget_ms);
 }
 
-/* ---- who is lost ---- */
+/* ---- losses ---- */
 
 static struct loss *loss_of(const struct node *node, uint32_t rank)
 {
@@ -214,7 +215,8 @@ static struct loss *loss_of(const struct node *node, uint32_t rank)
     return NULL;
 }
 
-/* What is said of the loss of `rank`; who was told to kill itself has. */
+/* Why `rank` was lost, as a new string; NULL: not known. A node that was told to
+ * kill itself has done so. */
 static char *reason_of(const struct status *status,
                        uint32_t rank,
                        const char *text)
@@ -224,7 +226,7 @@ static char *reason_of(const struct status *status,
     return text && *text ? strdup(text) : NULL;
 }
 
-static void observer_note(struct node *node, struct loss loss, const char *text)
+static void loss_add(struct node *node, struct loss loss, const char *text)
 {
     struct status *status = &node->status;
     struct loss *list = status->losses;
@@ -253,7 +255,7 @@ void observer_lost(struct node *node,
     struct loss loss = {rank, rank, parent, node->now_ms, NULL};
 
     if (node->role == NODE_FRONTEND && !loss_of(node, rank))
-        observer_note(node, loss, text);
+        loss_add(node, loss, text);
 }
 
 void observer_given_up(struct node *node,
@@ -266,7 +268,7 @@ void observer_given_up(struct node *node,
         struct loss loss = {ranks->runs[i].first, ranks->runs[i].last,
                             RANK_NONE, node->now_ms, NULL};
 
-        observer_note(node, loss, text);
+        loss_add(node, loss, text);
     }
 }
 
@@ -279,7 +281,7 @@ void observer_found(struct node *node, uint32_t rank)
         return;
     free(loss->text);
     *loss = node->status.losses[--node->status.loss_count];
-    /* and it has not been killed */
+    /* the injection did not reach it */
     if (ranks_add(&one, rank, rank) < 0 ||
         ranks_subtract(&node->status.killed, &one) < 0)
         node->failed = true;
@@ -303,7 +305,7 @@ void observer_fini(struct node *node)
     ranks_fini(&status->killed);
 }
 
-/* ---- what is known of those that have not answered ---- */
+/* ---- rows of nodes that have not answered ---- */
 
 static uint32_t age_ms(const struct node *node, uint64_t since_ms)
 {
@@ -320,8 +322,8 @@ static uint32_t lost_ms(const struct node *node, uint32_t rank)
     return loss ? age_ms(node, loss->since_ms) : ROW_UNKNOWN;
 }
 
-/* Fill in since when, and why, the node of `row` is lost. */
-static void explain(const struct node *node, struct row *row)
+/* Set since when, and why, the node of `row` is lost. */
+static void set_loss(const struct node *node, struct row *row)
 {
     const struct loss *loss = loss_of(node, row->rank);
 
@@ -338,8 +340,8 @@ static uint32_t launched_index(const struct node *node, uint32_t rank)
                              : TOPOLOGY_NONE;
 }
 
-/* A row for `rank`, as it was launched; one that joined later is shown under
- * the front-end. */
+/* A row for `rank`, with its place in the launched tree. A node that joined
+ * later gets the front-end as its parent. */
 static struct row row_of(const struct node *node,
                          uint32_t rank,
                          enum node_role role,
@@ -363,15 +365,14 @@ static struct row row_of(const struct node *node,
     return row;
 }
 
-static void observer_put(struct node *node,
-                         struct rows *rows,
-                         const struct row *row)
+static void add_row(struct node *node, struct rows *rows, const struct row *row)
 {
     if (rows_add(rows, row) < 0)
         node->failed = true;
 }
 
-/* An internal node, from the table; `known` is its own row, or NULL. */
+/* Add the row of an internal node from the table, or correct `known`, the row
+ * from its answer; NULL: it has not answered. */
 static void add_internal(struct node *node,
                          const struct table_entry *entry,
                          struct row *known,
@@ -385,7 +386,7 @@ static void add_internal(struct node *node,
     row = row_of(node, entry->rank, NODE_COMMNODE, ROW_LOST);
     row.incarnation = entry->incarnation;
     if (lost || entry->failed) {
-        explain(node, &row);
+        set_loss(node, &row);
         row.state = lost ? ROW_LOST : ROW_ORPHAN;
     } else {
         row.parent = entry->parent;
@@ -397,7 +398,7 @@ static void add_internal(struct node *node,
         }
     }
     if (!known) {
-        observer_put(node, more, &row);
+        add_row(node, more, &row);
         return;
     }
     known->state = row.state;
@@ -442,7 +443,7 @@ static bool is_uncovered(const struct node *node,
     return false;
 }
 
-/* Live back-ends that have not answered. */
+/* Add the live back-ends that have not answered. */
 static void add_backends(struct node *node,
                          const struct rows *rows,
                          struct rows *more)
@@ -468,11 +469,11 @@ static void add_backends(struct node *node,
                 row.state = ROW_ORPHAN;
                 row.age_ms = age_ms(node, since_ms);
             }
-            observer_put(node, more, &row);
+            add_row(node, more, &row);
         }
 }
 
-/* Back-ends that were given up, and nodes that were never there. */
+/* Add the back-ends that were given up, and the nodes that never started. */
 static void add_absent(struct node *node,
                        const struct rows *rows,
                        struct rows *more)
@@ -485,9 +486,9 @@ static void add_absent(struct node *node,
              rank <= node->lost.runs[run].last; rank++) {
             struct row row = row_of(node, rank, NODE_BACKEND, ROW_LOST);
 
-            explain(node, &row);
+            set_loss(node, &row);
             if (!rows_find(rows, rank))
-                observer_put(node, more, &row);
+                add_row(node, more, &row);
         }
     for (i = 0; i < node->launching.roster.missing_count; i++) {
         const struct roster_missing *missing =
@@ -503,12 +504,12 @@ static void add_absent(struct node *node,
                              launched_index(node, missing->rank)))
             row.role = NODE_BACKEND;
         if (!rows_find(rows, missing->rank))
-            observer_put(node, more, &row);
+            add_row(node, more, &row);
     }
 }
 
-/* PROTOCOL 15.5: what the front-end knows, and nobody else can say. */
-static void compose(struct node *node, struct rows *rows)
+/* PROTOCOL 15.5: add the nodes that only the front-end knows about. */
+static void complete_rows(struct node *node, struct rows *rows)
 {
     struct rows more = {0};
 
@@ -530,7 +531,7 @@ void observer_answer(struct node *node, struct rows *rows)
     struct frame frame;
     uint32_t i = 0;
 
-    compose(node, rows);
+    complete_rows(node, rows);
     if (rows_encode(rows, 0, NULL, &frame) < 0)
         node->failed = true;
     while (i < status->observer_count && !node->failed) {
@@ -541,8 +542,8 @@ void observer_answer(struct node *node, struct rows *rows)
             continue;
         }
         copy = frame_ref(&frame);
-        answer(node, status->observers[i].link, &copy);
-        forget(status, &status->observers[i]);
+        send_answer(node, status->observers[i].link, &copy);
+        observer_remove(status, &status->observers[i]);
     }
     frame_fini(&frame);
     observer_next(node);

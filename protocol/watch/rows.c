@@ -1,4 +1,4 @@
-/* rows.c - what an observer is shown: one row for each node. */
+/* rows.c - the status of the nodes: one row for each node. */
 #include "protocol/watch/rows.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 #include "wire/messages.h"
 #include "wire/packet.h"
 
-/* Rows left off, the numbers of all rows, their hosts, reasons, a text. */
+/* Count of rows left off, numbers of all rows, hosts, reasons, a text. */
 #define ROWS_FORMAT "%ud %aud %as %as %s"
 
-/* Numbers of one row, in the order of the struct; the last says which of the
- * reasons is its own, from 1 on, since few rows have one. */
+/* Numbers of one row, in the order of the struct. The last one is the index of
+ * its reason, from 1; 0: it has none, as most rows. */
 #define ROW_NUMBERS 10
 
 static void row_fini(struct row *row)
@@ -34,7 +34,7 @@ void rows_fini(struct rows *rows)
     memset(rows, 0, sizeof(*rows));
 }
 
-static int reserve(struct rows *rows)
+static int rows_reserve(struct rows *rows)
 {
     uint32_t room = rows->room ? rows->room * 2 : 16;
     struct row *list = rows->list;
@@ -49,8 +49,7 @@ static int reserve(struct rows *rows)
     return 0;
 }
 
-/* Count rows that are left off, as many as there may be nodes: more would be
- * refused where they are read. */
+/* Count rows that are left off. rows_decode() refuses more than LIMIT_NODES. */
 static void leave_off(struct rows *rows, uint32_t count)
 {
     uint32_t room = LIMIT_NODES - rows->left_off;
@@ -66,7 +65,7 @@ int rows_add(struct rows *rows, const struct row *row)
         leave_off(rows, 1);
         return 0;
     }
-    if (reserve(rows) < 0)
+    if (rows_reserve(rows) < 0)
         return -ENOMEM;
     copy.host = strdup(row->host ? row->host : "");
     copy.reason = row->reason ? strdup(row->reason) : NULL;
@@ -88,7 +87,7 @@ int rows_append(struct rows *rows, struct rows *from)
             leave_off(rows, 1);
             continue;
         }
-        if (reserve(rows) < 0)
+        if (rows_reserve(rows) < 0)
             return -ENOMEM;
         rows->list[rows->count++] = from->list[i];
         from->list[i].host = from->list[i].reason = NULL;
@@ -139,7 +138,7 @@ int rows_encode(const struct rows *rows,
     return r;
 }
 
-/* What unpacking gives: borrowed arrays with their counts. */
+/* The unpacked arrays with their counts; borrowed from the packet. */
 struct wire {
     uint32_t left_off;
     const uint32_t *numbers;
@@ -151,8 +150,8 @@ struct wire {
     const char *text;
 };
 
-/* What may be in a row from a stranger. */
-static bool is_sane(const struct row *row)
+/* Whether a row from the network is within the limits. */
+static bool is_valid(const struct row *row)
 {
     return row->rank < LIMIT_NODES && row->parent != row->rank &&
            (row->parent < LIMIT_NODES || row->parent == RANK_NONE) &&
@@ -161,7 +160,7 @@ static bool is_sane(const struct row *row)
            (!row->reason || strlen(row->reason) <= LIMIT_TEXT);
 }
 
-static int from_wire(const struct wire *wire, struct rows *rows)
+static int rows_from_wire(const struct wire *wire, struct rows *rows)
 {
     uint32_t told = 0, i;
     int r = 0;
@@ -185,12 +184,12 @@ static int from_wire(const struct wire *wire, struct rows *rows)
             .host = (char *)(uintptr_t)wire->hosts[i],
         };
 
-        if (at[9] > 0) { /* in order, and each for one row */
+        if (at[9] > 0) { /* reasons come in the order of their rows */
             if (at[9] != told + 1 || told == wire->reason_count)
                 return -EBADMSG;
             row.reason = (char *)(uintptr_t)wire->reasons[told++];
         }
-        r = is_sane(&row) ? rows_add(rows, &row) : -EBADMSG;
+        r = is_valid(&row) ? rows_add(rows, &row) : -EBADMSG;
     }
     rows->left_off = wire->left_off;
     return r;
@@ -213,7 +212,7 @@ int rows_decode(const struct frame *frame,
                           &w.number_count, &w.hosts, &w.host_count, &w.reasons,
                           &w.reason_count, &w.text);
     if (r == 0)
-        r = from_wire(&w, &rows);
+        r = rows_from_wire(&w, &rows);
     if (r == 0 && text)
         snprintf(text, text_len, "%s", w.text);
     cop_packet_free(packet);
@@ -226,8 +225,8 @@ int rows_decode(const struct frame *frame,
     return 0;
 }
 
-/* By rank; of one rank the latest first. */
-static int compare(const void *left, const void *right)
+/* By rank; of one rank the latest incarnation first. */
+static int compare_rows(const void *left, const void *right)
 {
     const struct row *a = left, *b = right;
 
@@ -246,7 +245,7 @@ void rows_sort(struct rows *rows)
 
     if (rows->count == 0)
         return;
-    qsort(rows->list, rows->count, sizeof(*rows->list), compare);
+    qsort(rows->list, rows->count, sizeof(*rows->list), compare_rows);
     for (i = 0; i < rows->count; i++) {
         if (kept > 0 && rows->list[kept - 1].rank == rows->list[i].rank)
             row_fini(&rows->list[i]);
@@ -278,7 +277,8 @@ static bool is_live(const struct row *row)
     return row->state == ROW_UP || row->state == ROW_DEGRADED;
 }
 
-/* Milliseconds, and 1 more; 0: not lost. What is not known was so just now. */
+/* The age of a row in milliseconds plus 1, as 0 means not lost. An unknown age
+ * counts as 0 ms. */
 static uint64_t lost_for(const struct row *row)
 {
     return 1 + (row->age_ms == ROW_UNKNOWN ? 0 : (uint64_t)row->age_ms);
@@ -287,16 +287,16 @@ static uint64_t lost_for(const struct row *row)
 /* What rows_degrade() knows of one row. */
 struct ascent {
     uint32_t above; /* the index of its parent's row; ROW_UNKNOWN: none */
-    uint32_t below; /* rows below it that have not told yet */
-    bool told;      /* it has told its parent's row */
-    uint64_t lost;  /* for how long it has been without somebody below */
+    uint32_t below; /* child rows that are not counted in `lost` yet */
+    bool told;      /* it is counted in its parent's `lost` */
+    uint64_t lost;  /* how long a node below it has been lost: lost_for() */
 };
 
-/* Row `i` tells its parent's row for how long somebody below that is lost: not
- * longer than it has been there itself. */
-static void rows_tell(const struct rows *rows,
-                      struct ascent *ascents,
-                      uint32_t i)
+/* Count row `i` in its parent's `lost`: for how long it, or a node below it, is
+ * lost. A live row counts for no longer than it has been below that parent. */
+static void count_in_parent(const struct rows *rows,
+                            struct ascent *ascents,
+                            uint32_t i)
 {
     struct ascent *above = &ascents[ascents[i].above];
     uint64_t own = lost_for(&rows->list[i]), lost = ascents[i].lost;
@@ -307,8 +307,8 @@ static void rows_tell(const struct rows *rows,
         above->lost = lost;
 }
 
-/* Each row tells its parent's once, when all below it have told it. */
-static void ascend(const struct rows *rows, struct ascent *ascents)
+/* Count each row in its parent's, once all rows below it are counted. */
+static void count_losses(const struct rows *rows, struct ascent *ascents)
 {
     uint32_t i, at, lap;
 
@@ -318,16 +318,16 @@ static void ascend(const struct rows *rows, struct ascent *ascents)
             ascents[at].told = true;
             if (ascents[at].above == ROW_UNKNOWN)
                 break;
-            rows_tell(rows, ascents, at);
+            count_in_parent(rows, ascents, at);
             ascents[ascents[at].above].below--;
         }
-    /* Records of one move may show a circle: what is left are circles. */
+    /* Rows from before and after a move may form circles: go around twice. */
     for (i = 0; i < rows->count; i++)
         for (lap = 0; !ascents[i].told || lap == 1; lap++) {
             at = i;
             do {
                 ascents[at].told = true;
-                rows_tell(rows, ascents, at);
+                count_in_parent(rows, ascents, at);
                 at = ascents[at].above;
             } while (at != i);
         }
@@ -347,7 +347,7 @@ int rows_degrade(struct rows *rows)
         if (above)
             ascents[ascents[i].above].below++;
     }
-    ascend(rows, ascents);
+    count_losses(rows, ascents);
     for (i = 0; i < rows->count; i++) {
         struct row *row = &rows->list[i];
 

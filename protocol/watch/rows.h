@@ -1,7 +1,7 @@
-/* rows.h - what an observer is shown: one row for each node (PROTOCOL 15).
+/* rows.h - the status of the nodes: one row for each node (PROTOCOL 15).
  *
- * Rows go up the tree in ROWS frames, each node adding its own, and from the
- * front-end to whoever asked. */
+ * Rows go up the tree in ROWS frames, to which each node adds its own, and from
+ * the front-end to the observer. */
 #ifndef PROTOCOL_WATCH_ROWS_H
 #define PROTOCOL_WATCH_ROWS_H
 
@@ -9,8 +9,8 @@
 
 #include "wire/frame.h"
 
-/* How a node is. A node that answers is UP; what its parent and the front-end
- * know of the others makes them the rest. */
+/* The state of a node. A node that answers is UP. The other states come from
+ * what its parent and the front-end know. */
 enum row_state {
     ROW_UP,
     ROW_DEGRADED, /* up, and something below it is not */
@@ -21,7 +21,7 @@ enum row_state {
     ROW_STATES,
 };
 
-/* In the place of a number of milliseconds or microseconds: not known. */
+/* In the place of milliseconds or microseconds: not known. */
 #define ROW_UNKNOWN UINT32_MAX
 
 /* One node. */
@@ -31,9 +31,9 @@ struct row {
     uint32_t role;   /* enum node_role */
     uint32_t state;  /* enum row_state */
     uint32_t incarnation;
-    uint32_t age_ms;       /* so long it has been so; at most ROW_UNKNOWN - 1 */
+    uint32_t age_ms;       /* time in this state; at most ROW_UNKNOWN - 1 */
     uint32_t round_us;     /* round trip of the link to the parent */
-    uint32_t adoptions;    /* so often it has lost a parent and found one */
+    uint32_t adoptions;    /* how often it was adopted */
     uint32_t adopted_from; /* the parent that it lost last; RANK_NONE: none */
     char *host;            /* "" where it is not known */
     char *reason;          /* why ROW_MISSING or ROW_LOST; NULL: not known */
@@ -50,7 +50,7 @@ struct rows {
 /* Free what `rows` holds; it is then empty. */
 void rows_fini(struct rows *rows);
 
-/* Add a copy of `row`, its host and reason included. Above LIMIT_STATUS_ROWS it
+/* Add a copy of `row`, with its host and reason. Above LIMIT_STATUS_ROWS the row
  * is only counted. Returns 0 or -ENOMEM. */
 int rows_add(struct rows *rows, const struct row *row);
 
@@ -70,7 +70,8 @@ int rows_encode(const struct rows *rows,
 
 /* Read a ROWS frame from the network. `out` is untouched on error.
  *
- * text  what it says when its tag is not 0: up to `text_len` bytes; may be NULL
+ * text  receives the frame's text, which says why there are no rows, in up to
+ *       `text_len` bytes; may be NULL
  *
  * Returns 0, -EBADMSG or -ENOMEM. */
 int rows_decode(const struct frame *frame,
@@ -78,16 +79,16 @@ int rows_decode(const struct frame *frame,
                 char *text,
                 size_t text_len);
 
-/* Bring rows into order of rank, and of two of one rank keep the one with the
- * higher incarnation: a node that moved while it was asked is told twice. */
+/* Sort rows by rank. Of two rows of one rank keep that of the higher
+ * incarnation: a node that moved during the round is in two answers. */
 void rows_sort(struct rows *rows);
 
-/* Sorted rows: the row of `rank`, or NULL. Borrowed. */
+/* The row of `rank`, or NULL. `rows` must be sorted. Borrowed. */
 struct row *rows_find(const struct rows *rows, uint32_t rank);
 
-/* Sorted rows: every node that is up and has something below it that is not
- * becomes ROW_DEGRADED, since the first such thing came to be below it.
- * Returns 0 or -ENOMEM. */
+/* Make every node ROW_DEGRADED that is up, but has a node below it that is not.
+ * Its age is how long that has been so. `rows` must be sorted. Returns 0 or
+ * -ENOMEM. */
 int rows_degrade(struct rows *rows);
 
 #endif

@@ -1,4 +1,4 @@
-/* status.c - rounds: a question that goes down the tree, rows that come up. */
+/* status.c - rounds: STATUS goes down the tree, ROWS come up (PROTOCOL 15). */
 #include "protocol/watch/status.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 
 #include "protocol/state.h"
 
-/* Of its own time a node keeps an eighth: its children must have answered, or
- * be known not to, before its parent gives it up (PROTOCOL 15.3). */
+/* A node keeps this fraction of its time to itself: its children must answer
+ * before its own parent's deadline (PROTOCOL 15.3). */
 #define KEPT_SHARE 8
 
 int status_init(struct node *node, const struct node_config *config)
@@ -33,7 +33,7 @@ void status_fini(struct node *node)
     history_fini(node);
 }
 
-/* Milliseconds since then, as a row has them. */
+/* Milliseconds since `since_ms`, as a row's age. */
 static uint32_t age_ms(const struct node *node, uint64_t since_ms)
 {
     uint64_t ms = node->now_ms - since_ms;
@@ -68,8 +68,7 @@ static void add_own(struct node *node)
     status_add(node, &row);
 }
 
-/* A child that has not answered in time. */
-static void add_silent(struct node *node, const struct peer *peer)
+static void add_silent_child(struct node *node, const struct peer *peer)
 {
     struct row row = {
         .rank = peer->rank,
@@ -85,8 +84,8 @@ static void add_silent(struct node *node, const struct peer *peer)
     status_add(node, &row);
 }
 
-/* The round is over: whoever has not answered is silent (15.3). */
-static void finish(struct node *node)
+/* End the round. Children without an answer are silent (15.3). */
+static void finish_round(struct node *node)
 {
     struct status *status = &node->status;
     struct rows rows;
@@ -99,7 +98,7 @@ static void finish(struct node *node)
         if (!peer || !peer->asked)
             continue;
         peer->asked = false;
-        add_silent(node, peer);
+        add_silent_child(node, peer);
     }
     status->open = false;
     status->waiting = 0;
@@ -150,7 +149,7 @@ void status_begin(struct node *node, uint64_t round, uint32_t budget_ms)
                   }));
     }
     if (status->waiting == 0)
-        finish(node);
+        finish_round(node);
 }
 
 int status_asked(struct node *node, const struct frame *frame)
@@ -159,7 +158,7 @@ int status_asked(struct node *node, const struct frame *frame)
 
     if (msg_status_decode(frame, &question) < 0)
         return -EPROTO;
-    if (node->role != NODE_BACKEND) /* whose answer leaves at once anyway */
+    if (node->role != NODE_BACKEND) /* a back-end sends its ROWS at once */
         node_send(node, node->parent,
                   msg_heard_encode(&(struct msg_heard){
                       .sender = node->rank,
@@ -169,7 +168,7 @@ int status_asked(struct node *node, const struct frame *frame)
     return 0;
 }
 
-/* Whether an answer of this round is one to the question that is out. */
+/* Whether the answer of `peer` in round `round` is still waited for. */
 static bool is_awaited(const struct node *node,
                        const struct peer *peer,
                        uint64_t round)
@@ -177,8 +176,8 @@ static bool is_awaited(const struct node *node,
     return node->status.open && peer->asked && round == node->status.round;
 }
 
-/* PROTOCOL 15.4: the first answer is the link's round trip. */
-static void measure(struct node *node, struct peer *peer)
+/* PROTOCOL 15.4: the time to the first answer is the link's round trip. */
+static void measure_round_trip(struct node *node, struct peer *peer)
 {
     uint64_t us = node->now_us - peer->asked_us;
 
@@ -196,7 +195,7 @@ int status_heard(struct node *node,
     if (msg_heard_decode(frame, &heard) < 0)
         return -EPROTO;
     if (is_awaited(node, peer, heard.round))
-        measure(node, peer);
+        measure_round_trip(node, peer);
     return 0;
 }
 
@@ -218,9 +217,9 @@ int status_rows(struct node *node, struct peer *peer, const struct frame *frame)
     if (peer->role == NODE_BACKEND &&
         (rows.count != 1 || rows.list[0].rank != peer->rank)) {
         rows_fini(&rows);
-        return node_refuse(node, "a back-end has one row, its own");
+        return node_refuse(node, "a back-end may send only its own row");
     }
-    measure(node, peer);
+    measure_round_trip(node, peer);
     for (i = 0; i < rows.count; i++) {
         if (rows.list[i].rank != peer->rank)
             continue;
@@ -233,7 +232,7 @@ int status_rows(struct node *node, struct peer *peer, const struct frame *frame)
         return r;
     peer->asked = false;
     if (--status->waiting == 0)
-        finish(node);
+        finish_round(node);
     return 0;
 }
 
@@ -243,7 +242,7 @@ void status_forget(struct node *node, struct peer *peer)
         return;
     peer->asked = false;
     if (!node->ended && node->status.open && --node->status.waiting == 0)
-        finish(node);
+        finish_round(node);
 }
 
 void status_orphaned(struct node *node, uint32_t lost)
@@ -270,7 +269,7 @@ void status_tick(struct node *node)
     struct status *status = &node->status;
 
     if (status->open && node->now_ms >= status->deadline_ms)
-        finish(node);
+        finish_round(node);
     observer_tick(node);
 }
 

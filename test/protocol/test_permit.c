@@ -259,13 +259,14 @@ TEST(accusations_are_few)
     check_leaf(record(LEAF, &leaf, 1), "only commnodes have records");
     check_leaf(record(LEAF, &root, 1), "only commnodes have records");
     check_leaf(record(LEAF, &none, 1), "no node has that rank");
-    check_leaf(record(LEAF, many, LIMIT_ACCUSATIONS + 1), "so many parents");
+    check_leaf(record(LEAF, many, LIMIT_ACCUSATIONS + 1),
+               "too many lost parents");
     victim_init(&victim, NODE_COMMNODE);
     alone_take(&victim, LEAF_LINK, record(LEAF, many, LIMIT_ACCUSATIONS));
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
     CU_ASSERT(alone_count(&victim, ACTION_SEND, FRAME_RECORD) > 0);
     alone_take(&victim, LEAF_LINK, record(LEAF, &lost, 1));
-    check_refused(&victim, LEAF_LINK, LEAF, "so many parents");
+    check_refused(&victim, LEAF_LINK, LEAF, "too many lost parents");
     alone_fini(&victim);
 }
 
@@ -292,7 +293,7 @@ TEST(numbers_do_not_wrap)
         alone_fini(&victim);
         victim_init(&victim, NODE_COMMNODE);
         alone_take(&victim, INNER_LINK, fan_out(OTHER, far[i], 1));
-        check_refused(&victim, INNER_LINK, INNER, "so often");
+        check_refused(&victim, INNER_LINK, INNER, "too far ahead");
         alone_fini(&victim);
     }
 }
@@ -383,7 +384,7 @@ TEST(a_back_end_has_one_row)
                    rows(LEAF, cases[i].first, cases[i].last));
         CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), !cases[i].fits);
         if (!cases[i].fits)
-            check_refused(&victim, LEAF_LINK, LEAF, "one row, its own");
+            check_refused(&victim, LEAF_LINK, LEAF, "only its own row");
         alone_fini(&victim);
     }
 }
@@ -516,7 +517,7 @@ TEST(an_error_is_its_own)
         alone_take(&victim, LEAF_LINK, frame);
         CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), !cases[i].fits);
         if (!cases[i].fits)
-            check_refused(&victim, LEAF_LINK, LEAF, "not one of its nodes");
+            check_refused(&victim, LEAF_LINK, LEAF, "not from a node below it");
         alone_fini(&victim);
     }
 }
