@@ -12,8 +12,8 @@
 #define DIGIT_BITS  11
 #define DIGIT_COUNT (1 << DIGIT_BITS)
 
-/* So many keys are counted for one choice without a sort: as many as leave an
- * orphan on the page of its stack that it is on. */
+/* Up to this many keys are counted on the stack, instead of a sort, for a single
+ * choice: so few that the counts stay within one page. */
 #define KEY_COUNT 512
 
 enum criterion {
@@ -67,7 +67,7 @@ static const struct algorithm algorithms[] = {ALGORITHMS(ROW)};
 _Static_assert(sizeof algorithms / sizeof algorithms[0] == ADOPTER_ALGORITHMS,
                "ADOPTER_ALGORITHMS");
 
-/* What an adopter is weighed by; the least key is the best. */
+/* A candidate and its key; the lowest key is the best. */
 struct candidate {
     uint32_t rank;
     uint32_t key; /* key_of() */
@@ -82,12 +82,12 @@ struct lot {
 struct adopter_survey {
     enum criterion criterion;
     enum sorting sorting;
-    bool last_resort;
-    bool asked; /* once at least */
+    bool asked; /* pick_weighted() was called before */
     uint32_t count;
     uint32_t key_max;
-    uint32_t rise_depth;    /* below candidates of this depth the tree rises */
-    struct table_site *all; /* by rank */
+    uint32_t rise_depth;      /* below candidates at this depth or more the tree
+                               gets higher */
+    struct table_site *all;   /* by rank */
     struct candidate *sorted; /* by key, then rank; NULL: not needed yet */
     uint32_t *drawn;          /* the order of one seed; NULL: not needed yet */
     uint64_t drawn_seed;
@@ -121,10 +121,10 @@ bool adopter_may_raise(uint32_t algorithm)
            algorithms[algorithm].criterion == CRITERION_ANY;
 }
 
-/* The nearest living ancestor of `lost` that could adopt `orphan`; the
- * front-end if nothing else is known. */
-static uint32_t living_ancestor(const struct table *table,
-                                const struct adopter_orphan *orphan)
+/* The nearest live ancestor of the lost parent that could adopt the orphan; the
+ * front-end if none is known. */
+static uint32_t live_ancestor(const struct table *table,
+                              const struct adopter_orphan *orphan)
 {
     uint32_t at = table_last_parent(table, orphan->lost);
     uint32_t steps;
@@ -138,16 +138,16 @@ static uint32_t living_ancestor(const struct table *table,
     return 0;
 }
 
-/* Twice the fan-out, and 1 if the tree would rise. */
+/* Twice the fan-out, plus 1 if the tree would get higher. */
 static uint32_t key_of(const struct adopter_survey *survey,
                        const struct table_site *site)
 {
     return 2 * site->fan_out + (site->depth >= survey->rise_depth);
 }
 
-/* `site` may be one of `all` that has been looked at before. */
-static void adopter_add(struct adopter_survey *survey,
-                        const struct table_site *site)
+/* Append a candidate. `site` may be an element of `all` at or behind the end. */
+static void add_candidate(struct adopter_survey *survey,
+                          const struct table_site *site)
 {
     uint32_t key = key_of(survey, site);
 
@@ -156,7 +156,7 @@ static void adopter_add(struct adopter_survey *survey,
         survey->key_max = key;
 }
 
-/* GP+, RT+: `top` and its internal children; GP, RT: it alone. */
+/* GP+, RT+: collect `top` and its internal children; GP, RT: `top` alone. */
 static void collect_near(struct adopter_survey *survey,
                          const struct table *table,
                          uint32_t top,
@@ -171,12 +171,12 @@ static void collect_near(struct adopter_survey *survey,
         table_at(table, i, &entry);
         if (entry.rank == top ||
             (children && entry.parent == top && entry.rank != orphan->rank))
-            adopter_add(survey,
-                        &(struct table_site){entry.rank, entry.fan_out, 0});
+            add_candidate(survey,
+                          &(struct table_site){entry.rank, entry.fan_out, 0});
     }
 }
 
-/* NHI, ANY: all that have a path and are not too deep. */
+/* NHI, ANY: collect all nodes that have a path and are not too deep. */
 static void collect_far(struct adopter_survey *survey,
                         const struct table *table,
                         const struct adopter_orphan *orphan,
@@ -197,19 +197,19 @@ static void collect_far(struct adopter_survey *survey,
         uint32_t depth = survey->all[i].depth;
 
         if (depth < end || (any && depth != TABLE_NO_PATH))
-            adopter_add(survey, &survey->all[i]);
+            add_candidate(survey, &survey->all[i]);
     }
 }
 
-static void collect(struct adopter_survey *survey,
-                    const struct table *table,
-                    const struct adopter_orphan *orphan,
-                    uint32_t height_limit)
+static void collect_candidates(struct adopter_survey *survey,
+                               const struct table *table,
+                               const struct adopter_orphan *orphan,
+                               uint32_t height_limit)
 {
     switch (survey->criterion) {
     case CRITERION_GP:
     case CRITERION_GP_PLUS:
-        collect_near(survey, table, living_ancestor(table, orphan), orphan);
+        collect_near(survey, table, live_ancestor(table, orphan), orphan);
         break;
     case CRITERION_RT:
     case CRITERION_RT_PLUS:
@@ -220,9 +220,8 @@ static void collect(struct adopter_survey *survey,
         collect_far(survey, table, orphan, height_limit);
         break;
     }
-    survey->last_resort = survey->count == 0;
     if (survey->count == 0)
-        adopter_add(survey, &(struct table_site){0, 0, 0});
+        add_candidate(survey, &(struct table_site){0, 0, 0});
 }
 
 int adopter_survey_new(struct adopter_survey **out,
@@ -242,7 +241,7 @@ int adopter_survey_new(struct adopter_survey **out,
     if (!survey->all)
         goto out;
     survey->rise_depth = TABLE_NO_PATH;
-    collect(survey, table, orphan, height_limit);
+    collect_candidates(survey, table, orphan, height_limit);
     r = 0;
     *out = survey;
     survey = NULL; /* now the caller's */
@@ -266,13 +265,7 @@ uint32_t adopter_survey_count(const struct adopter_survey *survey)
     return survey->count;
 }
 
-bool adopter_survey_last_resort(const struct adopter_survey *survey)
-{
-    return survey->last_resort;
-}
-
-/* Sort by the digit of the key that begins at bit `shift`. Equals keep their
- * order. */
+/* Sort by the digit of the key that begins at bit `shift`. The sort is stable. */
 static void sort_by_digit(struct candidate *to,
                           const struct candidate *from,
                           uint32_t count,
@@ -289,8 +282,8 @@ static void sort_by_digit(struct candidate *to,
         to[begin[(from[i].key >> shift) % DIGIT_COUNT]++] = from[i];
 }
 
-/* Make `sorted`, if it is not there. */
-static int adopter_sort(struct adopter_survey *survey)
+/* Make survey->sorted, unless it exists. */
+static int sort_candidates(struct adopter_survey *survey)
 {
     size_t size = survey->count * sizeof(struct candidate);
     struct candidate *from = NULL;
@@ -327,8 +320,8 @@ out:
     return r;
 }
 
-/* The candidate at `place` of the sorted ones, without sorting all. Keys are
- * below KEY_COUNT. */
+/* The rank that sort_candidates() would put at `place`, without a sort. All keys
+ * are below KEY_COUNT. */
 static uint32_t select_sorted(const struct adopter_survey *survey,
                               uint32_t place)
 {
@@ -349,11 +342,10 @@ static uint32_t select_sorted(const struct adopter_survey *survey,
     }
 }
 
-/* Where the filling of the least places puts orphan `ordinal`: its index in
- * `sorted`. At each level every candidate with that fan-out or less takes one
- * orphan. */
-static uint32_t adopter_fill(const struct adopter_survey *survey,
-                             uint32_t ordinal)
+/* NHI-WF: the index in `sorted` at which orphan `ordinal` begins. At each level
+ * every candidate with that fan-out or less takes one orphan. */
+static uint32_t fill_place(const struct adopter_survey *survey,
+                           uint32_t ordinal)
 {
     uint64_t left = ordinal;
     uint64_t level = survey->sorted[0].key / 2;
@@ -371,8 +363,9 @@ static uint32_t adopter_fill(const struct adopter_survey *survey,
     }
 }
 
-/* Number `index` of the sequence of `seed`: the finaliser of splitmix64. */
-static uint64_t adopter_draw(uint64_t seed, uint64_t index)
+/* Random number `index` of the sequence of `seed`: the finaliser of splitmix64.
+ */
+static uint64_t random_at(uint64_t seed, uint64_t index)
 {
     uint64_t mixed = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -381,25 +374,25 @@ static uint64_t adopter_draw(uint64_t seed, uint64_t index)
     return mixed ^ (mixed >> 31);
 }
 
-/* Such a number between 0 and 1, neither included. */
-static double draw_fraction(uint64_t seed, uint64_t index)
+/* The same as a number between 0 and 1, both excluded. */
+static double fraction_at(uint64_t seed, uint64_t index)
 {
-    return ((double)(adopter_draw(seed, index) >> 11) + 0.5) /
-           9007199254740992.0;
+    return ((double)(random_at(seed, index) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-/* An adopter's weight: how many children it could take until it had one more
- * than the largest; half of that where the tree would rise. */
-static double weight(const struct adopter_survey *survey, uint32_t key)
+/* A candidate's weight: how many children it could take until it had one more
+ * than the largest fan-out; half of that if the tree would get higher. */
+static double weight_of(const struct adopter_survey *survey, uint32_t key)
 {
     double room = (double)(survey->key_max / 2 - key / 2) + 1;
 
     return key % 2 ? room / 2 : room;
 }
 
-/* The one with the largest r^(1/w). The logarithm is only taken of those that
- * could win: not if r is too small even for the largest weight there is. */
-static uint32_t win_lot(const struct adopter_survey *survey, uint64_t seed)
+/* WR: the rank with the largest r^(1/w). The logarithm is computed only if r is
+ * large enough to win with the largest weight. */
+static uint32_t first_weighted(const struct adopter_survey *survey,
+                               uint64_t seed)
 {
     double weight_max = (double)(survey->key_max / 2) + 1;
     double best = -INFINITY;
@@ -409,12 +402,12 @@ static uint32_t win_lot(const struct adopter_survey *survey, uint64_t seed)
 
     for (i = 0; i < survey->count; i++) {
         const struct table_site *site = &survey->all[i];
-        double fraction = draw_fraction(seed, site->rank);
+        double fraction = fraction_at(seed, site->rank);
         double log_key;
 
         if (fraction < least)
             continue;
-        log_key = log2(fraction) / weight(survey, key_of(survey, site));
+        log_key = log2(fraction) / weight_of(survey, key_of(survey, site));
         if (log_key <= best)
             continue;
         best = log_key;
@@ -434,8 +427,8 @@ static int lot_compare(const void *a, const void *b)
     return (left->rank > right->rank) - (left->rank < right->rank);
 }
 
-/* Write the order of weighted lots. */
-static int draw_lots(struct adopter_survey *survey, uint64_t seed)
+/* WR: write the order by r^(1/w) to survey->drawn. */
+static int draw_weighted(struct adopter_survey *survey, uint64_t seed)
 {
     struct lot *lots = malloc(survey->count * sizeof *lots);
     uint32_t i;
@@ -446,8 +439,8 @@ static int draw_lots(struct adopter_survey *survey, uint64_t seed)
         uint32_t rank = survey->all[i].rank;
 
         lots[i].rank = rank;
-        lots[i].log_key = log2(draw_fraction(seed, rank)) /
-                          weight(survey, key_of(survey, &survey->all[i]));
+        lots[i].log_key = log2(fraction_at(seed, rank)) /
+                          weight_of(survey, key_of(survey, &survey->all[i]));
     }
     qsort(lots, survey->count, sizeof *lots, lot_compare);
     for (i = 0; i < survey->count; i++)
@@ -456,8 +449,8 @@ static int draw_lots(struct adopter_survey *survey, uint64_t seed)
     return 0;
 }
 
-/* Write a random order, of which win_any() is the first. */
-static void shuffle(struct adopter_survey *survey, uint64_t seed)
+/* R: write a random order to survey->drawn. first_random() is its first. */
+static void draw_shuffled(struct adopter_survey *survey, uint64_t seed)
 {
     uint32_t *drawn = survey->drawn;
     uint32_t i;
@@ -465,8 +458,7 @@ static void shuffle(struct adopter_survey *survey, uint64_t seed)
     for (i = 0; i < survey->count; i++)
         drawn[i] = survey->all[i].rank;
     for (i = 0; i < survey->count; i++) {
-        uint32_t j =
-            i + (uint32_t)(adopter_draw(seed, i) % (survey->count - i));
+        uint32_t j = i + (uint32_t)(random_at(seed, i) % (survey->count - i));
         uint32_t rank = drawn[j];
 
         drawn[j] = drawn[i];
@@ -474,18 +466,17 @@ static void shuffle(struct adopter_survey *survey, uint64_t seed)
     }
 }
 
-static uint32_t win_any(const struct adopter_survey *survey, uint64_t seed)
+static uint32_t first_random(const struct adopter_survey *survey, uint64_t seed)
 {
-    return survey->all[adopter_draw(seed, 0) % survey->count].rank;
+    return survey->all[random_at(seed, 0) % survey->count].rank;
 }
 
-/* Make `drawn`, if it is not there for this seed. */
+/* Make survey->drawn, unless it exists for this seed. */
 static int draw_order(struct adopter_survey *survey, uint64_t seed)
 {
-    bool there = survey->drawn && survey->drawn_seed == seed;
     int r = 0;
 
-    if (there)
+    if (survey->drawn && survey->drawn_seed == seed)
         return 0;
     if (!survey->drawn)
         survey->drawn = malloc(survey->count * sizeof *survey->drawn);
@@ -493,9 +484,9 @@ static int draw_order(struct adopter_survey *survey, uint64_t seed)
         return -ENOMEM;
     survey->drawn_seed = seed;
     if (survey->sorting == SORTING_WR)
-        r = draw_lots(survey, seed);
+        r = draw_weighted(survey, seed);
     else
-        shuffle(survey, seed);
+        draw_shuffled(survey, seed);
     if (r < 0) {
         free(survey->drawn);
         survey->drawn = NULL;
@@ -512,8 +503,8 @@ static int pick_random(struct adopter_survey *survey,
     int r;
 
     if (turn == 0) {
-        *rank = survey->sorting == SORTING_WR ? win_lot(survey, seed)
-                                              : win_any(survey, seed);
+        *rank = survey->sorting == SORTING_WR ? first_weighted(survey, seed)
+                                              : first_random(survey, seed);
         return 0;
     }
     r = draw_order(survey, seed);
@@ -534,16 +525,16 @@ static int pick_weighted(struct adopter_survey *survey,
     int r;
 
     survey->asked = true;
-    /* whoever asks again will want them sorted */
+    /* a second choice is likely to be followed by more: then sort */
     if (first && !filling && survey->key_max < KEY_COUNT) {
         *rank = select_sorted(survey, ordinal % survey->count);
         return 0;
     }
-    r = adopter_sort(survey);
+    r = sort_candidates(survey);
     if (r < 0)
         return r;
     if (filling)
-        place = (uint64_t)adopter_fill(survey, ordinal) + turn;
+        place = (uint64_t)fill_place(survey, ordinal) + turn;
     *rank = survey->sorted[place % survey->count].rank;
     return 0;
 }

@@ -1,32 +1,33 @@
-/* adopter.h - whom an orphan asks to adopt it (PROTOCOL 7.3).
+/* adopter.h - the nodes that an orphan asks to adopt it, and their order
+ * (PROTOCOL 7.3).
  *
- * The algorithms of chapter 7 of the dissertation, by name. A name such as
+ * The algorithms are those of chapter 7 of the dissertation. A name such as
  * NHI-WM says which internal nodes are candidates, and in which order they are
  * asked:
  *
- *   GP    the nearest living ancestor of the parent that was lost
+ *   GP    the nearest live ancestor of the lost parent
  *   RT    the front-end
  *   GP+   that ancestor and its internal children
  *   RT+   the front-end and its internal children
- *   NHI   all below which the orphan does not raise the tree
- *   ANY   all
+ *   NHI   all nodes below which the orphan does not make the tree higher
+ *   ANY   all nodes
  *
  *   R     at random
- *   M     by rank, the orphans of one parent beginning at different places
- *   WR    at random, by r^(1/w): those with a larger weight w tend to be first
- *   WM    by fan-out, then those that do not raise the tree, then rank; the
- *         orphans of one parent beginning at different places
+ *   M     by rank; the orphans of one parent begin at different places
+ *   WR    at random, by r^(1/w): nodes with a larger weight w tend to be first
+ *   WM    by fan-out, then nodes that do not make the tree higher, then by rank;
+ *         the orphans of one parent begin at different places
  *
- * and one that is not in the dissertation (doc/study.md):
+ * One algorithm is not in the dissertation (doc/study.md):
  *
- *   NHI-WF  as NHI-WM, but orphan r begins where it would if its elder
- *           siblings had each taken the adopter with the fewest children
+ *   NHI-WF  as NHI-WM, but orphan r begins where it would if each of its elder
+ *           siblings had taken the adopter with the fewest children
  *
  * Candidates have not failed, have a path to the front-end, and are outside
  * the orphan's own subtree.
  *
- * Pure: functions of the table and the orphan. What is random comes from the
- * orphan's seed. */
+ * Pure: the results depend on the table and the orphan only. Random numbers come
+ * from the orphan's seed. */
 #ifndef TOPOLOGY_ADOPTER_H
 #define TOPOLOGY_ADOPTER_H
 
@@ -39,7 +40,7 @@ struct table;
 #define ADOPTER_ALGORITHMS 19
 #define ADOPTER_DEFAULT    0
 
-/* The name of an algorithm; NULL if there is no such one. */
+/* The name of an algorithm; NULL if there is no such algorithm. */
 const char *adopter_name(uint32_t algorithm);
 
 /* The names of all, comma-separated. */
@@ -48,7 +49,7 @@ const char *adopter_names(void);
 /* The algorithm of that name; -ENOENT if there is none. */
 int adopter_find(const char *name);
 
-/* Whether the algorithm may raise the tree: only ANY may. */
+/* Whether the algorithm may make the tree higher: only ANY may. */
 bool adopter_may_raise(uint32_t algorithm);
 
 /* A node that looks for a parent. */
@@ -56,21 +57,22 @@ struct adopter_orphan {
     uint32_t rank;    /* of an internal node, or of a back-end */
     uint32_t height;  /* links to its deepest back-end; 0 for a back-end */
     uint32_t ordinal; /* among its parent's children (PROTOCOL 7.2) */
-    uint32_t lost;    /* the parent that it had */
+    uint32_t lost;    /* the parent that it has lost */
     uint64_t seed;    /* for R and WR */
 };
 
-/* The candidates of one orphan; also of its siblings as long as these have its
- * height and are back-ends, whose subtrees are no candidates anyway. */
+/* The candidates of one orphan. Siblings of the same height share them if they
+ * are back-ends, as these have no subtree that must be left out. */
 struct adopter_survey; /* opaque */
 
-/* Find the candidates. Time grows with the number of nodes, not faster.
+/* Find the candidates. Takes time proportional to the number of nodes.
  *
- * table         complete; not needed any more afterwards
+ * table         complete; borrowed for the call
  * algorithm     below ADOPTER_ALGORITHMS
- * orphan        rank, height and lost are looked at
- * height_limit  links from the front-end to the deepest back-end, at most, for
- *               NHI; ANY takes the tree as at least that high
+ * orphan        its rank, height and lost are used
+ * height_limit  NHI: the highest allowed number of links from the front-end to
+ *               the deepest back-end; ANY: the height below which a tree does
+ *               not count as getting higher
  *
  * Returns 0, and adopter_survey_free() is due; or -ENOMEM. */
 int adopter_survey_new(struct adopter_survey **out,
@@ -82,18 +84,15 @@ int adopter_survey_new(struct adopter_survey **out,
 /* Free `survey`. NULL is fine. */
 void adopter_survey_free(struct adopter_survey *survey);
 
-/* How many candidates: 1 or more, as the front-end stands in where nobody
- * satisfies the criterion. */
+/* The number of candidates: 1 or more. If no node satisfies the criterion, the
+ * front-end is the only candidate. */
 uint32_t adopter_survey_count(const struct adopter_survey *survey);
 
-/* Whether the front-end only stands in, although the tree is higher then. */
-bool adopter_survey_last_resort(const struct adopter_survey *survey);
-
-/* Whom to ask when `turn` candidates have been asked: the ranks of turns 0 to
- * count - 1 are all candidates in the orphan's order. Turn 0 takes one pass
- * over the candidates; a later turn may sort them, once.
+/* The candidate to ask after `turn` others: the ranks of turns 0 to count - 1
+ * are all candidates in the orphan's order. Turn 0 takes one pass over the
+ * candidates; a later turn may sort them once.
  *
- * orphan  ordinal and seed are looked at
+ * orphan  its ordinal and seed are used
  *
  * Returns 0, -ENOENT if `turn` is the count or more, or -ENOMEM. */
 int adopter_survey_pick(struct adopter_survey *survey,

@@ -1,6 +1,7 @@
 /* hostlist.c - lists of hosts. */
 #include "topology/hostlist.h"
 
+#include "topology/array.h"
 #include "topology/hostname.h"
 #include "topology/source.h"
 #include "topology/text.h"
@@ -12,7 +13,6 @@
 
 struct hostlist {
     uint32_t count;
-    uint32_t room;
     size_t *at; /* where each name begins in `names` */
     struct text names;
 };
@@ -42,7 +42,6 @@ struct parser {
     struct hostlist *list;
     struct range *ranges;
     size_t range_count;
-    size_t range_room;
     struct piece pieces[PIECES_MAX];
     size_t piece_count;
     size_t bracket_count;
@@ -87,38 +86,14 @@ static char hostlist_peek(const struct parser *parser)
 
 static int add_host(struct hostlist *list, const char *name, size_t len)
 {
-    uint32_t room = list->room > 0 ? list->room * 2 : 16;
-    size_t *at;
-
-    if (list->count == list->room) {
-        at = realloc(list->at, room * sizeof *at);
-        if (!at)
-            return -ENOMEM;
-        list->at = at;
-        list->room = room;
-    }
+    if (array_grow(&list->at, list->count, sizeof *list->at) < 0)
+        return -ENOMEM;
     list->at[list->count] = list->names.len;
     text_add(&list->names, name, len);
     text_add(&list->names, "", 1);
     if (list->names.failed < 0)
         return list->names.failed;
     list->count++;
-    return 0;
-}
-
-static int add_range(struct parser *parser, struct range range)
-{
-    size_t room = parser->range_room > 0 ? parser->range_room * 2 : 16;
-    struct range *ranges;
-
-    if (parser->range_count == parser->range_room) {
-        ranges = realloc(parser->ranges, room * sizeof *ranges);
-        if (!ranges)
-            return -ENOMEM;
-        parser->ranges = ranges;
-        parser->range_room = room;
-    }
-    parser->ranges[parser->range_count++] = range;
     return 0;
 }
 
@@ -173,7 +148,10 @@ static int read_range(struct parser *parser)
         return source_fail(&parser->source, start, -E2BIG,
                            "more than %u ranges in one name; use fewer",
                            HOSTLIST_HOSTS_MAX);
-    return add_range(parser, range);
+    if (array_grow(&parser->ranges, parser->range_count, sizeof range) < 0)
+        return -ENOMEM;
+    parser->ranges[parser->range_count++] = range;
+    return 0;
 }
 
 /* '[' is next. */

@@ -7,6 +7,7 @@
  * White space is free, and a comment goes from '#' to the end of its line. */
 #include "topology/topology.h"
 
+#include "topology/array.h"
 #include "topology/hostname.h"
 #include "topology/nodes.h"
 #include "topology/source.h"
@@ -46,7 +47,6 @@ struct parser {
     struct parsed *by_key;
     struct edge *edges;
     uint32_t edge_count;
-    uint32_t edge_room;
 };
 
 static bool is_digit(char c)
@@ -202,22 +202,6 @@ static int read_node(struct parser *parser, struct parsed **out, size_t *at)
     return 0;
 }
 
-static int add_edge(struct parser *parser, uint32_t parent, uint32_t child)
-{
-    uint32_t room = parser->edge_room > 0 ? parser->edge_room * 2 : 64;
-    struct edge *edges;
-
-    if (parser->edge_count == parser->edge_room) {
-        edges = realloc(parser->edges, room * sizeof *edges);
-        if (!edges)
-            return -ENOMEM;
-        parser->edges = edges;
-        parser->edge_room = room;
-    }
-    parser->edges[parser->edge_count++] = (struct edge){parent, child};
-    return 0;
-}
-
 /* What `child`, named as a child of `parent` at `at`, has against it. */
 static int check_link(const struct parser *parser,
                       const struct parsed *parent,
@@ -262,10 +246,15 @@ static int link_child(struct parser *parser,
 
     if (r < 0)
         return r;
+    if (array_grow(&parser->edges, parser->edge_count, sizeof *parser->edges) <
+        0)
+        return -ENOMEM;
     child->parent = parent;
     child->linked_at = at;
     parent->child_count++;
-    return add_edge(parser, parent->number, child->number);
+    parser->edges[parser->edge_count++] =
+        (struct edge){parent->number, child->number};
+    return 0;
 }
 
 /* "=>" is next: skip it, and whether it was there. */

@@ -1,6 +1,7 @@
 /* shape.c - trees of a shape, placed on hosts. */
 #include "topology/topology.h"
 
+#include "topology/array.h"
 #include "topology/hostlist.h"
 #include "topology/nodes.h"
 
@@ -17,8 +18,7 @@ struct shaper {
     const char *shape;
     struct cop_error *error;
     uint32_t count;
-    struct edge *edges; /* room for TOPOLOGY_NODES_MAX is made as needed */
-    uint32_t edge_room;
+    struct edge *edges; /* count - 1 of them */
 };
 
 static int shape_fail(const struct shaper *shaper)
@@ -59,18 +59,11 @@ static int take_number(const char **at, uint32_t *out)
 
 static int add_edge(struct shaper *shaper, uint32_t parent)
 {
-    uint32_t room = shaper->edge_room > 0 ? shaper->edge_room * 2 : 64;
-    struct edge *edges;
-
     if (shaper->count == TOPOLOGY_NODES_MAX)
         return fail_size(shaper);
-    if (shaper->count > shaper->edge_room) {
-        edges = realloc(shaper->edges, room * sizeof *edges);
-        if (!edges)
-            return -ENOMEM;
-        shaper->edges = edges;
-        shaper->edge_room = room;
-    }
+    if (array_grow(&shaper->edges, shaper->count - 1, sizeof *shaper->edges) <
+        0)
+        return -ENOMEM;
     shaper->edges[shaper->count - 1] = (struct edge){parent, shaper->count};
     shaper->count++;
     return 0;

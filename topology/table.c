@@ -1,26 +1,29 @@
 /* table.c - the internal nodes by rank, and the last records of back-ends.
  *
- * Parents and records refer to nodes by index. Where ranks are indices, as in
+ * Parents and records refer to nodes by index. If ranks are indices, as in
  * balanced trees, the array of ranks is not kept. */
 #include "topology/table.h"
+
+#include "topology/array.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Records of back-ends stand in pages of this many ranks, made as needed. */
+/* Records of back-ends are kept in pages of this many ranks, made as needed. */
 #define PAGE_RANKS 512
 #define PAGE_COUNT (TABLE_RANKS_MAX / PAGE_RANKS)
 
-/* While depths are made: on the path that is being walked; not looked at. */
+/* Instead of a depth, while depths are computed: on the path that is being
+ * walked; not visited yet. */
 #define WALKED (UINT32_MAX - 1)
 #define FRESH  (UINT32_MAX - 2)
 
-/* An internal node: what the choice of an adopter needs (PROTOCOL 7.1).
- * `inner` counts its children that are internal and have not failed. A failed
- * node keeps the parent that it had; the front-end, and one whose parent was
- * never known, are their own parents. */
+/* An internal node, for the choice of an adopter (PROTOCOL 7.1). `inner` counts
+ * its internal children that have not failed. A failed node keeps its last
+ * parent. The front-end, and a node whose parent was never known, are their own
+ * parents. */
 struct node {
     uint32_t incarnation;
     uint64_t parent : 21;
@@ -57,16 +60,15 @@ struct draft {
 struct table {
     uint32_t count; /* 0 until complete */
     struct node *nodes;
-    uint32_t *versions;  /* of fan-outs; NULL: nobody has told his yet */
+    uint32_t *versions;  /* of fan-outs; NULL: none was announced */
     uint32_t *ranks;     /* ascending; NULL: rank and index are the same */
     struct page **pages; /* PAGE_COUNT, or NULL: no record of a back-end yet */
-    uint64_t digest;     /* of all that came since launch: table_version() */
+    uint64_t digest;     /* of all records since launch: table_version() */
     struct draft *drafts;
     uint32_t draft_count;
-    uint32_t draft_room;
 };
 
-/* What the digest takes of one record. */
+/* The kinds of records in the digest. */
 enum table_kind {
     KIND_RECORD = 1,
     KIND_FAN_OUT
@@ -104,21 +106,14 @@ int table_add(struct table *table,
               uint32_t incarnation,
               uint32_t fan_out)
 {
-    uint32_t room = table->draft_room > 0 ? table->draft_room * 2 : 64;
-    struct draft *drafts;
-
     if (table->count > 0 || table->draft_count == TOPOLOGY_NODES_MAX ||
         rank >= TABLE_RANKS_MAX || fan_out > TOPOLOGY_CHILDREN_MAX)
         return -EBADMSG;
     if ((rank == 0) != (parent == TABLE_NONE) || parent == rank)
         return -EBADMSG;
-    if (table->draft_count == table->draft_room) {
-        drafts = realloc(table->drafts, room * sizeof *drafts);
-        if (!drafts)
-            return -ENOMEM;
-        table->drafts = drafts;
-        table->draft_room = room;
-    }
+    if (array_grow(&table->drafts, table->draft_count, sizeof *table->drafts) <
+        0)
+        return -ENOMEM;
     table->drafts[table->draft_count++] =
         (struct draft){rank, parent, incarnation, fan_out};
     return 0;
@@ -156,15 +151,14 @@ static uint32_t rank_of(const struct table *table, uint32_t index)
     return table->ranks ? table->ranks[index] : index;
 }
 
-/* Whether the path upwards ends at `index`: at the front-end, or because it
- * has failed. */
+/* Whether the path upwards ends at `index`: the front-end, or a failed node. */
 static bool table_ends(const struct table *table, uint32_t index)
 {
     return index == 0 || table->nodes[index].failed;
 }
 
-/* Give every node from `index` up to the first one that has a depth its own.
- * The two walks visit each node twice in all, over all calls. */
+/* Set the depth of every node from `index` up to the first node that has one.
+ * Over all calls each node is visited twice. */
 static void table_walk(const struct table *table,
                        uint32_t index,
                        struct table_site *sites)
@@ -182,8 +176,8 @@ static void table_walk(const struct table *table,
         sites[at].depth = depth == TABLE_NO_PATH ? TABLE_NO_PATH : depth--;
 }
 
-/* table_sites(), by index. Most parents stand before their children, so that
- * the first pass knows most depths; the second one is for those that moved. */
+/* table_sites(), by index. Most parents come before their children, so the first
+ * pass finds most depths; the second pass is for nodes that moved. */
 static void sites_from(const struct table *table,
                        uint32_t top,
                        uint32_t cut,
@@ -215,8 +209,8 @@ static void sites_from(const struct table *table,
         table_walk(table, i, sites);
 }
 
-/* Sort what was added, and keep the ranks if they are not the indices.
- * -EBADMSG if one comes twice, or the front-end is missing. */
+/* Sort the drafts, and keep the ranks if they are not the indices. Returns 0,
+ * -ENOMEM, or -EBADMSG if a rank comes twice or the front-end is missing. */
 static int set_ranks(struct table *table)
 {
     struct draft *drafts = table->drafts;
@@ -245,7 +239,7 @@ static int set_ranks(struct table *table)
     return 0;
 }
 
-/* One record's part of the digest: exclusive or takes it in, and out again. */
+/* A record's part of the digest: exclusive or adds it, and removes it again. */
 static uint64_t table_part(enum table_kind kind,
                            uint32_t rank,
                            uint32_t a,
@@ -272,7 +266,7 @@ static uint64_t node_part(const struct table *table, uint32_t index)
                                    : rank_of(table, node->parent));
 }
 
-/* Make the nodes of what was added; `table->count` and the ranks are set. */
+/* Make the nodes from the drafts; table->count and the ranks are set. */
 static int set_nodes(struct table *table)
 {
     uint32_t parent;
@@ -306,9 +300,8 @@ static int set_nodes(struct table *table)
     return 0;
 }
 
-/* Whether the paths of all nodes end: none is a circle. -EBADMSG if one is,
- * or -ENOMEM. */
-static int all_end(const struct table *table)
+/* Check that no path is a circle. Returns 0, -EBADMSG or -ENOMEM. */
+static int check_paths(const struct table *table)
 {
     struct table_site *sites = malloc(table->count * sizeof *sites);
     int r = 0;
@@ -343,11 +336,10 @@ int table_check(struct table *table)
     table->count = count;
     r = set_nodes(table);
     if (r == 0)
-        r = all_end(table);
+        r = check_paths(table);
     free(table->drafts);
     table->drafts = NULL;
     table->draft_count = 0;
-    table->draft_room = 0;
     if (r < 0)
         table->count = 0;
     return r;
@@ -380,7 +372,7 @@ int table_from_topology(struct table **out, const struct topology *topo)
     return r;
 }
 
-/* PROTOCOL 6.3: whether a record beats one of incarnation `kept`. */
+/* PROTOCOL 6.3: whether a record wins against one of incarnation `kept`. */
 static bool is_news(uint32_t kept,
                     bool kept_failed,
                     uint32_t incarnation,
@@ -391,8 +383,7 @@ static bool is_news(uint32_t kept,
     return failed && !kept_failed;
 }
 
-/* The last record of a back-end, whether it is known or not; NULL if its page
- * is not there. */
+/* The place of a back-end's record; NULL if its page does not exist. */
 static struct backend *backend_find(const struct table *table, uint32_t rank)
 {
     struct page *page;
@@ -607,6 +598,7 @@ void table_at(const struct table *table,
 {
     const struct node *node = &table->nodes[index];
 
+    assert(index < table->count);
     *out = (struct table_entry){
         .rank = rank_of(table, index),
         .parent = parent_rank(table, index),
@@ -724,7 +716,7 @@ void table_sites(const struct table *table,
     sites_from(table, 0, find_index(table, cut), sites);
 }
 
-/* Links from node `index` up to `top`; for when there is no memory. */
+/* Links from node `index` up to `top`, found without memory. */
 static uint32_t table_climb(const struct table *table,
                             uint32_t index,
                             uint32_t top)

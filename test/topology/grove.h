@@ -1,6 +1,6 @@
-/* grove.h - naive trees of internal nodes, to hold a table against.
+/* grove.h - naive trees of internal nodes, to compare a table with.
  *
- * Everything is found by walking: nothing is kept up to date. */
+ * Everything is found by walking the tree: nothing is kept up to date. */
 #ifndef TEST_TOPOLOGY_GROVE_H
 #define TEST_TOPOLOGY_GROVE_H
 
@@ -20,7 +20,7 @@ struct grove {
     bool failed[GROVE_MAX];
 };
 
-/* A random tree of 1 to GROVE_MAX nodes; ranks have gaps or have not. */
+/* A random tree of 1 to GROVE_MAX nodes, with or without gaps in the ranks. */
 static inline void grove_init(struct grove *grove, uint64_t *state)
 {
     uint32_t gap = tree_random(state) % 3;
@@ -41,8 +41,8 @@ static inline void grove_init(struct grove *grove, uint64_t *state)
     }
 }
 
-/* Links from `index` up to `top`, or TABLE_NO_PATH. What has failed has no
- * path upwards. */
+/* Links from `index` up to `top`, or TABLE_NO_PATH. A failed node has no path
+ * upwards. */
 static inline uint32_t grove_depth(const struct grove *grove,
                                    uint32_t index,
                                    uint32_t top)
@@ -107,8 +107,8 @@ static inline struct table *grove_table(const struct grove *grove,
     return table;
 }
 
-/* One thing that happens, to both: a failure, a refutation or an adoption
- * (anywhere: circles too), or back-ends that come and go. */
+/* Apply one random event to both: a failure, a refutation, an adoption (by any
+ * node, so that circles occur), or a change of back-ends. */
 static inline void grove_step(struct grove *grove,
                               struct table *table,
                               uint64_t *state)

@@ -4,13 +4,15 @@
 
 #include <errno.h>
 
-static int parse(struct hostlist **out, const char *text, struct cop_error *err)
+static int parse_text(struct hostlist **out,
+                      const char *text,
+                      struct cop_error *err)
 {
     return hostlist_parse(out, text, strlen(text), "h", err);
 }
 
-/* The hosts of `list`, with a space between. free() it. */
-static char *join(const struct hostlist *list)
+/* The hosts of `list`, separated by spaces. free() it. */
+static char *joined_text(const struct hostlist *list)
 {
     char *text = NULL;
     size_t len = 0;
@@ -23,7 +25,7 @@ static char *join(const struct hostlist *list)
     return text;
 }
 
-/* Each list is read as these hosts, and written back as that. */
+/* Each list gives these hosts, which are written back as that text. */
 TEST(lists_are_read_and_written)
 {
     static const struct {
@@ -62,12 +64,12 @@ TEST(lists_are_read_and_written)
         char *hosts;
         char *back = NULL;
         size_t len = 0;
-        int r = parse(&list, lists[i].text, &error);
+        int r = parse_text(&list, lists[i].text, &error);
 
         if (r < 0)
             printf("\n%s: %s\n", lists[i].text, error.text);
         CU_ASSERT_FATAL(r == 0);
-        hosts = join(list);
+        hosts = joined_text(list);
         CU_ASSERT_STRING_EQUAL(hosts, lists[i].hosts);
         CHECK_OK(hostlist_text(list, &back, &len));
         CU_ASSERT_STRING_EQUAL(back, lists[i].back);
@@ -78,7 +80,7 @@ TEST(lists_are_read_and_written)
     }
 }
 
-/* Whatever the hosts, their text reads as the same ones in the same order. */
+/* The text of any hosts is read as the same hosts in the same order. */
 TEST(texts_read_as_the_same_hosts)
 {
     uint64_t seed;
@@ -103,11 +105,11 @@ TEST(texts_read_as_the_same_hosts)
                                    (int)(tree_random(&state) % 8 / 7 * 3),
                                    number, tree_random(&state) % 8 ? "" : ".b");
         }
-        CHECK_OK(parse(&list, text, NULL));
+        CHECK_OK(parse_text(&list, text, NULL));
         CHECK_OK(hostlist_text(list, &written, NULL));
-        CHECK_OK(parse(&back, written, NULL));
-        before = join(list);
-        after = join(back);
+        CHECK_OK(parse_text(&back, written, NULL));
+        before = joined_text(list);
+        after = joined_text(back);
         if (strcmp(before, after) != 0)
             printf("\nseed %llu: %s\n", (unsigned long long)seed, written);
         CU_ASSERT_STRING_EQUAL(before, after);
@@ -119,7 +121,7 @@ TEST(texts_read_as_the_same_hosts)
     }
 }
 
-/* Each error points at the very place, and says what is wrong. */
+/* Each error has the exact place and the cause. */
 TEST(errors_name_place_and_cause)
 {
     static const struct {
@@ -156,7 +158,7 @@ TEST(errors_name_place_and_cause)
         struct cop_error error = {""};
         struct hostlist *list = NULL;
 
-        CHECK_IS(parse(&list, lists[i].text, &error), lists[i].code);
+        CHECK_IS(parse_text(&list, lists[i].text, &error), lists[i].code);
         if (strncmp(error.text, lists[i].says, strlen(lists[i].says)) != 0)
             printf("\n%s\n says %s\n", lists[i].text, error.text);
         CU_ASSERT(strncmp(error.text, lists[i].says, strlen(lists[i].says)) ==
@@ -165,29 +167,29 @@ TEST(errors_name_place_and_cause)
     }
 }
 
-/* The limits: as many hosts, as long names, and not one more. */
+/* The limits for hosts and names are accepted, one more is refused. */
 TEST(limits_are_exact)
 {
     struct cop_error error = {""};
     struct hostlist *list = NULL;
     char text[400];
 
-    CHECK_OK(parse(&list, "n[0-2097151]", NULL));
+    CHECK_OK(parse_text(&list, "n[0-2097151]", NULL));
     CU_ASSERT_EQUAL(hostlist_count(list), HOSTLIST_HOSTS_MAX);
     CU_ASSERT_STRING_EQUAL(hostlist_host(list, 2097151), "n2097151");
     hostlist_free(list);
     list = NULL;
-    CHECK_IS(parse(&list, "n[0-2097151] x", &error), -E2BIG);
+    CHECK_IS(parse_text(&list, "n[0-2097151] x", &error), -E2BIG);
     memset(text, 'a', HOSTNAME_MAX);
     text[HOSTNAME_MAX] = '\0';
-    CHECK_OK(parse(&list, text, NULL));
+    CHECK_OK(parse_text(&list, text, NULL));
     hostlist_free(list);
     list = NULL;
     strcpy(text + HOSTNAME_MAX, "b");
-    CHECK_IS(parse(&list, text, &error), -EINVAL);
+    CHECK_IS(parse_text(&list, text, &error), -EINVAL);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "h:1:1: a host name longer"));
     strcpy(text + 249, "[0-999999]");
-    CHECK_IS(parse(&list, text, &error), -E2BIG);
+    CHECK_IS(parse_text(&list, text, &error), -E2BIG);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "above 67108864 bytes"));
     CHECK_IS(hostlist_read(&list, "/nowhere/hosts", &error), -ENOENT);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/nowhere/hosts: cannot open"));

@@ -1,16 +1,18 @@
-/* test_parse.c - topology files: what is read, and what each error says. */
+/* test_parse.c - reading topology files, and the error messages. */
 #include "test/topology/tree.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-static int parse(struct topology **out, const char *text, struct cop_error *err)
+static int parse_text(struct topology **out,
+                      const char *text,
+                      struct cop_error *err)
 {
     return topology_parse(out, text, strlen(text), "t", err);
 }
 
-/* What MRNet reads, we read: the dissertation's dots and dashes, comments,
- * free white space, nodes that stand alone in a statement. */
+/* Files of MRNet can be read: dots and dashes in names as in the dissertation,
+ * comments, free white space, statements of a single node. */
 TEST(mrnets_files_are_read)
 {
     static const struct {
@@ -32,7 +34,7 @@ TEST(mrnets_files_are_read)
     for (i = 0; i < sizeof files / sizeof *files; i++) {
         struct cop_error error = {""};
         struct topology *topo = NULL;
-        int r = parse(&topo, files[i].text, &error);
+        int r = parse_text(&topo, files[i].text, &error);
 
         if (r < 0)
             printf("\n%s: %s\n", files[i].text, error.text);
@@ -42,7 +44,7 @@ TEST(mrnets_files_are_read)
     }
 }
 
-/* Each error points at the very place, and says what is wrong. */
+/* Each error has the exact place and the cause. */
 TEST(errors_name_place_and_cause)
 {
     static const struct {
@@ -90,13 +92,13 @@ TEST(errors_name_place_and_cause)
         struct topology *topo = NULL;
         size_t len = strlen(files[i].says);
 
-        CHECK_IS(parse(&topo, files[i].text, &error), -EINVAL);
+        CHECK_IS(parse_text(&topo, files[i].text, &error), -EINVAL);
         if (strncmp(error.text, files[i].says, len) != 0)
             printf("\n%s\n says %s\n  not %s\n", files[i].text, error.text,
                    files[i].says);
         CU_ASSERT(strncmp(error.text, files[i].says, len) == 0);
         CU_ASSERT_PTR_NULL(topo);
-        CHECK_IS(parse(&topo, files[i].text, NULL), -EINVAL);
+        CHECK_IS(parse_text(&topo, files[i].text, NULL), -EINVAL);
     }
 }
 
@@ -110,7 +112,7 @@ TEST(a_zero_byte_is_refused)
     CU_ASSERT_EQUAL(strncmp(error.text, "t:1:6: '\\x00'", 13), 0);
 }
 
-/* Names have 255 bytes and not one more. */
+/* Names of 255 bytes are accepted, longer ones are refused. */
 TEST(long_names_are_refused)
 {
     char text[300];
@@ -119,16 +121,16 @@ TEST(long_names_are_refused)
 
     memset(text, 'a', sizeof text);
     strcpy(text + HOSTNAME_MAX, ":0 ;");
-    CHECK_OK(parse(&topo, text, &error));
+    CHECK_OK(parse_text(&topo, text, &error));
     CU_ASSERT_EQUAL(strlen(topology_host(topo, 0)), HOSTNAME_MAX);
     topology_free(topo);
     memset(text, 'a', sizeof text);
     strcpy(text + HOSTNAME_MAX + 1, ":0 ;");
-    CHECK_IS(parse(&topo, text, &error), -EINVAL);
+    CHECK_IS(parse_text(&topo, text, &error), -EINVAL);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "t:1:1: the host name is longe"));
 }
 
-/* One child more than the limit is refused, by its place. */
+/* One child more than the limit is refused, with its place. */
 TEST(too_many_children_are_refused)
 {
     size_t room = (TOPOLOGY_CHILDREN_MAX + 2) * (size_t)10;
@@ -141,16 +143,16 @@ TEST(too_many_children_are_refused)
     for (i = 1; i <= TOPOLOGY_CHILDREN_MAX; i++)
         len += (size_t)sprintf(text + len, "a:%u\n", i);
     strcpy(text + len, ";");
-    CHECK_OK(parse(&topo, text, &error));
+    CHECK_OK(parse_text(&topo, text, &error));
     CU_ASSERT_EQUAL(topology_leaf_count(topo), TOPOLOGY_CHILDREN_MAX);
     topology_free(topo);
     strcpy(text + len, "b:0;");
-    CHECK_IS(parse(&topo, text, &error), -E2BIG);
+    CHECK_IS(parse_text(&topo, text, &error), -E2BIG);
     CU_ASSERT_EQUAL(strncmp(error.text, "t:131074:1: more than 131072", 28), 0);
     free(text);
 }
 
-/* Files that cannot be read say which and why. */
+/* The error for a file that cannot be read has its name and the cause. */
 TEST(unreadable_files_are_named)
 {
     struct cop_error error = {""};
@@ -166,7 +168,7 @@ TEST(unreadable_files_are_named)
         "/dev/null:1:1: no node at all; write such as \"a:0 => b:0 c:0 ;\"");
 }
 
-/* A file is read as its text is, errors with its path. */
+/* A file gives the same as its text; errors have its path. */
 TEST(files_are_read)
 {
     char path[] = "/tmp/coppice-test-XXXXXX";

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static struct topology *shape(const char *text)
+static struct topology *shape_tree(const char *text)
 {
     struct cop_error error = {""};
     struct topology *topo = NULL;
@@ -17,7 +17,7 @@ static struct topology *shape(const char *text)
     return topo;
 }
 
-/* Every shape has the nodes, back-ends and height that it says. */
+/* Every shape gives the expected numbers of nodes and back-ends, and height. */
 TEST(shapes_have_their_size)
 {
     static const struct {
@@ -35,7 +35,7 @@ TEST(shapes_have_their_size)
     size_t i;
 
     for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        struct topology *topo = shape(shapes[i].shape);
+        struct topology *topo = shape_tree(shapes[i].shape);
         struct topology_fanouts fanouts;
 
         topology_fanouts(topo, &fanouts);
@@ -50,7 +50,7 @@ TEST(shapes_have_their_size)
 /* The back-ends of a balanced tree are one run of ranks: the last ones. */
 TEST(back_ends_are_the_last_ranks)
 {
-    struct topology *topo = shape("3x5x2");
+    struct topology *topo = shape_tree("3x5x2");
     uint32_t i;
 
     for (i = 0; i < topology_count(topo); i++)
@@ -61,9 +61,9 @@ TEST(back_ends_are_the_last_ranks)
 
 /* The binomial tree of 8: the root's children came in rounds 1, 2 and 3, and
  * begin subtrees of 4, 2 and 1 nodes. */
-TEST(a_binomial_tree_is_one)
+TEST(a_2_nomial_tree_is_binomial)
 {
-    struct topology *topo = shape("k:2@8");
+    struct topology *topo = shape_tree("k:2@8");
 
     CU_ASSERT_EQUAL(topology_child_count(topo, 0), 3);
     CU_ASSERT_EQUAL(topology_child_count(topo, 1), 2);
@@ -73,9 +73,9 @@ TEST(a_binomial_tree_is_one)
     topology_free(topo);
 }
 
-/* Hosts go round, and no two nodes are the same host:instance; a host named
- * twice gets two nodes in each round. */
-TEST(hosts_go_round)
+/* Hosts are used in turn, and no two nodes have the same host:instance. A host
+ * that is named twice gets two nodes in each round. */
+TEST(hosts_are_used_in_turn)
 {
     static const char *const expected[] = {"a:0", "b:0", "a:1", "a:2",
                                            "b:1", "a:3", "a:4"};
@@ -95,10 +95,10 @@ TEST(hosts_go_round)
     hostlist_free(hosts);
 }
 
-/* Without hosts, all is local. */
+/* Without hosts, all nodes are on localhost. */
 TEST(the_default_is_localhost)
 {
-    struct topology *topo = shape("2x2");
+    struct topology *topo = shape_tree("2x2");
     uint32_t i;
 
     for (i = 0; i < topology_count(topo); i++) {
@@ -108,7 +108,7 @@ TEST(the_default_is_localhost)
     topology_free(topo);
 }
 
-/* What is no shape is -EINVAL, what is too big -E2BIG, and both say so. */
+/* An invalid shape is -EINVAL, one above a limit -E2BIG, both with a sentence. */
 TEST(bad_shapes_are_refused)
 {
     static const char *const wrong[] = {
@@ -146,10 +146,10 @@ TEST(bad_shapes_are_refused)
     CU_ASSERT_PTR_NULL(topo);
 }
 
-/* The limit itself is fine. */
+/* A tree of the highest allowed size is made. */
 TEST(the_biggest_tree_is_made)
 {
-    struct topology *topo = shape("2^20");
+    struct topology *topo = shape_tree("2^20");
 
     CU_ASSERT_EQUAL(topology_count(topo), TOPOLOGY_NODES_MAX - 1);
     CU_ASSERT_EQUAL(topology_leaf_count(topo), UINT32_C(1) << 20);

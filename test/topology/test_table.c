@@ -1,4 +1,4 @@
-/* test_table.c - what a node believes of the internal nodes. */
+/* test_table.c - the topology table. */
 #include "topology/table.h"
 
 #include "test/topology/grove.h"
@@ -30,7 +30,7 @@ static struct table_entry entry_of(const struct table *table, uint32_t rank)
     return entry;
 }
 
-/* Whether a table says what walking the grove says. */
+/* Check that the table agrees with the grove. */
 static void check_against(const struct table *table, const struct grove *grove)
 {
     uint32_t i;
@@ -55,8 +55,8 @@ static void check_against(const struct table *table, const struct grove *grove)
     }
 }
 
-/* Depths, heights and fan-outs are those of a tree that is walked each time,
- * whatever fails and moves. */
+/* Depths, heights and fan-outs agree with a tree that is walked each time, after
+ * any failures and moves. */
 TEST(the_table_is_the_tree)
 {
     uint64_t seed;
@@ -128,8 +128,8 @@ static bool same_entries(const struct table *a, const struct table *b)
     return true;
 }
 
-/* Rule 6.3: records in any order, some twice, give the same table; and what it
- * lists as changed gives it again, to a table as launched (rule 6.4). */
+/* Rule 6.3: records in any order, some twice, give the same table. Rule 6.4: its
+ * list of changes makes the same table from the one at launch. */
 TEST(the_order_of_records_does_not_matter)
 {
     struct table_record records[64];
@@ -201,7 +201,7 @@ TEST(the_higher_incarnation_wins)
     table_free(table);
 }
 
-/* A back-end's record is news once, and is listed; nobody's fan-out follows. */
+/* A back-end's record is news once, and is listed; no fan-out changes. */
 TEST(records_of_back_ends_are_kept)
 {
     struct table *table = small_table();
@@ -241,8 +241,8 @@ static int fan_out(struct table *table,
                          &(struct table_fan_out){rank, version, backend_count});
 }
 
-/* PROTOCOL 6.6: of fan-outs the higher version wins, in whatever order they
- * come; what is said twice is no news. */
+/* PROTOCOL 6.6: the fan-out of the higher version wins, in any order; a repeated
+ * one is not news. */
 TEST(the_last_fan_out_counts)
 {
     struct table *table = small_table();
@@ -269,8 +269,8 @@ TEST(the_last_fan_out_counts)
     table_free(table);
 }
 
-/* PROTOCOL 6.1: tables that hold the same have the same version, whatever they
- * took on the way there; others have not. */
+/* PROTOCOL 6.1: tables with the same records have the same version, whatever
+ * their history; others have another one. */
 TEST(versions_tell_tables_apart)
 {
     struct table *one = small_table(), *other = small_table();
@@ -294,8 +294,8 @@ TEST(versions_tell_tables_apart)
     table_free(other);
 }
 
-/* Records that no node can send change nothing. */
-TEST(nonsense_is_refused)
+/* Impossible records change nothing. */
+TEST(impossible_records_are_refused)
 {
     struct table *table = small_table();
 
@@ -321,8 +321,8 @@ TEST(nonsense_is_refused)
     table_free(NULL);
 }
 
-/* What is no tree is refused when it is added or when it is complete, and the
- * table stays empty. Each row is one node: rank, parent, fan-out. */
+/* Nodes that do not form a tree are refused by table_add() or table_check(), and
+ * the table stays empty. Each row is one node: rank, parent, fan-out. */
 TEST(a_table_that_is_no_tree_is_refused)
 {
     static const uint32_t wrong[][4][3] = {
@@ -361,7 +361,7 @@ TEST(a_table_that_is_no_tree_is_refused)
     }
 }
 
-/* A launch's topology gives a table of its height, whatever the shape. */
+/* The topology of a launch gives a table of the same height, for any shape. */
 TEST(a_topology_becomes_a_table)
 {
     static const char *const shapes[] = {"flat:1", "flat:16", "8x8",

@@ -1,11 +1,11 @@
-/* test_topology.c - topologies as such: order, accessors, subtrees. */
+/* test_topology.c - topologies: order, accessors, subtrees. */
 #include "test/topology/tree.h"
 
 #include <errno.h>
 
 #define TREES 2000
 
-static struct topology *parse(const char *text)
+static struct topology *parse_text(const char *text)
 {
     struct topology *topo = NULL;
 
@@ -17,7 +17,7 @@ static struct topology *parse(const char *text)
 TEST(ranks_are_breadth_first)
 {
     struct topology *topo =
-        parse("b:0 => d:0 e:0; a:0 => b:0 c:0; c:0 => f:0; a:0 => g:7;");
+        parse_text("b:0 => d:0 e:0; a:0 => b:0 c:0; c:0 => f:0; a:0 => g:7;");
     const char *hosts = "abcgdef";
     uint32_t i;
 
@@ -38,7 +38,7 @@ TEST(ranks_are_breadth_first)
 /* Height, leaves and fan-outs are those of the tree. */
 TEST(figures_are_right)
 {
-    struct topology *topo = parse("a:0 => b:0 c:0 g:0; b:0 => d:0;");
+    struct topology *topo = parse_text("a:0 => b:0 c:0 g:0; b:0 => d:0;");
     struct topology_fanouts fanouts;
 
     CU_ASSERT_EQUAL(topology_height(topo), 2);
@@ -57,7 +57,7 @@ TEST(figures_are_right)
 /* A front-end alone is a network without back-ends, as in MRNet. */
 TEST(one_node_is_no_back_end)
 {
-    struct topology *topo = parse("a:0 ;");
+    struct topology *topo = parse_text("a:0 ;");
     struct topology_fanouts fanouts;
 
     CU_ASSERT_EQUAL(topology_count(topo), 1);
@@ -73,7 +73,7 @@ TEST(one_node_is_no_back_end)
 /* A back-end's own subtree is one node, which is a leaf: its rank is not 0. */
 TEST(a_leafs_subtree_is_a_leaf)
 {
-    struct topology *topo = parse("a:0 => b:0 c:3;");
+    struct topology *topo = parse_text("a:0 => b:0 c:3;");
     struct topology *leaf = NULL;
 
     CHECK_OK(topology_subtree(&leaf, topo, 2));
@@ -93,7 +93,7 @@ TEST(a_leafs_subtree_is_a_leaf)
 /* An unknown rank has no subtree, and the result stays untouched. */
 TEST(an_unknown_rank_is_enoent)
 {
-    struct topology *topo = parse("a:0 => b:0 c:0;");
+    struct topology *topo = parse_text("a:0 => b:0 c:0;");
     struct topology *out = topo;
 
     CHECK_IS(topology_subtree(&out, topo, 3), -ENOENT);
@@ -102,8 +102,8 @@ TEST(an_unknown_rank_is_enoent)
     topology_free(topo);
 }
 
-/* Every subtree of random trees is that part of the tree, by the same ranks,
- * and a subtree of a subtree is that of the whole. */
+/* Every subtree of random trees is that part of the tree, with the same ranks.
+ * A subtree of a subtree is one of the whole tree. */
 TEST(subtrees_keep_ranks)
 {
     uint64_t seed;

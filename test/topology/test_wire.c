@@ -72,8 +72,7 @@ TEST(the_wire_keeps_ranks)
     }
 }
 
-/* Every beginning of a good image, and every one with more behind it, is
- * refused: nothing is taken for whole that is not. */
+/* Every incomplete image, and every image with bytes behind it, is refused. */
 TEST(cut_images_are_refused)
 {
     struct topology *topo = tree_new(9, 40);
@@ -96,7 +95,7 @@ TEST(cut_images_are_refused)
     topology_free(topo);
 }
 
-/* Bytes from anybody: refused, or a tree that holds. */
+/* Random bytes are refused, or give a consistent tree. */
 TEST(mutated_images_are_checked)
 {
     struct topology *topo = tree_new(11, 60);

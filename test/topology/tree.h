@@ -54,7 +54,7 @@ static inline char *tree_file(uint64_t seed, uint32_t count)
     return text;
 }
 
-/* Such a file, parsed; topology_free() it. */
+/* The topology of such a file; topology_free() it. */
 static inline struct topology *tree_new(uint64_t seed, uint32_t count)
 {
     char *text = tree_file(seed, count);
@@ -70,7 +70,7 @@ static inline struct topology *tree_new(uint64_t seed, uint32_t count)
     return topo;
 }
 
-/* Whether `a` from its node `root` on is the tree `b`, whatever the ranks. */
+/* Whether the subtree of `a` at `root` is the tree `b`, apart from ranks. */
 static inline bool tree_same(const struct topology *a,
                              uint32_t root,
                              const struct topology *b,
@@ -90,7 +90,7 @@ static inline bool tree_same(const struct topology *a,
     return true;
 }
 
-/* Whether what topology.h promises about order and links holds. */
+/* Whether the order and the links are as topology.h promises. */
 static inline bool tree_holds(const struct topology *topo)
 {
     uint32_t next = 1;
