@@ -129,17 +129,12 @@ static void adoption_admit(struct node *node,
 /* PROTOCOL 8.3: remember a probe, and send it up. */
 static void send_probe(struct node *node, struct probe probe, uint32_t hops)
 {
-    size_t count = node->heal.probe_count;
-    struct probe *list = node->heal.probes;
-
-    if ((count & (count - 1)) == 0) /* full: its room is a power of two */
-        list = realloc(list, (count ? 2 * count : 1) * sizeof(*list));
-    if (!list) {
+    if (array_grow(&node->heal.probes, node->heal.probe_count, sizeof(probe)) <
+        0) {
         node->failed = true;
         return;
     }
-    node->heal.probes = list;
-    list[node->heal.probe_count++] = probe;
+    node->heal.probes[node->heal.probe_count++] = probe;
     node_send(node, node->parent,
               msg_probe_encode(&(struct msg_probe){
                   .orphan = probe.orphan,

@@ -61,7 +61,6 @@ static struct frame fan_out_pack(struct node *node,
 /* Send the fan-out of `rank` on with the next heartbeat. */
 static void fan_out_note(struct node *node, uint32_t rank, uint32_t link)
 {
-    struct fan_out_change *list;
     size_t i;
 
     if (node->role == NODE_BACKEND)
@@ -70,12 +69,11 @@ static void fan_out_note(struct node *node, uint32_t rank, uint32_t link)
         if (node->heal.fan_outs[i].rank == rank)
             break;
     if (i == node->heal.fan_out_count) {
-        list = realloc(node->heal.fan_outs, (i + 1) * sizeof(*list));
-        if (!list) {
+        if (array_grow(&node->heal.fan_outs, i, sizeof(*node->heal.fan_outs)) <
+            0) {
             node->failed = true;
             return;
         }
-        node->heal.fan_outs = list;
         node->heal.fan_out_count++;
     }
     node->heal.fan_outs[i] = (struct fan_out_change){rank, link};

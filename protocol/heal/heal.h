@@ -5,6 +5,7 @@
 #include "protocol/heal/recovery.h"
 #include "protocol/heal/suspect.h"
 #include "topology/adopter.h"
+#include "topology/array.h"
 #include "topology/table.h"
 #include "wire/limits.h"
 

@@ -95,7 +95,7 @@ static void orphan_next(struct node *node)
         launch_end(node, "nobody of the network listens any more");
         return;
     }
-    recovery_pause(node);
+    recovery_enter(node, RECOVERY_PAUSE);
     orphan->phase = ORPHAN_PAUSE;
     orphan->deadline_ms = node->now_ms + orphan->pause_ms;
     if (orphan->pause_ms < LIMIT_PAUSE_LAST_MS)
@@ -245,7 +245,7 @@ int orphan_adopted(struct node *node,
         orphan_next(node);
         return 0;
     }
-    recovery_adopted(node);
+    recovery_enter(node, RECOVERY_CLEAN_UP);
     orphan->phase = ORPHAN_NOT;
     orphan->ordinal = adopted.ordinal;
     node->depth = adopted.depth + 1;
@@ -278,7 +278,7 @@ void orphan_tick(struct node *node)
     if (node->now_ms < orphan->deadline_ms)
         return;
     if (orphan->phase == ORPHAN_PAUSE) {
-        recovery_choose(node);
+        recovery_enter(node, RECOVERY_CHOOSE);
         find_candidates(node);
     } else {
         orphan->answered = true; /* a time-out is not a refused connection */

@@ -169,20 +169,18 @@ static void remove_doubt(struct node *node, size_t at)
 
 void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation)
 {
-    struct doubt *list;
     size_t i = 0;
 
     while (i < node->doubt_count && node->heal.doubts[i].rank != rank)
         i++;
     if (i < node->doubt_count)
         remove_doubt(node, i);
-    list = realloc(node->heal.doubts, (node->doubt_count + 1) * sizeof(*list));
-    if (!list) {
+    if (array_grow(&node->heal.doubts, node->doubt_count,
+                   sizeof(*node->heal.doubts)) < 0)
         node->failed = true;
-        return;
-    }
-    node->heal.doubts = list;
-    list[node->doubt_count++] = (struct doubt){rank, incarnation, node->now_ms};
+    else
+        node->heal.doubts[node->doubt_count++] =
+            (struct doubt){rank, incarnation, node->now_ms};
 }
 
 uint64_t record_deadline_ms(const struct node *node)
@@ -372,17 +370,14 @@ static void forget_ends(struct node *node)
 /* Keep a RECORD to send it again: a node on the path up may fail with it. */
 static void keep_end(struct node *node, uint32_t rank, struct frame frame)
 {
-    struct certain_end *list;
-
     forget_ends(node);
-    list = realloc(node->heal.ends, (node->heal.end_count + 1) * sizeof(*list));
-    if (!list) {
+    if (array_grow(&node->heal.ends, node->heal.end_count,
+                   sizeof(*node->heal.ends)) < 0) {
         frame_fini(&frame);
         node->failed = true;
         return;
     }
-    node->heal.ends = list;
-    list[node->heal.end_count++] = (struct certain_end){
+    node->heal.ends[node->heal.end_count++] = (struct certain_end){
         .rank = rank,
         .frame = frame,
         .until_ms = node->now_ms + record_patience_ms(node),

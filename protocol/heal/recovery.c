@@ -28,8 +28,7 @@ static uint64_t recovery_since(const struct node *node, uint64_t from_us)
     return node->now_us > from_us ? node->now_us - from_us : 0;
 }
 
-/* End the present phase and begin `phase`. */
-static void recovery_enter(struct node *node, enum recovery_phase phase)
+void recovery_enter(struct node *node, enum recovery_phase phase)
 {
     struct recovery *recovery = &node->heal.recovery;
     uint64_t spent_us = recovery_since(node, recovery->phase_us);
@@ -76,26 +75,11 @@ void recovery_begin(struct node *node, uint32_t lost)
     recovery_enter(node, RECOVERY_CHOOSE);
 }
 
-void recovery_pause(struct node *node)
-{
-    recovery_enter(node, RECOVERY_PAUSE);
-}
-
-void recovery_choose(struct node *node)
-{
-    recovery_enter(node, RECOVERY_CHOOSE);
-}
-
 void recovery_dial(struct node *node)
 {
     node->heal.recovery.spent.attempts++;
     if (node->recovering == RECOVERY_CHOOSE)
         ask_clock(node);
-}
-
-void recovery_adopted(struct node *node)
-{
-    recovery_enter(node, RECOVERY_CLEAN_UP);
 }
 
 void recovery_cleaned(struct node *node)
@@ -142,24 +126,22 @@ static void drop_old_reports(struct node *node)
 static void file_report(struct node *node, const struct node_adoption *adoption)
 {
     struct recovery *recovery = &node->heal.recovery;
-    struct report *list;
+    struct report *report;
 
     drop_old_reports(node);
-    list = realloc(recovery->reports,
-                   (recovery->report_count + 1) * sizeof(*list));
-    if (!list) {
+    if (array_grow(&recovery->reports, recovery->report_count,
+                   sizeof(*report)) < 0) {
         node->failed = true;
         return;
     }
-    recovery->reports = list;
-    list += recovery->report_count++;
-    *list = (struct report){
+    report = &recovery->reports[recovery->report_count++];
+    *report = (struct report){
         .incarnation = node->incarnation,
         .adoption = *adoption,
         .until_ms = node->now_ms + node->times.failure_timeout_ms +
                     node->times.orphan_timeout_ms,
     };
-    send_report(node, list);
+    send_report(node, report);
 }
 
 /* Whether the filter state of a stream has not gone up yet. */

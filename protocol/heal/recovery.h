@@ -38,14 +38,14 @@ struct recovery {
  * part of that recovery. */
 void recovery_begin(struct node *node, uint32_t lost);
 
-/* The search pauses; it chooses again; it dials a candidate. */
-void recovery_pause(struct node *node);
-void recovery_choose(struct node *node);
+/* End the present phase and begin `phase`: RECOVERY_PAUSE, RECOVERY_CHOOSE after
+ * a pause, or RECOVERY_CLEAN_UP when a candidate has adopted this node. */
+void recovery_enter(struct node *node, enum recovery_phase phase);
+
+/* The search dials a candidate. */
 void recovery_dial(struct node *node);
 
-/* A candidate has adopted this node; everything was sent that can be sent in
- * the same step. */
-void recovery_adopted(struct node *node);
+/* All that the new parent needs at once was sent. */
 void recovery_cleaned(struct node *node);
 
 /* Handle EVENT_CLOCK. */

@@ -169,17 +169,15 @@ void suspect_heard(struct node *node, uint32_t rank)
 static void suspect_add(struct node *node, uint32_t rank)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
-    struct suspect *list =
-        realloc(suspicion->list, (suspicion->count + 1) * sizeof(*list));
     struct table_entry entry = {.failed = false};
 
-    if (!list) {
+    if (array_grow(&suspicion->list, suspicion->count,
+                   sizeof(*suspicion->list)) < 0) {
         node->failed = true;
         return;
     }
     table_entry(node->heal.table, rank, &entry);
-    suspicion->list = list;
-    list[suspicion->count++] = (struct suspect){
+    suspicion->list[suspicion->count++] = (struct suspect){
         .rank = rank,
         .since_ms = node->now_ms,
         /* an orphan gets one heartbeat to be adopted */

@@ -25,18 +25,15 @@ struct expected *launch_expected(struct node *node, uint32_t rank)
 
 int launch_expect(struct node *node, const struct node_child *child)
 {
-    size_t count = node->launching.expected_count;
-    struct expected *list = node->launching.expected;
+    struct expected expected = {.rank = child->rank, .role = child->role};
 
-    list = realloc(list, (count + 1) * sizeof(*list));
-    if (!list)
+    if (array_grow(&node->launching.expected, node->launching.expected_count,
+                   sizeof(expected)) < 0)
         return -ENOMEM;
-    node->launching.expected = list;
-    list[count] = (struct expected){.rank = child->rank, .role = child->role};
-    list[count].host = strdup(child->host);
-    if (!list[count].host)
+    expected.host = strdup(child->host);
+    if (!expected.host)
         return -ENOMEM;
-    node->launching.expected_count++;
+    node->launching.expected[node->launching.expected_count++] = expected;
     return 0;
 }
 
@@ -315,17 +312,13 @@ static int answer_join(struct node *node, const struct msg_joined *joined)
  * Returns 0, -EAGAIN if there are too many joins or nodes, or -ENOMEM. */
 static int launch_ask(struct node *node, struct joining joining)
 {
-    struct joining *list;
-
     if (node->launching.joining_count >= LIMIT_CHILDREN ||
         (node->role == NODE_FRONTEND && node->next_rank >= LIMIT_NODES))
         return -EAGAIN;
-    list = realloc(node->launching.joining,
-                   (node->launching.joining_count + 1) * sizeof(*list));
-    if (!list)
+    if (array_grow(&node->launching.joining, node->launching.joining_count,
+                   sizeof(joining)) < 0)
         return -ENOMEM;
-    node->launching.joining = list;
-    list[node->launching.joining_count++] = joining;
+    node->launching.joining[node->launching.joining_count++] = joining;
     if (node->role == NODE_FRONTEND)
         return answer_join(node, &(struct msg_joined){
                                      .link = joining.question.link,

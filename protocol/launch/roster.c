@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topology/array.h"
 #include "wire/limits.h"
 #include "wire/packet.h"
 
@@ -26,33 +27,21 @@ void roster_fini(struct roster *roster)
     memset(roster, 0, sizeof(*roster));
 }
 
-/* Whether an array of `count` is full: its room is the next power of two. */
-static bool is_full(uint32_t count)
-{
-    return (count & (count - 1)) == 0;
-}
-
 int roster_add_internal(struct roster *roster,
                         uint32_t rank,
                         uint32_t parent,
                         uint32_t fan_out,
                         const char *address)
 {
-    uint32_t count = roster->internal_count;
-    struct roster_internal *list = roster->internals;
-    char *copy;
+    struct roster_internal added = {rank, parent, fan_out, NULL};
 
-    if (is_full(count)) {
-        list = realloc(list, (count ? count * 2 : 1) * sizeof(*list));
-        if (!list)
-            return -ENOMEM;
-        roster->internals = list;
-    }
-    copy = strdup(address);
-    if (!copy)
+    if (array_grow(&roster->internals, roster->internal_count, sizeof(added)) <
+        0)
         return -ENOMEM;
-    list[count] = (struct roster_internal){rank, parent, fan_out, copy};
-    roster->internal_count++;
+    added.address = strdup(address);
+    if (!added.address)
+        return -ENOMEM;
+    roster->internals[roster->internal_count++] = added;
     return 0;
 }
 
@@ -61,25 +50,18 @@ int roster_add_missing(struct roster *roster,
                        const char *host,
                        const char *reason)
 {
-    uint32_t count = roster->missing_count;
-    struct roster_missing *list = roster->missing;
-    char *host_copy, *reason_copy;
+    struct roster_missing added = {.rank = rank};
 
-    if (is_full(count)) {
-        list = realloc(list, (count ? count * 2 : 1) * sizeof(*list));
-        if (!list)
-            return -ENOMEM;
-        roster->missing = list;
-    }
-    host_copy = strdup(host);
-    reason_copy = strndup(reason, LIMIT_TEXT);
-    if (!host_copy || !reason_copy) {
-        free(host_copy);
-        free(reason_copy);
+    if (array_grow(&roster->missing, roster->missing_count, sizeof(added)) < 0)
+        return -ENOMEM;
+    added.host = strdup(host);
+    added.reason = strndup(reason, LIMIT_TEXT);
+    if (!added.host || !added.reason) {
+        free(added.host);
+        free(added.reason);
         return -ENOMEM;
     }
-    list[count] = (struct roster_missing){rank, host_copy, reason_copy};
-    roster->missing_count++;
+    roster->missing[roster->missing_count++] = added;
     return 0;
 }
 

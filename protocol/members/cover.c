@@ -42,7 +42,6 @@ static void tell_covered(struct node *node,
 void cover_update(struct node *node)
 {
     struct ranks cover = {0}, open = {0};
-    struct uncovered *list;
     size_t i, kept = 0;
 
     if (add_covered(node, &cover) < 0 ||
@@ -69,14 +68,12 @@ void cover_update(struct node *node)
         ranks_fini(&open);
         return;
     }
-    list = realloc(node->uncovered, (kept + 1) * sizeof(*list));
-    if (!list) {
+    if (array_grow(&node->uncovered, kept, sizeof(*node->uncovered)) < 0) {
         ranks_fini(&open);
         node->failed = true;
         return;
     }
-    node->uncovered = list;
-    list[node->uncovered_count++] =
+    node->uncovered[node->uncovered_count++] =
         (struct uncovered){.ranks = open, .since_ms = node->now_ms};
 }
 

@@ -284,7 +284,9 @@ static int list_growing(struct node *node, struct control *control)
     return 0;
 }
 
-void member_admit(struct node *node, const struct ranks *joined)
+/* Front-end: send ENTER for `joined`, with the packet of each stream at which
+ * they begin. */
+static void admit_joined(struct node *node, const struct ranks *joined)
 {
     struct control control = {.type = CONTROL_ENTER};
     uint32_t rank = RANK_NONE;
@@ -330,7 +332,7 @@ static void member_gain(struct node *node,
     if (ranks_subtract(gained, &node->backends) < 0)
         node->failed = true;
     if (gained->count > 0 && !node->failed)
-        member_admit(node, gained);
+        admit_joined(node, gained);
 }
 
 /* PROTOCOL 11.2: the parent removed lost ranks from a claim of this node. If

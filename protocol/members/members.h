@@ -40,10 +40,6 @@ void member_lost(struct node *node, const struct ranks *ranks);
 /* Handle ENTER: its back-ends become members (12.3). */
 void member_enter(struct node *node, const struct control *control);
 
-/* Front-end: send ENTER for `joined`, with the packet of each stream at which
- * they begin. */
-void member_admit(struct node *node, const struct ranks *joined);
-
 /* Handle CLAIM and EXPEL. `frame` is borrowed. Each returns 0 or an error as in
  * intake.c. */
 int member_claim(struct node *node, struct peer *peer, struct frame *frame);

@@ -27,18 +27,12 @@ void history_add(struct node *node,
                  const struct node_adoption *adoption)
 {
     struct history *history = &node->status.history;
-    size_t room = history->room ? 2 * history->room : 16;
-    struct history_entry *list = history->list;
 
-    if (history->next == history->room &&
-        history->room < LIMIT_STATUS_REPORTS) {
-        list = realloc(list, room * sizeof(*list));
-        if (!list) {
-            node->failed = true;
-            return;
-        }
-        history->list = list;
-        history->room = room;
+    if (history->next < LIMIT_STATUS_REPORTS &&
+        array_grow(&history->list, (size_t)history->next,
+                   sizeof(*history->list)) < 0) {
+        node->failed = true;
+        return;
     }
     *entry_at(history, history->next++) =
         (struct history_entry){rank, node->now_ms, *adoption};

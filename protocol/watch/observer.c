@@ -54,13 +54,11 @@ void observer_refuse(struct node *node,
 static int observer_add(struct node *node, uint32_t link)
 {
     struct status *status = &node->status;
-    struct observer *list = realloc(
-        status->observers, (status->observer_count + 1) * sizeof(*list));
 
-    if (!list)
+    if (array_grow(&status->observers, status->observer_count,
+                   sizeof(*status->observers)) < 0)
         return -ENOMEM;
-    status->observers = list;
-    list[status->observer_count++] = (struct observer){
+    status->observers[status->observer_count++] = (struct observer){
         .link = link,
         .deadline_ms = node->now_ms + node->times.handshake_timeout_ms,
     };
@@ -229,22 +227,14 @@ static char *reason_of(const struct status *status,
 static void loss_add(struct node *node, struct loss loss, const char *text)
 {
     struct status *status = &node->status;
-    struct loss *list = status->losses;
-    uint32_t room = status->loss_room ? 2 * status->loss_room : 16;
-
     if (status->loss_count >= LIMIT_STATUS_ROWS)
         return;
-    if (status->loss_count == status->loss_room) {
-        list = realloc(list, room * sizeof(*list));
-        if (!list) {
-            node->failed = true;
-            return;
-        }
-        status->losses = list;
-        status->loss_room = room;
+    if (array_grow(&status->losses, status->loss_count, sizeof(loss)) < 0) {
+        node->failed = true;
+        return;
     }
     loss.text = reason_of(status, loss.first, text);
-    list[status->loss_count++] = loss;
+    status->losses[status->loss_count++] = loss;
 }
 
 void observer_lost(struct node *node,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "protocol/node.h"
+#include "topology/array.h"
 #include "wire/limits.h"
 #include "wire/messages.h"
 #include "wire/packet.h"
@@ -34,21 +35,6 @@ void rows_fini(struct rows *rows)
     memset(rows, 0, sizeof(*rows));
 }
 
-static int rows_reserve(struct rows *rows)
-{
-    uint32_t room = rows->room ? rows->room * 2 : 16;
-    struct row *list = rows->list;
-
-    if (rows->count < rows->room)
-        return 0;
-    list = realloc(list, room * sizeof(*list));
-    if (!list)
-        return -ENOMEM;
-    rows->list = list;
-    rows->room = room;
-    return 0;
-}
-
 /* Count rows that are left off. rows_decode() refuses more than LIMIT_NODES. */
 static void leave_off(struct rows *rows, uint32_t count)
 {
@@ -65,7 +51,7 @@ int rows_add(struct rows *rows, const struct row *row)
         leave_off(rows, 1);
         return 0;
     }
-    if (rows_reserve(rows) < 0)
+    if (array_grow(&rows->list, rows->count, sizeof(copy)) < 0)
         return -ENOMEM;
     copy.host = strdup(row->host ? row->host : "");
     copy.reason = row->reason ? strdup(row->reason) : NULL;
@@ -87,7 +73,7 @@ int rows_append(struct rows *rows, struct rows *from)
             leave_off(rows, 1);
             continue;
         }
-        if (rows_reserve(rows) < 0)
+        if (array_grow(&rows->list, rows->count, sizeof(*rows->list)) < 0)
             return -ENOMEM;
         rows->list[rows->count++] = from->list[i];
         from->list[i].host = from->list[i].reason = NULL;

@@ -43,7 +43,6 @@ struct row {
 struct rows {
     struct row *list;
     uint32_t count;
-    uint32_t room;
     uint32_t left_off; /* rows above LIMIT_STATUS_ROWS, counted and dropped */
 };
 

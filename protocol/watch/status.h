@@ -47,7 +47,6 @@ struct history_entry {
 /* The last LIMIT_STATUS_REPORTS recoveries: a ring, by number. */
 struct history {
     struct history_entry *list;
-    size_t room;   /* a power of two, at most that limit */
     uint64_t next; /* number of the next recovery */
 };
 
@@ -68,7 +67,6 @@ struct status {
     struct observer *observers;
     struct loss *losses;
     uint32_t loss_count;
-    uint32_t loss_room;
     struct ranks killed; /* victims of COP_INJECT_KILL */
     struct history history;
     bool allow_injection;
