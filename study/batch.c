@@ -1,8 +1,9 @@
-/* study_batch.c - workers take the next run until none is left. */
+/* batch.c - threads that each take the next run until none is left. */
 #include "study/batch.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ static int run_one(const struct study_batch *batch, uint64_t number)
                      batch->steps + number * batch->options.failures);
 }
 
-static void *worker(void *arg)
+static void *work_thread(void *arg)
 {
     struct work *work = arg;
 
@@ -64,21 +65,21 @@ static double seconds_between(struct timespec from, struct timespec to)
            (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 }
 
-void study_batch_bar(FILE *file, uint64_t done, uint64_t all, double seconds)
+/* Draw the bar: `done` of `all`, 1 or more, after `seconds`. */
+static void draw_bar(uint64_t done, uint64_t all, double seconds)
 {
-    int full = all > 0 ? (int)(done * BAR_WIDTH / all) : 0;
+    int full = (int)(done * BAR_WIDTH / all);
     int i;
 
-    fprintf(file, "\r[");
+    fprintf(stderr, "\r[");
     for (i = 0; i < BAR_WIDTH; i++)
-        fputc(i < full ? '#' : '.', file);
-    fprintf(file, "] %3d %%  %.0f s", all > 0 ? (int)(done * 100 / all) : 0,
-            seconds);
-    fflush(file);
+        fputc(i < full ? '#' : '.', stderr);
+    fprintf(stderr, "] %3d %%  %.0f s", (int)(done * 100 / all), seconds);
+    fflush(stderr);
 }
 
-/* Wait until nobody works; the lock is held. */
-static void watch(struct work *work)
+/* Wait until no thread works. The caller holds the lock. */
+static void wait_for_threads(struct work *work)
 {
     bool shows = work->batch->progress && isatty(STDERR_FILENO);
     struct timespec begin;
@@ -92,8 +93,7 @@ static void watch(struct work *work)
         clock_gettime(CLOCK_REALTIME, &now);
         seconds = seconds_between(begin, now);
         if (shows && seconds >= BAR_AFTER_S) {
-            study_batch_bar(stderr, work->done, run_count(work->batch),
-                            seconds);
+            draw_bar(work->done, run_count(work->batch), seconds);
             shown = true;
         }
         now.tv_nsec += BAR_EVERY_NS;
@@ -113,14 +113,14 @@ static int work_all(struct work *work, pthread_t *threads, uint32_t jobs)
 
     pthread_mutex_lock(&work->lock);
     for (; r == 0 && started < jobs; started++) {
-        r = -pthread_create(&threads[started], NULL, worker, work);
+        r = -pthread_create(&threads[started], NULL, work_thread, work);
         if (r < 0)
             break;
         work->working++;
     }
     if (r < 0)
         work->result = r;
-    watch(work);
+    wait_for_threads(work);
     pthread_mutex_unlock(&work->lock);
     for (i = 0; i < started; i++)
         pthread_join(threads[i], NULL);

@@ -1,27 +1,26 @@
-/* study_batch.h - many runs, on several processors. */
+/* batch.h - many runs on several processors. */
 #ifndef STUDY_BATCH_H
 #define STUDY_BATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "study/run.h"
 
 struct study_batch {
     const struct study_tree *tree; /* borrowed */
-    struct study_options options;  /* of each run, but for these: */
+    struct study_options options;  /* of each run; not its algorithm and seed */
     const uint32_t *algorithms;    /* borrowed */
     uint32_t algorithm_count;
     uint64_t first_seed;
     uint32_t seed_count;
     uint32_t jobs;
-    bool progress;            /* a bar on stderr, after a second */
+    bool progress; /* show a bar on stderr, after a second, on a terminal */
     struct study_step *steps; /* by algorithm, seed, failure */
 };
 
-/* Run all of them. What comes out does not depend on `jobs`. Returns 0, and
- * study_batch_fini() is due; -ENOMEM, or what pthread_create() says. */
+/* Do all runs. The results do not depend on `jobs`. Returns 0, and
+ * study_batch_fini() is due; -ENOMEM, or the error of pthread_create(). */
 int study_batch_run(struct study_batch *batch);
 
 /* Free the steps. */
@@ -32,8 +31,5 @@ const struct study_step *study_batch_step(const struct study_batch *batch,
                                           uint32_t algorithm,
                                           uint32_t seed,
                                           uint32_t failure);
-
-/* Draw the bar: `done` of `all` after `seconds`. */
-void study_batch_bar(FILE *file, uint64_t done, uint64_t all, double seconds);
 
 #endif

@@ -1,4 +1,4 @@
-/* study_bound.c - nested places, and a search for the least maximum. */
+/* bound.c - the search for the least maximum fan-out. */
 #include "study/bound.h"
 
 #include <errno.h>
@@ -7,14 +7,14 @@
 
 #include "topology/table.h"
 
-/* Whether all fit below the maximum `most`. `places` has height + 1 elements:
- * those at each depth. */
-static bool fits(const struct table_site *sites,
-                 uint32_t count,
-                 const uint32_t *orphans,
-                 uint32_t height,
-                 uint32_t most,
-                 uint64_t *places)
+/* Whether all orphans find a place when the maximum fan-out is `most`. `places`
+ * is room for height + 1 elements: the free places at each depth. */
+static bool orphans_fit(const struct table_site *sites,
+                        uint32_t count,
+                        const uint32_t *orphans,
+                        uint32_t height,
+                        uint32_t most,
+                        uint64_t *places)
 {
     uint64_t waiting = 0;
     uint64_t free_places = 0;
@@ -27,7 +27,7 @@ static bool fits(const struct table_site *sites,
         if (sites[i].depth < height && sites[i].fan_out < most)
             places[sites[i].depth] += most - sites[i].fan_out;
     }
-    /* orphans too high for the tree may still go to the front-end */
+    /* the front-end may adopt orphans that are too high */
     waiting += orphans[height];
     for (depth = 0; depth < height; depth++) {
         waiting += orphans[height - 1 - depth];
@@ -58,10 +58,10 @@ int64_t study_bound(const struct table_site *sites,
     for (i = 0; i <= height; i++)
         high += orphans[i];
     while (low < high) {
-        /* mostly the present maximum is enough, or nearly */
+        /* the present maximum is usually enough, or nearly */
         uint32_t middle = high - low > 8 ? low + (high - low) / 4 : low;
 
-        if (fits(sites, count, orphans, height, middle, places))
+        if (orphans_fit(sites, count, orphans, height, middle, places))
             high = middle;
         else
             low = middle + 1;

@@ -1,4 +1,4 @@
-/* study_bound.h - the best that any assignment of orphans could reach. */
+/* bound.h - the best that any assignment of orphans could reach. */
 #ifndef STUDY_BOUND_H
 #define STUDY_BOUND_H
 
@@ -6,14 +6,15 @@
 
 struct table_site;
 
-/* The least maximum fan-out of the tree after every orphan has been given to a
- * node that has a path to the front-end, none so that the tree is higher than
- * `height`. Exact.
+/* The least maximum fan-out that an assignment of the orphans can reach, exactly.
+ * Each orphan goes to a node with a path to the front-end, and the tree must not
+ * become higher than `height`.
  *
- * Whoever may adopt an orphan may also adopt one that is less high: the sets
- * are nested. So a maximum F can be reached if and only if for each height h
- * the orphans of h or more find as many free places, F minus the fan-out each,
- * at depths of height - 1 - h or less (Hall). The least F is found by halving.
+ * A node that may adopt an orphan may also adopt any lower one, so the sets of
+ * candidates are nested. Hence a maximum F can be reached if and only if for
+ * each height h the orphans of height h or more find enough free places, F minus
+ * the fan-out at each node, at depths of height - 1 - h or less (Hall's
+ * theorem). The least F is found by bisection.
  *
  * sites    `count` internal nodes; those with TABLE_NO_PATH do not adopt
  * orphans  how many of each height, 0 to `height`; the front-end may take any

@@ -1,4 +1,4 @@
-/* study.c - coppice-study: which algorithm suits a tree. */
+/* main.c - coppice-study: compares algorithms of reconfiguration on a tree. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "study/write.h"
 #include "topology/adopter.h"
 
-/* What was wrong with the command line, or could not be done. */
+/* The exit status after any error. */
 #define EXIT_BAD 2
 
 #define JOBS_MAX  1024
@@ -24,25 +24,24 @@
 
 static const char usage[] =
     "Usage: coppice-study --tree TREE [OPTION]...\n"
-    "Simulate failures of internal nodes, one after another, and say what "
-    "each\n"
-    "algorithm of reconfiguration makes of the tree.\n\n"
+    "Simulate failures of internal nodes, one after another, and compare the\n"
+    "trees that each algorithm of reconfiguration leads to.\n\n"
     "  --tree TREE         F^H or AxBxC, any shape of coppice-topgen(1), or a\n"
     "                      topology file\n"
-    "  --failures N        how many (default 128)\n"
+    "  --failures N        number of failures (default 128)\n"
     "  --failures-in WHERE random (default), subtree, or level\n"
     "  --algorithm LIST    names, comma-separated, or all (default NHI-WM)\n"
     "  --seeds N|A-B       seeds 1 to N, or A to B (default 100)\n"
-    "  --lag K             orphans' tables lack the last K reports (default "
-    "0)\n"
+    "  --lag K             orphans do not know the last K reports (default 0)\n"
     "  --cost O,L,G        microseconds for the modelled latency of an\n"
     "                      aggregation (default 10,50,100), or measure\n"
     "  --format FORMAT     table (default), csv, or json\n"
     "  --median            csv, json: medians over the seeds\n"
     "  --every N           rows after every N failures, and after the last\n"
-    "  --output FILE       write there instead of to standard output\n"
+    "  --output FILE       write to FILE instead of standard output\n"
     "  --jobs N            use N threads (default 1)\n"
-    "  --choices N         do not simulate: time N choices of each algorithm\n"
+    "  --choices N         measure the time of N choices of each algorithm\n"
+    "                      instead of simulating\n"
     "  --help              print this\n";
 
 struct settings {
@@ -64,7 +63,7 @@ struct settings {
     uint32_t choices; /* 0: simulate */
 };
 
-/* Say what is wrong, on stderr. Returns -EINVAL. */
+/* Print an error message. Returns -EINVAL. */
 __attribute__((format(printf, 1, 2))) static int complain(const char *format,
                                                           ...)
 {
@@ -78,8 +77,8 @@ __attribute__((format(printf, 1, 2))) static int complain(const char *format,
     return -EINVAL;
 }
 
-/* A whole number from `low` to `high`; `end` is where it ends, or NULL if it
- * must be all of `text`. */
+/* Read a whole number from `low` to `high`. `*end` is set to where it ends; NULL:
+ * it must be all of `text`. */
 static bool read_number(const char *text,
                         uint64_t low,
                         uint64_t high,
@@ -177,7 +176,7 @@ static int take_word(const char *option,
                     words[1], words[2]);
 }
 
-/* A list of names, or all. */
+/* Read a list of names, or "all". */
 static int take_algorithms(const char *text, struct settings *settings)
 {
     bool all = strcmp(text, "all") == 0;
@@ -274,7 +273,7 @@ static int take_option(int code, const char *text, struct settings *settings)
         fputs(usage, stdout);
         exit(EXIT_SUCCESS);
     }
-    return complain("--help tells which options there are");
+    return complain("try --help");
 }
 
 static int read_options(int argc, char **argv, struct settings *settings)
@@ -305,21 +304,21 @@ static int read_options(int argc, char **argv, struct settings *settings)
             return r;
     }
     if (optind < argc)
-        return complain("%s: every option begins with --", argv[optind]);
+        return complain("%s: options begin with --", argv[optind]);
     if (!settings->tree)
         return complain("--tree is missing: write a shape such as 32^3");
     return settings->algorithms ? 0 : take_algorithms("NHI-WM", settings);
 }
 
-/* What only the tree can tell. */
+/* Check the number of failures against the size of the tree. */
 static int check_tree(const struct study_tree *tree,
                       const struct settings *settings)
 {
     uint32_t most = settings->choices ? settings->choices : settings->failures;
 
     if (most > tree->count - 1)
-        return complain("--%s %u: of the %u internal nodes of %s %u can fail: "
-                        "the front-end cannot",
+        return complain("--%s %u: of the %u internal nodes of %s only %u can "
+                        "fail, as the front-end cannot",
                         settings->choices ? "choices" : "failures", most,
                         tree->count, settings->tree, tree->count - 1);
     return 0;
@@ -362,9 +361,9 @@ static int simulate(FILE *file,
     return r;
 }
 
-static int study(FILE *file,
-                 const struct study_tree *tree,
-                 struct settings *settings)
+static int run_study(FILE *file,
+                     const struct study_tree *tree,
+                     struct settings *settings)
 {
     int r = check_tree(tree, settings);
 
@@ -409,7 +408,7 @@ int main(int argc, char **argv)
             goto out;
         }
     }
-    r = study(file, &tree, &settings);
+    r = run_study(file, &tree, &settings);
     if (fflush(file) != 0 || ferror(file))
         r = complain("%s: cannot be written: %s", where, strerror(errno));
     if (settings.output)

@@ -1,4 +1,4 @@
-/* study_run.c - failures, one after another. */
+/* run.c - failures one after another, and the adoptions after each. */
 #include "study/run.h"
 
 #include <errno.h>
@@ -10,9 +10,10 @@
 #include "sim/random.h"
 #include "study/bound.h"
 #include "topology/adopter.h"
+#include "topology/array.h"
 #include "topology/table.h"
 
-/* The streams of randomness of one seed. */
+/* Separate sequences of random numbers from one seed. */
 #define STREAM_VICTIMS UINT64_C(0x1000000000000000)
 #define STREAM_ORPHANS UINT64_C(0x2000000000000000)
 
@@ -20,8 +21,8 @@
 struct report {
     uint32_t rank; /* of a node that failed or moved, or of an adopter */
     uint32_t incarnation;
-    uint32_t parent;   /* a rank, TABLE_FAILED; TABLE_NONE: back-ends */
-    uint32_t backends; /* of `rank`, then */
+    uint32_t parent;   /* a rank or TABLE_FAILED; TABLE_NONE: see `backends` */
+    uint32_t backends; /* the new number of back-ends of `rank` */
 };
 
 /* One child of the node that failed. */
@@ -34,16 +35,15 @@ struct orphan {
 struct run {
     const struct study_options *options;
     struct table *truth;
-    struct table *seen; /* what orphans know; `truth` itself without lag */
+    struct table *seen; /* the orphans' table; `truth` itself without lag */
     struct table_site *sites;
     uint32_t *victims; /* in order */
-    uint32_t *stamps;  /* by rank: the failure of which an orphan chose it */
+    uint32_t *stamps;  /* by rank: the failure whose orphan chose it last */
     uint32_t number;   /* of this failure, from 1; also the incarnation */
     uint32_t height_limit;
     uint32_t height; /* of the tree now */
     struct orphan *orphans;
     uint32_t orphan_count;
-    uint32_t orphan_room;
     struct report *reports; /* a ring of lag + 1 */
     uint64_t report_begin;
     uint64_t report_end;
@@ -57,11 +57,11 @@ double study_latency_us(const struct study_cost *cost,
                      cost->overhead_us * ((double)fan_out + 1) + cost->gap_us);
 }
 
-/* ---- who fails ----------------------------------------------------------- */
+/* ---- the victims --------------------------------------------------------- */
 
 struct lot {
     uint32_t rank;
-    uint64_t group; /* those of the least fail first */
+    uint64_t group; /* the lowest group fails first */
     uint64_t draw;
 };
 
@@ -77,7 +77,7 @@ static int lot_compare(const void *a, const void *b)
     return (left->rank > right->rank) - (left->rank < right->rank);
 }
 
-/* All internal nodes but the front-end, in the order in which they fail. */
+/* Put all internal nodes but the front-end in the order in which they fail. */
 static int draw_victims(struct run *run, const struct study_tree *tree)
 {
     struct lot *lots = calloc(tree->count, sizeof *lots);
@@ -112,7 +112,7 @@ static int draw_victims(struct run *run, const struct study_tree *tree)
 
 /* ---- reports ------------------------------------------------------------- */
 
-static int take_report(struct table *table, const struct report *report)
+static int apply_report(struct table *table, const struct report *report)
 {
     if (report->parent == TABLE_NONE)
         return table_set_backends(table, report->rank, report->backends);
@@ -120,36 +120,31 @@ static int take_report(struct table *table, const struct report *report)
                         report->parent);
 }
 
-/* It is true from now on, and known `lag` reports later. */
-static void tell(struct run *run, struct report report)
+/* Apply a report to the truth at once, and to the orphans' table `lag` reports
+ * later. */
+static void add_report(struct run *run, struct report report)
 {
     uint64_t room = (uint64_t)run->options->lag + 1;
 
-    take_report(run->truth, &report);
+    apply_report(run->truth, &report);
     if (run->seen == run->truth)
         return;
     run->reports[run->report_end++ % room] = report;
     if (run->report_end - run->report_begin == room)
-        take_report(run->seen, &run->reports[run->report_begin++ % room]);
+        apply_report(run->seen, &run->reports[run->report_begin++ % room]);
 }
 
 /* ---- orphans ------------------------------------------------------------- */
 
 static int add_orphan(struct run *run, uint32_t victim, uint32_t rank)
 {
-    uint32_t room = run->orphan_room ? 2 * run->orphan_room : 64;
     struct orphan *orphan;
 
-    if (run->orphan_count == run->orphan_room) {
-        orphan = realloc(run->orphans, room * sizeof *orphan);
-        if (!orphan)
-            return -ENOMEM;
-        run->orphans = orphan;
-        run->orphan_room = room;
-    }
+    if (array_grow(&run->orphans, run->orphan_count, sizeof *orphan) < 0)
+        return -ENOMEM;
     orphan = &run->orphans[run->orphan_count];
     *orphan = (struct orphan){
-        /* nobody asks below the one that it knows to have failed */
+        /* as rank the victim: its subtree has no candidates */
         .who = {.rank = victim, .ordinal = run->orphan_count, .lost = victim},
         .rank = rank,
     };
@@ -159,7 +154,7 @@ static int add_orphan(struct run *run, uint32_t victim, uint32_t rank)
     return 0;
 }
 
-/* The children of `victim`: internal ones by rank, then back-ends. */
+/* List the children of `victim`: internal nodes by rank, then back-ends. */
 static int find_orphans(struct run *run, uint32_t victim)
 {
     struct table_entry entry;
@@ -185,8 +180,8 @@ static int find_orphans(struct run *run, uint32_t victim)
     return r;
 }
 
-/* All orphans choose at the same time, each by what is known. */
-static int choose(struct run *run, struct study_step *step)
+/* All orphans make their first choice at the same time, from their table. */
+static int choose_adopters(struct run *run, struct study_step *step)
 {
     struct adopter_survey *survey = NULL;
     uint32_t height = 0;
@@ -214,7 +209,7 @@ static int choose(struct run *run, struct study_step *step)
     return r;
 }
 
-/* What a candidate answers (PROTOCOL 8.2 to 8.4). */
+/* Whether candidate `rank` adopts the orphan (PROTOCOL 8.2 to 8.4). */
 static bool accepts(const struct run *run,
                     const struct orphan *orphan,
                     uint32_t rank)
@@ -227,11 +222,11 @@ static bool accepts(const struct run *run,
            adopter_may_raise(run->options->algorithm);
 }
 
-/* Ask one candidate after the other; the front-end takes whoever is left. */
-static int ask(struct run *run,
-               const struct orphan *orphan,
-               struct study_step *step,
-               uint32_t *adopter)
+/* Ask one candidate after another. If all refuse, the front-end adopts. */
+static int find_adopter(struct run *run,
+                        const struct orphan *orphan,
+                        struct study_step *step,
+                        uint32_t *adopter)
 {
     struct adopter_survey *survey = NULL;
     uint32_t turn = 0;
@@ -258,7 +253,7 @@ static int ask(struct run *run,
     return r;
 }
 
-static int adopt(struct run *run, struct study_step *step)
+static int adopt_orphans(struct run *run, struct study_step *step)
 {
     struct table_entry entry;
     uint32_t adopter = 0;
@@ -268,20 +263,21 @@ static int adopt(struct run *run, struct study_step *step)
     for (i = 0; r == 0 && i < run->orphan_count; i++) {
         const struct orphan *orphan = &run->orphans[i];
 
-        r = ask(run, orphan, step, &adopter);
+        r = find_adopter(run, orphan, step, &adopter);
         if (r < 0)
             break;
         table_entry(run->truth, adopter, &entry);
         if (orphan->rank == TABLE_NONE)
-            tell(run, (struct report){adopter, 0, TABLE_NONE,
-                                      entry.backend_count + 1});
+            add_report(run, (struct report){adopter, 0, TABLE_NONE,
+                                            entry.backend_count + 1});
         else
-            tell(run, (struct report){orphan->rank, run->number, adopter, 0});
+            add_report(run,
+                       (struct report){orphan->rank, run->number, adopter, 0});
     }
     return r;
 }
 
-/* ---- what came of it ----------------------------------------------------- */
+/* ---- results ------------------------------------------------------------- */
 
 static int find_bound(struct run *run, struct study_step *step)
 {
@@ -306,8 +302,8 @@ static int find_bound(struct run *run, struct study_step *step)
     return 0;
 }
 
-/* Fan-outs and height as they are now. */
-static void measure(struct run *run, struct study_step *step)
+/* Write the present fan-outs and height into `step`. */
+static void measure_tree(struct run *run, struct study_step *step)
 {
     uint64_t sum = 0;
     uint64_t squares = 0;
@@ -333,7 +329,7 @@ static void measure(struct run *run, struct study_step *step)
     step->height = run->height;
 }
 
-static int fail_one(struct run *run, struct study_step *step)
+static int fail_next(struct run *run, struct study_step *step)
 {
     uint32_t victim = run->victims[run->number - 1];
     int r = find_orphans(run, victim);
@@ -341,13 +337,13 @@ static int fail_one(struct run *run, struct study_step *step)
     if (r < 0)
         return r;
     *step = (struct study_step){.victim = victim, .orphans = run->orphan_count};
-    tell(run, (struct report){victim, run->number, TABLE_FAILED, 0});
+    add_report(run, (struct report){victim, run->number, TABLE_FAILED, 0});
     r = find_bound(run, step);
     if (r == 0)
-        r = choose(run, step);
+        r = choose_adopters(run, step);
     if (r == 0)
-        r = adopt(run, step);
-    measure(run, step);
+        r = adopt_orphans(run, step);
+    measure_tree(run, step);
     return r;
 }
 
@@ -396,7 +392,7 @@ int study_run(const struct study_tree *tree,
         r = draw_victims(&run, tree);
     for (run.number = 1; r == 0 && run.number <= options->failures;
          run.number++)
-        r = fail_one(&run, &steps[run.number - 1]);
+        r = fail_next(&run, &steps[run.number - 1]);
     run_fini(&run);
     return r;
 }
@@ -409,7 +405,7 @@ int study_begin(const struct study_tree *tree, struct study_step *step)
 
     *step = (struct study_step){0};
     if (r == 0)
-        measure(&run, step);
+        measure_tree(&run, step);
     step->bound = step->fan_out;
     run_fini(&run);
     return r;

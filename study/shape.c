@@ -1,4 +1,4 @@
-/* study_tree.c - the tree that a study begins with. */
+/* shape.c - the tree that a study begins with. */
 #include "study/shape.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct levels {
     uint32_t fan_outs[LEVELS_MAX];
 };
 
-static bool take_number(const char **at, uint32_t *number)
+static bool read_number(const char **at, uint32_t *number)
 {
     char *end;
     unsigned long value;
@@ -34,20 +34,20 @@ static bool take_number(const char **at, uint32_t *number)
 }
 
 /* Read F^H or AxBxC. Returns 1, 0 if it is something else, or -EINVAL if it is
- * one of these and cannot be. */
+ * one of these with an invalid number. */
 static int read_levels(const char *text, struct levels *levels)
 {
     uint32_t first = 0;
     uint32_t height = 0;
     uint32_t i;
 
-    if (!take_number(&text, &first))
+    if (!read_number(&text, &first))
         return 0;
     levels->count = 1;
     levels->fan_outs[0] = first;
     if (*text == '^') {
         text++;
-        if (!take_number(&text, &height) || *text)
+        if (!read_number(&text, &height) || *text)
             return 0;
         if (height == 0 || height > LEVELS_MAX)
             return -EINVAL;
@@ -59,7 +59,7 @@ static int read_levels(const char *text, struct levels *levels)
         text++;
         if (levels->count == LEVELS_MAX)
             return -EINVAL;
-        if (!take_number(&text, &levels->fan_outs[levels->count++]))
+        if (!read_number(&text, &levels->fan_outs[levels->count++]))
             return 0;
     }
     if (*text)
@@ -81,7 +81,7 @@ static int make_room(struct study_tree *tree, uint32_t count)
     return 0;
 }
 
-/* Ranks go level by level. */
+/* Make a balanced tree, with ranks level by level. */
 static int from_levels(struct study_tree *tree, const struct levels *levels)
 {
     uint64_t count = 0;
@@ -117,7 +117,7 @@ static int from_levels(struct study_tree *tree, const struct levels *levels)
     return 0;
 }
 
-/* Internal nodes in the topology's order, which is that of ranks. */
+/* Take the internal nodes of `topo`, in order of rank. */
 static int from_topology(struct study_tree *tree, const struct topology *topo)
 {
     uint32_t *numbers = malloc(topology_count(topo) * sizeof *numbers);

@@ -1,8 +1,8 @@
-/* study_tree.h - the tree that a study begins with: internal nodes only.
+/* shape.h - the tree that a study begins with: internal nodes only.
  *
- * Back-ends are counted, not kept: 100^4 has 1,010,101 internal nodes and
- * 100,000,000 back-ends. Ranks of internal nodes are 0 to count - 1, in the
- * order of the topology. */
+ * Back-ends are only counted: 100^4 has 1,010,101 internal nodes and 100,000,000
+ * back-ends. Ranks of internal nodes are 0 to count - 1, in the order of the
+ * topology. */
 #ifndef STUDY_SHAPE_H
 #define STUDY_SHAPE_H
 
@@ -27,7 +27,7 @@ int study_tree_init(struct study_tree *tree,
                     const char *text,
                     struct cop_error *error);
 
-/* Free what it holds. One that is all zero is fine. */
+/* Free the contents. A tree that is all zero is fine. */
 void study_tree_fini(struct study_tree *tree);
 
 /* Make a new table of the tree; table_free() it. Returns 0 or -ENOMEM. */

@@ -1,4 +1,4 @@
-/* study_time.c - how long things take on this machine. */
+/* times.c - times measured on this machine. */
 #include "study/times.h"
 
 #include <arpa/inet.h>
@@ -38,14 +38,14 @@ static int compare_doubles(const void *a, const void *b)
 
 /* ---- choices ------------------------------------------------------------- */
 
-/* What so many times come to. */
+/* The distribution of many times. */
 struct times {
     double median_us;
     double low_us;
     double high_us;
 };
 
-static struct times sum_up(double *times, uint32_t count)
+static struct times summarise(double *times, uint32_t count)
 {
     qsort(times, count, sizeof *times, compare_doubles);
     return (struct times){
@@ -55,8 +55,8 @@ static struct times sum_up(double *times, uint32_t count)
     };
 }
 
-/* Read every node once: its fan-out, and whether it lives. */
-static uint64_t pass(const struct table *table)
+/* One pass over the table, which reads every node. */
+static uint64_t read_all_nodes(const struct table *table)
 {
     uint32_t count = table_count(table);
     struct table_entry entry;
@@ -70,10 +70,10 @@ static uint64_t pass(const struct table *table)
     return sum;
 }
 
-static int choose(const struct table *table,
-                  uint32_t algorithm,
-                  const struct adopter_orphan *orphan,
-                  uint32_t height_limit)
+static int choose_adopter(const struct table *table,
+                          uint32_t algorithm,
+                          const struct adopter_orphan *orphan,
+                          uint32_t height_limit)
 {
     struct adopter_survey *survey = NULL;
     uint32_t rank;
@@ -86,7 +86,7 @@ static int choose(const struct table *table,
     return r;
 }
 
-/* A node that lives, not the front-end; and an orphan of it. */
+/* An orphan of a random live node, not the front-end. */
 static struct adopter_orphan draw_orphan(const struct table *table,
                                          struct random *random)
 {
@@ -130,14 +130,14 @@ static int time_algorithm(const struct study_tree *tree,
 
         table_record(table, orphan.lost, 1, TABLE_FAILED);
         begin_us = now_us();
-        sink += pass(table);
+        sink += read_all_nodes(table);
         passes[i] = now_us() - begin_us;
         begin_us = now_us();
-        r = choose(table, algorithm, &orphan, height);
+        r = choose_adopter(table, algorithm, &orphan, height);
         times[i] = now_us() - begin_us;
     }
     table_free(table);
-    (void)sink; /* it is there so that no pass is left out */
+    (void)sink; /* keeps the compiler from dropping the passes */
     return r;
 }
 
@@ -206,8 +206,8 @@ int study_time(FILE *file,
     for (i = 0; r == 0 && i < algorithm_count; i++) {
         r = time_algorithm(tree, algorithms[i], choices, seed, times, passes);
         if (r == 0) {
-            struct times chosen = sum_up(times, choices);
-            struct times passed = sum_up(passes, choices);
+            struct times chosen = summarise(times, choices);
+            struct times passed = summarise(passes, choices);
 
             write_times(file, format, adopter_name(algorithms[i]), &chosen,
                         &passed, i == 0);
@@ -221,9 +221,10 @@ int study_time(FILE *file,
     return r;
 }
 
-/* ---- what an aggregation costs ------------------------------------------- */
+/* ---- the cost of an aggregation ------------------------------------------ */
 
-static int exchange(int fd, bool sends)
+/* Send or receive one message. */
+static int transfer_message(int fd, bool sends)
 {
     char message[MESSAGE_LEN] = {0};
     size_t at = 0;
@@ -239,11 +240,11 @@ static int exchange(int fd, bool sends)
     return 0;
 }
 
-static void *echo(void *arg)
+static void *echo_messages(void *arg)
 {
     int fd = *(int *)arg;
 
-    while (exchange(fd, false) == 0 && exchange(fd, true) == 0)
+    while (transfer_message(fd, false) == 0 && transfer_message(fd, true) == 0)
         ;
     return NULL;
 }
@@ -290,17 +291,17 @@ static int time_messages(struct study_cost *cost, int fd)
     for (i = 0; r == 0 && i < MESSAGE_RUNS; i++) {
         double begin_us = now_us();
 
-        r = exchange(fd, true);
+        r = transfer_message(fd, true);
         sends[i] = now_us() - begin_us;
         if (r == 0)
-            r = exchange(fd, false);
+            r = transfer_message(fd, false);
         trips[i] = now_us() - begin_us;
     }
     if (r < 0)
         return r;
-    cost->overhead_us = sum_up(sends, MESSAGE_RUNS).median_us;
+    cost->overhead_us = summarise(sends, MESSAGE_RUNS).median_us;
     cost->latency_us =
-        sum_up(trips, MESSAGE_RUNS).median_us / 2 - 2 * cost->overhead_us;
+        summarise(trips, MESSAGE_RUNS).median_us / 2 - 2 * cost->overhead_us;
     if (cost->latency_us < 0)
         cost->latency_us = 0;
     return 0;
@@ -333,7 +334,7 @@ static int time_aggregation(struct study_cost *cost, uint32_t fan_out)
     }
     cop_packet_free(packet);
     if (r == 0)
-        cost->gap_us = sum_up(runs, MESSAGE_RUNS / 10).median_us;
+        cost->gap_us = summarise(runs, MESSAGE_RUNS / 10).median_us;
     return r;
 }
 
@@ -344,7 +345,7 @@ int study_time_cost(struct study_cost *cost, uint32_t fan_out)
     int r = connect_pair(fds);
 
     if (r == 0)
-        r = -pthread_create(&thread, NULL, echo, &fds[1]);
+        r = -pthread_create(&thread, NULL, echo_messages, &fds[1]);
     if (r == 0) {
         r = time_messages(cost, fds[0]);
         shutdown(fds[0], SHUT_RDWR);

@@ -1,4 +1,4 @@
-/* study_time.h - how long things take on this machine. */
+/* times.h - times measured on this machine. */
 #ifndef STUDY_TIMES_H
 #define STUDY_TIMES_H
 
@@ -8,14 +8,14 @@
 #include "study/run.h"
 #include "study/write.h"
 
-/* Time `choices` choices of each algorithm, one orphan of each of so many
- * random failures, beside as many plain passes over the same table, and write
- * what came out: medians, and the 10th and 90th of 100.
+/* Time `choices` choices of each algorithm: one for an orphan of each of that
+ * many random failures. Beside each, time one plain pass over the same table.
+ * Write the medians and the 10th and 90th percentiles.
  *
- * choices  1 or more, at most the internal nodes but the front-end
- * seed     which nodes fail
+ * choices  from 1 to the number of internal nodes but the front-end
+ * seed     determines which nodes fail
  *
- * Returns 0 or -ENOMEM; look at ferror(). */
+ * Returns 0 or -ENOMEM; check ferror() too. */
 int study_time(FILE *file,
                const struct study_tree *tree,
                const char *name,
@@ -25,9 +25,9 @@ int study_time(FILE *file,
                uint64_t seed,
                enum study_format format);
 
-/* Measure what an aggregation costs here: o, the time to send 64 bytes over
- * TCP on loopback; l, half a round trip less 2 o; g, the time to unpack, add
- * and pack the packets of `fan_out` children. Medians.
+/* Measure the cost of an aggregation, as medians: o, the time to send 64 bytes
+ * over TCP on loopback; l, half a round trip less 2 o; g, the time to unpack,
+ * add and pack the packets of `fan_out` children.
  *
  * Returns 0 or a negative errno from the system. */
 int study_time_cost(struct study_cost *cost, uint32_t fan_out);

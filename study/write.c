@@ -1,4 +1,4 @@
-/* study_write.c - rows of numbers, in three formats. */
+/* write.c - the results of a study as a table, CSV or JSON. */
 #include "study/write.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static const struct heading headings[COLUMN_COUNT] = {
     [COLUMN_MEAN] = {"mean", "mean", 6, 1},
 };
 
-/* What rows are made of. */
+/* The state of the writing. */
 struct rows {
     FILE *file;
     const struct study_report *report;
@@ -61,7 +61,7 @@ static int compare_doubles(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-static double median(struct rows *rows, enum column column)
+static double median_of(struct rows *rows, enum column column)
 {
     uint32_t count = rows->report->batch->seed_count;
     const double *values = rows->values + (size_t)column * count;
@@ -78,7 +78,7 @@ static double percent(double value, double from)
     return from > 0 ? 100 * (value - from) / from : 0;
 }
 
-/* Put the columns of one step of one seed into `values`. */
+/* Set the columns of one step of one seed in rows->values. */
 static void set_values(struct rows *rows,
                        const struct study_step *step,
                        uint32_t seed)
@@ -110,7 +110,7 @@ static void set_values(struct rows *rows,
         rows->values[(size_t)column * count + seed] = values[column];
 }
 
-/* One row; `seed` is the seed's index, or -1 for medians. */
+/* Write one row. `seed` is the index of the seed, or -1 for medians. */
 static void write_row(struct rows *rows,
                       const char *algorithm,
                       uint32_t failure,
@@ -133,7 +133,7 @@ static void write_row(struct rows *rows,
                 report->batch->first_seed + (uint64_t)seed);
     for (column = 0; column < COLUMN_COUNT; column++) {
         double value =
-            seed < 0 ? median(rows, (enum column)column)
+            seed < 0 ? median_of(rows, (enum column)column)
                      : rows->values[(size_t)column * count + (size_t)seed];
 
         if (json)

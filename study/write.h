@@ -1,4 +1,4 @@
-/* study_write.h - what a study found, as a table, CSV or JSON. */
+/* write.h - the results of a study as a table, CSV or JSON. */
 #ifndef STUDY_WRITE_H
 #define STUDY_WRITE_H
 
@@ -16,16 +16,17 @@ enum study_format {
 struct study_report {
     const char *tree; /* as it was named */
     const struct study_batch *batch;
-    struct study_step begin; /* nobody has failed */
+    struct study_step begin; /* before any failure */
     struct study_cost cost;
     enum study_format format;
-    bool median;    /* CSV, JSON: over the seeds, instead of one row for each */
-    uint32_t every; /* rows after each so many failures, and the last; 0: after
-                       the last only (table), after each (others) */
+    bool median;    /* CSV, JSON: medians over the seeds instead of a row for
+                       each seed */
+    uint32_t every; /* rows after every `every` failures, and after the last; 0:
+                       after the last (table) or after each (CSV, JSON) */
 };
 
-/* Write all rows. A table's are always medians over the seeds; counts are
- * sums over the failures so far. Returns 0 or -ENOMEM; look at ferror(). */
+/* Write all rows. The rows of a table are medians over the seeds; counts are
+ * sums over the failures so far. Returns 0 or -ENOMEM; check ferror() too. */
 int study_write(FILE *file, const struct study_report *report);
 
 #endif

@@ -1,4 +1,4 @@
-/* test_study.c - the parts of coppice-study, beside slow and plain ones. */
+/* test_study.c - the parts of coppice-study, compared with slow, plain ones. */
 #include "study/batch.h"
 #include "study/bound.h"
 #include "study/run.h"
@@ -34,7 +34,7 @@ TEST(trees_are_counted_not_built)
     study_tree_fini(&tree);
 }
 
-/* The same tables as of whole topologies, which have their back-ends. */
+/* The tables are the same as those of whole topologies, with back-ends. */
 TEST(balanced_trees_are_those_of_topologies)
 {
     static const char *const shapes[] = {"2^3", "3x1x4", "5", "1x1x1", "4^2"};
@@ -106,7 +106,8 @@ TEST(impossible_trees_are_refused)
 #define SITES_MAX   5
 #define ORPHANS_MAX 5
 
-/* Try every assignment: the least maximum. `at` orphans have their place. */
+/* Find the least maximum by trying every assignment. `at` orphans have a place.
+ */
 static uint32_t try_all(struct table_site *sites,
                         uint32_t count,
                         const uint32_t *heights,
@@ -169,7 +170,7 @@ TEST(the_bound_is_the_best_of_all_assignments)
     }
 }
 
-/* Many orphans: the search by halving, where the answer is plain. */
+/* The bisection with many orphans, where the answer is known. */
 TEST(the_bound_of_many)
 {
     struct table_site sites[] = {{0, 10, 0}, {1, 0, 1}, {2, 400, 1}};
@@ -219,26 +220,26 @@ static uint32_t median_fan_out(void)
     return last[SEEDS / 2];
 }
 
-static struct study_options by(const char *name)
+static struct study_options algorithm_options(const char *name)
 {
     return (struct study_options){.algorithm = (uint32_t)adopter_find(name)};
 }
 
-/* What the dissertation found (7.3.3): ANY-WM +16 %, NHI-WM +19 % of 32; the
- * height of NHI never rises, that of ANY-WM does. */
-TEST(the_dissertation_is_met)
+/* The results of the dissertation (7.3.3): ANY-WM +16 %, NHI-WM +19 % of 32. The
+ * tree never gets higher with NHI, but does with ANY-WM. */
+TEST(the_results_of_the_dissertation_are_reproduced)
 {
     uint32_t highest = 0;
     int i;
     int j;
 
-    run_all("32^3", by("NHI-WM"));
+    run_all("32^3", algorithm_options("NHI-WM"));
     CU_ASSERT(median_fan_out() <= 38);
     for (i = 0; i < SEEDS; i++) {
         for (j = 0; j < FAILURES; j++)
             CU_ASSERT(steps[i][j].height == 3);
     }
-    run_all("32^3", by("ANY-WM"));
+    run_all("32^3", algorithm_options("ANY-WM"));
     CU_ASSERT(median_fan_out() <= 37);
     for (i = 0; i < SEEDS; i++) {
         if (steps[i][FAILURES - 1].height > highest)
@@ -247,7 +248,7 @@ TEST(the_dissertation_is_met)
     CU_ASSERT(highest > 3);
 }
 
-/* Nothing gets lost, and nobody is better than the best. */
+/* No node gets lost, and no algorithm is better than the bound. */
 TEST(runs_keep_their_sums)
 {
     static const char *const shapes[] = {"32^3", "6x6x6x3", "k:3@4096"};
@@ -290,11 +291,11 @@ TEST(runs_keep_their_sums)
     }
 }
 
-/* NHI-WF is the bound, step by step, while tables are right and orphans alike.
- */
+/* NHI-WF reaches the bound at each step if tables are up to date and all orphans
+ * have the same height. */
 TEST(filling_reaches_the_bound)
 {
-    struct study_options options = by("NHI-WF");
+    struct study_options options = algorithm_options("NHI-WF");
     int i;
     int j;
 
@@ -306,18 +307,18 @@ TEST(filling_reaches_the_bound)
     }
 }
 
-/* The failures are the seed's, whatever the algorithm; where they are is what
- * was asked for. */
+/* The failures depend on the seed, not on the algorithm, and are where they were
+ * asked for. */
 TEST(failures_are_where_they_should)
 {
     static uint32_t victims[FAILURES];
-    struct study_options options = by("GP");
+    struct study_options options = algorithm_options("GP");
     int j;
 
     run_all("32^3", options);
     for (j = 0; j < FAILURES; j++)
         victims[j] = steps[0][j].victim;
-    run_all("32^3", by("ANY-R"));
+    run_all("32^3", algorithm_options("ANY-R"));
     for (j = 0; j < FAILURES; j++)
         CU_ASSERT_EQUAL(steps[0][j].victim, victims[j]);
 
@@ -338,11 +339,10 @@ TEST(failures_are_where_they_should)
     }
 }
 
-/* What is known late costs: adopters that are dead are asked in vain, and the
- * fan-out is no better. */
+/* With a lag, dead adopters are asked in vain, and the fan-out is not better. */
 TEST(stale_tables_cost)
 {
-    struct study_options options = by("NHI-WM");
+    struct study_options options = algorithm_options("NHI-WM");
     uint32_t fresh;
     uint64_t refusals = 0;
     int i;
@@ -360,7 +360,7 @@ TEST(stale_tables_cost)
     CU_ASSERT(refusals > 0);
 }
 
-/* One thread or several: the same steps. */
+/* One thread and several threads give the same steps. */
 TEST(jobs_change_nothing)
 {
     static const uint32_t algorithms[] = {0, 5, 11};
@@ -393,7 +393,7 @@ TEST(jobs_change_nothing)
 
 /* ---- the model ----------------------------------------------------------- */
 
-/* h x (l + o x (f + 1) + g), and a machine on which it can be measured. */
+/* The model h x (l + o x (f + 1) + g), and its measurement on this machine. */
 TEST(latency_is_the_dissertations)
 {
     struct study_cost cost = {2, 30, 7};
