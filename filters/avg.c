@@ -1,13 +1,13 @@
 /* avg.c - the average over back-ends, right in any tree.
  *
- * An average of averages is wrong where fan-outs differ. So sums and the
- * number of back-ends go up, and the front-end divides. A packet of ours is
- * |mark and original types "%auc"|a sum for each value|count "%uld"|; one
- * that is not ours is one back-end's. Integers are summed in 64 bits and
- * divided towards zero. */
+ * An average of averages is wrong where fan-outs differ. So this filter sends
+ * up sums and the number of back-ends, and the front-end divides. Its packets
+ * are |mark and original types "%auc"|a sum for each value|count "%uld"|. Any
+ * other packet is from one back-end. Integers are summed in 64 bits and divided
+ * towards zero. */
 #include "filters/numeric.h"
 
-/* The most values of a packet that can be averaged. */
+/* The highest number of values in a packet that can be averaged. */
 #define AVG_VALUES (COP_VALUES_MAX - 2)
 
 static const unsigned char mark[] = {'a', 'v', 'g', 1};
@@ -65,7 +65,7 @@ static enum cop_type wide_type(enum kind kind)
     return types[kind];
 }
 
-static union wide widen(enum cop_type type, const void *data, uint64_t i)
+static union wide read_element(enum cop_type type, const void *data, uint64_t i)
 {
     switch (type) {
     case COP_CHAR:
@@ -94,7 +94,10 @@ static union wide widen(enum cop_type type, const void *data, uint64_t i)
     return (union wide){.u = 0};
 }
 
-static void narrow(enum cop_type type, void *data, uint64_t i, union wide from)
+static void write_element(enum cop_type type,
+                          void *data,
+                          uint64_t i,
+                          union wide from)
 {
     switch (type) {
     case COP_CHAR:
@@ -129,7 +132,7 @@ static void narrow(enum cop_type type, void *data, uint64_t i, union wide from)
 }
 
 /* Add `more` to `sum`; false if the sum does not fit. */
-static bool add(enum kind kind, union wide *sum, union wide more)
+static bool add_element(enum kind kind, union wide *sum, union wide more)
 {
     switch (kind) {
     case SIGNED:
@@ -143,7 +146,7 @@ static bool add(enum kind kind, union wide *sum, union wide more)
     return false;
 }
 
-static union wide divide(enum kind kind, union wide sum, uint64_t by)
+static union wide divide_sum(enum kind kind, union wide sum, uint64_t by)
 {
     switch (kind) {
     case SIGNED:
@@ -164,17 +167,17 @@ static void sums_fini(struct sums *sums)
         free((void *)sums->values[i].data);
 }
 
-/* What a packet is: its original types, and how many back-ends are in it. */
+/* A packet as read: its values, their original types, and how many back-ends
+ * are in it. */
 struct reading {
-    struct cop_value *values; /* without what `sums_emit` put around them */
+    struct cop_value *values; /* without the mark and the count around them */
     int count;
     enum cop_type types[AVG_VALUES];
     uint64_t backends;
 };
 
-/* Take off what sums_emit() put around its values; false if this is not from
- * there, or is damaged. */
-static bool read_ours(struct reading *out,
+/* Read a packet of sums_pack(); false if it is another one, or damaged. */
+static bool read_sums(struct reading *out,
                       struct cop_value values[COP_VALUES_MAX],
                       int count)
 {
@@ -211,7 +214,7 @@ static int read_packet(struct cop_filter_call *call,
 
     if (count < 0)
         return count;
-    if (read_ours(out, values, count))
+    if (read_sums(out, values, count))
         return 0;
     if (count > AVG_VALUES)
         return cop_filter_fail(call,
@@ -250,7 +253,8 @@ static int sums_begin(struct sums *sums, const struct reading *reading)
     return 0;
 }
 
-static bool fits(const struct sums *sums, const struct reading *reading)
+static bool is_same_format(const struct sums *sums,
+                           const struct reading *reading)
 {
     int i;
 
@@ -273,7 +277,8 @@ static bool sums_add(struct sums *sums, const struct reading *reading)
         enum kind kind = kind_of(sums->types[v]);
 
         for (i = 0; i < value->count; i++)
-            if (!add(kind, &data[i], widen(value->type, value->data, i)))
+            if (!add_element(kind, &data[i],
+                             read_element(value->type, value->data, i)))
                 return false;
     }
     sums->backends += reading->backends;
@@ -296,10 +301,10 @@ static int sums_take(struct sums *sums,
         if (r < 0)
             return r;
     }
-    if (!fits(sums, &reading))
+    if (!is_same_format(sums, &reading))
         return cop_filter_fail(call,
-                               "the packet from rank %u has other values than "
-                               "that from rank %u: all must have the same "
+                               "the values of the packet from rank %u differ "
+                               "from those of rank %u: all must have the same "
                                "format and lengths",
                                cop_filter_inlet(call, index),
                                cop_filter_inlet(call, 0));
@@ -311,7 +316,7 @@ static int sums_take(struct sums *sums,
     return 0;
 }
 
-/* Put mark and types before the sums and the count behind them. */
+/* Make a packet of the mark and types, the sums, and the count. */
 static int sums_pack(const struct sums *sums,
                      int32_t tag,
                      struct cop_packet **out)
@@ -333,7 +338,7 @@ static int sums_pack(const struct sums *sums,
     return cop_packet_new_values(out, tag, values, (size_t)count + 2);
 }
 
-/* Divide, in place, and give the values their types back. */
+/* Divide the sums in place, and give them their original types. */
 static int sums_divide(struct sums *sums, int32_t tag, struct cop_packet **out)
 {
     uint64_t i;
@@ -343,17 +348,17 @@ static int sums_divide(struct sums *sums, int32_t tag, struct cop_packet **out)
         union wide *data = (union wide *)sums->values[v].data;
         enum kind kind = kind_of(sums->types[v]);
 
-        /* No element is wider than ours, so none is overwritten unread. */
+        /* No original type is wider, so no sum is overwritten unread. */
         for (i = 0; i < sums->values[v].count; i++)
-            narrow(sums->types[v], data, i,
-                   divide(kind, data[i], sums->backends));
+            write_element(sums->types[v], data, i,
+                          divide_sum(kind, data[i], sums->backends));
         sums->values[v].type = sums->types[v];
     }
     return cop_packet_new_values(out, tag, sums->values,
                                  (size_t)sums->value_count);
 }
 
-static int run(void *state, struct cop_filter_call *call)
+static int avg_filter(void *state, struct cop_filter_call *call)
 {
     struct sums sums = {.value_count = -1};
     struct cop_packet *packet;
@@ -387,7 +392,7 @@ static const struct cop_filter filter = {
     .name = "avg",
     .summary = "average over back-ends, of arrays by element",
     .laws = COP_ASSOCIATIVE | COP_COMMUTATIVE | COP_STATELESS | COP_ONE_TO_ONE,
-    .filter = run,
+    .filter = avg_filter,
 };
 
 COP_FILTER_EXPORT(filter);

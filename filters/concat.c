@@ -1,40 +1,16 @@
 /* concat.c - numbers and strings become arrays, arrays become longer ones.
  *
- * Value by value: "%d %as" becomes "%ad %as". The order is that of the
- * inlets in the wave, by rank, so all of one subtree stay together. */
-#include <coppice/filter.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+ * Value by value: "%d %as" becomes "%ad %as". The order is that of the inlets
+ * in the wave, by rank, so the values of one subtree stay together. */
+#include "filters/numeric.h"
 
 static size_t element_len(enum cop_type type)
 {
-    switch (type) {
-    case COP_CHAR:
-    case COP_UCHAR:
-        return sizeof(char);
-    case COP_INT16:
-    case COP_UINT16:
-        return sizeof(int16_t);
-    case COP_INT32:
-    case COP_UINT32:
-        return sizeof(int32_t);
-    case COP_INT64:
-    case COP_UINT64:
-        return sizeof(int64_t);
-    case COP_FLOAT:
-        return sizeof(float);
-    case COP_DOUBLE:
-        return sizeof(double);
-    case COP_STRING:
-        return sizeof(const char *);
-    }
-    return 0;
+    return type == COP_STRING ? sizeof(const char *) : numeric_len(type);
 }
 
-/* How many values packet `index` has; an error that was said if it cannot be
- * read or has not `expected` many, unless that is negative. */
+/* How many values packet `index` has. Fails if the packet cannot be read, or
+ * has another number of values than `expected`, unless that is negative. */
 static int value_count(struct cop_filter_call *call, size_t index, int expected)
 {
     const struct cop_packet *packet = cop_filter_packet(call, index);
@@ -47,16 +23,18 @@ static int value_count(struct cop_filter_call *call, size_t index, int expected)
     if (expected >= 0 && count != expected)
         return cop_filter_fail(call,
                                "the packet from rank %u has %d values, that "
-                               "from rank %u has %d: all must have as many",
+                               "from rank %u has %d: all must have the same "
+                               "number",
                                cop_filter_inlet(call, index), count,
                                cop_filter_inlet(call, 0), expected);
     return count;
 }
 
-/* Find out type, shape and length of what value `v` of all packets makes. */
-static int measure(struct cop_filter_call *call,
-                   size_t v,
-                   struct cop_value *out)
+/* Set type, shape and length of the array that value `v` of all packets makes.
+ */
+static int measure_value(struct cop_filter_call *call,
+                         size_t v,
+                         struct cop_value *out)
 {
     struct cop_value value;
     size_t i;
@@ -84,8 +62,10 @@ static int measure(struct cop_filter_call *call,
     return 0;
 }
 
-/* Put value `v` of all packets one behind the other into new memory. */
-static int gather(struct cop_filter_call *call, size_t v, struct cop_value *out)
+/* Copy value `v` of all packets into new memory, one behind the other. */
+static int gather_value(struct cop_filter_call *call,
+                        size_t v,
+                        struct cop_value *out)
 {
     size_t len = element_len(out->type);
     struct cop_value value;
@@ -126,31 +106,17 @@ static int concatenate(struct cop_filter_call *call,
         *count = r;
     }
     for (i = 0; i < (size_t)*count; i++) {
-        r = measure(call, i, &values[i]);
+        r = measure_value(call, i, &values[i]);
         if (r < 0)
             return r;
-        r = gather(call, i, &values[i]);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-/* Downwards, packets go on as they are. */
-static int pass_on(struct cop_filter_call *call)
-{
-    size_t i;
-    int r;
-
-    for (i = 0; i < cop_filter_packet_count(call); i++) {
-        r = cop_filter_emit(call, cop_packet_ref(cop_filter_packet(call, i)));
+        r = gather_value(call, i, &values[i]);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-static int run(void *state, struct cop_filter_call *call)
+static int concat_filter(void *state, struct cop_filter_call *call)
 {
     struct cop_value values[COP_VALUES_MAX] = {{.data = NULL}};
     struct cop_packet *packet;
@@ -160,7 +126,7 @@ static int run(void *state, struct cop_filter_call *call)
 
     (void)state;
     if (!cop_filter_is_upward(call) || cop_filter_packet_count(call) == 0)
-        return pass_on(call);
+        return numeric_pass_on(call);
     r = concatenate(call, values, &count);
     if (r < 0)
         goto out;
@@ -182,7 +148,7 @@ static const struct cop_filter filter = {
     .name = "concat",
     .summary = "all values, one behind the other, as arrays",
     .laws = COP_ASSOCIATIVE | COP_STATELESS | COP_ONE_TO_ONE,
-    .filter = run,
+    .filter = concat_filter,
 };
 
 COP_FILTER_EXPORT(filter);

@@ -1,29 +1,16 @@
 /* count.c - how many back-ends are in a wave, as "%ud".
  *
- * Whatever the packets hold: who answers counts, an empty packet too. */
-#include <coppice/filter.h>
+ * Each back-end that answers counts, even with an empty packet. */
+#include "filters/numeric.h"
 
-static int pass_on(struct cop_filter_call *call)
-{
-    size_t i;
-    int r;
-
-    for (i = 0; i < cop_filter_packet_count(call); i++) {
-        r = cop_filter_emit(call, cop_packet_ref(cop_filter_packet(call, i)));
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-static int run(void *state, struct cop_filter_call *call)
+static int count_filter(void *state, struct cop_filter_call *call)
 {
     struct cop_packet *packet;
     int r;
 
     (void)state;
     if (!cop_filter_is_upward(call) || cop_filter_packet_count(call) == 0)
-        return pass_on(call);
+        return numeric_pass_on(call);
     r = cop_packet_new(&packet, cop_packet_tag(cop_filter_packet(call, 0)),
                        "%ud", cop_filter_contributors(call));
     if (r < 0)
@@ -37,7 +24,7 @@ static const struct cop_filter filter = {
     .name = "count",
     .summary = "number of back-ends in a wave",
     .laws = COP_ASSOCIATIVE | COP_COMMUTATIVE | COP_STATELESS | COP_ONE_TO_ONE,
-    .filter = run,
+    .filter = count_filter,
 };
 
 COP_FILTER_EXPORT(filter);

@@ -1,21 +1,21 @@
 /* int_union.c - the set of all integers seen, "%ad": a join filter.
  *
- * Each node remembers its set. Up goes what is new, in ascending order. */
+ * Each node keeps its set, and sends up new integers in ascending order. */
 #include <coppice/filter.h>
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A hash table with open addressing, at most half full: what is added costs the
- * same, however large the set is. */
+/* A hash table with open addressing, at most half full: adding takes the same
+ * time whatever the size of the set. */
 #define SLOTS_MIN 64
 
 struct set {
     int32_t *slots;    /* 0: free */
     size_t slot_count; /* a power of two, or 0 */
     size_t used;
-    bool has_zero; /* which no slot can say */
+    bool has_zero; /* a slot cannot hold it: 0 is a free slot */
     int32_t tag;   /* of the packet that was joined last */
 };
 
@@ -36,8 +36,8 @@ static void set_free(void *state)
     free(set);
 }
 
-/* Where `member`, which is not 0, stands or would stand; there are slots. The
- * multiplier is 2^32 divided by the golden ratio. */
+/* The slot that holds `member`, or the free slot for it. `member` is not 0, and
+ * the set has slots. The multiplier is 2^32 divided by the golden ratio. */
 static int32_t *set_slot(const struct set *set, int32_t member)
 {
     uint32_t hash = (uint32_t)member * UINT32_C(0x9e3779b1);
@@ -56,7 +56,7 @@ static bool set_has(const struct set *set, int32_t member)
     return set->slot_count > 0 && *set_slot(set, member) == member;
 }
 
-/* Add `member`; there is room. */
+/* Add `member`. The set must have room. */
 static void set_add(struct set *set, int32_t member)
 {
     int32_t *slot;
@@ -105,8 +105,8 @@ static int set_join(void *state,
     r = cop_packet_unpack(packet, "%ad", &members, &count);
     if (r == -EINVAL)
         return cop_filter_fail(call,
-                               "a packet has the format \"%s\": \"%%ad\" is "
-                               "wanted",
+                               "a packet has the format \"%s\": it must be "
+                               "\"%%ad\"",
                                cop_packet_format(packet));
     if (r < 0)
         return r;
@@ -118,7 +118,7 @@ static int set_join(void *state,
     return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_integers(const void *a, const void *b)
 {
     const int32_t *x = a;
     const int32_t *y = b;
@@ -164,7 +164,7 @@ static int set_pack(const void *state, struct cop_packet **out)
         if (set->slots[i] != 0)
             members[count++] = set->slots[i];
     if (count > 0) {
-        qsort(members, count, sizeof(*members), compare);
+        qsort(members, count, sizeof(*members), compare_integers);
         r = cop_packet_new(out, set->tag, "%ad", members, (uint32_t)count);
     }
     free(members);

@@ -1,4 +1,4 @@
-/* loader.c - the filters of one stream at one node: loaded, run, asked. */
+/* loader.c - the filters of one stream at one node. */
 #include "filters/loader.h"
 
 #include <errno.h>
@@ -12,18 +12,18 @@
 
 /* One filter in one direction, with this node's state for this stream. */
 struct instance {
-    struct plugin *plugin; /* NULL: there is no filter */
+    struct plugin *plugin; /* NULL: no filter */
     const struct cop_filter *filter;
-    bool is_ready; /* `state` was made */
+    bool is_ready; /* `state` has been made */
     void *state;
 };
 
 struct loader {
     struct instance up;
     struct instance down;
-    struct cop_packet **packets; /* of the call that runs */
+    struct cop_packet **packets; /* of the current call */
     size_t packet_room;
-    const struct payload *parameters_seen; /* what `parameters` was made of */
+    const struct payload *parameters_seen; /* the payload of `parameters` */
     struct cop_packet *parameters;         /* or NULL */
 };
 
@@ -96,7 +96,7 @@ static int output_add(struct loader_output *output,
                       frame);
 }
 
-/* Say why, unless the filter has said so itself; the first reason counts. */
+/* Set the reason, unless there is one already: the first one counts. */
 static int output_fail(struct loader_output *output,
                        const struct cop_filter *filter,
                        int code)
@@ -107,7 +107,7 @@ static int output_fail(struct loader_output *output,
     return code;
 }
 
-/* ---- what a filter may ask and do: coppice/filter.h ---- */
+/* ---- the functions of coppice/filter.h ---- */
 
 size_t cop_filter_packet_count(const struct cop_filter_call *call)
 {
@@ -125,9 +125,9 @@ uint32_t cop_filter_inlet(const struct cop_filter_call *call, size_t index)
     return index < call->packet_count ? call->call->inlets[index] : RANK_NONE;
 }
 
-static int emit(struct cop_filter_call *call,
-                struct cop_packet *packet,
-                bool upward)
+static int emit_packet(struct cop_filter_call *call,
+                       struct cop_packet *packet,
+                       bool upward)
 {
     const struct frame *frame = packet_frame(packet);
     int r;
@@ -146,13 +146,13 @@ static int emit(struct cop_filter_call *call,
 
 int cop_filter_emit(struct cop_filter_call *call, struct cop_packet *packet)
 {
-    return emit(call, packet, call->call->upward);
+    return emit_packet(call, packet, call->call->upward);
 }
 
 int cop_filter_emit_against(struct cop_filter_call *call,
                             struct cop_packet *packet)
 {
-    return emit(call, packet, !call->call->upward);
+    return emit_packet(call, packet, !call->call->upward);
 }
 
 int cop_filter_fail(struct cop_filter_call *call, const char *format, ...)
@@ -221,7 +221,7 @@ bool cop_filter_is_leaf(const struct cop_filter_call *call)
 
 /* ---- loading ---- */
 
-/* Load filter `name`; "" is none. */
+/* Load filter `name`; "": no filter. */
 static int instance_init(struct instance *instance,
                          const char *directories,
                          const char *name,
@@ -316,18 +316,15 @@ struct stream_filters loader_facts(const struct loader *loader)
 
 const char *loader_why_not_recoverable(const struct loader *loader)
 {
-    const char *reason = NULL;
-
     if (!loader->up.filter)
         return "it has no upstream filter";
-    plugin_is_recoverable(loader->up.filter, &reason);
-    return reason;
+    return plugin_why_not_recoverable(loader->up.filter);
 }
 
 /* ---- running ---- */
 
-/* Make a new state. Emitting in `init` is allowed to nobody: there is no wave,
- * so what comes out is dropped by the caller's clearing. */
+/* Make a new state. There is no wave in `init`: it is shown no packets, and the
+ * caller drops what it emits. */
 static int state_new(void **state, struct cop_filter_call *call)
 {
     size_t packet_count = call->packet_count;
@@ -342,7 +339,7 @@ static int state_new(void **state, struct cop_filter_call *call)
     return r;
 }
 
-/* Run a wave filter. What a call that fails has emitted does not count. */
+/* Run a wave filter. If it fails, its output is dropped. */
 static int run_filter(struct instance *instance, struct cop_filter_call *call)
 {
     int r;
@@ -406,7 +403,7 @@ static int run_join(struct instance *instance, struct cop_filter_call *call)
     return first < 0 ? first : (r < 0 ? r : 0);
 }
 
-/* Make packets of the call's inputs. */
+/* Make loader->packets from the call's inputs. */
 static int packets_make(struct loader *loader, const struct node_call *call)
 {
     struct cop_packet **grown;
@@ -434,8 +431,9 @@ static int packets_make(struct loader *loader, const struct node_call *call)
     return 0;
 }
 
-/* Make a packet of the parameters, if they are others than at the last call.
- * The packet holds its payload, so the pointer is not used again meanwhile. */
+/* Make a packet of the parameters if they have changed since the last call. The
+ * packet holds a reference to its payload, so no other payload can have the same
+ * address. */
 static int parameters_make(struct loader *loader, const struct payload *payload)
 {
     struct cop_packet *packet = NULL;
@@ -454,8 +452,9 @@ static int parameters_make(struct loader *loader, const struct payload *payload)
     return 0;
 }
 
-/* Without a filter the inputs are passed on as they are. */
-static int pass_on(const struct node_call *call, struct loader_output *output)
+/* Without a filter the inputs are the output. */
+static int pass_inputs_on(const struct node_call *call,
+                          struct loader_output *output)
 {
     size_t i;
     int r;
@@ -468,8 +467,8 @@ static int pass_on(const struct node_call *call, struct loader_output *output)
     return 0;
 }
 
-/* Run the filter of `instance` on the packets that were made. */
-static int run(struct instance *instance, struct cop_filter_call *call)
+/* Run the filter of `instance` on loader->packets. */
+static int run_instance(struct instance *instance, struct cop_filter_call *call)
 {
     int r;
 
@@ -513,7 +512,7 @@ int loader_state(struct loader *loader, struct frame *out)
     return 1;
 }
 
-/* A call that asks for the state: it is the one packet that goes up. */
+/* A call that asks for the state: the output is one packet with it. */
 static int call_state(struct loader *loader, struct loader_output *output)
 {
     struct frame frame = {0};
@@ -543,7 +542,7 @@ int loader_call(struct loader *loader,
 
     loader_output_clear(output);
     if (!instance->filter)
-        return pass_on(call, output);
+        return pass_inputs_on(call, output);
     if (call->state)
         return call_state(loader, output);
     r = parameters_make(loader, call->parameters);
@@ -551,7 +550,7 @@ int loader_call(struct loader *loader,
         r = packets_make(loader, call);
     if (r < 0)
         return output_fail(output, instance->filter, r);
-    r = run(instance, &given);
+    r = run_instance(instance, &given);
     for (i = 0; i < call->input_count; i++)
         cop_packet_free(loader->packets[i]);
     return r;

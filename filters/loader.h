@@ -1,4 +1,4 @@
-/* loader.h - the filters of one stream at one node: loaded, run, asked.
+/* loader.h - the filters of one stream at one node.
  *
  *   ACTION_LOAD    loader_new()    -> EVENT_LOADED with its facts
  *   ACTION_FILTER  loader_call()   -> EVENT_FILTERED with its frames and text
@@ -15,15 +15,15 @@
 
 struct loader; /* opaque */
 
-/* What a filter may ask about the node that it runs in. */
+/* The node that a filter runs in. */
 struct loader_node {
     enum node_role role;
     uint32_t rank;
     uint32_t depth;
 };
 
-/* What came out of a call; caller's storage, all zero to begin, reused from
- * call to call. Who takes a frame sets its payload to NULL. */
+/* The output of a call. Caller's storage, all zero at first, and reused by later
+ * calls. The caller sets the payload of a frame that it takes to NULL. */
 struct loader_output {
     struct frame *up; /* tag, origin and payload of each */
     size_t up_count;
@@ -34,18 +34,18 @@ struct loader_output {
     char text[LIMIT_TEXT]; /* "": no error */
 };
 
-/* Give back the frames that were not taken. Storage is kept for reuse. */
+/* Release the frames that were not taken. The storage is kept. */
 void loader_output_clear(struct loader_output *output);
 
-/* Free the storage too. */
+/* Release the frames and free the storage. */
 void loader_output_fini(struct loader_output *output);
 
 /* Load the filters that `definition` names for nodes of `role`, by name from
- * `directories` (separated by colons). The definition is copied as far as it
- * is needed.
+ * `directories` (separated by colons). `definition` is borrowed.
  *
- * Returns 0, or with a sentence in `error`: -EINVAL for a name that is none,
- * -ENOENT if there is no such filter, -ENOEXEC if it cannot be used, -ENOMEM */
+ * Returns 0, or with a sentence in `error`: -EINVAL if a name is invalid,
+ * -ENOENT if there is no such filter, -ENOEXEC if it cannot be used, or
+ * -ENOMEM. */
 int loader_new(struct loader **out,
                const struct stream_definition *definition,
                enum node_role role,
@@ -55,24 +55,24 @@ int loader_new(struct loader **out,
 /* Free the filters' states, then close the filters. NULL is fine. */
 void loader_free(struct loader *loader);
 
-/* What to answer in EVENT_LOADED. */
+/* The facts about the filters, for EVENT_LOADED. */
 struct stream_filters loader_facts(const struct loader *loader);
 
 /* Why the stream is not recoverable, in a sentence that begins with "it"; NULL
  * if it is (PROTOCOL 9.4). */
 const char *loader_why_not_recoverable(const struct loader *loader);
 
-/* Run one wave through the filter of the call's direction. State is made at
- * the first call. A direction without a filter passes its inputs on.
+/* Run one wave through the filter of the call's direction. The first call makes
+ * the filter's state. Without a filter the inputs are the output.
  *
  * call    borrowed; its inputs stay the caller's
- * node    where this is
+ * node    this node
  * output  cleared, then filled
  *
  * Returns 0, or a negative errno with the reason, which begins with the
- * filter's name, in `output->text`. A join filter that cannot take one packet
- * takes the others of the wave (PROTOCOL 5.3): then there is an error and
- * output too. */
+ * filter's name, in `output->text`. If a join filter fails on one packet, it
+ * still joins the others of the wave (PROTOCOL 5.3): then there is an error and
+ * output. */
 int loader_call(struct loader *loader,
                 const struct node_call *call,
                 const struct loader_node *node,
@@ -80,8 +80,8 @@ int loader_call(struct loader *loader,
 
 /* Pack the upstream filter's state, for compensation.
  *
- * Returns 1 with tag and payload in `out`, which is then the caller's; 0 if it
- * has none yet or cannot give it; a negative errno if it failed. */
+ * Returns 1 with tag and payload in `out`, which is then the caller's; 0 if the
+ * filter has no state yet or no `get_state`; or a negative errno. */
 int loader_state(struct loader *loader, struct frame *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* min.c - the least of numbers, and of arrays element by element. */
 #include "filters/numeric.h"
 
-static int run(void *state, struct cop_filter_call *call)
+static int min_filter(void *state, struct cop_filter_call *call)
 {
     return numeric_filter(NUMERIC_MIN, state, call);
 }
@@ -15,7 +15,7 @@ static const struct cop_filter filter = {
             COP_IDENTITY | COP_ONE_TO_ONE,
     .init = numeric_init,
     .free = numeric_free,
-    .filter = run,
+    .filter = min_filter,
 };
 
 COP_FILTER_EXPORT(filter);

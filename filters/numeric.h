@@ -1,5 +1,5 @@
-/* numeric.h - what sum, min, max and avg have in common: numbers of every
- * type, alone or in arrays, combined value by value and element by element. */
+/* numeric.h - what the filters for numbers share: numbers of every type, alone
+ * or in arrays, combined value by value and element by element. */
 #ifndef FILTERS_NUMERIC_H
 #define FILTERS_NUMERIC_H
 
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a wave's results are put together: the filter's state, kept so that a
- * stream of large arrays does not allocate for each wave. */
+/* The filter's state: memory for the results of a wave, kept so that a stream
+ * of large arrays does not allocate for each wave. */
 struct numeric_room {
     unsigned char *bytes;
     size_t len;
@@ -18,7 +18,7 @@ struct numeric_room {
 
 enum numeric_op {
     NUMERIC_SUM, /* integers wrap around, so that any grouping agrees */
-    NUMERIC_MIN, /* a NaN loses against any number */
+    NUMERIC_MIN, /* any number wins against NaN */
     NUMERIC_MAX,
 };
 
@@ -46,8 +46,8 @@ static inline size_t numeric_len(enum cop_type type)
     return 0;
 }
 
-/* Combine `count` elements: each of `into` becomes what CHOOSE makes of it,
- * `a`, and of the one of `from`, `b`. */
+/* Combine `count` elements: each element of `into` becomes CHOOSE, an expression
+ * of its old value `a` and the element `b` of `from`. */
 #define NUMERIC_LOOP(T, CHOOSE)                                                \
     do {                                                                       \
         T *restrict to = into;                                                 \
@@ -145,7 +145,7 @@ static inline void numeric_max(enum cop_type type,
     NUMERIC_EXTREME(>)
 }
 
-/* Combine `count` elements of `type` with those of `into`. */
+/* Combine `count` elements of `from` with those of `into`. */
 static inline void numeric_combine(enum numeric_op op,
                                    enum cop_type type,
                                    void *into,
@@ -179,8 +179,8 @@ static inline int numeric_pass_on(struct cop_filter_call *call)
     return 0;
 }
 
-/* Read the values of packet `index`, which are to be numbers. Returns how many
- * they are, or an error that was said. */
+/* Read the values of packet `index`, which must be numbers. Returns their
+ * count, or what cop_filter_fail() returned. */
 static inline int numeric_read(struct cop_filter_call *call,
                                size_t index,
                                struct cop_value values[COP_VALUES_MAX])
@@ -198,15 +198,15 @@ static inline int numeric_read(struct cop_filter_call *call,
         if (values[i].type == COP_STRING)
             return cop_filter_fail(call,
                                    "the packet from rank %u has the format "
-                                   "\"%s\": strings are no numbers",
+                                   "\"%s\": this filter takes numbers only",
                                    cop_filter_inlet(call, index),
                                    cop_packet_format(packet));
     }
     return count;
 }
 
-/* Check that packet `index` has the same values as the first: as many, of the
- * same types, arrays as long. Returns 0 or an error that was said. */
+/* Check that the values of packet `index` have the same count, types and lengths
+ * as those of the first. Returns 0 or what cop_filter_fail() returned. */
 static inline int numeric_match(struct cop_filter_call *call,
                                 size_t index,
                                 const struct cop_value *values,
@@ -234,7 +234,8 @@ static inline int numeric_match(struct cop_filter_call *call,
         if (values[i].count != first[i].count)
             return cop_filter_fail(call,
                                    "value %d from rank %u has %llu elements, "
-                                   "from rank %u %llu: all must have as many",
+                                   "from rank %u %llu: all must have the same "
+                                   "length",
                                    i + 1, cop_filter_inlet(call, index),
                                    (unsigned long long)values[i].count,
                                    cop_filter_inlet(call, 0),
@@ -242,8 +243,8 @@ static inline int numeric_match(struct cop_filter_call *call,
     return 0;
 }
 
-/* Let `out` be copies of `values` in the memory at `room`, eight bytes apart
- * or more. */
+/* Copy `values` to the memory at `room`, aligned to eight bytes; `out` refers to
+ * the copies. */
 static inline void numeric_copy(struct cop_value *out,
                                 const struct cop_value *values,
                                 int count,
@@ -262,8 +263,8 @@ static inline void numeric_copy(struct cop_value *out,
     }
 }
 
-/* Combine all packets of the wave into `out`, copies of the first one's values.
- * Returns 0 or an error that was said. */
+/* Combine all further packets of the wave into `out`, the copies of the first
+ * packet's values. Returns 0 or what cop_filter_fail() returned. */
 static inline int numeric_fold(enum numeric_op op,
                                struct cop_filter_call *call,
                                const struct cop_value *out,
@@ -328,8 +329,8 @@ static inline int numeric_make_room(struct numeric_room *room,
     return 0;
 }
 
-/* A whole filter: all packets of a wave become one. Downwards, packets go on
- * as they are. */
+/* A whole filter: all packets of a wave become one. Downwards, packets are
+ * passed on as they are. */
 static inline int numeric_filter(enum numeric_op op,
                                  struct numeric_room *room,
                                  struct cop_filter_call *call)

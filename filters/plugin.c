@@ -23,8 +23,8 @@ static int name_check(const char *name, struct cop_error *error)
 {
     if (name[0] == '\0' || strchr(name, '/'))
         return cop_error_set(error, -EINVAL,
-                             "filter \"%s\": this is no name: give that of "
-                             "the file, without directory and without .so",
+                             "filter \"%s\": invalid name: give that of the "
+                             "file, without directory and without .so",
                              name);
     if (strlen(name) > LIMIT_FILTER_NAME)
         return cop_error_set(error, -EINVAL,
@@ -35,10 +35,10 @@ static int name_check(const char *name, struct cop_error *error)
 }
 
 /* Find `name` in `directories`; `*path` is the caller's to free. */
-static int find(char **path,
-                const char *directories,
-                const char *name,
-                struct cop_error *error)
+static int find_file(char **path,
+                     const char *directories,
+                     const char *name,
+                     struct cop_error *error)
 {
     const char *at = directories;
     char *candidate;
@@ -68,15 +68,15 @@ static int find(char **path,
 
 /* ---- checking ---- */
 
-/* What is wrong with the functions of `filter`; NULL if nothing is. */
+/* What is wrong with the functions of `filter`; NULL: nothing. */
 static const char *members_wrong(const struct cop_filter *filter)
 {
     bool keeps = !(filter->laws & COP_STATELESS);
 
     if (!filter->init != !filter->free)
-        return "`init` and `free` belong together";
+        return "it needs both of `init` and `free`, or neither";
     if (filter->filter && filter->join)
-        return "it has both `filter` and `join`: be one of the two";
+        return "it has both `filter` and `join`: it must have one of them";
     if (!filter->filter && !filter->join)
         return "it has neither `filter` nor `join`";
     if (filter->filter && (filter->difference || filter->pack))
@@ -97,10 +97,10 @@ static const char *members_wrong(const struct cop_filter *filter)
     return NULL;
 }
 
-static int check(const struct cop_filter *filter,
-                 const char *path,
-                 const char *name,
-                 struct cop_error *error)
+static int check_filter(const struct cop_filter *filter,
+                        const char *path,
+                        const char *name,
+                        struct cop_error *error)
 {
     const char *wrong;
 
@@ -111,7 +111,7 @@ static int check(const struct cop_filter *filter,
     if (filter->abi != COP_FILTER_ABI)
         return cop_error_set(error, -ENOEXEC,
                              "filter \"%s\": %s was built for filter ABI %u, "
-                             "this is %u: compile it again",
+                             "this Coppice has ABI %u: compile it again",
                              name, path, filter->abi, COP_FILTER_ABI);
     if (filter->size != sizeof(*filter))
         return cop_error_set(error, -ENOEXEC,
@@ -121,8 +121,8 @@ static int check(const struct cop_filter *filter,
                              name, path, filter->size, sizeof(*filter));
     if (!filter->name || strcmp(filter->name, name) != 0)
         return cop_error_set(error, -ENOEXEC,
-                             "filter \"%s\": %s calls itself \"%s\": name and "
-                             "file must agree",
+                             "filter \"%s\": %s has the name \"%s\": it must "
+                             "be the name of the file",
                              name, path, filter->name ? filter->name : "");
     wrong = members_wrong(filter);
     if (wrong)
@@ -152,13 +152,13 @@ static int open_file(void **library,
     symbol = dlsym(opened, SYMBOL);
     if (!symbol) {
         r = cop_error_set(error, -ENOEXEC,
-                          "filter \"%s\": no filter in there: %s; end its "
-                          "source with COP_FILTER_EXPORT(...)",
+                          "filter \"%s\": not a filter: %s; end its source "
+                          "with COP_FILTER_EXPORT(...)",
                           name, dlerror());
         dlclose(opened);
         return r;
     }
-    r = check(*symbol, path, name, error);
+    r = check_filter(*symbol, path, name, error);
     if (r < 0) {
         dlclose(opened);
         return r;
@@ -181,7 +181,7 @@ int plugin_open(struct plugin **out,
     if (r < 0)
         goto out;
     plugin = malloc(sizeof(*plugin));
-    r = plugin ? find(&path, directories, name, error) : -ENOMEM;
+    r = plugin ? find_file(&path, directories, name, error) : -ENOMEM;
     if (r == -ENOMEM)
         cop_error_set(error, r, "filter \"%s\": out of memory", name);
     if (r < 0)
@@ -215,17 +215,13 @@ bool plugin_joins(const struct cop_filter *filter)
     return filter->join != NULL;
 }
 
-bool plugin_is_recoverable(const struct cop_filter *filter, const char **reason)
+const char *plugin_why_not_recoverable(const struct cop_filter *filter)
 {
-    const char *why = NULL;
-
     if (filter->laws & COP_STATELESS)
-        why = "it keeps no state of what it has taken in";
-    else if (!(filter->laws & COP_IDEMPOTENT))
-        why = "it does not say that it is idempotent";
-    else if (!filter->join && !filter->get_state)
-        why = "it cannot give its state: it has no `get_state`";
-    if (why && reason)
-        *reason = why;
-    return !why;
+        return "it is stateless: what it has taken in cannot be sent again";
+    if (!(filter->laws & COP_IDEMPOTENT))
+        return "it does not declare COP_IDEMPOTENT";
+    if (!filter->join && !filter->get_state)
+        return "it has no `get_state`, so its state cannot be sent again";
+    return NULL;
 }

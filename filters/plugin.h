@@ -6,16 +6,16 @@
 
 struct plugin; /* opaque */
 
-/* Find NAME.so in `directories`, separated by colons, and open the first.
+/* Open the first NAME.so in `directories`, separated by colons.
  *
- * The same file opened twice is one library, and stays as long as one plugin
- * of it does: dlopen() counts.
+ * A file that is opened twice is loaded once, and stays loaded until its last
+ * plugin is closed.
  *
- * Returns 0, or with a sentence in `error` that says what was searched, what
- * the dynamic linker said and what to do:
- *   -EINVAL   `name` is no name: empty, too long, or with a '/'
+ * Returns 0, or with a sentence in `error` that names the path searched, the
+ * message of the dynamic linker, and the remedy:
+ *   -EINVAL   `name` is empty or too long, or has a '/'
  *   -ENOENT   none of the directories has it
- *   -ENOEXEC  it cannot be opened, or is no filter of this ABI
+ *   -ENOEXEC  it cannot be opened, or is not a filter of this ABI
  *   -ENOMEM   out of memory */
 int plugin_open(struct plugin **out,
                 const char *directories,
@@ -25,15 +25,14 @@ int plugin_open(struct plugin **out,
 /* Close `plugin`. NULL is fine. */
 void plugin_close(struct plugin *plugin);
 
-/* What it exports. Valid until it is closed. */
+/* The filter that it exports. Valid until it is closed. */
 const struct cop_filter *plugin_filter(const struct plugin *plugin);
 
-/* Whether `filter` joins, else it filters waves. */
+/* Whether `filter` is a join filter; else it is a wave filter. */
 bool plugin_joins(const struct cop_filter *filter);
 
-/* Whether a stream with `filter` upwards is recoverable (PROTOCOL 9.4). If
- * not, `reason`, which may be NULL, is a sentence that begins with "it". */
-bool plugin_is_recoverable(const struct cop_filter *filter,
-                           const char **reason);
+/* Why a stream with `filter` upwards is not recoverable (PROTOCOL 9.4): a
+ * sentence that begins with "it"; NULL: it is recoverable. */
+const char *plugin_why_not_recoverable(const struct cop_filter *filter);
 
 #endif

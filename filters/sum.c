@@ -1,7 +1,7 @@
 /* sum.c - the sum of numbers, and of arrays element by element. */
 #include "filters/numeric.h"
 
-static int run(void *state, struct cop_filter_call *call)
+static int sum_filter(void *state, struct cop_filter_call *call)
 {
     return numeric_filter(NUMERIC_SUM, state, call);
 }
@@ -15,7 +15,7 @@ static const struct cop_filter filter = {
             COP_ONE_TO_ONE,
     .init = numeric_init,
     .free = numeric_free,
-    .filter = run,
+    .filter = sum_filter,
 };
 
 COP_FILTER_EXPORT(filter);

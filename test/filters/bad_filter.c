@@ -1,4 +1,4 @@
-/* bad_filter.c - one filter in many wrong ways; each build picks one. */
+/* bad_filter.c - a filter with one of many faults, chosen by macros. */
 #include <coppice/filter.h>
 
 #ifdef BAD_UNDEFINED

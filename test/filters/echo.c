@@ -1,6 +1,6 @@
-/* echo.c - a wave filter that shows what it is told, and fails on demand.
+/* echo.c - a wave filter that emits the facts of its call, or fails on demand.
  *
- * The tag of the first packet says what to do. The state counts the waves. */
+ * The tag of the first packet says which. The state counts the waves. */
 #include "test/filters/echo.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int echo_init(void **state, struct cop_filter_call *call)
     return *state ? 0 : -ENOMEM;
 }
 
-static int show(struct cop_filter_call *call, int32_t wave_count)
+static int emit_counts(struct cop_filter_call *call, int32_t wave_count)
 {
     const struct cop_packet *parameters = cop_filter_parameters(call);
     struct cop_packet *packet;
@@ -58,7 +58,7 @@ static int echo_run(void *state, struct cop_filter_call *call)
         return 0;
     switch (cop_packet_tag(packet)) {
     case ECHO_SHOW:
-        return show(call, ++echo->wave_count);
+        return emit_counts(call, ++echo->wave_count);
     case ECHO_FAIL:
         r = cop_filter_emit(call, cop_packet_ref(packet));
         if (r < 0)

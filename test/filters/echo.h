@@ -1,4 +1,4 @@
-/* echo.h - what the filter `echo` is told by a packet's tag. */
+/* echo.h - the tags that tell the filter `echo` what to do. */
 #ifndef TEST_FILTERS_ECHO_H
 #define TEST_FILTERS_ECHO_H
 

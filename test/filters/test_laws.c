@@ -1,8 +1,8 @@
-/* test_laws.c - the suite that every filter must pass: what it claims in its
- * `laws` is tried on random trees, with every format that it takes.
+/* test_laws.c - the suite that every filter must pass: each of its laws is
+ * checked on random trees, with every format that it takes.
  *
- * A tree is run wave by wave through loaders, one per node, as the machine
- * would: back-ends first, the front-end last. */
+ * A tree is run wave by wave through loaders, one for each node, in the order of
+ * the machine: back-ends first, the front-end last. */
 #include "filters/loader.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 static const char *path;
 
-static uint32_t roll(uint32_t *seed)
+static uint32_t next_random(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
     return *seed >> 8;
@@ -59,11 +59,11 @@ static uint32_t add_node(struct tree *tree, uint32_t depth)
 
 /* Grow `leaf_count` back-ends under a new node at `depth`. `flat`: all of
  * them are the front-end's children. */
-static uint32_t grow(struct tree *tree,
-                     uint32_t leaf_count,
-                     uint32_t depth,
-                     bool flat,
-                     uint32_t *seed)
+static uint32_t grow_tree(struct tree *tree,
+                          uint32_t leaf_count,
+                          uint32_t depth,
+                          bool flat,
+                          uint32_t *seed)
 {
     uint32_t rank = add_node(tree, depth);
     struct tree_node *node = &tree->nodes[rank];
@@ -71,15 +71,15 @@ static uint32_t grow(struct tree *tree,
 
     node->leaf_count = leaf_count;
     if (depth > 0 && leaf_count == 1 &&
-        (flat || depth > 5 || roll(seed) % 4 > 0)) {
+        (flat || depth > 5 || next_random(seed) % 4 > 0)) {
         node->leaf = tree->leaf_count++;
         return rank;
     }
     while (left > 0) {
-        uint32_t part = flat ? 1 : 1 + roll(seed) % left;
+        uint32_t part = flat ? 1 : 1 + next_random(seed) % left;
 
         node->children[node->child_count++] =
-            grow(tree, part, depth + 1, flat, seed);
+            grow_tree(tree, part, depth + 1, flat, seed);
         left -= part;
     }
     return rank;
@@ -103,7 +103,7 @@ static struct tree *tree_new(const char *filter,
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
     tree->filter = filter;
-    grow(tree, leaf_count, 0, flat, &seed);
+    grow_tree(tree, leaf_count, 0, flat, &seed);
     for (i = 0; i < tree->count; i++)
         CHECK_OK(loader_new(&tree->nodes[i].loader, &definition,
                             role_of(tree, i), path, NULL));
@@ -123,7 +123,7 @@ static void tree_free(struct tree *tree)
 
 /* ---- a wave ---- */
 
-/* What the nodes of one wave are given. */
+/* The inputs of the nodes of one wave. */
 struct inputs {
     struct frame frames[2 * LEAVES_MAX];
     uint32_t inlets[2 * LEAVES_MAX];
@@ -156,7 +156,9 @@ static void inputs_reverse(struct inputs *inputs)
 
 /* Run one wave in the subtree of `rank`; the result is in its output. Returns
  * 0 or the first error. */
-static int run(struct tree *tree, uint32_t rank, struct cop_packet **leaves)
+static int run_subtree(struct tree *tree,
+                       uint32_t rank,
+                       struct cop_packet **leaves)
 {
     struct tree_node *node = &tree->nodes[rank];
     struct loader_node where = {
@@ -180,7 +182,7 @@ static int run(struct tree *tree, uint32_t rank, struct cop_packet **leaves)
     for (i = 0; i < node->child_count; i++) {
         uint32_t child = node->children[i];
 
-        r = run(tree, child, leaves);
+        r = run_subtree(tree, child, leaves);
         if (r < 0 && first == 0)
             first = r;
         for (j = 0; j < tree->nodes[child].output.up_count; j++)
@@ -212,16 +214,18 @@ static struct cop_packet *open_frame(const struct frame *frame)
 }
 
 /* Run one wave; returns the front-end's packet, or NULL if there is none. */
-static struct cop_packet *wave(struct tree *tree, struct cop_packet **leaves)
+static struct cop_packet *run_wave(struct tree *tree,
+                                   struct cop_packet **leaves)
 {
-    CHECK_OK(run(tree, 0, leaves));
+    CHECK_OK(run_subtree(tree, 0, leaves));
     CU_ASSERT_FATAL(tree->nodes[0].output.up_count <= 1);
     if (tree->nodes[0].output.up_count == 0)
         return NULL;
     return open_frame(&tree->nodes[0].output.up[0]);
 }
 
-static bool same(const struct cop_packet *a, const struct cop_packet *b)
+static bool is_same_packet(const struct cop_packet *a,
+                           const struct cop_packet *b)
 {
     if (!a || !b)
         return a == b;
@@ -233,12 +237,12 @@ static bool same(const struct cop_packet *a, const struct cop_packet *b)
                   packet_frame(b)->payload->bytes, cop_packet_size(a)) == 0;
 }
 
-/* ---- what the back-ends send ---- */
+/* ---- the packets of the back-ends ---- */
 
 /* A value of `type`: small whole numbers, so that floats add up exactly. */
 static void roll_element(void *at, enum cop_type type, uint32_t *seed)
 {
-    uint32_t number = roll(seed) % 100;
+    uint32_t number = next_random(seed) % 100;
 
     switch (type) {
     case COP_CHAR:
@@ -350,15 +354,15 @@ static uint32_t laws_of(const char *name)
     return laws;
 }
 
-/* Run WAVES waves through a tree and through the flat one, from the same
- * packets, `change` having been made to the tree; both must give the same. */
+/* Run WAVES waves of the same packets through a tree with `change` and through a
+ * flat tree. Both must give the same results. */
 static void compare(const struct usage *usage,
                     const char *format,
                     uint32_t seed,
                     void (*change)(struct tree *tree))
 {
     uint32_t dice = seed;
-    uint32_t leaf_count = 1 + roll(&dice) % LEAVES_MAX;
+    uint32_t leaf_count = 1 + next_random(&dice) % LEAVES_MAX;
     struct tree *flat = tree_new(usage->filter, leaf_count, true, dice);
     struct tree *tree = tree_new(usage->filter, leaf_count, false, dice);
     struct cop_packet *leaves[LEAVES_MAX];
@@ -367,21 +371,21 @@ static void compare(const struct usage *usage,
 
     change(tree);
     for (w = 0; w < WAVES; w++) {
-        uint32_t len = roll(&dice) % 6;
+        uint32_t len = next_random(&dice) % 6;
         struct cop_packet *expected;
         struct cop_packet *found;
 
         for (i = 0; i < leaf_count; i++)
             leaves[i] = roll_packet(format, len, &dice);
-        expected = wave(flat, leaves);
-        found = wave(tree, leaves);
-        if (!same(expected, found))
+        expected = run_wave(flat, leaves);
+        found = run_wave(tree, leaves);
+        if (!is_same_packet(expected, found))
             printf("\n%s of \"%s\", seed %u, wave %d: %s in the tree, %s "
                    "flat\n",
                    usage->filter, format, seed, w,
                    found ? cop_packet_format(found) : "nothing",
                    expected ? cop_packet_format(expected) : "nothing");
-        CU_ASSERT(same(expected, found));
+        CU_ASSERT(is_same_packet(expected, found));
         cop_packet_free(expected);
         cop_packet_free(found);
         for (i = 0; i < leaf_count; i++)
@@ -425,20 +429,20 @@ static int compare_all(uint32_t law, void (*change)(struct tree *tree))
     return claimed;
 }
 
-/* Grouping changes nothing: a tree gives what a flat one gives. */
+/* Grouping does not matter: every tree gives the result of a flat one. */
 TEST(associative_filters_give_the_same_in_any_tree)
 {
     CU_ASSERT_EQUAL(compare_all(COP_ASSOCIATIVE, change_nothing), 8);
 }
 
-/* Nor does the order of inputs. */
+/* The order of the inputs does not matter. */
 TEST(commutative_filters_give_the_same_in_any_order)
 {
     CU_ASSERT_EQUAL(compare_all(COP_COMMUTATIVE, change_order), 6);
 }
 
-/* Nor does an input that comes twice. */
-TEST(idempotent_filters_may_hear_things_twice)
+/* An input that comes twice does not matter. */
+TEST(idempotent_filters_may_get_packets_twice)
 {
     CU_ASSERT_EQUAL(compare_all(COP_IDEMPOTENT, change_number), 3);
 }
@@ -479,8 +483,8 @@ static struct loader *loader_of(const char *name)
     return loader;
 }
 
-/* Where a law says that one packet gives that packet, it does: such a call
- * may be left out. Downwards every one-to-one filter gives one for one. */
+/* COP_IDENTITY: a single packet is passed on as it is, so the call may be left
+ * out. Downwards every COP_ONE_TO_ONE filter emits one packet for each. */
 TEST(one_packet_gives_that_packet)
 {
     struct loader_output output = {.up = NULL};
@@ -505,7 +509,7 @@ TEST(one_packet_gives_that_packet)
                     CHECK_OK(call_once(loader, &packet, 1, true, &output));
                     CU_ASSERT_EQUAL_FATAL(output.up_count, 1);
                     found = open_frame(&output.up[0]);
-                    CU_ASSERT(same(packet, found));
+                    CU_ASSERT(is_same_packet(packet, found));
                     cop_packet_free(found);
                 }
                 if (laws & COP_ONE_TO_ONE) {
@@ -522,8 +526,8 @@ TEST(one_packet_gives_that_packet)
     CU_ASSERT_EQUAL(claimed, 3);
 }
 
-/* PROTOCOL 9.1: the packed state, taken in by an empty filter, makes the same
- * state; so compensation loses nothing. */
+/* PROTOCOL 9.1: a new filter that takes in the packed state has the same state,
+ * so compensation loses nothing. */
 TEST(a_state_survives_packing)
 {
     struct loader_output output = {.up = NULL};
@@ -565,8 +569,8 @@ TEST(a_state_survives_packing)
 
 /* ---- formats that a filter cannot take ---- */
 
-/* Calling `name` with packets of formats `a` and `b`, whose arrays have one
- * and `b_len` elements, fails and says `words`. */
+/* A call of filter `name` with packets of formats `a` and `b`, whose arrays have
+ * one and `b_len` elements, fails with a text that contains `words`. */
 static void check_refused(const char *name,
                           const char *a,
                           const char *b,
@@ -592,16 +596,16 @@ static void check_refused(const char *name,
     loader_free(loader);
 }
 
-/* Strings, mixed formats and lengths: an error that says which. */
-TEST(wrong_formats_are_said)
+/* Strings, mixed formats and lengths: the error names the cause. */
+TEST(wrong_formats_are_refused)
 {
     static const char *const names[] = {"sum", "min", "max", "avg"};
     size_t i;
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *match = i == 3 ? "other values" : "all must have";
+        const char *match = i == 3 ? "differ" : "all must have";
 
-        check_refused(names[i], "%s", "%s", 1, "strings are no numbers");
+        check_refused(names[i], "%s", "%s", 1, "takes numbers only");
         check_refused(names[i], "%d", "%as", 1, "rank 3");
         check_refused(names[i], "%d", "%ud", 1, match);
         check_refused(names[i], "%d", "%d %d", 1, match);
@@ -615,7 +619,7 @@ TEST(wrong_formats_are_said)
     check_refused("concat", "%d", "%ud", 1, "another type");
     check_refused("concat", "%d", "%d %d", 1, "2 values");
     check_refused("concat", "%d", "", 1, "0 values");
-    check_refused("int_union", "%d", "%ald", 1, "\"%ad\" is wanted");
+    check_refused("int_union", "%d", "%ald", 1, "it must be \"%ad\"");
 }
 
 /* ---- results by hand ---- */
@@ -638,7 +642,7 @@ static void check_ints(const char *name,
 
         for (i = 0; i < count; i++)
             CHECK_OK(cop_packet_new(&leaves[i], 5, "%d", values[i]));
-        found = wave(tree, leaves);
+        found = run_wave(tree, leaves);
         CU_ASSERT_PTR_NOT_NULL_FATAL(found);
         CHECK_OK(cop_packet_unpack(found, "%d", &result));
         CU_ASSERT_EQUAL(result, expected);
@@ -650,7 +654,7 @@ static void check_ints(const char *name,
     }
 }
 
-/* The suite above would pass filters that are wrong everywhere alike. */
+/* The laws alone would also hold for filters with consistently wrong results. */
 TEST(results_are_right)
 {
     static const int32_t values[] = {4, -3, 10, 1, 0, -7, 2};
@@ -667,8 +671,8 @@ TEST(results_are_right)
     check_ints("sum", (const int32_t[]){INT32_MAX, 1}, 2, INT32_MIN);
 }
 
-/* A 64-bit sum that does not fit is an error, not a wrong average. */
-TEST(an_average_that_overflows_is_said)
+/* A sum that does not fit in 64 bits is an error, not a wrong average. */
+TEST(an_average_that_overflows_is_an_error)
 {
     struct loader_output output = {.up = NULL};
     struct loader *loader = loader_of("avg");
@@ -685,7 +689,7 @@ TEST(an_average_that_overflows_is_said)
     loader_free(loader);
 }
 
-/* A NaN is no extreme, whichever side it comes from. */
+/* A NaN is never the result of min or max, whichever input has it. */
 TEST(nan_is_no_extreme)
 {
     static const char *const names[] = {"min", "max"};
@@ -714,7 +718,7 @@ TEST(nan_is_no_extreme)
     loader_output_fini(&output);
 }
 
-/* The number of back-ends, whatever they sent. */
+/* The result is the number of back-ends, whatever they sent. */
 TEST(count_counts_backends)
 {
     struct cop_packet *leaves[LEAVES_MAX];
@@ -730,7 +734,7 @@ TEST(count_counts_backends)
         for (i = 0; i < leaf_count; i++)
             CHECK_OK(
                 cop_packet_new(&leaves[i], 5, i % 2 ? "%d" : "%s", "text"));
-        found = wave(tree, leaves);
+        found = run_wave(tree, leaves);
         CHECK_OK(cop_packet_unpack(found, "%ud", &count));
         CU_ASSERT_EQUAL(count, leaf_count);
         cop_packet_free(found);
@@ -740,7 +744,7 @@ TEST(count_counts_backends)
     }
 }
 
-/* What is concatenated keeps the order of the back-ends. */
+/* Concatenated values are in the order of the back-ends. */
 TEST(concat_keeps_the_order)
 {
     struct cop_packet *leaves[LEAVES_MAX];
@@ -757,7 +761,7 @@ TEST(concat_keeps_the_order)
         for (i = 0; i < LEAVES_MAX; i++)
             CHECK_OK(cop_packet_new(&leaves[i], 5, "%d %s", (int)i,
                                     i % 2 ? "odd" : "even"));
-        found = wave(tree, leaves);
+        found = run_wave(tree, leaves);
         CHECK_OK(cop_packet_unpack(found, "%ad %as", &values, &count, &strings,
                                    &count));
         CU_ASSERT_EQUAL_FATAL(count, LEAVES_MAX);

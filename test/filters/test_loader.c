@@ -1,5 +1,5 @@
-/* test_loader.c - one node's filters: what they are told, what becomes of what
- * they emit, and what happens when they fail. */
+/* test_loader.c - the filters of one node: their inputs, their output, and their
+ * failures. */
 #include "filters/loader.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ static void bench_fini(struct bench *bench)
 }
 
 /* Add `packet`, which is taken, to the wave, from rank 10, 11, ... */
-static void put(struct bench *bench, struct cop_packet *packet)
+static void add_packet(struct bench *bench, struct cop_packet *packet)
 {
     size_t i = bench->call.input_count++;
 
@@ -69,7 +69,7 @@ static void put_int(struct bench *bench, int32_t tag, int32_t value)
     struct cop_packet *packet;
 
     CHECK_OK(cop_packet_new(&packet, tag, "%d", value));
-    put(bench, packet);
+    add_packet(bench, packet);
 }
 
 static void put_ints(struct bench *bench, int32_t *values, uint32_t count)
@@ -77,11 +77,11 @@ static void put_ints(struct bench *bench, int32_t *values, uint32_t count)
     struct cop_packet *packet;
 
     CHECK_OK(cop_packet_new(&packet, 1, "%ad", values, count));
-    put(bench, packet);
+    add_packet(bench, packet);
 }
 
-/* Run the wave that was put, and clear it. */
-static int run(struct bench *bench)
+/* Run the wave of the added packets, and clear it. */
+static int run_wave(struct bench *bench)
 {
     int r =
         loader_call(bench->loader, &bench->call, &bench->node, &bench->output);
@@ -136,7 +136,7 @@ TEST(a_filter_is_told_the_facts)
     bench.call.sequence = UINT64_C(4) << PACKET_WAVE_BITS | 99;
     put_int(&bench, ECHO_SHOW, 0);
     put_int(&bench, ECHO_SHOW, 0);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
     CU_ASSERT_EQUAL(bench.output.down_count, 0);
     CU_ASSERT_EQUAL(bench.output.up[0].origin, 3);
@@ -151,7 +151,7 @@ TEST(a_filter_is_told_the_facts)
     bench_fini(&bench);
 }
 
-/* New parameters are seen from the next call on. */
+/* The filter gets new parameters from the next call on. */
 TEST(parameters_reach_the_filter)
 {
     struct cop_packet *packet;
@@ -168,7 +168,7 @@ TEST(parameters_reach_the_filter)
         CHECK_OK(packet_pack(&payload, "%d", 100 * i));
         bench.call.parameters = payload;
         put_int(&bench, ECHO_SHOW, 0);
-        CHECK_OK(run(&bench));
+        CHECK_OK(run_wave(&bench));
         payload_free(payload);
         packet = open_frame(&bench.output.up[0]);
         CHECK_OK(cop_packet_unpack(packet, "%aud %aud %d %d", &array, &count,
@@ -179,28 +179,28 @@ TEST(parameters_reach_the_filter)
     bench_fini(&bench);
 }
 
-/* PROTOCOL 5.3: a failed call has a text that names the filter, and what it
- * had emitted is dropped; the first text counts. */
-TEST(failing_is_said)
+/* PROTOCOL 5.3: a failed call has a text that names the filter, and no output.
+ * The first text counts. */
+TEST(a_failed_call_has_a_text)
 {
     struct bench bench;
 
     bench_init(&bench, "echo", "");
     put_int(&bench, ECHO_FAIL, 0);
-    CHECK_IS(run(&bench), -EPROTO);
+    CHECK_IS(run_wave(&bench), -EPROTO);
     CU_ASSERT_STRING_EQUAL(bench.output.text, "echo: told to fail, 42");
     CU_ASSERT_EQUAL(bench.output.up_count, 0);
     put_int(&bench, ECHO_ERROR, 0);
-    CHECK_IS(run(&bench), -EIO);
+    CHECK_IS(run_wave(&bench), -EIO);
     CU_ASSERT_STRING_EQUAL(bench.output.text, "echo: Input/output error");
     put_int(&bench, ECHO_SHOW, 0);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CU_ASSERT_STRING_EQUAL(bench.output.text, "");
     CU_ASSERT_EQUAL(bench.output.up_count, 1);
     bench_fini(&bench);
 }
 
-/* A state that cannot be made is asked for again at the next call. */
+/* If `init` fails, the next call calls it again. */
 TEST(init_may_fail)
 {
     struct payload *payload;
@@ -211,38 +211,39 @@ TEST(init_may_fail)
     CHECK_OK(packet_pack(&payload, "%d", ECHO_REFUSE));
     bench.call.parameters = payload;
     put_int(&bench, ECHO_SHOW, 0);
-    CHECK_IS(run(&bench), -EPROTO);
+    CHECK_IS(run_wave(&bench), -EPROTO);
     CU_ASSERT_STRING_EQUAL(bench.output.text, "echo: told not to begin");
     CHECK_IS(loader_state(bench.loader, &state), 0);
     bench.call.parameters = NULL;
     payload_free(payload);
     put_int(&bench, ECHO_SHOW, 0);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CHECK_IS(loader_state(bench.loader, &state), 1);
     frame_fini(&state);
     bench_fini(&bench);
 }
 
-/* PROTOCOL 5.6: what is emitted against the direction comes out apart. */
+/* PROTOCOL 5.6: packets emitted against the direction are in a list of their
+ * own. */
 TEST(emitting_goes_both_ways)
 {
     struct bench bench;
 
     bench_init(&bench, "echo", "echo");
     put_int(&bench, ECHO_AGAINST, 0);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CU_ASSERT(bench.output.up_count == 1 && bench.output.down_count == 1);
     bench.call.upward = false;
     put_int(&bench, ECHO_FAIL, 0);
-    CHECK_IS(run(&bench), -EPROTO);
+    CHECK_IS(run_wave(&bench), -EPROTO);
     CU_ASSERT(bench.output.up_count == 0 && bench.output.down_count == 0);
     put_int(&bench, ECHO_NOTHING, 0);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CU_ASSERT(bench.output.up_count == 0 && bench.output.down_count == 0);
     bench_fini(&bench);
 }
 
-/* Without a filter all inputs go on as they are. */
+/* Without a filter the inputs are the output. */
 TEST(no_filter_passes_on)
 {
     struct stream_filters facts;
@@ -255,7 +256,7 @@ TEST(no_filter_passes_on)
     CU_ASSERT_PTR_NOT_NULL(loader_why_not_recoverable(bench.loader));
     put_int(&bench, 5, 1);
     put_int(&bench, 6, 2);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 2);
     CU_ASSERT(bench.output.up[0].tag == 5 && bench.output.up[1].tag == 6);
     bench_fini(&bench);
@@ -281,7 +282,8 @@ static void check_facts(const char *up,
     bench_fini(&bench);
 }
 
-/* PROTOCOL 5.5, 9.4: what the laws of the filters mean for their stream. */
+/* PROTOCOL 5.5, 9.4: the facts of a stream follow from the laws of its filters.
+ */
 TEST(laws_become_facts)
 {
     check_facts("sum", "",
@@ -297,8 +299,7 @@ TEST(laws_become_facts)
             .up = true, .up_single = true, .down = true, .recoverable = true});
 }
 
-/* PROTOCOL 5.4: the front-end and the back-ends may have filters of their
- * own. */
+/* PROTOCOL 5.4: the front-end and the back-ends may have other filters. */
 TEST(roles_may_differ)
 {
     static const enum node_role roles[] = {NODE_FRONTEND, NODE_COMMNODE,
@@ -330,7 +331,7 @@ TEST(roles_may_differ)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "nothing_down"));
 }
 
-/* Equation 3.8: only what is new goes up. */
+/* Equation 3.8: only new elements go up. */
 TEST(a_join_filter_emits_what_is_new)
 {
     struct bench bench;
@@ -340,14 +341,14 @@ TEST(a_join_filter_emits_what_is_new)
     CHECK_IS(loader_state(bench.loader, &state), 0);
     put_ints(&bench, (int32_t[]){5, 1, 5}, 3);
     put_ints(&bench, (int32_t[]){3, 1}, 2);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
     CU_ASSERT(HAS(&bench.output.up[0], 1, 3, 5));
     put_ints(&bench, (int32_t[]){5, 3}, 2);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CU_ASSERT_EQUAL(bench.output.up_count, 0);
     put_ints(&bench, (int32_t[]){-7, 3, 9}, 3);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
     CU_ASSERT(HAS(&bench.output.up[0], -7, 9));
     CHECK_IS(loader_state(bench.loader, &state), 1);
@@ -356,7 +357,7 @@ TEST(a_join_filter_emits_what_is_new)
     bench_fini(&bench);
 }
 
-/* PROTOCOL 5.3: one packet that cannot be joined costs the wave only that. */
+/* PROTOCOL 5.3: if one packet cannot be joined, the others still are. */
 TEST(the_good_part_of_a_wave_is_joined)
 {
     struct cop_packet *packet;
@@ -366,12 +367,12 @@ TEST(the_good_part_of_a_wave_is_joined)
     bench_init(&bench, "int_union", "");
     put_ints(&bench, (int32_t[]){1}, 1);
     CHECK_OK(cop_packet_new(&packet, 1, "%s", "two"));
-    put(&bench, packet);
+    add_packet(&bench, packet);
     put_ints(&bench, (int32_t[]){3}, 1);
-    CHECK_IS(run(&bench), -EPROTO);
+    CHECK_IS(run_wave(&bench), -EPROTO);
     CU_ASSERT_STRING_EQUAL(
         bench.output.text,
-        "int_union: a packet has the format \"%s\": \"%ad\" is wanted");
+        "int_union: a packet has the format \"%s\": it must be \"%ad\"");
     CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
     CU_ASSERT(HAS(&bench.output.up[0], 1, 3));
     CHECK_IS(loader_state(bench.loader, &state), 1);
@@ -381,7 +382,7 @@ TEST(the_good_part_of_a_wave_is_joined)
 }
 
 /* A damaged packet is an error with a text, for both kinds of filters. */
-TEST(damaged_packets_are_said)
+TEST(damaged_packets_are_an_error)
 {
     static const char *const names[] = {"sum", "avg", "concat", "int_union"};
     struct bench bench;
@@ -395,7 +396,7 @@ TEST(damaged_packets_are_said)
         bench.inputs[0] = (struct frame){.type = FRAME_DATA};
         CHECK_OK(payload_new(&bench.inputs[0].payload, 40));
         memset(bench.inputs[0].payload->bytes, 'x', 40);
-        CU_ASSERT(run(&bench) < 0);
+        CU_ASSERT(run_wave(&bench) < 0);
         CU_ASSERT_PTR_NOT_NULL(strstr(bench.output.text, names[i]));
         CU_ASSERT_EQUAL(bench.output.up_count, 0);
         bench_fini(&bench);
@@ -411,11 +412,11 @@ TEST(output_frames_can_be_taken)
     bench_init(&bench, "sum", "");
     put_int(&bench, 1, 20);
     put_int(&bench, 1, 22);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     taken = bench.output.up[0];
     bench.output.up[0].payload = NULL;
     put_int(&bench, 1, 1);
-    CHECK_OK(run(&bench));
+    CHECK_OK(run_wave(&bench));
     bench_fini(&bench);
     CU_ASSERT_EQUAL(taken.payload->refs, 1);
     frame_fini(&taken);
