@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 int command_complain(const char *program, const char *what, const char *value)
 {
@@ -13,7 +14,7 @@ int command_complain(const char *program, const char *what, const char *value)
     return -EINVAL;
 }
 
-static int take(const struct command *command, int option)
+static int take_option(const struct command *command, int option)
 {
     switch (option) {
     case 'h':
@@ -22,7 +23,7 @@ static int take(const struct command *command, int option)
     case 'v':
         printf("%s %s\n", command->program, COPPICE_VERSION);
         return 1;
-    case '?': /* getopt_long() has said it */
+    case '?': /* getopt_long() has printed a message */
         fprintf(stderr, "Try: %s --help\n", command->program);
         return -EINVAL;
     default:
@@ -40,14 +41,15 @@ int command_read(const struct command *command,
 
     while (r == 0 &&
            (option = getopt_long(argc, argv, "", command->options, NULL)) >= 0)
-        r = take(command, option);
+        r = take_option(command, option);
     if (r != 0)
         return r;
     if (optind == argc)
-        return command_complain(command->program, "which session file?", NULL);
+        return command_complain(command->program, "no session file was given",
+                                NULL);
     if (optind + 1 < argc)
         return command_complain(command->program,
-                                "one session file, please, and not also",
+                                "more than one session file was given",
                                 argv[optind + 1]);
     *session = argv[optind];
     return 0;
@@ -55,9 +57,17 @@ int command_read(const struct command *command,
 
 int command_end(const char *program, int status, int failed)
 {
-    errno = EIO; /* of what was flushed before nobody knows */
+    errno = EIO; /* if an earlier flush failed, its error is lost */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     fprintf(stderr, "%s: cannot write: %s\n", program, strerror(errno));
     return status == 0 ? failed : status;
+}
+
+uint64_t command_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }

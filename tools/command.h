@@ -3,13 +3,14 @@
 #define TOOLS_COMMAND_H
 
 #include <getopt.h>
+#include <stdint.h>
 
-/* Take option `option`, as getopt_long(3) gives it with its `optarg`. Returns 0
- * or -EINVAL, said. */
+/* Handle the option that getopt_long(3) has returned; its argument is in
+ * `optarg`. Returns 0, or -EINVAL after a message. */
 typedef int command_option_fn(void *arg, int option);
 
-/* What a tool takes besides its session file, and --help and --version, which
- * have the letters h and v in `options`. All borrowed. */
+/* A tool's options. `options` contains --help and --version as the letters h and
+ * v, which command_read() handles itself. All borrowed. */
 struct command {
     const char *program;
     const char *usage;
@@ -18,19 +19,22 @@ struct command {
     void *arg;
 };
 
-/* Say what is wrong with the command line; `value`, or NULL, is what was given.
- * Returns -EINVAL. */
+/* Print what is wrong with the command line, and `value`, the argument in
+ * question; NULL: none. Returns -EINVAL. */
 int command_complain(const char *program, const char *what, const char *value);
 
 /* Read the command line: options, and one session file, borrowed from `argv`.
- * Returns 0; 1: all is said already (--help, --version); -EINVAL, said. */
+ * Returns 0; 1 after --help and --version; or -EINVAL after a message. */
 int command_read(const struct command *command,
                  int argc,
                  char **argv,
                  const char **session);
 
-/* Have all written that was printed. Returns `status`, or, if it cannot be
- * written and `status` is 0, `failed`, with a sentence. */
+/* Flush standard output. Returns `status`; if writing fails, prints a message,
+ * and returns `failed` if `status` is 0. */
 int command_end(const char *program, int status, int failed);
+
+/* Milliseconds of the monotonic clock. */
+uint64_t command_now_ms(void);
 
 #endif

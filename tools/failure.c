@@ -1,15 +1,17 @@
-/* failure.c - one failure that is caused on purpose, and what came of it. */
+/* failure.c - one injected failure, and the recoveries that follow. */
 #include "tools/failure.h"
+
+#include "tools/command.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What one look at the network may take, and how long to wait between two. */
+/* The time-out of one query, and the pause between two. */
 #define LOOK_MS  10000
 #define PAUSE_MS 100
 
-/* Reports taken at once. */
+/* Reports read at once. */
 #define BATCH 256
 
 const char *failure_kind(enum cop_injection kind)
@@ -36,8 +38,8 @@ void failure_fini(struct failure *failure)
 
 /* ---- the victim ---- */
 
-/* xorshift64*: the same seed, the same victims. */
-static uint64_t draw(uint64_t *state)
+/* xorshift64*: the same seed gives the same victims. */
+static uint64_t next_random(uint64_t *state)
 {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -59,8 +61,7 @@ static struct cop_status_node node_at(const struct cop_status *status,
     return node;
 }
 
-/* The commnode that chance names: number `nth` of those that live, or, with
- * NULL, only how many there are. */
+/* Count the live commnodes; `out`, if not NULL, receives number `nth`. */
 static size_t count_commnodes(const struct cop_status *status,
                               size_t nth,
                               struct cop_status_node *out)
@@ -79,8 +80,8 @@ static size_t count_commnodes(const struct cop_status *status,
     return count;
 }
 
-/* Why nothing can be done to a node in that state. */
-static const char *why_not(enum cop_state state)
+/* Why a node in that state cannot be a victim. */
+static const char *why_not_victim(enum cop_state state)
 {
     switch (state) {
     case COP_STATE_SILENT:
@@ -98,10 +99,10 @@ static const char *why_not(enum cop_state state)
     return "is up";
 }
 
-static int choose(struct cop_status_node *victim,
-                  const struct failure_plan *plan,
-                  const struct cop_status *status,
-                  struct cop_error *error)
+static int choose_victim(struct cop_status_node *victim,
+                         const struct failure_plan *plan,
+                         const struct cop_status *status,
+                         struct cop_error *error)
 {
     size_t count, i;
 
@@ -109,7 +110,7 @@ static int choose(struct cop_status_node *victim,
         count = count_commnodes(status, 0, NULL);
         if (count == 0)
             return cop_error_set(error, -ENOENT, "no commnode is left");
-        count_commnodes(status, draw(plan->random) % count, victim);
+        count_commnodes(status, next_random(plan->random) % count, victim);
         return 0;
     }
     for (i = 0; i < cop_status_count(status); i++) {
@@ -119,7 +120,7 @@ static int choose(struct cop_status_node *victim,
         if (is_live(victim))
             return 0;
         return cop_error_set(error, -ENOENT, "rank %u (%s) %s", plan->rank,
-                             victim->host, why_not(victim->state));
+                             victim->host, why_not_victim(victim->state));
     }
     return cop_error_set(error, -ENOENT, "there is no node of rank %u",
                          plan->rank);
@@ -127,9 +128,10 @@ static int choose(struct cop_status_node *victim,
 
 /* ---- its orphans ---- */
 
-/* Who must look for a parent: the children of the victim, where it dies or is
- * silent; itself, where it lives. */
-static int expect(struct failure *failure, const struct cop_status *status)
+/* List the nodes that must find a parent: the children of a victim that dies or
+ * is silent; a victim that lives on. */
+static int list_orphans(struct failure *failure,
+                        const struct cop_status *status)
 {
     size_t count = cop_status_count(status), i;
 
@@ -172,11 +174,11 @@ static bool has_reported(const struct failure *failure, uint32_t rank)
     return false;
 }
 
-/* Take the reports that have come since `*next`. */
-static int collect(struct failure *failure,
-                   const char *session,
-                   uint64_t *next,
-                   struct cop_error *error)
+/* Add the orphans' reports from number `*next` on. */
+static int collect_reports(struct failure *failure,
+                           const char *session,
+                           uint64_t *next,
+                           struct cop_error *error)
 {
     struct cop_recovered list[BATCH];
     int count, i;
@@ -193,10 +195,9 @@ static int collect(struct failure *failure,
     return count < 0 ? count : 0;
 }
 
-/* A freeze so short that nobody missed the victim makes no orphans: those that
- * answer, and have not been adopted meanwhile, are not expected any more. The
- * injection came to the victim before the question did, so that who answers is
- * over it. */
+/* A freeze that is too short to be noticed makes no orphans. Remove the nodes
+ * that answer and were not adopted meanwhile. The injection reached the victim
+ * before the query, so a victim that answers has thawed. */
 static int forget_untouched(struct failure *failure,
                             const char *session,
                             struct cop_error *error)
@@ -228,15 +229,7 @@ static int forget_untouched(struct failure *failure,
 
 /* ---- waiting ---- */
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* Sleep, unless told to stop: a signal ends it. */
+/* Sleep. A signal that sets `*stop` ends it. */
 static void pause_ms(uint32_t ms, const volatile sig_atomic_t *stop)
 {
     struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
@@ -255,14 +248,14 @@ static int wait_reports(struct failure *failure,
 
     if (plan->kind == COP_INJECT_FREEZE)
         pause_ms(plan->freeze_ms, plan->stop);
-    end_ms = now_ms() + plan->wait_ms;
+    end_ms = command_now_ms() + plan->wait_ms;
     while (r == 0 && failure->report_count < failure->orphan_count &&
-           !*plan->stop && now_ms() < end_ms) {
+           !*plan->stop && command_now_ms() < end_ms) {
         pause_ms(PAUSE_MS, plan->stop);
         if (plan->kind == COP_INJECT_FREEZE)
             r = forget_untouched(failure, plan->session, error);
         if (r == 0)
-            r = collect(failure, plan->session, &next, error);
+            r = collect_reports(failure, plan->session, &next, error);
     }
     return r;
 }
@@ -281,13 +274,13 @@ int failure_cause(struct failure *out,
     memset(out, 0, sizeof(*out));
     r = cop_status_read(&status, plan->session, LOOK_MS, error);
     if (r == 0)
-        r = choose(&victim, plan, status, error);
+        r = choose_victim(&victim, plan, status, error);
     if (r < 0)
         goto out;
     out->kind = plan->kind;
     out->rank = victim.rank;
     out->host = strdup(victim.host[0] ? victim.host : "?");
-    r = out->host ? expect(out, status) : -ENOMEM;
+    r = out->host ? list_orphans(out, status) : -ENOMEM;
     if (r < 0) {
         cop_error_set(error, r, "out of memory");
         goto out;
@@ -321,11 +314,21 @@ static uint64_t part_of(const struct cop_recovery *recovery, int part)
     return parts[part];
 }
 
-static int compare(const void *left, const void *right)
+static int compare_times(const void *left, const void *right)
 {
     const uint64_t *a = left, *b = right;
 
     return *a < *b ? -1 : *a > *b;
+}
+
+static void print_parts(FILE *file, const char *name, const uint64_t *parts)
+{
+    static const int widths[PARTS] = {9, 10, 12, 10, 10};
+    int part;
+
+    fprintf(file, "\n  %-7s", name);
+    for (part = 0; part < PARTS; part++)
+        fprintf(file, "%*.2f", widths[part], (double)parts[part] / 1e3);
 }
 
 int failure_breakdown(const struct cop_recovered *reports,
@@ -344,26 +347,15 @@ int failure_breakdown(const struct cop_recovered *reports,
     for (part = 0; part < PARTS; part++) {
         for (i = 0; i < count; i++)
             values[i] = part_of(&reports[i].recovery, part);
-        qsort(values, count, sizeof(*values), compare);
+        qsort(values, count, sizeof(*values), compare_times);
         median[part] = (values[(count - 1) / 2] + values[count / 2]) / 2;
         maximum[part] = values[count - 1];
     }
     free(values);
-    fprintf(file, "  ms        choose   connect  compensate  clean-up   overall"
-                  "\n  median ");
-    for (part = 0; part < PARTS; part++)
-        fprintf(file, "%*.2f",
-                part == 2   ? 12
-                : part == 0 ? 9
-                            : 10,
-                (double)median[part] / 1e3);
-    fprintf(file, "\n  maximum");
-    for (part = 0; part < PARTS; part++)
-        fprintf(file, "%*.2f",
-                part == 2   ? 12
-                : part == 0 ? 9
-                            : 10,
-                (double)maximum[part] / 1e3);
+    fprintf(file,
+            "  ms        choose   connect  compensate  clean-up   overall");
+    print_parts(file, "median", median);
+    print_parts(file, "maximum", maximum);
     fputc('\n', file);
     return 0;
 }

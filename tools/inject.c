@@ -18,15 +18,15 @@
 #define COUNT_MAX        1000000
 #define FREEZE_MAX_MS    3600000
 
-/* Orphans that are named when they have not reported. */
+/* Orphans without a report that are listed by rank. */
 #define NAMED_MAX 8
 
 /* Exit statuses. */
 enum status {
     STATUS_HEALED = 0, /* every orphan of every failure has reported */
-    STATUS_FAILED = 1, /* the network cannot be asked, or refuses */
+    STATUS_FAILED = 1, /* the network cannot be queried, or refuses */
     STATUS_USAGE = 2,
-    STATUS_UNHEALED = 3, /* some orphan has not reported in time */
+    STATUS_UNHEALED = 3, /* an orphan has not reported in time */
 };
 
 struct arguments {
@@ -38,7 +38,7 @@ struct arguments {
     uint64_t seed;
 };
 
-/* What all failures together were. */
+/* The sum of all failures. */
 struct total {
     size_t failures;
     size_t orphans;
@@ -50,20 +50,23 @@ static volatile sig_atomic_t stopped;
 
 static const char usage[] =
     "usage: coppice-inject SESSION --kill RANK|random [OPTIONS]\n"
-    "Break nodes of a running network on purpose, and see how it heals.\n"
+    "Inject failures into a running network, and watch its recoveries.\n"
     "SESSION is the session file of a network launched with allow_injection.\n"
-    "  --kill RANK      the victim: a commnode, or a back-end\n"
-    "  --kill random    a commnode, each time another\n"
-    "  --freeze MS      do not kill it, but stop it for MS milliseconds\n"
-    "  --cut            do not kill it, but reset its link to its parent\n"
-    "  --count N        so many times (default 1)\n"
-    "  --every S        one every S seconds, or 500ms, 5m, 2h (default 30)\n"
-    "  --timeout S      wait so long for the orphans' reports (default 30)\n"
-    "  --seed N         the same seed, the same choices of random\n"
-    "  --csv            a line of numbers for each report\n"
+    "  --kill RANK      the victim: a commnode or a back-end\n"
+    "  --kill random    a random commnode, a new one for each failure\n"
+    "  --freeze MS      stop the victim for MS milliseconds instead of killing "
+    "it\n"
+    "  --cut            reset the victim's link to its parent instead\n"
+    "  --count N        number of failures (default 1)\n"
+    "  --every S        time between two: seconds, or 500ms, 5m, 2h (default "
+    "30)\n"
+    "  --timeout S      how long to wait for the orphans' reports (default "
+    "30)\n"
+    "  --seed N         makes the random victims repeatable\n"
+    "  --csv            print a line of numbers for each report\n"
     "  --help, --version\n"
-    "exit status: 0 all orphans have reported, 1 failed, 2 usage, 3 some have "
-    "not\n";
+    "exit status: 0 all orphans have reported, 1 failed, 2 usage, 3 an orphan "
+    "has not\nreported in time\n";
 
 static int complain_of_usage(const char *what, const char *value)
 {
@@ -83,11 +86,10 @@ static int read_victim(struct arguments *arguments, const char *text)
     if (strcmp(text, "random") == 0)
         return 0;
     if (measure_number(text, 0, COP_RANK_NONE - 1, &arguments->plan.rank) < 0)
-        return complain_of_usage("--kill wants a rank or random, and not",
-                                 text);
+        return complain_of_usage("--kill needs a rank or random, not", text);
     if (arguments->plan.rank == 0)
-        return complain_of_usage("rank 0 is the front-end, which is never "
-                                 "broken",
+        return complain_of_usage("rank 0 is the front-end: it cannot be a "
+                                 "victim",
                                  NULL);
     return 0;
 }
@@ -95,11 +97,11 @@ static int read_victim(struct arguments *arguments, const char *text)
 static int read_freeze(struct failure_plan *plan, const char *text)
 {
     if (plan->kind == COP_INJECT_CUT)
-        return complain_of_usage("--freeze or --cut, not both", NULL);
+        return complain_of_usage("--freeze and --cut exclude each other", NULL);
     plan->kind = COP_INJECT_FREEZE;
     if (measure_number(text, 1, FREEZE_MAX_MS, &plan->freeze_ms) < 0)
         return complain_of_usage(
-            "--freeze wants milliseconds, from 1 to 3600000, and not", text);
+            "--freeze needs milliseconds from 1 to 3600000, not", text);
     return 0;
 }
 
@@ -110,8 +112,7 @@ static int read_seed(uint64_t *seed, const char *text)
     errno = 0;
     *seed = strtoull(text, &end, 10);
     if (errno || end == text || *end || *text == '-' || *seed == 0)
-        return complain_of_usage("--seed wants a number above 0, and not",
-                                 text);
+        return complain_of_usage("--seed needs a number above 0, not", text);
     return 0;
 }
 
@@ -134,21 +135,21 @@ static int take_option(void *arg, int option)
         return read_freeze(plan, optarg);
     case 'c':
         if (plan->kind == COP_INJECT_FREEZE)
-            return complain_of_usage("--freeze or --cut, not both", NULL);
+            return complain_of_usage("--freeze and --cut exclude each other",
+                                     NULL);
         plan->kind = COP_INJECT_CUT;
         return 0;
     case 'n':
         if (measure_number(optarg, 1, COUNT_MAX, &arguments->count) < 0)
             return complain_of_usage(
-                "--count wants a number from 1 to 1000000, and not", optarg);
+                "--count needs a number from 1 to 1000000, not", optarg);
         return 0;
     case 'e':
         return read_time(&arguments->every_ms,
-                         "--every wants a time, such as 30 or 30s, and not",
-                         optarg);
+                         "--every needs a time such as 30 or 30s, not", optarg);
     case 't':
         return read_time(&plan->wait_ms,
-                         "--timeout wants a time, such as 30 or 30s, and not",
+                         "--timeout needs a time such as 30 or 30s, not",
                          optarg);
     case 's':
         return read_seed(&arguments->seed, optarg);
@@ -179,13 +180,13 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
     if (r != 0)
         return r;
     if (!arguments->named)
-        return complain_of_usage("which node? Give --kill RANK or --kill "
-                                 "random",
+        return complain_of_usage("no victim was given: use --kill RANK or "
+                                 "--kill random",
                                  NULL);
     return 0;
 }
 
-/* ---- saying what happens ---- */
+/* ---- output ---- */
 
 static const char *clock_text(char out[16], time_t at)
 {
@@ -252,7 +253,7 @@ static void say_silent(const struct failure *failure)
 static int say_ended(const struct failure *failure)
 {
     if (failure->orphan_count == 0 && failure->report_count == 0) {
-        printf("  no orphans: nobody has lost a parent\n");
+        printf("  no orphans: no node has lost its parent\n");
         return 0;
     }
     printf("  %zu orphan%s, %zu reported", failure->orphan_count,
@@ -270,7 +271,7 @@ static int say_total(const struct total *total)
     return failure_breakdown(total->reports, total->report_count, stdout);
 }
 
-static int add(struct total *total, const struct failure *failure)
+static int add_to_total(struct total *total, const struct failure *failure)
 {
     size_t count = total->report_count + failure->report_count;
     struct cop_recovered *list =
@@ -288,7 +289,7 @@ static int add(struct total *total, const struct failure *failure)
     return 0;
 }
 
-/* ---- doing it ---- */
+/* ---- the failures ---- */
 
 static void sleep_until(const struct timespec *at)
 {
@@ -307,8 +308,8 @@ static void advance(struct timespec *at, uint32_t ms)
     }
 }
 
-/* One failure. Returns 0 or an error that has been said. */
-static int cause(struct arguments *arguments, struct total *total)
+/* Inject one failure. Returns 0, or a negative errno after a message. */
+static int cause_one(struct arguments *arguments, struct total *total)
 {
     struct cop_error error = {"out of memory"};
     struct failure failure;
@@ -316,7 +317,7 @@ static int cause(struct arguments *arguments, struct total *total)
 
     r = failure_cause(&failure, &arguments->plan, say_begun, arguments, &error);
     if (r == 0)
-        r = add(total, &failure);
+        r = add_to_total(total, &failure);
     if (r == 0 && arguments->csv)
         say_csv(&failure, total->failures);
     else if (r == 0)
@@ -341,7 +342,7 @@ static int cause_all(struct arguments *arguments)
             sleep_until(&at);
         }
         if (!stopped)
-            r = cause(arguments, &total);
+            r = cause_one(arguments, &total);
     }
     if (!arguments->csv)
         say_total(&total);

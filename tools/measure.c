@@ -1,4 +1,4 @@
-/* measure.c - numbers, as people write and read them. */
+/* measure.c - times and numbers as people write and read them. */
 #include "tools/measure.h"
 
 #include <coppice/status.h>

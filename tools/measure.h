@@ -1,17 +1,17 @@
-/* measure.h - numbers, as people write and read them. */
+/* measure.h - times and numbers as people write and read them. */
 #ifndef TOOLS_MEASURE_H
 #define TOOLS_MEASURE_H
 
 #include <stdint.h>
 
-/* Room for the longest of these texts. */
+/* Bytes of the longest text below, with its zero byte. */
 #define MEASURE_LEN 24
 
 /* Write milliseconds as 4.2s, 3m04s, 2h05m or 3d04h; COP_TIME_UNKNOWN as "-".
  * Returns `out`. */
 const char *measure_age(char out[MEASURE_LEN], uint32_t ms);
 
-/* Write microseconds as "84 us", "1.24 ms", "310 ms" or "1.2 s"; unknown: "-".
+/* Write microseconds as "84 us", "1.24 ms", "310 ms" or "1.2 s"; COP_TIME_UNKNOWN as "-".
  * Returns `out`. */
 const char *measure_trip(char out[MEASURE_LEN], uint32_t us);
 

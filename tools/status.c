@@ -1,4 +1,4 @@
-/* status.c - coppice-status: how are the nodes of a running network? */
+/* status.c - coppice-status: the state of the nodes of a running network. */
 #include <coppice/status.h>
 #include <errno.h>
 #include <langinfo.h>
@@ -20,17 +20,17 @@
 #define TIMEOUT_MAX_MS     60000
 #define WAIT_MAX_MS        (UINT32_C(31) * 86400 * 1000)
 
-/* How long to pause between two looks of --wait, and what one may take. */
+/* The pause between two queries of --wait, and the time-out of one query. */
 #define PAUSE_MS 200
 #define LOOK_MS  10000
 
-/* Columns where nothing says how many there are. */
+/* Columns of a terminal of unknown width. */
 #define WIDTH_DEFAULT 80
 
 /* Exit statuses. */
 enum status {
     STATUS_SHOWN = 0,  /* shown, or the state was reached */
-    STATUS_FAILED = 1, /* nothing could be learnt */
+    STATUS_FAILED = 1, /* the network could not be queried */
     STATUS_USAGE = 2,
     STATUS_TIMEOUT = 3, /* --wait: the state was not reached in time */
 };
@@ -56,22 +56,22 @@ struct arguments {
     struct view_style style;
     enum wish wish;
     uint32_t timeout_ms; /* 0: not given */
-    bool seen;           /* it has answered once */
+    bool seen;           /* the network has answered before */
 };
 
 static const char usage[] =
     "usage: coppice-status [OPTIONS] SESSION\n"
-    "Show how the nodes of a running network are, as a tree.\n"
-    "SESSION is the session file that its tool has written.\n"
-    "  --down           only what is lost, degraded, silent or an orphan\n"
-    "  --summary        counts and hosts by state, no tree\n"
+    "Show the state of the nodes of a running network, as a tree.\n"
+    "SESSION is the session file that the network's tool has written.\n"
+    "  --down           show only nodes that are not up\n"
+    "  --summary        show counts and hosts by state instead of the tree\n"
     "  --wait=STATE     wait until the network is up, degraded, healed (every\n"
     "                   node has a parent and answers) or lost (it has ended)\n"
     "  --timeout=S      give up after S seconds, or 250ms, 5m, 2h (default 5; "
     "with\n"
     "                   --wait: never)\n"
-    "  --no-color       no terminal colours\n"
-    "  --ascii          no lines of UTF-8\n"
+    "  --no-color       do not use colours\n"
+    "  --ascii          draw the tree with ASCII characters\n"
     "  --help, --version\n"
     "exit status: 0 shown or reached, 1 failed, 2 usage, 3 --wait timed out\n";
 
@@ -95,8 +95,8 @@ static int read_wish(enum wish *wish, const char *text)
             *wish = (enum wish)i;
             return 0;
         }
-    return complain_of_usage(
-        "--wait wants up, degraded, healed or lost, and not", text);
+    return complain_of_usage("--wait needs up, degraded, healed or lost, not",
+                             text);
 }
 
 static int take_option(void *arg, int option)
@@ -115,7 +115,7 @@ static int take_option(void *arg, int option)
     case 't':
         if (measure_time(optarg, WAIT_MAX_MS, &arguments->timeout_ms) < 0)
             return complain_of_usage(
-                "--timeout wants a time, such as 30 or 30s, and not", optarg);
+                "--timeout needs a time such as 30 or 30s, not", optarg);
         return 0;
     case 'C':
         arguments->style.colour = false;
@@ -169,12 +169,13 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
     if (r != 0)
         return r;
     if (!arguments->wish && arguments->timeout_ms > TIMEOUT_MAX_MS)
-        return complain_of_usage("--timeout is at most 60 without --wait",
+        return complain_of_usage("--timeout without --wait is at most 60 "
+                                 "seconds",
                                  NULL);
     return 0;
 }
 
-static int show(const struct arguments *arguments, const struct view *view)
+static int show_view(const struct arguments *arguments, const struct view *view)
 {
     const struct view_style *style = &arguments->style;
     int r;
@@ -192,21 +193,6 @@ static int show(const struct arguments *arguments, const struct view *view)
 
 /* ---- waiting ---- */
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static void pause_ms(uint64_t ms)
-{
-    struct timespec left = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-
-    nanosleep(&left, NULL);
-}
-
 static bool is_fulfilled(enum wish wish, const struct view *view)
 {
     switch (wish) {
@@ -223,21 +209,21 @@ static bool is_fulfilled(enum wish wish, const struct view *view)
     return false;
 }
 
-/* Whether an error says that there is no such network any more. */
+/* Whether the error means that the network has ended. */
 static bool is_gone(int code)
 {
     return code == -ECONNREFUSED || code == -ENOTCONN || code == -ENOKEY;
 }
 
-/* Whether it may be otherwise at the next look. */
-static bool is_passing(int code)
+/* Whether the next query may succeed. */
+static bool is_temporary(int code)
 {
     return code == -ETIMEDOUT || code == -EBUSY || code == -EAGAIN ||
            code == -EHOSTUNREACH;
 }
 
-/* One look. Returns an exit status, or -EAGAIN: look again. */
-static int look(struct arguments *arguments, uint32_t ms, bool is_last)
+/* Query the network once. Returns an exit status, or -EAGAIN: query again. */
+static int query_once(struct arguments *arguments, uint32_t ms, bool is_last)
 {
     struct cop_error error = {""};
     struct cop_status *status = NULL;
@@ -252,7 +238,7 @@ static int look(struct arguments *arguments, uint32_t ms, bool is_last)
             printf("lost: %s\n", error.text);
             return STATUS_SHOWN;
         }
-        if (arguments->wish && is_passing(r) && !is_last)
+        if (arguments->wish && is_temporary(r) && !is_last)
             return -EAGAIN;
         return complain(error.text);
     }
@@ -261,10 +247,10 @@ static int look(struct arguments *arguments, uint32_t ms, bool is_last)
     if (r < 0)
         r = complain(strerror(-r));
     else if (!arguments->wish || is_fulfilled(arguments->wish, &view))
-        r = show(arguments, &view);
+        r = show_view(arguments, &view);
     else if (!is_last)
         r = -EAGAIN;
-    else if (show(arguments, &view) == STATUS_SHOWN)
+    else if (show_view(arguments, &view) == STATUS_SHOWN)
         r = STATUS_TIMEOUT;
     else
         r = STATUS_FAILED;
@@ -273,28 +259,31 @@ static int look(struct arguments *arguments, uint32_t ms, bool is_last)
     return r;
 }
 
-/* Look until it is so, or the time is over. */
-static int wait_for(struct arguments *arguments)
+/* Query until the wish is fulfilled or the deadline has passed. */
+static int wait_for_wish(struct arguments *arguments)
 {
-    uint64_t end_ms =
-        arguments->timeout_ms ? now_ms() + arguments->timeout_ms : UINT64_MAX;
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+    uint64_t end_ms = arguments->timeout_ms
+                          ? command_now_ms() + arguments->timeout_ms
+                          : UINT64_MAX;
     int r;
 
     for (;;) {
-        uint64_t at_ms = now_ms();
+        uint64_t at_ms = command_now_ms();
         uint64_t left_ms = at_ms < end_ms ? end_ms - at_ms : 0;
         bool is_last = left_ms <= PAUSE_MS;
 
-        /* the last look says how it is, though time is over: it gets some */
-        r = look(arguments,
-                 left_ms > LOOK_MS || is_last ? LOOK_MS : (uint32_t)left_ms,
-                 is_last);
+        /* the last query shows the state, so it may outlast the deadline */
+        r = query_once(arguments,
+                       left_ms > LOOK_MS || is_last ? LOOK_MS
+                                                    : (uint32_t)left_ms,
+                       is_last);
         if (r != -EAGAIN)
             break;
-        pause_ms(PAUSE_MS);
+        nanosleep(&pause, NULL);
     }
     if (r == STATUS_TIMEOUT)
-        fprintf(stderr, "coppice-status: not %s within the time-out\n",
+        fprintf(stderr, PROGRAM ": not %s within the time-out\n",
                 wishes[arguments->wish]);
     return r;
 }
@@ -310,11 +299,11 @@ int main(int argc, char **argv)
         return command_end(PROGRAM, r < 0 ? STATUS_USAGE : STATUS_SHOWN,
                            STATUS_FAILED);
     if (arguments.wish)
-        r = wait_for(&arguments);
+        r = wait_for_wish(&arguments);
     else
-        r = look(&arguments,
-                 arguments.timeout_ms ? arguments.timeout_ms
-                                      : TIMEOUT_DEFAULT_MS,
-                 true);
+        r = query_once(&arguments,
+                       arguments.timeout_ms ? arguments.timeout_ms
+                                            : TIMEOUT_DEFAULT_MS,
+                       true);
     return command_end(PROGRAM, r, STATUS_FAILED);
 }

@@ -7,13 +7,13 @@
 
 #include "tools/measure.h"
 
-/* Columns of a label, at most; longer ones push the rest of their line. */
+/* Columns of a label. Longer ones move the rest of their line to the right. */
 #define LABEL_MAX 46
 
 /* Columns that each level of the tree takes. */
 #define INDENT 3
 
-/* Links from the front-end to the lowest node that is drawn where it is. */
+/* The greatest depth that is drawn. Deeper nodes stand below the front-end. */
 #define DEPTH_MAX 256
 
 static const struct {
@@ -30,9 +30,9 @@ static const struct {
 
 static const char no_colour[] = "\033[0m";
 
-/* ---- arranging ---- */
+/* ---- the tree ---- */
 
-static size_t find(const struct view *view, uint32_t rank)
+static size_t find_node(const struct view *view, uint32_t rank)
 {
     size_t low = 0, high = view->count;
 
@@ -50,9 +50,9 @@ static size_t find(const struct view *view, uint32_t rank)
     return VIEW_NONE;
 }
 
-/* Whether the way up from node `index` ends at the front-end. While nodes move
- * it may end nowhere, or run in a circle; and who answers for others may say
- * that it is longer than any line, and than our stack is deep. */
+/* Whether the path up from node `index` ends at the front-end. While nodes move
+ * it may be broken or a circle. A faulty answer may make it so long that
+ * drawing it would exhaust the stack. */
 static bool is_rooted(const struct view *view, size_t index)
 {
     size_t steps;
@@ -60,7 +60,7 @@ static bool is_rooted(const struct view *view, size_t index)
     for (steps = 0; index != VIEW_NONE && steps <= DEPTH_MAX; steps++) {
         if (index == 0)
             return true;
-        index = find(view, view->nodes[index].is.parent);
+        index = find_node(view, view->nodes[index].is.parent);
     }
     return false;
 }
@@ -74,7 +74,8 @@ static void arrange(struct view *view)
             view->nodes[i].is.parent = 0;
     for (i = view->count; i-- > 1;) { /* the lowest rank comes first */
         struct view_node *node = &view->nodes[i];
-        struct view_node *parent = &view->nodes[find(view, node->is.parent)];
+        struct view_node *parent =
+            &view->nodes[find_node(view, node->is.parent)];
 
         node->next_sibling = parent->first_child;
         parent->first_child = i;
@@ -122,8 +123,8 @@ struct drawing {
     const struct view *view;
     const struct view_style *style;
     FILE *file;
-    unsigned column; /* where states begin */
-    bool *last;      /* by depth: whether the last child is being drawn there */
+    unsigned column; /* at which states begin */
+    bool *last;      /* by depth: the node being drawn there is a last child */
 };
 
 static bool is_shown(const struct drawing *drawing, size_t index)
@@ -143,11 +144,11 @@ static unsigned label_width(const struct view_node *node, unsigned depth)
            (unsigned)snprintf(NULL, 0, "%u %s", node->is.rank, host_of(node));
 }
 
-/* The widest label below node `index`, and the depth of the deepest node. */
-static void measure(struct drawing *drawing,
-                    size_t index,
-                    unsigned depth,
-                    unsigned *deepest)
+/* Find the widest label below node `index`, and the greatest depth. */
+static void measure_subtree(struct drawing *drawing,
+                            size_t index,
+                            unsigned depth,
+                            unsigned *deepest)
 {
     const struct view_node *nodes = drawing->view->nodes;
     unsigned width = label_width(&nodes[index], depth);
@@ -160,10 +161,10 @@ static void measure(struct drawing *drawing,
     for (child = nodes[index].first_child; child != VIEW_NONE;
          child = nodes[child].next_sibling)
         if (is_shown(drawing, child))
-            measure(drawing, child, depth + 1, deepest);
+            measure_subtree(drawing, child, depth + 1, deepest);
 }
 
-/* The lines that lead to a node. */
+/* Draw the lines that lead to a node. */
 static void draw_branches(const struct drawing *drawing, unsigned depth)
 {
     bool ascii = drawing->style->ascii;
@@ -207,7 +208,7 @@ static void draw_line(const struct drawing *drawing,
     fputc('\n', drawing->file);
 }
 
-/* The next child from `child` on that is to be shown. */
+/* The first child from `child` on that is shown. */
 static size_t next_shown(const struct drawing *drawing, size_t child)
 {
     while (child != VIEW_NONE && !is_shown(drawing, child))
@@ -215,7 +216,9 @@ static size_t next_shown(const struct drawing *drawing, size_t child)
     return child;
 }
 
-static void draw(const struct drawing *drawing, size_t index, unsigned depth)
+static void draw_subtree(const struct drawing *drawing,
+                         size_t index,
+                         unsigned depth)
 {
     const struct view_node *nodes = drawing->view->nodes;
     size_t child, next;
@@ -225,7 +228,7 @@ static void draw(const struct drawing *drawing, size_t index, unsigned depth)
     for (; child != VIEW_NONE; child = next) {
         next = next_shown(drawing, nodes[child].next_sibling);
         drawing->last[depth + 1] = next == VIEW_NONE;
-        draw(drawing, child, depth + 1);
+        draw_subtree(drawing, child, depth + 1);
     }
 }
 
@@ -237,14 +240,14 @@ int view_draw(const struct view *view,
     unsigned deepest = 0;
 
     if (!is_shown(&drawing, 0)) {
-        fprintf(file, "nothing is lost or degraded\n");
+        fprintf(file, "all nodes are up\n");
         return 0;
     }
-    measure(&drawing, 0, 0, &deepest);
+    measure_subtree(&drawing, 0, 0, &deepest);
     drawing.last = calloc((size_t)deepest + 2, sizeof(*drawing.last));
     if (!drawing.last)
         return -ENOMEM;
-    draw(&drawing, 0, 0);
+    draw_subtree(&drawing, 0, 0);
     free(drawing.last);
     return 0;
 }
@@ -271,7 +274,7 @@ void view_count(const struct view *view, FILE *file)
     fputc('\n', file);
 }
 
-/* Write `text`, broken after commas so that it fits, indented. */
+/* Write `text` indented, with line breaks after commas so that it fits. */
 static void put_wrapped(const char *text,
                         unsigned indent,
                         unsigned width,
@@ -299,9 +302,11 @@ static int compare_names(const void *left, const void *right)
     return strverscmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* The hosts of all nodes in `state`, or of those that were adopted, each once.
- * Returns how many. */
-static size_t collect(const struct view *view, int state, const char **hosts)
+/* List the hosts of all nodes in `state`, or, if that is negative, of all
+ * adopted nodes, each once. Returns how many. */
+static size_t collect_hosts(const struct view *view,
+                            int state,
+                            const char **hosts)
 {
     size_t count = 0, kept = 0, i;
 
@@ -338,7 +343,7 @@ int view_summarise(const struct view *view,
         if (count == 0 || (state == COP_STATE_UP && style->only_bad))
             continue;
         r = cop_hosts_text(&text, hosts,
-                           collect(view, adopted ? -1 : state, hosts));
+                           collect_hosts(view, adopted ? -1 : state, hosts));
         if (r < 0)
             break;
         indent =

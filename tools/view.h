@@ -8,7 +8,7 @@
 /* No node: the end of a list. */
 #define VIEW_NONE SIZE_MAX
 
-/* One node and its place among the others, by index. */
+/* One node and its place in the tree. Nodes are known by index. */
 struct view_node {
     struct cop_status_node is;
     size_t first_child;
@@ -21,27 +21,27 @@ struct view_node {
 struct view {
     struct view_node *nodes; /* by rank; the front-end is first */
     size_t count;
-    size_t left_off;
+    size_t left_off; /* nodes that the status does not contain */
     size_t in_state[VIEW_STATES];
-    size_t adopted; /* those that have not their first parent */
+    size_t adopted; /* nodes that have been adopted */
 };
 
-/* How it is drawn. */
+/* How the tree is drawn. */
 struct view_style {
     bool colour;
-    bool ascii;     /* no lines of UTF-8 */
-    bool only_bad;  /* only what is not up */
+    bool ascii;     /* draw lines with ASCII instead of UTF-8 */
+    bool only_bad;  /* only nodes that are not up */
     unsigned width; /* columns */
 };
 
-/* Arrange what `status` says; it must outlive the view. Returns 0 or -ENOMEM.
- */
+/* Make the tree of the nodes in `status`, which must outlive the view. Returns 0
+ * or -ENOMEM. */
 int view_init(struct view *view, const struct cop_status *status);
 
-/* Free it. */
+/* Free the contents. */
 void view_fini(struct view *view);
 
-/* Whether every node has a place: nobody is silent or looks for a parent. */
+/* Whether no node is silent or an orphan. */
 bool view_is_healed(const struct view *view);
 
 /* Draw the tree: a line for each node. Returns 0 or -ENOMEM. */
@@ -52,7 +52,7 @@ int view_draw(const struct view *view,
 /* Write one line with the counts. */
 void view_count(const struct view *view, FILE *file);
 
-/* Write a line for each state that there is, with its hosts. Returns 0 or
+/* Write a line for each state that nodes are in, with their hosts. Returns 0 or
  * -ENOMEM. */
 int view_summarise(const struct view *view,
                    const struct view_style *style,

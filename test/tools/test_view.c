@@ -1,4 +1,4 @@
-/* test_view.c - a status is drawn whatever it says: its rows come from many. */
+/* test_view.c - the tree is drawn whatever the status contains. */
 #include "tools/view.h"
 
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 
 #include "test/check.h"
 
-/* As many nodes as one answer has. */
+/* The most nodes of one answer. */
 #define NODES 65536
 
-/* What a status says here: each node is below the one before it. */
+/* The status in this test: each node is the parent of the next one. */
 struct cop_status {
     size_t count;
 };
@@ -41,9 +41,9 @@ int cop_status_node(const struct cop_status *status,
     return 0;
 }
 
-/* How many lines are drawn of `count` nodes; the longest has `*longest` bytes.
+/* The number of lines drawn for `count` nodes; the longest has `*longest` bytes.
  */
-static size_t draw(size_t count, size_t *longest)
+static size_t drawn_lines(size_t count, size_t *longest)
 {
     const struct view_style style = {.ascii = true, .width = 80};
     const struct cop_status status = {count};
@@ -70,22 +70,22 @@ static size_t draw(size_t count, size_t *longest)
     return lines;
 }
 
-/* A deep tree is drawn as it is. */
+/* Up to DEPTH_MAX levels the tree is drawn as it is. */
 TEST(a_deep_tree_is_drawn)
 {
     size_t longest;
 
-    CU_ASSERT_EQUAL(draw(200, &longest), 200);
+    CU_ASSERT_EQUAL(drawn_lines(200, &longest), 200);
     CU_ASSERT(longest > 3 * 199);
 }
 
-/* One that is deeper than any, since somebody says so: each node has its line,
- * of a length that can be read, and neither stack nor time is used up. */
-TEST(one_below_the_other_is_drawn)
+/* An impossible depth in the answer: each node has its line, lines stay short,
+ * and neither stack nor time is exhausted. */
+TEST(an_impossible_depth_is_drawn)
 {
     size_t longest;
 
-    CU_ASSERT_EQUAL(draw(NODES, &longest), NODES);
+    CU_ASSERT_EQUAL(drawn_lines(NODES, &longest), NODES);
     CU_ASSERT(longest < 1000);
 }
 
