@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stat/request.h"
 
@@ -14,17 +16,11 @@
 #define MAX_STOP_MS       5000
 #define FOLLOW_MS         1000
 
-/* What getopt_long() calls a word that is no option. */
-#define WORD 1
-
-/* From here on: options that write a file, by its output_kind. */
-#define OUTPUT 256
-
 /* Read a number from 1 to `max`. */
 static int read_number(uint32_t *out,
                        const char *text,
                        uint32_t max,
-                       const char *what,
+                       const char *option,
                        struct cop_error *error)
 {
     unsigned long number;
@@ -35,13 +31,13 @@ static int read_number(uint32_t *out,
     if (errno || end == text || *end || text[0] == '-' || number == 0 ||
         number > max)
         return cop_error_set(error, -EINVAL,
-                             "%s: \"%s\" is no number from 1 to %u", what, text,
-                             max);
+                             "--%s: \"%s\" is no number from 1 to %u", option,
+                             text, max);
     *out = (uint32_t)number;
     return 0;
 }
 
-/* One more core file. */
+/* Add a core file. */
 static int add_core(struct options *options, char *path)
 {
     char **grown =
@@ -54,144 +50,153 @@ static int add_core(struct options *options, char *path)
     return 0;
 }
 
-/* Take an option that says which processes. Returns 1 if it is none. */
-static int read_target(struct options *options,
-                       int option,
-                       const char *value,
-                       struct cop_error *error)
+/* What becomes of an option's argument. */
+enum kind {
+    FLAG,   /* there is none: a bool of struct options becomes true */
+    TEXT,   /* kept in a const char * */
+    NUMBER, /* from 1 to `max`, times `unit`, in a uint32_t */
+    OTHER,  /* read_other() reads it */
+    NONE,   /* not an option: a line of --help */
+};
+
+#define AT(member) offsetof(struct options, member)
+#define OUTPUT_OPTION(kind, name, help)                                        \
+    {#name, "FILE", help, TEXT, AT(outputs.paths[OUTPUT_##kind]), 0, 0},
+
+/* The options, in the order of --help. */
+static const struct known {
+    const char *name;
+    const char *argument;
+    const char *help;
+    enum kind kind;
+    size_t at;
+    uint32_t max;
+    uint32_t unit;
+} known[] = {
+    {"mpir", "PID", "the job of the launcher PID, such as mpirun", OTHER, 0, 0,
+     0},
+    {"children-of", "PID", "the processes under the launcher PID", OTHER, 0, 0,
+     0},
+    {"name", "NAME", "all processes called NAME", TEXT, AT(name), 0, 0},
+    {"user", "USER", "... of this user", TEXT, AT(user), 0, 0},
+    {"hosts", "LIST", "... on these hosts, such as node[01-16]", TEXT,
+     AT(hosts), 0, 0},
+    {"file", "FILE", "the processes that FILE names, such as HOST:PID", OTHER,
+     0, 0, 0},
+    {"", "COMMAND...", "start COMMAND, and look when it is idle", NONE, 0, 0,
+     0},
+    {"after", "SECONDS", "... or when it has run for SECONDS", NUMBER,
+     AT(after_s), TIMEOUT_MAX_S, 1},
+    {"diff", "A B", "compare two files of --json", TEXT, AT(diff[0]), 0, 0},
+    {"core", "FILE...", "the processes that dumped these core files", OTHER, 0,
+     0, 0},
+    {"ssh", "COMMAND", "how to reach other hosts (default: ssh)", TEXT,
+     AT(gather.daemons.ssh), 0, 0},
+    {"topology", "FILE", "the tree of daemons on this host (default: one)",
+     TEXT, AT(gather.daemons.topology_path), 0, 0},
+    {"shape", "SHAPE", "... by its shape, such as 4x4", TEXT,
+     AT(gather.daemons.shape), 0, 0},
+    OUTPUT_FORMATS(OUTPUT_OPTION){
+        "", "", "(FILE \"-\": standard output, without a picture)", NONE, 0, 0,
+        0},
+    {"samples", "COUNT", "look COUNT times (default 1)", NUMBER,
+     AT(gather.samples), REQUEST_SAMPLES_MAX, 1},
+    {"watch", "SECONDS", "look until nothing has moved for SECONDS", NUMBER,
+     AT(gather.watch_ms), TIMEOUT_MAX_S, 1000},
+    {"follow", "", "look again and again; q quits", FLAG, AT(follow), 0, 0},
+    {"interval", "MS", "time between looks (default 100; --follow: 1000)",
+     NUMBER, AT(gather.interval_ms), REQUEST_INTERVAL_MAX_MS, 1},
+    {"timeout", "SECONDS", "give up after SECONDS (default 30)", NUMBER,
+     AT(gather.timeout_ms), TIMEOUT_MAX_S, 1000},
+    {"threads", "", "tell threads apart by name, and count them", FLAG,
+     AT(gather.names), 0, 0},
+    {"states", "", "show the scheduler state of each thread", FLAG,
+     AT(gather.states), 0, 0},
+    {"max-stop", "MS", "stop a process for at most MS (default 5000)", NUMBER,
+     AT(gather.max_stop_ms), REQUEST_MAX_STOP_MS, 1},
+    {"lines", "", "tell the lines of a function apart", OTHER, 0, 0, 0},
+    {"pc", "", "tell addresses apart", OTHER, 0, 0, 0},
+    {"full", "", "show the inside of MPI too; leave nothing out", FLAG,
+     AT(full), 0, 0},
+    {"no-color", "", "no terminal colours", FLAG, AT(no_colour), 0, 0},
+    {"help", "", "print this text", FLAG, AT(help), 0, 0},
+};
+#define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
+
+/* Read an option that is not only kept. */
+static int read_other(struct options *options,
+                      const char *name,
+                      char *value,
+                      struct cop_error *error)
 {
-    uint32_t number;
+    struct targets *targets = &options->targets;
+    uint32_t pid;
     int r;
 
-    switch (option) {
-    case 'o':
-        return add_core(options, (char *)value);
-    case 'D':
-        options->diff[0] = value;
-        return 0;
-    case WORD:
-        if (options->core_count > 0)
-            return add_core(options, (char *)value);
-        if (options->diff[0] && !options->diff[1]) {
-            options->diff[1] = value;
-            return 0;
-        }
-        return targets_add_text(&options->targets, value, error);
-    case 'n':
-        options->name = value;
-        return 0;
-    case 'u':
-        options->user = value;
-        return 0;
-    case 'H':
-        options->hosts = value;
-        return 0;
-    case 'f':
-        return targets_add_file(&options->targets, value, error);
-    case 'm':
-        r = read_number(&number, value, INT_MAX, "--mpir", error);
-        return r < 0 ? r
-                     : targets_add_mpir(&options->targets, (pid_t)number,
-                                        &options->mpir, error);
-    case 'c':
-        r = read_number(&number, value, INT_MAX, "--children-of", error);
-        return r < 0 ? r
-                     : targets_add_children(&options->targets, (pid_t)number,
-                                            error);
-    default:
-        return 1;
-    }
-}
-
-/* Take an option that says how to look at one process. Returns 1 if it is
- * none. */
-static int read_walk(struct options *options,
-                     int option,
-                     const char *value,
-                     struct cop_error *error)
-{
-    switch (option) {
-    case 'M':
-        return read_number(&options->gather.max_stop_ms, value,
-                           REQUEST_MAX_STOP_MS, "--max-stop", error);
-    case 'a':
-        options->gather.names = true;
-        return 0;
-    case 'K':
-        options->gather.states = true;
-        return 0;
-    case 'l':
+    if (strcmp(name, "lines") == 0)
         options->gather.detail = NAMING_LINES;
-        return 0;
-    case 'p':
+    else if (strcmp(name, "pc") == 0)
         options->gather.detail = NAMING_ADDRESSES;
-        return 0;
-    default:
-        return 1;
+    else if (strcmp(name, "core") == 0)
+        return add_core(options, value);
+    else if (strcmp(name, "file") == 0)
+        return targets_add_file(targets, value, error);
+    else {
+        r = read_number(&pid, value, INT_MAX, name, error);
+        if (r < 0)
+            return r;
+        return strcmp(name, "mpir") == 0
+                   ? targets_add_mpir(targets, (pid_t)pid, &options->mpir,
+                                      error)
+                   : targets_add_children(targets, (pid_t)pid, error);
     }
+    return 0;
 }
 
-/* Take any other one. */
+/* Read one option. */
 static int read_option(struct options *options,
-                       int option,
-                       const char *value,
+                       const struct known *option,
+                       char *value,
                        struct cop_error *error)
 {
+    void *at = (char *)options + option->at;
     uint32_t number;
     int r = 0;
 
-    if (option >= OUTPUT) {
-        options->outputs.paths[option - OUTPUT] = value;
-        return 0;
-    }
-    switch (option) {
-    case 'r':
-        options->gather.daemons.ssh = value;
-        return 0;
-    case 't':
-        options->gather.daemons.topology_path = value;
-        return 0;
-    case 'S':
-        options->gather.daemons.shape = value;
-        return 0;
-    case 's':
-        return read_number(&options->gather.samples, value, REQUEST_SAMPLES_MAX,
-                           "--samples", error);
-    case 'w':
-        r = read_number(&number, value, TIMEOUT_MAX_S, "--watch", error);
+    switch (option->kind) {
+    case FLAG:
+        *(bool *)at = true;
+        break;
+    case TEXT:
+        *(const char **)at = value;
+        break;
+    case NUMBER:
+        r = read_number(&number, value, option->max, option->name, error);
         if (r == 0)
-            options->gather.watch_ms = number * 1000;
-        return r;
-    case 'W':
-        options->follow = true;
-        return 0;
-    case 'i':
-        return read_number(&options->gather.interval_ms, value,
-                           REQUEST_INTERVAL_MAX_MS, "--interval", error);
-    case 'T':
-        r = read_number(&number, value, TIMEOUT_MAX_S, "--timeout", error);
-        if (r == 0)
-            options->gather.timeout_ms = number * 1000;
-        return r;
-    case 'A':
-        return read_number(&options->after_s, value, TIMEOUT_MAX_S, "--after",
-                           error);
-    case 'F':
-        options->full = true;
-        return 0;
-    case 'C':
-        options->no_colour = true;
-        return 0;
-    case 'h':
-        options->help = true;
-        return 0;
-    default:
-        return cop_error_set(error, -EINVAL,
-                             "wrong option: see coppice-stat --help");
+            *(uint32_t *)at = number * option->unit;
+        break;
+    case OTHER:
+        return read_other(options, option->name, value, error);
+    case NONE:
+        break;
     }
+    return r;
 }
 
-/* What --name, --user and --hosts say together. */
+/* Read a word that is not an option. */
+static int read_word(struct options *options,
+                     char *word,
+                     struct cop_error *error)
+{
+    if (options->core_count > 0)
+        return add_core(options, word);
+    if (!options->diff[0] || options->diff[1])
+        return targets_add_text(&options->targets, word, error);
+    options->diff[1] = word;
+    return 0;
+}
+
+/* Add the processes that --name, --user and --hosts mean together. */
 static int find_by_name(struct options *options, struct cop_error *error)
 {
     const char *name = options->name ? options->name : "";
@@ -199,8 +204,8 @@ static int find_by_name(struct options *options, struct cop_error *error)
 
     if (options->hosts && !name[0] && !user[0])
         return cop_error_set(error, -EINVAL,
-                             "--hosts: which processes there? give --name, or "
-                             "--user, too");
+                             "--hosts: give --name or --user too: which "
+                             "processes are meant on these hosts?");
     if (options->hosts)
         return targets_want(&options->targets, name, user, options->hosts,
                             error);
@@ -209,107 +214,52 @@ static int find_by_name(struct options *options, struct cop_error *error)
                : 0;
 }
 
-static const struct option known[] = {
-    {"name", required_argument, NULL, 'n'},
-    {"user", required_argument, NULL, 'u'},
-    {"hosts", required_argument, NULL, 'H'},
-    {"file", required_argument, NULL, 'f'},
-    {"mpir", required_argument, NULL, 'm'},
-    {"ssh", required_argument, NULL, 'r'},
-    {"children-of", required_argument, NULL, 'c'},
-    {"topology", required_argument, NULL, 't'},
-    {"shape", required_argument, NULL, 'S'},
-    {"core", required_argument, NULL, 'o'},
-    {"after", required_argument, NULL, 'A'},
-    {"diff", required_argument, NULL, 'D'},
-    {"follow", no_argument, NULL, 'W'},
-#define OUTPUT_OPTION(kind, name, help)                                        \
-    {#name, required_argument, NULL, OUTPUT + OUTPUT_##kind},
-    OUTPUT_FORMATS(OUTPUT_OPTION)
-#undef OUTPUT_OPTION
-        {"samples", required_argument, NULL, 's'},
-    {"watch", required_argument, NULL, 'w'},
-    {"interval", required_argument, NULL, 'i'},
-    {"timeout", required_argument, NULL, 'T'},
-    {"threads", no_argument, NULL, 'a'},
-    {"states", no_argument, NULL, 'K'},
-    {"max-stop", required_argument, NULL, 'M'},
-    {"lines", no_argument, NULL, 'l'},
-    {"pc", no_argument, NULL, 'p'},
-    {"full", no_argument, NULL, 'F'},
-    {"no-color", no_argument, NULL, 'C'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-/* The same of --diff. */
-static int check_diff(const struct options *options, struct cop_error *error)
+/* Refuse options that exclude each other. */
+static int check_options(const struct options *options, struct cop_error *error)
 {
-    int kind;
-
-    if (!options->diff[1])
-        return cop_error_set(error, -EINVAL,
-                             "--diff: two files: give what --json wrote "
-                             "before and after");
-    if (options->targets.count > 0 || options->targets.wanted_count > 0 ||
-        options->core_count > 0 || options->command)
-        return cop_error_set(error, -EINVAL,
-                             "--diff: give two files, or processes, but not "
-                             "both");
-    for (kind = 0; kind < OUTPUT_KINDS; kind++)
-        if (options->outputs.paths[kind] && kind != OUTPUT_JSON)
-            return cop_error_set(error, -EINVAL,
-                                 "--diff writes no other file than that of "
-                                 "--json");
-    return 0;
-}
-
-/* Refuse what does not go together. */
-static int check(const struct options *options, struct cop_error *error)
-{
+    const struct gather_options *gather = &options->gather;
     bool live = options->targets.count > 0 || options->targets.wanted_count > 0;
-    int r = 0;
+    bool cores = options->core_count > 0, diff = options->diff[0] != NULL;
+    unsigned files = 0, standard = outputs_standard(&options->outputs), i;
 
-    if (options->diff[0])
-        return check_diff(options, error);
-    if (options->command && (live || options->core_count > 0))
-        return cop_error_set(error, -EINVAL,
-                             "-- COMMAND: give a command, or processes, but "
-                             "not both");
-    if (options->follow &&
-        (options->core_count > 0 || options->gather.samples > 1 ||
-         options->gather.watch_ms > 0))
-        return cop_error_set(error, -EINVAL,
-                             "--follow looks at processes until you end it: "
-                             "not together with --core, --samples or --watch");
-    if (outputs_standard(&options->outputs) > 1)
-        return cop_error_set(error, -EINVAL,
-                             "only one file can be written to standard output, "
-                             "\"-\": name the others");
-    if (options->follow && outputs_standard(&options->outputs) > 0)
-        return cop_error_set(error, -EINVAL,
-                             "--follow draws on standard output: name a file "
-                             "in place of \"-\"");
-    if (options->after_s > 0 && !options->command)
-        return cop_error_set(error, -EINVAL,
-                             "--after: after the start of "
-                             "which command? give it behind \"--\"");
-    if (options->core_count > 0 && live)
-        r = cop_error_set(error, -EINVAL,
-                          "--core: give core files, or processes, but not "
-                          "both");
-    if (r == 0 && options->gather.daemons.shape &&
-        options->gather.daemons.topology_path)
-        r = cop_error_set(error, -EINVAL,
-                          "--shape and --topology: give one of them");
-    if (r == 0 && !live && options->core_count == 0 && !options->command &&
-        !options->help)
-        r = cop_error_set(error, -EINVAL,
-                          "which processes? give pids, --name, --mpir or "
-                          "--children-of: see coppice-stat --help");
-    if (r == 0 && options->targets.count > TASKS_MAX)
-        r = cop_error_set(error, -EINVAL, "more than %u processes", TASKS_MAX);
-    return r;
+    for (i = 0; i < OUTPUT_KINDS; i++)
+        files += i != OUTPUT_JSON && options->outputs.paths[i];
+
+    const struct {
+        bool wrong;
+        const char *sentence;
+    } rules[] = {
+        {diff && !options->diff[1],
+         "--diff: give two files: what --json wrote before and after"},
+        {diff && (live || cores || options->command),
+         "--diff: give two files, or processes, but not both"},
+        {diff && files > 0,
+         "--diff writes only --json: leave out the other files"},
+        {options->command && (live || cores),
+         "-- COMMAND: give a command, or processes, but not both"},
+        {options->follow &&
+             (cores || gather->samples > 1 || gather->watch_ms > 0),
+         "--follow looks at processes until you quit it: not together with "
+         "--core, --samples or --watch"},
+        {standard > 1, "only one file can be written to standard output, "
+                       "\"-\": name the others"},
+        {options->follow && standard > 0,
+         "--follow draws on standard output: name a file in place of \"-\""},
+        {options->after_s > 0 && !options->command,
+         "--after: there is no command: give it behind \"--\""},
+        {cores && live, "--core: give core files, or processes, but not both"},
+        {gather->daemons.shape && gather->daemons.topology_path,
+         "--shape and --topology: give one of them"},
+        {!live && !cores && !diff && !options->command && !options->help,
+         "which processes? give pids, --name, --mpir or --children-of: see "
+         "coppice-stat --help"},
+        {options->targets.count > TASKS_MAX, "there are too many processes"},
+    };
+
+    for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        if (rules[i].wrong)
+            return cop_error_set(error, -EINVAL, "%s", rules[i].sentence);
+    return 0;
 }
 
 int options_read(struct options *options,
@@ -317,16 +267,23 @@ int options_read(struct options *options,
                  char **argv,
                  struct cop_error *error)
 {
-    int option;
-    int r = 0;
+    struct option rows[KNOWN_COUNT + 1] = {{NULL, 0, NULL, 0}};
+    int found, index, r = 0;
+    size_t i;
 
+    /* The first option is 2: getopt_long() returns 1 for a word. */
+    for (i = 0; i < KNOWN_COUNT; i++)
+        rows[i] = (struct option){known[i].name, known[i].argument[0] != '\0',
+                                  NULL, (int)i + 2};
     while (r == 0 &&
-           (option = getopt_long(argc, argv, "-", known, NULL)) >= 0) {
-        r = read_target(options, option, optarg, error);
-        if (r == 1)
-            r = read_walk(options, option, optarg, error);
-        if (r == 1)
-            r = read_option(options, option, optarg, error);
+           (found = getopt_long(argc, argv, "-", rows, &index)) >= 0) {
+        if (found == 1)
+            r = read_word(options, optarg, error);
+        else if (found == '?')
+            r = cop_error_set(error, -EINVAL,
+                              "wrong option: see coppice-stat --help");
+        else
+            r = read_option(options, &known[found - 2], optarg, error);
     }
     /* Only "--" ends the options where words are taken in their order. */
     if (r == 0 && optind < argc)
@@ -335,7 +292,7 @@ int options_read(struct options *options,
         r = find_by_name(options, error);
     if (options->gather.interval_ms == 0)
         options->gather.interval_ms = options->follow ? FOLLOW_MS : INTERVAL_MS;
-    return r < 0 ? r : check(options, error);
+    return r < 0 ? r : check_options(options, error);
 }
 
 void options_init(struct options *options)
@@ -354,47 +311,20 @@ void options_fini(struct options *options)
 
 void options_usage(FILE *file)
 {
+    char option[64];
+    size_t i;
+
     fputs("usage: coppice-stat [OPTIONS] PID|HOST:PID|HOST:NAME...\n"
-          "Show where the processes of a parallel job are, merged.\n"
-          "  --mpir PID           the job of the launcher PID, such as mpirun\n"
-          "  --children-of PID    what runs under the launcher PID\n"
-          "  --name NAME          all processes called NAME\n"
-          "  --user USER          ... of this user\n"
-          "  --hosts LIST         ... on these hosts, such as node[01-16]\n"
-          "  --file FILE          what the words of FILE say, such as "
-          "HOST:PID\n"
-          "  -- COMMAND...        start it, and look when it is quiet\n"
-          "  --after SECONDS      ... or after so long\n"
-          "  --diff A B           what is different between two files of "
-          "--json\n"
-          "  --core FILE...       the processes that have left these files\n"
-          "  --ssh COMMAND        how to get to other hosts (default: ssh)\n"
-          "  --topology FILE      the tree of daemons (default: one daemon)\n"
-          "  --shape SHAPE        or its shape on this host, such as 4x4\n",
+          "Show where the processes of a parallel job are, merged.\n",
           file);
-#define OUTPUT_USAGE(kind, name, help)                                         \
-    fprintf(file, "  --%-18s %s\n", #name " FILE", help);
-    OUTPUT_FORMATS(OUTPUT_USAGE)
-#undef OUTPUT_USAGE
-    fputs("                       (a FILE of \"-\": to standard output, in "
-          "place of\n"
-          "                       the picture)\n"
-          "  --samples COUNT      look COUNT times (default 1)\n"
-          "  --watch SECONDS      until nothing has moved for so long\n"
-          "  --follow             again and again, drawn in place, until q "
-          "is pressed\n"
-          "  --interval MS        so long apart (default 100; --follow: 1000)"
-          "\n"
-          "  --timeout SECONDS    give up after so long (default 30)\n"
-          "  --threads            tell threads apart, and count them\n"
-          "  --states             what the scheduler says of each\n"
-          "  --max-stop MS        stop a process for at most so long (5000)\n"
-          "  --lines              one place for each line of a function\n"
-          "  --pc                 one place for each address\n"
-          "  --full               the inside of MPI too; leave nothing out\n"
-          "  --no-color           no terminal colours\n"
-          "  --help               this text\n"
-          "exit status: 0 one class, 1 several, 2 partial, 3 failed;\n"
-          "of --diff: 0 the same, 1 not, 2 not known of some tasks, 3 failed\n",
+    for (i = 0; i < KNOWN_COUNT; i++) {
+        snprintf(option, sizeof(option), "%s%s %s",
+                 known[i].name[0] || known[i].argument[0] ? "--" : "",
+                 known[i].name, known[i].argument);
+        fprintf(file, "  %-20s %s\n", option, known[i].help);
+    }
+    fputs("exit status: 0 one class, 1 several, 2 partial, 3 failed;\n"
+          "of --diff: 0 the same, 1 different, 2 unknown for some tasks, 3 "
+          "failed\n",
           file);
 }
