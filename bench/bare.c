@@ -31,7 +31,7 @@ static void write_below(char *text, size_t room, const struct shape *shape)
                                shape->fanout[i]);
 }
 
-static int check(struct bare *bare, int r, const char *what)
+static int say_failure(struct bare *bare, int r, const char *what)
 {
     if (r < 0) {
         warnx("bare tree: %s: %s", what, strerror(-r));
@@ -57,7 +57,7 @@ static int bare_start(void **tree, const struct shape *shape)
     if (r == 0)
         r = kids_set_timeout(bare->kids, STUCK_S);
     if (r == 0 && bare->leaves != shape_leaves(shape))
-        r = check(bare, -EPROTO, "not every leaf has reported");
+        r = say_failure(bare, -EPROTO, "not every leaf has reported");
     if (r < 0) {
         kids_end(bare->kids, true);
         free(bare);
@@ -93,7 +93,7 @@ static int bare_ping(void *tree)
         r = kids_ping(bare->kids, &sum);
     if (r == 0 && (uint32_t)sum != bare->leaves)
         r = -EBADMSG;
-    return check(bare, r, "round trip");
+    return say_failure(bare, r, "round trip");
 }
 
 static int bare_stream(void *tree, uint32_t count)
@@ -109,7 +109,7 @@ static int bare_stream(void *tree, uint32_t count)
 
     r = kids_command(bare->kids, &command);
     if (r < 0)
-        return check(bare, r, "stream");
+        return say_failure(bare, r, "stream");
     switch (bare->load) {
     case SIDE_INTS:
         r = kids_ints(bare->kids, count, -1, bare->leaves);
@@ -121,7 +121,7 @@ static int bare_stream(void *tree, uint32_t count)
         r = kids_arrays(bare->kids, count);
         break;
     }
-    return check(bare, r, "stream");
+    return say_failure(bare, r, "stream");
 }
 
 static void bare_end(void *tree)

@@ -54,7 +54,7 @@ static int serve_inner(struct kids *kids,
 }
 
 /* Until the parent closes. */
-static int serve(struct kids *kids, int up)
+static int serve_parent(struct kids *kids, int up)
 {
     struct kids_command command;
 
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
     if (r == 0)
         r = kids_write_all(up, &leaves, sizeof(leaves));
     if (r == 0)
-        r = serve(kids, up);
+        r = serve_parent(kids, up);
     close(up);
     kids_end(kids, r < 0);
     return r < 0 ? 1 : 0;

@@ -80,7 +80,7 @@ static int serve_guest(struct refuge *refuge, nfds_t i)
 }
 
 /* Until the root closes. */
-static int serve(struct refuge *refuge)
+static int serve_root(struct refuge *refuge)
 {
     for (;;) {
         int r = 0;
@@ -117,7 +117,7 @@ static int be_refuge(int up)
     r = kids_write_all(up, &one, sizeof(one));
     if (r == 0)
         r = kids_write_all(up, &port, sizeof(port));
-    return r < 0 ? r : serve(&refuge);
+    return r < 0 ? r : serve_root(&refuge);
 }
 
 /* ---- victim -------------------------------------------------------------- */

@@ -136,7 +136,7 @@ static int answer(struct feed *feed,
 }
 
 /* Until the network ends. */
-static int serve(struct cop_network *network)
+static int serve_network(struct cop_network *network)
 {
     struct feed feed = {.rank = cop_network_rank(network)};
     struct cop_stream *stream;
@@ -166,7 +166,7 @@ int main(void)
     r = cop_network_join(&network, &join, &error);
     if (r < 0)
         errx(EXIT_FAILURE, "bench_be: %s", error.text);
-    r = serve(network);
+    r = serve_network(network);
     if (r < 0)
         warnx("bench_be: rank %u: %s", cop_network_rank(network), strerror(-r));
     cop_network_free(network);

@@ -34,7 +34,7 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-static int add(struct family *family, pid_t pid)
+static int family_add(struct family *family, pid_t pid)
 {
     struct process *list;
     pid_t parent = parent_of(pid);
@@ -59,14 +59,14 @@ static int read_all(struct family *family)
         return -errno;
     while (r == 0 && (entry = readdir(dir)))
         if (isdigit((unsigned char)entry->d_name[0]))
-            r = add(family, (pid_t)strtol(entry->d_name, NULL, 10));
+            r = family_add(family, (pid_t)strtol(entry->d_name, NULL, 10));
     closedir(dir);
     return r;
 }
 
 /* Move the children of `pid` to the end of the `*kept` first ones. Returns how
  * many there are. */
-static uint32_t keep(struct family *family, pid_t pid, size_t *kept)
+static uint32_t keep_children(struct family *family, pid_t pid, size_t *kept)
 {
     uint32_t count = 0;
 
@@ -91,9 +91,10 @@ int family_read(struct family *family, pid_t root)
     r = read_all(family);
     if (r < 0)
         return r;
-    keep(family, root, &kept);
+    keep_children(family, root, &kept);
     for (size_t i = 0; i < kept; i++)
-        family->list[i].child_count = keep(family, family->list[i].pid, &kept);
+        family->list[i].child_count =
+            keep_children(family, family->list[i].pid, &kept);
     family->count = kept;
     return 0;
 }

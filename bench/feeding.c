@@ -87,7 +87,8 @@ static int raise_limit(struct feeding *feeding, uint64_t wave)
     return cop_stream_send(feeding->stream, BENCH_LIMIT, "%ud", feeding->limit);
 }
 
-static int take(struct feeding *feeding, const struct cop_packet *packet)
+static int add_integers(struct feeding *feeding,
+                        const struct cop_packet *packet)
 {
     const int32_t *numbers;
     uint32_t count;
@@ -113,7 +114,7 @@ int feeding_take(struct feeding *feeding, int timeout_ms, bool *compensation)
         return r;
     }
     *compensation = cop_packet_is_compensation(packet);
-    r = take(feeding, packet);
+    r = add_integers(feeding, packet);
     cop_packet_free(packet);
     return r;
 }
@@ -138,7 +139,7 @@ static int take_count(struct feeding *feeding,
 }
 
 /* Have the back-ends stop and say how much they have sent. */
-static int stop(struct feeding *feeding, struct integers *wanted)
+static int stop_backends(struct feeding *feeding, struct integers *wanted)
 {
     struct cop_stream *stream;
     struct cop_packet *packet;
@@ -152,7 +153,7 @@ static int stop(struct feeding *feeding, struct integers *wanted)
         if (stream == feeding->control)
             r = take_count(feeding, packet, wanted);
         else
-            r = take(feeding, packet);
+            r = add_integers(feeding, packet);
         counted += stream == feeding->control;
         cop_packet_free(packet);
     }
@@ -185,7 +186,7 @@ int feeding_check(struct feeding *feeding)
     r = integers_new(&wanted);
     if (r < 0)
         return r;
-    r = stop(feeding, wanted);
+    r = stop_backends(feeding, wanted);
     if (r < 0)
         goto out;
     r = cop_stream_sync(feeding->stream, STOP_MS, &error);

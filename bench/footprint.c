@@ -45,7 +45,7 @@ static long count_entries(const char *path)
     return count;
 }
 
-static long look(pid_t pid, enum footprint_what what)
+static long read_value(pid_t pid, enum footprint_what what)
 {
     char path[PATH_LEN];
 
@@ -65,13 +65,13 @@ static long look(pid_t pid, enum footprint_what what)
     return -EINVAL;
 }
 
-static int take(const struct process *process, struct sample *into)
+static int measure_process(const struct process *process, struct sample *into)
 {
     long value[FOOTPRINT_COUNT];
     int r = 0;
 
     for (int what = 0; what < FOOTPRINT_COUNT; what++) {
-        value[what] = look(process->pid, (enum footprint_what)what);
+        value[what] = read_value(process->pid, (enum footprint_what)what);
         if (value[what] == -ENOENT || value[what] == -ESRCH)
             return 0;
         if (value[what] < 0)
@@ -91,7 +91,7 @@ int footprint_below(pid_t root, struct sample *inner, struct sample *leaf)
     for (size_t i = 0; r >= 0 && i < family.count; i++) {
         const struct process *process = &family.list[i];
 
-        r = take(process, process->child_count ? inner : leaf);
+        r = measure_process(process, process->child_count ? inner : leaf);
         if (r > 0)
             taken++;
     }

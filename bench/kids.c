@@ -132,7 +132,7 @@ int kids_listen(int *out, uint16_t *port)
 
 /* Start one child. It shares our memory until it has become `program`, so it
  * can say why it could not. */
-static int spawn(pid_t *out, const char *program, char *const argv[])
+static int spawn_program(pid_t *out, const char *program, char *const argv[])
 {
     volatile int failed = 0;
     pid_t pid = vfork();
@@ -166,7 +166,7 @@ static int spawn_all(struct kids *kids,
         int r;
 
         snprintf(ordinal, sizeof(ordinal), "%u", i);
-        r = spawn(&kids->pids[i], program, argv);
+        r = spawn_program(&kids->pids[i], program, argv);
         if (r < 0) {
             warnx("%s: cannot start: %s", program, strerror(-r));
             return r;

@@ -22,7 +22,7 @@ static int measure(struct duel *duel,
     return sample_add(sample, took_s * 1e3);
 }
 
-static int run(struct duel *duel, const struct shape *shape)
+static int measure_launch(struct duel *duel, const struct shape *shape)
 {
     static const struct duel_metric median = {"median", "ms", false, 0};
     struct sample took[DUEL_SIDES_MAX] = {{.values = NULL}};
@@ -52,5 +52,5 @@ int main(int argc, char **argv)
         .rounds = 10,
     };
 
-    return duel_main(argc, argv, &usage, run);
+    return duel_main(argc, argv, &usage, measure_launch);
 }

@@ -19,7 +19,7 @@ struct costs {
     struct sample leaf[DUEL_SIDES_MAX][FOOTPRINT_COUNT];
 };
 
-static int work(const struct side *side, void *tree)
+static int work_tree(const struct side *side, void *tree)
 {
     int r = side->prepare_ping(tree);
 
@@ -42,7 +42,7 @@ static int measure(struct duel *duel,
         duel->tree[i] = NULL;
         return r;
     }
-    r = work(duel->side[i], duel->tree[i]);
+    r = work_tree(duel->side[i], duel->tree[i]);
     usleep(IDLE_US);
     if (r == 0)
         r = footprint_below(getpid(), costs->inner[i], costs->leaf[i]);
@@ -56,10 +56,10 @@ static int measure(struct duel *duel,
     return r < 0 ? r : 0;
 }
 
-static int print(struct duel *duel,
-                 const struct shape *shape,
-                 const struct duel_metric metrics[FOOTPRINT_COUNT],
-                 struct sample from[DUEL_SIDES_MAX][FOOTPRINT_COUNT])
+static int print_footprint(struct duel *duel,
+                           const struct shape *shape,
+                           const struct duel_metric metrics[FOOTPRINT_COUNT],
+                           struct sample from[DUEL_SIDES_MAX][FOOTPRINT_COUNT])
 {
     int r = 0;
 
@@ -74,7 +74,7 @@ static int print(struct duel *duel,
     return r;
 }
 
-static int run(struct duel *duel, const struct shape *shape)
+static int measure_memory(struct duel *duel, const struct shape *shape)
 {
     static const struct duel_metric inner[FOOTPRINT_COUNT] = {
         [FOOTPRINT_PRIVATE_KIB] = {"commnode private", "KiB", false, 0},
@@ -93,9 +93,9 @@ static int run(struct duel *duel, const struct shape *shape)
         for (size_t i = 0; r == 0 && i < duel->count; i++)
             r = measure(duel, i, shape, &costs);
     if (r == 0)
-        r = print(duel, shape, inner, costs.inner);
+        r = print_footprint(duel, shape, inner, costs.inner);
     if (r == 0)
-        r = print(duel, shape, leaf, costs.leaf);
+        r = print_footprint(duel, shape, leaf, costs.leaf);
     for (size_t i = 0; i < DUEL_SIDES_MAX; i++) {
         for (int what = 0; what < FOOTPRINT_COUNT; what++) {
             sample_fini(&costs.inner[i][what]);
@@ -115,5 +115,5 @@ int main(int argc, char **argv)
         .rounds = 3,
     };
 
-    return duel_main(argc, argv, &usage, run);
+    return duel_main(argc, argv, &usage, measure_memory);
 }

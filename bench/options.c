@@ -43,7 +43,7 @@ static int read_number(const char *option,
     return 0;
 }
 
-static int pin(const char *text)
+static int pin_to_cpu(const char *text)
 {
     unsigned long cpu;
     cpu_set_t set;
@@ -136,9 +136,9 @@ enum option_key {
     KEY_HELP,
 };
 
-static int take(struct options *options,
-                const struct options_usage *usage,
-                int key)
+static int read_option(struct options *options,
+                       const struct options_usage *usage,
+                       int key)
 {
     unsigned long rounds;
     int r;
@@ -158,7 +158,7 @@ static int take(struct options *options,
         options->bare_only = true;
         return 0;
     case KEY_PIN:
-        return pin(optarg);
+        return pin_to_cpu(optarg);
     case KEY_METRIC:
         if (!usage->metrics) {
             warnx("--metric: %s has only one", usage->name);
@@ -195,7 +195,7 @@ int options_read(struct options *options,
     *options = (struct options){.rounds = usage->rounds};
     optind = 0; /* so that a test may call this twice */
     while (r == 0 && (key = getopt_long(argc, argv, "", known, NULL)) != -1)
-        r = take(options, usage, key);
+        r = read_option(options, usage, key);
     if (r == 0 && optind < argc) {
         warnx("%s: not an option; trees go behind --case", argv[optind]);
         r = -EINVAL;

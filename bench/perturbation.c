@@ -63,7 +63,7 @@ struct run {
                               if nobody was told of one */
 };
 
-static double now_s(const struct run *run)
+static double run_age_s(const struct run *run)
 {
     return duel_now_s() - run->start_s;
 }
@@ -97,7 +97,7 @@ static int kill_one(struct run *run)
     int r;
 
     run->commnodes[i] = run->commnodes[--run->commnode_count];
-    r = sample_add(&run->kills, now_s(run));
+    r = sample_add(&run->kills, run_age_s(run));
     if (r == 0)
         r = sample_add(&run->adopted, (double)NAN);
     if (r == 0 && kill(pid, SIGKILL) < 0)
@@ -114,13 +114,13 @@ static void take_events(struct run *run)
     while (cop_network_event(run->feeding->network, &event, 0) == 0)
         if (event.type == COP_EVENT_NODE_ADOPTED && kills > 0)
             run->adopted.values[kills - 1] =
-                now_s(run) - run->kills.values[kills - 1];
+                run_age_s(run) - run->kills.values[kills - 1];
 }
 
 /* Take what comes until `until_s`. */
 static int take_until(struct run *run, double until_s)
 {
-    double left_s = until_s - now_s(run);
+    double left_s = until_s - run_age_s(run);
     bool compensation;
     int r = 0;
 
@@ -128,11 +128,11 @@ static int take_until(struct run *run, double until_s)
         r = feeding_take(run->feeding, (int)ceil(left_s * 1e3), &compensation);
         if (r == 0)
             r = sample_add(compensation ? &run->compensations : &run->arrivals,
-                           now_s(run));
+                           run_age_s(run));
         else if (r == -EAGAIN)
             r = 0;
         take_events(run);
-        left_s = until_s - now_s(run);
+        left_s = until_s - run_age_s(run);
     }
     return r;
 }
@@ -227,7 +227,7 @@ static int write_rows(const struct run *run)
     return close_file(file);
 }
 
-static int draw(const struct run *run)
+static int draw_rates(const struct run *run)
 {
     char title[128];
     struct sample at_s = {.values = NULL};
@@ -267,7 +267,7 @@ struct verdict {
     struct pulse_dip before;
 };
 
-static struct verdict judge(const struct run *run, size_t i)
+static struct verdict judge_kill(const struct run *run, size_t i)
 {
     const struct sample *arrivals = &run->arrivals;
     double kill_s = run->kills.values[i];
@@ -284,7 +284,7 @@ static struct verdict judge(const struct run *run, size_t i)
 
 static void print_rows(const struct run *run, size_t i, const char *when)
 {
-    struct verdict verdict = judge(run, i);
+    struct verdict verdict = judge_kill(run, i);
     bool quiet = strcmp(when, "before") == 0;
     const struct pulse_dip *dip = quiet ? &verdict.before : &verdict.after;
     const char *shape = run->choice->shape.text;
@@ -301,7 +301,7 @@ static void print_rows(const struct run *run, size_t i, const char *when)
 
 static void print_line(const struct run *run, size_t i)
 {
-    struct verdict verdict = judge(run, i);
+    struct verdict verdict = judge_kill(run, i);
     const struct pulse_dip *dips[] = {&verdict.after, &verdict.before};
 
     printf("%6.1f %8.2f %9.0f", run->kills.values[i], verdict.usual,
@@ -327,7 +327,7 @@ static void print_csv(const struct run *run, bool first)
     }
 }
 
-static void print(const struct run *run, bool first)
+static void print_run(const struct run *run, bool first)
 {
     const struct choice *choice = run->choice;
     const struct feeding *feeding = run->feeding;
@@ -363,9 +363,9 @@ static int run_rate(const struct choice *choice, uint32_t rate, bool first)
     if (r == 0)
         r = write_rows(&run);
     if (r == 0)
-        r = draw(&run);
+        r = draw_rates(&run);
     if (r == 0)
-        print(&run, first);
+        print_run(&run, first);
     fflush(stdout);
     feeding_end(run.feeding);
     free(run.commnodes);
@@ -451,7 +451,7 @@ static int read_shape(struct choice *choice, const char *text)
     return r;
 }
 
-static int take(struct choice *choice, int key)
+static int read_option(struct choice *choice, int key)
 {
     switch (key) {
     case 's':
@@ -496,7 +496,7 @@ static int read_choice(struct choice *choice, int argc, char **argv)
     int r = read_shape(choice, "32x32");
 
     while (r == 0 && (key = getopt_long(argc, argv, "", known, NULL)) != -1)
-        r = take(choice, key);
+        r = read_option(choice, key);
     if (r == 0 && optind < argc) {
         warnx("%s: not an option", argv[optind]);
         r = -EINVAL;

@@ -30,12 +30,12 @@ static double tick_of(double range)
     return power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10);
 }
 
-static double x_of(const struct scale *scale, double at_s)
+static double pixel_x(const struct scale *scale, double at_s)
 {
     return LEFT + at_s * scale->x;
 }
 
-static double y_of(const struct scale *scale, double value)
+static double pixel_y(const struct scale *scale, double value)
 {
     return HEIGHT - BOTTOM - fmin(value, scale->top) * scale->y;
 }
@@ -65,13 +65,13 @@ static void write_axes(FILE *file,
     for (double at_s = 0; at_s <= plot->until_s; at_s += step)
         fprintf(file,
                 "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
-                x_of(scale, at_s), HEIGHT - BOTTOM + 18, at_s);
+                pixel_x(scale, at_s), HEIGHT - BOTTOM + 18, at_s);
     for (double value = 0; value <= scale->top; value += y_step)
         fprintf(file,
                 "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n"
                 "<path stroke=\"#dddddd\" d=\"M%d %.1fH%d\"/>\n",
-                LEFT - 6, y_of(scale, value) + 4, value, LEFT,
-                y_of(scale, value), WIDTH - RIGHT);
+                LEFT - 6, pixel_y(scale, value) + 4, value, LEFT,
+                pixel_y(scale, value), WIDTH - RIGHT);
     fprintf(file,
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">seconds</text>\n"
             "<text x=\"%d\" y=\"20\">%s (%s)</text>\n",
@@ -87,8 +87,9 @@ static void write_marks(FILE *file,
         fprintf(file,
                 "<path class=\"kill\" stroke=\"#c03020\" d=\"M%.1f %dV%d\"/>\n"
                 "<text fill=\"#c03020\" x=\"%.1f\" y=\"%d\">kill</text>\n",
-                x_of(scale, plot->marks->values[i]), TOP - 4, HEIGHT - BOTTOM,
-                x_of(scale, plot->marks->values[i]) + 3, TOP + 6);
+                pixel_x(scale, plot->marks->values[i]), TOP - 4,
+                HEIGHT - BOTTOM, pixel_x(scale, plot->marks->values[i]) + 3,
+                TOP + 6);
 }
 
 /* One column of the picture: its least and its greatest value. */
@@ -104,9 +105,9 @@ static void write_column(FILE *file,
 {
     if (isnan(column->low))
         return;
-    fprintf(file, "%.1f,%.1f ", column->x, y_of(scale, column->low));
+    fprintf(file, "%.1f,%.1f ", column->x, pixel_y(scale, column->low));
     if (column->high > column->low)
-        fprintf(file, "%.1f,%.1f ", column->x, y_of(scale, column->high));
+        fprintf(file, "%.1f,%.1f ", column->x, pixel_y(scale, column->high));
 }
 
 static void write_curve(FILE *file,
@@ -118,7 +119,7 @@ static void write_curve(FILE *file,
     fprintf(file, "<polyline fill=\"none\" stroke=\"#8fb3dd\" points=\"");
     for (size_t i = 0; i < plot->value->count; i++) {
         double value = plot->value->values[i];
-        double x = floor(x_of(scale, plot->at_s->values[i]));
+        double x = floor(pixel_x(scale, plot->at_s->values[i]));
 
         if (x > column.x) {
             write_column(file, scale, &column);
@@ -148,8 +149,8 @@ static void write_seconds(FILE *file,
             i++;
         for (; i < at_s->count && at_s->values[i] < second + 1; i++)
             count++;
-        fprintf(file, "%.1f,%.1f ", x_of(scale, second + 0.5),
-                y_of(scale, (double)count));
+        fprintf(file, "%.1f,%.1f ", pixel_x(scale, second + 0.5),
+                pixel_y(scale, (double)count));
     }
     fprintf(file, "\"/>\n");
 }

@@ -17,7 +17,7 @@
 #define PAPER_ORPHANS 128
 #define PAPER_MS      80
 
-static void fini(struct rescue_times *times)
+static void rescue_times_fini(struct rescue_times *times)
 {
     sample_fini(&times->overall);
     sample_fini(&times->orphan);
@@ -29,7 +29,7 @@ static void fini(struct rescue_times *times)
 
 /* Wait for the victim's children too: they are ours since it died. Returns 0 or
  * -ETIMEDOUT, said. */
-static int reap(void)
+static int reap_children(void)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     double end_s = duel_now_s() + RESCUE_STUCK_MS / 1e3;
@@ -61,18 +61,18 @@ static int measure(const struct rescue *rescue,
         return r;
     r = rescue->fail(tree, times);
     ended = rescue->end(tree);
-    reaped = reap();
+    reaped = reap_children();
     if (r == 0)
         r = ended;
     return r < 0 ? r : reaped;
 }
 
 /* Print one line of what each side's times have at `offset`. */
-static int print(struct duel *duel,
-                 const struct shape *shape,
-                 const struct duel_metric *metric,
-                 const struct rescue_times *times,
-                 size_t offset)
+static int print_times(struct duel *duel,
+                       const struct shape *shape,
+                       const struct duel_metric *metric,
+                       const struct rescue_times *times,
+                       size_t offset)
 {
     struct sample samples[DUEL_SIDES_MAX];
 
@@ -109,7 +109,8 @@ static int print_all(struct duel *duel,
 
     for (size_t i = 0; r == 0 && i < sizeof(lines) / sizeof(*lines); i++)
         if (lines[i].both || duel->count > 1)
-            r = print(duel, shape, &lines[i].metric, times, lines[i].offset);
+            r = print_times(duel, shape, &lines[i].metric, times,
+                            lines[i].offset);
     if (r == 0 && shape->fanout[0] == PAPER_ORPHANS && !duel->options->csv)
         printf("%-8s published: p50 under %d ms, on 1,024 nodes with "
                "InfiniBand\n",
@@ -117,7 +118,7 @@ static int print_all(struct duel *duel,
     return r;
 }
 
-static int run(struct duel *duel, const struct shape *shape)
+static int measure_recovery(struct duel *duel, const struct shape *shape)
 {
     struct rescue_times times[DUEL_SIDES_MAX] = {{.overall.values = NULL}};
     const struct rescue *rescues[DUEL_SIDES_MAX] = {&rescue_ours, &rescue_bare};
@@ -136,7 +137,7 @@ static int run(struct duel *duel, const struct shape *shape)
     if (r == 0)
         r = print_all(duel, shape, times);
     for (size_t i = 0; i < DUEL_SIDES_MAX; i++)
-        fini(&times[i]);
+        rescue_times_fini(&times[i]);
     return r;
 }
 
@@ -154,5 +155,5 @@ int main(int argc, char **argv)
 
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         err(EXIT_FAILURE, "prctl");
-    return duel_main(argc, argv, &usage, run);
+    return duel_main(argc, argv, &usage, measure_recovery);
 }

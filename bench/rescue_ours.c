@@ -71,7 +71,7 @@ static int find_victim(struct ours *ours)
     return r;
 }
 
-static int warm(struct ours *ours)
+static int send_warm_up(struct ours *ours)
 {
     bool compensation;
     int r = 0;
@@ -108,7 +108,7 @@ static int ours_start(void **tree, uint32_t orphans)
     if (r == 0)
         r = find_victim(ours);
     if (r == 0)
-        r = warm(ours);
+        r = send_warm_up(ours);
     free(topology);
     if (r < 0) {
         if (ours)

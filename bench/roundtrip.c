@@ -50,7 +50,7 @@ static int choose_trips(struct duel *duel, size_t *out)
     return 0;
 }
 
-static int run(struct duel *duel, const struct shape *shape)
+static int measure_trips(struct duel *duel, const struct shape *shape)
 {
     static const struct duel_metric median = {"median", "ms", false, 0};
     static const struct duel_metric p99 = {"p99", "ms", false, 0};
@@ -94,5 +94,5 @@ int main(int argc, char **argv)
         .rounds = 10,
     };
 
-    return duel_main(argc, argv, &usage, run);
+    return duel_main(argc, argv, &usage, measure_trips);
 }

@@ -56,12 +56,12 @@ struct bench {
 };
 
 /* Print a row: the median, and the limit's. */
-static void row(struct bench *bench,
-                const char *what,
-                const char *metric,
-                const struct sample *ours,
-                const struct sample *limit,
-                const char *unit)
+static void print_row(struct bench *bench,
+                      const char *what,
+                      const char *metric,
+                      const struct sample *ours,
+                      const struct sample *limit,
+                      const char *unit)
 {
     double mine = sample_quantile(ours, 0.5);
     double theirs = limit ? sample_quantile(limit, 0.5) : NAN;
@@ -176,7 +176,8 @@ static int bench_merge(struct bench *bench)
             r = sample_add(&limit, (duel_now_s() - start) * 1e3);
     }
     if (r == 0)
-        row(bench, "merge 8000+8000 nodes", "median", &ours, &limit, "ms");
+        print_row(bench, "merge 8000+8000 nodes", "median", &ours, &limit,
+                  "ms");
     free(from);
     free(to);
     tree_free(a);
@@ -209,10 +210,10 @@ static int bare_trip(struct sample *limit, const struct shape *shape)
 }
 
 /* Have the back-ends compute their parts of `keys`, and wait until all have. */
-static int prepare(struct cop_stream *stream,
-                   const struct cop_communicator *backends,
-                   const char *keys,
-                   struct cop_error *error)
+static int prepare_backends(struct cop_stream *stream,
+                            const struct cop_communicator *backends,
+                            const char *keys,
+                            struct cop_error *error)
 {
     uint32_t count = (uint32_t)cop_communicator_size(backends), i;
     uint32_t *ranks = calloc((size_t)count + 1, sizeof(*ranks));
@@ -281,7 +282,8 @@ static int merge_in_tree(const char *shape,
     r = cop_stream_open(&stream, network, cop_network_everyone(network),
                         &options, &error);
     if (r == 0)
-        r = prepare(stream, cop_network_everyone(network), keys, &error);
+        r = prepare_backends(stream, cop_network_everyone(network), keys,
+                             &error);
     if (r == 0)
         r = merge_once(stream, job, merge, bytes);
     if (r < 0)
@@ -324,9 +326,9 @@ static int bench_job(struct bench *bench, const char *tree, const char *keys)
     snprintf(what, sizeof(what), "%u %s%s%s", job.tasks, tree,
              job.cyclic ? " cyclic" : "", job.scattered ? " scattered" : "");
     if (r == 0)
-        row(bench, what, "merge", &merge, &limit, "ms");
+        print_row(bench, what, "merge", &merge, &limit, "ms");
     if (r == 0)
-        row(bench, what, "at root", &bytes, NULL, "B");
+        print_row(bench, what, "at root", &bytes, NULL, "B");
     sample_fini(&merge);
     sample_fini(&bytes);
     sample_fini(&limit);
@@ -364,7 +366,7 @@ static int bench_unmoved(struct bench *bench, uint32_t tasks)
     }
     snprintf(what, sizeof(what), "%u tasks unmoved", tasks);
     if (r == 0)
-        row(bench, what, "a sample", &ours, NULL, "B");
+        print_row(bench, what, "a sample", &ours, NULL, "B");
     traces_free(traces);
     sample_fini(&ours);
     return r;
@@ -463,7 +465,8 @@ static int bench_walk(struct bench *bench)
             r = sample_add(&ours, (double)stop_ns / 1e6);
     }
     if (r == 0)
-        row(bench, "8 threads of 66 frames", "stopped", &ours, NULL, "ms");
+        print_row(bench, "8 threads of 66 frames", "stopped", &ours, NULL,
+                  "ms");
     else
         fprintf(stderr, "stat: %s\n", error.text);
     walker_free(walker);
@@ -473,7 +476,7 @@ static int bench_walk(struct bench *bench)
     return r;
 }
 
-static int run(struct bench *bench)
+static int run_all(struct bench *bench)
 {
     static const char *const large[][2] = {
         {"52x32", "tasks=212992,daemons=1664"},
@@ -552,5 +555,6 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    return run(&bench) < 0 || duel_written() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_all(&bench) < 0 || duel_written() < 0 ? EXIT_FAILURE
+                                                     : EXIT_SUCCESS;
 }

@@ -12,7 +12,7 @@
 #define BANDS_PER_CLASS 4
 
 /* A number from the seed and two others, as good as random (SplitMix64). */
-static uint64_t draw(uint32_t seed, uint32_t what, uint32_t number)
+static uint64_t draw_number(uint32_t seed, uint32_t what, uint32_t number)
 {
     uint64_t z = ((uint64_t)seed << 32 ^ (uint64_t)what << 56 ^ number) +
                  UINT64_C(0x9e3779b97f4a7c15);
@@ -25,7 +25,7 @@ static uint64_t draw(uint32_t seed, uint32_t what, uint32_t number)
 /* A class, the lower ones more often: the cube of an even draw. */
 static uint32_t draw_class(const struct synthetic *job, uint32_t number)
 {
-    uint64_t u = draw(job->seed, 1, number) >> 48; /* of 16 bits */
+    uint64_t u = draw_number(job->seed, 1, number) >> 48; /* of 16 bits */
 
     return (uint32_t)((u * u * u * job->classes) >> 48);
 }
@@ -107,7 +107,7 @@ static uint32_t outlier_of(const struct synthetic *job, uint32_t task)
     uint32_t i;
 
     for (i = 0; i < job->outliers; i++)
-        if (draw(job->seed, 2, i) % job->tasks == task)
+        if (draw_number(job->seed, 2, i) % job->tasks == task)
             return i + 1;
     return 0;
 }

@@ -10,9 +10,9 @@
 #include "stat/tree/tree.h"
 
 /* Compute the tree that `packet` asks of rank `rank`, into `*tree`. */
-static int prepare(struct tree **tree,
-                   uint32_t rank,
-                   const struct cop_packet *packet)
+static int prepare_tree(struct tree **tree,
+                        uint32_t rank,
+                        const struct cop_packet *packet)
 {
     struct synthetic job;
     struct cop_error error;
@@ -48,7 +48,7 @@ static int send_tree(struct cop_stream *stream, const struct tree *tree)
 }
 
 /* Answer requests until the network ends. Returns 0 or a negative errno. */
-static int serve(struct cop_network *network)
+static int serve_network(struct cop_network *network)
 {
     struct tree *tree = NULL;
     struct cop_stream *stream;
@@ -60,7 +60,7 @@ static int serve(struct cop_network *network)
         if (r < 0)
             break;
         r = cop_packet_tag(packet) == SYNTHETIC_TAG_PREPARE
-                ? prepare(&tree, cop_network_rank(network), packet)
+                ? prepare_tree(&tree, cop_network_rank(network), packet)
                 : send_tree(stream, tree);
         cop_packet_free(packet);
     }
@@ -78,7 +78,7 @@ int main(void)
     r = cop_network_join(&network, &join, &error);
     if (r < 0)
         errx(EXIT_FAILURE, "%s", error.text);
-    r = serve(network);
+    r = serve_network(network);
     if (r < 0)
         warnx("rank %u: %s", cop_network_rank(network), strerror(-r));
     cop_network_free(network);

@@ -77,9 +77,9 @@ static int run_stream(struct duel *duel,
     return r;
 }
 
-static bool suits(const struct duel *duel,
-                  const struct shape *shape,
-                  const struct stream *s)
+static bool is_possible(const struct duel *duel,
+                        const struct shape *shape,
+                        const struct stream *s)
 {
     if (s->load == SIDE_ARRAYS && shape->depth > 1)
         return false;
@@ -88,7 +88,7 @@ static bool suits(const struct duel *duel,
     return s->load == SIDE_INTS || shape_leaves(shape) <= ARRAY_LEAVES;
 }
 
-static int run(struct duel *duel, const struct shape *shape)
+static int measure_throughput(struct duel *duel, const struct shape *shape)
 {
     static const struct stream streams[] = {
         {{"waves", "waves/s", true, 0}, SIDE_INTS, 1000},
@@ -98,7 +98,7 @@ static int run(struct duel *duel, const struct shape *shape)
     int r = duel_start(duel, shape);
 
     for (size_t i = 0; r == 0 && i < sizeof(streams) / sizeof(*streams); i++)
-        if (suits(duel, shape, &streams[i]))
+        if (is_possible(duel, shape, &streams[i]))
             r = run_stream(duel, shape, &streams[i]);
     return r;
 }
@@ -116,5 +116,5 @@ int main(int argc, char **argv)
         .rounds = 10,
     };
 
-    return duel_main(argc, argv, &usage, run);
+    return duel_main(argc, argv, &usage, measure_throughput);
 }

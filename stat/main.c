@@ -99,9 +99,9 @@ static uint32_t count_samples(const struct tree *tree)
 }
 
 /* Write the picture. Returns 0 or a negative errno with a sentence. */
-static int draw(const struct report *report,
-                const struct render_options *options,
-                struct cop_error *error)
+static int draw_picture(const struct report *report,
+                        const struct render_options *options,
+                        struct cop_error *error)
 {
     int r;
 
@@ -131,9 +131,9 @@ static void say_overrun(const struct options *arguments,
 }
 
 /* Show the answer. Returns the exit status, or a negative errno. */
-static int show(const struct options *arguments,
-                const struct tree *tree,
-                struct cop_error *error)
+static int show_report(const struct options *arguments,
+                       const struct tree *tree,
+                       struct cop_error *error)
 {
     struct report_source source = {.targets = &arguments->targets,
                                    .hosts =
@@ -165,7 +165,7 @@ static int show(const struct options *arguments,
     /* Where it was followed without a terminal it has been printed. */
     if (classes && !(arguments->follow && !isatty(STDOUT_FILENO)) &&
         outputs_standard(&arguments->outputs) == 0) {
-        int drawn = draw(report, &options, r == 0 ? error : NULL);
+        int drawn = draw_picture(report, &options, r == 0 ? error : NULL);
 
         r = r == 0 ? drawn : r;
     }
@@ -186,9 +186,9 @@ static int show(const struct options *arguments,
 
 /* Start the command, and wait until it is to be looked at. Returns 0, 1 if it
  * has ended before, with `*status`, or a negative errno. */
-static int start(struct options *arguments,
-                 int *status,
-                 struct cop_error *error)
+static int start_command(struct options *arguments,
+                         int *status,
+                         struct cop_error *error)
 {
     char line[128];
     pid_t pid;
@@ -224,7 +224,8 @@ static int start(struct options *arguments,
 }
 
 /* Compare two looks. */
-static int compare(const struct options *arguments, struct cop_error *error)
+static int compare_looks(const struct options *arguments,
+                         struct cop_error *error)
 {
     struct render_options options = {.width = screen_width(),
                                      .colour = wants_colour(arguments)};
@@ -258,10 +259,10 @@ static bool is_interrupted(void)
 }
 
 /* Take looks at the job: one, or many. */
-static int gather(struct tree **tree,
-                  struct options *arguments,
-                  struct cop_error *late,
-                  struct cop_error *error)
+static int gather_looks(struct tree **tree,
+                        struct options *arguments,
+                        struct cop_error *late,
+                        struct cop_error *error)
 {
     struct follow_options options = {.targets = &arguments->targets,
                                      .interval_ms =
@@ -309,22 +310,22 @@ int main(int argc, char **argv)
         goto out;
     }
     if (r == 0 && arguments.command) {
-        r = start(&arguments, &status, &error);
+        r = start_command(&arguments, &status, &error);
         if (r == 1) {
             r = status == 0 ? STATUS_ONE : STATUS_FAILED;
             goto out;
         }
     }
     if (r == 0 && arguments.diff[0])
-        r = compare(&arguments, &error);
+        r = compare_looks(&arguments, &error);
     else if (r == 0 && arguments.core_count > 0)
         r = cores_tree(&tree, &arguments.targets, arguments.cores,
                        arguments.core_count, arguments.gather.detail,
                        progress_say, &error);
     else if (r == 0)
-        r = gather(&tree, &arguments, &late, &error);
+        r = gather_looks(&tree, &arguments, &late, &error);
     if (r == 0 && tree)
-        r = show(&arguments, tree, &error);
+        r = show_report(&arguments, tree, &error);
     if (late.text[0])
         progress_say(late.text);
     if ((r == STATUS_ONE || r == STATUS_SEVERAL) && late.text[0])

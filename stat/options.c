@@ -253,7 +253,8 @@ static int check_options(const struct options *options, struct cop_error *error)
         {!live && !cores && !diff && !options->command && !options->help,
          "which processes? give pids, --name, --mpir or --children-of: see "
          "coppice-stat --help"},
-        {options->targets.count > TASKS_MAX, "there are too many processes"},
+        {options->targets.count > TASKS_MAX,
+         "too many processes: 16,777,216 at most"},
     };
 
     for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

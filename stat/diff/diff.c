@@ -333,10 +333,10 @@ static int find_presences(struct diff *diff, uint32_t *const *tasks)
 }
 
 /* `set` with numbers higher by `up` and lower by `down`. */
-static int shift(struct tasks **out,
-                 const struct tasks *set,
-                 uint32_t up,
-                 uint32_t down)
+static int shift_tasks(struct tasks **out,
+                       const struct tasks *set,
+                       uint32_t up,
+                       uint32_t down)
 {
     size_t count = tasks_range_count(set), i;
     struct tasks_range *ranges = calloc(count + 1, sizeof(*ranges));
@@ -368,7 +368,7 @@ static int put_end(struct build *build,
     if (r == 0)
         r = tasks_change(&here, TASKS_MINUS, diff->unknown);
     if (r == 0)
-        r = shift(&end.tasks, here, side == DIFF_A ? 0 : diff->count, 0);
+        r = shift_tasks(&end.tasks, here, side == DIFF_A ? 0 : diff->count, 0);
     if (r == 0 && tasks_count(end.tasks) > 0)
         r = build_end(build, &end);
     tasks_free(here);
@@ -403,7 +403,7 @@ static int put_look(struct build *build,
 }
 
 /* Make the tree of both looks, and the report of it. */
-static int join(struct diff *diff, uint32_t *const *tasks)
+static int join_looks(struct diff *diff, uint32_t *const *tasks)
 {
     const struct look *a = diff->looks[DIFF_A];
     const struct look *b = diff->looks[DIFF_B];
@@ -580,7 +580,7 @@ int diff_new(struct diff **out,
     if (r == 0)
         r = find_gaps(diff, tasks);
     if (r == 0)
-        r = join(diff, tasks);
+        r = join_looks(diff, tasks);
     if (r == 0)
         r = find_moves(diff);
     free(tasks[DIFF_A]);
@@ -632,7 +632,7 @@ int diff_tasks(struct tasks **out,
     if (r == 0)
         r = tasks_combine(&here, TASKS_BOTH, tasks, all);
     if (r == 0)
-        r = shift(out, here, 0, first);
+        r = shift_tasks(out, here, 0, first);
     tasks_free(all);
     tasks_free(here);
     return r;

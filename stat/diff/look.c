@@ -578,7 +578,7 @@ static size_t read_bytes(void *buffer, size_t room, void *arg)
 }
 
 /* The text as values of JSON. */
-static int parse(struct reading *reading, FILE *file)
+static int parse_json(struct reading *reading, FILE *file)
 {
     struct source source = {file, 0};
     json_error_t error;
@@ -611,7 +611,7 @@ int look_read(struct look **out,
     int r;
 
     reading.look = calloc(1, sizeof(*reading.look));
-    r = reading.look ? parse(&reading, file) : -ENOMEM;
+    r = reading.look ? parse_json(&reading, file) : -ENOMEM;
     if (r == 0)
         r = read_source(&reading);
     if (r == 0)

@@ -50,7 +50,7 @@ int command_start(pid_t *pid, char *const *argv, struct cop_error *error)
 }
 
 /* The processor time of a process so far, in ticks; 0 if it has gone. */
-static uint64_t ticks(pid_t pid)
+static uint64_t processor_ticks(pid_t pid)
 {
     unsigned long long user = 0, kernel = 0;
     char path[64], text[1024];
@@ -79,13 +79,14 @@ static int movement(uint64_t *out, pid_t pid)
 {
     struct targets targets = {0};
     struct cop_error error;
-    uint64_t sum = ticks(pid);
+    uint64_t sum = processor_ticks(pid);
     uint32_t i;
     int r;
 
     r = targets_add_children(&targets, pid, &error);
     for (i = 0; i < targets.count; i++)
-        sum = sum * 31 + ticks(targets.pids[i]) * 7 + (uint64_t)targets.pids[i];
+        sum = sum * 31 + processor_ticks(targets.pids[i]) * 7 +
+              (uint64_t)targets.pids[i];
     targets_fini(&targets);
     if (r == -ENOMEM)
         return r;

@@ -14,7 +14,10 @@ struct sink {
     uint32_t task;
 };
 
-static int take(void *arg, pid_t tid, const struct frame *frames, size_t count)
+static int add_stack(void *arg,
+                     pid_t tid,
+                     const struct frame *frames,
+                     size_t count)
 {
     const struct sink *sink = arg;
 
@@ -35,7 +38,7 @@ static int read_core(struct targets *targets,
     pid_t pid = 0;
     int r;
 
-    r = walk_core(walker, path, &pid, program, take, sink, &error);
+    r = walk_core(walker, path, &pid, program, add_stack, sink, &error);
     if (r == -ENOMEM)
         return r;
     if (r < 0) {
@@ -49,9 +52,9 @@ static int read_core(struct targets *targets,
 }
 
 /* Replace `*tree` by one with names. */
-static int name(struct tree **tree,
-                struct walker *walker,
-                enum naming_detail detail)
+static int name_tree(struct tree **tree,
+                     struct walker *walker,
+                     enum naming_detail detail)
 {
     struct naming *naming = NULL;
     struct tree *named = NULL;
@@ -91,7 +94,7 @@ int cores_tree(struct tree **out,
     if (r == 0)
         r = traces_sample(&tree, sink.traces, 0);
     if (r == 0)
-        r = name(&tree, walker, detail);
+        r = name_tree(&tree, walker, detail);
     if (r == 0)
         r = tree_settle(out, tree);
     if (r < 0)

@@ -89,7 +89,7 @@ void targets_fini(struct targets *targets)
 
 /* Make room for one more in `*list` of `count`: it grows at powers of two.
  * Returns 0 or -ENOMEM. */
-static int grow(void *list, uint32_t count, size_t size)
+static int grow_list(void *list, uint32_t count, size_t size)
 {
     void **at = list;
     void *grown;
@@ -166,7 +166,7 @@ int targets_host(struct targets *targets,
             return -ENOMEM;
     }
     if (targets->host_count == 0) {
-        if (grow(&targets->host_names, 0, sizeof(char *)) < 0)
+        if (grow_list(&targets->host_names, 0, sizeof(char *)) < 0)
             return -ENOMEM;
         targets->host_names[0] = NULL;
         targets->host_count = 1;
@@ -182,7 +182,8 @@ int targets_host(struct targets *targets,
     r = check_host(name, error);
     if (r < 0)
         return r;
-    if (grow(&targets->host_names, targets->host_count, sizeof(char *)) < 0)
+    if (grow_list(&targets->host_names, targets->host_count, sizeof(char *)) <
+        0)
         return -ENOMEM;
     known = calloc(1, sizeof(*known) + strlen(name) + 1);
     if (!known)
@@ -210,8 +211,8 @@ static int append(struct targets *targets, uint32_t host, pid_t pid)
     uint32_t none;
 
     if (targets_host(targets, "", &none, NULL) < 0 ||
-        grow(&targets->pids, targets->count, sizeof(*targets->pids)) < 0 ||
-        grow(&targets->hosts, targets->count, sizeof(*targets->hosts)) < 0)
+        grow_list(&targets->pids, targets->count, sizeof(*targets->pids)) < 0 ||
+        grow_list(&targets->hosts, targets->count, sizeof(*targets->hosts)) < 0)
         return -ENOMEM;
     targets->hosts[targets->count] = host;
     targets->pids[targets->count++] = pid;
@@ -256,16 +257,16 @@ int targets_add_core(struct targets *targets, pid_t pid)
 }
 
 /* Remember what is to be found at a host. Returns 0 or -ENOMEM. */
-static int want(struct targets *targets,
-                uint32_t host,
-                const char *name,
-                const char *user)
+static int add_wanted(struct targets *targets,
+                      uint32_t host,
+                      const char *name,
+                      const char *user)
 {
     struct targets_wanted wanted = {host, strdup(name), strdup(user)};
 
     if (!wanted.name || !wanted.user ||
-        grow(&targets->wanted, targets->wanted_count,
-             sizeof(*targets->wanted)) < 0) {
+        grow_list(&targets->wanted, targets->wanted_count,
+                  sizeof(*targets->wanted)) < 0) {
         free(wanted.name);
         free(wanted.user);
         return -ENOMEM;
@@ -313,7 +314,7 @@ int targets_add_text(struct targets *targets,
         return targets_add(targets, host, (pid_t)pid);
     if (host == 0)
         return targets_add_name(targets, colon + 1, "", error);
-    return want(targets, host, colon + 1, "");
+    return add_wanted(targets, host, colon + 1, "");
 }
 
 int targets_add_file(struct targets *targets,
@@ -372,7 +373,7 @@ int targets_want(struct targets *targets,
     for (i = 0; r == 0 && i < cop_hosts_count(list); i++) {
         r = targets_host(targets, cop_hosts_name(list, i), &host, error);
         if (r == 0)
-            r = want(targets, host, name, user);
+            r = add_wanted(targets, host, name, user);
     }
     if (r == 0 || r == -ENOMEM)
         cop_hosts_free(list);

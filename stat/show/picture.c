@@ -243,12 +243,12 @@ static const char *branch_of(bool top, bool last)
 
 /* Draw what is between two nodes, side by side, and all under it. As deep as
  * a tree is, which TREE_DEPTH_MAX bounds. */
-static int draw(struct drawing *drawing,
-                uint32_t first,
-                uint32_t behind,
-                const char *prefix,
-                bool top,
-                bool in_outlier)
+static int draw_children(struct drawing *drawing,
+                         uint32_t first,
+                         uint32_t behind,
+                         const char *prefix,
+                         bool top,
+                         bool in_outlier)
 {
     const struct report *report = drawing->report;
     struct child *children = NULL;
@@ -285,7 +285,7 @@ static int draw(struct drawing *drawing,
         if (r == 0 && report_has_end(report, node))
             r = here_line(drawing, node, under);
         if (r == 0)
-            r = draw(drawing, node + 1, end, under, false, odd);
+            r = draw_children(drawing, node + 1, end, under, false, odd);
         free(under);
     }
     if (r == 0 && others + skip > 0)
@@ -309,7 +309,7 @@ int picture_new(struct picture **out,
 
     if (!picture)
         return -ENOMEM;
-    r = draw(&drawing, 0, report->tree->node_count, "", true, false);
+    r = draw_children(&drawing, 0, report->tree->node_count, "", true, false);
     if (r < 0) {
         picture_free(picture);
         return r;

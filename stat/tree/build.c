@@ -90,7 +90,7 @@ void build_free(struct build *build)
 }
 
 /* Make room for one more in `*list`. Returns 0 or -ENOMEM. */
-static int grow(void *list, uint32_t count, uint32_t *room, size_t size)
+static int grow_list(void *list, uint32_t count, uint32_t *room, size_t size)
 {
     void **at = list;
     uint32_t more = *room ? 2 * *room : 64;
@@ -136,8 +136,8 @@ static int place_add(struct build *build,
 {
     struct place *place;
 
-    if (grow(&build->places, build->place_count, &build->place_room,
-             sizeof(struct place *)) < 0)
+    if (grow_list(&build->places, build->place_count, &build->place_room,
+                  sizeof(struct place *)) < 0)
         return -ENOMEM;
     place = calloc(1, sizeof(*place));
     if (!place)
@@ -188,8 +188,8 @@ int build_node(struct build *build,
 
 int build_end(struct build *build, const struct tree_end *end)
 {
-    if (grow(&build->ends, build->end_count, &build->end_room,
-             sizeof(*build->ends)) < 0)
+    if (grow_list(&build->ends, build->end_count, &build->end_room,
+                  sizeof(*build->ends)) < 0)
         return -ENOMEM;
     build->ends[build->end_count] = *end;
     tasks_ref(build->ends[build->end_count++].tasks);
@@ -198,8 +198,8 @@ int build_end(struct build *build, const struct tree_end *end)
 
 int build_progress(struct build *build, const struct tree_progress *progress)
 {
-    if (grow(&build->progress, build->progress_count, &build->progress_room,
-             sizeof(*build->progress)) < 0)
+    if (grow_list(&build->progress, build->progress_count,
+                  &build->progress_room, sizeof(*build->progress)) < 0)
         return -ENOMEM;
     build->progress[build->progress_count] = *progress;
     tasks_ref(build->progress[build->progress_count++].tasks);
@@ -208,8 +208,8 @@ int build_progress(struct build *build, const struct tree_progress *progress)
 
 int build_stop(struct build *build, const struct tree_stop *stop)
 {
-    if (grow(&build->stops, build->stop_count, &build->stop_room,
-             sizeof(*build->stops)) < 0)
+    if (grow_list(&build->stops, build->stop_count, &build->stop_room,
+                  sizeof(*build->stops)) < 0)
         return -ENOMEM;
     build->stops[build->stop_count++] = *stop;
     return 0;

@@ -129,7 +129,7 @@ static uint32_t next_change(const struct tasks *set, size_t i, uint32_t at)
                                      : set->ranges[i].last + 1;
 }
 
-static bool holds(const struct tasks *set, size_t i, uint32_t at)
+static bool range_holds(const struct tasks *set, size_t i, uint32_t at)
 {
     return i < set->range_count && at >= set->ranges[i].first;
 }
@@ -159,7 +159,8 @@ int tasks_combine(struct tasks **out,
         uint32_t end_b = next_change(b, ib, at);
 
         end = end_a < end_b ? end_a : end_b;
-        if (end > at && wanted(op, holds(a, ia, at), holds(b, ib, at)))
+        if (end > at &&
+            wanted(op, range_holds(a, ia, at), range_holds(b, ib, at)))
             set_add(tasks, at, end - 1);
         at = end;
         if (ia < a->range_count && at > a->ranges[ia].last)

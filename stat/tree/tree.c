@@ -119,7 +119,7 @@ int tree_stop_compare(const struct tree_stop *a, const struct tree_stop *b)
     return (x > y) - (x < y);
 }
 
-static int by_us(const void *a, const void *b)
+static int by_stop_us(const void *a, const void *b)
 {
     const struct tree_stop *x = a;
     const struct tree_stop *y = b;
@@ -136,7 +136,7 @@ uint32_t tree_median_stop_us(const struct tree *tree)
     if (tree->stop_count == 0)
         return 0;
     memcpy(stops, tree->stops, tree->stop_count * sizeof(*stops));
-    qsort(stops, tree->stop_count, sizeof(*stops), by_us);
+    qsort(stops, tree->stop_count, sizeof(*stops), by_stop_us);
     us = stops[(tree->stop_count - 1) / 2].us;
     /* They are rounded up, the longest of all is not. */
     return us <= tree->stop_ns / 1000 ? us : (uint32_t)(tree->stop_ns / 1000);

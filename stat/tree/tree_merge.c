@@ -513,10 +513,10 @@ static int rivals_find(struct rivals *rivals,
 
 /* Merge as `mode` says; nodes without ends, unused strings and frames may be
  * left. */
-static int merge(struct tree **out,
-                 enum mode mode,
-                 const struct tree *a,
-                 const struct tree *b)
+static int merge_loosely(struct tree **out,
+                         enum mode mode,
+                         const struct tree *a,
+                         const struct tree *b)
 {
     struct tree_size size = {
         .text_len = text_len(a) + text_len(b),
@@ -574,7 +574,7 @@ static int merge_tidily(struct tree **out,
     struct tree *tree;
     int r;
 
-    r = merge(&tree, mode, a, b);
+    r = merge_loosely(&tree, mode, a, b);
     if (r < 0)
         return r;
     r = tree_tidy(tree);

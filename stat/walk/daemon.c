@@ -78,7 +78,7 @@ static int take_failure(struct daemon *daemon, const char *text, bool ended)
 }
 
 /* Let go what has stopped late, and see to it that the guard knows. */
-static void release(struct daemon *daemon)
+static void release_late(struct daemon *daemon)
 {
     daemon->late = walker_release(daemon->walker);
     if (daemon->late > 0)
@@ -176,7 +176,7 @@ static int take_sample(struct daemon *daemon)
         else
             r = walk_task(daemon, i);
     }
-    release(daemon);
+    release_late(daemon);
     return r;
 }
 
@@ -200,7 +200,7 @@ static int send_sample(struct cop_stream *stream,
 }
 
 /* No more samples. */
-static void stop(struct daemon *daemon)
+static void stop_sampling(struct daemon *daemon)
 {
     cop_packet_free(daemon->asked);
     traces_free(daemon->traces);
@@ -216,7 +216,7 @@ static void stop(struct daemon *daemon)
 }
 
 /* Take the sample that is due, and send what it brings. */
-static int sample(struct daemon *daemon)
+static int sample_and_send(struct daemon *daemon)
 {
     int r;
 
@@ -228,7 +228,7 @@ static int sample(struct daemon *daemon)
         r = send_sample(daemon->stream, daemon->traces, daemon->stop_ns);
     daemon->next_ms = clock_now_ms() + daemon->request.interval_ms;
     if (++daemon->samples == daemon->request.samples || r < 0)
-        stop(daemon);
+        stop_sampling(daemon);
     return r;
 }
 
@@ -252,20 +252,20 @@ static int find_mine(struct daemon *daemon)
 }
 
 /* Begin to sample as `packet` asks; the first is taken at once. */
-static int gather(struct daemon *daemon,
-                  struct cop_stream *stream,
-                  const struct cop_packet *packet)
+static int begin_sampling(struct daemon *daemon,
+                          struct cop_stream *stream,
+                          const struct cop_packet *packet)
 {
     int r;
 
-    stop(daemon);
+    stop_sampling(daemon);
     r = request_unpack(&daemon->request, packet);
     if (r == 0)
         r = traces_new(&daemon->traces);
     if (r == 0)
         r = find_mine(daemon);
     if (r < 0) {
-        stop(daemon);
+        stop_sampling(daemon);
         return r;
     }
     if (daemon->request.samples == REQUEST_FOLLOW)
@@ -274,7 +274,7 @@ static int gather(struct daemon *daemon,
     daemon->stream = stream;
     daemon->samples = 0;
     daemon->stop_ns = 0;
-    return sample(daemon);
+    return sample_and_send(daemon);
 }
 
 /* The answer to a question, in the making. */
@@ -409,9 +409,9 @@ static int find_all(const struct daemon *daemon,
 }
 
 /* Answer one packet. Returns 0 or a negative errno, after saying why. */
-static int answer(struct daemon *daemon,
-                  struct cop_stream *stream,
-                  const struct cop_packet *packet)
+static int answer_packet(struct daemon *daemon,
+                         struct cop_stream *stream,
+                         const struct cop_packet *packet)
 {
     struct question question;
     struct find find;
@@ -420,10 +420,10 @@ static int answer(struct daemon *daemon,
     guard_disarm(daemon->guard);
     switch (cop_packet_tag(packet)) {
     case STAT_TAG_REQUEST:
-        r = gather(daemon, stream, packet);
+        r = begin_sampling(daemon, stream, packet);
         break;
     case STAT_TAG_STOP:
-        stop(daemon);
+        stop_sampling(daemon);
         r = 0;
         break;
     case STAT_TAG_NAMES:
@@ -449,7 +449,7 @@ static int answer(struct daemon *daemon,
 }
 
 /* How long the daemon may wait for a packet. */
-static int patience(const struct daemon *daemon)
+static int receive_timeout_ms(const struct daemon *daemon)
 {
     uint64_t now = clock_now_ms();
     uint64_t due_ms = UINT64_MAX;
@@ -462,7 +462,7 @@ static int patience(const struct daemon *daemon)
 }
 
 /* Serve until the network ends. Returns the exit status. */
-static int serve(struct daemon *daemon, struct cop_network *network)
+static int serve_network(struct daemon *daemon, struct cop_network *network)
 {
     int status = EXIT_SUCCESS;
     struct cop_packet *packet;
@@ -470,16 +470,17 @@ static int serve(struct daemon *daemon, struct cop_network *network)
     int r = 0;
 
     while (r == 0) {
-        r = cop_network_receive(network, &stream, &packet, patience(daemon));
-        if (r == 0 && answer(daemon, stream, packet) < 0)
+        r = cop_network_receive(network, &stream, &packet,
+                                receive_timeout_ms(daemon));
+        if (r == 0 && answer_packet(daemon, stream, packet) < 0)
             status = EXIT_FAILURE;
         if (r == 0)
             cop_packet_free(packet);
         if (daemon->late > 0)
-            release(daemon);
+            release_late(daemon);
         if (r == -EAGAIN)
             r = daemon->asked && clock_now_ms() >= daemon->next_ms
-                    ? sample(daemon)
+                    ? sample_and_send(daemon)
                     : 0;
     }
     return status;
@@ -516,8 +517,8 @@ int main(int argc, char **argv)
     daemon.rank = cop_network_rank(network);
     r = walker_new(&daemon.walker);
     if (r == 0)
-        status = serve(&daemon, network);
-    stop(&daemon);
+        status = serve_network(&daemon, network);
+    stop_sampling(&daemon);
     walker_free(daemon.walker);
     cop_network_free(network);
     guard_free(daemon.guard);

@@ -40,7 +40,7 @@ struct guard {
 };
 
 /* What the guard does until it is ended. */
-static _Noreturn void run(struct shared *shared, pid_t daemon)
+static _Noreturn void run_guard(struct shared *shared, pid_t daemon)
 {
     static const char said[] =
         "coppice-statd: was stopped while it held a process: it is ended, and "
@@ -71,7 +71,7 @@ static _Noreturn void run(struct shared *shared, pid_t daemon)
 
 /* The guard's own process. It keeps nothing open but standard error, and takes
  * none of the signals that a terminal sends. */
-static _Noreturn void begin(struct shared *shared, pid_t daemon)
+static _Noreturn void begin_guard(struct shared *shared, pid_t daemon)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != daemon)
@@ -83,7 +83,7 @@ static _Noreturn void begin(struct shared *shared, pid_t daemon)
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     syscall(SYS_close_range, STDERR_FILENO + 1, UINT_MAX, 0);
-    run(shared, daemon);
+    run_guard(shared, daemon);
 }
 
 int guard_new(struct guard **out)
@@ -103,7 +103,7 @@ int guard_new(struct guard **out)
     }
     guard->pid = fork();
     if (guard->pid == 0)
-        begin(guard->shared, daemon);
+        begin_guard(guard->shared, daemon);
     if (guard->pid < 0) {
         r = -errno;
         munmap(guard->shared, sizeof(*guard->shared));

@@ -29,7 +29,7 @@ static bool begins(const char *text, const char *const *starts)
 }
 
 /* `function` without what libraries put before their names. */
-static const char *bare(const char *function)
+static const char *bare_name(const char *function)
 {
     while (*function == '_')
         function++;
@@ -42,7 +42,7 @@ static const char *bare(const char *function)
 
 bool runtime_is_call(const char *function)
 {
-    return begins(bare(function), calls);
+    return begins(bare_name(function), calls);
 }
 
 bool runtime_is_thread(const char *function)
@@ -51,7 +51,7 @@ bool runtime_is_thread(const char *function)
 
     if (offset)
         return begins(function, libraries);
-    return begins(bare(function), insides) || runtime_is_call(function);
+    return begins(bare_name(function), insides) || runtime_is_call(function);
 }
 
 uint32_t runtime_behind(const struct tree *tree, uint32_t node)

@@ -299,7 +299,9 @@ static bool own_name(char *text, const struct stacks *stacks, pid_t tid)
 }
 
 /* The frames with which each stack of a process begins. Returns how many. */
-static size_t heads(struct stacks *stacks, struct frame *frames, pid_t tid)
+static size_t add_head_frames(struct stacks *stacks,
+                              struct frame *frames,
+                              pid_t tid)
 {
     char name[THREAD_NAME_SIZE];
     size_t count = 0;
@@ -346,7 +348,7 @@ static int stack_pass(struct stacks *stacks,
 {
     struct frame frames[WALK_DEPTH_MAX + NOTES_MAX];
     size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
-    size_t count = heads(stacks, frames, stack->tid);
+    size_t count = add_head_frames(stacks, frames, stack->tid);
     const struct before *before;
     size_t i;
     int r;
@@ -374,7 +376,7 @@ static int note_pass(
     struct stacks *stacks, pid_t tid, const char *text, walk_fn fn, void *arg)
 {
     struct frame frames[NOTES_MAX];
-    size_t count = heads(stacks, frames, tid);
+    size_t count = add_head_frames(stacks, frames, tid);
 
     frames[count++] = note(stacks, "%s", text);
     return fn(arg, tid, frames, count);

@@ -456,7 +456,7 @@ static void find_needed(struct traces *traces)
 
 /* Free the stacks where no task is any more, and the strings of these alone:
  * now and then, when they have doubled. */
-static void sweep(struct traces *traces)
+static void free_unneeded(struct traces *traces)
 {
     struct string *string, *next_string;
     struct stack *stack, *next_stack;
@@ -510,7 +510,7 @@ int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns)
     if (r == 0)
         r = build_tree(out, build, stop_ns);
     if (r == 0)
-        sweep(traces);
+        free_unneeded(traces);
 out:
     build_free(build);
     free(entries);

@@ -153,7 +153,7 @@ static int attach(const struct modules *modules,
 /* Nobody is to be served before us while a process is held, where we may say
  * so: a machine with more to do than processors lets us wait for milliseconds,
  * again and again, and the process with us. Returns whether it is so. */
-static bool hurry(void)
+static bool raise_priority(void)
 {
     struct sched_param first = {.sched_priority = 1};
 
@@ -173,18 +173,18 @@ static void hurry_end(bool hurried)
 /* Stop the process, take its stacks, and let it go.
  *
  * memory  its pid, or that of a thread that has not ended */
-static int hold(struct walker *walker,
-                struct stacks *stacks,
-                struct modules **modules,
-                pid_t pid,
-                pid_t memory,
-                const struct walk_options *options,
-                uint64_t *stop_ns,
-                struct cop_error *error)
+static int hold_process(struct walker *walker,
+                        struct stacks *stacks,
+                        struct modules **modules,
+                        pid_t pid,
+                        pid_t memory,
+                        const struct walk_options *options,
+                        uint64_t *stop_ns,
+                        struct cop_error *error)
 {
     uint64_t begin_ns = 0, max_ns, patience_ns, release_ns;
     struct stop *stop = NULL;
-    bool hurried = hurry();
+    bool hurried = raise_priority();
     int r;
 
     max_ns = (uint64_t)options->max_stop_ms * 1000000;
@@ -234,8 +234,8 @@ int walk_process(struct walker *walker,
     if (r == 0)
         r = stacks_look(stacks);
     if (r == 0)
-        r = hold(walker, stacks, &modules, pid, memory, options, stop_ns,
-                 error);
+        r = hold_process(walker, stacks, &modules, pid, memory, options,
+                         stop_ns, error);
     if (r == 0)
         r = stacks_pass(stacks, walker->names, modules, &passed, fn, arg);
     if (r == 0 && passed == 0)

@@ -52,7 +52,7 @@ static double weight_of(uint32_t count)
 }
 
 /* How wide all subtrees are, and how deep the picture is. */
-static void weigh(struct svg *svg)
+static void weigh_nodes(struct svg *svg)
 {
     const struct report *report = svg->report;
     const struct tree *tree = report->tree;
@@ -151,7 +151,7 @@ static int by_count(const void *a, const void *b)
 
 /* Draw what is from `first` to before `behind`, side by side from `x` on, in
  * `scale` pixels for a weight of 1, and all under it. As deep as a tree is. */
-static int draw(
+static int draw_cells(
     struct svg *svg, uint32_t first, uint32_t behind, double x, double scale)
 {
     const struct report *report = svg->report;
@@ -179,7 +179,7 @@ static int draw(
             continue;
         write_cell(svg, node, x, width);
         if (!is_closed(report, node))
-            r = draw(svg, node + 1, node + nodes[node].size, x, scale);
+            r = draw_cells(svg, node + 1, node + nodes[node].size, x, scale);
         x += width;
     }
     free(children);
@@ -249,7 +249,8 @@ static int write_picture(struct svg *svg)
     write_legend(svg, below);
     if (sum <= 0)
         return 0;
-    return draw(svg, 0, tree->node_count, MARGIN, (WIDTH - 2 * MARGIN) / sum);
+    return draw_cells(svg, 0, tree->node_count, MARGIN,
+                      (WIDTH - 2 * MARGIN) / sum);
 }
 
 int svg_write(FILE *file, const struct report *report)
@@ -261,7 +262,7 @@ int svg_write(FILE *file, const struct report *report)
         calloc((size_t)report->tree->node_count + 1, sizeof(*svg.weights));
     if (!svg.weights)
         return -ENOMEM;
-    weigh(&svg);
+    weigh_nodes(&svg);
     r = write_picture(&svg);
     fputs("</svg>\n", file);
     free(svg.weights);
