@@ -24,7 +24,7 @@
 #include "stat/tree/classes.h"
 #include "stat/write/output.h"
 
-/* Things wrong with tasks that are named one by one. */
+/* Most messages about single tasks. */
 #define NAMED_MAX 32
 
 /* Exit statuses. */
@@ -45,7 +45,7 @@ static bool wants_colour(const struct options *arguments)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-/* Name the tasks of `set` and what is wrong with them. */
+/* Say why the tasks of `set` could not be walked. */
 static void say_wrong(const struct options *arguments,
                       const struct tasks *set,
                       const char *reason)
@@ -87,7 +87,7 @@ static void say_not_walked(const struct options *arguments,
                 named - NAMED_MAX);
 }
 
-/* How many samples there are of the task that was looked at longest. */
+/* The number of the last sample of any task. */
 static uint32_t count_samples(const struct tree *tree)
 {
     uint32_t most = 0, i;
@@ -98,7 +98,7 @@ static uint32_t count_samples(const struct tree *tree)
     return most;
 }
 
-/* Write the picture. Returns 0 or a negative errno with a sentence. */
+/* Draw the picture. Returns 0 or a negative errno with a sentence. */
 static int draw_picture(const struct report *report,
                         const struct render_options *options,
                         struct cop_error *error)
@@ -113,8 +113,8 @@ static int draw_picture(const struct report *report,
     return r;
 }
 
-/* Say if processes were stopped for longer than they were to be, as the picture
- * tells it: in tenths of a millisecond. */
+/* Warn if processes were stopped for longer than --max-stop. Rounded as in the
+ * picture, to tenths of a millisecond. */
 static void say_overrun(const struct options *arguments,
                         const struct tree *tree)
 {
@@ -125,7 +125,7 @@ static void say_overrun(const struct options *arguments,
         return;
     snprintf(line, sizeof(line),
              "processes were stopped for up to %" PRIu64 ".%" PRIu64
-             " ms, longer than --max-stop says: their hosts are busy",
+             " ms, longer than --max-stop: their hosts are busy",
              tenths / 10, tenths % 10);
     progress_say(line);
 }
@@ -151,7 +151,7 @@ static int show_report(const struct options *arguments,
     int status;
     int r;
 
-    /* There may be fewer than were asked for. */
+    /* There may be fewer samples than were asked for. */
     if (arguments->gather.samples > 1 || arguments->gather.watch_ms > 0 ||
         arguments->follow)
         source.samples = count_samples(tree);
@@ -159,10 +159,10 @@ static int show_report(const struct options *arguments,
     if (r < 0)
         return r;
     classes = report->classes->count;
-    /* The files go first: who reads the picture may hang up. */
+    /* Files first: a closed pipe on standard output may end the program. */
     if (classes)
         r = outputs_write(&arguments->outputs, report, error);
-    /* Where it was followed without a terminal it has been printed. */
+    /* --follow without a terminal has printed the last picture. */
     if (classes && !(arguments->follow && !isatty(STDOUT_FILENO)) &&
         outputs_standard(&arguments->outputs) == 0) {
         int drawn = draw_picture(report, &options, r == 0 ? error : NULL);
@@ -184,8 +184,8 @@ static int show_report(const struct options *arguments,
     return r < 0 ? r : status;
 }
 
-/* Start the command, and wait until it is to be looked at. Returns 0, 1 if it
- * has ended before, with `*status`, or a negative errno. */
+/* Start the command, and wait until it is time to look. Returns 0, 1 if it
+ * ended before that, with `*status`, or a negative errno. */
 static int start_command(struct options *arguments,
                          int *status,
                          struct cop_error *error)
@@ -197,13 +197,14 @@ static int start_command(struct options *arguments,
     r = command_start(&pid, arguments->command, error);
     if (r == 0 && arguments->after_s)
         snprintf(line, sizeof(line),
-                 "the command, pid %d, is looked at in %u s", (int)pid,
+                 "the command runs as pid %d; the look is in %u s", (int)pid,
                  arguments->after_s);
     else if (r == 0)
-        snprintf(line, sizeof(line),
-                 "the command, pid %d, is looked at when it has been quiet for "
-                 "%d s",
-                 (int)pid, COMMAND_QUIET_S);
+        snprintf(
+            line, sizeof(line),
+            "the command runs as pid %d; the look is when it has been idle "
+            "for %d s",
+            (int)pid, COMMAND_QUIET_S);
     if (r == 0)
         progress_say(line);
     if (r == 0)
@@ -235,7 +236,7 @@ static int compare_looks(const struct options *arguments,
                           error);
 }
 
-/* Who watches has pressed Ctrl-C. */
+/* Ctrl-C was pressed. */
 static volatile sig_atomic_t interrupted;
 
 static void take_interrupt(int number)
@@ -244,8 +245,8 @@ static void take_interrupt(int number)
     interrupted = 1;
 }
 
-/* From the first question on Ctrl-C ends the watching, and what was seen is
- * told; a second one ends all, and so does any before. */
+/* After the first call of this, one Ctrl-C ends the sampling, and what was seen
+ * is shown. A second one ends the program, and so does one before that call. */
 static bool is_interrupted(void)
 {
     const struct sigaction action = {.sa_handler = take_interrupt,
@@ -280,7 +281,7 @@ static int gather_looks(struct tree **tree,
             return r;
         arguments->gather.say = follow_say;
         arguments->gather.viewer = follow_viewer(follow);
-        /* Ctrl-C ends who reads the pictures, too. */
+        /* Ctrl-C ends a pager that reads the pictures, too. */
         signal(SIGPIPE, SIG_IGN);
     }
     if (arguments->gather.watch_ms > 0 || arguments->gather.samples > 1)

@@ -6,7 +6,7 @@
 
 #include "stat/tree/frame.h"
 
-/* Notes that say that the kernel does not tell where. */
+/* Whether the note has no place, because the kernel does not tell it. */
 static bool has_no_place(const char *function)
 {
     return strcmp(function, FRAME_STUCK FRAME_STUCK_SOMEWHERE "]") == 0 ||
@@ -20,7 +20,7 @@ static bool is_given_up(const char *function)
            (function[0] == '[' && strstr(function, FRAME_LEFT_OUT "]"));
 }
 
-/* Who is at and under nodes whose function `is` says of. */
+/* Find the tasks at and under the nodes whose function `is` holds for. */
 static int find_tasks(struct tasks **out,
                       const struct tree *tree,
                       bool (*is)(const char *))
@@ -62,15 +62,15 @@ int remarks_find(const struct tree *tree, gather_say_fn say, bool *partial)
     if (r == 0 && tasks_count(given_up) > 0) {
         *partial = true;
         snprintf(line, sizeof(line),
-                 "stacks are cut, for no process is to be stopped longer than "
-                 "--max-stop says: tasks %s",
+                 "stacks are cut, because --max-stop had passed; give it more "
+                 "time to see all of them: tasks %s",
                  tasks_text(given_up, ranks, sizeof(ranks)));
         say(line);
     }
     if (r == 0 && tasks_count(nowhere) > 0) {
         snprintf(line, sizeof(line),
-                 "where in the kernel threads are is not known: "
-                 "/proc/PID/wchan tells it to root only here: tasks %s",
+                 "the place of threads in the kernel is not known: on this "
+                 "system only root may read /proc/PID/wchan: tasks %s",
                  tasks_text(nowhere, ranks, sizeof(ranks)));
         say(line);
     }

@@ -1,4 +1,4 @@
-/* remarks.h - what notes in a tree mean for who looks at it. */
+/* remarks.h - warnings about what a tree does not show. */
 #ifndef STAT_SHOW_REMARKS_H
 #define STAT_SHOW_REMARKS_H
 
@@ -7,9 +7,8 @@
 #include "stat/gather/gather.h"
 #include "stat/tree/tree.h"
 
-/* Say, once each, that walks were given up, for processes are not to be
- * stopped any longer, which makes the answer `*partial`; and that it is not
- * known where in the kernel threads are, with what to do.
+/* Warn of stacks that were cut when --max-stop had passed, which makes the
+ * answer `*partial`, and of threads whose place in the kernel is not known.
  * Returns 0 or -ENOMEM. */
 int remarks_find(const struct tree *tree, gather_say_fn say, bool *partial);
 

@@ -1,5 +1,5 @@
 /* daemon.c - coppice-statd: the back-end of coppice-stat, one per host. It
- * walks the processes that it is told to, and answers with one tree. */
+ * walks the processes of a request, and answers with one tree per sample. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct daemon {
     struct walker *walker;
     struct traces *traces;
     struct guard *guard;
-    size_t late;   /* threads that are to be let go when they stop */
+    size_t late;   /* threads to be released when they stop */
     uint32_t task; /* that is being walked */
     /* what is being sampled; NULL: nothing */
     struct cop_packet *asked;
@@ -40,11 +40,11 @@ struct daemon {
                           not stop */
 };
 
-/* How often threads are looked at that are to be let go when they stop. */
+/* How often to look whether late threads have stopped. */
 #define RELEASE_MS 5
 
-/* How long to wait for a process that does not stop when another one did not
- * either. */
+/* How long to wait for a process that does not stop, if another one has not
+ * stopped either. */
 #define STUCK_MS 20
 
 static int take_stack(void *arg,
@@ -77,7 +77,8 @@ static int take_failure(struct daemon *daemon, const char *text, bool ended)
     return traces_add(daemon->traces, daemon->task, &frame, 1);
 }
 
-/* Let go what has stopped late, and see to it that the guard knows. */
+/* Release threads that have stopped late, and tell the guard whether there are
+ * more of them. */
 static void release_late(struct daemon *daemon)
 {
     daemon->late = walker_release(daemon->walker);
@@ -87,9 +88,9 @@ static void release_late(struct daemon *daemon)
         guard_idle(daemon->guard);
 }
 
-/* How long to wait for a process that does not stop. The first of a sample may
- * take all the time that is allowed, for it may stop yet; most others that do
- * not wait for the same thing, and share as much again. */
+/* How long to wait for a process that does not stop. The first one of a sample
+ * may take all the time that is allowed. Further ones are most often stuck in
+ * the same place, and share as much time again. */
 static uint32_t stuck_patience_ms(const struct daemon *daemon)
 {
     uint32_t all_ms = daemon->request.stop_ms;
@@ -101,8 +102,8 @@ static uint32_t stuck_patience_ms(const struct daemon *daemon)
     return all_ms < STUCK_MS ? all_ms : STUCK_MS;
 }
 
-/* Let go what has stopped meanwhile; if there are more than before that have
- * not, the last process took `ns` without doing so. */
+/* Release threads that have stopped since. If more threads than before are
+ * late, the last process did not stop within `ns`. */
 static void note_stuck(struct daemon *daemon, uint64_t ns)
 {
     size_t late = walker_release(daemon->walker);
@@ -131,7 +132,7 @@ static int walk_task(struct daemon *daemon, uint32_t index)
     uint64_t ns = 0;
     int r;
 
-    /* What has its pid now is somebody else, who is not to be stopped. */
+    /* Another process has the pid now: it must not be stopped. */
     if (thread_status(&status, pid, pid) == 0 && daemon->walked[index] &&
         status.started != daemon->started[index])
         return take_failure(daemon, "", true);
@@ -199,7 +200,7 @@ static int send_sample(struct cop_stream *stream,
     return r;
 }
 
-/* No more samples. */
+/* End sampling. */
 static void stop_sampling(struct daemon *daemon)
 {
     cop_packet_free(daemon->asked);
@@ -220,7 +221,8 @@ static int sample_and_send(struct daemon *daemon)
 {
     int r;
 
-    /* Only he who waits is to be looked after: work may take long. */
+    /* The guard is armed while the daemon waits with late threads. Sampling may
+     * take long. */
     guard_disarm(daemon->guard);
     r = take_sample(daemon);
     guard_disarm(daemon->guard);
@@ -501,9 +503,9 @@ int main(int argc, char **argv)
                         "arguments\n");
         return 2;
     }
-    /* Looking for symbols must not become a storm of downloads. */
+    /* Many daemons that download symbols would overload the server. */
     unsetenv("DEBUGINFOD_URLS");
-    /* Before there is anything that it would share. */
+    /* First, so that it shares no descriptors or threads. */
     r = guard_new(&daemon.guard);
     if (r < 0)
         fprintf(stderr, "coppice-statd: cannot start its guard: %s\n",

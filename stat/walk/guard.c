@@ -43,8 +43,8 @@ struct guard {
 static _Noreturn void run_guard(struct shared *shared, pid_t daemon)
 {
     static const char said[] =
-        "coppice-statd: was stopped while it held a process: it is ended, and "
-        "what it held goes on\n";
+        "coppice-statd: was stopped while it held a process: it is killed, so "
+        "that the process continues\n";
     struct timespec pause = {0, LOOK_MS * 1000000};
     unsigned late = 0;
 

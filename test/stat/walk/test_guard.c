@@ -85,7 +85,7 @@ TEST(the_guard_says_so)
     len = read(err[0], said, sizeof(said) - 1);
     CU_ASSERT_FATAL(len > 0);
     said[len] = '\0';
-    CU_ASSERT_PTR_NOT_NULL(strstr(said, "what it held goes on"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "the process continues"));
     close(err[0]);
 }
 
