@@ -208,12 +208,16 @@ TEST(closed_streams_leave_nothing)
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = tree_launch_as(launch, "flat:1", "poll");
     struct cop_stream *asks = tree_open(network, COP_WAIT_FOR_ALL, NULL);
-    int before, i;
+    int before, each, i;
+    int round = 0;
 
     open_and_close(network, 100);
-    before = ask_heap(asks);
-    open_and_close(network, 500);
-    CU_ASSERT(grown(asks, before, 16) < 16);
+    do { /* buffers grow once, what is kept of a stream grows each time */
+        before = ask_heap(asks);
+        open_and_close(network, 500);
+        each = grown(asks, before, 16);
+    } while (each >= 16 && ++round < 3);
+    CU_ASSERT(each < 16);
     before = ask_heap(asks);
     for (i = 0; i < 500; i++) {
         struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, NULL);
