@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "net/output.h"
 #include "wire/limits.h"
 
 /* The receive buffer that all connections of a set share. */
@@ -23,30 +24,14 @@
 /* So much of it is read at once while the node has other work to do. */
 #define BUSY_LEN 4096
 
-/* Payloads from this length on are queued by reference. */
-#define REFERENCE_LEN 16384
-
-/* Most bytes that one connection reads past the shared buffer, and writes, in
- * one turn. */
+/* Most bytes that one connection reads past the shared buffer in one turn. */
 #define TURN_LEN (1 << 20)
-
-/* A write buffer above this is not kept when it is empty. */
-#define IDLE_LEN 2048
-
-/* Pieces of one sendmsg(). */
-#define PIECES_MAX 64
 
 enum state {
     STATE_HANDSHAKE,
     STATE_OPEN,
     STATE_CLOSING,
     STATE_GONE, /* waits to be freed */
-};
-
-/* A long payload in a write queue, and how many copied bytes go before it. */
-struct piece {
-    size_t copied;
-    struct payload *payload;
 };
 
 struct connection {
@@ -67,25 +52,15 @@ struct connection {
     int write_error; /* an errno, or 0 */
     bool write_shut; /* CLOSING: end-of-file is sent */
     bool dialer;
-    unsigned char *bytes; /* copied bytes to write: from start to end */
-    size_t start;
-    size_t end;
-    size_t room;
-    size_t tail; /* copied bytes behind the last piece */
-    struct piece *pieces;
-    size_t piece_start;
-    size_t piece_end;
-    size_t piece_room;
-    size_t piece_sent; /* bytes of the first piece's payload */
+    struct output output;
     struct frame_reader reader;
 };
 
 struct connections {
     struct connections_config config;
     unsigned char *buffer;
-    size_t receive_len;   /* how much of it is used */
-    unsigned char *spare; /* a write buffer of spare_room bytes, or NULL */
-    size_t spare_room;
+    size_t receive_len; /* how much of it is used */
+    struct output_spare spare;
     struct connection *all; /* oldest first */
     struct connection *touched;
     size_t queued;
@@ -94,17 +69,7 @@ struct connections {
     bool abandoned; /* descriptors are closed, nothing is to be touched */
 };
 
-/* ---- the write queue ---------------------------------------------------- */
-
-static size_t pending_len(const struct connection *c)
-{
-    return c->end - c->start;
-}
-
-static bool has_output(const struct connection *c)
-{
-    return pending_len(c) > 0 || c->piece_end > c->piece_start;
-}
+/* ---- writing ---- */
 
 static void connection_touch(struct connection *c)
 {
@@ -115,140 +80,16 @@ static void connection_touch(struct connection *c)
     c->set->touched = c;
 }
 
-/* Give the write buffer back where it is large. */
-static void drop_bytes(struct connection *c)
-{
-    struct connections *set = c->set;
-
-    c->start = 0;
-    c->end = 0;
-    if (c->room <= IDLE_LEN)
-        return;
-    if (c->room > set->spare_room && c->room <= TURN_LEN) {
-        free(set->spare);
-        set->spare = c->bytes;
-        set->spare_room = c->room;
-    } else {
-        free(c->bytes);
-    }
-    c->bytes = NULL;
-    c->room = 0;
-}
-
-static void drop_output(struct connection *c)
-{
-    for (; c->piece_start < c->piece_end; c->piece_start++)
-        payload_free(c->pieces[c->piece_start].payload);
-    c->piece_start = 0;
-    c->piece_end = 0;
-    c->piece_sent = 0;
-    c->tail = 0;
-    drop_bytes(c);
-}
-
-/* Make room for `len` more copied bytes. Returns 0 or -ENOMEM. */
-static int reserve(struct connection *c, size_t len)
-{
-    struct connections *set = c->set;
-    size_t used = pending_len(c);
-    size_t room = c->room ? c->room : 256;
-    unsigned char *bytes;
-
-    if (c->start > 0 && used + len <= c->room) {
-        memmove(c->bytes, c->bytes + c->start, used);
-        c->start = 0;
-        c->end = used;
-        return 0;
-    }
-    while (room < used + len)
-        room *= 2;
-    if (room > IDLE_LEN && set->spare_room >= room) {
-        bytes = set->spare;
-        room = set->spare_room;
-        set->spare = NULL;
-        set->spare_room = 0;
-    } else {
-        bytes = malloc(room);
-        if (!bytes)
-            return -ENOMEM;
-    }
-    if (used > 0)
-        memcpy(bytes, c->bytes + c->start, used);
-    free(c->bytes);
-    c->bytes = bytes;
-    c->room = room;
-    c->start = 0;
-    c->end = used;
-    return 0;
-}
-
-static int put_bytes(struct connection *c, const unsigned char *in, size_t len)
-{
-    int r;
-
-    if (c->end + len > c->room) {
-        r = reserve(c, len);
-        if (r < 0)
-            return r;
-    }
-    memcpy(c->bytes + c->end, in, len);
-    c->end += len;
-    c->tail += len;
-    return 0;
-}
-
-/* Queue a payload by reference, which is taken on success. */
-static int put_piece(struct connection *c, struct payload *payload)
-{
-    struct piece *pieces;
-    size_t room;
-
-    if (c->piece_end == c->piece_room && c->piece_start > 0) {
-        c->piece_end -= c->piece_start;
-        memmove(c->pieces, c->pieces + c->piece_start,
-                c->piece_end * sizeof(*pieces));
-        c->piece_start = 0;
-    } else if (c->piece_end == c->piece_room) {
-        room = c->piece_room ? 2 * c->piece_room : 4;
-        pieces = realloc(c->pieces, room * sizeof(*pieces));
-        if (!pieces)
-            return -ENOMEM;
-        c->pieces = pieces;
-        c->piece_room = room;
-    }
-    c->pieces[c->piece_end++] =
-        (struct piece){.copied = c->tail, .payload = payload};
-    c->tail = 0;
-    return 0;
-}
-
-static int put_frame(struct connection *c, struct frame *frame)
-{
-    unsigned char header[FRAME_HEADER_LEN];
-    int r;
-
-    frame_encode(frame, header);
-    r = put_bytes(c, header, sizeof(header));
-    if (r < 0 || !frame->payload)
-        return r;
-    if (frame->payload->len < REFERENCE_LEN)
-        return put_bytes(c, frame->payload->bytes, frame->payload->len);
-    r = put_piece(c, frame->payload);
-    if (r == 0)
-        frame->payload = NULL;
-    return r;
-}
-
 void connection_send(struct connection *c, struct frame *frame)
 {
     size_t len = frame_len(frame);
 
     assert(c->state == STATE_OPEN);
     if (!c->broken) {
-        if (put_frame(c, frame) < 0) {
+        if (output_put_frame(&c->output, frame) < 0) {
             c->broken = true;
             c->no_memory = true;
-            drop_output(c);
+            output_drop(&c->output);
         } else {
             c->set->queued += len;
         }
@@ -257,105 +98,21 @@ void connection_send(struct connection *c, struct frame *frame)
     frame_fini(frame);
 }
 
-/* `len` bytes from the head of the queue were written. */
-static void written(struct connection *c, size_t len)
-{
-    struct piece *piece;
-    size_t n;
-
-    while (c->piece_start < c->piece_end && len > 0) {
-        piece = &c->pieces[c->piece_start];
-        n = len < piece->copied ? len : piece->copied;
-        piece->copied -= n;
-        c->start += n;
-        len -= n;
-        if (piece->copied > 0)
-            break;
-        n = piece->payload->len - c->piece_sent;
-        n = len < n ? len : n;
-        c->piece_sent += n;
-        len -= n;
-        if (c->piece_sent < piece->payload->len)
-            break;
-        payload_free(piece->payload);
-        c->piece_sent = 0;
-        c->piece_start++;
-    }
-    if (c->piece_start == c->piece_end) {
-        c->piece_start = 0;
-        c->piece_end = 0;
-        c->start += len;
-        c->tail -= len;
-    }
-    if (c->start == c->end)
-        drop_bytes(c);
-}
-
-/* Describe the head of the queue. Returns how many parts. */
-static size_t gather(const struct connection *c, struct iovec *parts)
-{
-    unsigned char *at = c->bytes + c->start;
-    size_t sent = c->piece_sent;
-    size_t count = 0;
-    size_t i;
-
-    for (i = c->piece_start; i < c->piece_end && count + 3 <= PIECES_MAX; i++) {
-        if (c->pieces[i].copied > 0)
-            parts[count++] = (struct iovec){at, c->pieces[i].copied};
-        at += c->pieces[i].copied;
-        parts[count++] = (struct iovec){c->pieces[i].payload->bytes + sent,
-                                        c->pieces[i].payload->len - sent};
-        sent = 0;
-    }
-    if (i == c->piece_end && c->tail > 0)
-        parts[count++] = (struct iovec){at, c->tail};
-    return count;
-}
-
-static size_t parts_len(const struct iovec *parts, size_t count)
-{
-    size_t len = 0;
-    size_t i;
-
-    for (i = 0; i < count; i++)
-        len += parts[i].iov_len;
-    return len;
-}
-
-/* Write what the socket takes, about TURN_LEN at most. */
+/* Write what the socket takes, for one turn. */
 static void write_some(struct connection *c)
 {
-    struct iovec parts[PIECES_MAX];
-    struct msghdr message = {.msg_iov = parts};
-    size_t total = 0;
-    size_t len;
-    ssize_t n;
+    ssize_t n = output_write(&c->output, c->io.fd);
 
-    while (has_output(c) && total < TURN_LEN) {
-        message.msg_iovlen = gather(c, parts);
-        len = parts_len(parts, message.msg_iovlen);
-        n = message.msg_iovlen == 1
-                ? send(c->io.fd, parts[0].iov_base, len, MSG_NOSIGNAL)
-                : sendmsg(c->io.fd, &message, MSG_NOSIGNAL); /* PROTOCOL 1.4 */
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno != EAGAIN) {
-            /* What it has sent us may still be read; reading ends it, of
-             * which the socket itself knows nothing after ENOBUFS. */
-            c->broken = true;
-            c->write_error = errno == EPIPE ? ECONNRESET : errno;
-            shutdown(c->io.fd, SHUT_RDWR);
-            drop_output(c);
-            return;
-        }
-        if (n < 0)
-            return;
-        written(c, (size_t)n);
+    if (n > 0)
         c->progressed = true;
-        total += (size_t)n;
-        if ((size_t)n < len)
-            return;
-    }
+    if (n >= 0)
+        return;
+    /* What the other end has sent may still be read. That read ends the
+     * connection; after ENOBUFS the socket itself does not know the error. */
+    c->broken = true;
+    c->write_error = n == -EPIPE ? ECONNRESET : (int)-n;
+    shutdown(c->io.fd, SHUT_RDWR);
+    output_drop(&c->output);
 }
 
 /* ---- ends ---------------------------------------------------------------- */
@@ -376,10 +133,8 @@ static void dispose(struct connection *c)
 {
     struct connections *set = c->set;
 
-    drop_output(c);
+    output_fini(&c->output);
     free(c->handshake); /* there still where it was abandoned */
-    free(c->bytes);
-    free(c->pieces);
     frame_reader_fini(&c->reader);
     DL_DELETE(set->all, c);
     free(c);
@@ -422,7 +177,7 @@ static void connection_fail(struct connection *c, int code, const char *text)
 /* CLOSING: all is written, tell the other end and wait until it has read. */
 static void connection_shut(struct connection *c)
 {
-    if (c->write_shut || has_output(c))
+    if (c->write_shut || !output_is_empty(&c->output))
         return;
     c->write_shut = true;
     if (shutdown(c->io.fd, SHUT_WR) < 0)
@@ -514,7 +269,7 @@ static void take_handshake(struct connection *c,
 
     r = handshake_take(c->handshake, &bytes, &len);
     output = handshake_output(c->handshake, &output_len);
-    if (output_len > 0 && put_bytes(c, output, output_len) < 0)
+    if (output_len > 0 && output_put_bytes(&c->output, output, output_len) < 0)
         r = -ENOMEM;
     connection_touch(c);
     if (r < 0) {
@@ -656,7 +411,7 @@ void connections_free(struct connections *set)
         dispose(c);
     }
     free(set->buffer);
-    free(set->spare);
+    free(set->spare.bytes);
     free(set);
 }
 
@@ -726,6 +481,7 @@ static struct connection *connection_make(struct connections *set, int fd)
         return NULL;
     }
     c->set = set;
+    c->output.spare = &set->spare;
     c->state = STATE_HANDSHAKE;
     frame_reader_init(&c->reader, LIMIT_FRAME);
     ev_io_init(&c->io, connection_on_io, fd, EV_READ);
@@ -769,7 +525,7 @@ int connection_new(struct connections *set,
     handshake_init(c->handshake, config->key, config->session, dialer,
                    &config->own, peer_rank, nonce);
     output = handshake_output(c->handshake, &len);
-    if (len > 0 && put_bytes(c, output, len) < 0) {
+    if (len > 0 && output_put_bytes(&c->output, output, len) < 0) {
         connection_end(c);
         return -ENOMEM;
     }
@@ -828,14 +584,15 @@ static void settle(struct connection *c)
     if (c->state != STATE_GONE && c->no_memory)
         connection_fail(c, -ENOMEM, "no memory for what was to be sent");
     if (c->state != STATE_GONE)
-        connection_watch(c, EV_READ | (has_output(c) ? EV_WRITE : 0));
+        connection_watch(c, EV_READ |
+                                (!output_is_empty(&c->output) ? EV_WRITE : 0));
 }
 
 /* Whether only who polls the loop can do what `c` needs. */
 static bool needs_settling(const struct connection *c)
 {
-    return has_output(c) || c->state != STATE_OPEN || c->no_memory ||
-           (c->io.events & EV_WRITE);
+    return !output_is_empty(&c->output) || c->state != STATE_OPEN ||
+           c->no_memory || (c->io.events & EV_WRITE);
 }
 
 /* Write and settle those that are touched now. */

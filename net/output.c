@@ -1,0 +1,258 @@
+/* output.c - what waits to be written to a socket. */
+#include "net/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/* Payloads from this length on are queued by reference. */
+#define REFERENCE_LEN 16384
+
+/* output_write() stops when it has written so much. */
+#define TURN_LEN (1 << 20)
+
+/* A buffer above this is not kept while it is empty. */
+#define IDLE_LEN 2048
+
+/* Parts of one sendmsg(). */
+#define PARTS_MAX 64
+
+/* A payload, and how many copied bytes go before it. */
+struct output_piece {
+    size_t copied;
+    struct payload *payload;
+};
+
+bool output_is_empty(const struct output *output)
+{
+    return output->start == output->end &&
+           output->piece_start == output->piece_end;
+}
+
+/* Give the buffer back if it is large. */
+static void drop_bytes(struct output *output)
+{
+    struct output_spare *spare = output->spare;
+
+    output->start = 0;
+    output->end = 0;
+    if (output->room <= IDLE_LEN)
+        return;
+    if (output->room > spare->room && output->room <= TURN_LEN) {
+        free(spare->bytes);
+        spare->bytes = output->bytes;
+        spare->room = output->room;
+    } else {
+        free(output->bytes);
+    }
+    output->bytes = NULL;
+    output->room = 0;
+}
+
+void output_drop(struct output *output)
+{
+    for (; output->piece_start < output->piece_end; output->piece_start++)
+        payload_free(output->pieces[output->piece_start].payload);
+    output->piece_start = 0;
+    output->piece_end = 0;
+    output->piece_sent = 0;
+    output->tail = 0;
+    drop_bytes(output);
+}
+
+void output_fini(struct output *output)
+{
+    output_drop(output);
+    free(output->bytes);
+    free(output->pieces);
+}
+
+/* Make room for `len` more copied bytes. Returns 0 or -ENOMEM. */
+static int reserve(struct output *output, size_t len)
+{
+    struct output_spare *spare = output->spare;
+    size_t used = output->end - output->start;
+    size_t room = output->room ? output->room : 256;
+    unsigned char *bytes;
+
+    if (output->start > 0 && used + len <= output->room) {
+        memmove(output->bytes, output->bytes + output->start, used);
+        output->start = 0;
+        output->end = used;
+        return 0;
+    }
+    while (room < used + len)
+        room *= 2;
+    if (room > IDLE_LEN && spare->room >= room) {
+        bytes = spare->bytes;
+        room = spare->room;
+        spare->bytes = NULL;
+        spare->room = 0;
+    } else {
+        bytes = malloc(room);
+        if (!bytes)
+            return -ENOMEM;
+    }
+    if (used > 0)
+        memcpy(bytes, output->bytes + output->start, used);
+    free(output->bytes);
+    output->bytes = bytes;
+    output->room = room;
+    output->start = 0;
+    output->end = used;
+    return 0;
+}
+
+int output_put_bytes(struct output *output, const unsigned char *in, size_t len)
+{
+    int r;
+
+    if (output->end + len > output->room) {
+        r = reserve(output, len);
+        if (r < 0)
+            return r;
+    }
+    memcpy(output->bytes + output->end, in, len);
+    output->end += len;
+    output->tail += len;
+    return 0;
+}
+
+/* Queue a payload by reference, which is taken on success. */
+static int put_piece(struct output *output, struct payload *payload)
+{
+    struct output_piece *pieces;
+    size_t room;
+
+    if (output->piece_end == output->piece_room && output->piece_start > 0) {
+        output->piece_end -= output->piece_start;
+        memmove(output->pieces, output->pieces + output->piece_start,
+                output->piece_end * sizeof(*pieces));
+        output->piece_start = 0;
+    } else if (output->piece_end == output->piece_room) {
+        room = output->piece_room ? 2 * output->piece_room : 4;
+        pieces = realloc(output->pieces, room * sizeof(*pieces));
+        if (!pieces)
+            return -ENOMEM;
+        output->pieces = pieces;
+        output->piece_room = room;
+    }
+    output->pieces[output->piece_end++] =
+        (struct output_piece){.copied = output->tail, .payload = payload};
+    output->tail = 0;
+    return 0;
+}
+
+int output_put_frame(struct output *output, struct frame *frame)
+{
+    unsigned char header[FRAME_HEADER_LEN];
+    int r;
+
+    frame_encode(frame, header);
+    r = output_put_bytes(output, header, sizeof(header));
+    if (r < 0 || !frame->payload)
+        return r;
+    if (frame->payload->len < REFERENCE_LEN)
+        return output_put_bytes(output, frame->payload->bytes,
+                                frame->payload->len);
+    r = put_piece(output, frame->payload);
+    if (r == 0)
+        frame->payload = NULL;
+    return r;
+}
+
+/* Drop `len` bytes from the head of the queue: they were written. */
+static void drop_written(struct output *output, size_t len)
+{
+    struct output_piece *piece;
+    size_t n;
+
+    while (output->piece_start < output->piece_end && len > 0) {
+        piece = &output->pieces[output->piece_start];
+        n = len < piece->copied ? len : piece->copied;
+        piece->copied -= n;
+        output->start += n;
+        len -= n;
+        if (piece->copied > 0)
+            break;
+        n = piece->payload->len - output->piece_sent;
+        n = len < n ? len : n;
+        output->piece_sent += n;
+        len -= n;
+        if (output->piece_sent < piece->payload->len)
+            break;
+        payload_free(piece->payload);
+        output->piece_sent = 0;
+        output->piece_start++;
+    }
+    if (output->piece_start == output->piece_end) {
+        output->piece_start = 0;
+        output->piece_end = 0;
+        output->start += len;
+        output->tail -= len;
+    }
+    if (output->start == output->end)
+        drop_bytes(output);
+}
+
+/* Describe the head of the queue. Returns how many parts. */
+static size_t list_parts(const struct output *output, struct iovec *parts)
+{
+    unsigned char *at = output->bytes + output->start;
+    size_t sent = output->piece_sent;
+    size_t count = 0;
+    size_t i;
+
+    for (i = output->piece_start;
+         i < output->piece_end && count + 3 <= PARTS_MAX; i++) {
+        if (output->pieces[i].copied > 0)
+            parts[count++] = (struct iovec){at, output->pieces[i].copied};
+        at += output->pieces[i].copied;
+        parts[count++] = (struct iovec){output->pieces[i].payload->bytes + sent,
+                                        output->pieces[i].payload->len - sent};
+        sent = 0;
+    }
+    if (i == output->piece_end && output->tail > 0)
+        parts[count++] = (struct iovec){at, output->tail};
+    return count;
+}
+
+static size_t parts_len(const struct iovec *parts, size_t count)
+{
+    size_t len = 0;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        len += parts[i].iov_len;
+    return len;
+}
+
+ssize_t output_write(struct output *output, int fd)
+{
+    struct iovec parts[PARTS_MAX];
+    struct msghdr message = {.msg_iov = parts};
+    size_t total = 0;
+    size_t len;
+    ssize_t n;
+
+    while (!output_is_empty(output) && total < TURN_LEN) {
+        message.msg_iovlen = list_parts(output, parts);
+        len = parts_len(parts, message.msg_iovlen);
+        n = message.msg_iovlen == 1
+                ? send(fd, parts[0].iov_base, len, MSG_NOSIGNAL)
+                : sendmsg(fd, &message, MSG_NOSIGNAL); /* PROTOCOL 1.4 */
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN)
+            return -errno;
+        if (n < 0)
+            break;
+        drop_written(output, (size_t)n);
+        total += (size_t)n;
+        if ((size_t)n < len)
+            break;
+    }
+    return (ssize_t)total;
+}

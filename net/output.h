@@ -1,0 +1,54 @@
+/* output.h - what waits to be written to a socket: copied bytes, and between
+ * them long payloads by reference. */
+#ifndef NET_OUTPUT_H
+#define NET_OUTPUT_H
+
+#include <sys/types.h>
+
+#include "wire/frame.h"
+
+struct output_piece;
+
+/* A buffer that one queue leaves for the next one that needs a large one. Zeros:
+ * none. The owner frees `bytes` in the end. */
+struct output_spare {
+    unsigned char *bytes;
+    size_t room;
+};
+
+/* Caller's storage; empty with zeros and a `spare`. */
+struct output {
+    struct output_spare *spare;
+    unsigned char *bytes; /* copied bytes: from start to end */
+    size_t start;
+    size_t end;
+    size_t room;
+    size_t tail; /* copied bytes behind the last piece */
+    struct output_piece *pieces;
+    size_t piece_start;
+    size_t piece_end;
+    size_t piece_room;
+    size_t piece_sent; /* bytes of the first piece's payload */
+};
+
+/* Whether nothing is queued. */
+bool output_is_empty(const struct output *output);
+
+/* Queue bytes, or a frame: a long payload is taken then, and the frame has none
+ * any more. Returns 0 or -ENOMEM. */
+int output_put_bytes(struct output *output,
+                     const unsigned char *in,
+                     size_t len);
+int output_put_frame(struct output *output, struct frame *frame);
+
+/* Write what `fd` takes without blocking, about 1 MiB at most. Returns how many
+ * bytes, or a negative errno other than -EAGAIN. */
+ssize_t output_write(struct output *output, int fd);
+
+/* Drop what is queued. */
+void output_drop(struct output *output);
+
+/* Drop it, and free the queue. */
+void output_fini(struct output *output);
+
+#endif
