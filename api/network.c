@@ -9,12 +9,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "topology/topology.h"
-
-/* How long a node may take to kill those below it, for each level: more than
- * a commnode gives its children. */
-#define LEVEL_MS 4000
-
 /* ---- time ---- */
 
 uint64_t network_deadline_ms(int timeout_ms)
@@ -37,11 +31,6 @@ int network_left_ms(uint64_t deadline_ms)
         return 0;
     return deadline_ms - now_ms > INT_MAX ? INT_MAX
                                           : (int)(deadline_ms - now_ms);
-}
-
-bool network_has_ended(void *arg)
-{
-    return ((struct cop_network *)arg)->ended;
 }
 
 /* ---- the descriptor ---- */
@@ -575,134 +564,4 @@ int cop_network_event(struct cop_network *network,
     network_signal(network);
     network_leave(network);
     return r;
-}
-
-/* ---- the end ---- */
-
-/* Whether every stream that a shutdown waits for is synced. */
-static bool is_synced(const struct cop_network *network)
-{
-    const struct cop_stream *stream;
-
-    for (stream = network->streams; stream; stream = stream->hh.next)
-        if (stream->root->wanted > stream->root->synced && !stream->closed)
-            return false;
-    return true;
-}
-
-/* The same, or something has come that is to be taken so that credit flows. */
-static bool is_synced_or_untaken(void *arg)
-{
-    const struct cop_network *network = arg;
-    const struct cop_stream *stream;
-
-    for (stream = network->streams; stream; stream = stream->hh.next)
-        if (stream->root->held && stream->untaken)
-            return true;
-    return is_synced(network);
-}
-
-/* Tell the members of every open stream that this is the end of it, and wait
- * until they have dealt with what they were sent. */
-static void sync_all(struct cop_network *network, uint64_t deadline_ms)
-{
-    struct event event = {.type = EVENT_SYNC};
-    struct cop_stream *stream, *next;
-    int r;
-
-    for (stream = network->streams; stream; stream = stream->hh.next) {
-        stream->root->held = true; /* no other thread frees it meanwhile */
-        stream_enter(stream);
-    }
-    for (stream = network->streams; stream; stream = stream->hh.next) {
-        event.stream = stream->id;
-        if (stream->root->held && !stream->closed &&
-            driver_step(network->driver, &event, &stream->root->wanted) < 0)
-            stream->root->wanted = 0;
-    }
-    do {
-        r = network_wait(network, is_synced_or_untaken, network, deadline_ms);
-        for (stream = network->streams; stream; stream = stream->hh.next)
-            if (stream->root->held)
-                stream_take_early(stream);
-    } while (r == 0 && !is_synced(network) &&
-             network_left_ms(deadline_ms) != 0);
-    HASH_ITER (hh, network->streams, stream, next) {
-        if (stream->root->held)
-            stream_leave(stream);
-    }
-}
-
-/* How long the nodes below our children may take to be killed by these. */
-static int grace_ms(const struct cop_network *network)
-{
-    const struct topology *tree = driver_bootstrap(network->driver)->subtree;
-
-    return tree ? LEVEL_MS * ((int)topology_height(tree) - 1) : 0;
-}
-
-void network_abort(struct cop_network *network)
-{
-    struct event event = {.type = EVENT_SHUTDOWN};
-
-    network->shut_down = true;
-    if (!network->ended)
-        driver_step(network->driver, &event, NULL);
-    if (!network->ended)
-        driver_step(network->driver, &event, NULL);
-    driver_flush(network->driver);
-    driver_reap(network->driver, 0, grace_ms(network));
-}
-
-int network_shutdown(struct cop_network *network, int timeout_ms)
-{
-    struct event event = {.type = EVENT_SHUTDOWN};
-    int half_ms = timeout_ms < 0 ? timeout_ms : timeout_ms / 2;
-    uint64_t deadline_ms = network_deadline_ms(timeout_ms);
-    int stopped_ms, left_ms, killed;
-
-    if (network->shut_down)
-        return 0;
-    network->shut_down = true;
-    if (network->role == NODE_FRONTEND && network->launched && !network->ended)
-        sync_all(network, network_deadline_ms(half_ms));
-    if (!network->ended) {
-        driver_step(network->driver, &event, NULL);
-        network_wait(network, network_has_ended, network, deadline_ms);
-    }
-    if (!network->ended) {
-        network_abort(network);
-        return -ETIMEDOUT;
-    }
-    driver_flush(network->driver);
-    stopped_ms = left_ms = network_left_ms(deadline_ms);
-    if (left_ms >= 0 && left_ms < grace_ms(network))
-        left_ms = grace_ms(network);
-    killed = driver_reap(network->driver, stopped_ms, left_ms);
-    return killed > 0 || (timeout_ms > 0 && network_left_ms(deadline_ms) == 0)
-               ? -ETIMEDOUT
-               : 0;
-}
-
-int cop_network_shutdown(struct cop_network *network, int timeout_ms)
-{
-    int r;
-
-    r = network_enter(network);
-    if (r < 0)
-        return r;
-    r = network_shutdown(network, timeout_ms);
-    network_leave(network);
-    return r;
-}
-
-void cop_network_free(struct cop_network *network)
-{
-    if (!network)
-        return;
-    if (network_enter(network) == 0) {
-        network_shutdown(network, NETWORK_FREE_TIMEOUT_MS);
-        network_leave(network);
-    }
-    network_free(network);
 }

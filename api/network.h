@@ -23,9 +23,6 @@
 #include "net/driver.h"
 #include "net/session.h"
 
-/* How long cop_network_free() shuts a network down that still runs. */
-#define NETWORK_FREE_TIMEOUT_MS 10000
-
 struct cop_network {
     struct driver *driver;
     enum node_role role;
@@ -78,9 +75,6 @@ uint64_t network_deadline_ms(int timeout_ms);
 /* Milliseconds until then, for driver_wait(). */
 int network_left_ms(uint64_t deadline_ms);
 
-/* A driver_done_fn for a network: whether it has ended. */
-bool network_has_ended(void *network);
-
 /* Make the descriptor of cop_network_fd() say what is so now: readable exactly
  * while a receive or an event would not block (PROTOCOL 14.2). */
 void network_signal(struct cop_network *network);
@@ -91,12 +85,7 @@ void network_take(struct cop_network *network,
                   struct delivery *delivery,
                   struct frame *frame);
 
-/* End it at once: nothing is left running. Entered. */
+/* End the network at once: no process is left. Entered. */
 void network_abort(struct cop_network *network);
-
-/* Front-end: sync every open stream for at most half of the time, then tell
- * all nodes to end, and wait for them. Back-end: leave. Entered. Returns 0 or
- * -ETIMEDOUT. */
-int network_shutdown(struct cop_network *network, int timeout_ms);
 
 #endif

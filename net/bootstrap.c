@@ -3,16 +3,12 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/address.h"
-#include "net/driver.h"
 #include "net/launcher.h"
 #include "topology/adopter.h"
 #include "topology/topology.h"
@@ -22,7 +18,7 @@
 /* The wire form: magic, length, key, and a packet of this format: session,
  * numbers, strings, argument vectors, subtree. The key is outside of the
  * packet, which is copied while it is packed and unpacked. */
-#define KEY_AT     8
+#define KEY_AT     BOOTSTRAP_START_LEN
 #define HEADER_LEN (KEY_AT + BOOTSTRAP_KEY_LEN)
 static const unsigned char magic[4] = {'C', 'P', 'B', '2'};
 static const char format[] = "%auc %aud %as %as %as %auc";
@@ -573,17 +569,16 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     return 0;
 }
 
-/* The length that a header announces, or -EBADMSG. */
-static ssize_t announced_len(const unsigned char header[KEY_AT])
+ssize_t bootstrap_announced_len(const unsigned char *bytes)
 {
     uint32_t len;
 
-    memcpy(&len, header + sizeof(magic), sizeof(len));
+    memcpy(&len, bytes + sizeof(magic), sizeof(len));
     len = be32toh(len);
-    if (memcmp(header, magic, sizeof(magic)) != 0 || len == 0 ||
+    if (memcmp(bytes, magic, sizeof(magic)) != 0 || len == 0 ||
         len > BOOTSTRAP_LEN_MAX)
         return -EBADMSG;
-    return (ssize_t)len;
+    return HEADER_LEN + (ssize_t)len;
 }
 
 int bootstrap_decode(struct bootstrap **out,
@@ -595,7 +590,7 @@ int bootstrap_decode(struct bootstrap **out,
     struct fields fields;
     int r;
 
-    if (len < HEADER_LEN || announced_len(bytes) != (ssize_t)(len - HEADER_LEN))
+    if (len < HEADER_LEN || bootstrap_announced_len(bytes) != (ssize_t)len)
         return -EBADMSG;
     r = payload_new(&payload, len - HEADER_LEN);
     if (r < 0)
@@ -611,140 +606,4 @@ int bootstrap_decode(struct bootstrap **out,
     cop_packet_free(packet);
     payload_free(payload);
     return r;
-}
-
-/* ---- the descriptor ------------------------------------------------------ */
-
-/* Read exactly `len` bytes until `deadline_ms`. */
-static int read_all(int fd,
-                    unsigned char *out,
-                    size_t len,
-                    uint64_t deadline_ms)
-{
-    struct pollfd poller = {.fd = fd, .events = POLLIN};
-    uint64_t now_ms;
-    ssize_t n;
-    int r;
-
-    while (len > 0) {
-        now_ms = driver_now_ms();
-        if (now_ms >= deadline_ms)
-            return -ETIMEDOUT;
-        r = poll(&poller, 1, (int)(deadline_ms - now_ms));
-        if (r < 0 && errno != EINTR)
-            return -errno;
-        if (r <= 0)
-            continue;
-        n = read(fd, out, len); /* a socket, or the pipe of an sshd */
-        if (n == 0 || (n < 0 && errno == ECONNRESET))
-            return -EPIPE;
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return -errno;
-        if (n > 0) {
-            out += n;
-            len -= (size_t)n;
-        }
-    }
-    return 0;
-}
-
-int bootstrap_receive(int fd,
-                      uint32_t timeout_ms,
-                      unsigned char **out,
-                      size_t *len)
-{
-    uint64_t deadline_ms = driver_now_ms() + timeout_ms;
-    unsigned char header[KEY_AT];
-    unsigned char *bytes;
-    ssize_t body_len;
-    int r;
-
-    r = read_all(fd, header, sizeof(header), deadline_ms);
-    if (r < 0)
-        return r;
-    body_len = announced_len(header);
-    if (body_len < 0)
-        return (int)body_len;
-    bytes = malloc(HEADER_LEN + (size_t)body_len);
-    if (!bytes)
-        return -ENOMEM;
-    memcpy(bytes, header, sizeof(header));
-    r = read_all(fd, bytes + KEY_AT, BOOTSTRAP_KEY_LEN + (size_t)body_len,
-                 deadline_ms);
-    if (r < 0) {
-        sodium_memzero(bytes, HEADER_LEN);
-        free(bytes);
-        return r;
-    }
-    *out = bytes;
-    *len = HEADER_LEN + (size_t)body_len;
-    return 0;
-}
-
-/* The descriptor that the environment names, from now on not inherited. */
-static int inherited_fd(struct cop_error *error)
-{
-    const char *text = getenv(BOOTSTRAP_VARIABLE);
-    char *end;
-    long fd;
-
-    if (!text)
-        return cop_error_set(
-            error, -ENOTCONN,
-            "this program was not started by a network (there is no "
-            "%s), and no session file was given: launch it with "
-            "cop_network_launch(), or join with a session file",
-            BOOTSTRAP_VARIABLE);
-    errno = 0;
-    fd = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno || fd < 0 || fd > INT32_MAX ||
-        fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0) {
-        unsetenv(BOOTSTRAP_VARIABLE);
-        return cop_error_set(error, -EBADMSG,
-                             "%s does not name an open descriptor: whoever "
-                             "started this program has closed it",
-                             BOOTSTRAP_VARIABLE);
-    }
-    unsetenv(BOOTSTRAP_VARIABLE);
-    return (int)fd;
-}
-
-int bootstrap_inherit(struct bootstrap **out,
-                      uint32_t timeout_ms,
-                      struct cop_error *error)
-{
-    unsigned char *bytes;
-    size_t len;
-    int fd;
-    int r;
-
-    fd = inherited_fd(error);
-    if (fd < 0)
-        return fd;
-    r = bootstrap_receive(fd, timeout_ms, &bytes, &len);
-    if (r == 0) {
-        r = bootstrap_decode(out, bytes, len);
-        sodium_memzero(bytes, len);
-        free(bytes);
-    }
-    if (r < 0) {
-        close(fd);
-        return cop_error_set(error, r,
-                             "cannot read what this node is to know (its "
-                             "bootstrap): %s",
-                             r == -EPIPE ? "whoever started it is gone"
-                                         : strerror(-r));
-    }
-    (*out)->fd = fd;
-    return 0;
-}
-
-void bootstrap_accepted(struct bootstrap *bootstrap)
-{
-    if (bootstrap->fd < 0)
-        return;
-    /* If nobody reads it any more, the link will tell. */
-    (void)!send(bootstrap->fd, "A", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    close(bootstrap->fd);
-    bootstrap->fd = -1;
 }

@@ -1,14 +1,15 @@
-/* bootstrap.h - what a node is told at its birth.
+/* bootstrap.h - what a node is told when it is started.
  *
- * The front-end makes the first one; each node makes those of its children
- * out of its own; they travel on a descriptor, never on a command line or in
- * the environment (PROTOCOL 12.1). On the descriptor: 4 bytes of magic, a
- * length, the key, and one packet. An attaching back-end gets its own from a
- * session file (net/session.h). */
+ * The front-end makes its own; each node makes those of its children from its
+ * own. A bootstrap travels on a descriptor, never on a command line or in the
+ * environment (PROTOCOL 12.1): 4 bytes of magic, a length, the key, and one
+ * packet. An attaching back-end gets its own from a session file
+ * (net/session.h). */
 #ifndef NET_BOOTSTRAP_H
 #define NET_BOOTSTRAP_H
 
 #include <coppice/coppice.h>
+#include <sys/types.h>
 
 #include "protocol/node.h"
 
@@ -19,6 +20,9 @@ struct topology;
 
 /* Most bytes of one bootstrap: 64 MiB, a subtree of LIMIT_NODES included. */
 #define BOOTSTRAP_LEN_MAX (UINT32_C(64) << 20)
+
+/* The bytes that say how long it is. */
+#define BOOTSTRAP_START_LEN 8
 
 /* The environment variable that holds the descriptor's number. */
 #define BOOTSTRAP_VARIABLE "COPPICE_BOOTSTRAP_FD"
@@ -47,7 +51,7 @@ struct bootstrap {
     uint32_t algorithm;       /* how orphans choose: topology/adopter.h */
     struct topology *subtree; /* our own at its root; NULL: no children */
     uint32_t node_count;      /* of a session file: nodes that may be called */
-    int fd; /* to whoever started us, until we are accepted; else -1 */
+    int fd; /* to the process that started us, until we are accepted; else -1 */
 };
 
 /* Make an empty one, with room for the key, which is locked in memory as far as
@@ -55,7 +59,7 @@ struct bootstrap {
  * or -ENOSYS if libsodium cannot be used. */
 int bootstrap_new(struct bootstrap **out);
 
-/* Make the front-end's, with a new key and session, out of the tool's options
+/* Make the front-end's, with a new key and session, from the tool's options
  * and its topology. Defaults are filled in: times, $COPPICE_COMMNODE,
  * $COPPICE_FILTER_PATH.
  *
@@ -76,12 +80,12 @@ int bootstrap_child(struct bootstrap **out,
                     uint32_t rank,
                     const char *parent_address);
 
-/* Take over what whoever started this program has left for it: reads the
- * descriptor named in the environment, and unsets the variable.
+/* Read the bootstrap that this program was started with from the descriptor
+ * that is named in the environment, and unset the variable.
  *
  * Returns 0, or with a sentence in `error`:
  *   -ENOTCONN   there is no such variable: this program was started by hand
- *   -EPIPE      whoever started us is gone already
+ *   -EPIPE      the process that started us is gone already
  *   -ETIMEDOUT  it did not come within `timeout_ms`
  *   -EBADMSG    it is damaged
  *   -ENOMEM */
@@ -98,6 +102,10 @@ int bootstrap_encode(const struct bootstrap *bootstrap,
 int bootstrap_decode(struct bootstrap **out,
                      const unsigned char *bytes,
                      size_t len);
+
+/* How long the bytes are of which the first BOOTSTRAP_START_LEN are given. Returns
+ * -EBADMSG if they are no bootstrap. */
+ssize_t bootstrap_announced_len(const unsigned char *bytes);
 
 /* Read the bytes of one bootstrap from `fd`, undecoded; free() them. Returns 0,
  * -EPIPE at end-of-file, -ETIMEDOUT, -EBADMSG if they are none, or -ENOMEM. */
