@@ -1,48 +1,17 @@
 # shellcheck shell=sh
 # hung-ring.sh - for tests that source it: doc/examples/ring with 16 processes,
 # hung, and coppice-stat run on it.
-LC_ALL=C
-export LC_ALL
-build=${BUILD:?run by make check: BUILD is the top of the build tree}
-stat=$build/stat/coppice-stat
-COPPICE_STATD=$build/run/coppice-statd
-export COPPICE_STATD
-unset NO_COLOR COLUMNS || :
-work=$(mktemp -d)
+# shellcheck source=test/stat/look.sh
+. "${SOURCE:?run by make check}/test/stat/look.sh"
 ring_pid=
-failures=0
 
-# A test with more to end calls this last.
+finish() {
+    end_ring
+}
 end_ring() {
     exec 9>&-
     [ -z "$ring_pid" ] || wait "$ring_pid" || :
-    rm -rf "$work"
-}
-trap end_ring EXIT
-trap 'exit 1' HUP INT TERM
-
-fail() {
-    echo "FAIL: $*"
-    sed 's/^/    out: /' "$work/out"
-    sed 's/^/    err: /' "$work/err"
-    failures=$((failures + 1))
-}
-
-# run STATUS ARGS... - run coppice-stat, patiently where ARGS say nothing else;
-# it must end with that status.
-run() {
-    wanted=$1
-    shift
-    what="coppice-stat $*"
-    status=0
-    timeout 600 "$stat" --timeout 120 --max-stop 60000 "$@" \
-        >"$work/out" 2>"$work/err" 9>&- || status=$?
-    [ "$status" = "$wanted" ] || fail "$what: status $status, not $wanted"
-}
-
-# has FILE TEXT - one line of out or err must have the text.
-has() {
-    grep -qF -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"
+    end_look
 }
 
 # three_classes [HOSTS] - the picture is that of the hung ring.
@@ -72,12 +41,7 @@ start_ring() {
     [ $# = 16 ] || { echo "FAIL: the ring printed \"$pids\""; exit 1; }
     # shellcheck disable=SC2086
     run 1 $pids
-    case $(cat "$work/err") in
-    *"not permitted"*)
-        echo "skipped: this user may not trace processes here"
-        exit 77
-        ;;
-    esac
+    skip_if_not_permitted
     three_classes
 }
 
@@ -94,24 +58,4 @@ stop_ring() {
             fail "$what: process $pid is left"
         fi
     done
-}
-
-# below PID NAME - the processes under process PID, all the way down, whose
-# program is NAME, or what libtool makes of it. 15 bytes of its name are what
-# the kernel keeps. In one look, for they may not live long.
-below() {
-    ps -eo pid=,ppid=,comm= | awk -v top="$1" -v name="$2" '
-        { parent[$1] = $2; program[$1] = $3 }
-        END {
-            for (pid in parent) {
-                if (program[pid] != substr(name, 1, 15) &&
-                    program[pid] != substr("lt-" name, 1, 15))
-                    continue
-                for (at = pid; at in parent; at = parent[at])
-                    if (parent[at] == top) {
-                        print pid
-                        break
-                    }
-            }
-        }'
 }

@@ -339,7 +339,8 @@ def check_frozen(stat, places):
     """A daemon is frozen: the others go on, and it is told of."""
     job = sent(places, 16)
     terminal = Terminal(40, 110, [stat, "--follow", "--interval", "100",
-                                  "--shape", "2x2", *job.pids])
+                                  "--shape", "2x2", "--timeout", "10",
+                                  *job.pids])
     terminal.wait("2 classes, sample")
     victim = below(terminal.pid, "coppice-statd")[0]
     os.kill(victim, signal.SIGSTOP)
@@ -397,7 +398,7 @@ def check_silent(stat, places):
     """The only daemon is frozen: it is said that no sample comes."""
     job = sent(places, 4)
     terminal = Terminal(40, 110, [stat, "--follow", "--interval", "100",
-                                  "--timeout", "20", *job.pids])
+                                  "--timeout", "5", *job.pids])
     terminal.wait("2 classes, sample")
     os.kill(below(terminal.pid, "coppice-statd")[0], signal.SIGSTOP)
     terminal.wait(r"no sample for \d+ s")

@@ -1,0 +1,131 @@
+# shellcheck shell=sh
+# look.sh - for tests that source it: coppice-stat run on real processes.
+LC_ALL=C
+export LC_ALL
+build=${BUILD:?run by make check: BUILD is the top of the build tree}
+source=${SOURCE:?run by make check: SOURCE is the top of the source}
+stat=$build/stat/coppice-stat
+COPPICE_STATD=$build/run/coppice-statd
+export COPPICE_STATD
+unset NO_COLOR COLUMNS || :
+work=$(mktemp -d)
+: >"$work/out"
+: >"$work/err"
+tool=
+failures=0
+
+# A test with more to end defines this anew, and calls end_look last.
+finish() {
+    end_look
+}
+end_look() {
+    [ -z "$tool" ] || kill "$tool" 2>/dev/null || :
+    rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+# Skip if the last look says that processes may not be traced here.
+skip_if_not_permitted() {
+    case $(cat "$work/err") in
+    *"not permitted"*) skip "this user may not trace processes here" ;;
+    esac
+}
+
+fail() {
+    echo "FAIL: $*"
+    sed 's/^/    out: /' "$work/out"
+    sed 's/^/    err: /' "$work/err"
+    failures=$((failures + 1))
+}
+
+# run STATUS ARGS... - run coppice-stat, patiently where ARGS say nothing else;
+# it must end with that status. What a test keeps open as 8 and 9 is not its.
+run() {
+    wanted=$1
+    shift
+    what="coppice-stat $*"
+    status=0
+    timeout 600 "$stat" --timeout 120 --max-stop 60000 "$@" \
+        >"$work/out" 2>"$work/err" 8>&- 9>&- || status=$?
+    [ "$status" = "$wanted" ] || fail "$what: status $status, not $wanted"
+}
+
+# has FILE TEXT - one line of out or err must have the text.
+has() {
+    grep -qF -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"
+}
+
+# matches FILE PATTERN - one line of out or err must match.
+matches() {
+    grep -Eq -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"
+}
+
+# await PATTERN FILE [COUNT] - until COUNT lines of the file match, at most two
+# minutes. Returns whether they do.
+await() {
+    tries=0
+    until [ "$(grep -Ecs -- "$1" "$2")" -ge "${3:-1}" ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 2400 ] || return 1
+        sleep 0.05
+    done
+}
+
+# below PID NAME - the processes under process PID, all the way down, whose
+# program is NAME, or what libtool makes of it. 15 bytes of its name are what
+# the kernel keeps. In one look, for they may not live long.
+below() {
+    ps -eo pid=,ppid=,comm= | awk -v top="$1" -v name="$2" '
+        { parent[$1] = $2; program[$1] = $3 }
+        END {
+            for (pid in parent) {
+                if (program[pid] != substr(name, 1, 15) &&
+                    program[pid] != substr("lt-" name, 1, 15))
+                    continue
+                for (at = pid; at in parent; at = parent[at])
+                    if (parent[at] == top) {
+                        print pid
+                        break
+                    }
+            }
+        }'
+}
+
+# strike SIGNAL PROGRAM PATTERN ARGS... - take samples with ARGS, send SIGNAL to
+# a node of the tree that runs PROGRAM, and end it by Ctrl-C when PATTERN has
+# been said and two more samples have come. Sets status.
+strike() {
+    signal=$1
+    program=$2
+    pattern=$3
+    shift 3
+    what="SIG$signal for $program"
+    : >"$work/err"
+    # (Else it sends Ctrl-C to its group, too: the tool would get two.)
+    timeout --foreground 600 "$stat" --samples 10000 --interval 100 --max-stop 60000 "$@" \
+        >"$work/out" 2>"$work/err" 8>&- 9>&- &
+    tool=$!
+    await "sample 1 of" "$work/err" || fail "$what: no sample"
+    victim=$(below "$tool" "$program" | sort -n | head -n 1)
+    if [ -z "$victim" ] || ! kill "-$signal" "$victim"; then
+        fail "$what: there is none"
+    fi
+    await "$pattern" "$work/err" || fail "$what: no \"$pattern\""
+    await "sample [0-9]+ of" "$work/err" \
+        "$(($(grep -c "sample [0-9]* of" "$work/err") + 2))" ||
+        fail "$what: the samples have ended"
+    kill -INT "$tool"
+    status=0
+    wait "$tool" || status=$?
+    tool=
+    if [ -n "$victim" ] && kill -0 "$victim" 2>/dev/null; then
+        fail "$what: it is left behind"
+        kill -KILL "$victim"
+    fi
+}
