@@ -3,7 +3,6 @@
 LC_ALL=C
 export LC_ALL
 build=${BUILD:?run by make check: BUILD is the top of the build tree}
-source=${SOURCE:?run by make check: SOURCE is the top of the source}
 stat=$build/stat/coppice-stat
 COPPICE_STATD=$build/run/coppice-statd
 export COPPICE_STATD
