@@ -218,8 +218,8 @@ out:
     return r;
 }
 
-/* Note who there is: those that are lost later leave the communicator, but
- * tasks keep their daemons. */
+/* Note the ranks of all daemons. A daemon that is lost leaves the communicator,
+ * but its tasks stay with it. */
 static int note_leaves(struct daemons *daemons)
 {
     const struct cop_communicator *all = cop_network_everyone(daemons->network);
@@ -293,7 +293,7 @@ int daemons_launch(struct daemons **out,
         launch.topology_path = options->topology_path;
         if (!options->topology_path)
             launch.topology_shape = options->shape ? options->shape : "flat:1";
-        /* One alone has nobody who goes on without it. */
+        /* Without its only daemon a look cannot go on. */
         if (options->topology_path || options->shape)
             launch.missing = COP_MISSING_SKIP;
         r = cop_network_launch(&daemons->network, &launch, error);

@@ -17,14 +17,13 @@ struct daemons_options {
                                   daemon on each host that has targets */
     const char *ssh;           /* how to get to other hosts, with arguments;
                                   NULL: "ssh" */
-    bool open_ended;           /* nobody waits for an end: a daemon out of
-                                  reach is given up late */
+    bool open_ended;           /* there is no end to wait for: give up an
+                                  unreachable daemon late */
 };
 
-/* A node from which nothing was heard for so long is taken for lost, and the
- * others go on without it; where there is an end, a daemon that stays away for
- * six times as long is given up. For `timeout_ms`: so that both are known well
- * before that. */
+/* A node that is silent for so long is suspected, and the others go on without
+ * it; unless `open_ended`, a daemon is lost after six times as long. Short enough
+ * that both happen well before `timeout_ms`. */
 uint32_t daemons_silence_ms(uint32_t timeout_ms);
 
 struct daemons; /* opaque */
@@ -47,8 +46,8 @@ struct cop_network *daemons_network(const struct daemons *daemons);
 /* The rank of the daemon on a host; COP_RANK_NONE if there is none. */
 uint32_t daemons_of_host(const struct daemons *daemons, uint32_t host);
 
-/* Why a host has no daemon, in the words of who tried to start it; "" if it has
- * one. Borrowed. */
+/* Why a host has no daemon, as the launcher said it; "" if it has one.
+ * Borrowed. */
 const char *daemons_reason(const struct daemons *daemons, uint32_t host);
 
 /* Note that the node `rank`, a daemon or a commnode, was lost, and why. Returns

@@ -24,7 +24,7 @@ struct follow {
     struct tree *tree; /* the last sample */
     char late[sizeof(struct cop_error)];
     uint32_t sample; /* its number */
-    /* Who moved in the last samples, in a ring. */
+    /* Which tasks moved in the last samples, in a ring. */
     struct tasks *moved[FOLLOW_HISTORY];
     uint32_t moved_count; /* of all that were put there */
     char **notes;
@@ -32,7 +32,7 @@ struct follow {
     char *printed; /* the last picture, where there is no terminal */
 };
 
-/* Who is told what happens: what gathers has no other way to say it. */
+/* Gets the lines of follow_say(), which has no argument for it. */
 static struct follow *following;
 
 void follow_say(const char *line)
@@ -63,7 +63,7 @@ static uint32_t last_sample(const struct tree *tree)
     return last;
 }
 
-/* Whether nobody is left who could move. */
+/* Whether no task is left that could move. */
 static bool is_over(const struct tree *tree)
 {
     uint32_t i;
@@ -80,7 +80,7 @@ static bool is_over(const struct tree *tree)
     return true;
 }
 
-/* Remember who has moved since the sample that was shown before. */
+/* Note which tasks have moved since the sample that was shown before. */
 static int note_moved(struct follow *follow, const struct tree *tree)
 {
     struct tasks **slot = &follow->moved[follow->moved_count % FOLLOW_HISTORY];
@@ -133,7 +133,7 @@ static char *class_note(const struct follow *follow, struct tasks *set)
                                        times, known);
 }
 
-/* Lines about who could not be looked at. */
+/* Lines about tasks that could not be looked at. */
 static void write_gaps(FILE *file, const struct follow *follow, unsigned width)
 {
     const struct tree *tree = follow->tree;
@@ -242,7 +242,7 @@ static int print_changed(struct follow *follow, char *text)
 
 /* Show the last sample. Returns 0, 1 if there is nobody to see it, or a
  * negative errno. */
-static int draw(struct follow *follow)
+static int draw_picture(struct follow *follow)
 {
     bool live = screen_is_terminal(follow->screen);
     struct report_source source = {
@@ -276,7 +276,7 @@ static int draw(struct follow *follow)
     return r;
 }
 
-static int look(void *arg, const struct tree *tree, const char *late)
+static int follow_look(void *arg, const struct tree *tree, const char *late)
 {
     struct follow *follow = arg;
     struct tree none = {0};
@@ -297,7 +297,7 @@ static int look(void *arg, const struct tree *tree, const char *late)
     follow->tree = kept;
     follow->sample = last_sample(tree);
     snprintf(follow->late, sizeof(follow->late), "%s", late);
-    r = draw(follow);
+    r = draw_picture(follow);
     if (r == 0 && is_over(tree)) {
         follow_say("no task is left that could move");
         r = 1;
@@ -305,7 +305,7 @@ static int look(void *arg, const struct tree *tree, const char *late)
     return r;
 }
 
-static int idle(void *arg)
+static int follow_idle(void *arg)
 {
     struct follow *follow = arg;
 
@@ -313,10 +313,12 @@ static int idle(void *arg)
         return 0;
     if (screen_is_ended(follow->screen))
         return 1;
-    return follow->tree && screen_is_resized(follow->screen) ? draw(follow) : 0;
+    return follow->tree && screen_is_resized(follow->screen)
+               ? draw_picture(follow)
+               : 0;
 }
 
-static void end(void *arg)
+static void follow_end(void *arg)
 {
     struct follow *follow = arg;
     size_t i;
@@ -334,7 +336,8 @@ int follow_new(struct follow **out, const struct follow_options *options)
     if (!follow)
         return -ENOMEM;
     follow->options = *options;
-    follow->viewer = (struct gather_viewer){look, idle, end, follow};
+    follow->viewer =
+        (struct gather_viewer){follow_look, follow_idle, follow_end, follow};
     following = follow;
     *out = follow;
     return 0;

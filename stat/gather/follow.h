@@ -9,7 +9,7 @@
 #include "stat/job/targets.h"
 #include "stat/show/report.h"
 
-/* Samples of which it is known who moved in them. */
+/* For this many samples it is known which tasks moved. */
 #define FOLLOW_HISTORY 20
 
 struct follow_options {
@@ -30,14 +30,14 @@ int follow_new(struct follow **out, const struct follow_options *options);
 /* Free `follow`. NULL is fine. */
 void follow_free(struct follow *follow);
 
-/* It as who looks at samples. On a terminal each is drawn in place of the one
- * before. Elsewhere a picture is printed, under a line with the time, if it is
- * another one than the last. It ends when somebody wants it to, and when there
- * is no task left that can be looked at. Borrowed. */
+/* Its viewer; borrowed. On a terminal each sample is drawn in place of the one
+ * before. Elsewhere a picture is printed, below a line with the time, when it
+ * differs from the last. It ends when the user ends it, or when no task is left
+ * that can move. */
 const struct gather_viewer *follow_viewer(const struct follow *follow);
 
-/* Tell of what happens meanwhile: below the picture where there is one, and on
- * standard error when it is gone. */
+/* Show a line of news: below the picture, and on standard error when the picture
+ * is gone or there is none. */
 void follow_say(const char *line);
 
 #endif

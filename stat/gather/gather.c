@@ -16,51 +16,47 @@
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 
-/* How long a thread may take to stop, at most; and of the time for all tasks of
- * a daemon, so that others are looked at too. */
+/* How long to wait for a thread to stop: this long at most, and this part of
+ * the time for all tasks of a daemon, so that time is left for the others. */
 #define STOP_MS   1000
 #define STOP_PART 8
 
-/* How long a task may take, where thousands are at one daemon, on a machine
- * that is busy; and so many times the longest pause between two samples it may
- * be quiet. */
+/* The time for one task where one daemon has thousands, on a busy machine; and
+ * a sample is late after this many times the longest pause so far. */
 #define WALK_MS 5
 #define PAUSES  4
 
-/* What is left for the answer, and for names, at least, when all the time was
- * needed for what goes before them. */
+/* The answer, and the names, get at least this long, even if the time is up. */
 #define LEAST_MS 1000
 
-/* How often it is looked, while samples are due, whether somebody has had
- * enough, or a daemon was lost. */
+/* While samples are due: how often to check for Ctrl-C and for lost daemons. */
 #define WATCH_MS 100
 
-/* Daemons of which it is said at once that they were lost. */
+/* At most this many lost daemons are reported at once. */
 #define LOSSES_SAID_MAX 16
 
-/* While somebody follows, names that do not come in this time stay away until
- * the next sample. */
+/* With a viewer, names are waited for this long for each sample. */
 #define FOLLOW_NAMES_MS 2000
 
-/* Where samples come faster than they are taken, one is shown so often. */
+/* If samples come faster than they are taken, show one this often. */
 #define FOLLOW_SHOW_MS 1000
 
-/* How long the tree may take to end by itself, and what is left of that where
- * somebody has not answered already. */
+/* How long to wait for the tree to end by itself; and if a daemon was lost or
+ * has not answered. */
 #define SHUTDOWN_MS       5000
 #define SHUTDOWN_AFTER_MS 1000
 
 /* cop_stream_receive(); that no daemon lives is for take_events() to tell. */
-static int receive(struct cop_stream *stream,
-                   struct cop_packet **packet,
-                   int timeout_ms)
+static int receive_packet(struct cop_stream *stream,
+                          struct cop_packet **packet,
+                          int timeout_ms)
 {
     int r = cop_stream_receive(stream, packet, timeout_ms);
 
     return r == -ENODEV ? -EAGAIN : r;
 }
 
-/* Have the daemons stop; none of them may be left. */
+/* Tell the daemons to stop. It is no error if none is left. */
 static int send_stop(struct cop_stream *stream)
 {
     int r = cop_stream_send(stream, STAT_TAG_STOP, "%ud", 1u);
@@ -68,17 +64,17 @@ static int send_stop(struct cop_stream *stream)
     return r == -ENODEV ? 0 : r;
 }
 
-/* How long a node that is frozen can hold up the samples of all others: until
- * those beside it take it for lost, and one above it too (PROTOCOL 6.1b). */
+/* How long a frozen node can delay the samples of all others: until its
+ * neighbours have missed it, and then a node above it too (PROTOCOL 6.1b). */
 static uint64_t frozen_ms(const struct gather_options *options)
 {
     return 2 * (uint64_t)daemons_silence_ms(options->timeout_ms) + LEAST_MS;
 }
 
-/* Tell `fn`, if there is one. */
-__attribute__((format(printf, 2, 3))) static void say(gather_say_fn fn,
-                                                      const char *format,
-                                                      ...)
+/* Format a line for `fn`, unless that is NULL. */
+__attribute__((format(printf, 2, 3))) static void say_line(gather_say_fn fn,
+                                                           const char *format,
+                                                           ...)
 {
     char line[sizeof(struct cop_event)];
     va_list list;
@@ -91,11 +87,11 @@ __attribute__((format(printf, 2, 3))) static void say(gather_say_fn fn,
     fn(line);
 }
 
-/* Say which daemon is to walk which tasks. */
-static int ask(struct cop_stream *stream,
-               const struct daemons *daemons,
-               const struct targets *targets,
-               const struct gather_options *options)
+/* Send the request: which daemon walks which tasks. */
+static int send_request(struct cop_stream *stream,
+                        const struct daemons *daemons,
+                        const struct targets *targets,
+                        const struct gather_options *options)
 {
     uint32_t *ranks = calloc((size_t)targets->count + 1, sizeof(*ranks));
     struct request request = {.samples = options->watch_ms > 0
@@ -137,7 +133,7 @@ out:
 }
 
 /* Join `packet` to `*tree`. */
-static int take(struct tree **tree, const struct cop_packet *packet)
+static int join_packet(struct tree **tree, const struct cop_packet *packet)
 {
     struct tree *more = NULL;
     struct tree *both = NULL;
@@ -155,13 +151,13 @@ static int take(struct tree **tree, const struct cop_packet *packet)
 }
 
 /* Join all that has come on `stream` to `*tree`. */
-static int take_all(struct tree **tree, struct cop_stream *stream)
+static int join_waiting(struct tree **tree, struct cop_stream *stream)
 {
     struct cop_packet *packet;
     int r;
 
-    while ((r = receive(stream, &packet, 0)) == 0) {
-        r = take(tree, packet);
+    while ((r = receive_packet(stream, &packet, 0)) == 0) {
+        r = join_packet(tree, packet);
         cop_packet_free(packet);
         if (r < 0)
             return r;
@@ -183,15 +179,15 @@ struct gathering {
     struct cop_stream *stream;  /* of samples */
     struct cop_stream *answers; /* and of names */
     struct known known;
-    uint64_t sample; /* all have sent so many, but who has fallen behind */
+    uint64_t sample; /* the last one; frozen daemons may lack it */
     uint64_t end_ms; /* until when the answer is waited for */
-    uint32_t losses; /* of daemons that have tasks */
-    bool is_over;    /* none of those is left */
-    bool is_cut;     /* who watches has had enough */
+    uint32_t losses; /* lost daemons that have tasks */
+    bool is_over;    /* no daemon with tasks is left */
+    bool is_cut;     /* ended by Ctrl-C */
     struct cop_error *late;
 };
 
-/* Whether a daemon is left that has any of the tasks. */
+/* Whether any daemon with tasks is left. */
 static bool is_anyone_left(const struct gathering *gathering)
 {
     const struct daemons *daemons = gathering->daemons;
@@ -206,7 +202,7 @@ static bool is_anyone_left(const struct gathering *gathering)
     return false;
 }
 
-/* Say at once whose daemon the lost node `rank` was. */
+/* Report the loss of the daemon `rank`, if it has tasks. */
 static void say_loss(struct gathering *gathering,
                      uint32_t rank,
                      const char *why)
@@ -222,16 +218,16 @@ static void say_loss(struct gathering *gathering,
     }
     if (count == 0 || gathering->losses++ >= LOSSES_SAID_MAX)
         return;
-    say(gathering->options->say,
-        "the daemon on %s was lost: its %" PRIu32
-        " process%s not looked at any more: %s",
-        targets_host_name(targets, host), count, count == 1 ? " is" : "es are",
-        why);
+    say_line(gathering->options->say,
+             "the daemon on %s was lost: its %" PRIu32
+             " process%s not looked at any more: %s",
+             targets_host_name(targets, host), count,
+             count == 1 ? " is" : "es are", why);
 }
 
-/* Tell of nodes that were lost and adopted: of itself that costs nothing, for
- * the stream is recoverable. What does cost goes into `late`. Returns whether
- * any daemon was lost. */
+/* Report nodes that were lost or adopted. Only the loss of a daemon makes the
+ * answer incomplete, as the stream is recoverable: it is put into `late`.
+ * Returns whether any daemon was lost. */
 static bool take_events(struct gathering *gathering)
 {
     struct cop_network *network = daemons_network(gathering->daemons);
@@ -248,13 +244,14 @@ static bool take_events(struct gathering *gathering)
         if (lost && daemons_note_loss(gathering->daemons, event.rank, why) < 0)
             cop_error_set(late, -ENOMEM, "out of memory");
         if (event.type == COP_EVENT_NODE_SUSPECTED) {
-            say(options->say, "node %u may be lost: %s", event.rank, why);
+            say_line(options->say, "node %u may be lost: %s", event.rank, why);
         } else if (event.type == COP_EVENT_NODE_BACK) {
-            say(options->say, "node %u lives", event.rank);
+            say_line(options->say, "node %u lives", event.rank);
         } else if (event.type == COP_EVENT_NODE_LOST) {
-            say(options->say, "node %u was lost: %s", event.rank, why);
+            say_line(options->say, "node %u was lost: %s", event.rank, why);
         } else if (event.type == COP_EVENT_NODE_ADOPTED) {
-            say(options->say, "node %u was adopted %s", event.rank, event.text);
+            say_line(options->say, "node %u was adopted %s", event.rank,
+                     event.text);
         } else if (event.type == COP_EVENT_BACKEND_LOST) {
             cop_error_set(late, -ECONNRESET, "node %u was lost: %s", event.rank,
                           why);
@@ -282,9 +279,9 @@ static uint64_t left_ms(const struct gathering *gathering, uint64_t least_ms)
     return left > least_ms ? left : least_ms;
 }
 
-/* For how many samples all have stood still, but those of daemons that the
- * others go on without. Returns the count, 0 if there is nobody, or a negative
- * errno. */
+/* For how many samples no task has moved. Tasks of daemons that were missing
+ * for longer than frozen_ms() do not count. Returns the number, 0 if there is
+ * no task, or a negative errno. */
 static int64_t count_still(const struct tree *tree,
                            const struct gathering *gathering)
 {
@@ -310,7 +307,7 @@ static int64_t count_still(const struct tree *tree,
     return r < 0 ? r : still;
 }
 
-/* Tell of a sample. Returns 1 if it is the last that is wanted, 0 if more are
+/* Report a sample. Returns 1 if it is the last that is wanted, 0 if more are
  * to come, or a negative errno. */
 static int say_sample(const struct tree *tree,
                       const struct gathering *gathering)
@@ -320,16 +317,16 @@ static int say_sample(const struct tree *tree,
     int64_t still;
 
     if (options->watch_ms == 0) {
-        say(options->show, "sample %" PRIu64 " of %u", sample,
-            options->samples);
+        say_line(options->show, "sample %" PRIu64 " of %u", sample,
+                 options->samples);
         return sample >= options->samples;
     }
     still = count_still(tree, gathering);
     if (still < 0)
         return (int)still;
     still_ms = still > 0 ? (uint64_t)(still - 1) * options->interval_ms : 0;
-    say(options->show, "sample %" PRIu64 ": nothing has moved for %.1f s",
-        sample, (double)still_ms / 1000);
+    say_line(options->show, "sample %" PRIu64 ": nothing has moved for %.1f s",
+             sample, (double)still_ms / 1000);
     return still_ms >= options->watch_ms || sample >= REQUEST_SAMPLES_MAX;
 }
 
@@ -347,9 +344,8 @@ static uint64_t due_ms(const struct gathering *gathering, uint64_t pause_ms)
            frozen_ms(options) + slow_ms;
 }
 
-/* How long it may be quiet, at most, while samples are due. Who stops listening
- * before misses what all the others still send: a sync does not wait for what a
- * daemon has yet to look at. */
+/* How long to wait for a sample. To give up earlier would lose what the other
+ * daemons still send: a sync does not wait for samples not taken yet. */
 static uint64_t quiet_ms(const struct gathering *gathering, uint64_t pause_ms)
 {
     uint64_t due = due_ms(gathering, pause_ms);
@@ -358,8 +354,8 @@ static uint64_t quiet_ms(const struct gathering *gathering, uint64_t pause_ms)
     return due < left ? due : left;
 }
 
-/* The number of a packet's wave is how many samples all daemons have sent, but
- * those that the tree goes on without. Returns whether it is a new one. */
+/* Note which sample `packet` is of: the number of its wave. Returns whether it
+ * is a new one. */
 static bool note_sample(struct gathering *gathering,
                         const struct cop_packet *packet)
 {
@@ -370,7 +366,7 @@ static bool note_sample(struct gathering *gathering,
 }
 
 /* Wait for a packet of a sample, up to `timeout_ms`. Returns as
- * receive(), or 1 if nobody wants any more, or can send one. */
+ * receive_packet(), or 1 after Ctrl-C, or if no daemon is left. */
 static int await_sample(struct gathering *gathering,
                         struct cop_packet **packet,
                         uint64_t timeout_ms)
@@ -388,7 +384,7 @@ static int await_sample(struct gathering *gathering,
         }
         if (left > WATCH_MS)
             left = WATCH_MS;
-        r = receive(gathering->stream, packet, (int)left);
+        r = receive_packet(gathering->stream, packet, (int)left);
         take_events(gathering);
         if (r == -EAGAIN && gathering->is_over)
             return 1;
@@ -396,11 +392,11 @@ static int await_sample(struct gathering *gathering,
     return r;
 }
 
-/* Take the samples as they come, and tell of each. While a parent is lost waves
- * may be joined, so fewer may come; then it is quiet, and the sync that follows
- * knows when all is in. Each sample puts the end off, but for who watches.
+/* Take the samples as they come, and report each. Fewer than asked for may come,
+ * as waves may be joined while a parent is lost: the sync that follows knows
+ * when all is in. Each sample puts the end off, except with --watch.
  * Returns 0 or a negative errno. */
-static int follow(struct gathering *gathering, struct tree **tree)
+static int follow_samples(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_options *options = gathering->options;
     struct cop_packet *packet;
@@ -411,7 +407,7 @@ static int follow(struct gathering *gathering, struct tree **tree)
         r = await_sample(gathering, &packet, quiet_ms(gathering, pause_ms));
         if (r != 0)
             break;
-        r = take(tree, packet);
+        r = join_packet(tree, packet);
         if (r == 0 && note_sample(gathering, packet)) {
             if (pause_ms < clock_now_ms() - last_ms)
                 pause_ms = clock_now_ms() - last_ms;
@@ -425,20 +421,21 @@ static int follow(struct gathering *gathering, struct tree **tree)
         cop_packet_free(packet);
     }
     if (gathering->is_cut)
-        say(options->say, "what was seen so far is shown; Ctrl-C again ends it "
-                          "at once");
+        say_line(options->say,
+                 "what was seen so far is shown; Ctrl-C again ends it "
+                 "at once");
     if ((r > 0 || r == -EAGAIN) && (options->watch_ms > 0 || gathering->is_cut))
         r = send_stop(gathering->stream);
     return r == -EAGAIN || r == -ENOTCONN || r > 0 ? 0 : r;
 }
 
 /* Wait for the answer to be complete. Returns 0 or a negative errno. */
-static int finish(struct gathering *gathering, struct tree **tree)
+static int await_answer(struct gathering *gathering, struct tree **tree)
 {
     struct cop_error *late = gathering->late;
     int r;
 
-    /* Who can answer is not kept from it by somebody who cannot. */
+    /* A frozen daemon must not keep the others from answering. */
     r = cop_stream_sync(gathering->stream,
                         (int)left_ms(gathering, frozen_ms(gathering->options)),
                         late);
@@ -446,7 +443,7 @@ static int finish(struct gathering *gathering, struct tree **tree)
         cop_error_set(late, r, "no complete answer: %s", strerror(-r));
     if (r > 0)
         cop_error_set(late, -ECONNRESET, "a link was lost on the way");
-    r = take_all(tree, gathering->stream);
+    r = join_waiting(tree, gathering->stream);
     take_events(gathering);
     return r;
 }
@@ -476,7 +473,7 @@ static int receive_until(struct cop_stream *stream,
 {
     uint64_t now = clock_now_ms();
 
-    return now < end_ms ? receive(stream, packet, (int)(end_ms - now))
+    return now < end_ms ? receive_packet(stream, packet, (int)(end_ms - now))
                         : -EAGAIN;
 }
 
@@ -547,7 +544,7 @@ static int take_found(struct finding *findings,
     return 0;
 }
 
-/* Name the hosts where a program was not found: one line for each program. */
+/* Report where each program was not found: one line for each program. */
 static int say_nothing(const struct targets *targets,
                        const struct finding *findings,
                        const struct gather_options *options)
@@ -577,9 +574,9 @@ static int say_nothing(const struct targets *targets,
         r = cop_hosts_text(&text, hosts, here);
         if (r < 0)
             break;
-        say(options->say, "no process%s%s%s%s on %s",
-            wanted->user[0] ? " of user " : "", wanted->user,
-            wanted->name[0] ? " called " : "", wanted->name, text);
+        say_line(options->say, "no process%s%s%s%s on %s",
+                 wanted->user[0] ? " of user " : "", wanted->user,
+                 wanted->name[0] ? " called " : "", wanted->name, text);
         free(text);
     }
     free(hosts);
@@ -602,7 +599,7 @@ static int add_found(struct targets *targets,
         if (!findings[i].answered) {
             cop_error_set(late, -ETIMEDOUT, "%s: its processes are not known",
                           targets_host_name(targets, host));
-            say(options->say, "%s", late->text);
+            say_line(options->say, "%s", late->text);
         }
         for (k = 0; r == 0 && k < findings[i].count; k++)
             r = targets_add(targets, host, findings[i].pids[k]);
@@ -611,7 +608,7 @@ static int add_found(struct targets *targets,
 }
 
 /* Have the daemons find what is wanted. */
-static int find(struct gathering *gathering)
+static int find_targets(struct gathering *gathering)
 {
     struct targets *targets = gathering->targets;
     uint64_t end_ms = clock_now_ms() + left_ms(gathering, LEAST_MS);
@@ -651,8 +648,8 @@ static void say_absent(const struct targets *targets,
 
         if (!reason[0])
             continue;
-        say(options->say, "%s has no daemon: %s",
-            targets_host_name(targets, host), reason);
+        say_line(options->say, "%s has no daemon: %s",
+                 targets_host_name(targets, host), reason);
         cop_error_set(late, -EHOSTUNREACH, "%s could not be looked at",
                       targets_host_name(targets, host));
     }
@@ -666,8 +663,8 @@ static void say_missing(struct cop_network *network, gather_say_fn say_fn)
     size_t i;
 
     for (i = 0; cop_network_missing(network, i, &absentee) == 0; i++)
-        say(say_fn, "node %u on %s is missing, others do its work: %s",
-            absentee.rank, absentee.host, absentee.reason);
+        say_line(say_fn, "node %u on %s is missing, others do its work: %s",
+                 absentee.rank, absentee.host, absentee.reason);
 }
 
 /* Tell `say_fn` what the tree lacks, and why, and put that into it. */
@@ -729,9 +726,9 @@ static void known_fini(struct known *known)
 }
 
 /* Replace `*tree` by one with names; what was known need not be asked for. */
-static int name(struct gathering *gathering,
-                struct tree **tree,
-                struct tasks *silent)
+static int name_tree(struct gathering *gathering,
+                     struct tree **tree,
+                     struct tasks *silent)
 {
     const struct gather_options *options = gathering->options;
     struct known *known = &gathering->known;
@@ -760,24 +757,23 @@ static int name(struct gathering *gathering,
     return 0;
 }
 
-/* Complete `*tree`: with who is missing, of which `say_fn` is told, and with
- * names. */
-static int complete(struct gathering *gathering,
-                    struct tree **tree,
-                    gather_say_fn say_fn)
+/* Add the missing tasks, which are reported to `say_fn`, and names to `*tree`. */
+static int complete_tree(struct gathering *gathering,
+                         struct tree **tree,
+                         gather_say_fn say_fn)
 {
     struct tasks *silent = NULL;
     int r;
 
     r = note_shortfall(gathering, tree, &silent, say_fn);
     if (r == 0)
-        r = name(gathering, tree, silent);
+        r = name_tree(gathering, tree, silent);
     tasks_free(silent);
     return r;
 }
 
 /* Show how it is now. Returns as the viewer does. */
-static int view(struct gathering *gathering, const struct tree *tree)
+static int show_now(struct gathering *gathering, const struct tree *tree)
 {
     const struct gather_viewer *viewer = gathering->options->viewer;
     struct tree none = {0};
@@ -790,9 +786,9 @@ static int view(struct gathering *gathering, const struct tree *tree)
     r = tree_join(&now, tree, &none);
     if (r < 0)
         return r;
-    /* What is late now may come yet. */
+    /* What is missing now may come later. */
     gathering->late = &late;
-    r = complete(gathering, &now, NULL);
+    r = complete_tree(gathering, &now, NULL);
     gathering->late = real;
     if (r == 0)
         r = tree_settle(&settled, now);
@@ -803,10 +799,10 @@ static int view(struct gathering *gathering, const struct tree *tree)
     return r;
 }
 
-/* Take `packet`, or, where that is NULL, tell once of a long silence. `*fresh`
- * is set if there is something to show. Returns 0 or a negative errno.
+/* Take `packet`; if it is NULL, report a long silence once. Sets `*fresh` if
+ * there is something to show. Returns 0 or a negative errno.
  *
- * heard_ms  when a packet came last; 0: the silence has been told of */
+ * heard_ms  when the last packet came; 0: the silence was reported */
 static int take_live(struct gathering *gathering,
                      struct tree **tree,
                      struct cop_packet *packet,
@@ -817,7 +813,7 @@ static int take_live(struct gathering *gathering,
     int r;
 
     if (packet) {
-        r = take(tree, packet);
+        r = join_packet(tree, packet);
         note_sample(gathering, packet);
         cop_packet_free(packet);
         *heard_ms = now;
@@ -826,9 +822,9 @@ static int take_live(struct gathering *gathering,
     }
     if (*heard_ms == 0 || now - *heard_ms < due_ms(gathering, 0))
         return 0;
-    say(gathering->options->say,
-        "no sample for %" PRIu64 " s: who is silent is given up later",
-        (now - *heard_ms) / 1000);
+    say_line(gathering->options->say,
+             "no sample for %" PRIu64 " s: who is silent is given up later",
+             (now - *heard_ms) / 1000);
     *heard_ms = 0;
     *fresh = gathering->sample > 0;
     return 0;
@@ -847,11 +843,12 @@ static int follow_live(struct gathering *gathering, struct tree **tree)
         struct cop_packet *packet = NULL;
         bool paused;
 
-        /* What waits is taken before it is shown: who shows slowly must not
-         * fall behind. */
-        r = receive(gathering->stream, &packet, fresh ? 0 : GATHER_IDLE_MS);
+        /* Take all that waits before showing it: a slow viewer must not fall
+         * behind. */
+        r = receive_packet(gathering->stream, &packet,
+                           fresh ? 0 : GATHER_IDLE_MS);
         paused = r == -EAGAIN;
-        /* Before the first sample nobody is behind. */
+        /* Before the first sample there is nothing to show. */
         if (take_events(gathering) &&
             (gathering->sample > 0 || gathering->is_over))
             fresh = true;
@@ -859,12 +856,12 @@ static int follow_live(struct gathering *gathering, struct tree **tree)
             r = take_live(gathering, tree, packet, &heard_ms, &fresh);
         if (r == 0 && fresh &&
             (paused || clock_now_ms() - shown_ms >= FOLLOW_SHOW_MS)) {
-            r = view(gathering, *tree);
+            r = show_now(gathering, *tree);
             shown_ms = clock_now_ms();
             fresh = false;
         }
         if (r == 0 && paused && gathering->is_over) {
-            say(gathering->options->say, "no daemon is left");
+            say_line(gathering->options->say, "no daemon is left");
             r = 1;
         }
         if (r == 0)
@@ -880,7 +877,7 @@ static int follow_live(struct gathering *gathering, struct tree **tree)
 }
 
 /* Take the samples that are wanted. */
-static int sample(struct gathering *gathering, struct tree **tree)
+static int take_samples(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_options *options = gathering->options;
     int r = 0;
@@ -888,20 +885,20 @@ static int sample(struct gathering *gathering, struct tree **tree)
     if (options->viewer)
         return follow_live(gathering, tree);
     if (options->samples > 1 || options->watch_ms > 0)
-        r = follow(gathering, tree);
-    return r < 0 ? r : finish(gathering, tree);
+        r = follow_samples(gathering, tree);
+    return r < 0 ? r : await_answer(gathering, tree);
 }
 
 /* Everything between launch and end.
  *
  * end_ms  until when an answer is waited for */
-static int gather(struct tree **tree,
-                  struct daemons *daemons,
-                  struct targets *targets,
-                  const struct gather_options *options,
-                  uint64_t end_ms,
-                  struct cop_error *late,
-                  struct cop_error *error)
+static int gather_stacks(struct tree **tree,
+                         struct daemons *daemons,
+                         struct targets *targets,
+                         const struct gather_options *options,
+                         uint64_t end_ms,
+                         struct cop_error *late,
+                         struct cop_error *error)
 {
     struct cop_stream_options stream_options = COP_STREAM_OPTIONS_INIT;
     struct gathering gathering = {.daemons = daemons,
@@ -927,16 +924,16 @@ static int gather(struct tree **tree,
                                     (int)options->timeout_ms);
     }
     if (r == 0 && targets->wanted_count > 0)
-        r = find(&gathering);
+        r = find_targets(&gathering);
     if (r == 0 && targets->count == 0)
         r = cop_error_set(error, -ESRCH,
                           "no process was found: check names, users and hosts");
     if (r == 0)
-        r = ask(gathering.stream, daemons, targets, options);
+        r = send_request(gathering.stream, daemons, targets, options);
     if (r == 0)
-        r = sample(&gathering, tree);
+        r = take_samples(&gathering, tree);
     if (r == 0)
-        r = complete(&gathering, tree, options->say);
+        r = complete_tree(&gathering, tree, options->say);
     known_fini(&gathering.known);
     return r;
 }
@@ -958,13 +955,14 @@ int gather_tree(struct tree **out,
     error->text[0] = '\0';
     late->text[0] = '\0';
     if (targets->host_count > 1)
-        say(options->say, "starting a daemon on each host");
+        say_line(options->say, "starting a daemon on each host");
     r = daemons_launch(&daemons, targets, &daemons_options, options->timeout_ms,
                        error);
     if (r == 0)
         r = tree_new(&tree, &(struct tree_size){0});
     if (r == 0)
-        r = gather(&tree, daemons, targets, options, end_ms, late, error);
+        r = gather_stacks(&tree, daemons, targets, options, end_ms, late,
+                          error);
     if (r == 0)
         r = tree_settle(out, tree);
     if (r < 0 && !error->text[0])

@@ -12,19 +12,18 @@
 #include "stat/job/targets.h"
 #include "stat/tree/tree.h"
 
-/* Told of what happens meanwhile: one line, without its end. */
+/* Gets one line of news, without a newline. */
 typedef void (*gather_say_fn)(const char *line);
 
-/* Who follows a job, sample by sample. Each function returns 0, 1 to end, or a
- * negative errno, which ends it too. */
+/* A viewer follows a job, sample by sample. `look` and `idle` return 0, 1 to end,
+ * or a negative errno, which ends it too. */
 struct gather_viewer {
-    /* There is a new sample: where the tasks are now, and for how long. `late`
-     * says what is missing; "": nothing. */
+    /* A new sample: where the tasks are, and for how long. `late` says what is
+     * missing; "" if nothing is. */
     int (*look)(void *arg, const struct tree *tree, const char *late);
-    /* Some time has passed; called at least each GATHER_IDLE_MS, but while a
-     * daemon is asked for names. */
+    /* Called at least each GATHER_IDLE_MS, except while names are asked for. */
     int (*idle)(void *arg);
-    /* It has ended, for whatever reason: called once, last. */
+    /* Called once, last, for whatever reason it ends. */
     void (*end)(void *arg);
     void *arg;
 };
@@ -45,10 +44,10 @@ struct gather_options {
     enum naming_detail detail;
     const struct gather_viewer *viewer; /* follows, until it ends; not so many
                                            samples. NULL: nobody */
-    bool (*is_ended)(void); /* whether who watches wants it to end now; first
-                               asked when samples are due; NULL: never */
-    gather_say_fn show;     /* of several samples, how far they have come */
-    gather_say_fn say;      /* nodes lost and adopted, and other news */
+    bool (*is_ended)(void); /* whether the user wants to end it; first called
+                               when samples are due; NULL: never */
+    gather_say_fn show;     /* progress, of several samples */
+    gather_say_fn say;      /* nodes lost or adopted, and other news */
 };
 
 /* Start a tree of daemons, have them find what `targets` wants, divide the
@@ -56,7 +55,7 @@ struct gather_options {
  * whatever comes back.
  *
  * out   the merged tree: of some of the tasks, if daemons did not answer;
- *       where somebody follows, of the last sample
+ *       with a viewer, of the last sample
  * late  why the answer may not be complete; "" if it is
  *
  * Returns 0, or a negative errno with a sentence in `error`. */

@@ -17,7 +17,7 @@ static bool is_shown;
 
 /* Columns of the terminal of standard error; 0: it is none that lines can be
  * written over on. */
-static unsigned columns(void)
+static unsigned terminal_columns(void)
 {
     const char *terminal = getenv("TERM");
     struct winsize size;
@@ -37,7 +37,7 @@ void progress_say(const char *line)
 
 void progress_show(const char *line)
 {
-    unsigned width = columns();
+    unsigned width = terminal_columns();
     char text[256];
 
     if (width == 0) {

@@ -22,7 +22,7 @@ struct shortfall {
     bool *lacking;  /* by task: not seen up to the end */
 };
 
-static void fini(struct shortfall *shortfall)
+static void shortfall_fini(struct shortfall *shortfall)
 {
     free(shortfall->seen);
     free(shortfall->rank);
@@ -48,8 +48,8 @@ static void read_progress(struct shortfall *shortfall, const struct tree *tree)
     }
 }
 
-/* Whether `task` was not seen up to the end. Where that is open, it is after
- * the last sample of who was lost. */
+/* Whether `task` was not seen up to the end. With an open end, the task
+ * of a lost daemon was not. */
 static bool is_lacking(const struct shortfall *shortfall, uint32_t task)
 {
     const struct shortfall_wanted *wanted = shortfall->wanted;
@@ -60,10 +60,10 @@ static bool is_lacking(const struct shortfall *shortfall, uint32_t task)
             daemons_loss(wanted->daemons, shortfall->rank[task]));
 }
 
-/* Read the tree, and find who is behind. */
-static int init(struct shortfall *shortfall,
-                const struct tree *tree,
-                const struct shortfall_wanted *wanted)
+/* Read the tree, and find the tasks that are lacking. */
+static int shortfall_init(struct shortfall *shortfall,
+                          const struct tree *tree,
+                          const struct shortfall_wanted *wanted)
 {
     uint32_t count = wanted->targets->count, task;
 
@@ -107,7 +107,7 @@ static void reason_of(char *text,
                  host, shortfall->wanted->timeout_ms / 1000);
 }
 
-/* Put who is not in the tree into it, with the reason. */
+/* Add the tasks that are not in the tree, with the reason. */
 static int add_absent(struct tree **tree, const struct shortfall *shortfall)
 {
     char reason[512];
@@ -253,7 +253,7 @@ int shortfall_find(struct tree **tree,
     uint32_t lacking = 0;
     int r;
 
-    r = init(&shortfall, *tree, wanted);
+    r = shortfall_init(&shortfall, *tree, wanted);
     if (r == 0)
         lacking = lacking_count(&shortfall);
     if (r == 0 && lacking > 0) {
@@ -267,6 +267,6 @@ int shortfall_find(struct tree **tree,
     }
     if (r == 0)
         r = collect(silent, &shortfall, is_silent, 0);
-    fini(&shortfall);
+    shortfall_fini(&shortfall);
     return r;
 }

@@ -1,4 +1,4 @@
-/* shortfall.h - what an answer lacks: whose tasks, and why. */
+/* shortfall.h - which tasks an answer lacks, and why. */
 #ifndef STAT_GATHER_SHORTFALL_H
 #define STAT_GATHER_SHORTFALL_H
 
