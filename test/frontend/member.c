@@ -1,10 +1,14 @@
-/* member.c - the back-end of the tests: does what it is told to. With the
- * argument "exit" it ends at once; with "fell N FOLDER" whoever can make that
- * folder kills the process N levels above it before it joins; with "halt N
- * FOLDER" it stops that one for HALT_MS, and then joins; with "session
- * FILE" it attaches; with "poll" it waits in poll(), never in a receive; with
- * "packets" it does so, too, and never asks for events; with "chatter" it
- * answers questions as in chatter(). */
+/* member.c - the back-end of the tests: obeys the packets of member.h. Its
+ * argument says what else it does:
+ *
+ *   exit           ends at once, with status 3
+ *   fell N FOLDER  the first back-end that makes FOLDER kills the process N
+ *                  levels above it, then joins
+ *   halt N FOLDER  likewise, but stops that process for HALT_MS
+ *   session FILE   attaches to the network of that session file
+ *   poll           waits in poll(), never in a receive
+ *   packets        likewise, and never asks for events
+ *   chatter        answers questions as in chatter() */
 #include "test/frontend/member.h"
 
 #include <err.h>
@@ -50,8 +54,8 @@ static void send_many(struct cop_network *network,
         cop_stream_send(stream, TAG_MANY, "%d", 1);
 }
 
-/* Send `count` numbers of our own, `rate` of them in a second, or as many as
- * the network lives for. */
+/* Send `count` numbers of our own, `rate` in a second, or until the network ends.
+ */
 static void feed(struct cop_network *network,
                  struct cop_stream *stream,
                  int count,
@@ -89,7 +93,7 @@ static void send_sum(struct cop_stream *stream, const struct cop_packet *packet)
     cop_stream_send(stream, TAG_SUM, "%ud", sum);
 }
 
-/* What the calls say in a forked child: 0 if each says -EPERM. */
+/* Fork a child that makes all calls. Returns 0 if each returned -EPERM. */
 static int calls_in_a_child(struct cop_network *network,
                             struct cop_stream *stream)
 {
@@ -129,10 +133,10 @@ static int threads(void)
     return stat("/proc/self/task", &status) < 0 ? -1 : (int)status.st_nlink;
 }
 
-/* Close what Coppice has open, have other files under the same numbers, and
- * leave the network. Those files must not be touched. If `is_late`, Coppice's
- * own thread is the first that comes upon them. */
-static void strip(struct cop_network *network, bool is_late)
+/* Close all of Coppice's descriptors, open other files under the same numbers,
+ * and leave the network. These files must not be touched. If `is_late`, let
+ * Coppice's own thread be the first to use such a descriptor. */
+static void close_all(struct cop_network *network, bool is_late)
 {
     struct cop_event event = COP_EVENT_INIT;
     struct timespec pause = {0, 1000000};
@@ -184,7 +188,7 @@ static bool obey(struct cop_network *network,
         cop_stream_send(stream, tag, "%d", (int)getpid());
         break;
     case TAG_BARE:
-        strip(network, number == 1);
+        close_all(network, number == 1);
         break;
     case TAG_MANY:
         send_many(network, stream, number);
@@ -231,8 +235,8 @@ static bool obey(struct cop_network *network,
     return true;
 }
 
-/* As cop_network_receive() without end, but waiting in poll(): after -EAGAIN
- * only, as its documentation says. */
+/* cop_network_receive() with COP_FOREVER, but waiting in poll(), after -EAGAIN as
+ * documented. */
 static int receive_by_poll(struct cop_network *network,
                            struct cop_stream **stream,
                            struct cop_packet **packet,
@@ -266,10 +270,10 @@ static int receive(struct cop_network *network,
     return receive_by_poll(network, stream, packet, how);
 }
 
-/* How long "halt" lasts. */
+/* How long "halt" stops a process. */
 #define HALT_MS 3000
 
-/* The process so many levels above us. */
+/* The process `levels` above this one. */
 static pid_t ancestor(int levels)
 {
     char path[64];
@@ -286,7 +290,7 @@ static pid_t ancestor(int levels)
     return pid;
 }
 
-/* Stop that process for a while. */
+/* Stop process `pid` for HALT_MS. */
 static void halt(pid_t pid)
 {
     struct timespec pause = {HALT_MS / 1000, HALT_MS % 1000 * 1000000L};

@@ -1,5 +1,5 @@
-/* member.h - what the tests and their back-end, test/frontend/member, agree
- * on. What is sent down, and what comes up. */
+/* member.h - the packets between the tests and their back-end,
+ * test/frontend/member: what is sent down, and what is answered. */
 #ifndef TEST_FRONTEND_MEMBER_H
 #define TEST_FRONTEND_MEMBER_H
 
@@ -11,11 +11,11 @@ enum {
     TAG_PID,                  /* "": "%d", its process number */
     TAG_MANY,  /* "%d": as many times 1 as its rank modulo the number */
     TAG_TEXT,  /* "": "%s", a text: no number for a filter that adds */
-    TAG_LEAVE, /* "": it leaves the network, and ends */
+    TAG_LEAVE, /* "": leaves the network, and ends */
     TAG_BYTES, /* "%d": an array of so many bytes */
     TAG_FEED,  /* "%d %d": so many "%ad", each of one number that nobody
                   else sends, see member_number(); so many in a second */
-    TAG_STUCK, /* "": it never calls receive again, nor ends */
+    TAG_STUCK, /* "": never calls receive again, and does not end */
     TAG_SUM,   /* "%ac", "%Auc": "%ud", the sum of the bytes */
     TAG_TOTAL, /* "": "%d", how many packets it has obeyed, without these */
     TAG_CLOSE, /* "": it closes its end of the stream */

@@ -11,8 +11,8 @@
 /* Most commnodes of one tree in the tests. */
 #define NODES_MAX 128
 
-/* The parent of a process, and its name (16 bytes) if `name` is not NULL; -1 if
- * there is no such process, or it is dead and has not been waited for. */
+/* The parent of process `pid`, and its name (16 bytes) if `name` is not NULL; -1
+ * if there is no such process, or it is a zombie. */
 static inline pid_t nodes_parent(pid_t pid, char *name)
 {
     char path[64], line[512], unused[16];
@@ -37,8 +37,8 @@ static inline pid_t nodes_parent(pid_t pid, char *name)
     return parent;
 }
 
-/* The processes called `called` whose parent is `parent`, in order of their
- * process numbers, which is the order of their start. Returns how many. */
+/* List the children of `parent` whose name is `called`, by pid, which is the order
+ * of their start. Returns how many. */
 static inline size_t nodes_called(pid_t parent,
                                   const char *called,
                                   pid_t out[NODES_MAX])
@@ -63,13 +63,13 @@ static inline size_t nodes_called(pid_t parent,
     return count;
 }
 
-/* The same of commnodes. */
+/* List the commnodes below `parent`. */
 static inline size_t nodes_below(pid_t parent, pid_t out[NODES_MAX])
 {
     return nodes_called(parent, "coppice-commnod", out);
 }
 
-/* All commnodes below us, those of a higher level first. */
+/* List all commnodes below this process, upper levels first. */
 static inline size_t nodes_all(pid_t out[NODES_MAX])
 {
     pid_t below[NODES_MAX];

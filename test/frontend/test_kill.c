@@ -1,8 +1,8 @@
 /* test_kill.c - one process of a network is killed at a random moment.
  *
- * Whatever it was, and whatever the network did: nothing is left running, and
- * the front-end, if it lives, is told and ends. SEED and ROUNDS, in the
- * environment, choose and prolong the search. */
+ * Whichever it is, and whatever the network does at that moment: no process is
+ * left, and the front-end, if it lives, gets an error and ends. $SEED chooses
+ * the moments, $ROUNDS how many. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>

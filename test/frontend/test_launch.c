@@ -1,10 +1,10 @@
-/* test_launch.c - starting networks, and everything that can be wrong. */
+/* test_launch.c - starting networks, and what can go wrong. */
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "test/frontend/tree.h"
 
-/* Each shape comes up whole, works, and goes without a trace. */
+/* Each shape starts, works, and ends without a process left. */
 TEST(shapes_come_up_and_go)
 {
     static const struct {
@@ -219,7 +219,7 @@ TEST(a_tree_may_come_as_text_or_file)
     unlink(path);
 }
 
-/* A back-end started by hand is told so. */
+/* A back-end that was not launched by a network gets an error that says so. */
 TEST(joining_by_hand_is_an_error)
 {
     struct cop_network *network;
@@ -264,11 +264,11 @@ TEST(a_full_descriptor_table)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* PROTOCOL 12.2b: a node that is being launched stands still for three times
- * as long as a node of a running tree may: a commnode whose back-ends are about
- * to start, one whose commnodes are, the front-end itself. Nobody takes it for
- * dead; the tree comes up whole, and works. */
-TEST(whoever_is_slow_to_start_is_waited_for)
+/* PROTOCOL 12.2b: a node is stopped during the launch for three times the
+ * failure_timeout: a commnode while its back-ends start, one while its commnodes
+ * start, or the front-end. No node is suspected; the tree is complete, and
+ * works. */
+TEST(a_node_may_be_slow_to_start)
 {
     static const struct {
         const char *levels; /* above the first back-end that runs */

@@ -1,4 +1,4 @@
-/* test_loss.c - nodes that leave, die, or stand still, and the end. */
+/* test_loss.c - nodes leave, die or are stopped; the end of a network. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static struct cop_stream *open_one(struct cop_network *network, uint32_t rank)
     return stream;
 }
 
-/* Wait until everybody is there again and has answered what was sent. */
+/* Wait until all back-ends have answered all that was sent. */
 static int sync_of(struct cop_stream *stream)
 {
     struct cop_error error;
@@ -44,8 +44,8 @@ static pid_t pid_of(struct cop_network *network, uint32_t rank)
 static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))
 
-/* One back-end goes, by itself or killed: an event names it, and the waves go
- * on without it. */
+/* One back-end leaves, or is killed: an event names it, and waves continue without
+ * it. */
 static void go_on_without(bool is_killed)
 {
     size_t i;
@@ -83,8 +83,8 @@ TEST(a_backend_that_is_killed)
     go_on_without(true);
 }
 
-/* A back-end closes descriptors that are not its own: the network ends for it,
- * and the process goes on, whichever thread comes upon it. */
+/* A back-end closes Coppice's descriptors: the network ends for it, and its
+ * process lives on, whichever thread is the first to use one of them. */
 TEST(a_backend_that_closes_all_descriptors)
 {
     int is_late;
@@ -105,8 +105,8 @@ TEST(a_backend_that_closes_all_descriptors)
     }
 }
 
-/* A commnode dies: an event names it; what was below it has another parent, and
- * nobody is lost. */
+/* A commnode dies: an event names it, its children get another parent, and no
+ * back-end is lost. */
 TEST(a_commnode_that_is_killed)
 {
     struct cop_network *network = tree_launch("2x2x2");
@@ -145,8 +145,8 @@ static void *sync_once(void *arg)
     return NULL;
 }
 
-/* Wait until both threads sleep, and sleep again at each of some looks. A
- * thread that has not come to its sync yet runs. */
+/* Wait until both threads are seen asleep several times in a row: until a thread
+ * waits in its sync, it runs. */
 static void await_both_asleep(struct syncer syncers[2])
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -166,9 +166,9 @@ static void await_both_asleep(struct syncer syncers[2])
 }
 
 /* A commnode dies while two threads sync one stream, which is not recoverable:
- * both are told that something may be lost; the next sync is not. A member that
- * is stopped keeps either sync from its end until both have begun. */
-TEST(both_of_two_syncs_are_told)
+ * both syncs report possible loss; the next sync does not. A stopped member
+ * keeps both syncs waiting until both have begun. */
+TEST(both_of_two_syncs_report_the_loss)
 {
     struct cop_network *network = tree_launch("2x2x2");
     struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
@@ -235,8 +235,8 @@ TEST(a_lossy_sync_names_the_broken_link_only)
     unlink(session);
 }
 
-/* The front-end is killed: nothing of its network runs any more, and nobody
- * waits for a time-out. */
+/* The front-end is killed: all processes of its network end, without waiting for
+ * a time-out. */
 TEST(a_frontend_that_is_killed)
 {
     size_t i;
@@ -265,7 +265,8 @@ TEST(a_frontend_that_is_killed)
     }
 }
 
-/* A stopped back-end cannot be waited for: it is killed, and said so. */
+/* A stopped back-end does not end by itself: the shutdown kills it, and says so.
+ */
 TEST(a_shutdown_with_a_stopped_backend)
 {
     size_t i;
@@ -283,7 +284,7 @@ TEST(a_shutdown_with_a_stopped_backend)
     }
 }
 
-/* What was delivered before the end can still be received; then it is over. */
+/* What was delivered before the end can still be received, and nothing else. */
 TEST(the_end_is_orderly)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -304,7 +305,7 @@ TEST(the_end_is_orderly)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Ask all for their ranks; the answer is to be just `ranks`, in this order. */
+/* Ask all members for their ranks; the answer must be `ranks`, in this order. */
 static void check_order(struct cop_stream *concat,
                         const uint32_t *ranks,
                         uint32_t count)
@@ -326,7 +327,7 @@ static void check_order(struct cop_stream *concat,
 #define ORDER_ROUNDS 10
 #define ORDER_MAX    8
 
-/* Values stand by rank, in whichever order the children have connected. */
+/* Values are ordered by rank, not by the order in which children connected. */
 TEST(concat_is_in_the_order_of_ranks)
 {
     size_t i, k;
@@ -385,8 +386,8 @@ TEST(concat_has_an_order_after_an_adoption)
 #define LAST_PACKETS 12
 #define LAST_BYTES   (1 << 20)
 
-/* Every member leaves while a call waits in receive: it gets all that they had
- * sent, and then -ENODEV, as does everything else. */
+/* Every member leaves while a call waits in receive: it gets all that they have
+ * sent, and then -ENODEV, like every other call. */
 TEST(a_stream_without_members)
 {
     size_t i;

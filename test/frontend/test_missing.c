@@ -5,8 +5,8 @@
 #include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 
-/* Nobody needs so long to start, on however busy a machine; a start that hangs
- * costs so long. */
+/* The start time-out: longer than any node takes to start, even on a busy machine.
+ * A start that hangs takes so long. */
 #define START_MS 6000
 
 static struct cop_launch skipping(void)
@@ -19,7 +19,7 @@ static struct cop_launch skipping(void)
     return launch;
 }
 
-/* Who is missing as "1 4 ", in order of rank; borrowed. Each has a reason. */
+/* The missing ranks, such as "1 4 ", ascending; borrowed. Each has a reason. */
 static const char *absent(struct cop_network *network)
 {
     static char text[256];
@@ -60,8 +60,8 @@ static struct cop_absentee find(struct cop_network *network, uint32_t rank)
     return who;
 }
 
-/* Wait until this process has `count` commnodes. One whose starter was killed
- * during the launch takes a moment to end. */
+/* Wait until this process has `count` commnodes. A commnode whose starter was
+ * killed during the launch takes a moment to end. */
 static void await_commnodes(pid_t commnodes[NODES_MAX], size_t count)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -94,7 +94,7 @@ static void check_work(struct cop_network *network, uint32_t count, size_t n)
         CHECK_OK(kill(commnodes[i], SIGKILL));
         CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
     }
-    /* a sync returns when every back-end is below somebody again */
+    /* a sync returns when every back-end has a parent again */
     CU_ASSERT(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL) >= 0);
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 5));
     CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 5 * (int)count);
@@ -105,7 +105,7 @@ static void check_work(struct cop_network *network, uint32_t count, size_t n)
 
 /* ---- on this host ---- */
 
-/* No commnode can be started: the front-end parents everybody. */
+/* No commnode can be started: the front-end is the parent of all back-ends. */
 TEST(without_commnodes_the_front_end_parents_all)
 {
     struct cop_launch launch = skipping();
@@ -125,9 +125,9 @@ TEST(without_commnodes_the_front_end_parents_all)
     tree_end(network);
 }
 
-/* A commnode dies in the middle of its launch, when it has started some of its
- * children: the first back-end that runs kills the node so many levels above
- * it. What that one had started is started once more. */
+/* A commnode dies during its launch, after it has started some of its children:
+ * the first back-end that runs kills the node a number of levels above it. All
+ * nodes that the victim had started are started again. */
 TEST(a_commnode_dies_in_the_middle_of_its_launch)
 {
     static const char *const levels[] = {"1", "2"};
@@ -201,9 +201,9 @@ static struct cop_network *launch_by_ssh(const char *tree,
     return network;
 }
 
-/* Several hosts are dead, each in its own way, at several levels: nobody at
- * that address, no such program, and an ssh that never answers. Each is listed
- * with what ssh has said. Ranks go level by level. */
+/* Hosts at several levels are dead: there is no host, no such program, or ssh
+ * never answers. Each is listed with the error message of ssh. Ranks go level by
+ * level. */
 TEST(dead_hosts_are_listed)
 {
     struct cop_error error = {""};
@@ -235,8 +235,8 @@ TEST(dead_hosts_are_listed)
     tree_end(network);
 }
 
-/* As a whole chain of commnodes is dead, the front-end starts what was to be
- * at its end. */
+/* A whole chain of commnodes is dead: the front-end starts the nodes at its end.
+ */
 TEST(a_dead_chain_is_bridged)
 {
     struct cop_error error = {""};

@@ -1,4 +1,4 @@
-/* test_slow.c - filters that take their time. */
+/* test_slow.c - slow filters. */
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ static struct cop_stream *open_slow(struct cop_network *network,
     return stream;
 }
 
-/* The next event is waited for by no one: there is none. */
+/* Check that no event is waiting. */
 static void expect_no_event(struct cop_network *network)
 {
     struct cop_event event = COP_EVENT_INIT;
@@ -43,9 +43,9 @@ static void expect_no_event(struct cop_network *network)
     CHECK_IS(r, -EAGAIN);
 }
 
-/* Waves queue up before a filter, and all of its calls together take twice the
- * failure time-out: the sockets are looked at in between, no node is taken for
- * dead, and every packet arrives (PROTOCOL 5.1). */
+/* Waves queue up before a filter, whose calls take twice the failure time-out in
+ * all: sockets are served between them, no node is suspected, and every packet
+ * arrives (PROTOCOL 5.1). */
 TEST(short_calls_that_queue_up)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -70,7 +70,7 @@ TEST(short_calls_that_queue_up)
     tree_end(network);
 }
 
-/* Commnode 1 is lost and its four children are adopted, in any order. */
+/* Wait until commnode 1 is lost and its four children are adopted. */
 static void expect_healing(struct cop_network *network)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -91,8 +91,8 @@ static void expect_healing(struct cop_network *network)
 }
 
 /* A filter call of a commnode does not return: an event names stream and node,
- * the commnode ends, its children find another parent, and streams go on. What
- * was in the commnode is lost, and a sync says so (PROTOCOL 5.1). */
+ * the commnode ends, its children are adopted, and streams continue. Packets in
+ * the commnode are lost, and a sync reports that (PROTOCOL 5.1). */
 TEST(a_call_that_never_returns)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -131,8 +131,8 @@ static void *receive_slowly(void *arg)
     return (void *)(intptr_t)tree_receive(arg, NULL);
 }
 
-/* A filter call of the front-end does not return: an event says so, and a sync
- * that waits for the call names it, not the members. */
+/* A filter call of the front-end does not return: an event reports it, and a sync
+ * that waits for the call names the call, not the members. */
 TEST(a_call_of_the_front_end)
 {
     char folder[] = "/tmp/coppice-dawdle-XXXXXX", path[64];
@@ -193,8 +193,8 @@ static pid_t first_member(struct cop_network *network)
     return pid;
 }
 
-/* Packets come faster than the front-end filters them, and one member will not
- * settle: the sync ends with its time-out all the same. */
+/* Packets arrive faster than the front-end filters them, and one member does not
+ * settle: the sync still ends at its time-out. */
 TEST(a_sync_while_packets_come)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;

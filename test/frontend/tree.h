@@ -1,7 +1,7 @@
 /* tree.h - networks of real processes for tests.
  *
- * The test is the reaper of everything that it brings about, so that after
- * each test tree_is_clean() can tell whether anything still runs. */
+ * The test process is the subreaper of all processes that it causes to start, so
+ * that tree_is_clean() can tell whether one of them still runs. */
 #ifndef TEST_FRONTEND_TREE_H
 #define TEST_FRONTEND_TREE_H
 
@@ -20,7 +20,7 @@
 #include "test/frontend/nodes.h"
 #include "test/patience.h"
 
-/* Long enough for a loaded machine; nothing waits for it in vain. */
+/* Long enough for a loaded machine; a test that passes never waits so long. */
 #define TREE_PATIENCE_MS PATIENCE_MS
 
 static inline uint64_t tree_now_ms(void)
@@ -49,8 +49,8 @@ static inline char *tree_program(const char *name)
     return path;
 }
 
-/* Name the children of this process, and kill them: the tests that follow are
- * not to wait for them as well. Returns whether there were any. */
+/* Print the children of this process, and kill them, so that the next test does
+ * not wait for them too. Returns whether there were any. */
 static inline bool tree_kill_children(void)
 {
     DIR *dir = opendir("/proc");
@@ -72,8 +72,8 @@ static inline bool tree_kill_children(void)
     return any;
 }
 
-/* Whether nothing runs that came of this process, within `timeout_ms`. What
- * still runs then is named and killed. */
+/* Wait until no descendant of this process is left. Returns false if one still
+ * runs after `timeout_ms`; it is printed and killed. */
 static inline bool tree_is_clean(int timeout_ms)
 {
     uint64_t deadline_ms = tree_now_ms() + (uint64_t)timeout_ms;
@@ -109,8 +109,8 @@ static inline char tree_state(const char *path)
     return state;
 }
 
-/* Stop process `pid`. A signal is sent at once, but obeyed when the process
- * comes to run: when this returns, all of its threads have obeyed. */
+/* Stop process `pid`. A process obeys a signal when it is scheduled: wait until
+ * all of its threads are stopped. */
 static inline void tree_stop(pid_t pid)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -134,7 +134,7 @@ static inline void tree_stop(pid_t pid)
     } while (moves);
 }
 
-/* From now on networks find the tests' own filters beside the built-in ones. */
+/* Let networks find the tests' own filters beside the built-in ones. */
 static inline void tree_own_filters(void)
 {
     const char *build = getenv("BUILD");
@@ -146,8 +146,8 @@ static inline void tree_own_filters(void)
     setenv("COPPICE_FILTER_PATH", path, 1);
 }
 
-/* Launch `shape`, else as `launch` says, with the tests' back-end and its
- * argument `how`, if not NULL; the test ends if that fails. */
+/* Launch `shape` with the options of `launch`, and with the tests' back-end and
+ * its argument `how`, if not NULL. A failure ends the test. */
 static inline struct cop_network *tree_launch_as(struct cop_launch launch,
                                                  const char *shape,
                                                  const char *how)
@@ -196,8 +196,8 @@ static inline struct cop_stream *tree_open(struct cop_network *network,
     return stream;
 }
 
-/* Receive "%d" on `stream`, or end the test; how many back-ends it has, if
- * asked for. */
+/* Receive "%d" on `stream`, or end the test. `contributors`, if not NULL: how
+ * many back-ends are in it. */
 static inline int tree_receive(struct cop_stream *stream,
                                uint32_t *contributors)
 {
@@ -212,7 +212,7 @@ static inline int tree_receive(struct cop_stream *stream,
     return number;
 }
 
-/* Wait for an event of `type`; others before it are dropped. */
+/* Wait for an event of `type`; earlier events are dropped. */
 static inline int tree_await(struct cop_network *network,
                              enum cop_event_type type,
                              struct cop_event *event)
@@ -229,7 +229,7 @@ static inline int tree_await(struct cop_network *network,
     return r < 0 ? r : -ETIMEDOUT;
 }
 
-/* End the network in order, and see that nothing is left. */
+/* Shut the network down, and check that no process is left. */
 static inline void tree_end(struct cop_network *network)
 {
     CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
