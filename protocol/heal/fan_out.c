@@ -14,9 +14,9 @@
 /* In the place of a link: the change is this node's own. */
 #define OWN UINT32_MAX
 
-/* Records of one frame, in columns. */
+/* Records of one frame, as columns in one block of memory. */
 struct columns {
-    uint32_t *ranks;
+    uint32_t *ranks; /* the start of the block */
     uint32_t *versions;
     uint32_t *counts;
     uint32_t count;
@@ -25,16 +25,16 @@ struct columns {
 static void columns_fini(struct columns *columns)
 {
     free(columns->ranks);
-    free(columns->versions);
-    free(columns->counts);
 }
 
 static int columns_reserve(struct columns *columns, size_t room)
 {
-    columns->ranks = calloc(room + 1, sizeof(uint32_t));
-    columns->versions = calloc(room + 1, sizeof(uint32_t));
-    columns->counts = calloc(room + 1, sizeof(uint32_t));
-    return columns->ranks && columns->versions && columns->counts ? 0 : -ENOMEM;
+    columns->ranks = calloc(room + 1, 3 * sizeof(uint32_t));
+    if (!columns->ranks)
+        return -ENOMEM;
+    columns->versions = columns->ranks + room + 1;
+    columns->counts = columns->versions + room + 1;
+    return 0;
 }
 
 static void columns_add(struct columns *columns,

@@ -19,13 +19,11 @@ struct columns {
     uint32_t *incarnations;
     uint32_t *parents;
     uint32_t count;
-    uint32_t room;
 };
 
 static void columns_fini(struct columns *columns)
 {
     free(columns->ranks);
-    memset(columns, 0, sizeof(*columns));
 }
 
 static int columns_reserve(struct columns *columns, uint32_t room)
@@ -35,7 +33,6 @@ static int columns_reserve(struct columns *columns, uint32_t room)
         return -ENOMEM;
     columns->incarnations = columns->ranks + room + 1;
     columns->parents = columns->incarnations + room + 1;
-    columns->room = room;
     return 0;
 }
 
@@ -395,18 +392,13 @@ void record_repeat(struct node *node)
 
 void record_gone(struct node *node, uint32_t rank, const char *text)
 {
-    struct columns columns = {0};
+    uint32_t incarnation = 0, parent = GONE;
+    struct columns columns = {&rank, &incarnation, &parent, .count = 1};
     struct table_entry entry;
 
-    if (columns_reserve(&columns, 1) == 0) {
-        columns_add(&columns, rank, 0, GONE);
-        if (node->launched && node->role != NODE_FRONTEND)
-            keep_end(node, rank, record_pack(node, &columns, text));
-        give_up_gone(node, &columns, text);
-    } else {
-        node->failed = true;
-    }
-    columns_fini(&columns);
+    if (node->launched && node->role != NODE_FRONTEND)
+        keep_end(node, rank, record_pack(node, &columns, text));
+    give_up_gone(node, &columns, text);
     /* so that no orphan asks it (7.3) */
     if (node->heal.table && table_entry(node->heal.table, rank, &entry) == 0)
         record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
@@ -418,18 +410,11 @@ void record_tell(struct node *node,
                  uint32_t parent,
                  const char *text)
 {
-    struct columns columns = {0};
+    struct columns columns = {&rank, &incarnation, &parent, .count = 1};
 
-    if (!node->heal.table ||
-        record_apply(node, rank, incarnation, parent, text) <= 0)
-        return;
-    if (columns_reserve(&columns, 1) == 0) {
-        columns_add(&columns, rank, incarnation, parent);
+    if (node->heal.table &&
+        record_apply(node, rank, incarnation, parent, text) > 0)
         record_flood(node, &columns, text, NULL);
-    } else {
-        node->failed = true;
-    }
-    columns_fini(&columns);
 }
 
 void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation)

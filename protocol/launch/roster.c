@@ -129,44 +129,33 @@ int roster_merge(struct roster *roster, const struct roster *other)
     return r;
 }
 
-/* A roster as the arrays of ROSTER_FORMAT. */
+/* A roster as the arrays of ROSTER_FORMAT, in two blocks of memory. */
 struct columns {
-    uint32_t *ranks;
-    uint32_t *parents;
-    uint32_t *fan_outs;
-    const char **addresses;
-    uint32_t *missing;
-    const char **hosts;
-    const char **reasons;
+    uint32_t *ranks; /* the start of one block */
+    uint32_t *parents, *fan_outs, *missing;
+    const char **addresses; /* the start of the other */
+    const char **hosts, **reasons;
 };
 
 static void columns_fini(struct columns *columns)
 {
     free(columns->ranks);
-    free(columns->parents);
-    free(columns->fan_outs);
     free(columns->addresses);
-    free(columns->missing);
-    free(columns->hosts);
-    free(columns->reasons);
 }
 
 static int columns_init(struct columns *c, const struct roster *roster)
 {
     size_t n = roster->internal_count, m = roster->missing_count, i;
 
-    *c = (struct columns){
-        .ranks = calloc(n + 1, sizeof(*c->ranks)),
-        .parents = calloc(n + 1, sizeof(*c->parents)),
-        .fan_outs = calloc(n + 1, sizeof(*c->fan_outs)),
-        .addresses = calloc(n + 1, sizeof(*c->addresses)),
-        .missing = calloc(m + 1, sizeof(*c->missing)),
-        .hosts = calloc(m + 1, sizeof(*c->hosts)),
-        .reasons = calloc(m + 1, sizeof(*c->reasons)),
-    };
-    if (!c->ranks || !c->parents || !c->fan_outs || !c->addresses ||
-        !c->missing || !c->hosts || !c->reasons)
+    c->ranks = calloc(3 * n + m + 1, sizeof(*c->ranks));
+    c->addresses = calloc(n + 2 * m + 1, sizeof(*c->addresses));
+    if (!c->ranks || !c->addresses)
         return -ENOMEM;
+    c->parents = c->ranks + n;
+    c->fan_outs = c->parents + n;
+    c->missing = c->fan_outs + n;
+    c->hosts = c->addresses + n;
+    c->reasons = c->hosts + m;
     for (i = 0; i < n; i++) {
         c->ranks[i] = roster->internals[i].rank;
         c->parents[i] = roster->internals[i].parent;

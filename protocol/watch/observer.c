@@ -361,6 +361,16 @@ static void add_row(struct node *node, struct rows *rows, const struct row *row)
         node->failed = true;
 }
 
+/* Set the host of `known`, the row from an answer, if the answer had none. */
+static void set_host(struct node *node, struct row *known, const char *host)
+{
+    if (known->host[0] != '\0' || !host)
+        return;
+    free(known->host);
+    known->host = strdup(host);
+    node->failed |= !known->host;
+}
+
 /* Add the row of an internal node from the table, or correct `known`, the row
  * from its answer; NULL: it has not answered. */
 static void add_internal(struct node *node,
@@ -398,11 +408,7 @@ static void add_internal(struct node *node,
         known->reason = strdup(row.reason);
         node->failed |= !known->reason;
     }
-    if (known->host[0] == '\0' && row.host) {
-        free(known->host);
-        known->host = strdup(row.host);
-        node->failed |= !known->host;
-    }
+    set_host(node, known, row.host);
 }
 
 static void add_internals(struct node *node,
@@ -448,13 +454,10 @@ static void add_backends(struct node *node,
             struct row row = row_of(node, rank, NODE_BACKEND, ROW_SILENT);
             uint64_t since_ms;
 
-            if (known && known->host[0] == '\0' && row.host) {
-                free(known->host);
-                known->host = strdup(row.host);
-                node->failed |= !known->host;
-            }
-            if (known)
+            if (known) {
+                set_host(node, known, row.host);
                 continue;
+            }
             if (is_uncovered(node, rank, &since_ms)) {
                 row.state = ROW_ORPHAN;
                 row.age_ms = age_ms(node, since_ms);
