@@ -68,11 +68,6 @@ static const char usage[] =
     "exit status: 0 all orphans have reported, 1 failed, 2 usage, 3 an orphan "
     "has not\nreported in time\n";
 
-static int complain_of_usage(const char *what, const char *value)
-{
-    return command_complain(PROGRAM, what, value);
-}
-
 static void on_signal(int number)
 {
     (void)number;
@@ -86,22 +81,26 @@ static int read_victim(struct arguments *arguments, const char *text)
     if (strcmp(text, "random") == 0)
         return 0;
     if (measure_number(text, 0, COP_RANK_NONE - 1, &arguments->plan.rank) < 0)
-        return complain_of_usage("--kill needs a rank or random, not", text);
+        return command_complain(PROGRAM, "--kill needs a rank or random, not",
+                                text);
     if (arguments->plan.rank == 0)
-        return complain_of_usage("rank 0 is the front-end: it cannot be a "
-                                 "victim",
-                                 NULL);
+        return command_complain(PROGRAM,
+                                "rank 0 is the front-end: it cannot be a "
+                                "victim",
+                                NULL);
     return 0;
 }
 
 static int read_freeze(struct failure_plan *plan, const char *text)
 {
     if (plan->kind == COP_INJECT_CUT)
-        return complain_of_usage("--freeze and --cut exclude each other", NULL);
+        return command_complain(PROGRAM,
+                                "--freeze and --cut exclude each other", NULL);
     plan->kind = COP_INJECT_FREEZE;
     if (measure_number(text, 1, FREEZE_MAX_MS, &plan->freeze_ms) < 0)
-        return complain_of_usage(
-            "--freeze needs milliseconds from 1 to 3600000, not", text);
+        return command_complain(
+            PROGRAM, "--freeze needs milliseconds from 1 to 3600000, not",
+            text);
     return 0;
 }
 
@@ -112,14 +111,8 @@ static int read_seed(uint64_t *seed, const char *text)
     errno = 0;
     *seed = strtoull(text, &end, 10);
     if (errno || end == text || *end || *text == '-' || *seed == 0)
-        return complain_of_usage("--seed needs a number above 0, not", text);
-    return 0;
-}
-
-static int read_time(uint32_t *ms, const char *what, const char *text)
-{
-    if (measure_time(text, EVERY_MAX_MS, ms) < 0)
-        return complain_of_usage(what, text);
+        return command_complain(PROGRAM, "--seed needs a number above 0, not",
+                                text);
     return 0;
 }
 
@@ -135,22 +128,27 @@ static int take_option(void *arg, int option)
         return read_freeze(plan, optarg);
     case 'c':
         if (plan->kind == COP_INJECT_FREEZE)
-            return complain_of_usage("--freeze and --cut exclude each other",
-                                     NULL);
+            return command_complain(
+                PROGRAM, "--freeze and --cut exclude each other", NULL);
         plan->kind = COP_INJECT_CUT;
         return 0;
     case 'n':
         if (measure_number(optarg, 1, COUNT_MAX, &arguments->count) < 0)
-            return complain_of_usage(
-                "--count needs a number from 1 to 1000000, not", optarg);
+            return command_complain(
+                PROGRAM, "--count needs a number from 1 to 1000000, not",
+                optarg);
         return 0;
     case 'e':
-        return read_time(&arguments->every_ms,
-                         "--every needs a time such as 30 or 30s, not", optarg);
+        if (measure_time(optarg, EVERY_MAX_MS, &arguments->every_ms) < 0)
+            return command_complain(
+                PROGRAM, "--every needs a time such as 30 or 30s, not", optarg);
+        return 0;
     case 't':
-        return read_time(&plan->wait_ms,
-                         "--timeout needs a time such as 30 or 30s, not",
-                         optarg);
+        if (measure_time(optarg, EVERY_MAX_MS, &plan->wait_ms) < 0)
+            return command_complain(
+                PROGRAM, "--timeout needs a time such as 30 or 30s, not",
+                optarg);
+        return 0;
     case 's':
         return read_seed(&arguments->seed, optarg);
     default:
@@ -180,9 +178,10 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
     if (r != 0)
         return r;
     if (!arguments->named)
-        return complain_of_usage("no victim was given: use --kill RANK or "
-                                 "--kill random",
-                                 NULL);
+        return command_complain(PROGRAM,
+                                "no victim was given: use --kill RANK or "
+                                "--kill random",
+                                NULL);
     return 0;
 }
 

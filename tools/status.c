@@ -81,11 +81,6 @@ static int complain(const char *text)
     return STATUS_FAILED;
 }
 
-static int complain_of_usage(const char *what, const char *value)
-{
-    return command_complain(PROGRAM, what, value);
-}
-
 static int read_wish(enum wish *wish, const char *text)
 {
     size_t i;
@@ -95,8 +90,8 @@ static int read_wish(enum wish *wish, const char *text)
             *wish = (enum wish)i;
             return 0;
         }
-    return complain_of_usage("--wait needs up, degraded, healed or lost, not",
-                             text);
+    return command_complain(
+        PROGRAM, "--wait needs up, degraded, healed or lost, not", text);
 }
 
 static int take_option(void *arg, int option)
@@ -114,8 +109,9 @@ static int take_option(void *arg, int option)
         return read_wish(&arguments->wish, optarg);
     case 't':
         if (measure_time(optarg, WAIT_MAX_MS, &arguments->timeout_ms) < 0)
-            return complain_of_usage(
-                "--timeout needs a time such as 30 or 30s, not", optarg);
+            return command_complain(
+                PROGRAM, "--timeout needs a time such as 30 or 30s, not",
+                optarg);
         return 0;
     case 'C':
         arguments->style.colour = false;
@@ -169,9 +165,10 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
     if (r != 0)
         return r;
     if (!arguments->wish && arguments->timeout_ms > TIMEOUT_MAX_MS)
-        return complain_of_usage("--timeout without --wait is at most 60 "
-                                 "seconds",
-                                 NULL);
+        return command_complain(PROGRAM,
+                                "--timeout without --wait is at most 60 "
+                                "seconds",
+                                NULL);
     return 0;
 }
 
