@@ -76,7 +76,7 @@ static bool is_separator(char c)
     return c == ',' || c == ' ' || c == '#' || (c >= '\t' && c <= '\r');
 }
 
-/* What is at the parser's place; a separator at the end. */
+/* The next character; a separator at the end. */
 static char hostlist_peek(const struct parser *parser)
 {
     if (parser->at == parser->source.len)
@@ -206,7 +206,7 @@ static int read_letters(struct parser *parser)
     return 0;
 }
 
-/* How many hosts the pieces make; above the limit, no matter how many. */
+/* How many hosts the pieces make. Above the limit the number is not exact. */
 static uint64_t count_hosts(const struct parser *parser)
 {
     uint64_t hosts = 1;
@@ -234,7 +234,7 @@ static uint64_t count_hosts(const struct parser *parser)
     return hosts;
 }
 
-/* The name for where the pieces stand. */
+/* Write the name for the present position of the pieces. */
 static void write_name(const struct parser *parser, struct text *name)
 {
     size_t i;
@@ -252,7 +252,7 @@ static void write_name(const struct parser *parser, struct text *name)
     }
 }
 
-/* Move the pieces on to the next host; whether there is one. */
+/* Advance the pieces to the next host. Returns whether there is one. */
 static bool hostlist_step(struct parser *parser)
 {
     size_t i = parser->piece_count;
@@ -278,7 +278,7 @@ static bool hostlist_step(struct parser *parser)
     return false;
 }
 
-/* Add the host for where the pieces of the item at `start` stand. */
+/* Add the host for the present position of the pieces of the item at `start`. */
 static int expand_one(struct parser *parser, struct text *name, size_t start)
 {
     struct hostlist *list = parser->list;
@@ -376,7 +376,7 @@ int hostlist_parse(struct hostlist **out,
         r = read_item(&parser);
     if (r == 0 && parser.list->count == 0)
         r = source_fail(&parser.source, len, -EINVAL,
-                        "no host at all; write such as node[1-4]");
+                        "no hosts; write for example node[1-4]");
     if (r == -ENOMEM)
         cop_error_set(error, r, "%s: out of memory", name);
     if (r == 0) {
@@ -449,8 +449,8 @@ static bool share_bracket(const struct split *a, const struct split *b)
            strcmp(a->after, b->after) == 0;
 }
 
-/* Whether a range that begins with `first` and has come to `number` goes on
- * with `next`, which must be written as the range would write it. */
+/* Whether a range from `first` to `number` can be extended by `next`, whose
+ * digits must be those that the range would give. */
 static bool goes_on(const struct split *first,
                     uint32_t number,
                     const struct split *next)
@@ -467,7 +467,7 @@ static bool goes_on(const struct split *first,
     return next->digit_count == digits;
 }
 
-/* Write the hosts from `index` on that share a bracket; how many. */
+/* Write the hosts from `index` on that share a bracket. Returns how many. */
 static uint32_t write_group(struct text *text,
                             const struct hostlist *list,
                             uint32_t index)

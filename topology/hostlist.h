@@ -40,8 +40,8 @@ int hostlist_parse(struct hostlist **out,
                    const char *name,
                    struct cop_error *error);
 
-/* As hostlist_parse(), from the file `path` ("-": standard input); also
- * returns what opening and reading it said. */
+/* As hostlist_parse(), from the file `path` ("-": standard input). Also returns
+ * errors of opening and reading the file. */
 int hostlist_read(struct hostlist **out,
                   const char *path,
                   struct cop_error *error);
@@ -55,8 +55,8 @@ uint32_t hostlist_count(const struct hostlist *list);
 /* Host `index`, below hostlist_count(). Borrowed from `list`. */
 const char *hostlist_host(const struct hostlist *list, uint32_t index);
 
-/* Write `list` short, with neighbours that differ in their last number put
- * into brackets. Reading it gives the same hosts in the same order.
+/* Write `list` in short form: neighbours that differ only in their last number
+ * are put into brackets. Reading it gives the same hosts in the same order.
  *
  * Returns 0, and `*text` is the caller's to free(): `*len` bytes (`len` may be
  * NULL) and a zero byte; or -ENOMEM. */

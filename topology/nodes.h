@@ -1,4 +1,4 @@
-/* nodes.h - what a topology is made of. Private to topology/. */
+/* nodes.h - the nodes of a topology. Private to topology/. */
 #ifndef TOPOLOGY_NODES_H
 #define TOPOLOGY_NODES_H
 
@@ -22,7 +22,7 @@ struct topology {
     size_t hosts_room;
 };
 
-/* One link of a tree that is being made: indices into its spots. */
+/* One link of a tree that is being made, as indices of its spots. */
 struct edge {
     uint32_t parent;
     uint32_t child;
@@ -38,19 +38,17 @@ struct spot {
  * Returns 0 or -ENOMEM. */
 int nodes_new(struct topology **out, uint32_t count);
 
-/* Give node `index` the host that the `len` bytes at `host` name. Equal names
- * of neighbours in the order of calls are stored once. Returns 0 or
- * -ENOMEM. */
+/* Set the host of node `index` to the `len` bytes at `host`. A name that equals
+ * that of node `index - 1` is not stored again. Returns 0 or -ENOMEM. */
 int nodes_set_host(struct topology *topo,
                    uint32_t index,
                    const char *host,
                    size_t len);
 
-/* Make a topology of `count` spots, and `count - 1` edges in which every spot
- * but `root` is a child once. Children stand in the order of their edges.
+/* Make a topology of `count` spots and `count - 1` edges, in which every spot but
+ * `root` is a child once. Children are in the order of their edges.
  *
- * Returns 0; -ELOOP if not everything can be reached from the root; or
- * -ENOMEM. */
+ * Returns 0; -ELOOP if a spot cannot be reached from the root; or -ENOMEM. */
 int nodes_link(struct topology **out,
                const struct spot *spots,
                uint32_t count,

@@ -17,15 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hash table that cannot grow tells us so, rather than exit. */
+/* Without memory for the hash table set `lost` instead of calling exit(). */
 #define HASH_NONFATAL_OOM           1
 #define uthash_nonfatal_oom(parsed) ((parsed)->lost = true)
 #include <uthash.h>
 
-/* As much of a node's name as an error shows. */
+/* Bytes of a node's name that an error shows. */
 #define SHOWN 80
 
-/* A node as the file has it. */
+/* A node of the file. */
 struct parsed {
     UT_hash_handle hh;
     struct parsed *parent;
@@ -54,7 +54,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Skip white space and comments; what is next, or '\0' at the end. */
+/* Skip white space and comments. Returns the next byte, or '\0' at the end. */
 static char next_char(struct parser *parser)
 {
     const struct source *source = &parser->source;
@@ -202,7 +202,7 @@ static int read_node(struct parser *parser, struct parsed **out, size_t *at)
     return 0;
 }
 
-/* What `child`, named as a child of `parent` at `at`, has against it. */
+/* Check whether `child`, named at `at`, can be a child of `parent`. */
 static int check_link(const struct parser *parser,
                       const struct parsed *parent,
                       const struct parsed *child,
@@ -257,7 +257,7 @@ static int link_child(struct parser *parser,
     return 0;
 }
 
-/* "=>" is next: skip it, and whether it was there. */
+/* Skip "=>" if it is next. Returns whether it was. */
 static bool take_arrow(struct parser *parser)
 {
     const struct source *source = &parser->source;
@@ -322,7 +322,7 @@ static int read_statement(struct parser *parser)
         parser->at++;
         return 0;
     }
-    /* At the end of the file, point behind the last word. */
+    /* at the end of the file the place is behind the last node */
     return source_fail(
         source, parser->at < source->len ? parser->at : parser->node_end,
         -EINVAL,
@@ -333,9 +333,9 @@ static int read_statement(struct parser *parser)
         source_show(source, parser->at, shown));
 }
 
-/* The first named node of a cycle. There is one: somebody's parents never end.
- * Each walk upwards leaves its mark, and stops at any mark; at its own, it has
- * come around. */
+/* The first named node of a cycle; there is one, as no node is a root. Each walk
+ * upwards leaves its mark, and stops at any mark. If that is its own, it has
+ * found a cycle. */
 static const struct parsed *find_cycle(const struct parser *parser)
 {
     struct parsed *node;
@@ -369,9 +369,9 @@ static int find_root(const struct parser *parser, const struct parsed **out)
             continue;
         if (root)
             return source_fail(source, node->at, -EINVAL,
-                               "a second root: %.*s:%u has no parent, and nor "
-                               "has %.*s:%u (line %zu); make it somebody's "
-                               "child",
+                               "a second root: %.*s:%u has no parent, nor "
+                               "has %.*s:%u (line %zu); make one a child of "
+                               "another node",
                                SHOWN, node->key, node->instance, SHOWN,
                                root->key, root->instance,
                                source_line(source, root->at));
@@ -443,7 +443,7 @@ int topology_parse(struct topology **out,
         r = read_statement(&parser);
     if (r == 0 && !parser.by_key)
         r = source_fail(&parser.source, len, -EINVAL,
-                        "no node at all; write such as \"a:0 => b:0 c:0 ;\"");
+                        "no nodes; write for example \"a:0 => b:0 c:0 ;\"");
     if (r == 0)
         r = parse_build(out, &parser);
     if (r == -ENOMEM)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As much of a shape as an error shows. */
+/* Bytes of a shape that an error shows. */
 #define SHOWN 80
 
 #define HOST_DEFAULT "localhost"
@@ -38,8 +38,8 @@ static int fail_size(const struct shaper *shaper)
                          TOPOLOGY_CHILDREN_MAX);
 }
 
-/* Take a number of 1 or more at `*at`; what is above the limit for nodes is
- * taken as just above it. */
+/* Read a number of 1 or more at `*at`. A number above the limit for nodes becomes
+ * the limit plus 1. */
 static int take_number(const char **at, uint32_t *out)
 {
     const char *digit = *at;
@@ -70,7 +70,7 @@ static int add_edge(struct shaper *shaper, uint32_t parent)
 }
 
 /* Give `fanout` children to every node of the last level, which begins at
- * `*level`; then it is theirs. */
+ * `*level`. Then `*level` is where the children begin. */
 static int add_level(struct shaper *shaper, uint32_t *level, uint32_t fanout)
 {
     uint32_t end = shaper->count;
@@ -196,7 +196,7 @@ static int by_index(const void *a, const void *b)
     return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* The hosts as slots, of which those of one name share their first. */
+/* Make a slot for each host. Slots of one name share their first. */
 static int slots_new(struct slot **out, const struct hostlist *hosts)
 {
     uint32_t count = hosts ? hostlist_count(hosts) : 1;

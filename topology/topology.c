@@ -24,7 +24,7 @@ static const struct node_entry *topology_entry(const struct topology *topo,
     return &topo->nodes[index];
 }
 
-/* The level of a subtree: one run of indices. */
+/* One level of a subtree: a run of indices. */
 struct run {
     uint32_t first;
     uint32_t end;
@@ -176,7 +176,7 @@ uint32_t topology_depth(const struct topology *topo, uint32_t index)
 
 uint32_t topology_height(const struct topology *topo)
 {
-    /* Breadth-first: nobody is deeper than the last. */
+    /* breadth-first: no node is deeper than the last one */
     return topo->nodes[topo->count - 1].depth;
 }
 

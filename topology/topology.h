@@ -1,16 +1,15 @@
 /* topology.h - the tree that a network is launched with.
  *
  * A topology comes from a file in MRNet's grammar, from a shape over a host
- * list, or from the wire, and never changes afterwards. Its nodes stand in
- * breadth-first order: index 0 is the root, the children of a node are one run
- * of indices, and so are the back-ends of a balanced tree. A node's rank is
- * its index in the whole network's topology; a subtree keeps those ranks, so
- * there rank and index differ, but ranks still rise with the index.
+ * list, or from the wire, and never changes. Its nodes are in breadth-first
+ * order: index 0 is the root; the children of a node are one run of indices, and
+ * so are the back-ends of a balanced tree. A node's rank is its index in the
+ * topology of the whole network. A subtree keeps these ranks: there rank and
+ * index differ, but ranks still rise with the index.
  *
- * The front-end (rank 0) is never a back-end, even where it stands alone.
+ * The front-end (rank 0) is never a back-end, even if it is the only node.
  *
- * The topology table that adoption needs (which parent each node has *now*, by
- * rank and incarnation) is another thing: topology/table.h.
+ * The present parent of each node is in the topology table: topology/table.h.
  *
  * Pure but for topology_read(): no clock, no random, no log. */
 #ifndef TOPOLOGY_TOPOLOGY_H
@@ -21,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nodes of one topology, children of one node, bytes of a topology file. */
+/* Limits: nodes of a topology, children of a node, bytes of a topology file. */
 #define TOPOLOGY_NODES_MAX    (UINT32_C(1) << 21)
 #define TOPOLOGY_CHILDREN_MAX (UINT32_C(1) << 17)
 #define TOPOLOGY_FILE_MAX     ((size_t)256 << 20)
@@ -35,9 +34,9 @@
 struct hostlist;
 struct topology; /* opaque: fields are private to topology/ */
 
-/* How many children the nodes that have any have. */
+/* The numbers of children of the nodes that have children. */
 struct topology_fanouts {
-    uint32_t node_count; /* nodes with children; 0: the others are 0 too */
+    uint32_t node_count; /* of such nodes; 0: the other fields are 0 too */
     uint32_t min;
     uint32_t max;
     double mean;
@@ -47,8 +46,8 @@ struct topology_fanouts {
  *
  * Returns 0, and `*out` is the caller's; or, with a sentence in `error` (which
  * may be NULL) that begins "PATH:LINE:COLUMN: " where there is such a place:
- *   -EINVAL  the file is malformed, or what it says is no tree
- *   -E2BIG   it is above TOPOLOGY_FILE_MAX, TOPOLOGY_NODES_MAX or
+ *   -EINVAL  the file is malformed, or does not describe a tree
+ *   -E2BIG   it exceeds TOPOLOGY_FILE_MAX, TOPOLOGY_NODES_MAX or
  *            TOPOLOGY_CHILDREN_MAX
  *   -ENOMEM  out of memory
  *   others   from opening and reading the file */
@@ -95,17 +94,17 @@ void topology_free(struct topology *topo);
 
 /* ---- the nodes, by index: `index` is below topology_count() ------------ */
 
-/* How many nodes: 1 or more. */
+/* The number of nodes: 1 or more. */
 uint32_t topology_count(const struct topology *topo);
 
-/* The index of the node `rank`, or TOPOLOGY_NONE. Takes log(count) steps, one
- * where ranks and indices are the same. */
+/* The index of the node `rank`, or TOPOLOGY_NONE. Takes log(count) steps, or one
+ * step if ranks and indices are the same. */
 uint32_t topology_index(const struct topology *topo, uint32_t rank);
 
 /* The rank of a node. */
 uint32_t topology_rank(const struct topology *topo, uint32_t index);
 
-/* Where a node runs: 1 to HOSTNAME_MAX bytes. Borrowed from `topo`. */
+/* The host of a node: 1 to HOSTNAME_MAX bytes. Borrowed from `topo`. */
 const char *topology_host(const struct topology *topo, uint32_t index);
 
 /* A node's instance number: unique among the nodes of its host. */
@@ -114,7 +113,7 @@ uint32_t topology_instance(const struct topology *topo, uint32_t index);
 /* The index of a node's parent; TOPOLOGY_NONE for the root. */
 uint32_t topology_parent(const struct topology *topo, uint32_t index);
 
-/* How many children a node has. */
+/* The number of children of a node. */
 uint32_t topology_child_count(const struct topology *topo, uint32_t index);
 
 /* The index of child `nth` of a node, `nth` below topology_child_count();
@@ -131,10 +130,10 @@ uint32_t topology_depth(const struct topology *topo, uint32_t index);
 
 /* ---- the whole tree ---------------------------------------------------- */
 
-/* The depth of the deepest node: 0 where there is one node. */
+/* The depth of the deepest node: 0 if there is only one node. */
 uint32_t topology_height(const struct topology *topo);
 
-/* How many back-ends. */
+/* The number of back-ends. */
 uint32_t topology_leaf_count(const struct topology *topo);
 
 /* The fan-outs of the nodes that have children. */
@@ -148,20 +147,19 @@ void topology_fanouts(const struct topology *topo,
  * byte; or -ENOMEM. `len` may be NULL. */
 int topology_text(const struct topology *topo, char **text, size_t *len);
 
-/* ---- the wire form: what a parent hands to a child it starts ----------- */
+/* ---- the wire form: for a child that a parent starts ------------------- */
 
-/* Write `topo` with its ranks, for topology_decode(): lines of plain text, of
- * which nothing else should be known. Results as topology_text(). */
+/* Write `topo` with its ranks for topology_decode(), as lines of text whose
+ * format is private. Results as topology_text(). */
 int topology_encode(const struct topology *topo, char **text, size_t *len);
 
 /* Read what topology_encode() wrote: exactly the `len` bytes at `text`, which
- * need not end in a zero byte. The bytes may come from anybody: everything is
- * checked, and memory stays proportional to `len`. One thing is left to the
- * sender: that no two nodes have the same host and instance; ranks, by which
- * nodes are known, are unique.
+ * need not end in a zero byte. The bytes may come from the network: everything
+ * is checked, and memory stays proportional to `len`. Only one thing is not
+ * checked: that no two nodes have the same host and instance. Ranks are unique.
  *
- * Returns 0, and `*out` is the caller's; -EPROTO if it is no topology, or
- * -ENOMEM. */
+ * Returns 0, and `*out` is the caller's; -EPROTO if the bytes are not a topology;
+ * or -ENOMEM. */
 int topology_decode(struct topology **out, const char *text, size_t len);
 
 #endif

@@ -97,7 +97,7 @@ static void send_report(struct node *node, const struct report *report)
     };
 
     if (!node->parent)
-        return; /* whoever takes us in hears of it */
+        return; /* recovery_repeat() sends it to the next parent */
     if (packet_pack(&recovered.payload, REPORT_FORMAT, adoption->parent,
                     adoption->lost_parent, recovery->attempts,
                     recovery->choose_us, recovery->connect_us,

@@ -219,7 +219,7 @@ static void enter_stream(struct node *node,
                       (uint64_t)(stream->up.epoch + 1) << PACKET_WAVE_BITS);
         upward_pump(node, stream);
         if (node->parent && node->incarnation > 0)
-            downward_ask(node, stream); /* the parent had ENTER before us */
+            downward_ask(node, stream); /* the parent had ENTER earlier */
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
         return;
     }

@@ -129,8 +129,8 @@ TEST(errors_name_place_and_cause)
         int code;
         const char *says;
     } lists[] = {
-        {"", -EINVAL, "h:1:1: no host at all"},
-        {",\n,", -EINVAL, "h:2:2: no host at all"},
+        {"", -EINVAL, "h:1:1: no hosts"},
+        {",\n,", -EINVAL, "h:2:2: no hosts"},
         {"a,b&", -EINVAL, "h:1:4: '&' in a host name"},
         {"a]", -EINVAL, "h:1:2: ']' in a host name"},
         {"a\nn[1-", -EINVAL, "h:2:5: the end where a number"},

@@ -51,8 +51,8 @@ TEST(errors_name_place_and_cause)
         const char *text;
         const char *says;
     } files[] = {
-        {"", "t:1:1: no node at all"},
-        {"# only words\n \n", "t:3:1: no node at all"},
+        {"", "t:1:1: no nodes"},
+        {"# only words\n \n", "t:3:1: no nodes"},
         {"a:0 => b:0", "t:1:11: the end where ';'"},
         {"a:0 => b:0\n\n", "t:1:11: the end where ';'"},
         {"a:0", "t:1:4: the end where \"=>\""},
@@ -165,7 +165,7 @@ TEST(unreadable_files_are_named)
     CHECK_IS(topology_read(&topo, "/dev/null", &error), -EINVAL);
     CU_ASSERT_STRING_EQUAL(
         error.text,
-        "/dev/null:1:1: no node at all; write such as \"a:0 => b:0 c:0 ;\"");
+        "/dev/null:1:1: no nodes; write for example \"a:0 => b:0 c:0 ;\"");
 }
 
 /* A file gives the same as its text; errors have its path. */
