@@ -1,47 +1,39 @@
-/* bad_filter.c - a filter with one of many faults, chosen by macros. */
+/* bad_filter.c - a filter with one of many faults: its file name chooses it.
+ *
+ * NAME is that name as a string; IS_name is defined too. */
 #include <coppice/filter.h>
 
-#ifdef BAD_UNDEFINED
-void nobody_defines_this(void);
-#endif
+#include <string.h>
 
-#ifndef BAD_ABI
-#define BAD_ABI COP_FILTER_ABI
-#endif
-#ifndef BAD_SIZE
-#define BAD_SIZE sizeof(struct cop_filter)
-#endif
-#ifndef BAD_LAWS
-#define BAD_LAWS 0
-#endif
-
-__attribute__((unused)) static int bad_init(void **state,
-                                            struct cop_filter_call *call)
+static int bad_init(void **state, struct cop_filter_call *call)
 {
     (void)call;
     *state = NULL;
     return 0;
 }
 
-__attribute__((unused)) static void bad_free(void *state)
+static void bad_free(void *state)
 {
     (void)state;
 }
 
-__attribute__((unused)) static int bad_run(void *state,
-                                           struct cop_filter_call *call)
+#ifdef IS_bad_undefined
+void nobody_defines_this(void);
+#endif
+
+static int bad_run(void *state, struct cop_filter_call *call)
 {
     (void)state;
     (void)call;
-#ifdef BAD_UNDEFINED
+#ifdef IS_bad_undefined
     nobody_defines_this();
 #endif
     return 0;
 }
 
-__attribute__((unused)) static int bad_join(void *state,
-                                            const struct cop_packet *packet,
-                                            struct cop_filter_call *call)
+static int bad_join(void *state,
+                    const struct cop_packet *packet,
+                    struct cop_filter_call *call)
 {
     (void)state;
     (void)packet;
@@ -49,32 +41,87 @@ __attribute__((unused)) static int bad_join(void *state,
     return 0;
 }
 
-__attribute__((unused)) static int bad_pack(const void *state,
-                                            struct cop_packet **out)
+static int bad_pack(const void *state, struct cop_packet **out)
 {
     (void)state;
     (void)out;
     return 0;
 }
 
-__attribute__((unused)) static int bad_get_state(void *state,
-                                                 struct cop_packet **out)
+static int bad_get_state(void *state, struct cop_packet **out)
 {
     (void)state;
     (void)out;
     return 0;
 }
 
-__attribute__((unused)) static const struct cop_filter filter = {
-    .abi = BAD_ABI,
-    .size = BAD_SIZE,
-    .name = BAD_NAME,
-    .laws = BAD_LAWS,
-    BAD_MEMBERS};
+/* A filter without faults, and what each fault changes of it. */
+static struct cop_filter filter = {
+    .abi = COP_FILTER_ABI,
+    .size = sizeof(struct cop_filter),
+    .name = NAME,
+    .filter = bad_run,
+};
 
-#ifdef BAD_NULL
-__attribute__((visibility("default")))
+static bool is_named(const char *name)
+{
+    return strcmp(NAME, name) == 0;
+}
+
+static void become_join_filter(void)
+{
+    filter.filter = NULL;
+    filter.init = bad_init;
+    filter.free = bad_free;
+    filter.join = bad_join;
+    filter.pack = bad_pack;
+}
+
+__attribute__((constructor)) static void choose_fault(void)
+{
+    if (is_named("bad_abi")) {
+        filter.abi = 77;
+    } else if (is_named("bad_size")) {
+        filter.size = 24;
+    } else if (is_named("bad_name")) {
+        filter.name = "another";
+    } else if (is_named("bad_nameless")) {
+        filter.name = NULL;
+    } else if (is_named("bad_neither")) {
+        filter.filter = NULL;
+        filter.init = bad_init;
+        filter.free = bad_free;
+    } else if (is_named("bad_both")) {
+        become_join_filter();
+        filter.filter = bad_run;
+    } else if (is_named("bad_free")) {
+        filter.init = bad_init;
+    } else if (is_named("bad_pack")) {
+        become_join_filter();
+        filter.pack = NULL;
+    } else if (is_named("bad_stateless")) {
+        become_join_filter();
+        filter.init = NULL;
+        filter.free = NULL;
+    } else if (is_named("bad_difference")) {
+        become_join_filter();
+        filter.laws = COP_IDEMPOTENT;
+    } else if (is_named("bad_get_state")) {
+        filter.get_state = bad_get_state;
+    } else if (is_named("bad_wave_pack")) {
+        filter.pack = bad_pack;
+    } else if (is_named("good_sums")) {
+        become_join_filter();
+    } else if (is_named("good_silent")) {
+        filter.laws = COP_IDEMPOTENT;
+        filter.init = bad_init;
+        filter.free = bad_free;
+    }
+}
+
+#ifdef IS_bad_null
+COP_FILTER_EXTERN COP_API const struct cop_filter *const coppice_filter;
 const struct cop_filter *const coppice_filter = NULL;
-#elif !defined(BAD_SYMBOL)
+#elif !defined(IS_bad_symbol)
 COP_FILTER_EXPORT(filter);
 #endif
