@@ -345,8 +345,3 @@ TEST(nonsense_costs_the_link)
     CU_ASSERT(closed(&it));
     alone_fini(&it);
 }
-
-int main(void)
-{
-    return check_run("adoption");
-}

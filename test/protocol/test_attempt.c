@@ -97,8 +97,3 @@ TEST(a_late_attempt_of_a_backend_is_stale)
     CU_ASSERT_FALSE(alone_closed(&root, 3));
     alone_fini(&root);
 }
-
-int main(void)
-{
-    return check_run("attempt");
-}

@@ -55,8 +55,3 @@ TEST(what_does_not_hold_is_named)
     BREAKS(node, node->lost, ((struct ranks){touching, 2, 2}), "lost: run 1");
     alone_fini(&alone);
 }
-
-int main(void)
-{
-    return check_run("check");
-}

@@ -216,8 +216,3 @@ TEST(a_roster_comes_back)
     roster_fini(&roster);
     roster_fini(&back);
 }
-
-int main(void)
-{
-    return check_run("control");
-}

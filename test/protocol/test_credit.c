@@ -77,8 +77,3 @@ TEST(nothing_gets_stuck)
         CHECK_OK(credit_return(&credit, debit_consume(&debit, len)));
     }
 }
-
-int main(void)
-{
-    return check_run("credit");
-}

@@ -192,8 +192,3 @@ TEST(records_of_nobody_are_refused)
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 1);
     alone_fini(&victim);
 }
-
-int main(void)
-{
-    return check_run("hostile");
-}

@@ -84,8 +84,3 @@ TEST(states_move_one_way)
     CU_ASSERT_FALSE(link_is_silent(&link, 100000));
     CU_ASSERT_FALSE(link_wants_heartbeat(&link, 100000));
 }
-
-int main(void)
-{
-    return check_run("link");
-}

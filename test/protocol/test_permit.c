@@ -535,8 +535,3 @@ TEST(a_report_goes_up)
     check_refused(&victim, INNER_LINK, INNER, "what its sender cannot know");
     alone_fini(&victim);
 }
-
-int main(void)
-{
-    return check_run("permit");
-}

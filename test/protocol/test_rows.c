@@ -123,8 +123,3 @@ TEST(what_is_left_off_stays_readable)
     frame_fini(&frame);
     rows_fini(&rows);
 }
-
-int main(void)
-{
-    return check_run("rows");
-}

@@ -7,19 +7,13 @@
 
 #define TRACE_MOST (SIM_TRACE_FRAME | SIM_TRACE_LIFE | SIM_TRACE_TELL)
 
-static void trace_most(struct sim *sim)
-{
-    sim_trace_only(sim, TRACE_MOST);
-    sim_trace_from_here(sim);
-}
-
 /* PROTOCOL 6.5: a node that hears of its own failure while its path stands
  * says that it lives, and the front-end believes it. */
 TEST(who_lives_refutes)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_cut(sim, 1, 4);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
@@ -46,7 +40,7 @@ TEST(who_is_lost_is_lost_once)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_cut(sim, 1, 4);
     sim_mute(sim, 1, 0);
     sim_run(sim, 50);
@@ -65,7 +59,7 @@ TEST(orphans_ask_in_order)
 {
     struct sim *sim = sim_launch(TREE);
 
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 3, 5);
     sim_run(sim, 7);
     /* each has two children now, so it is by rank; r is 0, 1, 2 */
@@ -87,7 +81,7 @@ TEST(places_are_told_after_changes)
 
     sim_crash(sim, 9);
     sim_run(sim, 2 * LIMIT_HEARTBEAT_MS);
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 3, 5);
     sim_run(sim, 7);
     expect(sim, " 10 dials 0");
@@ -161,7 +155,7 @@ TEST(many_orphans_spread_evenly)
     struct sim *sim = spread_tree(128);
     unsigned links;
 
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 10 * LIMIT_HEARTBEAT_MS);
     for (uint32_t rank = 2; rank < SPREAD_NODES + 2; rank++) {
@@ -187,7 +181,7 @@ TEST(a_joiner_is_told_of_the_dead)
     sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
     joiner = sim_attach(sim, 2);
     sim_run(sim, LIMIT_HEARTBEAT_MS / 4); /* no heartbeat makes it good */
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 2, 5);
     sim_kill_at(sim, 3, 5);
     sim_run(sim, 100);
@@ -235,7 +229,7 @@ TEST(tables_are_compared)
 
     sim_kill_at(sim, 3, 0);
     sim_run(sim, 6 * LIMIT_HEARTBEAT_MS);
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_inject(sim, 1, 0, &odd);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_lines(sim, "1 <- 0 record"), 0);
@@ -254,7 +248,7 @@ TEST(the_next_is_asked)
 {
     struct sim *sim = sim_launch(TREE);
 
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 1, 5);
     sim_kill_at(sim, 3, 5);
     sim_run(sim, 100);
@@ -271,7 +265,7 @@ TEST(a_frozen_candidate_is_left)
 {
     struct sim *sim = sim_launch(TREE);
 
-    trace_most(sim);
+    sim_trace(sim, TRACE_MOST);
     sim_freeze(sim, 1, 2000000);
     sim_kill_at(sim, 3, 5);
     sim_run(sim, LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS - 10);
@@ -289,7 +283,7 @@ TEST(an_orphan_takes_nobody)
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
         struct sim *sim = sim_launch("0(1(2(3,4),5(6)),7(8(9)))");
 
-        trace_most(sim);
+        sim_trace(sim, TRACE_MOST);
         sim_crash(sim, 2);
         sim_run(sim, at_ms);
         sim_crash(sim, 1);
@@ -608,9 +602,4 @@ TEST(a_silent_one_is_enough_to_go_on)
     CU_ASSERT(sim_has_exited(sim, 3));
     CU_ASSERT(sim_has_exited(sim, 7));
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("adoption");
 }

@@ -64,12 +64,11 @@ TEST(a_fast_sender_is_held_back)
 static void check_slow_front_end(enum cop_sync sync)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
-    struct stream_definition definition = {.sync = sync, .wave_timeout_ms = 5};
     struct sim_app slow = {.take_ms = 10};
     uint32_t stream;
 
     sim_set_app(sim, 0, &slow);
-    stream = sim_open_stream(sim, &definition);
+    stream = sim_open_stream(sim, .sync = sync, .wave_timeout_ms = 5);
     for (uint32_t rank = 3; rank <= 6; rank++)
         for (int i = 0; i < 200; i++)
             post_bytes(sim, rank, stream, PACKET);
@@ -257,8 +256,7 @@ TEST(a_new_parent_is_given_nothing_back)
 {
     static char count[] = "count";
     struct sim *sim = sim_launch("0(1(3(5,6)),2(4(7)))");
-    struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
     struct node_adoption adoption;
 
     CU_ASSERT(node_is_replayable(sim_node(sim, 0), stream));
@@ -304,8 +302,7 @@ TEST(what_is_in_a_filter_is_not_written_to)
     struct outstanding out = {.index = SIM_NONE};
     struct sim_config config = {.tamper = remember_call, .tamper_arg = &out};
     struct sim *sim = sim_launch_as("0(1(3(5,6)),2(4(7)))", &config);
-    struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
     uint32_t index = 3;
 
     out.index = index;
@@ -329,12 +326,11 @@ TEST(what_is_in_a_filter_is_not_written_to)
 TEST(a_child_that_came_again_is_given_nothing_back)
 {
     struct sim *sim = sim_launch("0(1,2)");
-    struct stream_definition definition = {.sync = COP_DO_NOT_WAIT};
     struct node_adoption adoption;
     uint32_t stream;
 
     sim_by_hand(sim, 0);
-    stream = sim_open_stream(sim, &definition);
+    stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT);
     for (int i = 0; i < 80; i++)
         post_bytes(sim, 2, stream, PACKET);
     sim_run(sim, 1000);
@@ -348,9 +344,4 @@ TEST(a_child_that_came_again_is_given_nothing_back)
     }
     CU_ASSERT_EQUAL(sim_adopted(2, &adoption), 1);
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("credit");
 }

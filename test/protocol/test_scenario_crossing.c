@@ -44,9 +44,8 @@ TEST(a_loss_crosses_an_adoption)
 static void join_late(uint64_t at_ms, uint64_t freeze_ms, uint64_t hold_ms)
 {
     char sum[] = "sum";
-    struct stream_definition definition = {.grow = true, .up_filter = sum};
     struct sim *sim = sim_launch("0(1(4),2(3))");
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .grow = true, .up_filter = sum);
 
     sim_crash(sim, 3);
     sim_run(sim, 50);
@@ -73,9 +72,4 @@ TEST(a_joiner_crosses_its_enter)
         for (uint64_t hold_ms = 1; hold_ms <= 15; hold_ms++)
             join_late(at_ms, 0, hold_ms);
     }
-}
-
-int main(void)
-{
-    return check_run("crossing");
 }

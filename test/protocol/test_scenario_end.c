@@ -27,12 +27,10 @@ TEST(after_the_end_there_is_nothing)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
-    struct stream_definition definition = {0};
 
     CHECK_OK(sim_shutdown(sim, 0));
     CHECK_IS(sim_send(sim, 0, stream, 100, "%d", 1), -ENOTCONN);
     CHECK_IS(sim_sync(sim, stream, NULL), -ENOTCONN);
-    (void)definition;
     sim_run(sim, 100);
     CHECK_IS(sim_send(sim, 3, stream, 100, "%d", 1), -ENOTCONN);
     sim_end(sim);
@@ -109,8 +107,8 @@ TEST(an_empty_network_sticks_nowhere)
 TEST(what_the_last_member_sent_still_comes)
 {
     struct sim *sim = sim_launch("0(1(2(3)))");
-    struct stream_definition definition = {.sync = COP_DO_NOT_WAIT};
-    uint32_t stream = sim_open_stream(sim, &definition), i, taken = 0;
+    uint32_t stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT), i,
+             taken = 0;
 
     sim_by_hand(sim, 0);
     for (i = 0; i < BACKLOG; i++) {
@@ -150,9 +148,4 @@ TEST(the_lost_are_in_no_later_stream)
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 2);
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("the end");
 }

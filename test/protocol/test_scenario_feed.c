@@ -97,10 +97,9 @@ TEST(again_is_ignored_a_gap_is_not)
 TEST(stable_overtakes_what_waits)
 {
     static char count[] = "count";
-    struct stream_definition definition = {.down_filter = count};
     struct sim *sim = sim_launch("0(1(2))");
     uint32_t slow = sim_open_filter(sim, "sum");
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
     const struct node *node = sim_node(sim, 1);
     struct frame stable = {
         .type = FRAME_STABLE,
@@ -131,8 +130,7 @@ TEST(claims_wait_for_the_heartbeat)
     unsigned count;
 
     sim_run(sim, 2 * LIMIT_HEARTBEAT_MS);
-    sim_trace_only(sim, SIM_TRACE_FRAME);
-    sim_trace_from_here(sim);
+    sim_trace(sim, SIM_TRACE_FRAME);
     for (int i = 0; i < 200; i++) {
         sim_send_int(sim, 0, stream, i);
         sim_run(sim, 10);
@@ -153,8 +151,7 @@ TEST(claims_wait_for_the_heartbeat)
 TEST(a_slow_joiner_misses_no_control)
 {
     struct sim *sim = sim_launch("0(1(3,4),2)");
-    struct stream_definition definition = {.grow = true};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .grow = true);
     struct order order = {0};
     uint32_t joiner;
 
@@ -177,9 +174,4 @@ TEST(a_slow_joiner_misses_no_control)
     CU_ASSERT_EQUAL(order.next, 2);
     CU_ASSERT_FALSE(order.broken);
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("feed");
 }

@@ -173,8 +173,7 @@ TEST(parameters_keep_their_place)
 {
     static char count[] = "count";
     struct sim *sim = sim_launch(TREE);
-    struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
 
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
     sim_run(sim, 10);
@@ -219,8 +218,7 @@ TEST(filters_differ_by_role)
 {
     struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
-    struct stream_definition definition = {.up_filter_frontend = sum};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .up_filter_frontend = sum);
 
     for (uint32_t rank = 2; rank <= 4; rank++)
         sim_send_int(sim, rank, stream, (int)rank);
@@ -235,8 +233,7 @@ TEST(a_downstream_filter_runs_on_the_way)
 {
     struct sim *sim = sim_launch(TREE);
     char count[] = "count";
-    struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
 
     for (int i = 1; i <= 20; i++)
         sim_send_int(sim, 0, stream, i);
@@ -254,8 +251,7 @@ TEST(not_one_to_one_is_not_replayable)
 {
     struct sim *sim = sim_launch(TREE);
     char int_union[] = "int_union";
-    struct stream_definition definition = {.down_filter = int_union};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = int_union);
     int32_t set[2] = {1, 2};
 
     for (int i = 0; i < 3; i++) {
@@ -276,8 +272,7 @@ TEST(what_is_not_replayable_closes)
 {
     struct sim *sim = sim_launch(TREE);
     char int_union[] = "int_union";
-    struct stream_definition definition = {.down_filter = int_union};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = int_union);
     int32_t set[2] = {1, 2};
 
     for (int i = 0; i < 3; i++) /* nothing new after the first */
@@ -289,9 +284,4 @@ TEST(what_is_not_replayable_closes)
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT_PTR_NULL(node_members(sim_node(sim, i), stream));
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("filters");
 }

@@ -221,8 +221,7 @@ TEST(a_late_joiner_joins_the_waves)
 {
     struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
-    struct stream_definition definition = {.up_filter = sum, .grow = true};
-    uint32_t grows = sim_open_stream(sim, &definition);
+    uint32_t grows = sim_open_stream(sim, .up_filter = sum, .grow = true);
     uint32_t stays = sim_open_filter(sim, "sum");
     uint32_t joiner;
 
@@ -284,8 +283,7 @@ TEST(half_a_joiner_freezes_nobody)
     for (uint64_t at_ms = 0; at_ms < 20; at_ms++) {
         struct sim *sim = sim_launch(TREE);
         char sum[] = "sum";
-        struct stream_definition definition = {.up_filter = sum, .grow = true};
-        uint32_t stream = sim_open_stream(sim, &definition);
+        uint32_t stream = sim_open_stream(sim, .up_filter = sum, .grow = true);
         uint32_t joiner;
 
         sim_echo(sim);
@@ -364,9 +362,4 @@ TEST(who_finds_no_room_is_turned_away)
     CU_ASSERT_EQUAL(sim_parent(sim, 3), 1);
     CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("launch");
 }

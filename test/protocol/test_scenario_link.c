@@ -25,8 +25,7 @@ TEST(silence_ends_a_link_at_the_deadline)
     unsigned heard_ms;
     unsigned closed_ms;
 
-    sim_trace_only(sim, SIM_TRACE_FRAME | SIM_TRACE_LIFE);
-    sim_trace_from_here(sim);
+    sim_trace(sim, SIM_TRACE_FRAME | SIM_TRACE_LIFE);
     sim_run(sim, 1234);
     sim_mute(sim, 4, 1);
     for (int i = 0; i < 3000 && !sim_line_ms(sim, " 1 closes link"); i++)
@@ -269,9 +268,4 @@ TEST(who_was_stopped_reads_first)
         expect_trace(sim, "");
     }
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("links");
 }

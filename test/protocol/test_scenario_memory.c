@@ -58,8 +58,6 @@ static void live(unsigned long fails_at)
                                 .stepping = stepping};
     char sum[] = "sum";
     char count[] = "count";
-    struct stream_definition definition = {
-        .up_filter = sum, .down_filter = count, .grow = true};
     uint32_t stream = 0;
     struct sim *sim;
 
@@ -72,7 +70,8 @@ static void live(unsigned long fails_at)
         sim_attach(sim, 1);
     sim_run(sim, 20);
     if (sim_is_alive(sim, 0))
-        sim_ask_open(sim, &definition, &stream);
+        sim_ask_open(sim, &stream, .up_filter = sum, .down_filter = count,
+                     .grow = true);
     sim_run(sim, 20);
     for (int i = 0; i < 3; i++)
         sim_send(sim, 0, stream, 100, "%d", i);
@@ -102,9 +101,4 @@ TEST(every_allocation_may_fail)
     CU_ASSERT(all > 100);
     for (n = 1; n <= all; n++)
         live(n);
-}
-
-int main(void)
-{
-    return check_run("memory");
 }

@@ -339,8 +339,3 @@ TEST(the_time_out_ends_the_waiting)
     check_tree(sim);
     end(sim);
 }
-
-int main(void)
-{
-    return check_run("missing");
-}

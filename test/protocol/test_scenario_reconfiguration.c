@@ -116,8 +116,3 @@ TEST(random_choices_repeat)
         CU_ASSERT(memcmp(parents[0], parents[1], sizeof parents[0]) == 0);
     }
 }
-
-int main(void)
-{
-    return check_run("scenario reconfiguration");
-}

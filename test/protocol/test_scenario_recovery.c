@@ -136,8 +136,3 @@ TEST(a_lost_report_is_repeated)
         sim_end(sim);
     }
 }
-
-int main(void)
-{
-    return check_run("recovery");
-}

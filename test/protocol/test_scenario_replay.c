@@ -115,8 +115,7 @@ TEST(a_lossy_sync_says_so)
 TEST(who_has_sent_nothing_loses_nothing)
 {
     struct sim *sim = sim_launch(TREE);
-    struct stream_definition definition = {.grow = true};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .grow = true);
     uint32_t joiner = sim_attach(sim, 2);
 
     sim_run(sim, 100);
@@ -314,9 +313,4 @@ TEST(a_snapshot_is_followed_by_another)
         CU_ASSERT_PTR_NOT_NULL(node_members(router, opened));
     }
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("replay");
 }

@@ -49,8 +49,7 @@ TEST(a_snapshot_tells_of_members)
 {
     struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
-    struct stream_definition definition = {.grow = true, .up_filter = sum};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .grow = true, .up_filter = sum);
     uint32_t joiners[4];
 
     sim_echo(sim);
@@ -77,8 +76,7 @@ TEST(a_snapshot_tells_of_parameters)
 {
     struct sim *sim = sim_launch(TREE);
     char count[] = "count";
-    struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
 
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
     sim_send_int(sim, 0, stream, 1);
@@ -89,8 +87,7 @@ TEST(a_snapshot_tells_of_parameters)
     sim_run(sim, HEAL_MS);
     use(sim);
     CU_ASSERT(is_used(sim));
-    sim_trace_from_here(sim);
-    sim_trace_only(sim, SIM_TRACE_FILTER);
+    sim_trace(sim, SIM_TRACE_FILTER);
     sim_send_int(sim, 0, stream, 3);
     sim_run(sim, 100);
     CU_ASSERT(sim_lines(sim, " 3 filter down stream 1 wave 3: from ") > 0);
@@ -122,8 +119,7 @@ TEST(parameters_stay_behind_their_packets)
 {
     struct sim *sim = sim_launch(TREE);
     char count[] = "count";
-    struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
     unsigned sent = 0, calls = 0;
 
     sim_by_hand(sim, 7);
@@ -137,8 +133,7 @@ TEST(parameters_stay_behind_their_packets)
     CU_ASSERT(sent > 4); /* more than 7 has a window for */
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
     sim_run(sim, STOP_MS + HEAL_MS);
-    sim_trace_from_here(sim);
-    sim_trace_only(sim, SIM_TRACE_FILTER);
+    sim_trace(sim, SIM_TRACE_FILTER);
     use(sim);
     CU_ASSERT_EQUAL(sim_parent(sim, 7), 3);
     while (sim_receive(sim, 7, stream) > 0)
@@ -202,8 +197,7 @@ TEST(an_enter_lies_behind_a_snapshot)
     struct sim_config config = {.tamper = hold_claims};
     struct sim *sim = sim_launch_as(TREE, &config);
     char sum[] = "sum";
-    struct stream_definition definition = {.grow = true, .up_filter = sum};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .grow = true, .up_filter = sum);
     uint32_t joiner;
 
     sim_echo(sim);
@@ -273,9 +267,4 @@ TEST(a_snapshot_waits_for_a_filter)
     sim_run(sim, STOP_MS);
     CU_ASSERT(unload.at_ms >= done_ms);
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("snapshot");
 }

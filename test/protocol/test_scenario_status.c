@@ -589,8 +589,3 @@ TEST(reasons_are_counted)
     rows_fini(&out);
     frame_fini(&frame);
 }
-
-int main(void)
-{
-    return check_run("status");
-}

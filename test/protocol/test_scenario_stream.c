@@ -8,11 +8,10 @@
 TEST(open_waits_for_the_last_claim)
 {
     struct sim *sim = sim_launch(TREE);
-    struct stream_definition definition = {0};
     uint32_t stream = 0;
 
     sim_freeze(sim, 4, 500);
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
     sim_run(sim, 499);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
     sim_run(sim, 10);
@@ -25,11 +24,10 @@ TEST(open_waits_for_the_last_claim)
 TEST(a_missing_filter_names_its_node)
 {
     struct sim *sim = sim_launch(TREE);
-    char missing[] = "no_such_filter";
-    struct stream_definition definition = {.up_filter_backend = missing};
     uint32_t stream = 0;
 
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream,
+                          .up_filter_backend = (char[]){"no_such_filter"}));
     sim_wait(sim, 0, TELL_OPENED);
     CHECK_IS(sim_code(TELL_OPENED), -ELIBBAD);
     CU_ASSERT(strstr(sim_text(TELL_OPENED), "no_such_filter") != NULL);
@@ -47,16 +45,11 @@ TEST(a_missing_filter_names_its_node)
 TEST(a_filter_missing_in_the_middle_is_found)
 {
     struct sim *sim = sim_launch(TREE);
-    char missing[] = "no_such_filter";
     char sum[] = "sum";
-    struct stream_definition definition = {
-        .up_filter = missing,
-        .up_filter_frontend = sum,
-        .up_filter_backend = sum,
-    };
     uint32_t stream = 0;
 
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"no_such_filter"},
+                          .up_filter_frontend = sum, .up_filter_backend = sum));
     sim_wait(sim, 0, TELL_OPENED);
     CHECK_IS(sim_code(TELL_OPENED), -ELIBBAD);
     CU_ASSERT_EQUAL(sim_about(TELL_OPENED), 1);
@@ -68,11 +61,10 @@ TEST(opening_has_an_end)
 {
     struct sim_config config = {.times = {.open_timeout_ms = 200}};
     struct sim *sim = sim_launch_as(TREE, &config);
-    struct stream_definition definition = {0};
     uint32_t stream = 0;
 
     sim_freeze(sim, 4, 1000);
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
     sim_run(sim, 199);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
     sim_run(sim, 1);
@@ -85,12 +77,11 @@ TEST(opening_has_an_end)
 TEST(opening_goes_on_without_the_dead)
 {
     struct sim *sim = sim_launch(TREE);
-    struct stream_definition definition = {0};
     uint32_t stream = 0;
 
     sim_freeze(sim, 4, 2000);
     sim_kill_at(sim, 4, 50);
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
     CHECK_IS(sim_code(TELL_OPENED), 0);
@@ -113,11 +104,10 @@ static struct sim *begin_limbo(void)
 TEST(opening_goes_on_without_limbo)
 {
     struct sim *sim = begin_limbo();
-    struct stream_definition definition = {0};
     uint32_t stream = 0;
 
     sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS + 100);
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
     CHECK_IS(sim_code(TELL_OPENED), 0);
@@ -130,11 +120,10 @@ TEST(opening_goes_on_without_limbo)
 TEST(opening_waits_until_limbo_begins)
 {
     struct sim *sim = begin_limbo();
-    struct stream_definition definition = {0};
     uint32_t stream = 0;
 
     sim_run(sim, 100);
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
     sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS - 200);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
     sim_run(sim, 200);
@@ -158,10 +147,9 @@ static struct sim *begin_absence(void)
 TEST(who_returns_from_limbo_gets_the_stream)
 {
     struct sim *sim = begin_absence();
-    struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
     CHECK_IS(sim_code(TELL_OPENED), 0);
@@ -187,7 +175,7 @@ TEST(who_returns_without_the_filter_is_told_of)
     };
     uint32_t stream = 0;
 
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_defined(sim, &definition, &stream));
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
     CHECK_IS(sim_code(TELL_OPENED), 0);
@@ -205,10 +193,9 @@ TEST(who_returns_without_the_filter_is_told_of)
 TEST(packets_may_follow_at_once)
 {
     struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
-    struct stream_definition definition = {0};
     uint32_t stream = 0;
 
-    CHECK_OK(sim_ask_open(sim, &definition, &stream));
+    CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
     for (int i = 1; i <= 5; i++) {
         struct payload *payload = NULL;
 
@@ -228,7 +215,7 @@ TEST(singlecast_reaches_one)
 {
     struct sim *sim = sim_launch(TREE);
     struct stream_definition definition = {.members = sim_ranks(1, 4)};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_defined(sim, &definition);
 
     sim_send_int(sim, 0, stream, 5);
     sim_run(sim, 5);
@@ -247,14 +234,12 @@ TEST(parameters_come_in_order_with_data)
 {
     struct sim *sim = sim_launch("0(1(2))");
     char count[] = "count";
-    struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
 
     sim_send_int(sim, 0, stream, 1);
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
     sim_send_int(sim, 0, stream, 2);
-    sim_trace_from_here(sim);
-    sim_trace_only(sim, SIM_TRACE_FILTER);
+    sim_trace(sim, SIM_TRACE_FILTER);
     sim_run(sim, 5);
     expect_trace(sim,
                  "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
@@ -273,16 +258,14 @@ TEST(parameters_wait_for_slow_data)
 {
     struct sim *sim = sim_launch("0(1(2))");
     char count[] = "count";
-    struct stream_definition definition = {.down_filter = count};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(sim, .down_filter = count);
 
     sim_set_filter_ms(sim, 1, 100);
     sim_send_int(sim, 0, stream, 1);
     sim_send_int(sim, 0, stream, 2);
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
     sim_send_int(sim, 0, stream, 3);
-    sim_trace_only(sim, SIM_TRACE_FILTER);
-    sim_trace_from_here(sim);
+    sim_trace(sim, SIM_TRACE_FILTER);
     sim_run(sim, 500);
     expect_trace(sim,
                  "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
@@ -367,9 +350,4 @@ TEST(who_may_ask_what)
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 1);
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("streams");
 }

@@ -106,8 +106,7 @@ TEST(epochs_pair_again)
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
     sim_run(sim, 1000);
-    sim_trace_only(sim, SIM_TRACE_DELIVER);
-    sim_trace_from_here(sim);
+    sim_trace(sim, SIM_TRACE_DELIVER);
     for (uint32_t rank = 2; rank <= 4; rank++)
         sim_send_int(sim, rank, stream, 100);
     sim_run(sim, 10);
@@ -144,9 +143,8 @@ TEST(a_sync_waits_for_no_time_out)
 {
     struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
-    struct stream_definition definition = {
-        .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 50000};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(
+        sim, .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 50000);
 
     for (uint32_t rank = 2; rank <= 3; rank++)
         sim_send_int(sim, rank, stream, 5);
@@ -273,8 +271,7 @@ TEST(claims_are_few)
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_run(sim, 3000);
-    sim_trace_only(sim, SIM_TRACE_FRAME);
-    sim_trace_from_here(sim);
+    sim_trace(sim, SIM_TRACE_FRAME);
     for (int i = 0; i < 100; i++) {
         sim_send_int(sim, 0, stream, i);
         sim_run(sim, 10);
@@ -304,8 +301,7 @@ TEST(a_slow_child_delays_no_other)
     CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 50);
     CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 0);
     CU_ASSERT(node_held_bytes(sim_node(sim, 1), stream) > 0);
-    sim_trace_only(sim, SIM_TRACE_DELIVER);
-    sim_trace_from_here(sim);
+    sim_trace(sim, SIM_TRACE_DELIVER);
     sim_run(sim, 3000);
     CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 50);
     CU_ASSERT_EQUAL(sim_last(sim, 4, stream), 50);
@@ -326,15 +322,12 @@ TEST(a_claim_that_waits_speaks_of_no_newcomer)
 
     for (uint64_t at_ms = 0; at_ms <= 5000; at_ms += 125) {
         char count[] = "count";
-        struct stream_definition definition = {
-            .sync = COP_DO_NOT_WAIT,
-            .up_filter_frontend = count,
-        };
         struct sim *sim = sim_launch("0(1(3,4,2(5)),6,7,8)");
         uint32_t stream;
 
         sim_by_hand(sim, 5);
-        stream = sim_open_stream(sim, &definition);
+        stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT,
+                                 .up_filter_frontend = count);
         sim_set_filter_ms(sim, 0, 50);
         for (int i = 0; i < COUNT; i++)
             for (uint32_t rank = 3; rank <= 4; rank++)
@@ -365,12 +358,10 @@ TEST(a_claim_that_waits_speaks_of_no_newcomer)
 TEST(what_a_sync_gave_up_does_not_come)
 {
     for (int mode = COP_WAIT_FOR_ALL; mode <= COP_TIME_OUT; mode++) {
-        struct stream_definition definition = {
-            .sync = (enum cop_sync)mode,
-            .wave_timeout_ms = mode == COP_TIME_OUT ? 20 : 0,
-        };
         struct sim *sim = sim_launch(TREE);
-        uint32_t stream = sim_open_stream(sim, &definition);
+        uint32_t stream =
+            sim_open_stream(sim, .sync = (enum cop_sync)mode,
+                            .wave_timeout_ms = mode == COP_TIME_OUT ? 20 : 0);
 
         sim_freeze(sim, 1, 10000);
         sim_hold(sim, 3, 1, sim_now_ms(sim) + 10300);
@@ -388,9 +379,4 @@ TEST(what_a_sync_gave_up_does_not_come)
         CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
         sim_end(sim);
     }
-}
-
-int main(void)
-{
-    return check_run("syncs");
 }

@@ -29,9 +29,8 @@ TEST(nobody_waits_where_none_is_to)
 {
     struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
-    struct stream_definition definition = {.up_filter = sum,
-                                           .sync = COP_DO_NOT_WAIT};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream =
+        sim_open_stream(sim, .up_filter = sum, .sync = COP_DO_NOT_WAIT);
 
     sim_send_int(sim, 3, stream, 10);
     sim_run(sim, 2);
@@ -50,9 +49,8 @@ TEST(a_time_out_gathers_what_came)
 {
     struct sim *sim = sim_launch("0(1,2,3)");
     char sum[] = "sum";
-    struct stream_definition definition = {
-        .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 20};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_stream(
+        sim, .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 20);
 
     sim_send_int(sim, 1, stream, 10);
     sim_run(sim, 10);
@@ -177,7 +175,7 @@ TEST(who_has_no_member_takes_no_part)
     char sum[] = "sum";
     struct stream_definition definition = {.up_filter = sum,
                                            .members = sim_ranks(2, 3, 5)};
-    uint32_t stream = sim_open_stream(sim, &definition);
+    uint32_t stream = sim_open_defined(sim, &definition);
 
     sim_send_int(sim, 3, stream, 1);
     sim_send_int(sim, 5, stream, 2);
@@ -263,9 +261,4 @@ TEST(a_packet_without_values_counts)
     expect_trace(sim,
                  "[  2] 0 deliver stream 1 wave 1: \"%ud\" 3 (3 back-ends)\n");
     sim_end(sim);
-}
-
-int main(void)
-{
-    return check_run("waves");
 }

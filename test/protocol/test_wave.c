@@ -439,8 +439,3 @@ TEST(a_set_is_in_the_order_of_ranks)
     check_none(wave);
     wave_free(wave);
 }
-
-int main(void)
-{
-    return check_run("wave");
-}

@@ -83,8 +83,7 @@ struct sim *sim_launch_as(const char *tree, const struct sim_config *config)
 
     sim_wait(sim, 0, TELL_LAUNCHED);
     sim_run(sim, 20); /* the table has come everywhere */
-    sim_trace_only(sim, TRACE);
-    sim_trace_from_here(sim);
+    sim_trace(sim, TRACE);
     return sim;
 }
 
@@ -121,9 +120,9 @@ void sim_kill_at(struct sim *sim, uint32_t rank, uint64_t in_ms)
     sim_crash_at(sim, rank, sim_now_ms(sim) + in_ms);
 }
 
-int sim_ask_open(struct sim *sim,
-                 const struct stream_definition *definition,
-                 uint32_t *stream)
+int sim_ask_defined(struct sim *sim,
+                    const struct stream_definition *definition,
+                    uint32_t *stream)
 {
     static char none[] = "";
     struct stream_definition whole = *definition;
@@ -175,13 +174,13 @@ void sim_wait(struct sim *sim, uint32_t rank, enum tell_type tell)
     wait_more(sim, rank, tell, seen.told[rank][tell]);
 }
 
-uint32_t sim_open_stream(struct sim *sim,
-                         const struct stream_definition *definition)
+uint32_t sim_open_defined(struct sim *sim,
+                          const struct stream_definition *definition)
 {
     unsigned count = seen.told[0][TELL_OPENED];
     uint32_t stream = 0;
 
-    CHECK_OK(sim_ask_open(sim, definition, &stream));
+    CHECK_OK(sim_ask_defined(sim, definition, &stream));
     wait_more(sim, 0, TELL_OPENED, count);
     CHECK_IS(sim_code(TELL_OPENED), 0);
     sim_trace_from_here(sim);
@@ -194,7 +193,7 @@ uint32_t sim_open_filter(struct sim *sim, const char *filter)
     struct stream_definition definition = {.up_filter = name};
 
     snprintf(name, sizeof(name), "%s", filter);
-    return sim_open_stream(sim, &definition);
+    return sim_open_defined(sim, &definition);
 }
 
 void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value)
@@ -295,6 +294,12 @@ struct ranks sim_ranks(size_t count, ...)
     }
     va_end(args);
     return set;
+}
+
+void sim_trace(struct sim *sim, unsigned trace)
+{
+    sim_trace_only(sim, trace);
+    sim_trace_from_here(sim);
 }
 
 /* Whether the line that begins at `line` contains the parts of `text`. */

@@ -46,15 +46,21 @@ void sim_kill_at(struct sim *sim, uint32_t rank, uint64_t in_ms);
  * open; the trace is then empty. Returns its number. */
 uint32_t sim_open_filter(struct sim *sim, const char *filter);
 
-/* The same with everything that a definition may say. A NULL name is "", no
- * members means everyone; `id` is ignored. */
-uint32_t sim_open_stream(struct sim *sim,
-                         const struct stream_definition *definition);
+/* Open a stream with this definition, and wait; the trace is then empty. A NULL
+ * name is "", no members means everyone; `id` is ignored. Returns its number. */
+uint32_t sim_open_defined(struct sim *sim,
+                          const struct stream_definition *definition);
 
 /* Ask for it, without waiting. Returns sim_open()'s answer. */
-int sim_ask_open(struct sim *sim,
-                 const struct stream_definition *definition,
-                 uint32_t *stream);
+int sim_ask_defined(struct sim *sim,
+                    const struct stream_definition *definition,
+                    uint32_t *stream);
+
+/* The same with fields of a definition, such as `.grow = true`. */
+#define sim_open_stream(sim, ...)                                              \
+    sim_open_defined(sim, &(struct stream_definition){__VA_ARGS__})
+#define sim_ask_open(sim, stream, ...)                                         \
+    sim_ask_defined(sim, &(struct stream_definition){__VA_ARGS__}, stream)
 
 /* Send `value` as "%d". */
 void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value);
@@ -97,6 +103,9 @@ int sim_last(struct sim *sim, uint32_t rank, uint32_t stream);
  * '*'; the time that the last of them has, 0 if there is none. */
 unsigned sim_lines(struct sim *sim, const char *text);
 unsigned sim_line_ms(struct sim *sim, const char *text);
+
+/* Show these from now on, in a trace that begins here. */
+void sim_trace(struct sim *sim, unsigned trace);
 
 /* The trace is exactly that text. */
 #define expect_trace(sim, text)                                                \

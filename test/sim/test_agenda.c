@@ -76,8 +76,3 @@ TEST(chance_is_the_same_everywhere)
         CU_ASSERT_FALSE(random_chance(&random, 0));
     }
 }
-
-int main(void)
-{
-    return check_run("agenda");
-}

@@ -104,8 +104,3 @@ TEST(a_muted_flow_swallows)
     CU_ASSERT_EQUAL(arrived(&flow, 9), 3);
     flow_fini(&flow);
 }
-
-int main(void)
-{
-    return check_run("flow");
-}

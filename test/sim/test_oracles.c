@@ -470,8 +470,3 @@ TEST(every_oracle_fires)
         CU_ASSERT(strstr(said, one->expected) != NULL);
     }
 }
-
-int main(void)
-{
-    return check_run("oracles");
-}

@@ -82,8 +82,3 @@ TEST(drawn_trees_are_trees)
     }
     CU_ASSERT(deep >= 20);
 }
-
-int main(void)
-{
-    return check_run("tree");
-}
