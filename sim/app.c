@@ -60,11 +60,11 @@ static struct world_node *node_at(struct sim *sim, uint32_t index)
     return index < sim->count ? sim->nodes[index] : NULL;
 }
 
-static int ask(struct sim *sim,
-               uint32_t index,
-               struct event *event,
-               uint64_t *result,
-               const char *what)
+static int ask_node(struct sim *sim,
+                    uint32_t index,
+                    struct event *event,
+                    uint64_t *result,
+                    const char *what)
 {
     struct world_node *node = node_at(sim, index);
     int r;
@@ -90,7 +90,7 @@ int sim_open(struct sim *sim,
     uint64_t result = 0;
     int r;
 
-    r = ask(sim, 0, &event, &result, "open");
+    r = ask_node(sim, 0, &event, &result, "open");
     if (r == 0)
         *stream = (uint32_t)result;
     return r;
@@ -100,11 +100,11 @@ int sim_close(struct sim *sim, uint32_t index, uint32_t stream)
 {
     struct event event = {.type = EVENT_CLOSE, .stream = stream};
 
-    return ask(sim, index, &event, NULL, "close");
+    return ask_node(sim, index, &event, NULL, "close");
 }
 
 /* The payload of values; NULL where there are none, or they are malformed. */
-static struct payload *pack(const char *format, va_list args)
+static struct payload *pack_values(const char *format, va_list args)
 {
     struct cop_packet *packet;
     struct payload *payload;
@@ -122,37 +122,37 @@ int sim_parameters(struct sim *sim, uint32_t stream, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    event.frame.payload = pack(format, args);
+    event.frame.payload = pack_values(format, args);
     va_end(args);
-    return ask(sim, 0, &event, NULL, "set parameters of");
+    return ask_node(sim, 0, &event, NULL, "set parameters of");
 }
 
 int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence)
 {
     struct event event = {.type = EVENT_SYNC, .stream = stream};
 
-    return ask(sim, 0, &event, sequence, "sync");
+    return ask_node(sim, 0, &event, sequence, "sync");
 }
 
 int sim_ask_state(struct sim *sim, uint32_t stream)
 {
     struct event event = {.type = EVENT_STATE, .stream = stream};
 
-    return ask(sim, 0, &event, NULL, "state");
+    return ask_node(sim, 0, &event, NULL, "state");
 }
 
 int sim_settle(struct sim *sim, uint32_t index, uint32_t stream)
 {
     struct event event = {.type = EVENT_SETTLE, .stream = stream};
 
-    return ask(sim, index, &event, NULL, "settle");
+    return ask_node(sim, index, &event, NULL, "settle");
 }
 
 int sim_shutdown(struct sim *sim, uint32_t index)
 {
     struct event event = {.type = EVENT_SHUTDOWN};
 
-    return ask(sim, index, &event, NULL, "shutdown");
+    return ask_node(sim, index, &event, NULL, "shutdown");
 }
 
 /* Send `frame`, whose payload stays the caller's. */
@@ -190,7 +190,7 @@ int sim_send(struct sim *sim,
     int r;
 
     va_start(args, format);
-    frame.payload = pack(format, args);
+    frame.payload = pack_values(format, args);
     va_end(args);
     r = send_frame(sim, node, stream, &frame);
     frame_fini(&frame);
@@ -235,9 +235,9 @@ static void call_receive(struct sim *sim,
 }
 
 /* Tell the machine and the watcher that `packet` was taken. */
-static void took(struct sim *sim,
-                 struct world_node *node,
-                 const struct world_packet *packet)
+static void tell_taken(struct sim *sim,
+                       struct world_node *node,
+                       const struct world_packet *packet)
 {
     struct event event = {
         .type = EVENT_TAKEN,
@@ -261,7 +261,7 @@ int sim_receive(struct sim *sim, uint32_t index, uint32_t stream)
     call_receive(sim, node, stream);
     if (!world_queue_take_stream(&node->arrived, stream, &packet))
         return 0;
-    took(sim, node, &packet);
+    tell_taken(sim, node, &packet);
     frame_fini(&packet.frame);
     return 1;
 }
@@ -316,7 +316,7 @@ static bool take_next(struct sim *sim, struct world_node *node)
     node->in_hand = packet;
     node->busy = true;
     node->in_receive = false;
-    took(sim, node, &packet);
+    tell_taken(sim, node, &packet);
     if (node->state != WORLD_ALIVE)
         return false;
     if (node->app.take_ms > 0) {
@@ -327,7 +327,7 @@ static bool take_next(struct sim *sim, struct world_node *node)
     return true;
 }
 
-static void run(struct sim *sim, struct world_node *node)
+static void run_app(struct sim *sim, struct world_node *node)
 {
     while (node->state == WORLD_ALIVE) {
         if (!send_unsent(sim, node) && !node->app.two_threads)
@@ -353,7 +353,7 @@ void world_app(struct sim *sim, struct world_node *node)
     if (node->in_app)
         return;
     node->in_app = true;
-    run(sim, node);
+    run_app(sim, node);
     node->in_app = false;
 }
 

@@ -110,7 +110,7 @@ void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms)
         node->frozen_ms = sim->now_ms + for_ms;
 }
 
-static void hold(struct world_end *end, uint64_t until_ms)
+static void hold_end(struct world_end *end, uint64_t until_ms)
 {
     if (end && until_ms > end->in.held_ms)
         end->in.held_ms = until_ms;
@@ -118,7 +118,7 @@ static void hold(struct world_end *end, uint64_t until_ms)
 
 void sim_hold(struct sim *sim, uint32_t from, uint32_t to, uint64_t until_ms)
 {
-    hold(world_end_to(sim->nodes[to], from), until_ms);
+    hold_end(world_end_to(sim->nodes[to], from), until_ms);
 }
 
 void sim_isolate(struct sim *sim, uint32_t index, uint64_t until_ms)
@@ -132,7 +132,7 @@ void sim_isolate(struct sim *sim, uint32_t index, uint64_t until_ms)
 
         for (size_t k = 0; k < other->end_count; k++)
             if (other->ends[k] && (i == index || other->ends[k]->peer == index))
-                hold(other->ends[k], until_ms);
+                hold_end(other->ends[k], until_ms);
     }
 }
 

@@ -100,7 +100,7 @@ void sim_free(struct sim *sim)
 
 /* ---- what happens next ---- */
 
-static void tick(struct sim *sim, struct world_node *node)
+static void tick_node(struct sim *sim, struct world_node *node)
 {
     struct event event = {.type = EVENT_TICK};
 
@@ -108,7 +108,7 @@ static void tick(struct sim *sim, struct world_node *node)
     world_step(sim, node, &event, NULL);
 }
 
-static void gone(struct sim *sim, struct world_node *node, uint32_t rank)
+static void report_gone(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     const struct world_node *child = sim->nodes[sim_find(sim, rank)];
     struct event event = {.type = EVENT_CHILD_GONE, .rank = rank};
@@ -122,9 +122,9 @@ static void gone(struct sim *sim, struct world_node *node, uint32_t rank)
 }
 
 /* What `node` has dialled answers, or refuses: nobody listens there. */
-static void reach(struct sim *sim,
-                  struct world_node *node,
-                  const struct agenda_entry *entry)
+static void reach_dialled(struct sim *sim,
+                          struct world_node *node,
+                          const struct agenda_entry *entry)
 {
     uint32_t rank = (uint32_t)entry->number;
     struct event event = {
@@ -159,7 +159,9 @@ static void reach(struct sim *sim,
     world_step(sim, node, &event, NULL);
 }
 
-static void start(struct sim *sim, struct world_node *node, uint32_t parent)
+static void start_process(struct sim *sim,
+                          struct world_node *node,
+                          uint32_t parent)
 {
     if (node->state != WORLD_ABSENT) {
         world_gone(sim, sim->nodes[parent], node->rank, 1);
@@ -206,7 +208,7 @@ static void start_child(struct sim *sim,
         return; /* another one may start it */
     node->parent = parent;
     node->depth = sim->nodes[parent]->depth + 1;
-    start(sim, node, parent);
+    start_process(sim, node, parent);
 }
 
 static void happen(struct sim *sim, const struct agenda_entry *entry)
@@ -218,7 +220,7 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
     switch (entry->type) {
     case AGENDA_TICK:
         if (node->state == WORLD_ALIVE && entry->number == node->tick_ms)
-            tick(sim, node);
+            tick_node(sim, node);
         return;
     case AGENDA_BYTES:
         if (here)
@@ -233,11 +235,11 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
         return;
     case AGENDA_DIAL:
         if (node->state == WORLD_ALIVE)
-            reach(sim, node, entry);
+            reach_dialled(sim, node, entry);
         return;
     case AGENDA_GONE:
         if (node->state == WORLD_ALIVE && node->births == entry->link)
-            gone(sim, node, (uint32_t)entry->number);
+            report_gone(sim, node, (uint32_t)entry->number);
         return;
     case AGENDA_FILTER:
         if (node->state == WORLD_ALIVE)
@@ -254,7 +256,7 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
 }
 
 /* One entry of the agenda. Returns 0 or -EIO. */
-static int turn(struct sim *sim)
+static int take_entry(struct sim *sim)
 {
     struct agenda_entry entry;
 
@@ -274,7 +276,7 @@ static int turn(struct sim *sim)
 int sim_run_until(struct sim *sim, uint64_t until_ms)
 {
     while (!sim->failure && agenda_next_ms(&sim->agenda) <= until_ms)
-        turn(sim);
+        take_entry(sim);
     if (sim->failure)
         return -EIO;
     if (until_ms > sim->now_ms)
@@ -296,7 +298,7 @@ int sim_run_while_not(struct sim *sim,
             sim->now_ms = until_ms;
             return -ETIMEDOUT;
         }
-        turn(sim);
+        take_entry(sim);
     }
     return sim->failure ? -EIO : 0;
 }
@@ -454,7 +456,7 @@ uint32_t sim_attach(struct sim *sim, uint32_t parent)
 
     node->role = NODE_BACKEND;
     node->depth = sim->nodes[parent]->depth + 1;
-    start(sim, node, parent);
+    start_process(sim, node, parent);
     return node->index;
 }
 

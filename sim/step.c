@@ -54,7 +54,7 @@ static bool may_spawn(const struct sim *sim,
 }
 
 /* A process that was started before and is not gone yet is waited for. */
-static void spawn(struct sim *sim, struct world_node *node, uint32_t rank)
+static void spawn_child(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     uint32_t index = sim_find(sim, rank);
     uint64_t at_ms = sim->now_ms;
@@ -80,9 +80,9 @@ static void spawn(struct sim *sim, struct world_node *node, uint32_t rank)
 }
 
 /* What `node` had started is not waited for any more. */
-static void stop(struct sim *sim,
-                 struct world_node *node,
-                 const struct action *action)
+static void stop_child(struct sim *sim,
+                       struct world_node *node,
+                       const struct action *action)
 {
     struct world_node *child = sim->nodes[sim_find(sim, action->rank)];
 
@@ -97,16 +97,18 @@ static void stop(struct sim *sim,
         world_gone(sim, node, action->rank, 1);
 }
 
-static void begun(struct sim *sim, struct world_node *node, uint32_t rank)
+static void report_begun(struct sim *sim,
+                         struct world_node *node,
+                         uint32_t rank)
 {
     struct event event = {.type = EVENT_CHILD_BEGUN, .rank = rank};
 
     world_step(sim, node, &event, NULL);
 }
 
-static void load(struct sim *sim,
-                 struct world_node *node,
-                 const struct stream_definition *definition)
+static void load_filters(struct sim *sim,
+                         struct world_node *node,
+                         const struct stream_definition *definition)
 {
     struct stream_filters filters = {0};
     struct event event = {
@@ -124,7 +126,7 @@ static void load(struct sim *sim,
 }
 
 /* See whether `rank` listens. */
-static void knock(struct sim *sim, struct world_node *node, uint32_t rank)
+static void plan_dial(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     struct agenda_entry entry = {
         .at_ms = sim->now_ms + world_delay_ms(sim),
@@ -137,17 +139,17 @@ static void knock(struct sim *sim, struct world_node *node, uint32_t rank)
     agenda_add(&sim->agenda, entry);
 }
 
-static void dial(struct sim *sim, struct world_node *node, uint32_t rank)
+static void dial_node(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     sim_note(sim, SIM_TRACE_LIFE, "%d dials %u", (int)node->rank, rank);
-    knock(sim, node, rank);
+    plan_dial(sim, node, rank);
     if (sim->watch.dialled)
         sim->watch.dialled(sim, node->index, rank, sim->watch.arg);
 }
 
-static void call(struct sim *sim,
-                 struct world_node *node,
-                 const struct node_call *what)
+static void call_filter(struct sim *sim,
+                        struct world_node *node,
+                        const struct node_call *what)
 {
     struct agenda_entry entry = {
         .at_ms = sim->now_ms + node->filter_ms,
@@ -200,9 +202,9 @@ static void deliver(struct sim *sim,
     action->frame.payload = NULL;
 }
 
-static void tell(struct sim *sim,
-                 struct world_node *node,
-                 const struct action *action)
+static void tell_app(struct sim *sim,
+                     struct world_node *node,
+                     const struct action *action)
 {
     world_trace_tell(sim, node, action);
     if (action->tell == TELL_LAUNCHED)
@@ -250,14 +252,16 @@ static void close_link(struct sim *sim,
 }
 
 /* Do what needs no answer; what does waits, so that nothing overtakes. */
-static void act(struct sim *sim, struct world_node *node, struct action *action)
+static void act_on(struct sim *sim,
+                   struct world_node *node,
+                   struct action *action)
 {
     switch (action->type) {
     case ACTION_SPAWN:
-        spawn(sim, node, action->rank);
+        spawn_child(sim, node, action->rank);
         return;
     case ACTION_STOP:
-        stop(sim, node, action);
+        stop_child(sim, node, action);
         return;
     case ACTION_SEND:
         world_write(sim, node, action->link, &action->frame);
@@ -266,10 +270,10 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
         close_link(sim, node, action);
         return;
     case ACTION_DIAL:
-        dial(sim, node, action->rank);
+        dial_node(sim, node, action->rank);
         return;
     case ACTION_KNOCK:
-        knock(sim, node, action->rank);
+        plan_dial(sim, node, action->rank);
         return;
     case ACTION_RANK:
         node->rank = action->rank;
@@ -281,7 +285,7 @@ static void act(struct sim *sim, struct world_node *node, struct action *action)
         deliver(sim, node, action);
         return;
     case ACTION_TELL:
-        tell(sim, node, action);
+        tell_app(sim, node, action);
         return;
     case ACTION_INJECT:
         inject(sim, node, action);
@@ -313,9 +317,9 @@ static void act_tampered(struct sim *sim,
 
     again.frame = frame_ref(&action->frame);
     if (how != SIM_DROP)
-        act(sim, node, action);
+        act_on(sim, node, action);
     if (how == SIM_TWICE)
-        act(sim, node, &again);
+        act_on(sim, node, &again);
     frame_fini(&again.frame);
 }
 
@@ -326,9 +330,9 @@ static void call_tampered(struct sim *sim,
     const struct node_call *what = action->call;
 
     if (tamper(sim, node, action) == SIM_TWICE)
-        call(sim, node, what);
+        call_filter(sim, node, what);
     if (node->state == WORLD_ALIVE)
-        call(sim, node, what);
+        call_filter(sim, node, what);
 }
 
 static void act_all(struct sim *sim,
@@ -347,9 +351,9 @@ static void act_all(struct sim *sim,
         if (action->type == ACTION_CLOCK)
             world_step(sim, node, &(struct event){.type = EVENT_CLOCK}, NULL);
         if (action->type == ACTION_SPAWN)
-            begun(sim, node, action->rank);
+            report_begun(sim, node, action->rank);
         if (action->type == ACTION_LOAD)
-            load(sim, node, action->definition);
+            load_filters(sim, node, action->definition);
         if (action->type == ACTION_FILTER)
             call_tampered(sim, node, action);
         if (action->type == ACTION_EXIT)

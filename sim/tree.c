@@ -12,7 +12,7 @@
 
 #define TREE_RANK_MAX (LIMIT_NODES - 1)
 
-static uint32_t add(struct tree *tree, uint32_t rank, uint32_t parent)
+static uint32_t add_node(struct tree *tree, uint32_t rank, uint32_t parent)
 {
     struct tree_node node = {.rank = rank, .parent = parent};
 
@@ -50,7 +50,7 @@ void tree_add(struct tree *tree, uint32_t rank, uint32_t parent)
 {
     const struct tree_node *above = tree_find(tree, parent);
 
-    add(tree, rank, above ? (uint32_t)(above - tree->nodes) : 0);
+    add_node(tree, rank, above ? (uint32_t)(above - tree->nodes) : 0);
 }
 
 void tree_link(struct tree *tree)
@@ -71,7 +71,7 @@ static int read_node(struct tree *tree, const char **text, uint32_t parent)
     *text = end;
     if (rank > TREE_RANK_MAX || tree_find(tree, rank))
         return -EINVAL;
-    self = add(tree, rank, parent);
+    self = add_node(tree, rank, parent);
     if (**text != '(')
         return 0;
     do {
@@ -108,13 +108,13 @@ void tree_make(struct tree *out, const uint32_t *fanouts, size_t count)
     struct tree tree = {0};
     size_t first = 0;
 
-    add(&tree, 0, 0);
+    add_node(&tree, 0, 0);
     for (size_t level = 0; level < count; level++) {
         size_t last = tree.count;
 
         for (size_t i = first; i < last; i++)
             for (uint32_t k = 0; k < fanouts[level]; k++)
-                add(&tree, (uint32_t)tree.count, (uint32_t)i);
+                add_node(&tree, (uint32_t)tree.count, (uint32_t)i);
         first = last;
     }
     link_children(&tree);
@@ -132,12 +132,12 @@ void tree_draw(struct tree *out, struct random *random, uint32_t most)
         return;
     }
     most = (uint32_t)random_between(random, 3, most);
-    add(&tree, 0, 0);
+    add_node(&tree, 0, 0);
     while (tree.count < most) {
         uint32_t parent = (uint32_t)random_between(random, 0, tree.count - 1);
 
         if (tree.nodes[parent].depth < 5)
-            add(&tree, (uint32_t)tree.count, parent);
+            add_node(&tree, (uint32_t)tree.count, parent);
     }
     link_children(&tree);
     *out = tree;
@@ -149,14 +149,14 @@ void tree_grow(struct tree *out, struct random *random, uint32_t count)
     uint32_t fanout = (uint32_t)random_between(random, 2, 32);
     bool uneven = random_chance(random, 30);
 
-    add(&tree, 0, 0);
+    add_node(&tree, 0, 0);
     while (tree.count < count) {
         uint32_t parent = (uint32_t)(tree.count - 1) / fanout;
 
         if (uneven)
             parent = (uint32_t)random_between(random, 0, tree.count - 1);
         if (!uneven || tree.nodes[parent].depth < 5)
-            add(&tree, (uint32_t)tree.count, parent);
+            add_node(&tree, (uint32_t)tree.count, parent);
     }
     link_children(&tree);
     *out = tree;

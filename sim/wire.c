@@ -16,11 +16,11 @@ uint64_t world_delay_ms(struct sim *sim)
                           sim->config.delay_max_ms);
 }
 
-static void later(struct sim *sim,
-                  enum agenda_type type,
-                  const struct world_end *end,
-                  uint32_t link,
-                  uint64_t at_ms)
+static void plan_entry(struct sim *sim,
+                       enum agenda_type type,
+                       const struct world_end *end,
+                       uint32_t link,
+                       uint64_t at_ms)
 {
     struct agenda_entry entry = {
         .at_ms = at_ms,
@@ -100,8 +100,8 @@ void world_connect(struct sim *sim,
         child->apart_ms > parent->apart_ms ? child->apart_ms : parent->apart_ms;
     below->peer_link = parent_link;
     above->peer_link = child_link;
-    later(sim, AGENDA_UP, above, parent_link, arrival(sim, above));
-    later(sim, AGENDA_UP, below, child_link, arrival(sim, below));
+    plan_entry(sim, AGENDA_UP, above, parent_link, arrival(sim, above));
+    plan_entry(sim, AGENDA_UP, below, child_link, arrival(sim, below));
 }
 
 struct world_end *world_end_at(struct world_node *node, uint32_t link)
@@ -153,7 +153,7 @@ static bool write_pieces(struct sim *sim,
         bytes += n;
         len -= n;
         if (len > 0)
-            later(sim, AGENDA_BYTES, other, link, other->in.last_ms);
+            plan_entry(sim, AGENDA_BYTES, other, link, other->in.last_ms);
     }
     return len == 0 || flow_write(&other->in, bytes, len, at_ms) != UINT64_MAX;
 }
@@ -194,7 +194,7 @@ void world_write(struct sim *sim,
                                 : UINT64_MAX;
 
         if (reset_ms != UINT64_MAX)
-            later(sim, AGENDA_BYTES, end, link, reset_ms);
+            plan_entry(sim, AGENDA_BYTES, end, link, reset_ms);
         return;
     }
     frame_encode(frame, header);
@@ -209,7 +209,7 @@ void world_write(struct sim *sim,
     if (is_adoption(frame))
         end->taken = true;
     if (arrives)
-        later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
+        plan_entry(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
 }
 
 /* Whether the node below `end` has a parent by another link: then this one is
@@ -233,7 +233,7 @@ static bool has_parent(struct sim *sim, const struct world_end *end)
 }
 
 /* The link is about to go at this end; the lower one's end is what counts. */
-static void part(struct sim *sim, const struct world_end *end)
+static void report_parted(struct sim *sim, const struct world_end *end)
 {
     if (sim->watch.parted && (end->upward || other_end(sim, end)) &&
         !has_parent(sim, end))
@@ -254,7 +254,7 @@ void world_let_go(struct sim *sim,
         sim_fail(sim, "%u closes link %u, which it has not", node->rank, link);
         return;
     }
-    part(sim, end);
+    report_parted(sim, end);
     other = other_end(sim, end);
     if (other) {
         if (cut)
@@ -264,7 +264,8 @@ void world_let_go(struct sim *sim,
         other->peer_life = 0;
         if (flow_end(&other->in, sim->now_ms + world_delay_ms(sim)) !=
             UINT64_MAX)
-            later(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
+            plan_entry(sim, AGENDA_BYTES, other, end->peer_link,
+                       other->in.last_ms);
     }
     drop_end(node, link);
 }
@@ -285,7 +286,7 @@ void world_up(struct sim *sim, struct world_node *node, uint32_t link)
     end->heard_ms = sim->now_ms;
     sim_note(sim, SIM_TRACE_LIFE, "%d link to %d up", (int)node->rank,
              (int)peer->rank);
-    later(sim, AGENDA_BYTES, end, link, sim->now_ms);
+    plan_entry(sim, AGENDA_BYTES, end, link, sim->now_ms);
     world_step(sim, node, &event, NULL);
 }
 
@@ -302,7 +303,7 @@ static void go_down(struct sim *sim, struct world_node *node, uint32_t link)
 
     sim_note(sim, SIM_TRACE_LIFE, "%d link to %d down: %s", (int)node->rank,
              (int)sim->nodes[end->peer]->rank, end->reason);
-    part(sim, end);
+    report_parted(sim, end);
     drop_end(node, link);
     world_step(sim, node, &event, NULL);
 }
@@ -360,8 +361,8 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
     bytes = flow_arrived(&end->in, sim->now_ms, &len);
     if (len > 1 && random_chance(&sim->random, sim->config.fragment_percent)) {
         len = random_between(&sim->random, 1, len - 1);
-        later(sim, AGENDA_BYTES, end, link,
-              sim->now_ms + random_between(&sim->random, 0, 1));
+        plan_entry(sim, AGENDA_BYTES, end, link,
+                   sim->now_ms + random_between(&sim->random, 0, 1));
     }
     if (len > 0) {
         count = take_frames(sim, end, bytes, len, &frames);

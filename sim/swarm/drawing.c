@@ -70,7 +70,9 @@ struct drawing {
     unsigned stress; /* faults are so many times as likely */
 };
 
-static uint32_t draw(struct drawing *drawing, uint64_t low, uint64_t high)
+static uint32_t draw_number(struct drawing *drawing,
+                            uint64_t low,
+                            uint64_t high)
 {
     return (uint32_t)random_between(&drawing->random, low, high);
 }
@@ -82,7 +84,7 @@ static bool chance(struct drawing *drawing, unsigned percent)
 
 /* Whether a fault happens, which does so `percent` times of a hundred, or more
  * often where that is wished for. */
-static bool fault(struct drawing *drawing, unsigned percent)
+static bool draw_fault(struct drawing *drawing, unsigned percent)
 {
     percent *= drawing->stress;
     return chance(drawing, percent < 100 ? percent : 100);
@@ -93,19 +95,19 @@ static bool fault(struct drawing *drawing, unsigned percent)
 static uint32_t draw_stop(struct drawing *drawing)
 {
     if (chance(drawing, 30))
-        return draw(drawing, LIMIT_FAILURE_TIMEOUT_MS - DRAWING_NEAR_MS,
-                    LIMIT_FAILURE_TIMEOUT_MS + DRAWING_NEAR_MS);
-    return draw(drawing, 1, DRAWING_LONG_MS);
+        return draw_number(drawing, LIMIT_FAILURE_TIMEOUT_MS - DRAWING_NEAR_MS,
+                           LIMIT_FAILURE_TIMEOUT_MS + DRAWING_NEAR_MS);
+    return draw_number(drawing, 1, DRAWING_LONG_MS);
 }
 
 /* Add a step; what follows is `after_ms` later than what came before. */
-static void add(struct drawing *drawing,
-                uint32_t after_ms,
-                enum schedule_verb verb,
-                uint32_t first,
-                uint32_t second,
-                uint32_t third,
-                uint32_t fourth)
+static void add_step(struct drawing *drawing,
+                     uint32_t after_ms,
+                     enum schedule_verb verb,
+                     uint32_t first,
+                     uint32_t second,
+                     uint32_t third,
+                     uint32_t fourth)
 {
     struct schedule_step step = {
         .verb = verb,
@@ -128,7 +130,7 @@ static bool is_backend(const struct drawing *drawing, size_t index)
 static uint32_t draw_node(struct drawing *drawing, bool front)
 {
     size_t count = drawing->tree.count + drawing->joiners;
-    size_t index = draw(drawing, front ? 0 : 1, count - 1);
+    size_t index = draw_number(drawing, front ? 0 : 1, count - 1);
 
     if (index < drawing->tree.count)
         return drawing->tree.nodes[index].rank;
@@ -139,7 +141,7 @@ static uint32_t draw_node(struct drawing *drawing, bool front)
 /* A node that may die; 0: none was met. */
 static uint32_t draw_victim(struct drawing *drawing)
 {
-    size_t index = draw(drawing, 1, drawing->tree.count - 1);
+    size_t index = draw_number(drawing, 1, drawing->tree.count - 1);
 
     if (drawing->spare && is_backend(drawing, index))
         return 0;
@@ -154,11 +156,14 @@ static void draw_apps(struct drawing *drawing)
         uint32_t rank = drawing->tree.nodes[i].rank;
 
         if (i > 0 && chance(drawing, 3))
-            add(drawing, 0, SCHEDULE_APP, rank, draw(drawing, 50, 400), 0, 0);
+            add_step(drawing, 0, SCHEDULE_APP, rank,
+                     draw_number(drawing, 50, 400), 0, 0);
         else if (chance(drawing, 30))
-            add(drawing, 0, SCHEDULE_APP, rank, draw(drawing, 1, 20), 0, 0);
+            add_step(drawing, 0, SCHEDULE_APP, rank,
+                     draw_number(drawing, 1, 20), 0, 0);
         if (chance(drawing, 10))
-            add(drawing, 0, SCHEDULE_FILTER, rank, draw(drawing, 1, 20), 0, 0);
+            add_step(drawing, 0, SCHEDULE_FILTER, rank,
+                     draw_number(drawing, 1, 20), 0, 0);
     }
 }
 
@@ -169,7 +174,7 @@ static void draw_shape(struct drawing *drawing)
     bool large = random_chance(&drawing->shapes, 30);
 
     if (down || large)
-        add(drawing, 0, SCHEDULE_WITH, drawing->streams, down, large, 0);
+        add_step(drawing, 0, SCHEDULE_WITH, drawing->streams, down, large, 0);
 }
 
 /* The members that `number` stands for: 60 of 100, of the back-ends and of what
@@ -214,14 +219,14 @@ static void draw_chatter(struct drawing *drawing)
 static void draw_open(struct drawing *drawing)
 {
     struct schedule_step step = {.verb = SCHEDULE_OPEN};
-    uint32_t filter = draw(drawing, 0, MODEL_UNION);
+    uint32_t filter = draw_number(drawing, 0, MODEL_UNION);
 
     if (drawing->streams == TRAFFIC_STREAMS)
         return;
     step.numbers[0] = ++drawing->streams;
     draw_shape(drawing);
     step.numbers[1] = filter;
-    step.numbers[2] = chance(drawing, 60) ? 0 : draw(drawing, 0, 2);
+    step.numbers[2] = chance(drawing, 60) ? 0 : draw_number(drawing, 0, 2);
     if (drawing->unasked && random_chance(&drawing->chatters, 50))
         step.numbers[2] = COP_TIME_OUT;
     /* Where two do, members that answer with more than a window each, one on
@@ -229,12 +234,12 @@ static void draw_open(struct drawing *drawing)
     if (drawing->narrow && drawing->aligned && step.numbers[2] == 0)
         step.numbers[2] = 1;
     drawing->aligned |= step.numbers[2] == 0;
-    step.numbers[3] = draw(drawing, 1, 50);
+    step.numbers[3] = draw_number(drawing, 1, 50);
     step.numbers[4] = chance(drawing, 30);
     step.numbers[5] = chance(drawing, 15);
     step.numbers[6] = drawing->joins && chance(drawing, 70);
-    step.members =
-        draw_members(drawing, chance(drawing, 50) ? draw(drawing, 1, 1000) : 0);
+    step.members = draw_members(
+        drawing, chance(drawing, 50) ? draw_number(drawing, 1, 1000) : 0);
     schedule_add(drawing->out, &step);
     draw_chatter(drawing);
 }
@@ -242,7 +247,7 @@ static void draw_open(struct drawing *drawing)
 /* A stream that is open as far as the schedule knows; 0: none was met. */
 static uint32_t draw_stream(struct drawing *drawing)
 {
-    uint32_t stream = draw(drawing, 1, drawing->streams);
+    uint32_t stream = draw_number(drawing, 1, drawing->streams);
 
     return drawing->closed >> stream & 1 ? 0 : stream;
 }
@@ -253,16 +258,17 @@ static void draw_traffic(struct drawing *drawing)
 
     if (stream && drawing->sent[stream] < TRAFFIC_PACKETS - 2) {
         drawing->sent[stream]++;
-        add(drawing, 0, SCHEDULE_SEND, stream, draw(drawing, 0, 4), 0, 0);
+        add_step(drawing, 0, SCHEDULE_SEND, stream, draw_number(drawing, 0, 4),
+                 0, 0);
     }
     stream = draw_stream(drawing);
     if (stream && chance(drawing, 10))
-        add(drawing, 0, SCHEDULE_PARAMETERS, stream, draw(drawing, 0, 99), 0,
-            0);
+        add_step(drawing, 0, SCHEDULE_PARAMETERS, stream,
+                 draw_number(drawing, 0, 99), 0, 0);
     stream = draw_stream(drawing);
     if (stream && drawing->closes && chance(drawing, 4)) {
         drawing->closed |= UINT64_C(1) << stream;
-        add(drawing, 0, SCHEDULE_CLOSE, stream, 0, 0, 0);
+        add_step(drawing, 0, SCHEDULE_CLOSE, stream, 0, 0, 0);
     }
     if (drawing->opens && chance(drawing, 5))
         draw_open(drawing);
@@ -273,26 +279,27 @@ static void draw_traffic(struct drawing *drawing)
 static void draw_nuisance(struct drawing *drawing)
 {
     if (drawing->now_ms >= drawing->stalled_ms && chance(drawing, 10)) {
-        uint32_t for_ms = draw(drawing, 1, DRAWING_SHORT_MS);
+        uint32_t for_ms = draw_number(drawing, 1, DRAWING_SHORT_MS);
 
-        add(drawing, 0, SCHEDULE_FREEZE, draw_node(drawing, true), 0, for_ms,
-            0);
+        add_step(drawing, 0, SCHEDULE_FREEZE, draw_node(drawing, true), 0,
+                 for_ms, 0);
         /* Two in a row may look like one that is long. */
         drawing->stalled_ms =
             drawing->now_ms + for_ms + 2 * LIMIT_FAILURE_TIMEOUT_MS;
     }
     if (drawing->faults[SCHEDULE_SLOW] && chance(drawing, 4))
-        add(drawing, 0, SCHEDULE_SLOW, draw_node(drawing, true),
-            draw(drawing, 1, 5000), draw(drawing, 1, 10000), 0);
+        add_step(drawing, 0, SCHEDULE_SLOW, draw_node(drawing, true),
+                 draw_number(drawing, 1, 5000), draw_number(drawing, 1, 10000),
+                 0);
     if (drawing->joins && drawing->joiners < DRAWING_JOINERS &&
         chance(drawing, 20)) {
-        add(drawing, 0, SCHEDULE_JOIN, draw_node(drawing, true), 0, 0, 0);
+        add_step(drawing, 0, SCHEDULE_JOIN, draw_node(drawing, true), 0, 0, 0);
         drawing->joiners++;
         if (drawing->faults[SCHEDULE_KILL] && !drawing->spare &&
             chance(drawing, 30))
-            add(drawing, 0, SCHEDULE_KILL,
-                tree_next_rank(&drawing->tree) + drawing->joiners - 1,
-                draw(drawing, 0, 60), 0, 0);
+            add_step(drawing, 0, SCHEDULE_KILL,
+                     tree_next_rank(&drawing->tree) + drawing->joiners - 1,
+                     draw_number(drawing, 0, 60), 0, 0);
     }
 }
 
@@ -304,24 +311,24 @@ static void draw_more_deaths(struct drawing *drawing, uint32_t rank)
     const struct tree_node *node = tree_find(&drawing->tree, rank);
     const struct tree_node *parent = &drawing->tree.nodes[node->parent];
 
-    switch (draw(drawing, 0, 4)) {
+    switch (draw_number(drawing, 0, 4)) {
     case 0: /* its parent: the adopter too, if it is late enough */
         if (parent->rank != 0)
-            add(drawing, 0, SCHEDULE_KILL, parent->rank, draw(drawing, 0, 40),
-                0, 0);
+            add_step(drawing, 0, SCHEDULE_KILL, parent->rank,
+                     draw_number(drawing, 0, 40), 0, 0);
         return;
     case 1: /* siblings */
         for (size_t i = 0; i < parent->child_count; i++)
             if ((!drawing->spare || parent->children[i].role != NODE_BACKEND) &&
                 chance(drawing, 50))
-                add(drawing, 0, SCHEDULE_KILL, parent->children[i].rank,
-                    draw(drawing, 0, 5), 0, 0);
+                add_step(drawing, 0, SCHEDULE_KILL, parent->children[i].rank,
+                         draw_number(drawing, 0, 5), 0, 0);
         return;
     case 2: /* every commnode, one after another */
         for (size_t i = 1; chance(drawing, 20) && i < drawing->tree.count; i++)
             if (!is_backend(drawing, i))
-                add(drawing, 0, SCHEDULE_KILL, drawing->tree.nodes[i].rank,
-                    draw(drawing, 0, 5000), 0, 0);
+                add_step(drawing, 0, SCHEDULE_KILL, drawing->tree.nodes[i].rank,
+                         draw_number(drawing, 0, 5000), 0, 0);
         return;
     default:
         return;
@@ -332,17 +339,19 @@ static void draw_deaths(struct drawing *drawing)
 {
     uint32_t rank = draw_victim(drawing);
 
-    if (rank && drawing->faults[SCHEDULE_KILL] && fault(drawing, 20)) {
+    if (rank && drawing->faults[SCHEDULE_KILL] && draw_fault(drawing, 20)) {
         draw_more_deaths(drawing, rank);
-        add(drawing, 0, SCHEDULE_KILL, rank, draw(drawing, 0, 200), 0, 0);
+        add_step(drawing, 0, SCHEDULE_KILL, rank, draw_number(drawing, 0, 200),
+                 0, 0);
     }
-    if (rank && drawing->faults[SCHEDULE_VANISH] && fault(drawing, 5))
-        add(drawing, 0, SCHEDULE_VANISH, rank, draw(drawing, 0, 200), 0, 0);
-    if (drawing->faults[SCHEDULE_TRAP] && fault(drawing, 10))
-        add(drawing, 0, SCHEDULE_TRAP, draw_node(drawing, false),
-            draw(drawing, 0, 60), 0, 0);
-    if (rank && drawing->leaves && fault(drawing, 5))
-        add(drawing, 0, SCHEDULE_LEAVE, rank, 0, 0, 0);
+    if (rank && drawing->faults[SCHEDULE_VANISH] && draw_fault(drawing, 5))
+        add_step(drawing, 0, SCHEDULE_VANISH, rank,
+                 draw_number(drawing, 0, 200), 0, 0);
+    if (drawing->faults[SCHEDULE_TRAP] && draw_fault(drawing, 10))
+        add_step(drawing, 0, SCHEDULE_TRAP, draw_node(drawing, false),
+                 draw_number(drawing, 0, 60), 0, 0);
+    if (rank && drawing->leaves && draw_fault(drawing, 5))
+        add_step(drawing, 0, SCHEDULE_LEAVE, rank, 0, 0, 0);
 }
 
 /* Of a source of its own, too. */
@@ -352,30 +361,33 @@ static void draw_hang(struct drawing *drawing)
     size_t index = random_between(random, 1, drawing->tree.count - 1);
 
     if (!is_backend(drawing, index) && random_chance(random, 20))
-        add(drawing, 0, SCHEDULE_HANG, drawing->tree.nodes[index].rank, 0, 0,
-            0);
+        add_step(drawing, 0, SCHEDULE_HANG, drawing->tree.nodes[index].rank, 0,
+                 0, 0);
 }
 
 static void draw_breaks(struct drawing *drawing)
 {
     uint32_t rank = draw_node(drawing, false);
-    uint32_t in_ms = draw(drawing, 0, 100);
+    uint32_t in_ms = draw_number(drawing, 0, 100);
 
-    if (drawing->faults[SCHEDULE_CUT] && fault(drawing, 5))
-        add(drawing, 0, SCHEDULE_CUT, rank, in_ms, 0, 0);
-    if (drawing->faults[SCHEDULE_HALF] && fault(drawing, 4))
-        add(drawing, 0, SCHEDULE_HALF, rank, in_ms, draw(drawing, 0, 1), 0);
-    if (drawing->faults[SCHEDULE_MUTE] && fault(drawing, 4))
-        add(drawing, 0, SCHEDULE_MUTE, rank, in_ms, draw(drawing, 0, 1), 0);
-    if (drawing->faults[SCHEDULE_HOLD] && fault(drawing, 4))
-        add(drawing, 0, SCHEDULE_HOLD, rank, in_ms, draw(drawing, 0, 1),
-            draw_stop(drawing));
-    if (drawing->faults[SCHEDULE_ISOLATE] && fault(drawing, 4))
-        add(drawing, 0, SCHEDULE_ISOLATE, rank, in_ms, draw_stop(drawing), 0);
-    if (drawing->faults[SCHEDULE_FREEZE] && fault(drawing, 3))
-        add(drawing, 0, SCHEDULE_FREEZE,
-            drawing->front && chance(drawing, 30) ? 0 : rank, in_ms,
-            draw_stop(drawing), 0);
+    if (drawing->faults[SCHEDULE_CUT] && draw_fault(drawing, 5))
+        add_step(drawing, 0, SCHEDULE_CUT, rank, in_ms, 0, 0);
+    if (drawing->faults[SCHEDULE_HALF] && draw_fault(drawing, 4))
+        add_step(drawing, 0, SCHEDULE_HALF, rank, in_ms,
+                 draw_number(drawing, 0, 1), 0);
+    if (drawing->faults[SCHEDULE_MUTE] && draw_fault(drawing, 4))
+        add_step(drawing, 0, SCHEDULE_MUTE, rank, in_ms,
+                 draw_number(drawing, 0, 1), 0);
+    if (drawing->faults[SCHEDULE_HOLD] && draw_fault(drawing, 4))
+        add_step(drawing, 0, SCHEDULE_HOLD, rank, in_ms,
+                 draw_number(drawing, 0, 1), draw_stop(drawing));
+    if (drawing->faults[SCHEDULE_ISOLATE] && draw_fault(drawing, 4))
+        add_step(drawing, 0, SCHEDULE_ISOLATE, rank, in_ms, draw_stop(drawing),
+                 0);
+    if (drawing->faults[SCHEDULE_FREEZE] && draw_fault(drawing, 3))
+        add_step(drawing, 0, SCHEDULE_FREEZE,
+                 drawing->front && chance(drawing, 30) ? 0 : rank, in_ms,
+                 draw_stop(drawing), 0);
 }
 
 static void draw_features(struct drawing *drawing)
@@ -399,21 +411,21 @@ static void draw_features(struct drawing *drawing)
 /* One seed in six skips who does not start, if anybody does not. */
 static void draw_absence(struct drawing *drawing)
 {
-    unsigned missing = draw(drawing, 0, 50);
+    unsigned missing = draw_number(drawing, 0, 50);
     unsigned hangs = chance(drawing, 30) ? 10 : 0;
 
     if (!chance(drawing, 16))
         return;
-    add(drawing, 0, SCHEDULE_SKIP, 0, 0, 0, 0);
+    add_step(drawing, 0, SCHEDULE_SKIP, 0, 0, 0, 0);
     if (chance(drawing, 50))
         return;
     for (size_t i = 1; i < drawing->tree.count; i++) {
         uint32_t rank = drawing->tree.nodes[i].rank;
 
         if (chance(drawing, missing))
-            add(drawing, 0, SCHEDULE_ABSENT, rank, 0, 0, 0);
+            add_step(drawing, 0, SCHEDULE_ABSENT, rank, 0, 0, 0);
         else if (chance(drawing, hangs))
-            add(drawing, 0, SCHEDULE_ABSENT, rank, 1, 0, 0);
+            add_step(drawing, 0, SCHEDULE_ABSENT, rank, 1, 0, 0);
     }
 }
 
@@ -429,9 +441,9 @@ static void draw_starts(struct drawing *drawing, uint64_t seed)
         return;
     for (size_t i = 1; i < drawing->tree.count; i++)
         if (random_chance(&starts, 15))
-            add(drawing, 0, SCHEDULE_FREEZE, drawing->tree.nodes[i].rank,
-                (uint32_t)random_between(&starts, 1, DRAWING_START_MS),
-                (uint32_t)random_between(&starts, 1, DRAWING_SLOW_MS), 0);
+            add_step(drawing, 0, SCHEDULE_FREEZE, drawing->tree.nodes[i].rank,
+                     (uint32_t)random_between(&starts, 1, DRAWING_START_MS),
+                     (uint32_t)random_between(&starts, 1, DRAWING_SLOW_MS), 0);
 }
 
 /* One seed in four has small windows, so that they are full now and then. */
@@ -439,10 +451,10 @@ static void draw_budget(struct drawing *drawing)
 {
     drawing->narrow = random_chance(&drawing->shapes, 25);
     if (drawing->narrow)
-        add(drawing, 0, SCHEDULE_BUDGET,
-            (uint32_t)random_between(&drawing->shapes, DRAWING_BUDGET_MIN,
-                                     DRAWING_BUDGET_MAX),
-            0, 0, 0);
+        add_step(drawing, 0, SCHEDULE_BUDGET,
+                 (uint32_t)random_between(&drawing->shapes, DRAWING_BUDGET_MIN,
+                                          DRAWING_BUDGET_MAX),
+                 0, 0, 0);
 }
 
 /* One seed in five has members that send unasked, and filters that take time:
@@ -455,8 +467,8 @@ static void draw_unasked(struct drawing *drawing, uint64_t seed)
     drawing->unasked = random_chance(random, 20);
     for (size_t i = 0; drawing->unasked && i < drawing->tree.count; i++)
         if (!is_backend(drawing, i) && random_chance(random, 40))
-            add(drawing, 0, SCHEDULE_FILTER, drawing->tree.nodes[i].rank,
-                (uint32_t)random_between(random, 1, 20), 0, 0);
+            add_step(drawing, 0, SCHEDULE_FILTER, drawing->tree.nodes[i].rank,
+                     (uint32_t)random_between(random, 1, 20), 0, 0);
 }
 
 /* Some links are so slow that a big packet takes longer than the time-out. */
@@ -466,18 +478,18 @@ static void draw_rate(struct drawing *drawing, uint64_t seed)
 
     random_seed(&rates, seed ^ DRAWING_RATES);
     if (random_chance(&rates, 4))
-        add(drawing, 0, SCHEDULE_RATE,
-            (uint32_t)random_between(&rates, DRAWING_RATE_MIN,
-                                     DRAWING_RATE_MAX),
-            0, 0, 0);
+        add_step(drawing, 0, SCHEDULE_RATE,
+                 (uint32_t)random_between(&rates, DRAWING_RATE_MIN,
+                                          DRAWING_RATE_MAX),
+                 0, 0, 0);
 }
 
 static void draw_rounds(struct drawing *drawing)
 {
-    uint32_t rounds = draw(drawing, 1, 3);
+    uint32_t rounds = draw_number(drawing, 1, 3);
 
     for (uint32_t round = 0; round < rounds; round++) {
-        uint32_t steps = draw(drawing, 1, DRAWING_STEPS);
+        uint32_t steps = draw_number(drawing, 1, DRAWING_STEPS);
 
         for (uint32_t step = 0; step < steps; step++) {
             draw_traffic(drawing);
@@ -491,14 +503,14 @@ static void draw_rounds(struct drawing *drawing)
             if (drawing->out->count > 0) {
                 struct schedule_step *last =
                     &drawing->out->steps[drawing->out->count - 1];
-                uint32_t for_ms = draw(drawing, 0, 60);
+                uint32_t for_ms = draw_number(drawing, 0, 60);
 
                 last->after_ms += for_ms;
                 drawing->now_ms += for_ms;
             }
         }
         if (chance(drawing, 70))
-            add(drawing, 0, SCHEDULE_SYNC, 0, 0, 0, 0);
+            add_step(drawing, 0, SCHEDULE_SYNC, 0, 0, 0, 0);
     }
 }
 
@@ -533,10 +545,10 @@ void schedule_draw(struct schedule *out,
     random_seed(&drawing.shapes, seed ^ DRAWING_SHAPES);
     random_seed(&drawing.hung, seed ^ DRAWING_HANGS);
     drawing.hangs = random_chance(&drawing.hung, 8);
-    out->delay_min_ms = draw(&drawing, 0, 3);
-    out->delay_max_ms = out->delay_min_ms + draw(&drawing, 1, 20);
-    out->fragment_percent = draw(&drawing, 0, 80);
-    out->start_max_ms = draw(&drawing, 1, 40);
+    out->delay_min_ms = draw_number(&drawing, 0, 3);
+    out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
+    out->fragment_percent = draw_number(&drawing, 0, 80);
+    out->start_max_ms = draw_number(&drawing, 1, 40);
     draw_tree(&drawing, wish);
     draw_features(&drawing);
     draw_absence(&drawing);
@@ -546,14 +558,14 @@ void schedule_draw(struct schedule *out,
     draw_starts(&drawing, seed);
     draw_unasked(&drawing, seed);
     if (drawing.faults[SCHEDULE_KILL] && !drawing.spare && chance(&drawing, 10))
-        add(&drawing, 0, SCHEDULE_KILL, draw_victim(&drawing),
-            draw(&drawing, 0, 150), 0, 0);
-    count = draw(&drawing, 1, 4);
+        add_step(&drawing, 0, SCHEDULE_KILL, draw_victim(&drawing),
+                 draw_number(&drawing, 0, 150), 0, 0);
+    count = draw_number(&drawing, 1, 4);
     while (drawing.streams < count)
         draw_open(&drawing);
     if (chance(&drawing, 50)) /* else packets right behind the opening */
-        add(&drawing, 0, SCHEDULE_OPENED, 0, 0, 0, 0);
+        add_step(&drawing, 0, SCHEDULE_OPENED, 0, 0, 0, 0);
     draw_rounds(&drawing);
-    add(&drawing, 0, SCHEDULE_END, chance(&drawing, 20), 0, 0, 0);
+    add_step(&drawing, 0, SCHEDULE_END, chance(&drawing, 20), 0, 0, 0);
     tree_fini(&drawing.tree);
 }

@@ -18,9 +18,10 @@
      LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS)
 #define HEALING_LOST_MS (UINT64_C(30000) + 2 * HEALING_GIVE_UP_MS)
 
-static char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *format_text(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
 
-static char *say(const char *format, ...)
+static char *format_text(const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -113,9 +114,9 @@ static void hear_of(struct healing *healing,
 }
 
 /* The front-end was told. */
-static void hear(struct healing *healing,
-                 struct sim *sim,
-                 const struct action *tell)
+static void note_news(struct healing *healing,
+                      struct sim *sim,
+                      const struct action *tell)
 {
     uint32_t index = sim_find(sim, tell->rank);
 
@@ -143,7 +144,7 @@ void healing_told(struct healing *healing,
                   const struct action *tell)
 {
     if (index == 0)
-        hear(healing, sim, tell);
+        note_news(healing, sim, tell);
     else if (tell->tell == TELL_LAUNCHED) {
         healing->nodes[index].launched |= index < tree_next_rank(sim_tree(sim));
         healing->nodes[index].orphan = false; /* that was another life */
@@ -168,22 +169,24 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
 
         if (!sim_is_alive(sim, i)) {
             if (internal && healing->nodes[i].launched && news != HEALING_LOST)
-                return say("%u is dead, and the front-end was not told", rank);
+                return format_text("%u is dead, and the front-end was not told",
+                                   rank);
             continue;
         }
         if (healing->nodes[i].orphan && healing->nodes[i].launched)
-            return say("%d is an orphan", (int)rank);
+            return format_text("%d is an orphan", (int)rank);
         if (way_up(sim, i, 0, &met) == SIM_NONE)
-            return say("%d has no way up past %d", (int)rank,
-                       (int)sim_rank(sim, met));
+            return format_text("%d has no way up past %d", (int)rank,
+                               (int)sim_rank(sim, met));
         if (news == HEALING_SUSPECTED)
-            return say("%u lives, and is suspected", rank);
+            return format_text("%u lives, and is suspected", rank);
         if (internal && news == HEALING_ADOPTED &&
             healing->nodes[rank].told_parent !=
                 sim_rank(sim, sim_parent(sim, i)))
-            return say("%u is the child of %u, and the front-end was told %u",
-                       rank, sim_rank(sim, sim_parent(sim, i)),
-                       healing->nodes[rank].told_parent);
+            return format_text(
+                "%u is the child of %u, and the front-end was told %u", rank,
+                sim_rank(sim, sim_parent(sim, i)),
+                healing->nodes[rank].told_parent);
     }
     return NULL;
 }

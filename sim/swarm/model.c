@@ -139,7 +139,7 @@ static int taken_by_epoch(const void *left, const void *right)
 
 typedef int (*model_order)(const void *left, const void *right);
 
-static void sort(struct model *model, model_order sent, model_order taken)
+static void sort_all(struct model *model, model_order sent, model_order taken)
 {
     if (model->sent_count > 1)
         qsort(model->sent, model->sent_count, sizeof(*model->sent), sent);
@@ -155,9 +155,10 @@ static bool is_synced(const struct model *model, uint64_t sequence)
 
 /* ---- checking ---- */
 
-static char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *format_text(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
 
-static char *say(const char *format, ...)
+static char *format_text(const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -207,19 +208,19 @@ static char *check_reduced_waves(struct model *model)
              i++, count++)
             expected = reduce(model->filter, expected, model->sent[i].value);
         if (k == model->taken_count || model->taken[k].sequence != sequence)
-            return say("wave %" PRIx64 " of %u back-ends has not come",
-                       sequence, count);
+            return format_text("wave %" PRIx64 " of %u back-ends has not come",
+                               sequence, count);
         if (model->taken[k].value != expected ||
             model->taken[k].contributors != count)
-            return say("wave %" PRIx64 " is %d of %u back-ends, not %" PRId64
-                       " of %u",
-                       sequence, model->taken[k].value,
-                       model->taken[k].contributors, expected, count);
+            return format_text("wave %" PRIx64
+                               " is %d of %u back-ends, not %" PRId64 " of %u",
+                               sequence, model->taken[k].value,
+                               model->taken[k].contributors, expected, count);
         k++;
     }
     if (k < model->taken_count && is_synced(model, model->taken[k].sequence))
-        return say("wave %" PRIx64 " has come, and nobody sent it",
-                   model->taken[k].sequence);
+        return format_text("wave %" PRIx64 " has come, and nobody sent it",
+                           model->taken[k].sequence);
     return NULL;
 }
 
@@ -236,14 +237,14 @@ static char *check_values(struct model *model, bool by_wave)
         if (i >= model->taken_count || taken->value != sent->value ||
             epoch_of(taken->sequence) != epoch_of(sent->sequence) ||
             (by_wave && taken->sequence != sent->sequence))
-            return say("%d, sent by %u in wave %" PRIx64
-                       ", is not what was taken",
-                       sent->value, sent->rank, sent->sequence);
+            return format_text("%d, sent by %u in wave %" PRIx64
+                               ", is not what was taken",
+                               sent->value, sent->rank, sent->sequence);
     }
     if (i < model->taken_count && is_synced(model, model->taken[i].sequence))
-        return say("%d was taken in wave %" PRIx64
-                   ", and was not sent, or more often",
-                   model->taken[i].value, model->taken[i].sequence);
+        return format_text("%d was taken in wave %" PRIx64
+                           ", and was not sent, or more often",
+                           model->taken[i].value, model->taken[i].sequence);
     return NULL;
 }
 
@@ -274,9 +275,10 @@ static char *check_totals(struct model *model)
             contributors += model->taken[k].contributors;
         }
         if (sent != taken || contributors != i - first)
-            return say("all together of epoch %" PRIu64 " is %" PRId64
-                       " of %" PRIu64 " packets, not %" PRId64 " of %zu",
-                       epoch, taken, contributors, sent, i - first);
+            return format_text("all together of epoch %" PRIu64 " is %" PRId64
+                               " of %" PRIu64 " packets, not %" PRId64
+                               " of %zu",
+                               epoch, taken, contributors, sent, i - first);
     }
     return NULL;
 }
@@ -294,8 +296,8 @@ static char *check_union(struct model *model)
             k++;
         if (k == model->taken_count ||
             model->taken[k].value != model->sent[i].value)
-            return say("%d, sent by %u, is not in the union",
-                       model->sent[i].value, model->sent[i].rank);
+            return format_text("%d, sent by %u, is not in the union",
+                               model->sent[i].value, model->sent[i].rank);
     }
     return NULL;
 }
@@ -305,13 +307,13 @@ char *model_check_all(struct model *model)
     bool aligned = model->sync == COP_WAIT_FOR_ALL;
 
     if (model->filter == MODEL_UNION) {
-        sort(model, sent_by_value, taken_by_value);
+        sort_all(model, sent_by_value, taken_by_value);
         return check_union(model);
     }
     if (aligned)
-        sort(model, sent_by_wave, taken_by_wave);
+        sort_all(model, sent_by_wave, taken_by_wave);
     else
-        sort(model, sent_by_epoch, taken_by_epoch);
+        sort_all(model, sent_by_epoch, taken_by_epoch);
     if (!is_reduced(model))
         return check_values(model, aligned);
     return aligned ? check_reduced_waves(model) : check_totals(model);
@@ -354,15 +356,16 @@ static char *check_between(const struct model *model,
         sum += model->taken[i].value;
     }
     if (contributors < least || contributors > model->sent_count)
-        return say("%" PRIu64 " packets are in what was taken, not %" PRIu64
-                   " to %zu",
-                   contributors, least, model->sent_count);
+        return format_text(
+            "%" PRIu64 " packets are in what was taken, not %" PRIu64 " to %zu",
+            contributors, least, model->sent_count);
     if (model->filter == MODEL_COUNT && sum != (int64_t)contributors)
-        return say("the count is %" PRId64 " of %" PRIu64 " packets", sum,
-                   contributors);
+        return format_text("the count is %" PRId64 " of %" PRIu64 " packets",
+                           sum, contributors);
     if (model->filter == MODEL_SUM && (sum < least_sum || sum > most_sum))
-        return say("the sum is %" PRId64 ", not %" PRId64 " to %" PRId64, sum,
-                   least_sum, most_sum);
+        return format_text("the sum is %" PRId64 ", not %" PRId64
+                           " to %" PRId64,
+                           sum, least_sum, most_sum);
     return NULL;
 }
 
@@ -374,11 +377,11 @@ static char *check_contributors(const struct model *model)
     for (size_t i = 0; i < model->taken_count; i++)
         contributors += model->taken[i].contributors;
     if (model->filter != MODEL_UNION && contributors != model->taken_count)
-        return say("%" PRIu64 " packets are in %zu values", contributors,
-                   model->taken_count);
+        return format_text("%" PRIu64 " packets are in %zu values",
+                           contributors, model->taken_count);
     if (contributors > model->sent_count)
-        return say("%" PRIu64 " packets are in what was taken, of %zu",
-                   contributors, model->sent_count);
+        return format_text("%" PRIu64 " packets are in what was taken, of %zu",
+                           contributors, model->sent_count);
     return NULL;
 }
 
@@ -390,13 +393,13 @@ char *model_check_living(struct model *model,
 
     if (is_reduced(model))
         return check_between(model, living, torn);
-    sort(model, sent_by_value, taken_by_value);
+    sort_all(model, sent_by_value, taken_by_value);
     for (size_t i = 0; i < model->sent_count; i++) {
         const struct model_sent *sent = &model->sent[i];
 
         if (k < model->taken_count && model->taken[k].value < sent->value)
-            return say("%d was taken, and was not sent, or more often",
-                       model->taken[k].value);
+            return format_text("%d was taken, and was not sent, or more often",
+                               model->taken[k].value);
         if (k < model->taken_count && model->taken[k].value == sent->value) {
             /* A union may hold a value that several have sent. */
             if (model->filter != MODEL_UNION || i + 1 == model->sent_count ||
@@ -405,13 +408,13 @@ char *model_check_living(struct model *model,
             continue;
         }
         if (is_due(model, sent, living, torn))
-            return say("%d, sent by %u in wave %" PRIx64
-                       ", which lives, was not taken",
-                       sent->value, sent->rank, sent->sequence);
+            return format_text("%d, sent by %u in wave %" PRIx64
+                               ", which lives, was not taken",
+                               sent->value, sent->rank, sent->sequence);
     }
     if (k < model->taken_count)
-        return say("%d was taken, and was not sent, or more often",
-                   model->taken[k].value);
+        return format_text("%d was taken, and was not sent, or more often",
+                           model->taken[k].value);
     return check_contributors(model);
 }
 

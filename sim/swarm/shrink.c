@@ -36,7 +36,7 @@ static bool is_alike(const char *a, const char *b)
 }
 
 /* Keep `candidate`, which is taken, if it still fails. */
-static bool try(struct shrink *shrink, struct schedule *candidate)
+static bool try_candidate(struct shrink *shrink, struct schedule *candidate)
 {
     struct swarm_result result;
     bool fails;
@@ -69,7 +69,7 @@ static bool fewer_steps(struct shrink *shrink)
             struct schedule candidate;
 
             schedule_copy(&candidate, shrink->best, from, from + len);
-            if (try(shrink, &candidate))
+            if (try_candidate(shrink, &candidate))
                 any = true;
             else
                 from += len;
@@ -78,7 +78,9 @@ static bool fewer_steps(struct shrink *shrink)
 }
 
 /* Copy `tree` without the node at `without` and all below it. */
-static void prune(struct tree *out, const struct tree *tree, size_t without)
+static void prune_tree(struct tree *out,
+                       const struct tree *tree,
+                       size_t without)
 {
     bool *gone = memory_new(tree->count * sizeof(*gone));
 
@@ -111,11 +113,11 @@ static bool fewer_nodes(struct shrink *shrink)
 
         if (i >= tree.count)
             continue;
-        prune(&smaller, &tree, i);
+        prune_tree(&smaller, &tree, i);
         schedule_copy(&candidate, shrink->best, 0, 0);
         free(candidate.tree);
         candidate.tree = tree_text(&smaller);
-        if (smaller.count > 1 && try(shrink, &candidate)) {
+        if (smaller.count > 1 && try_candidate(shrink, &candidate)) {
             tree_fini(&tree);
             tree = smaller;
             any = true;
@@ -138,19 +140,19 @@ static bool less_chance(struct shrink *shrink)
     if (shrink->best->fragment_percent > 0) {
         schedule_copy(&candidate, shrink->best, 0, 0);
         candidate.fragment_percent = 0;
-        any |= try(shrink, &candidate);
+        any |= try_candidate(shrink, &candidate);
     }
     if (shrink->best->delay_max_ms > 1) {
         schedule_copy(&candidate, shrink->best, 0, 0);
         candidate.delay_min_ms = candidate.delay_max_ms = 1;
-        any |= try(shrink, &candidate);
+        any |= try_candidate(shrink, &candidate);
     }
     for (size_t i = 0; i < shrink->best->count && !is_out(shrink); i++) {
         if (shrink->best->steps[i].after_ms == 0)
             continue;
         schedule_copy(&candidate, shrink->best, 0, 0);
         candidate.steps[i].after_ms = 0;
-        any |= try(shrink, &candidate);
+        any |= try_candidate(shrink, &candidate);
     }
     return any;
 }

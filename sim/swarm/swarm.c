@@ -181,7 +181,7 @@ static void answer(struct sim *sim,
     traffic_answer(&swarm->traffic, sim, index, id, frame);
 }
 
-static void look(struct sim *sim, void *arg)
+static void look_often(struct sim *sim, void *arg)
 {
     struct swarm *swarm = arg;
 
@@ -190,7 +190,7 @@ static void look(struct sim *sim, void *arg)
     traffic_look(&swarm->traffic, sim);
     detection_look(sim);
     healing_look(&swarm->healing, sim);
-    sim_at(sim, sim_now_ms(sim) + SWARM_LOOK_MS, look, swarm);
+    sim_at(sim, sim_now_ms(sim) + SWARM_LOOK_MS, look_often, swarm);
 }
 
 /* ---- faults ---- */
@@ -213,7 +213,7 @@ static void quicken(struct sim *sim, void *arg)
 }
 
 /* Something lasts until then. */
-static uint64_t until(struct swarm *swarm, uint32_t for_ms)
+static uint64_t lasts_until(struct swarm *swarm, uint32_t for_ms)
 {
     uint64_t until_ms = sim_now_ms(swarm->sim) + for_ms;
 
@@ -239,7 +239,7 @@ static void break_link(struct swarm *swarm,
         sim_mute(sim, up ? index : parent, up ? parent : index);
     else
         sim_hold(sim, up ? index : parent, up ? parent : index,
-                 until(swarm, step->numbers[3]));
+                 lasts_until(swarm, step->numbers[3]));
 }
 
 /* Its time has come. Returns whether it has an effect. */
@@ -259,13 +259,13 @@ static bool strike(struct swarm *swarm, const struct schedule_step *step)
     }
     if (alive && step->verb == SCHEDULE_FREEZE) {
         sim_freeze(sim, index, step->numbers[2]);
-        until(swarm, step->numbers[2]);
+        lasts_until(swarm, step->numbers[2]);
         return true;
     }
     if (!alive || !swarm->launched)
         return false;
     if (step->verb == SCHEDULE_ISOLATE) {
-        sim_isolate(sim, index, until(swarm, step->numbers[2]));
+        sim_isolate(sim, index, lasts_until(swarm, step->numbers[2]));
         return true;
     }
     if (step->verb == SCHEDULE_VANISH) {
@@ -302,7 +302,7 @@ static void plan_fault(struct swarm *swarm, const struct schedule_step *step)
         return;
     fault = &swarm->faults[swarm->fault_count++];
     *fault = (struct swarm_fault){swarm, *step};
-    sim_at(swarm->sim, until(swarm, in_ms), strike_now, fault);
+    sim_at(swarm->sim, lasts_until(swarm, in_ms), strike_now, fault);
 }
 
 /* Filters that are slow for a while, some longer than a node may be silent. */
@@ -313,14 +313,14 @@ static bool slow_down(struct swarm *swarm, const struct schedule_step *step)
     if (index == SIM_NONE || sim_now_ms(swarm->sim) < swarm->quick_ms)
         return false;
     swarm->slow = index;
-    swarm->quick_ms = until(swarm, step->numbers[2]);
+    swarm->quick_ms = lasts_until(swarm, step->numbers[2]);
     sim_set_filter_ms(swarm->sim, index, step->numbers[1]);
     sim_at(swarm->sim, swarm->quick_ms, quicken, swarm);
     return true;
 }
 
 /* Filter calls of a commnode hang from now on. */
-static bool hang(struct swarm *swarm, const struct schedule_step *step)
+static bool hang_filters(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t index = node_of(swarm, step->numbers[0]), rank;
 
@@ -442,7 +442,7 @@ static void set_app(struct swarm *swarm, uint32_t index, uint32_t take_ms)
     sim_set_app(swarm->sim, index, &app);
 }
 
-static bool join(struct swarm *swarm, const struct schedule_step *step)
+static bool take_join(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t parent = node_of(swarm, step->numbers[0]);
 
@@ -456,7 +456,7 @@ static bool join(struct swarm *swarm, const struct schedule_step *step)
     return true;
 }
 
-static bool leave(struct swarm *swarm, const struct schedule_step *step)
+static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t index = node_of(swarm, step->numbers[0]);
 
@@ -484,7 +484,7 @@ static bool prepare(struct swarm *swarm, const struct schedule_step *step)
 }
 
 /* Traffic of the front-end's. */
-static bool ask(struct swarm *swarm, const struct schedule_step *step)
+static bool take_traffic(struct swarm *swarm, const struct schedule_step *step)
 {
     struct traffic *traffic = &swarm->traffic;
 
@@ -520,19 +520,19 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_SEND:
     case SCHEDULE_PARAMETERS:
     case SCHEDULE_CLOSE:
-        return swarm->launched && ask(swarm, step);
+        return swarm->launched && take_traffic(swarm, step);
     case SCHEDULE_OPENED:
         return wait_for(swarm, is_open, "opening") < 0 ? -EIO : 1;
     case SCHEDULE_SYNC:
         return sync_all(swarm) < 0 ? -EIO : 1;
     case SCHEDULE_JOIN:
-        return join(swarm, step);
+        return take_join(swarm, step);
     case SCHEDULE_LEAVE:
-        return leave(swarm, step);
+        return take_leave(swarm, step);
     case SCHEDULE_SLOW:
         return slow_down(swarm, step);
     case SCHEDULE_HANG:
-        return hang(swarm, step);
+        return hang_filters(swarm, step);
     case SCHEDULE_END:
         swarm->crash = step->numbers[0];
         return 0;
@@ -604,7 +604,7 @@ static void disarm(struct swarm *swarm)
         if (!ranks_has(&swarm->hung, i))
             continue;
         sim_set_filter_ms(swarm->sim, node_of(swarm, i), 0);
-        until(swarm, SWARM_FILTER_TIMEOUT_MS);
+        lasts_until(swarm, SWARM_FILTER_TIMEOUT_MS);
     }
 }
 
@@ -631,9 +631,9 @@ static int converge(struct swarm *swarm)
     return sim_failure(swarm->sim) ? -EIO : 0;
 }
 
-static void run(struct swarm *swarm)
+static void run_schedule(struct swarm *swarm)
 {
-    look(swarm->sim, swarm);
+    look_often(swarm->sim, swarm);
     if (take_steps(swarm) < 0)
         return;
     if (swarm->launched && converge(swarm) < 0)
@@ -683,7 +683,7 @@ static void be_absent(struct swarm *swarm, const struct schedule_step *step)
         sim_missing(swarm->sim, rank, "nobody is there");
 }
 
-static void watch(struct swarm *swarm)
+static void watch_world(struct swarm *swarm)
 {
     sim_watch(swarm->sim, &(struct sim_watch){
                               .taken = watch_taken,
@@ -697,7 +697,7 @@ static void watch(struct swarm *swarm)
                           });
 }
 
-static void begin(struct swarm *swarm)
+static void begin_world(struct swarm *swarm)
 {
     const struct tree *tree = sim_tree(swarm->sim);
 
@@ -708,7 +708,7 @@ static void begin(struct swarm *swarm)
     swarm->tally->nodes = tree->count;
     healing_init(&swarm->healing, swarm->room);
     read_features(swarm);
-    watch(swarm);
+    watch_world(swarm);
     for (uint32_t i = 0; i < sim_count(swarm->sim); i++)
         set_app(swarm, i, 0);
     for (size_t i = 0; i < swarm->schedule->count; i++)
@@ -716,7 +716,7 @@ static void begin(struct swarm *swarm)
             be_absent(swarm, &swarm->schedule->steps[i]);
 }
 
-static void end(struct swarm *swarm, struct swarm_result *out, bool trace)
+static void end_world(struct swarm *swarm, struct swarm_result *out, bool trace)
 {
     struct sim *sim = swarm->sim;
 
@@ -785,9 +785,9 @@ static int run_world(const struct schedule *schedule,
     swarm->tally = &out->tally;
     r = sim_new(&swarm->sim, schedule->tree, &config);
     if (r == 0) {
-        begin(swarm);
-        run(swarm);
-        end(swarm, out, trace);
+        begin_world(swarm);
+        run_schedule(swarm);
+        end_world(swarm, out, trace);
     } else {
         out->failure = memory_text(strerror(-r));
     }

@@ -49,7 +49,7 @@ static bool is_ours(const void *old)
 }
 
 /* All bytes are zero, so that equal states have equal padding. */
-static void *take(size_t len)
+static void *arena_take(size_t len)
 {
     struct head *head = (struct head *)base;
     size_t steps = (len + ARENA_STEP - 1) / ARENA_STEP;
@@ -71,7 +71,7 @@ static void *take(size_t len)
     return memset(block + 1, 0, block->len);
 }
 
-static void give(void *old)
+static void arena_give(void *old)
 {
     struct head *head = (struct head *)base;
     struct block *block = (struct block *)old - 1;
@@ -85,14 +85,14 @@ static void give(void *old)
 
 void *__wrap_malloc(size_t len)
 {
-    return in_use ? take(len) : __real_malloc(len);
+    return in_use ? arena_take(len) : __real_malloc(len);
 }
 
 void *__wrap_calloc(size_t count, size_t len)
 {
     if (!in_use)
         return __real_calloc(count, len);
-    return len && count > SIZE_MAX / len ? NULL : take(count * len);
+    return len && count > SIZE_MAX / len ? NULL : arena_take(count * len);
 }
 
 void *__wrap_realloc(void *old, size_t len)
@@ -105,10 +105,10 @@ void *__wrap_realloc(void *old, size_t len)
     had = old ? ((struct block *)old - 1)->len : 0;
     if (old && len <= had)
         return old;
-    grown = take(len);
+    grown = arena_take(len);
     if (old) {
         memcpy(grown, old, had);
-        give(old);
+        arena_give(old);
     }
     return grown;
 }
@@ -116,7 +116,7 @@ void *__wrap_realloc(void *old, size_t len)
 void __wrap_free(void *old)
 {
     if (is_ours(old))
-        give(old);
+        arena_give(old);
     else
         __real_free(old);
 }
@@ -125,7 +125,7 @@ char *__wrap_strdup(const char *text)
 {
     size_t len = strlen(text) + 1;
 
-    return in_use ? memcpy(take(len), text, len) : __real_strdup(text);
+    return in_use ? memcpy(arena_take(len), text, len) : __real_strdup(text);
 }
 
 char *__wrap_strndup(const char *text, size_t len)
@@ -134,7 +134,7 @@ char *__wrap_strndup(const char *text, size_t len)
 
     if (!in_use)
         return __real_strndup(text, len);
-    return memcpy(take(had + 1), text, had);
+    return memcpy(arena_take(had + 1), text, had);
 }
 
 void arena_begin(void)

@@ -10,7 +10,7 @@
 /* In the place of a count of attempts. */
 #define HELD 99
 
-static uint64_t mix(uint64_t sum, uint64_t value)
+static uint64_t mix_in(uint64_t sum, uint64_t value)
 {
     sum ^= value + UINT64_C(0x9e3779b97f4a7c15) + (sum << 12) + (sum >> 4);
     sum ^= sum >> 30;
@@ -39,19 +39,19 @@ static uint64_t record_digest(const struct frame *frame)
                                 &count, &columns[1], &count, &columns[2],
                                 &count, &text);
     for (i = 0; r == 0 && i < 3 * count; i++)
-        sum = mix(sum, columns[i % 3][i / 3]);
+        sum = mix_in(sum, columns[i % 3][i / 3]);
     cop_packet_free(packet);
     return sum;
 }
 
 static uint64_t frame_digest(const struct frame *frame)
 {
-    uint64_t sum = mix(frame->type, (uint64_t)frame->tag);
+    uint64_t sum = mix_in(frame->type, (uint64_t)frame->tag);
 
-    sum = mix(sum, (uint64_t)frame->origin << 32 | frame->count);
-    sum = mix(sum, frame->sequence);
+    sum = mix_in(sum, (uint64_t)frame->origin << 32 | frame->count);
+    sum = mix_in(sum, frame->sequence);
     return frame->type == FRAME_RECORD || frame->type == FRAME_FAN_OUT
-               ? mix(sum, record_digest(frame))
+               ? mix_in(sum, record_digest(frame))
                : sum;
 }
 
@@ -66,13 +66,13 @@ static uint64_t peer_digest(const struct field_need *need,
     incarnation = peer->incarnation;
     if (peer->is_parent && need->any && !need->all)
         incarnation = field_may_accuse(need, peer->rank, peer->incarnation);
-    sum = mix(sum, (uint64_t)peer->rank << 32 | incarnation);
-    sum = mix(sum,
-              (need->any ? 0 : (uint64_t)peer->height << 8) | peer->life.state);
-    return mix(sum, (uint64_t)peer->gave_up << 5 |
-                        (uint64_t)peer->is_parent << 4 | peer->ready << 3 |
-                        peer->left << 2 | peer->asking << 1 |
-                        (node->parent == peer));
+    sum = mix_in(sum, (uint64_t)peer->rank << 32 | incarnation);
+    sum = mix_in(sum, (need->any ? 0 : (uint64_t)peer->height << 8) |
+                          peer->life.state);
+    return mix_in(sum, (uint64_t)peer->gave_up << 5 |
+                           (uint64_t)peer->is_parent << 4 | peer->ready << 3 |
+                           peer->left << 2 | peer->asking << 1 |
+                           (node->parent == peer));
 }
 
 /* Where no ordinal matters any more. */
@@ -80,19 +80,19 @@ static uint64_t last_frame(const struct frame *frame)
 {
     if (frame->type != FRAME_ADOPTED)
         return frame_digest(frame);
-    return mix(mix(frame->type, (uint64_t)frame->tag), frame->sequence);
+    return mix_in(mix_in(frame->type, (uint64_t)frame->tag), frame->sequence);
 }
 
 /* Where no choice hangs on ordinals, heights and depths. */
 static uint64_t any_digest(const struct frame *frame)
 {
-    uint64_t sum = mix(frame->type, 0);
+    uint64_t sum = mix_in(frame->type, 0);
 
     if (frame->type != FRAME_ADOPT) /* else: whether it is the last resort */
-        sum = mix(sum, (uint64_t)frame->tag);
+        sum = mix_in(sum, (uint64_t)frame->tag);
     if (frame->type == FRAME_ADOPTED)
         return sum;
-    return mix(sum, (uint64_t)frame->origin << 32 | frame->count);
+    return mix_in(sum, (uint64_t)frame->origin << 32 | frame->count);
 }
 
 /* What is on its way to one end, as far as it can matter. */
@@ -121,16 +121,17 @@ static uint64_t queue_digest(const struct field *field,
                 continue;
         }
         if (!known && frame->type != FRAME_RECORD) {
-            sum = mix(sum, need->any ? any_digest(frame) : last_frame(frame));
+            sum =
+                mix_in(sum, need->any ? any_digest(frame) : last_frame(frame));
             continue;
         }
         if (known || frame->type != FRAME_RECORD) {
-            sum = mix(sum, frame_digest(frame));
+            sum = mix_in(sum, frame_digest(frame));
             continue;
         }
         news = field_news(need, node, frame, bits);
         if (news)
-            sum = mix(mix(sum, FRAME_RECORD), news);
+            sum = mix_in(mix_in(sum, FRAME_RECORD), news);
     }
     return sum;
 }
@@ -139,18 +140,18 @@ static uint64_t wire_digest(const struct field *field,
                             const struct field_need *need,
                             const struct field_wire *wire)
 {
-    uint64_t sum = mix((uint64_t)wire->node[0] << 32 | wire->node[1],
-                       (uint64_t)wire->cut << 1 | wire->ended);
+    uint64_t sum = mix_in((uint64_t)wire->node[0] << 32 | wire->node[1],
+                          (uint64_t)wire->cut << 1 | wire->ended);
     uint32_t end;
 
     for (end = 0; end < 2; end++) {
         const struct node *node = field->nodes[wire->node[end]].machine;
 
-        sum = mix(sum, wire->open[end]);
+        sum = mix_in(sum, wire->open[end]);
         if (wire->open[end] && node &&
             (end == 0 || !field_is_dead(field, need, wire)))
-            sum =
-                mix(sum, peer_digest(need, node, field_peer(field, wire, end)));
+            sum = mix_in(sum,
+                         peer_digest(need, node, field_peer(field, wire, end)));
         sum = queue_digest(field, need, wire, end, sum);
     }
     return sum;
@@ -165,31 +166,32 @@ static uint64_t table_digest(const struct table *table)
 
     for (i = 0; i < table_count(table); i++) {
         table_at(table, i, &entry);
-        sum = mix(sum, (uint64_t)entry.parent << 32 | entry.incarnation);
+        sum = mix_in(sum, (uint64_t)entry.parent << 32 | entry.incarnation);
         table_fan_out_of(table, entry.rank, &fan_out);
-        sum = mix(sum, (uint64_t)fan_out.version << 32 | fan_out.backend_count);
+        sum = mix_in(sum,
+                     (uint64_t)fan_out.version << 32 | fan_out.backend_count);
     }
     return sum;
 }
 
 static uint64_t orphan_digest(const struct orphan *orphan, bool any)
 {
-    uint64_t sum = mix(3, orphan->phase);
+    uint64_t sum = mix_in(3, orphan->phase);
     uint32_t i, rank;
 
-    sum = mix(sum, orphan->front_end_lost);
+    sum = mix_in(sum, orphan->front_end_lost);
     if (orphan->phase == ORPHAN_NOT)
-        return mix(sum, orphan->ordinal);
-    sum = mix(sum, orphan->last_resort);
+        return mix_in(sum, orphan->ordinal);
+    sum = mix_in(sum, orphan->last_resort);
     if (orphan->phase == ORPHAN_ASK || (orphan->phase == ORPHAN_DIAL && !any))
-        sum = mix(sum, orphan->target);
+        sum = mix_in(sum, orphan->target);
     if (any)
         return sum; /* the choice is not its own */
-    sum = mix(sum, (uint64_t)orphan->ordinal << 32 | orphan->turn);
-    sum = mix(sum, orphan->lost);
+    sum = mix_in(sum, (uint64_t)orphan->ordinal << 32 | orphan->turn);
+    sum = mix_in(sum, orphan->lost);
     for (i = 0;
          adopter_survey_pick(orphan->survey, &orphan->who, i, &rank) == 0; i++)
-        sum = mix(sum, rank);
+        sum = mix_in(sum, rank);
     return sum;
 }
 
@@ -202,21 +204,22 @@ static uint64_t last_digest(const struct field *field,
     const struct orphan *orphan = &own->machine->heal.orphan;
     uint32_t left = field_dials_left(field, index), count, rank;
     bool held = (!need->all && field_is_held(field, index));
-    uint64_t sum = mix(11, held ? HELD : orphan->phase);
+    uint64_t sum = mix_in(11, held ? HELD : orphan->phase);
 
     if (held || need->any || orphan->phase == ORPHAN_NOT ||
         orphan->phase == ORPHAN_PAUSE)
         return sum;
-    sum = mix(sum, (uint64_t)orphan->target << 2 | orphan->last_resort << 1 |
-                       orphan->front_end_lost);
+    sum = mix_in(sum, (uint64_t)orphan->target << 2 | orphan->last_resort << 1 |
+                          orphan->front_end_lost);
     if (own->dialling || left > 0)
-        sum = mix(sum, table_subtree_height(own->machine->heal.table, index));
+        sum =
+            mix_in(sum, table_subtree_height(own->machine->heal.table, index));
     count = adopter_survey_count(orphan->survey);
     for (uint32_t turn = orphan->turn; turn <= orphan->turn + left; turn++) {
-        sum = mix(sum, turn < count ? 0 : turn - count + 1);
+        sum = mix_in(sum, turn < count ? 0 : turn - count + 1);
         if (turn < orphan->turn + left &&
             adopter_survey_pick(orphan->survey, &orphan->who, turn, &rank) == 0)
-            sum = mix(sum, rank);
+            sum = mix_in(sum, rank);
     }
     return sum;
 }
@@ -231,12 +234,12 @@ static uint64_t known_digest(const struct field *field,
     uint64_t sum = 12;
 
     if (need->all || need->table[index])
-        return mix(orphan_digest(&node->heal.orphan, field->bounds.any),
-                   table_digest(node->heal.table));
+        return mix_in(orphan_digest(&node->heal.orphan, field->bounds.any),
+                      table_digest(node->heal.table));
     field_table_bits(need, node, bits);
     for (uint32_t i = 0; i < FIELD_NODES; i++)
         sum = sum << 4 ^ bits[i];
-    return mix(sum, last_digest(field, need, index));
+    return mix_in(sum, last_digest(field, need, index));
 }
 
 static uint64_t machine_digest(const struct field *field,
@@ -244,14 +247,14 @@ static uint64_t machine_digest(const struct field *field,
                                uint32_t index)
 {
     const struct node *node = field->nodes[index].machine;
-    uint64_t sum = mix(4, need->any ? 0 : node->depth);
+    uint64_t sum = mix_in(4, need->any ? 0 : node->depth);
     size_t i;
 
     if (!(!need->all && field_is_held(field, index)))
-        sum = mix(sum, node->incarnation);
+        sum = mix_in(sum, node->incarnation);
 
-    sum = mix(sum, node->closing << 2 | node->leaving << 1 | node->ended);
-    sum = mix(sum, known_digest(field, need, index));
+    sum = mix_in(sum, node->closing << 2 | node->leaving << 1 | node->ended);
+    sum = mix_in(sum, known_digest(field, need, index));
     for (i = 0; i < node->heal.probe_count; i++) {
         const struct probe *probe = &node->heal.probes[i];
         const struct peer *peer =
@@ -260,9 +263,10 @@ static uint64_t machine_digest(const struct field *field,
         if (!need->table[index] &&
             field_is_lapsed(need, probe->orphan, probe->incarnation))
             continue;
-        sum = mix(sum, (uint64_t)probe->orphan << 32 | probe->incarnation);
-        sum = mix(sum, (!need->any && probe->last_resort) << 1 | probe->asked);
-        sum = mix(sum, peer_digest(need, node, peer));
+        sum = mix_in(sum, (uint64_t)probe->orphan << 32 | probe->incarnation);
+        sum =
+            mix_in(sum, (!need->any && probe->last_resort) << 1 | probe->asked);
+        sum = mix_in(sum, peer_digest(need, node, peer));
     }
     return sum;
 }
@@ -279,26 +283,27 @@ static uint64_t whole_digest(const struct field *field)
 
         if (node->inert)
             continue;
-        sum = mix(sum, node->stopped << 2 | node->gone_due << 1 |
-                           (node->dialling &&
-                            !(!need.all && field_is_held(field, i))));
+        sum = mix_in(sum, node->stopped << 2 | node->gone_due << 1 |
+                              (node->dialling &&
+                               !(!need.all && field_is_held(field, i))));
         if (!node->machine)
             continue;
-        sum = mix(sum, (!need.all && field_is_held(field, i)) ? HELD
-                                                              : node->attempts);
+        sum = mix_in(sum, (!need.all && field_is_held(field, i))
+                              ? HELD
+                              : node->attempts);
         if (node->dialling && !field->bounds.any &&
             (need.all || node->attempts <= field->bounds.attempts))
-            sum = mix(sum, node->target);
+            sum = mix_in(sum, node->target);
         if (need.all)
-            sum = mix(sum, node->taken);
+            sum = mix_in(sum, node->taken);
         else if (need.attempt[i] < 64)
-            sum = mix(sum, node->taken >> need.attempt[i] & 1);
-        sum = mix(sum, machine_digest(field, &need, i));
+            sum = mix_in(sum, node->taken >> need.attempt[i] & 1);
+        sum = mix_in(sum, machine_digest(field, &need, i));
     }
     for (i = 0; i < FIELD_WIRES; i++)
         if (field->wires[i].used)
             wires += wire_digest(field, &need, &field->wires[i]);
-    return mix(sum, wires);
+    return mix_in(sum, wires);
 }
 
 /* ---- a star: its commnodes may change their places ---- */
@@ -308,11 +313,11 @@ static uint64_t star_frame_digest(const struct frame *frame, uint32_t rank)
     const uint32_t *columns[3] = {NULL};
     struct cop_packet *packet = NULL;
     uint32_t count = 0, i;
-    uint64_t sum = mix(frame->type, (uint64_t)frame->tag);
+    uint64_t sum = mix_in(frame->type, (uint64_t)frame->tag);
     const char *text;
 
     if (frame->type == FRAME_ADOPT)
-        return mix(mix(sum, frame->count), frame->sequence);
+        return mix_in(mix_in(sum, frame->count), frame->sequence);
     if (frame->type != FRAME_RECORD)
         return sum; /* an ordinal among one candidate says nothing */
     if (packet_open(&packet, frame->payload) < 0)
@@ -321,7 +326,7 @@ static uint64_t star_frame_digest(const struct frame *frame, uint32_t rank)
                           &columns[1], &count, &columns[2], &count, &text) == 0)
         for (i = 0; i < count; i++)
             if (columns[0][i] == rank)
-                sum = mix(mix(sum, columns[1][i]), columns[2][i]);
+                sum = mix_in(mix_in(sum, columns[1][i]), columns[2][i]);
     cop_packet_free(packet);
     return sum;
 }
@@ -333,8 +338,8 @@ static uint64_t star_peer_digest(const struct node *node,
 
     if (!peer)
         return 0;
-    sum = mix(sum, (uint64_t)peer->incarnation << 32 | peer->height);
-    return mix(
+    sum = mix_in(sum, (uint64_t)peer->incarnation << 32 | peer->height);
+    return mix_in(
         sum, (uint64_t)peer->life.state << 8 | (uint64_t)peer->gave_up << 5 |
                  (uint64_t)peer->is_parent << 4 | peer->ready << 3 |
                  peer->left << 2 | peer->asking << 1 | (node->parent == peer));
@@ -345,16 +350,16 @@ static uint64_t star_wire_digest(const struct field *field,
                                  const struct field_wire *wire,
                                  uint32_t rank)
 {
-    uint64_t sum = mix(8, (uint64_t)wire->cut << 1 | wire->ended);
+    uint64_t sum = mix_in(8, (uint64_t)wire->cut << 1 | wire->ended);
     uint32_t end, i;
 
     for (end = 0; end < 2; end++) {
         const struct node *node = field->nodes[wire->node[end]].machine;
 
-        sum = mix(sum, wire->open[end]);
+        sum = mix_in(sum, wire->open[end]);
         if (wire->open[end] && node)
-            sum =
-                mix(sum, star_peer_digest(node, field_peer(field, wire, end)));
+            sum = mix_in(sum,
+                         star_peer_digest(node, field_peer(field, wire, end)));
         for (i = 0; i < wire->in[end].count; i++) {
             const struct frame *frame = &wire->in[end].frames[i];
 
@@ -362,7 +367,7 @@ static uint64_t star_wire_digest(const struct field *field,
                 (end == 0 && frame->type == FRAME_RECORD &&
                  !field_accuses(frame, rank)))
                 continue;
-            sum = mix(sum, star_frame_digest(frame, rank));
+            sum = mix_in(sum, star_frame_digest(frame, rank));
         }
     }
     return sum;
@@ -373,46 +378,46 @@ static uint64_t star_node_digest(const struct field *field, uint32_t rank)
 {
     const struct field_node *node = &field->nodes[rank];
     uint64_t sum =
-        mix(9, node->stopped << 2 | node->gone_due << 1 | node->dialling);
+        mix_in(9, node->stopped << 2 | node->gone_due << 1 | node->dialling);
     uint64_t wires = 0;
     struct table_entry entry = {0};
     uint32_t i;
 
     table_entry(field->nodes[0].machine->heal.table, rank, &entry);
-    sum = mix(sum, (uint64_t)entry.incarnation << 1 |
-                       (entry.parent == TABLE_FAILED));
+    sum = mix_in(sum, (uint64_t)entry.incarnation << 1 |
+                          (entry.parent == TABLE_FAILED));
     for (i = 0; i < FIELD_WIRES; i++)
         if (field->wires[i].used && field->wires[i].node[0] == rank)
             wires += star_wire_digest(field, &field->wires[i], rank);
-    sum = mix(sum, wires);
+    sum = mix_in(sum, wires);
     if (!node->machine)
         return sum;
-    sum = mix(mix(sum, node->attempts), node->taken);
-    sum = mix(sum, (uint64_t)node->machine->incarnation << 32 |
-                       node->machine->depth);
-    sum = mix(sum, node->machine->closing << 2 | node->machine->leaving << 1 |
-                       node->machine->ended);
+    sum = mix_in(mix_in(sum, node->attempts), node->taken);
+    sum = mix_in(sum, (uint64_t)node->machine->incarnation << 32 |
+                          node->machine->depth);
+    sum = mix_in(sum, node->machine->closing << 2 |
+                          node->machine->leaving << 1 | node->machine->ended);
     table_entry(node->machine->heal.table, rank, &entry);
-    sum = mix(sum, (uint64_t)entry.incarnation << 1 |
-                       (entry.parent == TABLE_FAILED));
-    sum =
-        mix(sum, (uint64_t)node->machine->heal.orphan.phase << 2 |
+    sum = mix_in(sum, (uint64_t)entry.incarnation << 1 |
+                          (entry.parent == TABLE_FAILED));
+    sum = mix_in(sum,
+                 (uint64_t)node->machine->heal.orphan.phase << 2 |
                      (uint64_t)node->machine->heal.orphan.front_end_lost << 1 |
                      node->machine->heal.orphan.last_resort);
-    return mix(sum, node->machine->heal.orphan.phase == ORPHAN_NOT
-                        ? 0
-                        : node->machine->heal.orphan.turn);
+    return mix_in(sum, node->machine->heal.orphan.phase == ORPHAN_NOT
+                           ? 0
+                           : node->machine->heal.orphan.turn);
 }
 
 static uint64_t star_digest(const struct field *field)
 {
     uint64_t sum =
-        mix(10, (uint64_t)field->faults << 1 | field->nodes[0].stopped);
+        mix_in(10, (uint64_t)field->faults << 1 | field->nodes[0].stopped);
     uint64_t all = 0;
 
     for (uint32_t i = 1; i < field->bounds.internal_count; i++)
         all += star_node_digest(field, i);
-    return mix(sum, all);
+    return mix_in(sum, all);
 }
 
 uint64_t field_digest(const struct field *field)
@@ -429,11 +434,11 @@ static uint64_t node_tree_digest(const struct field *field, uint32_t index)
 
     if (!node->machine)
         return sum;
-    sum = mix(sum,
-              node->machine->parent ? node->machine->parent->rank : RANK_NONE);
-    return mix(sum, node->attempts < field->bounds.attempts
-                        ? node->attempts
-                        : field->bounds.attempts);
+    sum = mix_in(sum, node->machine->parent ? node->machine->parent->rank
+                                            : RANK_NONE);
+    return mix_in(sum, node->attempts < field->bounds.attempts
+                           ? node->attempts
+                           : field->bounds.attempts);
 }
 
 uint64_t field_tree_digest(const struct field *field)
@@ -444,7 +449,7 @@ uint64_t field_tree_digest(const struct field *field)
     for (uint32_t i = 0; i < field->node_count; i++) {
         if (field->nodes[i].inert)
             continue;
-        sum = mix(sum, node_tree_digest(field, i));
+        sum = mix_in(sum, node_tree_digest(field, i));
         star += node_tree_digest(field, i);
         flat &= field->nodes[i].parent == 0;
     }

@@ -73,9 +73,9 @@ static void mutate(const struct field *field,
         frame->tag = 1;
 }
 
-static void push(struct field *field,
-                 struct field_queue *queue,
-                 const struct frame *frame)
+static void push_frame(struct field *field,
+                       struct field_queue *queue,
+                       const struct frame *frame)
 {
     if (queue->count == FIELD_QUEUE) {
         field->wrong = "more frames wait than there is room for";
@@ -102,14 +102,14 @@ static bool is_answered(struct field *field,
     if (field->bounds.without != FIELD_NO_PROBE || frame->type != FRAME_PROBE ||
         !cause || cause->type != FRAME_ADOPT)
         return false;
-    push(field, &wire->in[end], &answer);
+    push_frame(field, &wire->in[end], &answer);
     return true;
 }
 
-static void send(struct field *field,
-                 uint32_t index,
-                 struct action *action,
-                 const struct frame *cause)
+static void send_frame(struct field *field,
+                       uint32_t index,
+                       struct action *action,
+                       const struct frame *cause)
 {
     struct frame frame = action->frame;
     struct field_wire *wire;
@@ -132,7 +132,7 @@ static void send(struct field *field,
         wire->incarnation = frame.count;
         wire->last_resort = frame.tag == ADOPTION_LAST_RESORT;
     }
-    push(field, &wire->in[!end], &frame);
+    push_frame(field, &wire->in[!end], &frame);
     if (!field->wrong)
         action->frame.payload = NULL;
 }
@@ -148,16 +148,16 @@ static void close_link(struct field *field, uint32_t index, uint32_t link)
         end_close(wire, end);
 }
 
-static void act(struct field *field,
-                uint32_t index,
-                struct action *action,
-                const struct frame *cause)
+static void act_on(struct field *field,
+                   uint32_t index,
+                   struct action *action,
+                   const struct frame *cause)
 {
     struct field_node *node = &field->nodes[index];
 
     switch (action->type) {
     case ACTION_SEND:
-        send(field, index, action, cause);
+        send_frame(field, index, action, cause);
         return;
     case ACTION_CLOSE:
         close_link(field, index, action->link);
@@ -188,7 +188,9 @@ static void act(struct field *field,
 }
 
 /* Step one machine, and do what it asks for. A frame of the event is taken. */
-static void step(struct field *field, uint32_t index, struct event *event)
+static void step_machine(struct field *field,
+                         uint32_t index,
+                         struct event *event)
 {
     struct field_node *node = &field->nodes[index];
     struct frame cause = frame_ref(&event->frame);
@@ -203,7 +205,7 @@ static void step(struct field *field, uint32_t index, struct event *event)
     else if (!node_check(node->machine, text))
         field->wrong = "a node's state does not hold, see node_check()";
     for (size_t i = 0; i < actions.count; i++)
-        act(field, index, &actions.list[i], is_frame ? &cause : NULL);
+        act_on(field, index, &actions.list[i], is_frame ? &cause : NULL);
     actions_fini(&actions);
     frame_fini(&cause);
     if (field->bounds.without == FIELD_ANEW && !attached &&
@@ -223,7 +225,7 @@ static uint32_t free_link(struct field *field, uint32_t index)
 }
 
 /* Both ends have proved each other. */
-static void join(struct field *field, uint32_t below, uint32_t above)
+static void join_ends(struct field *field, uint32_t below, uint32_t above)
 {
     uint32_t ends[2] = {below, above};
     struct field_wire *wire = NULL;
@@ -252,7 +254,7 @@ static void join(struct field *field, uint32_t below, uint32_t above)
             .is_parent = end == 0,
         };
 
-        step(field, ends[end], &event);
+        step_machine(field, ends[end], &event);
     }
 }
 
@@ -365,7 +367,7 @@ static void deliver(struct field *field, struct field_wire *wire, uint32_t end)
     memmove(queue->frames, queue->frames + 1,
             queue->count * sizeof(queue->frames[0]));
     memset(&queue->frames[queue->count], 0, sizeof(queue->frames[0]));
-    step(field, wire->node[end], &event);
+    step_machine(field, wire->node[end], &event);
 }
 
 static void go_down(struct field *field, struct field_wire *wire, uint32_t end)
@@ -378,7 +380,7 @@ static void go_down(struct field *field, struct field_wire *wire, uint32_t end)
     };
 
     end_close(wire, end);
-    step(field, index, &event);
+    step_machine(field, index, &event);
 }
 
 /* Whether the first frame there need not wait for a choice. */
@@ -405,7 +407,7 @@ static void tell_gone(struct field *field, uint32_t index)
     };
 
     field->nodes[index].gone_due = false;
-    step(field, field->nodes[index].parent, &event);
+    step_machine(field, field->nodes[index].parent, &event);
 }
 
 /* Let happen all that needs no choice. */
@@ -447,7 +449,7 @@ static bool is_lowest(const struct field_bounds *bounds, uint32_t index)
 
 /* Add back-ends: one below each internal node that has no commnode below it,
  * or below every one. */
-static void plant(struct field *field)
+static void plant_backends(struct field *field)
 {
     const struct field_bounds *bounds = &field->bounds;
 
@@ -458,7 +460,7 @@ static void plant(struct field *field)
             field->nodes[field->node_count++].parent = i;
 }
 
-static void make(struct field *field, uint32_t index)
+static void make_machine(struct field *field, uint32_t index)
 {
     const struct field_bounds *bounds = &field->bounds;
     struct node_child children[FIELD_NODES];
@@ -506,13 +508,13 @@ struct field *field_new(const struct field_bounds *bounds)
     field->flat = bounds->late && !bounds->any && !bounds->leaves;
     for (uint32_t i = 1; i < bounds->internal_count; i++)
         field->flat &= bounds->parents[i] == 0;
-    plant(field);
+    plant_backends(field);
     for (uint32_t i = 0; i < field->node_count; i++)
-        make(field, i);
+        make_machine(field, i);
     for (uint32_t i = 0; i < field->node_count && !field->wrong; i++)
-        step(field, i, &(struct event){.type = EVENT_START});
+        step_machine(field, i, &(struct event){.type = EVENT_START});
     for (uint32_t i = 1; i < field->node_count && !field->wrong; i++)
-        join(field, i, field->nodes[i].parent);
+        join_ends(field, i, field->nodes[i].parent);
     while (again && !field->wrong) {
         again = false;
         for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++)
@@ -538,7 +540,7 @@ struct field *field_new(const struct field_bounds *bounds)
 
 /* ---- moves ---- */
 
-static void crash(struct field *field, uint32_t index)
+static void crash_node(struct field *field, uint32_t index)
 {
     struct field_node *node = &field->nodes[index];
 
@@ -564,15 +566,15 @@ static void crash(struct field *field, uint32_t index)
             field->nodes[i].gone_due = false; /* nobody to report it to */
 }
 
-static void tick(struct field *field, uint32_t index)
+static void tick_node(struct field *field, uint32_t index)
 {
-    step(field, index, &(struct event){.type = EVENT_TICK});
+    step_machine(field, index, &(struct event){.type = EVENT_TICK});
 }
 
 /* Something is heard on all links of `index` but one. */
-static void hear(struct field *field,
-                 uint32_t index,
-                 const struct field_wire *but)
+static void hear_others(struct field *field,
+                        uint32_t index,
+                        const struct field_wire *but)
 {
     for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
         struct field_wire *wire = &field->wires[i / 2];
@@ -587,7 +589,7 @@ static void hear(struct field *field,
             event.frame.count = 1; /* the first names a window */
         if (wire->used && wire != but && wire->open[i % 2] &&
             wire->node[i % 2] == index)
-            step(field, index, &event);
+            step_machine(field, index, &event);
     }
 }
 
@@ -603,8 +605,8 @@ static void be_silent(struct field *field,
 
     node->machine->heal.orphan.deadline_ms = node->clock_ms + PROBE_MS;
     for (uint32_t i = 0; i < 3; i++) {
-        hear(field, index, wire);
-        tick(field, index);
+        hear_others(field, index, wire);
+        tick_node(field, index);
         node->clock_ms += i < 2 ? SILENCE_MS / 2 : 0;
     }
     if (wire->used && wire->open[end] && wire->node[end] == index)
@@ -619,12 +621,12 @@ static void expire(struct field *field, uint32_t index)
 
     if (due_ms > node->clock_ms)
         node->clock_ms = due_ms;
-    hear(field, index, NULL);
-    tick(field, index);
+    hear_others(field, index, NULL);
+    tick_node(field, index);
 }
 
 /* The dial of `index`, where any candidate may be asked: of that one. */
-static void aim(struct field *field, uint32_t index, uint32_t target)
+static void aim_dial(struct field *field, uint32_t index, uint32_t target)
 {
     field->nodes[index].dialling = false;
     field->nodes[index].target = target;
@@ -632,11 +634,13 @@ static void aim(struct field *field, uint32_t index, uint32_t target)
 }
 
 /* A fault: `victim` is a node, or a wire. */
-static void fail(struct field *field, enum field_kind kind, uint32_t victim)
+static void make_fault(struct field *field,
+                       enum field_kind kind,
+                       uint32_t victim)
 {
     field->faults++;
     if (kind == FIELD_CRASH) {
-        crash(field, victim);
+        crash_node(field, victim);
     } else if (kind == FIELD_STOP) {
         field->nodes[victim].stopped = true;
     } else {
@@ -657,7 +661,7 @@ static void happen(struct field *field, const struct field_move *move)
     struct event event = {.rank = move->other, .text = "it was killed"};
 
     if (move->fault != FIELD_DELIVER)
-        fail(field, move->fault, move->victim);
+        make_fault(field, move->fault, move->victim);
     switch (move->kind) {
     case FIELD_DELIVER:
         deliver(field, wire, move->node);
@@ -666,14 +670,14 @@ static void happen(struct field *field, const struct field_move *move)
         go_down(field, wire, move->node);
         break;
     case FIELD_CONNECT:
-        aim(field, move->node, move->other);
-        join(field, move->node, move->other);
+        aim_dial(field, move->node, move->other);
+        join_ends(field, move->node, move->other);
         break;
     case FIELD_REFUSED:
-        aim(field, move->node, move->other);
+        aim_dial(field, move->node, move->other);
         event.type = EVENT_UNREACHABLE;
         event.refused = true;
-        step(field, move->node, &event);
+        step_machine(field, move->node, &event);
         break;
     case FIELD_EXPIRE:
         expire(field, move->node);
@@ -692,10 +696,10 @@ static void happen(struct field *field, const struct field_move *move)
         break;
     case FIELD_CRASH:
     case FIELD_STOP:
-        fail(field, move->kind, move->node);
+        make_fault(field, move->kind, move->node);
         break;
     case FIELD_BREAK:
-        fail(field, move->kind, move->wire);
+        make_fault(field, move->kind, move->wire);
         break;
     }
 }

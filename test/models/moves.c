@@ -6,9 +6,9 @@
 /* More rounds than a tree of FIELD_NODES can need to be whole again. */
 #define SETTLE_ROUNDS 400
 
-static struct field_move *add(struct field_move *moves,
-                              uint32_t *count,
-                              enum field_kind kind)
+static struct field_move *add_move(struct field_move *moves,
+                                   uint32_t *count,
+                                   enum field_kind kind)
 {
     struct field_move *move = &moves[(*count)++];
 
@@ -38,7 +38,7 @@ static void list_wires(const struct field *field,
         else if (field->nodes[wire->node[!end]].stopped)
             kinds[n++] = FIELD_SILENCE;
         while (n-- > 0) {
-            struct field_move *move = add(moves, count, kinds[n]);
+            struct field_move *move = add_move(moves, count, kinds[n]);
 
             move->wire = i / 2;
             move->node = end;
@@ -61,8 +61,8 @@ static void list_dial(const struct field *field,
 
         if (i == index || (!any && i != node->target) || other->stopped)
             continue;
-        move =
-            add(moves, count, other->machine ? FIELD_CONNECT : FIELD_REFUSED);
+        move = add_move(moves, count,
+                        other->machine ? FIELD_CONNECT : FIELD_REFUSED);
         move->node = index;
         move->other = i;
     }
@@ -78,10 +78,10 @@ static void list_nodes(const struct field *field,
         bool held = !field->settling && field_is_held(field, i);
 
         if (node->stopped && (field->settling || !field->bounds.late))
-            add(moves, count, FIELD_RESUME)->node = i;
+            add_move(moves, count, FIELD_RESUME)->node = i;
         if (!node->machine && node->gone_due && parent->machine &&
             !parent->stopped) {
-            struct field_move *move = add(moves, count, FIELD_GONE);
+            struct field_move *move = add_move(moves, count, FIELD_GONE);
 
             move->node = node->parent;
             move->other = i;
@@ -91,7 +91,7 @@ static void list_nodes(const struct field *field,
         if (node->dialling)
             list_dial(field, i, moves, count);
         if (node->machine->heal.orphan.phase != ORPHAN_NOT)
-            add(moves, count, FIELD_EXPIRE)->node = i;
+            add_move(moves, count, FIELD_EXPIRE)->node = i;
     }
 }
 
@@ -105,15 +105,15 @@ static void list_faults(const struct field *field,
         if (!node->machine || node->inert)
             continue;
         if (i > 0)
-            add(moves, count, FIELD_CRASH)->node = i;
+            add_move(moves, count, FIELD_CRASH)->node = i;
         if (!node->stopped)
-            add(moves, count, FIELD_STOP)->node = i;
+            add_move(moves, count, FIELD_STOP)->node = i;
     }
     for (uint32_t i = 0; i < FIELD_WIRES; i++) {
         const struct field_wire *wire = &field->wires[i];
 
         if (wire->used && !wire->ended && !field->nodes[wire->node[0]].inert)
-            add(moves, count, FIELD_BREAK)->wire = i;
+            add_move(moves, count, FIELD_BREAK)->wire = i;
     }
 }
 
@@ -162,7 +162,7 @@ static void list_resumes(const struct field *field,
         if (moves[i].kind != FIELD_SILENCE)
             continue;
         if (has_hearer(field, wire->node[!moves[i].node], wire)) {
-            struct field_move *move = add(moves, count, FIELD_SILENCE);
+            struct field_move *move = add_move(moves, count, FIELD_SILENCE);
 
             *move = moves[i];
             move->resume = true;
@@ -188,11 +188,11 @@ static void list_late_crash(const struct field *field,
         if (!field_can_take(field, wire, end) || !wire->open[!end] ||
             wire->node[!end] != index)
             continue;
-        add(moves, count, FIELD_DOWN)->wire = i / 2;
+        add_move(moves, count, FIELD_DOWN)->wire = i / 2;
         moves[*count - 1].node = end;
     }
     if (parent->machine && !parent->stopped) {
-        add(moves, count, FIELD_GONE)->node = node->parent;
+        add_move(moves, count, FIELD_GONE)->node = node->parent;
         moves[*count - 1].other = index;
     }
     for (uint32_t i = 0; i < field->node_count; i++) {
@@ -202,11 +202,11 @@ static void list_late_crash(const struct field *field,
             !other->dialling || field_is_held(field, i) ||
             (!field->bounds.any && other->target != index))
             continue;
-        add(moves, count, FIELD_REFUSED)->node = i;
+        add_move(moves, count, FIELD_REFUSED)->node = i;
         moves[*count - 1].other = index;
     }
     if (*count == begin) { /* nobody notices it, now at least */
-        add(moves, count, FIELD_CRASH)->node = index;
+        add_move(moves, count, FIELD_CRASH)->node = index;
         return;
     }
     for (uint32_t i = begin; i < *count; i++) {
@@ -234,7 +234,7 @@ static void list_late(const struct field *field,
             continue;
         if (!wire->ended ||
             (field->bounds.orderly && !wire->cut && wire->in[end].count > 0)) {
-            move = add(moves, count, FIELD_DOWN);
+            move = add_move(moves, count, FIELD_DOWN);
             move->wire = i / 2;
             move->node = end;
             move->fault = FIELD_BREAK;
@@ -244,7 +244,7 @@ static void list_late(const struct field *field,
             !field->nodes[other].stopped) {
             uint32_t from = *count;
 
-            move = add(moves, count, FIELD_SILENCE);
+            move = add_move(moves, count, FIELD_SILENCE);
             move->wire = i / 2;
             move->node = end;
             move->fault = FIELD_STOP;

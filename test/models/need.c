@@ -101,7 +101,8 @@ static bool orphan_reads(const struct field *field, uint32_t index)
 
 /* The peer whose loss will make an orphan of `index`, without another fault:
  * its parent, or who has adopted it and it does not know; or NULL. */
-static const struct peer *loses(const struct field *field, uint32_t index)
+static const struct peer *find_doomed_parent(const struct field *field,
+                                             uint32_t index)
 {
     const struct node *machine = field->nodes[index].machine;
     const struct peer *peer;
@@ -116,13 +117,13 @@ static const struct peer *loses(const struct field *field, uint32_t index)
     return machine->parent || (wire && brings_ok(wire)) ? peer : NULL;
 }
 
-static bool reads(const struct field *field, uint32_t index)
+static bool reads_table(const struct field *field, uint32_t index)
 {
     const struct node *machine = field->nodes[index].machine;
 
     if (!machine || field->nodes[index].inert || index == 0)
         return false;
-    return loses(field, index) ||
+    return find_doomed_parent(field, index) ||
            (!machine->parent && orphan_reads(field, index));
 }
 
@@ -158,7 +159,7 @@ static bool is_below(const struct field *field,
 }
 
 /* Who is below one whose table matters tells it. */
-static void reach(const struct field *field, struct field_need *need)
+static void mark_reached(const struct field *field, struct field_need *need)
 {
     bool again = true;
 
@@ -251,9 +252,9 @@ void field_need(const struct field *field, struct field_need *need)
     if (need->all)
         return;
     for (uint32_t i = 0; i < field->node_count; i++) {
-        const struct peer *lost = loses(field, i);
+        const struct peer *lost = find_doomed_parent(field, i);
 
-        need->table[i] = !any && reads(field, i);
+        need->table[i] = !any && reads_table(field, i);
         need->fresh[i] |= any && (faults || stopped);
         if (any && lost)
             need->fresh[lost->rank] = true;
@@ -261,7 +262,7 @@ void field_need(const struct field *field, struct field_need *need)
         if (any && is_held_orphan(field, i))
             need->life[i] = UINT32_MAX;
     }
-    reach(field, need);
+    mark_reached(field, need);
     for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++)
         need->wires[i] = is_read(field, need, &field->wires[i / 2], i % 2);
     note_lag(field, need);

@@ -70,7 +70,7 @@ static uint64_t follow(struct field *field,
     return digest;
 }
 
-static uint32_t fold(uint64_t digest)
+static uint32_t fold_digest(uint64_t digest)
 {
     return (uint32_t)(digest ^ digest >> 32);
 }
@@ -78,7 +78,7 @@ static uint32_t fold(uint64_t digest)
 /* What may follow the present state; nothing, if it is calm. One in which a
  * node is stopped and nobody can notice is not final: it is that of a schedule
  * in which it went on before (search.md). */
-static void list(const struct field *field, struct level *level)
+static void list_moves(const struct field *field, struct level *level)
 {
     uint32_t faults_at = 0;
 
@@ -91,7 +91,9 @@ static void list(const struct field *field, struct level *level)
 }
 
 /* The present state is new: keep it, and list what may follow. */
-static void enter(struct search *search, struct field *field, uint64_t digest)
+static void enter_state(struct search *search,
+                        struct field *field,
+                        uint64_t digest)
 {
     struct level *level = &levels[search->depth++];
 
@@ -105,7 +107,7 @@ static void enter(struct search *search, struct field *field, uint64_t digest)
     level->next = 0;
     level->sum = 0;
     arena_keep(&level->image);
-    list(field, level);
+    list_moves(field, level);
 }
 
 /* Nothing is on its way any more: does the tree become whole? */
@@ -131,11 +133,11 @@ static void compare(struct search *search, struct field *field, uint64_t digest)
     if (mark == 0 || digest % COMPARE_ONE_OF != 0)
         return;
     arena_keep(&level->image);
-    list(field, level);
+    list_moves(field, level);
     for (uint32_t i = 0; i < level->count; i++) {
         uint64_t next = follow(field, level, i);
 
-        sum += next != digest ? fold(next) : 0;
+        sum += next != digest ? fold_digest(next) : 0;
     }
     search->compared++;
     if ((sum | 1) != mark)
@@ -153,12 +155,12 @@ static void print_way(struct search *search, struct field *field)
     }
 }
 
-static void run(struct search *search, struct field *field)
+static void run_search(struct search *search, struct field *field)
 {
     uint64_t digest = field_digest(field);
 
     seen_add(&search->seen, digest);
-    enter(search, field, digest);
+    enter_state(search, field, digest);
     while (search->depth > 0 && !search->wrong) {
         struct level *level = &levels[search->depth - 1];
 
@@ -173,7 +175,7 @@ static void run(struct search *search, struct field *field)
         }
         digest = follow(field, level, level->next++);
         if (digest != level->digest)
-            level->sum += fold(digest);
+            level->sum += fold_digest(digest);
         search->steps++;
         search->wrong = field->wrong;
         search->answers[field->answer]++;
@@ -182,7 +184,7 @@ static void run(struct search *search, struct field *field)
         if (search->seen.count == STATES_MAX)
             search->wrong = TOO_MANY;
         else if (seen_add(&search->seen, digest))
-            enter(search, field, digest);
+            enter_state(search, field, digest);
         else
             compare(search, field, digest);
     }
@@ -221,7 +223,7 @@ static const char *search_one(const struct field_bounds *bounds,
     arena_use(false);
     search.wrong = field->wrong;
     if (!search.wrong)
-        run(&search, field);
+        run_search(&search, field);
     print_bounds(bounds);
     printf(
         " %zu states, %llu steps, %u deep, %llu final, %zu trees,"

@@ -6,7 +6,7 @@
 
 #define FIRST_ROOM ((size_t)1 << 16)
 
-static size_t place(const struct seen *seen, uint64_t digest)
+static size_t find_place(const struct seen *seen, uint64_t digest)
 {
     size_t at = (size_t)(digest ^ digest >> 32) & (seen->room - 1);
 
@@ -15,7 +15,7 @@ static size_t place(const struct seen *seen, uint64_t digest)
     return at;
 }
 
-static void grow(struct seen *seen)
+static void grow_table(struct seen *seen)
 {
     struct seen grown = {
         .room = seen->room ? seen->room * 2 : FIRST_ROOM,
@@ -34,7 +34,7 @@ static void grow(struct seen *seen)
 
         if (seen->digests[i] == 0)
             continue;
-        at = place(&grown, seen->digests[i]);
+        at = find_place(&grown, seen->digests[i]);
         grown.digests[at] = seen->digests[i];
         grown.marks[at] = seen->marks[i];
     }
@@ -48,8 +48,8 @@ bool seen_add(struct seen *seen, uint64_t digest)
 
     digest += digest == 0;
     if (seen->count * 2 >= seen->room)
-        grow(seen);
-    at = place(seen, digest);
+        grow_table(seen);
+    at = find_place(seen, digest);
     if (seen->digests[at] != 0)
         return false;
     seen->digests[at] = digest;
@@ -59,7 +59,7 @@ bool seen_add(struct seen *seen, uint64_t digest)
 
 uint32_t *seen_mark(struct seen *seen, uint64_t digest)
 {
-    return &seen->marks[place(seen, digest + (digest == 0))];
+    return &seen->marks[find_place(seen, digest + (digest == 0))];
 }
 
 uint64_t seen_sum(const struct seen *seen)

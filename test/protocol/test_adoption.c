@@ -25,7 +25,7 @@ enum {
 };
 
 /* A commnode of the tree 0(1(2),3(4,5)), with back-ends 6, 7 below 4 and 5. */
-static struct alone begin(void)
+static struct alone begin_candidate(void)
 {
     struct node_child children[] = {{2, "c", NODE_COMMNODE, 1}};
     struct node_config config = {
@@ -70,10 +70,10 @@ static void ask_on(struct alone *it,
     alone_take_adopt(it, link, frame, rank + 2, rank + 2);
 }
 
-static void ask(struct alone *it,
-                uint32_t rank,
-                uint32_t incarnation,
-                enum answer how)
+static void ask_candidate(struct alone *it,
+                          uint32_t rank,
+                          uint32_t incarnation,
+                          enum answer how)
 {
     ask_on(it, TO_ORPHAN, rank, incarnation, how);
 }
@@ -109,10 +109,10 @@ static void probed(struct alone *it,
  * taken; an answer for another attempt is none. */
 TEST(the_way_is_probed_first)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
     const struct frame *probe;
 
-    ask(&it, 4, 3, NONE);
+    ask_candidate(&it, 4, 3, NONE);
     probe = alone_sent(&it, TO_PARENT, FRAME_PROBE);
     CU_ASSERT_PTR_NOT_NULL_FATAL(probe);
     CU_ASSERT_EQUAL(probe->origin, 4);
@@ -131,7 +131,7 @@ TEST(the_way_is_probed_first)
  * it when the answer takes long; it comes first, and once. */
 TEST(the_greeting_goes_with_the_answer)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
     const struct frame *greeting;
     int late;
 
@@ -142,8 +142,8 @@ TEST(the_greeting_goes_with_the_answer)
     CU_ASSERT_EQUAL(it.actions.count, 0);
     alone_fini(&it);
     for (late = 0; late < 2; late++) {
-        it = begin();
-        ask(&it, 4, 3, NONE);
+        it = begin_candidate();
+        ask_candidate(&it, 4, 3, NONE);
         if (late) {
             it.now_ms += LIMIT_HEARTBEAT_MS;
             alone_step(&it, (struct event){.type = EVENT_TICK});
@@ -168,9 +168,9 @@ TEST(the_greeting_goes_with_the_answer)
 /* PROTOCOL 8.3: the way is not whole. */
 TEST(a_failed_probe_refuses)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
 
-    ask(&it, 4, 1, NONE);
+    ask_candidate(&it, 4, 1, NONE);
     probed(&it, 4, 1, 0);
     CU_ASSERT_EQUAL(answered(&it), ORPHAN);
     CU_ASSERT(closed(&it));
@@ -181,13 +181,13 @@ TEST(a_failed_probe_refuses)
  * nobody. */
 TEST(an_orphan_refuses)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
 
-    ask(&it, 4, 1, NONE);
+    ask_candidate(&it, 4, 1, NONE);
     alone_link_down(&it, TO_PARENT);
     CU_ASSERT_EQUAL(answered(&it), ORPHAN);
     CU_ASSERT(closed(&it));
-    ask(&it, 5, 1, NONE);
+    ask_candidate(&it, 5, 1, NONE);
     CU_ASSERT_EQUAL(answered(&it), ORPHAN);
     CU_ASSERT(closed(&it));
     alone_fini(&it);
@@ -196,17 +196,17 @@ TEST(an_orphan_refuses)
 /* PROTOCOL 8.2: an attempt that is older than what is known of the orphan. */
 TEST(a_stale_attempt_is_refused)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
     uint32_t rank = 4, incarnation = 3, parent = 5;
     struct frame record = {.type = FRAME_RECORD};
 
     CHECK_OK(packet_pack(&record.payload, "%aud %aud %aud %s", &rank, 1u,
                          &incarnation, 1u, &parent, 1u, ""));
     alone_take(&it, TO_PARENT, record);
-    ask(&it, 4, 2, NONE);
+    ask_candidate(&it, 4, 2, NONE);
     CU_ASSERT_EQUAL(answered(&it), STALE);
     CU_ASSERT(closed(&it));
-    ask(&it, 4, 4, NONE);
+    ask_candidate(&it, 4, 4, NONE);
     CU_ASSERT_EQUAL(answered(&it), NONE);
     probed(&it, 4, 4, 1);
     CU_ASSERT_EQUAL(answered(&it), OK);
@@ -217,7 +217,7 @@ TEST(a_stale_attempt_is_refused)
  * three bytes that does not fit is left out. */
 TEST(a_long_reason_is_cut)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
     char reason[2 * LIMIT_TEXT];
     const uint32_t *numbers;
     const struct frame *record;
@@ -245,13 +245,13 @@ TEST(a_long_reason_is_cut)
  * last resort, and then it is taken. */
 TEST(who_would_raise_the_tree_is_refused)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
 
-    ask(&it, 4, 1, NONE);
+    ask_candidate(&it, 4, 1, NONE);
     probed(&it, 4, 1, 2); /* 2 + 1 + 1 > 3, the height at launch */
     CU_ASSERT_EQUAL(answered(&it), TOO_HIGH);
     CU_ASSERT(closed(&it));
-    ask(&it, 4, 2, LAST_RESORT);
+    ask_candidate(&it, 4, 2, LAST_RESORT);
     probed(&it, 4, 2, 2);
     CU_ASSERT_EQUAL(answered(&it), OK);
     alone_fini(&it);
@@ -260,10 +260,10 @@ TEST(who_would_raise_the_tree_is_refused)
 /* PROTOCOL 8.2: as many probes wait as there may be children. */
 TEST(who_is_full_refuses)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
     uint32_t i;
 
-    ask(&it, 5, 1, NONE);
+    ask_candidate(&it, 5, 1, NONE);
     probed(&it, 5, 1, 1);
     CU_ASSERT_EQUAL_FATAL(answered(&it), OK);
     /* orphans below it ask, and the front-end does not answer */
@@ -287,11 +287,11 @@ TEST(who_is_full_refuses)
 /* PROTOCOL 11.4: who closes takes nobody in. */
 TEST(who_closes_refuses)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
     struct control control = {.type = CONTROL_SHUTDOWN};
     struct frame frame;
 
-    ask(&it, 5, 1, NONE);
+    ask_candidate(&it, 5, 1, NONE);
     probed(&it, 5, 1, 1);
     CHECK_OK(control_encode(&control, &frame));
     frame.sequence = 1;
@@ -310,7 +310,7 @@ TEST(who_closes_refuses)
  * link; nobody counts it as a member. */
 TEST(who_was_given_up_is_expelled)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
     struct control control = {.type = CONTROL_LOST, .ranks = {0}};
     struct frame frame;
 
@@ -319,7 +319,7 @@ TEST(who_was_given_up_is_expelled)
     control_fini(&control);
     frame.sequence = 1;
     alone_take(&it, TO_PARENT, frame);
-    ask(&it, 4, 1, NONE); /* 6 is below it */
+    ask_candidate(&it, 4, 1, NONE); /* 6 is below it */
     probed(&it, 4, 1, 1);
     CU_ASSERT_EQUAL(answered(&it), OK);
     CU_ASSERT_PTR_NOT_NULL(alone_sent(&it, TO_ORPHAN, FRAME_EXPEL));
@@ -331,7 +331,7 @@ TEST(who_was_given_up_is_expelled)
  * the protocol. */
 TEST(nonsense_costs_the_link)
 {
-    struct alone it = begin();
+    struct alone it = begin_candidate();
     struct frame frame = {
         .type = FRAME_ADOPT, .origin = 5, .count = 1, .sequence = 1};
 
@@ -339,7 +339,7 @@ TEST(nonsense_costs_the_link)
     alone_take(&it, TO_ORPHAN, frame); /* it says that it is 5 */
     CU_ASSERT_EQUAL(answered(&it), NONE);
     CU_ASSERT(closed(&it));
-    ask(&it, 4, 1, NONE);
+    ask_candidate(&it, 4, 1, NONE);
     frame.origin = 4;
     alone_take(&it, TO_ORPHAN, frame); /* it asks twice */
     CU_ASSERT(closed(&it));

@@ -4,10 +4,10 @@
 #include "test/protocol/alone.h"
 
 /* `rank`, which has one back-end below it, asks on `link`. */
-static void adopt(struct alone *root,
-                  uint32_t link,
-                  uint32_t rank,
-                  uint32_t incarnation)
+static void ask_adoption(struct alone *root,
+                         uint32_t link,
+                         uint32_t rank,
+                         uint32_t incarnation)
 {
     struct frame frame = {.origin = rank, .count = incarnation, .sequence = 1};
 
@@ -50,7 +50,7 @@ TEST(who_comes_back_has_one_link)
     alone_link_up(&root, 2, 2, NODE_COMMNODE,
                   1); /* given up, in the place of the link that ended */
     alone_link_up(&root, 3, 2, NODE_COMMNODE, 2);
-    adopt(&root, 3, 2, 2);
+    ask_adoption(&root, 3, 2, 2);
     CU_ASSERT_EQUAL(alone_answered(&root, 3), ADOPTION_OK);
     CU_ASSERT(alone_closed(&root, 1));
     CU_ASSERT(alone_closed(&root, 2));
@@ -69,10 +69,11 @@ TEST(a_late_attempt_is_stale)
     alone_link_down(&root, 1);
     alone_link_up(&root, 0, 2, NODE_COMMNODE, 1);
     alone_link_up(&root, 1, 2, NODE_COMMNODE, 2);
-    adopt(&root, 0, 2, 1); /* a later one is known, though it has not asked */
+    ask_adoption(&root, 0, 2,
+                 1); /* a later one is known, though it has not asked */
     CU_ASSERT_EQUAL(alone_answered(&root, 0), ADOPTION_STALE);
     CU_ASSERT(alone_closed(&root, 0));
-    adopt(&root, 1, 2, 2);
+    ask_adoption(&root, 1, 2, 2);
     CU_ASSERT_EQUAL(alone_answered(&root, 1), ADOPTION_OK);
     CU_ASSERT_FALSE(alone_closed(&root, 1));
     alone_fini(&root);

@@ -13,7 +13,7 @@
 
 static uint32_t seed = 3;
 
-static uint32_t next(uint32_t below)
+static uint32_t next_number(uint32_t below)
 {
     seed = seed * UINT32_C(1664525) + UINT32_C(1013904223);
     return (seed >> 8) % below;
@@ -25,12 +25,12 @@ static struct frame mutate(const struct frame *frame)
     struct frame copy = *frame;
     uint32_t len = frame->payload->len, i;
 
-    if (next(4) == 0)
-        len = next(len);
+    if (next_number(4) == 0)
+        len = next_number(len);
     CHECK_OK(payload_new(&copy.payload, len));
     memcpy(copy.payload->bytes, frame->payload->bytes, len);
-    for (i = next(4); len > 0 && i > 0; i--)
-        copy.payload->bytes[next(len)] = (unsigned char)next(256);
+    for (i = next_number(4); len > 0 && i > 0; i--)
+        copy.payload->bytes[next_number(len)] = (unsigned char)next_number(256);
     return copy;
 }
 
@@ -178,7 +178,7 @@ TEST(damaged_openings_do_no_harm)
         struct frame bad = mutate(&frame);
         struct control back = {0};
 
-        bad.tag = (int32_t)next(8);
+        bad.tag = (int32_t)next_number(8);
         check_result(control_decode(&bad, &back));
         control_fini(&back);
         frame_fini(&bad);

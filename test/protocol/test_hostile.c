@@ -34,7 +34,7 @@ static void victim_init(struct alone *victim, enum node_role role)
     alone_link_up(victim, 1, 2, NODE_COMMNODE, 0);
 }
 
-static void ready(struct alone *victim, struct roster *roster)
+static void take_ready(struct alone *victim, struct roster *roster)
 {
     alone_take_roster(victim, 1, roster, FRAME_READY);
 }
@@ -71,7 +71,7 @@ TEST(ranks_that_were_not_given_are_not_ready)
         victim_init(&victim, NODE_FRONTEND);
         CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
         CHECK_OK(ranks_add(&roster.backends, 3, last));
-        ready(&victim, &roster);
+        take_ready(&victim, &roster);
         CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), last == 1000);
         alone_fini(&victim);
     }
@@ -88,7 +88,7 @@ TEST(ranks_that_were_not_given_are_not_adopted)
         victim_init(&victim, NODE_FRONTEND);
         CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
         CHECK_OK(ranks_add(&roster.backends, 3, 999));
-        ready(&victim, &roster);
+        take_ready(&victim, &roster);
         alone_link_down(&victim, 1);
         alone_link_up(&victim, 2, 2, NODE_COMMNODE, 0);
         alone_take_adopt(&victim, 2, adopt, 3, last);
@@ -113,7 +113,7 @@ TEST(as_many_as_may_be_are_gone_at_once)
     CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
     for (uint32_t rank = 3; rank < LIMIT_NODES; rank += 2)
         CHECK_OK(ranks_add(&roster.backends, rank, rank));
-    ready(&victim, &roster);
+    take_ready(&victim, &roster);
     alone_link_down(&victim, 1);
     CU_ASSERT_EQUAL(record_count(&victim), SCATTERED);
     alone_fini(&victim);
@@ -129,7 +129,7 @@ TEST(as_many_internal_nodes_are_gone_at_once)
     CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
     for (uint32_t rank = 2 * RECORDS; rank > 2; rank -= 2)
         CHECK_OK(roster_add_internal(&roster, rank + 1, 2, 1, "a"));
-    ready(&victim, &roster);
+    take_ready(&victim, &roster);
     alone_link_down(&victim, 1);
     CU_ASSERT_EQUAL(record_count(&victim), RECORDS);
     alone_fini(&victim);
@@ -167,7 +167,7 @@ TEST(strangers_that_are_gone_are_counted_once)
     victim_init(&victim, NODE_FRONTEND);
     CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
     CHECK_OK(ranks_add(&roster.backends, 3, 999));
-    ready(&victim, &roster);
+    take_ready(&victim, &roster);
     alone_take(&victim, 1, records(TABLE_FAILED - 1));
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
     CU_ASSERT_EQUAL(ranks_size(node_backends(victim.node)), 997);
@@ -185,7 +185,7 @@ TEST(records_of_nobody_are_refused)
     victim_init(&victim, NODE_COMMNODE);
     CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
     CHECK_OK(ranks_add(&roster.backends, 3, 3));
-    ready(&victim, &roster);
+    take_ready(&victim, &roster);
     CHECK_OK(packet_pack(&frame.payload, "%aud %aud %aud %s", rank, UINT32_C(1),
                          zero, UINT32_C(1), zero, UINT32_C(1), ""));
     alone_take(&victim, 1, frame);

@@ -6,7 +6,7 @@
 #define HEARTBEAT_MS 50
 #define SILENCE_MS   100
 
-static struct link begin(uint64_t now_ms)
+static struct link begin_link(uint64_t now_ms)
 {
     struct link link;
 
@@ -17,7 +17,7 @@ static struct link begin(uint64_t now_ms)
 /* Silence is a failure at the deadline, and not one millisecond before. */
 TEST(silence_is_a_failure_at_the_deadline)
 {
-    struct link link = begin(0);
+    struct link link = begin_link(0);
 
     link_heard(&link, 10);
     CU_ASSERT_FALSE(link_is_silent(&link, 109));
@@ -27,7 +27,7 @@ TEST(silence_is_a_failure_at_the_deadline)
 /* PROTOCOL 6.1: heartbeats go on links that are idle in our direction. */
 TEST(an_idle_direction_wants_a_heartbeat)
 {
-    struct link link = begin(0);
+    struct link link = begin_link(0);
 
     CU_ASSERT_FALSE(link_wants_heartbeat(&link, 49));
     CU_ASSERT_TRUE(link_wants_heartbeat(&link, 50));
@@ -40,7 +40,7 @@ TEST(an_idle_direction_wants_a_heartbeat)
 /* The deadline is whichever comes first. */
 TEST(the_deadline_is_the_earlier_one)
 {
-    struct link link = begin(0);
+    struct link link = begin_link(0);
 
     CU_ASSERT_EQUAL(link_deadline_ms(&link), 50);
     link_sent(&link, 90);
@@ -50,18 +50,18 @@ TEST(the_deadline_is_the_earlier_one)
 /* PROTOCOL 6.2: who stood still blames nobody for it. */
 TEST(silence_is_forgiven)
 {
-    struct link link = begin(0);
+    struct link link = begin_link(0);
 
     link_forgive(&link, 5000, 5000);
     CU_ASSERT_FALSE(link_is_silent(&link, 5099));
     CU_ASSERT_TRUE(link_is_silent(&link, 5100));
     /* the stall alone is no silence */
-    link = begin(0);
+    link = begin_link(0);
     link_forgive(&link, 10, 30);
     CU_ASSERT_FALSE(link_is_silent(&link, 109));
     CU_ASSERT_TRUE(link_is_silent(&link, 110));
     /* and there is time to read what has come */
-    link = begin(0);
+    link = begin_link(0);
     link_forgive(&link, 20, 99);
     CU_ASSERT_FALSE(link_is_silent(&link, 148));
     CU_ASSERT_TRUE(link_is_silent(&link, 149));
@@ -70,7 +70,7 @@ TEST(silence_is_forgiven)
 /* Greeting brings a link up once; what is closed stays so and is never due. */
 TEST(states_move_one_way)
 {
-    struct link link = begin(0);
+    struct link link = begin_link(0);
 
     CU_ASSERT_EQUAL(link.state, LINK_WAIT);
     link_greet(&link);

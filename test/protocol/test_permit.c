@@ -29,11 +29,11 @@ enum {
 #define LEAF  7
 #define OTHER 9 /* a commnode elsewhere */
 
-static void ready(struct alone *victim,
-                  uint32_t link,
-                  uint32_t inner,
-                  uint32_t first,
-                  uint32_t last)
+static void take_ready(struct alone *victim,
+                       uint32_t link,
+                       uint32_t inner,
+                       uint32_t first,
+                       uint32_t last)
 {
     struct roster roster = {0};
 
@@ -43,7 +43,7 @@ static void ready(struct alone *victim,
     alone_take_roster(victim, link, &roster, FRAME_READY);
 }
 
-static void table(struct alone *victim)
+static void take_table(struct alone *victim)
 {
     struct roster roster = {0};
 
@@ -77,11 +77,11 @@ static void victim_init(struct alone *victim, enum node_role role)
     alone_link_up(victim, INNER_LINK, INNER, NODE_COMMNODE, 0);
     alone_link_up(victim, LEAF_LINK, LEAF, NODE_BACKEND, 0);
     alone_link_up(victim, SIBLING_LINK, LEAF + 1, NODE_BACKEND, 0);
-    ready(victim, INNER_LINK, INNER, 5, 6);
-    ready(victim, LEAF_LINK, RANK_NONE, LEAF, LEAF);
-    ready(victim, SIBLING_LINK, RANK_NONE, LEAF + 1, LEAF + 1);
+    take_ready(victim, INNER_LINK, INNER, 5, 6);
+    take_ready(victim, LEAF_LINK, RANK_NONE, LEAF, LEAF);
+    take_ready(victim, SIBLING_LINK, RANK_NONE, LEAF + 1, LEAF + 1);
     if (role != NODE_FRONTEND)
-        table(victim);
+        take_table(victim);
 }
 
 /* ---- what is seen ---- */
@@ -156,7 +156,7 @@ static struct frame record(uint32_t origin, const struct said *said, int count)
     return frame;
 }
 
-static struct frame fault(uint32_t origin, int tag, uint32_t count)
+static struct frame make_fault(uint32_t origin, int tag, uint32_t count)
 {
     struct frame frame = {
         .type = FRAME_FAULT, .origin = origin, .tag = tag, .count = count};
@@ -187,7 +187,7 @@ static struct frame fan_out(uint32_t rank, uint32_t version, uint32_t count)
     return frame;
 }
 
-static struct frame rows(uint32_t origin, uint32_t first, uint32_t last)
+static struct frame make_rows(uint32_t origin, uint32_t first, uint32_t last)
 {
     struct rows list = {0};
     struct frame frame;
@@ -230,8 +230,8 @@ TEST(a_back_end_speaks_of_itself_only)
     check_leaf(record(LEAF, &own_end, 1), "cannot know of the end of others");
     check_leaf(record(LEAF, &moved, 1), "cannot know of adoptions");
     check_leaf(record(INNER, &moved, 1), "of itself only");
-    check_leaf(fault(5, 0, 0), "of itself only");
-    check_leaf(fault(LEAF, 1, 5), "what its sender cannot know");
+    check_leaf(make_fault(5, 0, 0), "of itself only");
+    check_leaf(make_fault(LEAF, 1, 5), "what its sender cannot know");
     check_leaf(recovered(5, 0, 0), "of itself only");
     check_leaf(recovered(LEAF, 9, 0), "has not asked for a parent so often");
     check_leaf(fan_out(INNER, 5, 0), "a back-end may not send it");
@@ -381,7 +381,7 @@ TEST(a_back_end_has_one_row)
             &victim, PARENT_LINK,
             (struct frame){.type = FRAME_STATUS, .sequence = 1, .count = 1000});
         alone_take(&victim, LEAF_LINK,
-                   rows(LEAF, cases[i].first, cases[i].last));
+                   make_rows(LEAF, cases[i].first, cases[i].last));
         CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), !cases[i].fits);
         if (!cases[i].fits)
             check_refused(&victim, LEAF_LINK, LEAF, "only its own row");
@@ -528,10 +528,10 @@ TEST(a_report_goes_up)
     struct alone victim;
 
     victim_init(&victim, NODE_FRONTEND);
-    alone_take(&victim, INNER_LINK, fault(INNER, 1, 5));
+    alone_take(&victim, INNER_LINK, make_fault(INNER, 1, 5));
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_TELL, TELL_NODE_REFUSED), 1);
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
-    alone_take(&victim, INNER_LINK, fault(INNER, 2, 5));
+    alone_take(&victim, INNER_LINK, make_fault(INNER, 2, 5));
     check_refused(&victim, INNER_LINK, INNER, "what its sender cannot know");
     alone_fini(&victim);
 }

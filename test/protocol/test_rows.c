@@ -12,7 +12,7 @@
 static uint32_t seed = 1;
 
 /* A small generator of our own: the same numbers on every machine. */
-static uint32_t next(uint32_t below)
+static uint32_t next_number(uint32_t below)
 {
     seed = seed * UINT32_C(1664525) + UINT32_C(1013904223);
     return (seed >> 8) % below;
@@ -66,9 +66,9 @@ TEST(one_pass_finds_what_paths_say)
         for (uint32_t rank = 0; rank < FEW; rank++) {
             struct row row = {
                 .rank = rank,
-                .parent = next(FEW + 1),
-                .state = next(ROW_STATES),
-                .age_ms = next(8) ? next(5) * 100 : ROW_UNKNOWN,
+                .parent = next_number(FEW + 1),
+                .state = next_number(ROW_STATES),
+                .age_ms = next_number(8) ? next_number(5) * 100 : ROW_UNKNOWN,
             };
 
             CHECK_OK(rows_add(&once, &row));

@@ -25,7 +25,7 @@ static void post_bytes(struct sim *sim,
     free(bytes);
 }
 
-static uint64_t held(struct sim *sim, uint32_t rank, uint32_t stream)
+static uint64_t held_bytes(struct sim *sim, uint32_t rank, uint32_t stream)
 {
     return node_held_bytes(sim_node(sim, rank), stream);
 }
@@ -47,8 +47,8 @@ TEST(a_fast_sender_is_held_back)
     CU_ASSERT(sim_waiting(sim, 0) >= 10);
     CU_ASSERT(sim_waiting(sim, 0) * PACKET <= LIMIT_WINDOW_MAX + WEIGHT);
     CU_ASSERT(sent * PACKET <= 2 * MOST(1) + WEIGHT);
-    CU_ASSERT(held(sim, 0, stream) <= MOST(1));
-    CU_ASSERT(held(sim, 1, stream) <= MOST(1));
+    CU_ASSERT(held_bytes(sim, 0, stream) <= MOST(1));
+    CU_ASSERT(held_bytes(sim, 1, stream) <= MOST(1));
     for (int i = 0; i < 400; i++) {
         CHECK_IS(sim_receive(sim, 0, stream), 1);
         sim_run(sim, 10);
@@ -75,7 +75,7 @@ static void check_slow_front_end(enum cop_sync sync)
     for (int i = 0; i < 80; i++) {
         sim_run(sim, 100);
         for (uint32_t rank = 0; rank <= 2; rank++)
-            CU_ASSERT(held(sim, rank, stream) <= MOST(2));
+            CU_ASSERT(held_bytes(sim, rank, stream) <= MOST(2));
         if (i < 8)
             CU_ASSERT(sim_unsent(sim, 3) > 0);
     }
@@ -153,7 +153,7 @@ TEST(a_slow_back_end_slows_the_front_end)
     sim_run(sim, 5000);
     unsent = sim_unsent(sim, 0);
     CU_ASSERT(unsent > 0);
-    CU_ASSERT(held(sim, 3, stream) <= LIMIT_WINDOW_MAX + WEIGHT);
+    CU_ASSERT(held_bytes(sim, 3, stream) <= LIMIT_WINDOW_MAX + WEIGHT);
     for (int i = 0; i < 300; i++) {
         CHECK_IS(sim_receive(sim, 3, stream), 1);
         sim_run(sim, 100);

@@ -4,7 +4,7 @@
 
 /* Everybody who is left answers one packet, and all answers come in one
  * wave. */
-static void use(struct sim *sim, uint32_t stream)
+static void use_stream(struct sim *sim, uint32_t stream)
 {
     const struct ranks *left = node_members(sim_node(sim, 0), stream);
     unsigned before = sim_taken(sim, 0, stream);
@@ -33,7 +33,7 @@ TEST(a_loss_crosses_an_adoption)
         sim_crash_at(sim, 3, sim_now_ms(sim) + at_ms);
         sim_run(sim, 1500);
         CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 2);
-        use(sim, stream);
+        use_stream(sim, stream);
         sim_end(sim);
     }
 }
@@ -58,7 +58,7 @@ static void join_late(uint64_t at_ms, uint64_t freeze_ms, uint64_t hold_ms)
     sim_kill_at(sim, 1, 2);
     sim_run(sim, 1000);
     CU_ASSERT(ranks_size(node_members(sim_node(sim, 0), stream)) >= 1);
-    use(sim, stream);
+    use_stream(sim, stream);
     sim_end(sim);
 }
 

@@ -21,29 +21,29 @@ static struct {
     unsigned long fails_at; /* 0: none */
 } heap;
 
-static bool fails(void)
+static bool must_fail(void)
 {
     return heap.in_step && ++heap.count == heap.fails_at;
 }
 
 void *__wrap_malloc(size_t len)
 {
-    return fails() ? NULL : __real_malloc(len);
+    return must_fail() ? NULL : __real_malloc(len);
 }
 
 void *__wrap_calloc(size_t count, size_t len)
 {
-    return fails() ? NULL : __real_calloc(count, len);
+    return must_fail() ? NULL : __real_calloc(count, len);
 }
 
 void *__wrap_realloc(void *block, size_t len)
 {
-    return fails() ? NULL : __real_realloc(block, len);
+    return must_fail() ? NULL : __real_realloc(block, len);
 }
 
 char *__wrap_strdup(const char *text)
 {
-    return fails() ? NULL : __real_strdup(text);
+    return must_fail() ? NULL : __real_strdup(text);
 }
 
 static void stepping(bool begins)
@@ -52,7 +52,7 @@ static void stepping(bool begins)
 }
 
 /* A life in short: launch, join, open, send, parameters, sync, close, end. */
-static void live(unsigned long fails_at)
+static void live_once(unsigned long fails_at)
 {
     struct sim_config config = {.trace = SIM_TRACE_LIFE | SIM_TRACE_TELL,
                                 .stepping = stepping};
@@ -96,9 +96,9 @@ TEST(every_allocation_may_fail)
     unsigned long n;
     unsigned long all;
 
-    live(0);
+    live_once(0);
     all = heap.count;
     CU_ASSERT(all > 100);
     for (n = 1; n <= all; n++)
-        live(n);
+        live_once(n);
 }

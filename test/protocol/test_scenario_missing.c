@@ -12,7 +12,7 @@
 /* Nodes of TREE without the front-end. */
 #define OTHERS 14
 
-static struct sim *begin(const char *tree, uint32_t launch_timeout_ms)
+static struct sim *begin_skipping(const char *tree, uint32_t launch_timeout_ms)
 {
     struct sim_config config = {
         .missing = COP_MISSING_SKIP,
@@ -41,7 +41,7 @@ static const char *absent(struct sim *sim)
 }
 
 /* Why `rank` is missing. */
-static const char *why(struct sim *sim, uint32_t missing)
+static const char *reason_of(struct sim *sim, uint32_t missing)
 {
     const char *host, *reason;
     uint32_t rank;
@@ -150,7 +150,7 @@ static void check_work(struct sim *sim)
                         !is_missing(sim, (uint32_t)i));
 }
 
-static void end(struct sim *sim)
+static void end_checked(struct sim *sim)
 {
     sim_shutdown(sim, 0);
     sim_run(sim, 20000);
@@ -162,16 +162,16 @@ static void end(struct sim *sim)
 /* PROTOCOL 12.2: a dead back-end is skipped, and listed with the reason. */
 TEST(a_back_end_is_skipped)
 {
-    struct sim *sim = begin(TREE, 0);
+    struct sim *sim = begin_skipping(TREE, 0);
 
     sim_missing(sim, 9, "ssh: No route to host");
     sim_wait(sim, 0, TELL_LAUNCHED);
     sim_run(sim, 20);
     CU_ASSERT_STRING_EQUAL(absent(sim), "9 ");
-    CU_ASSERT_STRING_EQUAL(why(sim, 9), "ssh: No route to host");
+    CU_ASSERT_STRING_EQUAL(reason_of(sim, 9), "ssh: No route to host");
     check_tree(sim);
     check_work(sim);
-    end(sim);
+    end_checked(sim);
 }
 
 /* PROTOCOL 12.2: the parent of a dead commnode starts its children itself; a
@@ -184,7 +184,7 @@ TEST(a_chain_of_commnodes_is_skipped)
     };
 
     for (size_t i = 0; i < sizeof(dead) / sizeof(*dead); i++) {
-        struct sim *sim = begin(TREE, 0);
+        struct sim *sim = begin_skipping(TREE, 0);
         char expected[32] = "";
 
         for (int k = 0; k < 3 && dead[i][k]; k++) {
@@ -198,14 +198,14 @@ TEST(a_chain_of_commnodes_is_skipped)
         CU_ASSERT_STRING_EQUAL(absent(sim), expected);
         check_tree(sim);
         check_work(sim);
-        end(sim);
+        end_checked(sim);
     }
 }
 
 /* PROTOCOL 12.2: all commnodes are dead: the front-end parents everybody. */
 TEST(all_commnodes_are_skipped)
 {
-    struct sim *sim = begin(TREE, 0);
+    struct sim *sim = begin_skipping(TREE, 0);
 
     for (uint32_t rank = 1; rank <= 6; rank++)
         sim_missing(sim, rank, "the program is not there");
@@ -218,14 +218,14 @@ TEST(all_commnodes_are_skipped)
     }
     check_tree(sim);
     check_work(sim);
-    end(sim);
+    end_checked(sim);
 }
 
 /* PROTOCOL 12.2: no back-end is left: the launch fails, with the reasons, and
  * nothing is left running. */
 TEST(without_a_back_end_it_fails)
 {
-    struct sim *sim = begin(TREE, 0);
+    struct sim *sim = begin_skipping(TREE, 0);
 
     for (uint32_t rank = 7; rank <= OTHERS; rank++)
         sim_missing(sim, rank, "no such program");
@@ -234,14 +234,14 @@ TEST(without_a_back_end_it_fails)
     CU_ASSERT(strstr(sim_text(TELL_LAUNCH_FAILED), "no such program") != NULL);
     CU_ASSERT(strstr(sim_text(TELL_LAUNCH_FAILED), "rank 7") != NULL);
     CU_ASSERT_EQUAL(sim_code(TELL_LAUNCH_FAILED), -EHOSTUNREACH);
-    end(sim);
+    end_checked(sim);
 }
 
 /* PROTOCOL 12.2a: starts that hang, one below the other, leave half of
  * launch_timeout to the rest. */
 TEST(a_start_that_hangs_is_skipped)
 {
-    struct sim *sim = begin(TREE, 6000);
+    struct sim *sim = begin_skipping(TREE, 6000);
 
     sim_hang(sim, 1);
     sim_hang(sim, 3);
@@ -250,18 +250,18 @@ TEST(a_start_that_hangs_is_skipped)
     CU_ASSERT(sim_now_ms(sim) >= 3000);
     CU_ASSERT(sim_now_ms(sim) <= 3100);
     CU_ASSERT_STRING_EQUAL(absent(sim), "1 3 7 ");
-    CU_ASSERT(strstr(why(sim, 3), "1000 ms (start_timeout)") != NULL);
+    CU_ASSERT(strstr(reason_of(sim, 3), "1000 ms (start_timeout)") != NULL);
     sim_run(sim, 20);
     check_tree(sim);
     check_work(sim);
-    end(sim);
+    end_checked(sim);
 }
 
 /* PROTOCOL 12.2a: start_timeout is for those that never answer; where the tree
  * is not deep it is the limit itself. */
 TEST(a_start_has_its_own_time_out)
 {
-    struct sim *sim = begin("0(1(2,3))", 0);
+    struct sim *sim = begin_skipping("0(1(2,3))", 0);
 
     sim_hang(sim, 1);
     sim_run(sim, LIMIT_START_TIMEOUT_MS - 1);
@@ -276,7 +276,7 @@ TEST(a_start_has_its_own_time_out)
  * found out by its silence, which is that of a start. */
 TEST(silence_is_skipped)
 {
-    struct sim *sim = begin(TREE, 0);
+    struct sim *sim = begin_skipping(TREE, 0);
 
     sim_run(sim, 4);
     sim_freeze(sim, 1, 1000000);
@@ -287,7 +287,7 @@ TEST(silence_is_skipped)
     sim_run(sim, 20);
     check_tree(sim);
     check_work(sim);
-    end(sim);
+    end_checked(sim);
 }
 
 /* PROTOCOL 12.2a: whoever dies in the middle of the launch, at any millisecond,
@@ -297,7 +297,7 @@ TEST(a_death_during_the_launch_is_survived)
 {
     for (uint64_t at_ms = 1; at_ms <= 24; at_ms++) {
         for (uint32_t rank = 1; rank <= 8; rank++) {
-            struct sim *sim = begin(TREE, 0);
+            struct sim *sim = begin_skipping(TREE, 0);
             uint32_t stream;
             uint64_t left;
 
@@ -314,7 +314,7 @@ TEST(a_death_during_the_launch_is_survived)
             sim_run(sim, 100);
             CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3 * (int)left);
             CHECK_IS(sim_sync_now(sim, stream), 0);
-            end(sim);
+            end_checked(sim);
         }
     }
 }
@@ -337,5 +337,5 @@ TEST(the_time_out_ends_the_waiting)
     CU_ASSERT_STRING_EQUAL(absent(sim), "1 3 4 7 8 9 10 ");
     sim_run(sim, 20000);
     check_tree(sim);
-    end(sim);
+    end_checked(sim);
 }

@@ -7,7 +7,7 @@
 #define TREE "0(1(5(11,12),6(13)),2(7(14),8(15)),3(9(16,17),10(18,19)))"
 
 /* A world whose nodes all choose by `name`. */
-static struct sim *begin(const char *name)
+static struct sim *begin_with(const char *name)
 {
     int algorithm = adopter_find(name);
     struct sim_config config = {.algorithm = (uint32_t)algorithm};
@@ -40,7 +40,7 @@ TEST(each_algorithm_heals)
         size_t first = strchr(name, '+') || name[0] == 'N' ? 3
                        : name[0] == 'A'                    ? 7
                                                            : 1;
-        struct sim *sim = begin(name);
+        struct sim *sim = begin_with(name);
         uint32_t stream = sim_open_filter(sim, "int_union");
         uint32_t i;
 
@@ -63,7 +63,7 @@ TEST(each_algorithm_heals)
  * below them the orphans of height 1 make it 4 high. */
 TEST(only_any_raises_the_tree)
 {
-    struct sim *sim = begin("ANY-WM");
+    struct sim *sim = begin_with("ANY-WM");
 
     sim_crash(sim, 3);
     sim_run(sim, 500);
@@ -71,7 +71,7 @@ TEST(only_any_raises_the_tree)
     CU_ASSERT_EQUAL(sim_parent(sim, 10), 7);
     sim_end(sim);
 
-    sim = begin("NHI-WM");
+    sim = begin_with("NHI-WM");
     sim_crash(sim, 3);
     sim_run(sim, 500);
     CU_ASSERT_EQUAL(sim_parent(sim, 9), 0);
@@ -83,7 +83,7 @@ TEST(only_any_raises_the_tree)
  * die at once: 16 and 17 go to the front-end, the parent of 3, with GP. */
 TEST(a_grandparent_may_be_dead_too)
 {
-    struct sim *sim = begin("GP");
+    struct sim *sim = begin_with("GP");
 
     sim_crash(sim, 3);
     sim_crash(sim, 9);
@@ -105,7 +105,7 @@ TEST(random_choices_repeat)
         int run;
 
         for (run = 0; run < 2; run++) {
-            struct sim *sim = begin(names[i]);
+            struct sim *sim = begin_with(names[i]);
 
             sim_crash(sim, 3);
             sim_run(sim, 500);

@@ -12,11 +12,11 @@ static struct {
     unsigned compensations;
 } joined;
 
-static void join(struct sim *sim,
-                 uint32_t index,
-                 uint32_t stream,
-                 const struct frame *frame,
-                 void *arg)
+static void note_join(struct sim *sim,
+                      uint32_t index,
+                      uint32_t stream,
+                      const struct frame *frame,
+                      void *arg)
 {
     struct cop_packet *packet;
     const int32_t *values;
@@ -36,10 +36,10 @@ static void join(struct sim *sim,
     cop_packet_free(packet);
 }
 
-static struct sim *begin(uint32_t *stream)
+static struct sim *begin_union(uint32_t *stream)
 {
     struct sim *sim = sim_launch(TREE);
-    struct sim_app app = {.taken = join};
+    struct sim_app app = {.taken = note_join};
 
     memset(&joined, 0, sizeof(joined));
     sim_set_app(sim, 0, &app);
@@ -58,7 +58,7 @@ TEST(the_state_comes_again)
 {
     for (uint64_t at_ms = 0; at_ms <= 6; at_ms++) {
         uint32_t stream;
-        struct sim *sim = begin(&stream);
+        struct sim *sim = begin_union(&stream);
 
         CU_ASSERT(node_is_recoverable(sim_node(sim, 0), stream));
         for (uint32_t rank = 4; rank <= 7; rank++)
@@ -80,7 +80,7 @@ TEST(the_state_comes_again)
 TEST(a_compensation_is_in_no_wave)
 {
     uint32_t stream;
-    struct sim *sim = begin(&stream);
+    struct sim *sim = begin_union(&stream);
 
     /* 5 has not sent: 2 waits with what 4 sent, and dies with it. */
     send_one(sim, 4, stream, 4);
@@ -264,7 +264,7 @@ TEST(a_thawed_router_catches_up)
 TEST(a_state_goes_up_from_a_node_without_members)
 {
     struct sim *sim = sim_launch("0(1(2(3)),4,5)");
-    struct sim_app app = {.taken = join};
+    struct sim_app app = {.taken = note_join};
     uint32_t stream;
 
     memset(&joined, 0, sizeof(joined));

@@ -16,7 +16,7 @@ static uint32_t parent_of(struct sim *sim, uint32_t rank)
 }
 
 /* Rank 3 stands still; its only child leaves it. */
-static void stop(struct sim *sim, uint64_t for_ms)
+static void stop_commnode(struct sim *sim, uint64_t for_ms)
 {
     sim_freeze(sim, 3, for_ms);
     sim_run(sim, STOP_MS - 1000);
@@ -24,7 +24,7 @@ static void stop(struct sim *sim, uint64_t for_ms)
 }
 
 /* The other commnodes die, but the parent of 3: it has to do with the rest. */
-static void use(struct sim *sim)
+static void use_stream(struct sim *sim)
 {
     uint32_t parent = parent_of(sim, 3);
 
@@ -53,12 +53,12 @@ TEST(a_snapshot_tells_of_members)
     uint32_t joiners[4];
 
     sim_echo(sim);
-    stop(sim, STOP_MS);
+    stop_commnode(sim, STOP_MS);
     for (int i = 0; i < 4; i++)
         joiners[i] = sim_attach(sim, 2);
     sim_echo(sim);
     sim_run(sim, HEAL_MS);
-    use(sim);
+    use_stream(sim);
     CU_ASSERT(
         sim_parent(sim, joiners[0]) == 3 || sim_parent(sim, joiners[1]) == 3 ||
         sim_parent(sim, joiners[2]) == 3 || sim_parent(sim, joiners[3]) == 3);
@@ -81,11 +81,11 @@ TEST(a_snapshot_tells_of_parameters)
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
     sim_send_int(sim, 0, stream, 1);
     sim_run(sim, 1000);
-    stop(sim, STOP_MS);
+    stop_commnode(sim, STOP_MS);
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
     sim_send_int(sim, 0, stream, 2);
     sim_run(sim, HEAL_MS);
-    use(sim);
+    use_stream(sim);
     CU_ASSERT(is_used(sim));
     sim_trace(sim, SIM_TRACE_FILTER);
     sim_send_int(sim, 0, stream, 3);
@@ -125,7 +125,7 @@ TEST(parameters_stay_behind_their_packets)
     sim_by_hand(sim, 7);
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
     sim_run(sim, 1000);
-    stop(sim, 2 * STOP_MS);
+    stop_commnode(sim, 2 * STOP_MS);
     while (sim_send_bytes(sim, 0, stream, 1 << 20) == 0) {
         sim_run(sim, 600);
         sent++;
@@ -134,7 +134,7 @@ TEST(parameters_stay_behind_their_packets)
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
     sim_run(sim, STOP_MS + HEAL_MS);
     sim_trace(sim, SIM_TRACE_FILTER);
-    use(sim);
+    use_stream(sim);
     CU_ASSERT_EQUAL(sim_parent(sim, 7), 3);
     while (sim_receive(sim, 7, stream) > 0)
         sim_run(sim, 100);
@@ -156,11 +156,11 @@ TEST(a_snapshot_tells_of_what_has_been)
     uint32_t stream, child = SIM_NONE;
     struct frame frame = {.type = FRAME_COMPENSATION};
 
-    stop(sim, 2 * STOP_MS);
+    stop_commnode(sim, 2 * STOP_MS);
     stream = sim_open_filter(sim, "int_union");
     CHECK_OK(sim_close(sim, 0, stream));
     sim_run(sim, STOP_MS + HEAL_MS);
-    use(sim);
+    use_stream(sim);
     for (uint32_t i = 1; i < sim_count(sim); i++)
         if (sim_is_alive(sim, i) && sim_parent(sim, i) == 3)
             child = i;
@@ -201,7 +201,7 @@ TEST(an_enter_lies_behind_a_snapshot)
     uint32_t joiner;
 
     sim_echo(sim);
-    stop(sim, STOP_MS);
+    stop_commnode(sim, STOP_MS);
     sim_run(sim, HEAL_MS);
     CU_ASSERT_NOT_EQUAL(parent_of(sim, 3), RANK_NONE);
     CU_ASSERT_FALSE(is_used(sim));
@@ -259,7 +259,7 @@ TEST(a_snapshot_waits_for_a_filter)
     sim_send_int(sim, 5, stream, 1);
     sim_run(sim, 10);
     done_ms = sim_now_ms(sim) + STOP_MS + HEAL_MS - 10;
-    stop(sim, STOP_MS);
+    stop_commnode(sim, STOP_MS);
     CHECK_OK(sim_close(sim, 0, stream));
     sim_run(sim, HEAL_MS);
     CU_ASSERT_NOT_EQUAL(parent_of(sim, 3), RANK_NONE);

@@ -49,13 +49,13 @@ static void ask_node(struct sim *sim, uint32_t to, struct frame frame, int ms)
     CU_ASSERT(sim_is_over(sim, observer));
 }
 
-static void ask(struct sim *sim)
+static void ask_status(struct sim *sim)
 {
     ask_node(sim, 0, question(1000), 1100);
     CU_ASSERT_EQUAL(code, 0);
 }
 
-static const struct row *row(uint32_t rank)
+static const struct row *row_of(uint32_t rank)
 {
     static const struct row none = {.rank = RANK_NONE, .state = ROW_STATES};
     const struct row *found = rows_find(&rows, rank);
@@ -67,10 +67,10 @@ static const struct row *row(uint32_t rank)
 static void check_states(uint32_t from, uint32_t to, enum row_state state)
 {
     for (uint32_t rank = from; rank <= to; rank++)
-        CU_ASSERT_EQUAL(row(rank)->state, state);
+        CU_ASSERT_EQUAL(row_of(rank)->state, state);
 }
 
-static void end(struct sim *sim)
+static void end_rows(struct sim *sim)
 {
     rows_fini(&rows);
     sim_end(sim);
@@ -92,7 +92,7 @@ TEST(everybody_answers)
     struct sim *sim = sim_launch(TREE);
 
     sim_run(sim, 5000);
-    ask(sim);
+    ask_status(sim);
     CU_ASSERT_EQUAL_FATAL(rows.count, 15);
     for (uint32_t rank = 0; rank < 15; rank++) {
         CU_ASSERT_EQUAL(rows.list[rank].rank, rank);
@@ -107,7 +107,7 @@ TEST(everybody_answers)
         CU_ASSERT(rows.list[rank].age_ms < 5100);
         CU_ASSERT_STRING_EQUAL(rows.list[rank].host, "sim");
     }
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.1: an observer is no member and no child: nobody hears of it, and
@@ -125,7 +125,7 @@ TEST(an_observer_is_no_child)
     CU_ASSERT(sim_has_exited(sim, 0));
     CU_ASSERT(read_answer(sim, observer));
     CU_ASSERT_EQUAL(code, -ENOTCONN);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.1: who asks nothing is let go, who asks something else too, and
@@ -154,9 +154,9 @@ TEST(who_does_not_ask_is_let_go)
     other = sim_observe(sim, 0, &too_long);
     sim_run(sim, 10);
     CU_ASSERT(sim_is_over(sim, other));
-    ask(sim);
+    ask_status(sim);
     CU_ASSERT_EQUAL(rows.count, 15);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.1: only the front-end answers. */
@@ -167,7 +167,7 @@ TEST(a_commnode_refers_to_the_front_end)
     ask_node(sim, 3, question(1000), 10);
     CU_ASSERT_EQUAL(code, -ENXIO);
     CU_ASSERT_EQUAL(rows.count, 0);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.2: several who ask at once share rounds; each gets what was so
@@ -188,7 +188,7 @@ TEST(several_ask_at_once)
         CU_ASSERT_EQUAL(rows.count, 15);
     }
     CU_ASSERT(!sim_answer(sim, observers[0]));
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.3: a node that does not answer is told as silent, by its parent,
@@ -205,19 +205,19 @@ TEST(who_does_not_answer_is_silent)
     check_states(5, 5, ROW_SILENT);
     check_states(8, 8, ROW_SILENT);
     check_states(11, 12, ROW_SILENT);
-    CU_ASSERT_EQUAL(row(5)->parent, 2);
-    CU_ASSERT_EQUAL(row(8)->parent, 3);
-    CU_ASSERT(row(5)->age_ms >= 900);
-    CU_ASSERT_EQUAL(row(11)->age_ms, ROW_UNKNOWN);
+    CU_ASSERT_EQUAL(row_of(5)->parent, 2);
+    CU_ASSERT_EQUAL(row_of(8)->parent, 3);
+    CU_ASSERT(row_of(5)->age_ms >= 900);
+    CU_ASSERT_EQUAL(row_of(11)->age_ms, ROW_UNKNOWN);
     check_states(0, 3, ROW_DEGRADED);
     check_states(6, 7, ROW_UP);
     check_states(9, 10, ROW_UP);
     check_states(13, 14, ROW_UP);
     sim_run(sim, 2000);
-    ask(sim);
+    ask_status(sim);
     check_states(0, 14, ROW_UP);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.4: the round trip of each link is measured for the answer; a
@@ -227,19 +227,19 @@ TEST(round_trips_are_measured)
     struct sim *sim = sim_launch(TREE);
 
     sim_freeze(sim, 7, 300);
-    ask(sim);
-    CU_ASSERT_EQUAL(row(0)->round_us, ROW_UNKNOWN);
-    CU_ASSERT_EQUAL(row(1)->round_us, 2000);
-    CU_ASSERT_EQUAL(row(3)->round_us, 2000);
-    CU_ASSERT_EQUAL(row(8)->round_us, 2000);
-    CU_ASSERT(row(7)->round_us > 250000);
-    end(sim);
+    ask_status(sim);
+    CU_ASSERT_EQUAL(row_of(0)->round_us, ROW_UNKNOWN);
+    CU_ASSERT_EQUAL(row_of(1)->round_us, 2000);
+    CU_ASSERT_EQUAL(row_of(3)->round_us, 2000);
+    CU_ASSERT_EQUAL(row_of(8)->round_us, 2000);
+    CU_ASSERT(row_of(7)->round_us > 250000);
+    end_rows(sim);
 }
 
 /* Why `rank` is lost begins so. */
 static void check_reason(uint32_t rank, const char *begin)
 {
-    const char *reason = row(rank)->reason ? row(rank)->reason : "";
+    const char *reason = row_of(rank)->reason ? row_of(rank)->reason : "";
 
     CU_ASSERT_NSTRING_EQUAL(reason, begin, strlen(begin));
 }
@@ -254,26 +254,26 @@ TEST(a_lost_commnode_is_shown)
     sim_run(sim, 1000);
     sim_crash(sim, 3);
     sim_run(sim, 3000);
-    ask(sim);
+    ask_status(sim);
     CU_ASSERT_EQUAL(rows.count, 15);
     check_states(3, 3, ROW_LOST);
-    CU_ASSERT_EQUAL(row(3)->parent, 1);
+    CU_ASSERT_EQUAL(row_of(3)->parent, 1);
     check_reason(3, "reset");
-    CU_ASSERT(row(3)->age_ms >= 2950 && row(3)->age_ms <= 3100);
-    CU_ASSERT_EQUAL(row(3)->round_us, ROW_UNKNOWN);
+    CU_ASSERT(row_of(3)->age_ms >= 2950 && row_of(3)->age_ms <= 3100);
+    CU_ASSERT_EQUAL(row_of(3)->round_us, ROW_UNKNOWN);
     for (uint32_t rank = 7; rank <= 8; rank++) {
-        CU_ASSERT_EQUAL(row(rank)->state, ROW_UP);
-        CU_ASSERT_EQUAL(row(rank)->adoptions, 1);
-        CU_ASSERT_EQUAL(row(rank)->adopted_from, 3);
-        CU_ASSERT(row(rank)->parent != 3);
-        CU_ASSERT(row(rank)->age_ms <= row(3)->age_ms + 10);
+        CU_ASSERT_EQUAL(row_of(rank)->state, ROW_UP);
+        CU_ASSERT_EQUAL(row_of(rank)->adoptions, 1);
+        CU_ASSERT_EQUAL(row_of(rank)->adopted_from, 3);
+        CU_ASSERT(row_of(rank)->parent != 3);
+        CU_ASSERT(row_of(rank)->age_ms <= row_of(3)->age_ms + 10);
     }
     check_states(0, 1, ROW_DEGRADED);
-    CU_ASSERT_EQUAL(row(0)->age_ms, row(3)->age_ms);
-    CU_ASSERT_EQUAL(row(1)->age_ms, row(3)->age_ms);
+    CU_ASSERT_EQUAL(row_of(0)->age_ms, row_of(3)->age_ms);
+    CU_ASSERT_EQUAL(row_of(1)->age_ms, row_of(3)->age_ms);
     check_states(2, 2, ROW_UP);
     check_states(4, 14, ROW_UP);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.5: back-ends that are given up are lost; nodes that look for a
@@ -289,17 +289,17 @@ TEST(orphans_and_lost_back_ends_are_shown)
     sim_freeze(sim, 12, 2000);
     sim_crash(sim, 5);
     sim_run(sim, 100);
-    ask(sim);
+    ask_status(sim);
     check_states(14, 14, ROW_LOST);
-    CU_ASSERT(row(14)->age_ms >= 500 && row(14)->age_ms < 1800);
+    CU_ASSERT(row_of(14)->age_ms >= 500 && row_of(14)->age_ms < 1800);
     check_reason(14, "has exited");
     check_states(5, 5, ROW_LOST);
     check_states(11, 12, ROW_ORPHAN);
-    CU_ASSERT(row(11)->age_ms >= 90 && row(11)->age_ms < 1300);
+    CU_ASSERT(row_of(11)->age_ms >= 90 && row_of(11)->age_ms < 1300);
     sim_run(sim, 10000);
-    ask(sim);
+    ask_status(sim);
     check_states(11, 12, ROW_UP);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.5: what is silent, or without a way to the front-end, is an
@@ -312,22 +312,22 @@ TEST(why_somebody_is_lost_is_shown)
     sim_vanish(sim, 14);
     sim_freeze(sim, 3, 5000);
     sim_run(sim, 4000);
-    ask(sim);
+    ask_status(sim);
     check_states(3, 3, ROW_ORPHAN);
     check_reason(3, "nothing was heard for 3000 ms");
     check_states(14, 14, ROW_ORPHAN);
     sim_run(sim, 30000);
-    ask(sim);
+    ask_status(sim);
     check_states(3, 3, ROW_UP);
-    CU_ASSERT_PTR_NULL(row(3)->reason);
+    CU_ASSERT_PTR_NULL(row_of(3)->reason);
     sim_vanish(sim, 3);
     sim_run(sim, 80000);
-    ask(sim);
+    ask_status(sim);
     check_states(3, 3, ROW_LOST);
     check_reason(3, "nothing was heard for 3000 ms");
     check_states(14, 14, ROW_LOST);
     check_reason(14, "nobody has reached it for 66000 ms");
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.3: links that end in the middle of a round, up and down, leave
@@ -345,12 +345,12 @@ TEST(a_round_survives_deaths)
         sim_run(sim, 2100);
         CU_ASSERT(read_answer(sim, observer));
         CU_ASSERT_EQUAL(rows.count, 15);
-        ask(sim);
+        ask_status(sim);
         check_states(1, 1, ROW_LOST);
         check_states(6, 6, ROW_LOST);
         check_states(12, 12, ROW_LOST);
-        CU_ASSERT_EQUAL(row(3)->adopted_from, 1);
-        end(sim);
+        CU_ASSERT_EQUAL(row_of(3)->adopted_from, 1);
+        end_rows(sim);
     }
 }
 
@@ -370,7 +370,7 @@ TEST(wrong_answers_harm_nobody)
     sim_inject(sim, 2, 0, &status); /* that goes down only */
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.6: where injections are not allowed there are none. */
@@ -389,7 +389,7 @@ TEST(injections_need_permission)
     sim_run(sim, 1000);
     CU_ASSERT(sim_is_alive(sim, 1));
     CU_ASSERT(sim_is_alive(sim, 3));
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.6: a kill, a freeze and a cut reach their victim, at any depth.
@@ -406,22 +406,22 @@ TEST(injections_reach_their_victim)
     CU_ASSERT(!sim_is_alive(sim, 14));
     ask_node(sim, 0, injection(COP_INJECT_CUT, 5, 0), 100);
     CU_ASSERT_EQUAL(code, 0);
-    ask(sim);
-    CU_ASSERT_EQUAL(row(5)->state, ROW_UP);
+    ask_status(sim);
+    CU_ASSERT_EQUAL(row_of(5)->state, ROW_UP);
     check_states(3, 3, ROW_LOST);
     check_reason(3, "it was killed on purpose");
     check_states(14, 14, ROW_LOST);
     check_reason(14, "it was killed on purpose");
-    CU_ASSERT_EQUAL(row(5)->adopted_from, 2);
-    CU_ASSERT_EQUAL(row(5)->adoptions, 1);
-    CU_ASSERT_EQUAL(row(6)->adoptions, 0);
+    CU_ASSERT_EQUAL(row_of(5)->adopted_from, 2);
+    CU_ASSERT_EQUAL(row_of(5)->adoptions, 1);
+    CU_ASSERT_EQUAL(row_of(6)->adoptions, 0);
     ask_node(sim, 0, injection(COP_INJECT_FREEZE, 4, 1000), 100);
     ask_node(sim, 0, question(500), 600);
-    CU_ASSERT_EQUAL(row(4)->state, ROW_SILENT);
+    CU_ASSERT_EQUAL(row_of(4)->state, ROW_SILENT);
     sim_run(sim, 1000);
-    ask(sim);
-    CU_ASSERT_EQUAL(row(4)->state, ROW_UP);
-    end(sim);
+    ask_status(sim);
+    CU_ASSERT_EQUAL(row_of(4)->state, ROW_UP);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.6: what makes no sense is refused, in words. */
@@ -444,7 +444,7 @@ TEST(senseless_injections_are_refused)
     ask_node(sim, 0, injection(COP_INJECT_KILL, 3, 0), 10);
     CU_ASSERT_EQUAL(code, -EHOSTUNREACH);
     CU_ASSERT(*text != '\0');
-    end(sim);
+    end_rows(sim);
 }
 
 /* Ask for recoveries from number `*next` on; there is room for 16. */
@@ -490,7 +490,7 @@ TEST(recoveries_can_be_asked_for)
     next = 1;
     CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 1);
     CU_ASSERT_EQUAL(next, 2);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.7: the last 4,096 are kept. Cuts by the dozen make more. */
@@ -513,7 +513,7 @@ TEST(old_recoveries_are_forgotten)
     CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 16);
     CU_ASSERT_EQUAL(next, 8 + 16);
     CU_ASSERT_EQUAL(list[15].lost_parent, 0);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.2: a thousand nodes are ordinary. */
@@ -527,12 +527,12 @@ TEST(a_thousand_nodes_answer)
     tree_make(&tree, fanouts, 3);
     shape = tree_text(&tree);
     sim = sim_launch(shape);
-    ask(sim);
+    ask_status(sim);
     CU_ASSERT_EQUAL(rows.count, 1111);
     check_states(0, 1110, ROW_UP);
     free(shape);
     tree_fini(&tree);
-    end(sim);
+    end_rows(sim);
 }
 
 /* PROTOCOL 15.5: who could not be launched is shown with the reason; who is
@@ -546,20 +546,20 @@ TEST(who_is_missing_is_shown_with_the_reason)
     sim_missing(sim, 12, "exited with status 3");
     sim_wait(sim, 0, TELL_LAUNCHED);
     sim_run(sim, 20);
-    ask(sim);
+    ask_status(sim);
     CU_ASSERT_EQUAL(rows.count, 15);
     check_states(1, 1, ROW_MISSING);
     check_states(12, 12, ROW_MISSING);
-    CU_ASSERT_STRING_EQUAL(row(1)->reason, "no route to host");
-    CU_ASSERT_STRING_EQUAL(row(12)->reason, "exited with status 3");
-    CU_ASSERT_EQUAL(row(1)->role, NODE_COMMNODE);
-    CU_ASSERT_EQUAL(row(1)->parent, 0);
-    CU_ASSERT_EQUAL(row(3)->parent, 0);
+    CU_ASSERT_STRING_EQUAL(row_of(1)->reason, "no route to host");
+    CU_ASSERT_STRING_EQUAL(row_of(12)->reason, "exited with status 3");
+    CU_ASSERT_EQUAL(row_of(1)->role, NODE_COMMNODE);
+    CU_ASSERT_EQUAL(row_of(1)->parent, 0);
+    CU_ASSERT_EQUAL(row_of(3)->parent, 0);
     for (uint32_t rank = 0; rank < 15; rank++)
-        CU_ASSERT(rank == 1 || rank == 12 || row(rank)->reason == NULL);
+        CU_ASSERT(rank == 1 || rank == 12 || row_of(rank)->reason == NULL);
     check_states(0, 0, ROW_DEGRADED);
     check_states(3, 4, ROW_UP);
-    end(sim);
+    end_rows(sim);
 }
 
 /* Rows that speak of reasons that are not there, or of one twice, are none. */

@@ -9,7 +9,7 @@
 #define CREDIT(frame)                                                          \
     ((frame)->flags & FRAME_EMPTY ? 0 : (uint32_t)frame_len(frame))
 
-static struct wave *make(enum cop_sync sync)
+static struct wave *make_wave(enum cop_sync sync)
 {
     struct wave *wave = NULL;
 
@@ -18,7 +18,7 @@ static struct wave *make(enum cop_sync sync)
 }
 
 /* Child `slot`, whose rank is 10 more, sends the last packet of `sequence`. */
-static void put(struct wave *wave, uint32_t slot, uint64_t sequence)
+static void put_packet(struct wave *wave, uint32_t slot, uint64_t sequence)
 {
     struct frame frame = {
         .type = FRAME_DATA,
@@ -52,17 +52,17 @@ static void check_none(struct wave *wave)
 /* PROTOCOL 4.3: a wave waits for every child that counts; n-th meets n-th. */
 TEST(a_wave_waits_for_all)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, 1);
-    put(wave, 0, 2);
+    put_packet(wave, 0, 1);
+    put_packet(wave, 0, 2);
     check_none(wave);
-    put(wave, 1, 1);
+    put_packet(wave, 1, 1);
     check_set(wave, 1, 2);
     check_none(wave);
-    put(wave, 1, 2);
+    put_packet(wave, 1, 2);
     check_set(wave, 2, 2);
     CU_ASSERT_EQUAL(wave_level(wave), 2);
     wave_free(wave);
@@ -71,7 +71,7 @@ TEST(a_wave_waits_for_all)
 /* PROTOCOL 4.1: only the packet flagged LAST answers its wave. */
 TEST(the_last_packet_answers)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
     struct frame first = {
         .type = FRAME_DATA, .origin = 10, .count = 5, .sequence = 1};
     struct wave_set set;
@@ -94,7 +94,7 @@ TEST(the_last_packet_answers)
 /* PROTOCOL 4.2: an empty answer is an answer, and is left out of the set. */
 TEST(an_empty_answer_counts)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
     struct frame empty = {.type = FRAME_DATA,
                           .flags = FRAME_LAST | FRAME_EMPTY,
                           .origin = 11,
@@ -104,7 +104,7 @@ TEST(an_empty_answer_counts)
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, 1);
+    put_packet(wave, 0, 1);
     CHECK_OK(wave_put(wave, 1, 11, &empty, CREDIT(&empty), 0));
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 1);
@@ -116,15 +116,15 @@ TEST(an_empty_answer_counts)
  * waits for what it had not; its slot may be another's at once. */
 TEST(a_lost_child_is_not_waited_for)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, 1);
-    put(wave, 0, 2);
-    put(wave, 0, 3);
-    put(wave, 1, 1);
-    put(wave, 1, 2);
+    put_packet(wave, 0, 1);
+    put_packet(wave, 0, 2);
+    put_packet(wave, 0, 3);
+    put_packet(wave, 1, 1);
+    put_packet(wave, 1, 2);
     check_set(wave, 1, 2);
     CHECK_OK(wave_leave(wave, 1));
     check_set(wave, 2, 2);
@@ -137,25 +137,25 @@ TEST(a_lost_child_is_not_waited_for)
  * of earlier ones is late and comes alone, at once. */
 TEST(a_child_counts_from_its_wave_on)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
     struct wave_set set;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
-    put(wave, 1, 1);
+    put_packet(wave, 1, 1);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_TRUE(set.late);
     CU_ASSERT_FALSE(set.late_lane);
     CHECK_OK(wave_join(wave, 1, 11, 2));
-    put(wave, 0, 1);
+    put_packet(wave, 0, 1);
     check_set(wave, 1, 1);
-    put(wave, 1, 2);
+    put_packet(wave, 1, 2);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_TRUE(set.late);
-    put(wave, 0, 2);
+    put_packet(wave, 0, 2);
     check_set(wave, 2, 1);
-    put(wave, 0, 3);
+    put_packet(wave, 0, 3);
     check_none(wave);
-    put(wave, 1, 3);
+    put_packet(wave, 1, 3);
     check_set(wave, 3, 2);
     wave_free(wave);
 }
@@ -163,7 +163,7 @@ TEST(a_child_counts_from_its_wave_on)
 /* PROTOCOL 4.5: a number answers all lower ones; LATE never answers. */
 TEST(a_number_answers_lower_ones)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
     struct frame late = {.type = FRAME_DATA,
                          .flags = FRAME_LATE,
                          .origin = 11,
@@ -173,12 +173,12 @@ TEST(a_number_answers_lower_ones)
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, 1);
+    put_packet(wave, 0, 1);
     CHECK_OK(wave_put(wave, 1, 11, &late, CREDIT(&late), 0));
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_TRUE(set.late_lane);
     check_none(wave);
-    put(wave, 1, 5);
+    put_packet(wave, 1, 5);
     check_set(wave, 1, 1);
     check_none(wave);
     wave_answer(wave, 0, 5);
@@ -190,22 +190,22 @@ TEST(a_number_answers_lower_ones)
 TEST(an_epoch_pairs_again)
 {
     uint64_t epoch = UINT64_C(1) << PACKET_WAVE_BITS;
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, 1);
-    put(wave, 0, 2);
-    put(wave, 1, 1);
+    put_packet(wave, 0, 1);
+    put_packet(wave, 0, 2);
+    put_packet(wave, 1, 1);
     wave_answer(wave, 1, epoch);
-    put(wave, 1, epoch + 1);
+    put_packet(wave, 1, epoch + 1);
     check_set(wave, 1, 2);
     check_set(wave, 2, 1);
     CU_ASSERT_FALSE(wave_holds(wave, epoch));
     check_none(wave);
     wave_answer(wave, 0, epoch);
     CU_ASSERT_EQUAL(wave_level(wave), epoch);
-    put(wave, 0, epoch + 1);
+    put_packet(wave, 0, epoch + 1);
     check_set(wave, epoch + 1, 2);
     wave_free(wave);
 }
@@ -213,13 +213,13 @@ TEST(an_epoch_pairs_again)
 /* PROTOCOL 4.6: do_not_wait gives each packet alone, in order of arrival. */
 TEST(do_not_wait_does_not_wait)
 {
-    struct wave *wave = make(COP_DO_NOT_WAIT);
+    struct wave *wave = make_wave(COP_DO_NOT_WAIT);
     uint32_t i;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
     for (i = 1; i <= 50; i++)
-        put(wave, i % 2, i);
+        put_packet(wave, i % 2, i);
     for (i = 1; i <= 50; i++)
         check_set(wave, i, 1);
     check_none(wave);
@@ -229,22 +229,22 @@ TEST(do_not_wait_does_not_wait)
 /* PROTOCOL 4.6: time_out releases at its time, when all are in, or in haste. */
 TEST(time_out_releases_in_time)
 {
-    struct wave *wave = make(COP_TIME_OUT);
+    struct wave *wave = make_wave(COP_TIME_OUT);
     struct wave_set set;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
     CU_ASSERT_EQUAL(wave_deadline_ms(wave), UINT64_MAX);
-    put(wave, 0, 1);
+    put_packet(wave, 0, 1);
     CU_ASSERT_EQUAL(wave_deadline_ms(wave), 100);
     CHECK_IS(wave_take(wave, 99, false, &set), 0);
     CHECK_IS(wave_take(wave, 100, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 1);
-    put(wave, 0, 2);
-    put(wave, 1, 1);
+    put_packet(wave, 0, 2);
+    put_packet(wave, 1, 1);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 2);
-    put(wave, 1, 2);
+    put_packet(wave, 1, 2);
     CHECK_IS(wave_take(wave, 0, true, &set), 1);
     CU_ASSERT_EQUAL(set.count, 1);
     wave_free(wave);
@@ -276,13 +276,13 @@ static void check_timed(struct wave *wave,
 /* PROTOCOL 4.6, 10.6: a set has packets of one epoch, the oldest first. */
 TEST(a_timed_set_does_not_mix_epochs)
 {
-    struct wave *wave = make(COP_TIME_OUT);
+    struct wave *wave = make_wave(COP_TIME_OUT);
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, in_epoch(1, 1));
-    put(wave, 0, in_epoch(2, 1));
-    put(wave, 1, in_epoch(2, 1));
+    put_packet(wave, 0, in_epoch(1, 1));
+    put_packet(wave, 0, in_epoch(2, 1));
+    put_packet(wave, 1, in_epoch(2, 1));
     CU_ASSERT_TRUE(wave_holds(wave, in_epoch(2, 0)));
     check_timed(wave, in_epoch(1, 1), 1, false);
     CU_ASSERT_FALSE(wave_holds(wave, in_epoch(2, 0)));
@@ -296,18 +296,18 @@ TEST(a_timed_set_does_not_mix_epochs)
  * keeps its number, which a settled claim waits for, and is late. */
 TEST(what_comes_after_the_next_epoch_began_is_late)
 {
-    struct wave *wave = make(COP_TIME_OUT);
+    struct wave *wave = make_wave(COP_TIME_OUT);
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, in_epoch(2, 7));
+    put_packet(wave, 0, in_epoch(2, 7));
     check_timed(wave, in_epoch(2, 7), 1, false);
-    put(wave, 0, in_epoch(2, 8));
-    put(wave, 1, in_epoch(1, 3));
+    put_packet(wave, 0, in_epoch(2, 8));
+    put_packet(wave, 1, in_epoch(1, 3));
     CU_ASSERT_TRUE(wave_holds(wave, in_epoch(2, 0)));
     check_timed(wave, in_epoch(1, 3), 1, true);
     check_timed(wave, in_epoch(2, 8), 1, false);
-    put(wave, 1, in_epoch(2, 1));
+    put_packet(wave, 1, in_epoch(2, 1));
     check_timed(wave, in_epoch(2, 9), 1, false);
     wave_free(wave);
 }
@@ -315,12 +315,12 @@ TEST(what_comes_after_the_next_epoch_began_is_late)
 /* PROTOCOL 5.6: what goes against the direction is in no wave. */
 TEST(against_the_direction_is_alone)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
     struct wave_set set;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, 0);
+    put_packet(wave, 0, 0);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.sequence, 0);
     CU_ASSERT_FALSE(set.late);
@@ -332,13 +332,13 @@ TEST(against_the_direction_is_alone)
  * also when it becomes the next wave only after another was released. */
 TEST(an_incomplete_wave_is_lent_credit)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
     struct frame part = {.type = FRAME_DATA, .origin = 10, .count = 1};
     int i;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    put(wave, 0, 1);
+    put_packet(wave, 0, 1);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
     for (i = 0; i < 3; i++) {
         struct frame copy = part;
@@ -347,7 +347,7 @@ TEST(an_incomplete_wave_is_lent_credit)
         CHECK_OK(wave_put(wave, 0, 10, &copy, CREDIT(&copy), 0));
     }
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
-    put(wave, 1, 1);
+    put_packet(wave, 1, 1);
     check_set(wave, 1, 2);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 3 * FRAME_HEADER_LEN);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
@@ -359,7 +359,7 @@ TEST(an_incomplete_wave_is_lent_credit)
  * comes: that would be for minutes. */
 TEST(many_parts_are_lent_one_by_one)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
     struct wave_set set;
     int i;
 
@@ -373,9 +373,9 @@ TEST(many_parts_are_lent_one_by_one)
             break;
     }
     CU_ASSERT_EQUAL(i, 400000);
-    put(wave, 0, 1);
+    put_packet(wave, 0, 1);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
-    put(wave, 1, 1);
+    put_packet(wave, 1, 1);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 400002);
     CU_ASSERT_EQUAL(wave_bytes(wave), 0);
@@ -414,7 +414,7 @@ static void check_order(struct wave *wave, const uint32_t *ranks, size_t count)
  * child is lost and others come, one of them to its slot. */
 TEST(a_set_is_in_the_order_of_ranks)
 {
-    struct wave *wave = make(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
 
     CHECK_OK(wave_join(wave, 0, 12, 0));
     CHECK_OK(wave_join(wave, 1, 10, 0));

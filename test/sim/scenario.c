@@ -255,11 +255,11 @@ int sim_last(struct sim *sim, uint32_t rank, uint32_t stream)
     return seen.last[rank][stream];
 }
 
-static void echo(struct sim *sim,
-                 uint32_t index,
-                 uint32_t stream,
-                 const struct frame *frame,
-                 void *arg)
+static void echo_packet(struct sim *sim,
+                        uint32_t index,
+                        uint32_t stream,
+                        const struct frame *frame,
+                        void *arg)
 {
     (void)arg;
     sim_post(sim, index, stream, frame->tag, payload_ref(frame->payload));
@@ -267,7 +267,7 @@ static void echo(struct sim *sim,
 
 void sim_echo(struct sim *sim)
 {
-    struct sim_app app = {.taken = echo};
+    struct sim_app app = {.taken = echo_packet};
 
     for (uint32_t i = 0; i < sim_count(sim); i++)
         if (sim_role(sim, i) == NODE_BACKEND)

@@ -54,18 +54,18 @@ static bool delivers(struct sim *sim,
            (!down || sim_rank(sim, index) == 3);
 }
 
-static bool tells(uint32_t index,
-                  const struct action *action,
-                  enum tell_type tell)
+static bool is_telling(uint32_t index,
+                       const struct action *action,
+                       enum tell_type tell)
 {
     return index == 0 && action->type == ACTION_TELL && action->tell == tell;
 }
 
-static bool sends(struct sim *sim,
-                  uint32_t index,
-                  uint32_t rank,
-                  const struct action *action,
-                  enum frame_type type)
+static bool is_sending(struct sim *sim,
+                       uint32_t index,
+                       uint32_t rank,
+                       const struct action *action,
+                       enum frame_type type)
 {
     return sim_rank(sim, index) == rank && action->type == ACTION_SEND &&
            action->frame.type == type;
@@ -101,48 +101,56 @@ DEFECT(miscount, delivers(sim, index, action, false), action->frame.count++;
 DEFECT(move_wave, delivers(sim, index, action, false), action->frame.sequence++;
        return SIM_KEEP)
 DEFECT(moves_epoch,
-       sends(sim, index, 1, action, FRAME_DATA) &&
+       is_sending(sim, index, 1, action, FRAME_DATA) &&
            action->frame.sequence >> PACKET_WAVE_BITS == 0,
        action->frame.sequence += UINT64_C(1) << PACKET_WAVE_BITS;
        return SIM_KEEP)
-DEFECT(never_launched, tells(index, action, TELL_LAUNCHED), return SIM_DROP)
+DEFECT(never_launched,
+       is_telling(index, action, TELL_LAUNCHED),
+       return SIM_DROP)
 DEFECT(launches_ill,
-       tells(index, action, TELL_LAUNCHED),
+       is_telling(index, action, TELL_LAUNCHED),
        action->tell = TELL_LAUNCH_FAILED;
        return SIM_KEEP)
 DEFECT(count_one_less,
        delivers(sim, index, action, false) && action->frame.count > 0,
        action->frame.count--;
        return SIM_KEEP)
-DEFECT(never_open, tells(index, action, TELL_OPENED), return SIM_DROP)
-DEFECT(opens_ill, tells(index, action, TELL_OPENED), action->code = -ELIBBAD;
+DEFECT(never_open, is_telling(index, action, TELL_OPENED), return SIM_DROP)
+DEFECT(opens_ill,
+       is_telling(index, action, TELL_OPENED),
+       action->code = -ELIBBAD;
        return SIM_KEEP)
-DEFECT(never_synced, tells(index, action, TELL_SYNCED), return SIM_DROP)
-DEFECT(always_lossy, tells(index, action, TELL_SYNCED), action->code = 1;
+DEFECT(never_synced, is_telling(index, action, TELL_SYNCED), return SIM_DROP)
+DEFECT(always_lossy, is_telling(index, action, TELL_SYNCED), action->code = 1;
        return SIM_KEEP)
-DEFECT(lost_untold, tells(index, action, TELL_NODE_LOST), return SIM_DROP)
-DEFECT(lost_twice, tells(index, action, TELL_NODE_LOST), return SIM_TWICE)
-DEFECT(lost_nobody, tells(index, action, TELL_NODE_LOST), action->rank = 99;
+DEFECT(lost_untold, is_telling(index, action, TELL_NODE_LOST), return SIM_DROP)
+DEFECT(lost_twice, is_telling(index, action, TELL_NODE_LOST), return SIM_TWICE)
+DEFECT(lost_nobody,
+       is_telling(index, action, TELL_NODE_LOST),
+       action->rank = 99;
        return SIM_KEEP)
 DEFECT(suspected_twice,
-       tells(index, action, TELL_NODE_SUSPECTED),
+       is_telling(index, action, TELL_NODE_SUSPECTED),
        return SIM_TWICE)
 DEFECT(lost_in_error,
-       tells(index, action, TELL_NODE_SUSPECTED),
+       is_telling(index, action, TELL_NODE_SUSPECTED),
        action->tell = TELL_NODE_LOST;
        return SIM_KEEP)
 DEFECT(back_for_nothing,
-       tells(index, action, TELL_NODE_ADOPTED),
+       is_telling(index, action, TELL_NODE_ADOPTED),
        action->tell = TELL_NODE_BACK;
        return SIM_KEEP)
-DEFECT(back_untold, tells(index, action, TELL_NODE_BACK), return SIM_DROP)
-DEFECT(adopted_untold, tells(index, action, TELL_NODE_ADOPTED), return SIM_DROP)
+DEFECT(back_untold, is_telling(index, action, TELL_NODE_BACK), return SIM_DROP)
+DEFECT(adopted_untold,
+       is_telling(index, action, TELL_NODE_ADOPTED),
+       return SIM_DROP)
 DEFECT(adopted_by_another,
-       tells(index, action, TELL_NODE_ADOPTED),
+       is_telling(index, action, TELL_NODE_ADOPTED),
        action->sequence = 77;
        return SIM_KEEP)
 DEFECT(another_is_given_up,
-       tells(index, action, TELL_BACKEND_LOST),
+       is_telling(index, action, TELL_BACKEND_LOST),
        action->rank = 6;
        return SIM_KEEP)
 DEFECT(closed_untold,
@@ -152,7 +160,7 @@ DEFECT(closed_twice,
        index > 0 && action->type == ACTION_TELL && action->tell == TELL_CLOSED,
        return SIM_TWICE)
 DEFECT(ended_by_nobody,
-       sends(sim, index, 1, action, FRAME_HEARTBEAT) && action->link > 0 &&
+       is_sending(sim, index, 1, action, FRAME_HEARTBEAT) && action->link > 0 &&
            sim_now_ms(sim) > 1000,
        action->frame.type = FRAME_END;
        return SIM_KEEP)
@@ -181,15 +189,15 @@ DEFECT(calls_twice,
        action->type == ACTION_FILTER && sim_rank(sim, index) == 1,
        return SIM_TWICE)
 DEFECT(sends_nowhere,
-       sends(sim, index, 1, action, FRAME_HEARTBEAT),
+       is_sending(sim, index, 1, action, FRAME_HEARTBEAT),
        action->link = 50;
        return SIM_KEEP)
 DEFECT(speaks_as_its_parent,
-       sends(sim, index, 1, action, FRAME_HEARTBEAT) && action->link == 0,
+       is_sending(sim, index, 1, action, FRAME_HEARTBEAT) && action->link == 0,
        action->frame.type = FRAME_END;
        return SIM_KEEP)
 DEFECT(sends_rubbish,
-       sends(sim, index, 1, action, FRAME_HEARTBEAT),
+       is_sending(sim, index, 1, action, FRAME_HEARTBEAT),
        action->frame.type = 250;
        return SIM_KEEP)
 DEFECT(closes_nothing,
@@ -207,33 +215,33 @@ DEFECT(takes_nothing,
        sim_set_app(sim, 0, &(struct sim_app){.by_hand = true});
        return SIM_KEEP)
 DEFECT(has_no_memory,
-       sends(sim, index, 1, action, FRAME_HEARTBEAT),
+       is_sending(sim, index, 1, action, FRAME_HEARTBEAT),
        machine(sim, index)->failed = true;
        return SIM_KEEP)
 DEFECT(spins,
-       sends(sim, index, 1, action, FRAME_HEARTBEAT),
+       is_sending(sim, index, 1, action, FRAME_HEARTBEAT),
        machine(sim, index)->times.heartbeat_ms = 0;
        return SIM_KEEP)
 DEFECT(launches_nobody,
-       tells(index, action, TELL_LAUNCH_FAILED),
+       is_telling(index, action, TELL_LAUNCH_FAILED),
        action->tell = TELL_LAUNCHED;
        return SIM_KEEP)
 DEFECT(has_the_missing,
-       tells(index, action, TELL_LAUNCHED),
+       is_telling(index, action, TELL_LAUNCHED),
        CHECK_OK(ranks_add(&machine(sim, 0)->backends, 4, 4));
        return SIM_KEEP)
 
 /* More than any packet of this traffic weighs waits for 4, which says nothing.
  */
-static enum sim_tampering hoard(struct sim *sim,
-                                uint32_t index,
-                                struct action *action,
-                                void *arg)
+static enum sim_tampering hoard_packets(struct sim *sim,
+                                        uint32_t index,
+                                        struct action *action,
+                                        void *arg)
 {
     (void)arg;
-    if (sends(sim, index, 4, action, FRAME_DATA))
+    if (is_sending(sim, index, 4, action, FRAME_DATA))
         return SIM_DROP;
-    if (!sends(sim, index, 3, action, FRAME_DATA) ||
+    if (!is_sending(sim, index, 3, action, FRAME_DATA) ||
         action->frame.sequence != 1)
         return SIM_KEEP;
     frame_fini(&action->frame);
@@ -243,10 +251,10 @@ static enum sim_tampering hoard(struct sim *sim,
 }
 
 /* 3 takes nothing, and says that it has settled all. */
-static enum sim_tampering lie(struct sim *sim,
-                              uint32_t index,
-                              struct action *action,
-                              void *arg)
+static enum sim_tampering lie_settled(struct sim *sim,
+                                      uint32_t index,
+                                      struct action *action,
+                                      void *arg)
 {
     struct claim claim = {
         .received = 4, /* three packets and a marker */
@@ -257,7 +265,8 @@ static enum sim_tampering lie(struct sim *sim,
     (void)arg;
     if (delivers(sim, index, action, true))
         return SIM_DROP;
-    if (!sends(sim, index, 3, action, FRAME_HEARTBEAT) || sim_now_ms(sim) < 900)
+    if (!is_sending(sim, index, 3, action, FRAME_HEARTBEAT) ||
+        sim_now_ms(sim) < 900)
         return SIM_KEEP;
     CHECK_OK(ranks_add(&claim.members, 3, 3));
     CHECK_OK(claim_encode(&claim, 1, &action->frame));
@@ -266,10 +275,10 @@ static enum sim_tampering lie(struct sim *sim,
 }
 
 /* Nobody minds the height, and an orphan calls the deepest. */
-static enum sim_tampering rise(struct sim *sim,
-                               uint32_t index,
-                               struct action *action,
-                               void *arg)
+static enum sim_tampering raise_tree(struct sim *sim,
+                                     uint32_t index,
+                                     struct action *action,
+                                     void *arg)
 {
     (void)arg;
     if (sim_role(sim, index) != NODE_BACKEND && sim_now_ms(sim) > 20)
@@ -280,13 +289,13 @@ static enum sim_tampering rise(struct sim *sim,
 }
 
 /* Did not start after all. */
-static enum sim_tampering belie(struct sim *sim,
-                                uint32_t index,
-                                struct action *action,
-                                void *arg)
+static enum sim_tampering belie_absence(struct sim *sim,
+                                        uint32_t index,
+                                        struct action *action,
+                                        void *arg)
 {
     (void)arg;
-    if (tells(index, action, TELL_LAUNCHED))
+    if (is_telling(index, action, TELL_LAUNCHED))
         sim_missing(sim, 4, "it has started, in truth");
     return SIM_KEEP;
 }
@@ -325,8 +334,9 @@ static const struct oracle_case cases[] = {
     {CALM VALUES SEND3 SYNC, lose_down, 2, "3 took packet 3 of stream 1 after"},
     {CALM VALUES SEND3 SYNC, repeat_down, 2, "3 took packet 2 of stream 1 aft"},
     {CALM VALUES SEND3 SYNC, lose_down, 1, "3 took packet 2 of stream 1 first"},
-    {CALM VALUES SEND3 SYNC, lie, 0, "3 lives and has taken 0 of 3"},
-    {CALM VALUES KILL1 SEND3 SYNC, lie, 0, "3 lives and has taken 0 of 3"},
+    {CALM VALUES SEND3 SYNC, lie_settled, 0, "3 lives and has taken 0 of 3"},
+    {CALM VALUES KILL1 SEND3 SYNC, lie_settled, 0,
+     "3 lives and has taken 0 of 3"},
     /* upwards: nothing lacks, nothing twice, in its wave, of so many */
     {CALM UNION SEND3 SYNC, lose_up, 2, "is not in the union"},
     {CALM UNION KILL1 SEND3 SYNC, lose_up, 3, "which lives, was not taken"},
@@ -366,7 +376,7 @@ static const struct oracle_case cases[] = {
     {CALM VALUES SEND3 SYNC, takes_nothing, 2, "it sticks: taking"},
     {CALM VALUES SEND3 SYNC, has_no_memory, 0, "1 is out of memory"},
     {CALM VALUES SEND3 SYNC, spins, 0, "1 wants tick after tick"},
-    {HIGH VALUES KILL1 "+3000 sync\n", rise, 0,
+    {HIGH VALUES KILL1 "+3000 sync\n", raise_tree, 0,
      "the tree is 4 high, and was 3"},
     /* what the front-end is told */
     {CALM VALUES SEND3 SYNC, opens_ill, 0, "stream 1 does not open"},
@@ -420,9 +430,10 @@ static const struct oracle_case cases[] = {
     {CALM "+0 filter node=1 ms=5\n" MAXIMA SEND3 SYNC, calls_twice, 0,
      "1 has two filter calls out"},
     {CALM VALUES SEND3 SYNC, starts_another, 1, "0 starts 3, which is not its"},
-    {CALM VALUES SEND3 SYNC, hoard, 0, "holds more than its credit"},
+    {CALM VALUES SEND3 SYNC, hoard_packets, 0, "holds more than its credit"},
     /* launching around what is missing */
-    {SKIP VALUES SEND3 SYNC, belie, 0, "4 did not start, and is not listed"},
+    {SKIP VALUES SEND3 SYNC, belie_absence, 0,
+     "4 did not start, and is not listed"},
     {NOBODY VALUES, launches_nobody, 0, "launched, and no back-end is left"},
     {SKIP ABSENT("4") VALUES SEND3 SYNC, has_the_missing, 0,
      "4 is missing, and a back-end"},
@@ -430,11 +441,11 @@ static const struct oracle_case cases[] = {
 };
 
 /* Play `text`; what its oracles say, "" if nothing, goes to `said`. */
-static void play(const char *text,
-                 sim_tamper_fn tamper,
-                 unsigned wanted,
-                 char *said,
-                 size_t len)
+static void play_schedule(const char *text,
+                          sim_tamper_fn tamper,
+                          unsigned wanted,
+                          char *said,
+                          size_t len)
 {
     struct mischief mischief = {.wanted = wanted};
     struct schedule schedule = {0};
@@ -458,13 +469,14 @@ TEST(every_oracle_fires)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct oracle_case *one = &cases[i];
 
-        play(one->schedule, NULL, 0, said, sizeof(said));
+        play_schedule(one->schedule, NULL, 0, said, sizeof(said));
         if (said[0])
             printf("\ncase %zu, without a defect: %s\n", i, said);
         CU_ASSERT_STRING_EQUAL(said, "");
         if (!one->expected)
             continue;
-        play(one->schedule, one->tamper, one->wanted, said, sizeof(said));
+        play_schedule(one->schedule, one->tamper, one->wanted, said,
+                      sizeof(said));
         if (!strstr(said, one->expected))
             printf("\ncase %zu: \"%s\", not \"%s\"\n", i, said, one->expected);
         CU_ASSERT(strstr(said, one->expected) != NULL);

@@ -5,7 +5,7 @@
 
 #include "test/check.h"
 
-static void is(const struct tree *tree, const char *expected)
+static void tree_is(const struct tree *tree, const char *expected)
 {
     char *text = tree_text(tree);
 
@@ -30,7 +30,7 @@ TEST(a_text_becomes_a_tree)
     CU_ASSERT_EQUAL(tree.nodes[0].children[0].role, NODE_COMMNODE);
     CU_ASSERT_EQUAL(tree.nodes[0].children[1].role, NODE_BACKEND);
     CU_ASSERT_PTR_NULL(tree_find(&tree, 9));
-    is(&tree, "0(1(3,4),2)");
+    tree_is(&tree, "0(1(3,4),2)");
     tree_fini(&tree);
 }
 
@@ -54,7 +54,7 @@ TEST(fanouts_become_a_tree)
     struct tree tree;
 
     tree_make(&tree, (uint32_t[]){2, 3}, 2);
-    is(&tree, "0(1(3,4,5),2(6,7,8))");
+    tree_is(&tree, "0(1(3,4,5),2(6,7,8))");
     tree_fini(&tree);
 }
 
@@ -75,7 +75,7 @@ TEST(drawn_trees_are_trees)
         text = tree_text(&tree);
         deep += strncmp(text, "0(1(3(7", 7) == 0;
         CHECK_OK(tree_read(&again, text));
-        is(&again, text);
+        tree_is(&again, text);
         free(text);
         tree_fini(&tree);
         tree_fini(&again);
