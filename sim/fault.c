@@ -102,6 +102,29 @@ void sim_inject(struct sim *sim,
     frame_fini(frame);
 }
 
+bool sim_lie(struct sim *sim, uint32_t from, struct frame *frame)
+{
+    struct world_node *node = sim->nodes[from];
+    uint32_t link = 0;
+
+    while (link < node->end_count &&
+           !(node->ends[link] && node->ends[link]->upward))
+        link++;
+    if (node->lie || link == node->end_count || !node->ends[link]->up) {
+        frame_fini(frame);
+        return false;
+    }
+    node->lie = frame->type;
+    world_write(sim, node, link, frame);
+    frame_fini(frame);
+    return true;
+}
+
+bool sim_is_caught(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->caught;
+}
+
 void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms)
 {
     struct world_node *node = sim->nodes[index];

@@ -316,6 +316,15 @@ void sim_inject(struct sim *sim,
                 uint32_t to,
                 struct frame *frame);
 
+/* Node `from` sends its parent `frame` once, which no honest node does. The
+ * payload is taken. A parent that reads it and does not close the link for it is
+ * a failure; so is one that closes the link of an honest node. Returns false,
+ * with nothing sent, if its parent has not answered it yet. */
+bool sim_lie(struct sim *sim, uint32_t from, struct frame *frame);
+
+/* Whether it was cut off for that. */
+bool sim_is_caught(const struct sim *sim, uint32_t index);
+
 /* The node stops for that long; the world's answers wait for it. */
 void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms);
 

@@ -245,7 +245,9 @@ static void close_link(struct sim *sim,
                                         : "");
     if (action->code == -ETIMEDOUT && sim->watch.accused)
         sim->watch.accused(sim, node->index, action->link, sim->watch.arg);
-    if (action->code == -EPROTO && end && !sim->meddled)
+    if (action->code == -EPROTO && end && sim->nodes[end->peer]->lie)
+        sim->nodes[end->peer]->caught = true;
+    else if (action->code == -EPROTO && end && !sim->meddled)
         sim_fail(sim, "%d cuts %d off, as it broke the protocol",
                  (int)node->rank, (int)sim->nodes[end->peer]->rank);
     world_let_go(sim, node, action->link, false, "end of file");

@@ -346,6 +346,21 @@ static bool is_fenced(const struct world_node *node,
     return false;
 }
 
+/* What came was a lie: the link that it came on must not stand. */
+static void check_lie(struct sim *sim,
+                      struct world_node *node,
+                      uint32_t link,
+                      uint64_t life,
+                      uint8_t type)
+{
+    const struct world_end *end = world_end_at(node, link);
+
+    if (node->state == WORLD_ALIVE && end && end->life == life &&
+        sim->nodes[end->peer]->lie == type)
+        sim_fail(sim, "%d takes a %s of %d, which is a lie", (int)node->rank,
+                 frame_name(type), (int)sim->nodes[end->peer]->rank);
+}
+
 void world_read(struct sim *sim, struct world_node *node, uint32_t link)
 {
     struct world_end *end = node->ends[link];
@@ -376,6 +391,7 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
     for (size_t i = 0; i < count; i++) {
         struct event event = {
             .type = EVENT_FRAME, .link = link, .frame = frames[i]};
+        uint8_t type = frames[i].type;
 
         end = world_end_at(node, link);
         if (!end || end->life != life) {
@@ -387,6 +403,7 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
             sim_fail(sim, "%u reads what %u sent before it came again",
                      node->rank, from);
         world_step(sim, node, &event, NULL);
+        check_lie(sim, node, link, life, type);
     }
     free(frames);
     end = world_end_at(node, link);

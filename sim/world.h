@@ -71,6 +71,8 @@ struct world_node {
     uint64_t launched_ms;  /* its launch was complete; 0: it is not */
     uint64_t apart_ms;     /* its host is cut off until then */
     bool vanished;         /* its host is gone: nobody says so */
+    uint8_t lie;           /* the type of a frame that it must not send; 0 */
+    bool caught;           /* its link was closed for that */
     uint32_t dials;        /* how often it has dialled */
     uint64_t busy_tick_ms; /* for finding a machine that spins */
     uint32_t busy_ticks;

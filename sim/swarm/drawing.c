@@ -30,6 +30,11 @@
 #define DRAWING_CHATTERS UINT64_C(0xc4a77e)
 #define DRAWING_RATES    UINT64_C(0x5a7e5)
 #define DRAWING_HANGS    UINT64_C(0x4a9655)
+#define DRAWING_LIES     UINT64_C(0x11e5)
+
+/* Back-ends lie in worlds of higher seeds only: lower ones stay what they were.
+ */
+#define DRAWING_HONEST UINT64_C(1000000)
 
 /* The least and the most that the windows of a stream share, where it is less
  * than in a real node. */
@@ -46,6 +51,7 @@ struct drawing {
     struct random shapes; /* of streams: from a source of its own, as starts */
     struct random chatters;
     struct random hung;
+    struct random lies;
     struct schedule *out;
     struct tree tree;
     uint32_t joiners;
@@ -59,6 +65,7 @@ struct drawing {
     bool aligned; /* ... and a stream waits for all */
     bool unasked; /* members send what nothing asked for */
     bool hangs;   /* filter calls of commnodes may hang */
+    bool liars;   /* back-ends may send what they must not */
     bool joins;
     bool closes;
     bool opens;
@@ -365,6 +372,17 @@ static void draw_hang(struct drawing *drawing)
                  0, 0);
 }
 
+static void draw_lie(struct drawing *drawing)
+{
+    struct random *random = &drawing->lies;
+    size_t index = random_between(random, 1, drawing->tree.count - 1);
+
+    if (is_backend(drawing, index) && random_chance(random, 10))
+        add_step(drawing, 0, SCHEDULE_LIE, drawing->tree.nodes[index].rank,
+                 (uint32_t)random_between(random, 0, 100),
+                 (uint32_t)random_between(random, 0, 4), 0);
+}
+
 static void draw_breaks(struct drawing *drawing)
 {
     uint32_t rank = draw_node(drawing, false);
@@ -500,6 +518,8 @@ static void draw_rounds(struct drawing *drawing)
             }
             if (drawing->hangs)
                 draw_hang(drawing);
+            if (drawing->liars)
+                draw_lie(drawing);
             if (drawing->out->count > 0) {
                 struct schedule_step *last =
                     &drawing->out->steps[drawing->out->count - 1];
@@ -545,6 +565,8 @@ void schedule_draw(struct schedule *out,
     random_seed(&drawing.shapes, seed ^ DRAWING_SHAPES);
     random_seed(&drawing.hung, seed ^ DRAWING_HANGS);
     drawing.hangs = random_chance(&drawing.hung, 8);
+    random_seed(&drawing.lies, seed ^ DRAWING_LIES);
+    drawing.liars = seed > DRAWING_HONEST && random_chance(&drawing.lies, 40);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

@@ -30,7 +30,7 @@ const char *schedule_name(enum schedule_verb verb)
 
 bool schedule_is_fault(enum schedule_verb verb)
 {
-    return verb >= SCHEDULE_KILL && verb <= SCHEDULE_HANG;
+    return verb >= SCHEDULE_KILL && verb <= SCHEDULE_LIE;
 }
 
 void schedule_add(struct schedule *schedule, const struct schedule_step *step)

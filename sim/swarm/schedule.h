@@ -62,6 +62,7 @@
     X(SCHEDULE_FREEZE, "freeze", "node", "in", "ms")                           \
     X(SCHEDULE_SLOW, "slow", "node", "call", "ms")                             \
     X(SCHEDULE_HANG, "hang", "node")                                           \
+    X(SCHEDULE_LIE, "lie", "node", "in", "frame")                              \
     /* how it ends, once it is whole */                                        \
     X(SCHEDULE_END, "end", "crash")
 
@@ -106,7 +107,7 @@ struct schedule_wish {
 /* The name of a verb. */
 const char *schedule_name(enum schedule_verb verb);
 
-/* Whether it is one of the faults, from SCHEDULE_KILL to SCHEDULE_HANG. */
+/* Whether it is one of the faults, from SCHEDULE_KILL to SCHEDULE_LIE. */
 bool schedule_is_fault(enum schedule_verb verb);
 
 /* Draw the schedule of `seed`. */

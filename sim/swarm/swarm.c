@@ -54,8 +54,10 @@ struct swarm {
     uint64_t *traps;   /* by index: 1 + ms until its candidate dies; 0: none */
     uint32_t room;     /* indices are lower */
     struct ranks hung; /* their filter calls hang, or did */
-    uint64_t calm_ms;  /* faults have had their effect by then */
-    uint32_t slow;     /* the node whose filters are slow until quick_ms */
+    struct ranks refused; /* the front-end was told so, and why */
+    bool only_lies;       /* no report of a refusal gets lost */
+    uint64_t calm_ms;     /* faults have had their effect by then */
+    uint32_t slow;        /* the node whose filters are slow until quick_ms */
     uint64_t quick_ms;
     bool faulty;
     bool deadly; /* somebody may be killed in the middle of the launch */
@@ -107,6 +109,8 @@ static void watch_told(struct sim *sim,
     traffic_told(&swarm->traffic, sim, index, tell);
     if (index > 0)
         return;
+    if (tell->tell == TELL_NODE_REFUSED && tell->text && *tell->text)
+        ranks_add(&swarm->refused, tell->rank, tell->rank);
     swarm->launched |= tell->tell == TELL_LAUNCHED;
     swarm->launch_failed |= tell->tell == TELL_LAUNCH_FAILED;
 }
@@ -242,6 +246,18 @@ static void break_link(struct swarm *swarm,
                  lasts_until(swarm, step->numbers[3]));
 }
 
+/* A back-end sends a frame that no back-end may send. */
+static bool tell_lie(struct swarm *swarm, uint32_t index, uint32_t which)
+{
+    static const uint8_t types[] = {FRAME_PROBE, FRAME_HEARD, FRAME_FAN_OUT,
+                                    FRAME_STATUS, FRAME_SNAPSHOT};
+    struct frame frame = {.type =
+                              types[which % (sizeof(types) / sizeof(*types))]};
+
+    return sim_role(swarm->sim, index) == NODE_BACKEND &&
+           sim_lie(swarm->sim, index, &frame);
+}
+
 /* Its time has come. Returns whether it has an effect. */
 static bool strike(struct swarm *swarm, const struct schedule_step *step)
 {
@@ -273,6 +289,8 @@ static bool strike(struct swarm *swarm, const struct schedule_step *step)
             sim_vanish(sim, index);
         return index > 0;
     }
+    if (step->verb == SCHEDULE_LIE)
+        return tell_lie(swarm, index, step->numbers[2]);
     parent = sim_parent(sim, index);
     if (parent == SIM_NONE)
         return false;
@@ -544,6 +562,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_HOLD:
     case SCHEDULE_ISOLATE:
     case SCHEDULE_FREEZE:
+    case SCHEDULE_LIE:
         plan_fault(swarm, step);
         return 0; /* counted when it strikes */
     case SCHEDULE_VERB_COUNT:
@@ -608,6 +627,18 @@ static void disarm(struct swarm *swarm)
     }
 }
 
+/* Each back-end that was cut off for a lie was reported to the application. */
+static void check_refusals(const struct swarm *swarm)
+{
+    struct sim *sim = swarm->sim;
+
+    for (uint32_t i = 1; swarm->only_lies && i < sim_count(sim); i++)
+        if (sim_is_caught(sim, i) &&
+            !ranks_has(&swarm->refused, sim_rank(sim, i)))
+            sim_fail(sim, "%u was cut off, and the front-end was not told why",
+                     sim_rank(sim, i));
+}
+
 /* Faults have ended: the tree heals, and what is sent now all comes. */
 static int converge(struct swarm *swarm)
 {
@@ -619,6 +650,7 @@ static int converge(struct swarm *swarm)
         return -EIO;
     if (swarm->faulty)
         healing_check(&swarm->healing, swarm->sim);
+    check_refusals(swarm);
     for (uint32_t i = 0; i < swarm->traffic.count; i++) {
         send.numbers[0] = swarm->traffic.streams[i].number;
         send.numbers[1] = SWARM_ANSWERS;
@@ -653,11 +685,14 @@ static void read_features(struct swarm *swarm)
 {
     bool joins = false;
 
+    swarm->only_lies = true;
     for (size_t i = 0; i < swarm->schedule->count; i++) {
         const struct schedule_step *step = &swarm->schedule->steps[i];
 
         joins |= step->verb == SCHEDULE_JOIN;
         swarm->deadly |= step->verb == SCHEDULE_KILL;
+        swarm->only_lies &=
+            !schedule_is_fault(step->verb) || step->verb == SCHEDULE_LIE;
         swarm->faulty |=
             step->verb == SCHEDULE_LEAVE ||
             (schedule_is_fault(step->verb) && step->verb != SCHEDULE_SLOW &&
@@ -732,6 +767,7 @@ static void end_world(struct swarm *swarm, struct swarm_result *out, bool trace)
     traffic_fini(&swarm->traffic);
     free(swarm->traps);
     ranks_fini(&swarm->hung);
+    ranks_fini(&swarm->refused);
     free(swarm->faults);
 }
 

@@ -31,6 +31,7 @@
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
     "+20 send stream=1 answers=1\n"
 #define SYNC    "+20 sync\n"
+#define LIE     "+20 lie node=3 in=0 frame=0\n"
 #define CHATTER "+0 opened\n+0 chatter stream=1 every=3 times=60 members=all\n"
 
 /* What the defects of one world have done so far. */
@@ -175,6 +176,9 @@ DEFECT(accuses_at_once,
        action->type == ACTION_CLOSE && sim_now_ms(sim) > 100,
        action->code = -ETIMEDOUT;
        return SIM_KEEP)
+DEFECT(refused_untold,
+       is_telling(index, action, TELL_NODE_REFUSED),
+       return SIM_DROP)
 DEFECT(keeps_an_old_link,
        index == 0 && action->type == ACTION_CLOSE,
        return SIM_DROP)
@@ -430,6 +434,8 @@ static const struct oracle_case cases[] = {
     {CALM "+0 filter node=1 ms=5\n" MAXIMA SEND3 SYNC, calls_twice, 0,
      "1 has two filter calls out"},
     {CALM VALUES SEND3 SYNC, starts_another, 1, "0 starts 3, which is not its"},
+    {CALM VALUES LIE SEND3 SYNC, keeps_a_silent_link, 0, "which is a lie"},
+    {CALM VALUES LIE SEND3 SYNC, refused_untold, 0, "was not told why"},
     {CALM VALUES SEND3 SYNC, hoard_packets, 0, "holds more than its credit"},
     /* launching around what is missing */
     {SKIP VALUES SEND3 SYNC, belie_absence, 0,
