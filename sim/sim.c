@@ -121,7 +121,7 @@ static void report_gone(struct sim *sim, struct world_node *node, uint32_t rank)
     world_step(sim, node, &event, NULL);
 }
 
-/* What `node` has dialled answers, or refuses: nobody listens there. */
+/* What `node` has dialled answers, or refuses if no node listens there. */
 static void reach_dialled(struct sim *sim,
                           struct world_node *node,
                           const struct agenda_entry *entry)
@@ -138,7 +138,7 @@ static void reach_dialled(struct sim *sim,
     struct agenda_entry again = *entry;
 
     if (entry->link != node->dials || (other && other->vanished))
-        return; /* given up; or nobody is there who could refuse */
+        return; /* given up; or no host is there to refuse */
     again.at_ms = node->apart_ms;
     if (other && other->apart_ms > again.at_ms)
         again.at_ms = other->apart_ms;
@@ -168,7 +168,7 @@ static void start_process(struct sim *sim,
         return;
     }
     if (parent == SIM_NONE || sim->nodes[parent]->state != WORLD_ALIVE) {
-        node->state = WORLD_EXITED; /* nobody there to connect to */
+        node->state = WORLD_EXITED; /* no node to connect to */
         return;
     }
     world_start(sim, node);

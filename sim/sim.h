@@ -43,7 +43,7 @@ enum sim_trace {
     SIM_TRACE_ALL = (1 << 6) - 1,
 };
 
-/* What becomes of an action that somebody has tampered with. */
+/* What becomes of an action after sim_tamper_fn has looked at it. */
 enum sim_tampering {
     SIM_KEEP,
     SIM_DROP,
@@ -83,8 +83,8 @@ struct sim_config {
     void *tamper_arg;
 };
 
-/* What somebody who watches is told: of every application's traffic, as it
- * happens. A watcher may ask the world for things, but not run it. */
+/* What a watcher is told of every application's traffic, as it happens. A
+ * watcher may ask the world for things, but not run it. */
 struct sim_watch {
     /* `index` was handed this packet and takes it. */
     void (*taken)(struct sim *sim,
@@ -103,8 +103,8 @@ struct sim_watch {
                  uint32_t index,
                  const struct action *tell,
                  void *arg);
-    /* The link of `index` to its parent, or to who may become that, is about
-     * to go, at its own end or at the other while its own still stands. */
+    /* The link of `index` to its parent, or to a candidate, is about to go, at
+     * its own end or at the other while its own still stands. */
     void (*parted)(struct sim *sim, uint32_t index, void *arg);
     /* `index` dials `rank`, to be adopted. */
     void (*dialled)(struct sim *sim, uint32_t index, uint32_t rank, void *arg);
@@ -288,7 +288,7 @@ void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms);
 /* The link between two nodes breaks; each end finds out in its own time. */
 void sim_cut(struct sim *sim, uint32_t index, uint32_t other);
 
-/* The same by a time-out of the transport's own: nobody has closed it. */
+/* The same by a time-out of the transport's own: neither end has closed it. */
 void sim_expire(struct sim *sim, uint32_t index, uint32_t other);
 
 /* What `from` sends to `to` gets lost from now on, silently. */
@@ -301,7 +301,7 @@ void sim_hold(struct sim *sim, uint32_t from, uint32_t to, uint64_t until_ms);
 /* The node's host is cut off until then: all its links, and new ones. */
 void sim_isolate(struct sim *sim, uint32_t index, uint64_t until_ms);
 
-/* The node's host is gone: no link says so, and nobody answers there. */
+/* The node's host is gone: no link says so, and nothing answers there. */
 void sim_vanish(struct sim *sim, uint32_t index);
 
 /* The link is reset at node `index`; its other end, at `other`, hears nothing,
@@ -309,8 +309,8 @@ void sim_vanish(struct sim *sim, uint32_t index);
 void sim_half(struct sim *sim, uint32_t index, uint32_t other);
 
 /* Put `frame` on the link from node `from` to node `to`, as if `from` had: what
- * a broken peer might send. The payload is taken. Where nobody does so, a node
- * that cuts another off for breaking the protocol is a failure. */
+ * a broken peer might send. The payload is taken. In a world without that, a
+ * node that cuts another off for breaking the protocol is a failure. */
 void sim_inject(struct sim *sim,
                 uint32_t from,
                 uint32_t to,

@@ -230,8 +230,8 @@ static void inject(struct sim *sim,
         sim_cut(sim, node->index, parent->peer);
 }
 
-/* Machines that nobody interferes with never break the protocol: who says so
- * of another is wrong, or the other is. */
+/* Machines that are left alone never break the protocol. If one says so of
+ * another, one of both is wrong. */
 static void close_link(struct sim *sim,
                        struct world_node *node,
                        const struct action *action)

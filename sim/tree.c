@@ -23,7 +23,7 @@ static uint32_t add_node(struct tree *tree, uint32_t rank, uint32_t parent)
     return (uint32_t)tree->count++;
 }
 
-/* Fill in the lists of children, now that it is known who has some. */
+/* Fill in the lists of children, once all nodes are known. */
 static void link_children(struct tree *tree)
 {
     bool *inner = memory_new(tree->count * sizeof(*inner));

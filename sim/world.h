@@ -70,7 +70,7 @@ struct world_node {
     uint64_t frozen_ms;    /* stopped until then */
     uint64_t launched_ms;  /* its launch was complete; 0: it is not */
     uint64_t apart_ms;     /* its host is cut off until then */
-    bool vanished;         /* its host is gone: nobody says so */
+    bool vanished;         /* its host is gone, and no link says so */
     uint8_t lie;           /* the type of a frame that it must not send; 0 */
     bool caught;           /* its link was closed for that */
     uint32_t dials;        /* how often it has dialled */

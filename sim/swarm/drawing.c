@@ -12,7 +12,7 @@
 #include "sim/tree.h"
 #include "wire/limits.h"
 
-/* Most who join, and most steps between two syncs. */
+/* The most nodes that join, and the most steps between two syncs. */
 #define DRAWING_JOINERS 12
 #define DRAWING_STEPS   20
 
@@ -126,7 +126,7 @@ static void add_step(struct drawing *drawing,
     schedule_add(drawing->out, &step);
 }
 
-/* ---- who ---- */
+/* ---- which node ---- */
 
 static bool is_backend(const struct drawing *drawing, size_t index)
 {
@@ -281,7 +281,7 @@ static void draw_traffic(struct drawing *drawing)
         draw_open(drawing);
 }
 
-/* ---- what anybody may meet, without anybody dying ---- */
+/* ---- what happens without a death ---- */
 
 static void draw_nuisance(struct drawing *drawing)
 {
@@ -312,7 +312,7 @@ static void draw_nuisance(struct drawing *drawing)
 
 /* ---- faults ---- */
 
-/* Those who are near `rank` die too. */
+/* Nodes near `rank` die too. */
 static void draw_more_deaths(struct drawing *drawing, uint32_t rank)
 {
     const struct tree_node *node = tree_find(&drawing->tree, rank);
@@ -426,7 +426,7 @@ static void draw_features(struct drawing *drawing)
     }
 }
 
-/* One seed in six skips who does not start, if anybody does not. */
+/* One seed in six skips nodes that do not start, if there are any. */
 static void draw_absence(struct drawing *drawing)
 {
     unsigned missing = draw_number(drawing, 0, 50);

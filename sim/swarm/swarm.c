@@ -60,8 +60,8 @@ struct swarm {
     uint32_t slow;        /* the node whose filters are slow until quick_ms */
     uint64_t quick_ms;
     bool faulty;
-    bool deadly; /* somebody may be killed in the middle of the launch */
-    bool skips;  /* who does not start is skipped */
+    bool deadly; /* a node may be killed in the middle of the launch */
+    bool skips;  /* a node that does not start is skipped */
     bool launched;
     bool launch_failed;
     bool over; /* no more looks */
@@ -614,8 +614,8 @@ static int take_steps(struct swarm *swarm)
     return is_launched(swarm) ? 0 : launch(swarm);
 }
 
-/* A trap that nobody has stepped into is no fault. A call that hangs is ended
- * by its time-out, and no other one hangs from now on. */
+/* A trap that no orphan has stepped into is no fault. A call that hangs is
+ * ended by its time-out, and no other one hangs from now on. */
 static void disarm(struct swarm *swarm)
 {
     memset(swarm->traps, 0, swarm->room * sizeof(*swarm->traps));

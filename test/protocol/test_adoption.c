@@ -177,8 +177,8 @@ TEST(a_failed_probe_refuses)
     alone_fini(&it);
 }
 
-/* PROTOCOL 8.2, 8.3: who loses its parent fails what waits in it, and takes
- * nobody. */
+/* PROTOCOL 8.2, 8.3: a node that loses its parent fails the probes that wait in
+ * it, and adopts no orphan. */
 TEST(an_orphan_refuses)
 {
     struct alone it = begin_candidate();
@@ -243,7 +243,7 @@ TEST(a_long_reason_is_cut)
 
 /* PROTOCOL 8.4: the path is longer than the orphan knew. It may ask again as a
  * last resort, and then it is taken. */
-TEST(who_would_raise_the_tree_is_refused)
+TEST(an_orphan_that_raises_the_tree_is_refused)
 {
     struct alone it = begin_candidate();
 
@@ -258,7 +258,7 @@ TEST(who_would_raise_the_tree_is_refused)
 }
 
 /* PROTOCOL 8.2: as many probes wait as there may be children. */
-TEST(who_is_full_refuses)
+TEST(a_full_candidate_refuses)
 {
     struct alone it = begin_candidate();
     uint32_t i;
@@ -284,8 +284,8 @@ TEST(who_is_full_refuses)
     alone_fini(&it);
 }
 
-/* PROTOCOL 11.4: who closes takes nobody in. */
-TEST(who_closes_refuses)
+/* PROTOCOL 11.4: a node that is closing adopts no orphan. */
+TEST(a_closing_candidate_refuses)
 {
     struct alone it = begin_candidate();
     struct control control = {.type = CONTROL_SHUTDOWN};
@@ -307,8 +307,8 @@ TEST(who_closes_refuses)
 }
 
 /* PROTOCOL 11.2: a back-end that was given up is adopted, and told so by that
- * link; nobody counts it as a member. */
-TEST(who_was_given_up_is_expelled)
+ * link; no node counts it as a member. */
+TEST(an_adopted_back_end_that_was_given_up_is_expelled)
 {
     struct alone it = begin_candidate();
     struct control control = {.type = CONTROL_LOST, .ranks = {0}};

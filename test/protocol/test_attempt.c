@@ -39,9 +39,10 @@ static void root_init(struct alone *root)
     }
 }
 
-/* PROTOCOL 8.4: who comes back has one link here, however many of its old ones
- * were not found down yet, and wherever they stand in the list. */
-TEST(who_comes_back_has_one_link)
+/* PROTOCOL 8.4: an orphan that comes back has one link here, however many of
+ * its old links were not found down yet, and wherever they stand in the list.
+ */
+TEST(an_orphan_that_comes_back_has_one_link)
 {
     struct alone root;
 

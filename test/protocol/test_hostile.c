@@ -61,7 +61,7 @@ static uint32_t record_count(const struct alone *victim)
     return counts[0];
 }
 
-/* The front-end has given numbers to so many: nobody else is ready. */
+/* READY with a rank that the front-end has not given is refused. */
 TEST(ranks_that_were_not_given_are_not_ready)
 {
     for (uint32_t last = 999; last <= 1000; last++) {

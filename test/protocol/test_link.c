@@ -47,7 +47,7 @@ TEST(the_deadline_is_the_earlier_one)
     CU_ASSERT_EQUAL(link_deadline_ms(&link), 100);
 }
 
-/* PROTOCOL 6.2: who stood still blames nobody for it. */
+/* PROTOCOL 6.2: a node that stood still accuses no peer of it. */
 TEST(silence_is_forgiven)
 {
     struct link link = begin_link(0);

@@ -28,7 +28,7 @@ static uint32_t known_ms(uint32_t age_ms)
     return age_ms == ROW_UNKNOWN ? 0 : age_ms;
 }
 
-/* The rule, step by step: from each row that is not live upwards, everybody on
+/* The rule, step by step: from each row that is not live upwards, each node on
  * the path is degraded, for as long as both have been what they are. */
 static void degrade_slowly(struct rows *rows)
 {
@@ -85,8 +85,8 @@ TEST(one_pass_finds_what_paths_say)
     }
 }
 
-/* As many rows as there may be, one below the other, nobody there: a path for
- * each would be two thousand million steps, each of them a search. */
+/* As many rows as there may be, one below the other, none of them live: a path
+ * for each would be two thousand million steps, each of them a search. */
 TEST(the_longest_path_is_walked_once)
 {
     struct rows rows = {0};

@@ -9,7 +9,7 @@
 
 /* PROTOCOL 6.5: a node that hears of its own failure while its path stands
  * says that it lives, and the front-end believes it. */
-TEST(who_lives_refutes)
+TEST(a_live_node_refutes_its_death)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
@@ -36,7 +36,7 @@ TEST(who_lives_refutes)
 /* PROTOCOL 6.3, 6.5: one that dies with its refutation on its way, which a
  * child of it has read and the front-end has not, is lost once, not twice
  * (seed 8240). */
-TEST(who_is_lost_is_lost_once)
+TEST(a_loss_is_reported_once)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
@@ -127,8 +127,8 @@ static unsigned backends_of(struct sim *sim, uint32_t rank)
     return count;
 }
 
-/* PROTOCOL 6.6: how many back-ends an adopter has now comes to everybody, and
- * the next orphans choose by it. */
+/* PROTOCOL 6.6: the number of back-ends of an adopter is sent to every node,
+ * and the next orphans choose by it. */
 TEST(fan_outs_are_told)
 {
     struct sim *sim = spread_tree(20);
@@ -171,7 +171,8 @@ TEST(many_orphans_spread_evenly)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.4: who joins later is told who has died since launch. */
+/* PROTOCOL 6.4: a node that joins later is told which nodes have died since
+ * launch. */
 TEST(a_joiner_is_told_of_the_dead)
 {
     struct sim *sim = sim_launch("0(1(4),2(5),3(6))");
@@ -190,9 +191,9 @@ TEST(a_joiner_is_told_of_the_dead)
     sim_end(sim);
 }
 
-/* PROTOCOL 11.1a, 12.3: one that joins, and whom the front-end adopts before
- * its ENTER, is a member all the same, unless it ends; so is one below a node
- * that is adopted then. */
+/* PROTOCOL 11.1a, 12.3: a back-end that joins, and that the front-end adopts
+ * before its ENTER, is a member all the same, unless it ends; so is one below a
+ * node that is adopted then. */
 TEST(a_joiner_is_adopted_by_the_front_end)
 {
     static const struct {
@@ -243,7 +244,7 @@ TEST(tables_are_compared)
     sim_end(sim);
 }
 
-/* PROTOCOL 7.4: who is dead does not answer, and the next is asked. */
+/* PROTOCOL 7.4: a dead candidate does not answer, and the next one is asked. */
 TEST(the_next_is_asked)
 {
     struct sim *sim = sim_launch(TREE);
@@ -276,9 +277,9 @@ TEST(a_frozen_candidate_is_left)
     sim_end(sim);
 }
 
-/* PROTOCOL 8.2, 8.3, 8.5: an orphan takes nobody. Cut off together, a commnode
- * and the back-ends of a dead one end up in one tree. */
-TEST(an_orphan_takes_nobody)
+/* PROTOCOL 8.2, 8.3, 8.5: an orphan adopts no node. Cut off together, a
+ * commnode and the back-ends of a dead one end up in one tree. */
+TEST(an_orphan_adopts_no_node)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
         struct sim *sim = sim_launch("0(1(2(3,4),5(6)),7(8(9)))");
@@ -345,8 +346,8 @@ TEST(an_orphan_may_die_with_its_adopter)
         }
 }
 
-/* PROTOCOL 6.8: nodes die together with all who could notice: the front-end
- * asks their hosts, and is told that nobody listens. */
+/* PROTOCOL 6.8: nodes die together with all that could notice. The front-end
+ * asks their hosts, which refuse the connection. */
 TEST(the_front_end_knocks)
 {
     static const uint32_t dead[] = {1, 3, 5, 6, 7, 8, 9};
@@ -364,7 +365,7 @@ TEST(the_front_end_knocks)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.8: where the hosts are gone, too, nobody answers, and the time of
+/* PROTOCOL 6.8: if the hosts are gone too, nothing answers, and the time of
  * 11.1 decides. */
 TEST(the_front_end_doubts)
 {
@@ -406,7 +407,7 @@ TEST(a_broken_link_is_a_suspicion)
 
 /* PROTOCOL 6.8: one that was stopped for longer than it takes to give it up is
  * expelled when it goes on; and one for less than that is back. */
-TEST(who_is_given_up_is_expelled)
+TEST(a_back_end_that_was_given_up_is_expelled)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
 
@@ -458,8 +459,8 @@ TEST(a_back_end_in_limbo_is_suspected)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.1c: the children of one that was not dead are nobody's doubt. */
-TEST(who_lives_has_its_children_still)
+/* PROTOCOL 6.1c: the children of a node that was not dead are not suspected. */
+TEST(a_live_node_keeps_its_children)
 {
     struct sim *sim = sim_launch("0(1(3(5),4(6)),2(7))");
 
@@ -475,7 +476,7 @@ TEST(who_lives_has_its_children_still)
     sim_end(sim);
 }
 
-/* PROTOCOL 11.4: who closes takes nobody in; the orphan ends. */
+/* PROTOCOL 11.4: a node that is closing adopts no orphan; the orphan ends. */
 TEST(a_closing_network_ends_orphans)
 {
     for (uint64_t at_ms = 0; at_ms <= 8; at_ms++) {
@@ -491,8 +492,8 @@ TEST(a_closing_network_ends_orphans)
     }
 }
 
-/* PROTOCOL 11.1: the front-end gives up who is covered by nobody, at once when
- * its end is certain, else after `give_up_timeout`. */
+/* PROTOCOL 11.1: the front-end gives up back-ends that no branch covers, at
+ * once if its end is certain, else after `give_up_timeout`. */
 TEST(the_front_end_gives_up)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
@@ -504,7 +505,7 @@ TEST(the_front_end_gives_up)
     sim_run(sim, 20);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_LOST), 4);
-    /* 2 and 6 die together: nobody can say what became of 6 */
+    /* 2 and 6 die together: no node can say what became of 6 */
     sim_crash(sim, 2);
     sim_crash(sim, 6);
     sim_run(sim, give_up_ms - 100);
@@ -536,7 +537,7 @@ TEST(a_certain_end_is_told_again)
 }
 
 /* PROTOCOL 11.3: a reset of the front-end's link is not the front-end's death;
- * the same reset, and nobody who listens, is. */
+ * the same reset with a refused connection is. */
 TEST(a_reset_is_not_the_front_ends_death)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
@@ -556,7 +557,7 @@ TEST(a_reset_is_not_the_front_ends_death)
 }
 
 /* PROTOCOL 11.3: a link to the front-end that ended by the transport's time-out
- * has ended by silence: that nobody listens afterwards proves nothing. */
+ * has ended by silence: a refused connection afterwards proves nothing. */
 TEST(a_time_out_is_not_the_front_ends_death)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
@@ -573,8 +574,8 @@ TEST(a_time_out_is_not_the_front_ends_death)
     sim_end(sim);
 }
 
-/* PROTOCOL 11.3a: who loses its commnode together with the front-end asks
- * everybody twice, is refused by every host, and ends. */
+/* PROTOCOL 11.3a: an orphan that loses its commnode together with the front-end
+ * asks every node twice, is refused by every host, and ends. */
 TEST(a_refusal_by_all_is_the_end)
 {
     struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5,6))");
@@ -589,7 +590,7 @@ TEST(a_refusal_by_all_is_the_end)
 
 /* PROTOCOL 11.3a: one that does not answer may be the front-end's last child:
  * then an orphan goes on for as long as it may. */
-TEST(a_silent_one_is_enough_to_go_on)
+TEST(one_silent_candidate_keeps_the_search_going)
 {
     struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5,6))");
 

@@ -30,8 +30,8 @@ static uint64_t held_bytes(struct sim *sim, uint32_t rank, uint32_t stream)
     return node_held_bytes(sim_node(sim, rank), stream);
 }
 
-/* PROTOCOL 3.4: who does not take is not sent more than a window on each hop;
- * when it takes again, everything comes. */
+/* PROTOCOL 3.4: a back-end that takes no packets is sent one window at most on
+ * each hop; when it takes again, everything comes. */
 TEST(a_fast_sender_is_held_back)
 {
     struct sim *sim = sim_launch("0(1(2))");
@@ -215,7 +215,7 @@ static unsigned count_adoptions(void)
     return count;
 }
 
-/* The front-end sends `count` packets, and nobody loses a parent by it. */
+/* The front-end sends `count` packets, and no node loses its parent by it. */
 static void feed_all(struct sim *sim, uint32_t stream, unsigned count)
 {
     unsigned adoptions = count_adoptions();
@@ -230,7 +230,7 @@ static void feed_all(struct sim *sim, uint32_t stream, unsigned count)
 }
 
 /* PROTOCOL 3.4: a new link begins with a full window, whatever had been owed on
- * the one before: nobody who keeps to its credit is called a liar. */
+ * the one before: no node that keeps to its credit is refused. */
 TEST(credit_begins_anew_with_a_new_parent)
 {
     struct sim *sim = sim_launch("0(1(5,6),2(7,8),3(9,10),4(11,12))");

@@ -2,7 +2,7 @@
  * claims and FEEDs meet LOST and ENTER (PROTOCOL 4.5, 10.4, 11.2, 12.3). */
 #include "test/sim/scenario.h"
 
-/* Everybody who is left answers one packet, and all answers come in one
+/* All members that are left answer one packet, and all answers come in one
  * wave. */
 static void use_stream(struct sim *sim, uint32_t stream)
 {
@@ -18,9 +18,9 @@ static void use_stream(struct sim *sim, uint32_t stream)
 }
 
 /* PROTOCOL 4.5, 10.4, 11.2: the only back-end of a commnode ends, which the
- * front-end says before it has heard that the commnode has adopted another:
- * it knows of nobody there for a while, and the commnode has always had
- * somebody. The commnode is fed, and counted, all the same (seeds 8806, 31696,
+ * front-end says before it has heard that the commnode has adopted another: it
+ * knows of no back-end there for a while, though the commnode has always had
+ * one. The commnode is fed, and counted, all the same (seeds 8806, 31696,
  * 36615). */
 TEST(a_loss_crosses_an_adoption)
 {

@@ -5,7 +5,7 @@
 
 /* PROTOCOL 11.4: a shutdown reaches every node, and every node ends; every
  * application is told. */
-TEST(a_shutdown_ends_everybody)
+TEST(a_shutdown_ends_every_node)
 {
     struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
 
@@ -37,7 +37,7 @@ TEST(after_the_end_there_is_nothing)
 }
 
 /* PROTOCOL 11.4: a node that hangs does not keep the others from ending. */
-TEST(who_hangs_keeps_nobody)
+TEST(a_node_that_hangs_delays_no_shutdown)
 {
     struct sim *sim = sim_launch(TREE);
 
@@ -76,7 +76,7 @@ TEST(a_back_end_may_leave)
 
 /* PROTOCOL 11.1a: when every back-end has gone, the front-end is still there,
  * and what it asks has an end. */
-TEST(an_empty_network_sticks_nowhere)
+TEST(a_network_without_back_ends_works)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -132,8 +132,8 @@ TEST(what_the_last_member_sent_still_comes)
     sim_end(sim);
 }
 
-/* PROTOCOL 3.1, 11.1: who is lost is lost to everybody: streams opened later
- * are without it. */
+/* PROTOCOL 3.1, 11.1: a lost back-end is lost to every node: streams opened
+ * later are without it. */
 TEST(the_lost_are_in_no_later_stream)
 {
     struct sim *sim = sim_launch(TREE);

@@ -28,7 +28,7 @@ TEST(a_failure_is_an_event)
 }
 
 /* PROTOCOL 5.1: a filter may compute longer than a node may be silent; its
- * node's heartbeats go on, and nobody is lost. */
+ * node's heartbeats go on, and no node is lost. */
 TEST(a_slow_filter_stops_no_heartbeat)
 {
     struct sim *sim = sim_launch(TREE);

@@ -4,8 +4,9 @@
 #define TREE "0(1(3,4),2)"
 #define DEEP "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
 
-/* PROTOCOL 12.2: READY comes up, the table goes down, everybody is told. */
-TEST(everybody_is_told_of_the_launch)
+/* PROTOCOL 12.2: READY comes up, the table goes down, and every node is told.
+ */
+TEST(every_node_is_told_of_the_launch)
 {
     struct sim *sim = sim_launch(DEEP);
     const struct ranks *backends = node_backends(sim_node(sim, 0));
@@ -91,7 +92,7 @@ TEST(a_death_during_the_launch_ends_it)
 
 /* PROTOCOL 12.2: a child that is ready and dies while its parent still waits
  * for another is named for what it was, not its parent for what it said. */
-TEST(who_died_is_named)
+TEST(a_node_that_died_is_named)
 {
     struct sim *sim = sim_begin("0(1(3,4),2)", NULL);
 
@@ -105,9 +106,9 @@ TEST(who_died_is_named)
     all_end(sim);
 }
 
-/* PROTOCOL 12.2: the same two levels further down: who has not reported yet
- * names it in what he reports. */
-TEST(who_died_further_down_is_named)
+/* PROTOCOL 12.2: the same two levels further down: a node that has not reported
+ * yet names it in what he reports. */
+TEST(a_node_that_died_further_down_is_named)
 {
     struct sim *sim = sim_begin("0(1(3(4(5,6)),7),2)", NULL);
 
@@ -121,9 +122,10 @@ TEST(who_died_further_down_is_named)
     all_end(sim);
 }
 
-/* PROTOCOL 12.2: who dies after its parent's READY, before the table has come
- * to that, is lost, and all below it, which cannot live, is gone at once. */
-TEST(who_dies_behind_a_ready_is_lost_with_all_below)
+/* PROTOCOL 12.2: a node that dies after its parent's READY, before the table
+ * has come to that, is lost, and all below it, which cannot live, is gone at
+ * once. */
+TEST(a_death_behind_a_ready_loses_the_branch)
 {
     struct sim *sim = sim_begin("0(1(2(4,8(9)),3(6,7)))", NULL);
 
@@ -169,9 +171,9 @@ static struct sim *begin_slowly(uint64_t at_ms, uint32_t rank, uint64_t for_ms)
     return sim;
 }
 
-/* PROTOCOL 12.2b: who is silent for longer than a node of a running tree may
- * be, while it or those below it start, is waited for, from above and from
- * below, whenever that is. From the table on, silence is a failure within
+/* PROTOCOL 12.2b: a node that is silent for longer than a node of a running
+ * tree may be, while it or those below it start, is waited for, from above and
+ * from below, whenever that is. From the table on, silence is a failure within
  * failure_timeout and a heartbeat. */
 TEST(a_slow_start_is_no_failure)
 {
@@ -214,7 +216,7 @@ TEST(a_start_has_an_end)
     all_end(sim);
 }
 
-/* PROTOCOL 12.3: who attaches gets the next rank, is in everyone's
+/* PROTOCOL 12.3: a node that attaches gets the next rank, is in everyone's
  * communicator, and in the streams that grow; it learns of them from what
  * stream 0 amounts to, and its packets count from there. */
 TEST(a_late_joiner_joins_the_waves)
@@ -277,8 +279,8 @@ TEST(a_late_joiner_is_a_back_end_like_any)
 }
 
 /* PROTOCOL 12.3: a joiner that dies half-way, at any millisecond, freezes
- * nobody. */
-TEST(half_a_joiner_freezes_nobody)
+ * no stream. */
+TEST(a_joiner_that_dies_half_way_stops_no_stream)
 {
     for (uint64_t at_ms = 0; at_ms < 20; at_ms++) {
         struct sim *sim = sim_launch(TREE);
@@ -295,7 +297,7 @@ TEST(half_a_joiner_freezes_nobody)
         sim_run(sim, 30);
         CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
         CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 9);
-        /* If it was a member already: nobody can tell that it is dead. */
+        /* If it was a member already, no node can tell that it is dead. */
         sim_run(sim, LIMIT_ORPHAN_TIMEOUT_MS + 10000);
         CHECK_IS(sim_sync_now(sim, stream), 0);
         CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 3);
@@ -305,7 +307,7 @@ TEST(half_a_joiner_freezes_nobody)
 }
 
 /* PROTOCOL 12.3: a node that has no parent just now asks for a joiner when it
- * has one. Who passed the question on to it is not to blame. */
+ * has one. The node that passed the question on is not to blame. */
 TEST(a_joiner_waits_for_an_orphan)
 {
     struct sim *sim = sim_launch("0(1(2(4,5),3(6,7)))");
@@ -325,7 +327,8 @@ TEST(a_joiner_waits_for_an_orphan)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.1, 12.3: who has no rank yet may be told that it was silent. */
+/* PROTOCOL 6.1, 12.3: a joiner without a rank may be told that it was silent.
+ */
 TEST(a_silent_joiner_is_told_so)
 {
     struct sim *sim = sim_launch("0(1(2(4,5),3(6,7)))");
@@ -342,9 +345,9 @@ TEST(a_silent_joiner_is_told_so)
     sim_end(sim);
 }
 
-/* PROTOCOL 12.3: where no rank is left it is the joiner who is turned away, at
- * the front-end and below. */
-TEST(who_finds_no_room_is_turned_away)
+/* PROTOCOL 12.3: if no rank is left, the joiner is turned away, at the
+ * front-end and below. */
+TEST(a_joiner_without_a_rank_is_turned_away)
 {
     struct sim_config config = {.next_rank = LIMIT_NODES};
     struct sim *sim = sim_launch_as("0(1(3(4)),2)", &config);

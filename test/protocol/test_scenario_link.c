@@ -4,8 +4,8 @@
 
 #define TREE "0(1(3,4),2)"
 
-/* PROTOCOL 6.1: heartbeats keep idle links: an hour passes and nobody is
- * lost. */
+/* PROTOCOL 6.1: heartbeats keep idle links: an hour passes and no node is lost.
+ */
 TEST(idle_links_live)
 {
     struct sim *sim = sim_launch(TREE);
@@ -41,8 +41,8 @@ TEST(silence_ends_a_link_at_the_deadline)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.1, 11.3: who hears nothing from its parent looks for another,
- * and silence of the front-end is not its death. */
+/* PROTOCOL 6.1, 11.3: a node that hears nothing from its parent looks for
+ * another, and silence of the front-end is not its death. */
 TEST(a_silent_parent_is_lost)
 {
     struct sim *sim = sim_launch(TREE);
@@ -59,13 +59,13 @@ TEST(a_silent_parent_is_lost)
 }
 
 /* PROTOCOL 6.1a: a node that gives its parent up lives; but if it then dies
- * before anybody adopts it, the parent that it has left says so in the end. */
-TEST(who_dies_as_an_orphan_is_told_to_be_lost)
+ * before it is adopted, the parent that it has left says so in the end. */
+TEST(an_orphan_that_dies_is_reported_lost)
 {
     struct sim *sim = sim_launch("0(1(3(5)),2(4(6)))");
     uint32_t parent;
 
-    /* it has nobody who would find out: neither a child nor who started it */
+    /* no node would find out: it has no child, and its starter is gone */
     sim_crash(sim, 5);
     sim_crash(sim, 1);
     sim_run(sim, 200);
@@ -85,9 +85,9 @@ TEST(who_dies_as_an_orphan_is_told_to_be_lost)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.1a, 6.2: whoever was stopped accuses nobody when it goes on: not
- * those who have left it meanwhile, and not those whom it has not read. */
-TEST(a_thawed_node_accuses_nobody)
+/* PROTOCOL 6.1a, 6.2: a node that was stopped accuses no peer when it goes on:
+ * neither those that have left it meanwhile, nor those that it has not read. */
+TEST(a_thawed_node_accuses_no_peer)
 {
     static const uint32_t ranks[] = {1, 3, 5};
 
@@ -113,7 +113,7 @@ TEST(a_thawed_node_accuses_nobody)
 
 /* PROTOCOL 6.1: a node that stops for less than that is not lost, and loses
  * nothing. */
-TEST(a_short_stop_is_no_death)
+TEST(a_short_stop_is_not_a_death)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -141,9 +141,9 @@ TEST(a_broken_link_is_known_at_once)
     sim_end(sim);
 }
 
-/* PROTOCOL 7.3, 8.4: who loses its parent is adopted, with everything below
- * it; nobody is lost but the one who died. */
-TEST(who_loses_its_parent_is_adopted)
+/* PROTOCOL 7.3, 8.4: a node that loses its parent is adopted, with everything
+ * below it; only the node that died is lost. */
+TEST(an_orphan_is_adopted)
 {
     struct sim *sim = sim_launch("0(1(3,4(5,6)),2(7,8))");
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -163,8 +163,8 @@ TEST(who_loses_its_parent_is_adopted)
     sim_end(sim);
 }
 
-/* PROTOCOL 1.3, 8.4: a link that breaks with both ends alive costs nobody. */
-TEST(a_cut_link_costs_nobody)
+/* PROTOCOL 1.3, 8.4: if a link breaks with both ends alive, no node is lost. */
+TEST(a_cut_link_loses_no_node)
 {
     struct sim *sim = sim_launch(TREE);
 
@@ -214,7 +214,7 @@ static struct sim *nonsense_comes(uint32_t from,
 }
 
 /* PROTOCOL 2.1, 1.3: a child that talks nonsense has its link closed and is
- * lost; nobody else is. Every type of frame is tried, with nothing, and with
+ * lost; no other node is. Every type of frame is tried, with nothing, and with
  * values that it never has. */
 TEST(nonsense_closes_its_link_only)
 {
@@ -234,7 +234,7 @@ TEST(nonsense_closes_its_link_only)
 }
 
 /* PROTOCOL 2.1: the same from above: the child may end, the rest lives. */
-TEST(nonsense_from_above_ends_no_more_than_that)
+TEST(nonsense_from_a_parent_ends_one_link)
 {
     for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
         for (int kind = 0; kind < 4; kind++) {
@@ -247,9 +247,10 @@ TEST(nonsense_from_above_ends_no_more_than_that)
     }
 }
 
-/* PROTOCOL 6.2: who was stopped reads what waits before it accuses anybody,
- * though its clock says that the other was silent for too long (seed 2931). */
-TEST(who_was_stopped_reads_first)
+/* PROTOCOL 6.2: a node that was stopped reads what waits before it accuses a
+ * peer, though its clock says that the other was silent for too long (seed
+ * 2931). */
+TEST(a_stopped_node_reads_first)
 {
     struct sim *sim = sim_launch("0(1(2,3))");
     uint32_t stream = sim_open_filter(sim, "");

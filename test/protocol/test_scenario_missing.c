@@ -23,7 +23,7 @@ static struct sim *begin_skipping(const char *tree, uint32_t launch_timeout_ms)
     return sim_begin(tree, &config);
 }
 
-/* Who is missing, in order of rank, such as "1 3 "; borrowed. */
+/* The nodes that are missing, in order of rank, such as "1 3 "; borrowed. */
 static const char *absent(struct sim *sim)
 {
     static char text[256];
@@ -202,7 +202,7 @@ TEST(a_chain_of_commnodes_is_skipped)
     }
 }
 
-/* PROTOCOL 12.2: all commnodes are dead: the front-end parents everybody. */
+/* PROTOCOL 12.2: all commnodes are dead: the front-end is the parent of all. */
 TEST(all_commnodes_are_skipped)
 {
     struct sim *sim = begin_skipping(TREE, 0);
@@ -290,9 +290,10 @@ TEST(silence_is_skipped)
     end_checked(sim);
 }
 
-/* PROTOCOL 12.2a: whoever dies in the middle of the launch, at any millisecond,
- * nobody else is lost; or it died after the launch, and is healed. But one
- * whose parent had reported it already takes along what it had started. */
+/* PROTOCOL 12.2a: if a node dies in the middle of the launch, at any
+ * millisecond, no other is lost; or it died after the launch, and is healed.
+ * But one whose parent had reported it already takes along what it had started.
+ */
 TEST(a_death_during_the_launch_is_survived)
 {
     for (uint64_t at_ms = 1; at_ms <= 24; at_ms++) {

@@ -13,7 +13,7 @@ static void parts_fit(const struct cop_recovery *recovery)
                     recovery->overall_us);
 }
 
-/* PROTOCOL 6.7: everybody who had to move says so, back-ends too, once. */
+/* PROTOCOL 6.7: every node that was adopted says so once, back-ends too. */
 TEST(every_orphan_reports)
 {
     struct node_adoption adoption;
@@ -57,7 +57,7 @@ TEST(the_part_that_took_long_is_named)
     sim_end(sim);
 }
 
-/* PROTOCOL 9.1, 9.3: an orphan whose output fills its window before anybody
+/* PROTOCOL 9.1, 9.3: an orphan whose output fills its window before any node
  * takes it in packs its state all the same. */
 TEST(a_full_window_is_no_end)
 {

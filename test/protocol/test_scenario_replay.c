@@ -112,7 +112,7 @@ TEST(a_lossy_sync_says_so)
 
 /* PROTOCOL 10.6, 12.3: one that has joined has put out nothing of the epoch
  * that it begins with, so its parent takes nothing along (seed 1307). */
-TEST(who_has_sent_nothing_loses_nothing)
+TEST(a_node_that_sent_nothing_loses_nothing)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_stream(sim, .grow = true);
@@ -165,7 +165,7 @@ TEST(streams_open_during_adoptions)
 
 /* PROTOCOL 8.4, 4.4: one that asked, and went elsewhere, is waited for on no
  * stream that was opened meanwhile (seed 2188). */
-TEST(who_only_asked_is_no_child)
+TEST(an_orphan_that_only_asked_is_not_a_child)
 {
     struct sim *sim = sim_launch("0(1,3(7(11),10))");
 
@@ -201,7 +201,7 @@ TEST(packets_are_sent_again)
 
 /* PROTOCOL 10.4: an adopted child that is far behind is fed from where it is;
  * the other children are not delayed and take nothing twice. */
-TEST(who_is_behind_is_fed_from_there)
+TEST(a_child_is_fed_from_where_it_stands)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "");
@@ -258,9 +258,9 @@ TEST(a_thawed_router_catches_up)
     sim_end(sim);
 }
 
-/* PROTOCOL 9.1: a node gives its state to a new parent though nobody is left
- * below it. Who is in that state may come back, and what its filter knows
- * already it does not put out again (seeds 3886 and 6690). */
+/* PROTOCOL 9.1: a node gives its state to a new parent though no member is left
+ * below it. A member that is in that state may come back, and what its filter
+ * knows already it does not put out again (seeds 3886 and 6690). */
 TEST(a_state_goes_up_from_a_node_without_members)
 {
     struct sim *sim = sim_launch("0(1(2(3)),4,5)");

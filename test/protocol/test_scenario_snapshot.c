@@ -44,7 +44,8 @@ static bool is_used(struct sim *sim)
     return false;
 }
 
-/* PROTOCOL 3.1, 12.3: those who joined meanwhile are members there, too. */
+/* PROTOCOL 3.1, 12.3: back-ends that joined meanwhile are members there, too.
+ */
 TEST(a_snapshot_tells_of_members)
 {
     struct sim *sim = sim_launch(TREE);
@@ -167,7 +168,7 @@ TEST(a_snapshot_tells_of_what_has_been)
     CU_ASSERT_FATAL(child != SIM_NONE);
     for (uint32_t id = stream; id <= stream + 1; id++) {
         frame.origin = sim_rank(sim, child);
-        frame.stream = id; /* the second has never been anybody's */
+        frame.stream = id; /* no node has ever had the second */
         sim_inject(sim, child, 3, &frame);
         sim_run(sim, 3);
         CU_ASSERT_EQUAL(sim_parent(sim, child) == 3, id == stream);

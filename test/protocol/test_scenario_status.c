@@ -85,7 +85,7 @@ static struct sim *breakable(const char *tree)
 
 /* PROTOCOL 15.1, 15.2: each node answers for itself, once, under the parent
  * that it has. */
-TEST(everybody_answers)
+TEST(every_node_answers)
 {
     static const uint32_t parents[] = {RANK_NONE, 0, 0, 1, 1, 2, 2, 3,
                                        3,         4, 4, 5, 5, 6, 6};
@@ -110,9 +110,9 @@ TEST(everybody_answers)
     end_rows(sim);
 }
 
-/* PROTOCOL 15.1: an observer is no member and no child: nobody hears of it, and
- * the network ends without it. */
-TEST(an_observer_is_no_child)
+/* PROTOCOL 15.1: an observer is neither member nor child: no node hears of it,
+ * and the network ends without it. */
+TEST(an_observer_is_not_a_child)
 {
     struct sim *sim = sim_launch(TREE);
     struct frame nothing = {0};
@@ -128,9 +128,9 @@ TEST(an_observer_is_no_child)
     end_rows(sim);
 }
 
-/* PROTOCOL 15.1: who asks nothing is let go, who asks something else too, and
- * there are never too many. */
-TEST(who_does_not_ask_is_let_go)
+/* PROTOCOL 15.1: an observer that asks nothing is let go, as is one that asks
+ * something else, and there are never too many. */
+TEST(an_observer_that_asks_nothing_is_let_go)
 {
     struct sim *sim = sim_launch(TREE);
     struct frame nothing = {0};
@@ -170,9 +170,10 @@ TEST(a_commnode_refers_to_the_front_end)
     end_rows(sim);
 }
 
-/* PROTOCOL 15.2: several who ask at once share rounds; each gets what was so
- * after he had asked. One who goes away in the middle is not missed. */
-TEST(several_ask_at_once)
+/* PROTOCOL 15.2: several observers that ask at once share rounds; each gets
+ * what was so after it had asked. One who goes away in the middle is not
+ * missed. */
+TEST(several_observers_ask_at_once)
 {
     struct sim *sim = sim_launch(TREE);
     struct frame frame = question(1000);
@@ -193,7 +194,7 @@ TEST(several_ask_at_once)
 
 /* PROTOCOL 15.3: a node that does not answer is told as silent, by its parent,
  * in time; of those below it nothing is known. */
-TEST(who_does_not_answer_is_silent)
+TEST(a_node_that_does_not_answer_is_silent)
 {
     struct sim *sim = sim_launch(TREE);
 
@@ -304,8 +305,8 @@ TEST(orphans_and_lost_back_ends_are_shown)
 
 /* PROTOCOL 15.5: what is silent, or without a way to the front-end, is an
  * orphan that may be dead, or that comes back; after too long it is lost, and
- * the reason is shown. Who is up has none. */
-TEST(why_somebody_is_lost_is_shown)
+ * the reason is shown. A node that is up has none. */
+TEST(the_reason_of_a_loss_is_shown)
 {
     struct sim *sim = sim_launch(TREE);
 
@@ -330,8 +331,8 @@ TEST(why_somebody_is_lost_is_shown)
     end_rows(sim);
 }
 
-/* PROTOCOL 15.3: links that end in the middle of a round, up and down, leave
- * nobody waiting. */
+/* PROTOCOL 15.3: links that end in the middle of a round, up and down, leave no
+ * observer waiting. */
 TEST(a_round_survives_deaths)
 {
     for (uint32_t ms = 0; ms < 12; ms++) {
@@ -356,7 +357,7 @@ TEST(a_round_survives_deaths)
 
 /* PROTOCOL 15.2: what a stranger might answer costs him his link, or nothing.
  */
-TEST(wrong_answers_harm_nobody)
+TEST(wrong_answers_do_no_harm)
 {
     struct sim *sim = sim_launch(TREE);
     struct frame late = {.type = FRAME_ROWS, .sequence = 77};
@@ -382,7 +383,7 @@ TEST(injections_need_permission)
     ask_node(sim, 0, frame, 10);
     CU_ASSERT_EQUAL(code, -EPERM);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "allow_injection"));
-    /* and the nodes do not take anybody's word for it */
+    /* and a node checks the permission itself */
     sim_inject(sim, 0, 1, &frame);
     frame.origin = 1;
     sim_inject(sim, 0, 1, &frame);
@@ -535,9 +536,9 @@ TEST(a_thousand_nodes_answer)
     end_rows(sim);
 }
 
-/* PROTOCOL 15.5: who could not be launched is shown with the reason; who is
- * there has none. */
-TEST(who_is_missing_is_shown_with_the_reason)
+/* PROTOCOL 15.5: a node that could not be launched is shown with the reason;
+ * who is there has none. */
+TEST(a_missing_node_is_shown_with_the_reason)
 {
     struct sim_config config = {.missing = COP_MISSING_SKIP};
     struct sim *sim = sim_begin(TREE, &config);

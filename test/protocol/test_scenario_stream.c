@@ -73,7 +73,7 @@ TEST(opening_has_an_end)
     sim_end(sim);
 }
 
-/* PROTOCOL 3.1a, 11.1a: who dies meanwhile is not waited for. */
+/* PROTOCOL 3.1a, 11.1a: a node that dies meanwhile is not waited for. */
 TEST(opening_goes_on_without_the_dead)
 {
     struct sim *sim = sim_launch(TREE);
@@ -89,7 +89,7 @@ TEST(opening_goes_on_without_the_dead)
     sim_end(sim);
 }
 
-/* 2 and 6 die together: nobody can say what became of 6. */
+/* 2 and 6 die together: no node can say what became of 6. */
 static struct sim *begin_limbo(void)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
@@ -142,9 +142,9 @@ static struct sim *begin_absence(void)
     return sim;
 }
 
-/* PROTOCOL 3.1a: who returns from limbo gets the stream, with all that was sent
- * on it meanwhile. */
-TEST(who_returns_from_limbo_gets_the_stream)
+/* PROTOCOL 3.1a: a back-end that returns from limbo gets the stream, with all
+ * that was sent on it meanwhile. */
+TEST(a_back_end_back_from_limbo_gets_the_stream)
 {
     struct sim *sim = begin_absence();
     uint32_t stream = 0;
@@ -165,7 +165,7 @@ TEST(who_returns_from_limbo_gets_the_stream)
 
 /* PROTOCOL 3.1a: what it answers after the opening is an event: that it cannot
  * load the stream's filter, too. */
-TEST(who_returns_without_the_filter_is_told_of)
+TEST(a_missing_filter_after_limbo_is_reported)
 {
     struct sim *sim = begin_absence();
     char missing[] = "no_such_filter";
@@ -319,7 +319,7 @@ TEST(numbers_are_never_used_again)
     sim_end(sim);
 }
 
-/* PROTOCOL 3.1b, 10.2: when all is done nobody holds anything. */
+/* PROTOCOL 3.1b, 10.2: when all is done, no node holds a packet. */
 TEST(nothing_is_held_in_the_end)
 {
     struct sim *sim = sim_launch(TREE);
@@ -336,7 +336,7 @@ TEST(nothing_is_held_in_the_end)
 }
 
 /* Only the front-end may open, close for all, or set parameters. */
-TEST(who_may_ask_what)
+TEST(requests_need_the_right_role)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");

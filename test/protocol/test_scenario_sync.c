@@ -22,7 +22,7 @@ TEST(all_answers_are_in)
 
 /* PROTOCOL 10.6: it waits for an application that takes its time, and for a
  * filter that does. */
-TEST(the_slow_are_waited_for)
+TEST(a_sync_waits_for_slow_members)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -54,8 +54,9 @@ TEST(the_slow_are_waited_for)
     sim_end(sim);
 }
 
-/* PROTOCOL 10.6: who takes "start" and then only sends says settle. */
-TEST(who_only_sends_says_settle)
+/* PROTOCOL 10.6: a member that takes "start" and then only sends says settle.
+ */
+TEST(a_member_that_only_sends_settles)
 {
     struct sim *sim = sim_launch("0(1)");
     uint32_t stream = sim_open_filter(sim, "");
@@ -77,7 +78,7 @@ TEST(who_only_sends_says_settle)
 }
 
 /* PROTOCOL 10.6: at once if none was ever taken and none waits. */
-TEST(who_was_sent_nothing_settles_at_once)
+TEST(a_member_without_packets_settles_at_once)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -116,7 +117,7 @@ TEST(epochs_pair_again)
 }
 
 /* PROTOCOL 4.1, 10.6: the same, seen wave by wave. */
-TEST(short_waves_say_who_is_in_them)
+TEST(short_waves_count_their_back_ends)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -178,7 +179,7 @@ TEST(later_filter_calls_delay_no_sync)
 }
 
 /* PROTOCOL 10.6, 11.1a: a member that dies is not waited for. */
-TEST(the_dead_are_not_waited_for)
+TEST(a_sync_skips_dead_members)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -197,7 +198,7 @@ TEST(the_dead_are_not_waited_for)
 }
 
 /* PROTOCOL 10.6: the members that a sync waits for can be named. */
-TEST(who_is_waited_for_has_a_name)
+TEST(unsettled_members_are_named)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -309,9 +310,10 @@ TEST(a_slow_child_delays_no_other)
     sim_end(sim);
 }
 
-/* PROTOCOL 10.1, 10.6: a claim that waits for credit speaks of those who had
- * settled when it was made. One who is adopted meanwhile, sends, and settles,
- * is not in it: what it has sent waits behind. The link is slow at any time. */
+/* PROTOCOL 10.1, 10.6: a claim that waits for credit names those that had
+ * settled when it was made. A back-end that is adopted meanwhile, sends, and
+ * settles, is not in it: what it has sent waits behind. The link is slow at any
+ * time. */
 TEST(a_claim_that_waits_speaks_of_no_newcomer)
 {
     enum {

@@ -25,7 +25,7 @@ TEST(the_nth_meets_the_nth)
 }
 
 /* PROTOCOL 4.6: without waiting, each packet goes up alone and at once. */
-TEST(nobody_waits_where_none_is_to)
+TEST(packets_of_an_unaligned_stream_do_not_wait)
 {
     struct sim *sim = sim_launch(TREE);
     char sum[] = "sum";
@@ -43,8 +43,8 @@ TEST(nobody_waits_where_none_is_to)
     sim_end(sim);
 }
 
-/* PROTOCOL 4.6: what came within the time goes up together, when it is over
- * and not a millisecond before; who comes later is in the next. */
+/* PROTOCOL 4.6: what came within the time goes up together, when it is over and
+ * not a millisecond before; a later packet is in the next. */
 TEST(a_time_out_gathers_what_came)
 {
     struct sim *sim = sim_launch("0(1,2,3)");
@@ -169,7 +169,7 @@ TEST(a_lost_branch_is_not_waited_for)
 }
 
 /* PROTOCOL 4.3: a child without members takes no part. */
-TEST(who_has_no_member_takes_no_part)
+TEST(a_node_without_members_takes_no_part)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     char sum[] = "sum";
@@ -210,7 +210,7 @@ static void inject(struct sim *sim,
 
 /* PROTOCOL 4.5: a packet whose wave has gone passes straight up, alone, and
  * says that it is late; it disturbs no wave. */
-TEST(who_comes_late_says_so)
+TEST(a_late_packet_says_so)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");

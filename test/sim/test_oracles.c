@@ -15,7 +15,7 @@
 #include "wire/limits.h"
 #include "wire/packet.h"
 
-/* Nobody dies. */
+/* No node dies. */
 #define CALM "seed 7\ntree 0(1(3,4),2(5,6))\ndelay 1 3\nfragment 20\nstart 5\n"
 #define STREAM(filter, sync)                                                   \
     "+0 open stream=1 filter=" filter " sync=" sync                            \
@@ -278,7 +278,7 @@ static enum sim_tampering lie_settled(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* Nobody minds the height, and an orphan calls the deepest. */
+/* No node minds the height, and an orphan calls the deepest one. */
 static enum sim_tampering raise_tree(struct sim *sim,
                                      uint32_t index,
                                      struct action *action,
