@@ -37,6 +37,7 @@ char *__real_strndup(const char *text, size_t len);
 void *__wrap_malloc(size_t len);
 void *__wrap_calloc(size_t count, size_t len);
 void *__wrap_realloc(void *old, size_t len);
+void *__wrap_reallocarray(void *old, size_t count, size_t len);
 void __wrap_free(void *old);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t len);
@@ -111,6 +112,13 @@ void *__wrap_realloc(void *old, size_t len)
         arena_give(old);
     }
     return grown;
+}
+
+void *__wrap_reallocarray(void *old, size_t count, size_t len)
+{
+    if (len && count > SIZE_MAX / len)
+        return NULL;
+    return __wrap_realloc(old, count * len);
 }
 
 void __wrap_free(void *old)

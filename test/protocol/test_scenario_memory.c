@@ -7,11 +7,13 @@
 void *__real_malloc(size_t len);
 void *__real_calloc(size_t count, size_t len);
 void *__real_realloc(void *block, size_t len);
+void *__real_reallocarray(void *block, size_t count, size_t len);
 char *__real_strdup(const char *text);
 
 void *__wrap_malloc(size_t len);
 void *__wrap_calloc(size_t count, size_t len);
 void *__wrap_realloc(void *block, size_t len);
+void *__wrap_reallocarray(void *block, size_t count, size_t len);
 char *__wrap_strdup(const char *text);
 
 /* The fault heap: within a step, allocation number `fails_at` fails. */
@@ -39,6 +41,11 @@ void *__wrap_calloc(size_t count, size_t len)
 void *__wrap_realloc(void *block, size_t len)
 {
     return must_fail() ? NULL : __real_realloc(block, len);
+}
+
+void *__wrap_reallocarray(void *block, size_t count, size_t len)
+{
+    return must_fail() ? NULL : __real_reallocarray(block, count, len);
 }
 
 char *__wrap_strdup(const char *text)
