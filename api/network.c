@@ -355,7 +355,7 @@ int network_new(struct cop_network **out,
     network->role = bootstrap->role;
     network->ops = ops;
     if (!log || !*log)
-        network->ops.log = NULL; /* lines that nobody reads are not written */
+        network->ops.log = NULL; /* then no line is formatted */
     network->filter_path = strdup(bootstrap->filter_path);
     if (!network->filter_path || filtering_new(&network->filtering) < 0)
         goto out;

@@ -56,8 +56,8 @@ static void receive_tell(struct receiving *call)
     driver_step(call->network->driver, &event, NULL);
 }
 
-/* It returns with nothing: whoever polls may not call again before the marker
- * comes, so the machine is told beforehand, once after each take. */
+/* A receive that returns nothing. An application that polls may not call again
+ * before the marker comes, so tell the machine now, once after each take. */
 static void tell_beforehand(struct receiving *call)
 {
     bool *untold =

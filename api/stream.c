@@ -62,7 +62,7 @@ void stream_enter(struct cop_stream *stream)
 }
 
 /* At a back-end a stream is kept until the front-end has closed it, so that
- * nobody takes what still comes for a new one. */
+ * what still comes is not taken for a new one. */
 static bool is_over(const struct cop_stream *stream)
 {
     bool is_frontend = stream->network->role == NODE_FRONTEND;

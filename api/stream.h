@@ -61,7 +61,7 @@ void stream_release(struct cop_stream *stream);
  * a pause would keep this one for ever. */
 void stream_take_early(struct cop_stream *stream);
 
-/* Forget it; nobody is inside. */
+/* Free it; no call is inside. */
 void stream_free(struct cop_stream *stream);
 
 #endif

@@ -15,16 +15,15 @@
 #include "topology/topology.h"
 
 /* How long children may take to end before they are killed, for each level
- * below: a child must have killed its own before it is killed itself, or they
- * would be left to nobody. */
+ * below: a child must have killed its own children before it is killed itself,
+ * or no process would wait for them. */
 #define REAP_MS 3000
 
-/* The same for one that is stopped, as by SIGSTOP: it will not end by itself,
- * unless somebody is about to let it go on. */
+/* The same for a child that is stopped, as by SIGSTOP: it does not end by
+ * itself unless it is about to be continued. */
 #define REAP_STOPPED_MS 1000
 
-/* How long a parent that ends takes, at most, from the first to the last of its
- * sockets. */
+/* A parent that ends closes its sockets within this time. */
 #define ABORT_MS 1000
 
 /* How often to see whether a burst has left free memory behind, and how much
@@ -95,7 +94,7 @@ static void on_exit_node(void *arg, const char *text)
         snprintf(commnode->end, sizeof(commnode->end), "%s", text);
 }
 
-/* The children go on, and find other parents: do not wait for them. */
+/* The children find other parents: do not wait for them. */
 static void on_abort(void *arg)
 {
     struct commnode *commnode = arg;
@@ -175,9 +174,8 @@ static int commnode_live(struct commnode *commnode)
     return r;
 }
 
-/* Whether whoever started us has gone before our parent took us: what an
- * aborted launch looks like from below, whichever of its sockets we see close
- * first. */
+/* Whether the process that started us has ended before our parent accepted us.
+ * So looks an aborted launch, whichever socket closes first. */
 static bool is_abandoned(const struct bootstrap *bootstrap)
 {
     struct pollfd waited = {.fd = bootstrap->fd, .events = POLLIN};
@@ -185,8 +183,9 @@ static bool is_abandoned(const struct bootstrap *bootstrap)
     return bootstrap->fd >= 0 && poll(&waited, 1, ABORT_MS) == 1;
 }
 
-/* Whether the failure is news: that whoever started us is gone tells nobody
- * anything, and so would all nodes of a tree whose front-end was killed. */
+/* Whether the failure is worth a message. All nodes of a tree whose front-end
+ * was killed during the launch see that the process that started them has ended:
+ * that alone is not. */
 static bool is_news(const struct commnode *commnode,
                     int code,
                     const struct bootstrap *bootstrap)
@@ -221,7 +220,7 @@ int cop_commnode_main(void)
     int r;
 
     if (!commnode.log)
-        used.log = NULL;     /* lines that nobody reads are not written */
+        used.log = NULL;     /* then no line is formatted */
     mallopt(M_ARENA_MAX, 1); /* what each thread frees is free for both */
     r = bootstrap_inherit(&bootstrap, LIMIT_LAUNCH_TIMEOUT_MS, &error);
     if (r == 0 && bootstrap->role != NODE_COMMNODE)

@@ -1,4 +1,4 @@
-/* missing.c - who was left out of a launch. */
+/* missing.c - the nodes that a launch has left out. */
 #include <errno.h>
 
 #include "api/network.h"

@@ -77,11 +77,11 @@ static int timed_out(const struct cop_stream *stream, struct cop_error *error)
     node_name_ranks(node, unreached.count > 0 ? &unreached : &left, text,
                     sizeof(text));
     if (unreached.count > 0)
-        r = cop_error_set(error, -ETIMEDOUT,
-                          "nobody reaches %llu member(s) of stream %u: %s; a "
-                          "sync waits for them until they are given up",
-                          (unsigned long long)ranks_size(&unreached),
-                          stream->id, text);
+        r = cop_error_set(
+            error, -ETIMEDOUT,
+            "%llu member(s) of stream %u cannot be reached: %s; a "
+            "sync waits for them until they are given up",
+            (unsigned long long)ranks_size(&unreached), stream->id, text);
     else
         r = cop_error_set(
             error, -ETIMEDOUT,

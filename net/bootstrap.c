@@ -1,4 +1,4 @@
-/* bootstrap.c - what a node is told at its birth. */
+/* bootstrap.c - what a node is told when it is started. */
 #include "net/bootstrap.h"
 
 #include <endian.h>
@@ -210,7 +210,7 @@ out:
 
 /* ---- the front-end's ----------------------------------------------------- */
 
-/* Who hears a heartbeat late is not to take the link for dead. */
+/* One late heartbeat must not end a link. */
 static int check_times(struct cop_times times, struct cop_error *error)
 {
     fill_times(&times);

@@ -487,7 +487,7 @@ static struct connection *connection_make(struct connections *set, int fd)
     ev_io_init(&c->io, connection_on_io, fd, EV_READ);
     c->io.data = c;
     ev_init(&c->timer, on_timer);
-    /* Who was kept from looking in time looks at the socket first. */
+    /* After a delay, look at the socket before the timer. */
     ev_set_priority(&c->timer, EV_MINPRI);
     c->timer.data = c;
     return c;
@@ -566,7 +566,7 @@ size_t connections_queued(const struct connections *set)
     return set->queued;
 }
 
-/* Nobody polls: bring the watchers of `c` into line with its queue. */
+/* Set the watchers of `c` as its queue needs. No thread polls. */
 static void settle(struct connection *c)
 {
     struct connections *set = c->set;
@@ -588,7 +588,7 @@ static void settle(struct connection *c)
                                 (!output_is_empty(&c->output) ? EV_WRITE : 0));
 }
 
-/* Whether only who polls the loop can do what `c` needs. */
+/* Whether `c` needs what only the polling thread can do. */
 static bool needs_settling(const struct connection *c)
 {
     return !output_is_empty(&c->output) || c->state != STATE_OPEN ||

@@ -11,7 +11,7 @@
  * link starves the others.
  *
  * Everything here is called under the driver's lock. Watchers may be touched
- * only while nobody polls the loop; see connections_flush(). */
+ * only while no thread polls the loop; see connections_flush(). */
 #ifndef NET_CONNECTION_H
 #define NET_CONNECTION_H
 
@@ -62,7 +62,7 @@ struct connections_config {
 int connections_new(struct connections **out,
                     const struct connections_config *config);
 
-/* Close and free all connections without a word to anybody, and the set.
+/* Close and free all connections without a call back, and the set.
  * NULL is fine. */
 void connections_free(struct connections *set);
 
@@ -93,7 +93,7 @@ int connection_prepare(int fd, uint32_t failure_timeout_ms);
  *
  * fd         taken, also on error
  * dialer     whether we have called; if not, the socket is one of a listener's
- * peer_rank  whom, as in handshake_init()
+ * peer_rank  the other end, as in handshake_init()
  *
  * Returns 0, or a negative errno if the socket cannot be set up. */
 int connection_new(struct connections *set,
@@ -102,7 +102,7 @@ int connection_new(struct connections *set,
                    uint32_t peer_rank);
 
 /* Close those that we have dialled and that are in their handshake still, and
- * say nothing of it. Nobody polls. */
+ * do not call back. No thread polls. */
 void connections_hang_up(struct connections *set);
 
 /* A number of the caller's, 0 at first. */
@@ -129,10 +129,10 @@ size_t connections_queued(const struct connections *set);
 
 /* Write what is queued, as far as the sockets take it.
  *
- * polling  somebody else polls the loop just now, so that watchers may not be
+ * polling  another thread polls the loop just now, so that watchers may not be
  *          touched
  *
- * Returns whether the one who polls must be woken to come here himself. */
+ * Returns whether the polling thread must be woken to flush itself. */
 bool connections_flush(struct connections *set, bool polling);
 
 /* Whether one that was closed still has bytes to send or waits for its peer

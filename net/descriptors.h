@@ -5,7 +5,7 @@
 #include "net/bootstrap.h"
 
 /* Make sure that there are descriptors for our children, and, as far as is
- * allowed, for all below us, whom we may come to adopt.
+ * allowed, for all nodes below us, which we may adopt later.
  *
  * Returns 0, or -EMFILE with a sentence. */
 int descriptors_check(const struct bootstrap *bootstrap,

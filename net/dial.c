@@ -218,7 +218,7 @@ int dial_new(struct dial **out,
     snprintf(dial->text, sizeof(dial->text), "%s", addresses);
     ev_timer_init(&dial->deadline, on_deadline, timeout_ms / 1e3, 0.);
     dial->deadline.data = dial;
-    /* Who was kept from looking in time looks at the sockets first. */
+    /* After a delay, look at the sockets before the timer. */
     ev_set_priority(&dial->deadline, EV_MINPRI);
     ev_timer_start(loop, &dial->deadline);
     if (dial->active == 0)

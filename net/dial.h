@@ -1,7 +1,7 @@
-/* dial.h - calling a node at its addresses (PROTOCOL 1.1).
+/* dial.h - connect to a node at one of its addresses (PROTOCOL 1.1).
  *
- * They are tried in turn, each when the one before has failed or has been
- * silent for 250 ms; the first that answers is taken. */
+ * The addresses are tried in turn, each when the one before has failed or has
+ * been silent for 250 ms. The first that answers is taken. */
 #ifndef NET_DIAL_H
 #define NET_DIAL_H
 
@@ -18,7 +18,7 @@ typedef void dial_done_fn(void *arg, int fd, const char *text);
 
 /* Begin to call.
  *
- * loop        kept; nobody may poll it during any call of this module
+ * loop        kept; no thread may poll it during a call of this module
  * addresses   as in net/address.h; borrowed
  * timeout_ms  for all of it
  * fd          see below

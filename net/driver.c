@@ -345,8 +345,8 @@ void driver_unlock(struct driver *driver)
     helm_unlock(driver->helm);
 }
 
-/* What the application has queued leaves now if it is the first since it has
- * waited, or much, or old; otherwise soon. */
+/* Write what the application has queued: now if it is the first since the
+ * application has waited, or if it is much or old; otherwise soon. */
 static void flush_in_time(struct driver *driver)
 {
     size_t queued = connections_queued(driver->links.connections);
@@ -382,7 +382,7 @@ void driver_catch_up(struct driver *driver)
     driver->changed = false;
 }
 
-/* What somebody waits for, or the end. */
+/* What a thread waits for, or the end. */
 struct wish {
     struct driver *driver;
     driver_done_fn *done;

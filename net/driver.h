@@ -8,8 +8,8 @@
  *     | node_step    | connections      | children
  *
  * The machine is stepped under the driver's lock, which is never held in a
- * poll or in a filter (PROTOCOL 14). Whoever waits drives the loop; one
- * background thread takes over when nobody has for some milliseconds.
+ * poll or in a filter (PROTOCOL 14). A thread that waits drives the loop. A
+ * background thread takes over when none has done so for some milliseconds.
  *
  * A shell does this:
  *
@@ -132,7 +132,7 @@ static inline int driver_step(struct driver *driver,
 /* Whether what the caller waits for has happened; called with the lock. */
 typedef bool driver_done_fn(void *arg);
 
-/* Drive the loop, or wait for who drives it, until `done` says so. The lock is
+/* Drive the loop, or wait for the thread that does, until `done`. The lock is
  * held before, after, and in `done`; released in between. Queued frames leave
  * first. With a `timeout_ms` of 0 it takes what is there and does not wait;
  * COP_FOREVER has no end.
@@ -147,8 +147,8 @@ int driver_wait(struct driver *driver,
 /* Hand what is queued to the network now. Lock held. */
 void driver_flush(struct driver *driver);
 
-/* From now on somebody polls a descriptor that the shell sets in `deliver` and
- * `tell`: the background thread takes over quickly. Lock held. */
+/* From now on the application polls a descriptor that the shell sets in
+ * `deliver` and `tell`: the background thread takes over quickly. Lock held. */
 void driver_attended(struct driver *driver);
 
 /* Wait up to `timeout_ms` for the children that we have started to end, for

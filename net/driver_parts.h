@@ -150,8 +150,8 @@ void driver_links_log_refusals(struct driver *driver, uint64_t now_ms);
 /* Call the parent in the next turn. Returns 0 or -ENOMEM. */
 int driver_call_parent(struct driver *driver);
 
-/* Call whom an ACTION_DIAL or ACTION_KNOCK names in the next turn. Its text is
- * taken. */
+/* Call the node that an ACTION_DIAL or ACTION_KNOCK names, in the next turn. Its
+ * text is taken. */
 void driver_call_ask(struct driver *driver, struct action *action);
 
 /* Begin the call that is wanted, and give up the one before. No thread polls.

@@ -94,7 +94,7 @@ int handshake_take(struct handshake *handshake,
  * `*len` is 0 if there are none. */
 const unsigned char *handshake_output(struct handshake *handshake, size_t *len);
 
-/* Who the other end is; only after handshake_take() has returned 1. */
+/* The identity of the other end; only after handshake_take() has returned 1. */
 const struct handshake_identity *handshake_peer(
     const struct handshake *handshake);
 

@@ -1,4 +1,4 @@
-/* helm.c - who drives the loop of a driver. */
+/* helm.c - which thread drives the loop of a driver. */
 #include "net/helm.h"
 
 #include <assert.h>
@@ -13,15 +13,16 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/* How long a helm may be abandoned: at first; at most, when its owner keeps
- * coming back; where somebody polls a descriptor meanwhile. */
+/* How long the helm may be free before the background thread takes it: at first;
+ * at most, if its owner keeps coming back; if the application polls a descriptor
+ * meanwhile. */
 #define ABANDONED_MS     5
 #define ABANDONED_MAX_MS 50
 #define ATTENDED_MS      1
 
-/* Who has waited for so long will not be back soon: he has the timer stopped,
- * which is cheaper than to have it wake the background for nothing. Of one who
- * comes and goes it would cost two system calls each time. */
+/* A thread that has waited so long is not expected back soon: it stops the timer,
+ * which is cheaper than to wake the background thread for nothing. For a thread
+ * that comes and goes it would cost two system calls each time. */
 #define LONG_MS 10
 
 /* A call that lasts longer loses the helm (PROTOCOL 5.1). */
@@ -54,7 +55,7 @@ struct helm {
     atomic_uint urgent;    /* threads that wait for the lock, to go first */
     uint32_t aside;        /* threads that let them */
     enum owner owner;
-    uint64_t ticket; /* of the present owner: it may be taken from him */
+    uint64_t ticket; /* of the present owner: it may be taken away */
     bool polling;
     bool forked;
     bool stopping;
@@ -403,7 +404,7 @@ static bool to_take(struct helm *helm)
         helm_arm(helm, helm->yield_ms + YIELD_MS);
         return false;
     }
-    /* Somebody is there all the time: look less often. */
+    /* Some thread is there all the time: look less often. */
     if (helm->abandoned_ms < ABANDONED_MAX_MS)
         helm->abandoned_ms *= 2;
     if (helm->polling)
@@ -411,7 +412,7 @@ static bool to_take(struct helm *helm)
     return false;
 }
 
-/* Have the helm until somebody wants it, or takes it. */
+/* Have the helm until another thread wants it, or takes it. */
 static void helm_drive(struct helm *helm)
 {
     uint64_t ticket = helm_take(helm, OWNER_BACKGROUND);
@@ -680,7 +681,7 @@ void helm_free(struct helm *helm)
     ev_loop_destroy(helm->loop);
     if (!helm->forked) {
         close(helm->timer_fd);
-        /* The parent's waiters, of whom a child has a copy, never leave it. */
+        /* In a forked child, copies of the parent's waiters stay in them. */
         pthread_cond_destroy(&helm->changed);
         pthread_cond_destroy(&helm->passed);
         pthread_mutex_destroy(&helm->lock);

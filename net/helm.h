@@ -1,4 +1,4 @@
-/* helm.h - who drives the loop of a driver (PROTOCOL 14.1).
+/* helm.h - which thread drives the loop of a driver (PROTOCOL 14.1).
  *
  * One lock, one loop. A thread that waits takes the helm: it does the work
  * that is due, then polls, with the lock released only in the poll and in
@@ -78,7 +78,7 @@ bool helm_polling(const struct helm *helm);
 /* Have that thread return from its poll, and work. */
 void helm_wake(struct helm *helm);
 
-/* What somebody waits for may have happened: have everybody look. */
+/* What a thread waits for may have happened: have all threads look. */
 void helm_notify(struct helm *helm);
 
 /* Milliseconds of the monotonic clock, as of the end of the last poll or the
@@ -91,7 +91,7 @@ uint64_t helm_clock_us(void);
 
 typedef bool helm_done_fn(void *arg);
 
-/* Work and poll, or wait for who does, until `done` says so. With a
+/* Work and poll, or wait for the thread that does, until `done`. With a
  * `timeout_ms` of 0 it polls once without waiting, COP_FOREVER has no end.
  * Returns 0, -EAGAIN, or -EBADF: see helm_is_broken(). */
 int helm_wait(struct helm *helm,
@@ -99,7 +99,7 @@ int helm_wait(struct helm *helm,
               void *done_arg,
               int timeout_ms);
 
-/* Something is to be done within `ms` milliseconds even if nobody waits. */
+/* work() is due within `ms` milliseconds even if no thread waits. */
 void helm_due(struct helm *helm, uint32_t ms);
 
 /* From now on an abandoned helm is to be taken quickly. */

@@ -25,7 +25,7 @@ static void injection_hold(pid_t process, uint32_t ms)
     _exit(0);
 }
 
-/* Nobody who is stopped can continue himself. A child of fork() would be told
+/* A process that is stopped cannot continue itself. A child of fork() would be told
  * to the application by SIGCHLD; this one has no such signal. Between the call
  * and the end the child calls nothing but the kernel, for other threads may
  * have held locks. */

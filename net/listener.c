@@ -18,7 +18,7 @@
 /* A pause when there are no descriptors left. */
 #define PAUSE_S 0.1
 
-/* For so long the system keeps a caller who has not said anything. */
+/* How long the system keeps a connection on which nothing has come. */
 #define SAY_S 1
 
 struct listener {
@@ -59,7 +59,7 @@ static void on_call(struct ev_loop *loop, ev_io *io, int events)
             close(fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
                    errno == ENOMEM) {
-            /* Those who call wait in the backlog. */
+            /* New connections wait in the backlog. */
             ev_io_stop(loop, io);
             ev_timer_set(&listener->pause, PAUSE_S, 0.);
             ev_timer_start(loop, &listener->pause);

@@ -18,7 +18,7 @@ struct asking {
     ev_timer deadline;
     struct frame question;
     struct frame *answer;
-    bool called; /* somebody has taken our call */
+    bool called; /* the connection stands */
     bool done;
     int code;
     char text[LIMIT_TEXT];
@@ -60,7 +60,7 @@ static void on_frame(void *arg,
     finish(asking, 0, "");
 }
 
-/* What the end of a connection without an answer means to whoever asked. */
+/* Why a connection ended without an answer. */
 static int meaning(int code, bool was_up)
 {
     switch (code) {
@@ -107,7 +107,7 @@ static void on_dialed(void *arg, int fd, const char *text)
     int r;
 
     if (fd == -ECONNREFUSED)
-        text = "nobody listens there: the network has ended";
+        text = "no process listens there: the network has ended";
     if (fd < 0) {
         finish(asking, fd == -ENETUNREACH ? -EHOSTUNREACH : fd, text);
         return;

@@ -6,8 +6,7 @@
 #include "net/bootstrap.h"
 #include "wire/frame.h"
 
-/* Call the front-end of a session, prove who we are and have it prove who it
- * is, send one frame, and take the answer.  Blocks, on a loop of its own.
+/* Connect to the front-end of a session, authenticate both ends, send one frame, and take the answer.  Blocks, on a loop of its own.
  *
  * answer      a ROWS or REPORTS frame; the caller's, with its payload
  * session     as session_read() gives it, with the first node as the parent

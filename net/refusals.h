@@ -1,6 +1,6 @@
 /* refusals.h - which refused connections get a line in the log.
  *
- * Anybody may connect to a node: a flood of connections without the key must
+ * Any process may connect to a node: a flood of connections without the key must
  * not become a flood of lines. */
 #ifndef NET_REFUSALS_H
 #define NET_REFUSALS_H
