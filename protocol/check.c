@@ -80,6 +80,8 @@ static void check_peers(struct check *check)
         check_that(check, peer != node->parent || peer->is_parent,
                    "the parent, %u, is no parent", peer->rank);
         check_ranks(check, &peer->below, "below a peer");
+        check_that(check, !peer->ready || !peer->asking,
+                   "%u asks to be a child, and is one", peer->rank);
     }
     for (uint32_t link = 0; link < node->link_count; link++)
         check_that(check, !node->links[link] || node->links[link]->link == link,
@@ -88,6 +90,30 @@ static void check_peers(struct check *check)
                "the parent is there %u times", parents);
     check_that(check, !node->parent || node->role != NODE_FRONTEND,
                "the front-end has a parent");
+}
+
+/* What a node is, and what it looks for. */
+static void check_place(struct check *check)
+{
+    const struct node *node = check->node;
+    bool root = node->role == NODE_FRONTEND;
+    bool searches = node->heal.orphan.phase != ORPHAN_NOT;
+
+    check_that(check, root == (node->rank == 0), "rank %u has role %d",
+               node->rank, node->role);
+    check_that(check, !searches || (!root && !node->parent),
+               "it looks for a parent, and is the front-end or has one");
+    check_that(check, root || node->parent || searches || !node->launched,
+               "it has no parent, and looks for none");
+    check_that(check, node->launched == (node->heal.table != NULL),
+               "it is launched or has a table, not both");
+    check_that(check,
+               root || node->uncovered_count + node->status.observer_count == 0,
+               "observers, or back-ends without a branch, below the front-end");
+    check_that(check, node->heal.probe_count <= LIMIT_CHILDREN,
+               "%zu probes wait", node->heal.probe_count);
+    check_that(check, node->incarnation <= LIMIT_INCARNATION, "incarnation %u",
+               node->incarnation);
 }
 
 static void check_credit(struct check *check,
@@ -122,6 +148,75 @@ static void check_claim(struct check *check,
                name, claim->settled.number, claim->received);
 }
 
+/* What goes down: in order, and no more credit than what came is worth. */
+static void check_downflow(struct check *check, const struct stream *stream)
+{
+    const struct downflow *down = &stream->down;
+    const struct filter_call *call = &check->node->filter;
+    uint32_t id = stream->definition.id;
+    uint64_t credit = down->debit.owed + down->unreturned;
+
+    if (call->is_out && !call->what.upward && call->what.stream == id)
+        credit += call->credit;
+    for (uint32_t i = 0; i < down->feed.store.count; i++) {
+        const struct queued *stored = fifo_at(&down->feed.store, i);
+
+        credit += stored->credit;
+        check_that(check, stored->frame.number == down->feed.base + 1 + i,
+                   "stream %u: %" PRIu64 " is stored %u behind %" PRIu64, id,
+                   stored->frame.number, i, down->feed.base);
+    }
+    for (uint32_t i = 0; i < down->in.count; i++) {
+        const struct queued *queued = fifo_at(&down->in, i);
+
+        credit += queued->credit;
+        check_that(check,
+                   queued->frame.type == FRAME_DATA ||
+                       queued->frame.type == FRAME_MARKER,
+                   "stream %u: a %s frame is no packet", id,
+                   frame_name(queued->frame.type));
+    }
+    check_that(check, credit <= down->debit.taken,
+               "stream %u: credit for %" PRIu64 " bytes, %" PRIu64 " came", id,
+               credit, down->debit.taken);
+    check_fifo(check, &down->feed.store, id, "feed");
+    check_fifo(check, &down->in, id, "down_in");
+}
+
+/* What goes up: packets, RESUME, and places for claims. */
+static void check_upflow(struct check *check, const struct stream *stream)
+{
+    const struct upflow *up = &stream->up;
+    uint32_t id = stream->definition.id, resumes = 0;
+
+    check_that(check,
+               check->node->role != NODE_FRONTEND ||
+                   up->out.count + up->late_out.count == 0,
+               "stream %u: %u frames go up from the front-end", id,
+               up->out.count + up->late_out.count);
+    for (uint32_t i = 0; i < up->out.count; i++) {
+        const struct queued *queued = fifo_at(&up->out, i);
+
+        resumes += queued->frame.type == FRAME_RESUME;
+        check_that(
+            check,
+            queued->frame.type == FRAME_RESUME ||
+                queued->frame.type == FRAME_DATA ||
+                (queued->frame.type == 0 &&
+                 queued->settled.number <= stream->settle.settled.number),
+            "stream %u: place %u on the way up is of type %u", id, i,
+            queued->frame.type);
+    }
+    check_that(check, resumes == up->resumes,
+               "stream %u: %u RESUMEs wait, and %u are counted", id, resumes,
+               up->resumes);
+    for (uint32_t i = 0; i < up->late_out.count; i++)
+        check_that(check, fifo_at(&up->late_out, i)->frame.flags & FRAME_LATE,
+                   "stream %u: a packet on time is in the late lane", id);
+    check_fifo(check, &up->out, id, "up_out");
+    check_fifo(check, &up->late_out, id, "late_out");
+}
+
 static void check_branch(struct check *check,
                          const struct stream *stream,
                          uint32_t slot)
@@ -136,6 +231,18 @@ static void check_branch(struct check *check,
     check_claim(check, stream, &branch->claim, "a branch's claim");
     check_that(check, branch->claimed || branch->claim.members.count == 0,
                "stream %u: slot %u has a claim and none came", id, slot);
+    check_that(check,
+               wave_owed(stream->up.wave, slot) + branch->up.owed <=
+                   branch->up.taken,
+               "stream %u: slot %u: %" PRIu64 " bytes wait, %" PRIu64 " came",
+               id, slot, wave_owed(stream->up.wave, slot), branch->up.taken);
+    for (uint32_t i = 0; i < branch->aside.count; i++)
+        check_that(check, fifo_at(&branch->aside, i)->frame.number == 0,
+                   "stream %u: slot %u: a numbered packet goes aside", id,
+                   slot);
+    check_that(check,
+               id == 0 || ranks_cover(&branch->members, &branch->claim.members),
+               "stream %u: slot %u claims for others", id, slot);
     check_ranks(check, &branch->members, "a branch's members");
     check_fifo(check, &branch->aside, id, "aside");
 }
@@ -196,10 +303,8 @@ static void check_stream(struct check *check, const struct stream *stream)
                    stream->app.settle_at <= node->takes,
                "stream %u: taken at %" PRIu64 " of %" PRIu64, id,
                stream->app.taken_at, node->takes);
-    check_fifo(check, &stream->down.feed.store, id, "feed");
-    check_fifo(check, &stream->down.in, id, "down_in");
-    check_fifo(check, &stream->up.out, id, "up_out");
-    check_fifo(check, &stream->up.late_out, id, "late_out");
+    check_downflow(check, stream);
+    check_upflow(check, stream);
 }
 
 static void check_streams(struct check *check)
@@ -235,6 +340,7 @@ bool node_check(const struct node *node, char text[NODE_CHECK_TEXT])
         return true;
     check_peers(&check);
     check_streams(&check);
+    check_place(&check);
     check_that(
         &check, node->filter.is_out || node->filter.deadline_ms == UINT64_MAX,
         "no call is out, and one ends at %" PRIu64, node->filter.deadline_ms);

@@ -50,7 +50,18 @@ TEST(what_does_not_hold_is_named)
     BREAKS(node, zero->up.credit.used, zero->up.credit.window + 1,
            "without a window");
     BREAKS(node, zero->down.debit.owed, zero->down.debit.taken + 1, "owed");
+    BREAKS(node, zero->down.unreturned, 1, "credit for 1 byte");
     BREAKS(node, zero->up.out.bytes, 1, "up_out");
+    BREAKS(node, zero->up.resumes, 1, "RESUMEs");
+    BREAKS(node, zero->root, NULL, "a root");
+    BREAKS(node, zero->root->sync, 9, "waits for marker 9");
+    BREAKS(node, zero->root->synced_epoch, 1, "synced epoch 1");
+    BREAKS(node, zero->root->state_called, 1, "state 1");
+    BREAKS(node, node->rank, 5, "has role");
+    BREAKS(node, node->launched, true, "a table");
+    BREAKS(node, node->heal.orphan.phase, ORPHAN_PAUSE, "looks for a parent");
+    BREAKS(node, node->heal.probe_count, LIMIT_CHILDREN + 1, "probes");
+    BREAKS(node, node->incarnation, UINT32_MAX, "incarnation");
     BREAKS(node, zero->definition.id, 1, "is at 0");
     BREAKS(node, node->lost, ((struct ranks){touching, 2, 2}), "lost: run 1");
     alone_fini(&alone);
