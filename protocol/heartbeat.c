@@ -1,14 +1,14 @@
-/* heartbeat.c - what a link carries though nobody sends (PROTOCOL 6.1).
+/* heartbeat.c - frames that keep a link alive (PROTOCOL 6.1).
  *
- * Claims, stable numbers and fan-outs are frames of their own that go with
- * it. */
+ * Claims, stable numbers and fan-outs are sent with them, in frames of their
+ * own. */
 #include <errno.h>
 
 #include "protocol/state.h"
 
-/* How the version travels: never as 0. A back-end has none: all that its parent
- * knows comes down to it, and what it knows besides is not asked for (2.5). */
-static uint64_t version(const struct node *node)
+/* Our table's version, never 0 if there is a table. A back-end tells none: its
+ * parent sends it all records, and takes none from it (2.5). */
+static uint64_t version_to_tell(const struct node *node)
 {
     return node->heal.table && node->role != NODE_BACKEND
                ? table_version(node->heal.table) | 1
@@ -27,12 +27,12 @@ void heartbeat_greet(struct node *node, struct peer *peer)
               }));
 }
 
-/* Heartbeat for one link, if it is due. `ordinal`: a child that is ready: 1 +
- * its place among those. */
+/* Send a heartbeat if one is due. `ordinal`: 1 + the place of a child among
+ * those that are ready; else 0. */
 static void beat_if_due(struct node *node, struct peer *peer, uint32_t ordinal)
 {
     bool attached = node_is_attached(node, peer);
-    uint64_t own = attached ? version(node) : 0;
+    uint64_t own = attached ? version_to_tell(node) : 0;
 
     if (!link_wants_heartbeat(&peer->life, node->now_ms) &&
         peer->told_ordinal == ordinal && peer->told_version == own)
@@ -85,9 +85,9 @@ void heartbeat_attempt(struct node *node)
 }
 
 /* The first one on a link names the window (3.4). */
-static int greeted(struct node *node,
-                   struct peer *peer,
-                   const struct frame *frame)
+static int take_greeting(struct node *node,
+                         struct peer *peer,
+                         const struct frame *frame)
 {
     struct msg_greeting greeting;
     size_t i;
@@ -113,11 +113,13 @@ static int greeted(struct node *node,
     return 0;
 }
 
-/* The other end knows other records than we do. Some are on their way, so that
- * only a difference that stays is made good: by all of ours (6.4). */
-static void compare(struct node *node, struct peer *peer, uint64_t theirs)
+/* Send all our records if the other end has had another version for two
+ * heartbeats. A shorter difference is of records on their way (6.4). */
+static void compare_versions(struct node *node,
+                             struct peer *peer,
+                             uint64_t theirs)
 {
-    uint64_t own = version(node);
+    uint64_t own = version_to_tell(node);
 
     if (theirs == 0 || own == 0 || theirs == own) {
         peer->odd_version = 0;
@@ -125,7 +127,7 @@ static void compare(struct node *node, struct peer *peer, uint64_t theirs)
     }
     if (theirs == peer->odd_version && own == peer->odd_own) {
         if (node->now_ms < peer->exchanged_ms + node->times.heartbeat_ms)
-            return; /* however often it says so */
+            return; /* at most one exchange per heartbeat */
         peer->exchanged_ms = node->now_ms;
         peer->odd_version = 0;
         record_exchange(node, peer);
@@ -142,7 +144,7 @@ int heartbeat_take(struct node *node,
     struct msg_heartbeat beat;
 
     if (peer->life.state != LINK_UP)
-        return greeted(node, peer, frame);
+        return take_greeting(node, peer, frame);
     if (!node_is_attached(node, peer))
         return 0;
     if (msg_heartbeat_decode(frame, &beat) < 0 ||
@@ -154,6 +156,6 @@ int heartbeat_take(struct node *node,
         peer->incarnation = beat.incarnation;
     if (beat.ordinal > 0)
         node->heal.orphan.ordinal = beat.ordinal - 1;
-    compare(node, peer, beat.version);
+    compare_versions(node, peer, beat.version);
     return 0;
 }

@@ -1,7 +1,6 @@
-/* intake.c - what comes in on links: one function for each kind of frame.
+/* intake.c - hands frames from links to the parts of the machine.
  *
- * A peer that sends what it may not send now breaks the protocol: its link is
- * closed, whatever it sent. */
+ * If a peer sends a frame that it may not send now, its link is closed. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +122,7 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
     bool leaf = peer->role == NODE_BACKEND;
     struct stream *stream;
 
-    if (frame->wave == UINT64_MAX) /* `wave` means none by it */
+    if (frame->wave == UINT64_MAX) /* wave.c uses it for "none" */
         return node_refuse(node, "no wave has this number");
     if (frame->flags & FRAME_EMPTY && frame->payload) /* it has no credit */
         return node_refuse(node, "an empty answer has a payload");
@@ -143,8 +142,7 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
     return upward_take(node, stream, peer, frame);
 }
 
-/* A frame from a child. Its payload is given back by the caller, unless it
- * was taken. */
+/* A frame from a child. The caller frees its payload unless it was taken. */
 static int from_child(struct node *node, struct peer *peer, struct frame *frame)
 {
     switch (frame->type) {
@@ -267,8 +265,8 @@ static int from_parent(struct node *node,
     }
 }
 
-/* Close the link, and let the front-end's application know why. */
-static void breach(struct node *node, struct peer *peer, uint8_t type)
+/* Close the link, and report the reason to the front-end. */
+static void report_breach(struct node *node, struct peer *peer, uint8_t type)
 {
     uint32_t rank = peer->rank;
     bool told = node->launched && !peer->is_parent;
@@ -326,5 +324,5 @@ void intake_frame(struct node *node, const struct event *event)
     if (r == -ENOMEM)
         node->failed = true;
     else if (r < 0 && !node->ended && node->links[event->link] == peer)
-        breach(node, peer, frame.type);
+        report_breach(node, peer, frame.type);
 }

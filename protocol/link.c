@@ -10,7 +10,7 @@ static const bool may[][3] = {
     [LINK_CLOSED] = {false},
 };
 
-static void become(struct link *link, enum link_state to)
+static void link_become(struct link *link, enum link_state to)
 {
     assert(may[link->state][to]);
     link->state = to;
@@ -49,13 +49,13 @@ void link_sent(struct link *link, uint64_t now_ms)
 void link_greet(struct link *link)
 {
     if (link->state == LINK_WAIT)
-        become(link, LINK_UP);
+        link_become(link, LINK_UP);
 }
 
 void link_close(struct link *link)
 {
     if (link->state != LINK_CLOSED)
-        become(link, LINK_CLOSED);
+        link_become(link, LINK_CLOSED);
 }
 
 bool link_is_silent(const struct link *link, uint64_t now_ms)

@@ -32,7 +32,7 @@ void actions_fini(struct actions *actions)
     memset(actions, 0, sizeof(*actions));
 }
 
-/* What was to be done when there was no memory to say so. */
+/* Free the action that was written without memory. */
 static void forget_spare(struct node *node)
 {
     frame_fini(&node->spare.frame);
@@ -225,7 +225,7 @@ uint32_t node_patience_ms(const struct node *node)
                                             : node->launching.patience_ms;
 }
 
-/* A link upwards is gone: to the parent, or to a candidate. */
+/* The link to the parent or to a candidate has ended. */
 static void lose_parent(struct node *node,
                         struct peer *peer,
                         const char *text,
@@ -242,12 +242,12 @@ static void lose_parent(struct node *node,
     node_remove_peer(node, peer);
     if (!node->launched || node->closing || node->leaving ||
         (node->attached && node->streams[0]->down.last == 0))
-        launch_end(node, text); /* there is nothing yet to go on with */
+        launch_end(node, text); /* it cannot be adopted yet */
     else
         orphan_begin(node, rank, incarnation, lives, silent);
 }
 
-/* The link is gone: what hung on it. */
+/* The link has ended: see to all that depended on it. */
 static void node_lose(struct node *node,
                       struct peer *peer,
                       const char *text,
@@ -540,7 +540,7 @@ const struct payload *node_call_parameters(struct node *node,
     return node->filter.parameters;
 }
 
-static int loaded(struct node *node, const struct event *event)
+static int filters_loaded(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, event->stream);
 
@@ -564,7 +564,7 @@ static int loaded(struct node *node, const struct event *event)
     return 0;
 }
 
-static void filtered(struct node *node, const struct event *event)
+static void filter_call_ended(struct node *node, const struct event *event)
 {
     uint32_t id = node->filter.what.stream;
     struct stream *stream;
@@ -599,9 +599,9 @@ static void filtered(struct node *node, const struct event *event)
 
 /* ---- time ---- */
 
-/* A node that has links is stepped with each heartbeat at least. Where it was
- * not, it stood still for `since`: nobody else is to be blamed for it (6.2). */
-static void forgive(struct node *node, uint64_t since_ms)
+/* A node with links is stepped at least once per heartbeat. If it was not, it
+ * was stopped itself for `since_ms`: no peer was silent in that time (6.2). */
+static void forgive_stall(struct node *node, uint64_t since_ms)
 {
     bool is_linked = false;
     uint32_t slot;
@@ -757,7 +757,7 @@ static void link_down(struct node *node, const struct event *event)
                   event->silent);
 }
 
-/* A child that we had started has ended: its end is certain (11.1). */
+/* A child that this node started has exited: its end is certain (11.1). */
 static void child_gone(struct node *node, const struct event *event)
 {
     if (node->ended || node->closing)
@@ -768,7 +768,7 @@ static void child_gone(struct node *node, const struct event *event)
         launch_child_gone(node, event->rank, event->text);
 }
 
-static int dispatch(struct node *node, const struct event *event)
+static int dispatch_event(struct node *node, const struct event *event)
 {
     switch (event->type) {
     case EVENT_START:
@@ -808,9 +808,9 @@ static int dispatch(struct node *node, const struct event *event)
         child_gone(node, event);
         return 0;
     case EVENT_LOADED:
-        return loaded(node, event);
+        return filters_loaded(node, event);
     case EVENT_FILTERED:
-        filtered(node, event);
+        filter_call_ended(node, event);
         return 0;
     case EVENT_OPEN:
     case EVENT_CLOSE:
@@ -843,8 +843,8 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     node->out = out;
     node->now_ms = event->now_ms;
     node->now_us = event->now_us ? event->now_us : event->now_ms * 1000;
-    forgive(node, since);
-    r = dispatch(node, event);
+    forgive_stall(node, since);
+    r = dispatch_event(node, event);
     if (node->recovering != RECOVERY_NOT)
         recovery_check(node);
     if (node->heal.suspicion.stale)

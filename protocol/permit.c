@@ -1,9 +1,9 @@
 /* permit.c - which peer may send which frame (PROTOCOL 2.5).
  *
- * What a frame says of ranks and numbers is checked where the frame is read. */
+ * The values in a frame are checked where it is decoded. */
 #include "protocol/state.h"
 
-/* What a peer is to us: one of these. */
+/* The role of a peer towards this node: one of these. */
 enum sender {
     PARENT = 1 << 0,    /* our parent */
     HOST = 1 << 1,      /* the node that we joined, until we have a rank */

@@ -58,7 +58,7 @@ void request_expire(struct node *node, struct stream *stream)
     ranks_fini(&claimed);
 }
 
-/* Close, or set parameters: in order behind what the stream was sent. */
+/* CLOSE and PARAMETERS take effect after the last packet sent so far. */
 static int control_stream(struct node *node,
                           const struct event *event,
                           enum control_type type)
@@ -79,7 +79,7 @@ static int control_stream(struct node *node,
     return 0;
 }
 
-static int send_packet(struct node *node, const struct event *event)
+static int request_send(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, event->stream);
     struct frame frame = event->frame;
@@ -97,7 +97,7 @@ static int send_packet(struct node *node, const struct event *event)
     return r;
 }
 
-static int sync_stream(struct node *node, const struct event *event)
+static int request_sync(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, event->stream);
 
@@ -109,7 +109,7 @@ static int sync_stream(struct node *node, const struct event *event)
         return -ENOTCONN;
     if (stream->definition.members.count == 0)
         return -ENODEV;
-    if (!stream->loaded) /* who knows yet whether packets keep their number */
+    if (!stream->loaded) /* it is not known whether it is replayable */
         return -EAGAIN;
     if (!stream_is_replayable(stream))
         return -EOPNOTSUPP;
@@ -120,8 +120,8 @@ static int sync_stream(struct node *node, const struct event *event)
     return 0;
 }
 
-/* It has called receive: what it took before is dealt with. */
-static int received(struct node *node, const struct event *event)
+/* The application calls receive: it has processed what it took before. */
+static int request_receive(struct node *node, const struct event *event)
 {
     struct stream *stream;
     size_t i;
@@ -146,7 +146,7 @@ static int request_taken(struct node *node, const struct event *event)
     size_t len = frame_len(&event->frame);
 
     if (!stream)
-        return 0; /* closed: it takes what was left */
+        return 0; /* closed, and the application takes what was left */
     if (stream->app.untaken > 0)
         stream->app.untaken--;
     stream->app.taken_at = ++node->takes;
@@ -160,7 +160,7 @@ static int request_taken(struct node *node, const struct event *event)
     return 0;
 }
 
-static int shut_down(struct node *node)
+static int request_shutdown(struct node *node)
 {
     if (node->role == NODE_COMMNODE)
         return -EPERM;
@@ -180,7 +180,7 @@ static int shut_down(struct node *node)
     return 0;
 }
 
-static int ask_state(struct node *node, uint32_t id)
+static int request_state(struct node *node, uint32_t id)
 {
     struct stream *stream = node_stream(node, id);
 
@@ -207,9 +207,9 @@ int request_step(struct node *node, const struct event *event)
     case EVENT_CLOSE:
         return control_stream(node, event, CONTROL_CLOSE);
     case EVENT_SEND:
-        return send_packet(node, event);
+        return request_send(node, event);
     case EVENT_RECEIVE:
-        return received(node, event);
+        return request_receive(node, event);
     case EVENT_TAKEN:
         return request_taken(node, event);
     case EVENT_SETTLE:
@@ -227,11 +227,11 @@ int request_step(struct node *node, const struct event *event)
         return r;
     }
     case EVENT_STATE:
-        return ask_state(node, event->stream);
+        return request_state(node, event->stream);
     case EVENT_SYNC:
-        return sync_stream(node, event);
+        return request_sync(node, event);
     case EVENT_SHUTDOWN:
-        return shut_down(node);
+        return request_shutdown(node);
     case EVENT_START:
     case EVENT_LINK_UP:
     case EVENT_LINK_DOWN:

@@ -75,7 +75,7 @@ void frame_encode(const struct frame *frame,
 }
 
 /* Read the header that `reader` holds and make room for its payload. */
-static int decode(struct frame_reader *reader)
+static int decode_header(struct frame_reader *reader)
 {
     const unsigned char *in = reader->header;
     struct frame *frame = &reader->frame;
@@ -143,7 +143,7 @@ int frame_reader_take(struct frame_reader *reader,
         *len -= n;
         if (reader->header_len < FRAME_HEADER_LEN)
             return 0;
-        r = decode(reader);
+        r = decode_header(reader);
         if (r < 0)
             return r;
     }

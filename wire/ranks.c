@@ -19,7 +19,7 @@ void ranks_fini(struct ranks *set)
 }
 
 /* Make room for `count` runs. */
-static int reserve(struct ranks *set, size_t count)
+static int ranks_reserve(struct ranks *set, size_t count)
 {
     struct ranks_run *runs;
     size_t room = set->room ? set->room : ROOM_FIRST;
@@ -42,7 +42,7 @@ int ranks_copy(struct ranks *set, const struct ranks *from)
 
     if (set == from)
         return 0;
-    r = reserve(set, from->count);
+    r = ranks_reserve(set, from->count);
     if (r < 0)
         return r;
     if (from->count)
@@ -53,7 +53,7 @@ int ranks_copy(struct ranks *set, const struct ranks *from)
 
 /* The first run whose last rank is at least `rank`; `count` if there is none.
  */
-static size_t search(const struct ranks *set, uint32_t rank)
+static size_t ranks_search(const struct ranks *set, uint32_t rank)
 {
     size_t low = 0, high = set->count;
 
@@ -75,10 +75,10 @@ int ranks_add(struct ranks *set, uint32_t first, uint32_t last)
 
     if (last < first || last == RANK_NONE)
         return -EINVAL;
-    r = reserve(set, set->count + 1);
+    r = ranks_reserve(set, set->count + 1);
     if (r < 0)
         return r;
-    from = search(set, first ? first - 1 : 0);
+    from = ranks_search(set, first ? first - 1 : 0);
     for (to = from; to < set->count && set->runs[to].first <= last + 1; to++) {
         if (set->runs[to].first < first)
             first = set->runs[to].first;
@@ -93,14 +93,14 @@ int ranks_add(struct ranks *set, uint32_t first, uint32_t last)
 }
 
 /* Put `made` in the place of what `set` holds. */
-static void replace(struct ranks *set, struct ranks *made)
+static void ranks_replace(struct ranks *set, struct ranks *made)
 {
     ranks_fini(set);
     *set = *made;
 }
 
 /* Append a run that begins at or behind the last one's begin. There is room. */
-static void append(struct ranks *set, const struct ranks_run *run)
+static void ranks_append(struct ranks *set, const struct ranks_run *run)
 {
     struct ranks_run *end = set->count ? &set->runs[set->count - 1] : NULL;
 
@@ -116,16 +116,16 @@ static int ranks_merge(struct ranks *set, const struct ranks *other)
     struct ranks made = {0};
     size_t i = 0, j = 0;
 
-    if (reserve(&made, set->count + other->count) < 0)
+    if (ranks_reserve(&made, set->count + other->count) < 0)
         return -ENOMEM;
     while (i < set->count || j < other->count) {
         if (j == other->count ||
             (i < set->count && set->runs[i].first <= other->runs[j].first))
-            append(&made, &set->runs[i++]);
+            ranks_append(&made, &set->runs[i++]);
         else
-            append(&made, &other->runs[j++]);
+            ranks_append(&made, &other->runs[j++]);
     }
-    replace(set, &made);
+    ranks_replace(set, &made);
     return 0;
 }
 
@@ -153,7 +153,7 @@ int ranks_subtract(struct ranks *set, const struct ranks *other)
 
     if (!ranks_meet(set, other))
         return 0;
-    if (reserve(&left, set->count + other->count) < 0)
+    if (ranks_reserve(&left, set->count + other->count) < 0)
         return -ENOMEM;
     for (i = 0; i < set->count; i++) {
         uint32_t first = set->runs[i].first;
@@ -172,7 +172,7 @@ int ranks_subtract(struct ranks *set, const struct ranks *other)
         if (j == other->count || other->runs[j].first > last)
             left.runs[left.count++] = (struct ranks_run){first, last};
     }
-    replace(set, &left);
+    ranks_replace(set, &left);
     return 0;
 }
 
@@ -181,7 +181,7 @@ int ranks_intersect(struct ranks *set, const struct ranks *other)
     struct ranks both = {0};
     size_t i = 0, j = 0;
 
-    if (reserve(&both, set->count + other->count) < 0)
+    if (ranks_reserve(&both, set->count + other->count) < 0)
         return -ENOMEM;
     while (i < set->count && j < other->count) {
         struct ranks_run a = set->runs[i], b = other->runs[j];
@@ -195,13 +195,13 @@ int ranks_intersect(struct ranks *set, const struct ranks *other)
         else
             j++;
     }
-    replace(set, &both);
+    ranks_replace(set, &both);
     return 0;
 }
 
 bool ranks_has(const struct ranks *set, uint32_t rank)
 {
-    size_t i = search(set, rank);
+    size_t i = ranks_search(set, rank);
 
     return i < set->count && set->runs[i].first <= rank;
 }
@@ -211,7 +211,7 @@ bool ranks_cover(const struct ranks *set, const struct ranks *other)
     size_t i, j;
 
     for (i = 0; i < other->count; i++) {
-        j = search(set, other->runs[i].first);
+        j = ranks_search(set, other->runs[i].first);
         if (j == set->count || set->runs[j].first > other->runs[i].first ||
             set->runs[j].last < other->runs[i].last)
             return false;
@@ -224,7 +224,7 @@ bool ranks_meet(const struct ranks *set, const struct ranks *other)
     size_t i, j;
 
     for (i = 0; i < other->count; i++) {
-        j = search(set, other->runs[i].first);
+        j = ranks_search(set, other->runs[i].first);
         if (j < set->count && set->runs[j].first <= other->runs[i].last)
             return true;
     }
@@ -265,7 +265,7 @@ uint32_t ranks_at(const struct ranks *set, uint64_t index)
 uint32_t ranks_after(const struct ranks *set, uint32_t rank)
 {
     uint32_t next = rank == RANK_NONE ? 0 : rank + 1;
-    size_t i = search(set, next);
+    size_t i = ranks_search(set, next);
 
     if (i == set->count)
         return RANK_NONE;
@@ -320,13 +320,13 @@ int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count)
         if (i > 0 && pairs[i] <= pairs[i - 1])
             return -EBADMSG;
     }
-    if (reserve(&made, count / 2) < 0)
+    if (ranks_reserve(&made, count / 2) < 0)
         return -ENOMEM;
     for (i = 0; i < count; i += 2)
         if (ranks_add(&made, pairs[i], pairs[i + 1]) < 0) {
             ranks_fini(&made);
             return -ENOMEM;
         }
-    replace(set, &made);
+    ranks_replace(set, &made);
     return 0;
 }

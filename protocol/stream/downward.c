@@ -6,8 +6,8 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* A back-end asks to be fed when it has a new parent, or when it becomes a
- * member; each of these once on a link and stream. */
+/* A back-end sends FEED when it has a new parent, and when it becomes a member:
+ * each at most once for a link and stream. */
 #define LEAF_FEEDS 2
 
 bool stream_is_replayable(const struct stream *stream)
@@ -15,7 +15,7 @@ bool stream_is_replayable(const struct stream *stream)
     return !stream->filters.down || stream->filters.down_one_to_one;
 }
 
-/* Numbers, markers and control move without credit (3.4). */
+/* Empty frames, markers and control need no credit (3.4). */
 static bool is_charged(const struct frame *frame)
 {
     return frame->type == FRAME_DATA && !(frame->flags & FRAME_EMPTY);
@@ -40,7 +40,7 @@ static bool is_fed(const struct node *node,
            control->cursor >= stream->opened_at;
 }
 
-/* Send what goes against the stream's direction, in no order (5.6). */
+/* Send packets without a number: those of an upstream filter (5.6). */
 static void pump_aside(struct node *node,
                        struct branch *branch,
                        struct peer *peer)
@@ -71,7 +71,7 @@ void downward_pump_child(struct node *node,
         struct frame frame;
         uint64_t behind = 0;
 
-        /* one that joins may stand below stable: it is no member yet */
+        /* the cursor of a joining child may be below stable */
         if (next->number > stream->down.feed.stable)
             behind = next->number - stream->down.feed.stable;
         if (is_charged(next)) {
@@ -88,8 +88,8 @@ void downward_pump_child(struct node *node,
         pump_aside(node, branch, peer);
 }
 
-/* Give credit for `len` bytes back to the parent, in portions. */
-static void give_back(struct node *node, struct stream *stream, size_t len)
+/* Return credit for `len` bytes to the parent, in portions. */
+static void return_credit(struct node *node, struct stream *stream, size_t len)
 {
     uint32_t back;
 
@@ -111,8 +111,9 @@ void downward_restart(struct node *node, struct stream *stream, uint64_t number)
     uint32_t i;
 
     for (i = 0; i < stream->down.feed.store.count; i++)
-        give_back(node, stream, fifo_at(&stream->down.feed.store, i)->credit);
-    /* Packets without a number are not sent again: they stay. */
+        return_credit(node, stream,
+                      fifo_at(&stream->down.feed.store, i)->credit);
+    /* Packets without a number are not retransmitted: keep them. */
     for (i = stream->down.in.count; i > 0; i--) {
         struct queued waits = fifo_pop(&stream->down.in);
 
@@ -121,7 +122,7 @@ void downward_restart(struct node *node, struct stream *stream, uint64_t number)
                 node->failed = true;
             continue;
         }
-        give_back(node, stream, waits.credit);
+        return_credit(node, stream, waits.credit);
         frame_fini(&waits.frame);
     }
     feed_restart(&stream->down.feed, number);
@@ -134,7 +135,7 @@ void downward_taken(struct node *node, struct stream *stream, size_t len)
     if (len > stream->down.unreturned || stream->app.untaken == 0)
         len = stream->down.unreturned;
     stream->down.unreturned -= len;
-    give_back(node, stream, len);
+    return_credit(node, stream, len);
 }
 
 /* The lowest cursor of the children that are to be fed. */
@@ -166,7 +167,7 @@ void downward_passed(struct node *node, struct stream *stream)
             feed_at(&stream->down.feed, ++stream->down.passed);
 
         if (stored)
-            give_back(node, stream, stored->credit);
+            return_credit(node, stream, stored->credit);
     }
     upto = low;
     if (stream_is_replayable(stream) && stream->down.feed.stable < upto)
@@ -226,8 +227,8 @@ void downward_aside(struct node *node,
     frame_fini(&frame);
 }
 
-/* Take back what is due to be removed: closed, and stable or not replayable. */
-static void try_remove(struct node *node, struct stream *stream)
+/* Remove the stream if it is closed and nothing of it may be needed again. */
+static void try_remove_stream(struct node *node, struct stream *stream)
 {
     if (!stream->closing || !upward_is_idle(node, stream))
         return;
@@ -239,10 +240,12 @@ static void try_remove(struct node *node, struct stream *stream)
     node_remove_stream(node, stream);
 }
 
-static void close_here(struct node *node, struct stream *stream, uint64_t after)
+static void close_stream(struct node *node,
+                         struct stream *stream,
+                         uint64_t after)
 {
     if (stream->closing)
-        return; /* a snapshot had said so */
+        return; /* by a snapshot */
     stream->closing = true;
     stream->close_at =
         stream_is_replayable(stream) ? after : feed_last(&stream->down.feed);
@@ -253,9 +256,9 @@ static void close_here(struct node *node, struct stream *stream, uint64_t after)
         node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
 }
 
-/* Up to which number of its stream, as CLOSE and PARAMETERS name it, this node
- * is. Where filters number packets anew (5.5), numbers of one node mean
- * nothing at another: there it is enough that nothing waits here. */
+/* The last packet that this node has passed on, as numbered in CLOSE and
+ * PARAMETERS. If filters renumber packets (5.5), the numbers of two nodes
+ * differ: then a control takes effect as soon as no packet waits here. */
 static uint64_t position_of(const struct node *node,
                             const struct stream *stream)
 {
@@ -283,9 +286,10 @@ struct payload *downward_parameters(const struct stream *stream,
     return found;
 }
 
-/* Forget what has taken effect for every packet that may come yet: those that
- * are not stable may come again, here or, by a snapshot, at a child. */
-static void forget_applied(const struct node *node, struct stream *stream)
+/* Drop the controls that precede every packet which may still come. Packets
+ * that are not stable may come again, here or, after a snapshot, at a child. */
+static void forget_applied_controls(const struct node *node,
+                                    struct stream *stream)
 {
     uint64_t upto = stream->down.feed.stable;
     size_t done = 0;
@@ -322,14 +326,15 @@ void downward_pending(struct node *node, struct stream *stream)
             break;
         stream->applied++;
         if (pending->type == CONTROL_CLOSE)
-            close_here(node, stream, pending->after);
+            close_stream(node, stream, pending->after);
     }
-    forget_applied(node, stream);
-    try_remove(node, stream);
+    forget_applied_controls(node, stream);
+    try_remove_stream(node, stream);
 }
 
-/* Remember what takes effect behind a packet, and see whether it does now. */
-static void add_pending(struct node *node, struct control *control)
+/* Queue a control that takes effect after a packet, and apply it if that packet
+ * has passed. */
+static void defer_control(struct node *node, struct control *control)
 {
     struct stream *stream = node_stream(node, control->stream);
     struct pending *list, *last = NULL;
@@ -339,7 +344,7 @@ static void add_pending(struct node *node, struct control *control)
     if (stream->pending_count > 0)
         last = &stream->pending[stream->pending_count - 1];
     if (last && last->type == control->type && last->after == control->after) {
-        payload_free(last->parameters); /* instead of them, or the same again */
+        payload_free(last->parameters); /* the new ones replace them */
         last->parameters = control->parameters;
         control->parameters = NULL;
         return;
@@ -385,14 +390,14 @@ int downward_open(struct node *node,
 {
     struct stream *stream;
     uint32_t slot;
-    /* a snapshot may name a joiner before its ENTER says from where */
+    /* a snapshot may list a joiner before its ENTER, which has the start */
     bool member = ranks_has(&definition->members, node->rank) && !node->outside;
 
     if (definition->id <= node->last_stream && number == 0) {
         stream = node_stream(node, definition->id);
         if (stream)
             snapshot_refresh(node, stream, definition);
-        return 0; /* a snapshot may repeat it */
+        return 0; /* repeated by a snapshot */
     }
     if (definition->id <= node->last_stream ||
         node->stream_count >= LIMIT_STREAMS)
@@ -410,7 +415,7 @@ int downward_open(struct node *node,
     stream->up.counted = true;
     if (node->parent)
         upward_grant(stream, node->parent->granted);
-    /* one that asks to be adopted is no child yet */
+    /* a peer that asks to be adopted is not a child yet */
     for (slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)
             open_branch(node, stream, node->peers[slot]);
@@ -420,7 +425,7 @@ int downward_open(struct node *node,
     }
     if (stream->active && node->parent &&
         (node->incarnation > 0 || node->shifted)) {
-        /* our parent may have had it before us, or before our members */
+        /* the parent may have opened it before it had us or our members */
         downward_ask(node, stream);
         upward_count_anew(node, stream);
     }
@@ -429,7 +434,7 @@ int downward_open(struct node *node,
     return 0;
 }
 
-/* What a packet of stream 0 says takes effect here. */
+/* Apply a packet of stream 0. */
 static int downward_apply(struct node *node,
                           struct control *control,
                           uint64_t number)
@@ -439,7 +444,7 @@ static int downward_apply(struct node *node,
         return downward_open(node, &control->definition, number);
     case CONTROL_CLOSE:
     case CONTROL_PARAMETERS:
-        add_pending(node, control);
+        defer_control(node, control);
         return 0;
     case CONTROL_ENTER:
         member_enter(node, control);
@@ -481,22 +486,22 @@ void downward_control(struct node *node, const struct control *control)
     settle_update(node, zero);
 }
 
-/* A packet, past our filter, is here: to the children, or, in a back-end, to
- * the application. `credit`: bytes to be returned for it. */
-static void commit(struct node *node,
-                   struct stream *stream,
-                   struct frame frame,
-                   uint32_t credit)
+/* Store a filtered packet for the children, or, at a back-end, deliver it.
+ * `credit`: bytes to be returned for it. */
+static void commit_packet(struct node *node,
+                          struct stream *stream,
+                          struct frame frame,
+                          uint32_t credit)
 {
     struct action *action;
 
     if (node->role != NODE_BACKEND) {
-        /* What is retained is consumed: 3.5 bounds it (3.4). */
+        /* Retained packets need no credit: 3.5 bounds them (3.4). */
         if (stream_is_replayable(stream)) {
-            give_back(node, stream, credit);
+            return_credit(node, stream, credit);
             credit = 0;
         }
-        /* what is not next was overtaken by a feed that began anew */
+        /* -EPROTO: the feed was restarted, and needs this packet no more */
         if (feed_push(&stream->down.feed, &frame, credit) == -ENOMEM)
             node->failed = true;
         downward_pump(node, stream);
@@ -521,7 +526,7 @@ static void commit(struct node *node,
     frame_fini(&frame);
 }
 
-/* Ask for the downstream filter to be called on the head of the queue. */
+/* Have the downstream filter called with the head of the queue. */
 static void downward_call(struct node *node, struct stream *stream)
 {
     struct queued head = fifo_pop(&stream->down.in);
@@ -549,7 +554,7 @@ void downward_run(struct node *node, struct stream *stream)
     struct frame *head;
     bool moved = false;
 
-    /* What is not filtered may not overtake what is in the filter. */
+    /* A packet that is not filtered does not overtake one in the filter. */
     while (stream->loaded && !is_in_filter(node, stream) &&
            (head = fifo_peek(&stream->down.in))) {
         if (stream->filters.down && is_charged(head)) {
@@ -562,7 +567,7 @@ void downward_run(struct node *node, struct stream *stream)
         }
         struct queued next = fifo_pop(&stream->down.in);
 
-        commit(node, stream, next.frame, next.credit);
+        commit_packet(node, stream, next.frame, next.credit);
         moved = true;
     }
     if (!moved)
@@ -575,7 +580,7 @@ void downward_run(struct node *node, struct stream *stream)
         downward_pending(node, stream);
 }
 
-/* The next number that our own output has. */
+/* The number of our next output where filters renumber. */
 static uint64_t next_number(const struct node *node,
                             const struct stream *stream)
 {
@@ -583,12 +588,12 @@ static uint64_t next_number(const struct node *node,
                                            : feed_last(&stream->down.feed));
 }
 
-/* What a one-to-one filter made: one packet with the same number (5.5). */
-static void commit_one(struct node *node,
-                       struct stream *stream,
-                       const struct event *event,
-                       struct frame frame,
-                       uint32_t credit)
+/* The output of a one-to-one filter: one packet with the same number (5.5). */
+static void commit_one_to_one(struct node *node,
+                              struct stream *stream,
+                              const struct event *event,
+                              struct frame frame,
+                              uint32_t credit)
 {
     if (event->down_count != 1 && !event->text)
         upward_fault(node, stream->definition.id,
@@ -600,26 +605,26 @@ static void commit_one(struct node *node,
     } else {
         frame.flags |= FRAME_EMPTY;
     }
-    commit(node, stream, frame, credit);
+    commit_packet(node, stream, frame, credit);
 }
 
-/* What any other filter made: numbered anew. */
-static void commit_all(struct node *node,
-                       struct stream *stream,
-                       const struct event *event,
-                       struct frame frame,
-                       uint32_t credit)
+/* The output of any other filter is renumbered. */
+static void commit_renumbered(struct node *node,
+                              struct stream *stream,
+                              const struct event *event,
+                              struct frame frame,
+                              uint32_t credit)
 {
     size_t i;
 
     if (event->down_count == 0)
-        give_back(node, stream, credit);
+        return_credit(node, stream, credit);
     for (i = 0; i < event->down_count; i++) {
         frame.number = next_number(node, stream);
         frame.tag = event->down[i].tag;
         frame.payload = event->down[i].payload;
         event->down[i].payload = NULL;
-        commit(node, stream, frame, i == 0 ? credit : 0);
+        commit_packet(node, stream, frame, i == 0 ? credit : 0);
     }
 }
 
@@ -638,7 +643,7 @@ void downward_filtered(struct node *node, const struct event *event)
     if (event->text && !node->filter.expired)
         upward_fault(node, stream->definition.id, event->text);
     if (input.number == 0) {
-        give_back(node, stream, credit);
+        return_credit(node, stream, credit);
         for (i = 0; i < event->down_count; i++) {
             struct frame frame = event->down[i];
 
@@ -646,14 +651,14 @@ void downward_filtered(struct node *node, const struct event *event)
             frame.type = FRAME_DATA;
             frame.origin = node->rank;
             if (node->role == NODE_BACKEND)
-                commit(node, stream, frame, 0);
+                commit_packet(node, stream, frame, 0);
             else
                 downward_aside(node, stream, frame);
         }
     } else if (stream_is_replayable(stream)) {
-        commit_one(node, stream, event, input, credit);
+        commit_one_to_one(node, stream, event, input, credit);
     } else {
-        commit_all(node, stream, event, input, credit);
+        commit_renumbered(node, stream, event, input, credit);
     }
     for (i = 0; i < event->up_count; i++) {
         struct frame frame = {
@@ -671,7 +676,7 @@ void downward_filtered(struct node *node, const struct event *event)
     downward_pending(node, stream);
 }
 
-/* A packet of stream 0 from the parent, in order. */
+/* The next packet of stream 0 from the parent. */
 static int take_control(struct node *node, struct frame *frame)
 {
     struct stream *zero = node->streams[0];
@@ -701,9 +706,9 @@ static int take_control(struct node *node, struct frame *frame)
     return r;
 }
 
-/* PROTOCOL 10.5: we begin where stable ends, and so do our children. That is
- * when we are fed again; or our parent is, and we are a child that was silent,
- * whose members have gone elsewhere. */
+/* PROTOCOL 10.5: skip to `stable`, with our children. A node is behind the
+ * stable number when a new parent feeds it, or when its members have moved to
+ * other parents while it was silent. */
 static void downward_lift(struct node *node,
                           struct stream *stream,
                           uint64_t stable)
@@ -729,10 +734,10 @@ void downward_stable(struct node *node, struct stream *stream, uint64_t number)
     downward_pending(node, stream);
 }
 
-/* A child asks for the packets behind `from`. Stable packets are not sent
- * again: the child begins behind them. It is told the stable number, as no
- * packet may follow that would carry it (PROTOCOL 10.5). Returns the number
- * behind which the child begins. */
+/* A child asks for the packets after `from`. Stable packets are not
+ * retransmitted: the child starts after them, and is told the stable number, as
+ * no packet may follow that carries it (PROTOCOL 10.5). Returns the number
+ * after which the child starts. */
 static uint64_t begin_stable(struct node *node,
                              struct peer *peer,
                              const struct stream *stream,
@@ -752,7 +757,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     uint64_t number = frame->number;
     uint32_t behind = frame->behind;
 
-    frame->behind = 0; /* it is what the next link makes of it */
+    frame->behind = 0; /* set anew for each child */
     if (frame->type == FRAME_CONTROL && number == 0)
         return take_control(node, frame);
     if (number == 0 && !is_charged(frame)) {
@@ -767,12 +772,12 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     }
     if (behind < number)
         downward_lift(node, stream, number - behind);
-    if (number > 0) { /* PROTOCOL 10.5: the next one, or one that we had */
+    if (number > 0) { /* PROTOCOL 10.5: the next packet, or a duplicate */
         if (number <= stream->down.last ||
             (stream->down.refeeding && number != stream->down.last + 1)) {
-            /* fed again, or sent before our FEED was read */
+            /* a duplicate, or sent before our FEED was read */
             if (is_charged(frame))
-                give_back(node, stream, frame_len(frame));
+                return_credit(node, stream, frame_len(frame));
             frame_fini(frame);
             return 0;
         }
@@ -797,11 +802,11 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         struct frame aside = *frame;
 
         frame->payload = NULL;
-        give_back(node, stream, frame_len(&aside));
+        return_credit(node, stream, frame_len(&aside));
         if (node->role == NODE_BACKEND) {
             uint64_t passed = stream->down.passed;
 
-            commit(node, stream, aside, 0);
+            commit_packet(node, stream, aside, 0);
             stream->down.passed = passed;
         } else {
             downward_aside(node, stream, aside);
@@ -862,7 +867,7 @@ void downward_ask(struct node *node, struct stream *stream)
 
     if (node->role == NODE_COMMNODE && stream->definition.id != 0 &&
         low < stream->down.feed.base) {
-        /* an orphan adopted a child that stood further back (10.3) */
+        /* as an orphan it adopted a child with a lower cursor (10.3) */
         downward_restart(node, stream, low);
     }
     stream->down.refeeding = true;
@@ -888,7 +893,7 @@ int downward_feed(struct node *node,
         return -EPROTO;
     stream = node_stream(node, feed.stream);
     if (!stream)
-        return 0; /* closed, or it is on its way to us */
+        return 0; /* closed, or its OPEN is still on its way to us */
     from = feed.last;
     branch = stream_branch(stream, peer->slot);
     if (!branch)
@@ -896,7 +901,7 @@ int downward_feed(struct node *node,
     if (peer->role == NODE_BACKEND && branch->asked++ == LEAF_FEEDS)
         return node_refuse(node, "a back-end has not so many beginnings");
     if (stream->definition.id != 0 && branch->members.count == 0) {
-        branch->fed = true; /* from there, when it has members */
+        branch->fed = true; /* once it has members */
         branch->cursor = feed_last(&stream->down.feed);
         from = begin_stable(node, peer, stream, from);
         if (from >= stream->down.feed.base && from < branch->cursor)
@@ -912,12 +917,12 @@ int downward_feed(struct node *node,
     branch->cursor = from;
     if (node->parent && stream->definition.id != 0 &&
         (from < stream->down.feed.base || !stream->down.sourced)) {
-        /* We do not hold what follows: have it sent from there (10.4). */
+        /* We do not have the packets after `from`: ask for them (10.4). */
         downward_restart(node, stream, from);
         downward_ask(node, stream);
     } else if (node->parent && stream->definition.id != 0 &&
                from > stream->down.last) {
-        downward_ask(node, stream); /* it has what we have not had */
+        downward_ask(node, stream); /* the child has packets that we have not */
     }
     downward_pump(node, stream);
     return 0;

@@ -9,7 +9,7 @@
 /* A claim goes at once when this many bytes have come since the last. */
 #define CLAIM_BYTES (LIMIT_UNSTABLE / 2)
 
-/* A branch that has members and a child behind it. */
+/* The branch of `slot` if it has members and a child; else NULL. */
 static const struct branch *branch_at(const struct node *node,
                                       const struct stream *stream,
                                       uint32_t slot)
@@ -31,7 +31,7 @@ void settle_claimed(struct node *node,
 
         if (!branch)
             continue;
-        /* on stream 0 who is there is known, claimed or not */
+        /* on stream 0 the members are known without claims */
         members = stream->definition.id == 0 ? &node->peers[slot]->below
                                              : &branch->claim.members;
         if (ranks_unite(out, members) < 0)
@@ -67,11 +67,11 @@ bool stream_is_drained(const struct node *node, const struct stream *stream)
     return true;
 }
 
-/* Take the error of `from`, if `claim` has none yet. */
-static void add_error(struct node *node,
-                      struct claim *claim,
-                      const char *error,
-                      uint32_t rank)
+/* Add an error to `claim` if it has none yet. */
+static void claim_add_error(struct node *node,
+                            struct claim *claim,
+                            const char *error,
+                            uint32_t rank)
 {
     if (!error || claim->error)
         return;
@@ -81,8 +81,8 @@ static void add_error(struct node *node,
         node->failed = true;
 }
 
-/* What may truly be claimed now: the union of the sets, the least of each
- * number over the children that have members (10.1). */
+/* What can be claimed now: the union of the sets, and the least of each number
+ * over the children that have members (10.1). */
 static void settle_build(struct node *node,
                          const struct stream *stream,
                          struct claim *claim)
@@ -94,7 +94,7 @@ static void settle_build(struct node *node,
                             .replayable = stream_is_replayable(stream),
                             .received = stream->down.last,
                             .lossy = stream->settle.lossy};
-    add_error(node, claim, stream->error, node->rank);
+    claim_add_error(node, claim, stream->error, node->rank);
     if (node->role == NODE_BACKEND) {
         if (stream->active &&
             ranks_add(&claim->members, node->rank, node->rank) < 0)
@@ -121,14 +121,14 @@ static void settle_build(struct node *node,
             claim->lossy = theirs->lossy;
         claim->recoverable &= theirs->recoverable;
         claim->replayable &= theirs->replayable;
-        add_error(node, claim, theirs->error, theirs->error_rank);
+        claim_add_error(node, claim, theirs->error, theirs->error_rank);
     }
 }
 
 /* Pack and send `claim`, and remember it as the last one sent. */
-static void send_claim(struct node *node,
-                       struct stream *stream,
-                       struct claim *claim)
+static void pack_and_send_claim(struct node *node,
+                                struct stream *stream,
+                                struct claim *claim)
 {
     struct frame frame;
 
@@ -145,9 +145,7 @@ static void send_claim(struct node *node,
     stream->down.unclaimed = 0;
 }
 
-/* Members have come who have not settled so much, or all have gone: it is to be
- * reached again, behind what those who come then have sent. What waits to be
- * said of it speaks of others (10.1). */
+/* Claims in the queue that promise more are lowered too (10.1). */
 void settle_fall_back(struct node *node,
                       struct stream *stream,
                       struct mark settled)
@@ -181,15 +179,14 @@ void settle_send_claim(struct node *node,
     if (claim.settled.number > claim.received)
         claim.settled.number = claim.received;
     stream->settle.told = claim.settled;
-    send_claim(node, stream, &claim);
+    pack_and_send_claim(node, stream, &claim);
     claim_fini(&claim);
 }
 
-/* Whether what could be claimed now should not wait for the next beat
- * (PROTOCOL 10.1a). */
-static bool is_urgent(const struct node *node,
-                      const struct stream *stream,
-                      const struct claim *claim)
+/* Whether `claim` should go now, not with the next heartbeat (10.1a). */
+static bool is_claim_urgent(const struct node *node,
+                            const struct stream *stream,
+                            const struct claim *claim)
 {
     const struct claim *sent = &stream->settle.sent;
     uint32_t slot;
@@ -208,7 +205,7 @@ static bool is_urgent(const struct node *node,
     }
     if (claim->error || node->role == NODE_BACKEND)
         return true;
-    /* one claim for all children, not one for each */
+    /* wait for all children: one claim, not one for each */
     for (slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = branch_at(node, stream, slot);
 
@@ -218,7 +215,7 @@ static bool is_urgent(const struct node *node,
     return true;
 }
 
-/* A back-end on a stream that flows: no claim is built for each packet. */
+/* Whether a back-end claims with the heartbeat, not after each packet. */
 static bool claims_later(const struct node *node, const struct stream *stream)
 {
     return node->role == NODE_BACKEND && stream->definition.id != 0 &&
@@ -244,9 +241,9 @@ static bool is_claimed(struct node *node,
 
 /* Front-end: the stream is open when its members have claimed it (3.1a). An
  * error that comes later, from a member in limbo or a joiner, is an event. */
-static void try_open(struct node *node,
-                     struct stream *stream,
-                     const struct claim *claim)
+static void try_finish_opening(struct node *node,
+                               struct stream *stream,
+                               const struct claim *claim)
 {
     struct action *tell;
 
@@ -268,11 +265,11 @@ static void try_open(struct node *node,
     tell->code = claim->error ? -ELIBBAD : 0;
 }
 
-/* Front-end: joiners that have claimed the stream are given a marker, so that
- * they pair from the start of an epoch (12.3). */
-static void settle_in(struct node *node,
-                      struct stream *stream,
-                      const struct claim *claim)
+/* Front-end: when joiners have claimed the stream, send a marker, so that their
+ * packets are paired from the start of an epoch (12.3). */
+static void settle_joiners(struct node *node,
+                           struct stream *stream,
+                           const struct claim *claim)
 {
     if (!ranks_meet(&stream->root->entering, &claim->members))
         return;
@@ -283,13 +280,13 @@ static void settle_in(struct node *node,
 }
 
 /* Front-end: what every member has received is stable (10.2). */
-static void update_root(struct node *node, struct stream *stream)
+static void settle_update_root(struct node *node, struct stream *stream)
 {
     struct claim claim;
 
     settle_build(node, stream, &claim);
-    settle_in(node, stream, &claim);
-    try_open(node, stream, &claim);
+    settle_joiners(node, stream, &claim);
+    try_finish_opening(node, stream, &claim);
     stream->settle.sent.recoverable = claim.recoverable;
     if (ranks_cover(&claim.members, &stream->definition.members))
         settle_stable(node, stream, claim.received);
@@ -303,11 +300,11 @@ void settle_update(struct node *node, struct stream *stream)
     if (!stream->loaded || !stream->active)
         return;
     if (node->role == NODE_FRONTEND) {
-        update_root(node, stream);
+        settle_update_root(node, stream);
         return;
     }
     if (!node->parent || node->parent->life.state != LINK_UP || !node->reported)
-        return; /* the parent knows nobody below us yet */
+        return; /* the parent does not know our members yet */
     if (claims_later(node, stream)) {
         stream->settle.claim_due = true;
         return;
@@ -320,7 +317,7 @@ void settle_update(struct node *node, struct stream *stream)
         claim_fini(&claim);
         return;
     }
-    if (is_urgent(node, stream, &claim) && stream->up.resumes == 0)
+    if (is_claim_urgent(node, stream, &claim) && stream->up.resumes == 0)
         settle_send_claim(node, stream, stream->settle.told);
     else
         stream->settle.claim_due = true;
@@ -348,7 +345,7 @@ void settle_tell_stable(struct node *node,
               }));
 }
 
-/* Tell the children what is stable: an idle stream carries no packets. */
+/* Tell the commnodes below what is stable: no packet may follow with it. */
 static void send_stable(struct node *node, struct stream *stream)
 {
     uint32_t slot;
@@ -383,7 +380,7 @@ void settle_beat(struct node *node)
 
 /* ---- settling (10.6) ---- */
 
-/* A back-end: whether its application has dealt with what it took. */
+/* A back-end: whether its application has processed what it took. */
 static bool has_dealt(const struct node *node, const struct stream *stream)
 {
     uint64_t said = stream->app.settle_at > node->receive_at
@@ -394,9 +391,9 @@ static bool has_dealt(const struct node *node, const struct stream *stream)
 }
 
 /* All children that have members have settled the marker `settled`. */
-static void reached(struct node *node,
-                    struct stream *stream,
-                    const struct claim *claim)
+static void marker_reached(struct node *node,
+                           struct stream *stream,
+                           const struct claim *claim)
 {
     struct mark settled = claim->settled;
     struct action *news;
@@ -408,7 +405,7 @@ static void reached(struct node *node,
         stream->root->sync = 0;
         news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
         news->sequence = settled.number;
-        /* Markers for joiners came between: not one epoch, but all since. */
+        /* All epochs since the last sync count: joiners had markers too. */
         news->code = claim->lossy > stream->root->synced_epoch;
         stream->root->synced_epoch = settled.epoch;
         if (news->code)
@@ -418,7 +415,7 @@ static void reached(struct node *node,
     upward_claim(node, stream);
 }
 
-/* Whether anything of the epochs before `epoch` still waits here. */
+/* Whether a packet of an epoch before `epoch` still waits here. */
 static bool is_behind(const struct node *node,
                       const struct stream *stream,
                       uint32_t epoch)
@@ -442,7 +439,7 @@ static void try_settle_internal(struct node *node, struct stream *stream)
     if (covered && claim.settled.number > stream->settle.settled.number &&
         claim.settled.number <= claim.received && /* our own marker has come */
         !is_behind(node, stream, claim.settled.epoch))
-        reached(node, stream, &claim);
+        marker_reached(node, stream, &claim);
     claim_fini(&claim);
 }
 

@@ -7,12 +7,12 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* Give `len` consumed bytes back to the child in `slot`, in portions. */
-static void give_back(struct node *node,
-                      struct stream *stream,
-                      struct peer *peer,
-                      bool late,
-                      size_t len)
+/* Return credit for `len` bytes to the child in `slot`, in portions. */
+static void return_credit(struct node *node,
+                          struct stream *stream,
+                          struct peer *peer,
+                          bool late,
+                          size_t len)
 {
     struct branch *branch = &stream->branches[peer->slot];
     struct debit *debit = late ? &branch->late : &branch->up;
@@ -30,10 +30,10 @@ static void give_back(struct node *node,
                   }));
 }
 
-/* The packets of a released set are consumed. */
-static void give_back_set(struct node *node,
-                          struct stream *stream,
-                          struct wave_set *set)
+/* Return the credit of a released set. */
+static void return_credit_of_set(struct node *node,
+                                 struct stream *stream,
+                                 struct wave_set *set)
 {
     size_t i;
 
@@ -42,11 +42,11 @@ static void give_back_set(struct node *node,
 
         if (set->credits[i] > 0 && peer && peer->rank == set->inlets[i] &&
             peer->slot < stream->branch_count)
-            give_back(node, stream, peer, set->late_lane, set->credits[i]);
+            return_credit(node, stream, peer, set->late_lane, set->credits[i]);
     }
 }
 
-/* Lend every child credit for a wave that is not whole yet. */
+/* Return credit early for packets of waves that are not complete (3.4). */
 static void upward_lend(struct node *node, struct stream *stream)
 {
     uint32_t slot;
@@ -58,7 +58,7 @@ static void upward_lend(struct node *node, struct stream *stream)
         uint64_t bytes = peer ? wave_lend(stream->up.wave, slot) : 0;
 
         if (bytes > 0)
-            give_back(node, stream, peer, false, bytes);
+            return_credit(node, stream, peer, false, bytes);
     }
 }
 
@@ -70,7 +70,7 @@ void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
     if (wave_leave(stream->up.wave, slot) < 0)
         node->failed = true;
     else if (owed > 0 && peer && peer->life.state == LINK_UP)
-        give_back(node, stream, peer, false, owed);
+        return_credit(node, stream, peer, false, owed);
 }
 
 void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
@@ -80,10 +80,10 @@ void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
     wave_unlink(stream->up.wave, slot);
 }
 
-/* Hand a packet to the application. */
-static void deliver(struct node *node,
-                    struct stream *stream,
-                    struct frame frame)
+/* Deliver a packet to the application. */
+static void deliver_packet(struct node *node,
+                           struct stream *stream,
+                           struct frame frame)
 {
     struct action *action;
 
@@ -98,7 +98,7 @@ static void deliver(struct node *node,
     action->frame = frame;
 }
 
-/* Wave `level` has been told to the parent. */
+/* The parent knows of all waves up to `level`. */
 static void raise_level(struct stream *stream, uint64_t level)
 {
     if (stream->up.level < level)
@@ -119,13 +119,13 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
         raise_level(stream, frame.wave);
     if (node->role == NODE_FRONTEND) {
         if (frame.type == FRAME_DATA)
-            deliver(node, stream, frame);
+            deliver_packet(node, stream, frame);
         else
             frame_fini(&frame);
         return;
     }
     if (frame.flags & FRAME_COMPENSATING) {
-        /* Ahead of what is queued; an orphan's own state covers it (9.2). */
+        /* Ahead of the queue; an orphan's own state covers it (9.2). */
         if (node->parent)
             node_send(node, node->parent, frame);
         else
@@ -140,14 +140,14 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
         node->failed = true;
 }
 
-/* Empty answers and what is no data move without credit (3.4). */
+/* Empty answers, compensations and other frames need no credit (3.4). */
 static bool is_charged(const struct frame *frame)
 {
     return frame->type == FRAME_DATA &&
            !(frame->flags & (FRAME_EMPTY | FRAME_COMPENSATING));
 }
 
-/* The head of a queue goes up. */
+/* Send the head of a queue to the parent. */
 static void upward_put(struct node *node,
                        struct stream *stream,
                        struct frame frame)
@@ -159,8 +159,8 @@ static void upward_put(struct node *node,
     node_send(node, node->parent, frame);
 }
 
-/* Send what is late: it never waits for what is on time (3.4). */
-static void pump_late(struct node *node, struct stream *stream)
+/* Late packets never wait for packets on time (3.4). */
+static void pump_late_lane(struct node *node, struct stream *stream)
 {
     struct frame *head;
 
@@ -172,8 +172,8 @@ static void pump_late(struct node *node, struct stream *stream)
     }
 }
 
-/* The last packet of members that have gone is on its way (10.1b). */
-static void claim_drained(struct node *node, struct stream *stream)
+/* Claim once the last packet of former members has been sent (10.1b). */
+static void claim_if_drained(struct node *node, struct stream *stream)
 {
     if (stream->settle.has_sent && !stream->settle.sent.drained &&
         stream_is_drained(node, stream))
@@ -188,7 +188,7 @@ void upward_pump(struct node *node, struct stream *stream)
         return;
     if (stream->up.compensating)
         return; /* our state goes first (9.1) */
-    pump_late(node, stream);
+    pump_late_lane(node, stream);
     while ((head = fifo_peek(&stream->up.out))) {
         struct queued next;
 
@@ -198,7 +198,7 @@ void upward_pump(struct node *node, struct stream *stream)
             credit_spend(&stream->up.credit, frame_len(head));
         }
         if (head->type == 0 && stream->up.late_out.count > 0)
-            return; /* a settled claim speaks of what was late, too */
+            return; /* a settled claim covers late packets too */
         next = fifo_pop(&stream->up.out);
         if (next.frame.type == 0) {
             settle_send_claim(node, stream, next.settled);
@@ -209,7 +209,7 @@ void upward_pump(struct node *node, struct stream *stream)
             settle_update(node, stream);
     }
     if (node->role == NODE_COMMNODE)
-        claim_drained(node, stream);
+        claim_if_drained(node, stream);
 }
 
 void upward_grant(struct stream *stream, uint32_t window)
@@ -224,25 +224,25 @@ bool upward_is_drained(const struct stream *stream)
            wave_bytes(stream->up.wave) == 0;
 }
 
-/* Whether more may be made for the parent or the application: else what came
- * stays where it is, uncredited, and its senders wait. A sync lets all in. */
-static bool has_room(const struct node *node, const struct stream *stream)
+/* Whether waves may be released. If not, packets wait here, keep their credit,
+ * and so hold up their senders. During a sync every wave may. */
+static bool may_release(const struct node *node, const struct stream *stream)
 {
     if (node->role == NODE_FRONTEND)
         return stream->root->sync || stream->closing ||
                stream->app.untaken_bytes < LIMIT_WINDOW_MAX;
-    /* What waits is in the state, and is dropped with it (9.1). */
+    /* The state that is packed next covers the queue (9.1). */
     if (stream->up.compensating)
         return true;
-    /* Where waves are aligned, what is filtered alone is late, but for what has
-     * no number (5.6). */
+    /* Of aligned waves, packets that are filtered alone go up in the late lane,
+     * except those without a number (5.6). */
     if (stream->definition.sync != COP_DO_NOT_WAIT &&
         wave_has_alone(stream->up.wave) && stream->up.late_out.count == 0)
         return true;
     return stream->up.out.bytes < LIMIT_WINDOW_MAX;
 }
 
-/* Pass a set on as it is. */
+/* Send a set up without a filter call. */
 static void upward_pass(struct node *node,
                         struct stream *stream,
                         struct wave_set *set)
@@ -259,7 +259,7 @@ static void upward_pass(struct node *node,
     }
 }
 
-/* Say that a wave has gone by with nothing in it (4.2). */
+/* Answer a wave with an empty frame (4.2). */
 static void emit_empty(struct node *node,
                        struct stream *stream,
                        uint64_t wave,
@@ -298,7 +298,7 @@ bool node_is_filtering(const struct node *node,
     return true;
 }
 
-/* Ask for the upstream filter to be called on `set`. */
+/* Have the upstream filter called with `set`. */
 static void upward_call(struct node *node,
                         struct stream *stream,
                         struct wave_set *set)
@@ -320,9 +320,9 @@ static void upward_call(struct node *node,
     node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }
 
-/* What was claimed on the old link is claimed again on the new one: the set at
- * once, what is settled behind the data that it speaks of (10.1). */
-static void reclaim(struct node *node, struct stream *stream)
+/* Repeat our claims to a new parent: the members at once, the settled marker
+ * after the data that it covers (10.1). */
+static void claim_anew(struct node *node, struct stream *stream)
 {
     settle_send_claim(node, stream, (struct mark){0});
     if (stream->settle.settled.number > 0)
@@ -330,12 +330,12 @@ static void reclaim(struct node *node, struct stream *stream)
     upward_pump(node, stream);
 }
 
-/* Deal with one released set: pass it, or have it filtered. */
-static void release(struct node *node,
-                    struct stream *stream,
-                    struct wave_set *set)
+/* Filter one released set, or send it up as it is. */
+static void release_set(struct node *node,
+                        struct stream *stream,
+                        struct wave_set *set)
 {
-    give_back_set(node, stream, set);
+    return_credit_of_set(node, stream, set);
     if (set->count == 0)
         emit_empty(node, stream, set->late ? 0 : set->sequence,
                    set->contributors);
@@ -354,8 +354,8 @@ void upward_resume(struct node *node, struct stream *stream, uint64_t level)
                 msg_resume_encode(&(struct msg_resume){.level = level}));
 }
 
-/* Say from which wave on we count, where no packet says it (4.5). */
-static void resume(struct node *node, struct stream *stream)
+/* Send RESUME if no packet tells the parent from which wave we count (4.5). */
+static void resume_if_skipped(struct node *node, struct stream *stream)
 {
     uint64_t level;
 
@@ -389,8 +389,8 @@ bool upward_is_behind(const struct node *node,
             call->what.sequence >> PACKET_WAVE_BITS < epoch);
 }
 
-/* Ask for our filter state; what is queued is in it (9.1, 9.3). */
-static void call_state(struct node *node, struct stream *stream)
+/* Have the filter's state packed. It covers what is queued (9.1, 9.3). */
+static void call_for_state(struct node *node, struct stream *stream)
 {
     fifo_fini(&stream->up.out);
     fifo_fini(&stream->up.late_out);
@@ -416,10 +416,10 @@ void upward_run(struct node *node, struct stream *stream)
 
     if (stream->root && !node->filter.is_out &&
         stream->root->state_asked > stream->root->state_called)
-        call_state(node, stream);
-    while (stream->loaded && has_room(node, stream)) {
+        call_for_state(node, stream);
+    while (stream->loaded && may_release(node, stream)) {
         if (stream->up.compensating && !node->filter.is_out) {
-            call_state(node, stream);
+            call_for_state(node, stream);
             break;
         }
         if (node->filter.is_out &&
@@ -433,11 +433,11 @@ void upward_run(struct node *node, struct stream *stream)
             node->failed = true;
         if (r <= 0)
             break;
-        release(node, stream, &set);
+        release_set(node, stream, &set);
     }
     upward_lend(node, stream);
     if (upward_is_idle(node, stream))
-        resume(node, stream);
+        resume_if_skipped(node, stream);
     settle_try(node, stream);
     upward_pump(node, stream);
 }
@@ -454,7 +454,7 @@ void upward_ask_state(struct node *node, struct stream *stream)
 uint64_t upward_deadline_ms(const struct node *node,
                             const struct stream *stream)
 {
-    if (!stream->loaded || node->filter.is_out || !has_room(node, stream))
+    if (!stream->loaded || node->filter.is_out || !may_release(node, stream))
         return UINT64_MAX;
     return wave_deadline_ms(stream->up.wave);
 }
@@ -475,11 +475,11 @@ void upward_run_queued(struct node *node)
         if (node_stream(node, id) == stream)
             upward_run(node, stream);
         else
-            i--; /* it was closed, and is gone */
+            i--; /* the stream was closed and removed */
     }
 }
 
-/* Whether a sync that covers this packet has returned 1 without it (10.6a). */
+/* Whether a sync that covers this packet returned 1 before it came (10.6a). */
 static bool is_given_up(const struct node *node,
                         const struct stream *stream,
                         const struct frame *frame)
@@ -530,7 +530,7 @@ int upward_discard(struct node *node,
         r = debit_take(late ? &branch->late : &branch->up, peer->grant,
                        frame_len(frame));
         if (r == 0)
-            give_back(node, stream, peer, late, frame_len(frame));
+            return_credit(node, stream, peer, late, frame_len(frame));
     }
     frame_fini(frame);
     return r;
@@ -609,7 +609,7 @@ void upward_fault(struct node *node, uint32_t stream, const char *text)
     node_send(node, node->parent, msg_fault_encode(&fault));
 }
 
-/* Send what a filter made: `count` frames with tag and payload. */
+/* Send the output of a filter: `count` frames with tag and payload. */
 static void emit_outputs(struct node *node,
                          struct stream *stream,
                          struct frame *frames,
@@ -639,8 +639,8 @@ static void emit_outputs(struct node *node,
     }
 }
 
-/* The inputs of the call that has ended are no longer needed. */
-static void drop_inputs(struct node *node)
+/* Free the inputs of the call that has ended. */
+static void drop_call_inputs(struct node *node)
 {
     size_t i;
 
@@ -649,7 +649,7 @@ static void drop_inputs(struct node *node)
     node->filter.what.input_count = 0;
 }
 
-/* Front-end: the application gets the state that it has asked for (9.2). */
+/* Front-end: give the application the state that it asked for (9.2). */
 static void tell_state(struct node *node,
                        struct stream *stream,
                        const struct event *event,
@@ -668,8 +668,8 @@ static void tell_state(struct node *node,
     event->up[0].payload = NULL;
 }
 
-/* Our filter state has been packed: it goes up first on the new link, and
- * what was put out since follows it (9.1). */
+/* The filter's state is packed. It goes up first on the new link, before the
+ * output since then (9.1). */
 static void send_state(struct node *node,
                        struct stream *stream,
                        const struct event *event)
@@ -694,13 +694,13 @@ static void send_state(struct node *node,
         compensation.payload = event->up[0].payload;
         event->up[0].payload = NULL;
     }
-    /* Who is in the state may have gone to others: they may come back, and
-     * what the filter knows already it does not put out again (9.1). */
+    /* Without members we do not count: those in the state may have moved, and
+     * the filter does not repeat their data if they come back (9.1). */
     stream->up.counted =
         node->role == NODE_BACKEND || stream_has_members(node, stream);
     node_send(node, node->parent, msg_compensation_encode(&compensation));
     if (stream->up.counted)
-        reclaim(node, stream);
+        claim_anew(node, stream);
 }
 
 void upward_orphaned(struct node *node, struct stream *stream)
@@ -723,7 +723,7 @@ void upward_orphaned(struct node *node, struct stream *stream)
     }
 }
 
-/* The wave before the first that waits to go up; our level if none does. */
+/* The wave before the first in the queue; our level if there is none. */
 static uint64_t level_sent(const struct stream *stream)
 {
     uint32_t i;
@@ -772,7 +772,7 @@ void upward_adopted(struct node *node, struct stream *stream)
                       .level = level_sent(stream),
                   }));
         stream->up.counted = true;
-        reclaim(node, stream);
+        claim_anew(node, stream);
     }
 }
 
@@ -783,7 +783,7 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
     if (!branch)
         return -ENOMEM;
     if (branch->members.count == 0)
-        return 0; /* they have gone in the meantime (4.5) */
+        return 0; /* its members have left since (4.5) */
     return wave_join(stream->up.wave, peer->slot, peer->rank, level);
 }
 
@@ -829,7 +829,7 @@ void upward_filtered(struct node *node, const struct event *event)
     struct stream *stream = node_stream(node, node->filter.what.stream);
     size_t i;
 
-    drop_inputs(node);
+    drop_call_inputs(node);
     if (!stream || node->filter.expired)
         return;
     if (node->filter.what.state) {
@@ -857,8 +857,8 @@ void upward_filtered(struct node *node, const struct event *event)
     }
 }
 
-/* The call takes too long. A commnode ends, for its other streams would wait as
- * well; elsewhere the wave goes on without the call. */
+/* The call takes too long. A commnode ends, as all its streams would wait for
+ * the call; elsewhere the wave continues without it. */
 void upward_expire(struct node *node)
 {
     struct stream *stream = node_stream(node, node->filter.what.stream);
@@ -890,8 +890,8 @@ void upward_expire(struct node *node)
     upward_pump(node, stream);
 }
 
-/* A back-end: its application has dealt with all that came before the marker
- * (10.6). What it sent before is ahead of the claim in the queue. */
+/* A back-end: the application has processed all packets before the marker
+ * (10.6). The packets that it sent until now are ahead of the claim. */
 void upward_settle(struct node *node, struct stream *stream)
 {
     stream->settle.settled = stream->app.marker;

@@ -16,12 +16,12 @@ struct inlet {
     uint64_t level; /* every wave up to here is answered */
     uint64_t from;  /* it counts from the wave after this */
     uint32_t rank;
-    uint32_t lent; /* frames at the head that wave_lend() has seen to ... */
-    uint64_t lent_bytes; /* ... and what they weigh */
+    uint32_t lent; /* frames at the head whose credit was returned early ... */
+    uint64_t lent_bytes; /* ... and their bytes */
     bool counts;
 };
 
-/* Where a frame came from. */
+/* The sender of a frame in `alone`. */
 struct from {
     uint32_t slot;
     uint32_t rank;
@@ -45,14 +45,14 @@ struct wave {
     uint32_t inlet_count;
     struct place *places; /* the slots in order of rank, if `placed` */
     bool placed;
-    struct inlet *left; /* of lost children, by rank, until drained */
+    struct inlet *left; /* of lost children, by rank, until empty */
     uint32_t left_count;
     struct fifo alone; /* each to be filtered alone, at once */
-    struct from *from; /* whence: a ring beside the fifo's */
+    struct from *from; /* their senders: a ring beside the fifo's */
     uint32_t from_room;
     uint32_t from_head;
-    /* The last look found nothing to release until this slot moves: the one
-     * with the lowest level of those that count. */
+    /* No wave can be released before this slot answers: it has the lowest level
+     * of those that count. */
     uint32_t blocker;
     uint64_t blocked_at; /* the wave that it blocks, the lowest that waits */
     /* storage of the set that is out */
@@ -156,8 +156,8 @@ static int place_all(struct wave *wave)
     return 0;
 }
 
-/* Something about `slot` changed: look again if it was in the way. */
-static void unblock(struct wave *wave, uint32_t slot)
+/* `slot` has changed: a wave that it blocked may be complete. */
+static void wave_unblock(struct wave *wave, uint32_t slot)
 {
     if (wave->blocker == slot)
         wave->blocker = WAVE_NO_SLOT;
@@ -184,7 +184,7 @@ void wave_answer(struct wave *wave, uint32_t slot, uint64_t level)
     if (slot >= wave->inlet_count || wave->inlets[slot].level >= level)
         return;
     wave->inlets[slot].level = level;
-    unblock(wave, slot);
+    wave_unblock(wave, slot);
 }
 
 int wave_leave(struct wave *wave, uint32_t slot)
@@ -212,7 +212,7 @@ int wave_leave(struct wave *wave, uint32_t slot)
     return 0;
 }
 
-/* Remember whence the next frame of `alone` comes. */
+/* Note the sender of the frame that is put into `alone` next. */
 static int note_from(struct wave *wave, struct from from)
 {
     uint32_t room = wave->from_room, i;
@@ -266,7 +266,7 @@ int wave_put(struct wave *wave,
     wave->bytes += frame_len(frame);
     if (inlet->level < answered && !(frame->flags & FRAME_LATE)) {
         inlet->level = answered;
-        unblock(wave, slot);
+        wave_unblock(wave, slot);
     }
     if (wave->sync == COP_WAIT_FOR_ALL && frame->wave > 0 &&
         (!inlet->counts || frame->wave <= inlet->from ||
@@ -280,13 +280,13 @@ int wave_put(struct wave *wave,
     if (wave->blocked_at > frame->wave)
         wave->blocker = WAVE_NO_SLOT;
     set_rank(wave, inlet, rank);
-    unblock(wave, slot);
+    wave_unblock(wave, slot);
     wave->parts |= !(frame->flags & FRAME_LAST);
     return fifo_push(&inlet->fifo, frame, credit);
 }
 
 /* Make the set's arrays hold `count`. */
-static int reserve(struct wave *wave, size_t count)
+static int reserve_set(struct wave *wave, size_t count)
 {
     size_t room = wave->room ? wave->room : 8;
     struct frame *frames;
@@ -314,24 +314,24 @@ static int reserve(struct wave *wave, size_t count)
     return 0;
 }
 
-/* The packet before, of the same inlet. */
+/* The previous packet of the same inlet. */
 struct before {
     uint32_t origin;
     uint64_t wave;
 };
 
-/* Add the oldest frame of `inlet` to the set. One packet of several that one
- * node made for one wave tells for all how many back-ends are in it. */
-static int gather(struct wave *wave,
-                  struct inlet *inlet,
-                  uint32_t slot,
-                  struct before *before,
-                  struct wave_set *set)
+/* Add the oldest frame of `inlet` to the set. If one node made several packets
+ * for one wave, their contributors are counted once. */
+static int gather_head(struct wave *wave,
+                       struct inlet *inlet,
+                       uint32_t slot,
+                       struct before *before,
+                       struct wave_set *set)
 {
     struct queued queued;
     struct frame frame;
 
-    if (reserve(wave, set->count + 1) < 0)
+    if (reserve_set(wave, set->count + 1) < 0)
         return -ENOMEM;
     queued = fifo_pop(&inlet->fifo);
     frame = queued.frame;
@@ -356,7 +356,7 @@ static int gather(struct wave *wave,
 }
 
 /* Hand out the arrays, which may have moved while the set grew. */
-static int released(struct wave *wave, struct wave_set *set)
+static int set_released(struct wave *wave, struct wave_set *set)
 {
     set->frames = wave->frames;
     set->inlets = wave->ranks;
@@ -376,12 +376,12 @@ static int take_alone(struct wave *wave, struct wave_set *set)
     set->late = fifo_peek(&inlet.fifo)->flags & FRAME_LATE;
     set->late_lane = from.late;
     set->compensating = fifo_peek(&inlet.fifo)->flags & FRAME_COMPENSATING;
-    r = gather(wave, &inlet, from.slot, &before, set);
+    r = gather_head(wave, &inlet, from.slot, &before, set);
     wave->alone = inlet.fifo;
     if (r < 0)
         return r;
     wave->from_head = (wave->from_head + 1) % wave->from_room;
-    return released(wave, set);
+    return set_released(wave, set);
 }
 
 /* Gather from one inlet all packets of waves up to `sequence`. */
@@ -396,7 +396,7 @@ static int gather_upto(struct wave *wave,
     int r;
 
     while ((head = fifo_peek(&inlet->fifo)) && head->wave <= sequence) {
-        r = gather(wave, inlet, slot, &before, set);
+        r = gather_head(wave, inlet, slot, &before, set);
         if (r < 0)
             return r;
     }
@@ -417,8 +417,8 @@ static void drop_empty(struct wave *wave)
     wave->left_count = kept;
 }
 
-/* Gather from every inlet in order of rank, and what a lost child left before
- * what came from it later (PROTOCOL 4.3a). */
+/* Gather from every inlet in order of rank; what a lost child left comes before
+ * what the same rank sent on a later link (PROTOCOL 4.3a). */
 static int gather_all(struct wave *wave,
                       uint64_t sequence,
                       struct wave_set *set)
@@ -442,7 +442,7 @@ static int gather_all(struct wave *wave,
 }
 
 /* The lowest wave of which a packet waits; UINT64_MAX: none. */
-static uint64_t lowest(const struct wave *wave)
+static uint64_t lowest_wave(const struct wave *wave)
 {
     uint64_t low = UINT64_MAX;
     const struct frame *head;
@@ -473,7 +473,7 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
 
     if (wave->blocker != WAVE_NO_SLOT)
         return 0;
-    low = lowest(wave);
+    low = lowest_wave(wave);
     if (low == UINT64_MAX)
         return 0;
     for (i = 0; i < wave->inlet_count; i++) {
@@ -492,13 +492,13 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
     if (r < 0)
         return r;
     wave->done = low;
-    return released(wave, set);
+    return set_released(wave, set);
 }
 
-/* What of one epoch has come, the oldest that waits, when the time is up or
- * every child that counts is in. What is left keeps the deadline: a set of two
- * epochs would let a sync return before what was sent ahead of its marker
- * (PROTOCOL 4.6, 10.6). */
+/* The packets of the oldest epoch that waits, at the deadline or when every
+ * child that counts has one here. Later epochs keep the deadline: with a set of
+ * two epochs a sync could return before packets that were sent ahead of its
+ * marker (PROTOCOL 4.6, 10.6). */
 static int take_timed(struct wave *wave,
                       uint64_t now_ms,
                       bool hurry,
@@ -516,12 +516,12 @@ static int take_timed(struct wave *wave,
             all = false;
     if (!all && !hurry && now_ms < wave->deadline_ms)
         return 0;
-    set->sequence = lowest(wave);
+    set->sequence = lowest_wave(wave);
     epoch = set->sequence >> PACKET_WAVE_BITS;
     r = gather_all(wave, epoch << PACKET_WAVE_BITS | PACKET_WAVE_MASK, set);
     if (r < 0)
         return r;
-    if (lowest(wave) == UINT64_MAX)
+    if (lowest_wave(wave) == UINT64_MAX)
         wave->deadline_ms = UINT64_MAX;
     set->late = epoch < wave->done >> PACKET_WAVE_BITS;
     for (i = 0; set->late && i < set->count; i++)
@@ -531,7 +531,7 @@ static int take_timed(struct wave *wave,
             set->sequence = wave->done + 1;
         wave->done = set->sequence;
     }
-    return released(wave, set);
+    return set_released(wave, set);
 }
 
 int wave_take(struct wave *wave,
@@ -583,7 +583,7 @@ bool wave_holds(const struct wave *wave, uint64_t level)
 {
     if (wave->blocker != WAVE_NO_SLOT)
         return wave->alone.count > 0 || wave->blocked_at <= level;
-    return wave->alone.count > 0 || lowest(wave) <= level;
+    return wave->alone.count > 0 || lowest_wave(wave) <= level;
 }
 
 uint64_t wave_deadline_ms(const struct wave *wave)
