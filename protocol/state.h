@@ -1,8 +1,8 @@
-/* state.h - what a node knows: private to the machine's own files. What belongs
- * to one part of it is in the header of that part's folder.
+/* state.h - the state of a node; private to the machine. The state of each part
+ * is in the header of its folder.
  *
- * Running out of memory is noted in `failed` and ends the node with the step:
- * so the functions here return nothing where that is all that can go wrong. */
+ * Out of memory: `failed` is set, and the node ends with the step. Functions
+ * that can fail in no other way return nothing. */
 #ifndef PROTOCOL_STATE_H
 #define PROTOCOL_STATE_H
 
@@ -15,8 +15,8 @@
 #include "protocol/watch/status.h"
 #include "wire/messages.h"
 
-/* The other end of one link. A new link is a new peer, whatever its rank; a
- * closed one is not read again, and takes only itself along (PROTOCOL 1.3). */
+/* The other end of one link. A new link is a new peer, whatever its rank; the
+ * end of a link removes its own peer only (PROTOCOL 1.3). */
 struct peer {
     uint32_t link;
     uint32_t slot;        /* our index in node->peers */
@@ -25,25 +25,25 @@ struct peer {
     uint32_t height;      /* an orphan: of its subtree */
     enum node_role role;
     bool is_parent;
-    bool ready;   /* a child: its READY has come, or it has its rank */
-    bool left;    /* it said goodbye */
-    bool asking;  /* an orphan that has sent ADOPT */
-    bool greeted; /* it was sent our first heartbeat */
-    bool gave_up; /* it closes the link, as it has not heard us; it lives */
-    bool asked;   /* a child: it owes us an answer to STATUS ... */
+    bool ready;        /* a child: its READY has come, or it has its rank */
+    bool left;         /* it said goodbye */
+    bool asking;       /* an orphan that has sent ADOPT */
+    bool greeted;      /* our first heartbeat was sent */
+    bool gave_up;      /* it sent SILENCE: it did not hear us, and lives */
+    bool asked;        /* a child: it owes us an answer to STATUS ... */
     uint64_t asked_us; /* ... which was sent then */
     uint32_t round_us; /* round trip, as last measured; or ROW_UNKNOWN */
     struct link life;
     uint32_t grant;     /* window that we grant it, on each stream */
     uint32_t granted;   /* and that it grants us */
     struct ranks below; /* a child: the back-ends on its branch */
-    /* what the last heartbeat said (6.1): 0 where nothing was */
+    /* the values in our last heartbeat to it (6.1) */
     uint32_t told_ordinal; /* a child: 1 + its ordinal (7.2) */
     uint64_t told_version; /* our table's */
-    /* and the last from there, if it had another version than our table */
+    /* the versions in its last heartbeat and of our table, if they differed */
     uint64_t odd_version;
     uint64_t odd_own;
-    uint64_t exchanged_ms; /* when that was last made good */
+    uint64_t exchanged_ms; /* when it was last sent all our records */
     bool has_accused; /* a back-end: it has reported its lost parent (6.1d) */
 };
 
@@ -58,8 +58,7 @@ struct node {
     uint64_t next_beat_ms;
     uint64_t silence_ms; /* no link can be silent before this */
     struct actions *out;
-    /* What each step and each turn asks after, though mostly there is none:
-     * side by side, so that it costs a line of the cache and not five. */
+    /* Read in every step, and mostly 0: side by side in one cache line. */
     bool failed;
     enum recovery_phase recovering;
     size_t uncovered_count;
@@ -68,7 +67,8 @@ struct node {
 
     const char *refusal; /* why the frame that has come is refused; static */
 
-    struct action spare; /* written to, and forgotten, without memory */
+    struct action
+        spare; /* written to when there is no memory; not carried out */
 
     struct peer **peers; /* by slot; NULL where free */
     uint32_t peer_count;
@@ -82,10 +82,10 @@ struct node {
     bool reported; /* READY has gone up, or the application was told */
     bool attach;
     bool outside;  /* a joiner that has not had its ENTER (12.3) */
-    bool shifted;  /* who is below us is not who was at launch */
+    bool shifted;  /* a child was lost or adopted since the launch */
     bool attached; /* a back-end that has joined by itself */
     bool closing;  /* SHUTDOWN was seen */
-    bool leaving;  /* a back-end that wants to go */
+    bool leaving;  /* a back-end whose application leaves */
     bool ended;
     uint32_t next_rank;
     struct launching launching;
@@ -132,11 +132,10 @@ struct action *node_tell(struct node *node,
                          uint32_t stream,
                          const char *text);
 
-/* Close the link: the peer broke the protocol, or is done with. What hung on
- * it is dealt with as for a lost link. `text` says why. */
+/* Close the link, and treat it as lost. `text` says why. */
 void node_drop(struct node *node, struct peer *peer, const char *text);
 
-/* The same, as the peer broke the protocol. */
+/* The same, because the peer broke the protocol. */
 void node_breach(struct node *node, struct peer *peer, const char *text);
 
 /* A frame is refused, for the reason `why`, which is kept. Returns -EPROTO. */
@@ -179,8 +178,8 @@ bool stream_is_replayable(const struct stream *stream);
 /* Make the record of a new link from its EVENT_LINK_UP; NULL: no memory. */
 struct peer *node_add_peer(struct node *node, const struct event *event);
 
-/* The parameters for a call that begins: it may outlast a change of them.
- * `number`: of the packet that goes down; 0: those in force now. */
+/* Keep the parameters of a filter call that begins; they may change during it.
+ * `number`: of the packet that is sent down; 0: those in force now. */
 const struct payload *node_call_parameters(struct node *node,
                                            const struct stream *stream,
                                            uint64_t number);
@@ -218,14 +217,13 @@ void request_expire(struct node *node, struct stream *stream);
 
 /* ---- heartbeat.c (6.1, 7.2) ---- */
 
-/* Send those that are due: on idle links, and where what one says has changed.
- */
+/* Send heartbeats on idle links, and on those whose values have changed. */
 void heartbeat_beat(struct node *node);
 
-/* A link is up: say which window we grant, if that was not said. */
+/* Send the first heartbeat on a link, unless it was sent. */
 void heartbeat_greet(struct node *node, struct peer *peer);
 
-/* Our next attempt at adoption: our children are to know which it is. */
+/* Tell our children the incarnation of an attempt at adoption (6.1c). */
 void heartbeat_attempt(struct node *node);
 
 /* HEARTBEAT came. `frame` is borrowed. */

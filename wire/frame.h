@@ -1,11 +1,10 @@
 /* frame.h - what travels on a link: a header of 32 bytes and a payload.
  *
  *     0        4    5     6          8        12    16       20      24
- *     | length |type|flags| reserved | stream | tag | origin | count | sequence
- * |
+ *     | length |type|flags| reserved | stream | tag | origin | count |sequence|
  *
- * Network byte order (PROTOCOL 2.1). A frame is a small value; copying it does
- * not copy the payload: who keeps a copy takes a reference with frame_ref(). */
+ * Network byte order (PROTOCOL 2.1). A frame is a small value, and copying it
+ * does not copy the payload: frame_ref() makes a copy that may be kept. */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
@@ -61,8 +60,8 @@ enum frame_type {
 enum frame_flag {
     FRAME_LAST = 1 << 0,         /* up: the last packet of its wave */
     FRAME_LATE = 1 << 1,         /* up: its wave has gone already */
-    FRAME_EMPTY = 1 << 2,        /* an answer or a number without a packet */
-    FRAME_COMPENSATING = 1 << 3, /* up: what a compensation became */
+    FRAME_EMPTY = 1 << 2,        /* a wave or a number without a packet */
+    FRAME_COMPENSATING = 1 << 3, /* up: output for a compensation (9.2) */
 };
 
 /* One frame. `payload` may be NULL: no bytes. Packets are kept and passed on as
@@ -96,10 +95,10 @@ static inline size_t frame_len(const struct frame *frame)
     return FRAME_HEADER_LEN + (frame->payload ? frame->payload->len : 0);
 }
 
-/* Take a reference to the payload of `frame`, and give a copy of it back. */
+/* A copy of `frame`, with a reference to its payload. */
 struct frame frame_ref(const struct frame *frame);
 
-/* Give the payload back. */
+/* Give up the reference to the payload. */
 static inline void frame_fini(struct frame *frame)
 {
     if (frame->payload)

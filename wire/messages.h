@@ -1,17 +1,17 @@
 /* messages.h - which field of a frame's header carries which value, by type.
  *
- * This table is the only place that knows: a struct for each message, and a
- * pair of functions that write it to a frame and read it from one. Below, F is
- * any value, R one from `least` to `most`:
+ * For each message there are a struct, a function that encodes it and one that
+ * decodes it. Only they know the fields. F is a member of any value, R one from
+ * `least` to `most`:
  *
  *     F(type, member, header field)
  *     R(type, member, header field, least, most)
  *
- * Not here: DATA, whose values have names in struct frame; END, GOODBYE and
- * SILENCE, which say nothing; what is in a payload. READY, CLAIM,
- * CONTROL, RECORD, FAN_OUT and EXPEL are a payload, beside the stream and the
- * sender; claim.h, control.h, roster.h, rows.h and history.h read and write
- * theirs. `sender` is the rank of the node that made the frame. */
+ * `sender` is the rank of the node that made the frame.
+ *
+ * Not in the table: DATA, whose values have names in struct frame; END, GOODBYE
+ * and SILENCE, which have none; READY, CLAIM, CONTROL, RECORD, FAN_OUT and
+ * EXPEL, whose values are in the payload (the tag of CONTROL is its type). */
 #ifndef WIRE_MESSAGES_H
 #define WIRE_MESSAGES_H
 
@@ -20,7 +20,7 @@
 
 /* clang-format off */
 #define MESSAGES(M, F, R)                                                     \
-    /* a sync; `number` as any packet's on its stream */                      \
+    /* a sync; it has a number like any packet of its stream */              \
     M(marker, FRAME_MARKER,                                                   \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, epoch, tag)                                                 \
@@ -40,7 +40,7 @@
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \
       F(uint64_t, number, sequence))                                          \
-    /* so much more may come (3.4); `flags`: FRAME_LATE, or 0 */              \
+    /* returns credit (3.4); `flags`: FRAME_LATE, or 0 */                     \
     M(credit, FRAME_CREDIT,                                                   \
       F(uint8_t, flags, flags)                                                \
       F(uint32_t, stream, stream)                                             \
@@ -93,7 +93,7 @@
       F(uint32_t, sender, origin)                                             \
       F(uint32_t, ordinal, count)                                             \
       R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
-    /* is the way to the root whole (8.3); it has taken so many `hops` */     \
+    /* does the path reach the root (8.3); `hops` so far */                   \
     M(probe, FRAME_PROBE,                                                     \
       F(uint32_t, orphan, origin)                                             \
       F(uint32_t, incarnation, count)                                         \
@@ -121,16 +121,16 @@
       R(uint32_t, orphan, origin, 1, LIMIT_NODES - 1)                         \
       F(uint32_t, incarnation, count)                                         \
       F(struct payload *, payload, payload))                                  \
-    /* a question: how are you; answers within `budget_ms` count (15.2) */    \
+    /* asks for the state of all nodes, within `budget_ms` (15.2) */          \
     M(status, FRAME_STATUS,                                                   \
       F(uint32_t, sender, origin)                                             \
       R(uint32_t, budget_ms, count, 1, LIMIT_STATUS_MS)                       \
       F(uint64_t, round, sequence))                                           \
-    /* it has come (15.4) */                                                  \
+    /* STATUS has been received (15.4) */                                     \
     M(heard, FRAME_HEARD,                                                     \
       F(uint32_t, sender, origin)                                             \
       F(uint64_t, round, sequence))                                           \
-    /* the answer; `code`: 0, or why an observer gets none */                 \
+    /* the answer to STATUS; `code`: 0, or the error of a refusal */          \
     M(rows, FRAME_ROWS,                                                       \
       F(int32_t, code, tag)                                                   \
       F(uint32_t, sender, origin)                                             \

@@ -1,4 +1,4 @@
-/* claim.c - what a node says up a link about a set of members. */
+/* claim.c - packs and reads claims. */
 #include "protocol/stream/claim.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
-/* claim.h - what a node says up a link about a set of members and a stream.
+/* claim.h - what a child tells its parent of a set of members and a stream.
  *
- * Every member of the set has every packet up to `received`; all that they
- * had sent before they settled `settled` has gone up this link before the
+ * Every member of the set has every packet up to `received`. Whatever the
+ * members sent before they settled `settled` was sent up this link before the
  * claim (PROTOCOL 10.1). A claim about a set never becomes false. */
 #ifndef PROTOCOL_STREAM_CLAIM_H
 #define PROTOCOL_STREAM_CLAIM_H

@@ -1,5 +1,4 @@
-/* stream.h - what a node knows of one stream, and does with it; for the
- * machine's own files. */
+/* stream.h - the state of one stream at one node; private to the machine. */
 #ifndef PROTOCOL_STREAM_STREAM_H
 #define PROTOCOL_STREAM_STREAM_H
 
@@ -18,16 +17,16 @@ struct branch {
     struct claim claim;   /* what it claimed last */
     bool claimed;
     bool compensated; /* its filter state has come: one on each link (9.1) */
-    uint8_t asked;    /* a back-end: how often for a FEED on this link (10.4) */
-    bool fed;         /* it is to be sent what follows the cursor */
+    uint8_t asked;    /* a back-end: FEEDs on this link (10.4) */
+    bool fed;         /* it is sent the packets after the cursor */
     uint64_t cursor;  /* the last packet that it was sent (10.4) */
     struct credit down;
     struct debit up;
-    struct debit late; /* the same for what came LATE (3.4) */
-    struct fifo aside; /* against the direction: in no order (5.6) */
+    struct debit late; /* of LATE packets (3.4) */
+    struct fifo aside; /* packets without a number (5.6) */
 };
 
-/* Something that takes effect behind a packet (3.1b). */
+/* A control that takes effect after a packet (3.1b). */
 struct pending {
     enum control_type type; /* CLOSE or PARAMETERS */
     uint64_t after;
@@ -38,13 +37,13 @@ struct pending {
 struct downflow {
     struct feed feed;
     struct fifo in;      /* for our downstream filter */
-    uint64_t last;       /* the last number taken from the parent, or sent */
-    uint64_t passed;     /* every child was sent this; a back-end has it */
+    uint64_t last;       /* the last number received, or, at the root, sent */
+    uint64_t passed;     /* sent to every child; a back-end: received */
     uint64_t unreturned; /* a back-end: bytes whose credit is not returned */
     uint64_t unclaimed;  /* a back-end: bytes since its last claim */
     struct debit debit;
-    bool refeeding; /* FEED was sent: numbers that are not next are old */
-    bool sourced;   /* the parent feeds us: it had members here, or FEED */
+    bool refeeding; /* FEED was sent: any number but the next is a duplicate */
+    bool sourced;   /* the parent feeds us: it knows of members, or had FEED */
 };
 
 /* What goes up: upward.c. */
@@ -54,46 +53,46 @@ struct upflow {
     struct fifo late_out; /* LATE packets go ahead, under their own credit */
     struct credit credit;
     struct credit late_credit;
-    bool compensating; /* output waits until our state has gone up (9.1) */
+    bool compensating; /* output waits until our state has been sent (9.1) */
     uint32_t resumes;  /* RESUME frames in `out`: claims wait for them */
     uint32_t epoch;    /* of the next send */
     uint64_t count;    /* waves sent in it */
-    uint64_t level;    /* the last wave told to the parent */
+    uint64_t level;    /* the last wave that the parent knows of */
     bool counted;      /* the parent counts us */
-    uint32_t put;      /* 1 + the last epoch of a packet that went up */
+    uint32_t put;      /* 1 + the last epoch of a packet sent */
 };
 
 /* What is claimed and settled (10): settle.c. */
 struct settling {
-    struct claim sent; /* what we claimed last */
+    struct claim sent; /* our last claim */
     bool has_sent;
     bool claim_due;
     bool stable_due;
-    uint32_t lossy;      /* 1 + the last epoch that may have lost something */
+    uint32_t lossy;      /* 1 + the last epoch that may have lost a packet */
     uint64_t hurried;    /* the highest marker that any child has settled */
-    struct mark settled; /* queued upwards, or, at the front-end, reached */
-    struct mark told;    /* what of it has gone up */
+    struct mark settled; /* settled here; its claim may still be queued */
+    struct mark told;    /* the part of it that has been claimed */
 };
 
-/* What the application has taken, and has yet to settle: request.c. */
+/* What the application has received and processed: request.c. */
 struct reading {
     uint64_t untaken; /* packets delivered and not taken */
     uint64_t untaken_bytes;
     uint64_t taken_at;  /* node->takes when it last took one */
-    uint64_t settle_at; /* node->takes when it last said settle */
-    struct mark marker; /* waits to be settled; number 0: none */
+    uint64_t settle_at; /* node->takes when it last settled */
+    struct mark marker; /* to be settled; number 0: none */
 };
 
 /* What the front-end alone knows of a stream. */
 struct stream_root {
-    uint64_t sync;         /* the marker that is waited for; 0: none */
+    uint64_t sync;         /* the marker that a sync waits for; 0: none */
     struct mark sent;      /* the last marker sent */
     uint32_t synced_epoch; /* of the last sync that returned */
-    uint32_t given_up;     /* and of the last that returned 1 (10.6a) */
-    uint64_t state_asked;  /* how often for the filter's state */
-    uint64_t state_called; /* and as of which of them it was packed */
+    uint32_t given_up;     /* of the last sync that returned 1 (10.6a) */
+    uint64_t state_asked;  /* requests for the filter's state */
+    uint64_t state_called; /* the last of them that it was packed for */
     bool opening;
-    bool faulted;          /* told that a filter was not loaded */
+    bool faulted;          /* an error of a filter was reported */
     struct ranks entering; /* joiners that have not claimed yet */
     uint64_t open_deadline_ms;
 };
@@ -101,51 +100,51 @@ struct stream_root {
 struct stream {
     struct stream_definition definition;
     struct stream_filters filters;
-    bool active; /* we take part: internal, or a member */
+    bool active; /* an internal node, or a member */
     bool loaded;
-    bool closing;      /* CLOSE has taken effect ... */
-    uint64_t close_at; /* ... behind this number */
-    bool queued;       /* has work that waits for the filter call that is out */
-    char *error;       /* why our filter could not be loaded */
+    bool closing;            /* CLOSE has taken effect ... */
+    uint64_t close_at;       /* ... after this number */
+    bool queued;             /* waits for the filter call that is out */
+    char *error;             /* why our filter could not be loaded */
     uint64_t opened_at;      /* number of its OPEN on stream 0 */
     struct branch *branches; /* by slot of the child */
     uint32_t branch_count;
-    struct pending *pending; /* in order: those that have taken effect ... */
+    struct pending *pending; /* in order */
     size_t pending_count;
-    size_t applied; /* ... are so many: kept for packets that come again */
+    size_t applied; /* these have taken effect; kept for duplicates (3.1b) */
     struct downflow down;
     struct upflow up;
     struct settling settle;
     struct reading app;
-    struct stream_root *root; /* NULL but at the front-end */
+    struct stream_root *root; /* the front-end only, else NULL */
 };
 
 /* The one filter call that is out (5.1). */
 struct filter_call {
     bool is_out;
-    bool late;         /* its wave had gone */
-    bool compensating; /* it packs the state for an adopter */
-    bool expired;      /* it has lasted for filter_timeout */
+    bool late;         /* its packets are LATE */
+    bool compensating; /* its input is a compensation (9.2) */
+    bool expired;      /* it has lasted longer than filter_timeout */
     uint32_t credit;   /* a downward call: bytes to be returned for its input */
     uint64_t since_ms;
     uint64_t deadline_ms;
     struct node_call what;
     struct payload *parameters; /* as they were when it began */
     struct frame down;          /* a downward call's input ... */
-    uint32_t inlet;             /* ... and whence it came */
+    uint32_t inlet;             /* ... and the rank of its sender */
 };
 
 /* ---- settle.c ---- */
 
-/* What may be claimed has changed: send it now, or with the next beat. */
+/* Claim what has changed, now or with the next heartbeat (10.1a). */
 void settle_update(struct node *node, struct stream *stream);
 
-/* Send a claim that speaks of `settled` at most. */
+/* Send a claim, with `settled` as its marker or a lower one. */
 void settle_send_claim(struct node *node,
                        struct stream *stream,
                        struct mark settled);
 
-/* Settle if all children have and nothing of it is left here (10.6). */
+/* Settle a marker if all children have and no packet before it waits (10.6). */
 void settle_try(struct node *node, struct stream *stream);
 
 /* Tell one child up to which packet `stream` is stable. */
@@ -153,13 +152,14 @@ void settle_tell_stable(struct node *node,
                         struct peer *peer,
                         const struct stream *stream);
 
-/* Packets up to `number` are stable: drop them, tell with the next beat. */
+/* Packets up to `number` are stable: drop them, and tell the children with the
+ * next heartbeat. */
 void settle_stable(struct node *node, struct stream *stream, uint64_t number);
 
-/* What goes up and down once per heartbeat. */
+/* Send the claims and stable numbers that are due, once per heartbeat. */
 void settle_beat(struct node *node);
 
-/* Add to `out` all that the children claim. */
+/* Add the members that the children claim to `out`. */
 void settle_claimed(struct node *node,
                     const struct stream *stream,
                     struct ranks *out);
@@ -171,14 +171,15 @@ bool stream_has_members(const struct node *node, const struct stream *stream);
  * here or below (10.1b). */
 bool stream_is_drained(const struct node *node, const struct stream *stream);
 
-/* Members have come who have not settled so much, or all have gone. */
+/* Lower the settled marker: a new member has settled less, or the last member
+ * has left. */
 void settle_fall_back(struct node *node,
                       struct stream *stream,
                       struct mark settled);
 
 /* ---- downward.c ---- */
 
-/* Front-end: give control to all below, and to ourselves. */
+/* Front-end: send a packet on stream 0, and apply it here. */
 void downward_control(struct node *node, const struct control *control);
 
 /* A packet from the parent; its payload reference is taken, also on error.
@@ -187,7 +188,7 @@ int downward_take(struct node *node,
                   struct stream *stream,
                   struct frame *frame);
 
-/* Front-end: what the application sends. The payload is taken on success.
+/* Front-end: send a packet. The payload is taken on success.
  * Returns 0, -ENOENT, -ENODEV or -EAGAIN. */
 int downward_send(struct node *node,
                   struct stream *stream,
@@ -196,27 +197,27 @@ int downward_send(struct node *node,
 /* Front-end: send a marker, and return its number. */
 uint64_t downward_marker(struct node *node, struct stream *stream);
 
-/* Filter and pass on what waits. The stream may be gone afterwards. */
+/* Filter and pass on queued packets. The stream may be freed. */
 void downward_run(struct node *node, struct stream *stream);
 
 /* The downward call that was out has ended. */
 void downward_filtered(struct node *node, const struct event *event);
 
-/* Send to all children, or to the one in `slot`, what is next for them. */
+/* Send the packets after its cursor to each child, or to the one in `slot`. */
 void downward_pump(struct node *node, struct stream *stream);
 void downward_pump_child(struct node *node,
                          struct stream *stream,
                          uint32_t slot);
 
-/* Cursors have moved or gone: return credit, and drop what is done with. */
+/* Cursors have moved: return credit, and drop packets no child needs. */
 void downward_passed(struct node *node, struct stream *stream);
 
-/* The child in `peer` asks for what follows (10.4). Returns 0 or an error. */
+/* FEED came from child `peer` (10.4). Returns 0 or an error. */
 int downward_feed(struct node *node,
                   struct peer *peer,
                   const struct frame *frame);
 
-/* Ask the parent for what follows the last packet that is here. */
+/* Send FEED: ask the parent for the packets after our last one. */
 void downward_ask(struct node *node, struct stream *stream);
 
 /* OPEN number `number`, 0 in a snapshot, takes effect here. Returns 0 or
@@ -225,31 +226,28 @@ int downward_open(struct node *node,
                   const struct stream_definition *definition,
                   uint64_t number);
 
-/* Send against the stream's direction to all children; `frame` is taken. */
+/* Send a packet without a number to all children (5.6); `frame` is taken. */
 void downward_aside(struct node *node,
                     struct stream *stream,
                     struct frame frame);
 
-/* Let parameters and closing take effect that are due. The stream may be gone
- * afterwards. */
+/* Apply the controls whose packet has passed. The stream may be freed. */
 void downward_pending(struct node *node, struct stream *stream);
 
 /* The parent says that every member has the packets up to `number`. */
 void downward_stable(struct node *node, struct stream *stream, uint64_t number);
 
-/* The parameters for packet `number`, wherever it comes again (3.1b); 0: those
- * in force now. */
+/* The parameters that precede packet `number` (3.1b); 0: those in force. */
 struct payload *downward_parameters(const struct stream *stream,
                                     uint64_t number);
 
 /* A back-end's application took `len` bytes: return their credit. */
 void downward_taken(struct node *node, struct stream *stream, size_t len);
 
-/* The parent is lost, and with it the credit that was to be returned to it: a
- * new one has sent nothing yet. */
+/* The parent is lost: no credit is returned for what it sent. */
 void downward_orphaned(struct node *node, struct stream *stream);
 
-/* Begin again behind `number`: what is here is not needed any more. */
+/* Drop all packets that are here, and continue after `number`. */
 void downward_restart(struct node *node,
                       struct stream *stream,
                       uint64_t number);
@@ -262,28 +260,28 @@ int upward_take(struct node *node,
                 struct peer *peer,
                 struct frame *frame);
 
-/* The same where the stream is closed: nobody will take it, and its sender is
- * to have its credit back, as CLOSE may wait behind what that does not take
- * while it sends (3.1b). Returns 0 or an error as in intake.c. */
+/* The stream is closed: drop a packet from a child, and return its credit, so
+ * that the sender can go on and take CLOSE (3.1b). Returns 0 or an error as in
+ * intake.c. */
 int upward_discard(struct node *node,
                    struct stream *stream,
                    struct peer *peer,
                    struct frame *frame);
 
-/* CLOSE has taken effect: what waits for its wave holds no credit any more. */
+/* CLOSE has taken effect: return the credit of packets that wait for a wave. */
 void upward_close(struct node *node, struct stream *stream);
 
-/* A back-end: what the application sends. The payload is taken on success.
+/* A back-end: send a packet. The payload is taken on success.
  * Returns 0, -ENOENT or -EAGAIN. */
 int upward_send(struct node *node, struct stream *stream, struct frame *frame);
 
-/* Queue a claim that we have settled: it goes behind what is queued. */
+/* Queue a claim of the settled marker behind the packets that it covers. */
 void upward_claim(struct node *node, struct stream *stream);
 
 /* Queue a frame for the parent, or deliver it; its payload is taken. */
 void upward_emit(struct node *node, struct stream *stream, struct frame frame);
 
-/* Send what is queued, as far as credit goes. */
+/* Send queued frames as far as credit allows. */
 void upward_pump(struct node *node, struct stream *stream);
 
 /* The child counts from the wave after `level`, if it has members. Returns 0
@@ -292,19 +290,20 @@ int upward_count(struct stream *stream,
                  const struct peer *peer,
                  uint64_t level);
 
-/* COMPENSATION came: it goes to our filter alone (9.2). */
+/* COMPENSATION came: our filter gets it in no wave (9.2). */
 int upward_compensate(struct node *node,
                       struct peer *peer,
                       struct frame *frame);
 
-/* A new parent: what goes up first, on every stream (9.1, 10.1). */
+/* A new parent: send FEED, the state or RESUME, and our claims (9.1, 10.1). */
 void upward_adopted(struct node *node, struct stream *stream);
 
-/* A stream whose filters are not loaded yet, and a parent that may have had it
- * before it had us: it is to be told that we count. */
+/* The filters are not loaded yet, and the parent may have had the stream before
+ * it had us: send RESUME, so that it counts us. */
 void upward_count_anew(struct node *node, struct stream *stream);
 
-/* The parent is lost: what was on its way is dropped, or kept (9.3). */
+/* The parent is lost: drop what is queued if the filter's state covers it
+ * (9.3). */
 void upward_orphaned(struct node *node, struct stream *stream);
 
 /* Queue RESUME: the parent counts us from the wave after `level`. */
@@ -316,16 +315,15 @@ bool upward_is_drained(const struct stream *stream);
 /* The parent grants `window` bytes, in both lanes (3.4). */
 void upward_grant(struct stream *stream, uint32_t window);
 
-/* Release and filter the waves that are due, and settle if that is. */
+/* Release and filter complete waves, and settle a marker if possible. */
 void upward_run(struct node *node, struct stream *stream);
 
-/* The child in `slot` has no members any more: it leaves the waves. What it had
- * delivered stays (PROTOCOL 4.4), but not at the expense of its credit (3.4).
- */
+/* The child in `slot` has lost its last member: it leaves the waves. Its
+ * packets stay (PROTOCOL 4.4), and their credit is returned (3.4). */
 void upward_leave(struct node *node, struct stream *stream, uint32_t slot);
 
-/* The link of the child in `slot` has ended: what came on it has its place, and
- * owes nothing to whoever comes to that slot. */
+/* The link of the child in `slot` has ended: its packets stay, and no credit is
+ * returned for them. */
 void upward_unlink(struct node *node, struct stream *stream, uint32_t slot);
 
 /* When upward_run() is to be called again; UINT64_MAX: when something came. */
@@ -345,11 +343,11 @@ void upward_fault(struct node *node, uint32_t stream, const char *text);
 /* A back-end settles the marker that waits. */
 void upward_settle(struct node *node, struct stream *stream);
 
-/* Whether no call for this stream is out. */
+/* Whether no filter call of this stream is out. */
 bool upward_is_idle(const struct node *node, const struct stream *stream);
 
-/* Whether a filter call of the stream is out that may have packets of an epoch
- * before `epoch`; only COP_WAIT_FOR_ALL says which. */
+/* Whether a filter call is out that may have packets of an epoch before
+ * `epoch`. Only under COP_WAIT_FOR_ALL is the epoch of a call known. */
 bool upward_is_behind(const struct node *node,
                       const struct stream *stream,
                       uint32_t epoch);
@@ -359,7 +357,7 @@ bool upward_accepts(const struct node *node,
                     const struct stream *stream,
                     size_t len);
 
-/* Run what waited for the call that has ended. */
+/* Run the streams that waited for the call that has ended. */
 void upward_run_queued(struct node *node);
 
 #endif

@@ -27,8 +27,8 @@ struct wave_set {
     uint64_t sequence;     /* of the wave; 0: against the stream's direction */
     uint32_t contributors; /* back-ends in it */
     bool late;             /* its wave had gone: filtered alone (4.5) */
-    bool late_lane;        /* and it came as such: its credit is the late one */
-    bool compensating;     /* what became of a compensation (9.2) */
+    bool late_lane;        /* it came LATE: its credit is of that lane */
+    bool compensating;     /* of a compensation (9.2) */
     struct frame *frames;  /* those with values, in order of the children's
                               ranks; empty answers are left out */
     uint32_t *inlets;      /* the rank that each came from */
@@ -85,28 +85,26 @@ bool wave_holds(const struct wave *wave, uint64_t level);
 /* When wave_take() is to be called again; UINT64_MAX: when something came. */
 uint64_t wave_deadline_ms(const struct wave *wave);
 
-/* Whether wave_lend() may have anything to say: not as long as every wave of
- * every child was one packet. */
+/* Whether wave_lend() may have any: not while each wave of each child was one
+ * packet. */
 bool wave_has_parts(const struct wave *wave);
 
-/* The bytes of the packets from the child in `slot` that belong to the wave
- * which is next from it and not whole yet, each counted once: their credit is
- * to be returned though they wait, or a wave larger than the window would
- * never become whole (PROTOCOL 3.4). */
+/* Take the credit of the packets from the child in `slot` that belong to its
+ * next wave, if that is not complete yet. It is returned while they wait: a
+ * wave larger than the window would never become complete (PROTOCOL 3.4). */
 uint64_t wave_lend(struct wave *wave, uint32_t slot);
 
-/* The bytes of all packets that wait from the child in `slot` and were lent. */
+/* The bytes of the packets from `slot` whose credit was returned early. */
 uint64_t wave_lent(const struct wave *wave, uint32_t slot);
 
-/* The link of the child in `slot` has ended: what came on it and is to be
- * filtered alone is no debt to who has that slot next. */
+/* The link of the child in `slot` has ended: its packets that are filtered
+ * alone belong to no slot any more. */
 void wave_unlink(struct wave *wave, uint32_t slot);
 
-/* The bytes of all packets that wait from the child in `slot` and whose credit
- * was not lent. */
+/* The credit that is to be returned for the packets from `slot` that wait. */
 uint64_t wave_owed(const struct wave *wave, uint32_t slot);
 
-/* Whether a packet waits that is to be filtered alone, at once. */
+/* Whether a packet waits that is filtered alone. */
 bool wave_has_alone(const struct wave *wave);
 
 /* Bytes that wait. */
