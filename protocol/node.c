@@ -378,6 +378,8 @@ struct stream *node_add_stream(struct node *node,
         node->failed = true;
         return NULL;
     }
+    assert(node->stream_count == 0 ||
+           list[node->stream_count - 1]->definition.id < definition->id);
     list[node->stream_count++] = stream;
     return stream;
 }

@@ -1,4 +1,5 @@
 /* upward.c - packets on their way up: waves, filter calls, credit. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ static void raise_level(struct stream *stream, uint64_t level)
 
 void upward_claim(struct node *node, struct stream *stream)
 {
+    assert(node->role != NODE_FRONTEND);
     raise_level(stream, stream->settle.settled.number);
     if (fifo_push_settled(&stream->up.out, stream->settle.settled) < 0)
         node->failed = true;
@@ -205,6 +207,7 @@ void upward_pump(struct node *node, struct stream *stream)
             continue;
         }
         upward_put(node, stream, next.frame);
+        assert(next.frame.type != FRAME_RESUME || stream->up.resumes > 0);
         if (next.frame.type == FRAME_RESUME && --stream->up.resumes == 0)
             settle_update(node, stream);
     }
@@ -279,6 +282,7 @@ static void emit_empty(struct node *node,
 
 void node_begin_call(struct node *node)
 {
+    assert(!node->filter.is_out);
     node->filter.is_out = true;
     node->filter.expired = false;
     node->filter.late = false;

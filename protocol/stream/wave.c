@@ -335,7 +335,9 @@ static int gather_head(struct wave *wave,
         return -ENOMEM;
     queued = fifo_pop(&inlet->fifo);
     frame = queued.frame;
+    assert(wave->bytes >= frame_len(&frame));
     if (inlet->lent > 0) {
+        assert(queued.credit == 0 && inlet->lent_bytes >= frame_len(&frame));
         inlet->lent--;
         inlet->lent_bytes -= frame_len(&frame);
     }
