@@ -116,8 +116,7 @@ static const struct known {
      AT(gather.max_stop_ms), REQUEST_MAX_STOP_MS, 1},
     {"lines", "", "tell the lines of a function apart", OTHER, 0, 0, 0},
     {"pc", "", "tell addresses apart", OTHER, 0, 0, 0},
-    {"full", "", "show the inside of MPI too; leave nothing out", FLAG,
-     AT(full), 0, 0},
+    {"full", "", "show the inside of MPI and Python too", FLAG, AT(full), 0, 0},
     {"no-color", "", "no terminal colours", FLAG, AT(no_colour), 0, 0},
     {"help", "", "print this text", FLAG, AT(help), 0, 0},
 };
@@ -291,6 +290,7 @@ int options_read(struct options *options,
         options->command = argv + optind;
     if (r == 0)
         r = find_by_name(options, error);
+    options->gather.native = options->full;
     if (options->gather.interval_ms == 0)
         options->gather.interval_ms = options->follow ? FOLLOW_MS : INTERVAL_MS;
     return r < 0 ? r : check_options(options, error);

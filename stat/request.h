@@ -39,7 +39,8 @@ enum stat_tag {
 enum request_flags {
     REQUEST_NAMES = 1,  /* of threads */
     REQUEST_STATES = 2, /* of the scheduler */
-    REQUEST_FLAGS = 3,  /* all there are */
+    REQUEST_NATIVE = 4, /* frames of Python's interpreter */
+    REQUEST_FLAGS = 7,  /* all there are */
 };
 
 /* The same for all daemons: task i has pid pids[i], and is for the daemon

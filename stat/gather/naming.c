@@ -406,11 +406,14 @@ static int put_frame(struct build *build,
     const struct tree_frame *raw = &tree->frames[number];
     const struct named *named = &naming->named[number];
     const char *module = frame_module_name(module_of(tree, number));
-    struct frame frame = FRAME_NOTE(function_of(tree, number));
+    struct frame frame = {.function = function_of(tree, number),
+                          .file = tree->strings[raw->file],
+                          .line = raw->line,
+                          .module = "",
+                          .not_walked = raw->not_walked};
     uint32_t count = named->count > 0 ? named->count : 1, i;
     int r = 0;
 
-    frame.not_walked = raw->not_walked;
     for (i = 0; r == 0 && i < count; i++) {
         char *text = NULL;
 

@@ -124,6 +124,7 @@ static int walk_task(struct daemon *daemon, uint32_t index)
         .threads_max = WALK_THREADS_MAX,
         .names = request->flags & REQUEST_NAMES,
         .states = request->flags & REQUEST_STATES,
+        .native = request->flags & REQUEST_NATIVE,
         .guard = daemon->guard,
     };
     int32_t pid = request->pids[daemon->task];

@@ -73,6 +73,7 @@ struct modules {
     size_t start_len;
     Dwfl *dwfl;
     struct module *list;
+    struct python_place python;
     int core_fd; /* of a core file; else -1 */
     Elf *core;
 };
@@ -271,20 +272,23 @@ static int module_note(Dwfl_Module *dwfl_module,
     return DWARF_CB_OK;
 }
 
-/* Read what unwinding needs, while the process still runs. */
+/* Read what unwinding needs, and look for Python, while the process still
+ * runs. */
 static int module_prepare(Dwfl_Module *dwfl_module,
                           void **userdata,
                           const char *name,
                           Dwarf_Addr base,
                           void *arg)
 {
+    struct modules *modules = arg;
     Dwarf_Addr bias;
 
     (void)userdata;
     (void)name;
     (void)base;
-    (void)arg;
     dwfl_module_eh_cfi(dwfl_module, &bias);
+    if (modules->python.runtime == 0)
+        python_find(&modules->python, dwfl_module, modules->pid);
     return DWARF_CB_OK;
 }
 
@@ -361,7 +365,7 @@ int modules_new(struct modules **out, pid_t pid)
     r = -ENOMEM;
     if (dwfl_getmodules(modules->dwfl, module_note, modules, 0) != 0)
         goto out;
-    dwfl_getmodules(modules->dwfl, module_prepare, NULL, 0);
+    dwfl_getmodules(modules->dwfl, module_prepare, modules, 0);
     *out = modules;
     modules = NULL;
     r = 0;
@@ -427,6 +431,11 @@ void modules_free(struct modules *modules)
     if (modules->core_fd >= 0)
         close(modules->core_fd);
     free(modules);
+}
+
+const struct python_place *modules_python(const struct modules *modules)
+{
+    return &modules->python;
 }
 
 Dwfl *modules_dwfl(const struct modules *modules)

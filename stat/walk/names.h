@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "stat/tree/frame.h"
+#include "stat/walk/python.h"
 
 struct names;   /* modules seen, and names by module and offset; opaque */
 struct modules; /* what one process has mapped; opaque */
@@ -40,6 +41,9 @@ int modules_new_core(struct modules **out, const char *path);
 
 /* Give `modules` back; names_place() may have kept them. NULL is fine. */
 void modules_free(struct modules *modules);
+
+/* Where the process has an interpreter of Python, if it has; borrowed. */
+const struct python_place *modules_python(const struct modules *modules);
 
 /* The session of libdwfl; borrowed. */
 Dwfl *modules_dwfl(const struct modules *modules);

@@ -57,6 +57,8 @@ struct stacks {
     size_t count;
     size_t left_out;
     struct before *before;
+    const struct python_place *place;
+    struct python *python;         /* NULL: the program is none of Python's */
     struct frame notes[NOTES_MAX]; /* of the stack that is passed on */
     char texts[NOTES_MAX][NOTE_SIZE];
     size_t note_count;
@@ -97,6 +99,7 @@ void stacks_free(struct stacks *stacks)
     for (i = 0; i < stacks->count; i++)
         free(stacks->stacks[i].pcs);
     free(stacks->stacks);
+    python_free(stacks->python);
     free(stacks);
 }
 
@@ -224,6 +227,9 @@ int stacks_take(struct stacks *stacks,
                                   &taking) != 0;
         r = taking_keep(&taking);
     }
+    stacks->place = modules ? modules_python(modules) : NULL;
+    if (r == 0 && stacks->place)
+        r = python_read(&stacks->python, stacks->place, deadline_ns);
     return r;
 }
 
@@ -338,6 +344,92 @@ static struct frame given_up(struct stacks *stacks, const struct stack *stack)
                 rounded(stack->count));
 }
 
+/* Append the frames of one call of the interpreter; those from `*next` on are
+ * left. Returns how many. */
+static size_t add_python_call(struct frame *frames,
+                              const struct python_frame *python,
+                              size_t python_count,
+                              size_t *next)
+{
+    size_t count = 0;
+
+    while (*next < python_count && (count == 0 || !python[*next].is_entry)) {
+        const struct python_frame *frame = &python[(*next)++];
+
+        frames[count++] = (struct frame){.function = frame->function,
+                                         .file = frame->file,
+                                         .line = frame->line,
+                                         .module = ""};
+    }
+    return count;
+}
+
+/* Whether an address is in the interpreter. */
+static bool is_interpreter(const struct stacks *stacks, Dwarf_Addr pc)
+{
+    return pc >= stacks->place->first && pc < stacks->place->last;
+}
+
+/* Put the program's frames together, outermost first. Behind a call of
+ * Python's interpreter are the frames that it runs; its own are left out,
+ * unless they are wanted. Returns how many frames, or -ENOMEM. */
+static ssize_t add_frames(struct stacks *stacks,
+                          struct frame *frames,
+                          const struct stack *stack,
+                          struct names *names,
+                          struct modules *modules,
+                          const struct python_frame *python,
+                          size_t python_count)
+{
+    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
+    size_t left = 0, next = 0, count = 0, i;
+    bool is_own;
+    int r;
+
+    for (i = 0; python_count > 0 && i < kept; i++)
+        left += is_interpreter(stacks, address_at(stack, i));
+    for (i = 0; i <= kept; i++) {
+        Dwarf_Addr pc = i < kept ? address_at(stack, i) : 0;
+
+        /* A call in a part of the interpreter that has no symbol is missed:
+         * then its frames are here. */
+        while (left == 0 && next < python_count)
+            count +=
+                add_python_call(frames + count, python, python_count, &next);
+        if (i == kept)
+            break;
+        if (stack->count > WALK_DEPTH_MAX && i == OUTER_MAX)
+            frames[count++] =
+                note(stacks, "[%zu frames cut]", stack->count - WALK_DEPTH_MAX);
+        is_own = python_count > 0 && is_interpreter(stacks, pc);
+        if (!is_own || stacks->options->native) {
+            r = names_place(names, modules, pc, &frames[count++]);
+            if (r < 0)
+                return r;
+        }
+        left -= is_own;
+        if (is_own && pc >= stacks->place->eval && pc < stacks->place->behind)
+            count +=
+                add_python_call(frames + count, python, python_count, &next);
+    }
+    return (ssize_t)count;
+}
+
+/* Cut the middle out of frames that became too many by those of Python. Returns
+ * how many are left. */
+static size_t cut_middle(struct stacks *stacks,
+                         struct frame *frames,
+                         size_t count)
+{
+    if (count <= WALK_DEPTH_MAX + 1)
+        return count;
+    frames[OUTER_MAX] =
+        note(stacks, "[%zu frames cut]", count - WALK_DEPTH_MAX);
+    memmove(frames + OUTER_MAX + 1, frames + count - INNER_MAX,
+            INNER_MAX * sizeof(*frames));
+    return WALK_DEPTH_MAX + 1;
+}
+
 /* Place the frames of one stack and pass them on. */
 static int stack_pass(struct stacks *stacks,
                       const struct stack *stack,
@@ -346,29 +438,39 @@ static int stack_pass(struct stacks *stacks,
                       walk_fn fn,
                       void *arg)
 {
-    struct frame frames[WALK_DEPTH_MAX + NOTES_MAX];
     size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
-    size_t count = add_head_frames(stacks, frames, stack->tid);
+    const struct python_frame *python = NULL;
+    size_t python_count = 0, count;
     const struct before *before;
-    size_t i;
+    struct frame *frames;
+    ssize_t added;
     int r;
 
+    if (stacks->python)
+        python = python_frames(stacks->python,
+                               thread_inner_tid(stacks->pid, stack->tid),
+                               &python_count);
+    frames = calloc(kept + python_count + NOTES_MAX, sizeof(*frames));
+    if (!frames)
+        return -ENOMEM;
+    count = add_head_frames(stacks, frames, stack->tid);
     if (stack->given_up)
         frames[count++] = given_up(stacks, stack);
     else if (stack->truncated || kept == 0)
         frames[count++] = note(stacks, "[%s]", kept ? "truncated" : "no stack");
-    for (i = 0; i < kept; i++) {
-        if (stack->count > WALK_DEPTH_MAX && i == OUTER_MAX)
-            frames[count++] =
-                note(stacks, "[%zu frames cut]", stack->count - WALK_DEPTH_MAX);
-        r = names_place(names, modules, address_at(stack, i), &frames[count++]);
-        if (r < 0)
-            return r;
-    }
+    added = add_frames(stacks, frames + count, stack, names, modules, python,
+                       python_count);
+    r = added < 0 ? (int)added : 0;
+    if (r < 0)
+        goto out;
+    count += cut_middle(stacks, frames + count, (size_t)added);
     HASH_FIND(hh, stacks->before, &stack->tid, sizeof(stack->tid), before);
     if (before)
         frames[count++] = note(stacks, "%s", before->note);
-    return fn(arg, stack->tid, frames, count);
+    r = fn(arg, stack->tid, frames, count);
+out:
+    free(frames);
+    return r;
 }
 
 /* Pass on a stack of one note. */

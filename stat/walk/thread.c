@@ -97,6 +97,19 @@ static size_t read_file(
     return len;
 }
 
+pid_t thread_inner_tid(pid_t pid, pid_t tid)
+{
+    char text[4096], *at, *last;
+
+    read_file(text, sizeof(text), pid, tid, "status");
+    at = strstr(text, "\nNSpid:");
+    if (!at)
+        return tid;
+    at[1 + strcspn(at + 1, "\n")] = '\0';
+    last = strrchr(at, '\t');
+    return last ? (pid_t)strtol(last + 1, NULL, 10) : tid;
+}
+
 int thread_status(struct thread_status *out, pid_t pid, pid_t tid)
 {
     char text[1024], *name, *behind, *rest, *word;

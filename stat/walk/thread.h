@@ -30,6 +30,10 @@ int thread_status(struct thread_status *out, pid_t pid, pid_t tid);
  * one's, or that of one which has outlived it. */
 pid_t thread_with_memory(pid_t pid);
 
+/* What thread `tid` is for its own process: another number than for us if that
+ * is in a container. */
+pid_t thread_inner_tid(pid_t pid, pid_t tid);
+
 /* Whether a state is that of a thread that has ended. */
 bool thread_has_ended(char state);
 

@@ -45,6 +45,8 @@ struct walk_options {
     bool states;          /* each stack ends with what the scheduler says of it
                              before the stop, such as "[running]" or "[sleeping
                              in futex_wait_queue]" */
+    bool native;          /* the frames of Python's interpreter stay, around
+                             those of the program that it runs */
     struct guard *guard;  /* armed while a process is stopped; NULL: none */
 };
 

@@ -1,0 +1,669 @@
+/* python.c - see python.h. All that is read comes from a process that may be
+ * broken: each size is bounded, and each list. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* process_vm_readv() */
+#endif
+#include "stat/walk/python.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "stat/clock.h"
+
+/* Most interpreters of a process, threads of one, and frames of a thread. */
+#define INTERPRETERS_MAX 64
+#define THREADS_MAX      32768
+#define FRAMES_MAX       20000
+
+/* Most bytes of a name, in UTF-8, and of a table of lines. */
+#define NAME_SIZE  512
+#define LINES_SIZE (1 << 20)
+
+/* Bytes of a frame and of a code object that are read; all known ones that are
+ * asked for are within. */
+#define FRAME_SIZE 128
+#define CODE_SIZE  512
+
+/* Who has a frame that is none: it marks a call of the interpreter from C. */
+#define OWNED_BY_C 3
+
+/* Where what is asked for stands, in bytes from the begin of each struct. */
+struct layout {
+    uint64_t runtime_interpreters;
+    uint64_t interpreter_next, interpreter_threads;
+    uint64_t thread_next, thread_native_id, thread_frame;
+    bool frame_is_behind; /* thread_frame points to what points to it ... */
+    uint64_t frame_at;    /* ... here */
+    uint64_t frame_code, frame_previous, frame_instruction, frame_owner;
+    uint64_t frame_is_entry; /* 0: OWNED_BY_C says it */
+    uint64_t code_file, code_name, code_lines, code_first_line, code_code;
+    uint64_t text_length, text_state, text_ascii, text_other;
+    uint64_t bytes_size, bytes_bytes;
+};
+
+static const struct layout layout_3_11 = {
+    .runtime_interpreters = 40,
+    .interpreter_next = 0,
+    .interpreter_threads = 16,
+    .thread_next = 8,
+    .thread_native_id = 160,
+    .thread_frame = 56,
+    .frame_is_behind = true,
+    .frame_at = 8,
+    .frame_code = 32,
+    .frame_previous = 48,
+    .frame_instruction = 56,
+    .frame_owner = 69,
+    .frame_is_entry = 68,
+    .code_file = 112,
+    .code_name = 128,
+    .code_lines = 136,
+    .code_first_line = 72,
+    .code_code = 184,
+    .text_length = 16,
+    .text_state = 32,
+    .text_ascii = 48,
+    .text_other = 72,
+    .bytes_size = 16,
+    .bytes_bytes = 32,
+};
+
+static const struct layout layout_3_12 = {
+    .runtime_interpreters = 40,
+    .interpreter_next = 0,
+    .interpreter_threads = 72,
+    .thread_next = 8,
+    .thread_native_id = 144,
+    .thread_frame = 56,
+    .frame_is_behind = true,
+    .frame_at = 0,
+    .frame_code = 0,
+    .frame_previous = 8,
+    .frame_instruction = 56,
+    .frame_owner = 70,
+    .code_file = 112,
+    .code_name = 128,
+    .code_lines = 136,
+    .code_first_line = 68,
+    .code_code = 192,
+    .text_length = 16,
+    .text_state = 32,
+    .text_ascii = 40,
+    .text_other = 56,
+    .bytes_size = 16,
+    .bytes_bytes = 32,
+};
+
+/* What 3.13 has at the begin of its state (_Py_DebugOffsets). */
+struct described {
+    char cookie[8];
+    uint64_t version, is_free_threaded;
+    uint64_t runtime_size, runtime_finalizing, runtime_interpreters;
+    uint64_t interpreter_size, interpreter_id, interpreter_next;
+    uint64_t interpreter_threads, interpreter_rest[9];
+    uint64_t thread_size, thread_prev, thread_next, thread_interp;
+    uint64_t thread_frame, thread_id, thread_native_id, thread_rest[2];
+    uint64_t frame_size, frame_previous, frame_code, frame_instruction;
+    uint64_t frame_locals, frame_owner;
+    uint64_t code_size, code_file, code_short_name, code_name, code_lines;
+    uint64_t code_first_line, code_rest[3], code_code;
+    uint64_t object[2], type[4], tuple[3], list[3], dict[3], real[2], whole[3];
+    uint64_t bytes_object_size, bytes_size, bytes_bytes;
+    uint64_t text_size, text_state, text_length, text_ascii;
+};
+
+/* A function, once. */
+struct code {
+    UT_hash_handle hh;
+    uint64_t address;
+    char *function;
+    char *file;
+    uint32_t first_line;
+    uint8_t *lines; /* NULL: not known */
+    size_t lines_size;
+};
+
+struct thread {
+    UT_hash_handle hh;
+    pid_t tid;
+    struct python_frame *frames; /* outermost first */
+    size_t count;
+};
+
+struct python {
+    pid_t pid;
+    uint64_t deadline_ns;
+    struct layout layout;
+    struct code *codes;
+    struct thread *threads;
+};
+
+/* ---- where the interpreter is ---- */
+
+/* Fill in what the table of symbols `section` has. */
+static void find_symbols(struct python_place *out,
+                         Elf *elf,
+                         Elf_Scn *section,
+                         const GElf_Shdr *header,
+                         Dwarf_Addr bias)
+{
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t count =
+        header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+    GElf_Sym symbol;
+    const char *name;
+    size_t i;
+
+    for (i = 0; data && i < count; i++) {
+        if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_value == 0)
+            continue;
+        name = elf_strptr(elf, header->sh_link, symbol.st_name);
+        if (!name || strstr(name, "Py") == NULL)
+            continue;
+        if (strcmp(name, "_PyRuntime") == 0) {
+            out->runtime = symbol.st_value + bias;
+        } else if (strcmp(name, "Py_Version") == 0) {
+            out->version = symbol.st_value + bias;
+        } else if (strcmp(name, "_PyEval_EvalFrameDefault") == 0) {
+            out->eval = symbol.st_value + bias;
+            out->behind = out->eval + symbol.st_size;
+        }
+    }
+}
+
+bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid)
+{
+    static const GElf_Word types[] = {SHT_DYNSYM, SHT_SYMTAB};
+    struct python_place place = {.pid = pid};
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    Dwarf_Addr bias;
+    const char *path;
+    Elf *elf;
+    size_t i;
+
+    path = dwfl_module_info(module, NULL, &place.first, &place.last, NULL, NULL,
+                            NULL, NULL);
+    if (!path || strstr(path, "python") == NULL)
+        return false;
+    elf = dwfl_module_getelf(module, &bias);
+    for (i = 0; elf && i < 2 && place.runtime == 0; i++)
+        while ((section = elf_nextscn(elf, section)) != NULL)
+            if (gelf_getshdr(section, &header) && header.sh_type == types[i])
+                find_symbols(&place, elf, section, &header, bias);
+    if (place.runtime == 0 || place.version == 0 || place.eval == 0)
+        return false;
+    *out = place;
+    return true;
+}
+
+/* ---- reading the process ---- */
+
+/* Read up to `size` bytes at `address`. Returns how many. */
+static size_t read_some(const struct python *python,
+                        void *out,
+                        uint64_t address,
+                        size_t size)
+{
+    struct iovec local = {out, size};
+    struct iovec remote = {(void *)(uintptr_t)address, size};
+    ssize_t n = process_vm_readv(python->pid, &local, 1, &remote, 1, 0);
+
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* Read just `size` bytes. Returns whether they are there. */
+static bool read_all(const struct python *python,
+                     void *out,
+                     uint64_t address,
+                     size_t size)
+{
+    return read_some(python, out, address, size) == size;
+}
+
+/* The number at `at` of what was read; the caller knows that it is within. */
+static uint64_t number_at(const uint8_t *bytes, uint64_t at)
+{
+    uint64_t number;
+
+    memcpy(&number, bytes + at, sizeof(number));
+    return number;
+}
+
+/* The pointer at `address`, 0 if it cannot be read. */
+static uint64_t read_pointer(const struct python *python, uint64_t address)
+{
+    uint64_t pointer;
+
+    return read_all(python, &pointer, address, sizeof(pointer)) ? pointer : 0;
+}
+
+/* Write one character in UTF-8. Returns how many bytes. */
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | (c >> 18 & 7));
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* Read the text object at `address`; of a long one the end, which of a path is
+ * what matters. Returns a copy, or NULL: there is none, or no memory. */
+static char *read_text(const struct python *python, uint64_t address)
+{
+    const struct layout *layout = &python->layout;
+    uint8_t head[128], bytes[NAME_SIZE];
+    uint64_t length, start;
+    uint32_t state, kind;
+    char text[4 * NAME_SIZE + 1];
+    size_t len = 0, i;
+
+    if (!read_all(python, head, address, layout->text_other))
+        return NULL;
+    length = number_at(head, layout->text_length);
+    memcpy(&state, head + layout->text_state, sizeof(state));
+    kind = state >> 2 & 7;
+    if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4) ||
+        length > INT32_MAX)
+        return NULL; /* not one block of characters of one size */
+    start =
+        address + (state >> 6 & 1 ? layout->text_ascii : layout->text_other);
+    if (length > NAME_SIZE / kind) {
+        start += (length - NAME_SIZE / kind) * kind;
+        length = NAME_SIZE / kind;
+    }
+    if (!read_all(python, bytes, start, length * kind))
+        return NULL;
+    for (i = 0; i < length; i++) {
+        uint32_t c = 0;
+
+        memcpy(&c, bytes + i * kind, kind);
+        if (c < ' ' || c > 0x10ffff)
+            c = '?';
+        len += put_utf8(text + len, c);
+    }
+    return strndup(text, len);
+}
+
+/* Read the table of lines at `address` into `code`. Without it a function has
+ * no lines. */
+static void read_lines(const struct python *python,
+                       struct code *code,
+                       uint64_t address)
+{
+    uint64_t size;
+
+    if (!read_all(python, &size, address + python->layout.bytes_size,
+                  sizeof(size)) ||
+        size > LINES_SIZE)
+        return;
+    code->lines = malloc(size + 1);
+    if (!code->lines)
+        return;
+    code->lines_size = size;
+    if (!read_all(python, code->lines, address + python->layout.bytes_bytes,
+                  size)) {
+        free(code->lines);
+        code->lines = NULL;
+    }
+}
+
+static void code_free(struct code *code)
+{
+    if (!code)
+        return;
+    free(code->function);
+    free(code->file);
+    free(code->lines);
+    free(code);
+}
+
+/* What is behind the last slash of `path`, which is freed. */
+static char *base_name(char *path)
+{
+    char *slash = path ? strrchr(path, '/') : NULL;
+
+    if (slash)
+        memmove(path, slash + 1, strlen(slash));
+    return path;
+}
+
+/* The function at `address`; NULL if there is none. */
+static const struct code *code_at(struct python *python, uint64_t address)
+{
+    const struct layout *layout = &python->layout;
+    uint8_t bytes[CODE_SIZE];
+    struct code *code;
+    int32_t first_line;
+
+    HASH_FIND(hh, python->codes, &address, sizeof(address), code);
+    if (code)
+        return code;
+    if (!read_all(python, bytes, address, layout->code_code))
+        return NULL;
+    code = calloc(1, sizeof(*code));
+    if (!code)
+        return NULL;
+    code->address = address;
+    code->function = read_text(python, number_at(bytes, layout->code_name));
+    code->file =
+        base_name(read_text(python, number_at(bytes, layout->code_file)));
+    memcpy(&first_line, bytes + layout->code_first_line, sizeof(first_line));
+    code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
+    if (code->function && code->file) {
+        read_lines(python, code, number_at(bytes, layout->code_lines));
+        HASH_ADD(hh, python->codes, address, sizeof(address), code);
+        if (code->hh.tbl)
+            return code;
+    }
+    code_free(code);
+    return NULL;
+}
+
+/* ---- lines ---- */
+
+/* Read a number of 6 bits a byte, and go behind it. */
+static uint32_t next_number(const struct code *code, size_t *at)
+{
+    uint32_t number = 0;
+    unsigned shift = 0;
+
+    while (*at < code->lines_size && shift < 30) {
+        uint8_t byte = code->lines[(*at)++];
+
+        number |= (uint32_t)(byte & 0x3f) << shift;
+        shift += 6;
+        if (!(byte & 0x40))
+            break;
+    }
+    return number;
+}
+
+static int32_t next_signed(const struct code *code, size_t *at)
+{
+    uint32_t number = next_number(code, at);
+
+    return number & 1 ? -(int32_t)(number >> 1) : (int32_t)(number >> 1);
+}
+
+/* The line of the instruction `offset` bytes from the begin of the code. The
+ * table has entries (PEP 626, "location table"): a byte with a mark, a kind,
+ * and how many instructions; then, by its kind, how the line differs from the
+ * one before, and columns. */
+static uint32_t line_of(const struct code *code, int64_t offset)
+{
+    int64_t behind = 0, line = code->first_line;
+    size_t at = 0;
+
+    if (!code->lines || offset < 0)
+        return code->first_line;
+    while (at < code->lines_size) {
+        uint8_t first = code->lines[at++];
+        uint8_t kind = first >> 3 & 15;
+
+        if (kind == 13 || kind == 14)
+            line += next_signed(code, &at);
+        else if (kind >= 10 && kind <= 12)
+            line += kind - 10;
+        behind += 2 * ((first & 7) + 1);
+        if (offset < behind)
+            return kind == 15 || line < 0 || line > INT32_MAX ? 0
+                                                              : (uint32_t)line;
+        /* Columns end where the next entry begins. */
+        while (at < code->lines_size && !(code->lines[at] & 0x80))
+            at++;
+    }
+    return 0;
+}
+
+/* ---- threads and their frames ---- */
+
+/* Read the frames from `address` on, innermost first, then turn them round. */
+static int read_frames(struct python *python,
+                       struct thread *thread,
+                       uint64_t address)
+{
+    const struct layout *layout = &python->layout;
+    uint8_t bytes[FRAME_SIZE];
+    const struct code *code;
+    size_t room = 0, seen, i;
+
+    for (seen = 0; address && seen < FRAMES_MAX; seen++) {
+        uint64_t executable;
+        bool is_mark;
+
+        if (clock_now_ns() >= python->deadline_ns)
+            break;
+        if (!read_all(python, bytes, address, layout->frame_owner + 1))
+            break;
+        executable = number_at(bytes, layout->frame_code);
+        is_mark = layout->frame_is_entry == 0 &&
+                  bytes[layout->frame_owner] == OWNED_BY_C;
+        address = number_at(bytes, layout->frame_previous);
+        if (is_mark && thread->count > 0)
+            thread->frames[thread->count - 1].is_entry = true;
+        code = is_mark ? NULL : code_at(python, executable);
+        if (!code)
+            continue;
+        if (thread->count == room) {
+            struct python_frame *grown;
+
+            room = room ? 2 * room : 32;
+            grown = reallocarray(thread->frames, room, sizeof(*grown));
+            if (!grown)
+                return -ENOMEM;
+            thread->frames = grown;
+        }
+        thread->frames[thread->count++] = (struct python_frame){
+            code->function, code->file,
+            line_of(code,
+                    (int64_t)(number_at(bytes, layout->frame_instruction) -
+                              executable - layout->code_code)),
+            layout->frame_is_entry && bytes[layout->frame_is_entry] != 0};
+    }
+    for (i = 0; i < thread->count / 2; i++) {
+        struct python_frame swap = thread->frames[i];
+
+        thread->frames[i] = thread->frames[thread->count - 1 - i];
+        thread->frames[thread->count - 1 - i] = swap;
+    }
+    if (thread->count > 0)
+        thread->frames[0].is_entry = true;
+    return 0;
+}
+
+/* Read one thread, of which the interpreter's struct is at `address`. Returns
+ * 0; -EEXIST if it was read before, so the list is broken; or -ENOMEM. */
+static int read_thread(struct python *python, uint64_t address)
+{
+    const struct layout *layout = &python->layout;
+    uint64_t frame = read_pointer(python, address + layout->thread_frame);
+    uint64_t number = read_pointer(python, address + layout->thread_native_id);
+    pid_t tid = (pid_t)number;
+    struct thread *thread;
+
+    if (layout->frame_is_behind && frame)
+        frame = read_pointer(python, frame + layout->frame_at);
+    if (!frame || number == 0 || number > INT32_MAX)
+        return 0;
+    HASH_FIND(hh, python->threads, &tid, sizeof(tid), thread);
+    if (thread)
+        return -EEXIST;
+    thread = calloc(1, sizeof(*thread));
+    if (!thread)
+        return -ENOMEM;
+    thread->tid = tid;
+    HASH_ADD(hh, python->threads, tid, sizeof(thread->tid), thread);
+    if (!thread->hh.tbl) {
+        free(thread);
+        return -ENOMEM;
+    }
+    return read_frames(python, thread, frame);
+}
+
+/* The offsets that 3.13 has of itself. Returns whether they can be. */
+static bool read_layout(struct python *python, uint64_t runtime)
+{
+    struct described own;
+
+    if (!read_all(python, &own, runtime, sizeof(own)) ||
+        memcmp(own.cookie, "xdebugpy", sizeof(own.cookie)) != 0 ||
+        own.version >> 16 != 0x030d || own.is_free_threaded)
+        return false;
+    python->layout = (struct layout){
+        .runtime_interpreters = own.runtime_interpreters,
+        .interpreter_next = own.interpreter_next,
+        .interpreter_threads = own.interpreter_threads,
+        .thread_next = own.thread_next,
+        .thread_native_id = own.thread_native_id,
+        .thread_frame = own.thread_frame,
+        .frame_code = own.frame_code,
+        .frame_previous = own.frame_previous,
+        .frame_instruction = own.frame_instruction,
+        .frame_owner = own.frame_owner,
+        .code_file = own.code_file,
+        .code_name = own.code_name,
+        .code_lines = own.code_lines,
+        .code_first_line = own.code_first_line,
+        .code_code = own.code_code,
+        .text_length = own.text_length,
+        .text_state = own.text_state,
+        .text_ascii = own.text_ascii,
+        .text_other = own.text_ascii + 2 * sizeof(uint64_t),
+        .bytes_size = own.bytes_size,
+        .bytes_bytes = own.bytes_bytes,
+    };
+    return own.frame_owner < FRAME_SIZE && own.frame_code <= own.frame_owner &&
+           own.frame_previous <= own.frame_owner - 8 &&
+           own.frame_instruction <= own.frame_owner - 8 &&
+           own.frame_code <= own.frame_owner - 8 && own.frame_owner >= 8 &&
+           own.code_code >= 8 && own.code_code <= CODE_SIZE &&
+           own.code_file <= own.code_code - 8 &&
+           own.code_name <= own.code_code - 8 &&
+           own.code_lines <= own.code_code - 8 &&
+           own.code_first_line <= own.code_code - 8 && own.text_ascii >= 8 &&
+           own.text_ascii <= 64 && own.text_length <= own.text_ascii - 8 &&
+           own.text_state <= own.text_ascii - 4;
+}
+
+/* Find the layout of the version that is there. Returns whether it is known. */
+static bool find_layout(struct python *python, const struct python_place *place)
+{
+    unsigned long version = 0;
+
+    if (!read_all(python, &version, place->version, sizeof(version)))
+        return false;
+    switch (version >> 16) {
+    case 0x030b:
+        python->layout = layout_3_11;
+        return true;
+    case 0x030c:
+        python->layout = layout_3_12;
+        return true;
+    case 0x030d:
+        return read_layout(python, place->runtime);
+    default:
+        return false;
+    }
+}
+
+int python_read(struct python **out,
+                const struct python_place *place,
+                uint64_t deadline_ns)
+{
+    struct python *python;
+    uint64_t interpreter, thread;
+    size_t interpreters, threads;
+    int r = 0;
+
+    *out = NULL;
+    if (place->runtime == 0)
+        return 0;
+    python = calloc(1, sizeof(*python));
+    if (!python)
+        return -ENOMEM;
+    python->pid = place->pid;
+    python->deadline_ns = deadline_ns;
+    if (!find_layout(python, place))
+        goto out;
+    interpreter = read_pointer(python, place->runtime +
+                                           python->layout.runtime_interpreters);
+    for (interpreters = 0; interpreter && interpreters < INTERPRETERS_MAX;
+         interpreters++) {
+        thread = read_pointer(python,
+                              interpreter + python->layout.interpreter_threads);
+        for (threads = 0;
+             thread && threads < THREADS_MAX && clock_now_ns() < deadline_ns;
+             threads++) {
+            r = read_thread(python, thread);
+            if (r == -EEXIST)
+                break;
+            if (r < 0)
+                goto out;
+            thread = read_pointer(python, thread + python->layout.thread_next);
+        }
+        interpreter =
+            read_pointer(python, interpreter + python->layout.interpreter_next);
+    }
+    r = 0;
+    if (python->threads) {
+        *out = python;
+        python = NULL;
+    }
+out:
+    python_free(python);
+    return r;
+}
+
+void python_free(struct python *python)
+{
+    struct code *code, *next_code;
+    struct thread *thread, *next_thread;
+
+    if (!python)
+        return;
+    HASH_ITER (hh, python->codes, code, next_code) {
+        HASH_DEL(python->codes, code);
+        code_free(code);
+    }
+    HASH_ITER (hh, python->threads, thread, next_thread) {
+        HASH_DEL(python->threads, thread);
+        free(thread->frames);
+        free(thread);
+    }
+    free(python);
+}
+
+const struct python_frame *python_frames(const struct python *python,
+                                         pid_t tid,
+                                         size_t *count)
+{
+    struct thread *thread = NULL;
+
+    if (python)
+        HASH_FIND(hh, python->threads, &tid, sizeof(tid), thread);
+    *count = thread ? thread->count : 0;
+    return thread ? thread->frames : NULL;
+}

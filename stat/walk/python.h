@@ -1,0 +1,60 @@
+/* python.h - the functions in which the threads of a Python program are.
+ *
+ * The stack of CPython's interpreter says nothing of the program that it runs:
+ * the interpreter keeps the frames of that apart, in memory of its own. They
+ * are read from outside while the process is stopped. Known are CPython 3.11
+ * and 3.12, whose layouts stand here, and 3.13, which describes its own; not
+ * those built without the global lock. */
+#ifndef STAT_WALK_PYTHON_H
+#define STAT_WALK_PYTHON_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Where a process has an interpreter. All 0: nowhere. */
+struct python_place {
+    pid_t pid;
+    Dwarf_Addr runtime; /* its state */
+    Dwarf_Addr version; /* its version number */
+    Dwarf_Addr eval;    /* the function that runs a program's frames ... */
+    Dwarf_Addr behind;  /* ... ends before this */
+    Dwarf_Addr first;   /* the module that it is in ... */
+    Dwarf_Addr last;    /* ... ends before this */
+};
+
+/* One frame of the program. Strings live as long as their `struct python`. */
+struct python_frame {
+    const char *function; /* with its class, such as "Worker.run" */
+    const char *file;     /* without folders */
+    uint32_t line;        /* 0: not known */
+    bool is_entry;        /* the interpreter was called anew for it; frames
+                             further in, up to the next such one, were not */
+};
+
+struct python; /* opaque */
+
+/* Look for an interpreter in `module` of process `pid`. Returns whether it is
+ * there; if not, `out` is as it was. */
+bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid);
+
+/* Read the frames of all threads of a process that is stopped, no more from
+ * `deadline_ns` of CLOCK_MONOTONIC on. `*out` is NULL if there is no
+ * interpreter at `place`, or none that is known.
+ * Returns 0 or -ENOMEM; what cannot be read is left out. */
+int python_read(struct python **out,
+                const struct python_place *place,
+                uint64_t deadline_ns);
+
+/* Free `python`. NULL is fine. */
+void python_free(struct python *python);
+
+/* The frames of the thread that is `tid` for its own process (in a container
+ * not for us), outermost first; none if it runs nothing in Python. Borrowed. */
+const struct python_frame *python_frames(const struct python *python,
+                                         pid_t tid,
+                                         size_t *count);
+
+#endif
