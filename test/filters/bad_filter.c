@@ -1,6 +1,6 @@
 /* bad_filter.c - a filter with one of many faults: its file name chooses it.
  *
- * NAME is that name as a string; IS_name is defined too. */
+ * FAULT is that name as a string; IS_name is defined too. */
 #include <coppice/filter.h>
 
 #include <string.h>
@@ -59,13 +59,13 @@ static int bad_get_state(void *state, struct cop_packet **out)
 static struct cop_filter filter = {
     .abi = COP_FILTER_ABI,
     .size = sizeof(struct cop_filter),
-    .name = NAME,
+    .name = FAULT,
     .filter = bad_run,
 };
 
 static bool is_named(const char *name)
 {
-    return strcmp(NAME, name) == 0;
+    return strcmp(FAULT, name) == 0;
 }
 
 static void become_join_filter(void)

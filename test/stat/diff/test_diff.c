@@ -377,8 +377,8 @@ TEST(not_walked_is_read)
 {
     static const char *const frames[] = {
         "{\"function\":\"[not walked: no [such] process]\"}",
-        "{\"function\":\"[not walked: no [such] process]\","
-        "\"not_walked\":true}",
+        ("{\"function\":\"[not walked: no [such] process]\","
+         "\"not_walked\":true}"),
         "{\"function\":\"no [such] process\",\"not_walked\":true}",
     };
     char text[1024];
