@@ -68,8 +68,7 @@ static void say_wrong(const struct options *arguments,
 
 /* Say which tasks could not be walked, and why. */
 static void say_not_walked(const struct options *arguments,
-                           const struct tree *tree,
-                           bool *partial)
+                           const struct tree *tree)
 {
     uint32_t named = 0, i;
 
@@ -78,7 +77,6 @@ static void say_not_walked(const struct options *arguments,
 
         if (!tree_is_not_walked(tree, end->node))
             continue;
-        *partial = true;
         if (named++ < NAMED_MAX)
             say_wrong(arguments, end->tasks, tree_function(tree, end->node));
     }
@@ -133,6 +131,7 @@ static void say_overrun(const struct options *arguments,
 /* Show the answer. Returns the exit status, or a negative errno. */
 static int show_report(const struct options *arguments,
                        const struct tree *tree,
+                       const char *late,
                        struct cop_error *error)
 {
     struct report_source source = {.targets = &arguments->targets,
@@ -142,11 +141,11 @@ static int show_report(const struct options *arguments,
                                    .threads = arguments->gather.names,
                                    .full = arguments->full,
                                    .detail = arguments->gather.detail,
+                                   .late = late,
                                    .taken_s = (uint64_t)time(NULL)};
     struct render_options options = {.width = screen_width(),
                                      .colour = wants_colour(arguments)};
     struct report *report = NULL;
-    bool partial = false;
     size_t classes;
     int status;
     int r;
@@ -169,14 +168,14 @@ static int show_report(const struct options *arguments,
 
         r = r == 0 ? drawn : r;
     }
-    say_not_walked(arguments, tree, &partial);
+    say_not_walked(arguments, tree);
     if (r == 0)
-        r = remarks_find(tree, progress_say, &partial);
+        r = remarks_find(report, progress_say);
     if (arguments->core_count == 0)
         say_overrun(arguments, tree);
     if (classes == 0)
         status = STATUS_FAILED;
-    else if (partial)
+    else if (report->missing[0])
         status = STATUS_PARTIAL;
     else
         status = classes == 1 ? STATUS_ONE : STATUS_SEVERAL;
@@ -326,11 +325,9 @@ int main(int argc, char **argv)
     else if (r == 0)
         r = gather_looks(&tree, &arguments, &late, &error);
     if (r == 0 && tree)
-        r = show_report(&arguments, tree, &error);
+        r = show_report(&arguments, tree, late.text, &error);
     if (late.text[0])
         progress_say(late.text);
-    if ((r == STATUS_ONE || r == STATUS_SEVERAL) && late.text[0])
-        r = STATUS_PARTIAL;
     if (r < 0) {
         progress_say(error.text[0] ? error.text : strerror(-r));
         r = STATUS_FAILED;

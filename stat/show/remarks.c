@@ -14,57 +14,19 @@ static bool has_no_place(const char *function)
            strcmp(function, "[uninterruptible]") == 0;
 }
 
-static bool is_given_up(const char *function)
+int remarks_find(const struct report *report, gather_say_fn say)
 {
-    return strncmp(function, FRAME_GIVEN_UP, strlen(FRAME_GIVEN_UP)) == 0 ||
-           (function[0] == '[' && strstr(function, FRAME_LEFT_OUT "]"));
-}
-
-/* Find the tasks at and under the nodes whose function `is` holds for. */
-static int find_tasks(struct tasks **out,
-                      const struct tree *tree,
-                      bool (*is)(const char *))
-{
-    struct tasks *found = NULL;
-    uint32_t end = 0, node;
-    int r;
-
-    r = tasks_new(&found, NULL, 0);
-    for (node = 0; r == 0 && node < tree->node_count; node++) {
-        uint32_t behind = node + tree->nodes[node].size;
-
-        if (!is(tree_function(tree, node)))
-            continue;
-        while (end < tree->end_count && tree->ends[end].node < node)
-            end++;
-        for (; r == 0 && end < tree->end_count && tree->ends[end].node < behind;
-             end++)
-            r = tasks_change(&found, TASKS_UNION, tree->ends[end].tasks);
-    }
-    if (r < 0) {
-        tasks_free(found);
-        return r;
-    }
-    *out = found;
-    return 0;
-}
-
-int remarks_find(const struct tree *tree, gather_say_fn say, bool *partial)
-{
-    struct tasks *given_up = NULL, *nowhere = NULL;
+    struct tasks *nowhere = NULL;
     char ranks[128];
     char line[384];
     int r;
 
-    r = find_tasks(&given_up, tree, is_given_up);
-    if (r == 0)
-        r = find_tasks(&nowhere, tree, has_no_place);
-    if (r == 0 && tasks_count(given_up) > 0) {
-        *partial = true;
+    r = report_tasks(&nowhere, report->tree, has_no_place);
+    if (r == 0 && tasks_count(report->cut) > 0) {
         snprintf(line, sizeof(line),
                  "stacks are cut, because --max-stop had passed; give it more "
                  "time to see all of them: tasks %s",
-                 tasks_text(given_up, ranks, sizeof(ranks)));
+                 tasks_text(report->cut, ranks, sizeof(ranks)));
         say(line);
     }
     if (r == 0 && tasks_count(nowhere) > 0) {
@@ -74,7 +36,6 @@ int remarks_find(const struct tree *tree, gather_say_fn say, bool *partial)
                  tasks_text(nowhere, ranks, sizeof(ranks)));
         say(line);
     }
-    tasks_free(given_up);
     tasks_free(nowhere);
     return r;
 }

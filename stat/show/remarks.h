@@ -2,14 +2,11 @@
 #ifndef STAT_SHOW_REMARKS_H
 #define STAT_SHOW_REMARKS_H
 
-#include <stdbool.h>
-
 #include "stat/gather/gather.h"
-#include "stat/tree/tree.h"
+#include "stat/show/report.h"
 
-/* Warn of stacks that were cut when --max-stop had passed, which makes the
- * answer `*partial`, and of threads whose place in the kernel is not known.
- * Returns 0 or -ENOMEM. */
-int remarks_find(const struct tree *tree, gather_say_fn say, bool *partial);
+/* Warn of stacks that were cut when --max-stop had passed, and of threads whose
+ * place in the kernel is not known. Returns 0 or -ENOMEM. */
+int remarks_find(const struct report *report, gather_say_fn say);
 
 #endif

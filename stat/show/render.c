@@ -171,23 +171,9 @@ static const char *plural(uint64_t count, const char *one, const char *many)
 /* The first line; NULL without memory. */
 static char *headline(const struct report *report)
 {
-    const struct report_source *source = &report->source;
-    uint32_t tasks = tasks_count(report->everyone);
-    uint64_t threads = report_threads(report, report->everyone);
     uint32_t median_us = tree_median_stop_us(report->tree);
-    size_t classes = report->classes->count;
-    char *text;
+    char *text = columns_append(strdup(report->summary), ", stopped ");
 
-    text =
-        columns_append(strdup(""), "%u task%s", tasks, plural(tasks, "", "s"));
-    if (source->threads)
-        text = columns_append(text, ", %" PRIu64 " thread%s,", threads,
-                              plural(threads, "", "s"));
-    text = columns_append(text,
-                          " on %u host%s, %zu class%s, %u sample%s, stopped ",
-                          source->hosts, plural(source->hosts, "", "s"),
-                          classes, plural(classes, "", "es"), source->samples,
-                          plural(source->samples, "", "s"));
     if (median_us > 0)
         text = columns_append(text, "%.1f ms in the median, ",
                               (double)median_us / 1e3);
@@ -384,6 +370,10 @@ int render_report(FILE *file,
         r = write_lines(&render);
     if (r == 0)
         r = write_classes(&render);
+    if (r == 0 && !options->headline && report->missing[0]) {
+        columns_wrap(file, report->missing, render.width);
+        fputc('\n', file);
+    }
     if (r == 0)
         r = output_end(file);
     picture_free(render.picture);

@@ -2,9 +2,12 @@
 #include "stat/show/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/columns.h"
 #include "stat/walk/runtime.h"
 
 /* At most one task in so many makes an outlier, among OUTLIER_TASKS or more. */
@@ -182,6 +185,124 @@ static uint32_t find_outlier_most(const struct report *report)
     return 0;
 }
 
+int report_tasks(struct tasks **out,
+                 const struct tree *tree,
+                 bool (*is)(const char *))
+{
+    struct tasks *found = NULL;
+    uint32_t end = 0, node;
+    int r;
+
+    r = tasks_new(&found, NULL, 0);
+    for (node = 0; r == 0 && node < tree->node_count; node++) {
+        uint32_t behind = node + tree->nodes[node].size;
+
+        if (!is(tree_function(tree, node)))
+            continue;
+        while (end < tree->end_count && tree->ends[end].node < node)
+            end++;
+        for (; r == 0 && end < tree->end_count && tree->ends[end].node < behind;
+             end++)
+            r = tasks_change(&found, TASKS_UNION, tree->ends[end].tasks);
+    }
+    if (r < 0) {
+        tasks_free(found);
+        return r;
+    }
+    *out = found;
+    return 0;
+}
+
+static bool is_given_up(const char *function)
+{
+    return strncmp(function, FRAME_GIVEN_UP, strlen(FRAME_GIVEN_UP)) == 0 ||
+           (function[0] == '[' && strstr(function, FRAME_LEFT_OUT "]"));
+}
+
+/* Find who is missing of the tasks that were asked for. Returns 0 or -ENOMEM. */
+static int find_left_out(struct report *report)
+{
+    const struct targets *targets = report->source.targets;
+    const struct tree *tree = report->tree;
+    struct tasks_range all = {0, 0};
+    uint32_t end;
+    int r;
+
+    report->asked = targets ? targets->count : 0;
+    if (report->asked > 0)
+        all.last = report->asked - 1;
+    r = tasks_new(&report->silent, &all, report->asked > 0);
+    if (r == 0)
+        r = tasks_change(&report->silent, TASKS_MINUS, report->everyone);
+    if (r == 0)
+        r = tasks_combine(&report->left_out, TASKS_UNION, report->silent,
+                          report->silent);
+    for (end = 0; r == 0 && end < tree->end_count; end++)
+        if (tree_is_not_walked(tree, tree->ends[end].node))
+            r = tasks_change(&report->left_out, TASKS_UNION,
+                             tree->ends[end].tasks);
+    if (report->asked == 0)
+        report->asked = tasks_count(report->everyone);
+    return r < 0 ? r : report_tasks(&report->cut, tree, is_given_up);
+}
+
+/* NULL without memory. */
+static char *find_missing(const struct report *report)
+{
+    const struct tasks *set = report->left_out;
+    char ranks[128];
+
+    if (tasks_count(set) > 0)
+        return columns_append(strdup(""),
+                              "partial: %u of %u tasks were not looked at: %s",
+                              tasks_count(set), report->asked,
+                              tasks_text(set, ranks, sizeof(ranks)));
+    set = report->cut;
+    if (tasks_count(set) > 0)
+        return columns_append(strdup(""),
+                              "partial: the stacks of %u of %u tasks are cut, "
+                              "because --max-stop had passed: %s",
+                              tasks_count(set), report->asked,
+                              tasks_text(set, ranks, sizeof(ranks)));
+    if (report->source.late && report->source.late[0])
+        return columns_append(strdup("partial: "), "%s", report->source.late);
+    return strdup("");
+}
+
+/* `count` of `what`, in words. */
+static char *append_count(char *text,
+                          uint64_t count,
+                          const char *what,
+                          const char *plural)
+{
+    return columns_append(text, "%" PRIu64 " %s%s", count, what,
+                          count == 1 ? "" : plural);
+}
+
+/* NULL without memory. */
+static char *find_summary(const struct report *report)
+{
+    const struct report_source *source = &report->source;
+    uint32_t left_out = tasks_count(report->left_out);
+    char *text = strdup(report->missing[0] ? "partial: " : "");
+
+    if (left_out > 0)
+        text = columns_append(text, "%u of ", report->asked - left_out);
+    text = append_count(text, report->asked, "task", "s");
+    if (source->threads) {
+        text = columns_append(text, ", ");
+        text = append_count(text, report_threads(report, report->everyone),
+                            "thread", "s");
+        text = columns_append(text, ",");
+    }
+    text = columns_append(text, " on ");
+    text = append_count(text, source->hosts, "host", "s");
+    text = columns_append(text, ", ");
+    text = append_count(text, report->classes->count, "class", "es");
+    text = columns_append(text, ", ");
+    return append_count(text, source->samples, "sample", "s");
+}
+
 int report_new(struct report **out,
                const struct tree *tree,
                const struct report_source *source)
@@ -219,11 +340,21 @@ int report_new(struct report **out,
     if (r == 0)
         r = tree_tasks(&report->everyone, tree);
     if (r == 0)
+        r = find_left_out(report);
+    if (r == 0)
         r = find_pieces(report);
     if (r < 0)
         goto out;
     report->outlier_most = find_outlier_most(report);
+    r = -ENOMEM;
+    report->missing = find_missing(report);
+    if (report->missing)
+        report->summary = find_summary(report);
+    if (!report->summary)
+        goto out;
+    columns_clean(report->missing);
     *out = report;
+    r = 0;
     report = NULL;
 out:
     report_free(report);
@@ -239,12 +370,17 @@ void report_free(struct report *report)
     for (i = 0; report->under && i < report->tree->node_count; i++)
         tasks_free(report->under[i]);
     tasks_free(report->everyone);
+    tasks_free(report->silent);
+    tasks_free(report->left_out);
+    tasks_free(report->cut);
     classes_free(report->classes);
     free(report->under);
     free(report->first_end);
     free(report->shown);
     free(report->threads);
     free(report->pieces);
+    free(report->summary);
+    free(report->missing);
     free(report);
 }
 

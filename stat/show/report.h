@@ -18,6 +18,8 @@ struct report_source {
     bool threads;                  /* pictures count them too */
     bool full; /* runtime frames are places like others, and make classes */
     enum naming_detail detail;
+    const char *late; /* what is missing for another reason than a task; NULL
+                         or "": nothing */
     uint64_t taken_s; /* when it was complete, in seconds since 1970; 0: not
                          known */
 };
@@ -38,7 +40,14 @@ struct report {
     uint32_t *shown;      /* by node: itself, or the call of the runtime,
                              such as MPI_Barrier, whose inside it is */
     struct tasks *everyone; /* in the tree, walked or not */
-    uint32_t outlier_most;  /* an outlier has so many tasks at most */
+    struct tasks *silent;   /* asked for, and not in the tree */
+    struct tasks *left_out; /* silent, or not walked */
+    struct tasks *cut;      /* their stacks are, as --max-stop had passed */
+    uint32_t asked;         /* how many tasks were asked for */
+    char *summary; /* how many tasks, threads, hosts, classes and samples there
+                      are; begins with "partial: " if something is missing */
+    char *missing; /* what, in a sentence that begins so too; "": nothing */
+    uint32_t outlier_most; /* an outlier has so many tasks at most */
     uint64_t *threads; /* by node: so many were at and under it when its tasks
                           were last seen */
     struct report_piece *pieces; /* of all tasks, rising */
@@ -88,6 +97,12 @@ uint64_t report_threads(const struct report *report, const struct tasks *tasks);
 const char *report_function(const struct report *report, uint32_t node);
 const char *report_file(const struct report *report, uint32_t node);
 uint32_t report_line(const struct report *report, uint32_t node);
+
+/* Find the tasks at and under the nodes of whose functions `is` holds.
+ * Returns 0 or -ENOMEM. */
+int report_tasks(struct tasks **out,
+                 const struct tree *tree,
+                 bool (*is)(const char *function));
 
 /* What people call the host of `task`, and its process; NULL and 0 where that
  * is not known. */

@@ -80,6 +80,11 @@ int dot_write(FILE *file, const struct report *report)
           "source=\"(null)\", line=\"0\", module=\"(null)\", "
           "offset=\"(null)\"];\n",
           file);
+    if (report->missing[0]) {
+        fputs("    labelloc=t; label=\"", file);
+        escape_dot(file, report->missing);
+        fputs("\";\n", file);
+    }
     for (node = 0; node < tree->node_count; node++) {
         uint32_t depth = tree->nodes[node].depth;
         const struct tasks *set = report->under[node];

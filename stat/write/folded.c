@@ -40,5 +40,8 @@ int folded_write(FILE *file, const struct report *report)
         }
         fprintf(file, " %llu\n", (unsigned long long)weight(report, node));
     }
+    if (tasks_count(report->left_out) > 0)
+        fprintf(file, "[partial: not looked at] %u\n",
+                tasks_count(report->left_out));
     return 0;
 }

@@ -26,8 +26,8 @@ struct sets {
     uint32_t *hosts;         /* by host */
     struct tasks **of_hosts; /* by host; NULL: made up */
     size_t host_count;
-    uint32_t missing_number;
-    struct tasks *missing; /* who gave no answer */
+    uint32_t missing_number; /* who gave no answer */
+    uint32_t left_out_number;
 };
 
 static int by_set(const void *a, const void *b)
@@ -75,33 +75,12 @@ static int find_hosts(struct sets *sets, const struct targets *targets)
     return r;
 }
 
-/* Targets that are nowhere in the tree. */
-static int find_missing(struct sets *sets, const struct report *report)
-{
-    const struct targets *targets = report->source.targets;
-    struct tasks_range all = {0, 0};
-    struct tasks *answered = NULL;
-    int r;
-
-    if (!targets || targets->count == 0)
-        return tasks_new(&sets->missing, NULL, 0);
-    all.last = targets->count - 1;
-    r = tasks_new(&sets->missing, &all, 1);
-    if (r == 0)
-        r = tree_tasks(&answered, report->tree);
-    if (r == 0)
-        r = tasks_change(&sets->missing, TASKS_MINUS, answered);
-    tasks_free(answered);
-    return r;
-}
-
 static void sets_fini(struct sets *sets)
 {
     size_t i;
 
     for (i = 0; sets->of_hosts && i < sets->host_count; i++)
         tasks_free(sets->of_hosts[i]);
-    tasks_free(sets->missing);
     free(sets->of_hosts);
     free(sets->uses);
     free(sets->numbers);
@@ -114,16 +93,15 @@ static int sets_init(struct sets *sets, const struct report *report)
     const struct classes *classes = report->classes;
     size_t most;
     size_t i;
-    int r;
+    int r = 0;
 
-    r = find_missing(sets, report);
-    if (r == 0 && report->source.targets)
+    if (report->source.targets)
         r = find_hosts(sets, report->source.targets);
     if (r < 0)
         return r;
     most = (size_t)tree->node_count + tree->end_count + classes->count +
            sets->host_count;
-    sets->uses = calloc(most + 1, sizeof(*sets->uses));
+    sets->uses = calloc(most + 2, sizeof(*sets->uses));
     sets->numbers = calloc(most + 1, sizeof(uint32_t));
     if (!sets->uses || !sets->numbers)
         return -ENOMEM;
@@ -139,7 +117,8 @@ static int sets_init(struct sets *sets, const struct report *report)
         use_set(sets, classes->sets[i], &sets->classes[i]);
     for (i = 0; i < sets->host_count; i++)
         use_set(sets, sets->of_hosts[i], &sets->hosts[i]);
-    use_set(sets, sets->missing, &sets->missing_number);
+    use_set(sets, report->silent, &sets->missing_number);
+    use_set(sets, report->left_out, &sets->left_out_number);
     qsort(sets->uses, sets->count, sizeof(*sets->uses), by_set);
     return 0;
 }
@@ -345,7 +324,9 @@ int json_write(FILE *file, const struct report *report)
     write_nodes(file, report, &sets);
     write_classes(file, report, &sets);
     write_not_walked(file, report, &sets);
-    fprintf(file, ",\n\"missing\":%u", sets.missing_number);
+    fprintf(file, ",\n\"missing\":%u,\"partial\":%s,\"not_looked_at\":%u",
+            sets.missing_number, report->missing[0] ? "true" : "false",
+            sets.left_out_number);
     write_hosts(file, report, &sets);
     fputs("}\n", file);
 out:

@@ -131,8 +131,8 @@ static int write_profiles(FILE *file,
 
     if (count < 0)
         return (int)count;
-    fprintf(file, "\"profiles\":[\n{\"type\":\"sampled\",\"name\":\"%u tasks",
-            tasks_count(report->everyone));
+    fprintf(file, "\"profiles\":[\n{\"type\":\"sampled\",\"name\":\"%s",
+            report->summary);
     write_profile(file, report->tree, parents, samples, count);
     for (i = 0; i < classes->count && i < SPEEDSCOPE_CLASSES; i++) {
         char ranks[64];

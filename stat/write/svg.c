@@ -226,7 +226,8 @@ static int write_picture(struct svg *svg)
                         ? LEGEND_MAX + 1
                         : report->classes->count;
     double below = HEAD + CELL * (svg->deepest + 1) + 10;
-    double height = below + LEGEND_ROW * (double)legend + 4;
+    double rows = (double)legend + (report->missing[0] ? 1 : 0);
+    double height = below + LEGEND_ROW * rows + 4;
     double sum = 0;
     uint32_t node;
 
@@ -239,13 +240,14 @@ static int write_picture(struct svg *svg)
             ".t{fill:#222}.b{fill:#fff}@media (prefers-color-scheme:dark)"
             "{.t{fill:#ddd}.b{fill:#181a1f}}</style>\n"
             "<rect class=\"b\" width=\"100%%\" height=\"100%%\"/>\n"
-            "<text class=\"t\" x=\"%.1f\" y=\"21\">%u task%s on %u host%s, "
-            "%zu class%s, %u sample%s</text>\n",
-            WIDTH, height, WIDTH, height, MARGIN, tasks_count(report->everyone),
-            tasks_count(report->everyone) == 1 ? "" : "s", report->source.hosts,
-            report->source.hosts == 1 ? "" : "s", report->classes->count,
-            report->classes->count == 1 ? "" : "es", report->source.samples,
-            report->source.samples == 1 ? "" : "s");
+            "<text class=\"t\" x=\"%.1f\" y=\"21\">%s</text>\n",
+            WIDTH, height, WIDTH, height, MARGIN, report->summary);
+    if (report->missing[0]) {
+        fprintf(svg->file, "<text class=\"t\" x=\"%.1f\" y=\"%.1f\">", MARGIN,
+                height - 10);
+        escape_xml(svg->file, report->missing, 0);
+        fputs("</text>\n", svg->file);
+    }
     write_legend(svg, below);
     if (sum <= 0)
         return 0;
