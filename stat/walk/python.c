@@ -21,9 +21,10 @@
 #define THREADS_MAX      32768
 #define FRAMES_MAX       20000
 
-/* Most bytes of a name, in UTF-8, and of a table of lines. */
+/* Most bytes of a name, and of all tables of lines together: a program may make
+ * believe that it has many large ones. */
 #define NAME_SIZE  512
-#define LINES_SIZE (1 << 20)
+#define LINES_SIZE (8 << 20)
 
 /* Bytes of a frame and of a code object that are read; all known ones that are
  * asked for are within. */
@@ -140,6 +141,7 @@ struct python {
     pid_t pid;
     uint64_t deadline_ns;
     struct layout layout;
+    size_t lines_size; /* of all tables */
     struct code *codes;
     struct thread *threads;
 };
@@ -309,7 +311,7 @@ static char *read_text(const struct python *python, uint64_t address)
 
 /* Read the table of lines at `address` into `code`. Without it a function has
  * no lines. */
-static void read_lines(const struct python *python,
+static void read_lines(struct python *python,
                        struct code *code,
                        uint64_t address)
 {
@@ -317,12 +319,13 @@ static void read_lines(const struct python *python,
 
     if (!read_all(python, &size, address + python->layout.bytes_size,
                   sizeof(size)) ||
-        size > LINES_SIZE)
+        size > LINES_SIZE - python->lines_size)
         return;
     code->lines = malloc(size + 1);
     if (!code->lines)
         return;
     code->lines_size = size;
+    python->lines_size += size;
     if (!read_all(python, code->lines, address + python->layout.bytes_bytes,
                   size)) {
         free(code->lines);
