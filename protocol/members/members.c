@@ -502,7 +502,7 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
         settle_update(node, stream);
         return 0;
     }
-    if (ranks_intersect(&branch->claim.members, &peer->below) < 0)
+    if (ranks_intersect(&branch->claim.members, &branch->members) < 0)
         node->failed = true;
     settle_fall_back(node, stream, branch->claim.settled);
     level = (uint64_t)branch->claim.settled.epoch << PACKET_WAVE_BITS;
