@@ -247,7 +247,7 @@ static void check_branch(struct check *check,
     check_fifo(check, &branch->aside, id, "aside");
 }
 
-/* The front-end has a root on each stream, and nobody else has. */
+/* A stream has a root at the front-end, and at no other node. */
 static void check_root(struct check *check, const struct stream *stream)
 {
     const struct stream_root *root = stream->root;

@@ -119,7 +119,7 @@ struct action *node_act(struct node *node, enum action_type type);
 /* Send `frame` to `peer`; its payload reference is taken. */
 void node_send(struct node *node, struct peer *peer, struct frame frame);
 
-/* Send a frame that says nothing but its type and who sends it. */
+/* Send a frame that has only its type and the rank of the sender. */
 void node_send_bare(struct node *node, struct peer *peer, enum frame_type type);
 
 /* A filter call begins: the caller sets `call`. */

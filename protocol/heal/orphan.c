@@ -15,7 +15,7 @@ static uint32_t own_height(const struct node *node)
                : table_subtree_height(node->heal.table, node->rank);
 }
 
-/* Find the candidates anew from the present table (PROTOCOL 7.3). */
+/* Find the candidates again, in the present table (PROTOCOL 7.3). */
 static void find_candidates(struct node *node)
 {
     struct orphan *orphan = &node->heal.orphan;

@@ -61,7 +61,8 @@ bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation);
 void suspect_refuted(struct node *node, uint32_t rank);
 void suspect_adopted(struct node *node, uint32_t rank);
 
-/* `rank` asks to be adopted, so it lives: its time as a suspect starts anew. */
+/* Node `rank` asks to be adopted, so it is alive. Its time as a suspect starts
+ * again. */
 void suspect_heard(struct node *node, uint32_t rank);
 
 /* The table has changed: find out which internal nodes have no path. */

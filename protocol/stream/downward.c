@@ -757,7 +757,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     uint64_t number = frame->number;
     uint32_t behind = frame->behind;
 
-    frame->behind = 0; /* set anew for each child */
+    frame->behind = 0; /* set again for each child */
     if (frame->type == FRAME_CONTROL && number == 0)
         return take_control(node, frame);
     if (number == 0 && !is_charged(frame)) {

@@ -219,7 +219,8 @@ static bool is_given_up(const char *function)
            (function[0] == '[' && strstr(function, FRAME_LEFT_OUT "]"));
 }
 
-/* Find who is missing of the tasks that were asked for. Returns 0 or -ENOMEM. */
+/* Find the tasks that were asked for and not looked at. Returns 0 or
+ * -ENOMEM. */
 static int find_left_out(struct report *report)
 {
     const struct targets *targets = report->source.targets;

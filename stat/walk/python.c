@@ -31,10 +31,10 @@
 #define FRAME_SIZE 128
 #define CODE_SIZE  512
 
-/* Who has a frame that is none: it marks a call of the interpreter from C. */
+/* The owner of a frame that is only a mark: a call of the interpreter from C. */
 #define OWNED_BY_C 3
 
-/* Where what is asked for stands, in bytes from the begin of each struct. */
+/* The offset of each member that is read, in bytes, in its struct. */
 struct layout {
     uint64_t runtime_interpreters;
     uint64_t interpreter_next, interpreter_threads;

@@ -30,8 +30,8 @@ struct python_frame {
     const char *function; /* with its class, such as "Worker.run" */
     const char *file;     /* without folders */
     uint32_t line;        /* 0: not known */
-    bool is_entry;        /* the interpreter was called anew for it; frames
-                             further in, up to the next such one, were not */
+    bool is_entry;        /* C has called the interpreter for this frame; it
+                             runs the frames after it, up to the next entry */
 };
 
 struct python; /* opaque */

@@ -26,7 +26,7 @@ struct sets {
     uint32_t *hosts;         /* by host */
     struct tasks **of_hosts; /* by host; NULL: made up */
     size_t host_count;
-    uint32_t missing_number; /* who gave no answer */
+    uint32_t missing_number; /* tasks without an answer */
     uint32_t left_out_number;
 };
 
