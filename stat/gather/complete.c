@@ -1,0 +1,121 @@
+/* complete.c - see complete.h. */
+#include "stat/gather/complete.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "stat/clock.h"
+#include "stat/gather/shortfall.h"
+
+/* With a viewer, names are waited for this long for each sample. */
+#define FOLLOW_NAMES_MS 2000
+
+static uint32_t task_daemon(uint32_t task, void *arg)
+{
+    return daemons_of_task(arg, task);
+}
+
+/* Tell `say_fn` what the tree lacks, and why, and put that into it. */
+static int note_shortfall(struct gathering *gathering,
+                          struct tree **tree,
+                          struct tasks **silent,
+                          gather_say_fn say_fn)
+{
+    const struct gather_options *options = gathering->options;
+    bool open_ended =
+        options->watch_ms > 0 || options->viewer || gathering->is_cut;
+    struct shortfall_wanted wanted = {
+        .targets = gathering->targets,
+        .daemons = gathering->daemons,
+        .samples = open_ended ? (uint32_t)gathering->sample : options->samples,
+        .open_ended = open_ended,
+        .timeout_ms = options->viewer ? 0 : options->timeout_ms,
+        .late = *gathering->late};
+    int r;
+
+    r = shortfall_find(tree, silent, &wanted, say_fn);
+    *gathering->late = wanted.late;
+    return r;
+}
+
+/* Ask for all names that are missing, until they are there or the time is up:
+ * then the tree is shown without them. */
+static int ask_names(struct naming *naming,
+                     const struct daemons *daemons,
+                     struct cop_stream *stream,
+                     uint32_t timeout_ms,
+                     struct cop_error *late)
+{
+    uint64_t end_ms = clock_now_ms() + timeout_ms;
+    struct cop_packet *packet = NULL;
+    int r;
+
+    r = naming_ask(&packet, naming, task_daemon, (void *)daemons);
+    if (r == 0)
+        r = cop_stream_send_packet(stream, packet);
+    cop_packet_free(packet);
+    while (r == 0 && naming_missing(naming) > 0) {
+        r = gathering_receive_until(stream, &packet, end_ms);
+        if (r < 0)
+            break;
+        r = naming_take(naming, packet);
+        cop_packet_free(packet);
+    }
+    if (r < 0 && r != -ENOMEM && !late->text[0])
+        cop_error_set(late, r, "some addresses stay without names: %s",
+                      r == -EAGAIN ? "no answer in time" : strerror(-r));
+    return r == -ENOMEM ? r : 0;
+}
+
+void known_fini(struct known *known)
+{
+    naming_free(known->naming);
+    tree_free(known->tree);
+}
+
+/* Replace `*tree` by one with names; what was known need not be asked for. */
+static int name_tree(struct gathering *gathering,
+                     struct tree **tree,
+                     struct tasks *silent)
+{
+    const struct gather_options *options = gathering->options;
+    struct known *known = &gathering->known;
+    uint32_t timeout_ms =
+        (uint32_t)gathering_left_ms(gathering, GATHERING_LEAST_MS);
+    struct naming *naming = NULL;
+    struct tree *named = NULL;
+    int r;
+
+    if (options->viewer)
+        timeout_ms = FOLLOW_NAMES_MS;
+    r = naming_new(&naming, *tree, silent);
+    if (r == 0 && known->naming)
+        r = naming_inherit(naming, known->naming);
+    if (r == 0 && naming_missing(naming) > 0)
+        r = ask_names(naming, gathering->daemons, gathering->answers,
+                      timeout_ms, gathering->late);
+    if (r == 0)
+        r = naming_resolve(&named, naming, options->detail);
+    if (r < 0) {
+        naming_free(naming);
+        return r;
+    }
+    known_fini(known);
+    *known = (struct known){naming, *tree};
+    *tree = named;
+    return 0;
+}
+
+int complete_tree(struct gathering *gathering,
+                  struct tree **tree,
+                  gather_say_fn say_fn)
+{
+    struct tasks *silent = NULL;
+    int r;
+
+    r = note_shortfall(gathering, tree, &silent, say_fn);
+    if (r == 0)
+        r = name_tree(gathering, tree, silent);
+    tasks_free(silent);
+    return r;
+}

@@ -1,0 +1,16 @@
+/* complete.h - what samples lack: tasks without an answer, and names. */
+#ifndef STAT_GATHER_COMPLETE_H
+#define STAT_GATHER_COMPLETE_H
+
+#include "stat/gather/gathering.h"
+
+/* Add the missing tasks, which are reported to `say_fn`, and names to `*tree`.
+ * Returns 0 or a negative errno. */
+int complete_tree(struct gathering *gathering,
+                  struct tree **tree,
+                  gather_say_fn say_fn);
+
+/* Free what complete_tree() keeps for the next time. */
+void known_fini(struct known *known);
+
+#endif

@@ -1,0 +1,11 @@
+/* find.h - the daemons look for the processes that are wanted of them. */
+#ifndef STAT_GATHER_FIND_H
+#define STAT_GATHER_FIND_H
+
+#include "stat/gather/gathering.h"
+
+/* Have the daemons find what the targets want, add it to the targets, and name
+ * the hosts where nothing was found. Returns 0 or a negative errno. */
+int find_targets(struct gathering *gathering);
+
+#endif
