@@ -290,22 +290,6 @@ int upward_count(struct stream *stream,
                  const struct peer *peer,
                  uint64_t level);
 
-/* COMPENSATION came: our filter gets it in no wave (9.2). */
-int upward_compensate(struct node *node,
-                      struct peer *peer,
-                      struct frame *frame);
-
-/* A new parent: send FEED, the state or RESUME, and our claims (9.1, 10.1). */
-void upward_adopted(struct node *node, struct stream *stream);
-
-/* The filters are not loaded yet, and the parent may have had the stream before
- * it had us: send RESUME, so that it counts us. */
-void upward_count_anew(struct node *node, struct stream *stream);
-
-/* The parent is lost: drop what is queued if the filter's state covers it
- * (9.3). */
-void upward_orphaned(struct node *node, struct stream *stream);
-
 /* Queue RESUME: the parent counts us from the wave after `level`. */
 void upward_resume(struct node *node, struct stream *stream, uint64_t level);
 
@@ -329,9 +313,6 @@ void upward_unlink(struct node *node, struct stream *stream, uint32_t slot);
 /* When upward_run() is to be called again; UINT64_MAX: when something came. */
 uint64_t upward_deadline_ms(const struct node *node,
                             const struct stream *stream);
-
-/* Front-end: have the filter's state packed, for the application (9.2). */
-void upward_ask_state(struct node *node, struct stream *stream);
 
 /* The upward call that was out has ended, or lasts too long. */
 void upward_filtered(struct node *node, const struct event *event);
@@ -359,5 +340,42 @@ bool upward_accepts(const struct node *node,
 
 /* Run the streams that waited for the call that has ended. */
 void upward_run_queued(struct node *node);
+
+/* ---- compensation.c ---- */
+
+/* COMPENSATION came: our filter gets it in no wave (9.2). */
+int upward_compensate(struct node *node,
+                      struct peer *peer,
+                      struct frame *frame);
+
+/* A new parent: send FEED, the state or RESUME, and our claims (9.1, 10.1). */
+void upward_adopted(struct node *node, struct stream *stream);
+
+/* The filters are not loaded yet, and the parent may have had the stream before
+ * it had us: send RESUME, so that it counts us. */
+void upward_count_anew(struct node *node, struct stream *stream);
+
+/* The parent is lost: drop what is queued if the filter's state covers it
+ * (9.3). */
+void upward_orphaned(struct node *node, struct stream *stream);
+
+/* Front-end: have the filter's state packed, for the application (9.2). */
+void upward_ask_state(struct node *node, struct stream *stream);
+
+/* Have the filter's state packed. It covers what is queued (9.1, 9.3). */
+void upward_call_for_state(struct node *node, struct stream *stream);
+
+/* The filter's state is packed. It goes up first on the new link, before the
+ * output since then (9.1). At the front-end the application gets it. */
+void upward_send_state(struct node *node,
+                       struct stream *stream,
+                       const struct event *event);
+
+/* Front-end: give the application the state that it asked for (9.2), or
+ * `code`, a negative errno. */
+void upward_tell_state(struct node *node,
+                       struct stream *stream,
+                       const struct event *event,
+                       int code);
 
 #endif

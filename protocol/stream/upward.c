@@ -324,16 +324,6 @@ static void upward_call(struct node *node,
     node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }
 
-/* Repeat our claims to a new parent: the members at once, the settled marker
- * after the data that it covers (10.1). */
-static void claim_anew(struct node *node, struct stream *stream)
-{
-    settle_send_claim(node, stream, (struct mark){0});
-    if (stream->settle.settled.number > 0)
-        upward_claim(node, stream);
-    upward_pump(node, stream);
-}
-
 /* Filter one released set, or send it up as it is. */
 static void release_set(struct node *node,
                         struct stream *stream,
@@ -393,25 +383,6 @@ bool upward_is_behind(const struct node *node,
             call->what.sequence >> PACKET_WAVE_BITS < epoch);
 }
 
-/* Have the filter's state packed. It covers what is queued (9.1, 9.3). */
-static void call_for_state(struct node *node, struct stream *stream)
-{
-    fifo_fini(&stream->up.out);
-    fifo_fini(&stream->up.late_out);
-    stream->up.resumes = 0;
-    if (stream->root)
-        stream->root->state_called = stream->root->state_asked;
-    node_begin_call(node);
-    node->filter.what = (struct node_call){
-        .stream = stream->definition.id,
-        .upward = true,
-        .state = true,
-        .child_count = node_child_count(node),
-        .parameters = node_call_parameters(node, stream, 0),
-    };
-    node_act(node, ACTION_FILTER)->call = &node->filter.what;
-}
-
 void upward_run(struct node *node, struct stream *stream)
 {
     struct wave_set set;
@@ -420,10 +391,10 @@ void upward_run(struct node *node, struct stream *stream)
 
     if (stream->root && !node->filter.is_out &&
         stream->root->state_asked > stream->root->state_called)
-        call_for_state(node, stream);
+        upward_call_for_state(node, stream);
     while (stream->loaded && may_release(node, stream)) {
         if (stream->up.compensating && !node->filter.is_out) {
-            call_for_state(node, stream);
+            upward_call_for_state(node, stream);
             break;
         }
         if (node->filter.is_out &&
@@ -444,15 +415,6 @@ void upward_run(struct node *node, struct stream *stream)
         resume_if_skipped(node, stream);
     settle_try(node, stream);
     upward_pump(node, stream);
-}
-
-void upward_ask_state(struct node *node, struct stream *stream)
-{
-    stream->root->state_asked++;
-    if (node->filter.is_out)
-        stream->queued = true;
-    else
-        upward_run(node, stream);
 }
 
 uint64_t upward_deadline_ms(const struct node *node,
@@ -653,133 +615,6 @@ static void drop_call_inputs(struct node *node)
     node->filter.what.input_count = 0;
 }
 
-/* Front-end: give the application the state that it asked for (9.2). */
-static void tell_state(struct node *node,
-                       struct stream *stream,
-                       const struct event *event,
-                       int code)
-{
-    struct action *news = node_tell(node, TELL_STATE, 0, stream->definition.id,
-                                    event ? event->text : NULL);
-
-    news->sequence = stream->root->state_called;
-    news->code = code;
-    if (code < 0 || event->up_count == 0)
-        return;
-    news->frame = event->up[0];
-    news->frame.type = FRAME_DATA;
-    news->frame.stream = stream->definition.id;
-    event->up[0].payload = NULL;
-}
-
-/* The filter's state is packed. It goes up first on the new link, before the
- * output since then (9.1). */
-static void send_state(struct node *node,
-                       struct stream *stream,
-                       const struct event *event)
-{
-    struct msg_compensation compensation = {
-        .stream = stream->definition.id,
-        .sender = node->rank,
-        .level = stream->up.level,
-    };
-
-    if (node->role == NODE_FRONTEND) {
-        tell_state(node, stream, event, event->text ? -EIO : 0);
-        return;
-    }
-    stream->up.compensating = false;
-    if (event->text)
-        upward_fault(node, stream->definition.id, event->text);
-    if (!node->parent)
-        return;
-    if (event->up_count > 0) {
-        compensation.tag = event->up[0].tag;
-        compensation.payload = event->up[0].payload;
-        event->up[0].payload = NULL;
-    }
-    /* Without members we do not count: those in the state may have moved, and
-     * the filter does not repeat their data if they come back (9.1). */
-    stream->up.counted =
-        node->role == NODE_BACKEND || stream_has_members(node, stream);
-    node_send(node, node->parent, msg_compensation_encode(&compensation));
-    if (stream->up.counted)
-        claim_anew(node, stream);
-}
-
-void upward_orphaned(struct node *node, struct stream *stream)
-{
-    memset(&stream->up.credit, 0, sizeof(stream->up.credit));
-    memset(&stream->up.late_credit, 0, sizeof(stream->up.late_credit));
-    downward_orphaned(node, stream);
-    stream->settle.has_sent = false;
-    stream->settle.claim_due = false;
-    stream->settle.told = (struct mark){0};
-    stream->up.compensating = false;
-    if (stream->definition.id == 0 || !stream->active)
-        return;
-    if (stream->filters.recoverable) {
-        fifo_fini(&stream->up.out);
-        fifo_fini(&stream->up.late_out);
-        stream->up.resumes = 0;
-    } else if (stream->settle.lossy < stream->up.put) {
-        stream->settle.lossy = stream->up.put;
-    }
-}
-
-/* The wave before the first in the queue; our level if there is none. */
-static uint64_t level_sent(const struct stream *stream)
-{
-    uint32_t i;
-
-    for (i = 0; i < stream->up.out.count; i++) {
-        const struct frame *frame = &fifo_at(&stream->up.out, i)->frame;
-
-        if (frame->type == FRAME_DATA && frame->wave > 0)
-            return frame->wave - 1;
-    }
-    return stream->up.level;
-}
-
-void upward_count_anew(struct node *node, struct stream *stream)
-{
-    if (node->role == NODE_COMMNODE) {
-        stream->up.counted = false; /* RESUME when a child counts */
-    } else if (stream->up.resumes == 0) {
-        upward_resume(node, stream, stream->up.level);
-        upward_pump(node, stream);
-    }
-}
-
-void upward_adopted(struct node *node, struct stream *stream)
-{
-    if (!stream->active)
-        return;
-    downward_ask(node, stream);
-    if (stream->definition.id == 0 || !stream->loaded) {
-        if (stream->definition.id != 0)
-            upward_count_anew(node, stream);
-        settle_update(node, stream);
-        return;
-    }
-    if (stream->filters.recoverable) {
-        stream->up.compensating = true;
-        upward_run(node, stream);
-    } else if (node->role == NODE_COMMNODE &&
-               !stream_has_members(node, stream)) {
-        stream->up.counted = false;
-    } else {
-        node_send(node, node->parent,
-                  msg_resume_encode(&(struct msg_resume){
-                      .stream = stream->definition.id,
-                      .sender = node->rank,
-                      .level = level_sent(stream),
-                  }));
-        stream->up.counted = true;
-        claim_anew(node, stream);
-    }
-}
-
 int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
 {
     const struct branch *branch = stream_branch(stream, peer->slot);
@@ -791,43 +626,6 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
     return wave_join(stream->up.wave, peer->slot, peer->rank, level);
 }
 
-int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
-{
-    struct msg_compensation compensation;
-    struct stream *stream;
-    struct branch *branch;
-
-    if (msg_compensation_decode(frame, &compensation) < 0)
-        return -EPROTO;
-    stream = node_stream(node, compensation.stream);
-    if (!stream || stream->definition.id == 0)
-        return compensation.stream > node->last_seen ? -EPROTO : 0;
-    branch = stream_branch(stream, peer->slot);
-    if (!branch)
-        return -ENOMEM;
-    if (branch->compensated)
-        return node_refuse(node, "its stream has had one on this link");
-    branch->compensated = true;
-    if (upward_count(stream, peer, compensation.level) < 0)
-        return -ENOMEM;
-    if (compensation.payload) {
-        struct frame data = {
-            .type = FRAME_DATA,
-            .flags = FRAME_COMPENSATING,
-            .stream = compensation.stream,
-            .tag = compensation.tag,
-            .origin = compensation.sender,
-            .payload = payload_ref(compensation.payload),
-        };
-
-        if (wave_put(stream->up.wave, peer->slot, peer->rank, &data, 0,
-                     node->now_ms) < 0)
-            return -ENOMEM;
-    }
-    upward_run(node, stream);
-    return 0;
-}
-
 void upward_filtered(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, node->filter.what.stream);
@@ -837,7 +635,7 @@ void upward_filtered(struct node *node, const struct event *event)
     if (!stream || node->filter.expired)
         return;
     if (node->filter.what.state) {
-        send_state(node, stream, event);
+        upward_send_state(node, stream, event);
         return;
     }
     if (event->text)
@@ -886,7 +684,7 @@ void upward_expire(struct node *node)
     if (!stream)
         return;
     if (node->filter.what.state && node->role == NODE_FRONTEND)
-        tell_state(node, stream, NULL, -ETIMEDOUT);
+        upward_tell_state(node, stream, NULL, -ETIMEDOUT);
     if (node->filter.what.upward)
         emit_empty(node, stream,
                    node->filter.late ? 0 : node->filter.what.sequence,
