@@ -62,9 +62,17 @@ struct node_config {
 
 /* ---- streams as the shells see them ---- */
 
+/* What a stream promises if nodes die. */
+enum stream_kind {
+    STREAM_PLAIN,
+    STREAM_EXACT,      /* a wave has each member exactly once */
+    STREAM_CUMULATIVE, /* a total has all that each member sent, once */
+};
+
 /* A stream's definition, as it travels in OPEN. Strings are "" for none. */
 struct stream_definition {
     uint32_t id;
+    enum stream_kind kind;
     enum cop_sync sync;
     uint32_t wave_timeout_ms;
     bool grow;

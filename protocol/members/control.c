@@ -14,6 +14,10 @@
 #define ENTER_FORMAT      "%aud %aud %auld %auld %aud"
 #define LOST_FORMAT       "%aud"
 
+/* OPEN has `grow` and the stream's kind in one byte. */
+#define OPEN_GROWS      1
+#define OPEN_KIND_SHIFT 1
+
 void definition_fini(struct stream_definition *definition)
 {
     ranks_fini(&definition->members);
@@ -36,6 +40,7 @@ int definition_copy(struct stream_definition *to,
 {
     struct stream_definition copy = {
         .id = from->id,
+        .kind = from->kind,
         .sync = from->sync,
         .wave_timeout_ms = from->wave_timeout_ms,
         .grow = from->grow,
@@ -74,8 +79,10 @@ static uint32_t pair_count(const struct ranks *set)
 
 static int encode_open(const struct stream_definition *d, struct payload **out)
 {
+    int flags = (d->grow ? OPEN_GROWS : 0) | (int)d->kind << OPEN_KIND_SHIFT;
+
     return packet_pack(
-        out, OPEN_FORMAT, d->id, (int)d->sync, d->wave_timeout_ms, (int)d->grow,
+        out, OPEN_FORMAT, d->id, (int)d->sync, d->wave_timeout_ms, flags,
         ranks_pairs(&d->members), pair_count(&d->members), d->up_filter,
         d->up_filter_frontend, d->up_filter_backend, d->down_filter,
         d->parameters ? d->parameters->bytes : NULL,
@@ -132,26 +139,28 @@ static int copy_bytes(struct payload **out, const void *bytes, uint32_t len)
 static int decode_open(struct cop_packet *packet, struct control *control)
 {
     struct stream_definition raw = {0};
-    unsigned char sync, grow;
+    unsigned char sync, flags;
     const uint32_t *pairs;
     uint32_t count, len;
     const void *bytes;
     int r;
 
     r = cop_packet_unpack(
-        packet, OPEN_FORMAT, &raw.id, &sync, &raw.wave_timeout_ms, &grow,
+        packet, OPEN_FORMAT, &raw.id, &sync, &raw.wave_timeout_ms, &flags,
         &pairs, &count, &raw.up_filter, &raw.up_filter_frontend,
         &raw.up_filter_backend, &raw.down_filter, &bytes, &len);
     if (r < 0)
         return r;
-    if (raw.id == 0 || sync > COP_TIME_OUT || grow > 1 ||
+    if (raw.id == 0 || sync > COP_TIME_OUT ||
+        flags >> OPEN_KIND_SHIFT > STREAM_CUMULATIVE ||
         strlen(raw.up_filter) > LIMIT_FILTER_NAME ||
         strlen(raw.up_filter_frontend) > LIMIT_FILTER_NAME ||
         strlen(raw.up_filter_backend) > LIMIT_FILTER_NAME ||
         strlen(raw.down_filter) > LIMIT_FILTER_NAME)
         return -EBADMSG;
     raw.sync = (enum cop_sync)sync;
-    raw.grow = grow;
+    raw.grow = flags & OPEN_GROWS;
+    raw.kind = (enum stream_kind)(flags >> OPEN_KIND_SHIFT);
     r = definition_copy(&control->definition, &raw);
     if (r < 0)
         return r;

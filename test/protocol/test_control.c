@@ -134,6 +134,30 @@ TEST(an_opening_comes_back)
     control_fini(&back);
 }
 
+/* `grow` and the kind share a byte; a kind that does not exist is refused. */
+TEST(the_kind_of_a_stream_comes_back)
+{
+    struct control control = an_opening(), back = {0};
+    struct frame frame;
+    unsigned int kind;
+
+    for (kind = STREAM_PLAIN; kind <= STREAM_CUMULATIVE; kind++) {
+        control.definition.kind = (enum stream_kind)kind;
+        control.definition.grow = !control.definition.grow;
+        CHECK_OK(control_encode(&control, &frame));
+        CHECK_OK(control_decode(&frame, &back));
+        CU_ASSERT_EQUAL(back.definition.kind, kind);
+        CU_ASSERT_EQUAL(back.definition.grow, control.definition.grow);
+        frame_fini(&frame);
+        control_fini(&back);
+    }
+    control.definition.kind = (enum stream_kind)kind;
+    CHECK_OK(control_encode(&control, &frame));
+    CHECK_IS(control_decode(&frame, &back), -EBADMSG);
+    frame_fini(&frame);
+    control_fini(&control);
+}
+
 TEST(the_others_come_back)
 {
     uint32_t streams[] = {1, 4}, epochs[] = {0, 3};
