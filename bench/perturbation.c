@@ -17,7 +17,6 @@
 #include "bench/duel.h"
 #include "bench/family.h"
 #include "bench/feeding.h"
-#include "bench/plot.h"
 #include "bench/pulse.h"
 
 /* What is looked at before and after a kill, at most. */
@@ -185,37 +184,19 @@ static int carry_out(struct run *run)
 
 /* ---- what is said of it -------------------------------------------------- */
 
-static FILE *open_file(const struct run *run, const char *ending)
+static int write_rows(const struct run *run)
 {
     char path[PATH_MAX];
     FILE *file;
-
-    snprintf(path, sizeof(path), "%s-%u.%s", run->choice->output, run->asked,
-             ending);
-    file = fopen(path, "we");
-    if (!file)
-        warn("%s", path);
-    return file;
-}
-
-static int close_file(FILE *file)
-{
-    int r = ferror(file) ? -EIO : 0;
-
-    if (fclose(file) != 0)
-        r = -errno;
-    if (r < 0)
-        warnx("--output: %s", strerror(-r));
-    return r;
-}
-
-static int write_rows(const struct run *run)
-{
-    FILE *file = open_file(run, "csv");
     size_t i;
+    int r;
 
-    if (!file)
+    snprintf(path, sizeof(path), "%s-%u.csv", run->choice->output, run->asked);
+    file = fopen(path, "we");
+    if (!file) {
+        warn("%s", path);
         return -EIO;
+    }
     fprintf(file, "seconds,waves_per_s,what\n");
     for (i = PULSE_SPAN; i < run->arrivals.count; i++)
         fprintf(file, "%.6f,%.3f,wave\n", run->arrivals.values[i],
@@ -224,39 +205,11 @@ static int write_rows(const struct run *run)
         fprintf(file, "%.6f,,compensation\n", run->compensations.values[i]);
     for (i = 0; i < run->kills.count; i++)
         fprintf(file, "%.6f,,kill\n", run->kills.values[i]);
-    return close_file(file);
-}
-
-static int draw_rates(const struct run *run)
-{
-    char title[128];
-    struct sample at_s = {.values = NULL};
-    struct sample value = {.values = NULL};
-    struct plot plot = {
-        .title = title,
-        .unit = "waves/s, mean over the last 10",
-        .at_s = &at_s,
-        .value = &value,
-        .marks = &run->kills,
-        .until_s = (run->choice->kills + 1) * run->choice->every_s,
-    };
-    FILE *file = open_file(run, "svg");
-    int r = file ? 0 : -EIO;
-
-    snprintf(title, sizeof(title),
-             "%s, integer union, %u packets/s from each back-end",
-             run->choice->shape.text, run->rate);
-    for (size_t i = PULSE_SPAN; r == 0 && i < run->arrivals.count; i++) {
-        r = sample_add(&at_s, run->arrivals.values[i]);
-        if (r == 0)
-            r = sample_add(&value, pulse_rate(&run->arrivals, i));
-    }
-    if (r == 0)
-        r = plot_write(file, &plot);
-    if (file && close_file(file) < 0)
-        r = -EIO;
-    sample_fini(&at_s);
-    sample_fini(&value);
+    r = ferror(file) ? -EIO : 0;
+    if (fclose(file) != 0)
+        r = -errno;
+    if (r < 0)
+        warnx("%s: %s", path, strerror(-r));
     return r;
 }
 
@@ -363,8 +316,6 @@ static int run_rate(const struct choice *choice, uint32_t rate, bool first)
     if (r == 0)
         r = write_rows(&run);
     if (r == 0)
-        r = draw_rates(&run);
-    if (r == 0)
         print_run(&run, first);
     fflush(stdout);
     feeding_end(run.feeding);
@@ -385,7 +336,7 @@ static void print_help(void)
         "Back-ends send random integers, the front-end collects the union of\n"
         "them, commnodes are killed: how far the rate of waves at the\n"
         "front-end dips. At the end the union is compared with all that was\n"
-        "sent. The rates over time go into FILES-RATE.csv and .svg.\n\n"
+        "sent. The rates over time go into FILES-RATE.csv.\n\n"
         "  --shape SHAPE   the tree (32x32)\n"
         "  --rate LIST     packets per second of each back-end, one run for\n"
         "                  each of the list (10,1000)\n"
