@@ -91,8 +91,3 @@ TEST(the_oldest_of_all_goes)
     CU_ASSERT_EQUAL(event.rank, 1);
     news_fini(&news);
 }
-
-int main(void)
-{
-    return check_run("news");
-}

@@ -98,8 +98,3 @@ TEST(nobody_is_below_a_leaf)
     CU_ASSERT_EQUAL(inner[0].count, 0);
     CU_ASSERT_EQUAL(leaf[0].count, 0);
 }
-
-int main(void)
-{
-    return check_run("footprint");
-}

@@ -64,8 +64,3 @@ TEST(what_nobody_sends_is_refused)
     integers_free(set);
     integers_free(NULL);
 }
-
-int main(void)
-{
-    return check_run("integers");
-}

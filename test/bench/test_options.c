@@ -109,8 +109,3 @@ TEST(a_list_has_whole_words)
     CU_ASSERT_FALSE(options_lists("ab", "a"));
     CU_ASSERT_FALSE(options_lists("", "a"));
 }
-
-int main(void)
-{
-    return check_run("options");
-}

@@ -77,8 +77,3 @@ TEST(silence_up_to_the_end_is_a_gap)
     CU_ASSERT_DOUBLE_EQUAL(dip.gap_s, 10, NEAR);
     sample_fini(&arrivals);
 }
-
-int main(void)
-{
-    return check_run("pulse");
-}

@@ -11,8 +11,3 @@ TEST(the_bare_tree_moves_as_many_bytes)
     CU_ASSERT_EQUAL(RESCUE_ANSWER_LEN, HANDSHAKE_OUTPUT_LEN);
     CU_ASSERT_EQUAL(RESCUE_PROOF_LEN, HANDSHAKE_PROOF_LEN);
 }
-
-int main(void)
-{
-    return check_run("rescue");
-}

@@ -89,8 +89,3 @@ TEST(ratios_are_of_pairs)
     sample_fini(&numerator);
     sample_fini(&denominator);
 }
-
-int main(void)
-{
-    return check_run("sample");
-}

@@ -83,8 +83,3 @@ TEST(the_limits_hold_and_no_more)
     CHECK_OK(read_text(&shape, text + 1));
     CU_ASSERT_EQUAL(shape_leaves(&shape), 1);
 }
-
-int main(void)
-{
-    return check_run("shape");
-}

@@ -59,8 +59,3 @@ TEST(parts_are_the_whole)
         tree_free(all);
     }
 }
-
-int main(void)
-{
-    return check_run("synthetic");
-}

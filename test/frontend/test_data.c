@@ -4,132 +4,86 @@
 
 #include "test/frontend/tree.h"
 
-static const char *const shapes[] = {"flat:4", "2x2", "2x2x2"};
-static const int heights[] = {1, 2, 3};
-#define SHAPES (sizeof(shapes) / sizeof(*shapes))
-
-static struct cop_stream *open_one(struct cop_network *network, uint32_t rank)
-{
-    struct cop_communicator *single;
-    struct cop_stream *stream = NULL;
-    struct cop_error error;
-
-    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
-    CHECK_OK(cop_stream_open(&stream, network, single, NULL, &error));
-    cop_communicator_free(single);
-    return stream;
-}
-
-static pid_t pid_of(struct cop_stream *one)
-{
-    CHECK_OK(cop_stream_send(one, TAG_PID, ""));
-    return tree_receive(one, NULL);
-}
-
 /* A filter named for one role goes before the name for all: back-ends count
  * themselves, commnodes add, the front-end takes the largest of its branches.
  */
-TEST(filters_by_role)
+TEST_OF_TREES(filters_by_role)
 {
-    static const uint32_t largest[] = {1, 2, 4};
-    size_t i;
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *stream;
+    struct cop_packet *packet;
+    uint32_t number = 0;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-        struct cop_stream *stream = NULL;
-        struct cop_error error = {""};
-        struct cop_packet *packet;
-        uint32_t number = 0;
-
-        options.up_filter = "sum";
-        options.up_filter_backend = "count";
-        options.up_filter_frontend = "max";
-        CHECK_OK(cop_stream_open(
-            &stream, network, cop_network_everyone(network), &options, &error));
-        CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 77));
-        CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
-        CHECK_OK(cop_packet_unpack(packet, "%ud", &number));
-        CU_ASSERT_EQUAL(number, largest[i]);
-        CU_ASSERT_EQUAL(cop_packet_contributors(packet),
-                        cop_stream_size(stream));
-        cop_packet_free(packet);
-        tree_end(network);
-    }
+    options.up_filter = "sum";
+    options.up_filter_backend = "count";
+    options.up_filter_frontend = "max";
+    stream = tree_open_with(network, &options);
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 77));
+    CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+    CHECK_OK(cop_packet_unpack(packet, "%ud", &number));
+    CU_ASSERT_EQUAL(number, 1u << (height - 1));
+    CU_ASSERT_EQUAL(cop_packet_contributors(packet), cop_stream_size(stream));
+    cop_packet_free(packet);
 }
 
 /* Parameters change in each node between exactly the packets between which
  * they were set, the first ones being those of the options. */
-TEST(parameters_in_order_with_data)
+TEST_OF_TREES(parameters_in_order_with_data)
 {
-    size_t i;
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *stream;
+    int nodes = (int)height + 1, k;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-        struct cop_stream *stream = NULL;
-        struct cop_error error = {""};
-        int nodes = heights[i] + 1, k;
-
-        CHECK_OK(cop_packet_new((struct cop_packet **)&options.parameters, 0,
-                                "%d", 5));
-        options.down_filter = "add_parameter";
-        options.up_filter = "max";
-        CHECK_OK(cop_stream_open(
-            &stream, network, cop_network_everyone(network), &options, &error));
-        cop_packet_free((struct cop_packet *)(uintptr_t)options.parameters);
-        for (k = 0; k < 60; k++) {
-            CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", k * 100000));
-            CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", k * 100000 + 1));
-            CHECK_OK(cop_stream_set_parameters(stream, "%d", k + 6));
-        }
-        for (k = 0; k < 60; k++) {
-            CU_ASSERT_EQUAL(tree_receive(stream, NULL),
-                            k * 100000 + (k + 5) * nodes);
-            CU_ASSERT_EQUAL(tree_receive(stream, NULL),
-                            k * 100000 + 1 + (k + 5) * nodes);
-        }
-        tree_end(network);
+    CHECK_OK(
+        cop_packet_new((struct cop_packet **)&options.parameters, 0, "%d", 5));
+    options.down_filter = "add_parameter";
+    options.up_filter = "max";
+    stream = tree_open_with(network, &options);
+    cop_packet_free((struct cop_packet *)(uintptr_t)options.parameters);
+    for (k = 0; k < 60; k++) {
+        CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", k * 100000));
+        CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", k * 100000 + 1));
+        CHECK_OK(cop_stream_set_parameters(stream, "%d", k + 6));
+    }
+    for (k = 0; k < 60; k++) {
+        CU_ASSERT_EQUAL(tree_receive(stream, NULL),
+                        k * 100000 + (k + 5) * nodes);
+        CU_ASSERT_EQUAL(tree_receive(stream, NULL),
+                        k * 100000 + 1 + (k + 5) * nodes);
     }
 }
 
 /* 8 MiB, twice a window: down to all, then up from each. */
-TEST(packets_of_8_mib)
+TEST_OF_TREES(packets_of_8_mib)
 {
     uint32_t len = 8 << 20, expected = 0, sum, i;
     unsigned char *bytes = malloc(len);
-    size_t k;
+    struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    size_t count = cop_stream_size(each), n;
+    struct cop_packet *packet;
+    struct cop_value value;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
     for (i = 0; i < len; i++) {
         bytes[i] = (unsigned char)(i * 7 + i / 251);
         expected += bytes[i];
     }
-    for (k = 0; k < SHAPES; k++) {
-        struct cop_network *network = tree_launch(shapes[k]);
-        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
-        size_t count = cop_stream_size(each), n;
-        struct cop_packet *packet;
-        struct cop_value value;
-
-        CHECK_OK(cop_stream_send(each, TAG_SUM, "%auc", bytes, len));
-        CHECK_OK(cop_stream_send(each, TAG_SUM, "%Auc", bytes, (uint64_t)len));
-        for (n = 0; n < 2 * count; n++) {
-            CHECK_OK(cop_stream_receive(each, &packet, TREE_PATIENCE_MS));
-            CHECK_OK(cop_packet_unpack(packet, "%ud", &sum));
-            CU_ASSERT_EQUAL(sum, expected);
-            cop_packet_free(packet);
-        }
-        CHECK_OK(cop_stream_send(each, TAG_BYTES, "%d", (int)len));
-        for (n = 0; n < count; n++) {
-            CHECK_OK(cop_stream_receive(each, &packet, TREE_PATIENCE_MS));
-            CHECK_OK(cop_packet_value(packet, 0, &value));
-            CU_ASSERT_EQUAL(value.count, len);
-            cop_packet_free(packet);
-        }
-        tree_end(network);
-    }
+    CHECK_OK(cop_stream_send(each, TAG_SUM, "%auc", bytes, len));
+    CHECK_OK(cop_stream_send(each, TAG_SUM, "%Auc", bytes, (uint64_t)len));
     free(bytes);
+    for (n = 0; n < 2 * count; n++) {
+        CHECK_OK(cop_stream_receive(each, &packet, TREE_PATIENCE_MS));
+        CHECK_OK(cop_packet_unpack(packet, "%ud", &sum));
+        CU_ASSERT_EQUAL(sum, expected);
+        cop_packet_free(packet);
+    }
+    CHECK_OK(cop_stream_send(each, TAG_BYTES, "%d", (int)len));
+    for (n = 0; n < count; n++) {
+        CHECK_OK(cop_stream_receive(each, &packet, TREE_PATIENCE_MS));
+        CHECK_OK(cop_packet_value(packet, 0, &value));
+        CU_ASSERT_EQUAL(value.count, len);
+        cop_packet_free(packet);
+    }
 }
 
 /* Send to a member that stands still until a send is refused, after
@@ -155,95 +109,71 @@ static int fill(struct cop_stream *one, int timeout_ms)
 
 /* With a time-out of 0 a send fails at once when the windows to a member that
  * stands still are full; what it refused is not sent, the rest comes. */
-TEST(a_send_without_credit)
+TEST_OF_TREES(a_send_without_credit)
 {
-    size_t i;
+    uint32_t rank = tree_rank(network, 1);
+    struct cop_stream *one = tree_open_one(network, rank);
+    pid_t pid = tree_pid(network, rank);
+    struct cop_packet *packet;
+    int sent = 0, k;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *one = open_one(
-            network, cop_communicator_rank(cop_network_everyone(network), 1));
-        pid_t pid = pid_of(one);
-        struct cop_packet *packet;
-        int sent = 0, k;
-
-        tree_stop(pid);
-        sent += fill(one, 0);
-        CU_ASSERT(sent > 0);
-        sent += fill(one, 50);
-        CHECK_OK(kill(pid, SIGCONT));
-        cop_stream_set_send_timeout(one, COP_FOREVER);
-        CHECK_OK(cop_stream_send(one, TAG_TOTAL, ""));
-        for (k = 0; k < sent; k++) {
-            CHECK_OK(cop_stream_receive(one, &packet, TREE_PATIENCE_MS));
-            CU_ASSERT_EQUAL(cop_packet_tag(packet), TAG_SUM);
-            cop_packet_free(packet);
-        }
-        CU_ASSERT_EQUAL(tree_receive(one, NULL), sent + 1 /* TAG_PID */);
-        tree_end(network);
+    tree_stop(pid);
+    sent += fill(one, 0);
+    CU_ASSERT(sent > 0);
+    sent += fill(one, 50);
+    CHECK_OK(kill(pid, SIGCONT));
+    cop_stream_set_send_timeout(one, COP_FOREVER);
+    CHECK_OK(cop_stream_send(one, TAG_TOTAL, ""));
+    for (k = 0; k < sent; k++) {
+        CHECK_OK(cop_stream_receive(one, &packet, TREE_PATIENCE_MS));
+        CU_ASSERT_EQUAL(cop_packet_tag(packet), TAG_SUM);
+        cop_packet_free(packet);
     }
+    CU_ASSERT_EQUAL(tree_receive(one, NULL), sent + 1 /* TAG_PID */);
 }
 
 /* While one member stands still: do_not_wait brings the others at once,
  * time_out brings a wave without it, and its packet when it comes. */
-TEST(waves_that_do_not_wait)
+TEST_OF_TREES(waves_that_do_not_wait)
 {
-    size_t i;
+    struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    struct cop_stream *timed = tree_open(network, COP_TIME_OUT, "sum");
+    uint32_t count = (uint32_t)cop_stream_size(each), seen, k;
+    uint32_t rank = tree_rank(network, 1);
+    pid_t pid = tree_pid(network, rank);
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
-        struct cop_stream *timed = tree_open(network, COP_TIME_OUT, "sum");
-        uint32_t count = (uint32_t)cop_stream_size(each), seen, k;
-        uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 1);
-        pid_t pid = pid_of(open_one(network, rank));
-
-        tree_stop(pid);
-        CHECK_OK(cop_stream_send(each, TAG_RANK, ""));
-        for (k = 0; k + 1 < count; k++) {
-            CU_ASSERT_NOT_EQUAL(tree_receive(each, &seen), (int)rank);
-            CU_ASSERT_EQUAL(seen, 1);
-        }
-        CHECK_OK(cop_stream_send(timed, TAG_ECHO, "%d", 1));
-        for (k = 0; k + 1 < count; k += seen) {
-            CU_ASSERT_EQUAL(tree_receive(timed, &seen), (int)seen);
-            CU_ASSERT_FATAL(seen > 0);
-        }
-        CU_ASSERT_EQUAL(k, count - 1);
-        CHECK_OK(kill(pid, SIGCONT));
-        CU_ASSERT_EQUAL(tree_receive(each, &seen), (int)rank);
-        CU_ASSERT_EQUAL(tree_receive(timed, &seen), 1);
+    tree_stop(pid);
+    CHECK_OK(cop_stream_send(each, TAG_RANK, ""));
+    for (k = 0; k + 1 < count; k++) {
+        CU_ASSERT_NOT_EQUAL(tree_receive(each, &seen), (int)rank);
         CU_ASSERT_EQUAL(seen, 1);
-        tree_end(network);
     }
+    CHECK_OK(cop_stream_send(timed, TAG_ECHO, "%d", 1));
+    for (k = 0; k + 1 < count; k += seen) {
+        CU_ASSERT_EQUAL(tree_receive(timed, &seen), (int)seen);
+        CU_ASSERT_FATAL(seen > 0);
+    }
+    CU_ASSERT_EQUAL(k, count - 1);
+    CHECK_OK(kill(pid, SIGCONT));
+    CU_ASSERT_EQUAL(tree_receive(each, &seen), (int)rank);
+    CU_ASSERT_EQUAL(tree_receive(timed, &seen), 1);
+    CU_ASSERT_EQUAL(seen, 1);
 }
 
 /* A member that only sends can be synced once it has settled; the stream's end
  * reaches it in its send. */
-TEST(a_sender_that_settles)
+TEST_OF_TREES(a_sender_that_settles)
 {
-    size_t i;
+    struct cop_stream *spout = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    int count = (int)cop_stream_size(sum), k;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *spout = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        int count = (int)cop_stream_size(sum), k;
-        struct cop_error error = {""};
-        int r;
-
-        CHECK_OK(cop_stream_send(spout, TAG_SPOUT, ""));
-        r = cop_stream_sync(spout, TREE_PATIENCE_MS, &error);
-        if (r < 0)
-            printf("\nsync: %s\n", error.text);
-        CHECK_IS(r, 0);
-        for (k = 0; k < 50; k++)
-            CU_ASSERT(tree_receive(spout, NULL) <= count);
-        cop_stream_close(spout);
-        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 3));
-        CU_ASSERT_EQUAL(tree_receive(sum, NULL), 3 * count);
-        tree_end(network);
-    }
+    CHECK_OK(cop_stream_send(spout, TAG_SPOUT, ""));
+    CHECK_IS(tree_sync(spout), 0);
+    for (k = 0; k < 50; k++)
+        CU_ASSERT(tree_receive(spout, NULL) <= count);
+    cop_stream_close(spout);
+    CU_ASSERT_EQUAL(tree_echo(sum, 3), 3 * count);
 }
 
 /* Ask each member how much it has obeyed until all say `expected`. */
@@ -261,60 +191,46 @@ static void await_totals(struct cop_stream *sum, int expected)
 
 /* A stream that is closed with data on its way both ways: what was sent before
  * reaches every member; the streams beside it lose nothing. */
-TEST(closing_with_data_on_its_way)
+TEST_OF_TREES(closing_with_data_on_its_way)
 {
-    size_t i;
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    int count = (int)cop_stream_size(sum), sent = 0, round, k;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        int count = (int)cop_stream_size(sum), sent = 0, round, k;
+    for (round = 0; round < 10; round++) {
+        struct cop_stream *closed = tree_open(network, COP_DO_NOT_WAIT, NULL);
+        uint32_t id = cop_stream_id(closed);
 
-        for (round = 0; round < 10; round++) {
-            struct cop_stream *closed =
-                tree_open(network, COP_DO_NOT_WAIT, NULL);
-            uint32_t id = cop_stream_id(closed);
-
-            for (k = 0; k < 20; k++, sent++)
-                CHECK_OK(cop_stream_send(closed, TAG_ECHO, "%d", k));
-            CHECK_OK(cop_stream_send(closed, TAG_BYTES, "%d", 300000));
-            sent++;
-            if (round % 2)
-                tree_receive(closed, NULL);
-            cop_stream_close(closed);
-            CU_ASSERT_PTR_NULL(cop_network_stream(network, id));
-            CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
-            sent++;
-            CU_ASSERT_EQUAL(tree_receive(sum, NULL), round * count);
-        }
-        await_totals(sum, sent * count);
-        tree_end(network);
+        for (k = 0; k < 20; k++, sent++)
+            CHECK_OK(cop_stream_send(closed, TAG_ECHO, "%d", k));
+        CHECK_OK(cop_stream_send(closed, TAG_BYTES, "%d", 300000));
+        sent++;
+        if (round % 2)
+            tree_receive(closed, NULL);
+        cop_stream_close(closed);
+        CU_ASSERT_PTR_NULL(cop_network_stream(network, id));
+        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
+        sent++;
+        CU_ASSERT_EQUAL(tree_receive(sum, NULL), round * count);
     }
+    await_totals(sum, sent * count);
 }
 
 /* A member that closes its end gets no more, and holds nobody up. */
-TEST(a_member_that_closes_its_end)
+TEST_OF_TREES(a_member_that_closes_its_end)
 {
-    size_t i;
+    uint32_t rank = tree_rank(network, 1);
+    struct cop_stream *one = tree_open_one(network, rank);
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    static char bytes[1 << 20];
+    struct cop_packet *packet;
+    int k;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 1);
-        struct cop_stream *one = open_one(network, rank);
-        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        static char bytes[1 << 20];
-        struct cop_packet *packet;
-        int k;
-
-        CHECK_OK(cop_stream_send(one, TAG_CLOSE, ""));
-        for (k = 0; k < 16; k++) /* more than all windows */
-            CHECK_OK(cop_stream_send(one, TAG_SUM, "%ac", bytes,
-                                     (uint32_t)sizeof(bytes)));
-        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
-        CU_ASSERT_EQUAL(tree_receive(sum, NULL), (int)cop_stream_size(sum));
-        CHECK_IS(cop_stream_receive(one, &packet, 0), -EAGAIN);
-        tree_end(network);
-    }
+    CHECK_OK(cop_stream_send(one, TAG_CLOSE, ""));
+    for (k = 0; k < 16; k++) /* more than all windows */
+        CHECK_OK(cop_stream_send(one, TAG_SUM, "%ac", bytes,
+                                 (uint32_t)sizeof(bytes)));
+    CU_ASSERT_EQUAL(tree_echo(sum, 1), (int)cop_stream_size(sum));
+    CHECK_IS(cop_stream_receive(one, &packet, 0), -EAGAIN);
 }
 
 /* The address space of this process, in bytes. */
@@ -341,8 +257,7 @@ TEST(a_packet_without_memory)
     struct cop_event event;
     struct rlimit before, less;
 
-    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
-    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 1);
+    CU_ASSERT_EQUAL(tree_echo(stream, 1), 1);
     CHECK_OK(getrlimit(RLIMIT_AS, &before));
     less = before;
     less.rlim_cur = address_space() + (32 << 20);
@@ -352,8 +267,7 @@ TEST(a_packet_without_memory)
     CHECK_OK(tree_await(network, COP_EVENT_ENDED, &event));
     CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "no memory for a frame of 134"));
     CHECK_OK(setrlimit(RLIMIT_AS, &before));
-    cop_network_free(network);
-    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+    tree_free(network);
 }
 #endif
 

@@ -3,8 +3,6 @@
 
 #include "test/frontend/tree.h"
 
-static const char *const shapes[] = {"flat:2", "2x2", "2x2x2"};
-#define SHAPES     (sizeof(shapes) / sizeof(*shapes))
 #define JOINERS    3
 #define RANKS_ROOM 64
 
@@ -52,15 +50,11 @@ static struct cop_stream *open_grow(struct cop_network *network,
                                     const char *filter)
 {
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-    struct cop_stream *stream = NULL;
-    struct cop_error error = {""};
 
     options.sync = sync;
     options.up_filter = filter;
     options.grow = true;
-    CHECK_OK(cop_stream_open(&stream, network, cop_network_everyone(network),
-                             &options, &error));
-    return stream;
+    return tree_open_with(network, &options);
 }
 
 static void await_joiners(struct cop_network *network, int count)
@@ -72,46 +66,32 @@ static void await_joiners(struct cop_network *network, int count)
 }
 
 /* Streams that grow take joiners in, others do not; new streams have them. */
-TEST(only_streams_that_grow_take_them)
+TEST_OF_TREES(only_streams_that_grow_take_them)
 {
-    size_t i;
     int k;
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream *fixed = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_stream *grow = open_grow(network, COP_WAIT_FOR_ALL, "sum");
+    int before = (int)cop_communicator_size(all), after = before + JOINERS;
+    struct cop_stream *later;
+    struct session session;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        const struct cop_communicator *all = cop_network_everyone(network);
-        struct cop_stream *fixed = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        struct cop_stream *grow = open_grow(network, COP_WAIT_FOR_ALL, "sum");
-        int before = (int)cop_communicator_size(all), after = before + JOINERS;
-        struct cop_stream *later;
-        struct cop_error error = {""};
-        struct session session;
-        uint32_t seen;
-
-        make_session(&session, network);
-        CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 1));
-        CU_ASSERT_EQUAL(tree_receive(grow, NULL), before);
-        for (k = 0; k < JOINERS; k++)
-            join(&session);
-        await_joiners(network, JOINERS);
-        CU_ASSERT_EQUAL(cop_communicator_size(all), (size_t)after);
-        CU_ASSERT_EQUAL(cop_stream_size(fixed), (size_t)before);
-        CU_ASSERT_EQUAL(cop_stream_size(grow), (size_t)after);
-        CHECK_IS(cop_stream_sync(grow, TREE_PATIENCE_MS, &error), 0);
-        for (k = 1; k <= 20; k++) {
-            CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", k));
-            CU_ASSERT_EQUAL(tree_receive(grow, &seen), k * after);
-            CU_ASSERT_EQUAL(seen, (uint32_t)after);
-            CHECK_OK(cop_stream_send(fixed, TAG_ECHO, "%d", k));
-            CU_ASSERT_EQUAL(tree_receive(fixed, &seen), k * before);
-            CU_ASSERT_EQUAL(seen, (uint32_t)before);
-        }
-        later = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        CHECK_OK(cop_stream_send(later, TAG_ECHO, "%d", 1));
-        CU_ASSERT_EQUAL(tree_receive(later, NULL), after);
-        drop_session(&session);
-        tree_end(network);
+    make_session(&session, network);
+    CU_ASSERT_EQUAL(tree_echo(grow, 1), before);
+    for (k = 0; k < JOINERS; k++)
+        join(&session);
+    await_joiners(network, JOINERS);
+    CU_ASSERT_EQUAL(cop_communicator_size(all), (size_t)after);
+    CU_ASSERT_EQUAL(cop_stream_size(fixed), (size_t)before);
+    CU_ASSERT_EQUAL(cop_stream_size(grow), (size_t)after);
+    CHECK_IS(tree_sync(grow), 0);
+    for (k = 1; k <= 20; k++) {
+        tree_check_sum(grow, k, (size_t)after);
+        tree_check_sum(fixed, k, (size_t)before);
     }
+    later = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    CU_ASSERT_EQUAL(tree_echo(later, 1), after);
+    drop_session(&session);
 }
 
 /* What each rank has answered so far: its last number, and how many. */
@@ -140,49 +120,42 @@ static void take_answers(struct cop_stream *stream, struct answers *answers)
 
 /* While packets flow, joiners come: each gets, from some packet on, every one,
  * once, in order; a sync waits for their answers too. */
-TEST(joiners_get_each_packet_once)
+TEST_OF_TREES(joiners_get_each_packet_once)
 {
-    size_t i;
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream *grow = open_grow(network, COP_DO_NOT_WAIT, NULL);
+    size_t before = cop_communicator_size(all), k;
+    struct cop_event event = COP_EVENT_INIT;
+    struct answers answers = {{0}, {0}, 0};
+    struct session session;
+    int sent = 0, joined = 0;
+    uint64_t deadline_ms;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        const struct cop_communicator *all = cop_network_everyone(network);
-        struct cop_stream *grow = open_grow(network, COP_DO_NOT_WAIT, NULL);
-        size_t before = cop_communicator_size(all), k;
-        struct cop_event event = COP_EVENT_INIT;
-        struct cop_error error = {""};
-        struct answers answers = {{0}, {0}, 0};
-        struct session session;
-        int sent = 0, joined = 0;
-        uint64_t deadline_ms;
-
-        make_session(&session, network);
-        for (k = 0; k < JOINERS; k++)
-            join(&session);
-        deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
-        while (joined < JOINERS && tree_now_ms() < deadline_ms) {
-            CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", ++sent));
-            take_answers(grow, &answers);
-            while (cop_network_event(network, &event, 0) == 0)
-                joined += event.type == COP_EVENT_BACKEND_JOINED;
-        }
-        CU_ASSERT_EQUAL_FATAL(joined, JOINERS);
-        for (k = 0; k < 50; k++)
-            CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", ++sent));
-        CHECK_IS(cop_stream_sync(grow, TREE_PATIENCE_MS, &error), 0);
+    make_session(&session, network);
+    for (k = 0; k < JOINERS; k++)
+        join(&session);
+    deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    while (joined < JOINERS && tree_now_ms() < deadline_ms) {
+        CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", ++sent));
         take_answers(grow, &answers);
-        CU_ASSERT_EQUAL(answers.gaps, 0);
-        for (k = 0; k < cop_communicator_size(all); k++) {
-            uint32_t rank = cop_communicator_rank(all, k);
-
-            CU_ASSERT_EQUAL(answers.last[rank], sent);
-            if (k < before)
-                CU_ASSERT_EQUAL(answers.count[rank], sent);
-            CU_ASSERT(answers.count[rank] >= 50);
-        }
-        drop_session(&session);
-        tree_end(network);
+        while (cop_network_event(network, &event, 0) == 0)
+            joined += event.type == COP_EVENT_BACKEND_JOINED;
     }
+    CU_ASSERT_EQUAL_FATAL(joined, JOINERS);
+    for (k = 0; k < 50; k++)
+        CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", ++sent));
+    CHECK_IS(tree_sync(grow), 0);
+    take_answers(grow, &answers);
+    CU_ASSERT_EQUAL(answers.gaps, 0);
+    for (k = 0; k < cop_communicator_size(all); k++) {
+        uint32_t rank = cop_communicator_rank(all, k);
+
+        CU_ASSERT_EQUAL(answers.last[rank], sent);
+        if (k < before)
+            CU_ASSERT_EQUAL(answers.count[rank], sent);
+        CU_ASSERT(answers.count[rank] >= 50);
+    }
+    drop_session(&session);
 }
 
 /* A stream may be opened while there is nobody yet; after a sync, whoever has
@@ -195,9 +168,8 @@ TEST(a_stream_before_its_first_member)
     struct cop_error error = {""};
     struct session session;
     struct cop_packet *packet;
-    int k, wave, sum, number;
+    int k, wave;
 
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     launch.topology_shape = "2x2x2";
     be_patient(&launch);
     CHECK_OK(cop_network_launch(&network, &launch, &error));
@@ -211,16 +183,11 @@ TEST(a_stream_before_its_first_member)
         join(&session);
         await_joiners(network, 1);
         CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 10));
-        CHECK_IS(cop_stream_sync(grow, TREE_PATIENCE_MS, &error), 0);
-        for (sum = 0; cop_stream_receive(grow, &packet, 0) == 0;
-             sum += number) {
-            CHECK_OK(cop_packet_unpack(packet, "%d", &number));
-            cop_packet_free(packet);
-        }
-        CU_ASSERT_EQUAL(sum, 10 * k); /* in one packet, or some late */
+        CHECK_IS(tree_sync(grow), 0);
+        /* in one packet, or some late */
+        CU_ASSERT_EQUAL(tree_take_all(grow), 10 * k);
         for (wave = 0; wave < 5; wave++) {
-            CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 10 + wave));
-            CU_ASSERT_EQUAL(tree_receive(grow, NULL), (10 + wave) * k);
+            CU_ASSERT_EQUAL(tree_echo(grow, 10 + wave), (10 + wave) * k);
         }
     }
     CHECK_OK(cop_stream_send(grow, TAG_LEAVE, ""));
@@ -228,8 +195,7 @@ TEST(a_stream_before_its_first_member)
     CHECK_IS(cop_stream_send(grow, TAG_ECHO, "%d", 1), -ENODEV);
     join(&session);
     await_joiners(network, 1);
-    CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 7));
-    CU_ASSERT_EQUAL(tree_receive(grow, NULL), 7);
+    CU_ASSERT_EQUAL(tree_echo(grow, 7), 7);
     drop_session(&session);
     tree_end(network);
 }
@@ -254,15 +220,12 @@ TEST(streams_open_without_a_joiner_that_died)
     CHECK_OK(kill(pid, SIGKILL));
     CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
     stream = tree_open(network, COP_WAIT_FOR_ALL, "sum"); /* limbo begins */
-    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
-    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 4);
+    CU_ASSERT_EQUAL(tree_echo(stream, 1), 4);
     stream = tree_open(network, COP_WAIT_FOR_ALL, "sum"); /* and goes on */
-    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
-    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 4);
+    CU_ASSERT_EQUAL(tree_echo(stream, 1), 4);
     drop_session(&session);
     cop_network_shutdown(network, 1000); /* that of the dead is waited for */
-    cop_network_free(network);
-    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+    tree_free(network);
 }
 
 #define LATE_JOINERS 14
@@ -281,34 +244,6 @@ static int listed(const char *path)
     return count;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-    pid_t one = *(const pid_t *)a, other = *(const pid_t *)b;
-
-    return one < other ? -1 : one > other;
-}
-
-/* Kill all commnodes of 2x2x2: the parents of the back-ends, and theirs. */
-static void kill_commnodes(struct cop_network *network)
-{
-    struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
-    size_t count = cop_stream_size(each), k;
-    pid_t victims[16], lower, last = 0;
-
-    CU_ASSERT_EQUAL_FATAL(count, 8);
-    CHECK_OK(cop_stream_send(each, TAG_PID, ""));
-    for (k = 0; k < count; k++) {
-        lower = nodes_parent(tree_receive(each, NULL), NULL);
-        victims[2 * k] = lower;
-        victims[2 * k + 1] = nodes_parent(lower, NULL);
-    }
-    qsort(victims, 2 * count, sizeof(*victims), compare_pids);
-    for (k = 0; k < 2 * count; last = victims[k++])
-        if (victims[k] != last && victims[k] > 1)
-            CHECK_OK(kill(victims[k], SIGKILL));
-    cop_stream_close(each);
-}
-
 /* All six commnodes are dead: whoever joins finds the front-end, with the file
  * that lists the dead ones, too, and with the file as it is now. */
 TEST(joiners_find_who_lives)
@@ -316,12 +251,15 @@ TEST(joiners_find_who_lives)
     struct cop_network *network = tree_launch("2x2x2");
     const struct cop_communicator *all = cop_network_everyone(network);
     struct session current, old;
+    pid_t commnodes[NODES_MAX];
     int k;
 
     make_session(&old, network);
     make_session(&current, network); /* the last one is kept up to date */
     CU_ASSERT_EQUAL(listed(old.path), 7);
-    kill_commnodes(network);
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
+    for (k = 0; k < 6; k++)
+        CHECK_OK(kill(commnodes[k], SIGKILL));
     for (k = 0; k < LATE_JOINERS / 2; k++)
         join(&old);
     await_joiners(network, LATE_JOINERS / 2);
@@ -336,9 +274,4 @@ TEST(joiners_find_who_lives)
     drop_session(&old);
     drop_session(&current);
     tree_end(network);
-}
-
-int main(void)
-{
-    return check_run("grow");
 }

@@ -3,7 +3,6 @@
 
 #include <coppice/status.h>
 
-#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 
 #define KEY_LEN 32
@@ -196,9 +195,4 @@ TEST(key_is_once_in_each_process_and_in_no_core_dump)
     unlink("session");
     CHECK_OK(chdir("/"));
     rmdir(folder);
-}
-
-int main(void)
-{
-    return check_run("key");
 }

@@ -20,28 +20,6 @@
 
 static unsigned seed;
 
-/* The parent of process `pid`, or 0. */
-static pid_t parent_of(pid_t pid)
-{
-    char path[64], text[512];
-    const char *at;
-    FILE *file;
-    size_t len;
-    int parent = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
-        return 0;
-    len = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[len] = '\0';
-    at = strrchr(text, ')');
-    if (!at || sscanf(at, ") %*c %d", &parent) != 1)
-        return 0;
-    return parent;
-}
-
 static bool has(const pid_t *list, size_t count, pid_t pid)
 {
     while (count-- > 0)
@@ -65,7 +43,7 @@ static size_t family(pid_t root, pid_t *list)
             pid_t pid = (pid_t)atoi(entry->d_name);
 
             if (pid > 0 && !has(list, count, pid) &&
-                has(list, count, parent_of(pid)))
+                has(list, count, nodes_parent(pid, NULL)))
                 list[count++] = pid;
         }
         if (folder)
@@ -123,13 +101,6 @@ static int wait_end(pid_t pid)
     return -1;
 }
 
-static void wait_ms(unsigned ms)
-{
-    struct timespec pause = {.tv_nsec = (long)ms * 1000000};
-
-    nanosleep(&pause, NULL);
-}
-
 /* What the front-end had to say. */
 static void show(int out)
 {
@@ -157,7 +128,7 @@ static bool kill_one(const char *phase, const char *shape)
     delay_ms = (unsigned)rand_r(&seed) % DELAY_MS;
     if (strcmp(phase, "shutdown") == 0)
         delay_ms /= 10;
-    wait_ms(delay_ms);
+    poll(NULL, 0, (int)delay_ms);
     count = family(tool, list);
     victim = (size_t)rand_r(&seed) % count;
     kill(list[victim], SIGKILL);
@@ -223,7 +194,6 @@ int main(void)
 {
     const char *wanted = getenv("SEED");
 
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* The leak sanitizer starts a process that is not ours to kill. */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     seed =

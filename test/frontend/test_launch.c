@@ -17,16 +17,12 @@ TEST(shapes_come_up_and_go)
     for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct cop_network *network = tree_launch(cases[i].shape);
         struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        uint32_t contributors = 0;
 
         CU_ASSERT_EQUAL(cop_network_rank(network), 0);
         CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)),
                         cases[i].backends);
         CU_ASSERT_EQUAL(cop_stream_size(stream), cases[i].backends);
-        CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 3));
-        CU_ASSERT_EQUAL(tree_receive(stream, &contributors),
-                        3 * (int)cases[i].backends);
-        CU_ASSERT_EQUAL(contributors, cases[i].backends);
+        tree_check_sum(stream, 3, cases[i].backends);
         tree_end(network);
     }
 }
@@ -38,7 +34,6 @@ static void expect(const struct cop_launch *launch, int code, const char *say)
     struct cop_error error = {""};
     int r;
 
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     r = cop_network_launch(&network, launch, &error);
     CHECK_IS(r, code);
     if (!strstr(error.text, say))
@@ -196,26 +191,21 @@ TEST(a_tree_may_come_as_text_or_file)
     static const char text[] = "localhost:0 => localhost:1 localhost:2;\n"
                                "localhost:1 => localhost:3 localhost:4;\n";
     char path[] = "/tmp/coppice-topology-XXXXXX";
-    char *argv[] = {tree_program("member"), NULL};
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
-    struct cop_error error;
-    int fd = mkstemp(path);
+    int fd = mkstemp(path), i;
 
     CU_ASSERT_FATAL(fd >= 0);
     CU_ASSERT(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     close(fd);
-    launch.backend_argv = argv;
-    be_patient(&launch);
-    launch.topology_text = text;
-    CHECK_OK(cop_network_launch(&network, &launch, &error));
-    CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)), 3);
-    tree_end(network);
-    launch.topology_text = NULL;
-    launch.topology_path = path;
-    CHECK_OK(cop_network_launch(&network, &launch, &error));
-    CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)), 3);
-    tree_end(network);
+    for (i = 0; i < 2; i++) {
+        launch.topology_text = i == 0 ? text : NULL;
+        launch.topology_path = i == 0 ? NULL : path;
+        network = tree_launch_as(launch, NULL, NULL);
+        CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)),
+                        3);
+        tree_end(network);
+    }
     unlink(path);
 }
 
@@ -290,33 +280,23 @@ TEST(a_node_may_be_slow_to_start)
                         (char *)(uintptr_t)cases[i].levels, mark, NULL};
         struct cop_absentee absentee = COP_ABSENTEE_INIT;
         struct cop_launch launch = COP_LAUNCH_INIT;
-        struct cop_network *network = NULL;
-        struct cop_error error = {""};
+        struct cop_network *network;
         struct cop_stream *stream;
 
-        launch.topology_shape = "2x2x2";
         launch.backend_argv = argv;
         launch.missing = cases[i].missing;
         launch.times.heartbeat_ms = 200;
         launch.times.failure_timeout_ms = 1000;
         launch.times.handshake_timeout_ms = 1000;
         launch.times.connect_timeout_ms = 500;
-        be_patient(&launch);
-        if (cop_network_launch(&network, &launch, &error) < 0)
-            printf("\n%s levels above: %s\n", cases[i].levels, error.text);
-        CU_ASSERT_PTR_NOT_NULL_FATAL(network);
+        network = tree_launch_as(launch, "2x2x2", NULL);
         CHECK_IS(cop_network_missing(network, 0, &absentee), -ENOENT);
         CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)),
                         8);
         stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        CHECK_OK(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL));
+        CHECK_OK(tree_sync(stream));
         tree_end(network);
         CU_ASSERT_EQUAL(rmdir(mark), 0);
     }
     rmdir(folder);
-}
-
-int main(void)
-{
-    return check_run("launch");
 }

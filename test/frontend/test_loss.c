@@ -5,82 +5,37 @@
 
 #include <coppice/status.h>
 
-#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
-
-/* A stream to one back-end. */
-static struct cop_stream *open_one(struct cop_network *network, uint32_t rank)
-{
-    struct cop_communicator *single;
-    struct cop_stream *stream = NULL;
-    struct cop_error error;
-
-    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
-    CHECK_OK(cop_stream_open(&stream, network, single, NULL, &error));
-    cop_communicator_free(single);
-    return stream;
-}
-
-/* Wait until all back-ends have answered all that was sent. */
-static int sync_of(struct cop_stream *stream)
-{
-    struct cop_error error;
-
-    return cop_stream_sync(stream, TREE_PATIENCE_MS, &error);
-}
-
-/* The process number of back-end `rank`. */
-static pid_t pid_of(struct cop_network *network, uint32_t rank)
-{
-    struct cop_stream *stream = open_one(network, rank);
-    pid_t pid;
-
-    CHECK_OK(cop_stream_send(stream, TAG_PID, ""));
-    pid = tree_receive(stream, NULL);
-    cop_stream_close(stream);
-    return pid;
-}
-
-static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
-#define SHAPES (sizeof(shapes) / sizeof(*shapes))
 
 /* One back-end leaves, or is killed: an event names it, and waves continue without
  * it. */
-static void go_on_without(bool is_killed)
+static void go_on_without(struct cop_network *network, bool is_killed)
 {
-    size_t i;
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    size_t count = cop_stream_size(sum);
+    uint32_t rank = tree_rank(network, 1);
+    struct cop_event event;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        const struct cop_communicator *all = cop_network_everyone(network);
-        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        size_t count = cop_communicator_size(all);
-        uint32_t rank = cop_communicator_rank(all, 1), seen;
-        struct cop_event event;
-
-        if (is_killed)
-            CHECK_OK(kill(pid_of(network, rank), SIGKILL));
-        else
-            CHECK_OK(cop_stream_send(open_one(network, rank), TAG_LEAVE, ""));
-        CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
-        CU_ASSERT_EQUAL(event.rank, rank);
-        CU_ASSERT_EQUAL(cop_communicator_size(all), count - 1);
-        CU_ASSERT_EQUAL(cop_stream_size(sum), count - 1);
-        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 2));
-        CU_ASSERT_EQUAL(tree_receive(sum, &seen), 2 * ((int)count - 1));
-        CU_ASSERT_EQUAL(seen, count - 1);
-        tree_end(network);
-    }
+    if (is_killed)
+        CHECK_OK(kill(tree_pid(network, rank), SIGKILL));
+    else
+        CHECK_OK(cop_stream_send(tree_open_one(network, rank), TAG_LEAVE, ""));
+    CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    CU_ASSERT_EQUAL(event.rank, rank);
+    CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)),
+                    count - 1);
+    CU_ASSERT_EQUAL(cop_stream_size(sum), count - 1);
+    tree_check_sum(sum, 2, count - 1);
 }
 
-TEST(a_backend_that_leaves)
+TEST_OF_TREES(a_backend_that_leaves)
 {
-    go_on_without(false);
+    go_on_without(network, false);
 }
 
-TEST(a_backend_that_is_killed)
+TEST_OF_TREES(a_backend_that_is_killed)
 {
-    go_on_without(true);
+    go_on_without(network, true);
 }
 
 /* A back-end closes Coppice's descriptors: the network ends for it, and its
@@ -91,11 +46,11 @@ TEST(a_backend_that_closes_all_descriptors)
 
     for (is_late = 0; is_late < 2; is_late++) {
         struct cop_network *network = tree_launch("flat:3");
-        uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 1);
+        uint32_t rank = tree_rank(network, 1);
         struct cop_event event;
 
-        CHECK_OK(
-            cop_stream_send(open_one(network, rank), TAG_BARE, "%d", is_late));
+        CHECK_OK(cop_stream_send(tree_open_one(network, rank), TAG_BARE, "%d",
+                                 is_late));
         CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
         CU_ASSERT_EQUAL(event.rank, rank);
         CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "exited with status 0"));
@@ -113,18 +68,15 @@ TEST(a_commnode_that_is_killed)
     const struct cop_communicator *all = cop_network_everyone(network);
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     pid_t commnode =
-        nodes_parent(pid_of(network, cop_communicator_rank(all, 0)), NULL);
+        nodes_parent(tree_pid(network, tree_rank(network, 0)), NULL);
     struct cop_event event;
-    uint32_t seen;
 
     CU_ASSERT_FATAL(commnode > 1 && commnode != getpid());
     CHECK_OK(kill(commnode, SIGKILL));
     CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
     CU_ASSERT_EQUAL(event.rank, 3);
-    CHECK_OK(sync_of(sum));
-    CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
-    CU_ASSERT_EQUAL(tree_receive(sum, &seen), 8);
-    CU_ASSERT_EQUAL(seen, 8);
+    CHECK_OK(tree_sync(sum));
+    tree_check_sum(sum, 1, 8);
     CU_ASSERT_EQUAL(cop_communicator_size(all), 8);
     tree_end(network);
 }
@@ -172,8 +124,8 @@ TEST(both_of_two_syncs_report_the_loss)
 {
     struct cop_network *network = tree_launch("2x2x2");
     struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
-    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 7);
-    pid_t stopped = pid_of(network, rank), commnodes[NODES_MAX];
+    uint32_t rank = tree_rank(network, 7);
+    pid_t stopped = tree_pid(network, rank), commnodes[NODES_MAX];
     struct syncer syncers[2] = {{.stream = stream}, {.stream = stream}};
     int i;
 
@@ -193,7 +145,7 @@ TEST(both_of_two_syncs_report_the_loss)
         CU_ASSERT_EQUAL(pthread_join(syncers[i].thread, NULL), 0);
         CHECK_IS(syncers[i].result, 1);
     }
-    CHECK_IS(sync_of(stream), 0);
+    CHECK_IS(tree_sync(stream), 0);
     tree_end(network);
 }
 
@@ -228,7 +180,7 @@ TEST(a_lossy_sync_names_the_broken_link_only)
         is_back |= event.type == COP_EVENT_NODE_BACK && event.rank == 1;
         CU_ASSERT_NOT_EQUAL(event.type, COP_EVENT_NODE_LOST);
     }
-    CHECK_IS(sync_of(stream), 1);
+    CHECK_IS(tree_sync(stream), 1);
     CHECK_OK(tree_await(network, COP_EVENT_STREAM_LOSSY, &event));
     CU_ASSERT_STRING_EQUAL(event.text, "3-1");
     tree_end(network);
@@ -241,8 +193,7 @@ TEST(a_frontend_that_is_killed)
 {
     size_t i;
 
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    for (i = 0; i < SHAPES; i++) {
+    for (i = 0; i < TREE_SHAPES; i++) {
         int ready[2];
         char byte;
         pid_t pid;
@@ -251,7 +202,7 @@ TEST(a_frontend_that_is_killed)
         pid = fork();
         CU_ASSERT_FATAL(pid >= 0);
         if (pid == 0) {
-            tree_launch(shapes[i]);
+            tree_launch(tree_shapes[i]);
             if (write(ready[1], "", 1) != 1)
                 _exit(1);
             for (;;)
@@ -271,16 +222,15 @@ TEST(a_shutdown_with_a_stopped_backend)
 {
     size_t i;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
+    for (i = 0; i < TREE_SHAPES; i++) {
+        struct cop_network *network = tree_launch(tree_shapes[i]);
         struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 0);
+        uint32_t rank = tree_rank(network, 0);
 
-        tree_stop(pid_of(network, rank));
+        tree_stop(tree_pid(network, rank));
         CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
         CHECK_IS(cop_network_shutdown(network, 1000), -ETIMEDOUT);
-        cop_network_free(network);
-        CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+        tree_free(network);
     }
 }
 
@@ -330,19 +280,18 @@ static void check_order(struct cop_stream *concat,
 /* Values are ordered by rank, not by the order in which children connected. */
 TEST(concat_is_in_the_order_of_ranks)
 {
-    size_t i, k;
+    size_t count, i, k;
 
-    for (i = 0; i < SHAPES * ORDER_ROUNDS; i++) {
-        struct cop_network *network = tree_launch(shapes[i % SHAPES]);
-        const struct cop_communicator *all = cop_network_everyone(network);
+    for (i = 0; i < TREE_SHAPES * ORDER_ROUNDS; i++) {
+        struct cop_network *network = tree_launch(tree_shapes[i % TREE_SHAPES]);
         struct cop_stream *concat =
             tree_open(network, COP_WAIT_FOR_ALL, "concat");
-        size_t count = cop_communicator_size(all);
         uint32_t ranks[ORDER_MAX];
 
+        count = cop_stream_size(concat);
         CU_ASSERT_FATAL(count <= ORDER_MAX);
         for (k = 0; k < count; k++)
-            ranks[k] = cop_communicator_rank(all, k);
+            ranks[k] = tree_rank(network, k);
         check_order(concat, ranks, (uint32_t)count);
         tree_end(network);
     }
@@ -353,20 +302,18 @@ TEST(concat_is_in_the_order_of_ranks)
 TEST(concat_has_an_order_after_an_adoption)
 {
     struct cop_network *network = tree_launch("2x4");
-    const struct cop_communicator *all = cop_network_everyone(network);
     struct cop_stream *concat = tree_open(network, COP_WAIT_FOR_ALL, "concat");
     uint32_t parents[7] = {0}, ranks[ORDER_MAX], count = 0, rank, k;
     struct cop_event event;
 
-    CHECK_OK(
-        kill(nodes_parent(pid_of(network, cop_communicator_rank(all, 0)), NULL),
-             SIGKILL));
+    CHECK_OK(kill(nodes_parent(tree_pid(network, tree_rank(network, 0)), NULL),
+                  SIGKILL));
     for (k = 0; k < 4; k++) {
         CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
         CU_ASSERT_FATAL(event.rank >= 3 && event.rank <= 6);
         parents[event.rank] = event.parent;
     }
-    CHECK_OK(sync_of(concat));
+    CHECK_OK(tree_sync(concat));
     for (rank = 3; rank <= 6; rank++)
         if (parents[rank] == 2)
             ranks[count++] = rank;
@@ -388,58 +335,47 @@ TEST(concat_has_an_order_after_an_adoption)
 
 /* Every member leaves while a call waits in receive: it gets all that they have
  * sent, and then -ENODEV, like every other call. */
-TEST(a_stream_without_members)
+TEST_OF_TREES(a_stream_without_members)
 {
-    size_t i;
     int k;
+    struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    int count = (int)cop_stream_size(each), seen = 0, r;
+    struct cop_error error = {""};
+    struct cop_event event;
+    struct cop_packet *packet;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
-        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        int count = (int)cop_stream_size(each), seen = 0, r;
-        struct cop_error error = {""};
-        struct cop_event event;
-        struct cop_packet *packet;
-
-        for (k = 0; k < LAST_PACKETS; k++)
-            CHECK_OK(cop_stream_send(each, TAG_BYTES, "%d", LAST_BYTES));
-        CHECK_OK(cop_stream_send(each, TAG_LEAVE, ""));
-        while ((r = cop_stream_receive(each, &packet, TREE_PATIENCE_MS)) == 0) {
-            seen++;
-            cop_packet_free(packet);
-        }
-        CHECK_IS(r, -ENODEV);
-        CU_ASSERT_EQUAL(seen, LAST_PACKETS * count);
-        CU_ASSERT_EQUAL(cop_stream_size(sum), 0);
-        CHECK_IS(cop_stream_receive(sum, &packet, COP_FOREVER), -ENODEV);
-        CHECK_IS(cop_stream_send(sum, TAG_ECHO, "%d", 1), -ENODEV);
-        CHECK_IS(cop_stream_sync(sum, COP_FOREVER, &error), -ENODEV);
-        CU_ASSERT(strstr(error.text, "no member") != NULL);
-        for (k = 0; k < count; k++)
-            CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
-        tree_end(network);
+    for (k = 0; k < LAST_PACKETS; k++)
+        CHECK_OK(cop_stream_send(each, TAG_BYTES, "%d", LAST_BYTES));
+    CHECK_OK(cop_stream_send(each, TAG_LEAVE, ""));
+    while ((r = cop_stream_receive(each, &packet, TREE_PATIENCE_MS)) == 0) {
+        seen++;
+        cop_packet_free(packet);
     }
+    CHECK_IS(r, -ENODEV);
+    CU_ASSERT_EQUAL(seen, LAST_PACKETS * count);
+    CU_ASSERT_EQUAL(cop_stream_size(sum), 0);
+    CHECK_IS(cop_stream_receive(sum, &packet, COP_FOREVER), -ENODEV);
+    CHECK_IS(cop_stream_send(sum, TAG_ECHO, "%d", 1), -ENODEV);
+    CHECK_IS(cop_stream_sync(sum, COP_FOREVER, &error), -ENODEV);
+    CU_ASSERT(strstr(error.text, "no member") != NULL);
+    for (k = 0; k < count; k++)
+        CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
 }
 
 /* The last member is killed while a sync waits for it. */
 TEST(the_last_member_dies_in_a_sync)
 {
     struct cop_network *network = tree_launch("2x2");
-    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 0);
-    struct cop_stream *one = open_one(network, rank);
-    pid_t pid = pid_of(network, rank);
+    uint32_t rank = tree_rank(network, 0);
+    struct cop_stream *one = tree_open_one(network, rank);
+    pid_t pid = tree_pid(network, rank);
     struct cop_error error = {""};
 
     CHECK_OK(cop_stream_send(one, TAG_STUCK, ""));
     CHECK_IS(cop_stream_sync(one, 50, &error), -ETIMEDOUT);
     CHECK_OK(kill(pid, SIGKILL));
-    CHECK_IS(cop_stream_sync(one, TREE_PATIENCE_MS, &error), -ENODEV);
-    CHECK_IS(cop_stream_sync(one, TREE_PATIENCE_MS, &error), -ENODEV);
+    CHECK_IS(tree_sync(one), -ENODEV);
+    CHECK_IS(tree_sync(one), -ENODEV);
     tree_end(network);
-}
-
-int main(void)
-{
-    return check_run("loss");
 }

@@ -6,9 +6,6 @@
 
 #include "test/frontend/tree.h"
 
-static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
-#define SHAPES (sizeof(shapes) / sizeof(*shapes))
-
 /* Whether `network` is readable within `timeout_ms`, without driving it. */
 static bool is_readable(struct cop_network *network, int timeout_ms)
 {
@@ -21,29 +18,23 @@ static bool is_readable(struct cop_network *network, int timeout_ms)
 
 /* Each readiness is one packet or event that is there; after the last one
  * there is none. Nobody but poll() waits. */
-TEST(readable_while_there_is_something)
+TEST_OF_TREES(readable_while_there_is_something)
 {
-    size_t i;
+    struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    struct cop_packet *packet;
+    uint32_t count = (uint32_t)cop_stream_size(each), k;
+    int round;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
-        struct cop_packet *packet;
-        uint32_t count = (uint32_t)cop_stream_size(each), k;
-        int round;
-
-        CU_ASSERT_FALSE(is_readable(network, 0));
-        CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -EAGAIN);
-        for (round = 0; round < 20; round++) {
-            CHECK_OK(cop_stream_send(each, TAG_ECHO, "%d", round));
-            for (k = 0; k < count; k++) {
-                CU_ASSERT_FATAL(is_readable(network, TREE_PATIENCE_MS));
-                CHECK_OK(cop_network_receive(network, NULL, &packet, 0));
-                cop_packet_free(packet);
-            }
-            CU_ASSERT_FALSE(is_readable(network, 0));
+    CU_ASSERT_FALSE(is_readable(network, 0));
+    CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -EAGAIN);
+    for (round = 0; round < 20; round++) {
+        CHECK_OK(cop_stream_send(each, TAG_ECHO, "%d", round));
+        for (k = 0; k < count; k++) {
+            CU_ASSERT_FATAL(is_readable(network, TREE_PATIENCE_MS));
+            CHECK_OK(cop_network_receive(network, NULL, &packet, 0));
+            cop_packet_free(packet);
         }
-        tree_end(network);
+        CU_ASSERT_FALSE(is_readable(network, 0));
     }
 }
 
@@ -94,8 +85,7 @@ TEST(events_and_the_end)
         ;
     CU_ASSERT(is_readable(network, 0));
     CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -ENOTCONN);
-    cop_network_free(network);
-    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+    tree_free(network);
 }
 
 /* Who has not initialised its event is told so before it waits. */
@@ -112,23 +102,14 @@ TEST(an_event_without_a_size)
 }
 
 /* Back-ends that wait in poll() only: they answer, settle, and end. */
-TEST(backends_that_poll)
+TEST_OF_TREES_AS(backends_that_poll, "poll")
 {
-    struct cop_launch launch = COP_LAUNCH_INIT;
-    size_t i;
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    int round;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch_as(launch, shapes[i], "poll");
-        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        int count = (int)cop_stream_size(sum), round;
-        struct cop_error error = {""};
-
-        for (round = 0; round < 10; round++) {
-            CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
-            CU_ASSERT_EQUAL(tree_receive(sum, NULL), round * count);
-            CHECK_IS(cop_stream_sync(sum, TREE_PATIENCE_MS, &error), 0);
-        }
-        tree_end(network);
+    for (round = 0; round < 10; round++) {
+        tree_check_sum(sum, round, cop_stream_size(sum));
+        CHECK_IS(tree_sync(sum), 0);
     }
 }
 
@@ -141,34 +122,23 @@ TEST(backends_that_poll)
 
 /* Back-ends that poll and take packets only, never events: each packet and
  * each event wakes them once at most, and nothing else does. */
-TEST(backends_that_take_packets_only)
+TEST_OF_TREES_AS(backends_that_take_packets_only, "packets")
 {
-    struct cop_launch launch = COP_LAUNCH_INIT;
-    size_t i;
-    int k;
+    struct cop_stream *most = tree_open(network, COP_WAIT_FOR_ALL, "max");
+    struct timespec idle = {0, IDLE_MS * 1000000L};
+    int wakes, k;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network =
-            tree_launch_as(launch, shapes[i], "packets");
-        struct cop_stream *most = tree_open(network, COP_WAIT_FOR_ALL, "max");
-        struct timespec idle = {0, IDLE_MS * 1000000L};
-        int wakes;
-
-        for (k = 0; k < WAKE_STREAMS; k++)
-            cop_stream_close(tree_open(network, COP_WAIT_FOR_ALL, "sum"));
-        for (k = 0; k < WAKE_ROUNDS; k++) {
-            CHECK_OK(cop_stream_send(most, TAG_ECHO, "%d", k));
-            CU_ASSERT_EQUAL(tree_receive(most, NULL), k);
-        }
-        nanosleep(&idle, NULL);
-        CHECK_OK(cop_stream_send(most, TAG_WAKES, ""));
-        wakes = tree_receive(most, NULL);
-        CU_ASSERT(wakes > 0);
-        if (wakes > WAKE_ROUNDS + 1 + 2 * WAKE_STREAMS + 1)
-            printf("\n%s: woken %d times\n", shapes[i], wakes);
-        CU_ASSERT(wakes <= WAKE_ROUNDS + 1 + 2 * WAKE_STREAMS + 1);
-        tree_end(network);
-    }
+    for (k = 0; k < WAKE_STREAMS; k++)
+        cop_stream_close(tree_open(network, COP_WAIT_FOR_ALL, "sum"));
+    for (k = 0; k < WAKE_ROUNDS; k++)
+        CU_ASSERT_EQUAL(tree_echo(most, k), k);
+    nanosleep(&idle, NULL);
+    CHECK_OK(cop_stream_send(most, TAG_WAKES, ""));
+    wakes = tree_receive(most, NULL);
+    CU_ASSERT(wakes > 0);
+    if (wakes > WAKE_ROUNDS + 1 + 2 * WAKE_STREAMS + 1)
+        printf("\nwoken %d times\n", wakes);
+    CU_ASSERT(wakes <= WAKE_ROUNDS + 1 + 2 * WAKE_STREAMS + 1);
 }
 
 /* Open and close `count` streams; on each of them `with_echo` first asks the
@@ -182,8 +152,7 @@ static void open_and_close(struct cop_network *network,
     for (; count > 0; count--) {
         stream = tree_open(network, COP_WAIT_FOR_ALL, NULL);
         if (with_echo) {
-            CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", count));
-            CU_ASSERT_EQUAL(tree_receive(stream, NULL), count);
+            CU_ASSERT_EQUAL(tree_echo(stream, count), count);
         }
         cop_stream_close(stream);
     }
@@ -197,7 +166,7 @@ static int heap_of(struct cop_stream *asks)
 
     do {
         last = heap;
-        CHECK_IS(cop_stream_sync(asks, TREE_PATIENCE_MS, NULL), 0);
+        CHECK_IS(tree_sync(asks), 0);
         CHECK_OK(cop_stream_send(asks, TAG_HEAP, ""));
         heap = tree_receive(asks, NULL);
     } while (heap != last);
@@ -329,37 +298,29 @@ static int calls_in_a_child(struct cop_network *network,
 }
 
 /* A forked child can do no harm, whenever it goes; nor can a back-end's. */
-TEST(a_forked_child_is_harmless)
+TEST_OF_TREES(a_forked_child_is_harmless)
 {
-    size_t i;
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    int count = (int)cop_stream_size(sum), status = -1, round;
+    pid_t pid;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        int count = (int)cop_stream_size(sum), status = -1, round;
-        struct cop_error error = {""};
-        pid_t pid;
-
-        for (round = 0; round < 3; round++) {
-            /* with packets on their way, and with something delivered */
-            CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
-            if (round == 2)
-                CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
-            fflush(stdout);
-            pid = fork();
-            if (pid == 0)
-                _exit(calls_in_a_child(network, sum));
-            CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
-            CU_ASSERT_EQUAL(status, 0);
-            CU_ASSERT_EQUAL(tree_receive(sum, NULL), round * count);
-            CHECK_IS(cop_stream_sync(sum, TREE_PATIENCE_MS, &error), 0);
-        }
-        CHECK_OK(cop_stream_send(sum, TAG_FORK, ""));
-        CU_ASSERT_EQUAL(tree_receive(sum, NULL), 0);
-        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
-        CU_ASSERT_EQUAL(tree_receive(sum, NULL), count);
-        tree_end(network);
+    for (round = 0; round < 3; round++) {
+        /* with packets on their way, and with something delivered */
+        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
+        if (round == 2)
+            CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
+        fflush(stdout);
+        pid = fork();
+        if (pid == 0)
+            _exit(calls_in_a_child(network, sum));
+        CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+        CU_ASSERT_EQUAL(status, 0);
+        CU_ASSERT_EQUAL(tree_receive(sum, NULL), round * count);
+        CHECK_IS(tree_sync(sum), 0);
     }
+    CHECK_OK(cop_stream_send(sum, TAG_FORK, ""));
+    CU_ASSERT_EQUAL(tree_receive(sum, NULL), 0);
+    CU_ASSERT_EQUAL(tree_echo(sum, 1), count);
 }
 
 static void *wait_for_one(void *arg)
@@ -401,9 +362,4 @@ TEST(a_fork_while_threads_wait)
     for (i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     tree_end(network);
-}
-
-int main(void)
-{
-    return check_run("poll");
 }

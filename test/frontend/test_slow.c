@@ -14,19 +14,13 @@ static struct cop_stream *open_slow(struct cop_network *network,
 {
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
     struct cop_packet *parameters;
-    struct cop_stream *stream = NULL;
-    struct cop_error error = {""};
-    int r;
+    struct cop_stream *stream;
 
     CHECK_OK(cop_packet_new(&parameters, 0, "%ud %ud", rank, ms));
     options.sync = sync;
     options.up_filter = "dawdle";
     options.parameters = parameters;
-    r = cop_stream_open(&stream, network, cop_network_everyone(network),
-                        &options, &error);
-    if (r < 0)
-        printf("\nopen: %s\n", error.text);
-    CHECK_OK(r);
+    stream = tree_open_with(network, &options);
     cop_packet_free(parameters);
     return stream;
 }
@@ -51,7 +45,6 @@ TEST(short_calls_that_queue_up)
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
     struct cop_stream *stream;
-    struct cop_error error;
     uint32_t seen;
     int i;
 
@@ -65,7 +58,7 @@ TEST(short_calls_that_queue_up)
         CU_ASSERT_EQUAL(tree_receive(stream, &seen), 4 * i);
         CU_ASSERT_EQUAL(seen, 4);
     }
-    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, &error), 0);
+    CHECK_IS(tree_sync(stream), 0);
     expect_no_event(network);
     tree_end(network);
 }
@@ -98,7 +91,6 @@ TEST(a_call_that_never_returns)
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
     struct cop_stream *slow, *sum;
-    struct cop_error error = {""};
     struct cop_event event;
     uint32_t seen;
     int i;
@@ -113,11 +105,9 @@ TEST(a_call_that_never_returns)
     CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(slow));
     CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "filter_timeout"));
     expect_healing(network);
-    CHECK_OK(cop_stream_sync(sum, TREE_PATIENCE_MS, &error));
-    CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
-    CU_ASSERT_EQUAL(tree_receive(sum, &seen), 8);
-    CU_ASSERT_EQUAL(seen, 8);
-    CHECK_IS(cop_stream_sync(slow, TREE_PATIENCE_MS, &error), 1);
+    CHECK_OK(tree_sync(sum));
+    tree_check_sum(sum, 1, 8);
+    CHECK_IS(tree_sync(slow), 1);
     CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 2));
     do {
         i = tree_receive(slow, &seen);
@@ -163,7 +153,7 @@ TEST(a_call_of_the_front_end)
     CU_ASSERT_PTR_NULL(strstr(error.text, "rank"));
     snprintf(path, sizeof(path), "%s/end", folder);
     CHECK_OK(mkdir(path, 0700));
-    CHECK_IS(cop_stream_sync(slow, TREE_PATIENCE_MS, &error), 0);
+    CHECK_IS(tree_sync(slow), 0);
     CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 2));
     CU_ASSERT_EQUAL(pthread_join(thread, &sum), 0);
     CU_ASSERT_EQUAL((int)(intptr_t)sum, 8); /* the wave of 1 was the error */
@@ -175,24 +165,6 @@ TEST(a_call_of_the_front_end)
     unsetenv("DAWDLE_FOLDER");
 }
 
-/* The process of the first back-end. */
-static pid_t first_member(struct cop_network *network)
-{
-    struct cop_communicator *one = NULL;
-    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 0);
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-    struct cop_stream *stream = NULL;
-    pid_t pid;
-
-    CHECK_OK(cop_communicator_new(&one, network, &rank, 1));
-    CHECK_OK(cop_stream_open(&stream, network, one, &options, NULL));
-    cop_communicator_free(one);
-    CHECK_OK(cop_stream_send(stream, TAG_PID, ""));
-    pid = tree_receive(stream, NULL);
-    cop_stream_close(stream);
-    return pid;
-}
-
 /* Packets arrive faster than the front-end filters them, and one member does not
  * settle: the sync still ends at its time-out. */
 TEST(a_sync_while_packets_come)
@@ -200,7 +172,7 @@ TEST(a_sync_while_packets_come)
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = tree_launch_as(launch, "flat:4", NULL);
     struct cop_stream *slow = open_slow(network, COP_DO_NOT_WAIT, 0, 1);
-    pid_t pid = first_member(network);
+    pid_t pid = tree_pid(network, tree_rank(network, 0));
     struct cop_error error = {""};
 
     tree_stop(pid);

@@ -1,7 +1,6 @@
 /* test_state.c - what is left of streams when commnodes die: the whole state of
  * one that recovers (PROTOCOL 9.2), and the truth about one that does not
  * (9.4, 10.6). */
-#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 
 /* Numbers that each back-end sends, so many in a second. */
@@ -68,7 +67,7 @@ TEST(the_state_has_all_that_was_sent)
         CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
         cop_packet_free(packet);
         CU_ASSERT(kill_all(network) >= 4);
-        CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 0);
+        CHECK_IS(tree_sync(stream), 0);
         CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
         check_state(network, packet);
         cop_packet_free(packet);
@@ -98,19 +97,17 @@ TEST(a_stream_says_whether_it_is_replayable)
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
     struct cop_stream *plain = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-    struct cop_stream *stateful = NULL;
-    struct cop_error error = {""};
+    struct cop_stream *stateful;
     const char *reason = "";
 
     CU_ASSERT(cop_stream_replayable(plain, &reason));
     CU_ASSERT_PTR_NULL(reason);
     options.down_filter = "int_union";
-    CHECK_OK(cop_stream_open(&stateful, network, cop_network_everyone(network),
-                             &options, &error));
+    stateful = tree_open_with(network, &options);
     CU_ASSERT_FALSE(cop_stream_replayable(stateful, &reason));
     CU_ASSERT_PTR_NOT_NULL_FATAL(reason);
     CU_ASSERT_PTR_NOT_NULL(strstr(reason, "one-to-one"));
-    CHECK_IS(cop_stream_sync(stateful, TREE_PATIENCE_MS, &error), -EOPNOTSUPP);
+    CHECK_IS(tree_sync(stateful), -EOPNOTSUPP);
     tree_end(network);
 }
 
@@ -133,10 +130,8 @@ TEST(a_sum_tells_the_truth)
     CU_ASSERT_FALSE(cop_stream_recoverable(stream, &reason));
     CU_ASSERT_PTR_NOT_NULL_FATAL(reason);
     CU_ASSERT(*reason != '\0');
-    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
-    CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 8);
-    CU_ASSERT_EQUAL(contributors, 8);
-    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 0);
+    tree_check_sum(stream, 1, 8);
+    CHECK_IS(tree_sync(stream), 0);
     CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
     /* something has gone up since that sync, by the one that dies too */
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
@@ -149,7 +144,7 @@ TEST(a_sum_tells_the_truth)
     CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
     snprintf(link, sizeof(link), "%u-%u", event.rank, event.lost_parent);
     CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
-    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 1);
+    CHECK_IS(tree_sync(stream), 1);
     CHECK_OK(tree_await(network, COP_EVENT_STREAM_LOSSY, &event));
     CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(stream));
     CU_ASSERT_PTR_NOT_NULL(strstr(event.text, link));
@@ -162,14 +157,7 @@ TEST(a_sum_tells_the_truth)
     }
     CU_ASSERT(most <= 8 * ECHOES);
     CU_ASSERT(most >= 4 * ECHOES); /* half of the tree has lost nothing */
-    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
-    CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 8);
-    CU_ASSERT_EQUAL(contributors, 8);
-    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, NULL), 0);
+    tree_check_sum(stream, 1, 8);
+    CHECK_IS(tree_sync(stream), 0);
     tree_end(network);
-}
-
-int main(void)
-{
-    return check_run("state");
 }

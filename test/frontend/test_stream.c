@@ -1,65 +1,44 @@
 /* test_stream.c - streams of real trees: modes, filters, members, syncs. */
 #include "test/frontend/tree.h"
 
-/* Fan-out 2 and depth 3 too: flat trees hide the bugs. */
-static const char *const shapes[] = {"flat:4", "2x2", "2x2x2"};
-#define SHAPES (sizeof(shapes) / sizeof(*shapes))
-
-static uint32_t everyone(struct cop_network *network)
-{
-    return (uint32_t)cop_communicator_size(cop_network_everyone(network));
-}
-
 /* wait_for_all makes one packet of all; without a filter each comes alone. */
-TEST(waves_of_each_mode)
+TEST_OF_TREES(waves_of_each_mode)
 {
-    size_t i;
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    struct cop_stream *timed = tree_open(network, COP_TIME_OUT, "sum");
+    uint32_t count = (uint32_t)cop_stream_size(sum), seen, k;
+    int wave;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
-        struct cop_stream *timed = tree_open(network, COP_TIME_OUT, "sum");
-        uint32_t count = everyone(network), seen, k;
-        int wave;
-
-        for (wave = 0; wave < 100; wave++)
-            CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", wave));
-        for (wave = 0; wave < 100; wave++) {
-            CU_ASSERT_EQUAL(tree_receive(sum, &seen), wave * (int)count);
-            CU_ASSERT_EQUAL(seen, count);
-        }
-        CHECK_OK(cop_stream_send(each, TAG_ECHO, "%d", 7));
-        for (k = 0; k < count; k++) {
-            CU_ASSERT_EQUAL(tree_receive(each, &seen), 7);
-            CU_ASSERT_EQUAL(seen, 1);
-        }
-        CHECK_OK(cop_stream_send(timed, TAG_ECHO, "%d", 1));
-        for (k = 0; k < count; k += seen) {
-            CU_ASSERT_EQUAL(tree_receive(timed, &seen), (int)seen);
-            CU_ASSERT_FATAL(seen > 0);
-        }
-        CU_ASSERT_EQUAL(k, count);
-        tree_end(network);
+    for (wave = 0; wave < 100; wave++)
+        CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", wave));
+    for (wave = 0; wave < 100; wave++) {
+        CU_ASSERT_EQUAL(tree_receive(sum, &seen), wave * (int)count);
+        CU_ASSERT_EQUAL(seen, count);
     }
+    CHECK_OK(cop_stream_send(each, TAG_ECHO, "%d", 7));
+    for (k = 0; k < count; k++) {
+        CU_ASSERT_EQUAL(tree_receive(each, &seen), 7);
+        CU_ASSERT_EQUAL(seen, 1);
+    }
+    CHECK_OK(cop_stream_send(timed, TAG_ECHO, "%d", 1));
+    for (k = 0; k < count; k += seen) {
+        CU_ASSERT_EQUAL(tree_receive(timed, &seen), (int)seen);
+        CU_ASSERT_FATAL(seen > 0);
+    }
+    CU_ASSERT_EQUAL(k, count);
 }
 
 /* A wave whose packets the filter cannot take is an event that names it. */
-TEST(a_filter_error_is_an_event)
+TEST_OF_TREES(a_filter_error_is_an_event)
 {
-    size_t i;
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_event event;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        struct cop_event event;
-
-        CHECK_OK(cop_stream_send(stream, TAG_TEXT, ""));
-        CHECK_OK(tree_await(network, COP_EVENT_FILTER_ERROR, &event));
-        CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(stream));
-        CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "sum"));
-        tree_end(network);
-    }
+    CHECK_OK(cop_stream_send(stream, TAG_TEXT, ""));
+    CHECK_OK(tree_await(network, COP_EVENT_FILTER_ERROR, &event));
+    CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(stream));
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "sum"));
 }
 
 /* A filter that cannot be loaded, in each role: the error names the node. */
@@ -85,8 +64,7 @@ TEST(a_filter_that_is_missing)
     CU_ASSERT_PTR_NULL(stream);
     /* and the network is as good as before */
     stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
-    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 4);
+    CU_ASSERT_EQUAL(tree_echo(stream, 1), 4);
     tree_end(network);
 }
 
@@ -128,43 +106,38 @@ TEST(wrong_options_of_a_stream)
 }
 
 /* A communicator of one reaches that one alone, at any depth. */
-TEST(singlecast_and_communicators)
+TEST_OF_TREES(singlecast_and_communicators)
 {
-    size_t i;
+    const struct cop_communicator *all = cop_network_everyone(network);
+    uint32_t count = (uint32_t)cop_communicator_size(all);
+    uint32_t k, ranks[2], seen, none = 0;
+    struct cop_communicator *some = NULL;
+    struct cop_stream *stream;
+    struct cop_error error;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        const struct cop_communicator *all = cop_network_everyone(network);
-        uint32_t count = everyone(network), k, ranks[2], seen, none = 0;
-        struct cop_communicator *some = NULL;
-        struct cop_stream *stream;
-        struct cop_error error;
+    CHECK_IS(cop_communicator_new(&some, network, &none, 1), -EINVAL);
+    CHECK_IS(cop_communicator_new(&some, network, ranks, 0), -EINVAL);
+    CU_ASSERT_EQUAL(cop_communicator_rank(all, count), UINT32_MAX);
+    for (k = 0; k < count; k++) {
+        uint32_t rank = cop_communicator_rank(all, k);
 
-        CHECK_IS(cop_communicator_new(&some, network, &none, 1), -EINVAL);
-        CHECK_IS(cop_communicator_new(&some, network, ranks, 0), -EINVAL);
-        CU_ASSERT_EQUAL(cop_communicator_rank(all, count), UINT32_MAX);
-        for (k = 0; k < count; k++) {
-            uint32_t rank = cop_communicator_rank(all, k);
-
-            CHECK_OK(cop_communicator_new(&some, network, &rank, 1));
-            CHECK_OK(cop_stream_open(&stream, network, some, NULL, &error));
-            CHECK_OK(cop_stream_send(stream, TAG_RANK, ""));
-            CU_ASSERT_EQUAL(tree_receive(stream, &seen), (int)rank);
-            CU_ASSERT_EQUAL(seen, 1);
-            cop_stream_close(stream);
-            cop_communicator_free(some);
-        }
-        ranks[0] = cop_communicator_rank(all, 0);
-        ranks[1] = cop_communicator_rank(all, count - 1);
-        CHECK_OK(cop_communicator_new(&some, network, ranks, 2));
-        CU_ASSERT_EQUAL(cop_communicator_size(some), 2);
+        CHECK_OK(cop_communicator_new(&some, network, &rank, 1));
         CHECK_OK(cop_stream_open(&stream, network, some, NULL, &error));
-        cop_communicator_free(some);
         CHECK_OK(cop_stream_send(stream, TAG_RANK, ""));
-        CU_ASSERT_EQUAL(tree_receive(stream, NULL) + tree_receive(stream, NULL),
-                        (int)(ranks[0] + ranks[1]));
-        tree_end(network);
+        CU_ASSERT_EQUAL(tree_receive(stream, &seen), (int)rank);
+        CU_ASSERT_EQUAL(seen, 1);
+        cop_stream_close(stream);
+        cop_communicator_free(some);
     }
+    ranks[0] = cop_communicator_rank(all, 0);
+    ranks[1] = cop_communicator_rank(all, count - 1);
+    CHECK_OK(cop_communicator_new(&some, network, ranks, 2));
+    CU_ASSERT_EQUAL(cop_communicator_size(some), 2);
+    CHECK_OK(cop_stream_open(&stream, network, some, NULL, &error));
+    cop_communicator_free(some);
+    CHECK_OK(cop_stream_send(stream, TAG_RANK, ""));
+    CU_ASSERT_EQUAL(tree_receive(stream, NULL) + tree_receive(stream, NULL),
+                    (int)(ranks[0] + ranks[1]));
 }
 
 /* What any stream has comes in the order of delivery, and is then gone. */
@@ -202,40 +175,32 @@ TEST(receive_from_any_stream)
 
 /* Members that send unequal numbers of packets pair again after a sync, and
  * everything sent before is receivable when it returns. */
-TEST(sync_with_unequal_numbers)
+TEST_OF_TREES(sync_with_unequal_numbers)
 {
-    size_t i;
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    uint32_t count = (uint32_t)cop_stream_size(stream), k;
+    struct cop_packet *packet;
+    struct cop_error error = {""};
+    int expected = 0, round;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        const struct cop_communicator *all = cop_network_everyone(network);
-        struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-        uint32_t count = everyone(network), k, seen;
-        struct cop_packet *packet;
-        struct cop_error error = {""};
-        int expected = 0, round;
+    for (k = 0; k < count; k++)
+        expected += (int)(cop_communicator_rank(all, k) % 3);
+    for (round = 0; round < 5; round++) {
+        int sum = 0, number, r;
 
-        for (k = 0; k < count; k++)
-            expected += (int)(cop_communicator_rank(all, k) % 3);
-        for (round = 0; round < 5; round++) {
-            int sum = 0, number, r;
-
-            CHECK_OK(cop_stream_send(stream, TAG_MANY, "%d", 3));
-            r = cop_stream_sync(stream, TREE_PATIENCE_MS, &error);
-            if (r < 0)
-                printf("\nsync: %s\n", error.text);
-            CHECK_IS(r, 0);
-            while (cop_stream_receive(stream, &packet, 0) == 0) {
-                CHECK_OK(cop_packet_unpack(packet, "%d", &number));
-                sum += number;
-                cop_packet_free(packet);
-            }
-            CU_ASSERT_EQUAL(sum, expected);
-            CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
-            CU_ASSERT_EQUAL(tree_receive(stream, &seen), (int)count);
-            CU_ASSERT_EQUAL(seen, count);
+        CHECK_OK(cop_stream_send(stream, TAG_MANY, "%d", 3));
+        r = tree_sync(stream);
+        if (r < 0)
+            printf("\nsync: %s\n", error.text);
+        CHECK_IS(r, 0);
+        while (cop_stream_receive(stream, &packet, 0) == 0) {
+            CHECK_OK(cop_packet_unpack(packet, "%d", &number));
+            sum += number;
+            cop_packet_free(packet);
         }
-        tree_end(network);
+        CU_ASSERT_EQUAL(sum, expected);
+        tree_check_sum(stream, 1, count);
     }
 }
 
@@ -245,33 +210,18 @@ TEST(sync_with_much_to_receive)
     struct cop_network *network = tree_launch("2x2");
     struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
     struct cop_packet *packet;
-    struct cop_error error = {""};
     size_t bytes = 0;
     int i;
 
     for (i = 0; i < 8; i++)
         CHECK_OK(cop_stream_send(stream, TAG_BYTES, "%d", 1 << 20));
-    CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, &error), 0);
+    CHECK_IS(tree_sync(stream), 0);
     while (cop_stream_receive(stream, &packet, 0) == 0) {
         bytes += cop_packet_size(packet);
         cop_packet_free(packet);
     }
     CU_ASSERT(bytes >= (size_t)8 * 4 << 20);
     tree_end(network);
-}
-
-/* Receive all that has come on `stream`. Returns the sum of its "%d". */
-static int take_all(struct cop_stream *stream)
-{
-    struct cop_packet *packet;
-    int number, sum = 0;
-
-    while (cop_stream_receive(stream, &packet, 0) == 0) {
-        if (cop_packet_unpack(packet, "%d", &number) == 0)
-            sum += number;
-        cop_packet_free(packet);
-    }
-    return sum;
 }
 
 /* When sync returns 0 all answers are there, though some members send what was
@@ -281,23 +231,21 @@ TEST(sync_of_timed_waves_is_complete)
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network = tree_launch_as(launch, "2x4", "chatter");
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-    const struct cop_communicator *all = cop_network_everyone(network);
     struct cop_stream *aside = tree_open(network, COP_DO_NOT_WAIT, "count");
     struct cop_stream *stream;
-    struct cop_error error;
     int i;
 
     options.sync = COP_TIME_OUT;
     options.wave_timeout_ms = 20;
     options.up_filter = "sum";
-    CHECK_OK(cop_stream_open(&stream, network, all, &options, &error));
+    stream = tree_open_with(network, &options);
     CHECK_OK(cop_stream_send(aside, TAG_RANK, ""));
-    CHECK_IS(cop_stream_sync(aside, TREE_PATIENCE_MS, &error), 0);
+    CHECK_IS(tree_sync(aside), 0);
     for (i = 0; i < 200; i++) {
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", i));
-        CHECK_IS(cop_stream_sync(stream, TREE_PATIENCE_MS, &error), 0);
-        CU_ASSERT_EQUAL(take_all(stream), 8);
-        take_all(aside);
+        CHECK_IS(tree_sync(stream), 0);
+        CU_ASSERT_EQUAL(tree_take_all(stream), 8);
+        tree_take_all(aside);
     }
     tree_end(network);
 }
@@ -306,26 +254,17 @@ TEST(sync_of_timed_waves_is_complete)
 TEST(a_sync_names_who_is_missing)
 {
     struct cop_network *network = tree_launch("2x2");
-    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 2);
-    struct cop_stream *all = tree_open(network, COP_DO_NOT_WAIT, NULL), *one;
-    struct cop_communicator *single;
+    uint32_t rank = tree_rank(network, 2);
+    struct cop_stream *all = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    struct cop_stream *one = tree_open_one(network, rank);
     struct cop_error error = {""};
     char expected[32];
 
-    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
-    CHECK_OK(cop_stream_open(&one, network, single, NULL, &error));
-    cop_communicator_free(single);
     CHECK_OK(cop_stream_send(one, TAG_STUCK, ""));
     CHECK_OK(cop_stream_send(all, TAG_ECHO, "%d", 1));
     CHECK_IS(cop_stream_sync(all, 700, &error), -ETIMEDOUT);
     snprintf(expected, sizeof(expected), "rank %u", rank);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, expected));
     CHECK_IS(cop_network_shutdown(network, 2000), -ETIMEDOUT);
-    cop_network_free(network);
-    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
-}
-
-int main(void)
-{
-    return check_run("stream");
+    tree_free(network);
 }

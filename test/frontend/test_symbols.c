@@ -23,8 +23,3 @@ TEST(libev_is_loaded_and_not_seen)
     dlclose(libev);
     tree_end(network);
 }
-
-int main(void)
-{
-    return check_run("symbols");
-}

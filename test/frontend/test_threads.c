@@ -7,9 +7,6 @@
 #define THREADS 4
 #define WAVES   50
 
-static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
-#define SHAPES (sizeof(shapes) / sizeof(*shapes))
-
 struct worker {
     pthread_t thread;
     struct cop_network *network;
@@ -73,23 +70,18 @@ static void *own_stream(void *arg)
 }
 
 /* Threads with a stream each do not disturb each other. */
-TEST(a_stream_for_each_thread)
+TEST_OF_TREES(a_stream_for_each_thread)
 {
-    size_t i, k;
+    size_t k;
+    struct worker workers[THREADS] = {{0}};
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
-        struct worker workers[THREADS] = {{0}};
-
-        for (k = 0; k < THREADS; k++) {
-            workers[k].network = network;
-            workers[k].number = (int)k + 1;
-            begin(&workers[k], own_stream);
-        }
-        for (k = 0; k < THREADS; k++)
-            finish(&workers[k]);
-        tree_end(network);
+    for (k = 0; k < THREADS; k++) {
+        workers[k].network = network;
+        workers[k].number = (int)k + 1;
+        begin(&workers[k], own_stream);
     }
+    for (k = 0; k < THREADS; k++)
+        finish(&workers[k]);
 }
 
 static void *only_send(void *arg)
@@ -128,8 +120,8 @@ TEST(one_stream_for_all_threads)
 {
     size_t i, k;
 
-    for (i = 0; i < SHAPES; i++) {
-        struct cop_network *network = tree_launch(shapes[i]);
+    for (i = 0; i < TREE_SHAPES; i++) {
+        struct cop_network *network = tree_launch(tree_shapes[i]);
         struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
         struct worker senders[THREADS] = {{0}}, receivers[THREADS] = {{0}};
         int received = 0, count = (int)cop_stream_size(stream);
@@ -149,8 +141,7 @@ TEST(one_stream_for_all_threads)
             received += receivers[k].count;
         }
         CU_ASSERT_EQUAL(received, THREADS * WAVES * count);
-        cop_network_free(network);
-        CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+        tree_free(network);
     }
 }
 
@@ -158,17 +149,12 @@ TEST(one_stream_for_all_threads)
 TEST(each_threads_order_is_kept)
 {
     struct cop_network *network = tree_launch("2x2x2");
-    uint32_t rank = cop_communicator_rank(cop_network_everyone(network), 5);
-    struct cop_communicator *single;
-    struct cop_stream *stream;
-    struct cop_error error;
+    uint32_t rank = tree_rank(network, 5);
+    struct cop_stream *stream = tree_open_one(network, rank);
     struct worker senders[THREADS] = {{0}};
     int next[THREADS] = {0}, number;
     size_t k;
 
-    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
-    CHECK_OK(cop_stream_open(&stream, network, single, NULL, &error));
-    cop_communicator_free(single);
     for (k = 0; k < THREADS; k++) {
         senders[k].stream = stream;
         senders[k].number = (int)k;
@@ -213,16 +199,15 @@ static void *own_network(void *arg)
 /* Networks that live in threads of one process do not see each other. */
 TEST(a_network_for_each_thread)
 {
-    struct worker workers[SHAPES] = {{0}};
+    struct worker workers[TREE_SHAPES] = {{0}};
     size_t k;
 
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    for (k = 0; k < SHAPES; k++) {
-        workers[k].shape = shapes[k];
+    for (k = 0; k < TREE_SHAPES; k++) {
+        workers[k].shape = tree_shapes[k];
         workers[k].number = (int)k + 1;
         begin(&workers[k], own_network);
     }
-    for (k = 0; k < SHAPES; k++)
+    for (k = 0; k < TREE_SHAPES; k++)
         finish(&workers[k]);
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
@@ -230,27 +215,22 @@ TEST(a_network_for_each_thread)
 /* Nor do those of one thread; the end of one is nothing to the others. */
 TEST(several_networks_in_one_thread)
 {
-    struct cop_network *networks[SHAPES];
-    struct cop_stream *streams[SHAPES];
+    struct cop_network *networks[TREE_SHAPES];
+    struct cop_stream *streams[TREE_SHAPES];
     size_t k, ended;
 
-    for (k = 0; k < SHAPES; k++) {
-        networks[k] = tree_launch(shapes[k]);
+    for (k = 0; k < TREE_SHAPES; k++) {
+        networks[k] = tree_launch(tree_shapes[k]);
         streams[k] = tree_open(networks[k], COP_WAIT_FOR_ALL, "sum");
     }
-    for (ended = 0; ended < SHAPES; ended++) {
-        for (k = ended; k < SHAPES; k++)
+    for (ended = 0; ended < TREE_SHAPES; ended++) {
+        for (k = ended; k < TREE_SHAPES; k++)
             CHECK_OK(cop_stream_send(streams[k], TAG_ECHO, "%d", (int)k + 1));
-        for (k = SHAPES; k-- > ended;)
+        for (k = TREE_SHAPES; k-- > ended;)
             CU_ASSERT_EQUAL(tree_receive(streams[k], NULL),
                             (int)((k + 1) * cop_stream_size(streams[k])));
         CHECK_IS(cop_network_shutdown(networks[ended], TREE_PATIENCE_MS), 0);
         cop_network_free(networks[ended]);
     }
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
-}
-
-int main(void)
-{
-    return check_run("threads");
 }

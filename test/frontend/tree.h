@@ -92,6 +92,12 @@ static inline bool tree_is_clean(int timeout_ms)
     return false;
 }
 
+/* What a test causes to start becomes its child, however it ends. */
+__attribute__((constructor)) static void tree_become_subreaper(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
 /* The state of a process or thread, as /proc/PID/stat at `path` has it, such as
  * 'T'; 0 if it is gone. */
 static inline char tree_state(const char *path)
@@ -146,8 +152,9 @@ static inline void tree_own_filters(void)
     setenv("COPPICE_FILTER_PATH", path, 1);
 }
 
-/* Launch `shape` with the options of `launch`, and with the tests' back-end and
- * its argument `how`, if not NULL. A failure ends the test. */
+/* Launch `shape`, or the tree of `launch` if it is NULL, with the options of
+ * `launch`. Where these name no back-end, it is that of the tests, with the
+ * argument `how`, if not NULL. A failure ends the test. */
 static inline struct cop_network *tree_launch_as(struct cop_launch launch,
                                                  const char *shape,
                                                  const char *how)
@@ -157,13 +164,14 @@ static inline struct cop_network *tree_launch_as(struct cop_launch launch,
     struct cop_error error = {""};
     int r;
 
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    launch.topology_shape = shape;
-    launch.backend_argv = argv;
+    if (shape)
+        launch.topology_shape = shape;
+    if (!launch.backend_argv)
+        launch.backend_argv = argv;
     be_patient(&launch);
     r = cop_network_launch(&network, &launch, &error);
     if (r < 0)
-        printf("\nlaunch of %s: %s\n", shape, error.text);
+        printf("\nlaunch of %s: %s\n", shape ? shape : "a tree", error.text);
     CHECK_OK(r);
     return network;
 }
@@ -175,25 +183,58 @@ static inline struct cop_network *tree_launch(const char *shape)
     return tree_launch_as(launch, shape, NULL);
 }
 
-/* Open a stream to everyone, or end the test. */
+/* Open a stream with `options` to all of `members`, or end the test. */
+static inline struct cop_stream *tree_open_to(
+    struct cop_network *network,
+    const struct cop_communicator *members,
+    const struct cop_stream_options *options)
+{
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+    int r = cop_stream_open(&stream, network, members, options, &error);
+
+    if (r < 0)
+        printf("\nopen: %s\n", error.text);
+    CHECK_OK(r);
+    return stream;
+}
+
+/* The same to everyone. */
+static inline struct cop_stream *tree_open_with(
+    struct cop_network *network, const struct cop_stream_options *options)
+{
+    return tree_open_to(network, cop_network_everyone(network), options);
+}
+
 static inline struct cop_stream *tree_open(struct cop_network *network,
                                            enum cop_sync sync,
                                            const char *up_filter)
 {
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-    struct cop_stream *stream = NULL;
-    struct cop_error error = {""};
-    int r;
 
     options.sync = sync;
     options.wave_timeout_ms = sync == COP_TIME_OUT ? 50 : 0;
     options.up_filter = up_filter;
-    r = cop_stream_open(&stream, network, cop_network_everyone(network),
-                        &options, &error);
-    if (r < 0)
-        printf("\nopen: %s\n", error.text);
-    CHECK_OK(r);
+    return tree_open_with(network, &options);
+}
+
+/* Open a stream to back-end `rank` alone. */
+static inline struct cop_stream *tree_open_one(struct cop_network *network,
+                                               uint32_t rank)
+{
+    struct cop_communicator *single;
+    struct cop_stream *stream;
+
+    CHECK_OK(cop_communicator_new(&single, network, &rank, 1));
+    stream = tree_open_to(network, single, NULL);
+    cop_communicator_free(single);
     return stream;
+}
+
+/* The rank of back-end number `index`, from 0. */
+static inline uint32_t tree_rank(struct cop_network *network, size_t index)
+{
+    return cop_communicator_rank(cop_network_everyone(network), index);
 }
 
 /* Receive "%d" on `stream`, or end the test. `contributors`, if not NULL: how
@@ -210,6 +251,63 @@ static inline int tree_receive(struct cop_stream *stream,
         *contributors = cop_packet_contributors(packet);
     cop_packet_free(packet);
     return number;
+}
+
+/* Have `number` echoed. Returns the number of the next packet. */
+static inline int tree_echo(struct cop_stream *stream, int number)
+{
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", number));
+    return tree_receive(stream, NULL);
+}
+
+/* Have `number` echoed on a stream that sums up: all of `members` add theirs. */
+static inline void tree_check_sum(struct cop_stream *stream,
+                                  int number,
+                                  size_t members)
+{
+    uint32_t contributors = 0;
+
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", number));
+    CU_ASSERT_EQUAL(tree_receive(stream, &contributors), number * (int)members);
+    CU_ASSERT_EQUAL(contributors, members);
+}
+
+/* Receive all that has come. Returns the sum of its "%d". */
+static inline int tree_take_all(struct cop_stream *stream)
+{
+    struct cop_packet *packet;
+    int number, sum = 0;
+
+    while (cop_stream_receive(stream, &packet, 0) == 0) {
+        if (cop_packet_unpack(packet, "%d", &number) == 0)
+            sum += number;
+        cop_packet_free(packet);
+    }
+    return sum;
+}
+
+/* Wait until all back-ends have answered all that was sent. Returns 0, 1 if
+ * something may be lost, or an error, which is printed. */
+static inline int tree_sync(struct cop_stream *stream)
+{
+    struct cop_error error = {""};
+    int r = cop_stream_sync(stream, TREE_PATIENCE_MS, &error);
+
+    if (r < 0)
+        printf("\nsync: %s\n", error.text);
+    return r;
+}
+
+/* The process of back-end `rank`. */
+static inline pid_t tree_pid(struct cop_network *network, uint32_t rank)
+{
+    struct cop_stream *stream = tree_open_one(network, rank);
+    pid_t pid;
+
+    CHECK_OK(cop_stream_send(stream, TAG_PID, ""));
+    pid = tree_receive(stream, NULL);
+    cop_stream_close(stream);
+    return pid;
 }
 
 /* Wait for an event of `type`; earlier events are dropped. */
@@ -229,12 +327,55 @@ static inline int tree_await(struct cop_network *network,
     return r < 0 ? r : -ETIMEDOUT;
 }
 
-/* Shut the network down, and check that no process is left. */
-static inline void tree_end(struct cop_network *network)
+/* Free the network, and check that no process is left. */
+static inline void tree_free(struct cop_network *network)
 {
-    CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
     cop_network_free(network);
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
+
+/* Shut the network down first. */
+static inline void tree_end(struct cop_network *network)
+{
+    CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
+    tree_free(network);
+}
+
+/* Trees of one, two and three levels below the front-end: flat trees hide the
+ * bugs. */
+#define TREE_SHAPES 3
+static const char *const tree_shapes[TREE_SHAPES] = {"flat:3", "2x2", "2x2x2"};
+
+/* Launch each tree, with back-ends that have the argument `how`, and shut it
+ * down after `body`. */
+static inline void tree_each(const char *how,
+                             void (*body)(struct cop_network *network,
+                                          int height))
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    unsigned failures;
+    int i;
+
+    for (i = 0; i < TREE_SHAPES; i++) {
+        failures = CU_get_number_of_failures();
+        network = tree_launch_as(launch, tree_shapes[i], how);
+        body(network, i + 1);
+        tree_end(network);
+        if (CU_get_number_of_failures() > failures)
+            printf("\nin a tree of %s\n", tree_shapes[i]);
+    }
+}
+
+/* A test of `network`, and `height`, in each of these trees. */
+#define TEST_OF_TREES_AS(name, how)                                            \
+    static void name##_in(struct cop_network *network, int height);            \
+    TEST(name)                                                                 \
+    {                                                                          \
+        tree_each(how, name##_in);                                             \
+    }                                                                          \
+    static void name##_in(struct cop_network *network,                         \
+                          __attribute__((unused)) int height)
+#define TEST_OF_TREES(name) TEST_OF_TREES_AS(name, NULL)
 
 #endif

@@ -128,8 +128,3 @@ TEST(local_names_are_known)
     CU_ASSERT(address_is_local("127.0.0.2"));
     CU_ASSERT(!address_is_own("127.0.0.2"));
 }
-
-int main(void)
-{
-    return check_run("address");
-}

@@ -791,8 +791,3 @@ TEST(any_time_out_is_set)
     }
     close(fd);
 }
-
-int main(void)
-{
-    return check_run("connection");
-}

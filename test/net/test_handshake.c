@@ -282,8 +282,3 @@ TEST(every_error_has_its_sentence)
             CU_ASSERT_STRING_NOT_EQUAL(handshake_error(codes[i]),
                                        handshake_error(codes[j]));
 }
-
-int main(void)
-{
-    return check_run("handshake");
-}

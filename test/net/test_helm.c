@@ -145,8 +145,3 @@ TEST(the_owner_goes_first)
     helm_stop(helm);
     helm_free(helm);
 }
-
-int main(void)
-{
-    return check_run("helm");
-}

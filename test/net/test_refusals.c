@@ -36,8 +36,3 @@ TEST(a_flood_gets_ten_lines_a_second_and_is_counted)
     CU_ASSERT_EQUAL(refusals_left_out(&refusals, 9001), 0);
     CU_ASSERT_EQUAL(refusals_left_out(&refusals, UINT64_MAX), 490);
 }
-
-int main(void)
-{
-    return check_run("refusals");
-}

@@ -148,8 +148,3 @@ TEST(descriptor_may_be_non_blocking)
     CHECK_OK(close(pair[0]));
     CHECK_OK(close(pair[1]));
 }
-
-int main(void)
-{
-    return check_run("relay");
-}

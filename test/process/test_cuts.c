@@ -6,7 +6,6 @@
  * comes before failure_timeout was not found by silence. */
 #include <fcntl.h>
 
-#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 #include "test/process/journal.h"
@@ -330,10 +329,4 @@ TEST(a_connection_is_reset)
     CU_ASSERT(feeding.suspected >= 2);
     CU_ASSERT_EQUAL(feeding.lost, 0);
     end(&cables, &feeding);
-}
-
-int main(void)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("cuts");
 }

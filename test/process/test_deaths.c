@@ -1,5 +1,4 @@
 /* test_deaths.c - commnodes are killed while back-ends send. */
-#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 #include "test/process/journal.h"
@@ -214,10 +213,4 @@ TEST(a_shutdown_in_the_middle)
         feeding_fini(&feeding);
         CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
     }
-}
-
-int main(void)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("deaths");
 }

@@ -2,7 +2,6 @@
  * end; or it is stopped, and nothing is lost. */
 #include <fcntl.h>
 
-#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 #include "test/share.h"
@@ -222,10 +221,4 @@ TEST(a_stop_costs_nothing)
     CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
     CU_ASSERT_EQUAL(status, 0);
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
-}
-
-int main(void)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("front-end");
 }

@@ -74,9 +74,3 @@ TEST(no_node_is_suspected)
     CU_ASSERT(feeding_end(&feeding));
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
-
-int main(void)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("load");
-}

@@ -1,6 +1,5 @@
 /* test_reconfigurations.c - each reconfiguration algorithm, chosen by its name at
  * launch, in one adoption by real processes. */
-#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 #include "topology/adopter.h"
@@ -41,10 +40,4 @@ TEST(each_algorithm_adopts)
             printf("\nthe algorithm was %s\n", name);
     }
     CU_ASSERT_EQUAL(i, ALGORITHMS);
-}
-
-int main(void)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("reconfigurations");
 }

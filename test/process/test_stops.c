@@ -2,7 +2,6 @@
  *
  * A node that was stopped for so long that its children have left it must do no
  * harm when it is continued. (In Flux it did, and the damage cascaded.) */
-#include "test/frontend/nodes.h"
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 #include "test/share.h"
@@ -220,10 +219,4 @@ TEST(a_stopped_process_survives_its_starter)
         CU_ASSERT_EQUAL(status, 0);
         CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
     }
-}
-
-int main(void)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return check_run("stops");
 }

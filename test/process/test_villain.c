@@ -10,26 +10,15 @@
 static struct cop_network *launch(const char *shape, const char *offence)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
-    struct cop_network *network = NULL;
-    struct cop_error error = {""};
     char program[4096], member[4096];
     char rank[] = VILLAIN;
     char *argv[] = {program, (char *)(uintptr_t)offence, rank, member, NULL};
-    const char *build = getenv("BUILD");
-    int r;
 
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     snprintf(program, sizeof(program), "%s/test/process/villain",
-             build ? build : ".");
+             getenv("BUILD") ? getenv("BUILD") : ".");
     snprintf(member, sizeof(member), "%s", tree_program("member"));
-    launch.topology_shape = shape;
     launch.backend_argv = argv;
-    be_patient(&launch);
-    r = cop_network_launch(&network, &launch, &error);
-    if (r < 0)
-        printf("\nlaunch of %s: %s\n", shape, error.text);
-    CHECK_OK(r);
-    return network;
+    return tree_launch_as(launch, shape, NULL);
 }
 
 /* Open a stream to all back-ends but the villain. */
@@ -38,8 +27,7 @@ static struct cop_stream *open_others(struct cop_network *network)
     const struct cop_communicator *all = cop_network_everyone(network);
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
     struct cop_communicator *others;
-    struct cop_stream *stream = NULL;
-    struct cop_error error = {""};
+    struct cop_stream *stream;
     uint32_t ranks[MEMBERS];
     size_t count = 0;
 
@@ -52,7 +40,7 @@ static struct cop_stream *open_others(struct cop_network *network)
     }
     CHECK_OK(cop_communicator_new(&others, network, ranks, count));
     options.up_filter = "sum";
-    CHECK_OK(cop_stream_open(&stream, network, others, &options, &error));
+    stream = tree_open_to(network, others, &options);
     cop_communicator_free(others);
     return stream;
 }
@@ -142,9 +130,4 @@ TEST(it_cannot_change_the_fan_out_of_others)
 TEST(only_its_first_filter_state_is_taken)
 {
     check_everywhere("compensation");
-}
-
-int main(void)
-{
-    return check_run("villain");
 }

@@ -402,8 +402,3 @@ TEST(latency_is_the_dissertations)
     CHECK_OK(study_time_cost(&cost, 32));
     CU_ASSERT(cost.overhead_us > 0 && cost.latency_us >= 0 && cost.gap_us > 0);
 }
-
-int main(void)
-{
-    return check_run("study");
-}

@@ -88,8 +88,3 @@ TEST(an_impossible_depth_is_drawn)
     CU_ASSERT_EQUAL(drawn_lines(NODES, &longest), NODES);
     CU_ASSERT(longest < 1000);
 }
-
-int main(void)
-{
-    return check_run("view");
-}

@@ -431,8 +431,3 @@ TEST(algorithms_have_names)
     CHECK_IS(adopter_find("NHI"), -ENOENT);
     CHECK_IS(adopter_find(""), -ENOENT);
 }
-
-int main(void)
-{
-    return check_run("adopter");
-}

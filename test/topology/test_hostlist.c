@@ -195,8 +195,3 @@ TEST(limits_are_exact)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/nowhere/hosts: cannot open"));
     hostlist_free(NULL);
 }
-
-int main(void)
-{
-    return check_run("hostlist");
-}

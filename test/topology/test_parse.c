@@ -191,8 +191,3 @@ TEST(files_are_read)
     close(fd);
     unlink(path);
 }
-
-int main(void)
-{
-    return check_run("parse");
-}

@@ -155,8 +155,3 @@ TEST(the_biggest_tree_is_made)
     CU_ASSERT_EQUAL(topology_leaf_count(topo), UINT32_C(1) << 20);
     topology_free(topo);
 }
-
-int main(void)
-{
-    return check_run("shape");
-}

@@ -391,8 +391,3 @@ TEST(a_topology_becomes_a_table)
         topology_free(topo);
     }
 }
-
-int main(void)
-{
-    return check_run("table");
-}

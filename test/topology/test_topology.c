@@ -135,8 +135,3 @@ TEST(subtrees_keep_ranks)
     }
     topology_free(NULL);
 }
-
-int main(void)
-{
-    return check_run("topology");
-}

@@ -183,8 +183,3 @@ TEST(images_are_compact)
     topology_free(back);
     topology_free(topo);
 }
-
-int main(void)
-{
-    return check_run("wire");
-}

@@ -33,8 +33,3 @@ TEST(a_long_text_is_cut)
     CU_ASSERT_EQUAL(strnlen(error.text, sizeof error.text),
                     sizeof error.text - 1);
 }
-
-int main(void)
-{
-    return check_run("error");
-}

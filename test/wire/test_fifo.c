@@ -102,8 +102,3 @@ TEST(a_feed_drops_from_the_front)
     CU_ASSERT_EQUAL(feed_last(&feed), 50);
     feed_fini(&feed);
 }
-
-int main(void)
-{
-    return check_run("fifo");
-}

@@ -95,8 +95,3 @@ TEST(there_is_a_limit)
     strcat(text, "%d");
     CHECK_IS(format_parse(&format, text), -EMSGSIZE);
 }
-
-int main(void)
-{
-    return check_run("format");
-}

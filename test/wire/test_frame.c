@@ -314,8 +314,3 @@ TEST(types_have_names)
     CU_ASSERT_STRING_EQUAL(frame_name(NO_TYPE), "unknown");
     CU_ASSERT_STRING_EQUAL(frame_name(255), "unknown");
 }
-
-int main(void)
-{
-    return check_run("frame");
-}

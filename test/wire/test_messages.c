@@ -55,8 +55,3 @@ MESSAGES(MAKE, FILL, FILL_BOUNDED)
         }                                                                      \
     }
 MESSAGES(TRIP, SAME, SAME_BOUNDED)
-
-int main(void)
-{
-    return check_run("messages");
-}

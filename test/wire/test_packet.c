@@ -673,8 +673,3 @@ TEST(threads_read_the_same_packet)
         cop_packet_free(packet);
     }
 }
-
-int main(void)
-{
-    return check_run("packet");
-}

@@ -128,8 +128,3 @@ TEST(large_payloads_are_apart)
         CU_ASSERT_PTR_NULL(wrong);
     }
 }
-
-int main(void)
-{
-    return check_run("payload");
-}

@@ -152,8 +152,3 @@ TEST(a_row_is_one_run)
     CU_ASSERT_EQUAL(set.count, 1);
     ranks_fini(&set);
 }
-
-int main(void)
-{
-    return check_run("ranks");
-}
