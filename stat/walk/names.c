@@ -4,37 +4,20 @@
 #endif
 #include "stat/walk/names.h"
 
-#include <dlfcn.h>
-#include <dwarf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "stat/walk/source.h"
-
-/* What the kernel puts behind the name of a file that was deleted, and what in
- * place of the end of a line. */
-#define DELETED      " (deleted)"
-#define ESCAPED_LINE "\\012"
-
-/* Bytes of a build-id that identify a file; more are not looked at. */
-#define BUILD_ID_MAX 32
+#include "stat/walk/symbol.h"
 
 /* Most functions that are inlined in each other at one address. */
 #define INLINED_MAX 32
-
-/* Most bytes of what a program is told at its start that are compared. */
-#define START_MAX 1024
 
 /* What has been asked about one address. */
 struct name {
@@ -50,32 +33,12 @@ struct known {
     struct modules *modules; /* one reference is ours */
     Dwfl_Module *dwfl_module;
     struct name *names;
-    char text[]; /* its identity, a space, its path */
+    char text[]; /* modules_text() */
 };
 
 struct names {
     struct known *modules;
-};
-
-/* One mapped file. */
-struct module {
-    struct modules *modules;
-    struct module *next;
-    const struct known *known; /* once an address in it was placed */
-    struct stat stat;          /* of the file, once it was opened */
-};
-
-struct modules {
-    unsigned references;
-    pid_t pid;
-    char exe[PATH_MAX];    /* what /proc/PID/exe points to */
-    char start[START_MAX]; /* what the kernel told the program at its start */
-    size_t start_len;
-    Dwfl *dwfl;
-    struct module *list;
-    struct python_place python;
-    int core_fd; /* of a core file; else -1 */
-    Elf *core;
+    bool opens_files;
 };
 
 static void name_free(struct name *name)
@@ -110,6 +73,15 @@ int names_new(struct names **out)
     return 0;
 }
 
+int names_new_from_files(struct names **out)
+{
+    int r = names_new(out);
+
+    if (r == 0)
+        (*out)->opens_files = true;
+    return r;
+}
+
 void names_free(struct names *names)
 {
     struct known *known, *next;
@@ -123,324 +95,6 @@ void names_free(struct names *names)
         free(known);
     }
     free(names);
-}
-
-/* Whether `path` ends in the kernel's mark of a deleted file. */
-static bool is_deleted(const char *path)
-{
-    size_t len = strlen(path);
-
-    return len > strlen(DELETED) &&
-           strcmp(path + len - strlen(DELETED), DELETED) == 0;
-}
-
-/* One line of what a process has mapped. */
-struct mapping {
-    unsigned long first;
-    unsigned long behind;
-    dev_t device;
-    ino_t inode;
-};
-
-/* Find what is mapped at `base`. Returns whether there is something. */
-static bool find_mapping(struct mapping *out, pid_t pid, Dwarf_Addr base)
-{
-    char line[PATH_MAX + 128];
-    unsigned long inode;
-    unsigned major, minor;
-    bool found = false;
-    FILE *maps;
-
-    snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
-    maps = fopen(line, "re");
-    if (!maps)
-        return false;
-    while (!found && fgets(line, sizeof(line), maps))
-        found = sscanf(line, "%lx-%lx %*s %*x %x:%x %lu", &out->first,
-                       &out->behind, &major, &minor, &inode) == 5 &&
-                out->first == base;
-    fclose(maps);
-    if (found) {
-        out->device = makedev(major, minor);
-        out->inode = inode;
-    }
-    return found;
-}
-
-/* Open a file that is mapped: devices can be, too, and opening one may do
- * anything. Returns a descriptor or -1. */
-static int open_regular(const char *path, struct stat *status)
-{
-    if (stat(path, status) < 0 || !S_ISREG(status->st_mode))
-        return -1;
-    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-/* Write `name` as the file is called: maps has "\012" for the end of a line.
- */
-static void unescape(char *path, size_t size, const char *name)
-{
-    size_t len = 0;
-
-    while (*name && len + 1 < size) {
-        bool escaped = strncmp(name, ESCAPED_LINE, strlen(ESCAPED_LINE)) == 0;
-
-        path[len++] = escaped ? '\n' : *name;
-        name += escaped ? strlen(ESCAPED_LINE) : 1;
-    }
-    path[len] = '\0';
-}
-
-/* Open the file that is mapped at `base` although it has no such name for the
- * process: it has none any more, or only outside of the process's root. */
-static int open_mapped(char *path,
-                       size_t size,
-                       struct module *module,
-                       const char *name,
-                       Dwarf_Addr base)
-{
-    struct stat *status = &module->stat;
-    pid_t pid = module->modules->pid;
-    struct mapping mapping;
-    int fd;
-
-    if (!find_mapping(&mapping, pid, base))
-        return -1;
-    snprintf(path, size, "/proc/%d/map_files/%lx-%lx", (int)pid, mapping.first,
-             mapping.behind);
-    fd = open_regular(path, status);
-    if (fd >= 0)
-        return fd;
-    /* That takes privileges; its name here is as good, if it is the same. */
-    unescape(path, size, name);
-    if (stat(path, status) < 0 || status->st_dev != mapping.device ||
-        status->st_ino != mapping.inode)
-        return -1;
-    return open_regular(path, status);
-}
-
-/* For libdwfl: open the file of a module. Returns a descriptor, or -1 if
- * there is none: then the module has no names and no unwinding. */
-static int find_elf(Dwfl_Module *dwfl_module,
-                    void **userdata,
-                    const char *name,
-                    Dwarf_Addr base,
-                    char **file_name,
-                    Elf **elf)
-{
-    struct module *module = *userdata;
-    struct modules *modules = module ? module->modules : NULL;
-    char path[PATH_MAX + 64];
-    int fd = -1;
-
-    if (!modules || name[0] != '/')
-        return dwfl_linux_proc_find_elf(dwfl_module, userdata, name, base,
-                                        file_name, elf);
-    if (strcmp(name, modules->exe) == 0)
-        snprintf(path, sizeof(path), "/proc/%d/exe", (int)modules->pid);
-    else
-        snprintf(path, sizeof(path), "/proc/%d/root%s", (int)modules->pid,
-                 name);
-    if (strcmp(name, modules->exe) == 0 || !is_deleted(name))
-        fd = open_regular(path, &module->stat);
-    if (fd < 0)
-        fd = open_mapped(path, sizeof(path), module, name, base);
-    if (fd >= 0)
-        *file_name = strdup(path);
-    return fd;
-}
-
-/* Begin the list of modules, so that find_elf() knows whose they are. */
-static int module_note(Dwfl_Module *dwfl_module,
-                       void **userdata,
-                       const char *name,
-                       Dwarf_Addr base,
-                       void *arg)
-{
-    struct modules *modules = arg;
-    struct module *module = calloc(1, sizeof(*module));
-
-    (void)dwfl_module;
-    (void)name;
-    (void)base;
-    if (!module)
-        return DWARF_CB_ABORT;
-    module->modules = modules;
-    module->next = modules->list;
-    modules->list = module;
-    *userdata = module;
-    return DWARF_CB_OK;
-}
-
-/* Read what unwinding needs, and look for Python, while the process still
- * runs. */
-static int module_prepare(Dwfl_Module *dwfl_module,
-                          void **userdata,
-                          const char *name,
-                          Dwarf_Addr base,
-                          void *arg)
-{
-    struct modules *modules = arg;
-    Dwarf_Addr bias;
-
-    (void)userdata;
-    (void)name;
-    (void)base;
-    dwfl_module_eh_cfi(dwfl_module, &bias);
-    if (modules->python.runtime == 0)
-        python_find(&modules->python, dwfl_module, modules->pid);
-    return DWARF_CB_OK;
-}
-
-/* Read what the kernel told the program of `pid` at its start: there are
- * addresses in it which it draws for each program. Returns its length, 0 if it
- * may not be read. */
-static size_t read_start(char start[static START_MAX], pid_t pid)
-{
-    char path[64];
-    ssize_t len = -1;
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        len = read(fd, start, START_MAX);
-        close(fd);
-    }
-    return len > 0 ? (size_t)len : 0;
-}
-
-bool modules_are_present(const struct modules *modules)
-{
-    char start[START_MAX], exe[PATH_MAX], path[64];
-    size_t start_len = read_start(start, modules->pid);
-    ssize_t len;
-
-    if (start_len == 0) /* it ends, or is not ours to look at */
-        return true;
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)modules->pid);
-    len = readlink(path, exe, sizeof(exe) - 1);
-    return len == (ssize_t)strlen(modules->exe) &&
-           memcmp(exe, modules->exe, (size_t)len) == 0 &&
-           start_len == modules->start_len &&
-           memcmp(start, modules->start, start_len) == 0;
-}
-
-int modules_new(struct modules **out, pid_t pid)
-{
-    static const Dwfl_Callbacks callbacks = {
-        .find_elf = find_elf,
-        .find_debuginfo = dwfl_standard_find_debuginfo,
-    };
-    struct modules *modules;
-    char path[64];
-    ssize_t len;
-    int r;
-
-    modules = calloc(1, sizeof(*modules));
-    if (!modules)
-        return -ENOMEM;
-    modules->references = 1;
-    modules->core_fd = -1;
-    modules->pid = pid;
-    /* First: what comes later is to be of the same program. */
-    modules->start_len = read_start(modules->start, pid);
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    len = readlink(path, modules->exe, sizeof(modules->exe) - 1);
-    r = len < 0 ? -errno : 0;
-    if (r < 0)
-        goto out;
-    r = -ENOMEM;
-    modules->dwfl = dwfl_begin(&callbacks);
-    if (!modules->dwfl)
-        goto out;
-    r = dwfl_linux_proc_report(modules->dwfl, pid);
-    if (r != 0) {
-        r = r > 0 ? -r : -EIO;
-        goto out;
-    }
-    r = -EIO;
-    if (dwfl_report_end(modules->dwfl, NULL, NULL) != 0)
-        goto out;
-    r = -ENOMEM;
-    if (dwfl_getmodules(modules->dwfl, module_note, modules, 0) != 0)
-        goto out;
-    dwfl_getmodules(modules->dwfl, module_prepare, modules, 0);
-    *out = modules;
-    modules = NULL;
-    r = 0;
-out:
-    modules_free(modules);
-    return r;
-}
-
-int modules_new_core(struct modules **out, const char *path)
-{
-    static const Dwfl_Callbacks callbacks = {
-        .find_elf = dwfl_build_id_find_elf,
-        .find_debuginfo = dwfl_standard_find_debuginfo,
-    };
-    struct modules *modules = calloc(1, sizeof(*modules));
-    int r = -ENOMEM;
-
-    if (!modules)
-        return r;
-    modules->references = 1;
-    modules->core_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (modules->core_fd < 0) {
-        r = -errno;
-        goto out;
-    }
-    elf_version(EV_CURRENT);
-    modules->dwfl = dwfl_begin(&callbacks);
-    if (!modules->dwfl)
-        goto out;
-    r = -ENOEXEC;
-    modules->core = elf_begin(modules->core_fd, ELF_C_READ_MMAP, NULL);
-    if (!modules->core ||
-        dwfl_core_file_report(modules->dwfl, modules->core, NULL) <= 0 ||
-        dwfl_report_end(modules->dwfl, NULL, NULL) != 0)
-        goto out;
-    modules->pid = dwfl_core_file_attach(modules->dwfl, modules->core);
-    if (modules->pid <= 0)
-        goto out;
-    r = -ENOMEM;
-    if (dwfl_getmodules(modules->dwfl, module_note, modules, 0) != 0)
-        goto out;
-    *out = modules;
-    modules = NULL;
-    r = 0;
-out:
-    modules_free(modules);
-    return r;
-}
-
-void modules_free(struct modules *modules)
-{
-    struct module *module;
-
-    if (!modules || --modules->references > 0)
-        return;
-    if (modules->dwfl)
-        dwfl_end(modules->dwfl);
-    while ((module = modules->list) != NULL) {
-        modules->list = module->next;
-        free(module);
-    }
-    elf_end(modules->core);
-    if (modules->core_fd >= 0)
-        close(modules->core_fd);
-    free(modules);
-}
-
-const struct python_place *modules_python(const struct modules *modules)
-{
-    return &modules->python;
-}
-
-Dwfl *modules_dwfl(const struct modules *modules)
-{
-    return modules->dwfl;
 }
 
 const char *frame_module_name(const char *module)
@@ -470,46 +124,26 @@ static bool is_runtime(const char *module)
            strncmp(module, "ld-", 3) == 0;
 }
 
-/* How long the name in a symbol is, without its version and without what the
- * compiler adds to copies and parts of a function. */
-static int name_len(const char *symbol)
+/* Keep a module of a session, which `names` does not have yet. NULL without
+ * memory. */
+static struct known *known_add(struct names *names,
+                               struct modules *modules,
+                               Dwfl_Module *dwfl_module,
+                               const char *text)
 {
-    static const char *const suffixes[] = {
-        "@", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.",
-    };
-    size_t len = strlen(symbol);
-    size_t i;
+    struct known *known = calloc(1, sizeof(*known) + strlen(text) + 1);
 
-    for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        const char *suffix = strstr(symbol, suffixes[i]);
-
-        if (suffix && suffix > symbol && (size_t)(suffix - symbol) < len)
-            len = (size_t)(suffix - symbol);
+    if (!known)
+        return NULL;
+    strcpy(known->text, text);
+    known->dwfl_module = dwfl_module;
+    HASH_ADD_STR(names->modules, text, known);
+    if (!known->hh.tbl) {
+        free(known);
+        return NULL;
     }
-    return (int)len;
-}
-
-/* Write what identifies a module: its build-id, else its file. */
-static void identity(char *text, size_t size, Dwfl_Module *dwfl_module)
-{
-    const unsigned char *bits;
-    struct module *module;
-    void **userdata;
-    GElf_Addr address;
-    int len, i;
-
-    len = dwfl_module_build_id(dwfl_module, &bits, &address);
-    for (i = 0; i < len && i < BUILD_ID_MAX; i++)
-        snprintf(text + 2 * i, size - 2 * (size_t)i, "%02x", bits[i]);
-    if (len > 0)
-        return;
-    dwfl_module_info(dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL,
-                     NULL);
-    module = *userdata;
-    snprintf(text, size, "%jx-%jx-%jx.%lx", (uintmax_t)module->stat.st_dev,
-             (uintmax_t)module->stat.st_ino,
-             (uintmax_t)module->stat.st_mtim.tv_sec,
-             module->stat.st_mtim.tv_nsec);
+    known->modules = modules_ref(modules);
+    return known;
 }
 
 /* The one record of a module of a session; NULL without memory. */
@@ -517,40 +151,48 @@ static const struct known *known_of(struct names *names,
                                     struct modules *modules,
                                     Dwfl_Module *dwfl_module)
 {
-    char id[2 * BUILD_ID_MAX + 64], *text;
-    const char *path;
     struct known *known;
-    int len;
+    char *text;
 
-    path =
-        dwfl_module_info(dwfl_module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-    identity(id, sizeof(id), dwfl_module);
-    /* "[vdso: 42]" and "/a/b (deleted)" are the same without what follows */
-    len = (int)(path[0] == '[' ? strcspn(path, ":]") : strlen(path));
-    if (path[0] != '[' && is_deleted(path))
-        len -= (int)strlen(DELETED);
-    if (asprintf(&text, "%s %.*s%s", id, len, path, path[0] == '[' ? "]" : "") <
-        0)
+    if (modules_text(&text, dwfl_module) < 0)
         return NULL;
     HASH_FIND_STR(names->modules, text, known);
-    if (known)
-        goto out;
-    known = calloc(1, sizeof(*known) + strlen(text) + 1);
     if (!known)
-        goto out;
-    strcpy(known->text, text);
-    known->dwfl_module = dwfl_module;
-    HASH_ADD_STR(names->modules, text, known);
-    if (!known->hh.tbl) {
-        free(known);
-        known = NULL;
-        goto out;
-    }
-    known->modules = modules;
-    modules->references++;
-out:
+        known = known_add(names, modules, dwfl_module, text);
     free(text);
     return known;
+}
+
+/* For libdwfl: the only module of a session. */
+static int take_module(Dwfl_Module *dwfl_module,
+                       void **userdata,
+                       const char *name,
+                       Dwarf_Addr base,
+                       void *arg)
+{
+    Dwfl_Module **out = arg;
+
+    (void)userdata;
+    (void)name;
+    (void)base;
+    *out = dwfl_module;
+    return DWARF_CB_ABORT;
+}
+
+/* Have a module known from its file on this host. Returns 0, -ENOENT if it is
+ * not there, or -ENOMEM. */
+static int known_open(struct known **out, struct names *names, const char *text)
+{
+    Dwfl_Module *dwfl_module = NULL;
+    struct modules *modules;
+    int r = modules_new_file(&modules, text);
+
+    if (r < 0)
+        return r;
+    dwfl_getmodules(modules_dwfl(modules), take_module, &dwfl_module, 0);
+    *out = known_add(names, modules, dwfl_module, text);
+    modules_free(modules);
+    return *out ? 0 : -ENOMEM;
 }
 
 int names_place(struct names *names,
@@ -558,46 +200,24 @@ int names_place(struct names *names,
                 Dwarf_Addr pc,
                 struct frame *out)
 {
-    Dwfl_Module *dwfl_module = dwfl_addrmodule(modules->dwfl, pc);
-    struct module *module;
-    void **userdata;
+    Dwfl_Module *dwfl_module = dwfl_addrmodule(modules_dwfl(modules), pc);
+    const struct known *known;
+    const void **note;
     Dwarf_Addr start;
 
     if (!dwfl_module) {
         *out = FRAME_NOTE("[no module]");
         return 0;
     }
-    dwfl_module_info(dwfl_module, &userdata, &start, NULL, NULL, NULL, NULL,
-                     NULL);
-    module = *userdata;
-    if (!module->known) {
-        module->known = known_of(names, modules, dwfl_module);
-        if (!module->known)
-            return -ENOMEM;
-    }
-    *out = (struct frame){"", "", 0, module->known->text, pc - start, false};
+    note = modules_note(dwfl_module);
+    if (!*note)
+        *note = known_of(names, modules, dwfl_module);
+    known = *note;
+    if (!known)
+        return -ENOMEM;
+    dwfl_module_info(dwfl_module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+    *out = (struct frame){"", "", 0, known->text, pc - start, false};
     return 0;
-}
-
-/* Demangle `symbol` with the C++ library, where there is one. NULL: it is no
- * C++ name, or there is none. The caller frees it. */
-static char *demangle(const char *symbol)
-{
-    typedef char *demangle_fn(const char *, char *, size_t *, int *);
-    static demangle_fn *function;
-    static bool looked;
-    int status;
-
-    if (strncmp(symbol, "_Z", 2) != 0)
-        return NULL;
-    if (!looked) {
-        void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-
-        looked = true;
-        if (library)
-            function = (demangle_fn *)dlsym(library, "__cxa_demangle");
-    }
-    return function ? function(symbol, NULL, NULL, &status) : NULL;
 }
 
 /* Add a frame that is further in than the last; `function` is taken. */
@@ -618,12 +238,14 @@ static int frame_add(struct name *name,
     return 0;
 }
 
-/* The name of an address that has no function in the source: its symbol, else
- * its module and offset. The caller frees it; NULL without memory. */
-static char *symbol_of(const struct name *name,
-                       const char *path,
-                       Dwfl_Module *dwfl_module,
-                       Dwarf_Addr pc)
+/* The name of a function that is not inlined: its symbol, else what debug
+ * information calls it, `source`, else its module and offset. The caller frees
+ * it; NULL without memory. */
+static char *function_of(const struct name *name,
+                         const char *source,
+                         const char *path,
+                         Dwfl_Module *dwfl_module,
+                         Dwarf_Addr pc)
 {
     char *function;
     const char *symbol;
@@ -632,10 +254,10 @@ static char *symbol_of(const struct name *name,
 
     symbol = dwfl_module_addrinfo(dwfl_module, pc, &offset, &entry, NULL, NULL,
                                   NULL);
-    if (symbol && (entry.st_size == 0 || offset < entry.st_size)) {
-        function = demangle(symbol);
-        return function ? function : strndup(symbol, (size_t)name_len(symbol));
-    }
+    if (symbol && (entry.st_size == 0 || offset < entry.st_size))
+        return symbol_name_with_source(symbol, source);
+    if (source)
+        return strdup(source);
     if (asprintf(&function, "%s+0x%llx", path,
                  (unsigned long long)name->offset) < 0)
         return NULL;
@@ -667,10 +289,10 @@ static int name_make(struct name *name,
         char *function = NULL;
 
         if (i + 1 == count)
-            function = symbol_of(name, path, dwfl_module, pc);
+            function = function_of(name, place->name, path, dwfl_module, pc);
         else if (place->linkage)
-            function = demangle(place->linkage);
-        if (!function && place->name)
+            function = symbol_name(place->linkage);
+        else if (place->name)
             function = strdup(place->name);
         r = frame_add(name, function, place->file, place->line);
     }
@@ -688,8 +310,11 @@ int names_of(struct names *names,
     int r;
 
     HASH_FIND_STR(names->modules, module, known);
-    if (!known)
+    if (!known && !names->opens_files)
         return -ENOENT;
+    r = known ? 0 : known_open(&known, names, module);
+    if (r < 0)
+        return r;
     HASH_FIND(hh, known->names, &offset, sizeof(offset), name);
     if (!name) {
         name = calloc(1, sizeof(*name));

@@ -54,6 +54,36 @@ bool runtime_is_thread(const char *function)
     return begins(bare_name(function), insides) || runtime_is_call(function);
 }
 
+/* Where the name of a function begins: templates of C++ have the type that they
+ * return before it, "void std::__invoke_impl<void, …>(…)". */
+static const char *name_behind_type(const char *function)
+{
+    const char *begin = function;
+    unsigned open = 0;
+
+    for (; *function && (*function != '(' || open > 0); function++) {
+        if (*function == '<' || *function == '(')
+            open++;
+        else if ((*function == '>' || *function == ')') && open > 0)
+            open--;
+        else if (*function == ' ' && open == 0 &&
+                 strncmp(begin, "operator ", 9) != 0)
+            begin = function + 1;
+    }
+    return begin;
+}
+
+bool runtime_is_library(const char *function)
+{
+    static const char *const starts[] = {
+        "std::",  "__gnu_cxx::", "__cxxabiv1::", "boost::",
+        "core::", "alloc::",     "<core::",      "<alloc::",
+        "<std::", "<fn(",        "<&dyn core::", "<dyn core::",
+        NULL};
+
+    return begins(name_behind_type(function), starts);
+}
+
 uint32_t runtime_behind(const struct tree *tree, uint32_t node)
 {
     return node + (runtime_is_call(tree_function(tree, node))

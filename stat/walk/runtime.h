@@ -18,6 +18,11 @@ bool runtime_is_call(const char *function);
  * library, "libpmix.so.2+0x1234". */
 bool runtime_is_thread(const char *function);
 
+/* Whether `function` is of the library of its language, such as
+ * std::function<void ()>::operator(), also if a program's templates have made
+ * it. What the program itself does stands above or below it. */
+bool runtime_is_library(const char *function);
+
 /* The first node behind what is to be taken as one place with `node`: behind
  * its whole subtree, if it is a runtime's call, else the node after it. Walk a
  * tree from 0 with it, and no node inside of a runtime is seen. */

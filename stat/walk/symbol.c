@@ -1,0 +1,106 @@
+/* symbol.c - see symbol.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* asprintf() */
+#endif
+#include "stat/walk/symbol.h"
+
+#include <libiberty/demangle.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer symbols are not demangled: what they unfold to may be very much
+ * longer. */
+#define MANGLED_MAX 4096
+
+/* Longer names are not taken. */
+#define NAME_MAX_LEN 16384
+
+/* How long the name in a symbol is, without its version and without what the
+ * compiler adds to copies and parts of a function. */
+static size_t name_len(const char *symbol)
+{
+    static const char *const suffixes[] = {
+        "@", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm.",
+    };
+    size_t len = strlen(symbol);
+    size_t i;
+
+    for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        const char *suffix = strstr(symbol, suffixes[i]);
+
+        if (suffix && suffix > symbol && (size_t)(suffix - symbol) < len)
+            len = (size_t)(suffix - symbol);
+    }
+    return len;
+}
+
+/* A procedure of a Fortran module as gfortran names it, "__mesh_MOD_solve", as
+ * "mesh::solve". NULL if it is none. */
+static char *demangle_fortran(const char *symbol)
+{
+    const char *middle = strstr(symbol, "_MOD_");
+    char *name;
+
+    if (strncmp(symbol, "__", 2) != 0 || !middle || middle == symbol + 2 ||
+        !middle[5])
+        return NULL;
+    if (asprintf(&name, "%.*s::%s", (int)(middle - symbol - 2), symbol + 2,
+                 middle + 5) < 0)
+        return NULL;
+    return name;
+}
+
+char *symbol_demangle(const char *symbol)
+{
+    bool is_mangled = strncmp(symbol, "_Z", 2) == 0;
+    bool is_rust = is_mangled || strncmp(symbol, "_R", 2) == 0;
+    char *name = NULL;
+
+    if (strlen(symbol) > MANGLED_MAX)
+        return NULL;
+    /* Rust's older symbols are those of C++ with a hash behind. */
+    if (is_rust)
+        name = rust_demangle(symbol, DMGL_PARAMS | DMGL_ANSI);
+    if (!name && is_mangled)
+        name = cplus_demangle_v3(symbol, DMGL_PARAMS | DMGL_ANSI);
+    if (!name)
+        name = demangle_fortran(symbol);
+    if (name && strlen(name) > NAME_MAX_LEN) {
+        free(name);
+        name = NULL;
+    }
+    return name;
+}
+
+char *symbol_name(const char *symbol)
+{
+    char *bare = strndup(symbol, name_len(symbol));
+    char *name = bare ? symbol_demangle(bare) : NULL;
+
+    if (!name)
+        return bare;
+    free(bare);
+    return name;
+}
+
+/* Whether `rest`, what follows the source's name in a symbol, is what gfortran
+ * puts there. */
+static bool is_fortran_end(const char *rest)
+{
+    if (rest[0] == '.' && rest[1])
+        return rest[1 + strspn(rest + 1, "0123456789")] == '\0';
+    return strcmp(rest, "_") == 0 || strcmp(rest, "__") == 0;
+}
+
+char *symbol_name_with_source(const char *symbol, const char *source)
+{
+    size_t len = source ? strlen(source) : 0;
+
+    if (len > 0 &&
+        (strcmp(symbol, "MAIN__") == 0 ||
+         (strncmp(symbol, source, len) == 0 && is_fortran_end(symbol + len))))
+        return strdup(source);
+    return symbol_name(symbol);
+}

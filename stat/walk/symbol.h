@@ -1,0 +1,19 @@
+/* symbol.h - symbols of the linker as names of the source. */
+#ifndef STAT_WALK_SYMBOL_H
+#define STAT_WALK_SYMBOL_H
+
+/* The name in the source of a symbol of C, C++, Rust or gfortran, without its
+ * version and without what compilers add to copies and parts of a function.
+ * The caller frees it; NULL without memory. */
+char *symbol_name(const char *symbol);
+
+/* The same, where debug information calls the function `source` (NULL: it does
+ * not). Fortran's symbols have more than the name: "solve_" is solve,
+ * "inner.0" is inner, and "MAIN__" is the program. */
+char *symbol_name_with_source(const char *symbol, const char *source);
+
+/* The name that a compiler has mangled into `symbol`. The caller frees it;
+ * NULL if it is not mangled. */
+char *symbol_demangle(const char *symbol);
+
+#endif
