@@ -130,7 +130,8 @@ int diff_json_write(FILE *file, const struct diff *diff)
         fputs(",\n", file);
         r = write_set(file, sets[i].name, sets[i].set);
     }
-    json_write_frames(file, diff->tree);
+    if (r == 0)
+        r = json_write_frames(file, diff->tree);
     if (r == 0)
         r = write_nodes(file, diff);
     if (r == 0)

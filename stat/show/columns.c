@@ -41,14 +41,29 @@ static size_t bytes_of(const char *text, unsigned width)
     return len;
 }
 
+/* Where `text` goes on behind an ellipsis so that it fits into `width` columns:
+ * at a part of a chain, if one begins in the last half. */
+static const char *tail_of(const char *text, unsigned width)
+{
+    unsigned have = columns_of(text);
+    const char *part =
+        strstr(text + bytes_of(text, have - width / 2), COLUMNS_LEADS_ON);
+
+    return part ? part : text + bytes_of(text, have - width / 3);
+}
+
 void columns_write(FILE *file, const char *text, unsigned width)
 {
     unsigned have = columns_of(text);
+    const char *tail;
 
-    if (have <= width)
+    if (have <= width) {
         fprintf(file, "%s%*s", text, (int)(width - have), "");
-    else
-        fprintf(file, "%.*s\xe2\x80\xa6", (int)bytes_of(text, width - 1), text);
+        return;
+    }
+    tail = tail_of(text, width - 1);
+    fprintf(file, "%.*s\xe2\x80\xa6%s",
+            (int)bytes_of(text, width - 1 - columns_of(tail)), text, tail);
 }
 
 void columns_wrap(FILE *file, const char *text, unsigned width)

@@ -6,11 +6,14 @@
 
 #include <stdio.h>
 
+/* What stands between the parts of a chain of frames on one line. */
+#define COLUMNS_LEADS_ON " \xe2\x96\xb8 "
+
 /* How many columns `text` takes. */
 unsigned columns_of(const char *text);
 
 /* Write `text` in exactly `width` columns (at least 1): filled with spaces, or
- * cut, the last of them an ellipsis. */
+ * with an ellipsis in place of its middle: at its end is where a task stands. */
 void columns_write(FILE *file, const char *text, unsigned width);
 
 /* Write `text` in several lines of `width` columns (at least 10) where it is

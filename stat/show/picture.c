@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "stat/show/columns.h"
+#include "stat/show/short.h"
+#include "stat/walk/runtime.h"
 
 /* Below so many columns more of them are kept for names. */
 #define WIDTH_NARROW 80
 
 /* What stands for frames, branches and the inside of a runtime left out. */
 #define ELLIPSIS "\xe2\x80\xa6"
-#define LEADS_ON " \xe2\x96\xb8 "
+#define LEADS_ON COLUMNS_LEADS_ON
 
 /* A picture in the making. */
 struct drawing {
@@ -55,8 +57,14 @@ char *picture_append(char *text, const struct report *report, uint32_t node)
 {
     const char *file = report_file(report, node);
     uint32_t line = report_line(report, node);
+    char *name = short_name(report_function(report, node));
 
-    text = columns_append(text, "%s", report_function(report, node));
+    if (!name) {
+        free(text);
+        return NULL;
+    }
+    text = columns_append(text, "%s", name);
+    free(name);
     if (!file[0])
         return text;
     return line ? columns_append(text, " (%s:%u)", file, line)
@@ -159,6 +167,27 @@ static char *prefix_under(const struct drawing *drawing,
     return columns_append(under, "%s", more);
 }
 
+/* How many nodes behind `node` are not shown, where `chain` nodes follow it one
+ * by one: those before the next function of the program's own, or if these are
+ * many those before the last one. */
+static uint32_t hidden_len(const struct drawing *drawing,
+                           uint32_t node,
+                           uint32_t chain)
+{
+    uint32_t first = node + chain, last = first, owns = 0, i;
+
+    if (drawing->report->source.full || chain <= PICTURE_CHAIN)
+        return 0;
+    for (i = node + chain; i > node; i--) {
+        if (runtime_is_library(report_function(drawing->report, i)))
+            continue;
+        if (owns++ == 0)
+            last = i;
+        first = i;
+    }
+    return (owns > PICTURE_CHAIN ? last : first) - node - 1;
+}
+
 /* The line of `*node`, which moves to the last frame on it. */
 static int node_line(struct drawing *drawing,
                      uint32_t *node,
@@ -168,17 +197,15 @@ static int node_line(struct drawing *drawing,
 {
     const struct report *report = drawing->report;
     struct picture_line line = {.node = *node, .tasks = report->under[*node]};
-    uint32_t chain = chain_len(drawing, *node);
+    uint32_t hidden = hidden_len(drawing, *node, chain_len(drawing, *node));
 
     line.text = columns_append(strdup(prefix), "%s", branch);
     line.text = picture_append(line.text, report, *node);
-    if (!report->source.full && chain > PICTURE_CHAIN) {
-        *node += chain;
-        line.text = columns_append(
-            line.text, LEADS_ON ELLIPSIS " %u frames" LEADS_ON, chain - 1);
-        line.text = picture_append(line.text, report, *node);
-    }
-    while (leads_inside(drawing, *node)) {
+    *node += hidden;
+    if (hidden > 0)
+        line.text = columns_append(line.text, LEADS_ON ELLIPSIS " %u frame%s",
+                                   hidden, hidden == 1 ? "" : "s");
+    while (hidden == 0 && leads_inside(drawing, *node)) {
         ++*node;
         line.text = columns_append(line.text, LEADS_ON);
         line.text = picture_append(line.text, report, *node);

@@ -21,9 +21,10 @@
 #define PICTURE_FIRST 16
 #define PICTURE_LAST  4
 
-/* Of more frames with one and the same task set than so many below one, the
- * ones before the last are counted only. None of these limits is kept where
- * the report is full. */
+/* Of more frames with one and the same task set than so many below one, those
+ * of the language's library are counted only; and if there are more of the
+ * program's own, all but the last one. None of these limits is kept where the
+ * report is full. */
 #define PICTURE_CHAIN 4
 
 struct picture_line {

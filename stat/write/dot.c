@@ -20,28 +20,32 @@
  * strides; of others, how many they are and one of them. */
 #define BV_RANGES_MAX 4096
 
-static void write_node(FILE *file, const struct report *report, uint32_t node)
+static int write_node(FILE *file, const struct report *report, uint32_t node)
 {
     uint32_t frame = report->tree->nodes[node].frame;
     const char *source = report_file(report, node);
     uint32_t line = report_line(report, node);
     long class = report_class(report, report->under[node]);
+    int r;
 
     fprintf(file, "    %u [label=\"", node + 1);
-    escape_function(file, report->tree, frame, escape_dot);
+    r = escape_short(file, report->tree, frame, escape_dot);
     if (source[0]) {
         fputs("\\n", file);
         escape_dot(file, source);
         if (line)
             fprintf(file, ":%u", line);
     }
-    fprintf(file, "\", fillcolor=\"%s\", fontcolor=\"%s\", function=\"",
+    fprintf(file, "\", fillcolor=\"%s\", fontcolor=\"%s\", tooltip=\"",
             palette_fill(class), palette_text(class));
+    escape_function(file, report->tree, frame, escape_dot);
+    fputs("\", function=\"", file);
     escape_function(file, report->tree, frame, escape_dot);
     fputs("\", source=\"", file);
     escape_dot(file, source[0] ? source : "(null)");
     fprintf(file, "\", line=\"%u\", module=\"(null)\", offset=\"(null)\"];\n",
             line);
+    return r;
 }
 
 /* The set as STAT has it on an edge. */
@@ -71,6 +75,7 @@ int dot_write(FILE *file, const struct report *report)
     uint32_t above[TREE_DEPTH_MAX + 1] = {0}; /* numbers of nodes; 0: root */
     char ranks[RANKS_SIZE];
     uint32_t node;
+    int r = 0;
 
     fputs("digraph stacks {\n"
           "    node [shape=box, style=\"filled,rounded\", "
@@ -85,12 +90,12 @@ int dot_write(FILE *file, const struct report *report)
         escape_dot(file, report->missing);
         fputs("\";\n", file);
     }
-    for (node = 0; node < tree->node_count; node++) {
+    for (node = 0; r == 0 && node < tree->node_count; node++) {
         uint32_t depth = tree->nodes[node].depth;
         const struct tasks *set = report->under[node];
 
         above[depth + 1] = node + 1;
-        write_node(file, report, node);
+        r = write_node(file, report, node);
         fprintf(file, "    %u -> %u [label=\"", above[depth], node + 1);
         if (report->source.threads)
             fprintf(file, "%u tasks, %" PRIu64 " threads", tasks_count(set),
@@ -102,5 +107,5 @@ int dot_write(FILE *file, const struct report *report)
         fputs("];\n", file);
     }
     fputs("}\n", file);
-    return 0;
+    return r;
 }

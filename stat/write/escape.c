@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "stat/show/characters.h"
+#include "stat/show/short.h"
 
 /* Bytes of a set's text for each of its ranges: two or three numbers below
  * TASKS_MAX, and what is between. */
@@ -126,6 +127,23 @@ void escape_function(FILE *file,
     fputs(not_walked ? FRAME_NOT_WALKED_TEXT : "", file);
     escape(file, tree->strings[tree->frames[frame].function]);
     fputs(not_walked ? "]" : "", file);
+}
+
+int escape_short(FILE *file,
+                 const struct tree *tree,
+                 uint32_t frame,
+                 void (*escape)(FILE *file, const char *text))
+{
+    char *name = short_name(tree->strings[tree->frames[frame].function]);
+
+    if (!name)
+        return -ENOMEM;
+    if (tree->frames[frame].not_walked)
+        escape_function(file, tree, frame, escape);
+    else
+        escape(file, name);
+    free(name);
+    return 0;
 }
 
 int escape_tasks(FILE *file, const struct tasks *tasks)

@@ -31,6 +31,12 @@ void escape_function(FILE *file,
                      uint32_t frame,
                      void (*escape)(FILE *file, const char *text));
 
+/* The same, made short for a picture. Returns 0 or -ENOMEM. */
+int escape_short(FILE *file,
+                 const struct tree *tree,
+                 uint32_t frame,
+                 void (*escape)(FILE *file, const char *text));
+
 /* Write all of a set, as tasks_text() does, without a limit.
  * Returns 0 or -ENOMEM. */
 int escape_tasks(FILE *file, const struct tasks *tasks);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/short.h"
 #include "stat/write/escape.h"
 #include "stat/write/output.h"
 
@@ -151,17 +152,36 @@ static void write_string(FILE *file, const char *name, const char *text)
     fputc('"', file);
 }
 
-void json_write_frames(FILE *file, const struct tree *tree)
+/* Write the function of a frame as pictures show it, if they do not show all of
+ * it. */
+static int write_short(FILE *file, const struct tree *tree, uint32_t frame)
+{
+    const char *function = tree->strings[tree->frames[frame].function];
+    char *name = short_name(function);
+
+    if (!name)
+        return -ENOMEM;
+    if (!tree->frames[frame].not_walked && strcmp(name, function) != 0) {
+        fputc(',', file);
+        write_string(file, "short", name);
+    }
+    free(name);
+    return 0;
+}
+
+int json_write_frames(FILE *file, const struct tree *tree)
 {
     uint32_t i;
+    int r = 0;
 
     fputs(",\n\"frames\":[", file);
-    for (i = 0; i < tree->frame_count; i++) {
+    for (i = 0; r == 0 && i < tree->frame_count; i++) {
         const struct tree_frame *frame = &tree->frames[i];
 
         fputs(i ? ",\n{\"function\":\"" : "\n{\"function\":\"", file);
         escape_function(file, tree, i, escape_json);
         fputs(frame->not_walked ? "\",\"not_walked\":true" : "\"", file);
+        r = write_short(file, tree, i);
         if (tree->strings[frame->file][0]) {
             fputc(',', file);
             write_string(file, "file", tree->strings[frame->file]);
@@ -176,6 +196,7 @@ void json_write_frames(FILE *file, const struct tree *tree)
         fputc('}', file);
     }
     fputs("]", file);
+    return r;
 }
 
 static void write_nodes(FILE *file,
@@ -320,7 +341,9 @@ int json_write(FILE *file, const struct report *report)
     r = write_sets(file, &sets);
     if (r < 0)
         goto out;
-    json_write_frames(file, report->tree);
+    r = json_write_frames(file, report->tree);
+    if (r < 0)
+        goto out;
     write_nodes(file, report, &sets);
     write_classes(file, report, &sets);
     write_not_walked(file, report, &sets);

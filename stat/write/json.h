@@ -10,8 +10,8 @@
  * could misunderstand this one. */
 #define JSON_VERSION 1
 
-/* Write the frames of `tree` as a member of an object, with a comma before it;
- * errors of writing stay with `file`. */
-void json_write_frames(FILE *file, const struct tree *tree);
+/* Write the frames of `tree` as a member of an object, with a comma before it.
+ * Returns 0 or -ENOMEM; errors of writing stay with `file`. */
+int json_write_frames(FILE *file, const struct tree *tree);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "stat/show/palette.h"
+#include "stat/show/short.h"
 #include "stat/write/escape.h"
 
 /* Pixels. A cell has two lines of text; one that is narrower than CELL_MIN is
@@ -90,7 +91,7 @@ static void write_label(
     fputs("</text>", svg->file);
 }
 
-static void write_cell(struct svg *svg, uint32_t node, double x, double width)
+static int write_cell(struct svg *svg, uint32_t node, double x, double width)
 {
     const struct report *report = svg->report;
     const struct tasks *set = report->under[node];
@@ -101,6 +102,7 @@ static void write_cell(struct svg *svg, uint32_t node, double x, double width)
     char ranks[RANKS_SIZE];
     char second[RANKS_SIZE + 64];
     char threads[48] = "";
+    char *name;
 
     tasks_text(set, ranks, sizeof(ranks));
     if (report->source.threads)
@@ -125,10 +127,15 @@ static void write_cell(struct svg *svg, uint32_t node, double x, double width)
             second, x, y, width > 2 ? width - 1 : width, CELL - 1,
             palette_fill(class));
     if (width >= LABEL_MIN) {
-        write_label(svg, x, y + 16, width, report_function(report, node));
+        name = short_name(report_function(report, node));
+        if (!name)
+            return -ENOMEM;
+        write_label(svg, x, y + 16, width, name);
         write_label(svg, x, y + 31, width, second);
+        free(name);
     }
     fputs("</g>\n", svg->file);
+    return 0;
 }
 
 /* A child, to be sorted: the fewest tasks first. */
@@ -177,8 +184,8 @@ static int draw_cells(
         node = children[i].node;
         if (width < CELL_MIN)
             continue;
-        write_cell(svg, node, x, width);
-        if (!is_closed(report, node))
+        r = write_cell(svg, node, x, width);
+        if (r == 0 && !is_closed(report, node))
             r = draw_cells(svg, node + 1, node + nodes[node].size, x, scale);
         x += width;
     }
