@@ -38,13 +38,12 @@ static int note_shortfall(struct gathering *gathering,
     return r;
 }
 
-/* Ask for all names that are missing, until they are there or the time is up:
- * then the tree is shown without them. */
+/* Ask for all names that are missing, until they are there or the time is up.
+ * Returns 0, why some are missing, or -ENOMEM. */
 static int ask_names(struct naming *naming,
                      const struct daemons *daemons,
                      struct cop_stream *stream,
-                     uint32_t timeout_ms,
-                     struct cop_error *late)
+                     uint32_t timeout_ms)
 {
     uint64_t end_ms = clock_now_ms() + timeout_ms;
     struct cop_packet *packet = NULL;
@@ -61,10 +60,16 @@ static int ask_names(struct naming *naming,
         r = naming_take(naming, packet);
         cop_packet_free(packet);
     }
-    if (r < 0 && r != -ENOMEM && !late->text[0])
-        cop_error_set(late, r, "some addresses stay without names: %s",
-                      r == -EAGAIN ? "no answer in time" : strerror(-r));
-    return r == -ENOMEM ? r : 0;
+    return r;
+}
+
+/* Name from files of this host what no daemon has named, because it died or was
+ * too slow. Returns 0 or -ENOMEM. */
+static int name_from_files(struct gathering *gathering, struct naming *naming)
+{
+    int r = gathering->files ? 0 : names_new_from_files(&gathering->files);
+
+    return r < 0 ? r : naming_fill(naming, gathering->files);
 }
 
 void known_fini(struct known *known)
@@ -84,7 +89,7 @@ static int name_tree(struct gathering *gathering,
         (uint32_t)gathering_left_ms(gathering, GATHERING_LEAST_MS);
     struct naming *naming = NULL;
     struct tree *named = NULL;
-    int r;
+    int r, asked = 0;
 
     if (options->viewer)
         timeout_ms = FOLLOW_NAMES_MS;
@@ -92,8 +97,15 @@ static int name_tree(struct gathering *gathering,
     if (r == 0 && known->naming)
         r = naming_inherit(naming, known->naming);
     if (r == 0 && naming_missing(naming) > 0)
-        r = ask_names(naming, gathering->daemons, gathering->answers,
-                      timeout_ms, gathering->late);
+        asked = ask_names(naming, gathering->daemons, gathering->answers,
+                          timeout_ms);
+    if (r == 0)
+        r = asked == -ENOMEM ? asked : name_from_files(gathering, naming);
+    if (r == 0 && naming_missing(naming) > 0 && asked < 0 &&
+        !gathering->late->text[0])
+        cop_error_set(
+            gathering->late, asked, "some addresses stay without names: %s",
+            asked == -EAGAIN ? "no answer in time" : strerror(-asked));
     if (r == 0)
         r = naming_resolve(&named, naming, options->detail);
     if (r < 0) {

@@ -342,6 +342,7 @@ static int gather_stacks(struct tree **tree,
     if (r == 0)
         r = complete_tree(&gathering, tree, options->say);
     known_fini(&gathering.known);
+    names_free(gathering.files);
     return r;
 }
 

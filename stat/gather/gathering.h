@@ -33,11 +33,12 @@ struct gathering {
     struct cop_stream *stream;  /* of samples */
     struct cop_stream *answers; /* and of names */
     struct known known;
-    uint64_t sample; /* the last one; frozen daemons may lack it */
-    uint64_t end_ms; /* until when the answer is waited for */
-    uint32_t losses; /* lost daemons that have tasks */
-    bool is_over;    /* no daemon with tasks is left */
-    bool is_cut;     /* ended by Ctrl-C */
+    struct names *files; /* names from files of this host; NULL: not yet */
+    uint64_t sample;     /* the last one; frozen daemons may lack it */
+    uint64_t end_ms;     /* until when the answer is waited for */
+    uint32_t losses;     /* lost daemons that have tasks */
+    bool is_over;        /* no daemon with tasks is left */
+    bool is_cut;         /* ended by Ctrl-C */
     struct cop_error *late;
 };
 

@@ -318,6 +318,16 @@ static uint32_t count_addresses(const struct tree *tree)
     return count;
 }
 
+/* Count the addresses that are asked for and have no name. */
+static void count_missing(struct naming *naming)
+{
+    uint32_t i;
+
+    naming->missing = 0;
+    for (i = 0; i < naming->count; i++)
+        naming->missing += naming->named[naming->addresses[i]].count == 0;
+}
+
 int naming_inherit(struct naming *naming, const struct naming *before)
 {
     uint32_t mine = count_addresses(naming->tree);
@@ -336,35 +346,37 @@ int naming_inherit(struct naming *naming, const struct naming *before)
         i += order <= 0;
         k += order >= 0;
     }
-    naming->missing = 0;
-    for (i = 0; i < naming->count; i++)
-        naming->missing += naming->named[naming->addresses[i]].count == 0;
+    count_missing(naming);
     return r;
+}
+
+/* Name one frame of the tree, if `names` can. Returns 0 or -ENOMEM. */
+static int fill_frame(struct naming *naming,
+                      uint32_t number,
+                      struct names *names)
+{
+    const struct tree_frame *raw = &naming->tree->frames[number];
+    const struct frame *frames;
+    size_t count;
+    int r;
+
+    r = names_of(names, module_of(naming->tree, number), raw->offset, &frames,
+                 &count);
+    if (r < 0 || count == 0)
+        return r == -ENOENT ? 0 : r; /* it stays without a name */
+    return named_copy(&naming->named[number], frames, (uint32_t)count);
 }
 
 int naming_fill(struct naming *naming, struct names *names)
 {
-    const struct tree *tree = naming->tree;
-    const struct frame *frames;
-    uint32_t i;
-    size_t count;
+    uint32_t count = count_addresses(naming->tree), i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < naming->count; i++) {
-        const struct tree_frame *raw = &tree->frames[naming->addresses[i]];
-        struct named *named = &naming->named[naming->addresses[i]];
-
-        if (named->count > 0)
-            continue;
-        r = names_of(names, tree->strings[raw->module], raw->offset, &frames,
-                     &count);
-        if (r < 0 || count == 0) {
-            r = r == -ENOENT ? 0 : r; /* it stays without a name */
-            continue;
-        }
-        r = named_copy(named, frames, (uint32_t)count);
-        naming->missing -= r == 0;
-    }
+    /* Those too that are not asked for. */
+    for (i = 0; r == 0 && i < count; i++)
+        if (naming->named[i].count == 0)
+            r = fill_frame(naming, i, names);
+    count_missing(naming);
     return r;
 }
 

@@ -49,7 +49,8 @@ int naming_ask(struct cop_packet **out,
  * or -ENOMEM. */
 int naming_take(struct naming *naming, const struct cop_packet *packet);
 
-/* Take the names that `names` knows, without asking anybody.
+/* Take the names that `names` knows, without asking anybody: of all addresses,
+ * also of those that nobody is left to be asked for.
  * Returns 0 or -ENOMEM. */
 int naming_fill(struct naming *naming, struct names *names);
 
