@@ -188,7 +188,6 @@ static int write_rows(const struct run *run)
 {
     char path[PATH_MAX];
     FILE *file;
-    size_t i;
     int r;
 
     snprintf(path, sizeof(path), "%s-%u.csv", run->choice->output, run->asked);
@@ -198,12 +197,12 @@ static int write_rows(const struct run *run)
         return -EIO;
     }
     fprintf(file, "seconds,waves_per_s,what\n");
-    for (i = PULSE_SPAN; i < run->arrivals.count; i++)
+    for (size_t i = PULSE_SPAN; i < run->arrivals.count; i++)
         fprintf(file, "%.6f,%.3f,wave\n", run->arrivals.values[i],
                 pulse_rate(&run->arrivals, i));
-    for (i = 0; i < run->compensations.count; i++)
+    for (size_t i = 0; i < run->compensations.count; i++)
         fprintf(file, "%.6f,,compensation\n", run->compensations.values[i]);
-    for (i = 0; i < run->kills.count; i++)
+    for (size_t i = 0; i < run->kills.count; i++)
         fprintf(file, "%.6f,,kill\n", run->kills.values[i]);
     r = ferror(file) ? -EIO : 0;
     if (fclose(file) != 0)

@@ -149,7 +149,6 @@ static int bench_merge(struct bench *bench)
     struct tree *a = NULL, *b = NULL, *both;
     char *from = NULL, *to = NULL;
     size_t bytes = 0;
-    uint32_t i;
     int r;
 
     r = big_tree(&a, 0);
@@ -161,7 +160,7 @@ static int bench_merge(struct bench *bench)
         to = malloc(bytes);
         r = from && to ? 0 : -ENOMEM;
     }
-    for (i = 0; r == 0 && i < 10 * bench->rounds; i++) {
+    for (uint32_t i = 0; r == 0 && i < 10 * bench->rounds; i++) {
         double start = duel_now_s();
 
         r = tree_join(&both, a, b);
@@ -306,7 +305,6 @@ static int bench_job(struct bench *bench, const char *tree, const char *keys)
     struct shape shape;
     const char *why = "";
     char what[64];
-    uint32_t i;
     int r;
 
     r = synthetic_parse(&job, keys, &error);
@@ -318,7 +316,7 @@ static int bench_job(struct bench *bench, const char *tree, const char *keys)
     }
     if (r < 0)
         fprintf(stderr, "stat: %s: %s: %s%s\n", tree, keys, error.text, why);
-    for (i = 0; r == 0 && i < bench->rounds; i++) {
+    for (uint32_t i = 0; r == 0 && i < bench->rounds; i++) {
         r = merge_in_tree(tree, keys, &job, &merge, &bytes);
         if (r == 0)
             r = bare_trip(&limit, &shape);
@@ -345,12 +343,11 @@ static int bench_unmoved(struct bench *bench, uint32_t tasks)
     struct cop_packet *packet;
     struct tree *tree;
     char what[64];
-    uint32_t i, task;
     int r;
 
     r = traces_new(&traces);
-    for (i = 0; r == 0 && i < SAMPLES; i++) {
-        for (task = 0; r == 0 && task < tasks; task++)
+    for (uint32_t i = 0; r == 0 && i < SAMPLES; i++) {
+        for (uint32_t task = 0; r == 0 && task < tasks; task++)
             r = traces_add(traces, task, frames, 2);
         if (r == 0)
             r = traces_sample(&tree, traces, 0);
@@ -446,19 +443,19 @@ static int bench_walk(struct bench *bench)
     uint64_t stop_ns = 0;
     size_t total = 0;
     pid_t pid = start_target();
-    int r, i;
+    int r;
 
     if (pid < 0)
         return -ECHILD;
     r = walker_new(&walker);
     /* until all are as deep as they will be */
-    for (i = 0; r == 0 && i < 1000 && total < (size_t)THREADS * FRAMES_DOWN;
+    for (int i = 0; r == 0 && i < 1000 && total < (size_t)THREADS * FRAMES_DOWN;
          i++) {
         total = 0;
         r = walk_process(walker, pid, &options, &stop_ns, count_stack, &total,
                          &error);
     }
-    for (i = 0; r == 0 && i < WALKS; i++) {
+    for (int i = 0; r == 0 && i < WALKS; i++) {
         r = walk_process(walker, pid, &options, &stop_ns, count_stack, &total,
                          &error);
         if (r == 0)

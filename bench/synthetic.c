@@ -47,7 +47,6 @@ static int read_key(struct synthetic *job, const char *key, const char *value)
     };
     unsigned long number;
     char *end;
-    size_t i;
 
     if (strcmp(key, "placement") == 0) {
         job->cyclic = strcmp(value, "cyclic") == 0;
@@ -57,7 +56,7 @@ static int read_key(struct synthetic *job, const char *key, const char *value)
         job->scattered = strcmp(value, "scattered") == 0;
         return job->scattered || strcmp(value, "bands") == 0 ? 0 : -EINVAL;
     }
-    for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (strcmp(key, keys[i].key) != 0)
             continue;
         errno = 0;
@@ -104,9 +103,7 @@ int synthetic_parse(struct synthetic *job,
 /* Which outlier a task is, counted from 1; 0: none. */
 static uint32_t outlier_of(const struct synthetic *job, uint32_t task)
 {
-    uint32_t i;
-
-    for (i = 0; i < job->outliers; i++)
+    for (uint32_t i = 0; i < job->outliers; i++)
         if (draw_number(job->seed, 2, i) % job->tasks == task)
             return i + 1;
     return 0;
@@ -217,7 +214,6 @@ static int put_groups(struct build *build,
                       const struct group *all)
 {
     struct tree_progress progress = {.moved = 1, .seen = 1};
-    uint32_t i;
     int r;
 
     r = tasks_new(&progress.tasks, all->ranges, all->count);
@@ -225,10 +221,10 @@ static int put_groups(struct build *build,
         r = build_progress(build, &progress);
         tasks_free(progress.tasks);
     }
-    for (i = 0; r == 0 && i < job->classes; i++)
+    for (uint32_t i = 0; r == 0 && i < job->classes; i++)
         if (groups[i].count > 0)
             r = put_group(build, job, i, 0, &groups[i]);
-    for (i = 0; r == 0 && i < job->outliers; i++)
+    for (uint32_t i = 0; r == 0 && i < job->outliers; i++)
         if (outliers[i].count > 0)
             r = put_group(build, job,
                           class_of(job, outliers[i].ranges[0].first), i + 1,
@@ -238,9 +234,7 @@ static int put_groups(struct build *build,
 
 static void groups_free(struct group *groups, uint32_t count)
 {
-    uint32_t i;
-
-    for (i = 0; groups && i < count; i++)
+    for (uint32_t i = 0; groups && i < count; i++)
         free(groups[i].ranges);
     free(groups);
 }

@@ -76,19 +76,16 @@ static void fill_times(struct cop_times *times)
         LIMIT_FILTER_TIMEOUT_MS,    LIMIT_START_TIMEOUT_MS,
     };
     uint32_t *list[TIME_COUNT];
-    size_t i;
 
     times_list(times, list);
-    for (i = 0; i < TIME_COUNT; i++)
+    for (size_t i = 0; i < TIME_COUNT; i++)
         if (*list[i] == 0)
             *list[i] = defaults[i];
 }
 
 static void free_argv(char **argv)
 {
-    size_t i;
-
-    for (i = 0; argv && argv[i]; i++)
+    for (size_t i = 0; argv && argv[i]; i++)
         free(argv[i]);
     free(argv);
 }
@@ -106,11 +103,10 @@ static size_t argv_len(char *const *argv)
 static int copy_argv(char ***out, const char *const *argv, size_t count)
 {
     char **copy = calloc(count + 1, sizeof(*copy));
-    size_t i;
 
     if (!copy)
         return -ENOMEM;
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         copy[i] = strdup(argv[i]);
         if (!copy[i]) {
             free_argv(copy);
@@ -180,14 +176,13 @@ static int bootstrap_make(struct bootstrap **out,
 {
     struct bootstrap *bootstrap;
     char **list[STRING_COUNT];
-    size_t i;
     int r;
 
     r = bootstrap_new(&bootstrap);
     if (r < 0)
         return r;
     strings_list(bootstrap, list);
-    for (i = 0; i < STRING_COUNT; i++) {
+    for (size_t i = 0; i < STRING_COUNT; i++) {
         *list[i] = strdup(strings[i]);
         if (!*list[i]) {
             r = -ENOMEM;
@@ -286,11 +281,9 @@ static const char *commnode_path(const struct cop_launch *launch)
 static bool all_local(const struct launcher *launcher,
                       const struct topology *topology)
 {
-    uint32_t i;
-
     if (launcher->is_local)
         return true;
-    for (i = 0; i < topology_count(topology); i++)
+    for (uint32_t i = 0; i < topology_count(topology); i++)
         if (!address_is_local(topology_host(topology, i)))
             return false;
     return true;
@@ -425,13 +418,12 @@ static int bootstrap_pack(const struct bootstrap *bootstrap,
     const char *none[] = {NULL};
     uint32_t *times[TIME_COUNT];
     char **list[STRING_COUNT];
-    size_t i;
 
     times_list(&source->times, times);
-    for (i = 0; i < TIME_COUNT; i++)
+    for (size_t i = 0; i < TIME_COUNT; i++)
         numbers[NUMBER_TIMES + i] = *times[i];
     strings_list(source, list);
-    for (i = 0; i < STRING_COUNT; i++)
+    for (size_t i = 0; i < STRING_COUNT; i++)
         strings[i] = *list[i];
     return packet_pack(
         out, format, bootstrap->session, (uint32_t)sizeof(bootstrap->session),
@@ -529,7 +521,6 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     const uint32_t *numbers = fields->numbers;
     struct bootstrap *bootstrap;
     uint32_t *times[TIME_COUNT];
-    size_t i;
     int r;
 
     r = bootstrap_make(
@@ -554,7 +545,7 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];
     bootstrap->algorithm = numbers[NUMBER_ALGORITHM];
     times_list(&bootstrap->times, times);
-    for (i = 0; i < TIME_COUNT; i++)
+    for (size_t i = 0; i < TIME_COUNT; i++)
         *times[i] = numbers[NUMBER_TIMES + i];
     fill_times(&bootstrap->times);
     if (fields->tree_len > 0)

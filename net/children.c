@@ -324,9 +324,7 @@ int children_new(struct children **out,
 
 void children_dismiss(struct children *children)
 {
-    uint32_t i;
-
-    for (i = 0; i < children->room; i++)
+    for (uint32_t i = 0; i < children->room; i++)
         if (children->list[i])
             close_bootstrap(children->list[i]);
 }
@@ -335,9 +333,8 @@ size_t children_kill(struct children *children)
 {
     struct child *child;
     size_t count = 0;
-    uint32_t i;
 
-    for (i = 0; i < children->room; i++) {
+    for (uint32_t i = 0; i < children->room; i++) {
         child = children->list[i];
         if (!child || child->pid <= 0)
             continue;
@@ -350,9 +347,8 @@ size_t children_kill(struct children *children)
 void children_kill_stopped(struct children *children)
 {
     struct child *child;
-    uint32_t i;
 
-    for (i = 0; i < children->room; i++) {
+    for (uint32_t i = 0; i < children->room; i++) {
         siginfo_t info = {0};
 
         child = children->list[i];
@@ -388,13 +384,11 @@ static void child_free(struct child *child)
 
 void children_free(struct children *children)
 {
-    uint32_t i;
-
     if (!children)
         return;
     if (!children->abandoned)
         children_kill(children);
-    for (i = 0; i < children->room; i++)
+    for (uint32_t i = 0; i < children->room; i++)
         if (children->list[i])
             child_free(children->list[i]);
     if (children->abandoned)
@@ -407,10 +401,8 @@ void children_free(struct children *children)
 
 void children_abandon(struct children *children)
 {
-    uint32_t i;
-
     children->abandoned = true;
-    for (i = 0; i < children->room; i++)
+    for (uint32_t i = 0; i < children->room; i++)
         if (children->list[i])
             child_close(children->list[i]);
 }
@@ -486,10 +478,9 @@ bool children_work(struct children *children)
     struct child *child;
     bool is_remote;
     char how[160];
-    int count;
     int r;
 
-    for (count = 0; children->waiting && count < WORK_COUNT; count++) {
+    for (int count = 0; children->waiting && count < WORK_COUNT; count++) {
         child = children->waiting;
         children->waiting = child->next;
         if (!children->waiting)
@@ -536,9 +527,8 @@ void children_unlinked(struct children *children, uint32_t rank)
 void children_disown(struct children *children)
 {
     struct child *child;
-    uint32_t i;
 
-    for (i = 0; i < children->room; i++) {
+    for (uint32_t i = 0; i < children->room; i++) {
         child = children->list[i];
         if (!child || child->pid <= 0 || !child->met || child->links > 0)
             continue;

@@ -52,11 +52,10 @@ static void stop_attempt(struct dial *dial, struct attempt *attempt)
 static void finish(struct dial *dial, int fd)
 {
     char text[LIMIT_ADDRESS + 128];
-    int i;
 
     ev_timer_stop(dial->loop, &dial->deadline);
     ev_timer_stop(dial->loop, &dial->stagger);
-    for (i = 0; i < dial->count; i++)
+    for (int i = 0; i < dial->count; i++)
         if (dial->attempts[i].active) {
             stop_attempt(dial, &dial->attempts[i]);
             close(dial->attempts[i].io.fd);
@@ -230,13 +229,11 @@ int dial_new(struct dial **out,
 
 void dial_free(struct dial *dial)
 {
-    int i;
-
     if (!dial)
         return;
     ev_timer_stop(dial->loop, &dial->deadline);
     ev_timer_stop(dial->loop, &dial->stagger);
-    for (i = 0; i < dial->count; i++)
+    for (int i = 0; i < dial->count; i++)
         if (dial->attempts[i].active) {
             stop_attempt(dial, &dial->attempts[i]);
             close(dial->attempts[i].io.fd);

@@ -268,9 +268,8 @@ static bool have_children_ended(void *arg)
 static void end_tree(struct driver *driver)
 {
     struct event event = {.type = EVENT_SHUTDOWN};
-    int i;
 
-    for (i = 0; i < 2 && !driver->ended; i++)
+    for (int i = 0; i < 2 && !driver->ended; i++)
         driver_machine_step(driver, &event, NULL); /* the second forces it */
 }
 

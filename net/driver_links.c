@@ -34,9 +34,8 @@ static uint32_t free_link(struct driver_links *links)
 {
     struct driver_link *list;
     uint32_t count = links->count;
-    uint32_t i;
 
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (!links->list[i].connection)
             return i;
     list = realloc(links->list, (2 * count + 4) * sizeof(*list));
@@ -95,9 +94,8 @@ void driver_links_close(struct driver *driver, uint32_t link)
 void driver_links_close_all(struct driver *driver)
 {
     struct driver_link *at;
-    uint32_t i;
 
-    for (i = 0; i < driver->links.count; i++) {
+    for (uint32_t i = 0; i < driver->links.count; i++) {
         at = link_at(driver, i);
         if (at) {
             connection_close(at->connection);

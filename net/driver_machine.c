@@ -16,11 +16,10 @@ static int list_below(const struct bootstrap *bootstrap,
     const struct topology *subtree = bootstrap->subtree;
     uint32_t count = topology_count(subtree);
     struct node_child *below = calloc(count, sizeof(*below));
-    uint32_t i;
 
     if (!below)
         return -ENOMEM;
-    for (i = 1; i < count; i++)
+    for (uint32_t i = 1; i < count; i++)
         below[i - 1] = (struct node_child){
             .rank = topology_rank(subtree, i),
             .host = topology_host(subtree, i),

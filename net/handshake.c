@@ -294,9 +294,7 @@ const struct handshake_identity *handshake_peer(
 
 const char *handshake_error(int code)
 {
-    uint32_t i;
-
-    for (i = 0; i < REFUSAL_COUNT; i++)
+    for (uint32_t i = 0; i < REFUSAL_COUNT; i++)
         if (refusals[i].code == code)
             return refusals[i].text;
     return strerror(-code);

@@ -646,7 +646,6 @@ void helm_stop(struct helm *helm)
 {
     struct itimerspec now = {{0, 0}, {0, 1}};
     bool wakes;
-    uint32_t i;
 
     pthread_mutex_lock(&helm->lock);
     helm->stopping = true;
@@ -658,7 +657,7 @@ void helm_stop(struct helm *helm)
     while (!wakes && helm->awake > 0)
         pthread_cond_wait(&helm->changed, &helm->lock);
     pthread_mutex_unlock(&helm->lock);
-    for (i = 0; i < helm->thread_count; i++)
+    for (uint32_t i = 0; i < helm->thread_count; i++)
         if (wakes)
             pthread_join(helm->threads[i], NULL);
         else

@@ -16,11 +16,10 @@ const struct launcher *launcher_find(const char *name, struct cop_error *error)
 {
     char names[128] = "";
     size_t len = 0;
-    size_t i;
 
     if (!name)
         return launchers[0];
-    for (i = 0; i < LAUNCHER_COUNT; i++) {
+    for (size_t i = 0; i < LAUNCHER_COUNT; i++) {
         if (strcmp(launchers[i]->name, name) == 0)
             return launchers[i];
         len += (size_t)snprintf(names + len, sizeof(names) - len, "%s\"%s\"",

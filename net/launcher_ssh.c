@@ -107,7 +107,6 @@ static void on_out(struct ev_loop *loop, ev_io *io, int events)
 static void ssh_keep_words(struct ssh *ssh, const char *bytes, size_t len)
 {
     size_t drop;
-    size_t i;
 
     if (len >= WORDS_LEN) {
         bytes += len - WORDS_LEN + 1;
@@ -118,7 +117,7 @@ static void ssh_keep_words(struct ssh *ssh, const char *bytes, size_t len)
         ssh->words_len -= drop;
         memmove(ssh->words, ssh->words + drop, ssh->words_len);
     }
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         ssh->words[ssh->words_len++] =
             isprint((unsigned char)bytes[i]) ? bytes[i] : ' ';
 }

@@ -47,11 +47,10 @@ static bool welcome(const struct listener *listener, int fd)
 static void on_call(struct ev_loop *loop, ev_io *io, int events)
 {
     struct listener *listener = io->data;
-    int count;
     int fd;
 
     (void)events;
-    for (count = 0; count < CALLS_MAX; count++) {
+    for (int count = 0; count < CALLS_MAX; count++) {
         fd = accept4(io->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0 && welcome(listener, fd)) {
             listener->call(listener->arg, fd);

@@ -222,9 +222,8 @@ static size_t list_parts(const struct output *output, struct iovec *parts)
 static size_t parts_len(const struct iovec *parts, size_t count)
 {
     size_t len = 0;
-    size_t i;
 
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         len += parts[i].iov_len;
     return len;
 }

@@ -54,7 +54,6 @@ static void write_lines(FILE *file,
     const struct cop_times *times = &frontend->times;
     const char *address;
     uint32_t rank;
-    size_t i;
 
     fprintf(file, "%s\n", first_line);
     write_hex(file, "id", frontend->session, sizeof(frontend->session));
@@ -68,7 +67,7 @@ static void write_lines(FILE *file,
     fprintf(file, "reconfiguration %s\n", adopter_name(frontend->algorithm));
     if (frontend->allow_injection)
         fprintf(file, "injection allowed\n");
-    for (i = 0; node_internal(node, i, &rank, &address); i++)
+    for (size_t i = 0; node_internal(node, i, &rank, &address); i++)
         if (!node_has_failed(node, rank))
             fprintf(file, "node %u %s\n", rank, address);
     fprintf(file, "end\n");

@@ -35,9 +35,7 @@ int spawn_pipe(int pair[2])
 
 void spawn_close(int pair[2])
 {
-    int i;
-
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         if (pair[i] >= 0)
             close(pair[i]);
         pair[i] = -1;
@@ -50,7 +48,6 @@ static char **make_environment(char *variable)
     size_t name_len = sizeof(BOOTSTRAP_VARIABLE); /* and the '=' */
     size_t count = 0;
     size_t n = 0;
-    size_t i;
     char **copy;
 
     while (environ && environ[count])
@@ -58,7 +55,7 @@ static char **make_environment(char *variable)
     copy = malloc((count + 2) * sizeof(*copy));
     if (!copy)
         return NULL;
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (strncmp(environ[i], variable, name_len) != 0)
             copy[n++] = environ[i];
     copy[n++] = variable;
@@ -76,12 +73,11 @@ static int add_descriptors(posix_spawn_file_actions_t *actions,
     const int to[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO,
                       spawn->bootstrap};
     int r = 0;
-    int i;
 
     if (spawn->input < 0)
         r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null",
                                              O_RDONLY, 0);
-    for (i = 0; i < 4 && r == 0; i++)
+    for (int i = 0; i < 4 && r == 0; i++)
         if (from[i] >= 0)
             r = posix_spawn_file_actions_adddup2(actions, from[i], to[i]);
     return r;

@@ -69,10 +69,9 @@ static double seconds_between(struct timespec from, struct timespec to)
 static void draw_bar(uint64_t done, uint64_t all, double seconds)
 {
     int full = (int)(done * BAR_WIDTH / all);
-    int i;
 
     fprintf(stderr, "\r[");
-    for (i = 0; i < BAR_WIDTH; i++)
+    for (int i = 0; i < BAR_WIDTH; i++)
         fputc(i < full ? '#' : '.', stderr);
     fprintf(stderr, "] %3d %%  %.0f s", (int)(done * 100 / all), seconds);
     fflush(stderr);
@@ -108,7 +107,6 @@ static void wait_for_threads(struct work *work)
 static int work_all(struct work *work, pthread_t *threads, uint32_t jobs)
 {
     uint32_t started = 0;
-    uint32_t i;
     int r = 0;
 
     pthread_mutex_lock(&work->lock);
@@ -122,7 +120,7 @@ static int work_all(struct work *work, pthread_t *threads, uint32_t jobs)
         work->result = r;
     wait_for_threads(work);
     pthread_mutex_unlock(&work->lock);
-    for (i = 0; i < started; i++)
+    for (uint32_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     return work->result;
 }

@@ -19,11 +19,10 @@ static bool orphans_fit(const struct table_site *sites,
     uint64_t waiting = 0;
     uint64_t free_places = 0;
     uint32_t depth;
-    uint32_t i;
 
     for (depth = 0; depth <= height; depth++)
         places[depth] = 0;
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (sites[i].depth < height && sites[i].fan_out < most)
             places[sites[i].depth] += most - sites[i].fan_out;
     }
@@ -46,16 +45,15 @@ int64_t study_bound(const struct table_site *sites,
     uint64_t *places = malloc((height + 1) * sizeof *places);
     uint32_t low = 0;
     uint32_t high;
-    uint32_t i;
 
     if (!places)
         return -ENOMEM;
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (sites[i].depth != TABLE_NO_PATH && sites[i].fan_out > low)
             low = sites[i].fan_out;
     }
     high = low;
-    for (i = 0; i <= height; i++)
+    for (uint32_t i = 0; i <= height; i++)
         high += orphans[i];
     while (low < high) {
         /* the present maximum is usually enough, or nearly */

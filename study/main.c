@@ -144,10 +144,9 @@ static int take_cost(const char *text, struct settings *settings)
                          &settings->cost.latency_us, &settings->cost.gap_us};
     const char *at = text;
     char *end;
-    int i;
 
     settings->measure = strcmp(text, "measure") == 0;
-    for (i = 0; !settings->measure && i < 3; i++) {
+    for (int i = 0; !settings->measure && i < 3; i++) {
         *numbers[i] = strtod(at, &end);
         if (end == at || !isfinite(*numbers[i]) || *numbers[i] < 0 ||
             *end != (i < 2 ? ',' : '\0'))
@@ -164,9 +163,7 @@ static int take_word(const char *option,
                      const char *const words[3],
                      int *out)
 {
-    int i;
-
-    for (i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         if (strcmp(text, words[i]) == 0) {
             *out = i;
             return 0;

@@ -82,20 +82,19 @@ static int draw_victims(struct run *run, const struct study_tree *tree)
 {
     struct lot *lots = calloc(tree->count, sizeof *lots);
     struct random random;
-    uint32_t i;
 
     if (!lots)
         return -ENOMEM;
     random_seed(&random, run->options->seed + STREAM_VICTIMS);
     table_sites(run->truth, TABLE_NONE, run->sites);
-    for (i = 1; i < tree->count; i++) {
+    for (uint32_t i = 1; i < tree->count; i++) {
         lots[i - 1].rank = i;
         lots[i - 1].draw = random_next(&random);
         if (run->options->where == STUDY_LEVEL)
             lots[i - 1].group = run->sites[i].depth;
     }
     if (run->options->where == STUDY_SUBTREE) {
-        for (i = 1; i < tree->count; i++) {
+        for (uint32_t i = 1; i < tree->count; i++) {
             uint32_t top = i;
 
             while (tree->parents[top] != 0)
@@ -104,7 +103,7 @@ static int draw_victims(struct run *run, const struct study_tree *tree)
         }
     }
     qsort(lots, tree->count - 1, sizeof *lots, lot_compare);
-    for (i = 0; i + 1 < tree->count; i++)
+    for (uint32_t i = 0; i + 1 < tree->count; i++)
         run->victims[i] = lots[i].rank;
     free(lots);
     return 0;
@@ -160,22 +159,21 @@ static int find_orphans(struct run *run, uint32_t victim)
     struct table_entry entry;
     struct random random;
     uint32_t backends;
-    uint32_t i;
     int r = 0;
 
     run->orphan_count = 0;
     table_entry(run->truth, victim, &entry);
     backends = entry.backend_count;
-    for (i = 1; r == 0 && i < table_count(run->truth); i++) {
+    for (uint32_t i = 1; r == 0 && i < table_count(run->truth); i++) {
         table_at(run->truth, i, &entry);
         if (entry.parent == victim)
             r = add_orphan(run, victim, i);
     }
-    for (i = 0; r == 0 && i < backends; i++)
+    for (uint32_t i = 0; r == 0 && i < backends; i++)
         r = add_orphan(run, victim, TABLE_NONE);
     random_seed(&random, run->options->seed + STREAM_ORPHANS +
                              ((uint64_t)run->number << 32));
-    for (i = 0; r == 0 && i < run->orphan_count; i++)
+    for (uint32_t i = 0; r == 0 && i < run->orphan_count; i++)
         run->orphans[i].who.seed = random_next(&random);
     return r;
 }
@@ -185,10 +183,9 @@ static int choose_adopters(struct run *run, struct study_step *step)
 {
     struct adopter_survey *survey = NULL;
     uint32_t height = 0;
-    uint32_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < run->orphan_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < run->orphan_count; i++) {
         struct orphan *orphan = &run->orphans[i];
 
         if (!survey || orphan->who.height != height) {
@@ -257,10 +254,9 @@ static int adopt_orphans(struct run *run, struct study_step *step)
 {
     struct table_entry entry;
     uint32_t adopter = 0;
-    uint32_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < run->orphan_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < run->orphan_count; i++) {
         const struct orphan *orphan = &run->orphans[i];
 
         r = find_adopter(run, orphan, step, &adopter);
@@ -283,11 +279,10 @@ static int find_bound(struct run *run, struct study_step *step)
 {
     uint32_t *heights = calloc(run->height + 1, sizeof *heights);
     int64_t bound;
-    uint32_t i;
 
     if (!heights)
         return -ENOMEM;
-    for (i = 0; i < run->orphan_count; i++) {
+    for (uint32_t i = 0; i < run->orphan_count; i++) {
         uint32_t height = run->orphans[i].who.height;
 
         heights[height < run->height ? height : run->height]++;
@@ -308,11 +303,10 @@ static void measure_tree(struct run *run, struct study_step *step)
     uint64_t sum = 0;
     uint64_t squares = 0;
     uint32_t live = 0;
-    uint32_t i;
 
     table_sites(run->truth, TABLE_NONE, run->sites);
     step->fan_out = 0;
-    for (i = 0; i < table_count(run->truth); i++) {
+    for (uint32_t i = 0; i < table_count(run->truth); i++) {
         uint64_t fan_out = run->sites[i].fan_out;
 
         if (run->sites[i].depth == TABLE_NO_PATH)

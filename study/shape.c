@@ -39,7 +39,6 @@ static int read_levels(const char *text, struct levels *levels)
 {
     uint32_t first = 0;
     uint32_t height = 0;
-    uint32_t i;
 
     if (!read_number(&text, &first))
         return 0;
@@ -52,7 +51,7 @@ static int read_levels(const char *text, struct levels *levels)
         if (height == 0 || height > LEVELS_MAX)
             return -EINVAL;
         levels->count = height;
-        for (i = 1; i < height; i++)
+        for (uint32_t i = 1; i < height; i++)
             levels->fan_outs[i] = first;
     }
     while (*text == 'x' && height == 0) {
@@ -64,7 +63,7 @@ static int read_levels(const char *text, struct levels *levels)
     }
     if (*text)
         return 0;
-    for (i = 0; i < levels->count; i++) {
+    for (uint32_t i = 0; i < levels->count; i++) {
         if (levels->fan_outs[i] == 0)
             return -EINVAL;
     }
@@ -87,10 +86,8 @@ static int from_levels(struct study_tree *tree, const struct levels *levels)
     uint64_t count = 0;
     uint64_t width = 1;
     uint32_t begin = 0; /* of this level */
-    uint32_t level;
-    uint32_t i;
 
-    for (level = 0; level < levels->count; level++) {
+    for (uint32_t level = 0; level < levels->count; level++) {
         count += width;
         if (count > TOPOLOGY_NODES_MAX ||
             levels->fan_outs[level] > TOPOLOGY_CHILDREN_MAX)
@@ -103,12 +100,12 @@ static int from_levels(struct study_tree *tree, const struct levels *levels)
     tree->parents[0] = TABLE_NONE;
     tree->fan_outs[0] = levels->fan_outs[0];
     width = 1;
-    for (level = 1; level < levels->count; level++) {
+    for (uint32_t level = 1; level < levels->count; level++) {
         uint32_t above = levels->fan_outs[level - 1];
         uint32_t next = begin + (uint32_t)width;
 
         width *= above;
-        for (i = 0; i < width; i++) {
+        for (uint32_t i = 0; i < width; i++) {
             tree->parents[next + i] = begin + i / above;
             tree->fan_outs[next + i] = levels->fan_outs[level];
         }
@@ -122,18 +119,17 @@ static int from_topology(struct study_tree *tree, const struct topology *topo)
 {
     uint32_t *numbers = malloc(topology_count(topo) * sizeof *numbers);
     uint32_t count = 0;
-    uint32_t i;
     int r = -ENOMEM;
 
     if (!numbers)
         goto out;
-    for (i = 0; i < topology_count(topo); i++)
+    for (uint32_t i = 0; i < topology_count(topo); i++)
         numbers[i] = topology_is_leaf(topo, i) ? count : count++;
     r = make_room(tree, count);
     if (r < 0)
         goto out;
     tree->backend_count = topology_count(topo) - count;
-    for (i = 0; i < topology_count(topo); i++) {
+    for (uint32_t i = 0; i < topology_count(topo); i++) {
         uint32_t parent = topology_parent(topo, i);
 
         if (topology_is_leaf(topo, i))
@@ -203,10 +199,9 @@ void study_tree_fini(struct study_tree *tree)
 int study_tree_table(const struct study_tree *tree, struct table **out)
 {
     struct table *table = NULL;
-    uint32_t i;
     int r = table_new(&table);
 
-    for (i = 0; r == 0 && i < tree->count; i++)
+    for (uint32_t i = 0; r == 0 && i < tree->count; i++)
         r = table_add(table, i, tree->parents[i], 0, tree->fan_outs[i]);
     if (r == 0)
         r = table_check(table);

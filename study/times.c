@@ -61,9 +61,8 @@ static uint64_t read_all_nodes(const struct table *table)
     uint32_t count = table_count(table);
     struct table_entry entry;
     uint64_t sum = 0;
-    uint32_t i;
 
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         table_at(table, i, &entry);
         sum += entry.failed ? 0 : entry.fan_out;
     }
@@ -117,14 +116,13 @@ static int time_algorithm(const struct study_tree *tree,
     struct random random;
     volatile uint64_t sink = 0;
     uint32_t height;
-    uint32_t i;
     int r = study_tree_table(tree, &table);
 
     if (r < 0)
         return r;
     height = table_height(table);
     random_seed(&random, seed);
-    for (i = 0; r == 0 && i < choices; i++) {
+    for (uint32_t i = 0; r == 0 && i < choices; i++) {
         struct adopter_orphan orphan = draw_orphan(table, &random);
         double begin_us;
 
@@ -196,14 +194,13 @@ int study_time(FILE *file,
     double *times = calloc(choices, sizeof *times);
     double *passes = calloc(choices, sizeof *passes);
     struct table *table = NULL;
-    uint32_t i;
     int r = -ENOMEM;
 
     if (times && passes)
         r = study_tree_table(tree, &table);
     if (r == 0)
         write_head(file, format, name, table);
-    for (i = 0; r == 0 && i < algorithm_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < algorithm_count; i++) {
         r = time_algorithm(tree, algorithms[i], choices, seed, times, passes);
         if (r == 0) {
             struct times chosen = summarise(times, choices);
@@ -285,10 +282,9 @@ static int time_messages(struct study_cost *cost, int fd)
 {
     static double sends[MESSAGE_RUNS];
     static double trips[MESSAGE_RUNS];
-    int i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < MESSAGE_RUNS; i++) {
+    for (int i = 0; r == 0 && i < MESSAGE_RUNS; i++) {
         double begin_us = now_us();
 
         r = transfer_message(fd, true);
@@ -313,16 +309,14 @@ static int time_aggregation(struct study_cost *cost, uint32_t fan_out)
     static double runs[MESSAGE_RUNS / 10];
     struct cop_packet *packet = NULL;
     struct cop_packet *sum_packet;
-    uint32_t child;
     int32_t value;
-    int i;
     int r = cop_packet_new(&packet, 100, "%d", 1);
 
-    for (i = 0; r == 0 && i < MESSAGE_RUNS / 10; i++) {
+    for (int i = 0; r == 0 && i < MESSAGE_RUNS / 10; i++) {
         double begin_us = now_us();
         int32_t sum = 0;
 
-        for (child = 0; r == 0 && child < fan_out; child++) {
+        for (uint32_t child = 0; r == 0 && child < fan_out; child++) {
             r = cop_packet_unpack(packet, "%d", &value);
             sum += value;
         }

@@ -65,9 +65,8 @@ static double median_of(struct rows *rows, enum column column)
 {
     uint32_t count = rows->report->batch->seed_count;
     const double *values = rows->values + (size_t)column * count;
-    uint32_t i;
 
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         rows->sorted[i] = values[i];
     qsort(rows->sorted, count, sizeof *rows->sorted, compare_doubles);
     return (rows->sorted[(count - 1) / 2] + rows->sorted[count / 2]) / 2;
@@ -104,9 +103,8 @@ static void set_values(struct rows *rows,
         [COLUMN_BOUND] = step->bound,
         [COLUMN_MEAN] = step->mean,
     };
-    uint32_t column;
 
-    for (column = 0; column < COLUMN_COUNT; column++)
+    for (uint32_t column = 0; column < COLUMN_COUNT; column++)
         rows->values[(size_t)column * count + seed] = values[column];
 }
 
@@ -119,7 +117,6 @@ static void write_row(struct rows *rows,
     const struct study_report *report = rows->report;
     uint32_t count = report->batch->seed_count;
     bool json = report->format == STUDY_JSON;
-    uint32_t column;
 
     if (json)
         fprintf(rows->file, "%s{\"algorithm\": \"%s\", \"failure\": %u",
@@ -131,7 +128,7 @@ static void write_row(struct rows *rows,
     if (seed >= 0)
         fprintf(rows->file, json ? ", \"seed\": %" PRIu64 : ",%" PRIu64,
                 report->batch->first_seed + (uint64_t)seed);
-    for (column = 0; column < COLUMN_COUNT; column++) {
+    for (uint32_t column = 0; column < COLUMN_COUNT; column++) {
         double value =
             seed < 0 ? median_of(rows, (enum column)column)
                      : rows->values[(size_t)column * count + (size_t)seed];
@@ -163,35 +160,31 @@ static void write_algorithm(struct rows *rows, uint32_t algorithm)
     const struct study_batch *batch = rows->report->batch;
     bool medians = rows->report->median || rows->report->format == STUDY_TABLE;
     const char *name = adopter_name(batch->algorithms[algorithm]);
-    uint32_t failure;
-    uint32_t seed;
 
-    for (seed = 0; seed < 3 * batch->seed_count; seed++)
+    for (uint32_t seed = 0; seed < 3 * batch->seed_count; seed++)
         rows->sums[seed] = 0;
-    for (failure = 0; failure < batch->options.failures; failure++) {
-        for (seed = 0; seed < batch->seed_count; seed++)
+    for (uint32_t failure = 0; failure < batch->options.failures; failure++) {
+        for (uint32_t seed = 0; seed < batch->seed_count; seed++)
             set_values(rows, study_batch_step(batch, algorithm, seed, failure),
                        seed);
         if (!is_shown(rows->report, failure + 1))
             continue;
         if (medians)
             write_row(rows, name, failure + 1, -1);
-        for (seed = 0; !medians && seed < batch->seed_count; seed++)
+        for (uint32_t seed = 0; !medians && seed < batch->seed_count; seed++)
             write_row(rows, name, failure + 1, seed);
     }
 }
 
 static void write_head(FILE *file, const struct study_report *report)
 {
-    uint32_t column;
-
     if (report->format == STUDY_JSON) {
         fprintf(file, "[");
         return;
     }
     if (report->format == STUDY_CSV) {
         fprintf(file, "algorithm,failure%s", report->median ? "" : ",seed");
-        for (column = 0; column < COLUMN_COUNT; column++)
+        for (uint32_t column = 0; column < COLUMN_COUNT; column++)
             fprintf(file, ",%s", headings[column].name);
         fprintf(file, "\n");
         return;
@@ -203,7 +196,7 @@ static void write_head(FILE *file, const struct study_report *report)
             report->batch->tree->backend_count, report->begin.fan_out,
             report->begin.height, report->batch->seed_count);
     fprintf(file, "%-8s %8s", "", "failures");
-    for (column = 0; column < COLUMN_COUNT; column++)
+    for (uint32_t column = 0; column < COLUMN_COUNT; column++)
         fprintf(file, "%*s", headings[column].width, headings[column].title);
     fprintf(file, "\n");
 }
@@ -212,7 +205,6 @@ int study_write(FILE *file, const struct study_report *report)
 {
     uint32_t seeds = report->batch->seed_count;
     struct rows rows = {.file = file, .report = report};
-    uint32_t i;
     int r = 0;
 
     rows.sums = calloc((size_t)3 * seeds, sizeof *rows.sums);
@@ -223,7 +215,7 @@ int study_write(FILE *file, const struct study_report *report)
         goto out;
     }
     write_head(file, report);
-    for (i = 0; i < report->batch->algorithm_count; i++)
+    for (uint32_t i = 0; i < report->batch->algorithm_count; i++)
         write_algorithm(&rows, i);
     if (report->format == STUDY_JSON)
         fprintf(file, "\n]\n");

@@ -104,7 +104,7 @@ static int choose_victim(struct cop_status_node *victim,
                          const struct cop_status *status,
                          struct cop_error *error)
 {
-    size_t count, i;
+    size_t count;
 
     if (plan->rank == COP_RANK_NONE) {
         count = count_commnodes(status, 0, NULL);
@@ -113,7 +113,7 @@ static int choose_victim(struct cop_status_node *victim,
         count_commnodes(status, next_random(plan->random) % count, victim);
         return 0;
     }
-    for (i = 0; i < cop_status_count(status); i++) {
+    for (size_t i = 0; i < cop_status_count(status); i++) {
         *victim = node_at(status, i);
         if (victim->rank != plan->rank)
             continue;
@@ -156,9 +156,7 @@ static int list_orphans(struct failure *failure,
 
 static bool is_expected(const struct failure *failure, uint32_t rank)
 {
-    size_t i;
-
-    for (i = 0; i < failure->orphan_count; i++)
+    for (size_t i = 0; i < failure->orphan_count; i++)
         if (failure->orphans[i] == rank)
             return true;
     return false;
@@ -166,9 +164,7 @@ static bool is_expected(const struct failure *failure, uint32_t rank)
 
 static bool has_reported(const struct failure *failure, uint32_t rank)
 {
-    size_t i;
-
-    for (i = 0; i < failure->report_count; i++)
+    for (size_t i = 0; i < failure->report_count; i++)
         if (failure->reports[i].rank == rank)
             return true;
     return false;
@@ -181,12 +177,12 @@ static int collect_reports(struct failure *failure,
                            struct cop_error *error)
 {
     struct cop_recovered list[BATCH];
-    int count, i;
+    int count;
 
     do {
         count =
             cop_network_recoveries(session, next, list, BATCH, LOOK_MS, error);
-        for (i = 0; i < count; i++)
+        for (int i = 0; i < count; i++)
             if (list[i].recovery.attempts > 0 &&
                 is_expected(failure, list[i].rank) &&
                 !has_reported(failure, list[i].rank))
@@ -324,10 +320,9 @@ static int compare_times(const void *left, const void *right)
 static void print_parts(FILE *file, const char *name, const uint64_t *parts)
 {
     static const int widths[PARTS] = {9, 10, 12, 10, 10};
-    int part;
 
     fprintf(file, "\n  %-7s", name);
-    for (part = 0; part < PARTS; part++)
+    for (int part = 0; part < PARTS; part++)
         fprintf(file, "%*.2f", widths[part], (double)parts[part] / 1e3);
 }
 
@@ -336,16 +331,14 @@ int failure_breakdown(const struct cop_recovered *reports,
                       FILE *file)
 {
     uint64_t *values, median[PARTS], maximum[PARTS];
-    size_t i;
-    int part;
 
     if (count == 0)
         return 0;
     values = calloc(count, sizeof(*values));
     if (!values)
         return -ENOMEM;
-    for (part = 0; part < PARTS; part++) {
-        for (i = 0; i < count; i++)
+    for (int part = 0; part < PARTS; part++) {
+        for (size_t i = 0; i < count; i++)
             values[i] = part_of(&reports[i].recovery, part);
         qsort(values, count, sizeof(*values), compare_times);
         median[part] = (values[(count - 1) / 2] + values[count / 2]) / 2;

@@ -214,9 +214,8 @@ static void say_begun(const struct failure *failure, void *arg)
 static void say_csv(const struct failure *failure, size_t number)
 {
     char clock[16];
-    size_t i;
 
-    for (i = 0; i < failure->report_count; i++) {
+    for (size_t i = 0; i < failure->report_count; i++) {
         const struct cop_recovered *report = &failure->reports[i];
         const struct cop_recovery *recovery = &report->recovery;
 
@@ -331,11 +330,10 @@ static int cause_all(struct arguments *arguments)
 {
     struct total total = {0};
     struct timespec at;
-    uint32_t i;
     int r = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &at);
-    for (i = 0; r == 0 && i < arguments->count && !stopped; i++) {
+    for (uint32_t i = 0; r == 0 && i < arguments->count && !stopped; i++) {
         if (i > 0) {
             advance(&at, arguments->every_ms);
             sleep_until(&at);

@@ -83,9 +83,7 @@ static int complain(const char *text)
 
 static int read_wish(enum wish *wish, const char *text)
 {
-    size_t i;
-
-    for (i = WISH_UP; i <= WISH_LOST; i++)
+    for (size_t i = WISH_UP; i <= WISH_LOST; i++)
         if (strcmp(text, wishes[i]) == 0) {
             *wish = (enum wish)i;
             return 0;

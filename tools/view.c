@@ -55,9 +55,7 @@ static size_t find_node(const struct view *view, uint32_t rank)
  * drawing it would exhaust the stack. */
 static bool is_rooted(const struct view *view, size_t index)
 {
-    size_t steps;
-
-    for (steps = 0; index != VIEW_NONE && steps <= DEPTH_MAX; steps++) {
+    for (size_t steps = 0; index != VIEW_NONE && steps <= DEPTH_MAX; steps++) {
         if (index == 0)
             return true;
         index = find_node(view, view->nodes[index].is.parent);
@@ -84,15 +82,13 @@ static void arrange(struct view *view)
 
 int view_init(struct view *view, const struct cop_status *status)
 {
-    size_t i;
-
     memset(view, 0, sizeof(*view));
     view->count = cop_status_count(status);
     view->left_off = cop_status_left_off(status);
     view->nodes = calloc(view->count, sizeof(*view->nodes));
     if (!view->nodes)
         return -ENOMEM;
-    for (i = 0; i < view->count; i++) {
+    for (size_t i = 0; i < view->count; i++) {
         struct view_node *node = &view->nodes[i];
 
         node->is.size = sizeof(node->is);
@@ -152,13 +148,12 @@ static void measure_subtree(struct drawing *drawing,
 {
     const struct view_node *nodes = drawing->view->nodes;
     unsigned width = label_width(&nodes[index], depth);
-    size_t child;
 
     if (width > drawing->column && width <= LABEL_MAX)
         drawing->column = width;
     if (depth > *deepest)
         *deepest = depth;
-    for (child = nodes[index].first_child; child != VIEW_NONE;
+    for (size_t child = nodes[index].first_child; child != VIEW_NONE;
          child = nodes[child].next_sibling)
         if (is_shown(drawing, child))
             measure_subtree(drawing, child, depth + 1, deepest);
@@ -168,9 +163,8 @@ static void measure_subtree(struct drawing *drawing,
 static void draw_branches(const struct drawing *drawing, unsigned depth)
 {
     bool ascii = drawing->style->ascii;
-    unsigned i;
 
-    for (i = 1; i < depth; i++)
+    for (unsigned i = 1; i < depth; i++)
         fputs(drawing->last[i] ? "   " : ascii ? "|  " : "│  ", drawing->file);
     if (depth > 0 && drawing->last[depth])
         fputs(ascii ? "`- " : "└─ ", drawing->file);
@@ -257,11 +251,10 @@ int view_draw(const struct view *view,
 void view_count(const struct view *view, FILE *file)
 {
     const char *between = ": ";
-    size_t i;
 
     fprintf(file, "%zu node%s", view->count + view->left_off,
             view->count + view->left_off == 1 ? "" : "s");
-    for (i = 0; i < VIEW_STATES; i++) {
+    for (size_t i = 0; i < VIEW_STATES; i++) {
         if (view->in_state[i] == 0)
             continue;
         fprintf(file, "%s%zu %s", between, view->in_state[i], states[i].name);
@@ -330,12 +323,11 @@ int view_summarise(const struct view *view,
 {
     const char **hosts = calloc(view->count, sizeof(*hosts));
     char *text;
-    int state;
     int r = hosts ? 0 : -ENOMEM;
 
     if (r == 0)
         view_count(view, file);
-    for (state = 0; r == 0 && state <= VIEW_STATES; state++) {
+    for (int state = 0; r == 0 && state <= VIEW_STATES; state++) {
         bool adopted = state == VIEW_STATES;
         size_t count = adopted ? view->adopted : view->in_state[state];
         unsigned indent;

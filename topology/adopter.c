@@ -106,9 +106,7 @@ const char *adopter_names(void)
 
 int adopter_find(const char *name)
 {
-    int i;
-
-    for (i = 0; i < ADOPTER_ALGORITHMS; i++) {
+    for (int i = 0; i < ADOPTER_ALGORITHMS; i++) {
         if (strcmp(name, algorithms[i].name) == 0)
             return i;
     }
@@ -127,9 +125,9 @@ static uint32_t live_ancestor(const struct table *table,
                               const struct adopter_orphan *orphan)
 {
     uint32_t at = table_last_parent(table, orphan->lost);
-    uint32_t steps;
 
-    for (steps = 0; steps < table_count(table) && at != TABLE_NONE; steps++) {
+    for (uint32_t steps = 0; steps < table_count(table) && at != TABLE_NONE;
+         steps++) {
         if (table_depth(table, at) != TABLE_NO_PATH &&
             !table_is_below(table, at, orphan->rank))
             return at;
@@ -165,9 +163,8 @@ static void collect_near(struct adopter_survey *survey,
     bool children = survey->criterion == CRITERION_GP_PLUS ||
                     survey->criterion == CRITERION_RT_PLUS;
     struct table_entry entry;
-    uint32_t i;
 
-    for (i = 0; i < table_count(table); i++) {
+    for (uint32_t i = 0; i < table_count(table); i++) {
         table_at(table, i, &entry);
         if (entry.rank == top ||
             (children && entry.parent == top && entry.rank != orphan->rank))
@@ -187,13 +184,12 @@ static void collect_far(struct adopter_survey *survey,
     uint32_t height = present > height_limit ? present : height_limit;
     uint32_t count = table_count(table);
     uint32_t end;
-    uint32_t i;
 
     end = height > orphan->height ? height - orphan->height : 0;
     if (any)
         survey->rise_depth = end;
     table_sites(table, orphan->rank, survey->all);
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t depth = survey->all[i].depth;
 
         if (depth < end || (any && depth != TABLE_NO_PATH))
@@ -272,13 +268,12 @@ static void sort_by_digit(struct candidate *to,
                           unsigned shift)
 {
     uint32_t begin[DIGIT_COUNT + 1] = {0};
-    uint32_t i;
 
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         begin[(from[i].key >> shift) % DIGIT_COUNT + 1]++;
-    for (i = 1; i < DIGIT_COUNT; i++)
+    for (uint32_t i = 1; i < DIGIT_COUNT; i++)
         begin[i] += begin[i - 1];
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         to[begin[(from[i].key >> shift) % DIGIT_COUNT]++] = from[i];
 }
 
@@ -289,8 +284,6 @@ static int sort_candidates(struct adopter_survey *survey)
     struct candidate *from = NULL;
     struct candidate *to = NULL;
     struct candidate *swap;
-    unsigned shift;
-    uint32_t i;
     int r = 0;
 
     if (survey->sorted)
@@ -301,11 +294,11 @@ static int sort_candidates(struct adopter_survey *survey)
         r = -ENOMEM;
         goto out;
     }
-    for (i = 0; i < survey->count; i++) {
+    for (uint32_t i = 0; i < survey->count; i++) {
         from[i].rank = survey->all[i].rank;
         from[i].key = key_of(survey, &survey->all[i]);
     }
-    for (shift = 0; shift < 32 && survey->key_max >> shift > 0;
+    for (unsigned shift = 0; shift < 32 && survey->key_max >> shift > 0;
          shift += DIGIT_BITS) {
         sort_by_digit(to, from, survey->count, shift);
         swap = from;
@@ -327,14 +320,13 @@ static uint32_t select_sorted(const struct adopter_survey *survey,
 {
     uint32_t counts[KEY_COUNT];
     uint32_t key = 0;
-    uint32_t i;
 
     memset(counts, 0, (survey->key_max + 1) * sizeof(*counts));
-    for (i = 0; i < survey->count; i++)
+    for (uint32_t i = 0; i < survey->count; i++)
         counts[key_of(survey, &survey->all[i])]++;
     while (place >= counts[key])
         place -= counts[key++];
-    for (i = 0;; i++) {
+    for (uint32_t i = 0;; i++) {
         if (key_of(survey, &survey->all[i]) != key)
             continue;
         if (place-- == 0)
@@ -398,9 +390,8 @@ static uint32_t first_weighted(const struct adopter_survey *survey,
     double best = -INFINITY;
     double least = 0;
     uint32_t rank = 0;
-    uint32_t i;
 
-    for (i = 0; i < survey->count; i++) {
+    for (uint32_t i = 0; i < survey->count; i++) {
         const struct table_site *site = &survey->all[i];
         double fraction = fraction_at(seed, site->rank);
         double log_key;
@@ -431,11 +422,10 @@ static int lot_compare(const void *a, const void *b)
 static int draw_weighted(struct adopter_survey *survey, uint64_t seed)
 {
     struct lot *lots = malloc(survey->count * sizeof *lots);
-    uint32_t i;
 
     if (!lots)
         return -ENOMEM;
-    for (i = 0; i < survey->count; i++) {
+    for (uint32_t i = 0; i < survey->count; i++) {
         uint32_t rank = survey->all[i].rank;
 
         lots[i].rank = rank;
@@ -443,7 +433,7 @@ static int draw_weighted(struct adopter_survey *survey, uint64_t seed)
                           weight_of(survey, key_of(survey, &survey->all[i]));
     }
     qsort(lots, survey->count, sizeof *lots, lot_compare);
-    for (i = 0; i < survey->count; i++)
+    for (uint32_t i = 0; i < survey->count; i++)
         survey->drawn[i] = lots[i].rank;
     free(lots);
     return 0;
@@ -453,11 +443,10 @@ static int draw_weighted(struct adopter_survey *survey, uint64_t seed)
 static void draw_shuffled(struct adopter_survey *survey, uint64_t seed)
 {
     uint32_t *drawn = survey->drawn;
-    uint32_t i;
 
-    for (i = 0; i < survey->count; i++)
+    for (uint32_t i = 0; i < survey->count; i++)
         drawn[i] = survey->all[i].rank;
-    for (i = 0; i < survey->count; i++) {
+    for (uint32_t i = 0; i < survey->count; i++) {
         uint32_t j = i + (uint32_t)(random_at(seed, i) % (survey->count - i));
         uint32_t rank = drawn[j];
 

@@ -210,16 +210,14 @@ static int read_letters(struct parser *parser)
 static uint64_t count_hosts(const struct parser *parser)
 {
     uint64_t hosts = 1;
-    size_t i;
-    size_t j;
 
-    for (i = 0; i < parser->piece_count; i++) {
+    for (size_t i = 0; i < parser->piece_count; i++) {
         const struct piece *piece = &parser->pieces[i];
         uint64_t numbers = 0;
 
         if (piece->letters)
             continue;
-        for (j = 0; j < piece->range_count; j++) {
+        for (size_t j = 0; j < piece->range_count; j++) {
             const struct range *range = &parser->ranges[piece->first_range + j];
 
             numbers += (uint64_t)range->high - range->low + 1;
@@ -237,10 +235,8 @@ static uint64_t count_hosts(const struct parser *parser)
 /* Write the name for the present position of the pieces. */
 static void write_name(const struct parser *parser, struct text *name)
 {
-    size_t i;
-
     name->len = 0;
-    for (i = 0; i < parser->piece_count; i++) {
+    for (size_t i = 0; i < parser->piece_count; i++) {
         const struct piece *piece = &parser->pieces[i];
 
         if (piece->letters)
@@ -305,14 +301,13 @@ static int expand_one(struct parser *parser, struct text *name, size_t start)
 static int expand(struct parser *parser, size_t start)
 {
     struct text name = {0};
-    size_t i;
     int r;
 
     if (count_hosts(parser) > HOSTLIST_HOSTS_MAX - parser->list->count)
         return source_fail(&parser->source, start, -E2BIG,
                            "more than %u hosts; make the ranges smaller",
                            HOSTLIST_HOSTS_MAX);
-    for (i = 0; i < parser->piece_count; i++) {
+    for (size_t i = 0; i < parser->piece_count; i++) {
         struct piece *piece = &parser->pieces[i];
 
         if (!piece->letters)
@@ -456,11 +451,10 @@ static bool goes_on(const struct split *first,
                     const struct split *next)
 {
     unsigned digits = 1;
-    uint32_t rest;
 
     if (next->number != number + 1)
         return false;
-    for (rest = next->number; rest >= 10; rest /= 10)
+    for (uint32_t rest = next->number; rest >= 10; rest /= 10)
         digits++;
     if (digits < first->width)
         digits = first->width;

@@ -9,11 +9,9 @@ bool hostname_has(char c)
 
 bool hostname_valid(const char *name, size_t len)
 {
-    size_t i;
-
     if (len == 0 || len > HOSTNAME_MAX || name[0] == '-')
         return false;
-    for (i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++) {
         if (!hostname_has(name[i]))
             return false;
     }

@@ -72,13 +72,11 @@ static void sort_children(uint32_t *start,
                           const struct edge *edges,
                           uint32_t count)
 {
-    uint32_t i;
-
-    for (i = 0; i + 1 < count; i++)
+    for (uint32_t i = 0; i + 1 < count; i++)
         start[edges[i].parent + 2]++;
-    for (i = 2; i <= count; i++)
+    for (uint32_t i = 2; i <= count; i++)
         start[i] += start[i - 1];
-    for (i = 0; i + 1 < count; i++)
+    for (uint32_t i = 0; i + 1 < count; i++)
         children[start[edges[i].parent + 1]++] = edges[i].child;
 }
 
@@ -91,16 +89,14 @@ static uint32_t nodes_walk(struct node_entry *nodes,
                            const uint32_t *children)
 {
     uint32_t reached = 1;
-    uint32_t at;
-    uint32_t i;
 
     order[0] = root;
     nodes[0].parent = TOPOLOGY_NONE;
-    for (at = 0; at < reached; at++) {
+    for (uint32_t at = 0; at < reached; at++) {
         nodes[at].rank = at;
         nodes[at].first_child = reached;
         nodes[at].child_count = start[order[at] + 1] - start[order[at]];
-        for (i = 0; i < nodes[at].child_count; i++) {
+        for (uint32_t i = 0; i < nodes[at].child_count; i++) {
             nodes[reached].parent = at;
             nodes[reached].depth = nodes[at].depth + 1;
             order[reached++] = children[start[order[at]] + i];
@@ -113,10 +109,9 @@ static int nodes_place(struct topology *topo,
                        const uint32_t *order,
                        const struct spot *spots)
 {
-    uint32_t i;
     int r;
 
-    for (i = 0; i < topo->count; i++) {
+    for (uint32_t i = 0; i < topo->count; i++) {
         const struct spot *spot = &spots[order[i]];
 
         topo->nodes[i].instance = spot->instance;

@@ -74,14 +74,12 @@ static int add_edge(struct shaper *shaper, uint32_t parent)
 static int add_level(struct shaper *shaper, uint32_t *level, uint32_t fanout)
 {
     uint32_t end = shaper->count;
-    uint32_t parent;
-    uint32_t i;
     int r;
 
     if (fanout > TOPOLOGY_CHILDREN_MAX)
         return fail_size(shaper);
-    for (parent = *level; parent < end; parent++) {
-        for (i = 0; i < fanout; i++) {
+    for (uint32_t parent = *level; parent < end; parent++) {
+        for (uint32_t i = 0; i < fanout; i++) {
             r = add_edge(shaper, parent);
             if (r < 0)
                 return r;
@@ -134,9 +132,7 @@ static int make_knomial(struct shaper *shaper, const char *at)
 {
     uint32_t k = 0;
     uint32_t count = 0;
-    uint32_t parent;
     uint32_t end;
-    uint32_t i;
     int r;
 
     if (take_number(&at, &k) < 0 || k < 2 || *at++ != '@' ||
@@ -147,8 +143,8 @@ static int make_knomial(struct shaper *shaper, const char *at)
         return fail_size(shaper);
     while (shaper->count < count) {
         end = shaper->count;
-        for (parent = 0; parent < end; parent++) {
-            for (i = 1; i < k && shaper->count < count; i++) {
+        for (uint32_t parent = 0; parent < end; parent++) {
+            for (uint32_t i = 1; i < k && shaper->count < count; i++) {
                 r = add_edge(shaper, parent);
                 if (r < 0)
                     return r;
@@ -201,16 +197,15 @@ static int slots_new(struct slot **out, const struct hostlist *hosts)
 {
     uint32_t count = hosts ? hostlist_count(hosts) : 1;
     struct slot *slots = calloc(count, sizeof *slots);
-    uint32_t i;
 
     if (!slots)
         return -ENOMEM;
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         slots[i].host = hosts ? hostlist_host(hosts, i) : HOST_DEFAULT;
         slots[i].index = i;
     }
     qsort(slots, count, sizeof *slots, by_name);
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         slots[i].first = slots[i].index;
         if (i > 0 && strcmp(slots[i].host, slots[i - 1].host) == 0)
             slots[i].first = slots[i - 1].first;
@@ -225,12 +220,11 @@ static int shape_place(struct topology *topo, const struct hostlist *hosts)
 {
     uint32_t slot_count = hosts ? hostlist_count(hosts) : 1;
     struct slot *slots = NULL;
-    uint32_t i;
     int r;
 
     r = slots_new(&slots, hosts);
     topo->hosts_len = 0;
-    for (i = 0; i < topo->count && r == 0; i++) {
+    for (uint32_t i = 0; i < topo->count && r == 0; i++) {
         struct slot *slot = &slots[i % slot_count];
 
         topo->nodes[i].instance = slots[slot->first].count++;
@@ -246,12 +240,11 @@ static int shape_nodes(struct topology **out,
 {
     struct spot *spots = calloc(shaper->count, sizeof *spots);
     struct topology *topo = NULL;
-    uint32_t i;
     int r = -ENOMEM;
 
     if (!spots)
         return -ENOMEM;
-    for (i = 0; i < shaper->count; i++)
+    for (uint32_t i = 0; i < shaper->count; i++)
         spots[i].host = "";
     r = nodes_link(&topo, spots, shaper->count, 0, shaper->edges);
     free(spots);

@@ -19,9 +19,8 @@
 size_t source_line(const struct source *source, size_t at)
 {
     size_t line = 1;
-    size_t i;
 
-    for (i = 0; i < at && i < source->len; i++)
+    for (size_t i = 0; i < at && i < source->len; i++)
         line += source->text[i] == '\n';
     return line;
 }

@@ -86,11 +86,9 @@ int table_new(struct table **out)
 
 void table_free(struct table *table)
 {
-    uint32_t i;
-
     if (!table)
         return;
-    for (i = 0; table->pages && i < PAGE_COUNT; i++)
+    for (uint32_t i = 0; table->pages && i < PAGE_COUNT; i++)
         free(table->pages[i]);
     free(table->pages);
     free(table->nodes);
@@ -184,9 +182,8 @@ static void sites_from(const struct table *table,
                        struct table_site *sites)
 {
     bool again = false;
-    uint32_t i;
 
-    for (i = 0; i < table->count; i++) {
+    for (uint32_t i = 0; i < table->count; i++) {
         const struct node *node = &table->nodes[i];
         uint32_t parent = node->parent;
         uint32_t depth = FRESH;
@@ -205,7 +202,7 @@ static void sites_from(const struct table *table,
         sites[i] = (struct table_site){
             rank_of(table, i), (uint32_t)(node->inner + node->backends), depth};
     }
-    for (i = 0; again && i < table->count; i++)
+    for (uint32_t i = 0; again && i < table->count; i++)
         table_walk(table, i, sites);
 }
 
@@ -247,9 +244,8 @@ static uint64_t table_part(enum table_kind kind,
 {
     uint64_t bits = (uint64_t)kind << 32 | rank;
     const uint32_t values[] = {a, b};
-    size_t i;
 
-    for (i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         bits = (bits ^ values[i]) * UINT64_C(0x9e3779b97f4a7c15);
         bits ^= bits >> 29;
     }
@@ -270,9 +266,8 @@ static uint64_t node_part(const struct table *table, uint32_t index)
 static int set_nodes(struct table *table)
 {
     uint32_t parent;
-    uint32_t i;
 
-    for (i = 0; i < table->count; i++) {
+    for (uint32_t i = 0; i < table->count; i++) {
         const struct draft *draft = &table->drafts[i];
         struct node *node = &table->nodes[i];
 
@@ -288,7 +283,7 @@ static int set_nodes(struct table *table)
         node->parent = parent;
         table->nodes[parent].inner++;
     }
-    for (i = 0; i < table->count; i++) {
+    for (uint32_t i = 0; i < table->count; i++) {
         uint32_t inner = table->nodes[i].inner;
 
         if (table->drafts[i].fan_out < inner)
@@ -305,13 +300,12 @@ static int check_paths(const struct table *table)
 {
     struct table_site *sites = malloc(table->count * sizeof *sites);
     int r = 0;
-    uint32_t i;
 
     if (!sites)
         return -ENOMEM;
-    for (i = 0; i < table->count; i++)
+    for (uint32_t i = 0; i < table->count; i++)
         sites[i].depth = table_ends(table, i) ? 0 : FRESH;
-    for (i = 0; r == 0 && i < table->count; i++) {
+    for (uint32_t i = 0; r == 0 && i < table->count; i++) {
         table_walk(table, i, sites);
         if (sites[i].depth == TABLE_NO_PATH)
             r = -EBADMSG;
@@ -348,11 +342,10 @@ int table_check(struct table *table)
 int table_from_topology(struct table **out, const struct topology *topo)
 {
     struct table *table = NULL;
-    uint32_t i;
     int r;
 
     r = table_new(&table);
-    for (i = 0; r == 0 && i < topology_count(topo); i++) {
+    for (uint32_t i = 0; r == 0 && i < topology_count(topo); i++) {
         uint32_t parent = topology_parent(topo, i);
 
         if (topology_is_leaf(topo, i))
@@ -642,8 +635,6 @@ bool table_changed(const struct table *table,
                    uint32_t *cursor,
                    struct table_record *out)
 {
-    uint32_t rank;
-
     for (; *cursor < table->count; ++*cursor) {
         if (!table->nodes[*cursor].changed)
             continue;
@@ -652,7 +643,8 @@ bool table_changed(const struct table *table,
     }
     if (!table->pages)
         return false;
-    for (rank = *cursor - table->count; rank < TABLE_RANKS_MAX; rank++) {
+    for (uint32_t rank = *cursor - table->count; rank < TABLE_RANKS_MAX;
+         rank++) {
         const struct backend *backend = backend_find(table, rank);
 
         if (!backend) {
@@ -735,11 +727,10 @@ uint32_t table_subtree_height(const struct table *table, uint32_t rank)
     struct table_site *sites = malloc((table->count + 1) * sizeof *sites);
     uint32_t top = find_index(table, rank);
     uint32_t height = 0;
-    uint32_t i;
 
     if (sites)
         sites_from(table, top, TABLE_NONE, sites);
-    for (i = 0; i < table->count; i++) {
+    for (uint32_t i = 0; i < table->count; i++) {
         uint32_t depth = sites ? sites[i].depth : table_climb(table, i, top);
 
         if (table->nodes[i].backends > 0 && depth != TABLE_NO_PATH &&

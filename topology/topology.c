@@ -60,13 +60,12 @@ static int copy_node(struct topology *topo,
 {
     struct node_entry *node = &topo->nodes[index];
     const char *host = topology_host(from, source);
-    uint32_t i;
 
     node->rank = from->nodes[source].rank;
     node->instance = from->nodes[source].instance;
     node->first_child = reached;
     node->child_count = from->nodes[source].child_count;
-    for (i = 0; i < node->child_count; i++) {
+    for (uint32_t i = 0; i < node->child_count; i++) {
         topo->nodes[reached + i].parent = index;
         topo->nodes[reached + i].depth = node->depth + 1;
     }
@@ -82,7 +81,6 @@ int topology_subtree(struct topology **out,
     struct topology *copy = NULL;
     uint32_t made = 0;
     uint32_t reached = 1;
-    uint32_t source;
     int r;
 
     if (root == TOPOLOGY_NONE)
@@ -92,7 +90,7 @@ int topology_subtree(struct topology **out,
         return r;
     copy->nodes[0].parent = TOPOLOGY_NONE;
     for (; run.first < run.end; run = run_below(topo, run)) {
-        for (source = run.first; source < run.end; source++) {
+        for (uint32_t source = run.first; source < run.end; source++) {
             r = copy_node(copy, made, topo, source, reached);
             if (r < 0) {
                 topology_free(copy);
@@ -183,9 +181,8 @@ uint32_t topology_height(const struct topology *topo)
 uint32_t topology_leaf_count(const struct topology *topo)
 {
     uint32_t sum = 0;
-    uint32_t i;
 
-    for (i = 0; i < topo->count; i++)
+    for (uint32_t i = 0; i < topo->count; i++)
         sum += topology_is_leaf(topo, i);
     return sum;
 }
@@ -193,9 +190,8 @@ uint32_t topology_leaf_count(const struct topology *topo)
 void topology_fanouts(const struct topology *topo, struct topology_fanouts *out)
 {
     struct topology_fanouts fanouts = {0};
-    uint32_t i;
 
-    for (i = 0; i < topo->count; i++) {
+    for (uint32_t i = 0; i < topo->count; i++) {
         uint32_t count = topo->nodes[i].child_count;
 
         if (count == 0)

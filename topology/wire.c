@@ -35,10 +35,8 @@ static void write_node(struct text *text,
 int topology_text(const struct topology *topo, char **text, size_t *len)
 {
     struct text written = {0};
-    uint32_t i;
-    uint32_t j;
 
-    for (i = 0; i < topo->count; i++) {
+    for (uint32_t i = 0; i < topo->count; i++) {
         const struct node_entry *node = &topo->nodes[i];
 
         if (node->child_count == 0 && topo->count > 1)
@@ -46,7 +44,7 @@ int topology_text(const struct topology *topo, char **text, size_t *len)
         write_node(&written, topo, i);
         if (node->child_count > 0)
             text_string(&written, " =>");
-        for (j = 0; j < node->child_count; j++) {
+        for (uint32_t j = 0; j < node->child_count; j++) {
             text_string(&written, "\n    ");
             write_node(&written, topo, node->first_child + j);
         }
@@ -59,12 +57,11 @@ int topology_encode(const struct topology *topo, char **text, size_t *len)
 {
     struct text written = {0};
     uint32_t before = 0;
-    uint32_t i;
 
     text_string(&written, MAGIC);
     text_number(&written, topo->count, 0);
     text_string(&written, "\n");
-    for (i = 0; i < topo->count; i++) {
+    for (uint32_t i = 0; i < topo->count; i++) {
         const struct node_entry *node = &topo->nodes[i];
 
         text_number(&written, node->rank - before, 0);
@@ -146,7 +143,6 @@ static int take_node(struct reader *reader,
     struct node_entry *node = &topo->nodes[index];
     uint32_t before = index > 0 ? node[-1].rank : 0;
     uint32_t step = 0;
-    uint32_t i;
     int r;
 
     if (index == *reached)
@@ -166,7 +162,7 @@ static int take_node(struct reader *reader,
     if (r < 0)
         return r;
     node->first_child = *reached;
-    for (i = 0; i < node->child_count; i++) {
+    for (uint32_t i = 0; i < node->child_count; i++) {
         topo->nodes[*reached + i].parent = index;
         topo->nodes[*reached + i].depth = node->depth + 1;
     }
@@ -180,7 +176,6 @@ int topology_decode(struct topology **out, const char *text, size_t len)
     struct topology *topo = NULL;
     uint32_t count = 0;
     uint32_t reached = 1;
-    uint32_t i;
     int r;
 
     if (len < strlen(MAGIC) || memcmp(text, MAGIC, strlen(MAGIC)) != 0)
@@ -195,7 +190,7 @@ int topology_decode(struct topology **out, const char *text, size_t len)
     if (r < 0)
         return r;
     topo->nodes[0].parent = TOPOLOGY_NONE;
-    for (i = 0; i < count && r == 0; i++)
+    for (uint32_t i = 0; i < count && r == 0; i++)
         r = take_node(&reader, topo, i, &reached);
     if (r == 0 && reader.at != reader.end)
         r = -EPROTO;

@@ -40,20 +40,18 @@ TEST(parts_are_the_whole)
         "tasks=1000,daemons=12,classes=1,outliers=0",
     };
     struct cop_error error;
-    size_t i;
 
-    for (i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
         struct tree *parts[12], *all, *joined;
         struct synthetic job;
-        uint32_t daemon;
 
         CHECK_OK(synthetic_parse(&job, jobs[i], &error));
-        for (daemon = 0; daemon < 12; daemon++)
+        for (uint32_t daemon = 0; daemon < 12; daemon++)
             CHECK_OK(synthetic_tree(&parts[daemon], &job, daemon));
         CHECK_OK(tree_join_all(&joined, parts, 12));
         CHECK_OK(synthetic_tree(&all, &job, SYNTHETIC_ALL));
         CU_ASSERT(tree_equal(joined, all));
-        for (daemon = 0; daemon < 12; daemon++)
+        for (uint32_t daemon = 0; daemon < 12; daemon++)
             tree_free(parts[daemon]);
         tree_free(joined);
         tree_free(all);

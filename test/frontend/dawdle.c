@@ -46,12 +46,11 @@ static int run(void *state, struct cop_filter_call *call)
     size_t count = cop_filter_packet_count(call);
     struct cop_packet *packet;
     int sum = 0, number;
-    size_t i;
     int r;
 
     (void)state;
     dawdle(call);
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         r = cop_packet_unpack(cop_filter_packet(call, i), "%d", &number);
         if (r < 0)
             return cop_filter_fail(call, "no number");

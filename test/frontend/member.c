@@ -63,10 +63,10 @@ static void feed(struct cop_network *network,
 {
     struct timespec due;
     int32_t number;
-    int i, r;
+    int r;
 
     clock_gettime(CLOCK_MONOTONIC, &due);
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         number = member_number(cop_network_rank(network), i);
         r = cop_stream_send(stream, TAG_FEED, "%ad", &number, 1);
         if (r == -ENOTCONN)
@@ -84,11 +84,10 @@ static void send_sum(struct cop_stream *stream, const struct cop_packet *packet)
 {
     struct cop_value value;
     uint32_t sum = 0;
-    uint64_t i;
 
     if (cop_packet_value(packet, 0, &value) < 0)
         return;
-    for (i = 0; i < value.count; i++)
+    for (uint64_t i = 0; i < value.count; i++)
         sum += ((const unsigned char *)value.data)[i];
     cop_stream_send(stream, TAG_SUM, "%ud", sum);
 }

@@ -223,10 +223,9 @@ TEST_OF_TREES(a_member_that_closes_its_end)
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     static char bytes[1 << 20];
     struct cop_packet *packet;
-    int k;
 
     CHECK_OK(cop_stream_send(one, TAG_CLOSE, ""));
-    for (k = 0; k < 16; k++) /* more than all windows */
+    for (int k = 0; k < 16; k++) /* more than all windows */
         CHECK_OK(cop_stream_send(one, TAG_SUM, "%ac", bytes,
                                  (uint32_t)sizeof(bytes)));
     CU_ASSERT_EQUAL(tree_echo(sum, 1), (int)cop_stream_size(sum));

@@ -68,7 +68,6 @@ static void await_joiners(struct cop_network *network, int count)
 /* Streams that grow take joiners in, others do not; new streams have them. */
 TEST_OF_TREES(only_streams_that_grow_take_them)
 {
-    int k;
     const struct cop_communicator *all = cop_network_everyone(network);
     struct cop_stream *fixed = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     struct cop_stream *grow = open_grow(network, COP_WAIT_FOR_ALL, "sum");
@@ -78,14 +77,14 @@ TEST_OF_TREES(only_streams_that_grow_take_them)
 
     make_session(&session, network);
     CU_ASSERT_EQUAL(tree_echo(grow, 1), before);
-    for (k = 0; k < JOINERS; k++)
+    for (int k = 0; k < JOINERS; k++)
         join(&session);
     await_joiners(network, JOINERS);
     CU_ASSERT_EQUAL(cop_communicator_size(all), (size_t)after);
     CU_ASSERT_EQUAL(cop_stream_size(fixed), (size_t)before);
     CU_ASSERT_EQUAL(cop_stream_size(grow), (size_t)after);
     CHECK_IS(tree_sync(grow), 0);
-    for (k = 1; k <= 20; k++) {
+    for (int k = 1; k <= 20; k++) {
         tree_check_sum(grow, k, (size_t)after);
         tree_check_sum(fixed, k, (size_t)before);
     }
@@ -168,7 +167,6 @@ TEST(a_stream_before_its_first_member)
     struct cop_error error = {""};
     struct session session;
     struct cop_packet *packet;
-    int k, wave;
 
     launch.topology_shape = "2x2x2";
     be_patient(&launch);
@@ -179,14 +177,14 @@ TEST(a_stream_before_its_first_member)
     CHECK_IS(cop_stream_receive(grow, &packet, COP_FOREVER), -ENODEV);
     CHECK_IS(cop_stream_sync(grow, COP_FOREVER, &error), -ENODEV);
     make_session(&session, network);
-    for (k = 1; k <= JOINERS; k++) {
+    for (int k = 1; k <= JOINERS; k++) {
         join(&session);
         await_joiners(network, 1);
         CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 10));
         CHECK_IS(tree_sync(grow), 0);
         /* in one packet, or some late */
         CU_ASSERT_EQUAL(tree_take_all(grow), 10 * k);
-        for (wave = 0; wave < 5; wave++) {
+        for (int wave = 0; wave < 5; wave++) {
             CU_ASSERT_EQUAL(tree_echo(grow, 10 + wave), (10 + wave) * k);
         }
     }
@@ -252,22 +250,21 @@ TEST(joiners_find_who_lives)
     const struct cop_communicator *all = cop_network_everyone(network);
     struct session current, old;
     pid_t commnodes[NODES_MAX];
-    int k;
 
     make_session(&old, network);
     make_session(&current, network); /* the last one is kept up to date */
     CU_ASSERT_EQUAL(listed(old.path), 7);
     CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
-    for (k = 0; k < 6; k++)
+    for (int k = 0; k < 6; k++)
         CHECK_OK(kill(commnodes[k], SIGKILL));
-    for (k = 0; k < LATE_JOINERS / 2; k++)
+    for (int k = 0; k < LATE_JOINERS / 2; k++)
         join(&old);
     await_joiners(network, LATE_JOINERS / 2);
     CU_ASSERT_EQUAL(listed(old.path), 7);
-    for (k = 0; listed(current.path) > 1 && k < 12000; k++)
+    for (int k = 0; listed(current.path) > 1 && k < 12000; k++)
         tree_pause();
     CU_ASSERT_EQUAL(listed(current.path), 1);
-    for (k = 0; k < LATE_JOINERS / 2; k++)
+    for (int k = 0; k < LATE_JOINERS / 2; k++)
         join(&current);
     await_joiners(network, LATE_JOINERS / 2);
     CU_ASSERT_EQUAL(cop_communicator_size(all), 8 + LATE_JOINERS);

@@ -32,7 +32,6 @@ static void read_key(struct search *search, const char *path)
     char file[4096], digits[3] = "";
     const char *key;
     ssize_t len;
-    size_t i;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     CHECK_OK(fd);
@@ -43,9 +42,9 @@ static void read_key(struct search *search, const char *path)
     key = strstr(file, "\nkey ");
     CU_ASSERT_FATAL(key != NULL && strlen(key) > 5 + 2 * KEY_LEN);
     key += 5;
-    for (i = 0; i < 2 * KEY_LEN; i++)
+    for (size_t i = 0; i < 2 * KEY_LEN; i++)
         search->text.masked[i] = (unsigned char)key[i] ^ MASK;
-    for (i = 0; i < KEY_LEN; i++) {
+    for (size_t i = 0; i < KEY_LEN; i++) {
         memcpy(digits, key + 2 * i, 2);
         search->raw.masked[i] =
             (unsigned char)(strtoul(digits, NULL, 16) ^ MASK);
@@ -57,9 +56,7 @@ static void read_key(struct search *search, const char *path)
 
 static bool is_at(const struct needle *needle, const unsigned char *at)
 {
-    size_t i;
-
-    for (i = 0; i < needle->len; i++)
+    for (size_t i = 0; i < needle->len; i++)
         if ((at[i] ^ MASK) != needle->masked[i])
             return false;
     return true;
@@ -70,9 +67,8 @@ static unsigned count_in(const struct needle *needle,
                          size_t len)
 {
     unsigned count = 0;
-    size_t i;
 
-    for (i = 0; i + needle->len <= len; i++)
+    for (size_t i = 0; i + needle->len <= len; i++)
         count += is_at(needle, bytes + i);
     return count;
 }
@@ -150,11 +146,10 @@ static void check_back_ends(struct search *search, struct cop_network *network)
 {
     struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
     struct cop_packet *packet;
-    size_t i;
     int pid;
 
     CHECK_OK(cop_stream_send(stream, TAG_PID, ""));
-    for (i = 0; i < cop_stream_size(stream); i++) {
+    for (size_t i = 0; i < cop_stream_size(stream); i++) {
         CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
         CHECK_OK(cop_packet_unpack(packet, "%d", &pid));
         cop_packet_free(packet);
@@ -172,7 +167,7 @@ TEST(key_is_once_in_each_process_and_in_no_core_dump)
     struct cop_status *status;
     struct cop_error error;
     pid_t nodes[NODES_MAX];
-    size_t count, i;
+    size_t count;
 
     CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
     CHECK_OK(chdir(folder));
@@ -186,7 +181,7 @@ TEST(key_is_once_in_each_process_and_in_no_core_dump)
                   getpid());
     count = nodes_all(nodes);
     CU_ASSERT_EQUAL(count, 6);
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         check_process(&search, "a commnode", nodes[i]);
     check_back_ends(&search, network);
     tree_end(network);

@@ -157,9 +157,8 @@ static void kill_many(const char *phase)
     static const char *const shapes[] = {"2", "2x2", "1x3", "2x2x2"};
     const char *wanted = getenv("ROUNDS");
     int rounds = wanted ? atoi(wanted) : ROUNDS;
-    int i;
 
-    for (i = 0; i < rounds; i++) {
+    for (int i = 0; i < rounds; i++) {
         unsigned began = seed;
 
         if (kill_one(phase, shapes[(unsigned)rand_r(&seed) % 4]))

@@ -12,9 +12,8 @@ TEST(shapes_come_up_and_go)
         uint32_t backends;
     } cases[] = {{"flat:1", 1}, {"flat:9", 9},  {"2x2", 4},   {"4x4", 16},
                  {"2x2x2", 8},  {"1x1x1x1", 1}, {"3x1x2", 6}, {"k:2@8", 4}};
-    size_t i;
 
-    for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct cop_network *network = tree_launch(cases[i].shape);
         struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
 
@@ -164,10 +163,9 @@ TEST(a_backend_that_exits_at_once)
     static const char *const shapes[] = {"flat:3", "2x2", "2x2x2"};
     char *argv[] = {tree_program("member"), (char *)"exit", NULL};
     struct cop_launch launch = COP_LAUNCH_INIT;
-    size_t i;
 
     launch.backend_argv = argv;
-    for (i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) {
         launch.topology_shape = shapes[i];
         expect(&launch, -EHOSTUNREACH, "exited with status 3");
     }
@@ -271,11 +269,10 @@ TEST(a_node_may_be_slow_to_start)
     };
     char folder[] = "/tmp/coppice-launch.XXXXXX";
     char mark[64];
-    size_t i;
 
     CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
     snprintf(mark, sizeof(mark), "%s/halted", folder);
-    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *argv[] = {tree_program("member"), (char *)(uintptr_t) "halt",
                         (char *)(uintptr_t)cases[i].levels, mark, NULL};
         struct cop_absentee absentee = COP_ABSENTEE_INIT;

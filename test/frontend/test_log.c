@@ -70,7 +70,7 @@ TEST(flood_of_strangers_is_counted_and_not_listed)
     struct cop_network *network;
     struct sockaddr_in address;
     struct journal journal;
-    unsigned lines, counted, i;
+    unsigned lines, counted;
     uint64_t begin_ms;
     char path[80];
 
@@ -80,7 +80,7 @@ TEST(flood_of_strangers_is_counted_and_not_listed)
     network = tree_launch_as(launch, "flat:1", NULL);
     address = front_end_address(path);
     begin_ms = tree_now_ms();
-    for (i = 0; i < STRANGERS; i++)
+    for (unsigned i = 0; i < STRANGERS; i++)
         be_a_stranger(&address);
     tree_end(network);
     count_refusals(journal.path, &lines, &counted);

@@ -42,9 +42,7 @@ TEST_OF_TREES(a_backend_that_is_killed)
  * process lives on, whichever thread is the first to use one of them. */
 TEST(a_backend_that_closes_all_descriptors)
 {
-    int is_late;
-
-    for (is_late = 0; is_late < 2; is_late++) {
+    for (int is_late = 0; is_late < 2; is_late++) {
         struct cop_network *network = tree_launch("flat:3");
         uint32_t rank = tree_rank(network, 1);
         struct cop_event event;
@@ -103,10 +101,9 @@ static void await_both_asleep(struct syncer syncers[2])
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
     char path[64];
-    int looks, i;
 
-    for (looks = 0; looks < 20; looks++) {
-        for (i = 0; i < 2; i++) {
+    for (int looks = 0; looks < 20; looks++) {
+        for (int i = 0; i < 2; i++) {
             snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
                      syncers[i].tid);
             if (syncers[i].tid == 0 || tree_state(path) != 'S')
@@ -127,21 +124,20 @@ TEST(both_of_two_syncs_report_the_loss)
     uint32_t rank = tree_rank(network, 7);
     pid_t stopped = tree_pid(network, rank), commnodes[NODES_MAX];
     struct syncer syncers[2] = {{.stream = stream}, {.stream = stream}};
-    int i;
 
     CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
-    for (i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++)
         CU_ASSERT_EQUAL(tree_receive(stream, NULL), 1);
     tree_stop(stopped);
     CHECK_OK(kill(commnodes[0], SIGKILL));
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         CU_ASSERT_EQUAL_FATAL(
             pthread_create(&syncers[i].thread, NULL, sync_once, &syncers[i]),
             0);
     await_both_asleep(syncers);
     CHECK_OK(kill(stopped, SIGCONT));
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         CU_ASSERT_EQUAL(pthread_join(syncers[i].thread, NULL), 0);
         CHECK_IS(syncers[i].result, 1);
     }
@@ -191,9 +187,7 @@ TEST(a_lossy_sync_names_the_broken_link_only)
  * a time-out. */
 TEST(a_frontend_that_is_killed)
 {
-    size_t i;
-
-    for (i = 0; i < TREE_SHAPES; i++) {
+    for (size_t i = 0; i < TREE_SHAPES; i++) {
         int ready[2];
         char byte;
         pid_t pid;
@@ -220,9 +214,7 @@ TEST(a_frontend_that_is_killed)
  */
 TEST(a_shutdown_with_a_stopped_backend)
 {
-    size_t i;
-
-    for (i = 0; i < TREE_SHAPES; i++) {
+    for (size_t i = 0; i < TREE_SHAPES; i++) {
         struct cop_network *network = tree_launch(tree_shapes[i]);
         struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
         uint32_t rank = tree_rank(network, 0);
@@ -280,9 +272,9 @@ static void check_order(struct cop_stream *concat,
 /* Values are ordered by rank, not by the order in which children connected. */
 TEST(concat_is_in_the_order_of_ranks)
 {
-    size_t count, i, k;
+    size_t count;
 
-    for (i = 0; i < TREE_SHAPES * ORDER_ROUNDS; i++) {
+    for (size_t i = 0; i < TREE_SHAPES * ORDER_ROUNDS; i++) {
         struct cop_network *network = tree_launch(tree_shapes[i % TREE_SHAPES]);
         struct cop_stream *concat =
             tree_open(network, COP_WAIT_FOR_ALL, "concat");
@@ -290,7 +282,7 @@ TEST(concat_is_in_the_order_of_ranks)
 
         count = cop_stream_size(concat);
         CU_ASSERT_FATAL(count <= ORDER_MAX);
-        for (k = 0; k < count; k++)
+        for (size_t k = 0; k < count; k++)
             ranks[k] = tree_rank(network, k);
         check_order(concat, ranks, (uint32_t)count);
         tree_end(network);
@@ -337,7 +329,6 @@ TEST(concat_has_an_order_after_an_adoption)
  * sent, and then -ENODEV, like every other call. */
 TEST_OF_TREES(a_stream_without_members)
 {
-    int k;
     struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     int count = (int)cop_stream_size(each), seen = 0, r;
@@ -345,7 +336,7 @@ TEST_OF_TREES(a_stream_without_members)
     struct cop_event event;
     struct cop_packet *packet;
 
-    for (k = 0; k < LAST_PACKETS; k++)
+    for (int k = 0; k < LAST_PACKETS; k++)
         CHECK_OK(cop_stream_send(each, TAG_BYTES, "%d", LAST_BYTES));
     CHECK_OK(cop_stream_send(each, TAG_LEAVE, ""));
     while ((r = cop_stream_receive(each, &packet, TREE_PATIENCE_MS)) == 0) {
@@ -359,7 +350,7 @@ TEST_OF_TREES(a_stream_without_members)
     CHECK_IS(cop_stream_send(sum, TAG_ECHO, "%d", 1), -ENODEV);
     CHECK_IS(cop_stream_sync(sum, COP_FOREVER, &error), -ENODEV);
     CU_ASSERT(strstr(error.text, "no member") != NULL);
-    for (k = 0; k < count; k++)
+    for (int k = 0; k < count; k++)
         CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
 }
 

@@ -39,9 +39,8 @@ static const char *absent(struct cop_network *network)
 static struct cop_absentee find(struct cop_network *network, uint32_t rank)
 {
     struct cop_absentee who = COP_ABSENTEE_INIT;
-    size_t i;
 
-    for (i = 0; cop_network_missing(network, i, &who) == 0; i++)
+    for (size_t i = 0; cop_network_missing(network, i, &who) == 0; i++)
         if (who.rank == rank)
             return who;
     CU_FAIL_FATAL("it is not missing");
@@ -66,7 +65,6 @@ static void check_work(struct cop_network *network, uint32_t count, size_t n)
     struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     struct cop_event event;
     pid_t commnodes[NODES_MAX];
-    size_t i;
 
     CU_ASSERT_EQUAL(cop_communicator_size(cop_network_everyone(network)),
                     count);
@@ -75,7 +73,7 @@ static void check_work(struct cop_network *network, uint32_t count, size_t n)
     CHECK_IS(tree_sync(stream), 0);
     if (n > 0)
         await_commnodes(commnodes, n);
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         CHECK_OK(kill(commnodes[i], SIGKILL));
         CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
     }
@@ -116,10 +114,9 @@ TEST(a_commnode_dies_in_the_middle_of_its_launch)
     static const char *const levels[] = {"1", "2"};
     char folder[] = "/tmp/coppice-missing.XXXXXX";
     char mark[64];
-    size_t i;
 
     CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
-    for (i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         char *argv[] = {tree_program("member"), (char *)(uintptr_t) "fell",
                         (char *)(uintptr_t)levels[i], mark, NULL};
         struct cop_launch launch = skipping();

@@ -23,11 +23,10 @@ TEST_OF_TREES(readable_while_there_is_something)
     struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
     struct cop_packet *packet;
     uint32_t count = (uint32_t)cop_stream_size(each), k;
-    int round;
 
     CU_ASSERT_FALSE(is_readable(network, 0));
     CHECK_IS(cop_network_receive(network, NULL, &packet, 0), -EAGAIN);
-    for (round = 0; round < 20; round++) {
+    for (int round = 0; round < 20; round++) {
         CHECK_OK(cop_stream_send(each, TAG_ECHO, "%d", round));
         for (k = 0; k < count; k++) {
             CU_ASSERT_FATAL(is_readable(network, TREE_PATIENCE_MS));
@@ -105,9 +104,8 @@ TEST(an_event_without_a_size)
 TEST_OF_TREES_AS(backends_that_poll, "poll")
 {
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-    int round;
 
-    for (round = 0; round < 10; round++) {
+    for (int round = 0; round < 10; round++) {
         tree_check_sum(sum, round, cop_stream_size(sum));
         CHECK_IS(tree_sync(sum), 0);
     }
@@ -126,11 +124,11 @@ TEST_OF_TREES_AS(backends_that_take_packets_only, "packets")
 {
     struct cop_stream *most = tree_open(network, COP_WAIT_FOR_ALL, "max");
     struct timespec idle = {0, IDLE_MS * 1000000L};
-    int wakes, k;
+    int wakes;
 
-    for (k = 0; k < WAKE_STREAMS; k++)
+    for (int k = 0; k < WAKE_STREAMS; k++)
         cop_stream_close(tree_open(network, COP_WAIT_FOR_ALL, "sum"));
-    for (k = 0; k < WAKE_ROUNDS; k++)
+    for (int k = 0; k < WAKE_ROUNDS; k++)
         CU_ASSERT_EQUAL(tree_echo(most, k), k);
     nanosleep(&idle, NULL);
     CHECK_OK(cop_stream_send(most, TAG_WAKES, ""));

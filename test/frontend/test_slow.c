@@ -46,15 +46,14 @@ TEST(short_calls_that_queue_up)
     struct cop_network *network;
     struct cop_stream *stream;
     uint32_t seen;
-    int i;
 
     launch.times.heartbeat_ms = 200;
     launch.times.failure_timeout_ms = 2000;
     network = tree_launch_as(launch, "2x2", NULL);
     stream = open_slow(network, COP_WAIT_FOR_ALL, DAWDLE_EVERYWHERE, 10);
-    for (i = 0; i < 400; i++)
+    for (int i = 0; i < 400; i++)
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", i));
-    for (i = 0; i < 400; i++) {
+    for (int i = 0; i < 400; i++) {
         CU_ASSERT_EQUAL(tree_receive(stream, &seen), 4 * i);
         CU_ASSERT_EQUAL(seen, 4);
     }

@@ -53,9 +53,8 @@ TEST(the_state_has_all_that_was_sent)
 {
     static const char *const shapes[] = {"2x2x2", "4x4"};
     struct cop_packet *packet;
-    size_t i;
 
-    for (i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
         struct cop_network *network = tree_launch(shapes[i]);
         struct cop_stream *stream =
             tree_open(network, COP_WAIT_FOR_ALL, "int_union");
@@ -125,7 +124,7 @@ TEST(a_sum_tells_the_truth)
     pid_t commnodes[NODES_MAX];
     struct cop_packet *packet;
     char link[32];
-    int sum, i;
+    int sum;
 
     CU_ASSERT_FALSE(cop_stream_recoverable(stream, &reason));
     CU_ASSERT_PTR_NOT_NULL_FATAL(reason);
@@ -136,7 +135,7 @@ TEST(a_sum_tells_the_truth)
     /* something has gone up since that sync, by the one that dies too */
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
     CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 8);
-    for (i = 0; i < ECHOES; i++) {
+    for (int i = 0; i < ECHOES; i++) {
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
         if (i == ECHOES / 2)
             CHECK_OK(kill(commnodes[0], SIGKILL)); /* of the first level */

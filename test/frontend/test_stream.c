@@ -8,11 +8,10 @@ TEST_OF_TREES(waves_of_each_mode)
     struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
     struct cop_stream *timed = tree_open(network, COP_TIME_OUT, "sum");
     uint32_t count = (uint32_t)cop_stream_size(sum), seen, k;
-    int wave;
 
-    for (wave = 0; wave < 100; wave++)
+    for (int wave = 0; wave < 100; wave++)
         CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", wave));
-    for (wave = 0; wave < 100; wave++) {
+    for (int wave = 0; wave < 100; wave++) {
         CU_ASSERT_EQUAL(tree_receive(sum, &seen), wave * (int)count);
         CU_ASSERT_EQUAL(seen, count);
     }
@@ -211,9 +210,8 @@ TEST(sync_with_much_to_receive)
     struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
     struct cop_packet *packet;
     size_t bytes = 0;
-    int i;
 
-    for (i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++)
         CHECK_OK(cop_stream_send(stream, TAG_BYTES, "%d", 1 << 20));
     CHECK_IS(tree_sync(stream), 0);
     while (cop_stream_receive(stream, &packet, 0) == 0) {
@@ -233,7 +231,6 @@ TEST(sync_of_timed_waves_is_complete)
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
     struct cop_stream *aside = tree_open(network, COP_DO_NOT_WAIT, "count");
     struct cop_stream *stream;
-    int i;
 
     options.sync = COP_TIME_OUT;
     options.wave_timeout_ms = 20;
@@ -241,7 +238,7 @@ TEST(sync_of_timed_waves_is_complete)
     stream = tree_open_with(network, &options);
     CHECK_OK(cop_stream_send(aside, TAG_RANK, ""));
     CHECK_IS(tree_sync(aside), 0);
-    for (i = 0; i < 200; i++) {
+    for (int i = 0; i < 200; i++) {
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", i));
         CHECK_IS(tree_sync(stream), 0);
         CU_ASSERT_EQUAL(tree_take_all(stream), 8);

@@ -12,10 +12,9 @@ TEST(libev_is_loaded_and_not_seen)
     };
     struct cop_network *network = tree_launch("2x2");
     void *libev = dlopen("libev.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    size_t i;
 
     CU_ASSERT_FATAL(libev != NULL);
-    for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         CU_ASSERT(dlsym(libev, names[i]) != NULL);
         if (dlsym(RTLD_DEFAULT, names[i]))
             CU_FAIL(names[i]);

@@ -72,24 +72,22 @@ static void *own_stream(void *arg)
 /* Threads with a stream each do not disturb each other. */
 TEST_OF_TREES(a_stream_for_each_thread)
 {
-    size_t k;
     struct worker workers[THREADS] = {{0}};
 
-    for (k = 0; k < THREADS; k++) {
+    for (size_t k = 0; k < THREADS; k++) {
         workers[k].network = network;
         workers[k].number = (int)k + 1;
         begin(&workers[k], own_stream);
     }
-    for (k = 0; k < THREADS; k++)
+    for (size_t k = 0; k < THREADS; k++)
         finish(&workers[k]);
 }
 
 static void *only_send(void *arg)
 {
     struct worker *worker = arg;
-    int i;
 
-    for (i = 0; i < WAVES; i++)
+    for (int i = 0; i < WAVES; i++)
         worker->problems += cop_stream_send(worker->stream, TAG_ECHO, "%d",
                                             worker->number * 1000 + i) < 0;
     return NULL;
@@ -118,25 +116,23 @@ static void *only_receive(void *arg)
  * wait for ever learn of the end. */
 TEST(one_stream_for_all_threads)
 {
-    size_t i, k;
-
-    for (i = 0; i < TREE_SHAPES; i++) {
+    for (size_t i = 0; i < TREE_SHAPES; i++) {
         struct cop_network *network = tree_launch(tree_shapes[i]);
         struct cop_stream *stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
         struct worker senders[THREADS] = {{0}}, receivers[THREADS] = {{0}};
         int received = 0, count = (int)cop_stream_size(stream);
 
-        for (k = 0; k < THREADS; k++) {
+        for (size_t k = 0; k < THREADS; k++) {
             senders[k].stream = stream;
             senders[k].number = (int)k;
             receivers[k].network = network;
             begin(&receivers[k], only_receive);
             begin(&senders[k], only_send);
         }
-        for (k = 0; k < THREADS; k++)
+        for (size_t k = 0; k < THREADS; k++)
             finish(&senders[k]);
         CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
-        for (k = 0; k < THREADS; k++) {
+        for (size_t k = 0; k < THREADS; k++) {
             finish(&receivers[k]);
             received += receivers[k].count;
         }
@@ -153,19 +149,18 @@ TEST(each_threads_order_is_kept)
     struct cop_stream *stream = tree_open_one(network, rank);
     struct worker senders[THREADS] = {{0}};
     int next[THREADS] = {0}, number;
-    size_t k;
 
-    for (k = 0; k < THREADS; k++) {
+    for (size_t k = 0; k < THREADS; k++) {
         senders[k].stream = stream;
         senders[k].number = (int)k;
         begin(&senders[k], only_send);
     }
-    for (k = 0; k < (size_t)THREADS * WAVES; k++) {
+    for (size_t k = 0; k < (size_t)THREADS * WAVES; k++) {
         number = tree_receive(stream, NULL);
         CU_ASSERT_FATAL(number >= 0 && number / 1000 < THREADS);
         CU_ASSERT_EQUAL(number % 1000, next[number / 1000]++);
     }
-    for (k = 0; k < THREADS; k++)
+    for (size_t k = 0; k < THREADS; k++)
         finish(&senders[k]);
     tree_end(network);
 }
@@ -200,14 +195,13 @@ static void *own_network(void *arg)
 TEST(a_network_for_each_thread)
 {
     struct worker workers[TREE_SHAPES] = {{0}};
-    size_t k;
 
-    for (k = 0; k < TREE_SHAPES; k++) {
+    for (size_t k = 0; k < TREE_SHAPES; k++) {
         workers[k].shape = tree_shapes[k];
         workers[k].number = (int)k + 1;
         begin(&workers[k], own_network);
     }
-    for (k = 0; k < TREE_SHAPES; k++)
+    for (size_t k = 0; k < TREE_SHAPES; k++)
         finish(&workers[k]);
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
@@ -217,16 +211,15 @@ TEST(several_networks_in_one_thread)
 {
     struct cop_network *networks[TREE_SHAPES];
     struct cop_stream *streams[TREE_SHAPES];
-    size_t k, ended;
 
-    for (k = 0; k < TREE_SHAPES; k++) {
+    for (size_t k = 0; k < TREE_SHAPES; k++) {
         networks[k] = tree_launch(tree_shapes[k]);
         streams[k] = tree_open(networks[k], COP_WAIT_FOR_ALL, "sum");
     }
-    for (ended = 0; ended < TREE_SHAPES; ended++) {
-        for (k = ended; k < TREE_SHAPES; k++)
+    for (size_t ended = 0; ended < TREE_SHAPES; ended++) {
+        for (size_t k = ended; k < TREE_SHAPES; k++)
             CHECK_OK(cop_stream_send(streams[k], TAG_ECHO, "%d", (int)k + 1));
-        for (k = TREE_SHAPES; k-- > ended;)
+        for (size_t k = TREE_SHAPES; k-- > ended;)
             CU_ASSERT_EQUAL(tree_receive(streams[k], NULL),
                             (int)((k + 1) * cop_stream_size(streams[k])));
         CHECK_IS(cop_network_shutdown(networks[ended], TREE_PATIENCE_MS), 0);

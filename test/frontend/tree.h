@@ -122,7 +122,6 @@ static inline void tree_stop(pid_t pid)
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
     char pattern[64];
     bool moves;
-    size_t i;
 
     snprintf(pattern, sizeof(pattern), "/proc/%d/task/*/stat", (int)pid);
     CHECK_OK(kill(pid, SIGSTOP));
@@ -131,7 +130,7 @@ static inline void tree_stop(pid_t pid)
 
         CU_ASSERT_EQUAL_FATAL(glob(pattern, 0, NULL, &threads), 0);
         moves = false;
-        for (i = 0; i < threads.gl_pathc; i++)
+        for (size_t i = 0; i < threads.gl_pathc; i++)
             moves |= tree_state(threads.gl_pathv[i]) != 'T';
         globfree(&threads);
         CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
@@ -355,9 +354,8 @@ static inline void tree_each(const char *how,
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
     unsigned failures;
-    int i;
 
-    for (i = 0; i < TREE_SHAPES; i++) {
+    for (int i = 0; i < TREE_SHAPES; i++) {
         failures = CU_get_number_of_failures();
         network = tree_launch_as(launch, tree_shapes[i], how);
         body(network, i + 1);

@@ -24,9 +24,7 @@ static void note(struct outcome *outcome,
                  const unsigned char *bytes,
                  size_t len)
 {
-    size_t i;
-
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         outcome->hash = (outcome->hash ^ bytes[i]) * UINT64_C(0x100000001b3);
 }
 

@@ -17,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct hostlist *list = NULL;
     struct hostlist *back = NULL;
     char *text = NULL;
-    uint32_t i;
 
     if (hostlist_parse(&list, (const char *)data, len, "f", &error) < 0)
         return 0;
@@ -26,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         if (hostlist_parse(&back, text, len, "text", &error) < 0 ||
             hostlist_count(back) != hostlist_count(list))
             abort();
-        for (i = 0; i < hostlist_count(list); i++) {
+        for (uint32_t i = 0; i < hostlist_count(list); i++) {
             if (strcmp(hostlist_host(list, i), hostlist_host(back, i)) != 0)
                 abort();
         }

@@ -227,13 +227,12 @@ static void check_action(struct play *play, struct action *action)
 static void step_once(struct play *play, struct event *event)
 {
     char text[NODE_CHECK_TEXT];
-    size_t i;
 
     event->now_ms = play->now_ms;
     must(node_step(play->node, event, &play->actions) != -ENOMEM);
     must(!play->actions.failed);
     must(node_check(play->node, text));
-    for (i = 0; i < play->actions.count; i++)
+    for (size_t i = 0; i < play->actions.count; i++)
         check_action(play, &play->actions.list[i]);
     actions_clear(&play->actions);
 }
@@ -329,12 +328,11 @@ static void link_down(struct play *play, uint8_t what)
 static struct payload *raw_payload(struct play *play, size_t len)
 {
     struct payload *payload = NULL;
-    size_t i;
 
     if (len == 0)
         return NULL;
     must(payload_new(&payload, len) == 0);
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         payload->bytes[i] = i < 8 ? byte(&play->in) : 0;
     return payload;
 }
@@ -342,14 +340,12 @@ static struct payload *raw_payload(struct play *play, size_t len)
 static void some_ranks(struct play *play, struct ranks *out)
 {
     uint8_t what = byte(&play->in);
-    uint32_t rank;
-    int i;
 
-    for (i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++)
         if (what & (1 << i))
             ranks_add(out, 12 + (uint32_t)i, 12 + (uint32_t)i);
     if ((what & 0x70) == 0x70) /* scattered; else all, or more than may be */
-        for (rank = 14; rank < MANY; rank += 2)
+        for (uint32_t rank = 14; rank < MANY; rank += 2)
             ranks_add(out, rank, rank);
     if (what & 0x40)
         ranks_add(out, (uint32_t)number(&play->in),
@@ -380,11 +376,10 @@ static void make_roster(struct play *play, struct frame *frame)
 {
     struct roster roster = {0};
     uint8_t what = byte(&play->in);
-    uint32_t i;
 
     some_ranks(play, &roster.backends);
     if (what & 8) /* each below the one before, the last one first */
-        for (i = 0; i < MANY; i++)
+        for (uint32_t i = 0; i < MANY; i++)
             roster_add_internal(&roster, 20 + MANY - i, 19 + MANY - i, 1, "");
     if (what & 1)
         roster_add_internal(&roster, 11, RANK_NONE, 2, "127.0.0.1 4711");
@@ -477,17 +472,16 @@ static void make_status(struct play *play, struct frame *frame)
         .role = what % 3u,
         .host = (char[]){"host"},
     };
-    int i;
 
     if (what & 0x10)
         row.parent = (uint32_t)number(&play->in);
     row.state = byte(&play->in) % (ROW_STATES + 1u);
     row.age_ms = (uint32_t)number(&play->in);
     if (what & 1) {
-        for (i = 0; i < what % 4; i++, row.rank++)
+        for (int i = 0; i < what % 4; i++, row.rank++)
             must(rows_add(&rows, &row) == 0);
         if (what & 0x40 && !play->crowded) /* one below the other */
-            for (i = 0; i < CROWD; i++, row.rank++) {
+            for (int i = 0; i < CROWD; i++, row.rank++) {
                 play->crowded = true;
                 row.parent = row.rank - 1;
                 must(rows_add(&rows, &row) == 0);
@@ -617,14 +611,13 @@ static void filtered(struct play *play, uint8_t what)
         .down_count = what / 4 % 4,
         .text = what > 240 ? "it failed" : NULL,
     };
-    size_t i;
 
     if (!play->calling)
         return;
     play->calling = false;
-    for (i = 0; i < event.up_count; i++)
+    for (size_t i = 0; i < event.up_count; i++)
         up[i].payload = raw_payload(play, 4 + what);
-    for (i = 0; i < event.down_count; i++)
+    for (size_t i = 0; i < event.down_count; i++)
         down[i].payload = raw_payload(play, 4 + what);
     step(play, &event);
 }
@@ -767,12 +760,11 @@ static void launch(struct play *play)
 static void check_others(const struct play *play)
 {
     static const uint32_t others[] = {13, 14, 15};
-    size_t i;
 
     must(!play->ended);
     must(play->up[0] && play->up[2]);
     must(play->role == NODE_FRONTEND || play->up[7]);
-    for (i = 0; play->role == NODE_FRONTEND && i < 3; i++)
+    for (size_t i = 0; play->role == NODE_FRONTEND && i < 3; i++)
         must(ranks_has(node_backends(play->node), others[i]));
 }
 
@@ -791,7 +783,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         .children = children,
         .next_rank = 20,
     };
-    int i;
 
     play.role = (enum node_role)(what % 3);
     play.allowed = what & 0x20;
@@ -809,7 +800,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (what & 0x40)
         launch(&play);
     play.alone = what & 0x40 && what & 0x10 && play.role != NODE_BACKEND;
-    for (i = 0; i < EVENTS_MAX && play.in.left > 0; i++)
+    for (int i = 0; i < EVENTS_MAX && play.in.left > 0; i++)
         happen(&play);
     if (play.alone)
         check_others(&play);

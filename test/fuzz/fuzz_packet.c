@@ -19,13 +19,12 @@ static uint64_t look(const struct cop_value *value)
     const char *const *strings = value->data;
     const unsigned char *bytes = value->data;
     uint64_t sum = 0;
-    uint64_t i;
 
     if (value->type == COP_STRING)
-        for (i = 0; i < value->count; i++)
+        for (uint64_t i = 0; i < value->count; i++)
             sum += strlen(strings[i]);
     else
-        for (i = 0; i < value->count * lens[value->type]; i++)
+        for (uint64_t i = 0; i < value->count * lens[value->type]; i++)
             sum += bytes[i];
     return sum;
 }
@@ -52,7 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct payload *payload;
     uint64_t sum = 0;
     int count;
-    int i;
 
     if (payload_new(&payload, len) < 0)
         return 0;
@@ -62,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         abort();
     payload_free(payload);
     count = cop_packet_value_count(packet);
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         if (cop_packet_value(packet, (size_t)i, &values[i]) < 0)
             abort();
         sum += look(&values[i]);

@@ -23,11 +23,10 @@ static void must(bool holds)
 static bool is_tried(const struct tree *tree)
 {
     size_t ranges = 0;
-    uint32_t i;
 
-    for (i = 0; i < tree->end_count; i++)
+    for (uint32_t i = 0; i < tree->end_count; i++)
         ranges += tasks_range_count(tree->ends[i].tasks);
-    for (i = 0; i < tree->progress_count; i++)
+    for (uint32_t i = 0; i < tree->progress_count; i++)
         ranges += tasks_range_count(tree->progress[i].tasks);
     return ranges <= RANGES_MAX;
 }

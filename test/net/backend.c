@@ -23,11 +23,10 @@ static struct shell shell;
 static void shout(void)
 {
     static char line[1024];
-    int i;
 
     memset(line, 'x', sizeof(line) - 1);
     line[sizeof(line) - 1] = '\n';
-    for (i = 0; i < 1024; i++)
+    for (int i = 0; i < 1024; i++)
         fwrite(line, 1, sizeof(line), stderr);
 }
 

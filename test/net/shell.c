@@ -51,12 +51,11 @@ static void on_filter(void *arg,
     struct shell *shell = arg;
     struct timespec pause = {shell->slow_ms / 1000,
                              (long)(shell->slow_ms % 1000) * 1000000};
-    size_t i;
 
     nanosleep(&pause, NULL);
     if (call->input_count > SHELL_INPUTS_MAX)
         abort();
-    for (i = 0; i < call->input_count; i++)
+    for (size_t i = 0; i < call->input_count; i++)
         passed[i] = frame_ref(&call->inputs[i]);
     answer->up = passed;
     answer->up_count = call->input_count;

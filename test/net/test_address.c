@@ -35,11 +35,10 @@ TEST(networks_are_checked)
                          "name",
                          "1111111111111111111111111111111111111111111111111"};
     const char *where = "";
-    size_t i;
 
-    for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
         CHECK_IS(address_networks_check(good[i], NULL), 0);
-    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         CHECK_IS(address_networks_check(bad[i], NULL), -EINVAL);
     CHECK_IS(address_networks_check("10.0.0.0/8,oops", &where), -EINVAL);
     CU_ASSERT_STRING_EQUAL(where, "oops");
@@ -98,9 +97,8 @@ TEST(text_from_strangers_is_checked)
     struct sockaddr_storage address;
     const char *at;
     socklen_t len;
-    size_t i;
 
-    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         at = bad[i];
         CHECK_IS(address_next(&at, &address, &len), -EBADMSG);
     }

@@ -102,14 +102,13 @@ TEST(damaged_bytes_are_refused)
     struct bootstrap *read;
     unsigned char *bytes;
     size_t len;
-    size_t i;
     int r;
 
     CHECK_OK(bootstrap_child(&child, parent, 2, "127.0.0.1 99"));
     CHECK_OK(bootstrap_encode(child, &bytes, &len));
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         CHECK_IS(bootstrap_decode(&read, bytes, i), -EBADMSG);
-    for (i = 0; i < len * 8; i++) {
+    for (size_t i = 0; i < len * 8; i++) {
         bytes[i / 8] ^= (unsigned char)(1 << i % 8);
         r = bootstrap_decode(&read, bytes, len);
         if (r == 0)
@@ -332,9 +331,8 @@ TEST(damaged_session_file_is_refused)
     struct bootstrap *read;
     struct cop_error error;
     size_t len = strlen(session_text);
-    size_t i;
 
-    for (i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++) {
         write_file(session_text, i, 0600);
         CHECK_IS(session_read(&read, path, 0, &error), -EBADMSG);
     }

@@ -91,11 +91,10 @@ static void on_frame(void *arg,
     struct end *end = arg;
     struct frame answer;
     size_t len = frame->payload ? frame->payload->len : 0;
-    size_t i;
 
     if (frame->sequence != end->next++)
         end->wrong = true;
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         if (frame->payload->bytes[i] != (unsigned char)frame->sequence)
             end->wrong = true;
     end->frame_count++;
@@ -106,7 +105,7 @@ static void on_frame(void *arg,
         connection_close(connection);
         return;
     }
-    for (i = 0; i < end->echo; i++) {
+    for (size_t i = 0; i < end->echo; i++) {
         answer = numbered((uint32_t)i, 16);
         connection_send(connection, &answer);
     }
@@ -197,9 +196,7 @@ static void connect_pair(int fds[2])
 
 static void flush_all(void)
 {
-    int i;
-
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         if (ends[i].set)
             connections_flush(ends[i].set, false);
 }
@@ -278,13 +275,11 @@ TEST(frames_arrive_in_order)
     static const size_t lens[] = {0,     1,      100, 16383, 16384,  16385,
                                   70000, 300000, 5,   40,    1 << 20};
     size_t total = 0;
-    uint32_t i;
-    int e;
 
     begin_link(keys[0]);
     RUN_UNTIL(ends[0].connection && ends[1].connection);
-    for (i = 0; i < 300; i++)
-        for (e = 0; e < 2; e++) {
+    for (uint32_t i = 0; i < 300; i++)
+        for (int e = 0; e < 2; e++) {
             size_t len = lens[i % (sizeof(lens) / sizeof(lens[0]))];
             struct frame frame = numbered(i, len);
 
@@ -293,7 +288,7 @@ TEST(frames_arrive_in_order)
             CU_ASSERT_PTR_NULL(frame.payload);
         }
     RUN_UNTIL(ends[0].frame_count == 300 && ends[1].frame_count == 300);
-    for (e = 0; e < 2; e++) {
+    for (int e = 0; e < 2; e++) {
         CU_ASSERT_EQUAL(ends[e].byte_count, total);
         CU_ASSERT(!ends[e].wrong);
         CU_ASSERT_EQUAL(connections_queued(ends[e].set), 0);
@@ -323,11 +318,10 @@ TEST(parts_of_a_frame_are_told)
 TEST(small_frames_are_gathered)
 {
     struct frame frame;
-    uint32_t i;
 
     begin_link(keys[0]);
     RUN_UNTIL(ends[0].connection && ends[1].connection);
-    for (i = 0; i < FRAMES; i++) {
+    for (uint32_t i = 0; i < FRAMES; i++) {
         frame = numbered(i, 4);
         connection_send(ends[1].connection, &frame);
     }
@@ -342,11 +336,10 @@ TEST(small_frames_are_gathered)
 TEST(close_sends_what_is_queued)
 {
     struct frame frame;
-    uint32_t i;
 
     begin_link(keys[0]);
     RUN_UNTIL(ends[0].connection && ends[1].connection);
-    for (i = 0; i < 20; i++) {
+    for (uint32_t i = 0; i < 20; i++) {
         frame = numbered(i, 200000);
         connection_send(ends[1].connection, &frame);
     }
@@ -364,12 +357,11 @@ TEST(close_sends_what_is_queued)
 TEST(close_from_within_a_frame)
 {
     struct frame frame;
-    uint32_t i;
 
     begin_link(keys[0]);
     RUN_UNTIL(ends[0].connection && ends[1].connection);
     ends[0].close_it = true;
-    for (i = 0; i < 10; i++) {
+    for (uint32_t i = 0; i < 10; i++) {
         frame = numbered(i, 10);
         connection_send(ends[1].connection, &frame);
     }
@@ -458,11 +450,10 @@ TEST(strangers_do_not_end_our_own_call)
     int own[2], more[3][2];
     char bytes[256];
     ssize_t n;
-    size_t i;
 
     connect_pair(own);
     CHECK_OK(connection_new(ends[0].set, own[0], true, 2));
-    for (i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) {
         connect_pair(more[i]);
         ends[0].down = false;
         CHECK_OK(connection_new(ends[0].set, more[i][0], false, RANK_NONE));
@@ -474,7 +465,7 @@ TEST(strangers_do_not_end_our_own_call)
     CU_ASSERT(n < 0 && errno == EAGAIN); /* not its end */
     close(stranger);
     close(own[1]);
-    for (i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++)
         close(more[i][1]);
     finish();
 }
@@ -563,9 +554,8 @@ TEST(reset_in_the_middle_is_told)
     struct linger now = {1, 0};
     struct frame frame;
     int fd = begin_proved();
-    int i;
 
-    for (i = 0; i < 100; i++) {
+    for (int i = 0; i < 100; i++) {
         frame = numbered((uint32_t)i, 100000);
         connection_send(ends[0].connection, &frame);
     }
@@ -585,11 +575,10 @@ TEST(a_failed_send_ends_the_link)
 {
     struct frame frame;
     int come, tries = PATIENCE_MS;
-    uint32_t i;
 
     begin_link(keys[0]);
     RUN_UNTIL(ends[0].connection && ends[1].connection);
-    for (i = 0; i < 20; i++) {
+    for (uint32_t i = 0; i < 20; i++) {
         frame = numbered(i, 4);
         connection_send(ends[1].connection, &frame);
     }
@@ -730,12 +719,11 @@ TEST(one_refusal_is_not_all)
         "127.0.0.1 1 127.0.0.2 1",
     };
     struct dial *dial;
-    int i;
 
     begin(keys[0], PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
-    for (i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         CHECK_OK(call(&dial, addresses[i]));
         RUN_UNTIL(dial_result <= 0);
         CU_ASSERT_EQUAL(dial_result == -ECONNREFUSED, i == 2);
@@ -779,9 +767,8 @@ TEST(any_time_out_is_set)
         {UINT32_MAX, INT_MAX},
     };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    size_t i;
 
-    for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         unsigned user_ms = 0;
         socklen_t len = sizeof(user_ms);
 

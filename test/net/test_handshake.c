@@ -197,11 +197,10 @@ TEST(every_byte_is_under_the_proof)
     unsigned char hello[HANDSHAKE_HELLO_LEN];
     const unsigned char *bytes;
     const unsigned char *output;
-    size_t i;
     size_t len;
     int r;
 
-    for (i = 0; i < sizeof(hello); i++) {
+    for (size_t i = 0; i < sizeof(hello); i++) {
         begin();
         output = handshake_output(&dialer, &len);
         memcpy(hello, output, sizeof(hello));
@@ -213,7 +212,7 @@ TEST(every_byte_is_under_the_proof)
             r = pass_on(&acceptor, &dialer, 1000);
         CU_ASSERT(r < 0);
     }
-    for (i = 0; i < HANDSHAKE_OUTPUT_LEN; i++) {
+    for (size_t i = 0; i < HANDSHAKE_OUTPUT_LEN; i++) {
         begin();
         CHECK_IS(pass_on(&dialer, &acceptor, 1000), 0);
         acceptor.output[i] ^= 1;
@@ -262,23 +261,20 @@ TEST(refusal_says_nothing_of_us)
 {
     const unsigned char *output;
     size_t len;
-    size_t i;
 
     CHECK_IS(with_byte(AT_RESERVED, 1), -EPROTO);
     output = handshake_output(&acceptor, &len);
     CU_ASSERT_EQUAL_FATAL(len, HANDSHAKE_HELLO_LEN);
-    for (i = AT_SEAL; i < len; i++)
+    for (size_t i = AT_SEAL; i < len; i++)
         CU_ASSERT_EQUAL(output[i], 0);
 }
 
 TEST(every_error_has_its_sentence)
 {
     const int codes[] = {-EPROTO, -EPROTONOSUPPORT, -ENOKEY, -ENXIO, -EACCES};
-    size_t i;
-    size_t j;
 
-    for (i = 0; i < 5; i++)
-        for (j = 0; j < i; j++)
+    for (size_t i = 0; i < 5; i++)
+        for (size_t j = 0; j < i; j++)
             CU_ASSERT_STRING_NOT_EQUAL(handshake_error(codes[i]),
                                        handshake_error(codes[j]));
 }

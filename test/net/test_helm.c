@@ -121,14 +121,13 @@ TEST(the_owner_goes_first)
     pthread_t owner;
     uint32_t before, missed = 0;
     struct cop_error error;
-    int i;
 
     CHECK_OK(libev_load(&error));
     share_a_processor();
     CHECK_OK(helm_new(&helm, &ops, NULL, NULL));
     CHECK_OK(helm_lock(helm));
     CU_ASSERT_EQUAL_FATAL(pthread_create(&owner, NULL, own, NULL), 0);
-    for (i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         await_poll();
         before = turns;
         helm_wake(helm);

@@ -80,10 +80,9 @@ static void exchange(uint32_t stream, int32_t tag, size_t len, size_t answers)
 {
     struct frame frame;
     uint32_t from;
-    size_t i;
 
     CHECK_OK(shell_send(&shell, stream, tag, len));
-    for (i = 0; i < answers; i++) {
+    for (size_t i = 0; i < answers; i++) {
         CHECK_OK(shell_receive(&shell, &from, &frame, PATIENCE_MS));
         CU_ASSERT_EQUAL(from, stream);
         CU_ASSERT_EQUAL(frame.tag, tag);
@@ -100,12 +99,11 @@ static void exchange(uint32_t stream, int32_t tag, size_t len, size_t answers)
 static void try_shape(const char *shape, uint32_t first, uint32_t last)
 {
     int stream;
-    int i;
 
     CHECK_OK(shell_launch(&shell, shape, echo_argv, NULL));
     stream = shell_open(&shell, first, last);
     CHECK_OK(stream);
-    for (i = 100; i < 110; i++)
+    for (int i = 100; i < 110; i++)
         exchange((uint32_t)stream, i, 16, last - first + 1);
     exchange((uint32_t)stream, 110, 0, last - first + 1);
     exchange((uint32_t)stream, 111, 1 << 18, last - first + 1);
@@ -248,13 +246,12 @@ static void talk_without_a_reader(void)
     int pair[2];
     int answers = 0;
     int stream;
-    int i;
 
     if (pipe(pair) < 0 || dup2(pair[1], STDERR_FILENO) < 0 ||
         shell_launch(&shell, NULL, argv, &launch) != 0)
         _exit(1);
     stream = shell_open(&shell, 2, 3);
-    for (i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++)
         if (shell_send(&shell, (uint32_t)stream, i, 64) < 0)
             _exit(1);
     for (; answers < 6; answers++) {
@@ -330,7 +327,6 @@ TEST(back_ends_attach)
     char *argv[] = {backend, (char[]){"attach"}, path, NULL};
     int descriptors = open_descriptors();
     int stream;
-    int i;
 
     snprintf(path, sizeof(path), "test-attach-%ld", (long)getpid());
     CHECK_OK(shell_launch(&shell, "flat:2", NULL, &launch));
@@ -339,7 +335,7 @@ TEST(back_ends_attach)
                            driver_node(shell.driver), NULL));
     driver_unlock(shell.driver);
     fflush(NULL);
-    for (i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++)
         if (fork() == 0) {
             execv(argv[0], argv);
             _exit(1);
@@ -398,9 +394,8 @@ TEST(killed_front_end_leaves_nothing)
     struct timespec delay = {0, 0};
     char *argv[] = {frontend, (char[]){"2x2"}, backend, (char[]){"echo"}, NULL};
     unsigned seed = 12345;
-    int i;
 
-    for (i = 0; i < 30; i++) {
+    for (int i = 0; i < 30; i++) {
         pid_t pid;
 
         fflush(NULL);

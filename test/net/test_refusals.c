@@ -14,9 +14,8 @@ static uint32_t add(struct refusals *refusals, uint32_t count, uint64_t now_ms)
 TEST(few_get_a_line_each)
 {
     struct refusals refusals = {0};
-    uint64_t now_ms;
 
-    for (now_ms = 5; now_ms < 100000; now_ms += 500) {
+    for (uint64_t now_ms = 5; now_ms < 100000; now_ms += 500) {
         CU_ASSERT(refusals_add(&refusals, now_ms));
         CU_ASSERT_EQUAL(refusals_left_out(&refusals, now_ms), 0);
     }

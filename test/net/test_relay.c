@@ -31,13 +31,11 @@ TEST(everything_arrives_in_order)
     char bytes[1000];
     int pair[2];
     size_t at = 0;
-    size_t i;
-    int round;
 
     CHECK_OK(pipe(pair));
     CHECK_OK(relay_new(&relay, pair[1]));
-    for (round = 0; round < 200; round++) {
-        for (i = 0; i < sizeof(bytes); i++)
+    for (int round = 0; round < 200; round++) {
+        for (size_t i = 0; i < sizeof(bytes); i++)
             bytes[i] = (char)(at++ % 251);
         relay_put(relay, bytes, sizeof(bytes));
         CU_ASSERT_EQUAL_FATAL(read_until(pair[0], sizeof(bytes)),
@@ -58,10 +56,9 @@ static size_t fill(struct relay *relay)
 {
     char bytes[1024];
     size_t put = 0;
-    int i;
 
     memset(bytes, 'x', sizeof(bytes));
-    for (i = 0; i < 1024; i++) {
+    for (int i = 0; i < 1024; i++) {
         relay_put(relay, bytes, sizeof(bytes));
         put += sizeof(bytes);
     }
@@ -131,7 +128,6 @@ TEST(descriptor_may_be_non_blocking)
     struct relay *relay;
     int pair[2];
     char bytes[4096] = {0};
-    size_t i;
 
     CHECK_OK(pipe(pair));
     CHECK_OK(fcntl(pair[1], F_SETFL, O_NONBLOCK));
@@ -140,7 +136,7 @@ TEST(descriptor_may_be_non_blocking)
     CHECK_OK(relay_new(&relay, pair[1]));
     memset(bytes, 'y', sizeof(bytes));
     relay_put(relay, bytes, sizeof(bytes));
-    for (i = 0; i < 16; i++) /* a pipe holds 16 pages */
+    for (size_t i = 0; i < 16; i++) /* a pipe holds 16 pages */
         CU_ASSERT_EQUAL(read_until(pair[0], 4096), 4096);
     CU_ASSERT_EQUAL(read_until(pair[0], 4096), 4096);
     CU_ASSERT_EQUAL(seen[0], 'y');

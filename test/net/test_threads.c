@@ -100,9 +100,8 @@ TEST(queued_frames_leave_by_themselves)
 {
     uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
     uint32_t stream = begin("flat:2", 1, 2, 3000);
-    int i;
 
-    for (i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++)
         CHECK_OK(shell_send(&shell, stream, 100, 16));
     while (waiting() < 20 && driver_now_ms() < deadline_ms)
         pause_ms(1);
@@ -187,9 +186,8 @@ static int timer_of_helm(void)
 {
     char path[64], text[64];
     ssize_t len;
-    int fd;
 
-    for (fd = 0; fd < 1024; fd++) {
+    for (int fd = 0; fd < 1024; fd++) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         len = readlink(path, text, sizeof(text) - 1);
         text[len > 0 ? len : 0] = '\0';
@@ -208,15 +206,14 @@ TEST(end_is_told_to_all)
     uint64_t deadline_ms = driver_now_ms() + PATIENCE_MS;
     struct share others[2];
     cpu_set_t all, one;
-    int i;
 
     CHECK_OK(sched_getaffinity(0, sizeof(all), &all));
     CPU_ZERO(&one);
     CPU_SET((size_t)sched_getcpu(), &one);
     CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         share_begin(&others[i]);
-    for (i = 0; i < ENDS; i++) {
+    for (int i = 0; i < ENDS; i++) {
         struct pollfd timer = {.events = POLLIN};
 
         CHECK_OK(helm_new(&helm, &ops, NULL, NULL));
@@ -230,7 +227,7 @@ TEST(end_is_told_to_all)
         CU_ASSERT_EQUAL(poll(&timer, 1, 1000), 1);
         helm_free(helm);
     }
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         share_end(&others[i]);
     CHECK_OK(sched_setaffinity(0, sizeof(all), &all));
 }
@@ -249,9 +246,8 @@ struct sender {
 static void *send_many(void *arg)
 {
     struct sender *sender = arg;
-    int i;
 
-    for (i = 0; i < SENDS && sender->result == 0; i++)
+    for (int i = 0; i < SENDS && sender->result == 0; i++)
         sender->result = shell_send(&shell, sender->stream, sender->tag, 1000);
     return NULL;
 }
@@ -265,19 +261,18 @@ TEST(threads_share_a_network)
     uint32_t stream = begin("2x2", 3, 6, 20000);
     struct frame frame;
     uint32_t from;
-    int i;
 
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         senders[i].stream = stream;
         CHECK_OK(-pthread_create(&threads[i], NULL, send_many, &senders[i]));
     }
-    for (i = 0; i < 2 * 4 * SENDS; i++) {
+    for (int i = 0; i < 2 * 4 * SENDS; i++) {
         CHECK_OK(shell_receive(&shell, &from, &frame, PATIENCE_MS));
         CU_ASSERT_FATAL(frame.tag == 100 || frame.tag == 101);
         counts[frame.tag - 100]++;
         frame_fini(&frame);
     }
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], NULL);
         CHECK_OK(senders[i].result);
         CU_ASSERT_EQUAL(counts[i], 4 * SENDS);
@@ -303,13 +298,12 @@ TEST(two_threads_wait)
     pthread_t threads[2];
     int results[2] = {-1, -1};
     uint32_t stream = begin("flat:2", 1, 2, 20000);
-    int i;
 
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         CHECK_OK(-pthread_create(&threads[i], NULL, receive_one, &results[i]));
     pause_ms(20);
     CHECK_OK(shell_send(&shell, stream, 100, 16));
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], NULL);
         CHECK_OK(results[i]);
     }

@@ -29,9 +29,8 @@ static void ask(int number)
 static void print_missing(struct cop_network *network)
 {
     struct cop_absentee who = COP_ABSENTEE_INIT;
-    size_t i;
 
-    for (i = 0; cop_network_missing(network, i, &who) == 0; i++)
+    for (size_t i = 0; cop_network_missing(network, i, &who) == 0; i++)
         printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
 }
 

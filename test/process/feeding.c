@@ -22,14 +22,13 @@ uint64_t feeding_now_ms(void)
 static int note_members(struct feeding *feeding)
 {
     const struct cop_communicator *all = cop_network_everyone(feeding->network);
-    size_t i;
 
     feeding->members = cop_communicator_size(all);
     feeding->ranks = calloc(feeding->members + 1, sizeof(*feeding->ranks));
     feeding->is_lost = calloc(feeding->members + 1, sizeof(bool));
     if (!feeding->ranks || !feeding->is_lost)
         return -ENOMEM;
-    for (i = 0; i < feeding->members; i++)
+    for (size_t i = 0; i < feeding->members; i++)
         feeding->ranks[i] = cop_communicator_rank(all, i);
     return 0;
 }
@@ -132,7 +131,7 @@ static void take_packet(struct feeding *feeding,
                         const struct cop_packet *packet)
 {
     const int32_t *numbers;
-    uint32_t count, i;
+    uint32_t count;
 
     feeding->packets++;
     if (cop_packet_unpack(packet, "%ad", &numbers, &count) < 0) {
@@ -140,7 +139,7 @@ static void take_packet(struct feeding *feeding,
         feeding->wrong = true;
         return;
     }
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         take_number(feeding, numbers[i]);
 }
 
@@ -307,15 +306,13 @@ bool feeding_await_adoption(struct feeding *feeding, size_t rank)
 static bool is_union(const struct feeding *feeding)
 {
     bool whole = true;
-    size_t i;
 
-    for (i = 0; i < feeding->members; i++) {
+    for (size_t i = 0; i < feeding->members; i++) {
         const unsigned char *seen =
             &feeding->is_seen[i * (size_t)feeding->count];
         int missing = 0;
-        int k;
 
-        for (k = 0; k < feeding->count; k++)
+        for (int k = 0; k < feeding->count; k++)
             missing += !seen[k];
         if (missing > 0 && !feeding->is_lost[i]) {
             printf("\n%d of %d numbers of rank %u are missing\n", missing,

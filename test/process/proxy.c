@@ -103,9 +103,7 @@ static uint64_t now_ms(void)
 
 static struct host *host_of(pid_t pid)
 {
-    size_t i;
-
-    for (i = 0; i < host_count; i++)
+    for (size_t i = 0; i < host_count; i++)
         if (hosts[i].pid == pid)
             return &hosts[i];
     if (host_count == HOSTS_MAX)
@@ -117,9 +115,7 @@ static struct host *host_of(pid_t pid)
 
 static struct host *host_at(uint16_t port)
 {
-    size_t i;
-
-    for (i = 0; i < host_count; i++)
+    for (size_t i = 0; i < host_count; i++)
         if (hosts[i].port == port)
             return &hosts[i];
     return host_of(0);
@@ -135,9 +131,8 @@ static bool is_open(const struct way *way)
 static void link_close(struct link *link, bool by_reset)
 {
     struct linger linger = {.l_onoff = 1, .l_linger = 0};
-    int i;
 
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         struct way *way = &link->ways[i];
 
         while (way->count > 0) {
@@ -307,14 +302,12 @@ static short wanted(const struct link *link, int i)
 
 static void watch(const struct link *link, struct pollfd *fds, int *wait_ms)
 {
-    int i;
-
     fds[0] = fds[1] = fds[2] = (struct pollfd){.fd = -1};
     if (!link->used)
         return;
     if (link->fds[0] < 0)
         fds[2] = (struct pollfd){.fd = link->listens, .events = POLLIN};
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         const struct way *way = &link->ways[i];
         short events = link->fds[i] < 0 ? 0 : wanted(link, i);
 
@@ -351,11 +344,9 @@ static void complete(struct link *link)
 
 static void work(struct link *link, const struct pollfd *fds)
 {
-    int i;
-
     if (fds[2].revents)
         take_caller(link);
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         if (!fds[i].revents)
             continue;
         if ((fds[i].events & POLLIN) && !link->ways[i].ended)
@@ -406,10 +397,10 @@ static bool is_of(const struct link *link, const struct host *host)
 static size_t held(const struct host *host)
 {
     size_t bytes = 0, l, c;
-    int i, n;
+    int n;
 
     for (l = 0; l < link_count; l++)
-        for (i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++) {
             const struct way *way = &links[l].ways[i];
 
             if (!is_of(&links[l], host) || is_open(way))
@@ -474,7 +465,6 @@ int main(int argc, char **argv)
     static struct pollfd fds[FDS];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char line[80];
-    size_t i;
     int server;
 
     if (argc != 2 || strlen(argv[1]) >= sizeof(address.sun_path))
@@ -494,11 +484,11 @@ int main(int argc, char **argv)
 
         fds[0] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = server, .events = POLLIN};
-        for (i = 0; i < watched; i++)
+        for (size_t i = 0; i < watched; i++)
             watch(&links[i], &fds[2 + 3 * i], &wait_ms);
         if (poll(fds, (nfds_t)(2 + 3 * watched), wait_ms) < 0)
             err(1, "poll");
-        for (i = 0; i < watched; i++)
+        for (size_t i = 0; i < watched; i++)
             if (links[i].used)
                 work(&links[i], &fds[2 + 3 * i]);
         if (fds[1].revents)
@@ -509,7 +499,7 @@ int main(int argc, char **argv)
             take_command(line);
         }
     }
-    for (i = 0; i < link_count; i++)
+    for (size_t i = 0; i < link_count; i++)
         if (links[i].used)
             link_close(&links[i], true);
     unlink(argv[1]);

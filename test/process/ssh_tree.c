@@ -69,7 +69,6 @@ int main(int argc, char **argv)
     struct cop_network *network;
     struct cop_absentee who = COP_ABSENTEE_INIT;
     struct cop_error error;
-    size_t i;
     int r;
 
     if (argc == 1)
@@ -89,7 +88,7 @@ int main(int argc, char **argv)
     be_patient(&launch);
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
-    for (i = 0; cop_network_missing(network, i, &who) == 0; i++)
+    for (size_t i = 0; cop_network_missing(network, i, &who) == 0; i++)
         printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
     sum_ranks(network);
     r = cop_network_shutdown(network, PATIENCE_MS);

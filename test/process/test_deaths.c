@@ -46,9 +46,8 @@ TEST(one_is_killed)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
-    size_t i;
 
-    for (i = 0; i < LOADS; i++) {
+    for (size_t i = 0; i < LOADS; i++) {
         CHECK_OK(kill(nodes[begin_load(&feeding, i, nodes) - 1], SIGKILL));
         CU_ASSERT(feeding_await_moves(&feeding, loads[i].below));
         CU_ASSERT_EQUAL(feeding.moved, loads[i].below);
@@ -62,9 +61,8 @@ TEST(one_with_a_subtree_is_killed)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
-    size_t i;
 
-    for (i = 0; i < LOADS; i++) {
+    for (size_t i = 0; i < LOADS; i++) {
         if (!loads[i].deep)
             continue;
         begin_load(&feeding, i, nodes);
@@ -78,9 +76,9 @@ TEST(two_siblings_at_once)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
-    size_t count, i;
+    size_t count;
 
-    for (i = 0; i < LOADS; i++) {
+    for (size_t i = 0; i < LOADS; i++) {
         count = begin_load(&feeding, i, nodes);
         CU_ASSERT_FATAL(count >= 2);
         CHECK_OK(kill(nodes[count - 1], SIGKILL));
@@ -93,9 +91,8 @@ TEST(parent_and_child_at_once)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX], below[NODES_MAX];
-    size_t i;
 
-    for (i = 0; i < LOADS; i++) {
+    for (size_t i = 0; i < LOADS; i++) {
         if (!loads[i].deep)
             continue;
         begin_load(&feeding, i, nodes);
@@ -111,11 +108,11 @@ TEST(every_commnode_after_another)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
-    size_t count, i, k;
+    size_t count;
 
-    for (i = 0; i < LOADS; i++) {
+    for (size_t i = 0; i < LOADS; i++) {
         count = begin_load(&feeding, i, nodes);
-        for (k = 0; k < count; k++) {
+        for (size_t k = 0; k < count; k++) {
             CHECK_OK(kill(nodes[k], SIGKILL));
             CU_ASSERT_FATAL(feeding_await_events(&feeding, k + 1, 0));
         }
@@ -204,9 +201,8 @@ TEST(a_shutdown_in_the_middle)
 {
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
-    size_t i;
 
-    for (i = 0; i < LOADS; i++) {
+    for (size_t i = 0; i < LOADS; i++) {
         begin_load(&feeding, i, nodes);
         CHECK_OK(kill(nodes[0], SIGKILL));
         cop_network_shutdown(feeding.network, TREE_PATIENCE_MS);

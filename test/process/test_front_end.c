@@ -85,7 +85,7 @@ static void is_joined(int ready)
     struct cop_error error;
     struct cop_event event;
     char session[] = "/tmp/coppice-test.XXXXXX";
-    int i, fd;
+    int fd;
 
     fd = mkstemp(session);
     close(fd);
@@ -95,12 +95,12 @@ static void is_joined(int ready)
     be_patient(&launch);
     if (fd < 0 || cop_network_launch(&network, &launch, &error) < 0)
         _exit(1);
-    for (i = 0; i < ATTACHED; i++)
+    for (int i = 0; i < ATTACHED; i++)
         if (fork() == 0) {
             execl(member, member, "session", session, (char *)NULL);
             _exit(127);
         }
-    for (i = 0; i < ATTACHED; i++)
+    for (int i = 0; i < ATTACHED; i++)
         if (tree_await(network, COP_EVENT_BACKEND_JOINED, &event) < 0)
             _exit(1);
     unlink(session);
@@ -154,9 +154,8 @@ static long end_of(front_end_fn *front_end, bool with_commnode)
 static void ends_with(front_end_fn *front_end, bool with_commnode)
 {
     long ms = ENDS_MS + 1;
-    int i;
 
-    for (i = 0; i < TRIES && ms > ENDS_MS; i++) {
+    for (int i = 0; i < TRIES && ms > ENDS_MS; i++) {
         ms = end_of(front_end, with_commnode);
         CU_ASSERT_FATAL(ms >= 0);
     }

@@ -72,17 +72,13 @@ static void check_stop(size_t load, bool last)
 
 TEST(a_continued_node_does_no_harm)
 {
-    size_t i;
-
-    for (i = 0; i < LOADS; i++)
+    for (size_t i = 0; i < LOADS; i++)
         check_stop(i, true);
 }
 
 TEST(nor_does_a_node_with_a_subtree)
 {
-    size_t i;
-
-    for (i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++)
         check_stop(i, false);
 }
 
@@ -156,9 +152,8 @@ TEST(a_short_stop_is_not_noticed)
     struct timespec pause = {.tv_nsec = 500000000};
     struct feeding feeding;
     pid_t nodes[NODES_MAX];
-    size_t i;
 
-    for (i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         begin_with(&feeding, i, nodes, FEEDING_PATIENCE_MS);
         CHECK_OK(kill(nodes[0], SIGSTOP));
         nanosleep(&pause, NULL);
@@ -208,9 +203,8 @@ TEST(a_stopped_process_survives_its_starter)
 {
     int status;
     pid_t pid;
-    int router;
 
-    for (router = 0; router < 2; router++) {
+    for (int router = 0; router < 2; router++) {
         fflush(NULL);
         pid = fork();
         if (pid == 0)

@@ -38,10 +38,8 @@ TEST(trees_are_counted_not_built)
 TEST(balanced_trees_are_those_of_topologies)
 {
     static const char *const shapes[] = {"2^3", "3x1x4", "5", "1x1x1", "4^2"};
-    size_t i;
-    uint32_t j;
 
-    for (i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct topology *topo = NULL;
         struct study_tree tree;
         struct table *ours = NULL;
@@ -53,7 +51,7 @@ TEST(balanced_trees_are_those_of_topologies)
         CHECK_OK(table_from_topology(&whole, topo));
         CU_ASSERT_EQUAL_FATAL(table_count(ours), table_count(whole));
         CU_ASSERT_EQUAL(tree.backend_count, topology_leaf_count(topo));
-        for (j = 0; j < table_count(ours); j++) {
+        for (uint32_t j = 0; j < table_count(ours); j++) {
             struct table_entry a;
             struct table_entry b;
 
@@ -90,9 +88,8 @@ TEST(impossible_trees_are_refused)
         {"-1^3", -EINVAL},
         {"1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1", -EINVAL},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct study_tree tree;
         struct cop_error error = {""};
 
@@ -116,17 +113,16 @@ static uint32_t try_all(struct table_site *sites,
                         uint32_t height)
 {
     uint32_t best = UINT32_MAX;
-    uint32_t i;
 
     if (at == orphan_count) {
         best = 0;
-        for (i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             if (sites[i].depth != TABLE_NO_PATH && sites[i].fan_out > best)
                 best = sites[i].fan_out;
         }
         return best;
     }
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t most;
 
         if (sites[i].depth == TABLE_NO_PATH ||
@@ -142,9 +138,7 @@ static uint32_t try_all(struct table_site *sites,
 
 TEST(the_bound_is_the_best_of_all_assignments)
 {
-    uint64_t seed;
-
-    for (seed = 1; seed <= 4000; seed++) {
+    for (uint64_t seed = 1; seed <= 4000; seed++) {
         uint64_t state = seed * 2 + 1;
         uint32_t height = 1 + tree_random(&state) % 4;
         uint32_t count = 1 + tree_random(&state) % SITES_MAX;
@@ -152,16 +146,15 @@ TEST(the_bound_is_the_best_of_all_assignments)
         uint32_t heights[ORPHANS_MAX];
         uint32_t by_height[8] = {0};
         struct table_site sites[SITES_MAX];
-        uint32_t i;
 
-        for (i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             sites[i] = (struct table_site){i, tree_random(&state) % 6,
                                            tree_random(&state) % height};
             if (tree_random(&state) % 6 == 0)
                 sites[i].depth = TABLE_NO_PATH;
         }
         sites[0].depth = 0;
-        for (i = 0; i < orphan_count; i++) {
+        for (uint32_t i = 0; i < orphan_count; i++) {
             heights[i] = tree_random(&state) % height;
             by_height[heights[i]]++;
         }
@@ -193,11 +186,10 @@ static struct study_step steps[SEEDS][FAILURES];
 static void run_all(const char *shape, struct study_options options)
 {
     struct study_tree tree;
-    int i;
 
     options.failures = FAILURES;
     CHECK_OK(study_tree_init(&tree, shape, NULL));
-    for (i = 0; i < SEEDS; i++) {
+    for (int i = 0; i < SEEDS; i++) {
         options.seed = (uint64_t)i + 1;
         CHECK_OK(study_run(&tree, &options, steps[i]));
     }
@@ -212,9 +204,8 @@ static int compare_fan_outs(const void *a, const void *b)
 static uint32_t median_fan_out(void)
 {
     uint32_t last[SEEDS];
-    int i;
 
-    for (i = 0; i < SEEDS; i++)
+    for (int i = 0; i < SEEDS; i++)
         last[i] = steps[i][FAILURES - 1].fan_out;
     qsort(last, SEEDS, sizeof last[0], compare_fan_outs);
     return last[SEEDS / 2];
@@ -230,18 +221,16 @@ static struct study_options algorithm_options(const char *name)
 TEST(the_results_of_the_dissertation_are_reproduced)
 {
     uint32_t highest = 0;
-    int i;
-    int j;
 
     run_all("32^3", algorithm_options("NHI-WM"));
     CU_ASSERT(median_fan_out() <= 38);
-    for (i = 0; i < SEEDS; i++) {
-        for (j = 0; j < FAILURES; j++)
+    for (int i = 0; i < SEEDS; i++) {
+        for (int j = 0; j < FAILURES; j++)
             CU_ASSERT(steps[i][j].height == 3);
     }
     run_all("32^3", algorithm_options("ANY-WM"));
     CU_ASSERT(median_fan_out() <= 37);
-    for (i = 0; i < SEEDS; i++) {
+    for (int i = 0; i < SEEDS; i++) {
         if (steps[i][FAILURES - 1].height > highest)
             highest = steps[i][FAILURES - 1].height;
     }
@@ -254,16 +243,13 @@ TEST(runs_keep_their_sums)
     static const char *const shapes[] = {"32^3", "6x6x6x3", "k:3@4096"};
     struct study_step begin;
     struct study_tree tree;
-    uint32_t algorithm;
-    size_t shape;
-    int i;
-    int j;
 
-    for (shape = 0; shape < 3; shape++) {
+    for (size_t shape = 0; shape < 3; shape++) {
         CHECK_OK(study_tree_init(&tree, shapes[shape], NULL));
         CHECK_OK(study_begin(&tree, &begin));
         study_tree_fini(&tree);
-        for (algorithm = 0; algorithm < ADOPTER_ALGORITHMS; algorithm++) {
+        for (uint32_t algorithm = 0; algorithm < ADOPTER_ALGORITHMS;
+             algorithm++) {
             struct study_options options = {
                 .algorithm = algorithm,
                 .where = (enum study_where)(algorithm % 3),
@@ -271,8 +257,8 @@ TEST(runs_keep_their_sums)
             };
 
             run_all(shapes[shape], options);
-            for (i = 0; i < SEEDS; i++) {
-                for (j = 0; j < FAILURES; j++) {
+            for (int i = 0; i < SEEDS; i++) {
+                for (int j = 0; j < FAILURES; j++) {
                     const struct study_step *step = &steps[i][j];
                     const struct study_step *before = j ? step - 1 : step;
 
@@ -296,13 +282,11 @@ TEST(runs_keep_their_sums)
 TEST(filling_reaches_the_bound)
 {
     struct study_options options = algorithm_options("NHI-WF");
-    int i;
-    int j;
 
     options.where = STUDY_LEVEL;
     run_all("32^3", options);
-    for (i = 0; i < SEEDS; i++) {
-        for (j = 0; j < FAILURES; j++)
+    for (int i = 0; i < SEEDS; i++) {
+        for (int j = 0; j < FAILURES; j++)
             CU_ASSERT_EQUAL(steps[i][j].fan_out, steps[i][j].bound);
     }
 }
@@ -313,23 +297,22 @@ TEST(failures_are_where_they_should)
 {
     static uint32_t victims[FAILURES];
     struct study_options options = algorithm_options("GP");
-    int j;
 
     run_all("32^3", options);
-    for (j = 0; j < FAILURES; j++)
+    for (int j = 0; j < FAILURES; j++)
         victims[j] = steps[0][j].victim;
     run_all("32^3", algorithm_options("ANY-R"));
-    for (j = 0; j < FAILURES; j++)
+    for (int j = 0; j < FAILURES; j++)
         CU_ASSERT_EQUAL(steps[0][j].victim, victims[j]);
 
     options.where = STUDY_LEVEL;
     run_all("32^3", options);
-    for (j = 0; j < FAILURES; j++)
+    for (int j = 0; j < FAILURES; j++)
         CU_ASSERT_EQUAL(steps[3][j].victim <= 32, j < 32);
 
     options.where = STUDY_SUBTREE;
     run_all("32^3", options);
-    for (j = 1; j < 33; j++) {
+    for (int j = 1; j < 33; j++) {
         uint32_t a = steps[3][j].victim;
         uint32_t b = steps[3][0].victim;
 
@@ -345,15 +328,13 @@ TEST(stale_tables_cost)
     struct study_options options = algorithm_options("NHI-WM");
     uint32_t fresh;
     uint64_t refusals = 0;
-    int i;
-    int j;
 
     run_all("32^3", options);
     fresh = median_fan_out();
     options.lag = 1000;
     run_all("32^3", options);
-    for (i = 0; i < SEEDS; i++) {
-        for (j = 0; j < FAILURES; j++)
+    for (int i = 0; i < SEEDS; i++) {
+        for (int j = 0; j < FAILURES; j++)
             refusals += steps[i][j].refusals;
     }
     CU_ASSERT(median_fan_out() > fresh);
@@ -366,11 +347,10 @@ TEST(jobs_change_nothing)
     static const uint32_t algorithms[] = {0, 5, 11};
     struct study_batch batches[2];
     struct study_tree tree;
-    uint32_t i;
     size_t size;
 
     CHECK_OK(study_tree_init(&tree, "8^3", NULL));
-    for (i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 2; i++) {
         batches[i] = (struct study_batch){
             .tree = &tree,
             .options = {.failures = 40},

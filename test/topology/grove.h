@@ -25,11 +25,10 @@ static inline void grove_init(struct grove *grove, uint64_t *state)
 {
     uint32_t gap = tree_random(state) % 3;
     uint32_t reach = 1 + tree_random(state) % GROVE_MAX;
-    uint32_t i;
 
     memset(grove, 0, sizeof *grove);
     grove->count = 1 + tree_random(state) % GROVE_MAX;
-    for (i = 0; i < grove->count; i++) {
+    for (uint32_t i = 0; i < grove->count; i++) {
         uint32_t near = i < reach ? i : reach;
 
         grove->rank[i] =
@@ -47,9 +46,7 @@ static inline uint32_t grove_depth(const struct grove *grove,
                                    uint32_t index,
                                    uint32_t top)
 {
-    uint32_t steps;
-
-    for (steps = 0; steps <= grove->count; steps++) {
+    for (uint32_t steps = 0; steps <= grove->count; steps++) {
         if (index == top)
             return steps;
         if (grove->failed[index] || index == 0)
@@ -63,9 +60,8 @@ static inline uint32_t grove_depth(const struct grove *grove,
 static inline uint32_t grove_fan_out(const struct grove *grove, uint32_t index)
 {
     uint32_t fan_out = grove->backends[index];
-    uint32_t i;
 
-    for (i = 1; i < grove->count; i++)
+    for (uint32_t i = 1; i < grove->count; i++)
         fan_out += !grove->failed[i] && grove->parent[i] == index;
     return fan_out;
 }
@@ -74,9 +70,8 @@ static inline uint32_t grove_fan_out(const struct grove *grove, uint32_t index)
 static inline uint32_t grove_height(const struct grove *grove, uint32_t top)
 {
     uint32_t height = 0;
-    uint32_t i;
 
-    for (i = 0; i < grove->count; i++) {
+    for (uint32_t i = 0; i < grove->count; i++) {
         uint32_t depth = grove_depth(grove, i, top);
 
         if (depth != TABLE_NO_PATH && grove->backends[i] > 0 && depth >= height)
@@ -91,10 +86,9 @@ static inline struct table *grove_table(const struct grove *grove,
 {
     struct table *table = NULL;
     uint32_t first = tree_random(state) % grove->count;
-    uint32_t i;
 
     CHECK_OK(table_new(&table));
-    for (i = 0; i < grove->count; i++) {
+    for (uint32_t i = 0; i < grove->count; i++) {
         uint32_t at = (first + i) % grove->count;
 
         CHECK_OK(table_add(table, grove->rank[at],

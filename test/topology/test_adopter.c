@@ -47,9 +47,8 @@ static bool makes_higher(const struct plain *plain, uint32_t i, uint32_t height)
 static uint32_t grandparent(const struct plain *plain)
 {
     uint32_t at = plain->lost;
-    uint32_t steps;
 
-    for (steps = 0; steps < plain->grove->count && at != 0; steps++) {
+    for (uint32_t steps = 0; steps < plain->grove->count && at != 0; steps++) {
         at = plain->grove->last_parent[at];
         if (may_adopt(plain, at))
             return at;
@@ -122,14 +121,12 @@ static uint32_t filled(const struct plain *plain,
 {
     uint32_t fan_out[GROVE_MAX];
     uint32_t best = 0;
-    uint32_t turn;
-    uint32_t i;
 
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         fan_out[i] = grove_fan_out(plain->grove, chosen[i]);
-    for (turn = 0; turn <= plain->orphan.ordinal; turn++) {
+    for (uint32_t turn = 0; turn <= plain->orphan.ordinal; turn++) {
         best = 0;
-        for (i = 1; i < count; i++) {
+        for (uint32_t i = 1; i < count; i++) {
             if (fan_out[i] < fan_out[best])
                 best = i;
         }
@@ -147,15 +144,14 @@ static void put_in_order(const struct plain *plain,
     uint32_t rotated[GROVE_MAX];
     uint32_t fan_out_max = 0;
     uint32_t begin = plain->orphan.ordinal % count;
-    uint32_t i;
     uint32_t j;
 
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t fan_out = grove_fan_out(plain->grove, chosen[i]);
 
         fan_out_max = fan_out > fan_out_max ? fan_out : fan_out_max;
     }
-    for (i = 1; i < count; i++) {
+    for (uint32_t i = 1; i < count; i++) {
         uint32_t moved = chosen[i];
 
         for (j = i; j > 0 && !stays_before(plain, sorting, fan_out_max,
@@ -165,7 +161,7 @@ static void put_in_order(const struct plain *plain,
         chosen[j] = moved;
     }
     if (strcmp(sorting, "R") == 0) {
-        for (i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             j = i + (uint32_t)(plain_mix(plain->orphan.seed, i) % (count - i));
             rotated[0] = chosen[i];
             chosen[i] = chosen[j];
@@ -177,7 +173,7 @@ static void put_in_order(const struct plain *plain,
     if (strcmp(sorting, "R") == 0 || strcmp(sorting, "WR") == 0)
         return;
     memcpy(rotated, chosen, count * sizeof *chosen);
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         chosen[i] = rotated[(begin + i) % count];
 }
 
@@ -188,19 +184,18 @@ static uint32_t search(struct plain *plain, const char *name, uint32_t *ranks)
     const char *dash = strchr(name, '-');
     uint32_t chosen[GROVE_MAX];
     uint32_t count = 0;
-    uint32_t i;
 
     snprintf(criterion, sizeof criterion, "%.*s", dash ? (int)(dash - name) : 7,
              name);
     plain->all_fit = strcmp(criterion, "ANY") == 0;
-    for (i = 0; i < plain->grove->count; i++) {
+    for (uint32_t i = 0; i < plain->grove->count; i++) {
         if (is_candidate(plain, criterion, i))
             chosen[count++] = i;
     }
     if (count == 0)
         chosen[count++] = 0;
     put_in_order(plain, dash ? dash + 1 : "M", chosen, count);
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         ranks[i] = plain->grove->rank[chosen[i]];
     return count;
 }
@@ -213,9 +208,8 @@ static void compare_picks(struct adopter_survey *survey,
 {
     uint32_t count = adopter_survey_count(survey);
     uint32_t rank = TABLE_NONE;
-    uint32_t i;
 
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t turn = backwards ? count - 1 - i : i;
 
         CHECK_OK(adopter_survey_pick(survey, orphan, turn, &rank));
@@ -262,7 +256,6 @@ static void compare(const struct grove *grove,
         .height_limit = tree_random(state) % 12,
         .height = grove_height(grove, 0),
     };
-    uint32_t algorithm;
 
     if (plain.height < plain.height_limit)
         plain.height = plain.height_limit;
@@ -273,24 +266,21 @@ static void compare(const struct grove *grove,
         CU_ASSERT_EQUAL(plain.orphan.height,
                         table_subtree_height(table, plain.orphan.rank));
     }
-    for (algorithm = 0; algorithm < ADOPTER_ALGORITHMS; algorithm++)
+    for (uint32_t algorithm = 0; algorithm < ADOPTER_ALGORITHMS; algorithm++)
         compare_algorithm(&plain, table, algorithm, state);
 }
 
 /* Rule 7.3: thousands of trees in which nodes fail and move, turn by turn. */
 TEST(a_plain_search_finds_the_same)
 {
-    uint64_t seed;
-
-    for (seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         uint64_t state = seed * 2 + 1;
         struct grove grove;
         struct table *table;
-        uint32_t steps;
 
         grove_init(&grove, &state);
         table = grove_table(&grove, &state);
-        for (steps = tree_random(&state) % 30; steps > 0; steps--) {
+        for (uint32_t steps = tree_random(&state) % 30; steps > 0; steps--) {
             grove_step(&grove, table, &state);
             if (steps % 8 == 0)
                 compare(&grove, table, &state);
@@ -332,10 +322,9 @@ TEST(siblings_begin_at_different_places)
 {
     static const uint32_t first[] = {0, 2, 3, 4, 0, 2};
     struct table *table = shape_table("4x4");
-    uint32_t i;
 
     CHECK_IS(table_record(table, 1, 0, TABLE_FAILED), 1);
-    for (i = 0; i < sizeof first / sizeof first[0]; i++) {
+    for (uint32_t i = 0; i < sizeof first / sizeof first[0]; i++) {
         struct adopter_orphan orphan = {5 + i, 0, i, 1, 0};
 
         CU_ASSERT_EQUAL(first_of(table, &orphan, 2), first[i]);
@@ -352,13 +341,12 @@ TEST(wide_fan_outs_are_sorted)
     struct adopter_survey *survey = NULL;
     struct table *table = shape_table("5x1");
     uint32_t rank;
-    uint32_t i;
 
-    for (i = 0; i < 6; i++)
+    for (uint32_t i = 0; i < 6; i++)
         CHECK_OK(table_set_backends(table, i, backends[i]));
     CHECK_OK(adopter_survey_new(&survey, table, ADOPTER_DEFAULT, &orphan, 2));
     CU_ASSERT_EQUAL_FATAL(adopter_survey_count(survey), 6);
-    for (i = 0; i < 6; i++) {
+    for (uint32_t i = 0; i < 6; i++) {
         CHECK_OK(adopter_survey_pick(survey, &orphan, i, &rank));
         CU_ASSERT_EQUAL(rank, sorted[i]);
     }
@@ -372,9 +360,8 @@ TEST(the_front_end_is_the_last_resort)
 {
     static const uint32_t heights[] = {2, UINT32_MAX};
     struct table *table = shape_table("2x2");
-    int i;
 
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         struct adopter_orphan orphan = {2, heights[i], UINT32_MAX, 1, 0};
         struct adopter_survey *survey = NULL;
         uint32_t rank = TABLE_NONE;
@@ -416,9 +403,7 @@ TEST(weighted_lots_keep_their_odds)
 /* Eighteen of the dissertation and one other; each is found by its name. */
 TEST(algorithms_have_names)
 {
-    uint32_t i;
-
-    for (i = 0; i < ADOPTER_ALGORITHMS; i++) {
+    for (uint32_t i = 0; i < ADOPTER_ALGORITHMS; i++) {
         CHECK_IS(adopter_find(adopter_name(i)), i);
         CU_ASSERT_PTR_NOT_NULL(strstr(adopter_names(), adopter_name(i)));
         CU_ASSERT_EQUAL(adopter_may_raise(i),

@@ -17,9 +17,8 @@ static char *joined_text(const struct hostlist *list)
     char *text = NULL;
     size_t len = 0;
     FILE *file = open_memstream(&text, &len);
-    uint32_t i;
 
-    for (i = 0; i < hostlist_count(list); i++)
+    for (uint32_t i = 0; i < hostlist_count(list); i++)
         fprintf(file, "%s%s", i > 0 ? " " : "", hostlist_host(list, i));
     fclose(file);
     return text;
@@ -56,9 +55,8 @@ TEST(lists_are_read_and_written)
         {"x1a2 x1a3 x2a4", "x1a2 x1a3 x2a4", "x1a[2-3],x2a4"},
         {"10.0.0.[1-3]", "10.0.0.1 10.0.0.2 10.0.0.3", "10.0.0.[1-3]"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof lists / sizeof *lists; i++) {
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         struct cop_error error = {""};
         struct hostlist *list = NULL;
         char *hosts;
@@ -83,9 +81,7 @@ TEST(lists_are_read_and_written)
 /* The text of any hosts is read as the same hosts in the same order. */
 TEST(texts_read_as_the_same_hosts)
 {
-    uint64_t seed;
-
-    for (seed = 1; seed <= 3000; seed++) {
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
         uint64_t state = seed;
         char text[2000] = "";
         size_t len = 0;
@@ -152,9 +148,8 @@ TEST(errors_name_place_and_cause)
         {"n[0-9999][0-9999][0-9999][0-9999][0-9999][0-9999]", -E2BIG,
          "h:1:1: more than 2097152 hosts"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof lists / sizeof *lists; i++) {
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         struct cop_error error = {""};
         struct hostlist *list = NULL;
 

@@ -29,9 +29,8 @@ TEST(mrnets_files_are_read)
         {"a:00 => a:01;", 2},
         {"a:0 ;", 1},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct cop_error error = {""};
         struct topology *topo = NULL;
         int r = parse_text(&topo, files[i].text, &error);
@@ -85,9 +84,8 @@ TEST(errors_name_place_and_cause)
         {"r:0 => q:0;\nx:0 => y:0;\nb:0 => c:0 x:0;\nc:0 => b:0;",
          "t:4:8: b:0 is a descendant of itself"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct cop_error error = {""};
         struct topology *topo = NULL;
         size_t len = strlen(files[i].says);
@@ -138,9 +136,8 @@ TEST(too_many_children_are_refused)
     struct cop_error error = {""};
     struct topology *topo = NULL;
     size_t len = (size_t)sprintf(text, "a:0 =>\n");
-    uint32_t i;
 
-    for (i = 1; i <= TOPOLOGY_CHILDREN_MAX; i++)
+    for (uint32_t i = 1; i <= TOPOLOGY_CHILDREN_MAX; i++)
         len += (size_t)sprintf(text + len, "a:%u\n", i);
     strcpy(text + len, ";");
     CHECK_OK(parse_text(&topo, text, &error));

@@ -32,9 +32,8 @@ TEST(shapes_have_their_size)
         {"k:4@65", 65, 49, 3, 10},  {"k:3@5", 5, 4, 1, 4},
         {"k:9@1", 1, 0, 0, 0},      {"flat:131072", 131073, 131072, 1, 131072},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct topology *topo = shape_tree(shapes[i].shape);
         struct topology_fanouts fanouts;
 
@@ -51,9 +50,8 @@ TEST(shapes_have_their_size)
 TEST(back_ends_are_the_last_ranks)
 {
     struct topology *topo = shape_tree("3x5x2");
-    uint32_t i;
 
-    for (i = 0; i < topology_count(topo); i++)
+    for (uint32_t i = 0; i < topology_count(topo); i++)
         CU_ASSERT_EQUAL(topology_is_leaf(topo, i),
                         i >= topology_count(topo) - 30);
     topology_free(topo);
@@ -82,11 +80,10 @@ TEST(hosts_are_used_in_turn)
     struct hostlist *hosts = NULL;
     struct topology *topo = NULL;
     char name[32];
-    uint32_t i;
 
     CHECK_OK(hostlist_parse(&hosts, "a,b,a", 5, "hosts", NULL));
     CHECK_OK(topology_from_shape(&topo, "2x2", hosts, NULL));
-    for (i = 0; i < topology_count(topo); i++) {
+    for (uint32_t i = 0; i < topology_count(topo); i++) {
         snprintf(name, sizeof name, "%s:%u", topology_host(topo, i),
                  topology_instance(topo, i));
         CU_ASSERT_STRING_EQUAL(name, expected[i]);
@@ -99,9 +96,8 @@ TEST(hosts_are_used_in_turn)
 TEST(the_default_is_localhost)
 {
     struct topology *topo = shape_tree("2x2");
-    uint32_t i;
 
-    for (i = 0; i < topology_count(topo); i++) {
+    for (uint32_t i = 0; i < topology_count(topo); i++) {
         CU_ASSERT_STRING_EQUAL(topology_host(topo, i), "localhost");
         CU_ASSERT_EQUAL(topology_instance(topo, i), i);
     }
@@ -133,13 +129,12 @@ TEST(bad_shapes_are_refused)
     };
     struct topology *topo = NULL;
     struct cop_error error;
-    size_t i;
 
-    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK_IS(topology_from_shape(&topo, wrong[i], NULL, &error), -EINVAL);
         CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "not understood; write"));
     }
-    for (i = 0; i < sizeof big / sizeof *big; i++) {
+    for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
         CHECK_IS(topology_from_shape(&topo, big[i], NULL, &error), -E2BIG);
         CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "more than 2097152 nodes"));
     }

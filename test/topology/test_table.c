@@ -33,12 +33,9 @@ static struct table_entry entry_of(const struct table *table, uint32_t rank)
 /* Check that the table agrees with the grove. */
 static void check_against(const struct table *table, const struct grove *grove)
 {
-    uint32_t i;
-    uint32_t j;
-
     CU_ASSERT_EQUAL(table_count(table), grove->count);
     CU_ASSERT_EQUAL(table_height(table), grove_height(grove, 0));
-    for (i = 0; i < grove->count; i++) {
+    for (uint32_t i = 0; i < grove->count; i++) {
         uint32_t rank = grove->rank[i];
         struct table_entry entry = entry_of(table, rank);
 
@@ -49,7 +46,7 @@ static void check_against(const struct table *table, const struct grove *grove)
         CU_ASSERT_EQUAL(table_depth(table, rank), grove_depth(grove, i, 0));
         CU_ASSERT_EQUAL(table_subtree_height(table, rank),
                         grove_height(grove, i));
-        for (j = 0; j < grove->count; j++)
+        for (uint32_t j = 0; j < grove->count; j++)
             CU_ASSERT_EQUAL(table_is_below(table, rank, grove->rank[j]),
                             grove_depth(grove, i, j) != TABLE_NO_PATH);
     }
@@ -59,18 +56,15 @@ static void check_against(const struct table *table, const struct grove *grove)
  * any failures and moves. */
 TEST(the_table_is_the_tree)
 {
-    uint64_t seed;
-
-    for (seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         uint64_t state = seed * 2 + 1;
         struct grove grove;
         struct table *table;
-        uint32_t steps;
 
         grove_init(&grove, &state);
         table = grove_table(&grove, &state);
         check_against(table, &grove);
-        for (steps = tree_random(&state) % 40; steps > 0; steps--)
+        for (uint32_t steps = tree_random(&state) % 40; steps > 0; steps--)
             grove_step(&grove, table, &state);
         check_against(table, &grove);
         table_free(table);
@@ -81,9 +75,7 @@ static void shuffle(struct table_record *records,
                     uint32_t count,
                     uint64_t *state)
 {
-    uint32_t i;
-
-    for (i = count; i > 1; i--) {
+    for (uint32_t i = count; i > 1; i--) {
         uint32_t j = tree_random(state) % i;
         struct table_record kept = records[i - 1];
 
@@ -113,9 +105,8 @@ static bool same_entries(const struct table *a, const struct table *b)
 {
     struct table_entry from_a;
     struct table_entry from_b;
-    uint32_t i;
 
-    for (i = 0; i < table_count(a); i++) {
+    for (uint32_t i = 0; i < table_count(a); i++) {
         memset(&from_a, 0, sizeof from_a);
         memset(&from_b, 0, sizeof from_b);
         table_at(a, i, &from_a);
@@ -134,19 +125,17 @@ TEST(the_order_of_records_does_not_matter)
 {
     struct table_record records[64];
     struct table_record record;
-    uint64_t seed;
-    uint32_t i;
 
-    for (seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         uint64_t state = seed * 2 + 1;
         struct grove grove;
         struct table *table[3];
         uint32_t cursor = 0;
 
         grove_init(&grove, &state);
-        for (i = 0; i < 3; i++)
+        for (uint32_t i = 0; i < 3; i++)
             table[i] = grove_table(&grove, &state);
-        for (i = 0; i < 64; i++) {
+        for (uint32_t i = 0; i < 64; i++) {
             uint32_t rank = 1 + tree_random(&state) % 200;
             uint32_t incarnation = 1 + tree_random(&state) % 4;
             /* One incarnation is one attempt: it has one parent. */
@@ -156,11 +145,11 @@ TEST(the_order_of_records_does_not_matter)
                 parent = TABLE_FAILED;
             records[i] = (struct table_record){rank, incarnation, parent};
         }
-        for (i = 0; i < 64; i++)
+        for (uint32_t i = 0; i < 64; i++)
             CHECK_OK(table_record(table[0], records[i].rank,
                                   records[i].incarnation, records[i].parent));
         shuffle(records, 64, &state);
-        for (i = 0; i < 96; i++) {
+        for (uint32_t i = 0; i < 96; i++) {
             record = records[i % 64];
             CHECK_OK(table_record(table[1], record.rank, record.incarnation,
                                   record.parent));
@@ -169,11 +158,11 @@ TEST(the_order_of_records_does_not_matter)
             CHECK_IS(table_record(table[2], record.rank, record.incarnation,
                                   record.parent),
                      1);
-        for (i = 1; i < 3; i++) {
+        for (uint32_t i = 1; i < 3; i++) {
             CU_ASSERT(same_records(table[0], table[i]));
             CU_ASSERT(same_entries(table[0], table[i]));
         }
-        for (i = 0; i < 3; i++)
+        for (uint32_t i = 0; i < 3; i++)
             table_free(table[i]);
     }
 }
@@ -338,15 +327,13 @@ TEST(a_table_that_is_no_tree_is_refused)
         {{0, TABLE_NONE, TOPOLOGY_CHILDREN_MAX + 1}},  /* too many */
         {{0, TABLE_NONE, 1}, {TABLE_RANKS_MAX, 0, 0}}, /* too high */
     };
-    size_t i;
-    int j;
 
-    for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct table *table = NULL;
         int r = 0;
 
         CHECK_OK(table_new(&table));
-        for (j = 0; j < 4 && r == 0; j++) {
+        for (int j = 0; j < 4 && r == 0; j++) {
             const uint32_t *node = wrong[i][j];
 
             if (j > 0 && node[0] == 0)
@@ -367,10 +354,8 @@ TEST(a_topology_becomes_a_table)
     static const char *const shapes[] = {"flat:1", "flat:16", "8x8",
                                          "2^5",    "4x4x4",   "k:4@64",
                                          "1x1x1",  "32x32x32"};
-    size_t i;
-    uint32_t j;
 
-    for (i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct topology *topo = NULL;
         struct table *table = NULL;
 
@@ -379,7 +364,7 @@ TEST(a_topology_becomes_a_table)
         CU_ASSERT_EQUAL(table_count(table),
                         topology_count(topo) - topology_leaf_count(topo));
         CU_ASSERT_EQUAL(table_height(table), topology_height(topo));
-        for (j = 0; j < topology_count(topo); j++) {
+        for (uint32_t j = 0; j < topology_count(topo); j++) {
             uint32_t rank = topology_rank(topo, j);
 
             CU_ASSERT_EQUAL(table_depth(table, rank),

@@ -19,10 +19,9 @@ TEST(ranks_are_breadth_first)
     struct topology *topo =
         parse_text("b:0 => d:0 e:0; a:0 => b:0 c:0; c:0 => f:0; a:0 => g:7;");
     const char *hosts = "abcgdef";
-    uint32_t i;
 
     CU_ASSERT_EQUAL_FATAL(topology_count(topo), 7);
-    for (i = 0; i < 7; i++) {
+    for (uint32_t i = 0; i < 7; i++) {
         CU_ASSERT_EQUAL(topology_host(topo, i)[0], hosts[i]);
         CU_ASSERT_EQUAL(topology_rank(topo, i), i);
     }
@@ -106,10 +105,7 @@ TEST(an_unknown_rank_is_enoent)
  * A subtree of a subtree is one of the whole tree. */
 TEST(subtrees_keep_ranks)
 {
-    uint64_t seed;
-    uint32_t i;
-
-    for (seed = 1; seed <= TREES; seed++) {
+    for (uint64_t seed = 1; seed <= TREES; seed++) {
         uint32_t count = 2 + (uint32_t)seed % 60;
         struct topology *topo = tree_new(seed, count);
         uint32_t rank = (uint32_t)(seed * 7) % count;
@@ -122,7 +118,7 @@ TEST(subtrees_keep_ranks)
         CHECK_OK(topology_subtree(&part, topo, rank));
         CU_ASSERT(tree_holds(part));
         CU_ASSERT(tree_same(topo, rank, part, 0));
-        for (i = 0; i < topology_count(part); i++)
+        for (uint32_t i = 0; i < topology_count(part); i++)
             CU_ASSERT_STRING_EQUAL(topology_host(part, i),
                                    topology_host(topo, topology_rank(part, i)));
         last = topology_rank(part, topology_count(part) / 2);

@@ -8,9 +8,7 @@
 /* The text of a tree, parsed, is that tree with the same ranks. */
 TEST(files_round_trip)
 {
-    uint64_t seed;
-
-    for (seed = 1; seed <= TREES; seed++) {
+    for (uint64_t seed = 1; seed <= TREES; seed++) {
         struct topology *topo = tree_new(seed, 2 + (uint32_t)seed % 199);
         struct topology *back = NULL;
         char *text = NULL;
@@ -46,10 +44,7 @@ TEST(one_node_round_trips)
 /* The wire keeps trees and subtrees, ranks included. */
 TEST(the_wire_keeps_ranks)
 {
-    uint64_t seed;
-    uint32_t i;
-
-    for (seed = 1; seed <= TREES; seed++) {
+    for (uint64_t seed = 1; seed <= TREES; seed++) {
         uint32_t count = 2 + (uint32_t)seed % 90;
         struct topology *topo = tree_new(seed, count);
         struct topology *part = NULL;
@@ -62,7 +57,7 @@ TEST(the_wire_keeps_ranks)
         CHECK_OK(topology_decode(&back, text, len));
         CU_ASSERT(tree_holds(back));
         CU_ASSERT(tree_same(part, 0, back, 0));
-        for (i = 0; i < topology_count(part); i++)
+        for (uint32_t i = 0; i < topology_count(part); i++)
             CU_ASSERT_EQUAL(topology_rank(part, i), topology_rank(back, i));
         CU_ASSERT_EQUAL(topology_height(part), topology_height(back));
         free(text);
@@ -80,10 +75,9 @@ TEST(cut_images_are_refused)
     char *text = NULL;
     char *exact;
     size_t len = 0;
-    size_t i;
 
     CHECK_OK(topology_encode(topo, &text, &len));
-    for (i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++) {
         exact = malloc(i + 1); /* so that a sanitizer sees any overrun */
         memcpy(exact, text, i);
         CHECK_IS(topology_decode(&back, exact, i), -EPROTO);
@@ -103,10 +97,9 @@ TEST(mutated_images_are_checked)
     uint32_t decoded = 0;
     char *text = NULL;
     size_t len = 0;
-    int i;
 
     CHECK_OK(topology_encode(topo, &text, &len));
-    for (i = 0; i < 20000; i++) {
+    for (int i = 0; i < 20000; i++) {
         static const char bytes[] = "0123456789 \n\"ab-\xff";
         size_t at = tree_random(&state) % len;
         char saved = text[at];
@@ -152,9 +145,8 @@ TEST(absurd_images_are_refused)
         "coppice-tree 1 1\n0 -1 0 a\n",
     };
     struct topology *topo = NULL;
-    size_t i;
 
-    for (i = 0; i < sizeof images / sizeof *images; i++) {
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
         int r = topology_decode(&topo, images[i], strlen(images[i]));
 
         if (r != -EPROTO)

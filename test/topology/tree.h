@@ -29,16 +29,14 @@ static inline char *tree_file(uint64_t seed, uint32_t count)
     char *text = NULL;
     size_t len = 0;
     FILE *file = open_memstream(&text, &len);
-    uint32_t i;
-    uint32_t j;
 
-    for (i = 1; i < count; i++)
+    for (uint32_t i = 1; i < count; i++)
         parent[i] = tree_random(&state) % i;
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t node = (first + i) % count;
         bool begun = false;
 
-        for (j = 1; j < count; j++) {
+        for (uint32_t j = 1; j < count; j++) {
             if (parent[j] != node)
                 continue;
             if (!begun)
@@ -76,13 +74,11 @@ static inline bool tree_same(const struct topology *a,
                              const struct topology *b,
                              uint32_t index)
 {
-    uint32_t i;
-
     if (strcmp(topology_host(a, root), topology_host(b, index)) != 0 ||
         topology_instance(a, root) != topology_instance(b, index) ||
         topology_child_count(a, root) != topology_child_count(b, index))
         return false;
-    for (i = 0; i < topology_child_count(a, root); i++) {
+    for (uint32_t i = 0; i < topology_child_count(a, root); i++) {
         if (!tree_same(a, topology_child(a, root, i), b,
                        topology_child(b, index, i)))
             return false;
@@ -94,16 +90,14 @@ static inline bool tree_same(const struct topology *a,
 static inline bool tree_holds(const struct topology *topo)
 {
     uint32_t next = 1;
-    uint32_t i;
-    uint32_t j;
 
-    for (i = 0; i < topology_count(topo); i++) {
+    for (uint32_t i = 0; i < topology_count(topo); i++) {
         if (!hostname_valid(topology_host(topo, i),
                             strlen(topology_host(topo, i))))
             return false;
         if (topology_index(topo, topology_rank(topo, i)) != i)
             return false;
-        for (j = 0; j < topology_child_count(topo, i); j++) {
+        for (uint32_t j = 0; j < topology_child_count(topo, i); j++) {
             uint32_t child = topology_child(topo, i, j);
 
             if (child != next++ || child >= topology_count(topo) ||

@@ -19,17 +19,14 @@ TEST(order_is_kept)
 {
     struct fifo fifo = {0};
     uint64_t in = 0, out = 0;
-    int round;
 
-    for (round = 1; round < 400; round++) {
-        int i;
-
-        for (i = 0; i < round % 37; i++) {
+    for (int round = 1; round < 400; round++) {
+        for (int i = 0; i < round % 37; i++) {
             struct frame frame = number(in++);
 
             CHECK_OK(fifo_push(&fifo, &frame, 0));
         }
-        for (i = 0; i < round % 31 && fifo.count > 0; i++) {
+        for (int i = 0; i < round % 31 && fifo.count > 0; i++) {
             struct frame frame = fifo_pop(&fifo).frame;
 
             CU_ASSERT_EQUAL(frame.sequence, out++);
@@ -49,9 +46,8 @@ TEST(order_is_kept)
 TEST(an_empty_large_ring_is_freed)
 {
     struct fifo fifo = {0};
-    int i;
 
-    for (i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1000; i++) {
         struct frame frame = {.sequence = 1};
 
         CHECK_OK(fifo_push(&fifo, &frame, 0));
@@ -84,9 +80,8 @@ TEST(a_feed_takes_the_next_number)
 TEST(a_feed_drops_from_the_front)
 {
     struct feed feed = {0};
-    uint64_t i;
 
-    for (i = 1; i <= 10; i++) {
+    for (uint64_t i = 1; i <= 10; i++) {
         struct frame frame = number(i);
 
         CHECK_OK(feed_push(&feed, &frame, 0));

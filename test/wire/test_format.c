@@ -19,12 +19,10 @@ TEST(every_item_is_known)
     struct format format;
     char text[16];
     char back[FORMAT_ITEM_MAX + 1];
-    int type;
-    int shape;
     size_t len;
 
-    for (type = COP_CHAR; type <= COP_STRING; type++) {
-        for (shape = COP_SCALAR; shape <= COP_ARRAY64; shape++) {
+    for (int type = COP_CHAR; type <= COP_STRING; type++) {
+        for (int shape = COP_SCALAR; shape <= COP_ARRAY64; shape++) {
             snprintf(text, sizeof(text), "%%%s%s", shapes[shape],
                      spellings[type]);
             CHECK_OK(format_parse(&format, text));
@@ -69,9 +67,8 @@ TEST(malformed_formats_are_refused)
         "%d\n", "%s%", "%-d", "%D",   "%ua",  "%uad",  "%lfa", "%Asd",
     };
     struct format format = {.count = 77};
-    size_t i;
 
-    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         int r = format_parse(&format, wrong[i]);
 
         if (r != -EINVAL)
@@ -86,9 +83,8 @@ TEST(there_is_a_limit)
 {
     char text[3 * (COP_VALUES_MAX + 1) + 1] = "";
     struct format format;
-    int i;
 
-    for (i = 0; i < COP_VALUES_MAX; i++)
+    for (int i = 0; i < COP_VALUES_MAX; i++)
         strcat(text, "%d ");
     CHECK_OK(format_parse(&format, text));
     CU_ASSERT_EQUAL(format.count, COP_VALUES_MAX);

@@ -34,11 +34,10 @@ static struct frame make_frame(uint32_t *seed, size_t payload_len)
         .count = roll(seed) * 253,
         .sequence = (uint64_t)roll(seed) << 40 | roll(seed),
     };
-    size_t i;
 
     if (payload_len > 0) {
         CHECK_OK(payload_new(&frame.payload, payload_len));
-        for (i = 0; i < payload_len; i++)
+        for (size_t i = 0; i < payload_len; i++)
             frame.payload->bytes[i] = (unsigned char)roll(seed);
     }
     return frame;
@@ -101,12 +100,11 @@ struct stretch {
 static void stretch_init(struct stretch *stretch, uint32_t seed)
 {
     static const size_t lens[] = {0, 1, 7, 100, 4000, 16384, 70000};
-    size_t i;
 
     stretch->len = 0;
     stretch->bytes = malloc(FRAMES * (FRAME_HEADER_LEN + (size_t)70000));
     CU_ASSERT_PTR_NOT_NULL_FATAL(stretch->bytes);
-    for (i = 0; i < FRAMES; i++) {
+    for (size_t i = 0; i < FRAMES; i++) {
         stretch->frames[i] = make_frame(&seed, lens[roll(&seed) % 7]);
         stretch->len += put(stretch->bytes + stretch->len, &stretch->frames[i]);
     }
@@ -114,9 +112,7 @@ static void stretch_init(struct stretch *stretch, uint32_t seed)
 
 static void stretch_fini(struct stretch *stretch)
 {
-    size_t i;
-
-    for (i = 0; i < FRAMES; i++)
+    for (size_t i = 0; i < FRAMES; i++)
         frame_fini(&stretch->frames[i]);
     free(stretch->bytes);
 }
@@ -150,11 +146,10 @@ TEST(bytes_may_come_one_by_one)
     struct frame_reader reader;
     struct stretch stretch;
     size_t next = 0;
-    size_t i;
 
     stretch_init(&stretch, 1);
     frame_reader_init(&reader, LIMIT_FRAME);
-    for (i = 0; i < stretch.len; i++)
+    for (size_t i = 0; i < stretch.len; i++)
         feed(&reader, stretch.bytes + i, 1, &stretch, &next);
     CU_ASSERT_EQUAL(next, FRAMES);
     frame_reader_init(&reader, LIMIT_FRAME);
@@ -198,12 +193,11 @@ TEST(bytes_may_come_in_any_pieces)
 {
     struct frame_reader reader;
     struct stretch stretch;
-    uint32_t seed;
     size_t next;
     size_t len;
     size_t at;
 
-    for (seed = 2; seed < 60; seed++) {
+    for (uint32_t seed = 2; seed < 60; seed++) {
         uint32_t dice = seed;
 
         stretch_init(&stretch, seed);

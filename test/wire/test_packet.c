@@ -94,7 +94,6 @@ TEST(arrays_survive)
     const char *const *s;
     uint32_t counts[5];
     uint64_t count64;
-    int i;
 
     CHECK_OK(cop_packet_new(&packet, 1, "%ac %ahd %Auld %af %alf %as", chars,
                             3u, shorts, 2u, longs, UINT64_C(2), floats, 1u,
@@ -109,7 +108,7 @@ TEST(arrays_survive)
     CU_ASSERT(counts[2] == 1 && memcmp(f, floats, sizeof(floats)) == 0);
     CU_ASSERT(counts[3] == 3 && memcmp(lf, doubles, sizeof(doubles)) == 0);
     CU_ASSERT_EQUAL(counts[4], 4);
-    for (i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++)
         CU_ASSERT_STRING_EQUAL(s[i], strings[i]);
     CU_ASSERT_EQUAL((uintptr_t)hd % sizeof(*hd), 0);
     CU_ASSERT_EQUAL((uintptr_t)uld % sizeof(*uld), 0);
@@ -128,9 +127,8 @@ TEST(arrays_may_be_empty)
     uint64_t count64;
     char format[16];
     int d;
-    size_t i;
 
-    for (i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
+    for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
         data = format;
         snprintf(format, sizeof(format), "%%a%s", items[i]);
         CHECK_OK(cop_packet_new(&packet, 0, format, NULL, 0u));
@@ -176,7 +174,6 @@ TEST(bad_values_are_refused)
     struct cop_packet *packet = NULL;
     struct cop_value values[COP_VALUES_MAX + 1];
     int32_t d = 1;
-    size_t i;
 
     CHECK_IS(cop_packet_new(&packet, 0, "%q", 1), -EINVAL);
     CHECK_IS(cop_packet_new(&packet, 0, "%s", (char *)NULL), -EINVAL);
@@ -187,7 +184,7 @@ TEST(bad_values_are_refused)
              -EMSGSIZE);
     CHECK_IS(cop_packet_new(&packet, 0, "%Ac", &d, (uint64_t)COP_PACKET_MAX),
              -EMSGSIZE);
-    for (i = 0; i <= COP_VALUES_MAX; i++)
+    for (size_t i = 0; i <= COP_VALUES_MAX; i++)
         values[i] = (struct cop_value){COP_INT32, COP_SCALAR, 1, &d};
     CHECK_IS(cop_packet_new_values(&packet, 0, values, COP_VALUES_MAX + 1),
              -EMSGSIZE);
@@ -214,11 +211,10 @@ TEST(another_format_is_refused)
     const char *s = NULL;
     int32_t d = 77;
     uint32_t count = 77;
-    size_t i;
 
     CHECK_OK(cop_packet_new(&packet, 0, "%d %s", 1, "one"));
     packet = travel(packet);
-    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         CHECK_IS(cop_packet_unpack(packet, wrong[i], &d, &s, &count, &count),
                  -EINVAL);
     CU_ASSERT(d == 77 && !s && count == 77);
@@ -237,11 +233,10 @@ TEST(values_go_from_packet_to_packet)
     struct cop_packet *packet;
     struct cop_packet *copy;
     struct cop_value values[5];
-    size_t i;
 
     CHECK_OK(cop_packet_new(&packet, 3, "%uc %Ald %as %f %s", 200, longs,
                             UINT64_C(3), strings, 2u, 0.5, "end"));
-    for (i = 0; i < 5; i++)
+    for (size_t i = 0; i < 5; i++)
         CHECK_OK(cop_packet_value(packet, i, &values[i]));
     CHECK_IS(cop_packet_value(packet, 5, &values[0]), -ENOENT);
     CHECK_IS(cop_packet_value(packet, SIZE_MAX, &values[0]), -ENOENT);
@@ -401,9 +396,7 @@ static size_t element_len(char letter)
 
 static void swap(unsigned char *at, size_t len)
 {
-    size_t i;
-
-    for (i = 0; i < len / 2; i++) {
+    for (size_t i = 0; i < len / 2; i++) {
         unsigned char byte = at[i];
 
         at[i] = at[len - 1 - i];
@@ -419,17 +412,15 @@ static void make_foreign(struct payload *payload)
     unsigned char *counts = payload->bytes + 8 + strlen(format) + 1;
     unsigned char *at = counts + 4 * fields;
     uint32_t count;
-    uint32_t k;
-    size_t i;
 
     payload->bytes[3] ^= 1;
     swap(payload->bytes + 4, 4);
-    for (i = 0; i < fields; i++) {
+    for (size_t i = 0; i < fields; i++) {
         size_t len = element_len(format[2 * i]);
 
         memcpy(&count, counts + 4 * i, 4);
         swap(counts + 4 * i, 4);
-        for (k = 0; k < count; k++, at += len)
+        for (uint32_t k = 0; k < count; k++, at += len)
             swap(at, len);
     }
     CU_ASSERT_PTR_EQUAL(at, payload->bytes + payload->len);
@@ -490,8 +481,6 @@ static int read_all(const struct cop_packet *packet)
     struct cop_value value;
     int count = cop_packet_value_count(packet);
     uint64_t sum = 0; /* so that every byte is looked at */
-    uint64_t k;
-    int i;
 
     if (count < 0) {
         CU_ASSERT_PTR_NULL(cop_packet_format(packet));
@@ -499,11 +488,11 @@ static int read_all(const struct cop_packet *packet)
     }
     CU_ASSERT(count <= COP_VALUES_MAX);
     CU_ASSERT_PTR_NOT_NULL(cop_packet_format(packet));
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         CU_ASSERT_EQUAL_FATAL(cop_packet_value(packet, (size_t)i, &value), 0);
         if (value.shape == COP_SCALAR)
             CU_ASSERT_EQUAL(value.count, 1);
-        for (k = 0; k < value.count; k++) {
+        for (uint64_t k = 0; k < value.count; k++) {
             if (value.type == COP_STRING)
                 sum += strlen(((const char *const *)value.data)[k]);
             else
@@ -550,11 +539,10 @@ TEST(damaged_images_do_no_harm)
     struct cop_packet *packet;
     struct payload *payload;
     uint32_t refused = 0;
-    uint32_t seed;
     int r;
 
     make_foreign(packet_frame(sources[1])->payload);
-    for (seed = 1; seed <= MUTATIONS; seed++) {
+    for (uint32_t seed = 1; seed <= MUTATIONS; seed++) {
         uint32_t dice = seed;
 
         payload = mutate(packet_frame(sources[seed % 2])->payload, &dice);
@@ -580,10 +568,9 @@ TEST(cut_images_are_refused)
     const struct payload *payload = packet_frame(whole)->payload;
     struct cop_packet *packet;
     struct payload *part;
-    uint32_t len;
 
     CU_ASSERT(is_rich(whole));
-    for (len = 0; len < payload->len; len++) {
+    for (uint32_t len = 0; len < payload->len; len++) {
         CHECK_OK(payload_new(&part, len));
         memcpy(part->bytes, payload->bytes, len);
         CHECK_OK(packet_open(&packet, part));
@@ -603,9 +590,8 @@ TEST(absurd_counts_are_refused)
     static const int32_t numbers[] = {1, 2, 3};
     struct cop_packet *packet;
     unsigned char *count_at;
-    size_t i;
 
-    for (i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
+    for (size_t i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
         CHECK_OK(cop_packet_new(&packet, 0, "%ad", numbers, 3u));
         packet = travel(packet);
         count_at = packet_frame(packet)->payload->bytes + 8 + 5 + 4;
@@ -621,19 +607,17 @@ TEST(many_formats_take_turns)
 {
     struct cop_packet *packets[32];
     char format[3 * 32 + 1];
-    int round;
-    int i;
 
-    for (round = 0; round < 3; round++) {
+    for (int round = 0; round < 3; round++) {
         format[0] = '\0';
-        for (i = 0; i < 32; i++) {
+        for (int i = 0; i < 32; i++) {
             strcat(format, i % 3 ? "%d " : "%c ");
             CHECK_OK(cop_packet_new(&packets[i], i, format, 1, 2, 3, 4, 5, 6, 7,
                                     8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
                                     19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
                                     30, 31, 32));
         }
-        for (i = 31; i >= 0; i--) {
+        for (int i = 31; i >= 0; i--) {
             struct cop_value value;
 
             packets[i] = travel(packets[i]);
@@ -655,18 +639,16 @@ TEST(threads_read_the_same_packet)
 {
     pthread_t threads[2];
     void *result;
-    int round;
-    int i;
 
-    for (round = 0; round < 200; round++) {
+    for (int round = 0; round < 200; round++) {
         struct cop_packet *packet = travel(make_rich());
 
         if (round % 2)
             make_foreign(packet_frame(packet)->payload);
-        for (i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++)
             CU_ASSERT_EQUAL_FATAL(
                 pthread_create(&threads[i], NULL, unpack_once, packet), 0);
-        for (i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++) {
             pthread_join(threads[i], &result);
             CU_ASSERT_PTR_EQUAL(result, packet);
         }

@@ -52,11 +52,10 @@ TEST(references_are_counted)
 static void *take_and_give(void *arg)
 {
     struct payload *payload = arg;
-    int i;
 
-    for (i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < ROUNDS; i++)
         payload_ref(payload);
-    for (i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < ROUNDS; i++)
         payload_free(payload);
     return NULL;
 }
@@ -66,13 +65,12 @@ TEST(the_count_is_atomic)
 {
     struct payload *payload;
     pthread_t threads[2];
-    int i;
 
     CHECK_OK(payload_new(&payload, 1));
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         CU_ASSERT_EQUAL_FATAL(
             pthread_create(&threads[i], NULL, take_and_give, payload), 0);
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     CU_ASSERT_EQUAL(payload->refs, 1);
     payload_free(payload);
@@ -84,9 +82,8 @@ static void *shuffle(void *arg)
     struct payload *held[6] = {NULL};
     uint32_t seed = *(uint32_t *)arg;
     uint32_t mark = seed << 24;
-    int i;
 
-    for (i = 0; i < 2000; i++) {
+    for (int i = 0; i < 2000; i++) {
         struct payload **place;
         uint32_t last;
 
@@ -107,7 +104,7 @@ static void *shuffle(void *arg)
         memcpy((*place)->bytes, &last, 4);
         memcpy((*place)->bytes + (*place)->len - 4, &last, 4);
     }
-    for (i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++)
         payload_free(held[i]);
     return NULL;
 }
@@ -118,12 +115,11 @@ TEST(large_payloads_are_apart)
     pthread_t threads[3];
     uint32_t seeds[3] = {1, 2, 3};
     void *wrong;
-    int i;
 
-    for (i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++)
         CU_ASSERT_EQUAL_FATAL(
             pthread_create(&threads[i], NULL, shuffle, &seeds[i]), 0);
-    for (i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], &wrong);
         CU_ASSERT_PTR_NULL(wrong);
     }

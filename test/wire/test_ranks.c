@@ -38,10 +38,8 @@ static void fill(struct ranks *set, uint64_t *bits)
 static void check_same(const struct ranks *set, uint64_t bits)
 {
     uint64_t index = 0;
-    uint32_t rank;
-    size_t i;
 
-    for (rank = 0; rank < UNIVERSE; rank++) {
+    for (uint32_t rank = 0; rank < UNIVERSE; rank++) {
         bool in = bits >> rank & 1;
 
         CU_ASSERT_EQUAL(ranks_has(set, rank), in);
@@ -50,7 +48,7 @@ static void check_same(const struct ranks *set, uint64_t bits)
     }
     CU_ASSERT_EQUAL(ranks_size(set), index);
     CU_ASSERT_EQUAL(ranks_at(set, index), RANK_NONE);
-    for (i = 1; i < set->count; i++)
+    for (size_t i = 1; i < set->count; i++)
         CU_ASSERT(set->runs[i].first > set->runs[i - 1].last + 1);
 }
 
@@ -76,9 +74,7 @@ static void check_list(struct ranks *set,
 /* Every operation agrees with the same operation on bits. */
 TEST(operations_agree_with_bits)
 {
-    int round;
-
-    for (round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         struct ranks a = {0}, b = {0}, c = {0};
         uint64_t x, y;
 
@@ -131,10 +127,9 @@ TEST(bad_pairs_are_refused)
     };
     static const size_t lens[] = {2, 4, 4, 2, 2};
     struct ranks set = {0};
-    size_t i;
 
     CHECK_OK(ranks_add(&set, 3, 4));
-    for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
+    for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
         CHECK_IS(ranks_from_pairs(&set, bad[i], lens[i]), -EBADMSG);
     CHECK_IS(ranks_from_pairs(&set, bad[1], 3), -EBADMSG);
     CU_ASSERT_EQUAL(ranks_size(&set), 2);
@@ -145,9 +140,8 @@ TEST(bad_pairs_are_refused)
 TEST(a_row_is_one_run)
 {
     struct ranks set = {0};
-    uint32_t rank;
 
-    for (rank = 0; rank < 1000000; rank += 2)
+    for (uint32_t rank = 0; rank < 1000000; rank += 2)
         CHECK_OK(ranks_add(&set, rank, rank + 1));
     CU_ASSERT_EQUAL(set.count, 1);
     ranks_fini(&set);
