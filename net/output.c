@@ -147,11 +147,11 @@ static int put_piece(struct output *output, struct payload *payload)
 
 int output_put_frame(struct output *output, struct frame *frame)
 {
-    unsigned char header[FRAME_HEADER_LEN];
+    unsigned char header[FRAME_HEAD_MAX];
+    size_t len = frame_encode(frame, header);
     int r;
 
-    frame_encode(frame, header);
-    r = output_put_bytes(output, header, sizeof(header));
+    r = output_put_bytes(output, header, len);
     if (r < 0 || !frame->payload)
         return r;
     if (frame->payload->len < REFERENCE_LEN)

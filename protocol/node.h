@@ -73,6 +73,9 @@ enum stream_kind {
 struct stream_definition {
     uint32_t id;
     enum stream_kind kind;
+    uint64_t keep;       /* exact: bytes that a back-end keeps (16.6) */
+    uint32_t redo_limit; /* exact: redos begun for one wave (16.13); not in
+                            OPEN */
     enum cop_sync sync;
     uint32_t wave_timeout_ms;
     bool grow;

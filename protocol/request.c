@@ -17,6 +17,9 @@ static int open_stream(struct node *node, const struct event *event)
         return -ENOTCONN;
     if (node->stream_count >= LIMIT_STREAMS)
         return -EMFILE;
+    if (event->definition->kind == STREAM_EXACT &&
+        event->definition->sync != COP_WAIT_FOR_ALL)
+        return -EINVAL;
     if (definition_copy(&control.definition, event->definition) < 0)
         return -ENOMEM;
     if (ranks_intersect(&control.definition.members, &node->backends) < 0) {

@@ -175,7 +175,8 @@ void world_write(struct sim *sim,
 {
     struct world_end *end = world_end_at(node, link);
     struct world_end *other;
-    unsigned char header[FRAME_HEADER_LEN];
+    unsigned char header[FRAME_HEAD_MAX];
+    size_t len = frame_encode(frame, header);
     uint64_t at_ms = sim->now_ms + world_delay_ms(sim);
     bool arrives = true;
 
@@ -197,9 +198,7 @@ void world_write(struct sim *sim,
             plan_entry(sim, AGENDA_BYTES, end, link, reset_ms);
         return;
     }
-    frame_encode(frame, header);
-    if (!write_pieces(sim, other, end->peer_link, header, sizeof(header),
-                      at_ms))
+    if (!write_pieces(sim, other, end->peer_link, header, len, at_ms))
         arrives = false; /* nothing more does: it is mute, or has ended */
     else if (frame->payload)
         write_pieces(sim, other, end->peer_link, frame->payload->bytes,

@@ -11,7 +11,9 @@
 /* Below this a direct read saves nothing over the shared buffer. */
 #define DIRECT_LEN 16384
 
-#define FLAGS_KNOWN (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING)
+#define FLAGS_KNOWN                                                            \
+    (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING |              \
+     FRAME_EXACT | FRAME_OVER | FRAME_ASK)
 
 /* The name of `type`, or NULL: then there is no such type. */
 static const char *known_name(uint8_t type)
@@ -57,11 +59,23 @@ static uint32_t get32(const unsigned char *at)
     return be32toh(value);
 }
 
-void frame_encode(const struct frame *frame,
-                  unsigned char out[FRAME_HEADER_LEN])
+static void put64(unsigned char *at, uint64_t value)
 {
-    uint64_t sequence = htobe64(frame->sequence);
+    value = htobe64(value);
+    memcpy(at, &value, sizeof(value));
+}
 
+static uint64_t get64(const unsigned char *at)
+{
+    uint64_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return be64toh(value);
+}
+
+size_t frame_encode(const struct frame *frame,
+                    unsigned char out[FRAME_HEAD_MAX])
+{
     put32(out, body_len(frame));
     out[4] = frame->type;
     out[5] = frame->flags;
@@ -71,7 +85,13 @@ void frame_encode(const struct frame *frame,
     put32(out + 12, (uint32_t)frame->tag);
     put32(out + 16, frame->origin);
     put32(out + 20, frame->count);
-    memcpy(out + 24, &sequence, sizeof(sequence));
+    put64(out + 24, frame->sequence);
+    if (!(frame->flags & FRAME_EXACT))
+        return FRAME_HEADER_LEN;
+    put64(out + 32, frame->check);
+    put32(out + 40, frame->generation);
+    put32(out + 44, 0);
+    return FRAME_HEAD_MAX;
 }
 
 /* Read the header that `reader` holds and make room for its payload. */
@@ -80,15 +100,16 @@ static int decode_header(struct frame_reader *reader)
     const unsigned char *in = reader->header;
     struct frame *frame = &reader->frame;
     uint32_t len = get32(in);
-    uint64_t sequence;
+    bool exact = in[5] & FRAME_EXACT;
 
     if (!known_name(in[4]))
         return -EBADMSG;
     if ((in[5] & ~FLAGS_KNOWN) || in[6] || in[7])
         return -EBADMSG;
+    if (exact && (in[4] != FRAME_DATA || get32(in + 44)))
+        return -EBADMSG;
     if (len > reader->limit)
         return -EMSGSIZE;
-    memcpy(&sequence, in + 24, sizeof(sequence));
     *frame = (struct frame){
         .type = in[4],
         .flags = in[5],
@@ -96,7 +117,9 @@ static int decode_header(struct frame_reader *reader)
         .tag = (int32_t)get32(in + 12),
         .origin = get32(in + 16),
         .count = get32(in + 20),
-        .sequence = be64toh(sequence),
+        .sequence = get64(in + 24),
+        .check = exact ? get64(in + 32) : 0,
+        .generation = exact ? get32(in + 40) : 0,
     };
     return len ? payload_new(&frame->payload, len) : 0;
 }
@@ -110,6 +133,15 @@ void frame_reader_init(struct frame_reader *reader, uint32_t limit)
 void frame_reader_fini(struct frame_reader *reader)
 {
     frame_fini(&reader->frame);
+}
+
+/* The bytes of the header that is being read, as far as is known. */
+static uint32_t head_len(const struct frame_reader *reader)
+{
+    return reader->header_len >= FRAME_HEADER_LEN &&
+                   reader->header[5] & FRAME_EXACT
+               ? FRAME_HEAD_MAX
+               : FRAME_HEADER_LEN;
 }
 
 /* The frame is whole: hand it over and begin anew. */
@@ -135,13 +167,15 @@ int frame_reader_take(struct frame_reader *reader,
     size_t n;
     int r;
 
-    if (reader->header_len < FRAME_HEADER_LEN) {
-        n = frame_least(FRAME_HEADER_LEN - reader->header_len, *len);
-        memcpy(reader->header + reader->header_len, *bytes, n);
-        reader->header_len += (uint32_t)n;
-        *bytes += n;
-        *len -= n;
-        if (reader->header_len < FRAME_HEADER_LEN)
+    if (reader->header_len < head_len(reader)) {
+        do {
+            n = frame_least(head_len(reader) - reader->header_len, *len);
+            memcpy(reader->header + reader->header_len, *bytes, n);
+            reader->header_len += (uint32_t)n;
+            *bytes += n;
+            *len -= n;
+        } while (n > 0 && reader->header_len < head_len(reader));
+        if (reader->header_len < head_len(reader))
             return 0;
         r = decode_header(reader);
         if (r < 0)
@@ -167,7 +201,7 @@ unsigned char *frame_reader_space(struct frame_reader *reader, size_t *len)
 {
     uint32_t left;
 
-    if (reader->header_len < FRAME_HEADER_LEN)
+    if (reader->header_len < head_len(reader))
         return NULL;
     left = body_len(&reader->frame) - reader->body_len;
     if (left < DIRECT_LEN)

@@ -3,8 +3,14 @@
  *     0        4    5     6          8        12    16       20      24
  *     | length |type|flags| reserved | stream | tag | origin | count |sequence|
  *
- * Network byte order (PROTOCOL 2.1). A frame is a small value, and copying it
- * does not copy the payload: frame_ref() makes a copy that may be kept. */
+ * Network byte order (PROTOCOL 2.1). A frame with the flag FRAME_EXACT has 16
+ * bytes more between header and payload (PROTOCOL 16.2):
+ *
+ *     32      40           44         48
+ *     | check | generation | reserved |
+ *
+ * A frame is a small value, and copying it does not copy the payload:
+ * frame_ref() makes a copy that may be kept. */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
@@ -15,6 +21,10 @@
 #include "wire/payload.h"
 
 #define FRAME_HEADER_LEN 32
+#define FRAME_EXACT_LEN  16
+
+/* The longest header. */
+#define FRAME_HEAD_MAX (FRAME_HEADER_LEN + FRAME_EXACT_LEN)
 
 /* What a frame is, and which way it may go. */
 #define FRAME_TYPES(X)                                                         \
@@ -45,6 +55,7 @@
     X(FRAME_SILENCE, 25, "silence") /* both: we heard nothing, and close */    \
     X(FRAME_RECOVERED, 26, "recovered") /* up: an orphan's report */           \
     X(FRAME_FAN_OUT, 27, "fan-out") /* both: how many back-ends nodes have */  \
+    X(FRAME_FINAL, 30, "final")     /* down: waves that are accepted */        \
     X(FRAME_STATUS, 40, "status")   /* down, from an observer: how are you */  \
     X(FRAME_HEARD, 41, "heard")     /* up: STATUS has come */                  \
     X(FRAME_ROWS, 42, "rows")       /* up, to an observer: how we are */       \
@@ -62,6 +73,9 @@ enum frame_flag {
     FRAME_LATE = 1 << 1,         /* up: its wave has gone already */
     FRAME_EMPTY = 1 << 2,        /* a wave or a number without a packet */
     FRAME_COMPENSATING = 1 << 3, /* up: output for a compensation (9.2) */
+    FRAME_EXACT = 1 << 4, /* up: it has a check and a generation (16.2) */
+    FRAME_OVER = 1 << 5,  /* up: the wave behind an epoch (16.10) */
+    FRAME_ASK = 1 << 6,   /* up: FINAL is wanted at once (16.5) */
 };
 
 /* One frame. `payload` may be NULL: no bytes. Packets are kept and passed on as
@@ -78,21 +92,29 @@ struct frame {
         uint32_t contributors; /* up: the back-ends in it (2.4) */
         uint32_t behind;       /* down: its number less the stable one (2.1) */
     };
+    uint32_t generation; /* FRAME_EXACT: how often its stream began a redo */
     union {
         uint64_t sequence; /* in the header */
         uint64_t wave;     /* up: epoch and wave (4.1); 0: of none (5.6) */
         uint64_t number;   /* down: on its stream; 0: it has none (5.6) */
     };
+    uint64_t check; /* FRAME_EXACT: sum of the hashes of its members (16.3) */
     struct payload *payload;
 };
 
 /* The name of `type` for traces and errors; "unknown" if there is none. */
 const char *frame_name(uint8_t type);
 
+/* Bytes of `frame` on a link before its payload. */
+static inline size_t frame_head_len(const struct frame *frame)
+{
+    return frame->flags & FRAME_EXACT ? FRAME_HEAD_MAX : FRAME_HEADER_LEN;
+}
+
 /* Bytes of `frame` on a link. */
 static inline size_t frame_len(const struct frame *frame)
 {
-    return FRAME_HEADER_LEN + (frame->payload ? frame->payload->len : 0);
+    return frame_head_len(frame) + (frame->payload ? frame->payload->len : 0);
 }
 
 /* A copy of `frame`, with a reference to its payload. */
@@ -106,9 +128,9 @@ static inline void frame_fini(struct frame *frame)
     frame->payload = NULL;
 }
 
-/* Write the header of `frame` to `out`. */
-void frame_encode(const struct frame *frame,
-                  unsigned char out[FRAME_HEADER_LEN]);
+/* Write the header of `frame` to `out`. Returns its bytes, frame_head_len(). */
+size_t frame_encode(const struct frame *frame,
+                    unsigned char out[FRAME_HEAD_MAX]);
 
 /* ---- reading frames from a stream of bytes ---- */
 
@@ -117,7 +139,7 @@ struct frame_reader {
     uint32_t limit;      /* most payload bytes accepted */
     uint32_t header_len; /* header bytes that are here */
     uint32_t body_len;   /* payload bytes that are here */
-    unsigned char header[FRAME_HEADER_LEN];
+    unsigned char header[FRAME_HEAD_MAX];
     struct frame frame; /* being read; payload allocated with its length */
 };
 

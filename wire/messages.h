@@ -20,26 +20,35 @@
 
 /* clang-format off */
 #define MESSAGES(M, F, R)                                                     \
-    /* a sync; it has a number like any packet of its stream */              \
+    /* a sync; it has a number like any packet of its stream. On an exact     \
+       stream the payload may name joiners (16.11) */                         \
     M(marker, FRAME_MARKER,                                                   \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, epoch, tag)                                                 \
       F(uint32_t, sender, origin)                                             \
-      F(uint64_t, number, sequence))                                          \
+      F(uint64_t, number, sequence)                                           \
+      F(struct payload *, payload, payload))                                  \
     /* what the packets of stream 0 up to `number` amount to */               \
     M(snapshot, FRAME_SNAPSHOT,                                               \
       F(uint64_t, number, sequence)                                           \
       F(struct payload *, payload, payload))                                  \
-    /* the sender counts from the wave after `level` (4.5) */                 \
+    /* the sender counts from the wave after `level` (4.5); of an exact       \
+       stream, in that generation (16.9) */                                   \
     M(resume, FRAME_RESUME,                                                   \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \
+      F(uint32_t, generation, count)                                          \
       F(uint64_t, level, sequence))                                           \
     /* every member has the packets up to `number` (10.2) */                  \
     M(stable, FRAME_STABLE,                                                   \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \
       F(uint64_t, number, sequence))                                          \
+    /* of an exact stream the waves up to `level` are accepted (16.5) */      \
+    M(final, FRAME_FINAL,                                                     \
+      F(uint32_t, stream, stream)                                             \
+      F(uint32_t, sender, origin)                                             \
+      F(uint64_t, level, sequence))                                           \
     /* returns credit (3.4); `flags`: FRAME_LATE, or 0 */                     \
     M(credit, FRAME_CREDIT,                                                   \
       F(uint8_t, flags, flags)                                                \

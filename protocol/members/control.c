@@ -9,6 +9,7 @@
 #include "wire/packet.h"
 
 #define OPEN_FORMAT       "%ud %uc %ud %uc %aud %s %s %s %s %auc"
+#define EXACT_FORMAT      OPEN_FORMAT " %uld" /* an exact stream: `keep` too */
 #define CLOSE_FORMAT      "%ud %uld"
 #define PARAMETERS_FORMAT "%ud %uld %auc"
 #define ENTER_FORMAT      "%aud %aud %auld %auld %aud"
@@ -44,6 +45,8 @@ int definition_copy(struct stream_definition *to,
         .sync = from->sync,
         .wave_timeout_ms = from->wave_timeout_ms,
         .grow = from->grow,
+        .keep = from->keep,
+        .redo_limit = from->redo_limit,
         .parameters = payload_ref(from->parameters),
     };
 
@@ -82,11 +85,12 @@ static int encode_open(const struct stream_definition *d, struct payload **out)
     int flags = (d->grow ? OPEN_GROWS : 0) | (int)d->kind << OPEN_KIND_SHIFT;
 
     return packet_pack(
-        out, OPEN_FORMAT, d->id, (int)d->sync, d->wave_timeout_ms, flags,
-        ranks_pairs(&d->members), pair_count(&d->members), d->up_filter,
-        d->up_filter_frontend, d->up_filter_backend, d->down_filter,
+        out, d->kind == STREAM_EXACT ? EXACT_FORMAT : OPEN_FORMAT, d->id,
+        (int)d->sync, d->wave_timeout_ms, flags, ranks_pairs(&d->members),
+        pair_count(&d->members), d->up_filter, d->up_filter_frontend,
+        d->up_filter_backend, d->down_filter,
         d->parameters ? d->parameters->bytes : NULL,
-        d->parameters ? d->parameters->len : (uint32_t)0);
+        d->parameters ? d->parameters->len : (uint32_t)0, d->keep);
 }
 
 int control_encode(const struct control *control, struct frame *out)
@@ -138,6 +142,8 @@ static int copy_bytes(struct payload **out, const void *bytes, uint32_t len)
 
 static int decode_open(struct cop_packet *packet, struct control *control)
 {
+    const char *format = cop_packet_format(packet);
+    bool exact = format && strcmp(format, EXACT_FORMAT) == 0;
     struct stream_definition raw = {0};
     unsigned char sync, flags;
     const uint32_t *pairs;
@@ -145,14 +151,17 @@ static int decode_open(struct cop_packet *packet, struct control *control)
     const void *bytes;
     int r;
 
-    r = cop_packet_unpack(
-        packet, OPEN_FORMAT, &raw.id, &sync, &raw.wave_timeout_ms, &flags,
-        &pairs, &count, &raw.up_filter, &raw.up_filter_frontend,
-        &raw.up_filter_backend, &raw.down_filter, &bytes, &len);
+    r = cop_packet_unpack(packet, exact ? EXACT_FORMAT : OPEN_FORMAT, &raw.id,
+                          &sync, &raw.wave_timeout_ms, &flags, &pairs, &count,
+                          &raw.up_filter, &raw.up_filter_frontend,
+                          &raw.up_filter_backend, &raw.down_filter, &bytes,
+                          &len, &raw.keep);
     if (r < 0)
         return r;
     if (raw.id == 0 || sync > COP_TIME_OUT ||
         flags >> OPEN_KIND_SHIFT > STREAM_CUMULATIVE ||
+        exact != (flags >> OPEN_KIND_SHIFT == STREAM_EXACT) ||
+        (exact && sync != COP_WAIT_FOR_ALL) ||
         strlen(raw.up_filter) > LIMIT_FILTER_NAME ||
         strlen(raw.up_filter_frontend) > LIMIT_FILTER_NAME ||
         strlen(raw.up_filter_backend) > LIMIT_FILTER_NAME ||

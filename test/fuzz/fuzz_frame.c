@@ -30,10 +30,9 @@ static void note(struct outcome *outcome,
 
 static void note_frame(struct outcome *outcome, struct frame *frame)
 {
-    unsigned char header[FRAME_HEADER_LEN];
+    unsigned char header[FRAME_HEAD_MAX];
 
-    frame_encode(frame, header);
-    note(outcome, header, sizeof(header));
+    note(outcome, header, frame_encode(frame, header));
     if (frame->payload)
         note(outcome, frame->payload->bytes, frame->payload->len);
     outcome->frame_count++;

@@ -121,6 +121,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_ADOPTED:
     case FRAME_PROBED:
     case FRAME_EXPEL:
+    case FRAME_FINAL:
     case FRAME_STATUS:
     case FRAME_INJECT:
         return !to_parent;
@@ -147,14 +148,13 @@ static bool may_go(uint8_t type, bool to_parent)
 /* A frame that is sent reads back as it was. */
 static void check_frame(const struct frame *frame)
 {
-    unsigned char header[FRAME_HEADER_LEN];
+    unsigned char header[FRAME_HEAD_MAX];
     const unsigned char *at = header;
-    size_t len = sizeof(header);
+    size_t len = frame_encode(frame, header);
     struct frame_reader reader;
     struct frame back;
     int r;
 
-    frame_encode(frame, header);
     frame_reader_init(&reader, 1 << 30);
     r = frame_reader_take(&reader, &at, &len, &back);
     must(r >= 0);

@@ -78,10 +78,10 @@ static bool put(int fd, const void *bytes, size_t len)
  */
 static bool say(struct villain *villain, const struct frame *frame)
 {
-    unsigned char header[FRAME_HEADER_LEN];
+    unsigned char header[FRAME_HEAD_MAX];
+    size_t len = frame_encode(frame, header);
 
-    frame_encode(frame, header);
-    return put(villain->fd, header, sizeof(header)) &&
+    return put(villain->fd, header, len) &&
            (!frame->payload ||
             put(villain->fd, frame->payload->bytes, frame->payload->len));
 }

@@ -141,17 +141,25 @@ TEST(the_kind_of_a_stream_comes_back)
     struct frame frame;
     unsigned int kind;
 
+    control.definition.sync = COP_WAIT_FOR_ALL;
+    control.definition.keep = 12345;
     for (kind = STREAM_PLAIN; kind <= STREAM_CUMULATIVE; kind++) {
         control.definition.kind = (enum stream_kind)kind;
         control.definition.grow = !control.definition.grow;
         CHECK_OK(control_encode(&control, &frame));
         CHECK_OK(control_decode(&frame, &back));
         CU_ASSERT_EQUAL(back.definition.kind, kind);
+        CU_ASSERT_EQUAL(back.definition.keep, kind == STREAM_EXACT ? 12345 : 0);
         CU_ASSERT_EQUAL(back.definition.grow, control.definition.grow);
         frame_fini(&frame);
         control_fini(&back);
     }
     control.definition.kind = (enum stream_kind)kind;
+    CHECK_OK(control_encode(&control, &frame));
+    CHECK_IS(control_decode(&frame, &back), -EBADMSG);
+    frame_fini(&frame);
+    control.definition.kind = STREAM_EXACT;
+    control.definition.sync = COP_DO_NOT_WAIT;
     CHECK_OK(control_encode(&control, &frame));
     CHECK_IS(control_decode(&frame, &back), -EBADMSG);
     frame_fini(&frame);

@@ -27,7 +27,7 @@ static struct frame make_frame(uint32_t *seed, size_t payload_len)
 {
     struct frame frame = {
         .type = (uint8_t)(FRAME_DATA + roll(seed) % FRAME_END),
-        .flags = (uint8_t)(roll(seed) % 16),
+        .flags = (uint8_t)(roll(seed) % FRAME_EXACT),
         .stream = roll(seed) << 8 | 0x80,
         .tag = (int32_t)(roll(seed) << 8),
         .origin = roll(seed) * 255,
@@ -35,6 +35,11 @@ static struct frame make_frame(uint32_t *seed, size_t payload_len)
         .sequence = (uint64_t)roll(seed) << 40 | roll(seed),
     };
 
+    if (frame.type == FRAME_DATA) {
+        frame.flags |= FRAME_EXACT;
+        frame.check = (uint64_t)roll(seed) << 40 | roll(seed);
+        frame.generation = roll(seed);
+    }
     if (payload_len > 0) {
         CHECK_OK(payload_new(&frame.payload, payload_len));
         for (size_t i = 0; i < payload_len; i++)
@@ -47,7 +52,8 @@ static bool same(const struct frame *a, const struct frame *b)
 {
     if (a->type != b->type || a->flags != b->flags || a->stream != b->stream ||
         a->tag != b->tag || a->origin != b->origin || a->count != b->count ||
-        a->sequence != b->sequence || !a->payload != !b->payload)
+        a->sequence != b->sequence || a->check != b->check ||
+        a->generation != b->generation || !a->payload != !b->payload)
         return false;
     return !a->payload ||
            (a->payload->len == b->payload->len &&
@@ -57,10 +63,10 @@ static bool same(const struct frame *a, const struct frame *b)
 /* Append `frame` as it travels to `bytes`. Returns its length. */
 static size_t put(unsigned char *bytes, const struct frame *frame)
 {
-    frame_encode(frame, bytes);
+    size_t len = frame_encode(frame, bytes);
+
     if (frame->payload)
-        memcpy(bytes + FRAME_HEADER_LEN, frame->payload->bytes,
-               frame->payload->len);
+        memcpy(bytes + len, frame->payload->bytes, frame->payload->len);
     return frame_len(frame);
 }
 
@@ -71,7 +77,7 @@ TEST(the_header_is_in_network_order)
         0, 0, 0, 3, 1, 5,  0,  0,  1,  2,  3,  4,  0xff, 0xff, 0xff, 0xfe,
         5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,   18,   19,   20,
     };
-    unsigned char bytes[FRAME_HEADER_LEN];
+    unsigned char bytes[FRAME_HEAD_MAX];
     struct frame frame = {
         .type = FRAME_DATA,
         .flags = FRAME_LAST | FRAME_EMPTY,
@@ -83,11 +89,32 @@ TEST(the_header_is_in_network_order)
     };
 
     CHECK_OK(payload_new(&frame.payload, 3));
-    frame_encode(&frame, bytes);
-    CU_ASSERT_EQUAL(memcmp(bytes, expected, sizeof(bytes)), 0);
+    CU_ASSERT_EQUAL(frame_encode(&frame, bytes), FRAME_HEADER_LEN);
+    CU_ASSERT_EQUAL(memcmp(bytes, expected, sizeof(expected)), 0);
     CU_ASSERT_EQUAL(frame_len(&frame), FRAME_HEADER_LEN + 3);
     frame_fini(&frame);
     CU_ASSERT_PTR_NULL(frame.payload);
+}
+
+/* An exact packet has its check and its generation behind the header
+ * (PROTOCOL 16.2). */
+TEST(exact_frames_have_sixteen_bytes_more)
+{
+    static const unsigned char expected[FRAME_EXACT_LEN] = {
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 0, 0,
+    };
+    unsigned char bytes[FRAME_HEAD_MAX];
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .flags = FRAME_EXACT | FRAME_LAST,
+        .check = UINT64_C(0x0102030405060708),
+        .generation = 0x090a0b0c,
+    };
+
+    CU_ASSERT_EQUAL(frame_encode(&frame, bytes), FRAME_HEAD_MAX);
+    CU_ASSERT_EQUAL(
+        memcmp(bytes + FRAME_HEADER_LEN, expected, sizeof(expected)), 0);
+    CU_ASSERT_EQUAL(frame_len(&frame), FRAME_HEAD_MAX);
 }
 
 /* A stretch of a link: frames, and the same frames as bytes. */
@@ -102,7 +129,7 @@ static void stretch_init(struct stretch *stretch, uint32_t seed)
     static const size_t lens[] = {0, 1, 7, 100, 4000, 16384, 70000};
 
     stretch->len = 0;
-    stretch->bytes = malloc(FRAMES * (FRAME_HEADER_LEN + (size_t)70000));
+    stretch->bytes = malloc(FRAMES * (FRAME_HEAD_MAX + (size_t)70000));
     CU_ASSERT_PTR_NOT_NULL_FATAL(stretch->bytes);
     for (size_t i = 0; i < FRAMES; i++) {
         stretch->frames[i] = make_frame(&seed, lens[roll(&seed) % 7]);
@@ -228,16 +255,32 @@ TEST(bytes_may_come_in_any_pieces)
 /* Read one frame out of a header that was changed at `at`. */
 static int read_changed(size_t at, unsigned char to, uint32_t limit)
 {
-    unsigned char bytes[FRAME_HEADER_LEN];
+    unsigned char bytes[FRAME_HEAD_MAX];
     const unsigned char *next = bytes;
-    size_t len = sizeof(bytes);
     struct frame frame = {.type = FRAME_HEARTBEAT};
+    size_t len = frame_encode(&frame, bytes);
     struct frame_reader reader;
     int r;
 
-    frame_encode(&frame, bytes);
     bytes[at] = to;
     frame_reader_init(&reader, limit);
+    r = frame_reader_take(&reader, &next, &len, &frame);
+    frame_reader_fini(&reader);
+    return r;
+}
+
+/* Read a frame with FRAME_EXACT whose last reserved byte is `last`. */
+static int read_exact(uint8_t type, unsigned char last)
+{
+    unsigned char bytes[FRAME_HEAD_MAX];
+    const unsigned char *next = bytes;
+    struct frame frame = {.type = type, .flags = FRAME_EXACT};
+    size_t len = frame_encode(&frame, bytes);
+    struct frame_reader reader;
+    int r;
+
+    bytes[len - 1] = last;
+    frame_reader_init(&reader, LIMIT_FRAME);
     r = frame_reader_take(&reader, &next, &len, &frame);
     frame_reader_fini(&reader);
     return r;
@@ -250,10 +293,12 @@ TEST(unknown_bits_are_refused)
     CHECK_IS(read_changed(4, 0, LIMIT_FRAME), -EBADMSG);
     CHECK_IS(read_changed(4, NO_TYPE, LIMIT_FRAME), -EBADMSG);
     CHECK_IS(read_changed(4, 255, LIMIT_FRAME), -EBADMSG);
-    CHECK_IS(read_changed(5, 0x10, LIMIT_FRAME), -EBADMSG);
     CHECK_IS(read_changed(5, 0x80, LIMIT_FRAME), -EBADMSG);
     CHECK_IS(read_changed(6, 1, LIMIT_FRAME), -EBADMSG);
     CHECK_IS(read_changed(7, 1, LIMIT_FRAME), -EBADMSG);
+    CHECK_IS(read_exact(FRAME_DATA, 0), 1);
+    CHECK_IS(read_exact(FRAME_DATA, 1), -EBADMSG);
+    CHECK_IS(read_exact(FRAME_HEARTBEAT, 0), -EBADMSG);
 }
 
 /* PROTOCOL 2.1: no byte is allocated for a length above the limit. */
@@ -269,7 +314,7 @@ TEST(lengths_are_checked_before_anything_else)
 /* A reader that is dropped in the middle leaves nothing behind. */
 TEST(half_a_frame_is_freed)
 {
-    unsigned char bytes[FRAME_HEADER_LEN + 100];
+    unsigned char bytes[FRAME_HEAD_MAX + 100];
     const unsigned char *at = bytes;
     struct frame_reader reader;
     struct frame frame;
