@@ -321,7 +321,7 @@ int main(int argc, char **argv)
     else if (r == 0 && arguments.core_count > 0)
         r = cores_tree(&tree, &arguments.targets, arguments.cores,
                        arguments.core_count, arguments.gather.detail,
-                       progress_say, &error);
+                       arguments.full, progress_say, &error);
     else if (r == 0)
         r = gather_looks(&tree, &arguments, &late, &error);
     if (r == 0 && tree)

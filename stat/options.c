@@ -290,7 +290,7 @@ int options_read(struct options *options,
         options->command = argv + optind;
     if (r == 0)
         r = find_by_name(options, error);
-    options->gather.native = options->full;
+    options->gather.full = options->full;
     if (options->gather.interval_ms == 0)
         options->gather.interval_ms = options->follow ? FOLLOW_MS : INTERVAL_MS;
     return r < 0 ? r : check_options(options, error);

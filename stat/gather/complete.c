@@ -107,7 +107,7 @@ static int name_tree(struct gathering *gathering,
             gathering->late, asked, "some addresses stay without names: %s",
             asked == -EAGAIN ? "no answer in time" : strerror(-asked));
     if (r == 0)
-        r = naming_resolve(&named, naming, options->detail);
+        r = naming_resolve(&named, naming, options->detail, options->full);
     if (r < 0) {
         naming_free(naming);
         return r;

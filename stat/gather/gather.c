@@ -43,7 +43,7 @@ static int send_request(struct cop_stream *stream,
                               .max_stop_ms = options->max_stop_ms,
                               .flags = (options->names ? REQUEST_NAMES : 0) |
                                        (options->states ? REQUEST_STATES : 0) |
-                                       (options->native ? REQUEST_NATIVE : 0),
+                                       (options->full ? REQUEST_NATIVE : 0),
                               .task_count = targets->count,
                               .daemons = ranks,
                               .pids = targets->pids};

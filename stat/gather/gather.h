@@ -41,7 +41,8 @@ struct gather_options {
     uint32_t max_stop_ms; /* for which a process may be stopped */
     bool names;           /* of threads, where they have some of their own */
     bool states;          /* of the scheduler */
-    bool native;          /* frames of Python's interpreter, too */
+    bool full;            /* frames of Python's interpreter, and each turn of a
+                             recursion, too */
     enum naming_detail detail;
     const struct gather_viewer *viewer; /* follows, until it ends; not so many
                                            samples. NULL: nobody */

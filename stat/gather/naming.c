@@ -1,15 +1,10 @@
 /* naming.c - see naming.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* asprintf() */
-#endif
 #include "stat/gather/naming.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stat/tree/build.h"
 #include "stat/tree/frame.h"
 
 /* What one frame of the tree is called; count 0: not known. */
@@ -380,147 +375,15 @@ int naming_fill(struct naming *naming, struct names *names)
     return r;
 }
 
-/* Whether a frame at the outermost end is the C library's own start-up. */
-static bool is_startup(const char *function)
+const struct tree *naming_tree(const struct naming *naming)
 {
-    static const char *const names[] = {
-        "_start",
-        "__libc_start_main",
-        "__libc_start_main_impl",
-        "__clone",
-        "clone",
-        "__libc_start_call_main",
-        "__clone3",
-        "clone3",
-        "start_thread",
-        "thread_start",
-        "__GI___clone3",
-        "__GI___clone",
-    };
-    size_t i;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(function, names[i]) == 0)
-            return true;
-    }
-    /* Without debug symbols the inner part of it has no name. */
-    return strncmp(function, "libc.so.6+0x", 12) == 0;
+    return naming->tree;
 }
 
-/* Put one frame of the tree, which may be several, under `*node`. */
-static int put_frame(struct build *build,
-                     uint32_t *node,
-                     const struct naming *naming,
-                     uint32_t number,
-                     enum naming_detail detail)
+const struct frame *naming_names(const struct naming *naming,
+                                 uint32_t frame,
+                                 uint32_t *count)
 {
-    const struct tree *tree = naming->tree;
-    const struct tree_frame *raw = &tree->frames[number];
-    const struct named *named = &naming->named[number];
-    const char *module = frame_module_name(module_of(tree, number));
-    struct frame frame = {.function = function_of(tree, number),
-                          .file = tree->strings[raw->file],
-                          .line = raw->line,
-                          .module = "",
-                          .not_walked = raw->not_walked};
-    uint32_t count = named->count > 0 ? named->count : 1, i;
-    int r = 0;
-
-    for (i = 0; r == 0 && i < count; i++) {
-        char *text = NULL;
-
-        if (named->count > 0)
-            frame = named->frames[i];
-        if (!frame.function[0] ||
-            (detail == NAMING_ADDRESSES && named->count > 0)) {
-            if (asprintf(&text,
-                         frame.function[0] ? "%s [%s+0x%llx]" : "%s%s+0x%llx",
-                         frame.function, module,
-                         (unsigned long long)raw->offset) < 0)
-                return -ENOMEM;
-            frame.function = text;
-        }
-        r = build_node(build, node, *node, &frame);
-        free(text);
-    }
-    return r == -E2BIG ? 0 : r; /* it ends where there is room for it */
-}
-
-/* Whether a frame of the tree is nothing but start-up. */
-static bool is_skipped(const struct naming *naming, uint32_t number)
-{
-    const struct named *named = &naming->named[number];
-    const char *path = module_of(naming->tree, number);
-
-    if (named->count == 1)
-        return is_startup(named->frames[0].function);
-    return named->count == 0 && path[0] &&
-           strcmp(frame_module_name(path), "libc.so.6") == 0;
-}
-
-/* Whether a frame is none of the program's, such as a thread's name: what is
- * below it may be start-up. */
-static bool is_note(const struct naming *naming, uint32_t number)
-{
-    return function_of(naming->tree, number)[0] == '[' &&
-           !module_of(naming->tree, number)[0];
-}
-
-/* Put all nodes and ends. */
-static int put_nodes(struct build *build,
-                     const struct naming *naming,
-                     enum naming_detail detail)
-{
-    const struct tree *tree = naming->tree;
-    uint32_t above[TREE_DEPTH_MAX + 1]; /* the parent at each depth */
-    bool outer[TREE_DEPTH_MAX + 1];     /* so far there was only start-up */
-    uint32_t end = 0, i;
-    int r = 0;
-
-    above[0] = BUILD_TOP;
-    outer[0] = true;
-    for (i = 0; r == 0 && i < tree->node_count; i++) {
-        const struct tree_node *node = &tree->nodes[i];
-        bool ended = end < tree->end_count && tree->ends[end].node == i;
-        uint32_t place = above[node->depth];
-
-        bool skipped =
-            outer[node->depth] && !ended && is_skipped(naming, node->frame);
-
-        outer[node->depth + 1] =
-            skipped || (outer[node->depth] && is_note(naming, node->frame));
-        if (!skipped)
-            r = put_frame(build, &place, naming, node->frame, detail);
-        above[node->depth + 1] = place;
-        for (; r == 0 && end < tree->end_count && tree->ends[end].node == i;
-             end++) {
-            struct tree_end moved = tree->ends[end];
-
-            moved.node = place;
-            r = build_end(build, &moved);
-        }
-    }
-    return r;
-}
-
-int naming_resolve(struct tree **out,
-                   const struct naming *naming,
-                   enum naming_detail detail)
-{
-    const struct tree *tree = naming->tree;
-    struct build *build = NULL;
-    uint32_t i;
-    int r;
-
-    r = build_new(&build, detail != NAMING_FUNCTIONS);
-    for (i = 0; r == 0 && i < tree->progress_count; i++)
-        r = build_progress(build, &tree->progress[i]);
-    for (i = 0; r == 0 && i < tree->stop_count; i++)
-        r = build_stop(build, &tree->stops[i]);
-    if (r == 0)
-        r = put_nodes(build, naming, detail);
-    if (r == 0)
-        r = build_tree(out, build, tree->stop_ns);
-    build_free(build);
-    return r;
+    *count = naming->named[frame].count;
+    return naming->named[frame].frames;
 }

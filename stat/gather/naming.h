@@ -56,9 +56,23 @@ int naming_fill(struct naming *naming, struct names *names);
 
 /* Make the tree with names. What has no answer is "module+0xoffset"; the frames
  * of the C library's start-up, below main() or below a thread's function, are
- * left out. Returns 0 or -ENOMEM. */
+ * left out.
+ *
+ * full  each turn of a recursion is there; else they are one
+ *
+ * Returns 0 or -ENOMEM. */
 int naming_resolve(struct tree **out,
                    const struct naming *naming,
-                   enum naming_detail detail);
+                   enum naming_detail detail,
+                   bool full);
+
+/* The tree of addresses; borrowed. */
+const struct tree *naming_tree(const struct naming *naming);
+
+/* What frame `frame` of it is called: `*count` frames, outermost first; 0 if
+ * that is not known. Borrowed. */
+const struct frame *naming_names(const struct naming *naming,
+                                 uint32_t frame,
+                                 uint32_t *count);
 
 #endif

@@ -54,7 +54,8 @@ static int read_core(struct targets *targets,
 /* Replace `*tree` by one with names. */
 static int name_tree(struct tree **tree,
                      struct walker *walker,
-                     enum naming_detail detail)
+                     enum naming_detail detail,
+                     bool full)
 {
     struct naming *naming = NULL;
     struct tree *named = NULL;
@@ -64,7 +65,7 @@ static int name_tree(struct tree **tree,
     if (r == 0)
         r = naming_fill(naming, walker_names(walker));
     if (r == 0)
-        r = naming_resolve(&named, naming, detail);
+        r = naming_resolve(&named, naming, detail, full);
     naming_free(naming);
     if (r < 0)
         return r;
@@ -78,6 +79,7 @@ int cores_tree(struct tree **out,
                char *const *paths,
                size_t count,
                enum naming_detail detail,
+               bool full,
                gather_say_fn say,
                struct cop_error *error)
 {
@@ -94,7 +96,7 @@ int cores_tree(struct tree **out,
     if (r == 0)
         r = traces_sample(&tree, sink.traces, 0);
     if (r == 0)
-        r = name_tree(&tree, walker, detail);
+        r = name_tree(&tree, walker, detail, full);
     if (r == 0)
         r = tree_settle(out, tree);
     if (r < 0)

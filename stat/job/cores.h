@@ -2,6 +2,7 @@
 #ifndef STAT_JOB_CORES_H
 #define STAT_JOB_CORES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <coppice/error.h>
@@ -24,6 +25,7 @@ int cores_tree(struct tree **out,
                char *const *paths,
                size_t count,
                enum naming_detail detail,
+               bool full,
                gather_say_fn say,
                struct cop_error *error);
 

@@ -27,6 +27,10 @@
 #define FRAME_STUCK           "[stuck in "
 #define FRAME_STUCK_SOMEWHERE "the kernel"
 
+/* The note in place of the middle of a very deep stack: without the number of
+ * frames, for tasks that differ in that alone are alike. */
+#define FRAME_CUT "[frames cut]"
+
 /* Either an address that has no name yet: a module and an offset, `function`
  * "". Or a place with a name: `module` "", except where addresses are kept
  * apart. Strings are borrowed from who made the frame. */

@@ -399,8 +399,7 @@ static ssize_t add_frames(struct stacks *stacks,
         if (i == kept)
             break;
         if (stack->count > WALK_DEPTH_MAX && i == OUTER_MAX)
-            frames[count++] =
-                note(stacks, "[%zu frames cut]", stack->count - WALK_DEPTH_MAX);
+            frames[count++] = FRAME_NOTE(FRAME_CUT);
         is_own = python_count > 0 && is_interpreter(stacks, pc);
         if (!is_own || stacks->options->native) {
             r = names_place(names, modules, pc, &frames[count++]);
@@ -417,14 +416,11 @@ static ssize_t add_frames(struct stacks *stacks,
 
 /* Cut the middle out of frames that became too many by those of Python. Returns
  * how many are left. */
-static size_t cut_middle(struct stacks *stacks,
-                         struct frame *frames,
-                         size_t count)
+static size_t cut_middle(struct frame *frames, size_t count)
 {
     if (count <= WALK_DEPTH_MAX + 1)
         return count;
-    frames[OUTER_MAX] =
-        note(stacks, "[%zu frames cut]", count - WALK_DEPTH_MAX);
+    frames[OUTER_MAX] = FRAME_NOTE(FRAME_CUT);
     memmove(frames + OUTER_MAX + 1, frames + count - INNER_MAX,
             INNER_MAX * sizeof(*frames));
     return WALK_DEPTH_MAX + 1;
@@ -463,7 +459,7 @@ static int stack_pass(struct stacks *stacks,
     r = added < 0 ? (int)added : 0;
     if (r < 0)
         goto out;
-    count += cut_middle(stacks, frames + count, (size_t)added);
+    count += cut_middle(frames + count, (size_t)added);
     HASH_FIND(hh, stacks->before, &stack->tid, sizeof(stack->tid), before);
     if (before)
         frames[count++] = note(stacks, "%s", before->note);

@@ -18,7 +18,7 @@
 #include "stat/tree/frame.h"
 
 /* Most frames of one stack that are kept; a deeper one is cut in the middle,
- * where a frame says how many are left out. */
+ * where a frame says that some are left out. */
 #define WALK_DEPTH_MAX 512
 
 /* Most frames that are unwound; a deeper stack begins with "[truncated]". */

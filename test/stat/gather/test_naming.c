@@ -96,7 +96,7 @@ static void check_names(const struct naming *naming,
     struct tree *tree;
     uint32_t i;
 
-    CHECK_OK(naming_resolve(&tree, naming, NAMING_FUNCTIONS));
+    CHECK_OK(naming_resolve(&tree, naming, NAMING_FUNCTIONS, false));
     for (i = 0; i < tree->node_count && expected[i]; i++)
         CU_ASSERT_STRING_EQUAL(
             tree->strings[tree->frames[tree->nodes[i].frame].function],

@@ -1,7 +1,8 @@
 /* crowd.c - crowd COPIES THREADS [DEPTH]: so many processes to look at.
  *
  * Each has so many threads, with the first; every second of the others is
- * called io-N. The first thread is DEPTH calls deep. The pids are printed on
+ * called io-N. The first thread is DEPTH calls deep, in each process one call
+ * deeper than in the one before. The pids are printed on
  * one line when all are in place, asleep; all end when standard input does. */
 #include <dirent.h>
 #include <pthread.h>
@@ -160,9 +161,9 @@ int main(int argc, char **argv)
         fputs("usage: crowd COPIES THREADS [DEPTH]\n", stderr);
         return 2;
     }
-    make_room(depth);
+    make_room(depth + copies);
     for (i = 0; i < copies; i++) {
-        pid_t pid = start(threads, depth);
+        pid_t pid = start(threads, depth > 0 ? depth + i : 0);
 
         if (pid < 0) {
             fputs("crowd: a process does not come up\n", stderr);

@@ -192,7 +192,7 @@ static int look(void *arg, pid_t tid, const struct frame *raw, size_t count)
     seen->stuck += strncmp(raw[0].function, "[stuck", 6) == 0;
     seen->stopped += strcmp(raw[0].function, "[stopped by SIGSTOP]") == 0;
     for (i = 0; i < count; i++) {
-        seen->cut += strstr(raw[i].function, " frames cut]") != NULL;
+        seen->cut += strcmp(raw[i].function, FRAME_CUT) == 0;
         if (raw[i].function[0] == '[')
             snprintf(seen->note, sizeof(seen->note), "%s", raw[i].function);
     }

@@ -1,0 +1,76 @@
+/* fold.c - see fold.h. */
+#include "stat/tree/fold.h"
+
+#include <string.h>
+
+void fold_begin(struct fold *fold, bool by_line, bool whole)
+{
+    fold->by_line = by_line;
+    fold->whole = whole;
+    fold->cut = 0;
+    fold->count = 0;
+}
+
+/* Whether two frames are one place. */
+static bool is_same(const struct fold *fold,
+                    const struct frame *a,
+                    const struct frame *b)
+{
+    return strcmp(a->function, b->function) == 0 &&
+           strcmp(a->file, b->file) == 0 &&
+           (!fold->by_line || a->line == b->line) &&
+           strcmp(a->module, b->module) == 0 && a->offset == b->offset;
+}
+
+/* Whether the last `len` frames are those before them again. */
+static bool is_turn(const struct fold *fold, size_t len)
+{
+    const struct frame *last = fold->frames + fold->count - len;
+    size_t i;
+
+    if (2 * len > fold->count)
+        return false;
+    for (i = 0; i < len && is_same(fold, &last[i], &last[i] - len); i++)
+        ;
+    return i == len;
+}
+
+/* Behind frames that were cut out a stack goes on anywhere in a circle: of that
+ * only the frame where it leaves the circle is kept. Returns whether `frame` is
+ * in it. */
+static bool is_behind_cut(const struct fold *fold, const struct frame *frame)
+{
+    size_t at = fold->cut - 1, i;
+
+    for (i = 1; i <= FOLD_CIRCLE_MAX && i <= at; i++)
+        if (is_same(fold, &fold->frames[at - i], frame))
+            return true;
+    return false;
+}
+
+void fold_add(struct fold *fold, const struct frame *frame)
+{
+    size_t len;
+
+    if (!fold->whole && fold->cut > 0) {
+        if (is_behind_cut(fold, frame))
+            fold->count = fold->cut;
+        else
+            fold->cut = 0;
+    }
+    if (fold->count == TREE_DEPTH_MAX)
+        return;
+    fold->frames[fold->count++] = *frame;
+    if (fold->whole)
+        return;
+    if (strcmp(frame->function, FRAME_CUT) == 0)
+        fold->cut = fold->count;
+    for (len = 1; len <= FOLD_CIRCLE_MAX; len++) {
+        if (!is_turn(fold, len))
+            continue;
+        fold->count -= len;
+        memcpy(fold->frames + fold->count - len, fold->frames + fold->count,
+               len * sizeof(*frame));
+        return;
+    }
+}
