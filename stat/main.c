@@ -51,17 +51,19 @@ static void say_wrong(const struct options *arguments,
                       const char *reason)
 {
     const struct targets *targets = &arguments->targets;
-    uint32_t first = tasks_ranges(set)[0].first, count = tasks_count(set);
-    uint32_t host = targets->hosts[first];
+    uint32_t count = tasks_count(set), index;
+    const char *noun = targets_noun(targets);
+    bool known = targets_find(targets, tasks_ranges(set)[0].first, &index);
+    uint32_t host = known ? targets->hosts[index] : 0;
     char ranks[256], more[32] = "", who[320] = "", line[1024];
 
     if (count > 1)
         snprintf(more, sizeof(more), " and %u more", count - 1);
-    if (targets->pids[first] > 0) /* a core file may not tell */
+    if (known && targets->pids[index] > 0) /* a core file may not tell */
         snprintf(who, sizeof(who), " (%s%spid %d%s)",
                  host ? targets_host_name(targets, host) : "", host ? " " : "",
-                 (int)targets->pids[first], more);
-    snprintf(line, sizeof(line), "task%s %s%s: %s", count > 1 ? "s" : "",
+                 (int)targets->pids[index], more);
+    snprintf(line, sizeof(line), "%s%s %s%s: %s", noun, count > 1 ? "s" : "",
              tasks_text(set, ranks, sizeof(ranks)), who, reason);
     progress_say(line);
 }

@@ -3,47 +3,61 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stat/tree/tasks.h"
 
-#define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %ad"
+#define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %aud %ad"
 #define QUESTION_FORMAT "%ud %aud %as %aud %auld"
 #define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud"
 #define FIND_FORMAT     "%aud %as %as"
-#define FOUND_FORMAT    "%ud %ad"
+#define FOUND_FORMAT    "%ud %ad %as %auld"
+
+/* Numbers about each process that was found. */
+#define FOUND_FACTS 5
 
 int request_pack(struct cop_packet **out, const struct request *request)
 {
-    return cop_packet_new(
-        out, STAT_TAG_REQUEST, REQUEST_FORMAT, request->boot, request->samples,
-        request->interval_ms, request->sample_ms, request->stop_ms,
-        request->max_stop_ms, request->flags, request->daemons,
-        request->task_count, request->pids, request->task_count);
+    return cop_packet_new(out, STAT_TAG_REQUEST, REQUEST_FORMAT, request->boot,
+                          request->samples, request->interval_ms,
+                          request->sample_ms, request->stop_ms,
+                          request->max_stop_ms, request->flags,
+                          request->daemons, request->task_count, request->tasks,
+                          request->tasks ? request->task_count : 0,
+                          request->pids, request->task_count);
+}
+
+uint32_t request_task(const struct request *request, uint32_t index)
+{
+    return request->tasks ? request->tasks[index] : index;
 }
 
 int request_unpack(struct request *request, const struct cop_packet *packet)
 {
     struct request read;
-    uint32_t pid_count;
-    uint32_t i;
+    uint32_t pid_count, number_count, i;
     int r;
 
     r = cop_packet_unpack(packet, REQUEST_FORMAT, &read.boot, &read.samples,
                           &read.interval_ms, &read.sample_ms, &read.stop_ms,
                           &read.max_stop_ms, &read.flags, &read.daemons,
-                          &read.task_count, &read.pids, &pid_count);
+                          &read.task_count, &read.tasks, &number_count,
+                          &read.pids, &pid_count);
     if (r < 0)
         return r;
-    if (read.task_count != pid_count || read.task_count > TASKS_MAX ||
-        read.samples == 0 ||
+    if (number_count == 0)
+        read.tasks = NULL;
+    if (read.task_count != pid_count ||
+        (read.tasks && read.task_count != number_count) ||
+        read.task_count > TASKS_MAX || read.samples == 0 ||
         (read.samples > REQUEST_SAMPLES_MAX &&
          read.samples != REQUEST_FOLLOW) ||
         read.interval_ms > REQUEST_INTERVAL_MAX_MS || read.max_stop_ms == 0 ||
         read.max_stop_ms > REQUEST_MAX_STOP_MS || read.flags > REQUEST_FLAGS)
         return -EBADMSG;
     for (i = 0; i < pid_count; i++) {
-        if (read.pids[i] <= 0)
+        if (read.pids[i] <= 0 || request_task(&read, i) >= TASKS_MAX)
             return -EBADMSG;
     }
     *request = read;
@@ -136,27 +150,70 @@ int find_unpack(struct find *find, const struct cop_packet *packet)
     return 0;
 }
 
-int found_pack(struct cop_packet **out, const struct found *found)
+int found_pack(struct cop_packet **out,
+               uint32_t index,
+               const struct targets *targets)
 {
-    return cop_packet_new(out, STAT_TAG_FOUND, FOUND_FORMAT, found->index,
-                          found->pids, found->count);
+    uint32_t count = targets->count, i;
+    const char **names = calloc((size_t)count + 1, sizeof(*names));
+    uint64_t *facts = calloc((size_t)count + 1, FOUND_FACTS * sizeof(*facts));
+    int r = -ENOMEM;
+
+    for (i = 0; names && facts && i < count; i++) {
+        const struct targets_facts *known = &targets->facts[i];
+        const uint64_t of_one[FOUND_FACTS] = {
+            known->rank.source, known->rank.number, known->rank.size,
+            known->rank.job, known->helper};
+
+        names[i] = known->name;
+        memcpy(&facts[(size_t)i * FOUND_FACTS], of_one, sizeof(of_one));
+    }
+    if (names && facts)
+        r = cop_packet_new(out, STAT_TAG_FOUND, FOUND_FORMAT, index,
+                           targets->pids, count, names, count, facts,
+                           count * FOUND_FACTS);
+    free(names);
+    free(facts);
+    return r;
 }
 
 int found_unpack(struct found *found, const struct cop_packet *packet)
 {
     struct found read;
-    uint32_t i;
+    uint32_t names, facts, i;
     int r;
 
     r = cop_packet_unpack(packet, FOUND_FORMAT, &read.index, &read.pids,
-                          &read.count);
+                          &read.count, &read.names, &names, &read.facts,
+                          &facts);
     if (r < 0)
         return r;
-    for (i = 0; i < read.count; i++)
-        if (read.pids[i] <= 0)
+    if (names != read.count || read.count > TASKS_MAX ||
+        facts != read.count * FOUND_FACTS)
+        return -EBADMSG;
+    for (i = 0; i < read.count; i++) {
+        const uint64_t *known = &read.facts[(size_t)i * FOUND_FACTS];
+
+        if (read.pids[i] <= 0 || known[0] >= RANK_SOURCES ||
+            known[1] >= TASKS_MAX || known[2] > TASKS_MAX || known[4] > 1)
             return -EBADMSG;
+    }
     *found = read;
     return 0;
+}
+
+struct targets_facts found_facts(const struct found *found, uint32_t i)
+{
+    const uint64_t *known = &found->facts[(size_t)i * FOUND_FACTS];
+    struct targets_facts facts = {.rank = {.source = (uint32_t)known[0],
+                                           .number = (uint32_t)known[1],
+                                           .size = (uint32_t)known[2],
+                                           .job = known[3]},
+                                  .sought = true,
+                                  .helper = known[4] != 0};
+
+    snprintf(facts.name, sizeof(facts.name), "%s", found->names[i]);
+    return facts;
 }
 
 void request_boot(char text[REQUEST_BOOT_SIZE])

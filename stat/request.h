@@ -7,6 +7,8 @@
 
 #include <coppice/coppice.h>
 
+#include "stat/job/targets.h"
+
 enum stat_tag {
     /* on the first stream */
     STAT_TAG_REQUEST = COP_TAG_FIRST, /* down: take samples */
@@ -43,8 +45,8 @@ enum request_flags {
     REQUEST_FLAGS = 7,  /* all there are */
 };
 
-/* The same for all daemons: task i has pid pids[i], and is for the daemon
- * whose rank is daemons[i]. */
+/* The same for all daemons: process i has pid pids[i], is task tasks[i], and is
+ * for the daemon whose rank is daemons[i]. */
 struct request {
     const char *boot;     /* of the kernel on which the pids are; "": each
                              daemon's own */
@@ -56,6 +58,7 @@ struct request {
     uint32_t flags;       /* of enum request_flags */
     uint32_t task_count;
     const uint32_t *daemons;
+    const uint32_t *tasks; /* NULL: process i is task i */
     const int32_t *pids;
 };
 
@@ -67,6 +70,9 @@ int request_pack(struct cop_packet **out, const struct request *request);
  * sensible, or -ENOMEM. */
 int request_unpack(struct request *request, const struct cop_packet *packet);
 
+/* The task that process `index` is. */
+uint32_t request_task(const struct request *request, uint32_t index);
+
 /* Which processes has the program names[i] of user users[i], either "" for any,
  * at the daemon whose rank is daemons[i]? */
 struct find {
@@ -76,18 +82,29 @@ struct find {
     const char **users;
 };
 
-/* One daemon's answer to number `index` of it. */
+/* One daemon's answer to number `index` of it: processes, and what is known of
+ * them. */
 struct found {
     uint32_t index;
     uint32_t count;
     const int32_t *pids;
+    const char **names;
+    const uint64_t *facts; /* so many of each: see found_facts() */
 };
 
 /* Pack them and read them, as above. */
 int find_pack(struct cop_packet **out, const struct find *find);
 int find_unpack(struct find *find, const struct cop_packet *packet);
-int found_pack(struct cop_packet **out, const struct found *found);
 int found_unpack(struct found *found, const struct cop_packet *packet);
+
+/* Pack the processes of `targets` as the answer to number `index`.
+ * Returns 0, -EMSGSIZE or -ENOMEM. */
+int found_pack(struct cop_packet **out,
+               uint32_t index,
+               const struct targets *targets);
+
+/* What is known of process `i` of an answer. */
+struct targets_facts found_facts(const struct found *found, uint32_t i);
 
 /* What are these addresses called? Each module is for one daemon, which has
  * seen it: module m for the one whose rank is daemons[m]; address a is

@@ -33,8 +33,8 @@ int comparison_run(const char *const paths[DIFF_SIDES],
     if (r == 0 && tasks_count(diff->unknown) > 0)
         r = COMPARISON_PARTIAL;
     else if (r == 0)
-        r = tasks_count(diff->unchanged) == diff->count ? COMPARISON_SAME
-                                                        : COMPARISON_DIFFERS;
+        r = tasks_count(diff->unchanged) == diff->everyone ? COMPARISON_SAME
+                                                           : COMPARISON_DIFFERS;
     diff_free(diff);
     look_free(looks[DIFF_A]);
     look_free(looks[DIFF_B]);

@@ -12,7 +12,7 @@
 #define NOBODY UINT32_MAX
 
 /* What is said of who is missing in a look. */
-#define NO_ANSWER "no answer from its daemon in time"
+#define NO_ANSWER "not found, or no answer from its daemon in time"
 
 /* A process of a look. */
 struct process {
@@ -67,8 +67,9 @@ static int processes_sorted(struct process **out,
 
     r = list ? host_numbers(&hosts, look, a) : -ENOMEM;
     for (i = 0; r == 0 && i < count; i++)
-        list[i] = (struct process){hosts[look->targets.hosts[i]],
-                                   look->targets.pids[i], i};
+        list[i] =
+            (struct process){hosts[look->targets.hosts[i]],
+                             look->targets.pids[i], look->targets.tasks[i]};
     if (r == 0)
         qsort(list, count, sizeof(*list), by_process);
     for (i = 1; r == 0 && i < count; i++)
@@ -113,7 +114,7 @@ static long number_processes(uint32_t *to_b, const struct diff *diff)
 /* Whether the numbers of tasks are the same in every look of the job. */
 static bool is_numbered(const struct look *look)
 {
-    return look->targets.count == 0 || targets_are_ranked(&look->targets);
+    return look->targets.count == 0 || look->targets.ranked;
 }
 
 /* Find which tasks are the same. */
@@ -130,11 +131,14 @@ static int number(struct diff *diff, struct cop_error *error)
 
     if (!to_b)
         goto out;
-    for (i = 0; numbered && i < b->tasks; i++)
-        to_b[i] = i;
+    for (i = 0; i < b->tasks; i++)
+        to_b[i] = numbered ? i : NOBODY;
     if (!numbered)
         both = number_processes(to_b, diff);
     r = both < 0 ? (int)both : 0;
+    diff->noun = numbered && a->targets.ranked && b->targets.ranked
+                     ? targets_noun(&a->targets)
+                     : "task";
     if (r == -EEXIST)
         r = cop_error_set(error, -EINVAL,
                           "a process stands in a look twice: its tasks cannot "
@@ -325,6 +329,10 @@ static int find_presences(struct diff *diff, uint32_t *const *tasks)
         r = tasks_change(&diff->unknown, TASKS_MINUS, diff->appeared);
     if (r == 0)
         r = tasks_change(&diff->unknown, TASKS_MINUS, diff->vanished);
+    if (r == 0)
+        r = tasks_change(&of[DIFF_A].all, TASKS_UNION, of[DIFF_B].all);
+    if (r == 0)
+        diff->everyone = tasks_count(of[DIFF_A].all);
     for (side = 0; side < DIFF_SIDES; side++) {
         tasks_free(of[side].all);
         tasks_free(of[side].unseen);
@@ -641,15 +649,14 @@ int diff_tasks(struct tasks **out,
 /* A look that knows the process of `task`; NULL: neither. */
 static const struct targets *targets_of(const struct diff *diff,
                                         uint32_t task,
-                                        uint32_t *number)
+                                        uint32_t *index)
 {
     int side;
 
     for (side = DIFF_B; side >= DIFF_A; side--) {
         const struct targets *targets = &diff->looks[side]->targets;
 
-        *number = diff->numbers[side][task];
-        if (*number < targets->count)
+        if (targets_find(targets, diff->numbers[side][task], index))
             return targets;
     }
     return NULL;
@@ -657,16 +664,16 @@ static const struct targets *targets_of(const struct diff *diff,
 
 const char *diff_host(const struct diff *diff, uint32_t task)
 {
-    uint32_t number;
-    const struct targets *targets = targets_of(diff, task, &number);
+    uint32_t index;
+    const struct targets *targets = targets_of(diff, task, &index);
 
-    return targets ? targets_host_name(targets, targets->hosts[number]) : NULL;
+    return targets ? targets_host_name(targets, targets->hosts[index]) : NULL;
 }
 
 int32_t diff_pid(const struct diff *diff, uint32_t task)
 {
-    uint32_t number;
-    const struct targets *targets = targets_of(diff, task, &number);
+    uint32_t index;
+    const struct targets *targets = targets_of(diff, task, &index);
 
-    return targets ? targets->pids[number] : 0;
+    return targets ? targets->pids[index] : 0;
 }

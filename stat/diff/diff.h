@@ -43,7 +43,9 @@ struct diff_gap {
  * numbers are ranks, have their rank. */
 struct diff {
     const struct look *looks[DIFF_SIDES];
-    uint32_t count; /* tasks of either look, each once */
+    uint32_t count;    /* one above the highest number of a task */
+    uint32_t everyone; /* tasks of either look, each once */
+    const char *noun;  /* what a task is called: "rank", "task" */
     /* by task, its number in the look; UINT32_MAX: it is not there */
     uint32_t *numbers[DIFF_SIDES];
     struct tree *tree;

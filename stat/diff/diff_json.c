@@ -125,7 +125,7 @@ int diff_json_write(FILE *file, const struct diff *diff)
 
     fprintf(file,
             "{\"format\":\"coppice-stat-diff\",\"version\":%d,\n\"tasks\":%u",
-            DIFF_JSON_VERSION, diff->count);
+            DIFF_JSON_VERSION, diff->everyone);
     for (i = 0; r == 0 && i < sizeof(sets) / sizeof(sets[0]); i++) {
         fputs(",\n", file);
         r = write_set(file, sets[i].name, sets[i].set);

@@ -228,9 +228,9 @@ static int write_head(struct painting *painting,
     char *text;
     int side, i;
 
-    text = columns_append(strdup(""), "unchanged: %u of %u task%s",
-                          tasks_count(diff->unchanged), diff->count,
-                          plural(diff->count, "", "s"));
+    text = columns_append(strdup(""), "unchanged: %u of %u %s%s",
+                          tasks_count(diff->unchanged), diff->everyone,
+                          diff->noun, plural(diff->everyone, "", "s"));
     for (i = 0; i < 4; i++) {
         if (tasks_count(sets[i]) == 0)
             continue;
@@ -246,9 +246,9 @@ static int write_head(struct painting *painting,
         columns_wrap(painting->file, text, painting->width);
         fputc('\n', painting->file);
         free(text);
-        text = columns_append(strdup(""), "%c: %s: %u task%s, %zu class%s",
+        text = columns_append(strdup(""), "%c: %s: %u %s%s, %zu class%s",
                               side == DIFF_A ? 'A' : 'B', names[side], tasks,
-                              plural(tasks, "", "s"), classes,
+                              diff->noun, plural(tasks, "", "s"), classes,
                               plural(classes, "", "es"));
     }
     if (text && taken[DIFF_A] && taken[DIFF_B])
@@ -321,9 +321,9 @@ static int write_tree(struct painting *painting)
             left = columns_of(picture->lines[i].text);
     if (left > most)
         left = most;
-    fprintf(painting->file, "%*s  %*s  %*s  tasks\n", (int)left + 2, "",
+    fprintf(painting->file, "%*s  %*s  %*s  %ss\n", (int)left + 2, "",
             (int)painting->count_columns, "A", (int)painting->count_columns,
-            "B");
+            "B", painting->diff->noun);
     for (i = 0; r == 0 && i < picture->count; i++)
         r = write_row(painting, &picture->lines[i], left);
     return r;
@@ -419,9 +419,9 @@ static char *append_tasks(char *text,
 
     if (room > sizeof(ranks))
         room = sizeof(ranks);
-    text = columns_append(text, "%u task%s: %s", tasks_count(set),
-                          plural(tasks_count(set), "", "s"),
-                          tasks_text(set, ranks, room));
+    text = columns_append(
+        text, "%u %s%s: %s", tasks_count(set), painting->diff->noun,
+        plural(tasks_count(set), "", "s"), tasks_text(set, ranks, room));
     for (i = 0; tasks_count(set) <= NAMED_MAX && i < tasks_range_count(set);
          i++) {
         const struct tasks_range *range = &tasks_ranges(set)[i];

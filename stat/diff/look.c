@@ -443,16 +443,22 @@ static int read_tree(struct reading *reading)
     return r;
 }
 
+/* Where each task is, by its number; pid 0: nowhere so far. */
+struct place {
+    int32_t pid;
+    uint32_t host;
+};
+
 /* The processes of one host. */
 static int read_pids(struct reading *reading,
+                     struct place *places,
                      const json_t *pids,
                      const struct tasks *set,
                      uint32_t host,
                      const char *where)
 {
-    struct targets *targets = &reading->look->targets;
+    uint32_t count = reading->look->tasks, task;
     size_t next = 0, i;
-    uint32_t task;
 
     if (json_array_size(pids) != tasks_count(set))
         return cop_error_set(
@@ -468,42 +474,33 @@ static int read_pids(struct reading *reading,
                 return cop_error_set(reading->error, -EINVAL,
                                      "%s: %spids[%zu]: no pid", reading->name,
                                      where, next - 1);
-            if (task >= targets->count || targets->pids[task] != 0)
-                return cop_error_set(
-                    reading->error, -EINVAL, "%s: %sset: task %u is %s",
-                    reading->name, where, task,
-                    task >= targets->count ? "not one of the job's"
-                                           : "on another host too");
-            targets->pids[task] = (int32_t)pid;
-            targets->hosts[task] = host;
+            if (task >= count || places[task].pid != 0)
+                return cop_error_set(reading->error, -EINVAL,
+                                     "%s: %sset: task %u is %s", reading->name,
+                                     where, task,
+                                     task >= count ? "not one of the job's"
+                                                   : "on another host too");
+            places[task] = (struct place){(int32_t)pid, host};
         }
     }
     return 0;
 }
 
-/* Which process each task is: all, or, of a made-up job, none. */
-static int read_hosts(struct reading *reading)
+/* The tasks of all hosts. */
+static int read_places(struct reading *reading,
+                       struct place *places,
+                       const json_t *array)
 {
     struct targets *targets = &reading->look->targets;
-    const json_t *array = NULL, *pids = NULL;
+    const json_t *pids = NULL;
     struct tasks *set;
     struct cop_error wrong = {""};
     const char *name = "";
-    uint32_t host, task;
+    uint32_t host;
     char where[48];
     size_t i;
-    int r;
+    int r = 0;
 
-    r = read_array(reading, &array, reading->top, "", "hosts");
-    if (r < 0 || json_array_size(array) == 0)
-        return r;
-    targets->pids =
-        calloc((size_t)reading->look->tasks + 1, sizeof(*targets->pids));
-    targets->hosts =
-        calloc((size_t)reading->look->tasks + 1, sizeof(*targets->hosts));
-    if (!targets->pids || !targets->hosts)
-        return -ENOMEM;
-    targets->count = reading->look->tasks;
     for (i = 0; r == 0 && i < json_array_size(array); i++) {
         const json_t *object = json_array_get(array, i);
 
@@ -519,15 +516,72 @@ static int read_hosts(struct reading *reading)
             return cop_error_set(reading->error, r, "%s: %sname: %s",
                                  reading->name, where, wrong.text);
         if (r == 0)
-            r = read_pids(reading, pids, set, host, where);
+            r = read_pids(reading, places, pids, set, host, where);
     }
-    for (task = 0; r == 0 && task < targets->count; task++)
-        if (targets->pids[task] == 0)
+    return r;
+}
+
+/* Which of the tasks must have a process: all, unless they are ranks, of which
+ * some may be missing or not asked for. */
+static int find_placed(struct tasks **out, const struct reading *reading)
+{
+    const struct look *look = reading->look;
+    struct tasks_range all = {0, look->tasks - 1};
+
+    if (!look->targets.ranked)
+        return tasks_new(out, &all, look->tasks > 0);
+    return tasks_combine(out, TASKS_MINUS, look->everyone, look->missing);
+}
+
+/* Add the tasks that have a process. `placed` must have one. */
+static int take_places(struct reading *reading,
+                       const struct place *places,
+                       const struct tasks *placed)
+{
+    struct look *look = reading->look;
+    size_t range = 0;
+    uint32_t task;
+    int r = 0;
+
+    for (task = 0; r == 0 && task < look->tasks; task++) {
+        while (range < tasks_range_count(placed) &&
+               tasks_ranges(placed)[range].last < task)
+            range++;
+        if (places[task].pid != 0)
+            r = targets_append(&look->targets, task, places[task].host,
+                               places[task].pid);
+        else if (range < tasks_range_count(placed) &&
+                 tasks_ranges(placed)[range].first <= task)
             r = cop_error_set(reading->error, -EINVAL,
                               "%s: hosts: task %u is on none", reading->name,
                               task);
-    if (r == 0 && json_is_true(json_object_get(reading->top, "ranks")))
-        targets->ranked_count = targets->count;
+    }
+    return r;
+}
+
+/* Which process each task is: all, or, of a made-up job, none. */
+static int read_hosts(struct reading *reading)
+{
+    struct look *look = reading->look;
+    const json_t *array = NULL;
+    struct tasks *placed = NULL;
+    struct place *places;
+    int r;
+
+    r = read_array(reading, &array, reading->top, "", "hosts");
+    if (r < 0 || json_array_size(array) == 0)
+        return r;
+    look->targets.ranked = json_is_true(json_object_get(reading->top, "ranks"));
+    places = calloc((size_t)look->tasks + 1, sizeof(*places));
+    r = places ? find_placed(&placed, reading) : -ENOMEM;
+    if (r == 0)
+        r = read_places(reading, places, array);
+    if (r == 0)
+        r = take_places(reading, places, placed);
+    if (r == 0 && look->targets.ranked)
+        targets_set_absent(&look->targets, tasks_ref(look->missing));
+    tasks_free(placed);
+    free(places);
     return r;
 }
 

@@ -10,9 +10,15 @@
 /* With a viewer, names are waited for this long for each sample. */
 #define FOLLOW_NAMES_MS 2000
 
+/* The daemon of a task. */
 static uint32_t task_daemon(uint32_t task, void *arg)
 {
-    return daemons_of_task(arg, task);
+    const struct gathering *gathering = arg;
+    uint32_t index;
+
+    return targets_find(gathering->targets, task, &index)
+               ? daemons_of_target(gathering->daemons, index)
+               : COP_RANK_NONE;
 }
 
 /* Tell `say_fn` what the tree lacks, and why, and put that into it. */
@@ -41,15 +47,15 @@ static int note_shortfall(struct gathering *gathering,
 /* Ask for all names that are missing, until they are there or the time is up.
  * Returns 0, why some are missing, or -ENOMEM. */
 static int ask_names(struct naming *naming,
-                     const struct daemons *daemons,
-                     struct cop_stream *stream,
+                     struct gathering *gathering,
                      uint32_t timeout_ms)
 {
+    struct cop_stream *stream = gathering->answers;
     uint64_t end_ms = clock_now_ms() + timeout_ms;
     struct cop_packet *packet = NULL;
     int r;
 
-    r = naming_ask(&packet, naming, task_daemon, (void *)daemons);
+    r = naming_ask(&packet, naming, task_daemon, gathering);
     if (r == 0)
         r = cop_stream_send_packet(stream, packet);
     cop_packet_free(packet);
@@ -97,8 +103,7 @@ static int name_tree(struct gathering *gathering,
     if (r == 0 && known->naming)
         r = naming_inherit(naming, known->naming);
     if (r == 0 && naming_missing(naming) > 0)
-        asked = ask_names(naming, gathering->daemons, gathering->answers,
-                          timeout_ms);
+        asked = ask_names(naming, gathering, timeout_ms);
     if (r == 0)
         r = asked == -ENOMEM ? asked : name_from_files(gathering, naming);
     if (r == 0 && naming_missing(naming) > 0 && asked < 0 &&

@@ -377,12 +377,13 @@ const char *daemons_loss(const struct daemons *daemons, uint32_t rank)
     return loss ? loss->why : NULL;
 }
 
-uint32_t daemons_of_task(const struct daemons *daemons, uint32_t task)
+uint32_t daemons_of_target(const struct daemons *daemons, uint32_t index)
 {
     uint64_t count = daemons->leaf_count;
 
     if (daemons->ranks)
-        return daemons->ranks[daemons->targets->hosts[task]];
-    return count == 0 ? COP_RANK_NONE
-                      : daemons->leaves[task * count / daemons->targets->count];
+        return daemons->ranks[daemons->targets->hosts[index]];
+    return count == 0
+               ? COP_RANK_NONE
+               : daemons->leaves[index * count / daemons->targets->count];
 }

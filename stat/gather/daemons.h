@@ -60,10 +60,9 @@ bool daemons_any_loss(const struct daemons *daemons);
 /* Why the daemon `rank` was lost; NULL if it was not. Borrowed. */
 const char *daemons_loss(const struct daemons *daemons, uint32_t rank);
 
-/* The rank of the daemon that has task `task`, an index of the targets: that of
- * its host, or, with a tree on this host, in blocks of the same
- * size, as launched.
+/* The rank of the daemon that has process `index` of the targets: that of its
+ * host, or, with a tree on this host, in blocks of the same size, as launched.
  * COP_RANK_NONE if there is none. */
-uint32_t daemons_of_task(const struct daemons *daemons, uint32_t task);
+uint32_t daemons_of_target(const struct daemons *daemons, uint32_t index);
 
 #endif

@@ -10,13 +10,28 @@
 #include "stat/clock.h"
 #include "stat/request.h"
 
-/* Ask the daemons for the processes that are wanted of them. `asked` of the
- * wanted are to be answered. */
-static int ask_wanted(struct cop_stream *stream,
-                      const struct daemons *daemons,
-                      const struct targets *targets,
-                      uint32_t *asked)
+/* How often lost daemons are looked for. */
+#define POLL_MS 100
+
+/* What came for one of the wanted. The answers are kept until all are there, so
+ * that the processes are in the order of the hosts. */
+struct finding {
+    uint32_t daemon;
+    struct cop_packet *packet; /* NULL: not answered */
+    struct found found;        /* it, read */
+};
+
+/* All of them, by their number among the wanted. */
+struct findings {
+    const struct targets *targets;
+    const struct daemons *daemons;
+    struct finding *list;
+};
+
+/* Ask the daemons for the processes that are wanted of them. */
+static int ask_wanted(struct findings *findings, struct cop_stream *stream)
 {
+    const struct targets *targets = findings->targets;
     uint32_t count = targets->wanted_count, i;
     uint32_t *ranks = calloc((size_t)count + 1, sizeof(*ranks));
     const char **names = calloc((size_t)count + 1, sizeof(char *));
@@ -27,12 +42,11 @@ static int ask_wanted(struct cop_stream *stream,
 
     if (!ranks || !names || !users)
         goto out;
-    *asked = 0;
     for (i = 0; i < count; i++) {
-        ranks[i] = daemons_of_host(daemons, targets->wanted[i].host);
+        ranks[i] = daemons_of_host(findings->daemons, targets->wanted[i].host);
+        findings->list[i].daemon = ranks[i];
         names[i] = targets->wanted[i].name;
         users[i] = targets->wanted[i].user;
-        *asked += ranks[i] != COP_RANK_NONE;
     }
     r = find_pack(&packet, &find);
     if (r == 0)
@@ -45,43 +59,72 @@ out:
     return r;
 }
 
-/* What one answer says; the pids are kept until all are there, so that the
- * tasks are in the order of the hosts. */
-struct finding {
-    int32_t *pids;
-    uint32_t count;
-    bool answered;
-};
-
-static int take_found(struct finding *findings,
-                      uint32_t count,
-                      const struct cop_packet *packet)
+/* Whether an answer may still come. */
+static bool is_waiting(const struct findings *findings)
 {
-    struct finding *finding;
+    uint32_t i;
+
+    for (i = 0; i < findings->targets->wanted_count; i++) {
+        const struct finding *finding = &findings->list[i];
+
+        if (!finding->packet && finding->daemon != COP_RANK_NONE &&
+            !daemons_loss(findings->daemons, finding->daemon))
+            return true;
+    }
+    return false;
+}
+
+/* Read `packet`, which is taken. */
+static int take_found(struct findings *findings, struct cop_packet *packet)
+{
     struct found found;
     int r;
 
     r = found_unpack(&found, packet);
-    if (r < 0)
+    if (r == 0 && (found.index >= findings->targets->wanted_count ||
+                   findings->list[found.index].packet))
+        r = -EBADMSG;
+    if (r < 0) {
+        cop_packet_free(packet);
         return r;
-    if (found.index >= count || findings[found.index].answered)
-        return -EBADMSG;
-    finding = &findings[found.index];
-    finding->pids = calloc((size_t)found.count + 1, sizeof(*finding->pids));
-    if (!finding->pids)
-        return -ENOMEM;
-    if (found.count)
-        memcpy(finding->pids, found.pids, found.count * sizeof(*found.pids));
-    finding->count = found.count;
-    finding->answered = true;
+    }
+    findings->list[found.index].packet = packet;
+    findings->list[found.index].found = found;
     return 0;
 }
 
+/* Wait until all have answered, or are lost, or the time is up. */
+static int await_found(struct findings *findings, struct gathering *gathering)
+{
+    uint64_t end_ms =
+        clock_now_ms() + gathering_left_ms(gathering, GATHERING_LEAST_MS);
+    struct cop_packet *packet;
+    int r = 0;
+
+    while (r == 0 && is_waiting(findings) && clock_now_ms() < end_ms) {
+        uint64_t poll_ms = clock_now_ms() + POLL_MS;
+
+        r = gathering_receive_until(gathering->answers, &packet,
+                                    poll_ms < end_ms ? poll_ms : end_ms);
+        if (r == 0)
+            r = take_found(findings, packet);
+        else if (r == -EAGAIN)
+            r = 0;
+        gathering_events(gathering);
+    }
+    return r == -ENOTCONN ? 0 : r;
+}
+
+static bool is_nothing(const struct finding *finding)
+{
+    return finding->packet && finding->found.count == 0;
+}
+
 /* Report where each program was not found: one line for each program. */
-static int say_nothing(const struct targets *targets,
-                       const struct finding *findings,
+static int say_nothing(const struct findings *findings,
                        const struct gather_options *options)
 {
+    const struct targets *targets = findings->targets;
     uint32_t count = targets->wanted_count, i, k;
     const char **hosts = calloc((size_t)count + 1, sizeof(char *));
     bool *done = calloc((size_t)count + 1, sizeof(*done));
@@ -92,12 +135,12 @@ static int say_nothing(const struct targets *targets,
         size_t here = 0;
         char *text;
 
-        if (done[i] || !findings[i].answered || findings[i].count > 0)
+        if (done[i] || !is_nothing(&findings->list[i]))
             continue;
         for (k = i; k < count; k++) {
             const struct targets_wanted *other = &targets->wanted[k];
 
-            if (!findings[k].answered || findings[k].count > 0 ||
+            if (!is_nothing(&findings->list[k]) ||
                 strcmp(wanted->name, other->name) != 0 ||
                 strcmp(wanted->user, other->user) != 0)
                 continue;
@@ -117,53 +160,70 @@ static int say_nothing(const struct targets *targets,
     return r;
 }
 
+/* Say why there is no answer of one of the wanted. */
+static void say_unanswered(const struct findings *findings,
+                           uint32_t i,
+                           const struct gather_options *options,
+                           struct cop_error *late)
+{
+    const struct targets *targets = findings->targets;
+    uint32_t daemon = findings->list[i].daemon;
+    const char *loss = daemons_loss(findings->daemons, daemon);
+    const char *why = "no answer from its daemon in time";
+
+    if (daemon == COP_RANK_NONE)
+        why = "it has no daemon";
+    else if (loss)
+        why = "its daemon was lost: ";
+    cop_error_set(late, -ETIMEDOUT, "%s: its processes are not known: %s%s",
+                  targets_host_name(targets, targets->wanted[i].host), why,
+                  loss ? loss : "");
+    gathering_say(options->say, "%s", late->text);
+}
+
 /* Add what was found to the targets, and name the hosts where nothing was. */
 static int add_found(struct targets *targets,
-                     const struct finding *findings,
+                     const struct findings *findings,
                      const struct gather_options *options,
                      struct cop_error *late)
 {
     uint32_t i, k;
     int r = 0;
 
-    for (i = 0; i < targets->wanted_count; i++) {
-        uint32_t host = targets->wanted[i].host;
+    for (i = 0; r == 0 && i < targets->wanted_count; i++) {
+        const struct finding *finding = &findings->list[i];
 
-        if (!findings[i].answered) {
-            cop_error_set(late, -ETIMEDOUT, "%s: its processes are not known",
-                          targets_host_name(targets, host));
-            gathering_say(options->say, "%s", late->text);
+        if (!finding->packet)
+            say_unanswered(findings, i, options, late);
+        for (k = 0; r == 0 && finding->packet && k < finding->found.count;
+             k++) {
+            struct targets_facts facts = found_facts(&finding->found, k);
+
+            r = targets_add(targets, targets->wanted[i].host,
+                            finding->found.pids[k], &facts);
         }
-        for (k = 0; r == 0 && k < findings[i].count; k++)
-            r = targets_add(targets, host, findings[i].pids[k]);
     }
-    return r < 0 ? r : say_nothing(targets, findings, options);
+    return r < 0 ? r : say_nothing(findings, options);
 }
 
 int find_targets(struct gathering *gathering)
 {
     struct targets *targets = gathering->targets;
-    uint64_t end_ms =
-        clock_now_ms() + gathering_left_ms(gathering, GATHERING_LEAST_MS);
-    uint32_t count = targets->wanted_count, asked = 0, i;
-    struct finding *findings = calloc((size_t)count + 1, sizeof(*findings));
-    struct cop_packet *packet;
-    int r = findings ? 0 : -ENOMEM;
+    uint32_t count = targets->wanted_count, i;
+    struct findings findings = {targets, gathering->daemons, NULL};
+    int r;
 
+    findings.list = calloc((size_t)count + 1, sizeof(*findings.list));
+    r = findings.list ? ask_wanted(&findings, gathering->answers) : -ENOMEM;
     if (r == 0)
-        r = ask_wanted(gathering->answers, gathering->daemons, targets, &asked);
-    while (r == 0 && asked > 0) {
-        r = gathering_receive_until(gathering->answers, &packet, end_ms);
-        if (r < 0)
-            break;
-        r = take_found(findings, count, packet);
-        asked--;
-        cop_packet_free(packet);
-    }
-    if (r == 0 || r == -EAGAIN || r == -ENOTCONN)
-        r = add_found(targets, findings, gathering->options, gathering->late);
-    for (i = 0; findings && i < count; i++)
-        free(findings[i].pids);
-    free(findings);
+        r = await_found(&findings, gathering);
+    if (r == 0)
+        r = add_found(targets, &findings, gathering->options, gathering->late);
+    if (r == 0)
+        r = targets_settle(targets, gathering->options->say);
+    gathering_check(gathering);
+    for (i = 0; findings.list && i < count; i++)
+        cop_packet_free(findings.list[i].packet);
+    free(findings.list);
     return r;
 }

@@ -147,7 +147,8 @@ static void write_gaps(FILE *file, const struct follow *follow, unsigned width)
         if (!tree_is_not_walked(tree, node) || count++ >= GAPS_SHOWN)
             continue;
         text = columns_append(
-            strdup(""), "task%s %s: [not walked: %s]",
+            strdup(""), "%s%s %s: [not walked: %s]",
+            targets_noun(follow->options.targets),
             tasks_count(tree->ends[i].tasks) == 1 ? "" : "s",
             tasks_text(tree->ends[i].tasks, ranks, sizeof(ranks)),
             tree_function(tree, node));

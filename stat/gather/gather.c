@@ -46,6 +46,7 @@ static int send_request(struct cop_stream *stream,
                                        (options->full ? REQUEST_NATIVE : 0),
                               .task_count = targets->count,
                               .daemons = ranks,
+                              .tasks = targets->ranked ? targets->tasks : NULL,
                               .pids = targets->pids};
     struct cop_packet *packet = NULL;
     char boot[REQUEST_BOOT_SIZE] = "";
@@ -65,7 +66,7 @@ static int send_request(struct cop_stream *stream,
     if (request.stop_ms > GATHERING_STOP_MS)
         request.stop_ms = GATHERING_STOP_MS;
     for (i = 0; i < targets->count; i++)
-        ranks[i] = daemons_of_task(daemons, i);
+        ranks[i] = daemons_of_target(daemons, i);
     r = request_pack(&packet, &request);
     if (r == 0)
         r = cop_stream_send_packet(stream, packet);
@@ -364,8 +365,10 @@ int gather_tree(struct tree **out,
     late->text[0] = '\0';
     if (targets->host_count > 1)
         gathering_say(options->say, "starting a daemon on each host");
-    r = daemons_launch(&daemons, targets, &daemons_options, options->timeout_ms,
-                       error);
+    r = targets->wanted_count > 0 ? 0 : targets_settle(targets, options->say);
+    if (r == 0)
+        r = daemons_launch(&daemons, targets, &daemons_options,
+                           options->timeout_ms, error);
     if (r == 0)
         r = tree_new(&tree, &(struct tree_size){0});
     if (r == 0)

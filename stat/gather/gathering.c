@@ -109,19 +109,18 @@ bool gathering_note(struct gathering *gathering,
     return true;
 }
 
-/* Whether any daemon with tasks is left. */
-static bool is_anyone_left(const struct gathering *gathering)
+void gathering_check(struct gathering *gathering)
 {
     const struct daemons *daemons = gathering->daemons;
     uint32_t i;
 
-    for (i = 0; i < gathering->targets->count; i++) {
-        uint32_t rank = daemons_of_task(daemons, i);
+    gathering->is_over = true;
+    for (i = 0; gathering->is_over && i < gathering->targets->count; i++) {
+        uint32_t rank = daemons_of_target(daemons, i);
 
-        if (rank != COP_RANK_NONE && !daemons_loss(daemons, rank))
-            return true;
+        gathering->is_over =
+            rank == COP_RANK_NONE || daemons_loss(daemons, rank);
     }
-    return false;
 }
 
 /* Report the loss of the daemon `rank`, if it has tasks. */
@@ -133,7 +132,7 @@ static void say_loss(struct gathering *gathering,
     uint32_t count = 0, host = 0, i;
 
     for (i = 0; i < targets->count; i++) {
-        if (daemons_of_task(gathering->daemons, i) != rank)
+        if (daemons_of_target(gathering->daemons, i) != rank)
             continue;
         host = targets->hosts[i];
         count++;
@@ -186,6 +185,6 @@ bool gathering_events(struct gathering *gathering)
         }
     }
     if (any)
-        gathering->is_over = !is_anyone_left(gathering);
+        gathering_check(gathering);
     return any;
 }

@@ -83,6 +83,9 @@ int gathering_join(struct tree **tree, const struct cop_packet *packet);
 bool gathering_note(struct gathering *gathering,
                     const struct cop_packet *packet);
 
+/* Note whether any daemon with tasks is left. */
+void gathering_check(struct gathering *gathering);
+
 /* Report nodes that were lost or adopted. Only the loss of a daemon makes the
  * answer incomplete, as the stream is recoverable: it is put into `late`.
  * Returns whether any daemon was lost. */

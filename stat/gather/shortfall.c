@@ -16,10 +16,10 @@
 
 struct shortfall {
     const struct shortfall_wanted *wanted;
-    uint32_t count; /* of tasks */
-    uint32_t *seen; /* by task: up to which sample; 0: not at all */
-    uint32_t *rank; /* by task: of its daemon */
-    bool *lacking;  /* by task: not seen up to the end */
+    uint32_t count; /* of processes */
+    uint32_t *seen; /* by process: up to which sample; 0: not at all */
+    uint32_t *rank; /* by process: of its daemon */
+    bool *lacking;  /* by process: not seen up to the end */
 };
 
 static void shortfall_fini(struct shortfall *shortfall)
@@ -32,7 +32,8 @@ static void shortfall_fini(struct shortfall *shortfall)
 /* Up to which sample each task was seen. */
 static void read_progress(struct shortfall *shortfall, const struct tree *tree)
 {
-    uint32_t i, task;
+    const struct targets *targets = shortfall->wanted->targets;
+    uint32_t i, index;
     size_t k;
 
     for (i = 0; i < tree->progress_count; i++) {
@@ -41,23 +42,25 @@ static void read_progress(struct shortfall *shortfall, const struct tree *tree)
         for (k = 0; k < tasks_range_count(progress->tasks); k++) {
             struct tasks_range range = tasks_ranges(progress->tasks)[k];
 
-            for (task = range.first;
-                 task <= range.last && task < shortfall->count; task++)
-                shortfall->seen[task] = progress->seen;
+            targets_find(targets, range.first, &index);
+            for (; index < shortfall->count &&
+                   targets->tasks[index] <= range.last;
+                 index++)
+                shortfall->seen[index] = progress->seen;
         }
     }
 }
 
-/* Whether `task` was not seen up to the end. With an open end, the task
+/* Whether process `index` was not seen up to the end. With an open end, the task
  * of a lost daemon was not. */
-static bool is_lacking(const struct shortfall *shortfall, uint32_t task)
+static bool is_lacking(const struct shortfall *shortfall, uint32_t index)
 {
     const struct shortfall_wanted *wanted = shortfall->wanted;
 
-    return shortfall->seen[task] == 0 ||
-           shortfall->seen[task] < wanted->samples ||
+    return shortfall->seen[index] == 0 ||
+           shortfall->seen[index] < wanted->samples ||
            (wanted->open_ended &&
-            daemons_loss(wanted->daemons, shortfall->rank[task]));
+            daemons_loss(wanted->daemons, shortfall->rank[index]));
 }
 
 /* Read the tree, and find the tasks that are lacking. */
@@ -65,7 +68,7 @@ static int shortfall_init(struct shortfall *shortfall,
                           const struct tree *tree,
                           const struct shortfall_wanted *wanted)
 {
-    uint32_t count = wanted->targets->count, task;
+    uint32_t count = wanted->targets->count, index;
 
     shortfall->wanted = wanted;
     shortfall->count = count;
@@ -75,25 +78,25 @@ static int shortfall_init(struct shortfall *shortfall,
     if (!shortfall->seen || !shortfall->rank || !shortfall->lacking)
         return -ENOMEM;
     read_progress(shortfall, tree);
-    for (task = 0; task < count; task++) {
-        shortfall->rank[task] = daemons_of_task(wanted->daemons, task);
-        shortfall->lacking[task] = is_lacking(shortfall, task);
+    for (index = 0; index < count; index++) {
+        shortfall->rank[index] = daemons_of_target(wanted->daemons, index);
+        shortfall->lacking[index] = is_lacking(shortfall, index);
     }
     return 0;
 }
 
-/* Why the daemon of `task` did not answer. */
+/* Why the daemon of process `index` did not answer. */
 static void reason_of(char *text,
                       size_t size,
                       const struct shortfall *shortfall,
-                      uint32_t task)
+                      uint32_t index)
 {
     const struct targets *targets = shortfall->wanted->targets;
     const struct daemons *daemons = shortfall->wanted->daemons;
-    const char *host = targets_host_name(targets, targets->hosts[task]);
-    const char *loss = daemons_loss(daemons, shortfall->rank[task]);
+    const char *host = targets_host_name(targets, targets->hosts[index]);
+    const char *loss = daemons_loss(daemons, shortfall->rank[index]);
 
-    if (shortfall->rank[task] == COP_RANK_NONE)
+    if (shortfall->rank[index] == COP_RANK_NONE)
         snprintf(text, size, "%s has no daemon", host);
     else if (loss)
         snprintf(text, size, "the daemon on %s was lost: %s", host, loss);
@@ -114,15 +117,16 @@ static int add_absent(struct tree **tree, const struct shortfall *shortfall)
     struct frame frame = FRAME_NOT_WALKED(reason);
     struct traces *traces = NULL;
     struct tree *absent = NULL, *both = NULL;
-    uint32_t task;
+    uint32_t index;
     int r;
 
     r = traces_new(&traces);
-    for (task = 0; r == 0 && task < shortfall->count; task++) {
-        if (shortfall->seen[task] > 0)
+    for (index = 0; r == 0 && index < shortfall->count; index++) {
+        if (shortfall->seen[index] > 0)
             continue;
-        reason_of(reason, sizeof(reason), shortfall, task);
-        r = traces_add(traces, task, &frame, 1);
+        reason_of(reason, sizeof(reason), shortfall, index);
+        r = traces_add(traces, shortfall->wanted->targets->tasks[index], &frame,
+                       1);
     }
     if (r == 0)
         r = traces_sample(&absent, traces, 0);
@@ -144,15 +148,17 @@ static int collect(struct tasks **out,
                    uint32_t arg)
 {
     struct tasks_range *ranges =
-        calloc((size_t)shortfall->count / 2 + 1, sizeof(*ranges));
+        calloc((size_t)shortfall->count + 1, sizeof(*ranges));
     size_t count = 0;
-    uint32_t task;
+    uint32_t i;
     int r;
 
     if (!ranges)
         return -ENOMEM;
-    for (task = 0; task < shortfall->count; task++) {
-        if (!is(shortfall, task, arg))
+    for (i = 0; i < shortfall->count; i++) {
+        uint32_t task = shortfall->wanted->targets->tasks[i];
+
+        if (!is(shortfall, i, arg))
             continue;
         if (count > 0 && ranges[count - 1].last + 1 == task)
             ranges[count - 1].last = task;
@@ -164,41 +170,42 @@ static int collect(struct tasks **out,
     return r;
 }
 
-/* Whether the daemon of `task` is not to be asked any more. */
+/* Whether the daemon of process `index` is not to be asked any more. */
 static bool is_silent(const struct shortfall *shortfall,
-                      uint32_t task,
+                      uint32_t index,
                       uint32_t arg)
 {
     (void)arg;
-    return shortfall->lacking[task] ||
-           daemons_loss(shortfall->wanted->daemons, shortfall->rank[task]);
+    return shortfall->lacking[index] ||
+           daemons_loss(shortfall->wanted->daemons, shortfall->rank[index]);
 }
 
-/* Whether `task` was seen, but not up to the end, and its daemon is `rank`. */
+/* Whether process `index` was seen, but not up to the end, and its daemon is `rank`. */
 static bool is_behind(const struct shortfall *shortfall,
-                      uint32_t task,
+                      uint32_t index,
                       uint32_t rank)
 {
-    return shortfall->lacking[task] && shortfall->seen[task] > 0 &&
-           shortfall->rank[task] == rank;
+    return shortfall->lacking[index] && shortfall->seen[index] > 0 &&
+           shortfall->rank[index] == rank;
 }
 
-/* Tell of the daemon of `task`, the first of its tasks. */
+/* Tell of the daemon of process `index`, the first of its tasks. */
 static int say_behind(const struct shortfall *shortfall,
-                      uint32_t task,
+                      uint32_t index,
                       void (*say)(const char *line))
 {
     char reason[512], ranks[128], line[800];
     struct tasks *behind;
     int r;
 
-    r = collect(&behind, shortfall, is_behind, shortfall->rank[task]);
+    r = collect(&behind, shortfall, is_behind, shortfall->rank[index]);
     if (r < 0)
         return r;
-    reason_of(reason, sizeof(reason), shortfall, task);
+    reason_of(reason, sizeof(reason), shortfall, index);
     snprintf(line, sizeof(line),
-             "last seen in sample %" PRIu32 " of %" PRIu32 ": tasks %s: %s",
-             shortfall->seen[task], shortfall->wanted->samples,
+             "last seen in sample %" PRIu32 " of %" PRIu32 ": %ss %s: %s",
+             shortfall->seen[index], shortfall->wanted->samples,
+             targets_noun(shortfall->wanted->targets),
              tasks_text(behind, ranks, sizeof(ranks)), reason);
     say(line);
     tasks_free(behind);
@@ -209,14 +216,14 @@ static int say_behind(const struct shortfall *shortfall,
 static int say_all_behind(const struct shortfall *shortfall,
                           void (*say)(const char *line))
 {
-    uint32_t named[NAMED_MAX], count = 0, more = 0, task, i;
+    uint32_t named[NAMED_MAX], count = 0, more = 0, index, i;
     char line[96];
     int r = 0;
 
-    for (task = 0; r == 0 && task < shortfall->count; task++) {
-        if (!shortfall->lacking[task] || shortfall->seen[task] == 0)
+    for (index = 0; r == 0 && index < shortfall->count; index++) {
+        if (!shortfall->lacking[index] || shortfall->seen[index] == 0)
             continue;
-        for (i = 0; i < count && named[i] != shortfall->rank[task]; i++)
+        for (i = 0; i < count && named[i] != shortfall->rank[index]; i++)
             ;
         if (i < count)
             continue;
@@ -224,11 +231,12 @@ static int say_all_behind(const struct shortfall *shortfall,
             more++;
             continue;
         }
-        named[count++] = shortfall->rank[task];
-        r = say_behind(shortfall, task, say);
+        named[count++] = shortfall->rank[index];
+        r = say_behind(shortfall, index, say);
     }
     snprintf(line, sizeof(line),
-             "%" PRIu32 " more tasks were not seen up to the end", more);
+             "%" PRIu32 " more %ss were not seen up to the end", more,
+             targets_noun(shortfall->wanted->targets));
     if (r == 0 && more > 0)
         say(line);
     return r;
@@ -237,10 +245,10 @@ static int say_all_behind(const struct shortfall *shortfall,
 /* How many tasks are lacking. */
 static uint32_t lacking_count(const struct shortfall *shortfall)
 {
-    uint32_t count = 0, task;
+    uint32_t count = 0, index;
 
-    for (task = 0; task < shortfall->count; task++)
-        count += shortfall->lacking[task];
+    for (index = 0; index < shortfall->count; index++)
+        count += shortfall->lacking[index];
     return count;
 }
 
@@ -262,8 +270,8 @@ int shortfall_find(struct tree **tree,
             r = say_all_behind(&shortfall, say);
         cop_error_set(&wanted->late, -ETIMEDOUT,
                       "the answer is not whole: %" PRIu32 " of %" PRIu32
-                      " tasks were not looked at up to the end",
-                      lacking, shortfall.count);
+                      " %ss were not looked at up to the end",
+                      lacking, shortfall.count, targets_noun(wanted->targets));
     }
     if (r == 0)
         r = collect(silent, &shortfall, is_silent, 0);

@@ -125,5 +125,5 @@ int command_targets(struct targets *targets, pid_t pid, struct cop_error *error)
     int r;
 
     r = targets_add_mpir(targets, pid, &table, error);
-    return r == -ENOENT ? targets_add(targets, 0, pid) : r;
+    return r == -ENOENT ? targets_add(targets, 0, pid, NULL) : r;
 }

@@ -48,7 +48,7 @@ static int read_core(struct targets *targets,
                  (int)pid, program[0] ? program : "an unknown program", path);
         say(text);
     }
-    return r < 0 ? r : targets_add_core(targets, pid);
+    return r < 0 ? r : targets_append(targets, sink->task, 0, pid);
 }
 
 /* Replace `*tree` by one with names. */

@@ -105,11 +105,13 @@ static int add_rows(struct targets *targets,
         if (r == 0)
             r = targets_host(targets, host, &number, error);
         if (r == 0)
-            r = targets_add(targets, number, row.pid);
+            r = targets_add(
+                targets, number, row.pid,
+                &(struct targets_facts){.rank = {.source = RANK_TABLE,
+                                                 .number = (uint32_t)i,
+                                                 .size = (uint32_t)count,
+                                                 .job = (uint64_t)pid}});
     }
-    /* Row i is rank i, unless there were others, or one stands there twice. */
-    if (r == 0 && targets->count == (uint32_t)count)
-        targets->ranked_count = targets->count;
     if (r == -EIO)
         cop_error_set(error, r,
                       "pid %d: its MPIR_proctable cannot be read: is it being "

@@ -9,6 +9,9 @@
 
 #include <coppice/error.h>
 
+#include "stat/job/rank.h"
+#include "stat/tree/tasks.h"
+
 /* Most processes. */
 #define TARGETS_MAX (UINT32_C(1) << 24)
 
@@ -19,17 +22,38 @@ struct targets_wanted {
     char *user; /* "": of any user */
 };
 
+/* What is known of a process. */
+struct targets_facts {
+    struct rank rank;
+    char name[16]; /* as the kernel keeps it; "": not known */
+    bool sought;   /* found by a search; else its pid was given */
+    bool helper;   /* has its rank from another process above it */
+};
+
+/* A process that is not looked at. */
+struct targets_aside {
+    uint32_t host;
+    int32_t pid;
+    struct targets_facts facts;
+};
+
 struct targets_index; /* opaque */
 
-/* Processes in the order in which they become tasks, each once, and what else
- * is to be found. A zeroed one is empty. */
+/* Processes, each once, and what else is to be found. A zeroed one is empty.
+ *
+ * Until targets_settle(), process i is task i. */
 struct targets {
     int32_t *pids;
     uint32_t *hosts; /* of each: 0 is this host */
+    uint32_t *tasks; /* the number of the task that each is, rising */
+    struct targets_facts *facts;
     uint32_t count;
-    uint32_t ranked_count; /* so many, from task 0 on, are ranks of MPI */
-    char **host_names;     /* from 1 on */
-    uint32_t host_count;   /* with this host: 0, before anything was added */
+    bool ranked;          /* the number of each task is its rank */
+    struct tasks *absent; /* ranks of the job without a process; NULL: none */
+    struct targets_aside *asides;
+    uint32_t aside_count;
+    char **host_names;   /* from 1 on */
+    uint32_t host_count; /* with this host: 0, before anything was added */
     struct targets_wanted *wanted;
     uint32_t wanted_count;
     struct targets_index *index; /* who is there already; private */
@@ -41,8 +65,32 @@ void targets_fini(struct targets *targets);
 /* How many hosts have tasks; at least 1. */
 uint32_t targets_hosts_used(const struct targets *targets);
 
-/* Whether the number of each task is its rank of MPI. */
-bool targets_are_ranked(const struct targets *targets);
+/* Decide what the tasks are, when all processes are known. If all that were
+ * given have a rank, each another one of one job, tasks have the numbers of
+ * the ranks. Then what was found without a rank is set aside, and what is
+ * missing of the job is noted. Else tasks are numbered in their order. Helpers
+ * are set aside in any case.
+ *
+ * say  told what is set aside, and why ranks are not used; may be NULL
+ *
+ * Returns 0 or -ENOMEM. */
+int targets_settle(struct targets *targets, void (*say)(const char *line));
+
+/* What a task is called: "rank" or "task". */
+const char *targets_noun(const struct targets *targets);
+
+/* Find the index of `task`. Returns whether it has a process. */
+bool targets_find(const struct targets *targets,
+                  uint32_t task,
+                  uint32_t *index);
+
+/* Make the set of all tasks, those without a process included.
+ * Returns 0 or -ENOMEM. */
+int targets_everyone(struct tasks **out, const struct targets *targets);
+
+/* Set the ranks of `targets` that have no process to `absent`, which is taken.
+ */
+void targets_set_absent(struct targets *targets, struct tasks *absent);
 
 /* The number of the host `name`, added if need be: 0 for this host's own name,
  * "localhost" and "". Returns 0; -EINVAL with a sentence if no host can have
@@ -56,12 +104,22 @@ int targets_host(struct targets *targets,
 const char *targets_host_name(const struct targets *targets, uint32_t host);
 
 /* Add process `pid` of a host, unless it is there already.
+ *
+ * facts  what is known of it; NULL: nothing
+ *
  * Returns 0 or -ENOMEM. */
-int targets_add(struct targets *targets, uint32_t host, pid_t pid);
+int targets_add(struct targets *targets,
+                uint32_t host,
+                pid_t pid,
+                const struct targets_facts *facts);
 
-/* Add process `pid` of this host, also if there is one already: of core files,
- * which may come from several machines. Returns 0 or -ENOMEM. */
-int targets_add_core(struct targets *targets, pid_t pid);
+/* Add `task`, which is above all others, as process `pid` of a host, also if
+ * that is there already: of core files, which may come from several machines,
+ * and of looks that were read. Returns 0 or -ENOMEM. */
+int targets_append(struct targets *targets,
+                   uint32_t task,
+                   uint32_t host,
+                   pid_t pid);
 
 /* Add what `text` says: PID, HOST:PID, or HOST:NAME. Processes of this host are
  * looked for at once, others by their daemon. Returns 0, -ENOMEM, or -EINVAL or
@@ -77,10 +135,10 @@ int targets_add_file(struct targets *targets,
                      const char *path,
                      struct cop_error *error);
 
-/* Add, by pid, all processes of this host whose program's file or whose name
- * is `name` ("": any), of the user `user` ("": any; a name or a number), but
- * not this one. Returns 0, -ENOENT with a sentence if there is none, or
- * another negative errno. */
+/* Add, by pid, all processes of this host that are called `name` ("": any; see
+ * process_is_called()), of the user `user` ("": any; a name or a number), but
+ * not this one. Returns 0, -ENOENT with a sentence if there is none, or another
+ * negative errno. */
 int targets_add_name(struct targets *targets,
                      const char *name,
                      const char *user,
@@ -95,11 +153,11 @@ int targets_want(struct targets *targets,
                  struct cop_error *error);
 
 /* Add, by pid, what runs under the launcher `pid`: each process below it, at
- * whatever depth, that has no children of its own. (So shells and launchers
- * between are left out; and a task that has started a child is represented by
- * that child.) This process and what is under it are left out. Where each has
- * a rank of its own from its launcher in its environment, as MPI gives, they
- * are in the order of these. Returns 0, -ENOENT with a sentence if there is
+ * any depth, that has a rank from its launcher in its environment, and of the
+ * others each that has no children. Of several processes with one rank, below
+ * each other, one is that rank: the topmost that has MPI in its memory, or else
+ * the topmost that is no shell. Those below it are helpers. This process and
+ * what is under it are left out. Returns 0, -ENOENT with a sentence if there is
  * none, or another negative errno. */
 int targets_add_children(struct targets *targets,
                          pid_t pid,

@@ -25,14 +25,16 @@ int remarks_find(const struct report *report, gather_say_fn say)
     if (r == 0 && tasks_count(report->cut) > 0) {
         snprintf(line, sizeof(line),
                  "stacks are cut, because --max-stop had passed; give it more "
-                 "time to see all of them: tasks %s",
+                 "time to see all of them: %ss %s",
+                 report_noun(report),
                  tasks_text(report->cut, ranks, sizeof(ranks)));
         say(line);
     }
     if (r == 0 && tasks_count(nowhere) > 0) {
         snprintf(line, sizeof(line),
                  "the place of threads in the kernel is not known: on this "
-                 "system only root may read /proc/PID/wchan: tasks %s",
+                 "system only root may read /proc/PID/wchan: %ss %s",
+                 report_noun(report),
                  tasks_text(nowhere, ranks, sizeof(ranks)));
         say(line);
     }

@@ -18,7 +18,7 @@
 /* ... of threads, and the two before it. */
 #define THREAD_COLUMNS_MIN 9
 
-/* The fewest columns for ranks, and the most bytes of them. */
+/* The fewest columns for tasks, and the most bytes of them. */
 #define RANKS_COLUMNS_MIN 12
 #define RANKS_SIZE        256
 
@@ -246,9 +246,10 @@ static int write_lines(struct render *render)
         columns_write(render->file, head, left);
     }
     free(head);
-    fprintf(render->file, "  %*s%*s  ranks\n", (int)render->count_columns,
-            "tasks", (int)render->thread_columns,
-            render->thread_columns > 0 ? "threads" : "");
+    fprintf(render->file, "  %*s%*s  %ss\n", (int)render->count_columns,
+            "count", (int)render->thread_columns,
+            render->thread_columns > 0 ? "threads" : "",
+            report_noun(render->report));
     for (i = 0; i < render->picture->count; i++)
         write_line(render, &render->picture->lines[i], left);
     return 0;
@@ -295,8 +296,9 @@ static int write_class(struct render *render, size_t i)
 
     if (room > sizeof(ranks))
         room = sizeof(ranks);
-    text = columns_append(strdup(""), "class %zu: %u task%s", i + 1,
-                          tasks_count(set), plural(tasks_count(set), "", "s"));
+    text = columns_append(strdup(""), "class %zu: %u %s%s", i + 1,
+                          tasks_count(set), report_noun(report),
+                          plural(tasks_count(set), "", "s"));
     if (report->source.threads)
         text = columns_append(text, ", %" PRIu64 " thread%s", threads,
                               plural(threads, "", "s"));

@@ -14,6 +14,11 @@
 #define OUTLIER_SHARE 10
 #define OUTLIER_TASKS 4
 
+const char *report_noun(const struct report *report)
+{
+    return targets_noun(report->source.targets);
+}
+
 const char *report_function(const struct report *report, uint32_t node)
 {
     return tree_function(report->tree, node);
@@ -223,16 +228,15 @@ static bool is_given_up(const char *function)
  * -ENOMEM. */
 static int find_left_out(struct report *report)
 {
+    static const struct targets none = {.count = 0};
     const struct targets *targets = report->source.targets;
     const struct tree *tree = report->tree;
-    struct tasks_range all = {0, 0};
     uint32_t end;
     int r;
 
-    report->asked = targets ? targets->count : 0;
-    if (report->asked > 0)
-        all.last = report->asked - 1;
-    r = tasks_new(&report->silent, &all, report->asked > 0);
+    r = targets_everyone(&report->silent, targets ? targets : &none);
+    if (r == 0)
+        report->asked = tasks_count(report->silent);
     if (r == 0)
         r = tasks_change(&report->silent, TASKS_MINUS, report->everyone);
     if (r == 0)
@@ -254,16 +258,17 @@ static char *find_missing(const struct report *report)
     char ranks[128];
 
     if (tasks_count(set) > 0)
-        return columns_append(strdup(""),
-                              "partial: %u of %u tasks were not looked at: %s",
-                              tasks_count(set), report->asked,
-                              tasks_text(set, ranks, sizeof(ranks)));
+        return columns_append(
+            strdup(""), "partial: %u of %u %ss were not looked at: %s",
+            tasks_count(set), report->asked, report_noun(report),
+            tasks_text(set, ranks, sizeof(ranks)));
     set = report->cut;
     if (tasks_count(set) > 0)
         return columns_append(strdup(""),
-                              "partial: the stacks of %u of %u tasks are cut, "
+                              "partial: the stacks of %u of %u %ss are cut, "
                               "because --max-stop had passed: %s",
                               tasks_count(set), report->asked,
+                              report_noun(report),
                               tasks_text(set, ranks, sizeof(ranks)));
     if (report->source.late && report->source.late[0])
         return columns_append(strdup("partial: "), "%s", report->source.late);
@@ -289,7 +294,7 @@ static char *find_summary(const struct report *report)
 
     if (left_out > 0)
         text = columns_append(text, "%u of ", report->asked - left_out);
-    text = append_count(text, report->asked, "task", "s");
+    text = append_count(text, report->asked, report_noun(report), "s");
     if (source->threads) {
         text = columns_append(text, ", ");
         text = append_count(text, report_threads(report, report->everyone),
@@ -492,15 +497,19 @@ uint32_t report_class_unchanged(const struct report *report, size_t class)
 const char *report_host(const struct report *report, uint32_t task)
 {
     const struct targets *targets = report->source.targets;
+    uint32_t index;
 
-    if (!targets || task >= targets->count)
+    if (!targets || !targets_find(targets, task, &index))
         return NULL;
-    return targets_host_name(targets, targets->hosts[task]);
+    return targets_host_name(targets, targets->hosts[index]);
 }
 
 int32_t report_pid(const struct report *report, uint32_t task)
 {
     const struct targets *targets = report->source.targets;
 
-    return targets && task < targets->count ? targets->pids[task] : 0;
+    uint32_t index;
+
+    return targets && targets_find(targets, task, &index) ? targets->pids[index]
+                                                          : 0;
 }

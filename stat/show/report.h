@@ -93,6 +93,10 @@ uint64_t report_threads_here(const struct report *report, uint32_t node);
 /* How many threads `tasks` had when last seen. */
 uint64_t report_threads(const struct report *report, const struct tasks *tasks);
 
+/* What a task is called: "rank", if the numbers of all are their ranks, or
+ * "task". */
+const char *report_noun(const struct report *report);
+
 /* The function, file and line of `node`; borrowed. */
 const char *report_function(const struct report *report, uint32_t node);
 const char *report_file(const struct report *report, uint32_t node);

@@ -24,7 +24,7 @@ struct daemon {
     struct traces *traces;
     struct guard *guard;
     size_t late;   /* threads to be released when they stop */
-    uint32_t task; /* that is being walked */
+    uint32_t task; /* of the request, that is being walked: its index */
     /* what is being sampled; NULL: nothing */
     struct cop_packet *asked;
     struct request request; /* it, read */
@@ -55,7 +55,9 @@ static int take_stack(void *arg,
     struct daemon *daemon = arg;
 
     (void)tid;
-    return traces_add(daemon->traces, daemon->task, frames, count);
+    return traces_add(daemon->traces,
+                      request_task(&daemon->request, daemon->task), frames,
+                      count);
 }
 
 /* What `text` says behind "pid N: ", if it begins with that; never "". */
@@ -74,7 +76,8 @@ static int take_failure(struct daemon *daemon, const char *text, bool ended)
     struct frame frame =
         ended ? FRAME_NOTE(FRAME_EXITED) : FRAME_NOT_WALKED(reason_in(text));
 
-    return traces_add(daemon->traces, daemon->task, &frame, 1);
+    return traces_add(daemon->traces,
+                      request_task(&daemon->request, daemon->task), &frame, 1);
 }
 
 /* Release threads that have stopped late, and tell the guard whether there are
@@ -145,7 +148,10 @@ static int walk_task(struct daemon *daemon, uint32_t index)
     if (r == 0) {
         daemon->walked[index] = true;
         daemon->started[index] = status.started;
-        return ns == 0 ? 0 : traces_stopped(daemon->traces, daemon->task, ns);
+        return ns == 0
+                   ? 0
+                   : traces_stopped(daemon->traces,
+                                    request_task(request, daemon->task), ns);
     }
     if (r == -ENOMEM)
         return r;
@@ -400,8 +406,7 @@ static int find_all(const struct daemon *daemon,
             continue;
         r = targets_add_name(&targets, find->names[i], find->users[i], &error);
         if (r == 0 || r == -ENOENT)
-            r = found_pack(&packet,
-                           &(struct found){i, targets.count, targets.pids});
+            r = found_pack(&packet, i, &targets);
         if (r == 0) {
             r = cop_stream_send_packet(stream, packet);
             cop_packet_free(packet);

@@ -98,8 +98,8 @@ int dot_write(FILE *file, const struct report *report)
         r = write_node(file, report, node);
         fprintf(file, "    %u -> %u [label=\"", above[depth], node + 1);
         if (report->source.threads)
-            fprintf(file, "%u tasks, %" PRIu64 " threads", tasks_count(set),
-                    report->threads[node]);
+            fprintf(file, "%u %ss, %" PRIu64 " threads", tasks_count(set),
+                    report_noun(report), report->threads[node]);
         else
             fprintf(file, "%u", tasks_count(set));
         fprintf(file, ":[%s]\", ", tasks_text(set, ranks, sizeof(ranks)));

@@ -68,7 +68,8 @@ static int find_hosts(struct sets *sets, const struct targets *targets)
 
         for (i = 0; i < targets->count; i++) {
             if (targets->hosts[i] == host)
-                ranges[count++] = (struct tasks_range){i, i};
+                ranges[count++] =
+                    (struct tasks_range){targets->tasks[i], targets->tasks[i]};
         }
         r = tasks_new(&sets->of_hosts[host], ranges, count);
     }
@@ -310,6 +311,27 @@ static void write_hosts(FILE *file,
     fputs("]", file);
 }
 
+/* The processes that are no ranks, and are not looked at. */
+static void write_asides(FILE *file, const struct targets *targets)
+{
+    uint32_t i;
+
+    if (!targets || targets->aside_count == 0)
+        return;
+    fputs(",\n\"without_rank\":[", file);
+    for (i = 0; i < targets->aside_count; i++) {
+        const struct targets_aside *aside = &targets->asides[i];
+
+        fputs(i ? ",\n{" : "\n{", file);
+        write_string(file, "name", aside->facts.name);
+        fputc(',', file);
+        write_string(file, "host", targets_host_name(targets, aside->host));
+        fprintf(file, ",\"pid\":%d,\"helper\":%s}", (int)aside->pid,
+                aside->facts.helper ? "true" : "false");
+    }
+    fputs("]", file);
+}
+
 int json_write(FILE *file, const struct report *report)
 {
     static const char *const details[] = {
@@ -336,7 +358,7 @@ int json_write(FILE *file, const struct report *report)
             source->full ? "true" : "false", details[source->detail]);
     if (source->taken_s)
         fprintf(file, ",\"taken\":%" PRIu64, source->taken_s);
-    if (source->targets && targets_are_ranked(source->targets))
+    if (source->targets && source->targets->ranked)
         fputs(",\"ranks\":true", file);
     r = write_sets(file, &sets);
     if (r < 0)
@@ -351,6 +373,7 @@ int json_write(FILE *file, const struct report *report)
             sets.missing_number, report->missing[0] ? "true" : "false",
             sets.left_out_number);
     write_hosts(file, report, &sets);
+    write_asides(file, source->targets);
     fputs("}\n", file);
 out:
     sets_fini(&sets);

@@ -141,8 +141,8 @@ static int write_profiles(FILE *file,
         if (count < 0)
             return (int)count;
         fprintf(file,
-                ",\n{\"type\":\"sampled\",\"name\":\"class %zu: %u task%s: %s",
-                i + 1, tasks_count(classes->sets[i]),
+                ",\n{\"type\":\"sampled\",\"name\":\"class %zu: %u %s%s: %s",
+                i + 1, tasks_count(classes->sets[i]), report_noun(report),
                 tasks_count(classes->sets[i]) == 1 ? "" : "s",
                 tasks_text(classes->sets[i], ranks, sizeof(ranks)));
         write_profile(file, report->tree, parents, samples, count);

@@ -122,10 +122,10 @@ static int write_cell(struct svg *svg, uint32_t node, double x, double width)
     if (report_is_folded(report, node))
         fputs(" \xe2\x96\xb8 \xe2\x80\xa6", svg->file);
     fprintf(svg->file,
-            ", tasks %s</title><rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "
+            ", %ss %s</title><rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "
             "height=\"%.1f\" rx=\"2\" fill=\"%s\"/>",
-            second, x, y, width > 2 ? width - 1 : width, CELL - 1,
-            palette_fill(class));
+            report_noun(report), second, x, y, width > 2 ? width - 1 : width,
+            CELL - 1, palette_fill(class));
     if (width >= LABEL_MIN) {
         name = short_name(report_function(report, node));
         if (!name)
@@ -208,9 +208,10 @@ static void write_legend(struct svg *svg, double y)
         fprintf(svg->file,
                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" "
                 "rx=\"2\" fill=\"%s\"/><text class=\"t\" x=\"%.1f\" "
-                "y=\"%.1f\">class %zu: %u task%s: %s%s",
+                "y=\"%.1f\">class %zu: %u %s%s: %s%s",
                 MARGIN, y, palette_fill((long)i), MARGIN + 18, y + 10, i + 1,
-                tasks_count(set), tasks_count(set) == 1 ? "" : "s",
+                tasks_count(set), report_noun(report),
+                tasks_count(set) == 1 ? "" : "s",
                 tasks_text(set, ranks, sizeof(ranks)),
                 report_is_outlier(report, set) ? ", outlier" : "");
         if (unchanged)

@@ -216,14 +216,14 @@ TEST(looks_round_trip)
     for (i = 0; i < 40; i++) {
         CHECK_OK(
             targets_host(&targets, i % 3 ? "node1" : "node2", &host, NULL));
-        CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i)));
+        CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i), NULL));
     }
-    targets.ranked_count = 40;
+    targets.ranked = true;
     text = written(tree, &targets);
     CHECK_OK(read_look(&look, text));
     CU_ASSERT(tree_equal(look->tree, tree));
     CU_ASSERT_EQUAL(look->taken_s, 1000);
-    CU_ASSERT(targets_are_ranked(&look->targets));
+    CU_ASSERT(look->targets.ranked);
     again = written(look->tree, &look->targets);
     CU_ASSERT_STRING_EQUAL(text, again);
     free(text);
@@ -256,7 +256,7 @@ static void give_pids(struct look *look, int32_t first, int32_t step)
     CHECK_OK(targets_host(&look->targets, "n", &host, NULL));
     for (task = 0; task < look->tasks; task++)
         CHECK_OK(targets_add(&look->targets, host,
-                             (pid_t)(first + (int32_t)task * step)));
+                             (pid_t)(first + (int32_t)task * step), NULL));
 }
 
 /* Who stayed and who moved is what comparing task by task says. */
@@ -311,13 +311,13 @@ TEST(tasks_are_processes_or_ranks)
     CU_ASSERT_EQUAL(diff->numbers[DIFF_B][3], 6);
     CU_ASSERT_EQUAL(diff_pid(diff, 3), 103);
     diff_free(diff);
-    a->targets.ranked_count = 10;
-    b->targets.ranked_count = 10;
+    a->targets.ranked = true;
+    b->targets.ranked = true;
     CHECK_OK(diff_new(&diff, a, b, &error));
     CU_ASSERT_EQUAL(tasks_count(diff->unchanged), 10);
     diff_free(diff);
     /* Half of them are others. */
-    b->targets.ranked_count = 0;
+    b->targets.ranked = false;
     give_pids(b, 105, 1);
     CHECK_OK(diff_new(&diff, a, b, &error));
     CU_ASSERT_EQUAL(diff->count, 15);

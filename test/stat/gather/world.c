@@ -243,13 +243,14 @@ static void answer_find(const struct cop_packet *packet)
 
     CHECK_OK(find_unpack(&find, packet));
     for (i = 0; i < find.count; i++) {
-        int32_t pid = 100 + (int32_t)i;
-        struct found found = {i, 1, &pid};
+        struct targets targets = {.count = 0};
         struct cop_packet *answer;
 
         if (is_frozen(find.daemons[i], world.now_ms))
             continue;
-        CHECK_OK(found_pack(&answer, &found));
+        CHECK_OK(targets_add(&targets, 0, 100 + (pid_t)i, NULL));
+        CHECK_OK(found_pack(&answer, i, &targets));
+        targets_fini(&targets);
         push_answer(answer);
     }
 }

@@ -20,9 +20,9 @@ finish() {
 
 # Figure 5.3: the rank that stalls, the one that waits for it, and the others.
 three_classes() {
-    matches out "^$count tasks on 1 host, 3 classes"
-    matches out "^class 1: 1 task: 1 "
-    matches out "^class 2: 1 task: 2 "
+    matches out "^$count ranks on 1 host, 3 classes"
+    matches out "^class 1: 1 rank: 1 "
+    matches out "^class 2: 1 rank: 2 "
     matches out "^$others"
     matches out "do_SendOrStall \(ring_mpi.c:[0-9]+\).* 1  1 "
     matches out "MPI_Waitall.* 1  2 "
@@ -36,7 +36,7 @@ start_job() {
     cc=$2
     variable=$3
     shift 3
-    others="class 3: $((count - 2)) tasks: 0,3"
+    others="class 3: $((count - 2)) ranks: 0,3"
     [ "$count" = 4 ] || others=$others-$((count - 1))
     for program in "$cc" "$1"; do
         command -v "$program" >/dev/null || skip "there is no $program"
@@ -112,14 +112,14 @@ check_job() {
     three_classes
     cat "$work/out"
     # The document shows a job of 16.
-    sed "s/^$others /class 3: 14 tasks: 0,3-15 /" "$work/out" >"$work/as_of_16"
+    sed "s/^$others /class 3: 14 ranks: 0,3-15 /" "$work/out" >"$work/as_of_16"
     as_documented ring "$work/as_of_16" || fail "$what: not as documented"
     echo "--mpir took $(((end - begin) / 1000000)) ms"
     # The ranks are those that MPI has given.
     # shellcheck disable=SC2086 # the pids are words
     set -- $pids
-    matches out "^class 1: 1 task: 1 .*$2"
-    matches out "^class 2: 1 task: 2 .*$3"
+    matches out "^class 1: 1 rank: 1 .*$2"
+    matches out "^class 2: 1 rank: 2 .*$3"
     run 1 --children-of "$launcher" --json "$work/children.json"
     three_classes
     run 1 --mpir "$launcher" --json "$work/mpir.json"
@@ -129,14 +129,14 @@ check_job() {
             fail "$what: $file.json says nothing of ranks"
     done
     run 0 --diff "$work/mpir.json" "$work/children.json"
-    has out "unchanged: $count of $count tasks"
+    has out "unchanged: $count of $count ranks"
     run 1 --full --mpir "$launcher"
-    matches out "^$count tasks on 1 host, "
+    matches out "^$count ranks on 1 host, "
 
     lose_node coppice-commnode "was adopted" 1
     three_classes
     lose_node coppice-statd "not looked at any more" 2
-    matches err "last seen in sample [0-9]+ of [0-9]+: tasks [0-9].*was lost"
+    matches err "last seen in sample [0-9]+ of [0-9]+: ranks [0-9].*was lost"
     matches out "MPI_Barrier.*0,3"
 
     if command -v gdb >/dev/null; then

@@ -108,11 +108,11 @@ TEST(the_ring_has_three_classes)
     CHECK_OK(targets_host(&targets, "", &host, NULL));
     for (i = 0; i < 16; i++) {
         CHECK_OK(targets_host(&targets, i < 2 ? "" : "node7", &host, NULL));
-        CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i)));
+        CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i), NULL));
     }
     check_text(drawn(ring_tree(1), &source, 100, false),
                "16 tasks on 2 hosts, 3 classes, 1 sample, stopped 1.9 ms at "
-               "most   tasks  ranks\n"
+               "most   count  tasks\n"
                "main (ring.c:90)                                               "
                "       16  0-15\n"
                "└─ ring_step (ring.c:40)                                       "
@@ -136,7 +136,7 @@ TEST(full_pictures_leave_nothing_out)
 
     check_text(drawn(ring_tree(3), &source, 140, false),
                "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at "
-               "most            tasks  ranks\n"
+               "most            count  tasks\n"
                "main (ring.c:90)                                               "
                "                16  0-15\n"
                "└─ ring_step (ring.c:40)                                       "
@@ -160,7 +160,7 @@ TEST(narrow_pictures_are_cut)
     check_text(drawn(ring_tree(3), &source, 40, false),
                "16 tasks on 1 host, 3 classes, 3\n"
                "  samples, stopped 1.9 ms at most\n"
-               "                     tasks  ranks\n"
+               "                     count  tasks\n"
                "main (ring.c:90)        16  0-15\n"
                "└─ ring_step…c:40)      16  0-15\n"
                "   ├─ do_… ▸ pause       1  1  ◀ outlier\n"
@@ -181,7 +181,7 @@ TEST(wide_pictures_have_room)
 
     check_text(drawn(ring_tree(3), &source, 300, false),
                "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at "
-               "most   tasks  ranks\n"
+               "most   count  tasks\n"
                "main (ring.c:90)                                               "
                "       16  0-15\n"
                "└─ ring_step (ring.c:40)                                       "
@@ -214,7 +214,7 @@ TEST(ends_inside_are_shown)
     traces_free(traces);
     check_text(drawn(tree, &source, 80, true),
                "1 task on 2 hosts, 1 class, 1 sample, stopped 0.0 ms at most\n"
-               "                  tasks  ranks\n"
+               "                  count  tasks\n"
                "\033[38;5;208mmain                  1  0\033[0m\n"
                "\033[38;5;208m├─ (here)             1  0\033[0m\n"
                "\033[38;5;208m└─ work (w.c:2)       1  0\033[0m\n"
@@ -242,7 +242,7 @@ TEST(long_chains_are_counted)
     traces_free(traces);
     check_text(drawn(tree, &source, 100, false),
                "2 tasks on 1 host, 2 classes, 1 sample, stopped 0.0 ms at most "
-               "  tasks  ranks\n"
+               "  count  tasks\n"
                "f0 (f.c:1) ▸ … 9 frames                                        "
                "      2  0-1\n"
                "└─ f10 (f.c:11)                                                "

@@ -1,0 +1,344 @@
+/* processes.c - see processes.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* asprintf() */
+#endif
+#include "stat/job/processes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stat/list.h"
+
+/* How much of a command line is read: a script's name is near its begin. */
+#define COMMAND_SIZE 8192
+
+/* What the kernel adds to the path of a program whose file has gone. */
+#define DELETED " (deleted)"
+
+/* Read /proc/PID/stat. Returns whether the process is alive. */
+static bool process_read(struct process *process, long pid)
+{
+    char path[64];
+    char text[512];
+    const char *open;
+    const char *close;
+    size_t len;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    len = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[len] = '\0';
+    open = strchr(text, '(');
+    close = strrchr(text, ')');
+    if (!open || !close || close < open || close[1] != ' ' || close[2] == 'Z')
+        return false;
+    process->has_child = false;
+    process->pid = (int32_t)pid;
+    process->parent = (int32_t)strtol(close + 3, NULL, 10);
+    snprintf(process->name, sizeof(process->name), "%.*s",
+             (int)(close - open - 1), open + 1);
+    return true;
+}
+
+void process_name(char name[16], pid_t pid)
+{
+    struct process process = {.name = ""};
+
+    process_read(&process, pid);
+    memcpy(name, process.name, sizeof(process.name));
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct process *x = a;
+    const struct process *y = b;
+
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Note which processes have children. */
+static void find_parents(struct processes *processes)
+{
+    size_t i;
+
+    for (i = 0; i < processes->count; i++) {
+        const struct process *parent =
+            processes_find(processes, processes->list[i].parent);
+
+        if (parent)
+            processes->list[parent - processes->list].has_child = true;
+    }
+}
+
+int processes_read(struct processes *processes)
+{
+    struct dirent *entry;
+    DIR *folder = opendir("/proc");
+    int r = folder ? 0 : -errno;
+
+    *processes = (struct processes){NULL, 0};
+    while (r == 0 && (entry = readdir(folder)) != NULL) {
+        char *end;
+        long pid = strtol(entry->d_name, &end, 10);
+
+        if (*end || pid <= 0)
+            continue;
+        r = list_grow(&processes->list, processes->count,
+                      sizeof(*processes->list));
+        if (r == 0)
+            processes->count +=
+                process_read(&processes->list[processes->count], pid);
+    }
+    if (folder)
+        closedir(folder);
+    if (r < 0) {
+        processes_fini(processes);
+        return r;
+    }
+    if (processes->count)
+        qsort(processes->list, processes->count, sizeof(*processes->list),
+              by_pid);
+    find_parents(processes);
+    return 0;
+}
+
+void processes_fini(struct processes *processes)
+{
+    free(processes->list);
+    *processes = (struct processes){NULL, 0};
+}
+
+const struct process *processes_find(const struct processes *processes,
+                                     pid_t pid)
+{
+    struct process key = {.pid = (int32_t)pid};
+
+    return processes->count ? bsearch(&key, processes->list, processes->count,
+                                      sizeof(key), by_pid)
+                            : NULL;
+}
+
+bool processes_is_below(const struct processes *processes,
+                        const struct process *process,
+                        pid_t pid)
+{
+    size_t steps;
+
+    /* As it is no snapshot, the parents may form a ring. */
+    for (steps = 0; process && steps < processes->count; steps++) {
+        if (process->pid == getpid())
+            return false;
+        if (process->parent == pid)
+            return true;
+        process = processes_find(processes, process->parent);
+    }
+    return false;
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Read the target of the link /proc/PID/WHAT. Returns whether it could be. */
+static bool read_link(char text[PATH_MAX], int32_t pid, const char *what)
+{
+    char path[64];
+    ssize_t len;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+    len = readlink(path, text, PATH_MAX - 1);
+    text[len > 0 ? len : 0] = '\0';
+    return len > 0;
+}
+
+/* Read the path of the file of a program. If the file was replaced or removed,
+ * the path is the one it had. */
+static bool read_program(char text[PATH_MAX], int32_t pid)
+{
+    size_t len;
+
+    if (!read_link(text, pid, "exe"))
+        return false;
+    len = strlen(text);
+    if (len > strlen(DELETED) &&
+        strcmp(text + len - strlen(DELETED), DELETED) == 0)
+        text[len - strlen(DELETED)] = '\0';
+    return true;
+}
+
+/* Whether `text` begins with one of these words, which NULL ends; with `whole`
+ * nothing may follow. */
+static bool is_among(const char *text, const char *const *words, bool whole)
+{
+    for (; *words; words++)
+        if (strncmp(text, *words, strlen(*words)) == 0 &&
+            (!whole || !text[strlen(*words)]))
+            return true;
+    return false;
+}
+
+/* Whether a program runs scripts whose name is its first word. */
+static bool is_interpreter(const char *program)
+{
+    static const char *const begins[] = {"python", "perl",  "ruby", "julia",
+                                         "octave", "pypy",  "lua",  "php",
+                                         "tclsh",  "guile", NULL};
+    static const char *const names[] = {"sh",  "bash", "dash", "ksh",
+                                        "zsh", "node", "R",    NULL};
+
+    return is_among(program, begins, false) || is_among(program, names, true);
+}
+
+/* Whether an option of an interpreter has its argument in the next word. */
+static bool has_argument(const char *option)
+{
+    static const char *const options[] = {"-W", "-X", "-o", NULL};
+
+    return is_among(option, options, true);
+}
+
+/* Read the command line of a process: words, each with its end. Returns its
+ * length. */
+static size_t read_command(char text[COMMAND_SIZE], int32_t pid)
+{
+    char path[64];
+    size_t len = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    file = fopen(path, "re");
+    if (file) {
+        len = fread(text, 1, COMMAND_SIZE - 1, file);
+        fclose(file);
+    }
+    text[len] = '\0';
+    return len;
+}
+
+/* The script that a command line of an interpreter runs; NULL: none. */
+static const char *script_of(const char *command, size_t len)
+{
+    const char *word = command + strlen(command) + 1;
+
+    while (word < command + len && word[0] == '-') {
+        if (strcmp(word, "-c") == 0 || strcmp(word, "-m") == 0)
+            return NULL;
+        if (has_argument(word))
+            word += strlen(word) + 1;
+        word += strlen(word) + 1;
+    }
+    return word < command + len && word[0] ? word : NULL;
+}
+
+/* Whether `path`, as process `pid` understands it, is the file `name`. */
+static bool is_file(const char *path, int32_t pid, const char *name)
+{
+    char folder[PATH_MAX], full[2 * PATH_MAX], *real;
+    bool same;
+
+    folder[0] = '\0';
+    if (path[0] != '/' && !read_link(folder, pid, "cwd"))
+        return false;
+    snprintf(full, sizeof(full), "%s/%s", folder, path);
+    real = realpath(full, NULL);
+    same = strcmp(path, name) == 0 || (real && strcmp(real, name) == 0);
+    free(real);
+    return same;
+}
+
+bool process_is_called(const struct process *process, const char *name)
+{
+    char program[PATH_MAX], command[COMMAND_SIZE];
+    bool is_path = strchr(name, '/') != NULL, known;
+    const char *script = NULL;
+    size_t len;
+
+    if (!is_path && strcmp(process->name, name) == 0)
+        return true;
+    known = read_program(program, process->pid);
+    if (known && strcmp(is_path ? program : base_of(program), name) == 0)
+        return true;
+    len = read_command(command, process->pid);
+    if (known && is_interpreter(base_of(program)))
+        script = script_of(command, len);
+    if (script)
+        return is_path ? is_file(script, process->pid, name)
+                       : strcmp(base_of(script), name) == 0;
+    /* The kernel has cut the name, and the file is not for us to see. */
+    return !known &&
+           strncmp(process->name, base_of(name), sizeof(process->name) - 1) ==
+               0 &&
+           strcmp(is_path ? command : base_of(command), name) == 0;
+}
+
+int process_full_name(char **out, const char *name)
+{
+    const char *base = base_of(name);
+    char *folder = NULL, *full = NULL, *copy;
+
+    if (base == name) {
+        *out = strdup(name);
+        return *out ? 0 : -ENOMEM;
+    }
+    /* The file may have been removed: then its folder is what exists. */
+    full = realpath(name, NULL);
+    if (!full) {
+        copy = strndup(name, (size_t)(base - name));
+        folder = copy ? realpath(copy, NULL) : NULL;
+        free(copy);
+        if (asprintf(&full, "%s/%s", folder ? folder : "", base) < 0)
+            full = NULL;
+        free(folder);
+    }
+    *out = full;
+    return full ? 0 : -ENOMEM;
+}
+
+bool process_has_mpi(pid_t pid)
+{
+    char path[64], *line = NULL;
+    bool found = false;
+    size_t room = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    while (!found && getline(&line, &room, file) > 0)
+        found = strstr(line, "/libmpi") != NULL;
+    free(line);
+    fclose(file);
+    return found;
+}
+
+bool process_is_wrapper(const struct process *process)
+{
+    static const char *const names[] = {
+        "sh",  "bash",   "dash", "ash",     "ksh",    "mksh",   "zsh",
+        "csh", "tcsh",   "fish", "time",    "strace", "ltrace", "perf",
+        "gdb", "script", "env",  "timeout", NULL};
+
+    return is_among(process->name, names, true);
+}
+
+bool process_is_launcher(const struct process *process)
+{
+    static const char *const begins[] = {
+        "mpirun", "mpiexec", "orterun", "prterun",  "prun",
+        "srun",   "aprun",   "jsrun",   "torchrun", NULL};
+
+    return is_among(process->name, begins, false);
+}

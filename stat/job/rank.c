@@ -1,0 +1,143 @@
+/* rank.c - see rank.h. */
+#include "stat/job/rank.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/tree/tasks.h"
+
+/* Variables of one launcher; NULL: it has none. */
+struct variables {
+    const char *number;
+    const char *sizes[2];
+    const char *job[2];
+};
+
+static const struct variables variables[RANK_SOURCES] = {
+    [RANK_SLURM] = {"SLURM_PROCID",
+                    {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+                    {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+    [RANK_TORCH] = {"RANK", {"WORLD_SIZE"}, {"TORCHELASTIC_RUN_ID"}},
+    [RANK_FLUX] = {"FLUX_TASK_RANK", {"FLUX_JOB_SIZE"}, {"FLUX_JOB_ID"}},
+    [RANK_PLATFORM] = {"MPI_RANKID", {"MPI_NRANKS"}, {NULL}},
+    [RANK_PMI] = {"PMI_RANK", {"PMI_SIZE"}, {NULL}},
+    [RANK_OPEN_MPI] = {"OMPI_COMM_WORLD_RANK",
+                       {"OMPI_COMM_WORLD_SIZE"},
+                       {"OMPI_MCA_ess_base_jobid"}},
+    [RANK_PMIX] = {"PMIX_RANK", {"OMPI_COMM_WORLD_SIZE"}, {"PMIX_NAMESPACE"}},
+};
+
+/* The value of `name` in `line`, which is "NAME=VALUE"; NULL: another's. */
+static const char *value_in(const char *line, const char *name)
+{
+    size_t len = name ? strlen(name) : 0;
+
+    return name && strncmp(line, name, len) == 0 && line[len] == '='
+               ? line + len + 1
+               : NULL;
+}
+
+/* Read a number up to `max`. Returns whether `text` is one. */
+static bool read_number(uint32_t *number, const char *text, uint32_t max)
+{
+    char *end;
+    unsigned long value;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    value = strtoul(text, &end, 10);
+    if (*end || value > max)
+        return false;
+    *number = (uint32_t)value;
+    return true;
+}
+
+/* FNV-1a, from `hash` on. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    if (hash == 0)
+        hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* What an environment says for each launcher. */
+struct environment {
+    struct rank ranks[RANK_SOURCES];
+    bool slurm_job;
+    bool slurm_step;
+};
+
+/* Read one line of it. */
+static void read_line(struct environment *environment, const char *line)
+{
+    const char *text;
+    uint32_t source, number;
+    size_t i;
+
+    environment->slurm_job |= value_in(line, "SLURM_JOB_ID") != NULL;
+    environment->slurm_step |= value_in(line, "SLURM_STEP_ID") != NULL;
+    for (source = RANK_SLURM; source < RANK_TABLE; source++) {
+        struct rank *rank = &environment->ranks[source];
+
+        text = value_in(line, variables[source].number);
+        if (text && read_number(&number, text, TASKS_MAX - 1)) {
+            rank->number = number;
+            rank->source = source;
+        }
+        for (i = 0; i < 2; i++) {
+            text = value_in(line, variables[source].sizes[i]);
+            /* The first variable of the two counts, wherever it stands. */
+            if (text && (i == 0 || rank->size == 0) &&
+                read_number(&number, text, TASKS_MAX))
+                rank->size = number;
+            text = value_in(line, variables[source].job[i]);
+            if (text) /* a sum, as they stand in any order */
+                rank->job += hash_text(i + 1, text);
+        }
+    }
+}
+
+void rank_read(struct rank *rank, pid_t pid)
+{
+    struct environment environment = {0};
+    struct rank *ranks = environment.ranks;
+    char path[64], *line = NULL;
+    uint32_t source;
+    size_t room = 0;
+    FILE *file;
+
+    *rank = (struct rank){0};
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return;
+    while (getdelim(&line, &room, '\0', file) > 0)
+        read_line(&environment, line);
+    free(line);
+    fclose(file);
+    /* A job script has SLURM_PROCID=0 too, but is no step. */
+    if (environment.slurm_job && !environment.slurm_step)
+        ranks[RANK_SLURM].source = RANK_NONE;
+    /* Other launchers than torchrun may mean something else by RANK. */
+    if (ranks[RANK_TORCH].size == 0)
+        ranks[RANK_TORCH].source = RANK_NONE;
+    for (source = RANK_SLURM; source < RANK_TABLE; source++) {
+        if (ranks[source].source == RANK_NONE)
+            continue;
+        *rank = ranks[source];
+        if (rank->size == 0 && ranks[RANK_SLURM].source != RANK_NONE &&
+            ranks[RANK_SLURM].number == rank->number)
+            rank->size = ranks[RANK_SLURM].size;
+        /* A size that the rank is not below is that of something else. */
+        if (rank->size <= rank->number)
+            rank->size = 0;
+    }
+}
+
+bool rank_equal(const struct rank *a, const struct rank *b)
+{
+    return a->source == b->source && a->number == b->number && a->job == b->job;
+}

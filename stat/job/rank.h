@@ -1,0 +1,39 @@
+/* rank.h - the rank that a launcher gave a process, in its environment. */
+#ifndef STAT_JOB_RANK_H
+#define STAT_JOB_RANK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Who gave it. Where a process has several, as those under an mpirun in a job
+ * script of Slurm, the higher one is the one that counts. */
+enum rank_source {
+    RANK_NONE,
+    RANK_SLURM,
+    RANK_TORCH,
+    RANK_FLUX,
+    RANK_PLATFORM, /* Platform MPI */
+    RANK_PMI,      /* MPICH, Intel MPI */
+    RANK_OPEN_MPI,
+    RANK_PMIX,
+    RANK_TABLE, /* MPIR_proctable of the launcher */
+    RANK_SOURCES
+};
+
+/* A zeroed one is none. */
+struct rank {
+    uint32_t source; /* of enum rank_source */
+    uint32_t number; /* below TASKS_MAX */
+    uint32_t size;   /* of the job; 0: not known */
+    uint64_t job;    /* a hash of its name; 0: it has none */
+};
+
+/* Read the rank of process `pid` of this host; RANK_NONE if it has none, or its
+ * environment may not be read. */
+void rank_read(struct rank *rank, pid_t pid);
+
+/* Whether both are the same rank of the same job. */
+bool rank_equal(const struct rank *a, const struct rank *b);
+
+#endif

@@ -1,0 +1,273 @@
+/* search.c - the processes of this host that have a name, or a launcher. */
+#include "stat/job/targets.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stat/job/processes.h"
+
+/* A process that was found. */
+struct candidate {
+    const struct process *process;
+    struct rank rank;
+    bool has_mpi;   /* read only where several processes have the same rank */
+    bool is_helper; /* one above it is that rank */
+    bool is_above;  /* it has started the one that is that rank */
+};
+
+/* What was found, by pid. */
+struct search {
+    struct processes processes;
+    struct candidate *list;
+    size_t count;
+};
+
+static void search_fini(struct search *search)
+{
+    processes_fini(&search->processes);
+    free(search->list);
+}
+
+/* Read all processes, and have room for as many candidates. */
+static int search_init(struct search *search)
+{
+    int r = processes_read(&search->processes);
+
+    if (r < 0)
+        return r;
+    search->list = calloc(search->processes.count + 1, sizeof(*search->list));
+    return search->list ? 0 : -ENOMEM;
+}
+
+static void add_candidate(struct search *search, const struct process *process)
+{
+    struct candidate *candidate = &search->list[search->count++];
+
+    candidate->process = process;
+    rank_read(&candidate->rank, process->pid);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct candidate *x = a;
+    const struct candidate *y = b;
+
+    return (x->process->pid > y->process->pid) -
+           (x->process->pid < y->process->pid);
+}
+
+/* The next candidate above `below` that has the same rank; NULL: none. */
+static struct candidate *candidate_above(const struct search *search,
+                                         const struct candidate *below)
+{
+    const struct processes *processes = &search->processes;
+    const struct process *at = below->process;
+    size_t steps;
+
+    for (steps = 0; at && steps < processes->count; steps++) {
+        struct candidate key = {.process =
+                                    processes_find(processes, at->parent)};
+        struct candidate *found = NULL;
+
+        if (key.process)
+            found =
+                bsearch(&key, search->list, search->count, sizeof(key), by_pid);
+        if (found && rank_equal(&found->rank, &below->rank))
+            return found;
+        at = key.process;
+    }
+    return NULL;
+}
+
+/* How likely it is that the process is the rank itself: it has MPI in its
+ * memory, or is at least no shell. */
+static int likelihood(const struct candidate *candidate)
+{
+    if (candidate->has_mpi)
+        return 2;
+    return !process_is_wrapper(candidate->process);
+}
+
+/* Where processes have a rank from one above them, tell the process that is the
+ * rank from those that have started it and from those that it has started: of
+ * the likeliest it is the topmost. */
+static void find_helpers(struct search *search)
+{
+    struct candidate *above;
+    size_t i;
+
+    for (i = 0; i < search->count; i++) {
+        struct candidate *candidate = &search->list[i];
+
+        above = candidate->rank.source == RANK_NONE
+                    ? NULL
+                    : candidate_above(search, candidate);
+        if (!above)
+            continue;
+        candidate->has_mpi = process_has_mpi(candidate->process->pid);
+        above->has_mpi = process_has_mpi(above->process->pid);
+    }
+    for (i = 0; i < search->count; i++) {
+        struct candidate *candidate = &search->list[i];
+
+        if (candidate->rank.source == RANK_NONE)
+            continue;
+        for (above = candidate_above(search, candidate); above;
+             above = candidate_above(search, above)) {
+            if (likelihood(above) >= likelihood(candidate))
+                candidate->is_helper = true;
+            else
+                above->is_above = true;
+        }
+    }
+}
+
+/* Add what was found to the targets; not what has only started a rank. */
+static int add_candidates(struct targets *targets, const struct search *search)
+{
+    size_t i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < search->count; i++) {
+        const struct candidate *candidate = &search->list[i];
+        struct targets_facts facts = {.rank = candidate->rank,
+                                      .sought = true,
+                                      .helper = candidate->is_helper};
+
+        if (candidate->is_above && !candidate->is_helper)
+            continue;
+        memcpy(facts.name, candidate->process->name, sizeof(facts.name));
+        r = targets_add(targets, 0, candidate->process->pid, &facts);
+    }
+    return r;
+}
+
+/* Read the number of a user, by name or number. */
+static int read_user(uid_t *uid, const char *user, struct cop_error *error)
+{
+    const struct passwd *entry = getpwnam(user);
+    char *end;
+    unsigned long number = strtoul(user, &end, 10);
+
+    if (entry) {
+        *uid = entry->pw_uid;
+        return 0;
+    }
+    if (end == user || *end || user[0] == '-' || number >= UINT32_MAX)
+        return cop_error_set(error, -ENOENT, "there is no user \"%s\"", user);
+    *uid = (uid_t)number;
+    return 0;
+}
+
+static bool is_owned_by(int32_t pid, uid_t uid)
+{
+    char path[64];
+    struct stat status;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &status) == 0 && status.st_uid == uid;
+}
+
+/* Add the candidates that have the name and the user, either NULL for any. */
+static void find_called(struct search *search,
+                        const char *name,
+                        const uid_t *uid)
+{
+    size_t i;
+
+    for (i = 0; i < search->processes.count; i++) {
+        const struct process *process = &search->processes.list[i];
+
+        if (process->pid != getpid() &&
+            (!uid || is_owned_by(process->pid, *uid)) &&
+            (!name || process_is_called(process, name)))
+            add_candidate(search, process);
+    }
+}
+
+int targets_add_name(struct targets *targets,
+                     const char *name,
+                     const char *user,
+                     struct cop_error *error)
+{
+    struct search search = {.count = 0};
+    char *full = NULL;
+    uid_t uid = 0;
+    int r = 0;
+
+    if (user[0])
+        r = read_user(&uid, user, error);
+    if (r == 0)
+        r = process_full_name(&full, name);
+    if (r == 0)
+        r = search_init(&search);
+    if (r == 0)
+        find_called(&search, name[0] ? full : NULL, user[0] ? &uid : NULL);
+    if (r == 0) {
+        find_helpers(&search);
+        r = add_candidates(targets, &search);
+    }
+    if (r == 0 && search.count == 0)
+        r = cop_error_set(error, -ENOENT, "no process%s%s%s%s%s on this host",
+                          user[0] ? " of user " : "", user,
+                          name[0] ? " is called \"" : "", name,
+                          name[0] ? "\"" : "");
+    search_fini(&search);
+    free(full);
+    return r;
+}
+
+/* Take the candidates below the launcher `pid`: those with a rank, and of the
+ * others those that have no children. A rank that the launcher itself has is
+ * from another one above it. */
+static void find_below(struct search *search, pid_t pid)
+{
+    struct rank own;
+    size_t kept = 0, i;
+
+    rank_read(&own, pid);
+    for (i = 0; i < search->processes.count; i++)
+        if (processes_is_below(&search->processes, &search->processes.list[i],
+                               pid))
+            add_candidate(search, &search->processes.list[i]);
+    for (i = 0; i < search->count; i++) {
+        struct candidate *candidate = &search->list[i];
+
+        if (rank_equal(&candidate->rank, &own))
+            candidate->rank = (struct rank){0};
+        if (candidate->rank.source != RANK_NONE ||
+            !candidate->process->has_child)
+            search->list[kept++] = *candidate;
+    }
+    search->count = kept;
+}
+
+int targets_add_children(struct targets *targets,
+                         pid_t pid,
+                         struct cop_error *error)
+{
+    struct search search = {.count = 0};
+    int r;
+
+    r = search_init(&search);
+    if (r == 0 && !processes_find(&search.processes, pid))
+        r = cop_error_set(error, -ENOENT,
+                          "pid %d: no such process: give the pid of a running "
+                          "launcher",
+                          (int)pid);
+    if (r == 0) {
+        find_below(&search, pid);
+        find_helpers(&search);
+        r = add_candidates(targets, &search);
+    }
+    if (r == 0 && search.count == 0)
+        r = cop_error_set(error, -ENOENT, "pid %d has no children", (int)pid);
+    search_fini(&search);
+    return r;
+}

@@ -1,0 +1,353 @@
+/* settle.c - which processes become tasks, and their numbers. */
+#include "stat/job/targets.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/list.h"
+
+/* Processes that a line names. */
+#define NAMED_MAX 8
+
+/* The source of ranks that counts: the highest of any process. */
+static uint32_t source_of(const struct targets *targets)
+{
+    uint32_t source = RANK_NONE, i;
+
+    for (i = 0; i < targets->count; i++)
+        if (targets->facts[i].rank.source > source)
+            source = targets->facts[i].rank.source;
+    return source;
+}
+
+/* Write "solver, pid 12" or "solver, h1 pid 12". */
+static void process_text(char *text,
+                         size_t size,
+                         const struct targets *targets,
+                         uint32_t host,
+                         int32_t pid,
+                         const char *name)
+{
+    snprintf(text, size, "%s%s%s%spid %d", name, name[0] ? ", " : "",
+             host ? targets_host_name(targets, host) : "", host ? " " : "",
+             (int)pid);
+}
+
+/* Say about process `i` why ranks are not used. */
+static void say_unranked(const struct targets *targets,
+                         uint32_t i,
+                         const char *reason,
+                         void (*say)(const char *line))
+{
+    char process[384], line[640];
+
+    if (!say)
+        return;
+    process_text(process, sizeof(process), targets, targets->hosts[i],
+                 targets->pids[i], targets->facts[i].name);
+    snprintf(line, sizeof(line),
+             "tasks are numbered 0, 1, 2, ...; their numbers are not ranks: %s "
+             "(%s)",
+             reason, process);
+    say(line);
+}
+
+/* A process of the job, to be sorted. */
+struct ranked {
+    uint32_t number;
+    uint32_t index;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct ranked *x = a;
+    const struct ranked *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Check whether the ranks of `list` are those of one job. Returns NULL, or why
+ * they are not, with the process that shows it. */
+static const char *find_conflict(const struct targets *targets,
+                                 const struct ranked *list,
+                                 uint32_t count,
+                                 uint32_t *index)
+{
+    const struct targets_facts *facts = targets->facts;
+    uint32_t i;
+
+    for (i = 1; i < count; i++) {
+        const struct rank *one = &facts[list[i - 1].index].rank;
+        const struct rank *other = &facts[list[i].index].rank;
+
+        *index = list[i].index;
+        if (one->job != other->job || one->size != other->size)
+            return "the processes are of several jobs";
+        if (list[i - 1].number == list[i].number)
+            return "several processes have the same rank";
+    }
+    return NULL;
+}
+
+/* Put the elements of an array into the order of `list`; what is not in it
+ * vanishes. */
+static int reorder(void *array,
+                   size_t size,
+                   const struct ranked *list,
+                   uint32_t count,
+                   uint32_t all)
+{
+    unsigned char *copy = malloc((size_t)all * size + 1);
+    uint32_t i;
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, array, (size_t)all * size);
+    for (i = 0; i < count; i++)
+        memcpy((unsigned char *)array + (size_t)i * size,
+               copy + (size_t)list[i].index * size, size);
+    free(copy);
+    return 0;
+}
+
+/* Note process `i` as set aside. */
+static int add_aside(struct targets *targets, uint32_t i)
+{
+    int r = list_grow(&targets->asides, targets->aside_count,
+                      sizeof(*targets->asides));
+
+    if (r == 0)
+        targets->asides[targets->aside_count++] = (struct targets_aside){
+            targets->hosts[i], targets->pids[i], targets->facts[i]};
+    return r;
+}
+
+/* Keep those processes, in the order of `list`, and set the others aside. */
+static int keep(struct targets *targets,
+                const struct ranked *list,
+                uint32_t count)
+{
+    uint32_t all = targets->count, i;
+    bool *kept = calloc((size_t)all + 1, sizeof(*kept));
+    int r = kept ? 0 : -ENOMEM;
+
+    for (i = 0; r == 0 && i < count; i++)
+        kept[list[i].index] = true;
+    for (i = 0; r == 0 && i < all; i++)
+        if (!kept[i])
+            r = add_aside(targets, i);
+    if (r == 0)
+        r = reorder(targets->pids, sizeof(*targets->pids), list, count, all);
+    if (r == 0)
+        r = reorder(targets->hosts, sizeof(*targets->hosts), list, count, all);
+    if (r == 0)
+        r = reorder(targets->facts, sizeof(*targets->facts), list, count, all);
+    for (i = 0; r == 0 && i < count; i++)
+        targets->tasks[i] = list[i].number;
+    if (r == 0)
+        targets->count = count;
+    free(kept);
+    return r;
+}
+
+/* Find the ranks of the job, whose highest is `last`, that have no process.
+ * Where pids were given, others are not missing. */
+static int find_absent(struct targets *targets, uint32_t last)
+{
+    struct tasks_range range = {0, last};
+    struct tasks *all = NULL, *present = NULL, *absent = NULL;
+    uint32_t i;
+    int r;
+
+    for (i = 0; i < targets->count; i++) {
+        if (!targets->facts[i].sought)
+            return 0;
+        if (targets->facts[i].rank.size > range.last + 1)
+            range.last = targets->facts[i].rank.size - 1;
+    }
+    r = targets_everyone(&present, targets);
+    if (r == 0)
+        r = tasks_new(&all, &range, 1);
+    if (r == 0)
+        r = tasks_combine(&absent, TASKS_MINUS, all, present);
+    if (r == 0)
+        targets_set_absent(targets, absent);
+    tasks_free(all);
+    tasks_free(present);
+    return r;
+}
+
+/* Say which processes are set aside. */
+static void say_asides(const struct targets *targets,
+                       bool helpers,
+                       void (*say)(const char *line))
+{
+    char line[NAMED_MAX * 384 + 128];
+    uint32_t count = 0, i;
+    int len;
+
+    len = snprintf(line, sizeof(line), "%s: ",
+                   helpers ? "not looked at, as a rank has started them"
+                           : "not looked at, as they have no rank");
+    for (i = 0; i < targets->aside_count; i++) {
+        const struct targets_aside *aside = &targets->asides[i];
+        char process[384];
+
+        if (aside->facts.helper != helpers || count++ >= NAMED_MAX)
+            continue;
+        process_text(process, sizeof(process), targets, aside->host, aside->pid,
+                     aside->facts.name);
+        len += snprintf(line + len, sizeof(line) - (size_t)len, "%s%s",
+                        count > 1 ? "; " : "", process);
+    }
+    if (count > NAMED_MAX)
+        snprintf(line + len, sizeof(line) - (size_t)len,
+                 "; and %" PRIu32 " more", count - NAMED_MAX);
+    if (count > 0)
+        say(line);
+}
+
+/* Say which ranks are missing. */
+static void say_absent(const struct targets *targets,
+                       void (*say)(const char *line))
+{
+    uint32_t count = targets->absent ? tasks_count(targets->absent) : 0;
+    char ranks[128], line[512];
+
+    if (count == 0)
+        return;
+    snprintf(line, sizeof(line),
+             "%" PRIu32 " of %" PRIu32
+             " ranks %s not found on %s: %s: %s ended, "
+             "or run%s on another host: see --hosts",
+             count, targets->count + count, count == 1 ? "was" : "were",
+             targets_hosts_used(targets) > 1 ? "these hosts" : "this host",
+             tasks_text(targets->absent, ranks, sizeof(ranks)),
+             count == 1 ? "it has" : "they have", count == 1 ? "s" : "");
+    say(line);
+}
+
+/* Find the processes that are tasks if ranks are used, or not. Returns how
+ * many there are. */
+static uint32_t find_kept(struct ranked *list,
+                          const struct targets *targets,
+                          uint32_t source)
+{
+    uint32_t count = 0, i;
+
+    for (i = 0; i < targets->count; i++) {
+        const struct targets_facts *facts = &targets->facts[i];
+
+        if (facts->helper ||
+            (source != RANK_NONE && facts->rank.source != source))
+            continue;
+        list[count] = (struct ranked){
+            source == RANK_NONE ? count : facts->rank.number, i};
+        count++;
+    }
+    if (source != RANK_NONE && count > 0)
+        qsort(list, count, sizeof(*list), by_number);
+    return count;
+}
+
+/* Whether ranks cannot be used; says why. */
+static bool is_unranked(const struct targets *targets,
+                        const struct ranked *list,
+                        uint32_t count,
+                        uint32_t source,
+                        void (*say)(const char *line))
+{
+    const char *reason;
+    uint32_t i;
+
+    for (i = 0; i < targets->count; i++) {
+        if (targets->facts[i].sought || targets->facts[i].rank.source == source)
+            continue;
+        say_unranked(targets, i, "a process has none", say);
+        return true;
+    }
+    reason = find_conflict(targets, list, count, &i);
+    if (reason)
+        say_unranked(targets, i, reason, say);
+    return reason != NULL;
+}
+
+int targets_settle(struct targets *targets, void (*say)(const char *line))
+{
+    struct ranked *list = calloc((size_t)targets->count + 1, sizeof(*list));
+    uint32_t source = source_of(targets), count;
+    int r;
+
+    if (!list)
+        return -ENOMEM;
+    count = find_kept(list, targets, source);
+    if (source != RANK_NONE && is_unranked(targets, list, count, source, say)) {
+        source = RANK_NONE;
+        count = find_kept(list, targets, source);
+    }
+    r = keep(targets, list, count);
+    targets->ranked = r == 0 && source != RANK_NONE;
+    if (targets->ranked)
+        r = find_absent(targets, targets->tasks[count - 1]);
+    if (r == 0 && say) {
+        say_asides(targets, false, say);
+        say_asides(targets, true, say);
+        say_absent(targets, say);
+    }
+    free(list);
+    return r;
+}
+
+const char *targets_noun(const struct targets *targets)
+{
+    return targets && targets->ranked ? "rank" : "task";
+}
+
+bool targets_find(const struct targets *targets, uint32_t task, uint32_t *index)
+{
+    uint32_t low = 0, high = targets->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (targets->tasks[middle] < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *index = low;
+    return low < targets->count && targets->tasks[low] == task;
+}
+
+int targets_everyone(struct tasks **out, const struct targets *targets)
+{
+    struct tasks_range *ranges =
+        calloc((size_t)targets->count + 1, sizeof(*ranges));
+    struct tasks *all = NULL;
+    uint32_t i;
+    int r;
+
+    if (!ranges)
+        return -ENOMEM;
+    for (i = 0; i < targets->count; i++)
+        ranges[i] = (struct tasks_range){targets->tasks[i], targets->tasks[i]};
+    r = tasks_new(&all, ranges, targets->count);
+    free(ranges);
+    if (r == 0 && targets->absent)
+        r = tasks_change(&all, TASKS_UNION, targets->absent);
+    if (r < 0) {
+        tasks_free(all);
+        return r;
+    }
+    *out = all;
+    return 0;
+}
+
+void targets_set_absent(struct targets *targets, struct tasks *absent)
+{
+    tasks_free(targets->absent);
+    targets->absent = absent;
+}

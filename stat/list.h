@@ -1,0 +1,17 @@
+/* list.h - arrays that grow by one element at a time. */
+#ifndef STAT_LIST_H
+#define STAT_LIST_H
+
+#include <stddef.h>
+
+/* Make room for one more element behind the first `count` of an array. Its room
+ * is a power of two, so each element must be added through here; elements may
+ * be removed.
+ *
+ * list  the address of the pointer to the array, NULL at first; it may move
+ * size  of an element, in bytes
+ *
+ * Returns 0, or -ENOMEM with the array as it was. */
+int list_grow(void *list, size_t count, size_t size);
+
+#endif
