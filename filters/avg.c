@@ -4,8 +4,10 @@
  * up sums and the number of back-ends, and the front-end divides. Its packets
  * are |mark and original types "%auc"|a sum for each value|count "%uld"|. Any
  * other packet is from one back-end. Integers are summed in 64 bits and divided
- * towards zero. */
-#include "filters/numeric.h"
+ * towards zero.
+ *
+ * The join form gives the average over all packets that were sent. */
+#include "filters/numeric_total.h"
 
 /* The highest number of values in a packet that can be averaged. */
 #define AVG_VALUES (COP_VALUES_MAX - 2)
@@ -25,12 +27,14 @@ union wide {
     double f;
 };
 
-/* Sums over the packets of a wave. */
+/* Sums over the packets of a wave, or over all that were joined. */
 struct sums {
     int value_count; /* -1: nothing was added yet */
     enum cop_type types[AVG_VALUES];
     struct cop_value values[AVG_VALUES]; /* of union wide */
     uint64_t backends;
+    int32_t tag;  /* join form: of the packet that was joined last */
+    bool divides; /* join form: to be packed for the application */
 };
 
 static enum kind kind_of(enum cop_type type)
@@ -266,11 +270,37 @@ static bool is_same_format(const struct sums *sums,
     return sums->value_count == reading->count;
 }
 
+/* Whether all sums with `reading` fit; `sums` stays as it is. */
+static bool sums_fit(const struct sums *sums, const struct reading *reading)
+{
+    uint64_t i;
+    int v;
+
+    if (reading->backends > INT64_MAX - sums->backends)
+        return false;
+    for (v = 0; v < sums->value_count; v++) {
+        const struct cop_value *value = &reading->values[v];
+        const union wide *data = sums->values[v].data;
+        enum kind kind = kind_of(sums->types[v]);
+
+        for (i = 0; i < value->count; i++) {
+            union wide sum = data[i];
+
+            if (!add_element(kind, &sum,
+                             read_element(value->type, value->data, i)))
+                return false;
+        }
+    }
+    return true;
+}
+
 static bool sums_add(struct sums *sums, const struct reading *reading)
 {
     uint64_t i;
     int v;
 
+    if (reading->backends > INT64_MAX - sums->backends)
+        return false; /* it is what sums are divided by */
     for (v = 0; v < sums->value_count; v++) {
         const struct cop_value *value = &reading->values[v];
         union wide *data = (union wide *)sums->values[v].data;
@@ -386,13 +416,120 @@ out:
     return r;
 }
 
+/* ---- the join form ---- */
+
+static int avg_init(void **state, struct cop_filter_call *call)
+{
+    struct sums *sums = calloc(1, sizeof(*sums));
+
+    if (!sums)
+        return -ENOMEM;
+    sums->value_count = -1;
+    sums->divides = cop_filter_is_root(call);
+    *state = sums;
+    return 0;
+}
+
+static void avg_free(void *state)
+{
+    if (state)
+        sums_fini(state);
+    free(state);
+}
+
+static int avg_read(const struct cop_packet *packet,
+                    struct cop_filter_call *call,
+                    struct cop_value values[COP_VALUES_MAX],
+                    struct reading *out)
+{
+    int count = numeric_total_read(packet, call, values);
+    int i;
+
+    if (count < 0)
+        return count;
+    if (!cop_filter_is_leaf(call) && read_sums(out, values, count))
+        return 0;
+    if (count > AVG_VALUES)
+        return cop_filter_fail(call,
+                               "a packet has %d values: at most %d can be "
+                               "averaged",
+                               count, AVG_VALUES);
+    *out = (struct reading){.values = values, .count = count, .backends = 1};
+    for (i = 0; i < count; i++)
+        out->types[i] = values[i].type;
+    return 0;
+}
+
+static int avg_join(void *state,
+                    const struct cop_packet *packet,
+                    struct cop_filter_call *call)
+{
+    struct cop_value values[COP_VALUES_MAX];
+    struct reading reading = {.count = 0};
+    struct sums *sums = state;
+    int r;
+
+    r = avg_read(packet, call, values, &reading);
+    if (r < 0)
+        return r;
+    if (sums->value_count < 0) {
+        r = sums_begin(sums, &reading);
+        if (r < 0) {
+            sums_fini(sums);
+            sums->value_count = -1;
+            return r;
+        }
+    }
+    if (!is_same_format(sums, &reading))
+        return cop_filter_fail(call,
+                               "the values of a packet (\"%s\") differ from "
+                               "the total so far: all must have the same "
+                               "format and lengths",
+                               cop_packet_format(packet));
+    if (!sums_fit(sums, &reading))
+        return cop_filter_fail(call, "the sum of all packets does not fit in "
+                                     "64 bits");
+    sums_add(sums, &reading);
+    sums->tag = cop_packet_tag(packet);
+    return 0;
+}
+
+/* The sums stay as they are: what is divided is a copy. */
+static int pack_average(const struct sums *sums, struct cop_packet **out)
+{
+    struct numeric_room room = {.len = 0};
+    struct sums copy = *sums;
+    int r = numeric_make_room(&room, sums->values, sums->value_count);
+
+    if (r < 0)
+        return r;
+    numeric_copy(copy.values, sums->values, sums->value_count, room.bytes);
+    r = sums_divide(&copy, sums->tag, out);
+    free(room.bytes);
+    return r;
+}
+
+static int avg_pack(const void *state, struct cop_packet **out)
+{
+    const struct sums *sums = state;
+
+    if (sums->value_count < 0)
+        return 0;
+    return sums->divides ? pack_average(sums, out)
+                         : sums_pack(sums, sums->tag, out);
+}
+
 static const struct cop_filter filter = {
     .abi = COP_FILTER_ABI,
     .size = sizeof(filter),
     .name = "avg",
     .summary = "average over back-ends, of arrays by element",
     .laws = COP_ASSOCIATIVE | COP_COMMUTATIVE | COP_STATELESS | COP_ONE_TO_ONE,
+    .init = avg_init,
+    .free = avg_free,
     .filter = avg_filter,
+    .join = avg_join,
+    .pack = avg_pack,
 };
 
 COP_FILTER_EXPORT(filter);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "filters/plugin.h"
+#include "filters/slots.h"
 #include "wire/packet.h"
 
 /* One filter in one direction, with this node's state for this stream. */
@@ -21,19 +22,11 @@ struct instance {
 struct loader {
     struct instance up;
     struct instance down;
+    struct slots slots;          /* of a cumulative stream */
     struct cop_packet **packets; /* of the current call */
     size_t packet_room;
     const struct payload *parameters_seen; /* the payload of `parameters` */
     struct cop_packet *parameters;         /* or NULL */
-};
-
-struct cop_filter_call {
-    const struct node_call *call;
-    const struct loader_node *node;
-    const struct loader *loader;
-    const struct cop_filter *filter;
-    size_t packet_count; /* 0 while a state is made */
-    struct loader_output *output;
 };
 
 /* ---- output ---- */
@@ -211,7 +204,7 @@ uint32_t cop_filter_child_count(const struct cop_filter_call *call)
 
 bool cop_filter_is_root(const struct cop_filter_call *call)
 {
-    return call->node->role == NODE_FRONTEND;
+    return call->node->role == NODE_FRONTEND && !call->is_partial;
 }
 
 bool cop_filter_is_leaf(const struct cop_filter_call *call)
@@ -260,6 +253,22 @@ static const char *up_name(const struct stream_definition *definition,
     return definition->up_filter ? definition->up_filter : "";
 }
 
+/* Whether the filter can be that of a cumulative stream. */
+static int check_cumulative(const struct loader *loader,
+                            struct cop_error *error)
+{
+    const struct cop_filter *filter = loader->up.filter;
+    const char *why = filter ? plugin_why_not_cumulative(filter)
+                             : "it has no upstream filter";
+
+    if (!why)
+        return 0;
+    return cop_error_set(error, -ENOEXEC,
+                         "filter \"%s\": the stream is cumulative, and this "
+                         "filter cannot be: %s",
+                         filter ? filter->name : "", why);
+}
+
 int loader_new(struct loader **out,
                const struct stream_definition *definition,
                enum node_role role,
@@ -280,6 +289,11 @@ int loader_new(struct loader **out,
     r = instance_init(&loader->down, directories, down, error);
     if (r < 0)
         goto out;
+    if (definition->kind == STREAM_CUMULATIVE) {
+        r = check_cumulative(loader, error);
+        if (r < 0)
+            goto out;
+    }
     *out = loader;
     loader = NULL; /* now the caller's */
 out:
@@ -291,6 +305,8 @@ void loader_free(struct loader *loader)
 {
     if (!loader)
         return;
+    if (loader->up.filter)
+        slots_fini(&loader->slots, loader->up.filter);
     instance_fini(&loader->up);
     instance_fini(&loader->down);
     cop_packet_free(loader->parameters);
@@ -323,9 +339,7 @@ const char *loader_why_not_recoverable(const struct loader *loader)
 
 /* ---- running ---- */
 
-/* Make a new state. There is no wave in `init`: it is shown no packets, and the
- * caller drops what it emits. */
-static int state_new(void **state, struct cop_filter_call *call)
+int call_new_state(void **state, struct cop_filter_call *call)
 {
     size_t packet_count = call->packet_count;
     int r;
@@ -337,6 +351,11 @@ static int state_new(void **state, struct cop_filter_call *call)
     r = call->filter->init(state, call);
     call->packet_count = packet_count;
     return r;
+}
+
+int call_fail(struct cop_filter_call *call, int code)
+{
+    return output_fail(call->output, call->filter, code);
 }
 
 /* Run a wave filter. If it fails, its output is dropped. */
@@ -380,7 +399,7 @@ static int run_join(struct instance *instance, struct cop_filter_call *call)
     int first;
     int r;
 
-    r = state_new(&wave, call);
+    r = call_new_state(&wave, call);
     if (r < 0)
         return output_fail(call->output, filter, r);
     first = join_wave(wave, call);
@@ -420,6 +439,9 @@ static int packets_make(struct loader *loader, const struct node_call *call)
         loader->packet_room = call->input_count;
     }
     for (i = 0; i < call->input_count; i++) {
+        loader->packets[i] = NULL;
+        if (call->inputs[i].flags & FRAME_EMPTY)
+            continue;
         frame = frame_ref(&call->inputs[i]);
         r = packet_from_frame(&loader->packets[i], &frame);
         if (r < 0) {
@@ -473,7 +495,7 @@ static int run_instance(struct instance *instance, struct cop_filter_call *call)
     int r;
 
     if (!instance->is_ready) {
-        r = state_new(&instance->state, call);
+        r = call_new_state(&instance->state, call);
         frames_clear(call->output->up, &call->output->up_count);
         frames_clear(call->output->down, &call->output->down_count);
         if (r < 0)
@@ -543,14 +565,15 @@ int loader_call(struct loader *loader,
     loader_output_clear(output);
     if (!instance->filter)
         return pass_inputs_on(call, output);
-    if (call->state)
+    if (call->state && !call->slots)
         return call_state(loader, output);
     r = parameters_make(loader, call->parameters);
     if (r >= 0)
         r = packets_make(loader, call);
     if (r < 0)
         return output_fail(output, instance->filter, r);
-    r = run_instance(instance, &given);
+    r = call->slots ? slots_call(&loader->slots, loader->packets, &given)
+                    : run_instance(instance, &given);
     for (i = 0; i < call->input_count; i++)
         cop_packet_free(loader->packets[i]);
     return r;

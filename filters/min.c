@@ -1,10 +1,7 @@
 /* min.c - the least of numbers, and of arrays element by element. */
-#include "filters/numeric.h"
+#include "filters/numeric_total.h"
 
-static int min_filter(void *state, struct cop_filter_call *call)
-{
-    return numeric_filter(NUMERIC_MIN, state, call);
-}
+NUMERIC_FILTER(min, NUMERIC_MIN)
 
 static const struct cop_filter filter = {
     .abi = COP_FILTER_ABI,
@@ -13,9 +10,11 @@ static const struct cop_filter filter = {
     .summary = "least of numbers, and of arrays by element",
     .laws = COP_ASSOCIATIVE | COP_COMMUTATIVE | COP_IDEMPOTENT | COP_STATELESS |
             COP_IDENTITY | COP_ONE_TO_ONE,
-    .init = numeric_init,
-    .free = numeric_free,
+    .init = numeric_total_init,
+    .free = numeric_total_free,
     .filter = min_filter,
+    .join = min_join,
+    .pack = numeric_total_pack,
 };
 
 COP_FILTER_EXPORT(filter);

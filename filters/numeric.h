@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The filter's state: memory for the results of a wave, kept so that a stream
- * of large arrays does not allocate for each wave. */
+/* Memory for the results of a wave, kept so that a stream of large arrays does
+ * not allocate for each wave. */
 struct numeric_room {
     unsigned char *bytes;
     size_t len;
@@ -288,23 +288,6 @@ static inline int numeric_fold(enum numeric_op op,
                             values[i].data, values[i].count);
     }
     return 0;
-}
-
-/* The filter's `init` and `free`. */
-static inline int numeric_init(void **state, struct cop_filter_call *call)
-{
-    (void)call;
-    *state = calloc(1, sizeof(struct numeric_room));
-    return *state ? 0 : -ENOMEM;
-}
-
-static inline void numeric_free(void *state)
-{
-    struct numeric_room *room = state;
-
-    if (room)
-        free(room->bytes);
-    free(room);
 }
 
 /* Make room for copies of `values`. Returns 0 or -ENOMEM. */

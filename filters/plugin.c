@@ -75,21 +75,22 @@ static const char *members_wrong(const struct cop_filter *filter)
 
     if (!filter->init != !filter->free)
         return "it needs both of `init` and `free`, or neither";
-    if (filter->filter && filter->join)
-        return "it has both `filter` and `join`: it must have one of them";
     if (!filter->filter && !filter->join)
         return "it has neither `filter` nor `join`";
-    if (filter->filter && (filter->difference || filter->pack))
+    if (!filter->join && (filter->difference || filter->pack))
         return "`difference` and `pack` are for filters that `join`";
+    if (filter->filter && filter->difference)
+        return "it has both `filter` and `difference`: the second is for "
+               "filters without the first";
     if (filter->filter && filter->get_state && !filter->init)
         return "`get_state` needs `init` and `free`";
     if (filter->join && !filter->init)
         return "`join` needs `init` and `free`";
     if (filter->join && !filter->pack)
         return "`join` needs `pack`";
-    if (filter->join && filter->get_state)
+    if (filter->join && !filter->filter && filter->get_state)
         return "`get_state` is for wave filters: `pack` does it here";
-    if (filter->join && !filter->difference &&
+    if (filter->join && !filter->filter && !filter->difference &&
         (filter->laws & COP_INVERTIBLE ||
          (filter->laws & COP_IDEMPOTENT && keeps)))
         return "`join` with COP_IDEMPOTENT or COP_INVERTIBLE needs "
@@ -212,7 +213,18 @@ const struct cop_filter *plugin_filter(const struct plugin *plugin)
 
 bool plugin_joins(const struct cop_filter *filter)
 {
-    return filter->join != NULL;
+    return !filter->filter;
+}
+
+const char *plugin_why_not_cumulative(const struct cop_filter *filter)
+{
+    const uint32_t needed = COP_ASSOCIATIVE | COP_COMMUTATIVE;
+
+    if (!filter->join)
+        return "it has no `join`, so no totals can be made with it";
+    if ((filter->laws & needed) != needed)
+        return "it does not declare COP_ASSOCIATIVE and COP_COMMUTATIVE";
+    return NULL;
 }
 
 const char *plugin_why_not_recoverable(const struct cop_filter *filter)
@@ -221,7 +233,7 @@ const char *plugin_why_not_recoverable(const struct cop_filter *filter)
         return "it is stateless: what it has taken in cannot be sent again";
     if (!(filter->laws & COP_IDEMPOTENT))
         return "it does not declare COP_IDEMPOTENT";
-    if (!filter->join && !filter->get_state)
+    if (filter->filter && !filter->get_state)
         return "it has no `get_state`, so its state cannot be sent again";
     return NULL;
 }

@@ -28,8 +28,12 @@ void plugin_close(struct plugin *plugin);
 /* The filter that it exports. Valid until it is closed. */
 const struct cop_filter *plugin_filter(const struct plugin *plugin);
 
-/* Whether `filter` is a join filter; else it is a wave filter. */
+/* Whether `filter` is run by `join` on a plain stream; else by `filter`. */
 bool plugin_joins(const struct cop_filter *filter);
+
+/* Why `filter` cannot be that of a cumulative stream: a sentence that begins with
+ * "it"; NULL: it can. */
+const char *plugin_why_not_cumulative(const struct cop_filter *filter);
 
 /* Why a stream with `filter` upwards is not recoverable (PROTOCOL 9.4): a
  * sentence that begins with "it"; NULL: it is recoverable. */

@@ -96,6 +96,21 @@ struct stream_filters {
     bool recoverable;     /* PROTOCOL 9.4 */
 };
 
+/* What a call does with the slots of a cumulative stream. A slot is a filter
+ * state that has a number, its key. */
+enum call_slots {
+    CALL_WITHOUT_SLOTS,
+    CALL_JOIN, /* join each input into its slot, and all of them into one packet
+                  that goes up; none at the front-end */
+    CALL_PACK, /* each input replaces its slot, FRAME_EMPTY by an empty one; an
+                  input for SLOT_OWN is joined to it. Slots that are not among
+                  `kept` are freed. `state`: then pack the join of the slots */
+};
+
+/* The slot of what has no link: a back-end's own packets; at the front-end, the
+ * totals of back-ends that have left. */
+#define SLOT_OWN UINT32_C(0)
+
 /* One call of a filter: the machine's until its EVENT_FILTERED has come. */
 struct node_call {
     uint32_t stream;
@@ -108,6 +123,11 @@ struct node_call {
     struct frame *inputs;
     uint32_t *inlets; /* the rank that each input came from */
     size_t input_count;
+    enum call_slots slots;
+    const uint32_t *keys; /* CALL_JOIN, CALL_PACK: the slot of each input */
+    const uint32_t
+        *kept; /* CALL_PACK: the slots that there are, and SLOT_OWN */
+    size_t kept_count;
 };
 
 /* ---- events ---- */

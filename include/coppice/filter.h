@@ -11,6 +11,9 @@
  *                up is the difference of the new state and the old (equation
  *                3.8), compensation is the packed state.
  *
+ * A filter may have both `filter` and `join`. Then `filter` is used, and `join`
+ * and `pack` on cumulative streams only.
+ *
  * Filters run in every node of the tree: front-end, commnodes, back-ends. All
  * calls for one node come one after another, never two at once, but not
  * always from the same thread. */

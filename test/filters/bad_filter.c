@@ -48,6 +48,13 @@ static int bad_pack(const void *state, struct cop_packet **out)
     return 0;
 }
 
+static int bad_difference(void *newer, const void *older)
+{
+    (void)newer;
+    (void)older;
+    return 0;
+}
+
 static int bad_get_state(void *state, struct cop_packet **out)
 {
     (void)state;
@@ -94,6 +101,7 @@ __attribute__((constructor)) static void choose_fault(void)
     } else if (is_named("bad_both")) {
         become_join_filter();
         filter.filter = bad_run;
+        filter.difference = bad_difference;
     } else if (is_named("bad_free")) {
         filter.init = bad_init;
     } else if (is_named("bad_pack")) {

@@ -1,0 +1,25 @@
+/* call.h - one call of a filter; private to the loader. */
+#ifndef FILTERS_CALL_H
+#define FILTERS_CALL_H
+
+#include "filters/loader.h"
+
+struct cop_filter_call {
+    const struct node_call *call;
+    const struct loader_node *node;
+    const struct loader *loader;
+    const struct cop_filter *filter;
+    size_t packet_count; /* 0 while a state is made */
+    bool is_partial;     /* what is made is not for the application */
+    struct loader_output *output;
+};
+
+/* Make a new state of the call's filter. There is no wave in `init`: it is shown
+ * no packets, and the caller drops what it emits. */
+int call_new_state(void **state, struct cop_filter_call *call);
+
+/* Say why the call fails, unless that was said before: the first reason counts.
+ * Returns `code`, a negative errno. */
+int call_fail(struct cop_filter_call *call, int code);
+
+#endif
