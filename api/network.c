@@ -175,7 +175,7 @@ static void stated(struct cop_network *network, const struct action *news)
     stream->root->state_number = news->sequence;
 }
 
-static void closed(struct cop_network *network, uint32_t id)
+static void closed(struct cop_network *network, uint32_t id, bool failed)
 {
     struct cop_stream *stream = stream_find(network, id);
 
@@ -183,6 +183,7 @@ static void closed(struct cop_network *network, uint32_t id)
         return;
     stream_enter(stream);
     stream->closed = true;
+    stream->failed = failed;
     stream_leave(stream);
 }
 
@@ -206,6 +207,8 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_BACKEND_JOINED;
     case TELL_FILTER_ERROR:
         return COP_EVENT_FILTER_ERROR;
+    case TELL_STREAM_FAILED:
+        return COP_EVENT_STREAM_FAILED;
     case TELL_NODE_REFUSED:
         return COP_EVENT_NODE_REFUSED;
     case TELL_ENDED:
@@ -286,7 +289,8 @@ static void network_tell(void *arg, const struct action *news)
         stated(network, news);
         break;
     case TELL_CLOSED:
-        closed(network, news->stream);
+    case TELL_STREAM_FAILED:
+        closed(network, news->stream, news->tell == TELL_STREAM_FAILED);
         break;
     case TELL_ENDED:
         network_end(network, news->text);

@@ -47,6 +47,7 @@ static bool is_repeated(enum cop_event_type type)
     case COP_EVENT_STREAM_LOSSY:
     case COP_EVENT_STREAM_OPENED:
     case COP_EVENT_STREAM_CLOSED:
+    case COP_EVENT_STREAM_FAILED:
     case COP_EVENT_ENDED:
         return false;
     }

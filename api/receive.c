@@ -21,7 +21,7 @@ static struct delivery *receive_next(const struct receiving *call)
 static bool is_over(const struct receiving *call)
 {
     return call->network->ended ||
-           (call->stream && (call->stream->closed || call->stream->released));
+           (call->stream && stream_error(call->stream) < 0);
 }
 
 /* Whether nothing more can come unless a member joins. */
@@ -101,7 +101,7 @@ static int receive(struct receiving *call,
             return -ENOMEM;
         }
         if (is_over(call))
-            return -ENOTCONN;
+            return call->stream && call->stream->failed ? -EIO : -ENOTCONN;
         if (is_deserted(call))
             return -ENODEV;
         r = network_wait(network, is_done, call, deadline_ms);

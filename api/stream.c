@@ -56,6 +56,13 @@ void stream_free(struct cop_stream *stream)
     free(stream);
 }
 
+int stream_error(const struct cop_stream *stream)
+{
+    if (stream->failed)
+        return -EIO;
+    return stream->closed || stream->released ? -ENOTCONN : 0;
+}
+
 void stream_enter(struct cop_stream *stream)
 {
     stream->users++;
@@ -137,7 +144,7 @@ static bool can_send(void *arg)
     const struct sending *sending = arg;
     struct cop_stream *stream = sending->stream;
 
-    return stream->closed || stream->released ||
+    return stream_error(stream) < 0 ||
            node_is_deserted(driver_node(stream->network->driver), stream->id) ||
            node_has_room(driver_node(stream->network->driver), stream->id,
                          sending->len);
@@ -162,7 +169,7 @@ static int send_payload(struct cop_stream *stream,
     stream_enter(stream);
     deadline_ms = network_deadline_ms(stream->send_timeout_ms);
     do {
-        r = stream->closed || stream->released ? -ENOTCONN : 0;
+        r = stream_error(stream);
         if (r < 0)
             break;
         event.frame = (struct frame){
@@ -244,7 +251,9 @@ int cop_stream_flush(struct cop_stream *stream)
     r = network_enter(stream->network);
     if (r < 0)
         return r;
-    if (stream->closed || stream->network->ended)
+    if (stream->failed)
+        r = -EIO;
+    else if (stream->closed || stream->network->ended)
         r = -ENOTCONN;
     else
         driver_flush(stream->network->driver);

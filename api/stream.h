@@ -30,6 +30,7 @@ struct cop_stream {
     int send_timeout_ms;
     uint32_t users;           /* calls that are inside */
     bool closed;              /* by the network */
+    bool failed;              /* ... because of an error (PROTOCOL 11.5) */
     bool released;            /* by the application */
     bool given;               /* the application has it */
     bool untold;              /* a back-end took a packet since it told of a
@@ -45,6 +46,10 @@ struct cop_stream *stream_find(struct cop_network *network, uint32_t id);
 
 /* The same, made if there is none; NULL: out of memory. */
 struct cop_stream *stream_make(struct cop_network *network, uint32_t id);
+
+/* Why nothing more can be done with it: -EIO: it has failed; -ENOTCONN: it is
+ * closed. 0 if it is open. */
+int stream_error(const struct cop_stream *stream);
 
 /* A call begins, or ends, to work with `stream`: it is not freed meanwhile. The
  * end of the last call frees a stream that the application has released, or

@@ -14,8 +14,8 @@ static bool is_told(void *arg)
     const struct asking *asking = arg;
     const struct cop_stream *stream = asking->stream;
 
-    return stream->root->state_number >= asking->number || stream->closed ||
-           stream->released || stream->network->ended;
+    return stream->root->state_number >= asking->number ||
+           stream_error(stream) < 0 || stream->network->ended;
 }
 
 /* Wait for the answer. Entered. */
@@ -30,7 +30,7 @@ static int wait_told(struct asking *asking,
     r = network_wait(stream->network, is_told, asking,
                      network_deadline_ms(timeout_ms));
     if (stream->root->state_number < asking->number)
-        return r == -EAGAIN ? r : -ENOTCONN;
+        return r == -EAGAIN ? r : stream->failed ? -EIO : -ENOTCONN;
     if (stream->root->state_code < 0)
         return stream->root->state_code;
     if (!stream->root->state.payload)
@@ -52,7 +52,7 @@ int cop_stream_state(struct cop_stream *stream,
     if (r < 0)
         return r;
     stream_enter(stream);
-    r = stream->closed || stream->released ? -ENOTCONN : 0;
+    r = stream_error(stream);
     if (r == 0)
         r = driver_step(network->driver, &event, &asking.number);
     if (r == 0)

@@ -13,8 +13,8 @@ static bool is_over(const struct syncing *syncing)
 {
     const struct cop_stream *stream = syncing->stream;
 
-    return stream->root->synced >= syncing->marker || stream->closed ||
-           stream->released || stream->network->ended;
+    return stream->root->synced >= syncing->marker ||
+           stream_error(stream) < 0 || stream->network->ended;
 }
 
 /* Whether no member lives that could settle. */
@@ -30,6 +30,17 @@ static int deserted(const struct cop_stream *stream, struct cop_error *error)
                          "no member of stream %u is left: open a stream to "
                          "the back-ends that live",
                          stream->id);
+}
+
+static int ended(const struct cop_stream *stream, struct cop_error *error)
+{
+    if (stream->failed)
+        return cop_error_set(error, -EIO,
+                             "stream %u has failed: the event "
+                             "COP_EVENT_STREAM_FAILED says why",
+                             stream->id);
+    return cop_error_set(error, -ENOTCONN,
+                         "the stream was closed, or the network has ended");
 }
 
 static bool is_done(void *arg)
@@ -119,8 +130,7 @@ static int wait_synced(struct syncing *syncing,
     }
     if (r == -EAGAIN)
         return timed_out(stream, error);
-    return cop_error_set(error, -ENOTCONN,
-                         "the stream was closed, or the network has ended");
+    return ended(stream, error);
 }
 
 int cop_stream_sync(struct cop_stream *stream,
@@ -151,8 +161,7 @@ int cop_stream_sync(struct cop_stream *stream,
     else if (r == -EPERM)
         cop_error_set(error, r, "only the front-end syncs");
     else
-        r = cop_error_set(error, -ENOTCONN,
-                          "the stream was closed, or the network has ended");
+        r = ended(stream, error);
     stream_leave(stream);
     network_leave(network);
     return r;

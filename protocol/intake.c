@@ -93,24 +93,28 @@ static int take_fault(struct node *node,
 {
     struct cop_packet *packet = NULL;
     struct msg_fault fault;
-    const char *text;
-    int r;
+    const char *text = NULL;
+    int r = 0;
 
     if (frame->payload && frame->payload->len > LIMIT_REPORT)
         return node_refuse(node, "its text is too long");
     if (msg_fault_decode(frame, &fault) < 0)
         return node_refuse(node, "no node has that rank");
-    if (fault.kind != FAULT_FILTER &&
-        (fault.kind != FAULT_BREACH || peer->role == NODE_BACKEND))
+    if (fault.kind < FAULT_FILTER || fault.kind > FAULT_CRASHED ||
+        (fault.kind != FAULT_FILTER && peer->role == NODE_BACKEND))
         return node_refuse(node, "it says what its sender cannot know");
-    r = packet_open(&packet, fault.payload);
+    if (fault.kind != FAULT_CRASHED || fault.payload)
+        r = packet_open(&packet, fault.payload);
     if (r < 0)
         return r;
-    r = cop_packet_unpack(packet, "%s", &text);
+    if (packet)
+        r = cop_packet_unpack(packet, "%s", &text);
     if (r == 0 && node->parent)
         node_send(node, node->parent, frame_ref(frame));
+    else if (r == 0 && fault.kind >= FAULT_HUNG)
+        failure_reported(node, &fault, text);
     else if (r == 0 && fault.kind == FAULT_BREACH)
-        node_tell(node, TELL_NODE_REFUSED, fault.refused, 0, text);
+        node_tell(node, TELL_NODE_REFUSED, fault.about, 0, text);
     else if (r == 0)
         node_tell(node, TELL_FILTER_ERROR, fault.reporter, fault.stream, text);
     cop_packet_free(packet);
@@ -273,7 +277,7 @@ static void report_breach(struct node *node, struct peer *peer, uint8_t type)
     struct msg_fault fault = {
         .kind = FAULT_BREACH,
         .reporter = node->rank,
-        .refused = rank,
+        .about = rank,
     };
     char text[LIMIT_TEXT];
 

@@ -575,6 +575,7 @@ static void filter_call_ended(struct node *node, const struct event *event)
     if (node->filter.is_out && !node->ended) {
         node->filter.is_out = false;
         node->filter.deadline_ms = UINT64_MAX;
+        failure_call_ended(node, id);
         if (node->filter.what.upward)
             upward_filtered(node, event);
         else

@@ -247,6 +247,7 @@ enum tell_type {
     TELL_BACKEND_LOST,   /* rank */
     TELL_BACKEND_JOINED, /* rank */
     TELL_FILTER_ERROR,   /* rank, stream, text */
+    TELL_STREAM_FAILED,  /* rank, stream, text: why it has ended (11.5) */
     TELL_NODE_REFUSED,   /* rank, text: it broke the protocol */
     TELL_ENDED,          /* text: nothing more comes */
 };
@@ -370,6 +371,15 @@ void node_name_ranks(const struct node *node,
 bool node_is_filtering(const struct node *node,
                        uint32_t *stream,
                        uint64_t *since_ms);
+
+/* Whether the filter call that is out can be reported before it ends this node
+ * (11.5): then `frame`, which has no payload, is to go out on `link`. Allocates
+ * nothing, for the call has crashed. `signal`: what ends the process; 0: exit().
+ */
+bool node_last_words(const struct node *node,
+                     int signal,
+                     uint32_t *link,
+                     struct frame *frame);
 
 /* Facts for a session file and for filters. */
 uint32_t node_rank(const struct node *node);

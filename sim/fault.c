@@ -1,6 +1,8 @@
 /* fault.c - what goes wrong in the simulated world. */
 #include "sim/world.h"
 
+#include <signal.h>
+
 void sim_missing(struct sim *sim, uint32_t rank, const char *text)
 {
     sim->nodes[sim_find(sim, rank)]->missing = text;
@@ -32,6 +34,22 @@ static void crash_now(struct sim *sim, void *arg)
 void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms)
 {
     sim_at(sim, at_ms, crash_now, sim->nodes[index]);
+}
+
+/* The process that crashes waits until its parent has read what it says of
+ * that. */
+void world_crash_in_call(struct sim *sim, struct world_node *node)
+{
+    uint64_t at_ms = sim->now_ms + sim->config.delay_max_ms + 2;
+    struct frame frame;
+    uint32_t link;
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d crashes in a filter call",
+             (int)node->rank);
+    if (node_last_words(node->machine, SIGSEGV, &link, &frame))
+        world_write(sim, node, link, &frame);
+    sim_freeze(sim, node->index, at_ms + 1 - sim->now_ms);
+    sim_crash_at(sim, node->index, at_ms);
 }
 
 /* End the link at both ends, in their own time. */

@@ -81,6 +81,12 @@ struct sim_config {
      * not, and see whether that is noticed. NULL: nobody does. */
     sim_tamper_fn tamper;
     void *tamper_arg;
+    /* Whether a filter call crashes its node, a commnode. NULL: none does. */
+    bool (*poison)(struct sim *sim,
+                   uint32_t index,
+                   const struct node_call *call,
+                   void *arg);
+    void *poison_arg;
 };
 
 /* What a watcher is told of every application's traffic, as it happens. A

@@ -162,6 +162,11 @@ static void call_filter(struct sim *sim,
         return;
     }
     node->calling = true;
+    if (sim->config.poison && sim_role(sim, node->index) == NODE_COMMNODE &&
+        sim->config.poison(sim, node->index, what, sim->config.poison_arg)) {
+        world_crash_in_call(sim, node);
+        return;
+    }
     node->answer_stream = what->stream;
     filtering_call(node->filters, what, &node->answer);
     world_trace_call(sim, node, what);

@@ -28,6 +28,7 @@ static const char *const tell_names[] = {
     [TELL_BACKEND_LOST] = "back-end lost",
     [TELL_BACKEND_JOINED] = "back-end joined",
     [TELL_FILTER_ERROR] = "filter error",
+    [TELL_STREAM_FAILED] = "stream failed",
     [TELL_NODE_REFUSED] = "node refused",
     [TELL_ENDED] = "ended",
 };
@@ -297,6 +298,7 @@ void world_trace_tell(struct sim *sim,
         snprintf(what, sizeof(what), " %u", tell->rank);
         break;
     case TELL_FILTER_ERROR:
+    case TELL_STREAM_FAILED:
         snprintf(what, sizeof(what), " stream %u at %u", tell->stream,
                  tell->rank);
         break;

@@ -153,6 +153,9 @@ void world_gone(struct sim *sim,
                 uint32_t rank,
                 uint64_t delay_ms);
 
+/* The node's filter call crashes its process (PROTOCOL 11.5). */
+void world_crash_in_call(struct sim *sim, struct world_node *node);
+
 /* The node is no more: give back what it holds. */
 void world_stop(struct sim *sim,
                 struct world_node *node,

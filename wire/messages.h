@@ -81,12 +81,14 @@
       F(uint32_t, asker, origin)                                              \
       R(uint32_t, rank, count, 1, UINT32_MAX)                                 \
       R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
-    /* a filter failed at `reporter`; or `refused` broke the protocol (2.5) */\
+    /* a filter failed at `reporter`; or `about` broke the protocol (2.5); or  \
+       a call was ended by signal `about`, 0: by exit(), in `wave` (11.5) */  \
     M(fault, FRAME_FAULT,                                                     \
       F(uint32_t, stream, stream)                                             \
       F(int32_t, kind, tag)                                                   \
       R(uint32_t, reporter, origin, 0, LIMIT_NODES - 1)                       \
-      F(uint32_t, refused, count)                                             \
+      F(uint32_t, about, count)                                               \
+      F(uint64_t, wave, sequence)                                             \
       F(struct payload *, payload, payload))                                  \
     /* an orphan asks (8.1); `wish`: ADOPTION_LAST_RESORT, or 0 */            \
     M(adopt, FRAME_ADOPT,                                                     \
@@ -156,11 +158,12 @@
       F(struct payload *, payload, payload))
 /* clang-format on */
 
-/* What FAULT says: a filter failed; or, from a commnode, a child of it broke
- * the protocol (PROTOCOL 2.5). */
+/* What FAULT says. A back-end sends the first kind only. */
 enum fault_kind {
-    FAULT_FILTER,
-    FAULT_BREACH
+    FAULT_FILTER, /* a filter call failed (PROTOCOL 5.3) */
+    FAULT_BREACH, /* a child broke the protocol (2.5) */
+    FAULT_HUNG,   /* a call lasts too long: the commnode ends (5.1) */
+    FAULT_CRASHED /* a call has crashed the commnode (11.5): no payload */
 };
 
 /* The structs: `struct msg_credit` and so on. A payload is borrowed. */

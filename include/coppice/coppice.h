@@ -149,6 +149,10 @@ enum cop_event_type {
     COP_EVENT_NODE_REFUSED,   /* `rank` sent what it may not send; `text` says
                                  what. The link to it was closed; it may come
                                  back on another one */
+    COP_EVENT_STREAM_FAILED,  /* `stream_id` has ended with an error, in the
+                                 whole tree: a filter of it has hung in two
+                                 commnodes, `rank` is the second. `text` says
+                                 why. Other streams go on */
 };
 
 /* What the recovery of one orphan took, in microseconds of its own clock: the
@@ -390,6 +394,7 @@ COP_API uint32_t cop_stream_id(const struct cop_stream *stream);
  *   -EAGAIN    no credit within the send time-out; nothing was queued
  *   -ENODEV    at the front-end: the stream has no living member; nothing was
  *              queued. A member that joins ends that (`grow`)
+ *   -EIO       the stream has failed: COP_EVENT_STREAM_FAILED says why
  *   -ENOTCONN  the stream was closed or the network has ended
  *   -ENOMEM    out of memory; nothing was queued */
 COP_API int cop_stream_send(struct cop_stream *stream,
@@ -406,7 +411,7 @@ COP_API void cop_stream_set_send_timeout(struct cop_stream *stream,
                                          int timeout_ms);
 
 /* Hand queued packets to the network now. Rarely needed: they leave within
- * 1 ms by themselves. Returns 0 or -ENOTCONN. */
+ * 1 ms by themselves. Returns 0, or -EIO or -ENOTCONN as above. */
 COP_API int cop_stream_flush(struct cop_stream *stream);
 
 /* Receive the next packet of `stream`; the packet is the caller's.
@@ -417,6 +422,7 @@ COP_API int cop_stream_flush(struct cop_stream *stream);
  *              members had sent was received. A call that waits returns this
  *              when the last member is lost (COP_EVENT_BACKEND_LOST). When a
  *              member joins (`grow`), packets can come again
+ *   -EIO       the stream has failed, and nothing is left
  *   -ENOTCONN  the stream was closed or the network has ended, and nothing is
  *              left */
 COP_API int cop_stream_receive(struct cop_stream *stream,
@@ -438,6 +444,7 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  *   -ENODEV      no member lives, or the last has died meanwhile: as in
  *                cop_stream_receive()
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
+ *   -EIO         the stream has failed: COP_EVENT_STREAM_FAILED says why
  *   -ENOTCONN    the stream was closed or the network has ended */
 COP_API int cop_stream_sync(struct cop_stream *stream,
                             int timeout_ms,
@@ -456,7 +463,7 @@ COP_API int cop_stream_settle(struct cop_stream *stream);
  *   -EAGAIN      not within `timeout_ms`
  *   -ENODATA     the filter has no state yet
  *   -EOPNOTSUPP  the front-end's filter is not recoverable
- *   -EIO         the filter could not pack it
+ *   -EIO         the filter could not pack it, or the stream has failed
  *   -ETIMEDOUT   packing it took longer than `filter_timeout`
  *   -ENOTCONN    the stream was closed or the network has ended
  *   -EPERM       this is no front-end */

@@ -14,6 +14,7 @@
 #define PARAMETERS_FORMAT "%ud %uld %auc"
 #define ENTER_FORMAT      "%aud %aud %auld %auld %aud"
 #define LOST_FORMAT       "%aud"
+#define FAIL_FORMAT       "%ud"
 
 /* OPEN has `grow` and the stream's kind in one byte. */
 #define OPEN_GROWS      1
@@ -123,6 +124,8 @@ int control_encode(const struct control *control, struct frame *out)
                            pair_count(&control->ranks));
     case CONTROL_SHUTDOWN:
         return 0;
+    case CONTROL_FAIL:
+        return packet_pack(&out->payload, FAIL_FORMAT, control->stream);
     }
     return 0;
 }
@@ -255,6 +258,8 @@ static int decode_packet(struct cop_packet *packet, struct control *control)
         return decode_lost(packet, control);
     case CONTROL_SHUTDOWN:
         return 0;
+    case CONTROL_FAIL:
+        return cop_packet_unpack(packet, FAIL_FORMAT, &control->stream);
     }
     return -EBADMSG;
 }
@@ -265,7 +270,7 @@ int control_decode(const struct frame *frame, struct control *out)
     struct cop_packet *packet = NULL;
     int r;
 
-    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_SHUTDOWN)
+    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_FAIL)
         return -EBADMSG;
     control.type = (enum control_type)frame->tag;
     r = packet_open(&packet, frame->payload);

@@ -16,6 +16,7 @@ enum control_type {
     CONTROL_ENTER,      /* ranks; streams and their starts */
     CONTROL_LOST,       /* ranks */
     CONTROL_SHUTDOWN,
+    CONTROL_FAIL, /* stream: it ends at once, wherever it is (11.5) */
 };
 
 /* One control packet. Caller's storage; all zero is empty. */

@@ -175,12 +175,7 @@ static int keep_streams(struct node *node, const uint32_t *ids, uint32_t count)
             at--;
         if (at > 0 && ids[at - 1] == id)
             continue;
-        if (upward_is_idle(node, node->streams[i])) {
-            node_remove_stream(node, node->streams[i]);
-        } else { /* a filter call is out: its answer removes the stream */
-            node->streams[i]->closing = true;
-            node->streams[i]->close_at = 0;
-        }
+        failure_take(node, id);
     }
     return 0;
 }

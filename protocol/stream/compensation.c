@@ -76,7 +76,7 @@ void upward_send_state(struct node *node,
     }
     stream->up.compensating = false;
     if (event->text)
-        upward_fault(node, stream->definition.id, event->text);
+        upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
     if (!node->parent)
         return;
     if (event->up_count > 0) {

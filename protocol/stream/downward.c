@@ -458,6 +458,9 @@ static int downward_apply(struct node *node,
         node->closing = true;
         launch_try_end(node);
         return 0;
+    case CONTROL_FAIL:
+        failure_take(node, control->stream);
+        return 0;
     }
     return 0;
 }
@@ -596,7 +599,7 @@ static void commit_one_to_one(struct node *node,
                               uint32_t credit)
 {
     if (event->down_count != 1 && !event->text)
-        upward_fault(node, stream->definition.id,
+        upward_fault(node, FAULT_FILTER, stream->definition.id,
                      "a one-to-one downstream filter did not emit one packet");
     if (event->down_count > 0) {
         frame.tag = event->down[0].tag;
@@ -641,7 +644,7 @@ void downward_filtered(struct node *node, const struct event *event)
         return;
     input.payload = NULL;
     if (event->text && !node->filter.expired)
-        upward_fault(node, stream->definition.id, event->text);
+        upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
     if (input.number == 0) {
         return_credit(node, stream, credit);
         for (i = 0; i < event->down_count; i++) {

@@ -8,6 +8,7 @@
 #include "protocol/stream/credit.h"
 #include "protocol/stream/feed.h"
 #include "protocol/stream/wave.h"
+#include "wire/messages.h"
 
 struct peer;
 
@@ -93,6 +94,7 @@ struct stream_root {
     uint64_t state_called; /* the last of them that it was packed for */
     bool opening;
     bool faulted;          /* an error of a filter was reported */
+    bool hung;             /* a filter call that hung has ended a commnode */
     struct ranks entering; /* joiners that have not claimed yet */
     uint64_t open_deadline_ms;
 };
@@ -102,6 +104,7 @@ struct stream {
     struct stream_filters filters;
     bool active; /* an internal node, or a member */
     bool loaded;
+    bool failed;             /* it goes when its filter call returns (11.5) */
     bool closing;            /* CLOSE has taken effect ... */
     uint64_t close_at;       /* ... after this number */
     bool queued;             /* waits for the filter call that is out */
@@ -318,8 +321,11 @@ uint64_t upward_deadline_ms(const struct node *node,
 void upward_filtered(struct node *node, const struct event *event);
 void upward_expire(struct node *node);
 
-/* A filter failed: tell the front-end. */
-void upward_fault(struct node *node, uint32_t stream, const char *text);
+/* A filter failed, or hangs: `kind`. Tell the front-end. */
+void upward_fault(struct node *node,
+                  enum fault_kind kind,
+                  uint32_t stream,
+                  const char *text);
 
 /* A back-end settles the marker that waits. */
 void upward_settle(struct node *node, struct stream *stream);
@@ -377,5 +383,31 @@ void upward_tell_state(struct node *node,
                        struct stream *stream,
                        const struct event *event,
                        int code);
+
+/* ---- failure.c ---- */
+
+/* Front-end: end `stream` with an error, in the whole tree and at once. The
+ * stream may be freed.
+ *
+ * rank  the node that the error is about
+ * text  the error */
+void failure_end(struct node *node,
+                 struct stream *stream,
+                 uint32_t rank,
+                 const char *text);
+
+/* Stream `id` has failed, or was closed long ago: remove it, now or when its
+ * filter call has returned. Nothing if there is no such stream. */
+void failure_take(struct node *node, uint32_t id);
+
+/* A filter call of stream `id` has returned: remove the stream if it failed
+ * meanwhile. */
+void failure_call_ended(struct node *node, uint32_t id);
+
+/* Front-end: a filter has cost the tree a commnode. `text` says so; NULL: it is
+ * made from `fault`. */
+void failure_reported(struct node *node,
+                      const struct msg_fault *fault,
+                      const char *text);
 
 #endif

@@ -552,10 +552,13 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
     return 0;
 }
 
-void upward_fault(struct node *node, uint32_t stream, const char *text)
+void upward_fault(struct node *node,
+                  enum fault_kind kind,
+                  uint32_t stream,
+                  const char *text)
 {
     struct msg_fault fault = {
-        .kind = FAULT_FILTER,
+        .kind = (int32_t)kind,
         .stream = stream,
         .reporter = node->rank,
     };
@@ -639,7 +642,7 @@ void upward_filtered(struct node *node, const struct event *event)
         return;
     }
     if (event->text)
-        upward_fault(node, stream->definition.id, event->text);
+        upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
     if (event->up_count > 0)
         emit_outputs(node, stream, event->up, event->up_count);
     else
@@ -676,7 +679,8 @@ void upward_expire(struct node *node)
              node->times.filter_timeout_ms,
              ends ? "the node ends, its children find other parents"
                   : "the calls of all streams wait for it there");
-    upward_fault(node, node->filter.what.stream, text);
+    upward_fault(node, ends ? FAULT_HUNG : FAULT_FILTER,
+                 node->filter.what.stream, text);
     if (ends) {
         launch_break(node, text);
         return;

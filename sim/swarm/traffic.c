@@ -508,6 +508,20 @@ static void told_opened(const struct traffic *traffic,
                  tell->text ? tell->text : "");
 }
 
+/* PROTOCOL 11.5: it is as good as closed. */
+static void told_failed(const struct traffic *traffic,
+                        struct sim *sim,
+                        struct traffic_stream *stream,
+                        const struct action *tell)
+{
+    if (!ranks_has(traffic->hung, tell->rank))
+        sim_fail(sim, "stream %u failed because of %u: %s", stream->id,
+                 tell->rank, tell->text);
+    stream->closing = stream->closed = true;
+    stream->synced = stream->checked = true;
+    stream->left = 0;
+}
+
 void traffic_told(struct traffic *traffic,
                   struct sim *sim,
                   uint32_t index,
@@ -537,6 +551,8 @@ void traffic_told(struct traffic *traffic,
         told_synced(traffic, sim, stream, tell->code);
     if (tell->tell == TELL_CLOSED)
         stream->closed = true;
+    if (tell->tell == TELL_STREAM_FAILED)
+        told_failed(traffic, sim, stream, tell);
 }
 
 bool traffic_is_told(const struct traffic *traffic, const struct sim *sim)

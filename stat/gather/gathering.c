@@ -177,7 +177,8 @@ bool gathering_events(struct gathering *gathering)
                           why);
             say_loss(gathering, event.rank, why);
             any = true;
-        } else if (event.type == COP_EVENT_FILTER_ERROR) {
+        } else if (event.type == COP_EVENT_FILTER_ERROR ||
+                   event.type == COP_EVENT_STREAM_FAILED) {
             cop_error_set(late, -EPROTO, "a filter failed at node %u: %s",
                           event.rank, event.text);
         } else if (event.type == COP_EVENT_ENDED) {

@@ -105,6 +105,7 @@ static void on_tell(void *arg, const struct action *news)
     case TELL_STATE:
     case TELL_CLOSED:
     case TELL_FILTER_ERROR:
+    case TELL_STREAM_FAILED:
     case TELL_NODE_REFUSED:
     case TELL_ENDED:
         break;

@@ -531,7 +531,26 @@ TEST(a_report_goes_up)
     alone_take(&victim, INNER_LINK, make_fault(INNER, 1, 5));
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_TELL, TELL_NODE_REFUSED), 1);
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
-    alone_take(&victim, INNER_LINK, make_fault(INNER, 2, 5));
+    for (int tag = FAULT_HUNG; tag <= FAULT_CRASHED; tag++) {
+        alone_take(&victim, INNER_LINK, make_fault(INNER, tag, 5));
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_TELL, TELL_FILTER_ERROR),
+                        1);
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
+    }
+    alone_take(&victim, INNER_LINK, make_fault(INNER, FAULT_CRASHED + 1, 5));
     check_refused(&victim, INNER_LINK, INNER, "what its sender cannot know");
     alone_fini(&victim);
+}
+
+/* A back-end cannot end a stream: no commnode dies of its filters. */
+TEST(a_back_end_reports_no_crash)
+{
+    for (int tag = FAULT_BREACH; tag <= FAULT_CRASHED; tag++) {
+        struct alone victim;
+
+        victim_init(&victim, NODE_FRONTEND);
+        alone_take(&victim, LEAF_LINK, make_fault(LEAF, tag, 5));
+        check_refused(&victim, LEAF_LINK, LEAF, "what its sender cannot know");
+        alone_fini(&victim);
+    }
 }

@@ -1,0 +1,110 @@
+/* failure.c - streams that end with an error, in the whole tree and at once
+ * (PROTOCOL 11.5). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+void failure_end(struct node *node,
+                 struct stream *stream,
+                 uint32_t rank,
+                 const char *text)
+{
+    struct control control = {
+        .type = CONTROL_FAIL,
+        .stream = stream->definition.id,
+    };
+
+    if (stream->root->opening) {
+        stream->root->opening = false;
+        node_tell(node, TELL_OPENED, rank, control.stream, text)->code = -EIO;
+    }
+    node_tell(node, TELL_STREAM_FAILED, rank, control.stream, text);
+    downward_control(node, &control);
+}
+
+void failure_take(struct node *node, uint32_t id)
+{
+    struct stream *stream = node_stream(node, id);
+
+    if (!stream || id == 0)
+        return;
+    if (node->role == NODE_BACKEND && !stream->closing)
+        node_tell(node, TELL_CLOSED, node->rank, id, NULL);
+    stream->failed = true;
+    stream->closing = true;
+    if (upward_is_idle(node, stream))
+        node_remove_stream(node, stream);
+}
+
+void failure_call_ended(struct node *node, uint32_t id)
+{
+    struct stream *stream = node_stream(node, id);
+
+    if (stream && stream->failed)
+        node_remove_stream(node, stream);
+}
+
+/* Write what `fault` of kind FAULT_CRASHED says. */
+static void write_crash(const struct msg_fault *fault, char *text, size_t len)
+{
+    char how[32] = "called exit()";
+    char where[64] = "";
+
+    if (fault->about > 0)
+        snprintf(how, sizeof(how), "crashed with signal %" PRIu32,
+                 fault->about);
+    if (fault->wave > 0)
+        snprintf(where, sizeof(where), " in wave %" PRIu64 ".%" PRIu64,
+                 fault->wave >> PACKET_WAVE_BITS,
+                 fault->wave & ((UINT64_C(1) << PACKET_WAVE_BITS) - 1));
+    snprintf(text, len,
+             "node %" PRIu32 ": a filter of stream %" PRIu32
+             " %s%s, and the node with it",
+             fault->reporter, fault->stream, how, where);
+}
+
+void failure_reported(struct node *node,
+                      const struct msg_fault *fault,
+                      const char *text)
+{
+    struct stream *stream = node_stream(node, fault->stream);
+    bool known = stream && fault->stream != 0 && !stream->closing;
+    bool ends = known && (fault->kind == FAULT_CRASHED || stream->root->hung);
+    char said[LIMIT_TEXT];
+
+    if (!text) {
+        write_crash(fault, said, sizeof(said));
+        text = said;
+    }
+    if (fault->kind == FAULT_HUNG || !ends)
+        node_tell(node, TELL_FILTER_ERROR, fault->reporter, fault->stream,
+                  text);
+    if (ends)
+        failure_end(node, stream, fault->reporter, text);
+    else if (known)
+        stream->root->hung = true;
+}
+
+bool node_last_words(const struct node *node,
+                     int signal,
+                     uint32_t *link,
+                     struct frame *frame)
+{
+    const struct node_call *call = &node->filter.what;
+
+    if (!node->filter.is_out || node->filter.expired || node->ended ||
+        !node->parent || node->parent->life.state != LINK_UP)
+        return false;
+    *link = node->parent->link;
+    *frame = msg_fault_encode(&(struct msg_fault){
+        .kind = FAULT_CRASHED,
+        .stream = call->stream,
+        .reporter = node->rank,
+        .about = (uint32_t)signal,
+        .wave = call->upward ? call->sequence : 0,
+    });
+    return true;
+}
