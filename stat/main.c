@@ -17,6 +17,7 @@
 #include "stat/job/cores.h"
 #include "stat/options.h"
 #include "stat/show/columns.h"
+#include "stat/show/origin.h"
 #include "stat/show/remarks.h"
 #include "stat/show/render.h"
 #include "stat/show/report.h"
@@ -144,21 +145,27 @@ static int show_report(const struct options *arguments,
                                    .full = arguments->full,
                                    .detail = arguments->gather.detail,
                                    .late = late,
+                                   .command = arguments->words,
                                    .taken_s = (uint64_t)time(NULL)};
     struct render_options options = {.width = screen_width(),
                                      .colour = wants_colour(arguments)};
     struct report *report = NULL;
+    char *job = arguments->core_count > 0 ? strdup("")
+                                          : origin_job(&arguments->targets);
     size_t classes;
     int status;
     int r;
 
+    if (!job)
+        return -ENOMEM;
+    source.job = job;
     /* There may be fewer samples than were asked for. */
     if (arguments->gather.samples > 1 || arguments->gather.watch_ms > 0 ||
         arguments->follow)
         source.samples = count_samples(tree);
     r = report_new(&report, tree, &source);
     if (r < 0)
-        return r;
+        goto out;
     classes = report->classes->count;
     /* Files first: a closed pipe on standard output may end the program. */
     if (classes)
@@ -181,7 +188,9 @@ static int show_report(const struct options *arguments,
         status = STATUS_PARTIAL;
     else
         status = classes == 1 ? STATUS_ONE : STATUS_SEVERAL;
+out:
     report_free(report);
+    free(job);
     return r < 0 ? r : status;
 }
 
@@ -306,6 +315,7 @@ int main(int argc, char **argv)
     options_init(&arguments);
     arguments.gather.say = progress_say;
     arguments.gather.show = progress_show;
+    arguments.words = origin_command(argc, argv);
     r = options_read(&arguments, argc, argv, &error);
     if (r == 0 && arguments.help) {
         options_usage(stdout);

@@ -308,6 +308,7 @@ void options_fini(struct options *options)
 {
     targets_fini(&options->targets);
     free(options->cores);
+    free(options->words);
 }
 
 void options_usage(FILE *file)

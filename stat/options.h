@@ -26,6 +26,7 @@ struct options {
     char **cores;     /* files; ours */
     size_t core_count;
     const char *diff[2]; /* files to be compared; NULL: none */
+    char *words;         /* the command line; ours */
     bool follow;
     bool help;
 };

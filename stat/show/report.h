@@ -18,9 +18,11 @@ struct report_source {
     bool threads;                  /* pictures count them too */
     bool full; /* runtime frames are places like others, and make classes */
     enum naming_detail detail;
-    const char *late; /* what is missing for another reason than a task; NULL
+    const char *late;    /* what is missing for another reason than a task; NULL
                          or "": nothing */
-    uint64_t taken_s; /* when it was complete, in seconds since 1970; 0: not
+    const char *command; /* of coppice-stat; NULL: not known */
+    const char *job;     /* a command line of the job; NULL or "": not known */
+    uint64_t taken_s;    /* when it was complete, in seconds since 1970; 0: not
                          known */
 };
 

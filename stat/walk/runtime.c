@@ -54,6 +54,17 @@ bool runtime_is_thread(const char *function)
     return begins(bare_name(function), insides) || runtime_is_call(function);
 }
 
+bool runtime_is_own(const struct tree *tree, uint32_t node)
+{
+    uint32_t behind = node + tree->nodes[node].size, child = node + 1;
+
+    if (tree_function(tree, node)[0] != '[')
+        return runtime_is_thread(tree_function(tree, node));
+    while (child < behind && runtime_is_own(tree, child))
+        child += tree->nodes[child].size;
+    return child == behind && behind > node + 1;
+}
+
 /* Where the name of a function begins: templates of C++ have the type that they
  * return before it, "void std::__invoke_impl<void, …>(…)". */
 static const char *name_behind_type(const char *function)

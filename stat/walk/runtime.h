@@ -18,6 +18,10 @@ bool runtime_is_call(const char *function);
  * library, "libpmix.so.2+0x1234". */
 bool runtime_is_thread(const char *function);
 
+/* Whether `node`, at the top level but for notes such as a thread's name, is of
+ * threads that the runtime has started for itself. */
+bool runtime_is_own(const struct tree *tree, uint32_t node);
+
 /* Whether `function` is of the library of its language, such as
  * std::function<void ()>::operator(), also if a program's templates have made
  * it. What the program itself does stands above or below it. */

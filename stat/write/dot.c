@@ -10,7 +10,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "stat/show/origin.h"
 #include "stat/show/palette.h"
+#include "stat/walk/runtime.h"
 #include "stat/write/escape.h"
 
 /* Longest list of ranks on an edge, in bytes. */
@@ -69,43 +71,75 @@ static void write_bv(FILE *file, const struct tasks *set)
     fputs("]\"", file);
 }
 
-int dot_write(FILE *file, const struct report *report)
+/* Write `node` and the edge that leads to it. */
+static int write_place(FILE *file,
+                       const struct report *report,
+                       uint32_t above,
+                       uint32_t node)
+{
+    const struct tasks *set = report->under[node];
+    int r = write_node(file, report, node);
+    char ranks[RANKS_SIZE];
+
+    fprintf(file, "    %u -> %u [label=\"", above, node + 1);
+    if (report->source.threads)
+        fprintf(file, "%u %ss, %" PRIu64 " threads", tasks_count(set),
+                report_noun(report), report->threads[node]);
+    else
+        fprintf(file, "%u", tasks_count(set));
+    fprintf(file, ":[%s]%s\", ", tasks_text(set, ranks, sizeof(ranks)),
+            report_is_outlier(report, set) ? " (outlier)" : "");
+    write_bv(file, set);
+    fputs("];\n", file);
+    return r;
+}
+
+/* Write the trees whose threads are the runtime's own, or the others: in a
+ * picture the first ones are on the left. */
+static int write_trees(FILE *file, const struct report *report, bool own)
 {
     const struct tree *tree = report->tree;
     uint32_t above[TREE_DEPTH_MAX + 1] = {0}; /* numbers of nodes; 0: root */
-    char ranks[RANKS_SIZE];
-    uint32_t node;
+    uint32_t top, node;
     int r = 0;
 
+    for (top = 0; top < tree->node_count; top += tree->nodes[top].size) {
+        if (runtime_is_own(tree, top) != own)
+            continue;
+        for (node = top; r == 0 && node < top + tree->nodes[top].size; node++) {
+            uint32_t depth = tree->nodes[node].depth;
+
+            above[depth + 1] = node + 1;
+            r = write_place(file, report, above[depth], node);
+        }
+    }
+    return r;
+}
+
+int dot_write(FILE *file, const struct report *report)
+{
+    char *origin = origin_text(report);
+    int r;
+
+    if (!origin)
+        return -ENOMEM;
     fputs("digraph stacks {\n"
           "    node [shape=box, style=\"filled,rounded\", "
           "fontname=\"sans-serif\"];\n"
           "    edge [fontname=\"sans-serif\", fontsize=10];\n"
           "    0 [label=\"/\", fillcolor=\"white\", function=\"/\", "
           "source=\"(null)\", line=\"0\", module=\"(null)\", "
-          "offset=\"(null)\"];\n",
+          "offset=\"(null)\"];\n"
+          "    labelloc=t; fontname=\"sans-serif\"; label=\"",
           file);
-    if (report->missing[0]) {
-        fputs("    labelloc=t; label=\"", file);
-        escape_dot(file, report->missing);
-        fputs("\";\n", file);
-    }
-    for (node = 0; r == 0 && node < tree->node_count; node++) {
-        uint32_t depth = tree->nodes[node].depth;
-        const struct tasks *set = report->under[node];
-
-        above[depth + 1] = node + 1;
-        r = write_node(file, report, node);
-        fprintf(file, "    %u -> %u [label=\"", above[depth], node + 1);
-        if (report->source.threads)
-            fprintf(file, "%u %ss, %" PRIu64 " threads", tasks_count(set),
-                    report_noun(report), report->threads[node]);
-        else
-            fprintf(file, "%u", tasks_count(set));
-        fprintf(file, ":[%s]\", ", tasks_text(set, ranks, sizeof(ranks)));
-        write_bv(file, set);
-        fputs("];\n", file);
-    }
+    escape_dot(file, report->missing[0] ? report->missing : report->summary);
+    fputs("\\n", file);
+    escape_dot(file, origin);
+    fputs("\";\n", file);
+    r = write_trees(file, report, false);
+    if (r == 0)
+        r = write_trees(file, report, true);
     fputs("}\n", file);
+    free(origin);
     return r;
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/origin.h"
 #include "stat/show/short.h"
+#include "stat/walk/runtime.h"
 #include "stat/write/escape.h"
 #include "stat/write/output.h"
 
@@ -218,6 +220,8 @@ static void write_nodes(FILE *file,
                 sets->under[i], report->threads[i]);
         if (report->shown[i] != i)
             fputs(",\"runtime\":true", file);
+        if (tree->nodes[i].depth == 0 && runtime_is_own(tree, i))
+            fputs(",\"progress\":true", file);
         if (report_has_end(report, i)) {
             fputs(",\"ends\":[", file);
             for (; end < tree->end_count && tree->ends[end].node == i; end++) {
@@ -332,6 +336,30 @@ static void write_asides(FILE *file, const struct targets *targets)
     fputs("]", file);
 }
 
+/* How the report was made, as pictures say it. */
+static int write_origin(FILE *file, const struct report *report)
+{
+    const struct report_source *source = &report->source;
+    char *origin = origin_text(report);
+
+    if (!origin)
+        return -ENOMEM;
+    fputs(",\n", file);
+    write_string(file, "origin", origin);
+    free(origin);
+    if (source->job && source->job[0]) {
+        fputc(',', file);
+        write_string(file, "job", source->job);
+    }
+    if (source->command) {
+        fputc(',', file);
+        write_string(file, "command", source->command);
+        fputc(',', file);
+        write_string(file, "tool", COPPICE_VERSION);
+    }
+    return 0;
+}
+
 int json_write(FILE *file, const struct report *report)
 {
     static const char *const details[] = {
@@ -356,8 +384,12 @@ int json_write(FILE *file, const struct report *report)
             (uint64_t)tree_median_stop_us(report->tree) * 1000,
             report_threads(report, report->everyone),
             source->full ? "true" : "false", details[source->detail]);
+    fprintf(file, ",\n\"outlier_most\":%u", report->outlier_most);
     if (source->taken_s)
         fprintf(file, ",\"taken\":%" PRIu64, source->taken_s);
+    r = write_origin(file, report);
+    if (r < 0)
+        goto out;
     if (source->targets && source->targets->ranked)
         fputs(",\"ranks\":true", file);
     r = write_sets(file, &sets);

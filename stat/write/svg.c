@@ -7,15 +7,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "stat/show/origin.h"
 #include "stat/show/palette.h"
 #include "stat/show/short.h"
+#include "stat/walk/runtime.h"
 #include "stat/write/escape.h"
 
 /* Pixels. A cell has two lines of text; one that is narrower than CELL_MIN is
  * left out. */
 #define WIDTH      1000.0
 #define MARGIN     12.0
-#define HEAD       34.0
+#define HEAD       52.0
 #define CELL       40.0
 #define CELL_MIN   0.05
 #define LABEL_MIN  24.0
@@ -142,6 +144,7 @@ static int write_cell(struct svg *svg, uint32_t node, double x, double width)
 struct child {
     uint32_t node;
     const struct tasks *set;
+    bool own; /* of the runtime's own threads: last */
 };
 
 static int by_count(const void *a, const void *b)
@@ -150,6 +153,8 @@ static int by_count(const void *a, const void *b)
     const struct child *y = b;
     int order;
 
+    if (x->own != y->own)
+        return x->own ? 1 : -1;
     if (tasks_count(x->set) != tasks_count(y->set))
         return tasks_count(x->set) < tasks_count(y->set) ? -1 : 1;
     order = tasks_compare(x->set, y->set);
@@ -176,7 +181,9 @@ static int draw_cells(
         return -ENOMEM;
     count = 0;
     for (node = first; node < behind; node += nodes[node].size)
-        children[count++] = (struct child){node, report->under[node]};
+        children[count++] = (struct child){
+            node, report->under[node],
+            nodes[node].depth == 0 && runtime_is_own(report->tree, node)};
     qsort(children, count, sizeof(*children), by_count);
     for (i = 0; r == 0 && i < count; i++) {
         double width = svg->weights[children[i].node] * scale;
@@ -236,20 +243,28 @@ static int write_picture(struct svg *svg)
     double below = HEAD + CELL * (svg->deepest + 1) + 10;
     double rows = (double)legend + (report->missing[0] ? 1 : 0);
     double height = below + LEGEND_ROW * rows + 4;
+    char *origin = origin_text(report);
     double sum = 0;
     uint32_t node;
 
+    if (!origin)
+        return -ENOMEM;
     for (node = 0; node < tree->node_count; node += tree->nodes[node].size)
         sum += svg->weights[node];
     fprintf(svg->file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f "
             "%.0f\" width=\"%.0f\" height=\"%.0f\">\n"
             "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace}"
-            ".t{fill:#222}.b{fill:#fff}@media (prefers-color-scheme:dark)"
-            "{.t{fill:#ddd}.b{fill:#181a1f}}</style>\n"
+            ".t{fill:#222}.q{fill:#5b6270}.b{fill:#fff}@media "
+            "(prefers-color-scheme:dark){.t{fill:#ddd}.q{fill:#a0a7b4}"
+            ".b{fill:#181a1f}}</style>\n"
             "<rect class=\"b\" width=\"100%%\" height=\"100%%\"/>\n"
             "<text class=\"t\" x=\"%.1f\" y=\"21\">%s</text>\n",
             WIDTH, height, WIDTH, height, MARGIN, report->summary);
+    fprintf(svg->file, "<text class=\"q\" x=\"%.1f\" y=\"39\">", MARGIN);
+    escape_xml(svg->file, origin, (unsigned)((WIDTH - 2 * MARGIN) / LETTER));
+    fputs("</text>\n", svg->file);
+    free(origin);
     if (report->missing[0]) {
         fprintf(svg->file, "<text class=\"t\" x=\"%.1f\" y=\"%.1f\">", MARGIN,
                 height - 10);

@@ -41,7 +41,11 @@ int main(int argc, char **argv)
         OUTPUT_FORMATS(OUTPUT_NAME)
 #undef OUTPUT_NAME
     };
-    struct report_source source = {.hosts = 1, .samples = 1, .taken_s = 1};
+    struct report_source source = {.hosts = 1,
+                                   .samples = 1,
+                                   .taken_s = 1,
+                                   .job = "./made-up --steps 3",
+                                   .command = "coppice-stat --mpir 7"};
     char paths[OUTPUT_KINDS][4096];
     struct outputs outputs;
     struct cop_error error = {""};
