@@ -37,6 +37,17 @@ quick)
     broken settle.py random 200 0 -m mixed
     clean control.py random 120
     broken control.py random 20 0 -m datafirst
+    clean exact.py random 100
+    clean exact.py exhaust 0 joins=1 crashes=1 sends=1
+    broken exact.py random 60 0 -m stampearly
+    broken exact.py random 60 0 -m endfinal
+    broken exact.py random 30 0 -m askcross
+    broken exact.py exhaust 0,1,2,3 poison=1 limit=1 sends=1 beats=0 -m nolimit
+    clean cumulative.py random 300
+    clean cumulative.py exhaust 0,0 marks=2 sends=1
+    broken cumulative.py random 60 0 -m callvoid
+    broken cumulative.py random 60 0 -m claimowed
+    broken cumulative.py exhaust 0,1,0 crashes=1 sends=1 marks=1 -m overlap
     ;;
 full)
     clean recovery.py random 800
@@ -50,6 +61,14 @@ full)
     clean settle.py table 4000
     clean control.py random 1500
     clean control.py table 1500
+    clean exact.py random 3000
+    clean exact.py exhaust 0,1 crashes=1 sends=1 giveups=1
+    clean exact.py exhaust 0,0,1 crashes=1 sends=1
+    clean exact.py exhaust 0,1,2,3 poison=1 limit=1 sends=1 beats=0
+    clean exact.py table 1500
+    clean cumulative.py random 5000
+    clean cumulative.py exhaust 0,1,0 crashes=1 sends=1 marks=1
+    clean cumulative.py table 1500
     ;;
 *)
     echo "usage: $0 quick|full" >&2
