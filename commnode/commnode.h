@@ -14,4 +14,9 @@ COP_API int cop_commnode_main(void);
  * `exited STATUS` to standard output. Returns an exit status. */
 COP_API int cop_commnode_start(char *const *argv);
 
+/* Start the nodes of this host, as one of the agents that assemble a tree
+ * (PROTOCOL 12.5), and stay for their life. The front-end's bootstrap comes on
+ * standard input. Returns an exit status. */
+COP_API int cop_commnode_agent(void);
+
 #endif

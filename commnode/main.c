@@ -10,11 +10,14 @@
 static const char usage[] =
     "Usage: coppice-commnode\n"
     "       coppice-commnode --start -- PROGRAM [ARGUMENT...]\n"
+    "       coppice-commnode --agent\n"
     "\n"
     "A commnode of a Coppice network, started by the network itself.\n"
     "\n"
     "  --start    start PROGRAM on this host for a node on another one, as\n"
     "             ssh does: its bootstrap comes on standard input\n"
+    "  --agent    start the nodes of this host for a network that one command\n"
+    "             starts on all hosts: its bootstrap comes on standard input\n"
     "  --help     print this and exit\n"
     "  --version  print the version and exit\n"
     "\n"
@@ -24,17 +27,22 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         {"start", no_argument, NULL, 's'},
+        {"agent", no_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
     };
     int start = 0;
+    int agent = 0;
     int option;
 
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
         switch (option) {
         case 's':
             start = 1;
+            break;
+        case 'a':
+            agent = 1;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -47,11 +55,13 @@ int main(int argc, char **argv)
             return STATUS_USAGE;
         }
     }
-    if (start && optind < argc)
+    if (agent && !start && optind == argc)
+        return cop_commnode_agent();
+    if (start && !agent && optind < argc)
         return cop_commnode_start(argv + optind);
-    if (start || optind < argc) {
-        fputs(start ? "coppice-commnode: --start needs a program\n"
-                    : "coppice-commnode: unexpected argument\n",
+    if (start || agent || optind < argc) {
+        fputs(start && !agent ? "coppice-commnode: --start needs a program\n"
+                              : "coppice-commnode: unexpected argument\n",
               stderr);
         fputs("Try: coppice-commnode --help\n", stderr);
         return STATUS_USAGE;

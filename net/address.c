@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,6 +271,63 @@ int address_next(const char **text,
         return 1;
     }
     return -EBADMSG;
+}
+
+/* Append the addresses of `list`. Returns how many. */
+static int append_found(const struct addrinfo *list,
+                        const char *networks,
+                        uint16_t port,
+                        char *out,
+                        size_t room)
+{
+    int count = 0;
+
+    for (; list && count < ADDRESS_COUNT_MAX; list = list->ai_next)
+        if (address_within(networks, list->ai_addr) &&
+            append(out, room, list->ai_addr, port) == 0)
+            count++;
+    return count;
+}
+
+int address_resolve(const char *name,
+                    const char *networks,
+                    uint16_t port,
+                    char *out,
+                    size_t room,
+                    const char **why)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    int count;
+    int r;
+
+    r = getaddrinfo(name, NULL, &hints, &list);
+    if (r != 0) {
+        *why = r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r);
+        return -EHOSTUNREACH;
+    }
+    *out = '\0';
+    count = append_found(list, networks, port, out, room);
+    if (count == 0)
+        count = append_found(list, "", port, out, room);
+    freeaddrinfo(list);
+    *why = "it has no address that fits";
+    return count > 0 ? count : -EHOSTUNREACH;
+}
+
+int address_at_port(const char *text, uint16_t port, char *out, size_t room)
+{
+    struct sockaddr_storage address;
+    socklen_t len;
+    int r;
+
+    *out = '\0';
+    while ((r = address_next(&text, &address, &len)) > 0) {
+        r = append(out, room, (struct sockaddr *)&address, port);
+        if (r < 0)
+            return r;
+    }
+    return r;
 }
 
 bool address_is_own(const char *host)

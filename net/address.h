@@ -37,6 +37,22 @@ int address_next(const char **text,
                  struct sockaddr_storage *out,
                  socklen_t *len);
 
+/* Write the addresses of the host `name` that are within `networks`, or all if
+ * none is, with `port`, to `out`. Asks the resolver, which may block.
+ *
+ * Returns how many, at least 1; or -EHOSTUNREACH with the resolver's reason in
+ * `*why`, a constant. */
+int address_resolve(const char *name,
+                    const char *networks,
+                    uint16_t port,
+                    char *out,
+                    size_t room,
+                    const char **why);
+
+/* Copy such a text, with `port` instead of its ports. Returns 0, -EBADMSG or
+ * -ENOSPC. */
+int address_at_port(const char *text, uint16_t port, char *out, size_t room);
+
 /* Whether `host` is a usual name of this machine: localhost, 127.0.0.1, ::1, or
  * its own. To reach it needs no ssh. */
 bool address_is_own(const char *host);

@@ -20,7 +20,7 @@
  * packet, which is copied while it is packed and unpacked. */
 #define KEY_AT     BOOTSTRAP_START_LEN
 #define HEADER_LEN (KEY_AT + BOOTSTRAP_KEY_LEN)
-static const unsigned char magic[4] = {'C', 'P', 'B', '2'};
+static const unsigned char magic[4] = {'C', 'P', 'B', '3'};
 static const char format[] = "%auc %aud %as %as %as %auc";
 
 enum number {
@@ -35,6 +35,10 @@ enum number {
     NUMBER_HAS_BACKEND,
     NUMBER_ALGORITHM,
     NUMBER_MISSING,
+    NUMBER_ASSEMBLED,
+    NUMBER_AWAITS_PARENT,
+    NUMBER_PORT_LOW,
+    NUMBER_PORT_COUNT,
     NUMBER_TIMES, /* the first of TIME_COUNT */
 };
 
@@ -218,12 +222,52 @@ static int check_times(struct cop_times times, struct cop_error *error)
                          times.heartbeat_ms, times.failure_timeout_ms);
 }
 
+/* The launcher that the options name, or NULL with a sentence. */
+static const struct launcher *launcher_of(const struct cop_launch *launch,
+                                          struct cop_error *error)
+{
+    const char *name = launch->launcher;
+
+    if (!name && launch->start_argv)
+        name = launcher_command.name;
+    return launcher_find(name, error);
+}
+
+/* Check the command that starts all nodes. srun without a job would ask for a
+ * new one, and wait for it. */
+static int check_start(const struct cop_launch *launch, struct cop_error *error)
+{
+    const struct launcher *launcher = launcher_of(launch, NULL);
+
+    if (launch->start_argv && !launch->start_argv[0])
+        return cop_error_set(
+            error, -EINVAL,
+            "start_argv is empty: name a command, or leave NULL");
+    if (launch->start_argv && !launcher->is_assembling)
+        return cop_error_set(error, -EINVAL,
+                             "start_argv is for the launchers \"command\" and "
+                             "\"slurm\"; the launcher is \"%s\"",
+                             launcher->name);
+    if (launch->start_argv || !launcher->is_assembling)
+        return 0;
+    if (!launcher->argv)
+        return cop_error_set(error, -EINVAL,
+                             "launcher \"command\" needs start_argv: the "
+                             "command that starts a program on all hosts");
+    if (!getenv("SLURM_JOB_ID"))
+        return cop_error_set(error, -EINVAL,
+                             "launcher \"slurm\" needs a job: run in one, as "
+                             "by salloc, or set SLURM_JOB_ID to its number");
+    return 0;
+}
+
 static int check_launch(const struct cop_launch *launch,
                         struct cop_error *error)
 {
     const char *where;
+    int r;
 
-    if (!launcher_find(launch->launcher, error))
+    if (!launcher_of(launch, error))
         return -EINVAL;
     if (launch->networks &&
         address_networks_check(launch->networks, &where) < 0)
@@ -231,6 +275,10 @@ static int check_launch(const struct cop_launch *launch,
                              "networks \"%s\": \"%s\" is no network such as "
                              "10.0.0.0/8 or fd00::/8",
                              launch->networks, where);
+    if (launch->ports && ports_read(&(struct ports){0}, launch->ports) < 0)
+        return cop_error_set(error, -EINVAL,
+                             "ports \"%s\" is no range such as 20000-20999",
+                             launch->ports);
     if (launch->reconfiguration && adopter_find(launch->reconfiguration) < 0)
         return cop_error_set(error, -EINVAL,
                              "reconfiguration \"%.40s\" is unknown: use one of "
@@ -246,6 +294,9 @@ static int check_launch(const struct cop_launch *launch,
         return cop_error_set(error, -EINVAL,
                              "backend_argv is empty: name the back-end "
                              "program, or leave backend_argv NULL");
+    r = check_start(launch, error);
+    if (r < 0)
+        return r;
     if (launch->ssh_argv && !launch->ssh_argv[0])
         return cop_error_set(
             error, -EINVAL, "ssh_argv is empty: name a command, or leave NULL");
@@ -294,8 +345,8 @@ int bootstrap_launch(struct bootstrap **out,
                      struct topology *topology,
                      struct cop_error *error)
 {
-    const struct launcher *launcher = launcher_find(launch->launcher, NULL);
-    char *const *launcher_argv = launch->ssh_argv;
+    const struct launcher *launcher = launcher_of(launch, NULL);
+    char *const *launcher_argv;
     struct bootstrap *bootstrap;
     const char *strings[STRING_COUNT];
     char *filter_path;
@@ -308,6 +359,8 @@ int bootstrap_launch(struct bootstrap **out,
                                       : default_filter_path();
     if (!filter_path)
         return cop_error_set(error, -ENOMEM, "out of memory");
+    launcher_argv =
+        launcher->is_assembling ? launch->start_argv : launch->ssh_argv;
     if (!launcher_argv)
         launcher_argv = (char *const *)(uintptr_t)launcher->argv;
     strings[STRING_PARENT_ADDRESS] = "";
@@ -331,6 +384,12 @@ int bootstrap_launch(struct bootstrap **out,
     bootstrap->attach = !launch->backend_argv;
     bootstrap->allow_injection = launch->allow_injection;
     bootstrap->missing = launch->missing;
+    bootstrap->assembled = launcher->is_assembling;
+    if (bootstrap->assembled)
+        bootstrap->ports =
+            (struct ports){PORTS_ASSEMBLED_LOW, PORTS_ASSEMBLED_COUNT};
+    if (launch->ports)
+        ports_read(&bootstrap->ports, launch->ports);
     bootstrap->loopback =
         all_local(launcher, topology) && !*bootstrap->networks;
     bootstrap->parent_rank = RANK_NONE;
@@ -377,6 +436,8 @@ int bootstrap_child(struct bootstrap **out,
     child->allow_injection = parent->allow_injection;
     child->missing = parent->missing;
     child->loopback = parent->loopback;
+    child->assembled = parent->assembled;
+    child->ports = parent->ports;
     child->parent_rank = parent->rank;
     child->times = parent->times;
     child->algorithm = parent->algorithm;
@@ -413,6 +474,10 @@ static int bootstrap_pack(const struct bootstrap *bootstrap,
         [NUMBER_HAS_BACKEND] = bootstrap->backend_argv != NULL,
         [NUMBER_ALGORITHM] = bootstrap->algorithm,
         [NUMBER_MISSING] = (uint32_t)bootstrap->missing,
+        [NUMBER_ASSEMBLED] = bootstrap->assembled,
+        [NUMBER_AWAITS_PARENT] = bootstrap->awaits_parent,
+        [NUMBER_PORT_LOW] = bootstrap->ports.low,
+        [NUMBER_PORT_COUNT] = bootstrap->ports.count,
     };
     const char *strings[STRING_COUNT];
     const char *none[] = {NULL};
@@ -492,6 +557,12 @@ static bool has_launcher(const struct fields *fields)
     return launcher && (!launcher->argv || fields->launcher_argc > 0);
 }
 
+static bool are_ports(uint32_t low, uint32_t count)
+{
+    return count == 0 ||
+           (low > 0 && low <= UINT16_MAX && count <= UINT16_MAX - low + 1);
+}
+
 static int unpack(const struct cop_packet *packet, struct fields *fields)
 {
     int r;
@@ -509,6 +580,8 @@ static int unpack(const struct cop_packet *packet, struct fields *fields)
         fields->string_count != STRING_COUNT || !has_launcher(fields) ||
         fields->numbers[NUMBER_ROLE] > NODE_BACKEND ||
         !adopter_name(fields->numbers[NUMBER_ALGORITHM]) ||
+        !are_ports(fields->numbers[NUMBER_PORT_LOW],
+                   fields->numbers[NUMBER_PORT_COUNT]) ||
         strlen(fields->strings[STRING_HOST]) > LIMIT_HOST_NAME ||
         strlen(fields->strings[STRING_PARENT_ADDRESS]) > LIMIT_ADDRESS ||
         address_networks_check(fields->strings[STRING_NETWORKS], NULL) < 0)
@@ -541,6 +614,10 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
                              ? COP_MISSING_SKIP
                              : COP_MISSING_FAIL;
     bootstrap->loopback = numbers[NUMBER_LOOPBACK] != 0;
+    bootstrap->assembled = numbers[NUMBER_ASSEMBLED] != 0;
+    bootstrap->awaits_parent = numbers[NUMBER_AWAITS_PARENT] != 0;
+    bootstrap->ports.low = numbers[NUMBER_PORT_LOW];
+    bootstrap->ports.count = numbers[NUMBER_PORT_COUNT];
     bootstrap->allow_injection = numbers[NUMBER_ALLOW_INJECTION] != 0;
     bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];
     bootstrap->algorithm = numbers[NUMBER_ALGORITHM];

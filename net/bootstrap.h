@@ -11,6 +11,7 @@
 #include <coppice/coppice.h>
 #include <sys/types.h>
 
+#include "net/ports.h"
 #include "protocol/node.h"
 
 struct topology;
@@ -38,6 +39,10 @@ struct bootstrap {
     bool allow_injection; /* nodes may be broken on purpose */
     enum cop_missing missing;
     bool loopback;        /* a tree of local hosts only */
+    bool assembled;       /* agents start the nodes (PROTOCOL 12.5) */
+    bool awaits_parent;   /* it may not be listening yet, or on another of its
+                             ports: an agent has started us */
+    struct ports ports;   /* where nodes listen */
     uint32_t parent_rank; /* RANK_NONE at the front-end */
     char *parent_address; /* "ADDRESS PORT ADDRESS PORT ..." */
     char *host;           /* our own name in the topology */

@@ -15,7 +15,7 @@ struct child {
     uint32_t rank;
     pid_t pid;      /* 0: no process of ours */
     uint32_t links; /* that are up */
-    bool met;       /* one was up */
+    bool met;       /* one was up; of the command that starts all: of any */
     bool over;      /* its end is certain: `text` says how */
     bool told;      /* and was told */
     char *text;     /* or NULL */
@@ -46,6 +46,12 @@ void child_accepted(struct child *child);
 
 /* The end of the node is certain. `how` completes "PROGRAM ...". */
 void child_over(struct child *child, const char *how);
+
+/* The command that starts all nodes says: node `rank`, of which another node may
+ * be the parent, has ended; or no node comes that is not here yet. `how`
+ * completes "PROGRAM ...". */
+void child_ended(struct child *command, uint32_t rank, const char *how);
+void child_none_comes(struct child *command, const char *how);
 
 /* Write bytes to our standard error, which may not be read: never blocks. They
  * are lost if there is no memory or thread for it. */

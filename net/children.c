@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "net/agents.h"
 #include "net/child.h"
 #include "net/relay.h"
 #include "topology/topology.h"
@@ -32,7 +33,8 @@ struct children {
     children_begun_fn *begun;
     children_gone_fn *gone;
     void *arg;
-    struct child **list;   /* by their index in the subtree, or NULL */
+    struct child **list;   /* by their index in the subtree, or NULL; at 0 the
+                              command that starts all, if there is one */
     uint32_t room;         /* of `list` */
     struct child *waiting; /* to be started, in this order */
     struct child **waiting_end;
@@ -40,6 +42,21 @@ struct children {
     size_t alive;        /* processes */
     bool abandoned;      /* this process is a fork: nothing is ours */
 };
+
+/* The place of `rank`, or NULL if it is not below us. */
+static struct child **child_place(struct children *children, uint32_t rank)
+{
+    uint32_t index;
+
+    if (children->room == 0)
+        return NULL;
+    index = topology_index(children->bootstrap->subtree, rank);
+    if (index == TOPOLOGY_NONE || index == 0)
+        return NULL;
+    return &children->list[index];
+}
+
+static void tell_agents(struct children *children, uint32_t rank);
 
 /* ---- what is known of an end ---- */
 
@@ -66,8 +83,40 @@ static void child_tell_end(struct child *child)
     if (!child->over || child->told || child->links > 0)
         return;
     child->told = true;
+    tell_agents(children, child->rank);
     children->gone(children->arg, child->rank,
-                   child->text ? child->text : "it has ended");
+                   child->text ? child->text : "it has ended", false);
+}
+
+void child_ended(struct child *command, uint32_t rank, const char *how)
+{
+    struct children *children = command->children;
+    struct child **at = child_place(children, rank);
+    struct child other = {.children = children, .rank = rank};
+    char text[512];
+
+    if (!at)
+        return;
+    if (*at && (*at)->launcher->is_assembling) {
+        child_over(*at, how);
+    } else if (!*at) {
+        snprintf(text, sizeof(text), "%s %s", program_of(&other), how);
+        tell_agents(children, rank);
+        children->gone(children->arg, rank, text, true);
+    }
+}
+
+void child_none_comes(struct child *command, const char *how)
+{
+    struct children *children = command->children;
+    struct child *child;
+    uint32_t i;
+
+    for (i = 1; i < children->room; i++) {
+        child = children->list[i];
+        if (child && child->launcher->is_assembling && !child->met)
+            child_over(child, how);
+    }
 }
 
 void child_over(struct child *child, const char *how)
@@ -175,6 +224,31 @@ void child_print(struct child *child, const char *bytes, size_t len)
     relay_put(*relay, bytes, len);
 }
 
+/* ---- the agents ---- */
+
+/* Node `rank` is missing: its children are to be started below another node. */
+static void tell_agents(struct children *children, uint32_t rank)
+{
+    struct child *command = children->room > 0 ? children->list[0] : NULL;
+    char line[32];
+    unsigned char *bytes;
+    int len;
+
+    if (!command || command->boot.fd < 0 ||
+        children->bootstrap->missing != COP_MISSING_SKIP)
+        return;
+    len = snprintf(line, sizeof(line), AGENTS_MISSING " %u\n", rank);
+    if (!command->bytes)
+        command->len = command->sent = 0;
+    bytes = realloc(command->bytes, command->len + (size_t)len);
+    if (!bytes)
+        return; /* its children find out by themselves */
+    memcpy(bytes + command->len, line, (size_t)len);
+    command->bytes = bytes;
+    command->len += (size_t)len;
+    write_bootstrap(command);
+}
+
 /* ---- the process ---- */
 
 static void describe_end(char *out, size_t room, int r, const siginfo_t *info)
@@ -242,11 +316,18 @@ int child_spawn(struct child *child, struct spawn *spawn)
     return 0;
 }
 
+/* The command that starts all nodes gets the front-end's own. */
 static int make_bootstrap(struct child *child)
 {
     struct bootstrap *bootstrap;
+    struct bootstrap own;
     int r;
 
+    if (child->rank == RANK_NONE) {
+        own = *child_bootstrap(child);
+        own.parent_address = (char *)(uintptr_t)child->children->address;
+        return bootstrap_encode(&own, &child->bytes, &child->len);
+    }
     r = bootstrap_child(&bootstrap, child_bootstrap(child), child->rank,
                         child->children->address);
     if (r < 0)
@@ -256,22 +337,30 @@ static int make_bootstrap(struct child *child)
     return r;
 }
 
-static int child_start(struct child *child)
+static struct child *child_new(struct children *children, uint32_t rank)
 {
-    const struct bootstrap *bootstrap = child_bootstrap(child);
-    const struct topology *subtree = bootstrap->subtree;
-    const char *host =
-        topology_host(subtree, topology_index(subtree, child->rank));
-    char *commnode[] = {bootstrap->commnode_path, NULL};
-    char *const *program = commnode;
+    struct child *child = calloc(1, sizeof(*child));
+
+    if (!child)
+        return NULL;
+    child->children = children;
+    child->rank = rank;
+    child->launcher = children->launcher;
+    child->process.fd = -1;
+    ev_io_init(&child->boot, on_bootstrap, -1, EV_READ);
+    child->boot.data = child;
+    return child;
+}
+
+/* Have the launcher start `program` on `host`, and begin to write its
+ * bootstrap. */
+static int child_launch(struct child *child,
+                        const char *host,
+                        char *const *program)
+{
     int pair[2] = {-1, -1};
     int r;
 
-    if (program_of(child) != bootstrap->commnode_path)
-        program = bootstrap->backend_argv;
-    child->launcher = child->children->launcher;
-    if (!child->launcher->reaches(host))
-        child->launcher = &launcher_local;
     r = make_bootstrap(child);
     if (r == 0)
         r = spawn_socketpair(pair);
@@ -284,6 +373,36 @@ static int child_start(struct child *child)
     }
     spawn_close(pair);
     return r;
+}
+
+/* Agents start the nodes on other hosts. The front-end starts the agents, with
+ * the first of these nodes. */
+static int start_agents(struct children *children)
+{
+    struct child **command = &children->list[0];
+
+    if (*command || children->bootstrap->role != NODE_FRONTEND)
+        return 0;
+    *command = child_new(children, RANK_NONE);
+    return *command ? child_launch(*command, NULL, NULL) : -ENOMEM;
+}
+
+static int child_start(struct child *child)
+{
+    const struct bootstrap *bootstrap = child_bootstrap(child);
+    const struct topology *subtree = bootstrap->subtree;
+    const char *host =
+        topology_host(subtree, topology_index(subtree, child->rank));
+    char *commnode[] = {bootstrap->commnode_path, NULL};
+    char *const *program = commnode;
+
+    if (program_of(child) != bootstrap->commnode_path)
+        program = bootstrap->backend_argv;
+    if (!child->launcher->reaches(bootstrap, host))
+        child->launcher = &launcher_local;
+    else if (child->launcher->is_assembling)
+        return start_agents(child->children);
+    return child_launch(child, host, program);
 }
 
 /* ---- all of them ---- */
@@ -407,19 +526,6 @@ void children_abandon(struct children *children)
             child_close(children->list[i]);
 }
 
-/* The place of `rank`, or NULL if it is not below us. */
-static struct child **child_place(struct children *children, uint32_t rank)
-{
-    uint32_t index;
-
-    if (children->room == 0)
-        return NULL;
-    index = topology_index(children->bootstrap->subtree, rank);
-    if (index == TOPOLOGY_NONE || index == 0)
-        return NULL;
-    return &children->list[index];
-}
-
 static struct child *child_find(struct children *children, uint32_t rank)
 {
     struct child **at = child_place(children, rank);
@@ -433,15 +539,10 @@ int children_start(struct children *children, uint32_t rank)
     struct child *child;
 
     assert(at && !*at);
-    child = calloc(1, sizeof(*child));
+    child = child_new(children, rank);
     if (!child)
         return -ENOMEM;
     *at = child;
-    child->children = children;
-    child->rank = rank;
-    child->process.fd = -1;
-    ev_io_init(&child->boot, on_bootstrap, -1, EV_READ);
-    child->boot.data = child;
     *children->waiting_end = child;
     children->waiting_end = &child->next;
     return 0;
@@ -469,7 +570,9 @@ void children_stop(struct children *children, uint32_t rank, const char *text)
     if (child->pid > 0)
         child_kill(child);
     child->told = true;
-    children->gone(children->arg, rank, child->text ? child->text : text);
+    tell_agents(children, rank);
+    children->gone(children->arg, rank, child->text ? child->text : text,
+                   false);
 }
 
 bool children_work(struct children *children)
@@ -512,6 +615,8 @@ void children_linked(struct children *children, uint32_t rank)
         return;
     child->links++;
     child->met = true;
+    if (children->list[0])
+        children->list[0]->met = true;
 }
 
 void children_unlinked(struct children *children, uint32_t rank)

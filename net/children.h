@@ -15,8 +15,12 @@
 struct children; /* opaque: those of one node */
 
 /* Child `rank` could not be started, or has ended: `text` names the program and
- * how. Called from within the loop, or from one of the functions below. */
-typedef void children_gone_fn(void *arg, uint32_t rank, const char *text);
+ * how. `is_other`: it is another node's child, which an agent started. Called from
+ * within the loop, or from one of the functions below. */
+typedef void children_gone_fn(void *arg,
+                              uint32_t rank,
+                              const char *text,
+                              bool is_other);
 
 /* The start of child `rank` has begun. Called by children_work(). */
 typedef void children_begun_fn(void *arg, uint32_t rank);

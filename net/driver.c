@@ -111,11 +111,11 @@ static void on_begun(void *arg, uint32_t rank)
     driver_machine_step(arg, &event, NULL);
 }
 
-static void on_gone(void *arg, uint32_t rank, const char *text)
+static void on_gone(void *arg, uint32_t rank, const char *text, bool is_other)
 {
     struct driver *driver = arg;
     struct event event = {
-        .type = EVENT_CHILD_GONE,
+        .type = is_other ? EVENT_AGENT_GONE : EVENT_CHILD_GONE,
         .rank = rank,
         .text = text,
     };
@@ -130,6 +130,7 @@ static bool driver_work(void *arg, uint64_t *next_ms)
 {
     struct driver *driver = arg;
     struct event tick = {.type = EVENT_TICK};
+    uint64_t again_ms;
     bool more;
 
     if (helm_is_broken(driver->helm)) {
@@ -143,7 +144,9 @@ static bool driver_work(void *arg, uint64_t *next_ms)
     if (!driver->ended &&
         driver_machine_deadline_ms(driver) <= helm_now_ms(driver->helm))
         driver_machine_step(driver, &tick, NULL);
+    driver_call_deadline_ms(driver);
     driver_call_begin(driver);
+    again_ms = driver_call_deadline_ms(driver);
     if (driver->ended && driver->call.orphaned)
         children_disown(driver->children);
     more |= run_calls(driver, true);
@@ -157,6 +160,8 @@ static bool driver_work(void *arg, uint64_t *next_ms)
          helm_now_ms(driver->helm) >= driver->abort_ms))
         driver->ops->abort(driver->arg);
     *next_ms = driver->ended ? UINT64_MAX : driver_machine_deadline_ms(driver);
+    if (!driver->ended && again_ms < *next_ms)
+        *next_ms = again_ms;
     if (driver->abort_ms > 0)
         *next_ms = driver->abort_ms;
     driver->next_ms = *next_ms;

@@ -5,13 +5,33 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "net/address.h"
 #include "net/dial.h"
 #include "net/driver_parts.h"
+#include "wire/limits.h"
+
+/* In a network that agents assemble, the parent may not be listening yet, and
+ * on another of its ports (PROTOCOL 12.5). */
+#define AGAIN_FIRST_MS 10
+#define AGAIN_MAX_MS   500
+
+/* Under COP_MISSING_SKIP a node that does not find its parent is started again
+ * below the next node above. That node expects it after the start limit. */
+static uint64_t await_parent_ms(const struct driver *driver)
+{
+    uint64_t patience_ms = node_patience_ms(driver->machine.node);
+
+    return driver->bootstrap->missing == COP_MISSING_SKIP
+               ? patience_ms + patience_ms / 4
+               : patience_ms;
+}
 
 int driver_call_parent(struct driver *driver)
 {
     struct driver_call *call = &driver->call;
 
+    if (driver->bootstrap->awaits_parent)
+        call->until_ms = helm_now_ms(driver->helm) + await_parent_ms(driver);
     call->rank = driver->bootstrap->parent_rank;
     call->address = strdup(driver->bootstrap->parent_address);
     if (!call->address)
@@ -40,6 +60,60 @@ void driver_call_adopted(struct driver *driver)
     driver->call.orphaned = false;
 }
 
+/* Put the parent's next port into its address. That of the front-end is known
+ * exactly. */
+static int next_port(struct driver_call *call, const struct ports *ports)
+{
+    uint32_t nth = call->tries % PORTS_ASSEMBLED_TRIES;
+    char address[LIMIT_ADDRESS + 1];
+    char *copy;
+
+    if (call->rank == 0)
+        return 0;
+    if (address_at_port(call->address, ports_nth(ports, call->rank, nth),
+                        address, sizeof(address)) < 0)
+        return -EBADMSG;
+    copy = strdup(address);
+    if (!copy)
+        return -ENOMEM;
+    free(call->address);
+    call->address = copy;
+    return 0;
+}
+
+/* Whether the parent is called again, after a pause for each round of ports. */
+static bool call_again(struct driver *driver)
+{
+    struct driver_call *call = &driver->call;
+    uint64_t now_ms = helm_now_ms(driver->helm);
+    uint64_t pause_ms = 0;
+    uint32_t round;
+
+    if (now_ms >= call->until_ms)
+        return false;
+    call->tries++;
+    round = call->tries / PORTS_ASSEMBLED_TRIES;
+    if (call->rank == 0 || call->tries % PORTS_ASSEMBLED_TRIES == 0)
+        pause_ms = round < 6 ? (uint64_t)AGAIN_FIRST_MS << round : AGAIN_MAX_MS;
+    if (next_port(call, &driver->bootstrap->ports) < 0)
+        return false;
+    call->again_ms = now_ms + pause_ms;
+    return true;
+}
+
+uint64_t driver_call_deadline_ms(struct driver *driver)
+{
+    struct driver_call *call = &driver->call;
+
+    if (call->again_ms == 0)
+        return UINT64_MAX;
+    if (helm_now_ms(driver->helm) < call->again_ms)
+        return call->again_ms;
+    call->again_ms = 0;
+    call->wanted = true;
+    return 0;
+}
+
 void driver_call_failed(struct driver *driver, int code, const char *text)
 {
     const struct driver_call *call = &driver->call;
@@ -55,6 +129,8 @@ void driver_call_failed(struct driver *driver, int code, const char *text)
         driver_machine_step(driver, &event, NULL);
         return;
     }
+    if (call_again(driver))
+        return;
     snprintf(words, sizeof(words), "no link to the parent, rank %u: %s",
              call->rank, text);
     driver_end(driver, code, words);

@@ -262,9 +262,7 @@ int driver_links_listen(struct driver *driver, struct cop_error *error)
     if (bootstrap->role == NODE_BACKEND)
         return 0;
     return listener_new(&driver->links.listener, helm_loop(driver->helm),
-                        bootstrap->networks, bootstrap->loopback,
-                        bootstrap->times.failure_timeout_ms, on_caller, driver,
-                        error);
+                        bootstrap, on_caller, driver, error);
 }
 
 const char *driver_links_address(const struct driver *driver)

@@ -35,6 +35,9 @@ struct driver_call {
     char *address;
     uint32_t rank;
     uint32_t incarnation;
+    uint64_t again_ms; /* when the parent is called again; 0: it is not */
+    uint64_t until_ms; /* how long it is; 0: a first call fails for good */
+    uint32_t tries;
     bool wanted;   /* begins in the next turn */
     bool adoption; /* the machine has asked for it */
     bool orphaned; /* the machine looks for a parent */
@@ -157,6 +160,10 @@ void driver_call_ask(struct driver *driver, struct action *action);
 /* Begin the call that is wanted, and give up the one before. No thread polls.
  */
 void driver_call_begin(struct driver *driver);
+
+/* When the parent is called again; UINT64_MAX if it is not. A call that is due
+ * becomes wanted. */
+uint64_t driver_call_deadline_ms(struct driver *driver);
 
 /* No connection, or one that ended before it was proved. */
 void driver_call_failed(struct driver *driver, int code, const char *text);

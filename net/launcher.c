@@ -8,6 +8,8 @@
 static const struct launcher *const launchers[] = {
     &launcher_local,
     &launcher_ssh,
+    &launcher_slurm,
+    &launcher_command,
 };
 
 #define LAUNCHER_COUNT (sizeof(launchers) / sizeof(*launchers))

@@ -8,6 +8,7 @@
 #include <coppice/error.h>
 #include <stdbool.h>
 
+struct bootstrap;
 struct child;
 
 struct launcher {
@@ -20,9 +21,14 @@ struct launcher {
     /* Every node runs on this machine, whatever the names of the hosts. */
     bool is_local;
 
-    /* Whether it starts the nodes of `host`; launcher_local starts the others.
-     */
-    bool (*reaches)(const char *host);
+    /* One command of the front-end starts an agent on each host, and the agents
+     * start the nodes (PROTOCOL 12.5). start() is called for that command only,
+     * with `host` and `program` NULL. */
+    bool is_assembling;
+
+    /* Whether it starts the nodes of `host` for the node with this bootstrap;
+     * launcher_local starts the others. */
+    bool (*reaches)(const struct bootstrap *bootstrap, const char *host);
 
     /* Start `program` on `host` for `child`. The program's end of the bootstrap
      * is the descriptor `bootstrap` (borrowed). Returns 0 or a negative errno.
@@ -44,7 +50,8 @@ struct launcher {
     void (*close)(struct child *child);
 };
 
-extern const struct launcher launcher_local, launcher_ssh;
+extern const struct launcher launcher_local, launcher_ssh, launcher_slurm,
+    launcher_command;
 
 /* The launcher of that name, "local" if NULL; or NULL with a sentence: there is
  * none. */

@@ -1,8 +1,9 @@
 /* launcher_local.c - children on this machine, as processes of ours. */
 #include "net/child.h"
 
-static bool local_reaches(const char *host)
+static bool local_reaches(const struct bootstrap *bootstrap, const char *host)
 {
+    (void)bootstrap;
     (void)host;
     return true;
 }

@@ -109,11 +109,12 @@ static int bind_to(const struct sockaddr *address, socklen_t len)
     return fd;
 }
 
-/* Listen for both families where that can be, else for one. */
-static int open_socket(bool loopback)
+/* Listen for both families where that can be, else for one. `port` 0: any. */
+static int open_port(bool loopback, uint16_t port)
 {
-    struct sockaddr_in in4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+    struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+                               .sin6_port = htons(port)};
     int fd = -EAFNOSUPPORT;
 
     in4.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
@@ -124,6 +125,23 @@ static int open_socket(bool loopback)
         fd = bind_to((struct sockaddr *)&in4, sizeof(in4));
     if (fd < 0 && loopback)
         fd = bind_to((struct sockaddr *)&in6, sizeof(in6));
+    return fd;
+}
+
+static int open_socket(const struct bootstrap *bootstrap)
+{
+    const struct ports *ports = &bootstrap->ports;
+    uint32_t tries = ports->count;
+    int fd = -EADDRINUSE;
+    uint32_t i;
+
+    if (tries == 0)
+        return open_port(bootstrap->loopback, 0);
+    if (bootstrap->assembled && tries > PORTS_ASSEMBLED_TRIES)
+        tries = PORTS_ASSEMBLED_TRIES;
+    for (i = 0; i < tries && (fd == -EADDRINUSE || fd == -EACCES); i++)
+        fd = open_port(bootstrap->loopback,
+                       ports_nth(ports, bootstrap->rank, i));
     return fd;
 }
 
@@ -140,35 +158,48 @@ static int own_port(int fd, uint16_t *port)
     return 0;
 }
 
+static int listen_error(const struct bootstrap *bootstrap,
+                        int code,
+                        struct cop_error *error)
+{
+    const struct ports *ports = &bootstrap->ports;
+
+    if (ports->count > 0)
+        return cop_error_set(error, code,
+                             "%s: cannot listen on a port of %u-%u: %s",
+                             bootstrap->host, ports->low,
+                             ports->low + ports->count - 1, strerror(-code));
+    return cop_error_set(error, code, "cannot listen for other nodes: %s",
+                         strerror(-code));
+}
+
 int listener_new(struct listener **out,
                  struct ev_loop *loop,
-                 const char *networks,
-                 bool loopback,
-                 uint32_t failure_timeout_ms,
+                 const struct bootstrap *bootstrap,
                  listener_call_fn *call,
                  void *arg,
                  struct cop_error *error)
 {
+    const char *networks = bootstrap->networks;
     struct listener *listener;
     uint16_t port = 0;
     int fd;
     int r;
 
-    fd = open_socket(loopback);
+    fd = open_socket(bootstrap);
     if (fd >= 0) {
-        r = connection_prepare(fd, failure_timeout_ms);
+        r = connection_prepare(fd, bootstrap->times.failure_timeout_ms);
         if (r < 0) {
             close(fd);
             fd = r;
         }
     }
     if (fd < 0)
-        return cop_error_set(error, fd, "cannot listen for other nodes: %s",
-                             strerror(-fd));
+        return listen_error(bootstrap, fd, error);
     listener = calloc(1, sizeof(*listener));
     r = listener ? own_port(fd, &port) : -ENOMEM;
     if (r == 0)
-        r = address_own(networks, loopback, port, listener->address,
+        r = address_own(networks, bootstrap->loopback, port, listener->address,
                         sizeof(listener->address));
     if (r < 0) {
         free(listener);

@@ -13,19 +13,18 @@ struct listener; /* opaque */
 /* A call came: `fd` is a non-blocking socket and the receiver's. */
 typedef void listener_call_fn(void *arg, int fd);
 
-/* Listen on a port of the system's choice: on loopback only if `loopback`,
- * otherwise on all interfaces, where calls to addresses outside `networks` are
- * dropped. When descriptors run out it pauses and goes on by itself.
+/* Listen as `bootstrap` says: on one of its ports; on loopback only if
+ * `loopback`, otherwise on all interfaces, where calls to addresses outside
+ * `networks` are dropped. When descriptors run out it pauses and goes on by
+ * itself. Accepted sockets are set up as by connection_prepare().
  *
- * networks            kept
- * failure_timeout_ms  accepted sockets are set up as by connection_prepare()
+ * bootstrap  kept
  *
- * Returns 0, or -EADDRNOTAVAIL and others with a sentence. */
+ * Returns 0, or -EADDRINUSE if no port is free, -EADDRNOTAVAIL and others, with
+ * a sentence. */
 int listener_new(struct listener **out,
                  struct ev_loop *loop,
-                 const char *networks,
-                 bool loopback,
-                 uint32_t failure_timeout_ms,
+                 const struct bootstrap *bootstrap,
                  listener_call_fn *call,
                  void *arg,
                  struct cop_error *error);

@@ -509,9 +509,7 @@ void node_free(struct node *node)
     missing_fini(node);
     free(node->launching.joining);
     free(node->address);
-    for (i = 0; i < node->uncovered_count; i++)
-        ranks_fini(&node->uncovered[i].ranks);
-    free(node->uncovered);
+    cover_fini(node);
     for (i = 0; i < node->heal.end_count; i++)
         frame_fini(&node->heal.ends[i].frame);
     free(node->heal.ends);
@@ -729,7 +727,7 @@ uint64_t node_deadline_ms(const struct node *node)
         deadline = node_least(deadline, orphan_deadline_ms(node));
     if (node->status.open || node->status.observer_count > 0)
         deadline = node_least(deadline, status_deadline_ms(node));
-    if (node->uncovered_count > 0)
+    if (node->uncovered_count > 0 || node->ended_count > 0)
         deadline = node_least(deadline, cover_deadline_ms(node));
     if (node->heal.suspicion.count > 0)
         deadline = node_least(deadline, suspect_deadline_ms(node));
@@ -771,6 +769,20 @@ static void child_gone(struct node *node, const struct event *event)
         launch_child_gone(node, event->rank, event->text);
 }
 
+/* The same of a node that an agent started (12.5). What a back-end has sent may
+ * be on its way: wait until its parent has seen the end, too. */
+static void agent_gone(struct node *node, const struct event *event)
+{
+    if (node->ended || node->closing)
+        return;
+    if (!node->launched)
+        launch_agent_gone(node, event->rank, event->text);
+    else if (ranks_has(&node->backends, event->rank))
+        cover_ended(node, event->rank, event->text);
+    else
+        record_gone(node, event->rank, event->text);
+}
+
 static int dispatch_event(struct node *node, const struct event *event)
 {
     switch (event->type) {
@@ -809,6 +821,9 @@ static int dispatch_event(struct node *node, const struct event *event)
         return 0;
     case EVENT_CHILD_GONE:
         child_gone(node, event);
+        return 0;
+    case EVENT_AGENT_GONE:
+        agent_gone(node, event);
         return 0;
     case EVENT_LOADED:
         return filters_loaded(node, event);

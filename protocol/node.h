@@ -144,6 +144,8 @@ enum event_type {
     EVENT_CLOCK,       /* only time has passed: the answer to ACTION_CLOCK */
     EVENT_CHILD_BEGUN, /* rank: its start is on its way, its time counts */
     EVENT_CHILD_GONE,  /* rank, text: could not be started, or has exited */
+    EVENT_AGENT_GONE,  /* rank, text: the same of another node's child, of which
+                          an agent has told the front-end (12.5) */
     EVENT_LOADED,      /* stream, filters, text: NULL, or why it failed */
     EVENT_FILTERED,    /* up, down (frames taken), text: NULL, or an error */
     /* what the application asks */

@@ -245,6 +245,7 @@ int request_step(struct node *node, const struct event *event)
     case EVENT_CLOCK:
     case EVENT_CHILD_BEGUN:
     case EVENT_CHILD_GONE:
+    case EVENT_AGENT_GONE:
     case EVENT_LOADED:
     case EVENT_FILTERED:
         break;

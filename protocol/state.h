@@ -95,6 +95,8 @@ struct node {
     struct healing heal;
     uint32_t budget; /* of the windows that we grant on a stream (3.4) */
     struct uncovered *uncovered; /* front-end: uncovered_count */
+    struct ended *ended_list;    /* front-end: ended_count */
+    size_t ended_count;
 
     /* streams, in order of number; [0] is control */
     struct stream **streams;

@@ -111,7 +111,10 @@ static void tick_node(struct sim *sim, struct world_node *node)
 static void report_gone(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     const struct world_node *child = sim->nodes[sim_find(sim, rank)];
-    struct event event = {.type = EVENT_CHILD_GONE, .rank = rank};
+    struct event event = {
+        .type = sim->config.agents ? EVENT_AGENT_GONE : EVENT_CHILD_GONE,
+        .rank = rank,
+    };
 
     event.text = child->missing   ? child->missing
                  : child->stopped ? child->stopped

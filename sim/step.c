@@ -486,13 +486,18 @@ void world_gone(struct sim *sim,
                 uint64_t delay_ms)
 {
     struct agenda_entry entry = {
-        .at_ms = sim->now_ms + delay_ms,
         .type = AGENDA_GONE,
         .node = node->index,
         .link = node->births,
         .number = rank,
     };
 
+    if (sim->config.agents) {
+        entry.node = 0;
+        entry.link = sim->nodes[0]->births;
+        delay_ms = 0;
+    }
+    entry.at_ms = sim->now_ms + delay_ms;
     agenda_add(&sim->agenda, entry);
 }
 

@@ -74,9 +74,18 @@ struct cop_launch {
                                    the default: name the installed one, too,
                                    for the built-in filters; NULL:
                                    $COPPICE_FILTER_PATH and the installed */
-    const char *launcher;       /* "local" (NULL) or "ssh" */
+    const char *launcher;       /* "local" (NULL), "ssh", "slurm" or "command":
+                                   see `start_argv` */
+    char *const *start_argv;    /* one command that starts a program on all
+                                   hosts at once, such as mpirun; in its words
+                                   {hosts} becomes "a1,a2", {hostlist} "a[1-2]"
+                                   and {count} 2. NULL with "slurm": srun in the
+                                   allocation that SLURM_JOB_ID names */
     char *const *ssh_argv;      /* the ssh command; NULL: ssh, in batch mode */
     const char *networks;       /* CIDRs, comma-separated; NULL: all */
+    const char *ports;          /* "LOW-HIGH": nodes listen on these only, as a
+                                   firewall lets them; NULL: any port, but with
+                                   `start_argv` or "slurm" 20000-31999 */
     const char *session_path;   /* write a session file here, mode 0600 */
     enum cop_missing missing;   /* COP_MISSING_FAIL unless set */
     struct cop_times times;

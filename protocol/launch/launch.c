@@ -385,6 +385,13 @@ void launch_child_gone(struct node *node, uint32_t rank, const char *text)
     launch_report(node);
 }
 
+/* Under COP_MISSING_SKIP the node's parent finds out. */
+void launch_agent_gone(struct node *node, uint32_t rank, const char *text)
+{
+    if (!missing_is_skipped(node) && !node->reported)
+        launch_lost(node, rank, text);
+}
+
 void launch_lost(struct node *node, uint32_t rank, const char *text)
 {
     if (roster_add_missing(&node->launching.roster, rank, "", text) < 0)

@@ -62,6 +62,9 @@ int launch_child_up(struct node *node, struct peer *peer);
 /* The start of child `rank` has failed, for the reason `text`. */
 void launch_child_gone(struct node *node, uint32_t rank, const char *text);
 
+/* Front-end: the same of another node's child, says an agent (12.5). */
+void launch_agent_gone(struct node *node, uint32_t rank, const char *text);
+
 /* The child that this node starts as `rank`; NULL: there is none. */
 struct expected *launch_expected(struct node *node, uint32_t rank);
 

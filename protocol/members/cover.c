@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/state.h"
 
@@ -105,6 +106,70 @@ void cover_exempt(struct node *node, struct ranks *ranks)
             node->failed = true;
 }
 
+/* ---- back-ends that have ended ---- */
+
+void cover_ended(struct node *node, uint32_t rank, const char *text)
+{
+    struct ended ended = {.rank = rank, .text = strdup(text)};
+
+    if (!ended.text ||
+        array_grow(&node->ended_list, node->ended_count, sizeof(ended)) < 0) {
+        free(ended.text);
+        node->failed = true;
+        return;
+    }
+    node->ended_list[node->ended_count++] = ended;
+}
+
+static bool is_covered(const struct node *node, uint32_t rank)
+{
+    size_t i;
+
+    for (i = 0; i < node->uncovered_count; i++)
+        if (ranks_has(&node->uncovered[i].ranks, rank))
+            return false;
+    return ranks_has(&node->backends, rank);
+}
+
+/* The next that is to be given up or forgotten, or ended_count. */
+static size_t next_ended(const struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->ended_count; i++)
+        if (!is_covered(node, node->ended_list[i].rank))
+            break;
+    return i;
+}
+
+static void give_up_ended(struct node *node)
+{
+    struct ended ended;
+    size_t i;
+
+    while ((i = next_ended(node)) < node->ended_count && !node->failed) {
+        ended = node->ended_list[i];
+        node->ended_list[i] = node->ended_list[--node->ended_count];
+        if (ranks_has(&node->backends, ended.rank))
+            record_gone(node, ended.rank, ended.text);
+        free(ended.text);
+    }
+}
+
+void cover_fini(struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->uncovered_count; i++)
+        ranks_fini(&node->uncovered[i].ranks);
+    free(node->uncovered);
+    for (i = 0; i < node->ended_count; i++)
+        free(node->ended_list[i].text);
+    free(node->ended_list);
+}
+
+/* ---- time ---- */
+
 /* When the back-ends of `entry` enter limbo, or then are given up. */
 static uint64_t due_ms(const struct node *node, const struct uncovered *entry)
 {
@@ -117,6 +182,8 @@ uint64_t cover_deadline_ms(const struct node *node)
     uint64_t deadline = UINT64_MAX;
     size_t i;
 
+    if (next_ended(node) < node->ended_count && !node->closing)
+        return 0;
     for (i = 0; i < node->uncovered_count && !node->closing; i++)
         if (due_ms(node, &node->uncovered[i]) < deadline)
             deadline = due_ms(node, &node->uncovered[i]);
@@ -145,6 +212,7 @@ void cover_tick(struct node *node)
 
     if (node->now_ms < cover_deadline_ms(node))
         return;
+    give_up_ended(node);
     for (i = 0; i < node->uncovered_count; i++) {
         struct uncovered *entry = &node->uncovered[i];
 

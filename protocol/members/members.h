@@ -9,6 +9,12 @@
 struct peer;
 struct stream;
 
+/* A back-end of which an agent has said that it has ended (12.5). */
+struct ended {
+    uint32_t rank;
+    char *text;
+};
+
 /* Back-ends that no branch has covered since `since_ms` (11.1). */
 struct uncovered {
     struct ranks ranks;
@@ -70,6 +76,13 @@ void cover_exempt(struct node *node, struct ranks *ranks);
  * record_patience_ms(); when the next of these is due. */
 void cover_tick(struct node *node);
 uint64_t cover_deadline_ms(const struct node *node);
+
+/* Back-end `rank` has ended, says its agent: give it up, for the reason `text`, as
+ * soon as no branch covers it (12.5). */
+void cover_ended(struct node *node, uint32_t rank, const char *text);
+
+/* Free what cover.c has. */
+void cover_fini(struct node *node);
 
 /* ---- snapshot.c (3.1) ---- */
 

@@ -647,6 +647,13 @@ static int option_of(int fd, int option)
     return value;
 }
 
+/* What the listener is told. */
+static struct bootstrap bootstrap = {
+    .networks = (char[]){""},
+    .loopback = true,
+    .times.failure_timeout_ms = 700,
+};
+
 TEST(call_is_answered)
 {
     struct listener *listener;
@@ -655,7 +662,7 @@ TEST(call_is_answered)
     begin(keys[0], PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
-    CHECK_OK(listener_new(&listener, loop, "", true, 700, on_call, NULL, NULL));
+    CHECK_OK(listener_new(&listener, loop, &bootstrap, on_call, NULL, NULL));
     CHECK_OK(call(&dial, listener_address(listener)));
     RUN_UNTIL(dial_result <= 0 && accepted_fd >= 0);
     CHECK_IS(dial_result, 0);
@@ -680,7 +687,7 @@ TEST(next_address_is_tried)
     begin(keys[0], PATIENCE_MS);
     ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
     ev_timer_start(loop, &patience);
-    CHECK_OK(listener_new(&listener, loop, "", true, 700, on_call, NULL, NULL));
+    CHECK_OK(listener_new(&listener, loop, &bootstrap, on_call, NULL, NULL));
     snprintf(text, sizeof(text), "127.0.0.1 1 %s", listener_address(listener));
     CHECK_OK(call(&dial, text));
     RUN_UNTIL(dial_result <= 0 && accepted_fd >= 0);

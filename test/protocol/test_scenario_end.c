@@ -74,6 +74,41 @@ TEST(a_back_end_may_leave)
     sim_end(sim);
 }
 
+/* PROTOCOL 12.5: the front-end hears from an agent that back-end 4 has ended while
+ * what 4 has sent is on its way: that still counts, then 4 is given up at once.
+ */
+TEST(what_a_back_end_sent_comes_before_its_agents_word)
+{
+    struct sim_config config = {.agents = true, .bytes_per_ms = 1000};
+    struct sim *sim = sim_launch_as(TREE, &config);
+    uint32_t stream = sim_open_stream(sim, .sync = COP_WAIT_FOR_ALL);
+
+    sim_by_hand(sim, 0);
+    sim_send_int(sim, 2, stream, 1);
+    sim_send_int(sim, 3, stream, 1);
+    CHECK_OK(sim_send_bytes(sim, 4, stream, 50000));
+    CHECK_OK(sim_shutdown(sim, 4));
+    sim_run(sim, 200);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    sim_end(sim);
+}
+
+/* PROTOCOL 12.5: nodes that an agent has seen die are lost without a time-out. */
+TEST(an_agents_word_is_certain)
+{
+    struct sim *sim = sim_launch_as(TREE, &(struct sim_config){.agents = true});
+
+    sim_crash(sim, 3);
+    sim_run(sim, 20);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    sim_crash(sim, 1);
+    sim_run(sim, 20);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    sim_end(sim);
+}
+
 /* PROTOCOL 11.1a: when every back-end has gone, the front-end is still there,
  * and what it asks has an end. */
 TEST(a_network_without_back_ends_works)

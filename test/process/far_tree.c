@@ -1,7 +1,8 @@
-/* ssh_tree.c - a tool whose tree test-ssh starts over a real sshd.
+/* far_tree.c - a tool whose tree is started by ssh, or by one command, on hosts
+ * that are not this one.
  *
- *   ssh_tree [skip] TREE BACK-END SSH [ARGUMENT...]   the front-end
- *   ssh_tree                                          a back-end
+ *   far_tree [skip] LAUNCHER TREE BACK-END [COMMAND [ARGUMENT...]]
+ *   far_tree                                              a back-end
  *
  * The front-end launches the topology TREE, sums the back-ends' ranks, shuts
  * down, and prints the sum and the number of contributors. With "skip" the
@@ -9,8 +10,11 @@
 #include <coppice/coppice.h>
 
 #include <err.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test/patience.h"
 
@@ -63,6 +67,20 @@ static void sum_ranks(struct cop_network *network)
     cop_packet_free(answer);
 }
 
+/* Report what is lost until standard input ends. */
+static void stay(struct cop_network *network)
+{
+    struct cop_event event = COP_EVENT_INIT;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+    while (poll(&input, 1, 0) == 0) {
+        if (cop_network_event(network, &event, 20) != 0)
+            continue;
+        printf("event %d rank %u: %s\n", event.type, event.rank, event.text);
+        fflush(stdout);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -79,18 +97,25 @@ int main(int argc, char **argv)
         argv++;
     }
     if (argc < 4)
-        errx(2, "usage: ssh_tree [skip] TREE BACK-END SSH [ARGUMENT...]");
-    launch.topology_text = argv[1];
-    launch.backend_argv = (char *[]){argv[2], NULL};
-    launch.launcher = "ssh";
-    launch.ssh_argv = argv + 3;
-    launch.networks = "127.0.0.0/8";
+        errx(2, "usage: far_tree [skip] LAUNCHER TREE BACK-END [COMMAND...]");
+    launch.launcher = argv[1];
+    launch.topology_text = argv[2];
+    launch.backend_argv = (char *[]){argv[3], NULL};
+    if (argc > 4 && strcmp(argv[1], "ssh") == 0)
+        launch.ssh_argv = argv + 4;
+    else if (argc > 4)
+        launch.start_argv = argv + 4;
+    launch.networks = getenv("FAR_TREE_NETWORKS");
     be_patient(&launch);
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
     for (size_t i = 0; cop_network_missing(network, i, &who) == 0; i++)
         printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
     sum_ranks(network);
+    if (getenv("FAR_TREE_STAYS")) {
+        fflush(stdout);
+        stay(network);
+    }
     r = cop_network_shutdown(network, PATIENCE_MS);
     if (r < 0)
         errx(1, "shutdown: %s", strerror(-r));

@@ -1,0 +1,273 @@
+/* agent.c - start the nodes of this host (PROTOCOL 12.5).
+ *
+ *   stdin   ---- the front-end's bootstrap ---->  that of each node
+ *   stdout  <--- lines of net/agents.h
+ *
+ * One command of the front-end, such as srun, has started an agent on each host.
+ * End-of-file on standard input ends the nodes that are not accepted yet; so does
+ * a line that says that their parent is missing, and they are started again. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commnode/commnode.h"
+#include "commnode/program.h"
+#include "net/agents.h"
+#include "topology/array.h"
+#include "topology/topology.h"
+#include "wire/limits.h"
+
+/* A node that this agent starts; `index` and `parent` are indices of the
+ * topology. */
+struct started {
+    struct program program;
+    uint32_t index;
+    uint32_t parent;
+};
+
+struct agent {
+    struct bootstrap *frontend;
+    struct started *nodes;
+    size_t count;
+    size_t alive;
+    bool input; /* standard input is still open */
+    char line[64];
+    size_t line_len;
+};
+
+/* Write one line to the front-end, whole: all agents share its pipe. */
+__attribute__((format(printf, 1, 2))) static void agent_say(const char *format,
+                                                            ...)
+{
+    char line[256];
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vsnprintf(line, sizeof(line) - 1, format, args);
+    va_end(args);
+    if (len > (int)sizeof(line) - 2)
+        len = (int)sizeof(line) - 2;
+    line[len++] = '\n';
+    (void)!write(STDOUT_FILENO, line, (size_t)len);
+}
+
+/* ---- starting ---- */
+
+/* Start `node` below its `parent`. */
+static void agent_start_node(struct agent *agent, struct started *node)
+{
+    const struct topology *tree = agent->frontend->subtree;
+    uint32_t rank = topology_rank(tree, node->index);
+    char *commnode[2] = {agent->frontend->commnode_path, NULL};
+    char *const *argv = commnode;
+    struct cop_error error = {""};
+    struct bootstrap *bootstrap = NULL;
+    unsigned char *bytes = NULL;
+    size_t len = 0;
+    int r;
+
+    node->program = (struct program){.fd = -1, .process = -1};
+    r = agents_bootstrap(&bootstrap, agent->frontend, node->index, node->parent,
+                         &error);
+    if (r == 0 && bootstrap->role == NODE_BACKEND)
+        argv = bootstrap->backend_argv;
+    if (r == 0)
+        r = bootstrap_encode(bootstrap, &bytes, &len);
+    if (r == 0)
+        r = program_start(&node->program, argv, bytes, len);
+    if (r < 0)
+        agent_say(AGENTS_ENDED " %u could not be started on %s: %s", rank,
+                  topology_host(tree, node->index),
+                  *error.text ? error.text : strerror(-r));
+    else
+        agent->alive++;
+    if (bytes)
+        explicit_bzero(bytes, len);
+    free(bytes);
+    bootstrap_free(bootstrap);
+}
+
+/* Start all nodes of this host. Returns 0, or an error after a line. */
+static int agent_begin(struct agent *agent)
+{
+    const struct topology *tree = agent->frontend->subtree;
+    char own[LIMIT_HOST_NAME + 1] = "";
+    uint32_t index = 0;
+    size_t i;
+
+    while ((index = agents_next(tree, index)) != TOPOLOGY_NONE) {
+        if (array_grow(&agent->nodes, agent->count, sizeof(*agent->nodes)) <
+            0) {
+            agent_say(AGENTS_LOST " %s", strerror(ENOMEM));
+            return -ENOMEM;
+        }
+        agent->nodes[agent->count++] = (struct started){
+            .index = index,
+            .parent = topology_parent(tree, index),
+        };
+    }
+    if (agent->count == 0) {
+        gethostname(own, sizeof(own) - 1);
+        agent_say(AGENTS_LOST " an agent runs on %s, which the topology does "
+                              "not name",
+                  own);
+        return -ENOENT;
+    }
+    for (i = 0; i < agent->count; i++)
+        agent_start_node(agent, &agent->nodes[i]);
+    return 0;
+}
+
+/* ---- staying ---- */
+
+/* End the nodes that are not accepted yet and would be children of `rank`;
+ * RANK_NONE: of any node. */
+static void agent_end_waiting(struct agent *agent, uint32_t rank)
+{
+    size_t i;
+
+    for (i = 0; i < agent->count; i++) {
+        const struct started *node = &agent->nodes[i];
+
+        if (node->program.process >= 0 && !node->program.accepted &&
+            (rank == RANK_NONE ||
+             rank == topology_rank(agent->frontend->subtree, node->parent)))
+            kill(node->program.pid, SIGKILL);
+    }
+}
+
+/* Take what the front-end has written behind the bootstrap. */
+static void agent_take_input(struct agent *agent)
+{
+    char bytes[256];
+    uint32_t rank;
+    ssize_t n;
+    ssize_t i;
+
+    n = read(STDIN_FILENO, bytes, sizeof(bytes));
+    if (n <= 0) {
+        agent->input = false;
+        agent_end_waiting(agent, RANK_NONE);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if (bytes[i] != '\n') {
+            if (agent->line_len + 1 < sizeof(agent->line))
+                agent->line[agent->line_len++] = bytes[i];
+            continue;
+        }
+        agent->line[agent->line_len] = '\0';
+        agent->line_len = 0;
+        if (sscanf(agent->line, AGENTS_MISSING " %" SCNu32, &rank) == 1)
+            agent_end_waiting(agent, rank);
+    }
+}
+
+/* Whether a node that has ended is started again, below the next node above: it
+ * has not found its parent, and nodes may be missing (PROTOCOL 12.2a). */
+static bool agent_tries_above(struct agent *agent, struct started *node)
+{
+    if (node->program.accepted || !agent->input || node->parent == 0 ||
+        agent->frontend->missing != COP_MISSING_SKIP)
+        return false;
+    node->parent = topology_parent(agent->frontend->subtree, node->parent);
+    return true;
+}
+
+static void agent_end_of_node(struct agent *agent, struct started *node)
+{
+    uint32_t rank = topology_rank(agent->frontend->subtree, node->index);
+    int status = program_reap(&node->program);
+
+    agent->alive--;
+    if (agent_tries_above(agent, node))
+        agent_start_node(agent, node);
+    else if (WIFSIGNALED(status))
+        agent_say(AGENTS_ENDED " %u was ended by signal %d (%s)", rank,
+                  WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        agent_say(AGENTS_ENDED " %u exited with status %d", rank,
+                  WEXITSTATUS(status));
+}
+
+/* Stay until the last node has ended. */
+static int agent_stay(struct agent *agent)
+{
+    struct pollfd *pollers = calloc(2 * agent->count + 1, sizeof(*pollers));
+    size_t i;
+
+    if (!pollers)
+        return -ENOMEM;
+    while (agent->alive > 0) {
+        for (i = 0; i < agent->count; i++) {
+            pollers[2 * i] =
+                (struct pollfd){agent->nodes[i].program.process, POLLIN, 0};
+            pollers[2 * i + 1] =
+                (struct pollfd){agent->nodes[i].program.fd, POLLIN, 0};
+        }
+        pollers[2 * i] =
+            (struct pollfd){agent->input ? STDIN_FILENO : -1, POLLIN, 0};
+        if (poll(pollers, 2 * agent->count + 1, -1) < 0)
+            continue; /* a signal */
+        if (pollers[2 * i].revents)
+            agent_take_input(agent);
+        for (i = 0; i < agent->count; i++) {
+            if (pollers[2 * i + 1].revents)
+                program_accepted(&agent->nodes[i].program);
+            if (pollers[2 * i].revents)
+                agent_end_of_node(agent, &agent->nodes[i]);
+        }
+    }
+    free(pollers);
+    return 0;
+}
+
+static int agent_read(struct agent *agent)
+{
+    unsigned char *bytes;
+    size_t len;
+    int r;
+
+    r = bootstrap_receive(STDIN_FILENO, LIMIT_LAUNCH_TIMEOUT_MS, &bytes, &len);
+    if (r < 0) {
+        fprintf(stderr,
+                "coppice-commnode --agent: no bootstrap on standard input: "
+                "%s\n",
+                r == -EPIPE ? "end of file" : strerror(-r));
+        return r;
+    }
+    r = bootstrap_decode(&agent->frontend, bytes, len);
+    explicit_bzero(bytes, len);
+    free(bytes);
+    if (r == 0 &&
+        (!agent->frontend->subtree || agent->frontend->ports.count == 0))
+        r = -EBADMSG;
+    if (r < 0)
+        agent_say(AGENTS_LOST " an agent cannot read its bootstrap: %s",
+                  strerror(-r));
+    return r;
+}
+
+int cop_commnode_agent(void)
+{
+    struct agent agent = {.input = true};
+    int r;
+
+    signal(SIGPIPE, SIG_IGN); /* the front-end may be gone when we report */
+    r = agent_read(&agent);
+    if (r == 0)
+        r = agent_begin(&agent);
+    if (r == 0)
+        r = agent_stay(&agent);
+    bootstrap_free(agent.frontend);
+    free(agent.nodes);
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,114 @@
+/* launcher_agents.c - all nodes by one command (PROTOCOL 12.5).
+ *
+ * The command starts `coppice-commnode --agent` on each host, as srun does. The
+ * agents assemble the tree: net/agents.h, commnode/agent.c.
+ *
+ *   standard input   the front-end's bootstrap, for each agent a copy
+ *   standard output  of all agents: lines of net/agents.h
+ *   standard error   until the first node is met the reason of a failure, then
+ *                    what the programs print
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/agents.h"
+#include "net/remote.h"
+#include "topology/topology.h"
+
+/* In the allocation that SLURM_JOB_ID names. `--overlap`: beside the job's own
+ * step. Without `--mem=0` the job's step may have all memory. */
+static const char *const slurm_argv[] = {"srun",
+                                         "--overlap",
+                                         "--nodelist={hostlist}",
+                                         "--nodes={count}",
+                                         "--ntasks={count}",
+                                         "--ntasks-per-node=1",
+                                         "--mem=0",
+                                         "--mpi=none",
+                                         "--kill-on-bad-exit=0",
+                                         "--wait=0",
+                                         "--no-kill",
+                                         "--quiet",
+                                         "--unbuffered",
+                                         NULL};
+
+/* The nodes on the host of their parent need no agent. */
+static bool agents_reach(const struct bootstrap *bootstrap, const char *host)
+{
+    return strcmp(bootstrap->host, host) != 0;
+}
+
+static void agents_take_line(struct child *command, char *line)
+{
+    uint32_t rank;
+    int at = 0;
+
+    if (sscanf(line, AGENTS_ENDED " %" SCNu32 " %n", &rank, &at) == 1 && at > 0)
+        child_ended(command, rank, line + at);
+    else if (strncmp(line, AGENTS_LOST " ", sizeof(AGENTS_LOST)) == 0)
+        child_none_comes(command, line + sizeof(AGENTS_LOST));
+}
+
+/* The end of the command says nothing of nodes that have been met. */
+static void agents_ended(struct child *command, const char *how)
+{
+    const char *words;
+    char text[REMOTE_WORDS_LEN + 160];
+
+    remote_read_rest(command);
+    words = remote_words(command);
+    snprintf(text, sizeof(text), "could not be started: %s %s%s%s",
+             child_bootstrap(command)->launcher_argv[0], how,
+             *words ? ": " : "", words);
+    child_none_comes(command, text);
+}
+
+static int agents_start(struct child *command,
+                        const char *host,
+                        char *const *program,
+                        int bootstrap)
+{
+    struct remote *remote;
+    char **words;
+    int r;
+
+    (void)host;
+    (void)program;
+    r = agents_command(&words, child_bootstrap(command));
+    if (r < 0)
+        return r;
+    remote = calloc(1, sizeof(*remote));
+    command->state = remote;
+    if (remote) {
+        remote->keeps_first = true; /* the first task that fails says why */
+        r = remote_start(command, words, bootstrap, agents_take_line);
+    } else {
+        r = -ENOMEM;
+    }
+    agents_free_command(words);
+    return r;
+}
+
+const struct launcher launcher_slurm = {
+    .name = "slurm",
+    .argv = slurm_argv,
+    .is_assembling = true,
+    .reaches = agents_reach,
+    .start = agents_start,
+    .ended = agents_ended,
+    .words = remote_words,
+    .close = remote_close,
+};
+
+const struct launcher launcher_command = {
+    .name = "command",
+    .is_assembling = true,
+    .reaches = agents_reach,
+    .start = agents_start,
+    .ended = agents_ended,
+    .words = remote_words,
+    .close = remote_close,
+};

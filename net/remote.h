@@ -1,0 +1,42 @@
+/* remote.h - a process of ours that starts nodes on other hosts, such as ssh:
+ * the lines of its standard output, and the end of its standard error. */
+#ifndef NET_REMOTE_H
+#define NET_REMOTE_H
+
+#include "net/child.h"
+
+#define REMOTE_LINE_LEN  512
+#define REMOTE_WORDS_LEN 256
+
+/* `state` of a child begins with one. The fields are remote.c's. Its standard
+ * error is kept until the child is met, and goes to ours from then on. */
+struct remote {
+    ev_io out;
+    ev_io err;
+    void (*take_line)(struct child *child, char *line);
+    char line[REMOTE_LINE_LEN];
+    size_t line_len;
+    bool keeps_first;             /* of its standard error; else the end */
+    char words[REMOTE_WORDS_LEN]; /* the part that is kept */
+    size_t words_len;
+};
+
+/* Run the command `words` for `child`, with the descriptor `input` (borrowed)
+ * as its standard input. It stays in our session: it may have to ask for a
+ * password. `take_line` is called for each line of its standard output, without
+ * the newline; longer lines are cut. Returns 0 or a negative errno. */
+int remote_start(struct child *child,
+                 char *const *words,
+                 int input,
+                 void (*take_line)(struct child *child, char *line));
+
+/* Read what is left of its standard output. */
+void remote_read_rest(struct child *child);
+
+/* What it has written to standard error, as one line; "" if nothing. */
+const char *remote_words(struct child *child);
+
+/* Close the descriptors. */
+void remote_close(struct child *child);
+
+#endif

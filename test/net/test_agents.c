@@ -1,0 +1,143 @@
+/* test_agents.c - which nodes an agent starts, the command that starts the
+ * agents, and ports (PROTOCOL 12.5). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/agents.h"
+#include "test/check.h"
+#include "topology/topology.h"
+
+static struct bootstrap *frontend; /* of the network that is looked at */
+
+static void launch(const char *text, char *const *start_argv)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char *backend[] = {(char[]){"tool"}, NULL};
+    struct topology *topology;
+
+    launch.backend_argv = backend;
+    launch.start_argv = start_argv;
+    launch.commnode_path = "/commnode";
+    launch.ports = "20000-20009";
+    CHECK_OK(topology_parse(&topology, text, strlen(text), "text", NULL));
+    CHECK_OK(bootstrap_launch(&frontend, &launch, topology, NULL));
+    free(frontend->parent_address);
+    frontend->parent_address = strdup("10.0.0.1 5");
+}
+
+TEST(ranges_of_ports_are_read)
+{
+    const char *bad[] = {"",         "20000",       "20000-", "2-1",  "0-1",
+                         "1-65536",  "a-b",         "1-2x",   "-1-2", "1-2,3-4",
+                         "70000-80", "20000 20001", "1--2"};
+    struct ports ports;
+    size_t i;
+
+    CHECK_OK(ports_read(&ports, "20000-20999"));
+    CU_ASSERT_EQUAL(ports.low, 20000);
+    CU_ASSERT_EQUAL(ports.count, 1000);
+    CHECK_OK(ports_read(&ports, "1-65535"));
+    CHECK_OK(ports_read(&ports, "7-7"));
+    CU_ASSERT_EQUAL(ports_nth(&ports, 12, 34), 7);
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        CHECK_IS(ports_read(&ports, bad[i]), -EINVAL);
+}
+
+/* A node's first ports are all different, whatever its rank. */
+TEST(ports_follow_from_the_rank)
+{
+    struct ports ports = {20000, 10};
+
+    CU_ASSERT_EQUAL(ports_nth(&ports, 0, 0), 20000);
+    CU_ASSERT_EQUAL(ports_nth(&ports, 9, 0), 20009);
+    CU_ASSERT_EQUAL(ports_nth(&ports, 9, 1), 20000);
+    CU_ASSERT_EQUAL(ports_nth(&ports, UINT32_MAX, 1), 20006);
+}
+
+TEST(command_names_each_host_once)
+{
+    char *argv[] = {(char[]){"run"}, (char[]){"-w{hosts}"},
+                    (char[]){"{hostlist}:{count}"}, (char[]){"{other}"}, NULL};
+    char **words;
+
+    launch("fe:0 => b2:0 a1:0 fe:1; b2:0 => b2:1 b2:2 b1:0; a1:0 => b2:3;",
+           argv);
+    CHECK_OK(agents_command(&words, frontend));
+    CU_ASSERT_STRING_EQUAL(words[0], "run");
+    CU_ASSERT_STRING_EQUAL(words[1], "-wa1,b1,b2");
+    CU_ASSERT_STRING_EQUAL(words[2], "a1,b[1-2]:3");
+    CU_ASSERT_STRING_EQUAL(words[3], "{other}");
+    CU_ASSERT_STRING_EQUAL(words[4], "/commnode");
+    CU_ASSERT_STRING_EQUAL(words[5], "--agent");
+    CU_ASSERT_PTR_NULL(words[6]);
+    agents_free_command(words);
+    bootstrap_free(frontend);
+}
+
+TEST(agent_knows_its_host)
+{
+    setenv("SLURMD_NODENAME", "Node7.cluster.example", 1);
+    CU_ASSERT(agents_is_own("node7"));
+    CU_ASSERT(agents_is_own("NODE7.CLUSTER.example"));
+    CU_ASSERT(!agents_is_own("node7.other.example"));
+    CU_ASSERT(!agents_is_own("node77"));
+    CU_ASSERT(!agents_is_own("node"));
+    unsetenv("SLURMD_NODENAME");
+    CU_ASSERT(!agents_is_own("node7"));
+}
+
+/* The nodes whose parent is on another host; the others are their parent's. */
+TEST(agent_starts_the_heads_of_its_host)
+{
+    char *argv[] = {(char[]){"run"}, NULL};
+    struct bootstrap *bootstrap;
+    struct cop_error error;
+    uint32_t first, second;
+
+    setenv("SLURMD_NODENAME", "127.0.0.2", 1);
+    launch("fe:0 => 127.0.0.2:0 127.0.0.3:0; 127.0.0.2:0 => 127.0.0.2:1;"
+           "127.0.0.3:0 => 127.0.0.2:2;",
+           argv);
+    first = agents_next(frontend->subtree, 0);
+    second = agents_next(frontend->subtree, first);
+    CU_ASSERT_EQUAL(topology_instance(frontend->subtree, first), 0);
+    CU_ASSERT_EQUAL(topology_instance(frontend->subtree, second), 2);
+    CU_ASSERT_EQUAL(agents_next(frontend->subtree, second), TOPOLOGY_NONE);
+
+    CHECK_OK(agents_bootstrap(&bootstrap, frontend, first, 0, &error));
+    CU_ASSERT_EQUAL(bootstrap->role, NODE_COMMNODE);
+    CU_ASSERT_STRING_EQUAL(bootstrap->parent_address, "10.0.0.1 5");
+    CU_ASSERT_EQUAL(bootstrap->parent_rank, 0);
+    bootstrap_free(bootstrap);
+
+    CHECK_OK(agents_bootstrap(&bootstrap, frontend, second,
+                              topology_parent(frontend->subtree, second),
+                              &error));
+    CU_ASSERT_EQUAL(bootstrap->role, NODE_BACKEND);
+    CU_ASSERT_EQUAL(bootstrap->depth, 2);
+    CU_ASSERT_STRING_EQUAL(bootstrap->parent_address, "127.0.0.3 20002");
+    bootstrap_free(bootstrap);
+
+    /* its parent is missing */
+    CHECK_OK(agents_bootstrap(&bootstrap, frontend, second, 0, &error));
+    CU_ASSERT_EQUAL(bootstrap->depth, 1);
+    CU_ASSERT_EQUAL(bootstrap->parent_rank, 0);
+    bootstrap_free(bootstrap);
+    bootstrap_free(frontend);
+    unsetenv("SLURMD_NODENAME");
+}
+
+TEST(unknown_host_of_a_parent_is_named)
+{
+    char *argv[] = {(char[]){"run"}, NULL};
+    struct bootstrap *bootstrap;
+    struct cop_error error;
+
+    launch("fe:0 => no.such.host.invalid:0; no.such.host.invalid:0 => b:0;",
+           argv);
+    CHECK_IS(agents_bootstrap(&bootstrap, frontend, 2, 1, &error),
+             -EHOSTUNREACH);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no.such.host.invalid"));
+    bootstrap_free(frontend);
+}
