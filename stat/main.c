@@ -88,17 +88,6 @@ static void say_not_walked(const struct options *arguments,
                 named - NAMED_MAX);
 }
 
-/* The number of the last sample of any task. */
-static uint32_t count_samples(const struct tree *tree)
-{
-    uint32_t most = 0, i;
-
-    for (i = 0; i < tree->progress_count; i++)
-        if (tree->progress[i].seen > most)
-            most = tree->progress[i].seen;
-    return most;
-}
-
 /* Draw the picture. Returns 0 or a negative errno with a sentence. */
 static int draw_picture(const struct report *report,
                         const struct render_options *options,
@@ -140,7 +129,10 @@ static int show_report(const struct options *arguments,
     struct report_source source = {.targets = &arguments->targets,
                                    .hosts =
                                        targets_hosts_used(&arguments->targets),
-                                   .samples = arguments->gather.samples,
+                                   .samples = 1,
+                                   .interval_ms = arguments->gather.interval_ms,
+                                   .history = arguments->gather.history,
+                                   .present_only = arguments->follow,
                                    .threads = arguments->gather.names,
                                    .full = arguments->full,
                                    .detail = arguments->gather.detail,
@@ -160,9 +152,8 @@ static int show_report(const struct options *arguments,
         return -ENOMEM;
     source.job = job;
     /* There may be fewer samples than were asked for. */
-    if (arguments->gather.samples > 1 || arguments->gather.watch_ms > 0 ||
-        arguments->follow)
-        source.samples = count_samples(tree);
+    if (arguments->core_count == 0)
+        source.samples = tree_samples(tree);
     r = report_new(&report, tree, &source);
     if (r < 0)
         goto out;
@@ -294,8 +285,10 @@ static int gather_looks(struct tree **tree,
         /* Ctrl-C ends a pager that reads the pictures, too. */
         signal(SIGPIPE, SIG_IGN);
     }
-    if (arguments->gather.watch_ms > 0 || arguments->gather.samples > 1)
+    if (!arguments->is_quick)
         arguments->gather.is_ended = is_interrupted;
+    else
+        arguments->gather.show = NULL;
     r = gather_tree(tree, &arguments->targets, &arguments->gather, late, error);
     arguments->gather.viewer = NULL;
     progress_end();
@@ -308,11 +301,13 @@ int main(int argc, char **argv)
     struct options arguments;
     struct cop_error error = {""};
     struct cop_error late = {""};
+    struct history history = {.count = 0};
     struct tree *tree = NULL;
     int status = 0;
     int r;
 
     options_init(&arguments);
+    arguments.gather.history = &history;
     arguments.gather.say = progress_say;
     arguments.gather.show = progress_show;
     arguments.words = origin_command(argc, argv);
@@ -346,6 +341,7 @@ int main(int argc, char **argv)
     }
 out:
     tree_free(tree);
+    history_fini(&history);
     options_fini(&arguments);
     return r;
 }

@@ -13,6 +13,7 @@
 #define TIMEOUT_DEFAULT_S 30
 #define TIMEOUT_MAX_S     86400
 #define INTERVAL_MS       100
+#define SAMPLES           3
 #define MAX_STOP_MS       5000
 #define FOLLOW_MS         1000
 
@@ -99,7 +100,7 @@ static const struct known {
     OUTPUT_FORMATS(OUTPUT_OPTION){
         "", "", "(FILE \"-\": standard output, without a picture)", NONE, 0, 0,
         0},
-    {"samples", "COUNT", "look COUNT times (default 1)", NUMBER,
+    {"samples", "COUNT", "look COUNT times (default 3)", NUMBER,
      AT(gather.samples), REQUEST_SAMPLES_MAX, 1},
     {"watch", "SECONDS", "look until nothing has moved for SECONDS", NUMBER,
      AT(gather.watch_ms), TIMEOUT_MAX_S, 1000},
@@ -237,7 +238,7 @@ static int check_options(const struct options *options, struct cop_error *error)
         {options->command && (live || cores),
          "-- COMMAND: give a command, or processes, but not both"},
         {options->follow &&
-             (cores || gather->samples > 1 || gather->watch_ms > 0),
+             (cores || gather->samples > 0 || gather->watch_ms > 0),
          "--follow looks at processes until you quit it: not together with "
          "--core, --samples or --watch"},
         {standard > 1, "only one file can be written to standard output, "
@@ -291,16 +292,21 @@ int options_read(struct options *options,
     if (r == 0)
         r = find_by_name(options, error);
     options->gather.full = options->full;
+    options->is_quick = options->gather.samples == 0 &&
+                        options->gather.watch_ms == 0 && !options->follow;
     if (options->gather.interval_ms == 0)
         options->gather.interval_ms = options->follow ? FOLLOW_MS : INTERVAL_MS;
-    return r < 0 ? r : check_options(options, error);
+    if (r == 0)
+        r = check_options(options, error);
+    if (options->gather.samples == 0)
+        options->gather.samples = options->follow ? 1 : SAMPLES;
+    return r;
 }
 
 void options_init(struct options *options)
 {
     *options =
-        (struct options){.gather = {.samples = 1,
-                                    .max_stop_ms = MAX_STOP_MS,
+        (struct options){.gather = {.max_stop_ms = MAX_STOP_MS,
                                     .timeout_ms = TIMEOUT_DEFAULT_S * 1000}};
 }
 

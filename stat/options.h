@@ -28,6 +28,7 @@ struct options {
     const char *diff[2]; /* files to be compared; NULL: none */
     char *words;         /* the command line; ours */
     bool follow;
+    bool is_quick; /* the usual look: no number of samples was given */
     bool help;
 };
 

@@ -368,7 +368,8 @@ static int put_end(struct build *build,
                    const struct tasks *set,
                    const uint32_t *tasks)
 {
-    struct tree_end end = {.node = place, .samples = 1, .threads = 1};
+    struct tree_end end = {
+        .node = place, .samples = 1, .threads = 1, .current = true};
     struct tasks *here = NULL;
     int r;
 
@@ -403,7 +404,7 @@ static int put_look(struct build *build,
         r = build_node(build, &above[depth + 1], above[depth], &frame);
         for (; r == 0 && end < tree->end_count && tree->ends[end].node == node;
              end++)
-            if (!frame.not_walked)
+            if (!frame.not_walked && tree->ends[end].current)
                 r = put_end(build, diff, side, above[depth + 1],
                             tree->ends[end].tasks, tasks);
     }

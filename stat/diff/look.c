@@ -307,9 +307,10 @@ static int read_ends(struct reading *reading,
         if (r == 0)
             r = tasks_change(under, TASKS_UNION, tasks);
         if (r == 0)
-            r = build_end(build,
-                          &(struct tree_end){place, (uint32_t)samples,
-                                             (uint32_t)threads, true, tasks});
+            r = build_end(
+                build,
+                &(struct tree_end){place, (uint32_t)samples, (uint32_t)threads,
+                                   !json_object_get(end, "left"), tasks});
     }
     return r;
 }

@@ -24,9 +24,7 @@ struct follow {
     struct tree *tree; /* the last sample */
     char late[sizeof(struct cop_error)];
     uint32_t sample; /* its number */
-    /* Which tasks moved in the last samples, in a ring. */
-    struct tasks *moved[FOLLOW_HISTORY];
-    uint32_t moved_count; /* of all that were put there */
+    struct history history;
     char **notes;
     size_t note_count;
     char *printed; /* the last picture, where there is no terminal */
@@ -52,17 +50,6 @@ void follow_say(const char *line)
     follow->note_count += follow->notes[follow->note_count] != NULL;
 }
 
-/* The number of the last sample of `tree`. */
-static uint32_t last_sample(const struct tree *tree)
-{
-    uint32_t last = 0, i;
-
-    for (i = 0; i < tree->progress_count; i++)
-        if (tree->progress[i].seen > last)
-            last = tree->progress[i].seen;
-    return last;
-}
-
 /* Whether no task is left that could move. */
 static bool is_over(const struct tree *tree)
 {
@@ -78,59 +65,6 @@ static bool is_over(const struct tree *tree)
             return false;
     }
     return true;
-}
-
-/* Note which tasks have moved since the sample that was shown before. */
-static int note_moved(struct follow *follow, const struct tree *tree)
-{
-    struct tasks **slot = &follow->moved[follow->moved_count % FOLLOW_HISTORY];
-    struct tasks *moved = NULL;
-    uint32_t i;
-    int r;
-
-    if (follow->sample == 0)
-        return 0;
-    r = tasks_new(&moved, NULL, 0);
-    for (i = 0; r == 0 && i < tree->progress_count; i++)
-        if (tree->progress[i].moved > follow->sample)
-            r = tasks_change(&moved, TASKS_UNION, tree->progress[i].tasks);
-    if (r < 0) {
-        tasks_free(moved);
-        return r;
-    }
-    tasks_free(*slot);
-    *slot = moved;
-    follow->moved_count++;
-    return 0;
-}
-
-/* What is said behind a class: for how long it has stood still, or how often
- * some of it moved. Free it; NULL without memory. */
-static char *class_note(const struct follow *follow, struct tasks *set)
-{
-    int64_t still = tree_unmoved(follow->tree, set);
-    uint32_t known = follow->moved_count < FOLLOW_HISTORY ? follow->moved_count
-                                                          : FOLLOW_HISTORY;
-    uint32_t times = 0, i;
-
-    if (still < 0)
-        return NULL;
-    if (still > 1)
-        return columns_append(
-            strdup(""), "unchanged for %lld samples, %.1f s", (long long)still,
-            (double)(still - 1) * follow->options.interval_ms / 1000);
-    for (i = 0; i < known; i++) {
-        struct tasks *both;
-
-        if (tasks_combine(&both, TASKS_BOTH, follow->moved[i], set) < 0)
-            return NULL;
-        times += tasks_count(both) > 0;
-        tasks_free(both);
-    }
-    return known == 0 ? strdup("")
-                      : columns_append(strdup(""),
-                                       "moved in %u of the last %u samples",
-                                       times, known);
 }
 
 /* Lines about tasks that could not be looked at. */
@@ -187,20 +121,14 @@ static int write_picture(FILE *file,
                          const struct report *report)
 {
     bool live = screen_is_terminal(follow->screen);
-    size_t count = report->classes->count, i;
-    char **notes = calloc(count + 1, sizeof(*notes));
+    size_t count = report->classes->count;
     uint32_t tasks = tasks_count(report->everyone);
     struct render_options options = {.width = screen_width(),
                                      .colour = follow->options.colour,
-                                     .notes = (const char *const *)notes};
+                                     .timeless = !live};
     char *head;
-    int r = notes ? 0 : -ENOMEM;
+    int r;
 
-    for (i = 0; r == 0 && i < count; i++) {
-        notes[i] =
-            live ? class_note(follow, report->classes->sets[i]) : strdup("");
-        r = notes[i] ? 0 : -ENOMEM;
-    }
     head = columns_append(strdup(""), "%u task%s on %u host%s, %zu class%s",
                           tasks, tasks == 1 ? "" : "s", report->source.hosts,
                           report->source.hosts == 1 ? "" : "s", count,
@@ -210,13 +138,9 @@ static int write_picture(FILE *file,
             columns_append(head, ", sample %u, stopped %.1f ms at most",
                            follow->sample, (double)report->tree->stop_ns / 1e6);
     options.headline = head;
-    if (r == 0)
-        r = head ? render_report(file, report, &options) : -ENOMEM;
+    r = head ? render_report(file, report, &options) : -ENOMEM;
     if (r == 0)
         write_notes(file, follow, options.width);
-    for (i = 0; notes && i < count; i++)
-        free(notes[i]);
-    free(notes);
     free(head);
     return r;
 }
@@ -250,6 +174,9 @@ static int draw_picture(struct follow *follow)
         .targets = follow->options.targets,
         .hosts = targets_hosts_used(follow->options.targets),
         .samples = live ? follow->sample : 1,
+        .interval_ms = follow->options.interval_ms,
+        .history = &follow->history,
+        .present_only = true,
         .threads = follow->options.threads,
         .full = follow->options.full,
         .detail = follow->options.detail};
@@ -288,15 +215,15 @@ static int follow_look(void *arg, const struct tree *tree, const char *late)
         r = screen_new(&follow->screen);
     if (r == 0)
         r = tree_join(&kept, tree, &none);
-    if (r == 0 && last_sample(tree) > follow->sample)
-        r = note_moved(follow, tree);
+    if (r == 0)
+        r = history_note(&follow->history, tree);
     if (r < 0) {
         tree_free(kept);
         return r;
     }
     tree_free(follow->tree);
     follow->tree = kept;
-    follow->sample = last_sample(tree);
+    follow->sample = tree_samples(tree);
     snprintf(follow->late, sizeof(follow->late), "%s", late);
     r = draw_picture(follow);
     if (r == 0 && is_over(tree)) {
@@ -352,8 +279,7 @@ void follow_free(struct follow *follow)
         return;
     following = NULL;
     screen_free(follow->screen);
-    for (i = 0; i < FOLLOW_HISTORY; i++)
-        tasks_free(follow->moved[i]);
+    history_fini(&follow->history);
     for (i = 0; i < follow->note_count; i++)
         free(follow->notes[i]);
     tree_free(follow->tree);

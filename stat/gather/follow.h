@@ -9,9 +9,6 @@
 #include "stat/job/targets.h"
 #include "stat/show/report.h"
 
-/* For this many samples it is known which tasks moved. */
-#define FOLLOW_HISTORY 20
-
 struct follow_options {
     const struct targets *targets; /* kept; may be found later */
     uint32_t interval_ms;

@@ -204,6 +204,9 @@ static int follow_samples(struct gathering *gathering, struct tree **tree)
             if (options->watch_ms == 0)
                 gathering->end_ms = last_ms + options->timeout_ms;
             r = say_sample(*tree, gathering);
+            if (r >= 0 && options->history &&
+                history_note(options->history, *tree) < 0)
+                r = -ENOMEM;
         }
         if (r == 0 && gathering_left_ms(gathering, 0) == 0)
             r = 1;

@@ -10,6 +10,7 @@
 #include "stat/gather/daemons.h"
 #include "stat/gather/naming.h"
 #include "stat/job/targets.h"
+#include "stat/tree/history.h"
 #include "stat/tree/tree.h"
 
 /* Gets one line of news, without a newline. */
@@ -46,10 +47,12 @@ struct gather_options {
     enum naming_detail detail;
     const struct gather_viewer *viewer; /* follows, until it ends; not so many
                                            samples. NULL: nobody */
-    bool (*is_ended)(void); /* whether the user wants to end it; first called
+    struct history *history; /* notes who moves, without a viewer; NULL: nobody
+                                wants to know */
+    bool (*is_ended)(void);  /* whether the user wants to end it; first called
                                when samples are due; NULL: never */
-    gather_say_fn show;     /* progress, of several samples */
-    gather_say_fn say;      /* nodes lost or adopted, and other news */
+    gather_say_fn show;      /* progress, of several samples */
+    gather_say_fn say;       /* nodes lost or adopted, and other news */
 };
 
 /* Start a tree of daemons, have them find what `targets` wants, divide the

@@ -214,9 +214,7 @@ static int node_line(struct drawing *drawing,
         line.text = columns_append(line.text, LEADS_ON ELLIPSIS);
     line.outlier = !in_outlier && report_is_outlier(report, line.tasks);
     if (line.outlier)
-        line.unchanged = report_unchanged(
-            report, *node, *node + drawing->tree->nodes[*node].size,
-            line.tasks);
+        line.unchanged = report_unchanged(report, line.tasks);
     return line_add(drawing, line);
 }
 
@@ -238,7 +236,7 @@ static int here_line(struct drawing *drawing, uint32_t node, const char *prefix)
         line.tasks = here;
         line.text =
             columns_append(strdup(prefix), "\xe2\x94\x9c\xe2\x94\x80 (here)");
-        line.unchanged = report_unchanged(report, node, node + 1, here);
+        line.unchanged = report_unchanged(report, here);
         line.outlier = report_is_outlier(report, here);
         r = line_add(drawing, line);
     }

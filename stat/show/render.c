@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stat/show/columns.h"
+#include "stat/show/movers.h"
 #include "stat/show/palette.h"
 #include "stat/show/picture.h"
 #include "stat/write/output.h"
@@ -50,6 +51,25 @@ static size_t classes_skipped(const struct report *report)
     return report->source.full || count < shown + 2 ? 0 : count - shown;
 }
 
+/* Draw where tasks were before, too: threads that make classes. */
+static void find_left(struct render *render)
+{
+    const struct tree *tree = render->tree;
+    uint32_t top, node, end = 0;
+
+    for (top = 0; top < tree->node_count; top += tree->nodes[top].size) {
+        uint32_t behind = top + tree->nodes[top].size;
+        bool drawn = false;
+
+        for (node = top; node < behind; node++)
+            drawn |= render->drawn[node];
+        for (; end < tree->end_count && tree->ends[end].node < behind; end++)
+            if (drawn && !tree->ends[end].current)
+                render->drawn[render->report->shown[tree->ends[end].node]] =
+                    true;
+    }
+}
+
 /* Find which nodes are to be drawn. */
 static int find_drawn(struct render *render)
 {
@@ -70,6 +90,8 @@ static int find_drawn(struct render *render)
         for (k = 0; k < classes->end_counts[i]; k++)
             render->drawn[classes->ends[i][k]] = true;
     }
+    if (skip == 0)
+        find_left(render);
     /* In pre-order what is below a node follows it. */
     for (node = render->tree->node_count; node-- > 0;) {
         uint32_t child = node + 1;
@@ -288,11 +310,11 @@ static int write_class(struct render *render, size_t i)
 {
     const struct report *report = render->report;
     const struct tasks *set = report->classes->sets[i];
-    uint32_t unchanged = report_class_unchanged(report, i);
     uint64_t threads = report_threads(report, set);
     unsigned room = render->width / 2;
     char ranks[RANKS_SIZE];
-    char *text;
+    char *note = NULL, *text;
+    int r;
 
     if (room > sizeof(ranks))
         room = sizeof(ranks);
@@ -306,12 +328,14 @@ static int write_class(struct render *render, size_t i)
     text = append_processes(text, render, set);
     if (report_is_outlier(report, set))
         text = columns_append(text, ", outlier");
-    if (render->options->notes && render->options->notes[i][0])
-        text = columns_append(text, ", %s", render->options->notes[i]);
-    else if (!render->options->notes && unchanged)
-        text = columns_append(text, ", unchanged for %u samples", unchanged);
-    if (!text)
+    r = movers_note(&note, report, i);
+    if (r == 0 && !render->options->timeless && note[0])
+        text = columns_append(text, ", %s", note);
+    free(note);
+    if (r < 0 || !text) {
+        free(text);
         return -ENOMEM;
+    }
     columns_clean(text);
     colour_begin(render, (long)i);
     columns_wrap(render->file, text, render->width);
@@ -372,6 +396,10 @@ int render_report(FILE *file,
         r = write_lines(&render);
     if (r == 0)
         r = write_classes(&render);
+    if (r == 0 && report->judgement[0]) {
+        columns_wrap(file, report->judgement, render.width);
+        fputc('\n', file);
+    }
     if (r == 0 && !options->headline && report->missing[0]) {
         columns_wrap(file, report->missing, render.width);
         fputc('\n', file);

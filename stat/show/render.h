@@ -22,12 +22,11 @@
 #define RENDER_WIDTH_MIN 40
 
 struct render_options {
-    unsigned width;           /* columns */
-    bool colour;              /* with terminal colours, one for each class */
-    const char *headline;     /* in place of the usual one; NULL: that */
-    const char *const *notes; /* by class: what is said behind it in place of
-                                 for how long it is unchanged, "": nothing;
-                                 NULL: that */
+    unsigned width;       /* columns */
+    bool colour;          /* with terminal colours, one for each class */
+    const char *headline; /* in place of the usual one; NULL: that */
+    bool timeless;        /* say nothing that is another thing in each
+                                 sample, though nothing has moved */
 };
 
 /* Write `report` to `file`, no line longer than the width. Of more classes than

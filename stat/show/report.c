@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stat/show/columns.h"
+#include "stat/show/judgement.h"
 #include "stat/walk/runtime.h"
 
 /* At most one task in so many makes an outlier, among OUTLIER_TASKS or more. */
@@ -352,6 +353,9 @@ int report_new(struct report **out,
     if (r < 0)
         goto out;
     report->outlier_most = find_outlier_most(report);
+    r = judgement_make(&report->judgement, report);
+    if (r < 0)
+        goto out;
     r = -ENOMEM;
     report->missing = find_missing(report);
     if (report->missing)
@@ -386,6 +390,7 @@ void report_free(struct report *report)
     free(report->threads);
     free(report->pieces);
     free(report->summary);
+    free(report->judgement);
     free(report->missing);
     free(report);
 }
@@ -411,86 +416,11 @@ bool report_is_outlier(const struct report *report, const struct tasks *tasks)
     return tasks_count(tasks) <= report->outlier_most;
 }
 
-uint32_t report_unchanged(const struct report *report,
-                          uint32_t first,
-                          uint32_t behind,
-                          struct tasks *tasks)
+uint32_t report_unchanged(const struct report *report, struct tasks *tasks)
 {
-    const struct tree *tree = report->tree;
-    uint32_t samples = report->source.samples;
-    uint32_t node = first;
-    bool always = true;
-    int64_t still;
+    int64_t still =
+        report->source.samples < 2 ? 0 : tree_unmoved(report->tree, tasks);
 
-    if (samples < 2)
-        return 0;
-    /* Of each place that people see, every task must have been there in every
-     * sample: where a runtime is folded, at different places inside. */
-    while (always && node < behind) {
-        uint32_t shown = report->shown[node];
-        uint64_t seen = 0;
-        uint64_t wanted = 0;
-        uint32_t end;
-
-        if (report_is_folded(report, shown))
-            wanted = (uint64_t)samples * tasks_count(report->under[shown]);
-        for (; node < behind && report->shown[node] == shown; node++) {
-            for (end = report->first_end[node];
-                 end < tree->end_count && tree->ends[end].node == node; end++) {
-                uint32_t count = tasks_count(tree->ends[end].tasks);
-
-                seen += (uint64_t)tree->ends[end].samples * count;
-                if (!report_is_folded(report, shown))
-                    wanted += (uint64_t)samples * count;
-            }
-        }
-        always = seen == wanted;
-    }
-    still = always ? samples : tree_unmoved(tree, tasks);
-    return still > 1 ? (uint32_t)still : 0;
-}
-
-/* Whether each of `tasks` was seen in every sample at the place that people see
- * as `shown`: inside of a runtime anywhere. Returns 1 or 0, or -ENOMEM. */
-static int always_at(const struct report *report,
-                     uint32_t shown,
-                     struct tasks *tasks)
-{
-    const struct tree *tree = report->tree;
-    uint64_t seen = 0;
-    uint32_t node, end;
-
-    for (node = shown; node < tree->node_count && report->shown[node] == shown;
-         node++) {
-        for (end = report->first_end[node];
-             end < tree->end_count && tree->ends[end].node == node; end++) {
-            struct tasks *both;
-            int r =
-                tasks_combine(&both, TASKS_BOTH, tree->ends[end].tasks, tasks);
-
-            if (r < 0)
-                return r;
-            seen += (uint64_t)tree->ends[end].samples * tasks_count(both);
-            tasks_free(both);
-        }
-    }
-    return seen == (uint64_t)report->source.samples * tasks_count(tasks);
-}
-
-uint32_t report_class_unchanged(const struct report *report, size_t class)
-{
-    const struct classes *classes = report->classes;
-    struct tasks *set = classes->sets[class];
-    uint32_t samples = report->source.samples, i;
-    int64_t still;
-    int always = 1;
-
-    if (samples < 2)
-        return 0;
-    /* All of their threads count, but for a runtime's own. */
-    for (i = 0; always > 0 && i < classes->end_counts[class]; i++)
-        always = always_at(report, classes->ends[class][i], set);
-    still = always > 0 ? samples : tree_unmoved(report->tree, set);
     return still > 1 ? (uint32_t)still : 0;
 }
 

@@ -8,14 +8,20 @@
 #include "stat/gather/naming.h"
 #include "stat/job/targets.h"
 #include "stat/tree/classes.h"
+#include "stat/tree/history.h"
 #include "stat/tree/tree.h"
 
 /* How a look was made. */
 struct report_source {
     const struct targets *targets; /* NULL or empty: made up */
     uint32_t hosts;                /* that have tasks */
-    uint32_t samples;              /* how many were asked for */
-    bool threads;                  /* pictures count them too */
+    uint32_t samples;              /* how many there were, at most */
+    uint32_t interval_ms;          /* between two of them */
+    const struct history *history; /* who moved in the last of them; NULL: not
+                                      known */
+    bool present_only; /* the tree has only where tasks are now, not where they
+                          were before */
+    bool threads;      /* pictures count them too */
     bool full; /* runtime frames are places like others, and make classes */
     enum naming_detail detail;
     const char *late;    /* what is missing for another reason than a task; NULL
@@ -49,6 +55,7 @@ struct report {
     char *summary; /* how many tasks, threads, hosts, classes and samples there
                       are; begins with "partial: " if something is missing */
     char *missing; /* what, in a sentence that begins so too; "": nothing */
+    char *judgement; /* what is wrong, in a sentence; "": nothing is seen */
     uint32_t outlier_most; /* an outlier has so many tasks at most */
     uint64_t *threads; /* by node: so many were at and under it when its tasks
                           were last seen */
@@ -78,16 +85,9 @@ long report_class(const struct report *report, const struct tasks *tasks);
  * four or more, or one, where a class has more. */
 bool report_is_outlier(const struct report *report, const struct tasks *tasks);
 
-/* For how many samples `tasks`, whose traces end at the nodes from `first` to
- * before `behind`, have been there, up to the last; 0 if they have just come,
- * or where there was one sample only. */
-uint32_t report_unchanged(const struct report *report,
-                          uint32_t first,
-                          uint32_t behind,
-                          struct tasks *tasks);
-
-/* As report_unchanged(), for the whole of a class. */
-uint32_t report_class_unchanged(const struct report *report, size_t class);
+/* For how many samples, up to the last, none of `tasks` has moved; 0 if some
+ * have just moved, or where there was one sample only. */
+uint32_t report_unchanged(const struct report *report, struct tasks *tasks);
 
 /* How many threads were at `node` itself when its tasks were last seen. */
 uint64_t report_threads_here(const struct report *report, uint32_t node);

@@ -92,7 +92,7 @@ static void find_steps(struct sweep *sweep,
         const struct tasks_range *ranges = tasks_ranges(set);
         uint32_t node = tree->ends[end].node;
 
-        if (tree_is_not_walked(tree, node))
+        if (!tree->ends[end].current || tree_is_not_walked(tree, node))
             continue;
         node = places[node];
         for (i = 0; i < tasks_range_count(set); i++) {

@@ -8,7 +8,7 @@
 #include "stat/tree/tree.h"
 
 /* The classes of a tree: tasks are in the same one exactly if their traces
- * end at the same places. Tasks that could not be walked are in none. */
+ * end at the same places, as last seen. Tasks that could not be walked are in none. */
 struct classes {
     struct tasks **sets;  /* smallest first, then by lowest task */
     uint32_t **ends;      /* of each: the nodes where its traces end, rising */

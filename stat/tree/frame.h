@@ -16,6 +16,9 @@
 /* How the one begins of a task that has ended, which nobody has waited for. */
 #define FRAME_ZOMBIE "[zombie: "
 
+/* The last frame of a thread that ran just before it was stopped. */
+#define FRAME_RUNNING "[running]"
+
 /* How notes begin: a stack that is cut, or that there is none, for the process
  * was not to be stopped any longer; how one ends that says how many threads
  * were left out; the name of a thread, above its stack; a

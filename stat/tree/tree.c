@@ -428,6 +428,16 @@ int tree_settle(struct tree **out, const struct tree *tree)
     return 0;
 }
 
+uint32_t tree_samples(const struct tree *tree)
+{
+    uint32_t last = 0, i;
+
+    for (i = 0; i < tree->progress_count; i++)
+        if (tree->progress[i].seen > last)
+            last = tree->progress[i].seen;
+    return last;
+}
+
 int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks)
 {
     int64_t least = 0;

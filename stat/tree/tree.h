@@ -158,6 +158,9 @@ int tree_tasks(struct tasks **out, const struct tree *tree);
  * Returns 0 or -ENOMEM. */
 int tree_settle(struct tree **out, const struct tree *tree);
 
+/* The number of the last sample of any task; 0 if it knows none. */
+uint32_t tree_samples(const struct tree *tree);
+
 /* For how many samples, up to its last, none of `tasks` has moved; 0 if the
  * tree knows none of them. Returns that, or -ENOMEM. */
 int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks);

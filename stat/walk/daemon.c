@@ -12,6 +12,7 @@
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 #include "stat/walk/guard.h"
+#include "stat/walk/motion.h"
 #include "stat/walk/names.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/traces.h"
@@ -23,8 +24,9 @@ struct daemon {
     struct walker *walker;
     struct traces *traces;
     struct guard *guard;
-    size_t late;   /* threads to be released when they stop */
-    uint32_t task; /* of the request, that is being walked: its index */
+    struct motion *motion; /* while something is being sampled */
+    size_t late;           /* threads to be released when they stop */
+    uint32_t task;         /* of the request, that is being walked: its index */
     /* what is being sampled; NULL: nothing */
     struct cop_packet *asked;
     struct request request; /* it, read */
@@ -53,11 +55,18 @@ static int take_stack(void *arg,
                       size_t count)
 {
     struct daemon *daemon = arg;
+    struct motion_part part;
+    int r;
 
-    (void)tid;
-    return traces_add(daemon->traces,
-                      request_task(&daemon->request, daemon->task), frames,
-                      count);
+    r = motion_part(&part, daemon->motion, walker_names(daemon->walker), tid,
+                    frames, count);
+    if (r < 0)
+        return r;
+    if (daemon->request.flags & REQUEST_NATIVE)
+        part.decisive = count;
+    return traces_add_thread(daemon->traces,
+                             request_task(&daemon->request, daemon->task),
+                             frames, count, part.decisive, part.ran);
 }
 
 /* What `text` says behind "pid N: ", if it begins with that; never "". */
@@ -140,6 +149,9 @@ static int walk_task(struct daemon *daemon, uint32_t index)
     if (thread_status(&status, pid, pid) == 0 && daemon->walked[index] &&
         status.started != daemon->started[index])
         return take_failure(daemon, "", true);
+    r = motion_look(daemon->motion, pid, WALK_THREADS_MAX);
+    if (r < 0)
+        return r;
     r = walk_process(daemon->walker, pid, &options, &ns, take_stack, daemon,
                      &error);
     note_stuck(daemon, ns);
@@ -170,6 +182,7 @@ static int take_sample(struct daemon *daemon)
 
     request_boot(boot);
     daemon->stuck_ns = 0;
+    motion_sample(daemon->motion);
     begin_ms = clock_now_ms();
     guard_watch(daemon->guard);
     for (i = 0; r == 0 && i < daemon->mine_count; i++) {
@@ -212,11 +225,13 @@ static void stop_sampling(struct daemon *daemon)
 {
     cop_packet_free(daemon->asked);
     traces_free(daemon->traces);
+    motion_free(daemon->motion);
     free(daemon->mine);
     free(daemon->walked);
     free(daemon->started);
     daemon->asked = NULL;
     daemon->traces = NULL;
+    daemon->motion = NULL;
     daemon->mine = NULL;
     daemon->walked = NULL;
     daemon->started = NULL;
@@ -271,6 +286,8 @@ static int begin_sampling(struct daemon *daemon,
     r = request_unpack(&daemon->request, packet);
     if (r == 0)
         r = traces_new(&daemon->traces);
+    if (r == 0)
+        r = motion_new(&daemon->motion);
     if (r == 0)
         r = find_mine(daemon);
     if (r < 0) {

@@ -335,3 +335,18 @@ int names_of(struct names *names,
     *count = name->count;
     return 0;
 }
+
+const char *names_symbol(const struct names *names,
+                         const char *module,
+                         uint64_t offset)
+{
+    struct known *known;
+    Dwarf_Addr start;
+
+    HASH_FIND_STR(names->modules, module, known);
+    if (!known)
+        return NULL;
+    dwfl_module_info(known->dwfl_module, NULL, &start, NULL, NULL, NULL, NULL,
+                     NULL);
+    return dwfl_module_addrname(known->dwfl_module, start + offset);
+}

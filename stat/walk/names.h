@@ -45,4 +45,10 @@ int names_of(struct names *names,
              const struct frame **frames,
              size_t *count);
 
+/* The symbol at an address of `module`, as the linker has it: found sooner than
+ * its name, but anew each time. NULL if there is none. Borrowed. */
+const char *names_symbol(const struct names *names,
+                         const char *module,
+                         uint64_t offset);
+
 #endif

@@ -45,6 +45,12 @@ bool runtime_is_call(const char *function)
     return begins(bare_name(function), calls);
 }
 
+bool runtime_is_mpi(const char *function)
+{
+    return runtime_is_call(function) &&
+           strncasecmp(bare_name(function), "pthread_", 8) != 0;
+}
+
 bool runtime_is_thread(const char *function)
 {
     const char *offset = strstr(function, "+0x");

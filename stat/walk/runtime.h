@@ -12,6 +12,9 @@
  * Underscores before, as the C library has them, do not count. */
 bool runtime_is_call(const char *function);
 
+/* Whether it is such a call of MPI. */
+bool runtime_is_mpi(const char *function);
+
 /* Whether a thread whose outermost frame is `function` is one of the runtime's
  * own, such as the progress threads of Open MPI and UCX: a name that such a
  * library gives its functions, or an address without a name in such a

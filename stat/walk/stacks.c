@@ -116,6 +116,8 @@ static int look_at(struct stacks *stacks, pid_t tid)
         return 0;
     if (status.state == 'R')
         word = "running";
+    else if (!stacks->options->states)
+        return 0;
     else if (status.state == 'S')
         word = "sleeping";
     else if (status.state == 'D')
@@ -144,8 +146,6 @@ int stacks_look(struct stacks *stacks)
     DIR *folder;
     int r = 0;
 
-    if (!stacks->options->states)
-        return 0;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)stacks->pid);
     folder = opendir(path);
     if (!folder)

@@ -22,7 +22,8 @@ int stacks_new(struct stacks **out,
 /* Free `stacks`. NULL is fine. */
 void stacks_free(struct stacks *stacks);
 
-/* Before it is stopped: note the state of each thread, where that is wanted.
+/* Before it is stopped: note which threads run, and the state of the others
+ * where that is wanted.
  * Returns 0 or -ENOMEM. */
 int stacks_look(struct stacks *stacks);
 

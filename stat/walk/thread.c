@@ -97,6 +97,22 @@ static size_t read_file(
     return len;
 }
 
+int thread_efforts(uint64_t *sleeps, uint64_t *run_ns, pid_t pid, pid_t tid)
+{
+    static const char label[] = "\nvoluntary_ctxt_switches:";
+    char text[4096];
+    const char *at;
+
+    read_file(text, sizeof(text), pid, tid, "status");
+    at = strstr(text, label);
+    if (!at)
+        return -ESRCH;
+    *sleeps = strtoull(at + strlen(label), NULL, 10);
+    read_file(text, sizeof(text), pid, tid, "schedstat");
+    *run_ns = strtoull(text, NULL, 10);
+    return 0;
+}
+
 pid_t thread_inner_tid(pid_t pid, pid_t tid)
 {
     char text[4096], *at, *last;

@@ -55,6 +55,9 @@ struct seen {
     uint32_t task;
     uint32_t moved;
     uint32_t seen;
+    uint64_t places_before; /* what decides whether it has moved, summed up */
+    uint64_t places_now;
+    bool ran;         /* since the sample before, without leaving its place */
     bool here;        /* in this sample */
     uint32_t stop_us; /* the longest */
     bool stop_new;    /* it is longer than in the sample before */
@@ -221,10 +224,24 @@ static int spot_add(struct seen *seen, struct stack *stack)
     return 0;
 }
 
-int traces_add(struct traces *traces,
-               uint32_t task,
-               const struct frame *frames,
-               size_t count)
+/* A number for the first `count` places of a stack: the FNV-1a hash. */
+static uint64_t places_hash(const struct stack *stack, size_t count)
+{
+    const unsigned char *bytes = (const unsigned char *)stack->places;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    size_t i;
+
+    for (i = 0; i < count * sizeof(stack->places[0]); i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+int traces_add_thread(struct traces *traces,
+                      uint32_t task,
+                      const struct frame *frames,
+                      size_t count,
+                      size_t decisive,
+                      bool ran)
 {
     struct stack *stack;
     struct seen *seen;
@@ -233,9 +250,24 @@ int traces_add(struct traces *traces,
         return -EINVAL;
     if (count > TREE_DEPTH_MAX)
         count = TREE_DEPTH_MAX;
+    if (decisive > count)
+        decisive = count;
     stack = stack_of(traces, frames, count);
     seen = stack ? seen_of(traces, task) : NULL;
-    return seen ? spot_add(seen, stack) : -ENOMEM;
+    if (!seen || spot_add(seen, stack) < 0)
+        return -ENOMEM;
+    /* A sum: threads come in any order. */
+    seen->places_now += places_hash(stack, decisive);
+    seen->ran |= ran;
+    return 0;
+}
+
+int traces_add(struct traces *traces,
+               uint32_t task,
+               const struct frame *frames,
+               size_t count)
+{
+    return traces_add_thread(traces, task, frames, count, count, false);
 }
 
 /* A time in microseconds, rounded up so that few bits of it count: the longest
@@ -263,29 +295,55 @@ int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns)
     return 0;
 }
 
-/* Take this sample of one task into account. Returns whether it has moved. */
-static bool seen_advance(struct seen *seen)
+/* The task has not moved: it stays where it was, whatever is different inside of
+ * a runtime. */
+static void seen_stay(struct seen *seen)
 {
-    uint32_t still = seen->seen - seen->moved, i;
-    bool moved = seen->seen == 0;
+    uint32_t kept = 0, i;
 
-    for (i = 0; i < seen->count; i++)
-        moved |= seen->spots[i].before != seen->spots[i].now;
-    seen->seen++;
+    for (i = 0; i < seen->count; i++) {
+        seen->spots[kept] = seen->spots[i];
+        seen->spots[kept].now = 0;
+        kept += seen->spots[i].before > 0 || seen->spots[i].samples > 0;
+    }
+    seen->count = kept;
+}
+
+/* The task has moved, for the first time in `still` samples. */
+static void seen_move(struct seen *seen, uint32_t still)
+{
+    uint32_t i;
+
     for (i = 0; i < seen->count; i++) {
         struct spot *spot = &seen->spots[i];
 
-        if (moved && spot->before > 0)
+        if (spot->before > 0)
             spot->samples += still;
-        if (moved && spot->now > 0)
+        if (spot->now > 0) {
             spot->samples++;
-        if (spot->now > 0)
             spot->threads = spot->now;
+        }
         spot->before = spot->now;
         spot->now = 0;
     }
-    if (moved)
-        seen->moved = seen->seen;
+}
+
+/* Take this sample of one task into account. Returns whether it has moved. */
+static bool seen_advance(struct seen *seen)
+{
+    bool moved =
+        seen->seen == 0 || seen->ran || seen->places_before != seen->places_now;
+
+    if (moved) {
+        seen_move(seen, seen->seen - seen->moved);
+        seen->moved = seen->seen + 1;
+    } else {
+        seen_stay(seen);
+    }
+    seen->seen++;
+    seen->places_before = seen->places_now;
+    seen->places_now = 0;
+    seen->ran = false;
     seen->here = false;
     return moved;
 }

@@ -2,6 +2,7 @@
 #ifndef STAT_WALK_TRACES_H
 #define STAT_WALK_TRACES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,20 @@ int traces_add(struct traces *traces,
                uint32_t task,
                const struct frame *frames,
                size_t count);
+
+/* The same, of a thread of which only a part counts when it is found out whether
+ * the task has moved. A task that has not moved stays where it was seen first.
+ *
+ * decisive  how many frames from the outermost on: those behind, such as the
+ *           inside of a call of MPI, may be others each time
+ * ran       the thread has run since the sample before: it has moved, though it
+ *           may be at the same place again */
+int traces_add_thread(struct traces *traces,
+                      uint32_t task,
+                      const struct frame *frames,
+                      size_t count,
+                      size_t decisive,
+                      bool ran);
 
 /* In the present sample task `task` was stopped for `ns` nanoseconds.
  * Returns 0 or -ENOMEM. */

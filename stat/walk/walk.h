@@ -43,8 +43,9 @@ struct walk_options {
     bool names;           /* a thread with a name of its own begins with it, in
                              a frame such as "[thread io-#]": digits as # */
     bool states;          /* each stack ends with what the scheduler says of it
-                             before the stop, such as "[running]" or "[sleeping
-                             in futex_wait_queue]" */
+                             before the stop, such as "[sleeping in
+                             futex_wait_queue]"; without this only those of
+                             threads that run do, with "[running]" */
     bool native;          /* the frames of Python's interpreter stay, around
                              those of the program that it runs */
     struct guard *guard;  /* armed while a process is stopped; NULL: none */

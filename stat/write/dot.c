@@ -134,6 +134,8 @@ int dot_write(FILE *file, const struct report *report)
           file);
     escape_dot(file, report->missing[0] ? report->missing : report->summary);
     fputs("\\n", file);
+    escape_dot(file, report->judgement);
+    fputs("\\n", file);
     escape_dot(file, origin);
     fputs("\";\n", file);
     r = write_trees(file, report, false);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/movers.h"
 #include "stat/show/origin.h"
 #include "stat/show/short.h"
 #include "stat/walk/runtime.h"
@@ -225,9 +226,10 @@ static void write_nodes(FILE *file,
         if (report_has_end(report, i)) {
             fputs(",\"ends\":[", file);
             for (; end < tree->end_count && tree->ends[end].node == i; end++) {
-                fprintf(file, "%s{\"set\":%u,\"samples\":%u,\"threads\":%u}",
+                fprintf(file, "%s{\"set\":%u,\"samples\":%u,\"threads\":%u%s}",
                         comma, sets->ends[end], tree->ends[end].samples,
-                        tree->ends[end].threads);
+                        tree->ends[end].threads,
+                        tree->ends[end].current ? "" : ",\"left\":true");
                 comma = ",";
             }
             fputc(']', file);
@@ -237,9 +239,32 @@ static void write_nodes(FILE *file,
     fputs("]", file);
 }
 
-static void write_classes(FILE *file,
-                          const struct report *report,
-                          const struct sets *sets)
+/* What is said of class number `i`, and the node that it never left, if there
+ * is one. Returns 0 or -ENOMEM. */
+static int write_note(FILE *file, const struct report *report, size_t i)
+{
+    uint32_t node;
+    char *note;
+    int r = movers_note(&note, report, i);
+
+    if (r < 0)
+        return r;
+    if (note[0]) {
+        fputc(',', file);
+        write_string(file, "note", note);
+    }
+    free(note);
+    r = report_unchanged(report, report->classes->sets[i]) > 0
+            ? 0
+            : movers_never_left(&node, report, i);
+    if (r > 0)
+        fprintf(file, ",\"never_left\":%u", node);
+    return r < 0 ? r : 0;
+}
+
+static int write_classes(FILE *file,
+                         const struct report *report,
+                         const struct sets *sets)
 {
     const struct classes *classes = report->classes;
     uint32_t k;
@@ -249,17 +274,21 @@ static void write_classes(FILE *file,
     for (i = 0; i < classes->count; i++) {
         fprintf(file,
                 "%s{\"set\":%u,\"tasks\":%u,\"threads\":%" PRIu64
-                ",\"outlier\":%s,\"unchanged\":%u,\"nodes\":[",
+                ",\"outlier\":%s,\"unchanged\":%u",
                 i ? ",\n" : "\n", sets->classes[i],
                 tasks_count(classes->sets[i]),
                 report_threads(report, classes->sets[i]),
                 report_is_outlier(report, classes->sets[i]) ? "true" : "false",
-                report_class_unchanged(report, i));
+                report_unchanged(report, classes->sets[i]));
+        if (write_note(file, report, i) < 0)
+            return -ENOMEM;
+        fputs(",\"nodes\":[", file);
         for (k = 0; k < classes->end_counts[i]; k++)
             fprintf(file, "%s%u", k ? "," : "", classes->ends[i][k]);
         fputs("]}", file);
     }
     fputs("]", file);
+    return 0;
 }
 
 /* Who could not be looked at, and why. */
@@ -392,6 +421,8 @@ int json_write(FILE *file, const struct report *report)
         goto out;
     if (source->targets && source->targets->ranked)
         fputs(",\"ranks\":true", file);
+    fputs(",\n", file);
+    write_string(file, "judgement", report->judgement);
     r = write_sets(file, &sets);
     if (r < 0)
         goto out;
@@ -399,7 +430,9 @@ int json_write(FILE *file, const struct report *report)
     if (r < 0)
         goto out;
     write_nodes(file, report, &sets);
-    write_classes(file, report, &sets);
+    r = write_classes(file, report, &sets);
+    if (r < 0)
+        goto out;
     write_not_walked(file, report, &sets);
     fprintf(file, ",\n\"missing\":%u,\"partial\":%s,\"not_looked_at\":%u",
             sets.missing_number, report->missing[0] ? "true" : "false",

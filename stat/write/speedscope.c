@@ -171,8 +171,10 @@ int speedscope_write(FILE *file, const struct report *report)
         parents[node] = depth > 0 ? above[depth - 1] : node;
     }
     fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\""
-          ",\n\"exporter\":\"coppice-stat\",\n",
+          ",\n\"exporter\":\"coppice-stat\",\n\"name\":\"",
           file);
+    escape_json(file, report->judgement);
+    fputs("\",\n", file);
     write_frames(file, tree);
     r = write_profiles(file, report, parents, samples);
 out:

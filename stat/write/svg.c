@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "stat/show/movers.h"
 #include "stat/show/origin.h"
 #include "stat/show/palette.h"
 #include "stat/show/short.h"
@@ -15,14 +16,15 @@
 
 /* Pixels. A cell has two lines of text; one that is narrower than CELL_MIN is
  * left out. */
-#define WIDTH      1000.0
-#define MARGIN     12.0
-#define HEAD       52.0
-#define CELL       40.0
-#define CELL_MIN   0.05
-#define LABEL_MIN  24.0
-#define LETTER     6.7 /* of 11 pixels */
-#define LEGEND_ROW 20.0
+#define WIDTH            1000.0
+#define MARGIN           12.0
+#define HEAD             52.0
+#define CELL             40.0
+#define CELL_MIN         0.05
+#define LABEL_MIN        24.0
+#define LETTER           6.7 /* of 11 pixels */
+#define SENTENCE_COLUMNS 170
+#define LEGEND_ROW       20.0
 
 /* Classes in the legend. */
 #define LEGEND_MAX 20
@@ -200,8 +202,8 @@ static int draw_cells(
     return r;
 }
 
-/* What is right of the colours below the picture. */
-static void write_legend(struct svg *svg, double y)
+/* What is right of the colours below the picture. Returns 0 or -ENOMEM. */
+static int write_legend(struct svg *svg, double y)
 {
     const struct report *report = svg->report;
     const struct classes *classes = report->classes;
@@ -210,8 +212,11 @@ static void write_legend(struct svg *svg, double y)
 
     for (i = 0; i < classes->count && i < LEGEND_MAX; i++) {
         const struct tasks *set = classes->sets[i];
-        uint32_t unchanged = report_class_unchanged(report, i);
+        char *note;
+        int r = movers_note(&note, report, i);
 
+        if (r < 0)
+            return r;
         fprintf(svg->file,
                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" "
                 "rx=\"2\" fill=\"%s\"/><text class=\"t\" x=\"%.1f\" "
@@ -221,8 +226,11 @@ static void write_legend(struct svg *svg, double y)
                 tasks_count(set) == 1 ? "" : "s",
                 tasks_text(set, ranks, sizeof(ranks)),
                 report_is_outlier(report, set) ? ", outlier" : "");
-        if (unchanged)
-            fprintf(svg->file, ", unchanged for %u samples", unchanged);
+        if (note[0]) {
+            fputs(", ", svg->file);
+            escape_xml(svg->file, note, 0);
+        }
+        free(note);
         fputs("</text>\n", svg->file);
         y += LEGEND_ROW;
     }
@@ -231,6 +239,18 @@ static void write_legend(struct svg *svg, double y)
                 "<text class=\"t\" x=\"%.1f\" y=\"%.1f\">\xe2\x80\xa6 and %zu "
                 "more classes</text>\n",
                 MARGIN, y + 10, classes->count - LEGEND_MAX);
+    return 0;
+}
+
+/* A sentence on a line of its own, whole when the pointer is on it. */
+static void write_sentence(struct svg *svg, const char *text, double y)
+{
+    fprintf(svg->file, "<text class=\"t\" x=\"%.1f\" y=\"%.1f\"><title>",
+            MARGIN, y);
+    escape_xml(svg->file, text, 0);
+    fputs("</title>", svg->file);
+    escape_xml(svg->file, text, SENTENCE_COLUMNS);
+    fputs("</text>\n", svg->file);
 }
 
 static int write_picture(struct svg *svg)
@@ -241,11 +261,13 @@ static int write_picture(struct svg *svg)
                         ? LEGEND_MAX + 1
                         : report->classes->count;
     double below = HEAD + CELL * (svg->deepest + 1) + 10;
-    double rows = (double)legend + (report->missing[0] ? 1 : 0);
+    double rows = (double)legend + (report->missing[0] ? 1 : 0) +
+                  (report->judgement[0] ? 1 : 0);
     double height = below + LEGEND_ROW * rows + 4;
     char *origin = origin_text(report);
     double sum = 0;
     uint32_t node;
+    int r;
 
     if (!origin)
         return -ENOMEM;
@@ -265,15 +287,14 @@ static int write_picture(struct svg *svg)
     escape_xml(svg->file, origin, (unsigned)((WIDTH - 2 * MARGIN) / LETTER));
     fputs("</text>\n", svg->file);
     free(origin);
-    if (report->missing[0]) {
-        fprintf(svg->file, "<text class=\"t\" x=\"%.1f\" y=\"%.1f\">", MARGIN,
-                height - 10);
-        escape_xml(svg->file, report->missing, 0);
-        fputs("</text>\n", svg->file);
-    }
-    write_legend(svg, below);
-    if (sum <= 0)
-        return 0;
+    if (report->missing[0])
+        write_sentence(svg, report->missing, height - 10);
+    if (report->judgement[0])
+        write_sentence(svg, report->judgement,
+                       height - 10 - (report->missing[0] ? LEGEND_ROW : 0));
+    r = write_legend(svg, below);
+    if (r < 0 || sum <= 0)
+        return r;
     return draw_cells(svg, 0, tree->node_count, MARGIN,
                       (WIDTH - 2 * MARGIN) / sum);
 }

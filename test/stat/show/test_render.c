@@ -125,37 +125,49 @@ TEST(the_ring_has_three_classes)
                "       14  0,3-15\n"
                "class 1: 1 task: 1 (localhost pid 101), outlier\n"
                "class 2: 1 task: 2 (node7 pid 102), outlier\n"
-               "class 3: 14 tasks: 0,3-15\n");
+               "class 3: 14 tasks: 0,3-15\n"
+               "14 of 16 tasks are in pthread_barrier_wait (ring_barrier, "
+               "ring.c:66); task 1 is in pause\n"
+               "  (do_SendOrStall, ring.c:44); task 2 is in recv "
+               "(ring_waitall, ring.c:55) (1 sample)\n");
     targets_fini(&targets);
 }
 
 /* All of it: the inside of pthread too. */
 TEST(full_pictures_leave_nothing_out)
 {
-    struct report_source source = {.hosts = 1, .samples = 3, .full = true};
+    struct report_source source = {
+        .hosts = 1, .samples = 3, .interval_ms = 100, .full = true};
 
-    check_text(drawn(ring_tree(3), &source, 140, false),
-               "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at "
-               "most            count  tasks\n"
-               "main (ring.c:90)                                               "
-               "                16  0-15\n"
-               "└─ ring_step (ring.c:40)                                       "
-               "                16  0-15\n"
-               "   ├─ do_SendOrStall (ring.c:44) ▸ pause                       "
-               "                 1  1  ◀ outlier, unchanged for 3 samples\n"
-               "   ├─ ring_waitall (ring.c:55) ▸ recv                          "
-               "                 1  2  ◀ outlier, unchanged for 3 samples\n"
-               "   └─ ring_barrier (ring.c:66) ▸ pthread_barrier_wait ▸ "
-               "libc.so.6+0x85f17      14  0,3-15\n"
-               "class 1: 1 task: 1, outlier, unchanged for 3 samples\n"
-               "class 2: 1 task: 2, outlier, unchanged for 3 samples\n"
-               "class 3: 14 tasks: 0,3-15, unchanged for 3 samples\n");
+    check_text(
+        drawn(ring_tree(3), &source, 140, false),
+        "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at "
+        "most            count  tasks\n"
+        "main (ring.c:90)                                               "
+        "                16  0-15\n"
+        "└─ ring_step (ring.c:40)                                       "
+        "                16  0-15\n"
+        "   ├─ do_SendOrStall (ring.c:44) ▸ pause                       "
+        "                 1  1  ◀ outlier, unchanged for 3 samples\n"
+        "   ├─ ring_waitall (ring.c:55) ▸ recv                          "
+        "                 1  2  ◀ outlier, unchanged for 3 samples\n"
+        "   └─ ring_barrier (ring.c:66) ▸ pthread_barrier_wait ▸ "
+        "libc.so.6+0x85f17      14  0,3-15\n"
+        "class 1: 1 task: 1, outlier, unchanged for 3 samples, 0.2 s\n"
+        "class 2: 1 task: 2, outlier, unchanged for 3 samples, 0.2 s\n"
+        "class 3: 14 tasks: 0,3-15, unchanged for 3 samples, 0.2 s\n"
+        "14 of 16 tasks wait in pthread_barrier_wait (ring_barrier, "
+        "ring.c:66); task 1 waits in pause (do_SendOrStall, ring.c:44); "
+        "task 2 waits in\n"
+        "  recv (ring_waitall, ring.c:55); no task has moved (3 samples, "
+        "0.2 s)\n");
 }
 
 /* Each line of a narrow picture fits; marks get shorter, but are not lost. */
 TEST(narrow_pictures_are_cut)
 {
-    struct report_source source = {.hosts = 1, .samples = 3};
+    struct report_source source = {
+        .hosts = 1, .samples = 3, .interval_ms = 100};
 
     check_text(drawn(ring_tree(3), &source, 40, false),
                "16 tasks on 1 host, 3 classes, 3\n"
@@ -167,17 +179,25 @@ TEST(narrow_pictures_are_cut)
                "   ├─ ring… ▸ recv       1  2  ◀ outlier\n"
                "   └─ ring_ba… ▸ …      14  0,3-15\n"
                "class 1: 1 task: 1, outlier, unchanged\n"
-               "  for 3 samples\n"
+               "  for 3 samples, 0.2 s\n"
                "class 2: 1 task: 2, outlier, unchanged\n"
-               "  for 3 samples\n"
+               "  for 3 samples, 0.2 s\n"
                "class 3: 14 tasks: 0,3-15, unchanged for\n"
-               "  3 samples\n");
+               "  3 samples, 0.2 s\n"
+               "14 of 16 tasks wait in\n"
+               "  pthread_barrier_wait (ring_barrier,\n"
+               "  ring.c:66); task 1 waits in pause\n"
+               "  (do_SendOrStall, ring.c:44); task 2\n"
+               "  waits in recv (ring_waitall,\n"
+               "  ring.c:55); no task has moved (3\n"
+               "  samples, 0.2 s)\n");
 }
 
 /* A wide one has room for everything on the line of the headline. */
 TEST(wide_pictures_have_room)
 {
-    struct report_source source = {.hosts = 1, .samples = 3};
+    struct report_source source = {
+        .hosts = 1, .samples = 3, .interval_ms = 100};
 
     check_text(drawn(ring_tree(3), &source, 300, false),
                "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at "
@@ -192,9 +212,13 @@ TEST(wide_pictures_have_room)
                "        1  2  ◀ outlier, unchanged for 3 samples\n"
                "   └─ ring_barrier (ring.c:66) ▸ pthread_barrier_wait ▸ …      "
                "       14  0,3-15\n"
-               "class 1: 1 task: 1, outlier, unchanged for 3 samples\n"
-               "class 2: 1 task: 2, outlier, unchanged for 3 samples\n"
-               "class 3: 14 tasks: 0,3-15, unchanged for 3 samples\n");
+               "class 1: 1 task: 1, outlier, unchanged for 3 samples, 0.2 s\n"
+               "class 2: 1 task: 2, outlier, unchanged for 3 samples, 0.2 s\n"
+               "class 3: 14 tasks: 0,3-15, unchanged for 3 samples, 0.2 s\n"
+               "14 of 16 tasks wait in pthread_barrier_wait (ring_barrier, "
+               "ring.c:66); task 1 waits in pause (do_SendOrStall, ring.c:44); "
+               "task 2 waits in recv (ring_waitall, ring.c:55); no task has "
+               "moved (3 samples, 0.2 s)\n");
 }
 
 /* One class: no outlier, whatever the counts. A trace that ends where others
@@ -218,7 +242,8 @@ TEST(ends_inside_are_shown)
                "\033[38;5;208mmain                  1  0\033[0m\n"
                "\033[38;5;208m├─ (here)             1  0\033[0m\n"
                "\033[38;5;208m└─ work (w.c:2)       1  0\033[0m\n"
-               "\033[38;5;208mclass 1: 1 task: 0\033[0m\n");
+               "\033[38;5;208mclass 1: 1 task: 0\033[0m\n"
+               "task 0 is in main (1 sample)\n");
 }
 
 /* A chain that all tasks share is one line, its ends named. */
@@ -252,7 +277,9 @@ TEST(long_chains_are_counted)
                "   └─ f11 (f.c:12)                                             "
                "      1  0\n"
                "class 1: 1 task: 0\n"
-               "class 2: 1 task: 1\n");
+               "class 2: 1 task: 1\n"
+               "task 1 is in f10 (f.c:11); task 0 is in f11 (f.c:12) "
+               "(1 sample)\n");
 }
 
 /* A thousand classes: the smallest and the largest, and how many others. */
@@ -280,7 +307,7 @@ TEST(a_thousand_classes_are_bounded)
     for (at = text; *at; at++)
         lines += *at == '\n';
     CU_ASSERT_EQUAL(lines, 1 + 1 + PICTURE_FIRST + PICTURE_LAST + 1 +
-                               PICTURE_FIRST + 1 + PICTURE_LAST);
+                               PICTURE_FIRST + 1 + PICTURE_LAST + 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "f0000 (m.c:2)"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "f0999 (m.c:2)"));
     CU_ASSERT_PTR_NULL(strstr(text, "f0500"));
@@ -294,7 +321,8 @@ TEST(a_thousand_classes_are_bounded)
  * is to be seen; in several samples, too, they have not moved. */
 TEST(the_inside_of_mpi_makes_no_classes)
 {
-    struct report_source source = {.hosts = 1, .samples = 2};
+    struct report_source source = {
+        .hosts = 1, .samples = 2, .interval_ms = 100};
     struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
                              {"PMPI_Barrier", "", 0, "", 0, false},
                              {"progress", "", 0, "", 0, false},
@@ -307,7 +335,8 @@ TEST(the_inside_of_mpi_makes_no_classes)
     CHECK_OK(traces_new(&traces));
     for (sample = 0; sample < 2; sample++) {
         for (task = 0; task < 3; task++)
-            CHECK_OK(traces_add(traces, task, frames, 2 + (task + sample) % 3));
+            CHECK_OK(traces_add_thread(traces, task, frames,
+                                       2 + (task + sample) % 3, 1, false));
         CHECK_OK(traces_sample(sample ? &second : &first, traces, 0));
     }
     traces_free(traces);
@@ -315,7 +344,7 @@ TEST(the_inside_of_mpi_makes_no_classes)
     CHECK_OK(tree_settle(&settled, tree));
     CHECK_OK(report_new(&report, settled, &source));
     CU_ASSERT_EQUAL(report->classes->count, 1);
-    CU_ASSERT_EQUAL(report_class_unchanged(report, 0), 2);
+    CU_ASSERT_EQUAL(report_unchanged(report, report->classes->sets[0]), 2);
     report_free(report);
     source.full = true;
     CHECK_OK(report_new(&report, settled, &source));
@@ -331,7 +360,8 @@ TEST(the_inside_of_mpi_makes_no_classes)
  * compute, alone or as those of its neighbour do; one with two that rest is. */
 TEST(who_computes_is_not_unchanged)
 {
-    struct report_source source = {.hosts = 1, .samples = 2};
+    struct report_source source = {
+        .hosts = 1, .samples = 2, .interval_ms = 100};
     char rest[8], work[8];
     struct frame rests[] = {MAIN, {rest, "", 0, "", 0, false}};
     struct frame works[] = {{"thread", "", 0, "", 0, false},
@@ -356,9 +386,9 @@ TEST(who_computes_is_not_unchanged)
     CHECK_OK(tree_settle(&settled, tree));
     CHECK_OK(report_new(&report, settled, &source));
     CU_ASSERT_EQUAL_FATAL(report->classes->count, 3);
-    CU_ASSERT_EQUAL(report_class_unchanged(report, 0), 0);
-    CU_ASSERT_EQUAL(report_class_unchanged(report, 1), 0);
-    CU_ASSERT_EQUAL(report_class_unchanged(report, 2), 2);
+    CU_ASSERT_EQUAL(report_unchanged(report, report->classes->sets[0]), 0);
+    CU_ASSERT_EQUAL(report_unchanged(report, report->classes->sets[1]), 0);
+    CU_ASSERT_EQUAL(report_unchanged(report, report->classes->sets[2]), 2);
     report_free(report);
     tree_free(trees[0]);
     tree_free(trees[1]);
@@ -370,7 +400,8 @@ TEST(who_computes_is_not_unchanged)
  * in the last but one, for two. */
 TEST(what_moves_is_not_unchanged)
 {
-    struct report_source source = {.hosts = 1, .samples = 5};
+    struct report_source source = {
+        .hosts = 1, .samples = 5, .interval_ms = 100, .present_only = true};
     char name[8];
     struct frame mover[] = {MAIN, {name, "ring.c", 1, "", 0, false}};
     struct frame stayer[] = {MAIN, {"stay", "ring.c", 2, "", 0, false}};
@@ -403,8 +434,8 @@ TEST(what_moves_is_not_unchanged)
     CU_ASSERT_PTR_NOT_NULL(
         strstr(text, "1  1  \xe2\x97\x80 outlier, unchanged for 2 samples\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "class 1: 1 task: 0, outlier\n"));
-    CU_ASSERT_PTR_NOT_NULL(
-        strstr(text, "class 3: 18 tasks: 2-19, unchanged for 5 samples\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(
+        text, "class 3: 18 tasks: 2-19, unchanged for 5 samples, 0.4 s\n"));
     free(text);
 }
 
@@ -530,7 +561,8 @@ static void strip_colours(char *text)
  * kept of it. */
 static void check_width(struct tree *tree, unsigned width, uint32_t tasks)
 {
-    struct report_source source = {.hosts = 1, .samples = 3};
+    struct report_source source = {
+        .hosts = 1, .samples = 3, .interval_ms = 100};
     struct tree none = {0};
     char *coloured, *plain, *line;
     struct tree *again;
@@ -565,7 +597,7 @@ static struct tree *large_tree(uint32_t classes)
         "std::vector<int>::main() const", "m.cc", 1, "", 0, false};
     char name[96];
     struct frame frame = {name, "a_file_with_a_long_name.cc", 77, "", 0, false};
-    struct tree_end end = {.samples = 3, .threads = 1};
+    struct tree_end end = {.samples = 3, .threads = 1, .current = true};
     struct tree_progress progress = {.moved = 1, .seen = 3};
     struct tasks_range range;
     uint32_t each = 1200000 / classes;

@@ -75,6 +75,44 @@ TEST(who_samples_keeps_all)
     traces_free(traces);
 }
 
+/* One sample of task 0, whose thread is at `inside` in a call that it makes from
+ * `line`. Returns in which sample it last moved. */
+static uint32_t moved_in(struct traces *traces,
+                         uint32_t line,
+                         const char *inside,
+                         bool ran)
+{
+    const struct frame frames[] = {{"main", "m.c", line, "", 0, false},
+                                   {"MPI_Barrier", "", 0, "", 0, false},
+                                   {inside, "", 0, "", 0, false}};
+    struct tree *tree = NULL;
+    uint32_t moved = 0;
+
+    CHECK_OK(traces_add_thread(traces, 0, frames, 3, 1, ran));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    CU_ASSERT_EQUAL_FATAL(tree->progress_count, 1);
+    moved = tree->progress[0].moved;
+    CU_ASSERT_EQUAL(tree->end_count, moved == tree->progress[0].seen);
+    tree_free(tree);
+    return moved;
+}
+
+/* What is behind the decisive frames moves nobody, and is not sent; other
+ * decisive frames do, and so does having run. */
+TEST(the_decisive_frames_move_a_task)
+{
+    struct traces *traces = NULL;
+
+    CHECK_OK(traces_new(&traces));
+    CU_ASSERT_EQUAL(moved_in(traces, 1, "poll", false), 1);
+    CU_ASSERT_EQUAL(moved_in(traces, 1, "progress", false), 1);
+    CU_ASSERT_EQUAL(moved_in(traces, 1, "poll", false), 1);
+    CU_ASSERT_EQUAL(moved_in(traces, 1, "poll", true), 4);
+    CU_ASSERT_EQUAL(moved_in(traces, 1, "poll", false), 4);
+    CU_ASSERT_EQUAL(moved_in(traces, 2, "poll", false), 6);
+    traces_free(traces);
+}
+
 int main(void)
 {
     return check_run("traces");

@@ -97,7 +97,9 @@ def main(schema, data, speedscope, folded, svg):
         jsonschema.Draft7Validator(schema).validate(data)
     total = check_json(data)
     with open(speedscope, encoding="utf-8") as file:
-        profile = json.load(file)["profiles"][0]
+        profiles = json.load(file)
+    assert data["judgement"] and profiles["name"] == data["judgement"]
+    profile = profiles["profiles"][0]
     assert sum(profile["weights"]) == profile["endValue"] == total
     assert len(profile["samples"]) == len(profile["weights"])
     with open(folded, encoding="utf-8") as file:
@@ -105,7 +107,9 @@ def main(schema, data, speedscope, folded, svg):
     assert sum(int(count) for _, count in lines) == total
     assert all(stack.startswith("main;") for stack, _ in lines)
     picture = xml.dom.minidom.parse(svg)
-    words = "".join(node.firstChild.data
+    assert data["judgement"] in [node.firstChild.data for node
+                                 in picture.getElementsByTagName("title")]
+    words = "".join(node.lastChild.data
                     for node in picture.getElementsByTagName("text"))
     assert f"{data['tasks']} tasks" in words and "class 1: " in words
 

@@ -1,0 +1,376 @@
+/* judgement.c - see judgement.h. */
+#include "stat/show/judgement.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "stat/show/columns.h"
+#include "stat/show/movers.h"
+#include "stat/show/picture.h"
+#include "stat/walk/runtime.h"
+
+/* So many places are told of besides that of most tasks. */
+#define OTHERS_MAX 3
+
+/* Bytes of a set of tasks. */
+#define RANKS_SIZE 64
+
+/* What tasks do at their place. */
+enum doing {
+    DOING_NOTHING, /* it is not known: they are there */
+    DOING_WAIT,
+    DOING_MOVE,
+    DOING_LOOP, /* they move, and never leave a place inside of the program */
+    DOING_NOTE, /* the place is a note, such as "[zombie: exited]" */
+};
+
+/* Tasks that do one thing at one place. */
+struct group {
+    UT_hash_handle hh;
+    char *key; /* what it does, as a digit, and where */
+    const char *place;
+    enum doing doing;
+    struct tasks *tasks; /* ours */
+};
+
+/* A judgement in the making. */
+struct judging {
+    const struct report *report;
+    uint32_t *parents; /* by node */
+    struct group *groups;
+    uint32_t tasks; /* of all of them */
+    const char *noun;
+};
+
+/* What people call the call of a runtime: MPI_Send for PMPI_Send. */
+static const char *plain_name(const char *function)
+{
+    function += strspn(function, "_");
+    return strncmp(function, "PMPI_", 5) == 0 ? function + 1 : function;
+}
+
+/* Append where `node` is: the deepest function that has a source, behind what it
+ * has called, if that has none. */
+static char *append_place(char *text,
+                          const struct judging *judging,
+                          uint32_t node)
+{
+    const struct report *report = judging->report;
+    uint32_t user = node, called = node;
+    const char *function;
+
+    while (report->tree->nodes[user].depth > 0 &&
+           (!report_file(report, user)[0] ||
+            runtime_is_call(report_function(report, user)))) {
+        called = user;
+        user = judging->parents[user];
+    }
+    function = report_function(report, called);
+    if (!report_file(report, user)[0])
+        return columns_append(text, "%s",
+                              plain_name(report_function(report, node)));
+    if (called == user || function[0] == '[')
+        return picture_append(text, report, user);
+    text = columns_append(text, "%s (%s, %s", plain_name(function),
+                          report_function(report, user),
+                          report_file(report, user));
+    if (text && report_line(report, user))
+        text = columns_append(text, ":%u", report_line(report, user));
+    return columns_append(text, ")");
+}
+
+/* The top-level node above `node`. */
+static uint32_t top_of(const struct judging *judging, uint32_t node)
+{
+    while (judging->report->tree->nodes[node].depth > 0)
+        node = judging->parents[node];
+    return node;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The end of class number `i` that tells it best: one that the largest class
+ * has not, of main() if it has one. */
+static uint32_t class_place(const struct judging *judging, size_t i)
+{
+    const struct report *report = judging->report;
+    const struct classes *classes = report->classes;
+    size_t most = classes->count - 1;
+    uint32_t found = classes->ends[i][0], k;
+    unsigned best = 0;
+
+    for (k = 0; k < classes->end_counts[i]; k++) {
+        uint32_t end = classes->ends[i][k];
+        unsigned worth = 1;
+
+        if (i == most ||
+            !bsearch(&end, classes->ends[most], classes->end_counts[most],
+                     sizeof(end), by_node))
+            worth += 2;
+        if (strcmp(report_function(report, top_of(judging, end)), "main") == 0)
+            worth++;
+        if (worth > best) {
+            best = worth;
+            found = end;
+        }
+    }
+    return found;
+}
+
+/* Whether `node` is the outermost function that has a source. */
+static bool is_outermost(const struct judging *judging, uint32_t node)
+{
+    while (judging->report->tree->nodes[node].depth > 0) {
+        node = judging->parents[node];
+        if (report_file(judging->report, node)[0])
+            return false;
+    }
+    return true;
+}
+
+/* Whether `function` is a note that stands for a whole process. */
+static bool is_state(const char *function)
+{
+    return function[0] == '[' && strcmp(function, FRAME_RUNNING) != 0 &&
+           strncmp(function, FRAME_THREAD, strlen(FRAME_THREAD)) != 0;
+}
+
+/* Find what class number `i` does, and where. Returns 0 or -ENOMEM. */
+static int find_doing(enum doing *doing,
+                      char **place,
+                      const struct judging *judging,
+                      size_t i)
+{
+    const struct report *report = judging->report;
+    uint32_t node = class_place(judging, i), kept;
+    const char *top = report_function(report, top_of(judging, node));
+    int r = movers_never_left(&kept, report, i);
+
+    if (r < 0)
+        return r;
+    *doing = DOING_NOTHING;
+    if (is_state(top)) {
+        *doing = DOING_NOTE;
+    } else if (report_unchanged(report, report->classes->sets[i]) > 0) {
+        *doing = DOING_WAIT;
+    } else if (r > 0) {
+        *doing = is_outermost(judging, kept) ? DOING_MOVE : DOING_LOOP;
+        node = kept;
+    }
+    *place = *doing == DOING_NOTE ? strdup(top)
+                                  : append_place(strdup(""), judging, node);
+    return *place ? 0 : -ENOMEM;
+}
+
+static void group_free(struct group *group)
+{
+    tasks_free(group->tasks);
+    free(group->key);
+    free(group);
+}
+
+/* Add class number `i` to those that do the same at the same place. Returns 0 or
+ * -ENOMEM. */
+static int groups_add(struct judging *judging, size_t i)
+{
+    struct tasks *set = judging->report->classes->sets[i];
+    struct group *group;
+    enum doing doing;
+    char *place, *key;
+    int r = find_doing(&doing, &place, judging, i);
+
+    if (r < 0)
+        return r;
+    key = columns_append(strdup(""), "%d%s", (int)doing, place);
+    free(place);
+    if (!key)
+        return -ENOMEM;
+    HASH_FIND_STR(judging->groups, key, group);
+    judging->tasks += tasks_count(set);
+    if (group) {
+        free(key);
+        return tasks_change(&group->tasks, TASKS_UNION, set);
+    }
+    group = calloc(1, sizeof(*group));
+    if (!group) {
+        free(key);
+        return -ENOMEM;
+    }
+    group->doing = doing;
+    group->key = key;
+    group->place = key + 1;
+    group->tasks = tasks_ref(set);
+    HASH_ADD_KEYPTR(hh, judging->groups, key, strlen(key), group);
+    if (group->hh.tbl)
+        return 0;
+    group_free(group);
+    return -ENOMEM;
+}
+
+/* The fewest tasks first. */
+static int by_size(const struct group *a, const struct group *b)
+{
+    uint32_t more = tasks_count(a->tasks), less = tasks_count(b->tasks);
+
+    if (more != less)
+        return more < less ? -1 : 1;
+    return tasks_compare(a->tasks, b->tasks);
+}
+
+/* Find what all do, the fewest first. Returns 0 or -ENOMEM. */
+static int judging_begin(struct judging *judging)
+{
+    const struct tree *tree = judging->report->tree;
+    uint32_t above[TREE_DEPTH_MAX], node;
+    size_t i;
+    int r = 0;
+
+    judging->parents = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
+    if (!judging->parents)
+        return -ENOMEM;
+    for (node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
+
+        above[depth] = node;
+        judging->parents[node] = depth > 0 ? above[depth - 1] : node;
+    }
+    for (i = 0; r == 0 && i < judging->report->classes->count; i++)
+        r = groups_add(judging, i);
+    HASH_SORT(judging->groups, by_size);
+    return r;
+}
+
+static void judging_end(struct judging *judging)
+{
+    struct group *group, *next;
+
+    HASH_ITER (hh, judging->groups, group, next) {
+        HASH_DEL(judging->groups, group);
+        group_free(group);
+    }
+    free(judging->parents);
+}
+
+/* Append which tasks these are; those of most are only counted. */
+static char *append_tasks(char *text,
+                          const struct judging *judging,
+                          const struct group *group,
+                          bool most)
+{
+    uint32_t count = tasks_count(group->tasks);
+    char ranks[RANKS_SIZE];
+
+    if (most && count == judging->tasks && count > 1)
+        return columns_append(text, "all %u %ss", count, judging->noun);
+    if (most && count > 1 && HASH_COUNT(judging->groups) > 1)
+        return columns_append(text, "%u of %u %ss", count, judging->tasks,
+                              judging->noun);
+    return columns_append(text, "%s%s %s", judging->noun, count == 1 ? "" : "s",
+                          tasks_text(group->tasks, ranks, sizeof(ranks)));
+}
+
+/* Append what the tasks of `group` do. */
+static char *append_group(char *text,
+                          const struct judging *judging,
+                          const struct group *group,
+                          bool most)
+{
+    bool one = tasks_count(group->tasks) == 1;
+    const char *place = group->place;
+
+    text = append_tasks(text, judging, group, most);
+    switch (group->doing) {
+    case DOING_NOTHING:
+        return columns_append(text, " %s in %s", one ? "is" : "are", place);
+    case DOING_WAIT:
+        return columns_append(text, " wait%s in %s", one ? "s" : "", place);
+    case DOING_MOVE:
+        return columns_append(text, " move%s in %s", one ? "s" : "", place);
+    case DOING_LOOP:
+        return columns_append(text, " move%s, but never leave%s %s",
+                              one ? "s" : "", one ? "s" : "", place);
+    case DOING_NOTE:
+        return columns_append(text, ": %s", place);
+    }
+    return text;
+}
+
+/* Append whether anybody has moved, and how many samples say so. */
+static char *append_evidence(char *text, const struct judging *judging)
+{
+    const struct report_source *source = &judging->report->source;
+    uint32_t still =
+        report_unchanged(judging->report, judging->report->everyone);
+
+    if (source->samples < 2)
+        return columns_append(text, " (1 sample)");
+    if (still == source->samples)
+        text = columns_append(text, "; no %s has moved", judging->noun);
+    else if (still > 0)
+        text =
+            columns_append(text, "; no %s has moved for %.1f s", judging->noun,
+                           (double)(still - 1) * source->interval_ms / 1000);
+    return columns_append(text, " (%u samples, %.1f s)", source->samples,
+                          (double)(source->samples - 1) * source->interval_ms /
+                              1000);
+}
+
+/* The sentence; NULL without memory. */
+static char *judging_text(const struct judging *judging)
+{
+    const struct targets *targets = judging->report->source.targets;
+    const struct group *group = judging->groups;
+    size_t count = HASH_COUNT(judging->groups), i;
+    char ranks[RANKS_SIZE], *text;
+
+    if (count == 0)
+        return strdup("");
+    while (group->hh.next)
+        group = group->hh.next;
+    text = append_group(strdup(""), judging, group, true);
+    group = judging->groups;
+    for (i = 0; i + 1 < count && i < OTHERS_MAX; i++) {
+        text = columns_append(text, "; ");
+        text = append_group(text, judging, group, false);
+        group = group->hh.next;
+    }
+    if (count > OTHERS_MAX + 1)
+        text = columns_append(text, "; others are at %zu more places",
+                              count - OTHERS_MAX - 1);
+    if (targets && targets->absent && tasks_count(targets->absent) > 0)
+        text =
+            columns_append(text, "; %s%s %s %s no process here", judging->noun,
+                           tasks_count(targets->absent) == 1 ? "" : "s",
+                           tasks_text(targets->absent, ranks, sizeof(ranks)),
+                           tasks_count(targets->absent) == 1 ? "has" : "have");
+    return append_evidence(text, judging);
+}
+
+int judgement_make(char **out, const struct report *report)
+{
+    struct judging judging = {.report = report, .noun = report_noun(report)};
+    char *text = NULL;
+    int r = judging_begin(&judging);
+
+    if (r == 0)
+        text = judging_text(&judging);
+    judging_end(&judging);
+    if (r == 0 && !text)
+        r = -ENOMEM;
+    if (r < 0)
+        return r;
+    columns_clean(text);
+    *out = text;
+    return 0;
+}

@@ -1,0 +1,195 @@
+/* movers.c - see movers.h. */
+#include "stat/show/movers.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/show/columns.h"
+#include "stat/show/picture.h"
+#include "stat/walk/runtime.h"
+
+/* Those of `tasks` that have moved since they were first seen. */
+static int find_movers(struct tasks **out,
+                       const struct report *report,
+                       struct tasks *tasks)
+{
+    const struct tree *tree = report->tree;
+    struct tasks *movers = NULL;
+    uint32_t i;
+    int r;
+
+    r = tasks_new(&movers, NULL, 0);
+    for (i = 0; r == 0 && i < tree->progress_count; i++)
+        if (tree->progress[i].moved > 1)
+            r = tasks_change(&movers, TASKS_UNION, tree->progress[i].tasks);
+    if (r == 0)
+        r = tasks_change(&movers, TASKS_BOTH, tasks);
+    if (r < 0) {
+        tasks_free(movers);
+        return r;
+    }
+    *out = movers;
+    return 0;
+}
+
+/* What is found below one node of the top level. */
+struct below {
+    uint32_t first; /* nodes, in pre-order */
+    uint32_t last;
+    bool any;
+};
+
+/* Whether a thread that stays at the end has to be one that stands still: it
+ * sleeps, or waits in a call of a runtime. */
+static bool is_still(const struct report *report, const struct tree_end *end)
+{
+    const char *function = tree_function(report->tree, end->node);
+
+    return end->samples >= report->source.samples &&
+           (runtime_is_call(
+                tree_function(report->tree, report->shown[end->node])) ||
+            strcmp(function, FRAME_RUNNING) != 0);
+}
+
+/* Find where the movers were below the top-level node `top`. */
+static int find_below(struct below *out,
+                      const struct report *report,
+                      struct tasks *movers,
+                      uint32_t top,
+                      bool still_too)
+{
+    const struct tree *tree = report->tree;
+    uint32_t behind = top + tree->nodes[top].size, node = top, end;
+
+    *out = (struct below){0, 0, false};
+    for (; node < behind; node++) {
+        for (end = report->first_end[node];
+             end < tree->end_count && tree->ends[end].node == node; end++) {
+            struct tasks *both;
+            int r;
+
+            if (!still_too && is_still(report, &tree->ends[end]))
+                continue;
+            r = tasks_combine(&both, TASKS_BOTH, tree->ends[end].tasks, movers);
+            if (r < 0)
+                return r;
+            if (tasks_count(both) > 0) {
+                if (!out->any)
+                    out->first = report->shown[node];
+                out->last = report->shown[node];
+                out->any = true;
+            }
+            tasks_free(both);
+        }
+    }
+    return 0;
+}
+
+/* The deepest node that both are at or under, below `top`, and that has a
+ * source, if there is one. */
+static uint32_t common_node(const struct report *report,
+                            uint32_t top,
+                            const struct below *below)
+{
+    const struct tree *tree = report->tree;
+    uint32_t node = top, found = top, next;
+
+    for (;;) {
+        if (report_file(report, node)[0])
+            found = node;
+        next = node + 1;
+        while (next <= below->last &&
+               next + tree->nodes[next].size <= below->first)
+            next += tree->nodes[next].size;
+        if (node == below->first || next > below->first ||
+            next + tree->nodes[next].size <= below->last)
+            return found;
+        node = next;
+    }
+}
+
+/* The deepest place below any top-level node. */
+static int find_deepest(uint32_t *out,
+                        const struct report *report,
+                        struct tasks *movers,
+                        bool still_too)
+{
+    const struct tree *tree = report->tree;
+    bool found = false;
+    uint32_t top, node;
+
+    for (top = 0; top < tree->node_count; top += tree->nodes[top].size) {
+        struct below below;
+        int r;
+
+        if (tree_is_not_walked(tree, top) ||
+            runtime_is_thread(tree_function(tree, top)))
+            continue;
+        r = find_below(&below, report, movers, top, still_too);
+        if (r < 0)
+            return r;
+        if (!below.any)
+            continue;
+        node = common_node(report, top, &below);
+        if (tree_function(tree, node)[0] == '[')
+            continue;
+        if (!found || tree->nodes[node].depth > tree->nodes[*out].depth)
+            *out = node;
+        found = true;
+    }
+    return found;
+}
+
+int movers_never_left(uint32_t *node, const struct report *report, size_t class)
+{
+    const struct classes *classes = report->classes;
+    struct tasks *movers = NULL;
+    int r;
+
+    if (report->source.samples < 2 || report->source.present_only ||
+        (class >= MOVERS_CLASSES && class + 1 < classes->count))
+        return 0;
+    r = find_movers(&movers, report, classes->sets[class]);
+    if (r == 0 && tasks_count(movers) > 0)
+        r = find_deepest(node, report, movers, false);
+    if (r == 0 && tasks_count(movers) > 0)
+        r = find_deepest(node, report, movers, true);
+    tasks_free(movers);
+    return r;
+}
+
+int movers_note(char **out, const struct report *report, size_t class)
+{
+    struct tasks *tasks = report->classes->sets[class];
+    const struct report_source *source = &report->source;
+    uint32_t still = report_unchanged(report, tasks), of = 0, node;
+    int times = 0, r;
+
+    *out = strdup("");
+    if (source->samples < 2 || !*out)
+        return *out ? 0 : -ENOMEM;
+    if (still > 0) {
+        *out = columns_append(*out, "unchanged for %u samples, %.1f s", still,
+                              (double)(still - 1) * source->interval_ms / 1000);
+        return *out ? 0 : -ENOMEM;
+    }
+    if (source->history)
+        times = history_times(source->history, tasks, &of);
+    r = times < 0 ? times : movers_never_left(&node, report, class);
+    if (r >= 0 && of > 0)
+        *out = columns_append(*out, "moved in %d of the last %u samples", times,
+                              of);
+    if (r > 0) {
+        *out = columns_append(*out, "%snever left ", of > 0 ? ", " : "");
+        *out = picture_append(*out, report, node);
+    }
+    if (r >= 0)
+        r = *out ? 0 : -ENOMEM;
+    if (r < 0) {
+        free(*out);
+        *out = NULL;
+    }
+    return r;
+}
