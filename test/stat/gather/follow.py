@@ -41,7 +41,7 @@ class Job:
         for pid in self.pids:
             with open(f"/proc/{pid}/status", encoding="utf-8") as file:
                 status = file.read()
-            assert re.search(r"^State:\s+S", status, re.M), status
+            assert re.search(r"^State:\s+[RS]", status, re.M), status
             assert re.search(r"^TracerPid:\s+0$", status, re.M), status
 
     def end(self):
