@@ -68,6 +68,8 @@ struct stacks {
 struct taking {
     struct stack *stack;
     uint64_t deadline_ns;
+    struct unwind *unwind; /* NULL: of a core file */
+    Dwarf_Addr last;       /* the outermost so far */
     Dwarf_Addr pcs[WALK_DEPTH_MAX];
 };
 
@@ -180,7 +182,8 @@ static int frame_take(Dwfl_Frame *state, void *arg)
              : INNER_MAX + (stack->count - INNER_MAX) % OUTER_MAX;
     stack->count++;
     /* A return address is behind the call, perhaps in the next line. */
-    taking->pcs[at] = activation ? pc : pc - 1;
+    taking->last = activation ? pc : pc - 1;
+    taking->pcs[at] = taking->last;
     return DWARF_CB_OK;
 }
 
@@ -197,36 +200,114 @@ static int taking_keep(const struct taking *taking)
     return 0;
 }
 
-int stacks_take(struct stacks *stacks,
-                const struct stop *stop,
-                const struct modules *modules,
-                uint64_t deadline_ns)
+/* Take one stack again from its beginning. Returns whether it ended as stacks
+ * do. */
+static bool take_from(struct taking *taking,
+                      const struct modules *modules,
+                      const struct quiet *quiet)
 {
-    struct taking taking = {.deadline_ns = deadline_ns};
+    struct stack *stack = taking->stack;
+    Dwfl *dwfl = modules_dwfl(modules);
+
+    stack->count = 0;
+    return unwind_thread(taking->unwind, dwfl, stack->tid, quiet, frame_take,
+                         taking) == 0;
+}
+
+/* Take the stack of a thread that sleeps. What a function has saved of its
+ * caller's registers is known; where another one is needed, as a frame pointer
+ * may be, the stack seems to end. Returns whether it is whole. */
+static bool take_quiet(struct taking *taking,
+                       const struct modules *modules,
+                       const struct quiet *quiet,
+                       pid_t pid)
+{
+    return take_from(taking, modules, quiet) && taking->stack->count > 0 &&
+           unwind_is_outermost(modules_dwfl(modules), taking->last) &&
+           quiet_is_same(quiet, pid, taking->stack->tid);
+}
+
+/* Take the stacks from number `first` on, of threads that are not yet
+ * `known`. `wanted[i]` becomes whether it must be held for that. */
+static int take_all(struct stacks *stacks,
+                    const struct stop *stop,
+                    const struct modules *modules,
+                    struct taking *taking,
+                    bool *wanted)
+{
     size_t i;
     int r = 0;
 
-    stacks->signal = stop_signal(stop);
-    stacks->left_out = stop_left_out(stop);
-    stacks->stacks = calloc(stop_count(stop) + 1, sizeof(*stacks->stacks));
-    if (!stacks->stacks)
-        return -ENOMEM;
     for (i = 0; r == 0 && i < stop_count(stop); i++) {
-        struct stack *stack = &stacks->stacks[stacks->count++];
+        struct stack *stack = &stacks->stacks[i];
+        enum stop_state state = stop_state(stop, i);
 
+        if (stack->pcs)
+            continue;
         stack->tid = stop_tid(stop, i);
-        stack->state = stop_state(stop, i);
+        stack->state = state == STOP_QUIET ? STOP_HELD : state;
         if (stack->state != STOP_HELD)
             continue;
-        stack->given_up = clock_now_ns() >= deadline_ns;
+        stack->given_up = clock_now_ns() >= taking->deadline_ns;
         if (stack->given_up)
             continue;
-        taking.stack = stack;
-        stack->truncated =
-            dwfl_getthread_frames(modules_dwfl(modules), stack->tid, frame_take,
-                                  &taking) != 0;
-        r = taking_keep(&taking);
+        taking->stack = stack;
+        wanted[i] =
+            state == STOP_QUIET &&
+            !take_quiet(taking, modules, stop_quiet(stop, i), stacks->pid);
+        if (wanted[i])
+            continue;
+        if (state == STOP_HELD)
+            stack->truncated = !take_from(taking, modules, NULL);
+        r = taking_keep(taking);
     }
+    stacks->count = i;
+    return r;
+}
+
+/* Room for the stacks of all threads there are. */
+static int reserve_stacks(struct stacks *stacks,
+                          const struct stop *stop,
+                          bool **wanted)
+{
+    size_t count = stop_count(stop) + 1, had = stacks->count;
+    struct stack *grown =
+        reallocarray(stacks->stacks, count, sizeof(*stacks->stacks));
+
+    if (!grown)
+        return -ENOMEM;
+    memset(grown + had, 0, (count - had) * sizeof(*grown));
+    stacks->stacks = grown;
+    free(*wanted);
+    *wanted = calloc(count, sizeof(**wanted));
+    return *wanted ? 0 : -ENOMEM;
+}
+
+int stacks_take(struct stacks *stacks,
+                struct stop *stop,
+                const struct modules *modules,
+                struct unwind *unwind,
+                uint64_t deadline_ns)
+{
+    struct taking taking = {.deadline_ns = deadline_ns, .unwind = unwind};
+    bool *wanted = NULL;
+    size_t i;
+    int r = reserve_stacks(stacks, stop, &wanted);
+
+    if (r == 0)
+        r = take_all(stacks, stop, modules, &taking, wanted);
+    for (i = 0; r == 0 && i < stacks->count && !wanted[i]; i++)
+        ;
+    if (r == 0 && i < stacks->count) {
+        r = stop_rest(stop, wanted);
+        if (r == 0)
+            r = reserve_stacks(stacks, stop, &wanted);
+        if (r == 0)
+            r = take_all(stacks, stop, modules, &taking, wanted);
+    }
+    free(wanted);
+    stacks->signal = stop_signal(stop);
+    stacks->left_out = stop_left_out(stop);
     stacks->place = modules ? modules_python(modules) : NULL;
     if (r == 0 && stacks->place)
         r = python_read(&stacks->python, stacks->place, deadline_ns);

@@ -10,6 +10,7 @@
 
 #include "stat/walk/names.h"
 #include "stat/walk/stop.h"
+#include "stat/walk/unwind.h"
 #include "stat/walk/walk.h"
 
 struct stacks; /* opaque */
@@ -27,12 +28,14 @@ void stacks_free(struct stacks *stacks);
  * Returns 0 or -ENOMEM. */
 int stacks_look(struct stacks *stacks);
 
-/* Take the addresses of all threads that `stop` holds, of a session that is
- * attached; no more from `deadline_ns` of CLOCK_MONOTONIC on.
- * Returns 0 or -ENOMEM. */
+/* Take the addresses of all threads that `stop` holds or lets be, of a session
+ * to which `unwind` is attached; hold those that it lets be if that does not
+ * work otherwise; no more from `deadline_ns` of CLOCK_MONOTONIC on.
+ * Returns 0 or a negative errno. */
 int stacks_take(struct stacks *stacks,
-                const struct stop *stop,
+                struct stop *stop,
                 const struct modules *modules,
+                struct unwind *unwind,
                 uint64_t deadline_ns);
 
 /* The same of a core file. Returns 0, -EIO if its threads cannot be read, or

@@ -30,8 +30,9 @@ struct thread {
     UT_hash_handle hh;
     pid_t tid;
     enum stop_state state;
-    bool late;  /* it was a straggler before */
-    int signal; /* which it was about to take when it stopped; or 0 */
+    bool late;          /* it was a straggler before */
+    int signal;         /* which it was about to take when it stopped; or 0 */
+    struct quiet quiet; /* of STOP_QUIET */
 };
 
 struct stop {
@@ -44,6 +45,10 @@ struct stop {
     size_t room;
     size_t threads_max;
     size_t left_out;
+    bool sparing;
+    pid_t
+        *likely; /* threads that may be spared, found before any was stopped */
+    size_t likely_count;
     uint64_t patience_ns;
     uint64_t limit_ns;
     uint64_t begin_ns; /* of the first stop; 0: none yet */
@@ -218,23 +223,57 @@ static uint64_t stop_age_ns(const struct stop *stop)
     return stop->begin_ns > 0 ? clock_now_ns() - stop->begin_ns : 0;
 }
 
-/* Seize one thread. Returns 1 if it is new and alive, 0 if not. */
-static int thread_seize(struct stop *stop, pid_t tid)
+/* Whether a thread is to be let be. Most are not: a look at each while others
+ * are stopped would take too long. */
+static bool is_spared(const struct stop *stop, struct thread *thread)
+{
+    size_t i;
+
+    for (i = 0; i < stop->likely_count && stop->likely[i] != thread->tid; i++)
+        ;
+    return stop->sparing && i < stop->likely_count &&
+           quiet_look(&thread->quiet, stop->pid, thread->tid);
+}
+
+/* Note the threads that may be spared. Returns 0 or -ENOMEM. */
+static int find_likely(struct stop *stop)
+{
+    struct dirent *entry;
+    size_t room = 0;
+    char path[64];
+    DIR *folder;
+    int r = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)stop->pid);
+    folder = stop->sparing ? opendir(path) : NULL;
+    while (folder && r == 0 && (entry = readdir(folder)) != NULL) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10), *grown;
+
+        if (tid <= 0 || !quiet_is_likely(stop->pid, tid))
+            continue;
+        if (stop->likely_count == room) {
+            room = room ? 2 * room : 16;
+            grown = reallocarray(stop->likely, room, sizeof(*grown));
+            if (!grown) {
+                r = -ENOMEM;
+                break;
+            }
+            stop->likely = grown;
+        }
+        stop->likely[stop->likely_count++] = tid;
+    }
+    if (folder)
+        closedir(folder);
+    return r;
+}
+
+/* Seize a thread and ask it to stop. Returns 1, or 0 if it has ended. */
+static int thread_ask(struct stop *stop, struct thread *thread)
 {
     struct thread_status status;
-    struct thread *thread;
+    pid_t tid = thread->tid;
     int r;
 
-    HASH_FIND(hh, stop->hash, &tid, sizeof(tid), thread);
-    if (thread)
-        return 0;
-    if (stop->count >= stop->threads_max) {
-        stop->left_out++;
-        return 0;
-    }
-    thread = thread_add(stop, tid);
-    if (!thread)
-        return -ENOMEM;
     thread->state = STOP_GONE;
     if (stragglers_reserve(stop->stragglers, stop->count) < 0)
         return -ENOMEM;
@@ -253,6 +292,28 @@ static int thread_seize(struct stop *stop, pid_t tid)
     /* If that fails it has just ended: then it is ours to wait for. */
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     thread->state = STOP_ASKED;
+    return 1;
+}
+
+/* Seize one thread, unless it is to be spared. Returns 1 if it is new and
+ * alive, 0 if not. */
+static int thread_seize(struct stop *stop, pid_t tid)
+{
+    struct thread *thread;
+
+    HASH_FIND(hh, stop->hash, &tid, sizeof(tid), thread);
+    if (thread)
+        return 0;
+    if (stop->count >= stop->threads_max) {
+        stop->left_out++;
+        return 0;
+    }
+    thread = thread_add(stop, tid);
+    if (!thread)
+        return -ENOMEM;
+    if (!is_spared(stop, thread))
+        return thread_ask(stop, thread);
+    thread->state = STOP_QUIET;
     return 1;
 }
 
@@ -393,6 +454,7 @@ int stop_new(struct stop **out,
              uint64_t patience_ns,
              uint64_t limit_ns,
              size_t threads_max,
+             bool sparing,
              struct cop_error *error)
 {
     struct stop *stop = calloc(1, sizeof(*stop));
@@ -403,9 +465,12 @@ int stop_new(struct stop **out,
     stop->stragglers = stragglers;
     stop->pid = pid;
     stop->threads_max = threads_max;
+    stop->sparing = sparing;
     stop->patience_ns = patience_ns;
     stop->limit_ns = limit_ns;
-    r = threads_hold(stop);
+    r = find_likely(stop);
+    if (r == 0)
+        r = threads_hold(stop);
     if (r == -EPERM)
         r = say_not_permitted(pid, error);
     else if (r == -ESRCH)
@@ -422,6 +487,23 @@ int stop_new(struct stop **out,
     return 0;
 }
 
+const struct quiet *stop_quiet(const struct stop *stop, size_t index)
+{
+    return &stop->threads[index]->quiet;
+}
+
+int stop_rest(struct stop *stop, const bool *wanted)
+{
+    size_t count = stop->count, i;
+    int r = 0;
+
+    stop->sparing = false;
+    for (i = 0; r >= 0 && i < count; i++)
+        if (wanted[i])
+            r = thread_ask(stop, stop->threads[i]);
+    return r < 0 ? r : threads_hold(stop);
+}
+
 void stop_free(struct stop *stop)
 {
     struct thread *thread, *next;
@@ -434,6 +516,7 @@ void stop_free(struct stop *stop)
         free(thread);
     }
     free(stop->threads);
+    free(stop->likely);
     free(stop);
 }
 

@@ -9,6 +9,8 @@
 
 #include <coppice/error.h>
 
+#include "stat/walk/quiet.h"
+
 /* Threads that were asked to stop and did not in time. They cannot be let go
  * before they have stopped: so they are watched until then. */
 struct stragglers; /* opaque */
@@ -34,6 +36,7 @@ struct stop; /* opaque */
  *
  * stragglers   kept, borrowed; gets those that do not stop in time
  * threads_max  of more threads the others are left alone
+ * sparing      threads that sleep in a call which a stop would end are let be
  *
  * Returns 0, also when some threads did not stop in time, or as
  * walk_process() with a sentence in `error`: then nothing is held. */
@@ -43,7 +46,16 @@ int stop_new(struct stop **out,
              uint64_t patience_ns,
              uint64_t limit_ns,
              size_t threads_max,
+             bool sparing,
              struct cop_error *error);
+
+/* How thread number `index`, which is STOP_QUIET, sleeps. */
+const struct quiet *stop_quiet(const struct stop *stop, size_t index);
+
+/* Hold those of the threads that were let be that `wanted` has, by index, and
+ * threads that they have made since. The first ones keep their numbers.
+ * Returns 0 or a negative errno. */
+int stop_rest(struct stop *stop, const bool *wanted);
 
 /* Let all threads go on as they were. NULL is fine. */
 void stop_free(struct stop *stop);
@@ -63,7 +75,8 @@ pid_t stop_tid(const struct stop *stop, size_t index);
 enum stop_state {
     STOP_ASKED, /* it has not stopped in time */
     STOP_HELD,
-    STOP_GONE, /* it has ended */
+    STOP_GONE,  /* it has ended */
+    STOP_QUIET, /* it sleeps in a call that a stop would end: let be */
 };
 
 /* How thread number `index` is. */

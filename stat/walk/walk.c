@@ -129,25 +129,21 @@ static int modules_look_late(struct modules **modules,
 /* Attach to what is stopped; without `modules` there is nothing to take, unless
  * it has ended. */
 static int attach(const struct modules *modules,
+                  struct unwind *unwind,
                   const struct stop *stop,
                   pid_t pid,
                   struct cop_error *error)
 {
-    int r = 0;
-
     if (!modules && stop_is_alive(stop))
         return cop_error_set(error, -EPERM,
                              "pid %d: not permitted: its program cannot be "
                              "read",
                              (int)pid);
     /* Once: libdwfl keeps to this state of the process. */
-    if (modules)
-        r = dwfl_linux_proc_attach(modules_dwfl(modules), pid, true);
-    if (r != 0)
-        r = cop_error_set(error, r > 0 ? -r : -EIO,
-                          "pid %d: cannot unwind it: %s", (int)pid,
-                          r > 0 ? strerror(r) : dwfl_errmsg(-1));
-    return r;
+    if (modules && !unwind_attach(unwind, modules_dwfl(modules), pid))
+        return cop_error_set(error, -EIO, "pid %d: cannot unwind it: %s",
+                             (int)pid, dwfl_errmsg(-1));
+    return 0;
 }
 
 /* Nobody is to be served before us while a process is held, where we may say
@@ -185,26 +181,31 @@ static int hold_process(struct walker *walker,
     uint64_t begin_ns = 0, max_ns, patience_ns, release_ns;
     struct stop *stop = NULL;
     bool hurried = raise_priority();
+    struct unwind unwind;
+    /* The frames of Python are read while its threads are held. */
+    bool sparing = *modules && modules_python(*modules)->runtime == 0;
     int r;
 
     max_ns = (uint64_t)options->max_stop_ms * 1000000;
     patience_ns = (uint64_t)options->patience_ms * 1000000;
     guard_arm(options->guard, options->max_stop_ms);
     r = stop_new(&stop, walker->stragglers, pid, patience_ns, max_ns / 2,
-                 options->threads_max, error);
+                 options->threads_max, sparing, error);
     if (r < 0)
         goto out;
-    begin_ns = stop_begin_ns(stop);
+    begin_ns = stop_begin_ns(stop) ? stop_begin_ns(stop) : clock_now_ns();
     release_ns = stop_count(stop) * RELEASE_NS;
     if (release_ns > max_ns / 2)
         release_ns = max_ns / 2;
     if (stop_is_alive(stop))
         r = modules_look_late(modules, memory, error);
     if (r == 0)
-        r = attach(*modules, stop, pid, error);
+        r = attach(*modules, &unwind, stop, pid, error);
     if (r == 0)
-        r = stacks_take(stacks, stop, *modules, begin_ns + max_ns - release_ns);
+        r = stacks_take(stacks, stop, *modules, &unwind,
+                        begin_ns + max_ns - release_ns);
 out:
+    begin_ns = stop ? stop_begin_ns(stop) : 0;
     stop_free(stop);
     guard_disarm(options->guard);
     *stop_ns = begin_ns > 0 ? clock_now_ns() - begin_ns : 0;

@@ -57,12 +57,12 @@ static _Noreturn void tracer_run(pid_t pid, int to)
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (interrupts_fail()) {
-        byte =
-            stragglers_new(&stragglers) == 0 &&
-                    stop_new(&stop, stragglers, pid, 1000000000,
-                             (uint64_t)PATIENCE_S * 1000000000, 1, &error) == 0
-                ? '!'
-                : 'x';
+        byte = stragglers_new(&stragglers) == 0 &&
+                       stop_new(&stop, stragglers, pid, 1000000000,
+                                (uint64_t)PATIENCE_S * 1000000000, 1, false,
+                                &error) == 0
+                   ? '!'
+                   : 'x';
         stop_free(stop);
     }
     if (write(to, &byte, 1) == 1)

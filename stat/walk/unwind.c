@@ -1,0 +1,172 @@
+/* unwind.c - see unwind.h. */
+#include "stat/walk/unwind.h"
+
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+#if defined(__x86_64__)
+
+/* For libdwfl, which asks only for threads by their numbers. */
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
+{
+    (void)dwfl;
+    (void)arg;
+    (void)thread;
+    return 0;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread)
+{
+    struct unwind *unwind = arg;
+
+    (void)dwfl;
+    *thread = arg;
+    return tid == unwind->tid;
+}
+
+/* Read `len` bytes at `address`, by the thread: the first one may have ended.
+ * Returns whether all are there. */
+static bool read_bytes(struct unwind *unwind,
+                       void *out,
+                       Dwarf_Addr address,
+                       size_t len)
+{
+    struct iovec mine = {out, len};
+    struct iovec theirs = {(void *)(uintptr_t)address, len};
+    ssize_t r = process_vm_readv(unwind->tid, &mine, 1, &theirs, 1, 0);
+
+    if (r < 0 && (errno == ENOSYS || errno == EPERM))
+        unwind->by_ptrace = true;
+    return r == (ssize_t)len;
+}
+
+static bool read_word(Dwfl *dwfl,
+                      Dwarf_Addr address,
+                      Dwarf_Word *out,
+                      void *arg)
+{
+    struct unwind *unwind = arg;
+    Dwarf_Addr page = address - address % UNWIND_PAGE;
+    size_t at = address % UNWIND_PAGE;
+
+    (void)dwfl;
+    if (at % sizeof(*out) == 0 && !unwind->by_ptrace) {
+        if (unwind->page != page || page == 0) {
+            unwind->page = 0;
+            if (read_bytes(unwind, unwind->words, page, UNWIND_PAGE))
+                unwind->page = page;
+        }
+        if (unwind->page != 0) {
+            *out = unwind->words[at / sizeof(*out)];
+            return true;
+        }
+    }
+    if (!unwind->by_ptrace && read_bytes(unwind, out, address, sizeof(*out)))
+        return true;
+    if (!unwind->by_ptrace || unwind->quiet)
+        return false;
+    errno = 0;
+    *out = (Dwarf_Word)ptrace(PTRACE_PEEKDATA, unwind->tid,
+                              (void *)(uintptr_t)address, NULL);
+    return errno == 0;
+}
+
+/* The registers of a thread that is held, numbered as in DWARF. */
+static bool held_registers(struct quiet *out, pid_t tid)
+{
+    struct user_regs_struct user;
+
+    if (ptrace(PTRACE_GETREGS, tid, NULL, &user) < 0)
+        return false;
+    *out = (struct quiet){
+        .registers = {user.rax, user.rdx, user.rcx, user.rbx, user.rsi,
+                      user.rdi, user.rbp, user.rsp, user.r8, user.r9, user.r10,
+                      user.r11, user.r12, user.r13, user.r14, user.r15,
+                      user.rip},
+        .known = (1u << QUIET_REGISTERS) - 1,
+    };
+    return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+    struct unwind *unwind = arg;
+    const struct quiet *from = unwind->quiet;
+    struct quiet held;
+
+    if (!from && !held_registers(&held, unwind->tid))
+        return false;
+    from = from ? from : &held;
+    for (int i = 0; i < QUIET_PC; i++) {
+        Dwarf_Word word = from->registers[i];
+
+        if ((from->known >> i & 1) &&
+            !dwfl_thread_state_registers(thread, i, 1, &word))
+            return false;
+    }
+    dwfl_thread_state_register_pc(thread, from->registers[QUIET_PC]);
+    return true;
+}
+
+bool unwind_attach(struct unwind *unwind, Dwfl *dwfl, pid_t pid)
+{
+    static const Dwfl_Thread_Callbacks callbacks = {
+        .next_thread = next_thread,
+        .get_thread = get_thread,
+        .memory_read = read_word,
+        .set_initial_registers = set_registers,
+    };
+
+    *unwind = (struct unwind){.tid = pid};
+    return dwfl_attach_state(dwfl, NULL, pid, &callbacks, unwind);
+}
+
+#else
+
+bool unwind_attach(struct unwind *unwind, Dwfl *dwfl, pid_t pid)
+{
+    *unwind = (struct unwind){.tid = pid};
+    return dwfl_linux_proc_attach(dwfl, pid, true) == 0;
+}
+
+#endif
+
+int unwind_thread(struct unwind *unwind,
+                  Dwfl *dwfl,
+                  pid_t tid,
+                  const struct quiet *quiet,
+                  int (*fn)(Dwfl_Frame *frame, void *arg),
+                  void *arg)
+{
+    unwind->tid = tid;
+    unwind->quiet = quiet;
+    unwind->page = 0;
+    return dwfl_getthread_frames(dwfl, tid, fn, arg);
+}
+
+bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc)
+{
+    Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+    Dwarf_Op memory[3], *operations;
+    Dwarf_Frame *frame = NULL;
+    bool is_signal, outermost;
+    size_t count;
+    Dwarf_Addr bias;
+    Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+    int address;
+
+    if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &frame) != 0)
+        return false;
+    address = dwarf_frame_info(frame, NULL, NULL, &is_signal);
+    /* "Undefined", as the start-up code says. */
+    outermost = address >= 0 &&
+                dwarf_frame_register(frame, address, memory, &operations,
+                                     &count) == 0 &&
+                count == 0 && operations == memory;
+    free(frame);
+    return outermost;
+}
