@@ -222,7 +222,9 @@ static int start_command(struct options *arguments,
                  (int)pid, (int)pid);
     if (r >= 0)
         progress_say(line);
-    return r != 0 ? r : command_targets(&arguments->targets, pid, error);
+    return r != 0
+               ? r
+               : command_targets(&arguments->targets, pid, progress_say, error);
 }
 
 /* Compare two looks. */
@@ -314,6 +316,10 @@ int main(int argc, char **argv)
     r = options_read(&arguments, argc, argv, &error);
     if (r == 0 && arguments.help) {
         options_usage(stdout);
+        goto out;
+    }
+    if (r == 0 && arguments.version) {
+        puts("coppice-stat " COPPICE_VERSION);
         goto out;
     }
     if (r == 0 && arguments.command) {

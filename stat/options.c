@@ -74,8 +74,8 @@ static const struct known {
     uint32_t max;
     uint32_t unit;
 } known[] = {
-    {"mpir", "PID", "the job of the launcher PID, such as mpirun", OTHER, 0, 0,
-     0},
+    {"mpir", "PID", "the job of the launcher PID, such as mpirun, or below PID",
+     OTHER, 0, 0, 0},
     {"children-of", "PID", "the processes under the launcher PID", OTHER, 0, 0,
      0},
     {"name", "NAME", "all processes called NAME", TEXT, AT(name), 0, 0},
@@ -119,7 +119,8 @@ static const struct known {
     {"pc", "", "tell addresses apart", OTHER, 0, 0, 0},
     {"full", "", "show the inside of MPI and Python too", FLAG, AT(full), 0, 0},
     {"no-color", "", "no terminal colours", FLAG, AT(no_colour), 0, 0},
-    {"help", "", "print this text", FLAG, AT(help), 0, 0},
+    {"help", "", "print this text, as -h does", FLAG, AT(help), 0, 0},
+    {"version", "", "print the version, as -V does", FLAG, AT(version), 0, 0},
 };
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
 
@@ -146,7 +147,7 @@ static int read_other(struct options *options,
         if (r < 0)
             return r;
         return strcmp(name, "mpir") == 0
-                   ? targets_add_mpir(targets, (pid_t)pid, &options->mpir,
+                   ? targets_add_mpir(targets, (pid_t)pid, options->gather.say,
                                       error)
                    : targets_add_children(targets, (pid_t)pid, error);
     }
@@ -250,7 +251,8 @@ static int check_options(const struct options *options, struct cop_error *error)
         {cores && live, "--core: give core files, or processes, but not both"},
         {gather->daemons.shape && gather->daemons.topology_path,
          "--shape and --topology: give one of them"},
-        {!live && !cores && !diff && !options->command && !options->help,
+        {!live && !cores && !diff && !options->command && !options->help &&
+             !options->version,
          "which processes? give pids, --name, --mpir or --children-of: see "
          "coppice-stat --help"},
         {options->targets.count > TASKS_MAX,
@@ -277,9 +279,13 @@ int options_read(struct options *options,
         rows[i] = (struct option){known[i].name, known[i].argument[0] != '\0',
                                   NULL, (int)i + 2};
     while (r == 0 &&
-           (found = getopt_long(argc, argv, "-", rows, &index)) >= 0) {
+           (found = getopt_long(argc, argv, "-hV", rows, &index)) >= 0) {
         if (found == 1)
             r = read_word(options, optarg, error);
+        else if (found == 'h')
+            options->help = true;
+        else if (found == 'V')
+            options->version = true;
         else if (found == '?')
             r = cop_error_set(error, -EINVAL,
                               "wrong option: see coppice-stat --help");

@@ -17,7 +17,6 @@ struct options {
     const char *name; /* of processes to be found; with ... */
     const char *user;
     const char *hosts;
-    bool mpir; /* tasks are ranks of MPI */
     struct outputs outputs;
     bool full; /* the inside of runtimes too, and nothing left out */
     bool no_colour;
@@ -30,6 +29,7 @@ struct options {
     bool follow;
     bool is_quick; /* the usual look: no number of samples was given */
     bool help;
+    bool version;
 };
 
 /* Set `options` to what holds where nothing is given. */

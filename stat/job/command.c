@@ -119,11 +119,12 @@ int command_await(pid_t pid, uint32_t after_s, int *status)
     return 0;
 }
 
-int command_targets(struct targets *targets, pid_t pid, struct cop_error *error)
+int command_targets(struct targets *targets,
+                    pid_t pid,
+                    void (*say)(const char *line),
+                    struct cop_error *error)
 {
-    bool table;
-    int r;
+    int r = targets_add_mpir(targets, pid, say, error);
 
-    r = targets_add_mpir(targets, pid, &table, error);
     return r == -ENOENT ? targets_add(targets, 0, pid, NULL) : r;
 }

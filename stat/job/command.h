@@ -26,6 +26,7 @@ int command_await(pid_t pid, uint32_t after_s, int *status);
  * Returns as targets_add_mpir(). */
 int command_targets(struct targets *targets,
                     pid_t pid,
+                    void (*say)(const char *line),
                     struct cop_error *error);
 
 #endif

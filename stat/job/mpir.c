@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "stat/job/processes.h"
 #include "stat/walk/names.h"
 
 /* Bytes of a host's name in the table. */
@@ -120,18 +121,15 @@ static int add_rows(struct targets *targets,
     return r;
 }
 
-int targets_add_mpir(struct targets *targets,
-                     pid_t pid,
-                     bool *table,
-                     struct cop_error *error)
+/* Find the symbols of the table of process `pid`. */
+static int read_symbols(struct symbols *symbols,
+                        pid_t pid,
+                        struct cop_error *error)
 {
-    struct symbols symbols = {0, 0};
     struct modules *modules = NULL;
-    char path[64];
-    int memory = -1;
     int r;
 
-    *table = false;
+    *symbols = (struct symbols){0, 0};
     r = modules_new(&modules, pid);
     if (r == -ENOENT || r == -ESRCH)
         return cop_error_set(error, -ESRCH,
@@ -147,10 +145,24 @@ int targets_add_mpir(struct targets *targets,
         return cop_error_set(error, r,
                              "pid %d: cannot look at this launcher: %s",
                              (int)pid, strerror(-r));
-    dwfl_getmodules(modules_dwfl(modules), find_symbols, &symbols, 0);
+    dwfl_getmodules(modules_dwfl(modules), find_symbols, symbols, 0);
     modules_free(modules);
-    if (!symbols.table || !symbols.size)
-        return targets_add_children(targets, pid, error);
+    return 0;
+}
+
+/* Add what is in the table of process `pid`. Returns 1, 0 if it has no table,
+ * or a negative errno with a sentence. */
+static int add_table(struct targets *targets,
+                     pid_t pid,
+                     struct cop_error *error)
+{
+    struct symbols symbols;
+    char path[64];
+    int memory, r;
+
+    r = read_symbols(&symbols, pid, error);
+    if (r < 0 || !symbols.table || !symbols.size)
+        return r;
     snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
     memory = open(path, O_RDONLY | O_CLOEXEC);
     if (memory < 0)
@@ -158,8 +170,124 @@ int targets_add_mpir(struct targets *targets,
                              "pid %d: cannot read its memory: %s: be its owner "
                              "or root",
                              (int)pid, strerror(errno));
-    *table = true;
     r = add_rows(targets, memory, &symbols, pid, error);
     close(memory);
+    return r < 0 ? r : 1;
+}
+
+/* Whether `process` is a launcher below `pid` with no other between them. */
+static bool is_launcher_of(const struct processes *processes,
+                           const struct process *process,
+                           pid_t pid)
+{
+    size_t steps;
+
+    if (!process_is_launcher(process->name) ||
+        !processes_is_below(processes, process, pid))
+        return false;
+    for (steps = 0; steps < processes->count; steps++) {
+        if (process->parent == pid)
+            return true;
+        process = processes_find(processes, process->parent);
+        if (!process || process_is_launcher(process->name))
+            return false;
+    }
+    return false;
+}
+
+/* Replace `*pid` by the only launcher below it, if there is one and it is none
+ * itself. Returns 0, or a negative errno with a sentence. */
+static int find_launcher(pid_t *pid, char name[16], struct cop_error *error)
+{
+    struct processes processes;
+    const struct process *found = NULL;
+    size_t i;
+    int r;
+
+    process_name(name, *pid);
+    if (process_is_launcher(name))
+        return 0;
+    r = processes_read(&processes);
+    if (r < 0)
+        return r;
+    for (i = 0; r == 0 && i < processes.count; i++) {
+        const struct process *process = &processes.list[i];
+
+        if (!is_launcher_of(&processes, process, *pid))
+            continue;
+        if (found)
+            r = cop_error_set(error, -EINVAL,
+                              "pid %d (%s) has several launchers below it, "
+                              "such as %s, pid %d, and %s, pid %d: which one?",
+                              (int)*pid, name, found->name, (int)found->pid,
+                              process->name, (int)process->pid);
+        found = process;
+    }
+    if (r == 0 && found) {
+        *pid = found->pid;
+        memcpy(name, found->name, sizeof(found->name));
+    }
+    processes_fini(&processes);
     return r;
+}
+
+/* Add the processes of a launcher whose table is empty, if they have ranks on
+ * this host: Open MPI has no others in its table than those of MPI. Returns 0 or
+ * a negative errno; -EAGAIN if none has a rank. */
+static int add_ranks(struct targets *targets,
+                     pid_t pid,
+                     void (*say)(const char *line))
+{
+    struct targets children = {.count = 0};
+    struct cop_error unused;
+    char line[128];
+    uint32_t i;
+    int r;
+
+    r = targets_add_children(&children, pid, &unused);
+    for (i = 0; r == 0 && i < children.count; i++)
+        if (children.facts[i].rank.source != RANK_NONE)
+            break;
+    if (r != -ENOMEM && (r < 0 || i == children.count))
+        r = -EAGAIN;
+    targets_fini(&children);
+    if (r < 0)
+        return r;
+    snprintf(
+        line, sizeof(line),
+        "pid %d: its MPIR_proctable is empty: looking at its ranks on this "
+        "host",
+        (int)pid);
+    if (say)
+        say(line);
+    return targets_add_children(targets, pid, &unused);
+}
+
+int targets_add_mpir(struct targets *targets,
+                     pid_t pid,
+                     void (*say)(const char *line),
+                     struct cop_error *error)
+{
+    pid_t launcher = pid;
+    char name[16], line[128];
+    int r;
+
+    r = add_table(targets, pid, error);
+    if (r == 0) {
+        r = find_launcher(&launcher, name, error);
+        if (r == 0 && launcher != pid) {
+            snprintf(line, sizeof(line),
+                     "pid %d is no launcher: looking at the job of %s, pid %d, "
+                     "below it",
+                     (int)pid, name, (int)launcher);
+            if (say)
+                say(line);
+            r = add_table(targets, launcher, error);
+        }
+    }
+    if (r == 0)
+        return targets_add_children(targets, launcher, error);
+    if (r == -EAGAIN && add_ranks(targets, launcher, say) == 0)
+        return 0;
+    return r < 0 ? r : 0;
 }

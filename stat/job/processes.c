@@ -334,11 +334,18 @@ bool process_is_wrapper(const struct process *process)
     return is_among(process->name, names, true);
 }
 
-bool process_is_launcher(const struct process *process)
+bool process_is_remote_shell(const struct process *process)
+{
+    static const char *const names[] = {"ssh", "rsh", "dbclient", NULL};
+
+    return is_among(process->name, names, true);
+}
+
+bool process_is_launcher(const char *name)
 {
     static const char *const begins[] = {
         "mpirun", "mpiexec", "orterun", "prterun",  "prun",
         "srun",   "aprun",   "jsrun",   "torchrun", NULL};
 
-    return is_among(process->name, begins, false);
+    return is_among(name, begins, false);
 }

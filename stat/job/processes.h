@@ -59,7 +59,10 @@ bool process_has_mpi(pid_t pid);
  * timeout, time, strace. */
 bool process_is_wrapper(const struct process *process);
 
-/* Whether it is called as a launcher is: mpirun, mpiexec, srun. */
-bool process_is_launcher(const struct process *process);
+/* Whether it is a client of ssh or its like. */
+bool process_is_remote_shell(const struct process *process);
+
+/* Whether a process of that name is a launcher: mpirun, mpiexec, srun. */
+bool process_is_launcher(const char *name);
 
 #endif

@@ -248,6 +248,19 @@ static void find_below(struct search *search, pid_t pid)
     search->count = kept;
 }
 
+/* Whether all that was found are clients of ssh: what they have started is on
+ * other hosts. */
+static bool is_remote(const struct search *search)
+{
+    size_t i;
+
+    for (i = 0; i < search->count; i++)
+        if (search->list[i].rank.source != RANK_NONE ||
+            !process_is_remote_shell(search->list[i].process))
+            return false;
+    return search->count > 0;
+}
+
 int targets_add_children(struct targets *targets,
                          pid_t pid,
                          struct cop_error *error)
@@ -261,8 +274,16 @@ int targets_add_children(struct targets *targets,
                           "pid %d: no such process: give the pid of a running "
                           "launcher",
                           (int)pid);
-    if (r == 0) {
+    if (r == 0)
         find_below(&search, pid);
+    if (r == 0 && is_remote(&search))
+        r = cop_error_set(error, -EREMOTE,
+                          "pid %d has started its processes on other hosts "
+                          "(%s, pid %d): look for them there: --hosts LIST "
+                          "--name PROGRAM",
+                          (int)pid, search.list[0].process->name,
+                          (int)search.list[0].process->pid);
+    if (r == 0) {
         find_helpers(&search);
         r = add_candidates(targets, &search);
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/job/processes.h"
 #include "stat/list.h"
 
 /* Processes that a line names. */
@@ -210,6 +211,26 @@ static void say_asides(const struct targets *targets,
         say(line);
 }
 
+/* Say how to look at the job of a launcher that was itself given. */
+static void say_launchers(const struct targets *targets,
+                          void (*say)(const char *line))
+{
+    char line[128];
+    uint32_t i;
+
+    for (i = 0; i < targets->count; i++) {
+        const struct targets_facts *facts = &targets->facts[i];
+
+        if (facts->sought || !process_is_launcher(facts->name))
+            continue;
+        snprintf(line, sizeof(line),
+                 "pid %d is %s: to look at the processes that it has started: "
+                 "--mpir %d",
+                 (int)targets->pids[i], facts->name, (int)targets->pids[i]);
+        say(line);
+    }
+}
+
 /* Say which ranks are missing. */
 static void say_absent(const struct targets *targets,
                        void (*say)(const char *line))
@@ -296,6 +317,7 @@ int targets_settle(struct targets *targets, void (*say)(const char *line))
         say_asides(targets, false, say);
         say_asides(targets, true, say);
         say_absent(targets, say);
+        say_launchers(targets, say);
     }
     free(list);
     return r;

@@ -165,12 +165,14 @@ int targets_add_children(struct targets *targets,
 
 /* Add the processes in the table MPIR_proctable of the launcher `pid`, such as
  * Open MPI's mpirun: process i of it is rank i of the job (the MPIR process
- * acquisition interface). If the launcher has no such table, add what runs
- * under it on this host, as targets_add_children() does, and set `*table` to
- * false. Returns 0, or a negative errno with a sentence. */
+ * acquisition interface). If `pid` is no launcher, such as a shell or timeout,
+ * and there is one below it, take that one, and tell `say`, which may be NULL.
+ * If the launcher has no such table, add what runs under it on this host, as
+ * targets_add_children() does. Returns 0, or a negative errno with a sentence.
+ */
 int targets_add_mpir(struct targets *targets,
                      pid_t pid,
-                     bool *table,
+                     void (*say)(const char *line),
                      struct cop_error *error);
 
 #endif
