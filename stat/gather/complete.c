@@ -36,6 +36,7 @@ static int note_shortfall(struct gathering *gathering,
         .samples = open_ended ? (uint32_t)gathering->sample : options->samples,
         .open_ended = open_ended,
         .timeout_ms = options->viewer ? 0 : options->timeout_ms,
+        .answered = gathering->is_answered,
         .late = *gathering->late};
     int r;
 

@@ -236,6 +236,7 @@ static int await_answer(struct gathering *gathering, struct tree **tree)
         cop_error_set(late, r, "no complete answer: %s", strerror(-r));
     if (r > 0)
         cop_error_set(late, -ECONNRESET, "a link was lost on the way");
+    gathering->is_answered = r == 0;
     r = join_waiting(tree, gathering->stream);
     gathering_events(gathering);
     return r;
@@ -381,6 +382,8 @@ int gather_tree(struct tree **out,
         r = tree_settle(out, tree);
     if (r < 0 && !error->text[0])
         cop_error_set(error, r, "cannot gather the stacks: %s", strerror(-r));
+    gathering_name_option(error->text);
+    gathering_name_option(late->text);
     hurt = late->text[0] || (daemons && daemons_any_loss(daemons));
     daemons_free(daemons, hurt ? SHUTDOWN_AFTER_MS : SHUTDOWN_MS);
     tree_free(tree);

@@ -18,6 +18,23 @@
 /* At most this many lost daemons are reported at once. */
 #define LOSSES_SAID_MAX 16
 
+void gathering_name_option(char *text)
+{
+    static const char option[] = "(see --timeout)";
+    char *open = strchr(text, '(');
+
+    for (; open; open = strchr(open + 1, '(')) {
+        size_t len = strspn(open + 1, "abcdefghijklmnopqrstuvwxyz_");
+        char *close = open + 1 + len;
+
+        if (*close != ')' || len + 2 < strlen(option) ||
+            strncmp(close - strlen("_timeout"), "_timeout", 8) != 0)
+            continue;
+        memcpy(open, option, strlen(option));
+        memmove(open + strlen(option), close + 1, strlen(close + 1) + 1);
+    }
+}
+
 void gathering_say(gather_say_fn fn, const char *format, ...)
 {
     char line[sizeof(struct cop_event)];
@@ -28,6 +45,7 @@ void gathering_say(gather_say_fn fn, const char *format, ...)
     va_start(list, format);
     vsnprintf(line, sizeof(line), format, list);
     va_end(list);
+    gathering_name_option(line);
     fn(line);
 }
 
@@ -159,6 +177,7 @@ bool gathering_events(struct gathering *gathering)
         bool lost = event.type == COP_EVENT_NODE_LOST ||
                     event.type == COP_EVENT_BACKEND_LOST;
 
+        gathering_name_option(event.text);
         if (lost && daemons_note_loss(gathering->daemons, event.rank, why) < 0)
             cop_error_set(late, -ENOMEM, "out of memory");
         if (event.type == COP_EVENT_NODE_SUSPECTED) {

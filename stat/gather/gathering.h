@@ -39,8 +39,14 @@ struct gathering {
     uint32_t losses;     /* lost daemons that have tasks */
     bool is_over;        /* no daemon with tasks is left */
     bool is_cut;         /* ended by Ctrl-C */
+    bool is_answered;    /* all daemons that live have sent all they have */
     struct cop_error *late;
 };
+
+/* The library names the limits of its struct cop_times, such as
+ * "(start_timeout)". Replace these names in `text` by the option that sets all of
+ * them. */
+void gathering_name_option(char *text);
 
 /* Format a line for `fn`, unless that is NULL. */
 __attribute__((format(printf, 2, 3))) void gathering_say(gather_say_fn fn,

@@ -100,6 +100,11 @@ static void reason_of(char *text,
         snprintf(text, size, "%s has no daemon", host);
     else if (loss)
         snprintf(text, size, "the daemon on %s was lost: %s", host, loss);
+    else if (shortfall->wanted->answered)
+        snprintf(text, size,
+                 "the daemon on %s has sent nothing about it: is it of the "
+                 "same version as coppice-stat?",
+                 host);
     else if (shortfall->wanted->timeout_ms == 0)
         snprintf(text, size,
                  "the daemon on %s is silent: is the host overloaded?", host);

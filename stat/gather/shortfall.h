@@ -19,6 +19,7 @@ struct shortfall_wanted {
     uint32_t samples;      /* of each task, at least; 0: none came of all */
     bool open_ended;       /* more were to come */
     uint32_t timeout_ms;   /* for how long answers were waited for; 0: not so */
+    bool answered;         /* all daemons that live have sent all they have */
     struct cop_error late; /* why the answer may not be whole; "" if it is */
 };
 

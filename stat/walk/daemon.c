@@ -497,10 +497,16 @@ static int serve_network(struct daemon *daemon, struct cop_network *network)
     while (r == 0) {
         r = cop_network_receive(network, &stream, &packet,
                                 receive_timeout_ms(daemon));
-        if (r == 0 && answer_packet(daemon, stream, packet) < 0)
-            status = EXIT_FAILURE;
-        if (r == 0)
+        if (r == 0) {
+            int answered = answer_packet(daemon, stream, packet);
+
             cop_packet_free(packet);
+            if (answered < 0)
+                status = EXIT_FAILURE;
+            /* Whoever waits for the answer is told by our end. */
+            if (answered == -EINVAL || answered == -EBADMSG)
+                break;
+        }
         if (daemon->late > 0)
             release_late(daemon);
         if (r == -EAGAIN)

@@ -1,5 +1,6 @@
 /* frozen.c - a daemon of coppice-stat that stands still: `frozen joined` as
- * soon as it has joined, `frozen asked` when it is asked something. */
+ * soon as it has joined, `frozen asked` when it is asked something; or that
+ * lives and does not answer: `frozen mute`. */
 #include <coppice/coppice.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,8 +16,9 @@ int main(int argc, char **argv)
     int r;
 
     if (argc != 2 ||
-        (strcmp(argv[1], "joined") != 0 && strcmp(argv[1], "asked") != 0)) {
-        fputs("Usage: frozen joined | asked\n", stderr);
+        (strcmp(argv[1], "joined") != 0 && strcmp(argv[1], "asked") != 0 &&
+         strcmp(argv[1], "mute") != 0)) {
+        fputs("Usage: frozen joined | asked | mute\n", stderr);
         return 2;
     }
     r = cop_network_join(&network, &join, &error);
@@ -27,7 +29,11 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "asked") == 0 &&
         cop_network_receive(network, NULL, &packet, COP_FOREVER) == 0)
         cop_packet_free(packet);
-    raise(SIGSTOP);
+    while (strcmp(argv[1], "mute") == 0 &&
+           cop_network_receive(network, NULL, &packet, COP_FOREVER) == 0)
+        cop_packet_free(packet);
+    if (strcmp(argv[1], "mute") != 0)
+        raise(SIGSTOP);
     cop_network_free(network);
     return EXIT_SUCCESS;
 }
