@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/list.h"
 #include "stat/request.h"
 
 #define TIMEOUT_DEFAULT_S 30
@@ -41,14 +42,11 @@ static int read_number(uint32_t *out,
 /* Add a core file. */
 static int add_core(struct options *options, char *path)
 {
-    char **grown =
-        reallocarray(options->cores, options->core_count + 1, sizeof(*grown));
+    int r = list_grow(&options->cores, options->core_count, sizeof(path));
 
-    if (!grown)
-        return -ENOMEM;
-    options->cores = grown;
-    options->cores[options->core_count++] = path;
-    return 0;
+    if (r == 0)
+        options->cores[options->core_count++] = path;
+    return r;
 }
 
 /* What becomes of an option's argument. */

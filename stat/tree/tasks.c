@@ -2,7 +2,6 @@
 #include "stat/tree/tasks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +16,6 @@ struct tasks {
     uint32_t count;
     size_t range_count;
     struct tasks_range ranges[];
-};
-
-/* Evenly spaced tasks: first, first + stride, ..., last. */
-struct run {
-    uint32_t first;
-    uint32_t last;
-    uint32_t stride;
 };
 
 static int set_make(struct tasks **out, size_t range_room)
@@ -224,14 +216,12 @@ bool tasks_equal(const struct tasks *a, const struct tasks *b)
     return a->count == b->count && tasks_compare(a, b) == 0;
 }
 
-/* The run that begins at range `*next`, which moves behind it: at least three
- * lone tasks at one distance, or the range itself. */
-static struct run next_run(const struct tasks *tasks, size_t *next)
+struct tasks_run tasks_next_run(const struct tasks *tasks, size_t *next)
 {
     const struct tasks_range *ranges = tasks->ranges;
     size_t i = *next;
     size_t end = i + 1;
-    struct run run = {ranges[i].first, ranges[i].last, 1};
+    struct tasks_run run = {ranges[i].first, ranges[i].last, 1};
     uint32_t stride = 0;
 
     while (run.first == run.last && end < tasks->range_count &&
@@ -251,131 +241,6 @@ static struct run next_run(const struct tasks *tasks, size_t *next)
         *next = i + 1;
     }
     return run;
-}
-
-char *tasks_text(const struct tasks *tasks, char *text, size_t size)
-{
-    const char *comma = "";
-    size_t len = 0;
-    size_t next = 0;
-
-    text[0] = '\0';
-    while (next < tasks->range_count) {
-        char piece[48];
-        struct run run = next_run(tasks, &next);
-        size_t room = next < tasks->range_count ? 4 : 0; /* for ",..." */
-        int piece_len;
-
-        if (run.stride > 1)
-            piece_len = snprintf(piece, sizeof(piece), "%s%u-%u:%u", comma,
-                                 run.first, run.last, run.stride);
-        else if (run.last > run.first)
-            piece_len = snprintf(piece, sizeof(piece), "%s%u-%u", comma,
-                                 run.first, run.last);
-        else
-            piece_len =
-                snprintf(piece, sizeof(piece), "%s%u", comma, run.first);
-        if (len + (size_t)piece_len + room >= size) {
-            snprintf(text + len, size - len, "%s...", comma);
-            break;
-        }
-        memcpy(text + len, piece, (size_t)piece_len + 1);
-        len += (size_t)piece_len;
-        comma = ",";
-    }
-    return text;
-}
-
-/* Read a number below TASKS_MAX, as people write it; `*text` moves behind it.
- */
-static bool read_number(const char **text, uint32_t *number)
-{
-    const char *at = *text;
-    uint32_t value = 0;
-
-    if (at[0] == '0' && at[1] >= '0' && at[1] <= '9')
-        return false;
-    for (; *at >= '0' && *at <= '9' && value < TASKS_MAX; at++)
-        value = 10 * value + (uint32_t)(*at - '0');
-    if (at == *text || value >= TASKS_MAX)
-        return false;
-    *text = at;
-    *number = value;
-    return true;
-}
-
-/* Read one number, range, or range with a stride. */
-static bool read_run(const char **text, struct run *run)
-{
-    *run = (struct run){.stride = 1};
-    if (!read_number(text, &run->first))
-        return false;
-    run->last = run->first;
-    if (**text != '-')
-        return true;
-    ++*text;
-    if (!read_number(text, &run->last) || run->last <= run->first)
-        return false;
-    if (**text != ':')
-        return true;
-    ++*text;
-    return read_number(text, &run->stride) && run->stride > 1 &&
-           (run->last - run->first) % run->stride == 0;
-}
-
-/* Add the ranges of `run` behind `*count` others. */
-static int run_put(struct tasks_range **ranges,
-                   size_t *count,
-                   size_t *room,
-                   const struct run *run)
-{
-    size_t more =
-        run->stride > 1 ? (run->last - run->first) / run->stride + 1 : 1;
-    uint32_t at;
-
-    if (*count + more > *room) {
-        size_t wanted = 2 * (*count + more);
-        struct tasks_range *grown =
-            reallocarray(*ranges, wanted, sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        *ranges = grown;
-        *room = wanted;
-    }
-    if (run->stride == 1) {
-        (*ranges)[(*count)++] = (struct tasks_range){run->first, run->last};
-        return 0;
-    }
-    for (at = run->first; at <= run->last; at += run->stride)
-        (*ranges)[(*count)++] = (struct tasks_range){at, at};
-    return 0;
-}
-
-int tasks_parse(struct tasks **out, const char *text)
-{
-    struct tasks_range *ranges = NULL;
-    size_t count = 0;
-    size_t room = 0;
-    uint32_t from = 0; /* what follows is not below it */
-    struct run run;
-    int r = 0;
-
-    while (r == 0 && (*text || count > 0)) {
-        if (!read_run(&text, &run) || run.first < from)
-            r = -EINVAL;
-        else
-            r = run_put(&ranges, &count, &room, &run);
-        from = run.last + 1;
-        if (r == 0 && !*text)
-            break;
-        if (r == 0 && *text++ != ',')
-            r = -EINVAL;
-    }
-    if (r == 0)
-        r = tasks_new(out, ranges, count);
-    free(ranges);
-    return r;
 }
 
 /* Write `number` at `bytes` unless that is NULL. Returns its length. */
@@ -425,7 +290,7 @@ static size_t runs_put(const struct tasks *tasks, unsigned char *bytes)
     size_t len = 0;
 
     while (next < tasks->range_count) {
-        struct run run = next_run(tasks, &next);
+        struct tasks_run run = tasks_next_run(tasks, &next);
         uint32_t steps = (run.last - run.first) / run.stride;
         uint32_t strided = run.stride > 1;
 
@@ -513,7 +378,7 @@ static int bitmap_get(struct tasks *tasks,
 }
 
 /* Read one run at `*at`. */
-static int run_get(struct run *run,
+static int run_get(struct tasks_run *run,
                    uint32_t after,
                    const unsigned char *bytes,
                    size_t len,
@@ -549,7 +414,7 @@ static long runs_get(struct tasks *tasks,
                      const unsigned char *bytes,
                      size_t len)
 {
-    struct run run = {0, 0, 1};
+    struct tasks_run run = {0, 0, 1};
     uint32_t after = 0;
     uint32_t task;
     long ranges = 0;

@@ -59,6 +59,17 @@ size_t tasks_range_count(const struct tasks *tasks);
 /* The ranges, in order; borrowed. */
 const struct tasks_range *tasks_ranges(const struct tasks *tasks);
 
+/* Evenly spaced tasks: first, first + stride, ..., last. */
+struct tasks_run {
+    uint32_t first;
+    uint32_t last;
+    uint32_t stride;
+};
+
+/* The run that begins at range `*next`, which moves behind it: at least three
+ * lone tasks at one distance, or the range itself. */
+struct tasks_run tasks_next_run(const struct tasks *tasks, size_t *next);
+
 /* Whether `a` and `b` have the same members. */
 bool tasks_equal(const struct tasks *a, const struct tasks *b);
 
