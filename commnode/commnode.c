@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/filtering.h"
+#include "commnode/crash.h"
 #include "net/driver.h"
 #include "topology/topology.h"
 
@@ -68,6 +69,7 @@ static void on_filter(void *arg,
                       const struct node_call *call,
                       struct event *answer)
 {
+    crash_prepare();
     filtering_call(((struct commnode *)arg)->filtering, call, answer);
 }
 
@@ -242,7 +244,9 @@ int cop_commnode_main(void)
             fprintf(stderr, "coppice-commnode: %s\n", error.text);
         return EXIT_FAILURE;
     }
+    crash_watch(commnode.driver);
     r = commnode_live(&commnode);
+    crash_watch(NULL);
     if (is_news(&commnode, r, bootstrap))
         fprintf(stderr, "coppice-commnode: rank %u (%s): %s\n", bootstrap->rank,
                 bootstrap->host, commnode.end);

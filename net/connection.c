@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "net/helm.h"
 #include "net/output.h"
 #include "wire/limits.h"
 
@@ -207,6 +209,36 @@ void connection_close(struct connection *c)
     c->state = STATE_CLOSING;
     c->set->closing_count++;
     connection_touch(c);
+}
+
+/* The other end has closed it when no more can be read. */
+static void wait_closed(int fd, uint64_t until_ms)
+{
+    struct pollfd waited = {.fd = fd, .events = POLLIN};
+    unsigned char dropped[4096];
+    uint64_t now_ms = helm_clock_us() / 1000;
+    ssize_t n = 1;
+
+    while (now_ms < until_ms && n != 0) {
+        if (poll(&waited, 1, (int)(until_ms - now_ms)) < 0 && errno != EINTR)
+            return;
+        n = recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return;
+        now_ms = helm_clock_us() / 1000;
+    }
+}
+
+void connection_write_last(const struct connection *c,
+                           const unsigned char *last,
+                           size_t len,
+                           uint64_t until_ms)
+{
+    if (c->state != STATE_OPEN || c->broken ||
+        !output_write_last(&c->output, c->io.fd, last, len, until_ms))
+        return;
+    shutdown(c->io.fd, SHUT_WR);
+    wait_closed(c->io.fd, until_ms);
 }
 
 void connection_reset(struct connection *c)

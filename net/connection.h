@@ -120,6 +120,14 @@ void connection_send(struct connection *connection, struct frame *frame);
  * and down() is not called. */
 void connection_close(struct connection *connection);
 
+/* For a process that has crashed: write what is queued and `last` behind it,
+ * then wait until the other end has closed the connection; until `until_ms` of
+ * the monotonic clock. Nothing but the system is called. */
+void connection_write_last(const struct connection *connection,
+                           const unsigned char *last,
+                           size_t len,
+                           uint64_t until_ms);
+
 /* Break it, as a fault of the network would: both ends see a reset. down() is
  * called from within the loop, later. */
 void connection_reset(struct connection *connection);

@@ -22,6 +22,9 @@
 /* How long links that were closed may take to be read at the end. */
 #define LINGER_MS 1000
 
+/* How long the parent of a node that has crashed may take to read that. */
+#define CRASH_MS 1000
+
 /* How long children that were killed may take. */
 #define KILLED_MS 2000
 
@@ -442,6 +445,24 @@ int driver_reap(struct driver *driver, int stopped_ms, int timeout_ms)
     if (count > 0)
         helm_wait(driver->helm, have_children_ended, driver, KILLED_MS);
     return count;
+}
+
+void driver_crash(struct driver *driver, int signal)
+{
+    uint64_t until_ms = helm_clock_us() / 1000 + CRASH_MS;
+    unsigned char header[FRAME_HEAD_MAX];
+    const struct connection *connection;
+    struct frame frame;
+    uint32_t link;
+
+    if (!driver->filters.running || !helm_seize(driver->helm, until_ms) ||
+        !node_last_words(driver->machine.node, signal, &link, &frame))
+        return;
+    connection = driver_links_find(driver, link);
+    if (!connection)
+        return;
+    connection_write_last(connection, header, frame_encode(&frame, header),
+                          until_ms);
 }
 
 int driver_error(const struct driver *driver)

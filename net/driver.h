@@ -156,6 +156,12 @@ void driver_attended(struct driver *driver);
  * those that still live. Lock held. Returns how many were killed in the end. */
 int driver_reap(struct driver *driver, int stopped_ms, int timeout_ms);
 
+/* This process crashes, in signal `signal`, or calls exit(): 0. If a filter call
+ * runs, its stream is reported to the parent (PROTOCOL 11.5); that may take a
+ * second. For a signal handler, or atexit(), without the lock, which it takes
+ * for good: the process is to end then. */
+void driver_crash(struct driver *driver, int signal);
+
 /* Why it ended without the machine: the parent could not be reached, or did not
  * know our key (-EACCES). 0 if it lives or ended by itself. Lock held. */
 int driver_error(const struct driver *driver);

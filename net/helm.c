@@ -460,6 +460,10 @@ static void *background(void *arg)
     return NULL;
 }
 
+/* The kernel kills a process by one of these if the thread blocks it, instead
+ * of calling the program's handler. */
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
 /* Have `count` background threads. One that cannot be started is tried again
  * next time. */
 static void stand_by(struct helm *helm, uint32_t count)
@@ -467,6 +471,7 @@ static void stand_by(struct helm *helm, uint32_t count)
     pthread_attr_t attributes;
     sigset_t none;
     sigset_t old;
+    size_t i;
 
     if (helm->thread_count >= count || helm->stopping)
         return;
@@ -474,6 +479,8 @@ static void stand_by(struct helm *helm, uint32_t count)
         return;
     pthread_attr_setstacksize(&attributes, STACK_LEN);
     sigfillset(&none);
+    for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+        sigdelset(&none, faults[i]);
     pthread_sigmask(SIG_SETMASK, &none, &old);
     if (pthread_create(&helm->threads[helm->thread_count], &attributes,
                        background, helm) == 0) {
@@ -551,6 +558,18 @@ void helm_unlock(struct helm *helm)
 void helm_relock(struct helm *helm)
 {
     lock_first(helm);
+}
+
+bool helm_seize(struct helm *helm, uint64_t until_ms)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+
+    while (pthread_mutex_trylock(&helm->lock) != 0) {
+        if (helm_clock_us() / 1000 >= until_ms)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
 }
 
 bool helm_is_forked(const struct helm *helm)

@@ -67,6 +67,10 @@ void helm_unlock(struct helm *helm);
 /* Take it again, after a helm_unlock() in between, ahead of helm_lock(). */
 void helm_relock(struct helm *helm);
 
+/* For a process that has crashed outside of the lock: take it for good. Returns
+ * whether that was possible before `until_ms`. */
+bool helm_seize(struct helm *helm, uint64_t until_ms);
+
 /* Whether we are in a forked child. */
 bool helm_is_forked(const struct helm *helm);
 

@@ -2,10 +2,13 @@
 #include "net/output.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+
+#include "net/helm.h"
 
 /* Payloads from this length on are queued by reference. */
 #define REFERENCE_LEN 16384
@@ -254,4 +257,57 @@ ssize_t output_write(struct output *output, int fd)
             break;
     }
     return (ssize_t)total;
+}
+
+/* Wait until `fd` takes bytes. */
+static bool wait_writable(int fd, uint64_t until_ms)
+{
+    struct pollfd waited = {.fd = fd, .events = POLLOUT};
+    uint64_t now_ms = helm_clock_us() / 1000;
+
+    return now_ms < until_ms && poll(&waited, 1, (int)(until_ms - now_ms)) == 1;
+}
+
+static bool write_all(int fd,
+                      const unsigned char *bytes,
+                      size_t len,
+                      uint64_t until_ms)
+{
+    ssize_t n;
+
+    while (len > 0) {
+        n = send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) {
+            bytes += n;
+            len -= (size_t)n;
+        } else if ((errno != EAGAIN && errno != EINTR) ||
+                   !wait_writable(fd, until_ms)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool output_write_last(const struct output *output,
+                       int fd,
+                       const unsigned char *last,
+                       size_t len,
+                       uint64_t until_ms)
+{
+    const unsigned char *at = output->bytes + output->start;
+    size_t sent = output->piece_sent;
+    size_t i;
+
+    for (i = output->piece_start; i < output->piece_end; i++) {
+        const struct output_piece *piece = &output->pieces[i];
+
+        if (!write_all(fd, at, piece->copied, until_ms) ||
+            !write_all(fd, piece->payload->bytes + sent,
+                       piece->payload->len - sent, until_ms))
+            return false;
+        at += piece->copied;
+        sent = 0;
+    }
+    return write_all(fd, at, output->tail, until_ms) &&
+           write_all(fd, last, len, until_ms);
 }

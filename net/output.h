@@ -3,6 +3,8 @@
 #ifndef NET_OUTPUT_H
 #define NET_OUTPUT_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "wire/frame.h"
@@ -44,6 +46,15 @@ int output_put_frame(struct output *output, struct frame *frame);
 /* Write what `fd` takes without blocking, about 1 MiB at most. Returns how many
  * bytes, or a negative errno other than -EAGAIN. */
 ssize_t output_write(struct output *output, int fd);
+
+/* For a process that has crashed: write all that is queued, and `last` behind
+ * it. Nothing but the system is called, and nothing is freed. Returns whether
+ * all was written before `until_ms` of the monotonic clock. */
+bool output_write_last(const struct output *output,
+                       int fd,
+                       const unsigned char *last,
+                       size_t len,
+                       uint64_t until_ms);
 
 /* Drop what is queued. */
 void output_drop(struct output *output);

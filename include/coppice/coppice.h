@@ -159,9 +159,10 @@ enum cop_event_type {
                                  what. The link to it was closed; it may come
                                  back on another one */
     COP_EVENT_STREAM_FAILED,  /* `stream_id` has ended with an error, in the
-                                 whole tree: a filter of it has hung in two
-                                 commnodes, `rank` is the second. `text` says
-                                 why. Other streams go on */
+                                 whole tree: a filter of it has crashed the
+                                 commnode `rank`, or has hung in two, the
+                                 second of which is `rank`. `text` says why.
+                                 Other streams go on */
 };
 
 /* What the recovery of one orphan took, in microseconds of its own clock: the

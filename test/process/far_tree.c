@@ -1,26 +1,30 @@
 /* far_tree.c - a tool whose tree is started by ssh, or by one command, on hosts
  * that are not this one.
  *
- *   far_tree [skip] LAUNCHER TREE BACK-END [COMMAND [ARGUMENT...]]
+ *   far_tree [skip|poison] LAUNCHER TREE BACK-END [COMMAND [ARGUMENT...]]
  *   far_tree                                              a back-end
  *
  * The front-end launches the topology TREE, sums the back-ends' ranks, shuts
  * down, and prints the sum and the number of contributors. With "skip" the
- * launch skips dead hosts, and the missing nodes are printed. */
+ * launch skips dead hosts, and the missing nodes are printed. With "poison" a
+ * filter crashes a commnode before; the event of that is printed. */
 #include <coppice/coppice.h>
 
 #include <err.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "test/frontend/poison.h"
 #include "test/patience.h"
 
 enum {
     TAG_ASK = COP_TAG_FIRST, /* down: "" */
     TAG_RANK,                /* up: "%ud", the back-end's rank */
+    TAG_POISON,              /* down: ""; up: "%d", what crashes a commnode */
 };
 
 static int run_backend(void)
@@ -35,6 +39,8 @@ static int run_backend(void)
     while (cop_network_receive(network, &stream, &packet, COP_FOREVER) == 0) {
         if (cop_packet_tag(packet) == TAG_ASK)
             cop_stream_send(stream, TAG_RANK, "%ud", cop_network_rank(network));
+        if (cop_packet_tag(packet) == TAG_POISON)
+            cop_stream_send(stream, TAG_POISON, "%d", POISON + POISON_FAULT);
         cop_packet_free(packet);
     }
     cop_network_free(network);
@@ -81,23 +87,54 @@ static void stay(struct cop_network *network)
     }
 }
 
+/* The first two back-ends have one parent, whose filter crashes. */
+static void crash_commnode(struct cop_network *network)
+{
+    const struct cop_communicator *everyone = cop_network_everyone(network);
+    uint32_t ranks[] = {cop_communicator_rank(everyone, 0),
+                        cop_communicator_rank(everyone, 1)};
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_communicator *two;
+    struct cop_stream *stream;
+    struct cop_packet *packet;
+    struct cop_error error;
+
+    options.up_filter = "poison";
+    if (cop_communicator_new(&two, network, ranks, 2) < 0)
+        errx(1, "no communicator");
+    if (cop_stream_open(&stream, network, two, &options, &error) < 0)
+        errx(1, "%s", error.text);
+    cop_communicator_free(two);
+    if (cop_stream_send(stream, TAG_POISON, "") < 0 ||
+        cop_stream_receive(stream, &packet, PATIENCE_MS) != -EIO)
+        errx(1, "the stream did not fail");
+    while (event.type != COP_EVENT_STREAM_FAILED)
+        if (cop_network_event(network, &event, PATIENCE_MS) < 0)
+            errx(1, "no event");
+    printf("%s\n", event.text);
+}
+
 int main(int argc, char **argv)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
     struct cop_absentee who = COP_ABSENTEE_INIT;
     struct cop_error error;
+    bool skips, poisons;
     int r;
 
     if (argc == 1)
         return run_backend();
-    if (argc > 1 && strcmp(argv[1], "skip") == 0) {
+    skips = strcmp(argv[1], "skip") == 0;
+    poisons = strcmp(argv[1], "poison") == 0;
+    if (skips)
         launch.missing = COP_MISSING_SKIP;
-        argc--;
-        argv++;
-    }
+    argc -= skips || poisons;
+    argv += skips || poisons;
     if (argc < 4)
-        errx(2, "usage: far_tree [skip] LAUNCHER TREE BACK-END [COMMAND...]");
+        errx(2, "usage: far_tree [skip|poison] LAUNCHER TREE BACK-END "
+                "[COMMAND...]");
     launch.launcher = argv[1];
     launch.topology_text = argv[2];
     launch.backend_argv = (char *[]){argv[3], NULL};
@@ -111,6 +148,8 @@ int main(int argc, char **argv)
         errx(1, "%s", error.text);
     for (size_t i = 0; cop_network_missing(network, i, &who) == 0; i++)
         printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
+    if (poisons)
+        crash_commnode(network);
     sum_ranks(network);
     if (getenv("FAR_TREE_STAYS")) {
         fflush(stdout);

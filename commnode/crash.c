@@ -1,0 +1,90 @@
+/* crash.c - crashes in filter calls are reported. */
+#include "commnode/crash.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A filter may have used up the stack: each thread that calls filters handles
+ * signals on one of these. A driver has three threads. */
+#define STACK_LEN   32768
+#define STACK_COUNT 3
+
+/* What a filter may die of. */
+static const int signals[] = {
+    SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS,
+};
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(*signals))
+
+static struct driver *_Atomic watched;
+static struct sigaction actions[SIGNAL_COUNT]; /* as they were before */
+static unsigned char stacks[STACK_COUNT][STACK_LEN];
+static atomic_uint stacks_used;
+static _Thread_local bool prepared;
+
+/* Whether this process itself has caused the signal. Of a memory error, which
+ * the kernel reports by SIGBUS, it is the host that is to blame. */
+static bool is_own(const siginfo_t *info)
+{
+    if (info->si_code <= 0) /* kill(), raise(), abort() */
+        return info->si_pid == getpid();
+    return info->si_signo != SIGBUS ||
+           (info->si_code != BUS_MCEERR_AR && info->si_code != BUS_MCEERR_AO);
+}
+
+/* Then let the signal do what it would have done without us: a fault is
+ * repeated by the return, anything else is raised again. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    struct driver *driver = atomic_exchange(&watched, NULL);
+    size_t i;
+
+    (void)context;
+    if (driver && is_own(info))
+        driver_crash(driver, number);
+    for (i = 0; i < SIGNAL_COUNT; i++)
+        if (signals[i] == number)
+            sigaction(number, &actions[i], NULL);
+    if (info->si_code <= 0)
+        raise(number);
+}
+
+static void on_exit_process(void)
+{
+    struct driver *driver = atomic_exchange(&watched, NULL);
+
+    if (driver)
+        driver_crash(driver, 0);
+}
+
+void crash_watch(struct driver *driver)
+{
+    struct sigaction action = {
+        .sa_sigaction = on_signal,
+        .sa_flags = SA_SIGINFO | SA_ONSTACK,
+    };
+    size_t i;
+
+    if (atomic_exchange(&watched, driver) || !driver)
+        return;
+    sigemptyset(&action.sa_mask);
+    for (i = 0; i < SIGNAL_COUNT; i++)
+        sigaction(signals[i], &action, &actions[i]);
+    atexit(on_exit_process);
+}
+
+void crash_prepare(void)
+{
+    stack_t stack = {.ss_size = STACK_LEN};
+    unsigned int mine;
+
+    if (prepared)
+        return;
+    prepared = true;
+    mine = atomic_fetch_add(&stacks_used, 1);
+    if (mine >= STACK_COUNT)
+        return;
+    stack.ss_sp = stacks[mine];
+    sigaltstack(&stack, NULL);
+}

@@ -1,0 +1,15 @@
+/* crash.h - a commnode whose filter call crashes says so before it dies
+ * (PROTOCOL 11.5). */
+#ifndef COMMNODE_CRASH_H
+#define COMMNODE_CRASH_H
+
+#include "net/driver.h"
+
+/* From now on report crashes in filter calls of `driver`, which is kept; or of
+ * none any more: NULL. One driver at a time. */
+void crash_watch(struct driver *driver);
+
+/* This thread is about to make a filter call. */
+void crash_prepare(void);
+
+#endif

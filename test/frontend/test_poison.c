@@ -1,0 +1,122 @@
+/* test_poison.c - a filter that crashes every node that gets a certain packet
+ * (PROTOCOL 11.5). */
+#include "test/frontend/poison.h"
+#include "test/frontend/tree.h"
+
+/* Commnodes 1 to 3, back-ends 4 to 9. */
+#define SHAPE   "3x2"
+#define MEMBERS 6
+
+/* A stream with that filter, to the two back-ends below commnode 1. */
+static struct cop_stream *open_poison(struct cop_network *network)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    uint32_t ranks[] = {tree_rank(network, 0), tree_rank(network, 1)};
+    struct cop_communicator *members = NULL;
+    struct cop_stream *stream;
+
+    options.up_filter = "poison";
+    CHECK_OK(cop_communicator_new(&members, network, ranks, 2));
+    stream = tree_open_to(network, members, &options);
+    cop_communicator_free(members);
+    CU_ASSERT(cop_stream_recoverable(stream, NULL));
+    return stream;
+}
+
+/* What the event says of it. */
+static const char *const says[POISON_COUNT] = {
+    [POISON_FAULT] = "signal 11", [POISON_ABORT] = "signal 6",
+    [POISON_EXIT] = "exit()",     [POISON_STACK] = "signal 11",
+    [POISON_HEAP] = "signal 6",   [POISON_RAISE] = "signal 11",
+};
+
+/* Wait until commnode 1 is lost and its two children are adopted, and nothing
+ * else has died. Returns how many streams have failed. */
+static int expect_healing(struct cop_network *network, struct cop_event *failed)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    struct cop_event event = COP_EVENT_INIT;
+    int lost = 0, adopted = 0, count = 0;
+
+    while (lost < 1 || adopted < 2) {
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+        CHECK_OK(cop_network_event(network, &event, TREE_PATIENCE_MS));
+        lost += event.type == COP_EVENT_NODE_LOST;
+        adopted += event.type == COP_EVENT_NODE_ADOPTED;
+        CU_ASSERT_NOT_EQUAL(event.type, COP_EVENT_BACKEND_LOST);
+        if (event.type == COP_EVENT_NODE_LOST)
+            CU_ASSERT_EQUAL(event.rank, 1);
+        if (event.type == COP_EVENT_STREAM_FAILED) {
+            *failed = event;
+            count++;
+        }
+    }
+    return count;
+}
+
+static void check_death(enum poison how)
+{
+    struct cop_network *network = tree_launch(SHAPE);
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_stream *stream = open_poison(network);
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_error error = {""};
+    struct cop_packet *packet;
+
+    CU_ASSERT_EQUAL(tree_echo(stream, 7), 7);
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", POISON + (int)how));
+    CHECK_IS(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS), -EIO);
+    CU_ASSERT_EQUAL(expect_healing(network, &event), 1);
+    CU_ASSERT_EQUAL(event.rank, 1);
+    CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(stream));
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, says[how]));
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "in wave 0.2"));
+    CHECK_IS(cop_stream_send(stream, TAG_ECHO, "%d", 1), -EIO);
+    CHECK_IS(cop_stream_sync(stream, 0, &error), -EIO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "COP_EVENT_STREAM_FAILED"));
+    cop_stream_close(stream);
+    tree_check_sum(sum, 1, MEMBERS);
+    stream = open_poison(network); /* a new one works */
+    CU_ASSERT_EQUAL(tree_echo(stream, 8), 8);
+    CHECK_IS(tree_sync(stream), 0);
+    tree_end(network);
+}
+
+/* The packed states of the orphans would crash each adopter, and the tool. One
+ * node dies, an event names it, and the wave, and how it died. */
+TEST(one_node_dies_of_a_crash)
+{
+    for (int how = 0; how < POISON_COUNT; how++) {
+#ifdef __SANITIZE_ADDRESS__ /* it ends the process by itself */
+        if (how == POISON_HEAP)
+            continue;
+#endif
+        check_death((enum poison)how);
+    }
+}
+
+/* A commnode that is killed during a call has not crashed: the stream goes on,
+ * and loses nothing. */
+TEST(a_kill_is_no_crash)
+{
+    struct cop_network *network = tree_launch(SHAPE);
+    struct cop_stream *stream = open_poison(network);
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_packet *packet = NULL;
+    int number = 0;
+
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", POISON + POISON_KILL));
+    CU_ASSERT_EQUAL(expect_healing(network, &event), 0);
+    CHECK_IS(tree_sync(stream), 0);
+    CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
+    CHECK_OK(cop_packet_unpack(packet, "%d", &number));
+    CU_ASSERT_EQUAL(number, POISON + POISON_KILL);
+    cop_packet_free(packet);
+    tree_end(network);
+}
+
+int main(void)
+{
+    tree_own_filters();
+    return check_run("poison");
+}
