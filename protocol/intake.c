@@ -109,9 +109,10 @@ static int take_fault(struct node *node,
         return r;
     if (packet)
         r = cop_packet_unpack(packet, "%s", &text);
-    if (r == 0 && node->parent)
-        node_send(node, node->parent, frame_ref(frame));
-    else if (r == 0 && fault.kind >= FAULT_HUNG)
+    if (r == 0 && node->role != NODE_FRONTEND) {
+        if (node->parent) /* an orphan cannot pass it on */
+            node_send(node, node->parent, frame_ref(frame));
+    } else if (r == 0 && fault.kind >= FAULT_HUNG)
         failure_reported(node, &fault, text);
     else if (r == 0 && fault.kind == FAULT_BREACH)
         node_tell(node, TELL_NODE_REFUSED, fault.about, 0, text);

@@ -157,6 +157,27 @@ TEST(a_kill_during_a_call_is_not_the_filters)
     sim_end(sim);
 }
 
+/* PROTOCOL 11.5: a report that reaches an orphan goes no further. The next crash
+ * is reported. */
+TEST(a_report_that_is_lost)
+{
+    struct sim *sim = launch("0(1(2(3(7,8),4(9,10)),5(11,12)),6(13,14))");
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    sim_crash(sim, 1);
+    sim_run(sim, 1);
+    for (uint32_t rank = 7; rank <= 8; rank++)
+        sim_send_int(sim, rank, stream, POISON);
+    sim_run(sim, 60000);
+    CU_ASSERT_FALSE(sim_is_alive(sim, 3));
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 0);
+    for (uint32_t rank = 9; rank <= 10; rank++)
+        sim_send_int(sim, rank, stream, POISON);
+    sim_run(sim, 60000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
+    sim_end(sim);
+}
+
 /* PROTOCOL 11.5: of a filter that hangs, the second node is the last. */
 TEST(a_call_that_hangs_at_every_adopter)
 {
