@@ -31,10 +31,15 @@
 #define DRAWING_RATES    UINT64_C(0x5a7e5)
 #define DRAWING_HANGS    UINT64_C(0x4a9655)
 #define DRAWING_LIES     UINT64_C(0x11e5)
+#define DRAWING_POISON   UINT64_C(0x9015)
 
 /* Back-ends lie in worlds of higher seeds only: lower ones stay what they were.
  */
 #define DRAWING_HONEST UINT64_C(1000000)
+
+/* Filters crash in worlds of seeds between these. */
+#define DRAWING_POISON_FROM UINT64_C(1500000)
+#define DRAWING_POISON_TO   UINT64_C(2000000)
 
 /* The least and the most that the windows of a stream share, where it is less
  * than in a real node. */
@@ -52,6 +57,7 @@ struct drawing {
     struct random chatters;
     struct random hung;
     struct random lies;
+    struct random poison;
     struct schedule *out;
     struct tree tree;
     uint32_t joiners;
@@ -65,6 +71,7 @@ struct drawing {
     bool aligned; /* ... and a stream waits for all */
     bool unasked; /* members send what nothing asked for */
     bool hangs;   /* filter calls of commnodes may hang */
+    bool poisons; /* ... or crash */
     bool liars;   /* back-ends may send what they must not */
     bool joins;
     bool closes;
@@ -372,6 +379,16 @@ static void draw_hang(struct drawing *drawing)
                  0, 0);
 }
 
+static void draw_poison(struct drawing *drawing)
+{
+    struct random *random = &drawing->poison;
+
+    if (drawing->streams > 0 && random_chance(random, 10))
+        add_step(drawing, 0, SCHEDULE_POISON,
+                 (uint32_t)random_between(random, 1, drawing->streams),
+                 random_chance(random, 30), 0, 0);
+}
+
 static void draw_lie(struct drawing *drawing)
 {
     struct random *random = &drawing->lies;
@@ -520,6 +537,8 @@ static void draw_rounds(struct drawing *drawing)
                 draw_hang(drawing);
             if (drawing->liars)
                 draw_lie(drawing);
+            if (drawing->poisons)
+                draw_poison(drawing);
             if (drawing->out->count > 0) {
                 struct schedule_step *last =
                     &drawing->out->steps[drawing->out->count - 1];
@@ -565,6 +584,9 @@ void schedule_draw(struct schedule *out,
     random_seed(&drawing.shapes, seed ^ DRAWING_SHAPES);
     random_seed(&drawing.hung, seed ^ DRAWING_HANGS);
     drawing.hangs = random_chance(&drawing.hung, 8);
+    random_seed(&drawing.poison, seed ^ DRAWING_POISON);
+    drawing.poisons = seed > DRAWING_POISON_FROM && seed < DRAWING_POISON_TO &&
+                      random_chance(&drawing.poison, 60);
     random_seed(&drawing.lies, seed ^ DRAWING_LIES);
     drawing.liars = seed > DRAWING_HONEST && random_chance(&drawing.lies, 40);
     out->delay_min_ms = draw_number(&drawing, 0, 3);

@@ -62,6 +62,7 @@
     X(SCHEDULE_FREEZE, "freeze", "node", "in", "ms")                           \
     X(SCHEDULE_SLOW, "slow", "node", "call", "ms")                             \
     X(SCHEDULE_HANG, "hang", "node")                                           \
+    X(SCHEDULE_POISON, "poison", "stream", "down")                             \
     X(SCHEDULE_LIE, "lie", "node", "in", "frame")                              \
     /* how it ends, once it is whole */                                        \
     X(SCHEDULE_END, "end", "crash")

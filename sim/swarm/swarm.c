@@ -514,6 +514,8 @@ static bool take_traffic(struct swarm *swarm, const struct schedule_step *step)
         return traffic_chatter(traffic, swarm->sim, step);
     if (step->verb == SCHEDULE_SEND)
         return traffic_send(traffic, swarm->sim, step);
+    if (step->verb == SCHEDULE_POISON)
+        return traffic_poison(traffic, step);
     if (step->verb == SCHEDULE_PARAMETERS)
         return traffic_parameters(traffic, swarm->sim, step);
     return traffic_close(traffic, swarm->sim, step);
@@ -538,6 +540,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_SEND:
     case SCHEDULE_PARAMETERS:
     case SCHEDULE_CLOSE:
+    case SCHEDULE_POISON:
         return swarm->launched && take_traffic(swarm, step);
     case SCHEDULE_OPENED:
         return wait_for(swarm, is_open, "opening") < 0 ? -EIO : 1;
@@ -615,10 +618,11 @@ static int take_steps(struct swarm *swarm)
 }
 
 /* A trap that no orphan has stepped into is no fault. A call that hangs is
- * ended by its time-out, and no other one hangs from now on. */
+ * ended by its time-out. No other call hangs or crashes from now on. */
 static void disarm(struct swarm *swarm)
 {
     memset(swarm->traps, 0, swarm->room * sizeof(*swarm->traps));
+    traffic_cure(&swarm->traffic);
     for (uint32_t i = 0; i < swarm->room; i++) {
         if (!ranks_has(&swarm->hung, i))
             continue;
@@ -651,6 +655,7 @@ static int converge(struct swarm *swarm)
     if (swarm->faulty)
         healing_check(&swarm->healing, swarm->sim);
     check_refusals(swarm);
+    traffic_check_poison(&swarm->traffic, swarm->sim);
     for (uint32_t i = 0; i < swarm->traffic.count; i++) {
         send.numbers[0] = swarm->traffic.streams[i].number;
         send.numbers[1] = SWARM_ANSWERS;
@@ -686,6 +691,7 @@ static void read_features(struct swarm *swarm)
     bool joins = false;
 
     swarm->only_lies = true;
+    swarm->traffic.only_poison = !swarm->skips;
     for (size_t i = 0; i < swarm->schedule->count; i++) {
         const struct schedule_step *step = &swarm->schedule->steps[i];
 
@@ -693,6 +699,10 @@ static void read_features(struct swarm *swarm)
         swarm->deadly |= step->verb == SCHEDULE_KILL;
         swarm->only_lies &=
             !schedule_is_fault(step->verb) || step->verb == SCHEDULE_LIE;
+        swarm->traffic.only_poison &=
+            step->verb != SCHEDULE_JOIN && step->verb != SCHEDULE_LEAVE &&
+            step->verb != SCHEDULE_RATE &&
+            (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_POISON);
         swarm->faulty |=
             step->verb == SCHEDULE_LEAVE ||
             (schedule_is_fault(step->verb) && step->verb != SCHEDULE_SLOW &&
@@ -782,6 +792,16 @@ static bool is_delaying(const struct schedule_step *step)
              step->numbers[2] > LIMIT_FAILURE_TIMEOUT_MS));
 }
 
+static bool is_poison(struct sim *sim,
+                      uint32_t index,
+                      const struct node_call *call,
+                      void *arg)
+{
+    struct swarm *swarm = arg;
+
+    return traffic_is_poison(&swarm->traffic, sim, index, call);
+}
+
 static int run_world(const struct schedule *schedule,
                      bool trace,
                      sim_tamper_fn tamper,
@@ -801,6 +821,8 @@ static int run_world(const struct schedule *schedule,
     struct swarm *swarm = memory_new(sizeof(*swarm));
     int r;
 
+    config.poison = is_poison;
+    config.poison_arg = swarm;
     *out = (struct swarm_result){.tally = {.seeds = 1}};
     for (size_t i = 0; i < schedule->count; i++) {
         swarm->skips |= schedule->steps[i].verb == SCHEDULE_SKIP;

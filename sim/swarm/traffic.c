@@ -24,6 +24,10 @@
 #define TRAFFIC_UNASKED (INT32_C(1) << 28)
 #define TRAFFIC_TIMES   64
 
+/* How long FAIL may take to all nodes: a tree has at most 12 levels, a link
+ * delays by at most 23 ms, and a node that crashes stops 25 ms before. */
+#define TRAFFIC_FAIL_MS 400
+
 static const char ballast[TRAFFIC_BIG];
 
 static struct traffic_stream *stream_of(struct traffic *traffic, uint32_t id)
@@ -514,9 +518,12 @@ static void told_failed(const struct traffic *traffic,
                         struct traffic_stream *stream,
                         const struct action *tell)
 {
-    if (!ranks_has(traffic->hung, tell->rank))
+    if (!ranks_has(traffic->hung, tell->rank) &&
+        !ranks_has(&traffic->crashed, tell->rank))
         sim_fail(sim, "stream %u failed because of %u: %s", stream->id,
                  tell->rank, tell->text);
+    stream->failed = true;
+    stream->failed_ms = sim_now_ms(sim);
     stream->closing = stream->closed = true;
     stream->synced = stream->checked = true;
     stream->left = 0;
@@ -531,7 +538,8 @@ void traffic_told(struct traffic *traffic,
     uint32_t rank = sim_rank(sim, index);
 
     if (tell->tell == TELL_FILTER_ERROR &&
-        !ranks_has(traffic->hung, tell->rank))
+        !ranks_has(traffic->hung, tell->rank) &&
+        !ranks_has(&traffic->crashed, tell->rank))
         sim_fail(sim, "a filter failed: %s", tell->text);
     if (!stream)
         return;
@@ -554,6 +562,55 @@ void traffic_told(struct traffic *traffic,
     if (tell->tell == TELL_STREAM_FAILED)
         told_failed(traffic, sim, stream, tell);
 }
+
+/* ---- filters that crash ---- */
+
+bool traffic_poison(struct traffic *traffic, const struct schedule_step *step)
+{
+    struct traffic_stream *stream = stream_at(traffic, step);
+
+    if (!stream)
+        return false;
+    stream->poison[step->numbers[1] != 0] = true;
+    return true;
+}
+
+void traffic_cure(struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        memset(traffic->streams[i].poison, 0,
+               sizeof(traffic->streams[i].poison));
+}
+
+bool traffic_is_poison(struct traffic *traffic,
+                       struct sim *sim,
+                       uint32_t index,
+                       const struct node_call *call)
+{
+    struct traffic_stream *stream = stream_of(traffic, call->stream);
+    uint32_t rank = sim_rank(sim, index);
+
+    if (!stream || !stream->poison[!call->upward])
+        return false;
+    /* FAIL needs some hops, and has them for itself on each link. */
+    if (traffic->only_poison && stream->failed &&
+        sim_now_ms(sim) > stream->failed_ms + TRAFFIC_FAIL_MS)
+        sim_fail(sim, "%u crashes of stream %u, which failed at %" PRIu64 " ms",
+                 rank, stream->id, stream->failed_ms);
+    stream->has_crashed = true;
+    ranks_add(&traffic->crashed, rank, rank);
+    return true;
+}
+
+void traffic_check_poison(const struct traffic *traffic, struct sim *sim)
+{
+    for (uint32_t i = 0; traffic->only_poison && i < traffic->count; i++)
+        if (traffic->streams[i].has_crashed && !traffic->streams[i].closing)
+            sim_fail(sim, "stream %u has crashed a node, and did not fail",
+                     traffic->streams[i].id);
+}
+
+/* ---- closing ---- */
 
 bool traffic_is_told(const struct traffic *traffic, const struct sim *sim)
 {
@@ -689,6 +746,7 @@ void traffic_look(const struct traffic *traffic, struct sim *sim)
 
 void traffic_fini(struct traffic *traffic)
 {
+    ranks_fini(&traffic->crashed);
     for (uint32_t i = 0; i < traffic->count; i++) {
         struct traffic_stream *stream = &traffic->streams[i];
 

@@ -29,7 +29,11 @@ struct traffic_stream {
     bool grow;
     bool uneven; /* members answer with unequal numbers of packets */
     bool big;
-    bool large; /* what its filter makes may be larger than a window */
+    bool large;         /* what its filter makes may be larger than a window */
+    bool poison[2];     /* calls of commnodes crash: upwards, downwards */
+    bool has_crashed;   /* one has */
+    bool failed;        /* the front-end was told so, ... */
+    uint64_t failed_ms; /* ... then */
     struct ranks members; /* at its opening */
     struct model model;
     uint32_t epoch;
@@ -63,6 +67,8 @@ struct traffic {
     bool calm;           /* nobody dies */
     const struct ranks *torn; /* back-ends that lost a node above them */
     const struct ranks *hung; /* nodes with a filter call that hangs */
+    bool only_poison;         /* no node or link fails of anything else */
+    struct ranks crashed;     /* commnodes whose filter call has crashed */
     uint32_t count;
     struct traffic_stream streams[TRAFFIC_STREAMS];
     /* by the number in the schedule: what it is to be opened with */
@@ -97,6 +103,23 @@ bool traffic_parameters(struct traffic *traffic,
 bool traffic_close(struct traffic *traffic,
                    struct sim *sim,
                    const struct schedule_step *step);
+
+/* From now on every call of that stream's filter, up or down, crashes its
+ * commnode; false: there is no such stream. */
+bool traffic_poison(struct traffic *traffic, const struct schedule_step *step);
+
+/* From now on none does. */
+void traffic_cure(struct traffic *traffic);
+
+/* Whether `call`, which begins at node `index`, crashes it. For struct
+ * sim_config. */
+bool traffic_is_poison(struct traffic *traffic,
+                       struct sim *sim,
+                       uint32_t index,
+                       const struct node_call *call);
+
+/* Fail the world if a crash has not ended its stream (PROTOCOL 11.5). */
+void traffic_check_poison(const struct traffic *traffic, struct sim *sim);
 
 /* Ask for a sync of every open stream. What has come when a sync returns is
  * held against the model as soon as the application has taken it. */

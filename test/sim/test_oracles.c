@@ -319,6 +319,20 @@ static enum sim_tampering opens_late(struct sim *sim,
     return SIM_KEEP;
 }
 
+DEFECT(crashes_untold,
+       action->type == ACTION_SEND && action->frame.type == FRAME_FAULT,
+       return SIM_DROP)
+DEFECT(fails_untold,
+       is_telling(index, action, TELL_STREAM_FAILED),
+       return SIM_DROP)
+DEFECT(fails_another,
+       index == 0 && action->type == ACTION_SEND &&
+           action->frame.type == FRAME_CONTROL &&
+           action->frame.tag == CONTROL_FAIL,
+       frame_fini(&action->frame);
+       CHECK_OK(packet_pack(&action->frame.payload, "%ud", 99u));
+       return SIM_KEEP)
+
 struct oracle_case {
     const char *schedule;
     sim_tamper_fn tamper;
@@ -332,6 +346,13 @@ struct oracle_case {
 #define NOBODY       SKIP ABSENT("3") ABSENT("4") ABSENT("5") ABSENT("6")
 #define HIGH                                                                   \
     "seed 7\ntree 0(1(2(3)),4(5(6)))\ndelay 1 3\nfragment 20\nstart 5\n"
+
+/* Of the commnodes that have two packets in each wave, 1 needs none of another
+ * commnode if it has `more` back-ends. */
+#define TALL(more)                                                             \
+    "seed 7\ntree 0(1(2(5,6),3" more "),4(7(8,9),10))\ndelay 1 3\n"            \
+    "fragment 20\nstart 5\n"
+#define POISON "+20 poison stream=1 down=0\n"
 
 static const struct oracle_case cases[] = {
     /* downwards: each packet once, in order */
@@ -437,6 +458,14 @@ static const struct oracle_case cases[] = {
     {CALM VALUES LIE SEND3 SYNC, keeps_a_silent_link, 0, "which is a lie"},
     {CALM VALUES LIE SEND3 SYNC, refused_untold, 0, "was not told why"},
     {CALM VALUES SEND3 SYNC, hoard_packets, 0, "holds more than its credit"},
+    /* filters that crash (PROTOCOL 11.5) */
+    {TALL("") MAXIMA POISON "+20 send stream=1 answers=1\n+9000 sync\n",
+     crashes_untold, 0, "has crashed a node, and did not fail"},
+    {TALL("") MAXIMA POISON "+20 send stream=1 answers=1\n+9000 sync\n",
+     fails_untold, 0, "was told that stream 1 is closed"},
+    {TALL(",11") "+0 app node=3 take=900\n+0 app node=10 take=900\n" MAXIMA
+         POISON SEND3 "+9000 sync\n",
+     fails_another, 0, "crashes of stream 1, which failed at"},
     /* launching around what is missing */
     {SKIP VALUES SEND3 SYNC, belie_absence, 0,
      "4 did not start, and is not listed"},
