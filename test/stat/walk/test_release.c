@@ -245,28 +245,61 @@ static bool walk_has_begun(const struct job *job, pid_t daemon)
 }
 
 /* Stop the daemon in the middle of a walk: when that is seen, the daemon
- * stands still already, so it is certain. Returns its pid. */
-static pid_t catch_daemon(const struct job *job)
+ * stands still already, so it is certain. Returns its pid; 0 if the daemon is
+ * gone, as when it stood still for so long that its guard has ended it. */
+static pid_t stop_walk(const struct job *job, pid_t daemon)
+{
+    struct thread_status status;
+
+    if (!walk_has_begun(job, daemon))
+        return 0;
+    CHECK_OK(thread_status(&status, daemon, daemon));
+    CU_ASSERT_STRING_EQUAL_FATAL(status.name, "coppice-statd");
+    kill(daemon, SIGSTOP);
+    while (state_of(daemon) != 'T' && is_alive(daemon))
+        sched_yield();
+    if (tracer_of(job->pid) == daemon && state_of(job->pid) == 't')
+        return daemon;
+    kill(daemon, SIGCONT);
+    return 0;
+}
+
+/* A look at a job, caught in the middle of a walk. */
+struct look {
+    pid_t tool;
+    pid_t daemon; /* is stopped */
+};
+
+/* Look at a process again and again until a walk is caught. A tool of which the
+ * daemon was lost meanwhile is ended, and another one started. */
+static struct look catch_walk(const struct job *job,
+                              const char *max_stop_ms,
+                              const char *interval_ms)
 {
     time_t end_s = now_s() + PATIENCE_S;
-    struct thread_status status;
+    struct look look = {0};
+    pid_t seen = 0; /* the daemon of this tool */
 
     while (now_s() < end_s) {
         pid_t daemon = tracer_of(job->pid);
 
-        if (daemon == 0 || !walk_has_begun(job, daemon))
-            continue;
-        CHECK_OK(thread_status(&status, daemon, daemon));
-        CU_ASSERT_STRING_EQUAL_FATAL(status.name, "coppice-statd");
-        kill(daemon, SIGSTOP);
-        while (state_of(daemon) != 'T' && state_of(daemon) != 0)
-            sched_yield();
-        if (tracer_of(job->pid) == daemon && state_of(job->pid) == 't')
-            return daemon;
-        kill(daemon, SIGCONT);
+        if (look.tool == 0)
+            look.tool =
+                tool_start(job->pid, FOR_EVER, max_stop_ms, interval_ms);
+        if (daemon != 0) {
+            seen = daemon;
+            look.daemon = stop_walk(job, daemon);
+            if (look.daemon != 0)
+                return look;
+        }
+        if (!is_alive(look.tool) || (seen != 0 && !is_alive(seen))) {
+            kill(look.tool, SIGKILL);
+            waitpid(look.tool, NULL, 0);
+            look.tool = seen = 0;
+        }
     }
     CU_FAIL_FATAL("no walk was seen");
-    return 0;
+    return look;
 }
 
 /* A process whose first thread is between vfork() and its child's end, so that
@@ -401,13 +434,12 @@ TEST(a_killed_daemon_lets_go)
     int round;
 
     for (round = 0; round < ROUNDS; round++) {
-        pid_t tool = tool_start(job.pid, FOR_EVER, "60000", "1");
-        pid_t daemon = catch_daemon(&job);
+        struct look look = catch_walk(&job, "60000", "1");
 
-        CU_ASSERT_EQUAL(kill(daemon, SIGKILL), 0);
+        CU_ASSERT_EQUAL(kill(look.daemon, SIGKILL), 0);
         CU_ASSERT(is_let_go(job.pid, "RS"));
         CU_ASSERT(job_goes_on(&job));
-        tool_end(tool);
+        tool_end(look.tool);
     }
     if (has_gdb)
         CU_ASSERT(gdb_attaches(&job));
@@ -419,18 +451,16 @@ TEST(a_killed_daemon_lets_go)
 TEST(a_stopped_job_stays_stopped)
 {
     struct job job = job_start();
+    struct look look;
     uint64_t done;
-    pid_t daemon;
-    pid_t tool;
 
     CU_ASSERT_EQUAL(kill(job.pid, SIGSTOP), 0);
     CU_ASSERT(is_let_go(job.pid, "T"));
-    tool = tool_start(job.pid, FOR_EVER, "60000", "1");
-    daemon = catch_daemon(&job);
+    look = catch_walk(&job, "60000", "1");
     done = atomic_load(job.done);
-    CU_ASSERT_EQUAL(kill(daemon, SIGKILL), 0);
+    CU_ASSERT_EQUAL(kill(look.daemon, SIGKILL), 0);
     CU_ASSERT(is_let_go(job.pid, "T"));
-    tool_end(tool);
+    tool_end(look.tool);
     CU_ASSERT_EQUAL(state_of(job.pid), 'T');
     CU_ASSERT_EQUAL(atomic_load(job.done), done);
     CU_ASSERT_EQUAL(kill(job.pid, SIGCONT), 0);
@@ -443,13 +473,12 @@ TEST(a_stopped_job_stays_stopped)
 TEST(a_stopped_daemon_is_ended)
 {
     struct job job = job_start();
-    pid_t tool = tool_start(job.pid, FOR_EVER, "50", "1");
-    pid_t daemon = catch_daemon(&job);
+    struct look look = catch_walk(&job, "50", "1");
 
     CU_ASSERT(is_let_go(job.pid, "RS"));
-    CU_ASSERT(has_ended(daemon));
+    CU_ASSERT(has_ended(look.daemon));
     CU_ASSERT(job_goes_on(&job));
-    tool_end(tool);
+    tool_end(look.tool);
     job_end(&job);
 }
 
@@ -459,8 +488,7 @@ TEST(a_stopped_daemon_is_ended)
 static bool a_killed_job_is_seen(void)
 {
     struct job job = job_start();
-    pid_t tool = tool_start(job.pid, FOR_EVER, "60000", "100");
-    pid_t daemon = catch_daemon(&job);
+    struct look look = catch_walk(&job, "60000", "1");
     time_t end_s = now_s() + PATIENCE_S;
     pid_t found = 0;
     bool lives;
@@ -468,15 +496,15 @@ static bool a_killed_job_is_seen(void)
     CU_ASSERT_EQUAL(kill(job.pid, SIGKILL), 0);
     CU_ASSERT(has_ended(job.pid));
     CU_ASSERT_EQUAL(waitpid(job.pid, NULL, WNOHANG), 0); /* not yet */
-    CU_ASSERT_EQUAL(kill(daemon, SIGCONT), 0);
+    CU_ASSERT_EQUAL(kill(look.daemon, SIGCONT), 0);
     while (found == 0 && now_s() < end_s) {
         sched_yield();
         found = waitpid(job.pid, NULL, WNOHANG);
     }
     CU_ASSERT_EQUAL(found, job.pid);
-    lives = is_alive(daemon);
-    tool_kill(tool);
-    CU_ASSERT(has_ended(daemon));
+    lives = is_alive(look.daemon);
+    tool_kill(look.tool);
+    CU_ASSERT(has_ended(look.daemon));
     if (found != job.pid)
         waitpid(job.pid, NULL, 0);
     munmap(job.done, sizeof(*job.done));
