@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "stat/diff/comparison.h"
+#include "stat/diff/replay.h"
 #include "stat/gather/follow.h"
 #include "stat/gather/gather.h"
 #include "stat/gather/progress.h"
@@ -227,6 +228,16 @@ static int start_command(struct options *arguments,
                : command_targets(&arguments->targets, pid, progress_say, error);
 }
 
+/* Show the looks of a file. */
+static int replay_looks(const struct options *arguments,
+                        struct cop_error *error)
+{
+    struct render_options options = {.width = screen_width(),
+                                     .colour = wants_colour(arguments)};
+
+    return replay_run(arguments->replay, &arguments->outputs, &options, error);
+}
+
 /* Compare two looks. */
 static int compare_looks(const struct options *arguments,
                          struct cop_error *error)
@@ -274,6 +285,8 @@ static int gather_looks(struct tree **tree,
                                      .detail = arguments->gather.detail,
                                      .threads = arguments->gather.names,
                                      .full = arguments->full,
+                                     .record = arguments->record,
+                                     .command = arguments->words,
                                      .colour = wants_colour(arguments)};
     struct follow *follow = NULL;
     int r = 0;
@@ -331,6 +344,8 @@ int main(int argc, char **argv)
     }
     if (r == 0 && arguments.diff[0])
         r = compare_looks(&arguments, &error);
+    else if (r == 0 && arguments.replay)
+        r = replay_looks(&arguments, &error);
     else if (r == 0 && arguments.core_count > 0)
         r = cores_tree(&tree, &arguments.targets, arguments.cores,
                        arguments.core_count, arguments.gather.detail,

@@ -103,6 +103,9 @@ static const struct known {
     {"watch", "SECONDS", "look until nothing has moved for SECONDS", NUMBER,
      AT(gather.watch_ms), TIMEOUT_MAX_S, 1000},
     {"follow", "", "look again and again; q quits", FLAG, AT(follow), 0, 0},
+    {"record", "FILE", "... and keep the last looks in FILE", TEXT, AT(record),
+     0, 0},
+    {"replay", "FILE", "show what --record has kept", TEXT, AT(replay), 0, 0},
     {"interval", "MS", "time between looks (default 100; --follow: 1000)",
      NUMBER, AT(gather.interval_ms), REQUEST_INTERVAL_MAX_MS, 1},
     {"timeout", "SECONDS", "give up after SECONDS (default 30)", NUMBER,
@@ -249,8 +252,13 @@ static int check_options(const struct options *options, struct cop_error *error)
         {cores && live, "--core: give core files, or processes, but not both"},
         {gather->daemons.shape && gather->daemons.topology_path,
          "--shape and --topology: give one of them"},
-        {!live && !cores && !diff && !options->command && !options->help &&
-             !options->version,
+        {options->record && !options->follow,
+         "--record keeps what --follow has seen: give --follow too"},
+        {options->replay && (live || cores || diff || options->command),
+         "--replay: give a file that --record wrote, or processes, but not "
+         "both"},
+        {!live && !cores && !diff && !options->replay && !options->command &&
+             !options->help && !options->version,
          "which processes? give pids, --name, --mpir or --children-of: see "
          "coppice-stat --help"},
         {options->targets.count > TASKS_MAX,

@@ -27,7 +27,9 @@ struct options {
     const char *diff[2]; /* files to be compared; NULL: none */
     char *words;         /* the command line; ours */
     bool follow;
-    bool is_quick; /* the usual look: no number of samples was given */
+    const char *record; /* file of the last looks of `follow`; NULL: none */
+    const char *replay; /* such a file, to be shown; NULL: none */
+    bool is_quick;      /* the usual look: no number of samples was given */
     bool help;
     bool version;
 };

@@ -10,6 +10,7 @@
 
 #include "stat/tree/build.h"
 #include "stat/write/json.h"
+#include "stat/write/record.h"
 
 /* The look in the making. */
 struct reading {
@@ -619,13 +620,23 @@ static int read_tasks(struct reading *reading)
 struct source {
     FILE *file;
     uint64_t len;
+    bool is_over; /* at the end, or at the next of several looks */
 };
 
 static size_t read_bytes(void *buffer, size_t room, void *arg)
 {
     struct source *source = arg;
-    size_t len = fread(buffer, 1, room, source->file);
+    char *bytes = buffer;
+    size_t len = 0;
+    int next;
 
+    while (!source->is_over && len < room) {
+        next = getc_unlocked(source->file);
+        source->is_over =
+            next == EOF || (next == RECORD_SEPARATOR && source->len + len > 0);
+        if (!source->is_over && next != RECORD_SEPARATOR)
+            bytes[len++] = (char)next;
+    }
     source->len += len;
     if (ferror(source->file) || source->len > LOOK_LEN_MAX)
         return (size_t)-1;
@@ -635,7 +646,7 @@ static size_t read_bytes(void *buffer, size_t room, void *arg)
 /* The text as values of JSON. */
 static int parse_json(struct reading *reading, FILE *file)
 {
-    struct source source = {file, 0};
+    struct source source = {file, 0, false};
     json_error_t error;
 
     reading->top =

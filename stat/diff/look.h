@@ -33,7 +33,8 @@ struct look {
     bool full;
 };
 
-/* Read a look from `file`, to its end. The bytes may be anybody's: what
+/* Read a look from `file`, to its end or, of several looks (record.h), to
+ * behind the next separator. The bytes may be anybody's: what
  * contradicts itself is refused.
  *
  * name  of the file, for the sentence of an error

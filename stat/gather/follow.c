@@ -10,6 +10,7 @@
 #include "stat/show/render.h"
 #include "stat/show/screen.h"
 #include "stat/tree/frame.h"
+#include "stat/write/record.h"
 
 /* Lines of what has happened that stay in sight. */
 #define NOTES_SHOWN 3
@@ -27,7 +28,8 @@ struct follow {
     struct history history;
     char **notes;
     size_t note_count;
-    char *printed; /* the last picture, where there is no terminal */
+    struct record *record; /* NULL: none is wanted */
+    char *printed;         /* the last picture, where there is no terminal */
 };
 
 /* Gets the lines of follow_say(), which has no argument for it. */
@@ -167,7 +169,7 @@ static int print_changed(struct follow *follow, char *text)
 
 /* Show the last sample. Returns 0, 1 if there is nobody to see it, or a
  * negative errno. */
-static int draw_picture(struct follow *follow)
+static int draw_picture(struct follow *follow, bool is_new)
 {
     bool live = screen_is_terminal(follow->screen);
     struct report_source source = {
@@ -179,6 +181,8 @@ static int draw_picture(struct follow *follow)
         .present_only = true,
         .threads = follow->options.threads,
         .full = follow->options.full,
+        .command = follow->options.command,
+        .taken_s = (uint64_t)time(NULL),
         .detail = follow->options.detail};
     struct report *report = NULL;
     char *text = NULL;
@@ -189,8 +193,11 @@ static int draw_picture(struct follow *follow)
     r = report_new(&report, follow->tree, &source);
     if (r < 0)
         return r;
+    if (is_new && follow->record)
+        r = record_add(follow->record, report);
     file = open_memstream(&text, &len);
-    r = file ? write_picture(file, follow, report) : -ENOMEM;
+    if (r == 0)
+        r = file ? write_picture(file, follow, report) : -ENOMEM;
     if (file && fclose(file) != 0 && r == 0)
         r = -ENOMEM;
     if (r == 0 && live)
@@ -225,12 +232,21 @@ static int follow_look(void *arg, const struct tree *tree, const char *late)
     follow->tree = kept;
     follow->sample = tree_samples(tree);
     snprintf(follow->late, sizeof(follow->late), "%s", late);
-    r = draw_picture(follow);
+    r = draw_picture(follow, true);
     if (r == 0 && is_over(tree)) {
         follow_say("no task is left that could move");
         r = 1;
     }
     return r;
+}
+
+/* Write the last looks; say if that does not work. */
+static void write_record(const struct follow *follow)
+{
+    struct cop_error error;
+
+    if (record_write(follow->record, &error) < 0)
+        follow_say(error.text);
 }
 
 static int follow_idle(void *arg)
@@ -239,10 +255,12 @@ static int follow_idle(void *arg)
 
     if (!follow->screen)
         return 0;
+    if (follow->record && record_is_wanted())
+        write_record(follow);
     if (screen_is_ended(follow->screen))
         return 1;
     return follow->tree && screen_is_resized(follow->screen)
-               ? draw_picture(follow)
+               ? draw_picture(follow, false)
                : 0;
 }
 
@@ -253,6 +271,8 @@ static void follow_end(void *arg)
 
     screen_free(follow->screen);
     follow->screen = NULL;
+    if (follow->record)
+        write_record(follow);
     for (i = 0; i < follow->note_count; i++)
         fprintf(stderr, "coppice-stat: %s\n", follow->notes[i]);
 }
@@ -266,6 +286,10 @@ int follow_new(struct follow **out, const struct follow_options *options)
     follow->options = *options;
     follow->viewer =
         (struct gather_viewer){follow_look, follow_idle, follow_end, follow};
+    if (options->record && record_new(&follow->record, options->record) < 0) {
+        free(follow);
+        return -ENOMEM;
+    }
     following = follow;
     *out = follow;
     return 0;
@@ -278,6 +302,7 @@ void follow_free(struct follow *follow)
     if (!follow)
         return;
     following = NULL;
+    record_free(follow->record);
     screen_free(follow->screen);
     history_fini(&follow->history);
     for (i = 0; i < follow->note_count; i++)

@@ -15,6 +15,8 @@ struct follow_options {
     enum naming_detail detail;
     bool threads;
     bool full;
+    const char *record;  /* file for the last looks; NULL: none */
+    const char *command; /* of coppice-stat, for that file */
     bool colour;
 };
 
