@@ -131,10 +131,10 @@ static int write_picture(FILE *file,
     char *head;
     int r;
 
-    head = columns_append(strdup(""), "%u task%s on %u host%s, %zu class%s",
-                          tasks, tasks == 1 ? "" : "s", report->source.hosts,
-                          report->source.hosts == 1 ? "" : "s", count,
-                          count == 1 ? "" : "es");
+    head = columns_append(
+        strdup(""), "%u %s%s on %u host%s, %zu class%s", tasks,
+        report_noun(report), tasks == 1 ? "" : "s", report->source.hosts,
+        report->source.hosts == 1 ? "" : "s", count, count == 1 ? "" : "es");
     if (live)
         head =
             columns_append(head, ", sample %u, stopped %.1f ms at most",
