@@ -13,7 +13,7 @@ for those of other children), slow (filter calls take time, and a TOTAL leaves s
 A parent has a slot for each link. The total of a node is the sum of its slots, or what a back-end has sent.
 
     up    D(x)                      a delta, under credit
-          T(total, set, settled)    TOTAL: ahead of what waits, under no credit
+          T(total, set, settled, doubted)  TOTAL: ahead of what waits, under no credit; doubted: a member of the set may count twice
           K(settled)                a settled claim, about the set of the last TOTAL
           B(m, x)                   FAREWELL: m leaves, and x is all that it sent
     down  a number; log[number]: ('M', k) a marker, ('L', m) LOST, ('E', m, k) ENTER with the last marker; or EXPEL
@@ -39,7 +39,9 @@ RULES = {
     'calldelta':   '17.4: what a call makes goes up though a TOTAL that covers it is to follow',
     'behindtotal': '17.4: a TOTAL that replaces an unsent one leaves the deltas behind that',
     'claimowed':   '17.4: a settled claim goes up between a change of the set and the TOTAL that tells of it',
-    'overlap':     '17.5: a node settles although two of its children have the same member',
+    'overlap':     '17.5: a total counts although two children of the node have the same member',
+    'doubt':       '17.5: TOTAL does not say that two children, of the sender or of a node below, have the same member',
+    'settledoubt': '17.5: what a node has settled is not 0 while two of its children have the same member',
     'lostvouch':   '17.5: a set that names a lost member settles',
     'overtake':    '17.5: a settled claim goes ahead of the deltas that wait',
     'settlefirst': '17.5: a child\'s settled claim counts though packets before it wait for those of others',
@@ -50,12 +52,12 @@ RULES = {
     'latefare':    '17.7: FAREWELL of a member that was given up counts',
     'basenow':     '17.7: what a member left behind counts although a branch still has it',
 }
-COST = ('basenow', 'calldelta')         # without effect on what is vouched for
+COST = ('basenow', 'calldelta', 'settledoubt')      # without effect on what is vouched for
 
 # A rule that random schedules seldom need.
 WHERE = {'overlap': ((0, 1, 0), dict(crashes=1, sends=1, marks=1))}
 
-SET, SETTLED, SLOT, CURSOR, QUEUE = range(5)                             # a child's record
+SET, SETTLED, SLOT, CURSOR, QUEUE, DOUBTED = range(6)                             # a child's record
 EXPEL = -1
 
 class Node(BaseNode):
@@ -75,7 +77,7 @@ class World(BaseWorld):
         for i, x in enumerate(self.nodes):
             if x.parent is not None:
                 x.told = (self.below_first[i], 0)
-                self.nodes[self.links[x.parent][PARENT]].kids[x.parent] = [x.told[0], 0, 0, 0, ()]
+                self.nodes[self.links[x.parent][PARENT]].kids[x.parent] = [x.told[0], 0, 0, 0, (), False]
 
     def new_node(self, i, kind, at_launch):
         x = Node()
@@ -101,11 +103,18 @@ class World(BaseWorld):
         for r in x.kids.values():
             if r[SET]:
                 s = r[SETTLED]
-                if cover & r[SET] and 'overlap' not in self.broken or r[SET] & x.lost and 'lostvouch' not in self.broken:
+                if cover & r[SET] and not self.broken & {'overlap', 'settledoubt'} or \
+                        r[SET] & x.lost and 'lostvouch' not in self.broken:
                     s = 0
                 cover |= r[SET]
                 settled = s if settled is None or s < settled else settled
         return cover, settled or 0
+
+    def is_doubted(self, i):
+        """Two children of node i have the same member, or one of them is doubted."""
+        sets = [r[SET] for r in self.nodes[i].kids.values()]
+        twice = any([a & b for k, a in enumerate(sets) for b in sets[:k]])
+        return twice and 'overlap' not in self.broken or any([r[DOUBTED] for r in self.nodes[i].kids.values()])
 
     def delta(self, i, d):
         x = self.nodes[i]
@@ -130,7 +139,7 @@ class World(BaseWorld):
             x.outq = ()
         cover, settled = self.below(i)
         x.fence = settled
-        x.call = ('p', self.total(i), cover, settled)
+        x.call = ('p', self.total(i), cover, settled, self.is_doubted(i) and 'doubt' not in self.broken)
         if not self.slow:
             self.end_call(i)
 
@@ -140,7 +149,7 @@ class World(BaseWorld):
         if call[0] == 'p':
             if x.parent is not None:
                 x.unsent = ('T',) + call[1:]
-                x.told = call[2:]
+                x.told = call[2:4]
                 if not self.slow:
                     self.send_total(i)
         else:
@@ -158,15 +167,13 @@ class World(BaseWorld):
 
     def send_total(self, i):
         x = self.nodes[i]
-        (what, total, cover, settled), x.unsent = x.unsent, None
-        if 'totalfirst' in self.broken:
-            self.up(x.parent, (what, total, None, 0))
-            self.up(x.parent, ('T', None, cover, settled))
-        elif 'setfirst' in self.broken:
-            self.up(x.parent, ('T', None, cover, settled))
-            self.up(x.parent, (what, total, None, 0))
+        (what, total, cover, settled, doubted), x.unsent = x.unsent, None
+        halves = [('T', total, None, 0, False), ('T', None, cover, settled, doubted)]
+        if 'totalfirst' in self.broken or 'setfirst' in self.broken:
+            for half in halves if 'totalfirst' in self.broken else reversed(halves):
+                self.up(x.parent, half)
         else:
-            self.up(x.parent, (what, total, cover, settled))
+            self.up(x.parent, (what, total, cover, settled, doubted))
         self.flush(i)
 
     # ---- what waits
@@ -290,8 +297,12 @@ class World(BaseWorld):
             self.mark()
             self.push(0)
         live = self.members & ~self.gone
-        if live & ~cover and 'nocover' not in self.broken or cover & self.gone and 'lostvouch' not in self.broken:
+        if live & ~cover and 'nocover' not in self.broken or cover & self.gone and 'lostvouch' not in self.broken or \
+                self.is_doubted(0):
             return
+        why = self.wrong(self.answer(), 0)
+        if why:
+            raise Violation(f'vouched for: {why}')
         if not live:
             settled = self.marked
         if settled > self.synced:
@@ -305,7 +316,7 @@ class World(BaseWorld):
         return self.total(0) + sum([x for m, x in self.base.items() if not cover >> m & 1 or 'basenow' in self.broken])
 
     def wrong(self, total, k):
-        """What is wrong with the total at the return of sync k (None: at rest, everything must be there)."""
+        """What is wrong with the total at the return of sync k (None: at rest, everything must be there; 0: at any time)."""
         if total < 0:
             return 'the total is negative'
         for m in bits(self.members):
@@ -319,7 +330,7 @@ class World(BaseWorld):
                     return f'item {b} of member {m} counts {times} times'
                 elif not times and (b < given if k is None or left else b < self.before.get((m, k), 0)):
                     return f'item {b} of member {m} is missing'
-                elif k is not None and not left and (m, k) not in self.before:
+                elif k and not left and (m, k) not in self.before:
                     return f'member {m} has not settled'
         return None
 
@@ -412,7 +423,7 @@ class World(BaseWorld):
         else:
             r[QUEUE] += (message,)
 
-    def take_total(self, p, lid, r, total, cover, settled):
+    def take_total(self, p, lid, r, total, cover, settled, doubted):
         x = self.nodes[p]
         if total is not None:
             if 'totalwaits' not in self.broken:
@@ -420,6 +431,7 @@ class World(BaseWorld):
             r[SLOT] = total
         if cover is not None:
             r[SET], r[SETTLED] = cover & ~x.lost if 'editset' in self.broken else cover, settled
+            r[DOUBTED] = doubted
             if cover & x.lost and cover >> (lid >> 5) & 1 and self.open(lid):
                 self.links[lid][DOWN] += (EXPEL,)
         self.owe_total(p)
@@ -551,7 +563,7 @@ class World(BaseWorld):
     def attach(self, i, a):
         x = self.nodes[i]
         lid = self.new_link(i, a)
-        self.nodes[a].kids[lid] = [0, 0, 0, x.at, ()]
+        self.nodes[a].kids[lid] = [0, 0, 0, x.at, (), False]
         x.told, x.fence = (0, 0), 0
         return lid
 
@@ -560,7 +572,7 @@ class World(BaseWorld):
         lid = self.attach(i, a)
         if 'nostate' in self.broken:
             x.told = (self.below(i)[0], 0)
-            self.up(lid, ('T', None) + x.told)
+            self.up(lid, ('T', None) + x.told + (False,))
         else:
             self.owe_total(i)
         self.run(i)

@@ -9,9 +9,11 @@ RULES, comma separated, are taken away (see RULES). PARENTS are those of the ran
 KEYs: sends (of each back-end), marks, data, crashes, resets, joins, leaves, giveups, errors (filter calls that fail), closes,
 poison (a packet that crashes each commnode that filters it), limit (redo_limit), window (credit), keep (packets), room
 (waves that the front-end's application leaves), slow (filter calls take time), beats (FINAL goes with heartbeats), calm (at most
-back-ends fail: then no redo may begin).
+back-ends fail: then no redo may begin), parts (a commnode's filter makes two packets of a wave).
 
-    up    W(number, data, check, end, ask)  number = (generation, epoch, n); data and check count each member
+    up    W(number, data, check, end, ask, first)  number = (generation, epoch, n); data and check count each member, and so
+                                            does `first`, the first part of the data; None: P has it
+          P(number, first)                  the first packet of a wave of two; W is its LAST
           R(number)                         RESUME: counts from the wave behind that number
           K(set)                            a claim
           N(n)                              FEED: the feed begins behind n
@@ -53,6 +55,8 @@ RULES = {
     'claimfirst':  '16.9: on a new link the claim goes before RESUME',
     'relfirst':    '16.9: what a lost child held up goes up before the claim that says who is gone',
     'expelwaits':  '16.9: RESUME after EXPEL waits behind data for credit',
+    'partsleft':   '16.9: an orphan sends the rest of a wave whose first packet its lost link had',
+    'resumepart':  '16.9: RESUME is before a wave whose first packet has been sent, and the rest follows',
     'callstand':   '16.9: RESUME on a new link is behind the wave whose call is out',
     'noend':       '16.10: a back-end does not say where its epoch ends',
     'endfinal':    '16.10: END is dropped when waves up to its number are final, not when its epoch is',
@@ -68,18 +72,20 @@ RULES = {
     'syncblocks':  '16.10: a sync does not lift the bound of what the application leaves',
     'snapnogen':   'SNAPSHOT does not have the generation',
 }
-# Without these a redo more is needed, or nothing (exact.md); `expelwaits` breaks once in some 100,000 runs.
+# Without these a redo more is needed, or nothing (exact.md).
 COST = ('relfirst', 'anyhow', 'claimfirst', 'onlynow', 'norouter', 'nofrom', 'goback', 'endall', 'endonly', 'endnumber', 'losthold', 'callstand',
-        'snapnogen', 'expelwaits')
+        'snapnogen')
 
-# Rules that random schedules seldom need.
+# Rules that random schedules seldom need: a small tree.
 WHERE = {
     'skipempty': ((0,), dict(joins=1, crashes=1, sends=1)),
-    'nolimit':   ((0, 1, 2, 3), dict(poison=1, limit=1, sends=1, beats=0)),
+    'expelwaits': ((0, 0, 1), dict(crashes=1, resets=1, sends=2, beats=0)),
+    'nolimit': ((0, 1, 2, 3), dict(poison=1, limit=1, sends=1, beats=0)),
+    'resumepart': ((0, 0, 1), dict(crashes=1, resets=1, sends=1, parts=1, beats=0)),
     'dropnewer': ((0, 0, 2), dict(resets=2, sends=1, beats=0, keep=1)),
 }
 
-SET, LEVEL, COUNTS, QUEUE, CONTROL_AT, DATA_AT, FINAL = range(7)          # a child's record
+SET, LEVEL, COUNTS, QUEUE, CONTROL_AT, DATA_AT, FINAL, PART = range(8)          # a child's record
 NEVER = 1 << 20
 
 def ones(ranks):
@@ -92,6 +98,10 @@ def size(counts):
 def after(number):
     return (number[0], number[1], number[2] + 1)
 
+def pays(message):
+    """It needs credit."""
+    return message[0] == 'P' or message[0] == 'W' and not message[4]
+
 def is_old(packet, least):
     """Below `least`, and not the END of its epoch, which speaks of every later wave."""
     return packet[0] < least and not (packet[3] and packet[0][:2] == least[:2])
@@ -103,11 +113,11 @@ class Node(BaseNode):
 
 class World(BaseWorld):
     def __init__(self, shape, sends=1, marks=0, data=0, crashes=0, resets=0, joins=0, leaves=0, giveups=0, errors=0, closes=0,
-                 poison=0, limit=NEVER, window=1, keep=2, room=0, slow=0, beats=1, calm=0, broken=frozenset()):
+                 poison=0, limit=NEVER, window=1, keep=2, room=0, slow=0, beats=1, calm=0, parts=0, broken=frozenset()):
         self.broken, self.window, self.keep, self.sends = broken, window, keep, sends
         self.marks, self.data, self.crashes, self.resets, self.joins = marks, data, crashes, resets, joins
         self.leaves, self.giveups, self.errors, self.closes, self.limit = leaves, giveups, errors, closes, limit
-        self.room, self.slow, self.beats, self.calm = room, slow, beats, calm
+        self.room, self.slow, self.beats, self.calm, self.parts = room, slow, beats, calm, parts
         self.control, self.stream = (None,), (None,)
         self.final, self.marked, self.syncing, self.entering = (0, 0), 0, 0, 0
         self.waiting = 0                    # accepted waves that the application has not taken
@@ -123,7 +133,7 @@ class World(BaseWorld):
         for i, x in enumerate(self.nodes):
             if x.parent is not None:
                 x.said = self.below_first[i]
-                self.nodes[self.links[x.parent][PARENT]].kids[x.parent] = [x.said, (0, 0, 0), True, (), 0, 0, (0, 0)]
+                self.nodes[self.links[x.parent][PARENT]].kids[x.parent] = [x.said, (0, 0, 0), True, (), 0, 0, (0, 0), None]
 
     def new_node(self, i, kind, at_launch):
         x = Node()
@@ -138,7 +148,7 @@ class World(BaseWorld):
 
     def is_blocked(self, i):
         x = self.nodes[i]
-        return i and x.parent is not None and any(m[0] == 'W' and not m[4] for m in x.outq)
+        return i and x.parent is not None and any([pays(m) for m in x.outq])
 
     def put(self, i, message):
         if i:
@@ -152,11 +162,10 @@ class World(BaseWorld):
         link = self.links[x.parent]
         while x.outq:
             m = x.outq[0]
-            pays = m[0] == 'W' and not m[4]
-            if pays and link[USED] >= self.window:
+            if pays(m) and link[USED] >= self.window:
                 break
             x.outq = x.outq[1:]
-            link[USED] += pays
+            link[USED] += pays(m)
             self.up(x.parent, m)
             if x.kind == LEAF and 'forget' in self.broken and m[0] == 'W':
                 x.kept = tuple([k for k in x.kept if k[:2] != m[1][1:]])
@@ -184,13 +193,22 @@ class World(BaseWorld):
     def stand(self, i):
         """What RESUME names: what is before the first packet that has not been sent."""
         x = self.nodes[i]
-        waits = [m[1] for m in x.outq if m[0] == 'W']
+        if not self.broken & {'resumepart', 'partsleft'}:
+            self.drop_rest(i)
+        waits = [m[1] for m in x.outq if m[0] in 'PW']
         if x.call and x.call[0][0] == x.gen and 'callstand' not in self.broken:
             waits.append(x.call[0])
         if waits:
             g, e, n = waits[0]
             return (g, e, n - 1)
         return x.level
+
+    def drop_rest(self, i):
+        """Drop the rest of a wave whose first packet has been sent."""
+        x = self.nodes[i]
+        waits = [m for m in x.outq if m[0] in 'PW']
+        if waits and waits[0][0] == 'W' and waits[0][6] is None:
+            x.outq = tuple([m for m in x.outq if m is not waits[0]])
 
     def give_back(self, lid, n=1):
         if lid in self.links and n:
@@ -208,12 +226,12 @@ class World(BaseWorld):
         x.rest = tuple([m for m in x.rest if not is_old(m, least)])
 
     def gather(self, i, number, take):
-        """Sum the packets of a wave, and the ENDs that speak of it: data, check, whether there is data, ASK."""
-        x, data, check, any_data, ask = self.nodes[i], 0, 0, False, False
+        """Sum the packets of a wave, and the ENDs that speak of it: data, check, whether there is data, ASK, first part."""
+        x, data, check, any_data, ask, first = self.nodes[i], 0, 0, False, False, 0
         for lid, queue in [(lid, r[QUEUE]) for lid, r in x.kids.items()] + [(None, x.rest)]:
             mine = [m for m in queue if m[0] == number and not m[3]]
             for m in mine:
-                data, check, any_data, ask = data + m[1], check + m[2], True, ask or m[4]
+                data, check, any_data, ask, first = data + m[1], check + m[2], True, ask or m[4], first + m[5]
             for m in queue:
                 if m[3] and m[0][:2] == number[:2] and m[0][2] <= number[2]:
                     check += m[2]
@@ -224,7 +242,7 @@ class World(BaseWorld):
                 else:
                     x.kids[lid][QUEUE] = left
                     self.give_back(lid, len(mine))
-        return data, check, any_data, ask
+        return data, check, any_data, ask, first
 
     def release(self, i):
         """Release what is complete at node i, until a filter call is out or no credit is left."""
@@ -249,19 +267,19 @@ class World(BaseWorld):
                 check = self.gather(i, after(x.level), False)[1]
                 if check:                                       # the last that had not ended has gone
                     x.level = over
-                    self.put(i, ('W', (g, e, n + 1), 0, check, True, False))
+                    self.put(i, ('W', (g, e, n + 1), 0, check, True, False, 0))
                     continue
             if ready is not None:
-                data, check, any_data, ask = self.gather(i, ready, True)
+                data, check, any_data, ask, first = self.gather(i, ready, True)
                 over = (ready[0], ready[1] + 1, 0)
                 end = not any_data and ('endall' in self.broken or all([r[LEVEL] >= over for r in counting]))
                 x.level = over if end else ready
                 if not any_data:
-                    self.put(i, ('W', ready, 0, check, end, False))
+                    self.put(i, ('W', ready, 0, check, end, False, 0))
                 elif self.crashes_here(i, data, ready):
                     return
                 else:
-                    x.call = (ready, data, check, ask)
+                    x.call = (ready, data, check, ask, first)
                     if not self.slow:
                         self.end_call(i)
             elif low is not None and low > x.level:
@@ -288,17 +306,20 @@ class World(BaseWorld):
         if x.kind == LEAF:
             (what, epoch, gen), x.calls = x.calls[0], x.calls[1:]
             return self.put_out(i, epoch, gen, fails)
-        number, data, check, ask = x.call
+        number, data, check, ask, first = x.call
         x.call = None
         if fails:
             self.failed |= {(m,) + number[1:] for m in bits(data) for m in (m // 4,)}
-            data = 0
+            data = first = 0
         if i == 0:
             self.waiting += 1
         elif number[0] >= x.gen or 'callgen' in self.broken:
             if number[0] < x.gen:
                 number = (x.gen,) + number[1:]
-            self.put(i, ('W', number, data, check, False, ask))
+            if self.parts:
+                self.put(i, ('P', number, first))
+                first = None
+            self.put(i, ('W', number, data, check, False, ask, first))
 
     # ---- the front-end
 
@@ -322,7 +343,7 @@ class World(BaseWorld):
             with_members = [r for r in x.kids.values() if r[SET]]
             counting = [r for r in with_members if r[COUNTS]]
             answered = bool(counting) and all([r[LEVEL] >= number for r in counting])
-            data, check, any_data, ask = self.gather(0, number, False)
+            data, check, any_data, ask, first = self.gather(0, number, False)
             gone = self.fits(check, number[1])
             now = self.expected(number[1], self.gone[-1])
             if gone is None and 'short' in self.broken and answered and check:
@@ -343,13 +364,15 @@ class World(BaseWorld):
 
     def accept(self, number, gone):
         g, e, n = number
-        data, check, any_data, ask = self.gather(0, number, True)
+        data, check, any_data, ask, first = self.gather(0, number, True)
+        if first != data:
+            raise Violation(f'wave {(e, n)} is accepted without one of its packets')
         for m in self.first:
             self.judge(m, e, n, data >> 4 * m & 15, gone)
         self.gone = self.gone[self.gone.index(gone):]
         self.make_final((e, n) if any_data else (e + 1, 0), ask)
         if any_data:
-            self.nodes[0].call = (number, data, check, ask)
+            self.nodes[0].call = (number, data, check, ask, first)
             if not self.slow:
                 self.end_call(0)
 
@@ -448,7 +471,7 @@ class World(BaseWorld):
             if end and e == f[0] and n <= f[1] and 'endnumber' not in self.broken:
                 n = f[1] + 1
             number = (0 if 'nogen' in self.broken else g, e, n)
-            x.outq += (('W', number, data, 16 ** i, end, ask),)
+            x.outq += (('W', number, data, 16 ** i, end, ask, data),)
         self.flush(i)
 
     # ---- a back-end
@@ -489,7 +512,7 @@ class World(BaseWorld):
             if self.kept_data(x) > self.keep:
                 raise Violation(f'member {i} keeps {self.kept_data(x)} packets')
         g = gen if 'stampearly' in self.broken else x.gen
-        self.put(i, ('W', (g, epoch, x.count), data, 16 ** i, False, ask))
+        self.put(i, ('W', (g, epoch, x.count), data, 16 ** i, False, ask, data))
 
     def run_leaf(self, i):
         x = self.nodes[i]
@@ -518,7 +541,7 @@ class World(BaseWorld):
         if 'noend' not in self.broken:
             if not x.closing:
                 x.kept += ((x.epoch, x.count + 1, 0, True, False),)
-            x.outq += (('W', (x.gen, x.epoch, x.count + 1), 0, 16 ** i, True, False),)
+            x.outq += (('W', (x.gen, x.epoch, x.count + 1), 0, 16 ** i, True, False, 0),)
         x.epoch, x.count = epoch, 0
         self.ended[i] = epoch
         x.level = (x.gen, epoch, 0)
@@ -667,15 +690,22 @@ class World(BaseWorld):
         elif message[0] == 'N':
             r[DATA_AT] = message[1]
         else:
-            number, data, check, end, ask = message[1:]
+            number = message[1]
             if 'mixgen' in self.broken and number[0] < x.gen:
                 number = (x.gen,) + number[1:]
             newer = number[0] > x.gen and 'dropnewer' in self.broken
             if number[0] < x.gen or newer or not r[COUNTS] or x.closing:
                 if 'keepcredit' not in self.broken:
-                    self.give_back(lid, not end)
+                    self.give_back(lid, pays(message))
                 return
-            r[QUEUE] += ((number, data, check, end, ask),)
+            if message[0] == 'P':                               # its credit goes back on arrival (3.4)
+                r[PART] = (number, message[2])
+                return self.give_back(lid)
+            data, check, end, ask, first = message[2:]
+            if first is None:
+                first = r[PART][1] if r[PART] and r[PART][0] == number else 0
+            r[PART] = None
+            r[QUEUE] += ((number, data, check, end, ask, first),)
             r[LEVEL] = max(r[LEVEL], (number[0], number[1] + 1, 0) if end else number)
 
     # ---- run to where nothing more happens at once
@@ -700,7 +730,7 @@ class World(BaseWorld):
             for lid in x.kids:
                 if lid in self.links:
                     child = self.nodes[self.links[lid][CHILD]]
-                    if child.parent == lid and any([m[0] == 'W' for m in child.outq]):
+                    if child.parent == lid and child.outq:
                         wake.add(self.links[lid][CHILD])
             if x.key() != before:
                 wake.add(j)
@@ -794,7 +824,9 @@ class World(BaseWorld):
             if x.kind == LEAF and not x.member:
                 return self.die(c)                              # 11.1a: it has not had its ENTER
             x.parent, x.said = None, None
-            x.outq = tuple([m for m in x.outq if m[0] == 'W'])
+            x.outq = tuple([m for m in x.outq if m[0] in 'PW'])
+            if 'partsleft' not in self.broken:
+                self.drop_rest(c)
             self.run(c)
 
     def do_reset(self, lid):
@@ -847,7 +879,7 @@ class World(BaseWorld):
     def attach(self, i, a):
         x = self.nodes[i]
         lid = self.new_link(i, a)
-        self.nodes[a].kids[lid] = [0, (0, 0, 0), False, (), x.control_at, x.data_at if x.kind == COMM or x.member else -1, (0, 0)]
+        self.nodes[a].kids[lid] = [0, (0, 0, 0), False, (), x.control_at, x.data_at if x.kind == COMM or x.member else -1, (0, 0), None]
         if 'nofinal' not in self.broken:
             self.nodes[a].kids[lid][FINAL] = self.nodes[a].final
             self.down(lid, ('F', self.nodes[a].final))
@@ -1007,11 +1039,13 @@ def config(rng):
                  crashes=rng.choice((0, 1, 1, 2, 3)), resets=rng.choice((0, 0, 1, 2, 3)), joins=rng.choice((0, 0, 0, 1)),
                  leaves=rng.choice((0, 0, 1)), giveups=rng.choice((0, 0, 0, 1)), keep=rng.randint(1, 3))
     c.update(window=rng.randint(1, 2), slow=rng.choice((0, 1)), beats=rng.choice((0, 1)), room=rng.choice((0, 0, 0, 1)),
-             errors=rng.choice((0, 0, 0, 1)), closes=rng.choice((0, 0, 0, 0, 0, 0, 0, 1)))
+             errors=rng.choice((0, 0, 0, 1)), parts=rng.choice((0, 0, 1)), closes=rng.choice((0, 0, 0, 0, 0, 0, 0, 1)))
     if rng.random() < 0.03:
         c.update(poison=1, limit=rng.randint(1, 2), crashes=0)
     elif rng.random() < 0.1:
-        c.update(calm=1, crashes=0 if c['leaves'] else min(1, c['crashes']), resets=0, giveups=0)
+        c.update(calm=1, crashes=min(1, c['crashes']), resets=0, giveups=0)
+        if c['crashes']:
+            c.update(marks=0, joins=0, leaves=0)
     return c
 
 if __name__ == '__main__':
