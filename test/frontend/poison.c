@@ -52,6 +52,10 @@ static void die(int how, uint32_t rank)
     case POISON_KILL:
         if (rank == 1)
             kill(getpid(), SIGKILL);
+        break;
+    case POISON_STOP:
+        if (rank == 1)
+            kill(getpid(), SIGSTOP);
     }
 }
 

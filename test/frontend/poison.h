@@ -14,6 +14,7 @@ enum poison {
     POISON_RAISE,
     POISON_COUNT,
     POISON_KILL = POISON_COUNT, /* node 1, as somebody else would */
+    POISON_STOP,                /* does not die: node 1 stops in the call */
 };
 
 #endif

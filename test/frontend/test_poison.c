@@ -95,24 +95,54 @@ TEST(one_node_dies_of_a_crash)
     }
 }
 
-/* A commnode that is killed during a call has not crashed: the stream goes on,
- * and loses nothing. */
-TEST(a_kill_is_no_crash)
+/* Node 1 dies during a call, and it was not the filter: the stream goes on, and
+ * has lost nothing. */
+static void check_goes_on(struct cop_network *network,
+                          struct cop_stream *stream,
+                          int value)
 {
-    struct cop_network *network = tree_launch(SHAPE);
-    struct cop_stream *stream = open_poison(network);
     struct cop_event event = COP_EVENT_INIT;
     struct cop_packet *packet = NULL;
     int number = 0;
 
-    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", POISON + POISON_KILL));
     CU_ASSERT_EQUAL(expect_healing(network, &event), 0);
     CHECK_IS(tree_sync(stream), 0);
     CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
     CHECK_OK(cop_packet_unpack(packet, "%d", &number));
-    CU_ASSERT_EQUAL(number, POISON + POISON_KILL);
+    CU_ASSERT_EQUAL(number, value);
     cop_packet_free(packet);
     tree_end(network);
+}
+
+/* SIGKILL, as when the kernel is out of memory. */
+TEST(a_kill_is_no_crash)
+{
+    struct cop_network *network = tree_launch(SHAPE);
+    struct cop_stream *stream = open_poison(network);
+
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", POISON + POISON_KILL));
+    check_goes_on(network, stream, POISON + POISON_KILL);
+}
+
+/* A signal of a crash that another process sends in the middle of a call. */
+TEST(a_signal_from_outside_is_no_crash)
+{
+    struct cop_network *network = tree_launch(SHAPE);
+    struct cop_stream *stream = open_poison(network);
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    pid_t nodes[NODES_MAX];
+    char path[64];
+
+    CU_ASSERT_FATAL(nodes_below(getpid(), nodes) == 3);
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)nodes[0]);
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", POISON + POISON_STOP));
+    while (tree_state(path) != 'T') {
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+        tree_pause();
+    }
+    CHECK_OK(kill(nodes[0], SIGSEGV));
+    CHECK_OK(kill(nodes[0], SIGCONT));
+    check_goes_on(network, stream, POISON + POISON_STOP);
 }
 
 int main(void)
