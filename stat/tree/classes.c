@@ -53,6 +53,7 @@ static void find_places(struct sweep *sweep,
                         const struct tree *tree,
                         enum classes_ends ends)
 {
+    bool idle[TREE_DEPTH_MAX]; /* by depth: a thread that waits for work */
     bool own = false;
     uint32_t outer = 0; /* where the outermost frame of a stack can be */
     uint32_t node = 0;
@@ -70,10 +71,14 @@ static void find_places(struct sweep *sweep,
             /* Notes, such as a thread's name, may be above it. */
             outer = top->depth + (function[0] == '[');
             own = runtime_is_thread(function);
+            idle[top->depth] = runtime_is_pool(function);
+        } else {
+            idle[top->depth] = ends == CLASSES_CALLS && idle[top->depth - 1] &&
+                               runtime_is_in_pool(tree, node);
         }
         for (; node < behind; node++) {
             places[node] = place;
-            sweep->own[node] = own;
+            sweep->own[node] = own || idle[top->depth];
         }
     }
 }

@@ -20,7 +20,8 @@ struct classes {
 enum classes_ends {
     /* At the first call of a runtime, such as MPI_Barrier: what spins in there
      * is at another place each time. Threads of the runtime's own do not
-     * count, unless a task has no others (decision 0220). */
+     * count, unless a task has no others (decision 0220); those of OpenMP do
+     * while they run a region of the program. */
     CLASSES_CALLS,
     CLASSES_FULL, /* at its last frame */
 };

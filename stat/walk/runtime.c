@@ -60,6 +60,27 @@ bool runtime_is_thread(const char *function)
     return begins(bare_name(function), insides) || runtime_is_call(function);
 }
 
+bool runtime_is_pool(const char *function)
+{
+    static const char *const starts[] = {"gomp_thread_start",
+                                         "libgomp.",
+                                         "__kmp_launch_worker",
+                                         "libomp.",
+                                         "libomp5.",
+                                         "libiomp5.",
+                                         NULL};
+
+    return begins(function, starts);
+}
+
+bool runtime_is_in_pool(const struct tree *tree, uint32_t node)
+{
+    const char *function = tree_function(tree, node);
+
+    return tree_frame(tree, tree->nodes[node].frame).file[0] == '\0' &&
+           !strstr(function, "_omp_fn") && !strstr(function, "omp_outlined");
+}
+
 bool runtime_is_own(const struct tree *tree, uint32_t node)
 {
     uint32_t behind = node + tree->nodes[node].size, child = node + 1;

@@ -21,6 +21,14 @@ bool runtime_is_mpi(const char *function);
  * library, "libpmix.so.2+0x1234". */
 bool runtime_is_thread(const char *function);
 
+/* Whether `function` begins a thread of an OpenMP runtime: those wait for work,
+ * or run a region of the program. */
+bool runtime_is_pool(const char *function);
+
+/* Whether `node`, below such a function, is the runtime's too: no region of the
+ * program, and without a source. */
+bool runtime_is_in_pool(const struct tree *tree, uint32_t node);
+
 /* Whether `node`, at the top level but for notes such as a thread's name, is of
  * threads that the runtime has started for itself. */
 bool runtime_is_own(const struct tree *tree, uint32_t node);
