@@ -10,6 +10,7 @@
 #include <uthash.h>
 
 #include "stat/show/columns.h"
+#include "stat/show/edges.h"
 #include "stat/show/movers.h"
 #include "stat/show/picture.h"
 #include "stat/walk/runtime.h"
@@ -45,6 +46,9 @@ struct judging {
     struct group *groups;
     uint32_t tasks; /* of all of them */
     const char *noun;
+    struct edge *edges; /* those of threads are last */
+    size_t edge_count;
+    size_t rank_edges;
 };
 
 /* What people call the call of a runtime: MPI_Send for PMPI_Send. */
@@ -248,6 +252,10 @@ static int judging_begin(struct judging *judging)
     for (i = 0; r == 0 && i < judging->report->classes->count; i++)
         r = groups_add(judging, i);
     HASH_SORT(judging->groups, by_size);
+    if (r == 0)
+        r = edges_find(&judging->edges, &judging->edge_count, tree);
+    for (i = 0; r == 0 && i < judging->edge_count; i++)
+        judging->rank_edges += !judging->edges[i].threads;
     return r;
 }
 
@@ -259,6 +267,7 @@ static void judging_end(struct judging *judging)
         HASH_DEL(judging->groups, group);
         group_free(group);
     }
+    free(judging->edges);
     free(judging->parents);
 }
 
@@ -306,6 +315,103 @@ static char *append_group(char *text,
     return text;
 }
 
+/* Append which threads hold each other's locks, and "; "; NULL without
+ * memory. */
+static char *append_locks(char *text, const struct judging *judging)
+{
+    const struct edge *edges = judging->edges + judging->rank_edges, *edge;
+    size_t count = judging->edge_count - judging->rank_edges, tasks = 0;
+    size_t *circle = NULL;
+    int len = count ? edges_circle(&circle, &tasks, edges, count) : 0, i;
+
+    if (len < 0) {
+        free(text);
+        return NULL;
+    }
+    if (len == 0)
+        return text;
+    edge = &edges[circle[0]];
+    if (len == 1)
+        text = columns_append(text, "thread %d of %s %u waits for its own lock",
+                              edge->from, judging->noun, edge->task);
+    else
+        text = columns_append(text,
+                              "%d threads of %s %u hold each other's "
+                              "locks",
+                              len, judging->noun, edge->task);
+    for (i = 0; i < len && i <= OTHERS_MAX; i++) {
+        edge = &edges[circle[i]];
+        text = columns_append(text, i == 0 ? ": " : ", ");
+        if (len > 1)
+            text = columns_append(text, "%d waits for %d in ", edge->from,
+                                  edge->to);
+        text = append_place(text, judging, edge->node);
+    }
+    if (tasks > 1)
+        text = columns_append(text, "; so %s %zu more %ss",
+                              tasks == 2 ? "does" : "do", tasks - 1,
+                              judging->noun);
+    free(circle);
+    return columns_append(text, "; ");
+}
+
+/* What rank `rank` does; NULL if that is not known. */
+static const struct group *group_of(const struct judging *judging,
+                                    uint32_t rank)
+{
+    const struct group *group;
+
+    for (group = judging->groups; group; group = group->hh.next) {
+        size_t i;
+
+        for (i = 0; i < tasks_range_count(group->tasks); i++)
+            if (tasks_ranges(group->tasks)[i].first <= rank &&
+                tasks_ranges(group->tasks)[i].last >= rank)
+                return group;
+    }
+    return NULL;
+}
+
+/* Append for which rank ranks wait, and who has another tag. NULL without
+ * memory. */
+static char *append_ranks(char *text, const struct judging *judging)
+{
+    const struct edge *edges = judging->edges, *odd;
+    size_t count = judging->rank_edges, waiting = 0;
+    const struct group *group;
+    int32_t others = 0;
+    uint32_t last = 0;
+    int r = edges_chain(&last, &waiting, edges, count);
+
+    if (r < 0) {
+        free(text);
+        return NULL;
+    }
+    group = r > 0 ? group_of(judging, last) : NULL;
+    if (r == 2)
+        text = columns_append(text,
+                              "; %zu ranks wait for each other in a "
+                              "circle",
+                              waiting);
+    else if (r == 1)
+        text = columns_append(
+            text, "; %zu rank%s wait%s %sfor rank %u", waiting,
+            waiting == 1 ? "" : "s", waiting == 1 ? "s" : "",
+            waiting == 1 ? "" : "one for another, at last ", last);
+    if (r == 1 && group)
+        text = columns_append(text, ", which %s in %s",
+                              group->doing == DOING_WAIT ? "waits" : "is",
+                              group->place);
+    odd = edges_odd_tag(&others, edges, count);
+    if (odd)
+        text = columns_append(
+            text, "; only rank %u %s tag %d (%s rank %d), the others %s %d",
+            odd->task, odd->receives ? "waits for" : "sends", odd->tag,
+            odd->receives ? "from" : "to", odd->to,
+            odd->receives ? "for" : "send", others);
+    return text;
+}
+
 /* Append whether anybody has moved, and how many samples say so. */
 static char *append_evidence(char *text, const struct judging *judging)
 {
@@ -338,7 +444,8 @@ static char *judging_text(const struct judging *judging)
         return strdup("");
     while (group->hh.next)
         group = group->hh.next;
-    text = append_group(strdup(""), judging, group, true);
+    text = append_locks(strdup(""), judging);
+    text = append_group(text, judging, group, true);
     group = judging->groups;
     for (i = 0; i + 1 < count && i < OTHERS_MAX; i++) {
         text = columns_append(text, "; ");
@@ -348,6 +455,8 @@ static char *judging_text(const struct judging *judging)
     if (count > OTHERS_MAX + 1)
         text = columns_append(text, "; others are at %zu more places",
                               count - OTHERS_MAX - 1);
+    if (targets && targets->ranked && judging->rank_edges > 0)
+        text = append_ranks(text, judging);
     if (targets && targets->absent && tasks_count(targets->absent) > 0)
         text =
             columns_append(text, "; %s%s %s %s no process here", judging->noun,

@@ -32,6 +32,7 @@ struct daemon {
     struct request request; /* it, read */
     uint32_t *mine;         /* our tasks of it */
     bool *walked;           /* of each: it was there */
+    bool *stopped;          /* of each: when it was last looked at */
     uint64_t *started;      /* of each: when it was, as a thread_status says */
     uint32_t mine_count;
     struct cop_stream *stream;
@@ -41,6 +42,10 @@ struct daemon {
     uint64_t stuck_ns; /* how long this sample has waited for processes that did
                           not stop */
 };
+
+/* Of a larger job it is not asked who waits for whom: each answer is a node of
+ * the tree. */
+#define WAITS_TASKS_MAX 65536
 
 /* How often to look whether late threads have stopped. */
 #define RELEASE_MS 5
@@ -58,8 +63,8 @@ static int take_stack(void *arg,
     struct motion_part part;
     int r;
 
-    r = motion_part(&part, daemon->motion, walker_names(daemon->walker), tid,
-                    frames, count);
+    r = motion_part(&part, daemon->motion, walker_kinds(daemon->walker),
+                    walker_names(daemon->walker), tid, frames, count);
     if (r < 0)
         return r;
     if (daemon->request.flags & REQUEST_NATIVE)
@@ -136,6 +141,7 @@ static int walk_task(struct daemon *daemon, uint32_t index)
         .threads_max = WALK_THREADS_MAX,
         .names = request->flags & REQUEST_NAMES,
         .states = request->flags & REQUEST_STATES,
+        .waits = request->task_count <= WAITS_TASKS_MAX,
         .native = request->flags & REQUEST_NATIVE,
         .guard = daemon->guard,
     };
@@ -149,12 +155,14 @@ static int walk_task(struct daemon *daemon, uint32_t index)
     if (thread_status(&status, pid, pid) == 0 && daemon->walked[index] &&
         status.started != daemon->started[index])
         return take_failure(daemon, "", true);
-    r = motion_look(daemon->motion, pid, WALK_THREADS_MAX);
+    r = motion_look(daemon->motion, pid, WALK_THREADS_MAX,
+                    daemon->stopped[index]);
     if (r < 0)
         return r;
     r = walk_process(daemon->walker, pid, &options, &ns, take_stack, daemon,
                      &error);
     note_stuck(daemon, ns);
+    daemon->stopped[index] = ns > 0;
     if (ns > daemon->stop_ns)
         daemon->stop_ns = ns;
     if (r == 0) {
@@ -228,12 +236,14 @@ static void stop_sampling(struct daemon *daemon)
     motion_free(daemon->motion);
     free(daemon->mine);
     free(daemon->walked);
+    free(daemon->stopped);
     free(daemon->started);
     daemon->asked = NULL;
     daemon->traces = NULL;
     daemon->motion = NULL;
     daemon->mine = NULL;
     daemon->walked = NULL;
+    daemon->stopped = NULL;
     daemon->started = NULL;
     daemon->mine_count = 0;
 }
@@ -267,7 +277,9 @@ static int find_mine(struct daemon *daemon)
     daemon->mine = calloc((size_t)count + 1, sizeof(*daemon->mine));
     daemon->walked = calloc((size_t)count + 1, sizeof(*daemon->walked));
     daemon->started = calloc((size_t)count + 1, sizeof(*daemon->started));
-    if (!daemon->mine || !daemon->walked || !daemon->started)
+    daemon->stopped = calloc((size_t)count + 1, sizeof(*daemon->stopped));
+    if (!daemon->mine || !daemon->walked || !daemon->stopped ||
+        !daemon->started)
         return -ENOMEM;
     for (i = 0; i < request->task_count; i++)
         if (request->daemons[i] == daemon->rank)

@@ -10,7 +10,6 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "stat/walk/runtime.h"
 #include "stat/walk/thread.h"
 
 /* A thread that sleeps leaves the processor this often when it is stopped once
@@ -20,28 +19,6 @@
 /* Being stopped and let go takes a thread some tens of microseconds; one that
  * has run for longer than this has done something else. */
 #define RUN_NS 1000000
-
-/* What a function is, as far as motion goes. */
-enum kind {
-    KIND_PROGRAM,
-    KIND_MPI,    /* a call of MPI */
-    KIND_THREAD, /* one of pthread_ */
-    KIND_START,  /* where the C library starts threads */
-    KIND_OWN,    /* where a runtime's own thread begins */
-};
-
-/* An address; no padding, as it is a key. */
-struct address {
-    const char *module;
-    uint64_t offset;
-};
-
-/* What is known of an address. */
-struct known_kind {
-    UT_hash_handle hh;
-    struct address address;
-    enum kind kind;
-};
 
 /* A thread, and how far it had come. */
 struct seen_thread {
@@ -55,7 +32,6 @@ struct seen_thread {
 };
 
 struct motion {
-    struct known_kind *kinds;
     struct seen_thread *threads;
     uint64_t sample;
 };
@@ -72,15 +48,10 @@ int motion_new(struct motion **out)
 
 void motion_free(struct motion *motion)
 {
-    struct known_kind *kind, *next_kind;
     struct seen_thread *thread, *next_thread;
 
     if (!motion)
         return;
-    HASH_ITER (hh, motion->kinds, kind, next_kind) {
-        HASH_DEL(motion->kinds, kind);
-        free(kind);
-    }
     HASH_ITER (hh, motion->threads, thread, next_thread) {
         HASH_DEL(motion->threads, thread);
         free(thread);
@@ -102,7 +73,7 @@ void motion_sample(struct motion *motion)
 }
 
 /* Note how far one thread has come. Returns 0 or -ENOMEM. */
-static int look_at(struct motion *motion, pid_t pid, pid_t tid)
+static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
 {
     struct seen_thread *thread;
     uint64_t sleeps, run_ns;
@@ -111,7 +82,8 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid)
         return 0;
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
     if (thread) {
-        thread->slept = sleeps > thread->sleeps + SLEEPS_OF_A_STOP;
+        thread->slept =
+            sleeps > thread->sleeps + (stopped ? SLEEPS_OF_A_STOP : 0);
         thread->ran = run_ns > thread->run_ns + RUN_NS;
     } else {
         thread = calloc(1, sizeof(*thread));
@@ -130,7 +102,10 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid)
     return 0;
 }
 
-int motion_look(struct motion *motion, pid_t pid, size_t threads_max)
+int motion_look(struct motion *motion,
+                pid_t pid,
+                size_t threads_max,
+                bool stopped)
 {
     struct dirent *entry;
     char path[64];
@@ -144,68 +119,17 @@ int motion_look(struct motion *motion, pid_t pid, size_t threads_max)
         return 0; /* stopping will say why */
     while (r == 0 && count < threads_max && (entry = readdir(folder)) != NULL)
         if (entry->d_name[0] != '.') {
-            r = look_at(motion, pid, (pid_t)strtol(entry->d_name, NULL, 10));
+            r = look_at(motion, pid, (pid_t)strtol(entry->d_name, NULL, 10),
+                        stopped);
             count++;
         }
     closedir(folder);
     return r;
 }
 
-/* What a function is that has this symbol or name. */
-static enum kind kind_of(const char *function)
-{
-    static const char *const starts[] = {"clone",    "clone3",       "__clone",
-                                         "__clone3", "start_thread", NULL};
-    size_t i;
-
-    for (i = 0; starts[i]; i++)
-        if (strcmp(function, starts[i]) == 0)
-            return KIND_START;
-    if (runtime_is_call(function))
-        return runtime_is_mpi(function) ? KIND_MPI : KIND_THREAD;
-    return runtime_is_thread(function) ? KIND_OWN : KIND_PROGRAM;
-}
-
-/* The same of a frame. Returns 0 or -ENOMEM. */
-static int frame_kind(enum kind *out,
-                      struct motion *motion,
-                      const struct names *names,
-                      const struct frame *frame)
-{
-    struct address address = {frame->module, frame->offset};
-    struct known_kind *known;
-    char text[256];
-    const char *symbol;
-
-    if (frame->function[0]) { /* a note, or one of Python's */
-        *out = frame->function[0] == '[' ? KIND_START : KIND_PROGRAM;
-        return 0;
-    }
-    HASH_FIND(hh, motion->kinds, &address, sizeof(address), known);
-    if (!known) {
-        known = calloc(1, sizeof(*known));
-        if (!known)
-            return -ENOMEM;
-        symbol = names_symbol(names, frame->module, frame->offset);
-        if (!symbol) {
-            snprintf(text, sizeof(text), "%s+0x0",
-                     frame_module_name(frame->module));
-            symbol = text;
-        }
-        known->address = address;
-        known->kind = kind_of(symbol);
-        HASH_ADD(hh, motion->kinds, address, sizeof(address), known);
-        if (!known->hh.tbl) {
-            free(known);
-            return -ENOMEM;
-        }
-    }
-    *out = known->kind;
-    return 0;
-}
-
 int motion_part(struct motion_part *out,
                 struct motion *motion,
+                struct kinds *kinds,
                 const struct names *names,
                 pid_t tid,
                 const struct frame *frames,
@@ -213,6 +137,7 @@ int motion_part(struct motion_part *out,
 {
     struct seen_thread *thread;
     enum kind kind = KIND_PROGRAM;
+    const char *symbol;
     bool outermost = true;
     size_t i;
     int r;
@@ -220,7 +145,7 @@ int motion_part(struct motion_part *out,
     while (count > 0 && frames[count - 1].function[0] == '[')
         count--; /* what the scheduler says */
     for (i = 0; i < count; i++) {
-        r = frame_kind(&kind, motion, names, &frames[i]);
+        r = kinds_find(&kind, &symbol, kinds, names, &frames[i]);
         if (r < 0)
             return r;
         if (outermost && kind == KIND_OWN) {

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "stat/tree/frame.h"
+#include "stat/walk/kinds.h"
 #include "stat/walk/names.h"
 
 struct motion; /* opaque */
@@ -28,8 +29,15 @@ void motion_free(struct motion *motion);
 void motion_sample(struct motion *motion);
 
 /* Note how far the threads of process `pid` have come, at most `threads_max` of
- * them. It is about to be stopped, once. Returns 0 or -ENOMEM. */
-int motion_look(struct motion *motion, pid_t pid, size_t threads_max);
+ * them. They are about to be looked at.
+ *
+ * stopped  whether any was stopped when they were looked at last
+ *
+ * Returns 0 or -ENOMEM. */
+int motion_look(struct motion *motion,
+                pid_t pid,
+                size_t threads_max,
+                bool stopped);
 
 /* What of a stack counts, see traces_add_thread(). */
 struct motion_part {
@@ -38,10 +46,11 @@ struct motion_part {
 };
 
 /* Find what of the stack of thread `tid`, whose process was last looked at,
- * counts. `frames` are as walk_process() gives them, and `names` are those of
- * the walker. Returns 0 or -ENOMEM. */
+ * counts. `frames` are as walk_process() gives them, and `kinds` and `names`
+ * are those of the walker. Returns 0 or -ENOMEM. */
 int motion_part(struct motion_part *out,
                 struct motion *motion,
+                struct kinds *kinds,
                 const struct names *names,
                 pid_t tid,
                 const struct frame *frames,

@@ -15,6 +15,7 @@
 
 #include "stat/clock.h"
 #include "stat/walk/thread.h"
+#include "stat/walk/waits.h"
 
 /* Of a stack that is deeper than WALK_DEPTH_MAX the innermost half of that is
  * kept at the front, and behind it goes round what came last: in the end the
@@ -23,7 +24,7 @@
 #define OUTER_MAX (WALK_DEPTH_MAX - INNER_MAX)
 
 /* Most frames of a stack that are not in the program. */
-#define NOTES_MAX 6
+#define NOTES_MAX 8
 
 /* Longest note. */
 #define NOTE_SIZE (THREAD_PLACE_SIZE + 64)
@@ -40,6 +41,7 @@ struct stack {
     bool given_up;  /* ... for want of time */
     size_t count;   /* of frames that were there */
     Dwarf_Addr *pcs;
+    struct waits *waits; /* what tells whom it waits for; NULL: nothing */
 };
 
 /* What a thread did before it was stopped. */
@@ -67,6 +69,8 @@ struct stacks {
 /* A stack that is being taken. */
 struct taking {
     struct stack *stack;
+    pid_t pid;
+    bool waits; /* it is to be known whom the thread waits for */
     uint64_t deadline_ns;
     struct unwind *unwind; /* NULL: of a core file */
     Dwarf_Addr last;       /* the outermost so far */
@@ -98,8 +102,10 @@ void stacks_free(struct stacks *stacks)
         HASH_DEL(stacks->before, before);
         free(before);
     }
-    for (i = 0; i < stacks->count; i++)
+    for (i = 0; i < stacks->count; i++) {
         free(stacks->stacks[i].pcs);
+        waits_free(stacks->stacks[i].waits);
+    }
     free(stacks->stacks);
     python_free(stacks->python);
     free(stacks);
@@ -181,6 +187,8 @@ static int frame_take(Dwfl_Frame *state, void *arg)
              ? stack->count
              : INNER_MAX + (stack->count - INNER_MAX) % OUTER_MAX;
     stack->count++;
+    if (stack->waits)
+        waits_take_frame(stack->waits, state);
     /* A return address is behind the call, perhaps in the next line. */
     taking->last = activation ? pc : pc - 1;
     taking->pcs[at] = taking->last;
@@ -208,10 +216,16 @@ static bool take_from(struct taking *taking,
 {
     struct stack *stack = taking->stack;
     Dwfl *dwfl = modules_dwfl(modules);
+    bool whole;
 
     stack->count = 0;
-    return unwind_thread(taking->unwind, dwfl, stack->tid, quiet, frame_take,
-                         taking) == 0;
+    waits_free(stack->waits);
+    stack->waits = taking->waits ? waits_new() : NULL;
+    whole = unwind_thread(taking->unwind, dwfl, stack->tid, quiet, frame_take,
+                          taking) == 0;
+    if (stack->waits)
+        waits_take_memory(stack->waits, taking->pid);
+    return whole;
 }
 
 /* Take the stack of a thread that sleeps. What a function has saved of its
@@ -252,6 +266,7 @@ static int take_all(struct stacks *stacks,
         if (stack->given_up)
             continue;
         taking->stack = stack;
+        taking->waits = stacks->options->waits && i < WAITS_THREADS_MAX;
         wanted[i] =
             state == STOP_QUIET &&
             !take_quiet(taking, modules, stop_quiet(stop, i), stacks->pid);
@@ -289,7 +304,8 @@ int stacks_take(struct stacks *stacks,
                 struct unwind *unwind,
                 uint64_t deadline_ns)
 {
-    struct taking taking = {.deadline_ns = deadline_ns, .unwind = unwind};
+    struct taking taking = {
+        .pid = stacks->pid, .deadline_ns = deadline_ns, .unwind = unwind};
     bool *wanted = NULL;
     size_t i;
     int r = reserve_stacks(stacks, stop, &wanted);
@@ -507,10 +523,31 @@ static size_t cut_middle(struct frame *frames, size_t count)
     return WALK_DEPTH_MAX + 1;
 }
 
+/* Append whom the thread waits for. Returns how many frames these are, or
+ * -ENOMEM. */
+static int add_waits(struct stacks *stacks,
+                     struct frame *frames,
+                     const struct stack *stack,
+                     struct names *names,
+                     struct kinds *kinds,
+                     struct modules *modules)
+{
+    char notes[WAITS_NOTES][WAITS_NOTE_SIZE];
+    int count = 0, i;
+
+    if (stack->waits && stack->count <= WALK_DEPTH_MAX)
+        count = waits_notes(notes, stack->waits, kinds, names, modules,
+                            stacks->pid, stack->tid, stack->pcs, stack->count);
+    for (i = 0; i < count; i++)
+        frames[i] = note(stacks, "%s", notes[i]);
+    return count;
+}
+
 /* Place the frames of one stack and pass them on. */
 static int stack_pass(struct stacks *stacks,
                       const struct stack *stack,
                       struct names *names,
+                      struct kinds *kinds,
                       struct modules *modules,
                       walk_fn fn,
                       void *arg)
@@ -541,6 +578,10 @@ static int stack_pass(struct stacks *stacks,
     if (r < 0)
         goto out;
     count += cut_middle(frames + count, (size_t)added);
+    r = add_waits(stacks, frames + count, stack, names, kinds, modules);
+    if (r < 0)
+        goto out;
+    count += (size_t)r;
     HASH_FIND(hh, stacks->before, &stack->tid, sizeof(stack->tid), before);
     if (before)
         frames[count++] = note(stacks, "%s", before->note);
@@ -606,6 +647,7 @@ static bool say_ended(char *text, const struct stacks *stacks, bool others)
 
 int stacks_pass(struct stacks *stacks,
                 struct names *names,
+                struct kinds *kinds,
                 struct modules *modules,
                 size_t *passed,
                 walk_fn fn,
@@ -622,7 +664,7 @@ int stacks_pass(struct stacks *stacks,
         const struct stack *stack = &stacks->stacks[i];
 
         if (stack->state == STOP_HELD)
-            r = stack_pass(stacks, stack, names, modules, fn, arg);
+            r = stack_pass(stacks, stack, names, kinds, modules, fn, arg);
         else if (stack->state == STOP_ASKED
                      ? say_asked(text, stacks, stack->tid)
                      : stack->tid == stacks->pid &&

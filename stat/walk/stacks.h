@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "stat/walk/kinds.h"
 #include "stat/walk/names.h"
 #include "stat/walk/stop.h"
 #include "stat/walk/unwind.h"
@@ -47,6 +48,7 @@ int stacks_take_core(struct stacks *stacks, const struct modules *modules);
  * Returns 0 or what `fn` did. */
 int stacks_pass(struct stacks *stacks,
                 struct names *names,
+                struct kinds *kinds,
                 struct modules *modules,
                 size_t *passed,
                 walk_fn fn,

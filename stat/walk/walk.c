@@ -14,6 +14,7 @@
 
 #include "stat/clock.h"
 #include "stat/walk/guard.h"
+#include "stat/walk/kinds.h"
 #include "stat/walk/names.h"
 #include "stat/walk/stacks.h"
 #include "stat/walk/stop.h"
@@ -24,6 +25,7 @@
 
 struct walker {
     struct names *names;
+    struct kinds *kinds;
     struct stragglers *stragglers;
 };
 
@@ -32,6 +34,7 @@ void walker_free(struct walker *walker)
     if (!walker)
         return;
     stragglers_free(walker->stragglers);
+    kinds_free(walker->kinds);
     names_free(walker->names);
     free(walker);
 }
@@ -45,6 +48,8 @@ int walker_new(struct walker **out)
         return -ENOMEM;
     r = names_new(&walker->names);
     if (r == 0)
+        r = kinds_new(&walker->kinds);
+    if (r == 0)
         r = stragglers_new(&walker->stragglers);
     if (r < 0) {
         walker_free(walker);
@@ -57,6 +62,11 @@ int walker_new(struct walker **out)
 struct names *walker_names(const struct walker *walker)
 {
     return walker->names;
+}
+
+struct kinds *walker_kinds(const struct walker *walker)
+{
+    return walker->kinds;
 }
 
 size_t walker_release(struct walker *walker)
@@ -238,7 +248,8 @@ int walk_process(struct walker *walker,
         r = hold_process(walker, stacks, &modules, pid, memory, options,
                          stop_ns, error);
     if (r == 0)
-        r = stacks_pass(stacks, walker->names, modules, &passed, fn, arg);
+        r = stacks_pass(stacks, walker->names, walker->kinds, modules, &passed,
+                        fn, arg);
     if (r == 0 && passed == 0)
         r = cop_error_set(error, -ESRCH,
                           "pid %d: no such process, or it has exited",
@@ -295,7 +306,8 @@ int walk_core(struct walker *walker,
         r = cop_error_set(error, -ENOEXEC, "%s: cannot read its threads: %s",
                           path, dwfl_errmsg(-1));
     if (r == 0)
-        r = stacks_pass(stacks, walker->names, modules, &passed, fn, arg);
+        r = stacks_pass(stacks, walker->names, walker->kinds, modules, &passed,
+                        fn, arg);
     stacks_free(stacks);
     modules_free(modules);
     return r;

@@ -30,6 +30,7 @@
 /* Bytes of a program's path, with its end; more are cut. */
 #define WALK_PROGRAM_SIZE 256
 
+struct kinds;
 struct names;
 struct guard;
 struct walker; /* opaque */
@@ -46,6 +47,8 @@ struct walk_options {
                              before the stop, such as "[sleeping in
                              futex_wait_queue]"; without this only those of
                              threads that run do, with "[running]" */
+    bool waits;           /* whom a thread waits for is below its stack, in
+                             frames such as "[tag 7]" and "[from rank 10]" */
     bool native;          /* the frames of Python's interpreter stay, around
                              those of the program that it runs */
     struct guard *guard;  /* armed while a process is stopped; NULL: none */
@@ -78,6 +81,9 @@ void walker_free(struct walker *walker);
 
 /* What names the frames that it has given; borrowed. */
 struct names *walker_names(const struct walker *walker);
+
+/* What it has found of functions, under these names; borrowed. */
+struct kinds *walker_kinds(const struct walker *walker);
 
 /* Let threads go that did not stop in time, for they were stuck in the kernel,
  * and have stopped meanwhile. Returns how many have not: call again soon. */

@@ -1,0 +1,301 @@
+/* edges.c - see edges.h. */
+#include "stat/show/edges.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No walk along the edges has come there yet. */
+#define UNSEEN 0
+
+/* Read the note `text`. Returns whether it tells whom somebody waits for. */
+static bool read_note(struct edge *edge, const char *text)
+{
+    int len = 0;
+
+    if (sscanf(text, "[thread %d waits for thread %d]%n", &edge->from,
+               &edge->to, &len) == 2 &&
+        len > 0) {
+        edge->threads = true;
+        return edge->from > 0 && edge->to > 0;
+    }
+    len = 0;
+    edge->receives =
+        sscanf(text, "[from rank %d]%n", &edge->to, &len) == 1 && len > 0;
+    if (!edge->receives) {
+        len = 0;
+        if (sscanf(text, "[to rank %d]%n", &edge->to, &len) != 1)
+            len = 0;
+    }
+    return len > 0 && edge->to >= 0;
+}
+
+static int by_edge(const void *a, const void *b)
+{
+    const struct edge *x = a;
+    const struct edge *y = b;
+
+    if (x->threads != y->threads)
+        return x->threads < y->threads ? -1 : 1;
+    if (x->task != y->task)
+        return x->task < y->task ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* Add an edge of each of `tasks`. Returns 0 or -ENOMEM. */
+static int add_edges(struct edge **edges,
+                     size_t *count,
+                     size_t *room,
+                     const struct edge *edge,
+                     const struct tasks *tasks)
+{
+    size_t i;
+
+    for (i = 0; i < tasks_range_count(tasks); i++) {
+        const struct tasks_range *range = &tasks_ranges(tasks)[i];
+        uint32_t task;
+
+        for (task = range->first; task <= range->last && *count < EDGES_MAX;
+             task++) {
+            if (*count == *room) {
+                size_t more = *room ? 2 * *room : 64;
+                struct edge *grown = reallocarray(*edges, more, sizeof(*grown));
+
+                if (!grown)
+                    return -ENOMEM;
+                *edges = grown;
+                *room = more;
+            }
+            (*edges)[*count] = *edge;
+            (*edges)[(*count)++].task = task;
+        }
+    }
+    return 0;
+}
+
+int edges_find(struct edge **out, size_t *count, const struct tree *tree)
+{
+    uint32_t above[TREE_DEPTH_MAX], node, end = 0;
+    struct edge *edges = NULL;
+    size_t room = 0;
+    int r = 0;
+
+    *count = 0;
+    for (node = 0; r == 0 && node < tree->node_count; node++) {
+        struct edge edge = {.node = node};
+        uint32_t depth = tree->nodes[node].depth;
+        uint32_t behind = node + tree->nodes[node].size;
+
+        above[depth] = node;
+        while (end < tree->end_count && tree->ends[end].node < node)
+            end++;
+        if (!read_note(&edge, tree_function(tree, node)))
+            continue;
+        if (depth > 0 && !edge.threads)
+            edge.tagged = sscanf(tree_function(tree, above[depth - 1]),
+                                 "[tag %d]", &edge.tag) == 1;
+        /* "[running]" may be below it. */
+        for (; r == 0 && end < tree->end_count && tree->ends[end].node < behind;
+             end++)
+            if (tree->ends[end].current)
+                r = add_edges(&edges, count, &room, &edge,
+                              tree->ends[end].tasks);
+    }
+    if (r < 0) {
+        free(edges);
+        return r;
+    }
+    if (*count > 0)
+        qsort(edges, *count, sizeof(*edges), by_edge);
+    *out = edges;
+    return 0;
+}
+
+/* The edge of the one that edge `edge` waits for; `count` if it waits for
+ * nobody. */
+static size_t next_edge(const struct edge *edges,
+                        size_t count,
+                        const struct edge *edge)
+{
+    struct edge wanted = {.threads = edge->threads,
+                          .task =
+                              edge->threads ? edge->task : (uint32_t)edge->to,
+                          .from = edge->threads ? edge->to : 0};
+    const struct edge *found =
+        count ? bsearch(&wanted, edges, count, sizeof(wanted), by_edge) : NULL;
+
+    return found ? (size_t)(found - edges) : count;
+}
+
+/* Find from each edge on where it leads: into which edge that leads on no
+ * further, or into which circle, of which one edge is told. `seen` is all 0, and
+ * `path` has room for `count`. */
+static void follow(size_t *ends,
+                   bool *circles,
+                   size_t *seen,
+                   size_t *path,
+                   const struct edge *edges,
+                   size_t count)
+{
+    size_t first, at, len, i;
+
+    for (first = 0; first < count; first++) {
+        size_t end;
+        bool circle;
+
+        for (at = first, len = 0; at < count && seen[at] == UNSEEN; len++) {
+            seen[at] = first + 1;
+            path[len] = at;
+            at = next_edge(edges, count, &edges[at]);
+        }
+        if (len == 0)
+            continue;
+        circle = at < count && (seen[at] == first + 1 || circles[at]);
+        end = at == count             ? path[len - 1]
+              : seen[at] == first + 1 ? at
+                                      : ends[at];
+        for (i = 0; i < len; i++) {
+            ends[path[i]] = end;
+            circles[path[i]] = circle;
+        }
+    }
+}
+
+/* What follow() needs. */
+struct following {
+    size_t *ends;
+    size_t *seen;
+    size_t *path;
+    bool *circles;
+};
+
+static void following_fini(struct following *following)
+{
+    free(following->ends);
+    free(following->seen);
+    free(following->path);
+    free(following->circles);
+}
+
+static int following_init(struct following *following,
+                          const struct edge *edges,
+                          size_t count)
+{
+    following->ends = calloc(count + 1, sizeof(size_t));
+    following->seen = calloc(count + 1, sizeof(size_t));
+    following->path = calloc(count + 1, sizeof(size_t));
+    following->circles = calloc(count + 1, sizeof(bool));
+    if (!following->ends || !following->seen || !following->path ||
+        !following->circles) {
+        following_fini(following);
+        return -ENOMEM;
+    }
+    follow(following->ends, following->circles, following->seen,
+           following->path, edges, count);
+    return 0;
+}
+
+int edges_circle(size_t **circle,
+                 size_t *tasks,
+                 const struct edge *edges,
+                 size_t count)
+{
+    struct following following = {NULL, NULL, NULL, NULL};
+    size_t *found = calloc(count + 1, sizeof(*found));
+    size_t begin = count, at, len = 0;
+    uint32_t last = UINT32_MAX;
+    int r = found ? following_init(&following, edges, count) : -ENOMEM;
+
+    *tasks = 0;
+    for (at = 0; r == 0 && at < count; at++) {
+        if (!following.circles[at] || edges[at].task == last)
+            continue;
+        last = edges[at].task;
+        ++*tasks;
+        if (begin == count)
+            begin = following.ends[at];
+    }
+    if (r == 0 && begin < count) {
+        at = begin;
+        do {
+            found[len++] = at;
+            at = next_edge(edges, count, &edges[at]);
+        } while (at != begin);
+    }
+    following_fini(&following);
+    if (r < 0 || len == 0) {
+        free(found);
+        return r;
+    }
+    *circle = found;
+    return (int)len;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const size_t *x = a;
+    const size_t *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+int edges_chain(uint32_t *last,
+                size_t *waiting,
+                const struct edge *edges,
+                size_t count)
+{
+    struct following following = {NULL, NULL, NULL, NULL};
+    size_t i, run = 0, most = 0, best = 0;
+    bool circle = false;
+    int r;
+
+    if (count == 0)
+        return 0;
+    r = following_init(&following, edges, count);
+    if (r < 0)
+        return r;
+    /* In place of the last edge the rank that it leads to: several lead to
+     * it. */
+    for (i = 0; i < count; i++)
+        following.seen[i] = following.circles[i]
+                                ? 2 * (size_t)edges[following.ends[i]].task + 1
+                                : 2 * (size_t)edges[following.ends[i]].to;
+    qsort(following.seen, count, sizeof(size_t), by_number);
+    for (i = 0; i < count; i++) {
+        run = i > 0 && following.seen[i] == following.seen[i - 1] ? run + 1 : 1;
+        if (run > most) {
+            most = run;
+            best = following.seen[i];
+        }
+    }
+    circle = best & 1;
+    following_fini(&following);
+    *last = (uint32_t)(best / 2);
+    *waiting = most;
+    return circle ? 2 : 1;
+}
+
+const struct edge *edges_odd_tag(int32_t *others,
+                                 const struct edge *edges,
+                                 size_t count)
+{
+    const struct edge *odd = NULL;
+    size_t i, differ;
+
+    if (count < 3)
+        return NULL;
+    for (i = 0; i < count; i++)
+        if (!edges[i].tagged || edges[i].receives != edges[0].receives)
+            return NULL;
+    /* Two of the first three have the tag of all but one, or there is none. */
+    *others = edges[0].tag == edges[1].tag || edges[0].tag == edges[2].tag
+                  ? edges[0].tag
+                  : edges[1].tag;
+    for (i = 0, differ = 0; i < count; i++)
+        if (edges[i].tag != *others) {
+            odd = &edges[i];
+            differ++;
+        }
+    return differ == 1 ? odd : NULL;
+}

@@ -1,0 +1,435 @@
+/* waits.c - see waits.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* process_vm_readv() */
+#endif
+#include "stat/walk/waits.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/uio.h>
+
+#include "stat/walk/thread.h"
+#include "stat/walk/x86.h"
+
+/* So many of the innermost frames have their registers taken, and so many bytes
+ * of the stack are: the inside of MPI is not deeper. */
+#define FRAMES_MAX 48
+#define STACK_MAX  ((size_t)16384)
+
+/* The end of a stack is that of a page. */
+#define PAGE ((size_t)4096)
+
+/* What may be the stack, but was not taken, must not be read later. */
+#define STACK_REACH ((uint64_t)8 << 20)
+
+/* Most bytes of a function. */
+#define CODE_MAX ((size_t)1 << 16)
+
+/* Registers that a function gives back as they were, and the stack pointer: by
+ * their numbers in DWARF, and in instructions. */
+#define KEPT 7
+static const struct {
+    unsigned dwarf;
+    unsigned number;
+} kept[KEPT] = {{3, 3}, {6, 5}, {7, 4}, {12, 12}, {13, 13}, {14, 14}, {15, 15}};
+
+#define DWARF_RDI 5
+
+/* The futex of glibc's mutexes, and who has it. */
+struct mutex {
+    int32_t lock;
+    uint32_t count;
+    int32_t owner;
+};
+
+struct waits {
+    uint64_t registers[FRAMES_MAX][KEPT];
+    bool known[FRAMES_MAX][KEPT];
+    size_t count;
+    uint64_t waits_at; /* the first argument of a system call */
+    bool has_mutex;
+    struct mutex mutex;
+    size_t stack_len;
+    unsigned char stack[STACK_MAX];
+};
+
+struct waits *waits_new(void)
+{
+    struct waits *waits = malloc(sizeof(*waits));
+
+    if (!waits)
+        return NULL;
+    waits->count = 0;
+    waits->waits_at = 0;
+    waits->has_mutex = false;
+    waits->stack_len = 0;
+    return waits;
+}
+
+void waits_free(struct waits *waits)
+{
+    free(waits);
+}
+
+/* Read memory of a process. Returns whether all of it could be read. */
+static bool read_memory(pid_t pid, uint64_t address, void *bytes, size_t len)
+{
+    struct iovec here = {bytes, len};
+    struct iovec there = {(void *)(uintptr_t)address, len};
+
+    return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)len;
+}
+
+void waits_take_frame(struct waits *waits, Dwfl_Frame *state)
+{
+    size_t number = waits->count, i;
+    Dwarf_Word word;
+
+    if (number == FRAMES_MAX)
+        return;
+    if (number == 0 && dwfl_frame_reg(state, DWARF_RDI, &word) == 0)
+        waits->waits_at = word;
+    for (i = 0; i < KEPT; i++) {
+        waits->known[number][i] =
+            dwfl_frame_reg(state, kept[i].dwarf, &word) == 0;
+        if (waits->known[number][i])
+            waits->registers[number][i] = word;
+    }
+    waits->count++;
+}
+
+/* Where the stack pointer of frame `number` is; 0 if that is not known. */
+static uint64_t stack_pointer(const struct waits *waits, size_t number)
+{
+    return number < waits->count && waits->known[number][2]
+               ? waits->registers[number][2]
+               : 0;
+}
+
+void waits_take_memory(struct waits *waits, pid_t pid)
+{
+    uint64_t bottom = stack_pointer(waits, 0);
+    size_t len = STACK_MAX;
+
+    if (waits->waits_at > 0)
+        waits->has_mutex = read_memory(pid, waits->waits_at, &waits->mutex,
+                                       sizeof(waits->mutex));
+    /* The stack may end before: at a page. */
+    while (bottom > 0 && len > 0 &&
+           !read_memory(pid, bottom, waits->stack, len))
+        len = len == STACK_MAX ? len - bottom % PAGE
+              : len > PAGE     ? len - PAGE
+                               : 0;
+    waits->stack_len = bottom > 0 ? len : 0;
+}
+
+/* A call that is being looked at. */
+struct asking {
+    const struct waits *waits;
+    pid_t pid;
+};
+
+/* As x86_read_fn: what is on the stack is as it was. */
+static bool read_then(void *arg, uint64_t address, void *bytes, size_t len)
+{
+    const struct asking *asking = arg;
+    uint64_t bottom = stack_pointer(asking->waits, 0);
+
+    if (address >= bottom && address - bottom < asking->waits->stack_len &&
+        asking->waits->stack_len - (address - bottom) >= len) {
+        memcpy(bytes, asking->waits->stack + (address - bottom), len);
+        return true;
+    }
+    if (address + STACK_REACH > bottom && address < bottom + STACK_REACH)
+        return false;
+    return read_memory(asking->pid, address, bytes, len);
+}
+
+/* Which arguments of a call of MPI say what; from X86_ARGUMENTS on they are on
+ * the stack. */
+#define NONE UINT32_MAX
+static const struct signature {
+    const char *name; /* without MPI_ */
+    const char *word;
+    uint32_t peer;
+    uint32_t tag;
+    uint32_t communicator;
+} signatures[] = {
+    {"recv", "from", 3, 4, 5},       {"send", "to", 3, 4, 5},
+    {"ssend", "to", 3, 4, 5},        {"rsend", "to", 3, 4, 5},
+    {"bsend", "to", 3, 4, 5},        {"probe", "from", 0, 1, 2},
+    {"sendrecv", "from", 8, 9, 10},  {"bcast", "root", 3, NONE, 4},
+    {"reduce", "root", 5, NONE, 6},  {"gather", "root", 6, NONE, 7},
+    {"scatter", "root", 6, NONE, 7},
+};
+
+/* Find the signature of a function; `fortran` becomes whether its arguments are
+ * addresses. NULL: none is known. */
+static const struct signature *signature_of(const char *symbol, bool *fortran)
+{
+    const char *name = symbol;
+    size_t len, i;
+
+    name += (*name == 'P' || *name == 'p') ? 1 : 0;
+    if (strncasecmp(name, "mpi_", 4) != 0)
+        return NULL;
+    name += 4;
+    len = strcspn(name, "_");
+    *fortran = name[len] == '_';
+    for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
+        if (strlen(signatures[i].name) == len &&
+            strncasecmp(name, signatures[i].name, len) == 0)
+            return &signatures[i];
+    return NULL;
+}
+
+/* Where the function begins in which `pc` is; 0 if that is not known. */
+static uint64_t function_of(Dwfl *dwfl, Dwarf_Addr pc, size_t *len)
+{
+    Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+    GElf_Off offset;
+    GElf_Sym symbol;
+
+    if (!module ||
+        !dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL) ||
+        offset >= symbol.st_size)
+        return 0;
+    *len = symbol.st_size;
+    return pc - offset;
+}
+
+/* Whether the call that returns to `returns` is one of the function at
+ * `callee`: at once, or by an entry of the linkage table. */
+static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
+{
+    unsigned char code[16];
+    uint64_t target = 0, slot = 0;
+    int32_t distance;
+    size_t at = 0;
+
+    if (!read_memory(pid, returns - 6, code, 6))
+        return false;
+    memcpy(&distance, code + 2, sizeof(distance));
+    if (code[0] == 0xff && code[1] == 0x15) {
+        slot = returns + (uint64_t)(int64_t)distance;
+    } else if (code[1] == 0xe8) {
+        target = returns + (uint64_t)(int64_t)distance;
+        if (target == callee)
+            return true;
+        if (!read_memory(pid, target, code, sizeof(code)))
+            return false;
+        if (memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0)
+            at = 4;
+        at += code[at] == 0xf2;
+        if (code[at] != 0xff || code[at + 1] != 0x25)
+            return false;
+        memcpy(&distance, code + at + 2, sizeof(distance));
+        slot = target + at + 6 + (uint64_t)(int64_t)distance;
+    }
+    return slot > 0 && read_memory(pid, slot, &target, sizeof(target)) &&
+           target == callee;
+}
+
+/* The arguments of the call that frame number `number` has made. */
+struct arguments {
+    struct x86_value in_registers[X86_ARGUMENTS];
+    struct asking asking;
+    uint64_t stack; /* of the others */
+    bool fortran;
+};
+
+/* Find them. Returns whether any may be known. */
+static bool arguments_find(struct arguments *arguments,
+                           const struct waits *waits,
+                           Dwfl *dwfl,
+                           pid_t pid,
+                           const Dwarf_Addr *pcs,
+                           size_t number)
+{
+    struct x86_call call = {.returns = pcs[number] + 1};
+    unsigned char *code;
+    size_t len, i;
+    bool found;
+
+    arguments->asking = (struct asking){waits, pid};
+    arguments->stack = stack_pointer(waits, number);
+    call.read = read_then;
+    call.arg = &arguments->asking;
+    call.callee = function_of(dwfl, pcs[number - 1], &len);
+    call.function = function_of(dwfl, pcs[number], &call.len);
+    if (number >= waits->count || !call.callee || !call.function ||
+        call.len > CODE_MAX || !calls_it(pid, call.returns, call.callee))
+        return false;
+    for (i = 0; i < KEPT; i++)
+        call.registers[kept[i].number] = (struct x86_value){
+            waits->known[number][i], waits->registers[number][i]};
+    code = malloc(call.len);
+    found = code && read_memory(pid, call.function, code, call.len);
+    call.code = code;
+    if (found)
+        found = x86_arguments(arguments->in_registers, &call);
+    free(code);
+    return found;
+}
+
+/* Argument number `number`. */
+static struct x86_value argument(const struct arguments *arguments,
+                                 uint32_t number)
+{
+    struct x86_value value = {false, 0};
+    uint32_t low;
+
+    if (number == NONE)
+        return value;
+    if (number < X86_ARGUMENTS)
+        value = arguments->in_registers[number];
+    else if (arguments->stack > 0)
+        value.known = read_then((void *)&arguments->asking,
+                                arguments->stack + 8 * (number - X86_ARGUMENTS),
+                                &value.value, sizeof(value.value));
+    if (arguments->fortran && value.known) {
+        value.known = read_then((void *)&arguments->asking, value.value, &low,
+                                sizeof(low));
+        value.value = low;
+    }
+    return value;
+}
+
+/* Which MPI it is, as far as its numbers differ. */
+enum flavour {
+    FLAVOUR_UNKNOWN, /* or another communicator than the world */
+    FLAVOUR_OPEN_MPI,
+    FLAVOUR_MPICH,
+};
+
+/* Whose MPI_COMM_WORLD `communicator` is. */
+static enum flavour world_of(Dwfl *dwfl,
+                             uint64_t communicator,
+                             bool fortran,
+                             Dwarf_Addr callee)
+{
+    static const char world[] = "ompi_mpi_comm_world";
+    Dwfl_Module *module =
+        dwfl_addrmodule(dwfl, fortran ? callee : communicator);
+    const char *name = NULL;
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+
+    if ((uint32_t)communicator == 0x44000000)
+        return FLAVOUR_MPICH;
+    if (!module)
+        return FLAVOUR_UNKNOWN;
+    if (fortran) {
+        name =
+            dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+        return communicator == 0 && name && strstr(name, "/libmpi_")
+                   ? FLAVOUR_OPEN_MPI
+                   : FLAVOUR_UNKNOWN;
+    }
+    name = dwfl_module_addrinfo(module, communicator, &offset, &symbol, NULL,
+                                NULL, NULL);
+    return name && offset == 0 && strncmp(name, world, strlen(world)) == 0
+               ? FLAVOUR_OPEN_MPI
+               : FLAVOUR_UNKNOWN;
+}
+
+/* Notes about a call of MPI that frame number `number` has made. */
+static int note_call(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
+                     const struct waits *waits,
+                     Dwfl *dwfl,
+                     pid_t pid,
+                     const Dwarf_Addr *pcs,
+                     size_t number,
+                     const char *symbol)
+{
+    struct arguments arguments;
+    const struct signature *signature =
+        signature_of(symbol, &arguments.fortran);
+    struct x86_value peer, tag, communicator;
+    enum flavour flavour;
+    int32_t rank;
+    int count = 0;
+
+    if (!signature ||
+        !arguments_find(&arguments, waits, dwfl, pid, pcs, number))
+        return 0;
+    peer = argument(&arguments, signature->peer);
+    tag = argument(&arguments, signature->tag);
+    communicator = argument(&arguments, signature->communicator);
+    flavour = communicator.known ? world_of(dwfl, communicator.value,
+                                            arguments.fortran, pcs[number - 1])
+                                 : FLAVOUR_UNKNOWN;
+    if (tag.known && (int32_t)tag.value >= 0)
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[tag %d]",
+                 (int32_t)tag.value);
+    else if (tag.known && (int32_t)tag.value == -1)
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[any tag]");
+    if (!peer.known || flavour == FLAVOUR_UNKNOWN)
+        return count;
+    rank = (int32_t)peer.value;
+    if (rank >= 0)
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[%s rank %d]",
+                 signature->word, rank);
+    else if (rank == (flavour == FLAVOUR_OPEN_MPI ? -1 : -2))
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[%s any rank]",
+                 signature->word);
+    return count;
+}
+
+/* A note about the mutex that the thread waits for, if its owner is a thread of
+ * the same process. */
+static int note_mutex(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
+                      const struct waits *waits,
+                      pid_t pid,
+                      pid_t tid)
+{
+    pid_t inner = thread_inner_tid(pid, tid);
+    struct thread_status status;
+
+    /* In a container threads have numbers of their own: then it is not known
+     * which one the owner is for us. */
+    if (!waits->has_mutex || waits->mutex.lock == 0 ||
+        waits->mutex.owner <= 0 || inner != tid ||
+        thread_status(&status, pid, waits->mutex.owner) < 0)
+        return 0;
+    snprintf(notes[0], WAITS_NOTE_SIZE, "[thread %d waits for thread %d]",
+             (int)tid, (int)waits->mutex.owner);
+    return 1;
+}
+
+int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
+                const struct waits *waits,
+                struct kinds *kinds,
+                struct names *names,
+                struct modules *modules,
+                pid_t pid,
+                pid_t tid,
+                const Dwarf_Addr *pcs,
+                size_t count)
+{
+    enum kind kind = KIND_PROGRAM;
+    const char *symbol = "";
+    struct frame frame;
+    size_t i = count;
+    int r;
+
+    while (i > 0 && kind != KIND_MPI && kind != KIND_THREAD) {
+        r = names_place(names, modules, pcs[--i], &frame);
+        if (r == 0)
+            r = kinds_find(&kind, &symbol, kinds, names, &frame);
+        if (r < 0)
+            return r;
+    }
+    if (kind == KIND_THREAD && strstr(symbol, "pthread_mutex_") &&
+        strncmp(frame_module_name(frame.module), "libc.so", 7) == 0)
+        return note_mutex(notes, waits, pid, tid);
+    if (kind == KIND_MPI && i + 1 < count)
+        return note_call(notes, waits, modules_dwfl(modules), pid, pcs, i + 1,
+                         symbol);
+    return 0;
+}

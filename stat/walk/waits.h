@@ -1,0 +1,52 @@
+/* waits.h - whom a thread waits for: the owner of a mutex, a rank of MPI.
+ *
+ * What tells it is taken while the process is stopped: registers of each frame,
+ * and a part of the stack. What it means is found out later. */
+#ifndef STAT_WALK_WAITS_H
+#define STAT_WALK_WAITS_H
+
+#include <elfutils/libdwfl.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "stat/walk/kinds.h"
+#include "stat/walk/names.h"
+
+/* Most threads of a process of which it is taken. */
+#define WAITS_THREADS_MAX 256
+
+/* Most notes about one thread, and bytes of each. */
+#define WAITS_NOTES     2
+#define WAITS_NOTE_SIZE 64
+
+struct waits; /* of one thread; opaque */
+
+/* Make one that has nothing yet. Returns it, or NULL without memory. */
+struct waits *waits_new(void);
+
+/* Free `waits`. NULL is fine. */
+void waits_free(struct waits *waits);
+
+/* Take the registers of the next frame of the thread, innermost first. */
+void waits_take_frame(struct waits *waits, Dwfl_Frame *state);
+
+/* Take the innermost part of the stack, and what the thread may wait at. */
+void waits_take_memory(struct waits *waits, pid_t pid);
+
+/* Find whom the thread waits for: notes for below its stack, such as "[thread 18
+ * waits for thread 17]", or "[tag 7]" and "[from rank 10]".
+ *
+ * pcs  the addresses of its frames, innermost first, as frames are named
+ *
+ * Returns how many notes there are, or -ENOMEM. */
+int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
+                const struct waits *waits,
+                struct kinds *kinds,
+                struct names *names,
+                struct modules *modules,
+                pid_t pid,
+                pid_t tid,
+                const Dwarf_Addr *pcs,
+                size_t count);
+
+#endif

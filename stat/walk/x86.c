@@ -1,0 +1,735 @@
+/* x86.c - see x86.h. */
+#include "stat/walk/x86.h"
+
+#include <string.h>
+
+/* Most bytes of a function that is followed, and of an instruction. */
+#define FUNCTION_MAX ((size_t)1 << 16)
+#define LENGTH_MAX   15
+
+/* Most bytes that an instruction writes: of one byte, and of the others. */
+#define WORD   ((size_t)8)
+#define VECTOR ((size_t)64)
+
+/* Most places in memory that are read before a call. */
+#define LOADS_MAX 32
+
+enum {
+    RAX,
+    RCX,
+    RDX,
+    RBX,
+    RSP,
+    RBP,
+    RSI,
+    RDI,
+};
+
+/* Which registers hold the arguments, in their order. */
+static const unsigned char argument_registers[X86_ARGUMENTS] = {RDI, RSI, RDX,
+                                                                RCX, 8,   9};
+
+/* What tells instructions apart. */
+enum map {
+    MAP_ONE, /* opcodes of one byte */
+    MAP_0F,  /* behind 0x0f */
+    MAP_0F38,
+    MAP_0F3A,
+    MAP_VECTOR, /* VEX and EVEX: no general register but in modrm */
+};
+
+struct instruction {
+    size_t len;
+    enum map map;
+    unsigned char opcode;
+    bool wide;   /* 64 bits */
+    bool narrow; /* 16 bits */
+    bool other_segment;
+    bool has_modrm;
+    unsigned mod;
+    unsigned reg; /* with its bit of REX */
+    unsigned rm;
+    bool has_base, has_index, from_rip;
+    unsigned base, index, scale;
+    int64_t displacement;
+    int64_t immediate;
+    size_t immediate_len;
+};
+
+/* Bytes that are read one after the other. */
+struct cursor {
+    const unsigned char *at;
+    const unsigned char *end;
+    bool failed;
+};
+
+static unsigned take_byte(struct cursor *cursor)
+{
+    if (cursor->at == cursor->end) {
+        cursor->failed = true;
+        return 0;
+    }
+    return *cursor->at++;
+}
+
+/* A signed number of `len` bytes. */
+static int64_t take_number(struct cursor *cursor, size_t len)
+{
+    uint64_t number = 0;
+    size_t i;
+
+    for (i = 0; i < len; i++)
+        number |= (uint64_t)take_byte(cursor) << (8 * i);
+    if (len > 0 && len < 8 && (number >> (8 * len - 1)) & 1)
+        number |= ~UINT64_C(0) << (8 * len);
+    return (int64_t)number;
+}
+
+/* Whether a one-byte opcode has a modrm byte; how long its immediate is, into
+ * `immediate`. Returns false if there is no such instruction. */
+static bool one_byte_form(const struct instruction *in,
+                          bool *modrm,
+                          size_t *immediate)
+{
+    unsigned op = in->opcode;
+    size_t full = in->narrow ? 2 : 4;
+
+    *modrm = false;
+    *immediate = 0;
+    if (op < 0x40) {
+        *modrm = (op & 7) < 4;
+        *immediate = (op & 7) == 4 ? 1 : (op & 7) == 5 ? full : 0;
+        return (op & 7) < 6;
+    }
+    if ((op >= 0x50 && op < 0x60) || (op >= 0x90 && op < 0x9a) ||
+        (op >= 0x9b && op < 0xa0) || (op >= 0xa4 && op < 0xa8) ||
+        (op >= 0xaa && op < 0xb0) || op == 0xc3 || op == 0xc9 || op == 0xcc ||
+        op == 0xf4)
+        return true;
+    if (op == 0x63 || (op >= 0x84 && op < 0x90) || (op >= 0xd0 && op < 0xd4) ||
+        (op >= 0xd8 && op < 0xe0) || op == 0xfe || op == 0xff || op == 0xf6 ||
+        op == 0xf7) {
+        *modrm = true;
+        return true;
+    }
+    if (op == 0x80 || op == 0x83 || op == 0x6b || op == 0xc0 || op == 0xc1 ||
+        op == 0xc6 || op == 0x81 || op == 0x69 || op == 0xc7) {
+        *modrm = true;
+        *immediate = op == 0x81 || op == 0x69 || op == 0xc7 ? full : 1;
+        return true;
+    }
+    if (op == 0x6a || (op >= 0x70 && op < 0x80) || op == 0xa8 ||
+        (op >= 0xb0 && op < 0xb8) || op == 0xcd || (op >= 0xe0 && op < 0xe4) ||
+        op == 0xeb)
+        *immediate = 1;
+    else if (op == 0x68 || op == 0xa9)
+        *immediate = full;
+    else if (op >= 0xb8 && op < 0xc0)
+        *immediate = in->wide ? 8 : full;
+    else if (op == 0xe8 || op == 0xe9)
+        *immediate = 4;
+    else if (op == 0xc2)
+        *immediate = 2;
+    else if (op >= 0xa0 && op < 0xa4)
+        *immediate = 8;
+    return *immediate > 0;
+}
+
+/* The same of an opcode behind 0x0f. */
+static bool two_byte_form(const struct instruction *in,
+                          bool *modrm,
+                          size_t *immediate)
+{
+    unsigned op = in->opcode;
+
+    *modrm = false;
+    *immediate = 0;
+    if (op == 0x05 || op == 0x0b || op == 0x31 || op == 0x77 || op == 0xa2 ||
+        op == 0xa0 || op == 0xa1 || op == 0xa8 || op == 0xa9 ||
+        (op >= 0xc8 && op < 0xd0))
+        return true;
+    if (op >= 0x80 && op < 0x90) {
+        *immediate = 4;
+        return true;
+    }
+    *modrm = true;
+    if ((op >= 0x70 && op < 0x74) || op == 0xa4 || op == 0xac || op == 0xba ||
+        op == 0xc2 || (op >= 0xc4 && op < 0xc7))
+        *immediate = 1;
+    return op == 0x0d || (op >= 0x10 && op < 0x20) ||
+           (op >= 0x28 && op < 0x30) || (op >= 0x40 && op < 0x80) ||
+           (op >= 0x90 && op < 0xa0) || (op >= 0xa3 && op < 0xff);
+}
+
+/* Read what is behind the opcode: modrm, its address, and the immediate. */
+static void take_operands(struct instruction *in,
+                          struct cursor *cursor,
+                          unsigned rex,
+                          size_t immediate)
+{
+    if (in->has_modrm) {
+        unsigned modrm = take_byte(cursor), base = modrm & 7;
+
+        in->mod = modrm >> 6;
+        in->reg = ((modrm >> 3) & 7) | (rex & 4) << 1;
+        in->rm = base | (rex & 1) << 3;
+        in->has_base = in->mod != 3;
+        in->base = in->rm;
+        if (in->mod != 3 && base == 4) {
+            unsigned sib = take_byte(cursor);
+
+            base = sib & 7;
+            in->base = base | (rex & 1) << 3;
+            in->index = ((sib >> 3) & 7) | (rex & 2) << 2;
+            in->has_index = in->index != RSP;
+            in->scale = sib >> 6;
+            in->has_base = in->mod != 0 || base != 5;
+            if (!in->has_base)
+                in->displacement = take_number(cursor, 4);
+        } else if (in->mod == 0 && base == 5) {
+            in->has_base = false;
+            in->from_rip = true;
+            in->displacement = take_number(cursor, 4);
+        }
+        if (in->mod == 1 || in->mod == 2)
+            in->displacement = take_number(cursor, in->mod == 1 ? 1 : 4);
+        if (in->map == MAP_ONE && (in->opcode & 0xfe) == 0xf6 &&
+            (in->reg & 7) < 2)
+            immediate = in->opcode == 0xf6 ? 1 : in->narrow ? 2 : 4;
+    }
+    in->immediate_len = immediate;
+    in->immediate = take_number(cursor, immediate);
+}
+
+/* Read an instruction of vectors, whose first byte was `first`. Returns whether
+ * there is such an instruction. */
+static bool take_vector(struct instruction *in,
+                        struct cursor *cursor,
+                        unsigned first)
+{
+    unsigned second = take_byte(cursor), map = 1, rex = ~second >> 5 & 4;
+
+    in->map = MAP_VECTOR;
+    if (first == 0xc4 || first == 0x62) {
+        rex = (~second >> 5 & 4) | (~second >> 5 & 2) | (~second >> 5 & 1);
+        map = second & 7;
+        take_byte(cursor);
+        if (first == 0x62)
+            take_byte(cursor);
+    }
+    in->opcode = (unsigned char)take_byte(cursor);
+    in->has_modrm = in->opcode != 0x77 || map != 1;
+    take_operands(
+        in, cursor, rex,
+        map == 3 || (map == 1 && ((in->opcode >= 0x70 && in->opcode < 0x74) ||
+                                  in->opcode == 0xc2 ||
+                                  (in->opcode >= 0xc4 && in->opcode < 0xc7)))
+            ? 1
+            : 0);
+    return map >= 1 && map <= 6;
+}
+
+/* Read one instruction. Returns whether it is known. */
+static bool take_instruction(struct instruction *in,
+                             const unsigned char *code,
+                             size_t len)
+{
+    struct cursor cursor = {code, code + (len < LENGTH_MAX ? len : LENGTH_MAX),
+                            false};
+    unsigned byte = take_byte(&cursor), rex = 0;
+    bool known, modrm = true;
+    size_t immediate = 0;
+
+    *in = (struct instruction){.len = 0};
+    while (byte == 0x66 || byte == 0xf2 || byte == 0xf3 || byte == 0xf0 ||
+           byte == 0x2e || byte == 0x3e || byte == 0x26 || byte == 0x36 ||
+           byte == 0x64 || byte == 0x65) {
+        in->narrow |= byte == 0x66;
+        in->other_segment |= byte == 0x64 || byte == 0x65;
+        byte = take_byte(&cursor);
+    }
+    if ((byte & 0xf0) == 0x40) {
+        rex = byte;
+        in->wide = rex & 8;
+        byte = take_byte(&cursor);
+    }
+    if (byte == 0xc4 || byte == 0xc5 || byte == 0x62) {
+        known = take_vector(in, &cursor, byte);
+    } else {
+        if (byte == 0x0f) {
+            in->map = MAP_0F;
+            byte = take_byte(&cursor);
+            if (byte == 0x38 || byte == 0x3a) {
+                in->map = byte == 0x38 ? MAP_0F38 : MAP_0F3A;
+                immediate = byte == 0x3a;
+                byte = take_byte(&cursor);
+            }
+        }
+        in->opcode = (unsigned char)byte;
+        known = in->map == MAP_ONE  ? one_byte_form(in, &modrm, &immediate)
+                : in->map == MAP_0F ? two_byte_form(in, &modrm, &immediate)
+                                    : true;
+        in->has_modrm = modrm;
+        in->rm = (byte & 7) | (rex & 1) << 3; /* where there is no modrm */
+        take_operands(in, &cursor, rex, immediate);
+    }
+    in->len = (size_t)(cursor.at - code);
+    return known && !cursor.failed;
+}
+
+/* A branch: where it goes, and whether it also goes on. */
+struct branch {
+    bool any;
+    bool known;
+    bool goes_on;
+    uint64_t target;
+};
+
+static struct branch branch_of(const struct instruction *in, uint64_t behind)
+{
+    struct branch branch = {false, true, true, behind};
+    unsigned op = in->opcode;
+
+    branch.target += (uint64_t)in->immediate;
+    if (in->map == MAP_ONE) {
+        branch.any = (op >= 0x70 && op < 0x80) || (op >= 0xe0 && op < 0xe4) ||
+                     op == 0xe9 || op == 0xeb || op == 0xc3 || op == 0xc2;
+        branch.goes_on = op < 0xe9 && op != 0xc3 && op != 0xc2;
+        if (op == 0xc3 || op == 0xc2)
+            branch.target = 0;
+        if (op == 0xff && (in->reg & 7) == 4) {
+            branch = (struct branch){true, in->from_rip, false, 0};
+        }
+    } else if (in->map == MAP_0F) {
+        branch.any = (op >= 0x80 && op < 0x90) || op == 0x0b;
+        branch.goes_on = op != 0x0b;
+    }
+    return branch;
+}
+
+/* Find where the path to the call at the end of which it returns begins: behind
+ * it no branch comes in. Returns whether there is one. */
+static bool find_path(uint64_t *begin,
+                      uint64_t *call_at,
+                      const struct x86_call *call)
+{
+    uint64_t at = call->function, end = call->function + call->len;
+    struct instruction in;
+    bool found = false;
+
+    /* Twice: branches from behind the call may come in before it. */
+    *begin = at;
+    for (; at < end; at += in.len) {
+        if (!take_instruction(&in, call->code + (at - call->function),
+                              (size_t)(end - at)))
+            return false;
+        if (at + in.len == call->returns) {
+            *call_at = at;
+            found = true;
+        }
+    }
+    for (at = call->function; found && at < end; at += in.len) {
+        struct branch branch;
+
+        take_instruction(&in, call->code + (at - call->function),
+                         (size_t)(end - at));
+        branch = branch_of(&in, at + in.len);
+        if (!branch.any)
+            continue;
+        if (!branch.known) /* a table of jumps: it may come in anywhere */
+            return false;
+        if (branch.target > *begin && branch.target <= *call_at)
+            *begin = branch.target;
+        if (!branch.goes_on && at + in.len > *begin && at + in.len <= *call_at)
+            *begin = at + in.len;
+    }
+    return found;
+}
+
+/* The path as it is followed. */
+struct path {
+    const struct x86_call *call;
+    uint64_t at; /* behind the present instruction */
+    struct x86_value registers[X86_REGISTERS];
+    bool loaded[X86_REGISTERS];      /* ... from memory */
+    uint64_t written[X86_REGISTERS]; /* behind the last instruction that writes
+                                        each */
+    struct {
+        uint64_t address;
+        size_t len;
+    } loads[LOADS_MAX];
+    size_t load_count;
+    int64_t moves;  /* how far the stack pointer moves on the path */
+    bool moves_far; /* ... that is not known */
+    bool failed;
+};
+
+static void forget(struct path *path, unsigned number)
+{
+    path->registers[number].known = false;
+    path->loaded[number] = false;
+}
+
+static void set(struct path *path,
+                const struct instruction *in,
+                unsigned number,
+                struct x86_value value,
+                bool loaded)
+{
+    if (!in->wide)
+        value.value &= UINT32_MAX;
+    if (in->narrow)
+        value.known = false;
+    path->registers[number] = value;
+    path->loaded[number] = loaded;
+}
+
+/* What is in a register now: what was put there, or what is there still. */
+static struct x86_value get(const struct path *path, unsigned number)
+{
+    struct x86_value value = path->registers[number];
+
+    if (!value.known && path->at > path->written[number])
+        return path->call->registers[number];
+    return value;
+}
+
+static struct x86_value address_of(const struct path *path,
+                                   const struct instruction *in)
+{
+    struct x86_value address = {!in->other_segment, (uint64_t)in->displacement};
+    struct x86_value part;
+
+    if (in->from_rip)
+        address.value += path->at;
+    if (in->has_base) {
+        part = get(path, in->base);
+        address.known &= part.known;
+        address.value += part.value;
+    }
+    if (in->has_index) {
+        part = get(path, in->index);
+        address.known &= part.known;
+        address.value += part.value << in->scale;
+    }
+    return address;
+}
+
+/* Forget what was read from memory that may have been written since. */
+static void forget_loads(struct path *path)
+{
+    unsigned i;
+
+    for (i = 0; i < X86_REGISTERS; i++)
+        if (path->loaded[i])
+            forget(path, i);
+    path->load_count = 0;
+}
+
+/* Something of `len` bytes is written to memory. */
+static void store(struct path *path, struct x86_value address, size_t len)
+{
+    size_t i;
+
+    for (i = 0; i < path->load_count; i++)
+        if (!address.known ||
+            (address.value < path->loads[i].address + path->loads[i].len &&
+             path->loads[i].address < address.value + len)) {
+            forget_loads(path);
+            return;
+        }
+}
+
+static struct x86_value load(struct path *path,
+                             struct x86_value address,
+                             size_t len)
+{
+    struct x86_value value = {false, 0};
+
+    if (!address.known || path->load_count == LOADS_MAX)
+        return value;
+    path->loads[path->load_count].address = address.value;
+    path->loads[path->load_count++].len = len;
+    value.known =
+        path->call->read(path->call->arg, address.value, &value.value, len);
+    return value;
+}
+
+/* What the operand of modrm is that is a register or in memory. */
+static struct x86_value operand(struct path *path,
+                                const struct instruction *in,
+                                size_t len)
+{
+    return in->mod == 3 ? get(path, in->rm)
+                        : load(path, address_of(path, in), len);
+}
+
+/* Which registers an instruction without modrm writes, or writes besides those
+ * of its modrm. */
+static unsigned implied(const struct instruction *in)
+{
+    unsigned op = in->opcode;
+
+    if (in->map == MAP_ONE) {
+        if (op == 0x98 || (op < 0x40 && (op & 6) == 4 && op < 0x38) ||
+            op == 0x9f || (op >= 0xa0 && op < 0xa2))
+            return 1u << RAX;
+        if (op == 0x99 || op == 0xf6 || op == 0xf7)
+            return 1u << RAX | 1u << RDX;
+        if ((op >= 0xa4 && op < 0xa8) || (op >= 0xaa && op < 0xb0))
+            return 1u << RAX | 1u << RCX | 1u << RSI | 1u << RDI;
+        if (op >= 0xe0 && op < 0xe4)
+            return 1u << RCX;
+        if (op >= 0x91 && op < 0x98)
+            return 1u << RAX | 1u << in->rm;
+        if (op >= 0xb0 && op < 0xc0)
+            return 1u << in->rm;
+        if (op >= 0x50 && op < 0x58)
+            return 1u << RSP;
+        if (op >= 0x58 && op < 0x60)
+            return 1u << in->rm | 1u << RSP;
+        if (op == 0x68 || op == 0x6a)
+            return 1u << RSP;
+        if (op == 0xe8 || (op == 0xff && (in->reg & 7) == 2)) /* a call */
+            return 1u << RAX | 1u << RCX | 1u << RDX | 1u << RSI | 1u << RDI |
+                   0x0f00;
+        if (op == 0xff && (in->reg & 7) == 6)
+            return 1u << RSP;
+        if (op == 0xc9)
+            return 1u << RSP | 1u << RBP;
+    }
+    if (in->map == MAP_0F &&
+        (op == 0xb0 || op == 0xb1 || op == 0xc7 || op == 0xa2 || op == 0x31 ||
+         op == 0x05 || op == 0x01))
+        return 1u << RAX | 1u << RCX | 1u << RDX | 1u << RBX | 0x0800;
+    if (in->map == MAP_0F && op >= 0xc8 && op < 0xd0)
+        return 1u << in->rm;
+    return 0;
+}
+
+/* Whether it only reads its operands. */
+static bool only_reads(const struct instruction *in)
+{
+    unsigned op = in->opcode;
+
+    if (in->map == MAP_0F)
+        return op == 0x1e || op == 0x1f || op == 0x0d || op == 0x18 ||
+               op == 0xa3;
+    return in->map == MAP_ONE &&
+           ((op >= 0x38 && op < 0x3e) || op == 0x84 || op == 0x85 ||
+            (op >= 0x80 && op < 0x84 && (in->reg & 7) == 7) ||
+            ((op == 0xf6 || op == 0xf7) && (in->reg & 7) < 2) ||
+            (op == 0xff && (in->reg & 7) >= 2));
+}
+
+/* All registers that an instruction may write. */
+static unsigned writes(const struct instruction *in)
+{
+    unsigned op = in->opcode, mask = 0;
+
+    if (!only_reads(in)) {
+        mask = implied(in);
+        if (in->has_modrm) {
+            /* Those that have an operation in place of a second register. */
+            bool extended =
+                in->map == MAP_ONE &&
+                ((op >= 0x80 && op < 0x84) || op == 0xc0 || op == 0xc1 ||
+                 op == 0xc6 || op == 0xc7 || (op >= 0xd0 && op < 0xe0) ||
+                 op == 0xf6 || op == 0xf7 || op == 0xfe || op == 0xff);
+            bool moves_out = in->map == MAP_ONE && (op == 0x88 || op == 0x89);
+            bool moves_in = in->map == MAP_ONE && (op == 0x8a || op == 0x8b ||
+                                                   op == 0x8d || op == 0x63);
+
+            if (!extended && !moves_out)
+                mask |= 1u << in->reg;
+            if (in->mod == 3 && !moves_in)
+                mask |= 1u << in->rm;
+        }
+    } else {
+        mask = implied(in);
+        if ((op >= 0x38 && op < 0x3e) || op == 0xf6 || op == 0xf7)
+            mask = 0;
+    }
+    return mask;
+}
+
+/* How far an instruction moves the stack pointer; sets `moves_far` if that is
+ * not known. */
+static int64_t stack_move(const struct instruction *in, bool *far)
+{
+    unsigned op = in->opcode;
+
+    if (!(writes(in) & 1u << RSP))
+        return 0;
+    if (in->map == MAP_ONE) {
+        if ((op >= 0x50 && op < 0x58) || op == 0x68 || op == 0x6a ||
+            (op == 0xff && (in->reg & 7) == 6))
+            return -8;
+        if (op >= 0x58 && op < 0x60 && in->rm != RSP)
+            return 8;
+        if ((op == 0x81 || op == 0x83) && in->mod == 3 && in->wide) {
+            if ((in->reg & 7) == 0)
+                return in->immediate;
+            if ((in->reg & 7) == 5)
+                return -in->immediate;
+        }
+    }
+    *far = true;
+    return 0;
+}
+
+/* Note where on the path each register is written last, and how far the stack
+ * pointer moves. */
+static void survey(struct path *path, uint64_t begin, uint64_t call_at)
+{
+    const struct x86_call *call = path->call;
+    struct instruction in;
+    uint64_t at;
+    unsigned i;
+
+    for (at = begin; at < call_at; at += in.len) {
+        unsigned mask;
+
+        take_instruction(&in, call->code + (at - call->function),
+                         (size_t)(call_at - at));
+        if (in.map == MAP_VECTOR && in.opcode >= 0xf0 && in.opcode < 0xf8)
+            path->failed = true; /* its destination may be a third operand */
+        mask = writes(&in);
+        for (i = 0; i < X86_REGISTERS; i++)
+            if (mask & 1u << i)
+                path->written[i] = at + in.len;
+        path->moves += stack_move(&in, &path->moves_far);
+    }
+}
+
+/* An addition or subtraction. */
+static void add(struct path *path,
+                const struct instruction *in,
+                unsigned to,
+                struct x86_value more,
+                bool minus)
+{
+    struct x86_value sum = get(path, to);
+
+    sum.known &= more.known;
+    sum.value += minus ? 0 - more.value : more.value;
+    set(path, in, to, sum, true); /* in doubt it is from memory */
+}
+
+/* Take an instruction that computes. Returns whether it was one. */
+static bool compute(struct path *path, const struct instruction *in)
+{
+    const struct x86_value immediate = {true, (uint64_t)in->immediate};
+    const struct x86_value zero = {true, 0};
+    size_t len = in->wide ? 8 : 4;
+    unsigned op = in->opcode;
+    struct x86_value value;
+    uint32_t low;
+
+    if (in->map != MAP_ONE || in->narrow)
+        return false;
+    if (op == 0x8b) {
+        value = operand(path, in, len);
+        set(path, in, in->reg, value, in->mod != 3 || path->loaded[in->rm]);
+    } else if (op == 0x89 && in->mod == 3) {
+        set(path, in, in->rm, get(path, in->reg), path->loaded[in->reg]);
+    } else if (op == 0x8d) {
+        set(path, in, in->reg, address_of(path, in),
+            (in->has_base && path->loaded[in->base]) ||
+                (in->has_index && path->loaded[in->index]));
+    } else if (op == 0x63) {
+        value = operand(path, in, 4);
+        low = (uint32_t)value.value;
+        value.value = (uint64_t)(int64_t)(int32_t)low;
+        set(path, in, in->reg, value, in->mod != 3 || path->loaded[in->rm]);
+    } else if (op == 0x98) {
+        value = get(path, RAX);
+        low = (uint32_t)value.value;
+        value.known &= in->wide;
+        value.value = (uint64_t)(int64_t)(int32_t)low;
+        set(path, in, RAX, value, path->loaded[RAX]);
+    } else if (op >= 0xb8 && op < 0xc0) {
+        set(path, in, in->rm, immediate, false);
+    } else if (op == 0xc7 && in->mod == 3) {
+        set(path, in, in->rm, immediate, false);
+    } else if ((op == 0x31 || op == 0x33 || op == 0x29 || op == 0x2b) &&
+               in->mod == 3 && in->reg == in->rm) {
+        set(path, in, in->rm, zero, false);
+    } else if (op == 0x03 || op == 0x2b) {
+        add(path, in, in->reg, operand(path, in, len), op == 0x2b);
+    } else if ((op == 0x01 || op == 0x29) && in->mod == 3) {
+        add(path, in, in->rm, get(path, in->reg), op == 0x29);
+    } else if ((op == 0x81 || op == 0x83) && in->mod == 3 &&
+               ((in->reg & 7) == 0 || (in->reg & 7) == 5)) {
+        add(path, in, in->rm, immediate, (in->reg & 7) == 5);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Whether it writes more than a vector: strings, or the state of a unit. */
+static bool stores_much(const struct instruction *in)
+{
+    unsigned op = in->opcode;
+
+    if (in->map == MAP_0F)
+        return op == 0xae || op == 0xc7;
+    return in->map == MAP_ONE &&
+           ((op >= 0xa4 && op < 0xac) || (op >= 0xd8 && op < 0xe0));
+}
+
+/* Take an instruction of another kind: what it writes is not known any more. */
+static void skip(struct path *path, const struct instruction *in)
+{
+    unsigned mask = writes(in), op = in->opcode, i;
+    struct x86_value stack = get(path, RSP);
+    bool far = false;
+    bool calls = in->map == MAP_ONE &&
+                 (op == 0xe8 || (op == 0xff && (in->reg & 7) == 2));
+
+    for (i = 0; i < X86_REGISTERS; i++)
+        if (mask & 1u << i)
+            forget(path, i);
+    if (calls || stores_much(in))
+        forget_loads(path);
+    else if (in->has_modrm && in->mod != 3 && !only_reads(in))
+        store(path, address_of(path, in), in->map == MAP_ONE ? WORD : VECTOR);
+    if (mask & 1u << RSP) {
+        stack.value += (uint64_t)stack_move(in, &far);
+        stack.known &= !far;
+        path->registers[RSP] = stack;
+        store(path, stack, WORD);
+    }
+}
+
+bool x86_arguments(struct x86_value out[static X86_ARGUMENTS],
+                   const struct x86_call *call)
+{
+    struct path path = {.call = call};
+    uint64_t begin, call_at, at;
+    struct instruction in;
+    unsigned i;
+
+    for (i = 0; i < X86_ARGUMENTS; i++)
+        out[i] = (struct x86_value){false, 0};
+    if (call->len > FUNCTION_MAX || !find_path(&begin, &call_at, call))
+        return false;
+    survey(&path, begin, call_at);
+    if (path.failed)
+        return false;
+    path.registers[RSP] = call->registers[RSP];
+    path.registers[RSP].known &= !path.moves_far;
+    path.registers[RSP].value -= (uint64_t)path.moves;
+    for (at = begin; at < call_at; at += in.len) {
+        take_instruction(&in, call->code + (at - call->function),
+                         (size_t)(call_at - at));
+        path.at = at + in.len;
+        if (!compute(&path, &in))
+            skip(&path, &in);
+    }
+    path.at = call_at + 1;
+    for (i = 0; i < X86_ARGUMENTS; i++)
+        out[i] = get(&path, argument_registers[i]);
+    return true;
+}

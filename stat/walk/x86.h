@@ -1,0 +1,53 @@
+/* x86.h - what a call in machine code of x86-64 was given.
+ *
+ * The instructions before a call are followed from the last place on which
+ * another path could come in. What they take from registers that the callee must
+ * preserve, or from memory, is still there. Where anything else would be needed,
+ * nothing is found. The code is a stranger's. */
+#ifndef STAT_WALK_X86_H
+#define STAT_WALK_X86_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Registers, by their numbers in instructions. */
+#define X86_REGISTERS 16
+#define X86_RSP       4
+
+/* Arguments in registers. */
+#define X86_ARGUMENTS 6
+
+/* A register or an argument. */
+struct x86_value {
+    bool known;
+    uint64_t value;
+};
+
+/* Read `len` bytes of the process's memory at `address`. Returns whether all
+ * could be read. */
+typedef bool (*x86_read_fn)(void *arg,
+                            uint64_t address,
+                            void *bytes,
+                            size_t len);
+
+/* A call that has not returned. */
+struct x86_call {
+    uint64_t function;         /* where the function begins that calls */
+    const unsigned char *code; /* of it, all */
+    size_t len;
+    uint64_t returns; /* where the call returns to */
+    uint64_t callee;  /* where the function begins that was called */
+    struct x86_value registers[X86_REGISTERS]; /* as the callee will restore
+                                                  them: none of others is
+                                                  known */
+    x86_read_fn read;
+    void *arg;
+};
+
+/* Find the arguments of a call. Returns whether the code could be followed; each
+ * argument may be unknown all the same. */
+bool x86_arguments(struct x86_value out[static X86_ARGUMENTS],
+                   const struct x86_call *call);
+
+#endif

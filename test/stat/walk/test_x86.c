@@ -1,0 +1,171 @@
+/* test_x86.c - the arguments of calls in machine code. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/walk/x86.h"
+#include "test/check.h"
+
+#define FUNCTION UINT64_C(0x1000)
+#define RBX      3
+#define RBP      5
+
+/* Bytes of random code that are followed. */
+#define RANDOM_LEN  64
+#define RANDOM_RUNS 200000
+
+/* Memory: each word is the low part of its address. */
+static bool read_words(void *arg, uint64_t address, void *bytes, size_t len)
+{
+    uint64_t word = address & 0xffff;
+
+    (void)arg;
+    if (address < 0x7000 || address >= 0x8000)
+        return false;
+    memcpy(bytes, &word, len < sizeof(word) ? len : sizeof(word));
+    return true;
+}
+
+/* Follow `code` up to the call that ends behind `returns` bytes, with 0x7800 in
+ * rbp, 0x7700 as the stack pointer, and 42 in rbx. */
+static bool follow(struct x86_value out[static X86_ARGUMENTS],
+                   const unsigned char *code,
+                   size_t len,
+                   size_t returns)
+{
+    struct x86_call call = {.function = FUNCTION,
+                            .code = code,
+                            .len = len,
+                            .returns = FUNCTION + returns,
+                            .read = read_words};
+
+    call.registers[RBX] = (struct x86_value){true, 42};
+    call.registers[RBP] = (struct x86_value){true, 0x7800};
+    call.registers[X86_RSP] = (struct x86_value){true, 0x7700};
+    return x86_arguments(out, &call);
+}
+
+/* MPI_Recv(&token, 1, type, left, tag, comm, NULL) as gcc -O0 has it. */
+TEST(arguments_come_from_the_frame)
+{
+    static const unsigned char code[] = {
+        0x8b, 0x4d, 0xf4,                         /* mov -0xc(%rbp),%ecx */
+        0x8b, 0x55, 0xfc,                         /* mov -0x4(%rbp),%edx */
+        0x48, 0x8d, 0x45, 0xf0,                   /* lea -0x10(%rbp),%rax */
+        0x48, 0x83, 0xec, 0x08,                   /* sub $8,%rsp */
+        0x6a, 0x00,                               /* push $0 */
+        0x4c, 0x8d, 0x0d, 0x37, 0x30, 0x00, 0x00, /* lea 0x3037(%rip),%r9 */
+        0x41, 0x89, 0xc8,                         /* mov %ecx,%r8d */
+        0x89, 0xd1,                               /* mov %edx,%ecx */
+        0x89, 0xda,                               /* mov %ebx,%edx */
+        0xbe, 0x01, 0x00, 0x00, 0x00,             /* mov $1,%esi */
+        0x48, 0x89, 0xc7,                         /* mov %rax,%rdi */
+        0xe8, 0x00, 0x00, 0x00, 0x00,             /* call */
+        0xc3};
+    struct x86_value found[X86_ARGUMENTS];
+    static const uint64_t wanted[X86_ARGUMENTS] = {
+        0x77f0, 1, 42, 0x77fc, 0x77f4, FUNCTION + 23 + 0x3037};
+    size_t i;
+
+    CU_ASSERT_FATAL(follow(found, code, sizeof(code), sizeof(code) - 1));
+    for (i = 0; i < X86_ARGUMENTS; i++) {
+        CU_ASSERT(found[i].known);
+        CU_ASSERT_EQUAL(found[i].value, wanted[i]);
+    }
+}
+
+/* What another path may have set is not known: tag = cond ? 8 : 7. */
+TEST(what_comes_from_two_paths_is_unknown)
+{
+    static const unsigned char code[] = {
+        0x83, 0xfb, 0x0b,                    /* cmp $11,%ebx */
+        0x75, 0x08,                          /* jne 1f */
+        0x41, 0xb8, 0x08, 0x00, 0x00, 0x00,  /* mov $8,%r8d */
+        0xeb, 0x06,                          /* jmp 2f */
+        0x41, 0xb8, 0x07, 0x00, 0x00, 0x00,  /* 1: mov $7,%r8d */
+        0x89, 0xd9,                          /* 2: mov %ebx,%ecx */
+        0xe8, 0x00, 0x00, 0x00, 0x00, 0xc3}; /* call */
+    struct x86_value found[X86_ARGUMENTS];
+
+    CU_ASSERT_FATAL(follow(found, code, sizeof(code), sizeof(code) - 1));
+    CU_ASSERT_FALSE(found[4].known);
+    CU_ASSERT(found[3].known);
+    CU_ASSERT_EQUAL(found[3].value, 42);
+}
+
+/* Nothing is known where a table of jumps may come in anywhere. */
+TEST(a_table_of_jumps_ends_it)
+{
+    static const unsigned char code[] = {
+        0xff, 0xe0,                   /* jmp *%rax */
+        0xbe, 0x01, 0x00, 0x00, 0x00, /* mov $1,%esi */
+        0xe8, 0x00, 0x00, 0x00, 0x00, 0xc3};
+    struct x86_value found[X86_ARGUMENTS];
+
+    CU_ASSERT_FALSE(follow(found, code, sizeof(code), sizeof(code) - 1));
+}
+
+/* What was read from memory is not there any more if it was written since, by
+ * the function or by another one that it calls. */
+TEST(memory_that_was_written_is_unknown)
+{
+    static const unsigned char stored[] = {
+        0x8b, 0x4d, 0xf4,                         /* mov -0xc(%rbp),%ecx */
+        0x8b, 0x55, 0xe0,                         /* mov -0x20(%rbp),%edx */
+        0xc7, 0x45, 0xf4, 0x05, 0x00, 0x00, 0x00, /* movl $5,-0xc(%rbp) */
+        0xe8, 0x00, 0x00, 0x00, 0x00, 0xc3};
+    static const unsigned char called[] = {
+        0x8b, 0x5d, 0xf4,             /* mov -0xc(%rbp),%ebx */
+        0xe8, 0x00, 0x00, 0x00, 0x00, /* call */
+        0x89, 0xd9,                   /* mov %ebx,%ecx */
+        0xe8, 0x00, 0x00, 0x00, 0x00, /* call */
+        0xc3};
+    struct x86_value found[X86_ARGUMENTS];
+
+    CU_ASSERT_FATAL(follow(found, stored, sizeof(stored), sizeof(stored) - 1));
+    CU_ASSERT_FALSE(found[3].known);
+    CU_ASSERT_FATAL(follow(found, called, sizeof(called), sizeof(called) - 1));
+    CU_ASSERT(found[3].known); /* rbx is there still */
+    CU_ASSERT_EQUAL(found[3].value, 42);
+}
+
+/* A register that the function has overwritten since is not that of then. */
+TEST(a_register_that_was_overwritten_is_unknown)
+{
+    static const unsigned char code[] = {
+        0x89, 0xd9,                   /* mov %ebx,%ecx */
+        0xbb, 0x05, 0x00, 0x00, 0x00, /* mov $5,%ebx */
+        0x89, 0xda,                   /* mov %ebx,%edx */
+        0xe8, 0x00, 0x00, 0x00, 0x00, 0xc3};
+    struct x86_value found[X86_ARGUMENTS];
+
+    CU_ASSERT_FATAL(follow(found, code, sizeof(code), sizeof(code) - 1));
+    CU_ASSERT_FALSE(found[3].known);
+    CU_ASSERT(found[2].known);
+    CU_ASSERT_EQUAL(found[2].value, 5);
+}
+
+/* Code of strangers does no harm, whatever it is, and some of it is followed. */
+TEST(random_code_is_read_safely)
+{
+    struct x86_value found[X86_ARGUMENTS];
+    unsigned char *code = malloc(RANDOM_LEN);
+    size_t followed = 0, i, k;
+    unsigned seed = 1;
+
+    CU_ASSERT_FATAL(code != NULL);
+    for (i = 0; i < RANDOM_RUNS; i++) {
+        for (k = 0; k < RANDOM_LEN; k++) {
+            seed = seed * 1103515245 + 12345;
+            code[k] = (unsigned char)(seed >> 16);
+        }
+        code[40] = 0xe8;
+        followed += follow(found, code, RANDOM_LEN, 45);
+    }
+    CU_ASSERT(followed > 0);
+    free(code);
+}
+
+int main(void)
+{
+    return check_run("x86");
+}
