@@ -46,6 +46,7 @@ RULES = {
     'overtake':    '17.5: a settled claim goes ahead of the deltas that wait',
     'settlefirst': '17.5: a child\'s settled claim counts though packets before it wait for those of others',
     'settlecall':  '17.5: a child\'s settled claim counts though a call with packets before it is out',
+    'oldslot':     '17.5: the front-end vouches though a slot has settled less than the last sync that returned',
     'nocover':     '17.5: the front-end vouches though a member is covered by nobody',
     'editset':     '17.6: LOST takes a member out of every set at once, not only where its link is',
     'once':        '17.7: FAREWELL is said once',
@@ -54,8 +55,11 @@ RULES = {
 }
 COST = ('basenow', 'calldelta', 'settledoubt')      # without effect on what is vouched for
 
-# A rule that random schedules seldom need.
-WHERE = {'overlap': ((0, 1, 0), dict(crashes=1, sends=1, marks=1))}
+# Rules that random schedules seldom need: a small tree.
+WHERE = {
+    'overlap': ((0, 1, 0), dict(crashes=1, sends=1, marks=1)),
+    'oldslot': ((0, 1), dict(resets=2, crashes=1, sends=1, marks=1)),
+}
 
 SET, SETTLED, SLOT, CURSOR, QUEUE, DOUBTED = range(6)                             # a child's record
 EXPEL = -1
@@ -300,11 +304,13 @@ class World(BaseWorld):
         if live & ~cover and 'nocover' not in self.broken or cover & self.gone and 'lostvouch' not in self.broken or \
                 self.is_doubted(0):
             return
-        why = self.wrong(self.answer(), 0)
-        if why:
-            raise Violation(f'vouched for: {why}')
         if not live:
             settled = self.marked
+        if settled < self.synced and 'oldslot' not in self.broken:
+            return
+        why = self.wrong(self.answer(), self.synced)
+        if why:
+            raise Violation(f'vouched for: {why}')
         if settled > self.synced:
             why = self.wrong(self.answer(), settled)
             if why:
@@ -316,7 +322,7 @@ class World(BaseWorld):
         return self.total(0) + sum([x for m, x in self.base.items() if not cover >> m & 1 or 'basenow' in self.broken])
 
     def wrong(self, total, k):
-        """What is wrong with the total at the return of sync k (None: at rest, everything must be there; 0: at any time)."""
+        """What is wrong with the total at the return of sync k (0: before the first; None: at rest, everything must be there)."""
         if total < 0:
             return 'the total is negative'
         for m in bits(self.members):
