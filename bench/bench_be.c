@@ -1,6 +1,5 @@
 /* bench_be.c - the back-end of all benchmarks: the tag says which job. It
  * sends as a tool would, and never flushes by hand. */
-#include <err.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "bench/bench_tags.h"
 #include "bench/integers.h"
+#include "bench/start.h"
 
 #define NS_PER_S  INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
@@ -152,23 +152,11 @@ static int serve_network(struct cop_network *network)
             r = feed_due(&feed);
         }
         if (r < 0)
-            return r == -ENOTCONN ? 0 : r;
+            return r;
     }
 }
 
 int main(void)
 {
-    struct cop_network *network = NULL;
-    struct cop_join join = COP_JOIN_INIT;
-    struct cop_error error;
-    int r;
-
-    r = cop_network_join(&network, &join, &error);
-    if (r < 0)
-        errx(EXIT_FAILURE, "bench_be: %s", error.text);
-    r = serve_network(network);
-    if (r < 0)
-        warnx("bench_be: rank %u: %s", cop_network_rank(network), strerror(-r));
-    cop_network_free(network);
-    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return start_back_end(serve_network);
 }

@@ -25,29 +25,31 @@ static void print_help(const struct options_usage *usage)
            "  --help         this text\n");
 }
 
-static int read_number(const char *option,
-                       const char *text,
-                       unsigned long low,
-                       unsigned long high,
-                       unsigned long *value)
+int options_number(const char *option,
+                   const char *text,
+                   unsigned low,
+                   unsigned high,
+                   unsigned *number)
 {
+    unsigned long value;
     char *end;
 
     errno = 0;
-    *value = strtoul(text, &end, 10);
-    if (errno || end == text || *end || *text == '-' || *value < low ||
-        *value > high) {
-        warnx("%s %s: give a number from %lu to %lu", option, text, low, high);
+    value = strtoul(text, &end, 10);
+    if (errno || end == text || *end || *text == '-' || value < low ||
+        value > high) {
+        warnx("%s %s: give a number from %u to %u", option, text, low, high);
         return -EINVAL;
     }
+    *number = (unsigned)value;
     return 0;
 }
 
 static int pin_to_cpu(const char *text)
 {
-    unsigned long cpu;
+    unsigned cpu;
     cpu_set_t set;
-    int r = read_number("--pin", text, 0, CPU_SETSIZE - 1, &cpu);
+    int r = options_number("--pin", text, 0, CPU_SETSIZE - 1, &cpu);
 
     if (r < 0)
         return r;
@@ -140,17 +142,12 @@ static int read_option(struct options *options,
                        const struct options_usage *usage,
                        int key)
 {
-    unsigned long rounds;
-    int r;
-
     switch (key) {
     case KEY_CASE:
         return read_cases(options, optarg);
     case KEY_ROUNDS:
-        r = read_number("--rounds", optarg, 1, OPTIONS_ROUNDS_MAX, &rounds);
-        if (r == 0)
-            options->rounds = (uint32_t)rounds;
-        return r;
+        return options_number("--rounds", optarg, 1, OPTIONS_ROUNDS_MAX,
+                              &options->rounds);
     case KEY_CSV:
         options->csv = true;
         return 0;

@@ -39,6 +39,14 @@ int options_read(struct options *options,
                  char **argv);
 void options_fini(struct options *options);
 
+/* Read the number `text` of `option`, from `low` to `high`. Returns 0, or -EINVAL
+ * after a sentence on stderr. */
+int options_number(const char *option,
+                   const char *text,
+                   unsigned low,
+                   unsigned high,
+                   unsigned *number);
+
 /* Whether `word` is one of those in `list`, with commas between. */
 bool options_lists(const char *list, const char *word);
 

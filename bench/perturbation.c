@@ -347,26 +347,6 @@ static void print_help(void)
         "  --help          this text\n");
 }
 
-static int read_number(const char *option,
-                       const char *text,
-                       unsigned low,
-                       unsigned high,
-                       unsigned *value)
-{
-    char *end;
-    unsigned long number;
-
-    errno = 0;
-    number = strtoul(text, &end, 10);
-    if (errno || end == text || *end || *text == '-' || number < low ||
-        number > high) {
-        warnx("%s %s: give a number from %u to %u", option, text, low, high);
-        return -EINVAL;
-    }
-    *value = (unsigned)number;
-    return 0;
-}
-
 /* The next of the list of rates; *list is NULL behind the last. */
 static int next_rate(const char **list, uint32_t *rate)
 {
@@ -378,7 +358,7 @@ static int next_rate(const char **list, uint32_t *rate)
     memcpy(word, *list, len);
     word[len] = '\0';
     *list = (*list)[len] == ',' ? *list + len + 1 : NULL;
-    return read_number("--rate", word, 1, RATE_MAX, rate);
+    return options_number("--rate", word, 1, RATE_MAX, rate);
 }
 
 static int check_rates(const char *list)
@@ -410,11 +390,11 @@ static int read_option(struct choice *choice, int key)
         choice->rates = optarg;
         return check_rates(optarg);
     case 'e':
-        return read_number("--every", optarg, 1, 3600, &choice->every_s);
+        return options_number("--every", optarg, 1, 3600, &choice->every_s);
     case 'k':
-        return read_number("--kills", optarg, 0, 10000, &choice->kills);
+        return options_number("--kills", optarg, 0, 10000, &choice->kills);
     case 'd':
-        return read_number("--seed", optarg, 0, UINT_MAX, &choice->seed);
+        return options_number("--seed", optarg, 0, UINT_MAX, &choice->seed);
     case 'o':
         choice->output = optarg;
         return 0;

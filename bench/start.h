@@ -15,4 +15,9 @@ int start_network(struct cop_network **out,
                   const char *shape,
                   const char *text);
 
+/* main() of a back-end: join, and `serve` until the network ends, for which it
+ * returns 0 or -ENOTCONN; else a negative errno, which is said. Returns the exit
+ * status. */
+int start_back_end(int (*serve)(struct cop_network *network));
+
 #endif

@@ -519,21 +519,14 @@ int main(int argc, char **argv)
         {NULL, 0, NULL, 0},
     };
     struct bench bench = {.rounds = 3};
-    char *end;
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
         switch (option) {
         case 'r':
-            bench.rounds = (uint32_t)strtoul(optarg, &end, 10);
-            if (*end || bench.rounds == 0 ||
-                bench.rounds > OPTIONS_ROUNDS_MAX) {
-                fprintf(stderr,
-                        "stat: --rounds: \"%s\" is no number from 1 to "
-                        "%d\n",
-                        optarg, OPTIONS_ROUNDS_MAX);
+            if (options_number("--rounds", optarg, 1, OPTIONS_ROUNDS_MAX,
+                               &bench.rounds) < 0)
                 return 2;
-            }
             break;
         case 'c':
             bench.csv = true;

@@ -1,10 +1,10 @@
 /* synthetic_be.c - a back-end of bench/stat: computes the stacks of its part of
  * a synthetic job, and sends them when told to. */
-#include <err.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/start.h"
 #include "bench/synthetic.h"
 #include "stat/request.h"
 #include "stat/tree/tree.h"
@@ -65,22 +65,10 @@ static int serve_network(struct cop_network *network)
         cop_packet_free(packet);
     }
     tree_free(tree);
-    return r == -ENOTCONN ? 0 : r;
+    return r;
 }
 
 int main(void)
 {
-    struct cop_network *network = NULL;
-    struct cop_join join = COP_JOIN_INIT;
-    struct cop_error error;
-    int r;
-
-    r = cop_network_join(&network, &join, &error);
-    if (r < 0)
-        errx(EXIT_FAILURE, "%s", error.text);
-    r = serve_network(network);
-    if (r < 0)
-        warnx("rank %u: %s", cop_network_rank(network), strerror(-r));
-    cop_network_free(network);
-    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return start_back_end(serve_network);
 }
