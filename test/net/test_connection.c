@@ -14,6 +14,7 @@
 #include "net/dial.h"
 #include "net/libev.h"
 #include "net/listener.h"
+#include "net/output.h"
 #include "test/check.h"
 #include "test/patience.h"
 #include "wire/limits.h"
@@ -211,6 +212,8 @@ static ssize_t receive(int fd, void *bytes, size_t len)
     return recv(fd, bytes, len, MSG_DONTWAIT);
 }
 
+static ev_timer patience;
+
 static void begin(const unsigned char *dialer_key, uint32_t handshake_ms)
 {
     struct cop_error error;
@@ -220,18 +223,33 @@ static void begin(const unsigned char *dialer_key, uint32_t handshake_ms)
     out_of_patience = false;
     make_end(0, keys[0], handshake_ms);
     make_end(1, dialer_key, handshake_ms);
+    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
+    ev_timer_start(loop, &patience);
 }
-
-static ev_timer patience;
 
 static void begin_link(const unsigned char *dialer_key)
 {
     begin(dialer_key, PATIENCE_MS);
-    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
-    ev_timer_start(loop, &patience);
     connect_pair(sockets);
     CHECK_OK(connection_new(ends[0].set, sockets[0], false, RANK_NONE));
     CHECK_OK(connection_new(ends[1].set, sockets[1], true, 2));
+}
+
+/* A link whose ends have proved themselves. */
+static void begin_proved_link(void)
+{
+    begin_link(keys[0]);
+    RUN_UNTIL(ends[0].connection && ends[1].connection);
+}
+
+/* Have the dialer send `count` frames of `len` bytes. */
+static void send_frames(uint32_t count, size_t len)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct frame frame = numbered(i, len);
+
+        connection_send(ends[1].connection, &frame);
+    }
 }
 
 static void finish(void)
@@ -246,8 +264,7 @@ static void finish(void)
 
 TEST(link_comes_up)
 {
-    begin_link(keys[0]);
-    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    begin_proved_link();
     CU_ASSERT_EQUAL(ends[0].peer.rank, 5);
     CU_ASSERT_EQUAL(ends[1].peer.rank, 2);
     CU_ASSERT(!connection_is_dialer(ends[0].connection));
@@ -276,8 +293,7 @@ TEST(frames_arrive_in_order)
                                   70000, 300000, 5,   40,    1 << 20};
     size_t total = 0;
 
-    begin_link(keys[0]);
-    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    begin_proved_link();
     for (uint32_t i = 0; i < 300; i++)
         for (int e = 0; e < 2; e++) {
             size_t len = lens[i % (sizeof(lens) / sizeof(lens[0]))];
@@ -302,8 +318,7 @@ TEST(parts_of_a_frame_are_told)
 {
     struct frame small = numbered(0, 4), large = numbered(1, 20 << 20);
 
-    begin_link(keys[0]);
-    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    begin_proved_link();
     connection_send(ends[1].connection, &small);
     RUN_UNTIL(ends[0].frame_count == 1);
     CU_ASSERT_EQUAL(ends[0].part_count, 0);
@@ -317,14 +332,8 @@ TEST(parts_of_a_frame_are_told)
 /* Many small frames leave with one flush, and the queue shrinks again. */
 TEST(small_frames_are_gathered)
 {
-    struct frame frame;
-
-    begin_link(keys[0]);
-    RUN_UNTIL(ends[0].connection && ends[1].connection);
-    for (uint32_t i = 0; i < FRAMES; i++) {
-        frame = numbered(i, 4);
-        connection_send(ends[1].connection, &frame);
-    }
+    begin_proved_link();
+    send_frames(FRAMES, 4);
     CU_ASSERT_EQUAL(connections_queued(ends[1].set),
                     FRAMES * (FRAME_HEADER_LEN + 4));
     RUN_UNTIL(ends[0].frame_count == FRAMES);
@@ -335,14 +344,8 @@ TEST(small_frames_are_gathered)
 /* What was queued before the close arrives before the end. */
 TEST(close_sends_what_is_queued)
 {
-    struct frame frame;
-
-    begin_link(keys[0]);
-    RUN_UNTIL(ends[0].connection && ends[1].connection);
-    for (uint32_t i = 0; i < 20; i++) {
-        frame = numbered(i, 200000);
-        connection_send(ends[1].connection, &frame);
-    }
+    begin_proved_link();
+    send_frames(20, 200000);
     connection_close(ends[1].connection);
     ends[1].connection = NULL;
     CU_ASSERT(connections_linger(ends[1].set));
@@ -356,23 +359,16 @@ TEST(close_sends_what_is_queued)
 /* A frame's receiver may close the connection from within the call. */
 TEST(close_from_within_a_frame)
 {
-    struct frame frame;
-
-    begin_link(keys[0]);
-    RUN_UNTIL(ends[0].connection && ends[1].connection);
+    begin_proved_link();
     ends[0].close_it = true;
-    for (uint32_t i = 0; i < 10; i++) {
-        frame = numbered(i, 10);
-        connection_send(ends[1].connection, &frame);
-    }
+    send_frames(10, 10);
     RUN_UNTIL(ends[1].down && !connections_linger(ends[0].set));
     CU_ASSERT_EQUAL(ends[0].frame_count, 1);
     CU_ASSERT(!ends[0].down);
     finish();
 }
 
-/* ---- strangers -------------------------------------------------------------
- */
+/* ---- strangers ---- */
 
 /* An acceptor, and our own plain socket at the other end. */
 static int begin_stranger(uint32_t handshake_ms)
@@ -380,8 +376,6 @@ static int begin_stranger(uint32_t handshake_ms)
     int fds[2];
 
     begin(keys[0], handshake_ms);
-    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
-    ev_timer_start(loop, &patience);
     connect_pair(fds);
     CHECK_OK(connection_new(ends[0].set, fds[0], false, RANK_NONE));
     return fds[1];
@@ -576,12 +570,8 @@ TEST(a_failed_send_ends_the_link)
     struct frame frame;
     int come, tries = PATIENCE_MS;
 
-    begin_link(keys[0]);
-    RUN_UNTIL(ends[0].connection && ends[1].connection);
-    for (uint32_t i = 0; i < 20; i++) {
-        frame = numbered(i, 4);
-        connection_send(ends[1].connection, &frame);
-    }
+    begin_proved_link();
+    send_frames(20, 4);
     connections_flush(ends[1].set, false);
     do
         CHECK_OK(ioctl(sockets[0], FIONREAD, &come));
@@ -598,8 +588,30 @@ TEST(a_failed_send_ends_the_link)
     finish();
 }
 
-/* ---- listening and dialing -------------------------------------------------
- */
+/* PROTOCOL 1.4: no signal comes of a write to an end that is gone, be it of one
+ * part or of several. */
+TEST(a_write_to_nobody_raises_no_signal)
+{
+    static const size_t lens[] = {4, 100000};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct output_spare spare = {0};
+        struct output output = {.spare = &spare};
+        struct frame frame = numbered(1, lens[i]);
+        int pair[2];
+
+        CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+        close(pair[0]);
+        CHECK_OK(output_put_frame(&output, &frame));
+        CHECK_IS(output_write(&output, pair[1]), -EPIPE);
+        close(pair[1]);
+        frame_fini(&frame);
+        output_fini(&output);
+        free(spare.bytes);
+    }
+}
+
+/* ---- listening and dialing ---- */
 
 static int accepted_fd = -1;
 static int dialed_fd = -1;
@@ -660,8 +672,6 @@ TEST(call_is_answered)
     struct dial *dial;
 
     begin(keys[0], PATIENCE_MS);
-    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
-    ev_timer_start(loop, &patience);
     CHECK_OK(listener_new(&listener, loop, &bootstrap, on_call, NULL, NULL));
     CHECK_OK(call(&dial, listener_address(listener)));
     RUN_UNTIL(dial_result <= 0 && accepted_fd >= 0);
@@ -685,8 +695,6 @@ TEST(next_address_is_tried)
     struct dial *dial;
 
     begin(keys[0], PATIENCE_MS);
-    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
-    ev_timer_start(loop, &patience);
     CHECK_OK(listener_new(&listener, loop, &bootstrap, on_call, NULL, NULL));
     snprintf(text, sizeof(text), "127.0.0.1 1 %s", listener_address(listener));
     CHECK_OK(call(&dial, text));
@@ -705,8 +713,6 @@ TEST(nobody_there_is_told)
     struct dial *dial;
 
     begin(keys[0], PATIENCE_MS);
-    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
-    ev_timer_start(loop, &patience);
     CHECK_OK(call(&dial, "127.0.0.1 1"));
     RUN_UNTIL(dial_result <= 0);
     CHECK_IS(dial_result, -ECONNREFUSED);
@@ -728,8 +734,6 @@ TEST(one_refusal_is_not_all)
     struct dial *dial;
 
     begin(keys[0], PATIENCE_MS);
-    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
-    ev_timer_start(loop, &patience);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(call(&dial, addresses[i]));
         RUN_UNTIL(dial_result <= 0);
@@ -746,8 +750,6 @@ TEST(hanging_up_says_nothing)
     int fds[2];
 
     begin(keys[0], PATIENCE_MS);
-    ev_timer_init(&patience, on_patience, PATIENCE_S, 0.);
-    ev_timer_start(loop, &patience);
     connect_pair(fds);
     CHECK_OK(connection_new(ends[1].set, fds[1], true, 2));
     flush_all();

@@ -3,6 +3,7 @@
 #include "protocol/members/control.h"
 #include "test/protocol/alone.h"
 #include "wire/limits.h"
+#include "wire/messages.h"
 #include "wire/packet.h"
 
 /* What ADOPT and ADOPTED say, as it stands on the wire. */
@@ -343,5 +344,60 @@ TEST(nonsense_costs_the_link)
     frame.origin = 4;
     alone_take(&it, TO_ORPHAN, frame); /* it asks twice */
     CU_ASSERT(closed(&it));
+    alone_fini(&it);
+}
+
+/* The rank that the node calls in this step, or, where it pauses, in a later one.
+ */
+static uint32_t next_dialled(struct alone *it)
+{
+    for (int i = 0; i < 1000; i++) {
+        for (size_t k = 0; k < it->actions.count; k++)
+            if (it->actions.list[k].type == ACTION_DIAL)
+                return it->actions.list[k].rank;
+        it->now_ms += 10;
+        alone_step(it, (struct event){.type = EVENT_TICK});
+    }
+    return RANK_NONE;
+}
+
+/* PROTOCOL 8.1: an orphan asks each candidate in an attempt of its own, with the
+ * height of its subtree and the back-ends below it. */
+TEST(each_attempt_has_its_own_incarnation)
+{
+    struct alone it = begin_candidate();
+
+    ask_candidate(&it, 4, 1, NONE);
+    probed(&it, 4, 1, 1); /* back-end 6 is below us now */
+    alone_link_down(&it, TO_PARENT);
+    for (uint32_t attempt = 1; attempt <= 3; attempt++) {
+        uint32_t rank = next_dialled(&it), count;
+        const struct frame *frame;
+        const uint32_t *below;
+        struct cop_packet *packet;
+        struct msg_adopt adopt;
+
+        alone_step(&it, (struct event){
+                            .type = EVENT_LINK_UP,
+                            .link = TO_ANOTHER,
+                            .rank = rank,
+                            .role = rank == 0 ? NODE_FRONTEND : NODE_COMMNODE,
+                            .is_parent = true,
+                        });
+        frame = alone_sent(&it, TO_ANOTHER, FRAME_ADOPT);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(frame);
+        CHECK_OK(msg_adopt_decode(frame, &adopt));
+        CU_ASSERT_EQUAL(adopt.orphan, 1);
+        CU_ASSERT_EQUAL(adopt.incarnation, attempt);
+        CU_ASSERT_EQUAL(adopt.height, 2);
+        CHECK_OK(packet_open(&packet, adopt.payload));
+        CHECK_OK(cop_packet_unpack(packet, "%aud", &below, &count));
+        CU_ASSERT_EQUAL_FATAL(count, 2);
+        CU_ASSERT(below[0] == 6 && below[1] == 6);
+        cop_packet_free(packet);
+        alone_take(&it, TO_ANOTHER,
+                   msg_adopted_encode(
+                       &(struct msg_adopted){.answer = FULL, .sender = rank}));
+    }
     alone_fini(&it);
 }
