@@ -250,8 +250,7 @@ void connection_reset(struct connection *c)
         shutdown(c->io.fd, SHUT_RDWR);
 }
 
-/* ---- reading --------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static void received_frame(struct connection *c, struct frame *frame)
 {
@@ -406,8 +405,7 @@ static void connection_on_io(struct ev_loop *loop, ev_io *io, int events)
         read_some(c);
 }
 
-/* ---- the set --------------------------------------------------------------
- */
+/* ---- the set ---- */
 
 int connections_new(struct connections **out,
                     const struct connections_config *config)

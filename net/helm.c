@@ -82,8 +82,7 @@ static struct helm *all;
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* ---- forks -----------------------------------------------------------------
- */
+/* ---- forks ---- */
 
 static void before_fork(void)
 {
@@ -126,8 +125,7 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork, in_child);
 }
 
-/* ---- the clock, the alarm, the timer
- * ----------------------------------------- */
+/* ---- the clock, the alarm, the timer ---- */
 
 uint64_t helm_clock(struct helm *helm)
 {
@@ -248,8 +246,7 @@ static void on_wake(struct ev_loop *loop, ev_async *waker, int events)
     (void)events;
 }
 
-/* ---- the lock
- * ----------------------------------------------------------------- */
+/* ---- the lock ---- */
 
 /* Take the lock ahead of threads that only call, see helm_lock(). */
 static void lock_first(struct helm *helm)
@@ -263,8 +260,7 @@ static void lock_first(struct helm *helm)
         pthread_cond_broadcast(&helm->passed);
 }
 
-/* ---- having the helm
- * --------------------------------------------------------- */
+/* ---- having the helm ---- */
 
 static void before_poll(struct ev_loop *loop) EV_NOEXCEPT
 {
@@ -384,8 +380,7 @@ int helm_wait(struct helm *helm,
     return r;
 }
 
-/* ---- the background thread
- * ------------------------------------------------------ */
+/* ---- the background thread ---- */
 
 /* The timerfd has fired: is the helm ours? */
 static bool to_take(struct helm *helm)
@@ -526,8 +521,7 @@ void helm_resume(struct helm *helm)
     helm->yielding = false;
 }
 
-/* ---- making one
- * --------------------------------------------------------------------- */
+/* ---- making one ---- */
 
 struct ev_loop *helm_loop(struct helm *helm)
 {

@@ -32,8 +32,7 @@ static const char first_line[] = "coppice session 1";
 #define FILE_MAX   (1 << 20)
 #define PARENT_MAX 64
 
-/* ---- writing --------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 static void write_hex(FILE *file,
                       const char *name,
@@ -117,8 +116,7 @@ out:
     return 0;
 }
 
-/* ---- keeping it up to date ------------------------------------------------
- */
+/* ---- keeping it up to date ---- */
 
 static size_t count_live(const struct node *node)
 {
@@ -177,8 +175,7 @@ void session_forget(struct session_kept *kept)
     memset(kept, 0, sizeof(*kept));
 }
 
-/* ---- reading --------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 /* What the lines said. */
 struct reading {

@@ -125,6 +125,17 @@ static void spout(struct cop_stream *stream)
         ;
 }
 
+/* Returns when something has taken all of it. */
+static void shout(void)
+{
+    static char line[1024];
+
+    memset(line, 'x', sizeof(line) - 1);
+    line[sizeof(line) - 1] = '\n';
+    for (int i = 0; i < 1024; i++)
+        fwrite(line, 1, sizeof(line), stderr);
+}
+
 static int threads(void)
 {
     struct stat status;
@@ -219,6 +230,10 @@ static bool obey(struct cop_network *network,
         break;
     case TAG_FORK:
         cop_stream_send(stream, tag, "%d", calls_in_a_child(network, stream));
+        break;
+    case TAG_SHOUT:
+        shout();
+        cop_stream_send(stream, tag, "%d", 1);
         break;
     case TAG_SPOUT:
         spout(stream);

@@ -25,6 +25,7 @@ enum {
     TAG_BARE,  /* "%d": it closes all descriptors but the standard ones; 1: a
                   thread of Coppice is the first to see it; ends with 0 if the
                   network ends for it, and its new files are as they were */
+    TAG_SHOUT, /* "": it writes 1 MiB to standard error, then sends "%d", 1 */
     TAG_SPOUT, /* "": it settles, then only sends "%d", 1, to the stream's end
                 */
 };

@@ -272,3 +272,42 @@ TEST(joiners_find_who_lives)
     drop_session(&current);
     tree_end(network);
 }
+
+/* Change one digit of the key in a session file. */
+static void change_key(const char *path)
+{
+    FILE *file = fopen(path, "r+e");
+    char text[4096] = "", *digit;
+
+    CU_ASSERT_FATAL(file != NULL);
+    CU_ASSERT_FATAL(fread(text, 1, sizeof(text) - 1, file) > 0);
+    digit = strstr(text, "\nkey ");
+    CU_ASSERT_FATAL(digit != NULL);
+    digit += strlen("\nkey ");
+    fseek(file, digit - text, SEEK_SET);
+    fputc(*digit == '0' ? '1' : '0', file);
+    CHECK_OK(fclose(file));
+}
+
+/* A session file with another key opens nothing, and harms nobody. */
+TEST(a_joiner_with_another_key_is_refused)
+{
+    struct cop_network *network = tree_launch("flat:1");
+    struct cop_event event = COP_EVENT_INIT;
+    struct session wrong, kept;
+    int status = -1;
+    pid_t pid;
+
+    make_session(&wrong, network);
+    make_session(&kept, network); /* the first one is not written again */
+    change_key(wrong.path);
+    pid = join(&wrong);
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    while (cop_network_event(network, &event, 0) == 0)
+        CU_ASSERT_NOT_EQUAL(event.type, COP_EVENT_BACKEND_JOINED);
+    tree_check_sum(tree_open(network, COP_WAIT_FOR_ALL, "sum"), 1, 1);
+    drop_session(&wrong);
+    drop_session(&kept);
+    tree_end(network);
+}

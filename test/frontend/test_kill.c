@@ -11,7 +11,7 @@
 
 #include "test/frontend/tree.h"
 
-#define ROUNDS   3   /* of each phase */
+#define ROUNDS   3   /* of each phase, four times as many of launches */
 #define DESCENT  64  /* processes of one network */
 #define DELAY_MS 120 /* the kill comes at most so late */
 
@@ -152,12 +152,12 @@ static bool kill_one(const char *phase, const char *shape)
     return right && clean;
 }
 
-static void kill_many(const char *phase)
+static void kill_many(const char *phase, int rounds)
 {
     static const char *const shapes[] = {"2", "2x2", "1x3", "2x2x2"};
     const char *wanted = getenv("ROUNDS");
-    int rounds = wanted ? atoi(wanted) : ROUNDS;
 
+    rounds = wanted ? atoi(wanted) : rounds;
     for (int i = 0; i < rounds; i++) {
         unsigned began = seed;
 
@@ -171,22 +171,22 @@ static void kill_many(const char *phase)
 
 TEST(killed_while_it_is_launched)
 {
-    kill_many("launch");
+    kill_many("launch", 4 * ROUNDS);
 }
 
 TEST(killed_while_it_works)
 {
-    kill_many("traffic");
+    kill_many("traffic", ROUNDS);
 }
 
 TEST(killed_while_it_syncs)
 {
-    kill_many("sync");
+    kill_many("sync", ROUNDS);
 }
 
 TEST(killed_while_it_ends)
 {
-    kill_many("shutdown");
+    kill_many("shutdown", ROUNDS);
 }
 
 int main(void)

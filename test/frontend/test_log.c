@@ -118,3 +118,50 @@ TEST(commnodes_do_not_hold_the_standard_output_of_the_tool)
     close(ends[0]);
     tree_end(network);
 }
+
+/* Standard error is a pipe that nothing reads, as of `tool 2>&1 | less`: what
+ * back-ends behind ssh write there holds up nothing. */
+static int talk_without_a_reader(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct cop_stream *stream;
+    struct cop_packet *packet;
+    int ends[2];
+
+    if (pipe(ends) < 0 || dup2(ends[1], STDERR_FILENO) < 0)
+        return 1;
+    tree_by_ssh(&launch, "localhost:0 => n1:0; n1:0 => n2:0 n3:0;");
+    network = tree_launch_as(launch, NULL, NULL);
+    stream = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    for (int i = 0; i < 3; i++)
+        if (cop_stream_send(stream, TAG_SHOUT, "") < 0)
+            return 2;
+    for (int i = 0; i < 6; i++)
+        if (tree_receive(stream, NULL) != 1)
+            return 3;
+    if (cop_stream_receive(stream, &packet, 10) != -EAGAIN ||
+        cop_network_shutdown(network, TREE_PATIENCE_MS) != 0)
+        return 4;
+    cop_network_free(network);
+    return 0;
+}
+
+TEST(unread_standard_error_holds_up_nothing)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    int status = -1;
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        _exit(talk_without_a_reader());
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        tree_pause();
+        if (tree_now_ms() > deadline_ms)
+            kill(pid, SIGKILL);
+    }
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}

@@ -156,16 +156,9 @@ TEST(without_a_back_end_the_launch_fails)
 
 static struct cop_network *launch_by_ssh(const char *tree)
 {
-    const char *source = getenv("SOURCE");
-    char ssh[4096];
-    char *ssh_argv[] = {ssh, NULL};
     struct cop_launch launch = skipping();
 
-    snprintf(ssh, sizeof(ssh), "%s/test/net/fake-ssh", source ? source : "..");
-    launch.launcher = "ssh";
-    launch.ssh_argv = ssh_argv;
-    launch.topology_text = tree;
-    launch.networks = "127.0.0.0/8";
+    tree_by_ssh(&launch, tree);
     launch.times.start_timeout_ms = START_MS;
     return tree_launch_as(launch, NULL, NULL);
 }

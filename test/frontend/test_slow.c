@@ -1,4 +1,5 @@
 /* test_slow.c - slow filters. */
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -60,6 +61,63 @@ TEST(short_calls_that_queue_up)
     CHECK_IS(tree_sync(stream), 0);
     expect_no_event(network);
     tree_end(network);
+}
+
+/* Longer than the failure time-out. */
+#define LONG_MS 6000
+
+static struct cop_network *launch_hasty(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    launch.times.heartbeat_ms = 400;
+    launch.times.failure_timeout_ms = 4000;
+    return tree_launch_as(launch, "2x2", NULL);
+}
+
+/* PROTOCOL 14.1: the application computes, and heartbeats go on. */
+TEST(a_network_lives_while_the_application_computes)
+{
+    struct cop_network *network = launch_hasty();
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+
+    poll(NULL, 0, LONG_MS);
+    tree_check_sum(sum, 1, 4);
+    expect_no_event(network);
+    tree_end(network);
+}
+
+/* PROTOCOL 5.1: while a call of the front-end takes long, another thread has the
+ * helm. PROTOCOL 14.3: what was sent leaves, what answers it is taken, and the
+ * filter begins, although the application does not call again. */
+TEST(a_long_call_stops_no_heartbeats)
+{
+    char folder[] = "/tmp/coppice-dawdle-XXXXXX", path[64];
+    struct cop_network *network;
+    struct cop_stream *slow;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/begun", folder);
+    setenv("DAWDLE_FOLDER", folder, 1);
+    network = launch_hasty();
+    slow = open_slow(network, COP_WAIT_FOR_ALL, 0, LONG_MS);
+    for (int i = 0; i < 2; i++) {
+        uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+
+        CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 1));
+        while (i == 1 && rmdir(path) < 0) { /* in the background */
+            CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+            tree_pause();
+        }
+        if (i == 1)
+            poll(NULL, 0, LONG_MS);
+        CU_ASSERT_EQUAL(tree_receive(slow, NULL), 4);
+        expect_no_event(network);
+        rmdir(path);
+    }
+    tree_end(network);
+    CHECK_OK(rmdir(folder));
+    unsetenv("DAWDLE_FOLDER");
 }
 
 /* Wait until commnode 1 is lost and its four children are adopted. */

@@ -4,6 +4,18 @@
 
 #include "test/frontend/tree.h"
 
+/* ThreadSanitizer has a thread of its own, which wakes as it likes. */
+#ifdef __SANITIZE_THREAD__
+#define OWN_THREADS_ONLY false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define OWN_THREADS_ONLY false
+#endif
+#endif
+#ifndef OWN_THREADS_ONLY
+#define OWN_THREADS_ONLY true
+#endif
+
 #define THREADS 4
 #define WAVES   50
 
@@ -226,4 +238,63 @@ TEST(several_networks_in_one_thread)
         cop_network_free(networks[ended]);
     }
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+}
+
+/* Times that the other threads of this process have slept. */
+static unsigned long other_switches(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    struct dirent *entry;
+    unsigned long total = 0;
+    unsigned long number;
+    char line[128];
+    char path[300];
+    FILE *file;
+
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == getpid())
+            continue;
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+                 entry->d_name);
+        file = fopen(path, "r");
+        while (file && fgets(line, sizeof(line), file))
+            if (sscanf(line, "voluntary_ctxt_switches: %lu", &number) == 1)
+                total += number;
+        if (file)
+            fclose(file);
+    }
+    if (dir)
+        closedir(dir);
+    return total;
+}
+
+static size_t thread_count(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    size_t count = 0;
+
+    while (dir && readdir(dir))
+        count++;
+    if (dir)
+        closedir(dir);
+    return count - 2;
+}
+
+/* While a thread waits, the background thread is not woken but for what was set
+ * before; there is one of it. */
+TEST(the_background_sleeps_while_a_thread_waits)
+{
+    struct cop_network *network = tree_launch("flat:2");
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_packet *packet;
+    unsigned long before;
+
+    tree_check_sum(sum, 1, 2);
+    before = other_switches();
+    CHECK_IS(cop_stream_receive(sum, &packet, 1500), -EAGAIN);
+    if (OWN_THREADS_ONLY) {
+        CU_ASSERT(other_switches() - before <= 3);
+        CU_ASSERT(thread_count() <= 2);
+    }
+    tree_end(network);
 }

@@ -182,6 +182,33 @@ static inline struct cop_network *tree_launch(const char *shape)
     return tree_launch_as(launch, shape, NULL);
 }
 
+/* Let `launch` make `tree`, the text of a topology, by test/net/fake-ssh. */
+static inline void tree_by_ssh(struct cop_launch *launch, const char *tree)
+{
+    static char ssh[4096];
+    static char *ssh_argv[] = {ssh, NULL};
+    const char *source = getenv("SOURCE");
+
+    snprintf(ssh, sizeof(ssh), "%s/test/net/fake-ssh", source ? source : "..");
+    launch->launcher = "ssh";
+    launch->ssh_argv = ssh_argv;
+    launch->topology_text = tree;
+    launch->networks = "127.0.0.0/8";
+}
+
+/* How many descriptors this process has open. */
+static inline int tree_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int count = 0;
+
+    while (dir && readdir(dir))
+        count++;
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
 /* Open a stream with `options` to all of `members`, or end the test. */
 static inline struct cop_stream *tree_open_to(
     struct cop_network *network,

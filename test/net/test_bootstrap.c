@@ -147,8 +147,7 @@ TEST(bad_options_are_named)
     topology_free(topology);
 }
 
-/* ---- the descriptor
- * ---------------------------------------------------------- */
+/* ---- the descriptor ---- */
 
 static void name_descriptor(int fd)
 {
@@ -214,8 +213,7 @@ TEST(descriptor_that_is_none_is_told)
     close(pair[0]);
 }
 
-/* ---- session files
- * ------------------------------------------------------------ */
+/* ---- session files ---- */
 
 static const char session_text[] = "coppice session 1\n"
                                    "id 000102030405060708090a0b0c0d0e0f\n"

@@ -5,6 +5,7 @@
 #include "net/helm.h"
 
 #include <coppice/coppice.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 
 #include "test/check.h"
 #include "test/patience.h"
+#include "test/share.h"
 
 #define ROUNDS 50
 
@@ -97,6 +99,70 @@ static void await_poll(void)
         sched_yield();
         CHECK_OK(helm_lock(helm));
     }
+}
+
+#define ENDS 20
+
+static bool is_driven(void)
+{
+    bool driven;
+
+    CHECK_OK(helm_lock(helm));
+    driven = helm_polling(helm);
+    helm_unlock(helm);
+    return driven;
+}
+
+/* The timer of the helm, which is all that a sleeping thread looks at. */
+static int timer_of_helm(void)
+{
+    char path[64], text[64];
+    ssize_t len;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        len = readlink(path, text, sizeof(text) - 1);
+        text[len > 0 ? len : 0] = '\0';
+        if (strstr(text, "timerfd"))
+            return fd;
+    }
+    CU_FAIL_FATAL("there is no timer");
+    return -1;
+}
+
+/* The thread that drives leaves the news of the end to any other that sleeps.
+ * On one processor, which others want too, it hears of it late. */
+TEST(end_is_told_to_all)
+{
+    uint64_t deadline_us = helm_clock_us() + UINT64_C(1000) * PATIENCE_MS;
+    struct share others[2];
+    struct cop_error error;
+    cpu_set_t all, one;
+
+    CHECK_OK(libev_load(&error));
+    CHECK_OK(sched_getaffinity(0, sizeof(all), &all));
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
+    for (int i = 0; i < 2; i++)
+        share_begin(&others[i]);
+    for (int i = 0; i < ENDS; i++) {
+        struct pollfd timer = {.events = POLLIN};
+
+        CHECK_OK(helm_new(&helm, &ops, NULL, NULL));
+        timer.fd = timer_of_helm();
+        CHECK_OK(helm_lock(helm));
+        helm_due(helm, 0);
+        helm_unlock(helm);
+        while (!is_driven() && helm_clock_us() < deadline_us)
+            poll(NULL, 0, 1);
+        helm_stop(helm);
+        CU_ASSERT_EQUAL(poll(&timer, 1, 1000), 1);
+        helm_free(helm);
+    }
+    for (int i = 0; i < 2; i++)
+        share_end(&others[i]);
+    CHECK_OK(sched_setaffinity(0, sizeof(all), &all));
 }
 
 /* One processor for all threads, on which none preempts another that runs when
