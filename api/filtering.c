@@ -66,9 +66,7 @@ static struct filtered_stream *filtering_find(struct filtering *filtering,
 
 static bool is_quick(const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < sizeof(quick) / sizeof(*quick); i++)
+    for (size_t i = 0; i < sizeof(quick) / sizeof(*quick); i++)
         if (strcmp(name, quick[i]) == 0)
             return true;
     return false;

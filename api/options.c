@@ -13,7 +13,6 @@ int options_read(void *to,
 {
     const unsigned char *bytes = from;
     size_t size;
-    size_t i;
 
     memcpy(&size, from, sizeof(size));
     if (size < least)
@@ -21,7 +20,7 @@ int options_read(void *to,
                              "the size of the options is %zu; initialise them "
                              "with %s",
                              size, init);
-    for (i = room; i < size; i++)
+    for (size_t i = room; i < size; i++)
         if (bytes[i] != 0)
             return cop_error_set(error, -EINVAL,
                                  "an option is set that this libcoppice does "

@@ -37,10 +37,9 @@ static int measure_value(struct cop_filter_call *call,
                          struct cop_value *out)
 {
     struct cop_value value;
-    size_t i;
     int r;
 
-    for (i = 0; i < cop_filter_packet_count(call); i++) {
+    for (size_t i = 0; i < cop_filter_packet_count(call); i++) {
         r = cop_packet_value(cop_filter_packet(call, i), v, &value);
         if (r < 0)
             return r;
@@ -70,7 +69,6 @@ static int gather_value(struct cop_filter_call *call,
     size_t len = element_len(out->type);
     struct cop_value value;
     unsigned char *at;
-    size_t i;
     int r;
 
     if (out->count == 0)
@@ -81,7 +79,7 @@ static int gather_value(struct cop_filter_call *call,
     if (!at)
         return -ENOMEM;
     out->data = at;
-    for (i = 0; i < cop_filter_packet_count(call); i++) {
+    for (size_t i = 0; i < cop_filter_packet_count(call); i++) {
         r = cop_packet_value(cop_filter_packet(call, i), v, &value);
         if (r < 0)
             return r;
@@ -96,16 +94,15 @@ static int concatenate(struct cop_filter_call *call,
                        struct cop_value *values,
                        int *count)
 {
-    size_t i;
     int r;
 
-    for (i = 0; i < cop_filter_packet_count(call); i++) {
+    for (size_t i = 0; i < cop_filter_packet_count(call); i++) {
         r = value_count(call, i, i == 0 ? -1 : *count);
         if (r < 0)
             return r;
         *count = r;
     }
-    for (i = 0; i < (size_t)*count; i++) {
+    for (size_t i = 0; i < (size_t)*count; i++) {
         r = measure_value(call, i, &values[i]);
         if (r < 0)
             return r;

@@ -74,7 +74,6 @@ static void set_add(struct set *set, int32_t member)
 static int set_reserve(struct set *set, size_t count)
 {
     struct set larger = *set;
-    size_t i;
 
     if (set->slot_count / 2 >= set->used + count)
         return 0;
@@ -85,7 +84,7 @@ static int set_reserve(struct set *set, size_t count)
     if (!larger.slots)
         return -ENOMEM;
     larger.used = 0;
-    for (i = 0; i < set->slot_count; i++)
+    for (size_t i = 0; i < set->slot_count; i++)
         if (set->slots[i] != 0)
             set_add(&larger, set->slots[i]);
     free(set->slots);
@@ -99,7 +98,7 @@ static int set_join(void *state,
 {
     struct set *set = state;
     const int32_t *members;
-    uint32_t count, i;
+    uint32_t count;
     int r;
 
     r = cop_packet_unpack(packet, "%ad", &members, &count);
@@ -112,7 +111,7 @@ static int set_join(void *state,
         return r;
     if (set_reserve(set, count) < 0)
         return -ENOMEM;
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         set_add(set, members[i]);
     set->tag = cop_packet_tag(packet);
     return 0;
@@ -131,13 +130,12 @@ static int set_difference(void *newer, const void *older)
     struct set *set = newer;
     const struct set *known = older;
     struct set rest = {.slot_count = set->slot_count, .tag = set->tag};
-    size_t i;
 
     rest.has_zero = set->has_zero && !known->has_zero;
     rest.slots = calloc(rest.slot_count + 1, sizeof(*rest.slots));
     if (!rest.slots)
         return -ENOMEM;
-    for (i = 0; i < set->slot_count; i++)
+    for (size_t i = 0; i < set->slot_count; i++)
         if (set->slots[i] != 0 && !set_has(known, set->slots[i]))
             set_add(&rest, set->slots[i]);
     free(set->slots);
@@ -150,7 +148,6 @@ static int set_pack(const void *state, struct cop_packet **out)
     const struct set *set = state;
     size_t count = 0;
     int32_t *members;
-    size_t i;
     int r = 0;
 
     if (set->used >= COP_PACKET_MAX)
@@ -160,7 +157,7 @@ static int set_pack(const void *state, struct cop_packet **out)
         return -ENOMEM;
     if (set->has_zero)
         members[count++] = 0;
-    for (i = 0; i < set->slot_count; i++)
+    for (size_t i = 0; i < set->slot_count; i++)
         if (set->slots[i] != 0)
             members[count++] = set->slots[i];
     if (count > 0) {

@@ -36,10 +36,9 @@ static int gather(struct ranks *out,
                   const uint32_t *ranks,
                   size_t count)
 {
-    size_t i;
     int r;
 
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!ranks_has(live, ranks[i]))
             return -EINVAL;
         r = ranks_add(out, ranks[i], ranks[i]);

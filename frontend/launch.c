@@ -69,9 +69,7 @@ static int read_topology(struct topology **out,
 /* Whether the tree has nodes that are neither front-end nor back-end. */
 static bool has_commnodes(const struct topology *topology, bool attach)
 {
-    uint32_t i;
-
-    for (i = 1; i < topology_count(topology); i++)
+    for (uint32_t i = 1; i < topology_count(topology); i++)
         if (attach || !topology_is_leaf(topology, i))
             return true;
     return false;

@@ -70,9 +70,7 @@ void heartbeat_beat(struct node *node)
 
 void heartbeat_attempt(struct node *node)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (peer && peer->ready && peer->greeted)
@@ -90,13 +88,12 @@ static int take_greeting(struct node *node,
                          const struct frame *frame)
 {
     struct msg_greeting greeting;
-    size_t i;
 
     if (msg_greeting_decode(frame, &greeting) < 0)
         return node_refuse(node, "there is no such window");
     link_greet(&peer->life);
     peer->granted = greeting.window;
-    for (i = 0; i < node->stream_count; i++) {
+    for (size_t i = 0; i < node->stream_count; i++) {
         struct stream *stream = node->streams[i];
         struct branch *branch;
 

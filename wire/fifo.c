@@ -13,9 +13,7 @@
 
 void fifo_fini(struct fifo *fifo)
 {
-    uint32_t i;
-
-    for (i = 0; i < fifo->count; i++)
+    for (uint32_t i = 0; i < fifo->count; i++)
         frame_fini(&fifo_at(fifo, i)->frame);
     free(fifo->ring);
     memset(fifo, 0, sizeof(*fifo));
@@ -25,14 +23,13 @@ static int fifo_grow(struct fifo *fifo)
 {
     uint32_t room = fifo->room ? fifo->room * 2 : ROOM_FIRST;
     struct queued *ring;
-    uint32_t i;
 
     if (room < fifo->room)
         return -ENOMEM;
     ring = malloc(room * sizeof(*ring));
     if (!ring)
         return -ENOMEM;
-    for (i = 0; i < fifo->count; i++)
+    for (uint32_t i = 0; i < fifo->count; i++)
         ring[i] = *fifo_at(fifo, i);
     free(fifo->ring);
     fifo->ring = ring;

@@ -199,14 +199,12 @@ static bool sign_is_valid(unsigned char sign)
 static void arrange(struct plan *plan, char *format)
 {
     char *at = format;
-    size_t len;
-    int i;
 
     *at++ = 'c';
     *at++ = '#';
     plan->field_count = 1;
-    for (len = ALIGNMENT; len >= 1; len /= 2) {
-        for (i = 0; i < plan->count; i++) {
+    for (size_t len = ALIGNMENT; len >= 1; len /= 2) {
+        for (int i = 0; i < plan->count; i++) {
             char letter = letters[sign_type(plan->signature[i])];
 
             if (letter_len(letter) != len || plan->signature[i] & SIGN_EMPTY)
@@ -248,9 +246,8 @@ static const struct plan *plan_for(const unsigned char *signature, size_t count)
 {
     const struct plan *list = kept.list;
     unsigned newest = kept.newest;
-    unsigned i;
 
-    for (i = 0; i < PLANS; i++) {
+    for (unsigned i = 0; i < PLANS; i++) {
         const struct plan *plan = &list[(newest - i) % PLANS];
 
         if (plan->count == count &&
@@ -266,9 +263,8 @@ static uint64_t string_len(const struct cop_value *value)
 {
     const char *const *strings = value->data;
     uint64_t len = 0;
-    uint64_t i;
 
-    for (i = 0; i < value->count; i++) {
+    for (uint64_t i = 0; i < value->count; i++) {
         if (!strings[i])
             return UINT64_MAX;
         len += strlen(strings[i]) + 1;
@@ -301,9 +297,8 @@ static unsigned char *put_strings(unsigned char *at,
                                   const struct cop_value *value)
 {
     const char *const *strings = value->data;
-    uint64_t i;
 
-    for (i = 0; i < value->count; i++)
+    for (uint64_t i = 0; i < value->count; i++)
         at = (unsigned char *)stpcpy((char *)at, strings[i]) + 1;
     return at;
 }
@@ -420,14 +415,13 @@ static bool peek_is_valid(struct peek *peek)
 {
     size_t format_len = strlen(peek->format);
     uint64_t len;
-    uint32_t i;
 
     if (peek->count < 2 - (format_len == 2) || peek->count > FIELDS_MAX ||
         format_len != 2 * (size_t)peek->count)
         return false;
     peek->data_at = FORMAT_AT + format_len + 1 + 4 * (size_t)peek->count;
     len = peek->data_at;
-    for (i = 0; i < peek->count; i++) {
+    for (uint32_t i = 0; i < peek->count; i++) {
         size_t element_len = letter_len(peek->format[2 * i]);
 
         if (element_len == 0 || peek->format[2 * i + 1] != '#' ||
@@ -468,10 +462,9 @@ static int plan_of(const struct plan **out, struct payload *payload)
     const unsigned char *signature;
     struct peek peeked;
     size_t count;
-    unsigned i;
     int r;
 
-    for (i = 0; i < PLANS; i++) {
+    for (unsigned i = 0; i < PLANS; i++) {
         plan = &list[(newest - i) % PLANS];
         if (plan_fits(plan, payload)) {
             *out = plan;
@@ -530,7 +523,6 @@ static int image_turn(struct payload **out, struct payload *payload)
     struct turning turning = {.native = NULL};
     unsigned char *scratch = NULL;
     size_t at = 0;
-    uint32_t i;
     int r;
 
     r = peek_init(&turning.peeked, payload);
@@ -541,7 +533,7 @@ static int image_turn(struct payload **out, struct payload *payload)
         r = -ENOMEM;
         goto out;
     }
-    for (i = 0; i < turning.peeked.count; i++) {
+    for (uint32_t i = 0; i < turning.peeked.count; i++) {
         size_t len =
             turning.peeked.counts[i] * letter_len(turning.peeked.format[2 * i]);
 
@@ -613,7 +605,6 @@ static int64_t read_values(struct cop_value *values,
     uint64_t at = plan->data_at;
     int64_t string_total = 0;
     uint32_t number;
-    unsigned i;
     int r;
 
     memcpy(&number, payload->bytes + LENGTH_AT, 4);
@@ -622,13 +613,13 @@ static int64_t read_values(struct cop_value *values,
     memcpy(&number, payload->bytes + plan->counts_at, 4);
     if (number != plan->sign_len)
         return -EBADMSG;
-    for (i = 0; i < plan->count; i++) {
+    for (unsigned i = 0; i < plan->count; i++) {
         values[i].type = sign_type(plan->signature[i]);
         values[i].shape = sign_shape(plan->signature[i]);
         values[i].count = 0;
         values[i].data = NULL;
     }
-    for (i = 1; i < plan->field_count; i++) {
+    for (unsigned i = 1; i < plan->field_count; i++) {
         struct cop_value *value = &values[plan->order[i - 1]];
 
         r = read_field(value, plan, payload, i, &at);
@@ -644,10 +635,9 @@ static int64_t read_values(struct cop_value *values,
 static const char **image_point(struct cop_value *value, const char **strings)
 {
     const char *at = value->data;
-    uint64_t i;
 
     value->data = strings;
-    for (i = 0; i < value->count; i++) {
+    for (uint64_t i = 0; i < value->count; i++) {
         *strings++ = at;
         at += strlen(at) + 1;
     }
@@ -658,9 +648,7 @@ static void write_format(char *out,
                          const struct cop_value *values,
                          size_t count)
 {
-    size_t i;
-
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         out += format_item_write(out, values[i].type, values[i].shape);
         *out++ = ' ';
     }
@@ -683,7 +671,6 @@ static struct image_view *view_new(const struct cop_value *values,
     struct image_view *view = in_room ? room : malloc(len);
     const char **strings;
     char *format;
-    size_t i;
 
     if (!view)
         return NULL;
@@ -694,7 +681,7 @@ static struct image_view *view_new(const struct cop_value *values,
     view->foreign = NULL;
     view->format = format;
     write_format(format, values, count);
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         view->values[i] = values[i];
         if (values[i].type == COP_STRING && values[i].count > 0)
             strings = image_point(&view->values[i], strings);

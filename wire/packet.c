@@ -98,13 +98,12 @@ static int pack_arguments(struct payload **out,
     struct cop_value values[COP_VALUES_MAX];
     union scalar scalars[COP_VALUES_MAX];
     struct format format;
-    uint32_t i;
     int r;
 
     r = format_parse(&format, text);
     if (r < 0)
         return r;
-    for (i = 0; i < format.count; i++) {
+    for (uint32_t i = 0; i < format.count; i++) {
         struct cop_value *value = &values[i];
 
         value->type = format.items[i].type;
@@ -264,11 +263,9 @@ static int view_of(const struct image_view **out,
 static bool format_is(const struct format *format,
                       const struct image_view *view)
 {
-    uint32_t i;
-
     if (format->count != view->count)
         return false;
-    for (i = 0; i < view->count; i++)
+    for (uint32_t i = 0; i < view->count; i++)
         if (format->items[i].type != view->values[i].type ||
             format->items[i].shape != view->values[i].shape)
             return false;
@@ -300,7 +297,6 @@ int cop_packet_unpack(const struct cop_packet *packet, const char *text, ...)
     const struct image_view *view;
     struct arguments args;
     struct format format;
-    uint32_t i;
     int r;
 
     if (format_parse(&format, text) < 0)
@@ -311,7 +307,7 @@ int cop_packet_unpack(const struct cop_packet *packet, const char *text, ...)
     if (!format_is(&format, view))
         return -EINVAL;
     va_start(args.list, text);
-    for (i = 0; i < view->count; i++)
+    for (uint32_t i = 0; i < view->count; i++)
         packet_give(&view->values[i], &args);
     va_end(args.list);
     return 0;

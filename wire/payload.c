@@ -42,9 +42,8 @@ static size_t payload_step(size_t len)
 static bool spare_put(struct payload *payload)
 {
     struct payload *none;
-    int i;
 
-    for (i = 0; i < SPARES; i++) {
+    for (int i = 0; i < SPARES; i++) {
         none = NULL;
         if (__atomic_compare_exchange_n(&spares[i], &none, payload, false,
                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED))
@@ -57,9 +56,8 @@ static bool spare_put(struct payload *payload)
 static struct payload *spare_take(size_t wanted)
 {
     struct payload *payload;
-    int i;
 
-    for (i = 0; i < SPARES; i++) {
+    for (int i = 0; i < SPARES; i++) {
         if (!__atomic_load_n(&spares[i], __ATOMIC_RELAXED))
             continue;
         payload = __atomic_exchange_n(&spares[i], NULL, __ATOMIC_ACQUIRE);

@@ -131,14 +131,13 @@ static int ranks_merge(struct ranks *set, const struct ranks *other)
 
 int ranks_unite(struct ranks *set, const struct ranks *other)
 {
-    size_t i;
     int r;
 
     if (set->count == 0)
         return ranks_copy(set, other);
     if (other->count > UNITE_ONE_BY_ONE)
         return ranks_merge(set, other);
-    for (i = 0; i < other->count; i++) {
+    for (size_t i = 0; i < other->count; i++) {
         r = ranks_add(set, other->runs[i].first, other->runs[i].last);
         if (r < 0)
             return r;
@@ -208,9 +207,9 @@ bool ranks_has(const struct ranks *set, uint32_t rank)
 
 bool ranks_cover(const struct ranks *set, const struct ranks *other)
 {
-    size_t i, j;
+    size_t j;
 
-    for (i = 0; i < other->count; i++) {
+    for (size_t i = 0; i < other->count; i++) {
         j = ranks_search(set, other->runs[i].first);
         if (j == set->count || set->runs[j].first > other->runs[i].first ||
             set->runs[j].last < other->runs[i].last)
@@ -221,9 +220,9 @@ bool ranks_cover(const struct ranks *set, const struct ranks *other)
 
 bool ranks_meet(const struct ranks *set, const struct ranks *other)
 {
-    size_t i, j;
+    size_t j;
 
-    for (i = 0; i < other->count; i++) {
+    for (size_t i = 0; i < other->count; i++) {
         j = ranks_search(set, other->runs[i].first);
         if (j < set->count && set->runs[j].first <= other->runs[i].last)
             return true;
@@ -241,18 +240,15 @@ bool ranks_equal(const struct ranks *set, const struct ranks *other)
 uint64_t ranks_size(const struct ranks *set)
 {
     uint64_t size = 0;
-    size_t i;
 
-    for (i = 0; i < set->count; i++)
+    for (size_t i = 0; i < set->count; i++)
         size += (uint64_t)set->runs[i].last - set->runs[i].first + 1;
     return size;
 }
 
 uint32_t ranks_at(const struct ranks *set, uint64_t index)
 {
-    size_t i;
-
-    for (i = 0; i < set->count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         uint64_t len = (uint64_t)set->runs[i].last - set->runs[i].first + 1;
 
         if (index < len)
@@ -283,7 +279,6 @@ int ranks_add_list(struct ranks *set, const uint32_t *list, size_t count)
 {
     struct ranks made = {0};
     uint32_t *sorted;
-    size_t i;
     int r = 0;
 
     if (count == 0)
@@ -293,7 +288,7 @@ int ranks_add_list(struct ranks *set, const uint32_t *list, size_t count)
         return -ENOMEM;
     memcpy(sorted, list, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), compare);
-    for (i = 0; r == 0 && i < count; i++)
+    for (size_t i = 0; r == 0 && i < count; i++)
         r = ranks_add(&made, sorted[i], sorted[i]);
     if (r == 0)
         r = ranks_unite(set, &made);
@@ -310,11 +305,10 @@ const uint32_t *ranks_pairs(const struct ranks *set)
 int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count)
 {
     struct ranks made = {0};
-    size_t i;
 
     if (count % 2 != 0)
         return -EBADMSG;
-    for (i = 0; i < count; i += 2) {
+    for (size_t i = 0; i < count; i += 2) {
         if (pairs[i + 1] < pairs[i] || pairs[i + 1] >= LIMIT_NODES)
             return -EBADMSG;
         if (i > 0 && pairs[i] <= pairs[i - 1])
@@ -322,7 +316,7 @@ int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count)
     }
     if (ranks_reserve(&made, count / 2) < 0)
         return -ENOMEM;
-    for (i = 0; i < count; i += 2)
+    for (size_t i = 0; i < count; i += 2)
         if (ranks_add(&made, pairs[i], pairs[i + 1]) < 0) {
             ranks_fini(&made);
             return -ENOMEM;

@@ -37,9 +37,7 @@ static struct peer *other_link(const struct node *node,
                                const struct peer *peer,
                                bool after)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *other = node_child(node, slot);
 
         if (other && other != peer && other->rank == peer->rank &&
@@ -73,7 +71,6 @@ static void adoption_place(struct node *node,
 static void adopt_orphan(struct node *node, struct peer *peer)
 {
     struct peer *old;
-    size_t i;
 
     /* links of its earlier attempts may still count as up */
     while (!node->ended && (old = other_link(node, peer, false)) != NULL)
@@ -97,12 +94,12 @@ static void adopt_orphan(struct node *node, struct peer *peer)
     if (node->role == NODE_FRONTEND &&
         ranks_intersect(&peer->below, &node->backends) < 0)
         node->failed = true;
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         adoption_place(node, node->streams[i], peer);
     record_exchange(node, peer);
     if (peer->role == NODE_COMMNODE)
         record_tell(node, peer->rank, peer->incarnation, node->rank, NULL);
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         settle_update(node, node->streams[i]);
     if (node->role == NODE_FRONTEND)
         cover_update(node);
@@ -291,13 +288,12 @@ int adoption_probed(struct node *node, const struct frame *frame)
 {
     enum probe_answer answer = PROBE_FAIL;
     struct msg_probed probed;
-    size_t i;
 
     if (msg_probed_decode(frame, &probed) < 0)
         return -EPROTO;
     if (probed.answer == PROBE_OK || probed.answer == PROBE_EXPEL)
         answer = (enum probe_answer)probed.answer;
-    for (i = 0; i < node->heal.probe_count; i++) {
+    for (size_t i = 0; i < node->heal.probe_count; i++) {
         struct probe probe = node->heal.probes[i];
 
         if (probe.orphan != probed.orphan ||

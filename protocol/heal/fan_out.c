@@ -104,9 +104,7 @@ void fan_out_count(struct node *node)
 /* Whether all changes came over the link to `peer`. */
 static bool knows_all(const struct node *node, const struct peer *peer)
 {
-    size_t i;
-
-    for (i = 0; i < node->heal.fan_out_count; i++)
+    for (size_t i = 0; i < node->heal.fan_out_count; i++)
         if (node->heal.fan_outs[i].link != peer->link)
             return false;
     return true;
@@ -117,19 +115,17 @@ static void forward_changes(struct node *node)
     struct columns columns = {0};
     struct table_fan_out record;
     struct frame frame = {0};
-    uint32_t slot;
-    size_t i;
 
     if (columns_reserve(&columns, node->heal.fan_out_count) < 0) {
         node->failed = true;
         goto out;
     }
-    for (i = 0; i < node->heal.fan_out_count; i++)
+    for (size_t i = 0; i < node->heal.fan_out_count; i++)
         if (table_fan_out_of(node->heal.table, node->heal.fan_outs[i].rank,
                              &record) == 0)
             columns_add(&columns, &record);
     frame = fan_out_pack(node, &columns);
-    for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count && !node->failed; slot++) {
         struct peer *peer = node->peers[slot];
 
         if (peer && node_is_attached(node, peer) && !knows_all(node, peer))
@@ -207,7 +203,7 @@ int fan_out_take(struct node *node,
                  const struct frame *frame)
 {
     const uint32_t *ranks, *versions, *counts;
-    uint32_t count, version_count, count_count, i;
+    uint32_t count, version_count, count_count;
     struct cop_packet *packet = NULL;
     int r;
 
@@ -219,7 +215,7 @@ int fan_out_take(struct node *node,
         r = -EBADMSG;
     if (r == 0 && !node->heal.table)
         r = node_refuse(node, "the launch is not complete");
-    for (i = 0; r == 0 && i < count; i++) {
+    for (uint32_t i = 0; r == 0 && i < count; i++) {
         struct table_fan_out record = {ranks[i], versions[i], counts[i]};
         const char *why = fan_out_refusal(node, &record);
 

@@ -110,7 +110,6 @@ void orphan_begin(struct node *node,
 {
     struct orphan *orphan = &node->heal.orphan;
     struct table_entry entry;
-    size_t i;
 
     recovery_begin(node, lost);
     adoption_orphaned(node);
@@ -124,7 +123,7 @@ void orphan_begin(struct node *node,
                            : "a child lost its link to it");
     if (lost != 0 && !lives && node->role == NODE_BACKEND)
         record_accuse(node, lost, incarnation);
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         upward_orphaned(node, node->streams[i]);
     orphan->since_ms = node->now_ms;
     orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
@@ -150,12 +149,11 @@ static void orphan_ask(struct node *node, struct peer *peer)
         .incarnation = node->incarnation,
         .height = own_height(node),
     };
-    uint32_t slot;
 
     if (node->role == NODE_BACKEND &&
         ranks_add(&below, node->rank, node->rank) < 0)
         node->failed = true;
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         const struct peer *child = node_child(node, slot);
 
         if (child && child->ready && ranks_unite(&below, &child->below) < 0)
@@ -175,9 +173,7 @@ static void orphan_ask(struct node *node, struct peer *peer)
 /* The link to the candidate that is being tried; or NULL. */
 static struct peer *candidate_link(const struct node *node)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++)
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node->peers[slot] && node->peers[slot]->is_parent &&
             node->peers[slot] != node->parent)
             return node->peers[slot];
@@ -227,7 +223,6 @@ int orphan_adopted(struct node *node,
 {
     struct orphan *orphan = &node->heal.orphan;
     struct msg_adopted adopted;
-    size_t i;
 
     if (orphan->phase != ORPHAN_ASK || msg_adopted_decode(frame, &adopted) < 0)
         return -EPROTO;
@@ -255,7 +250,7 @@ int orphan_adopted(struct node *node,
     if (node->role == NODE_COMMNODE)
         record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
     recovery_repeat(node);
-    for (i = 0; i < node->stream_count && !node->ended; i++)
+    for (size_t i = 0; i < node->stream_count && !node->ended; i++)
         upward_adopted(node, node->streams[i]);
     launch_ask_again(node);
     node_tell(node, TELL_NODE_ADOPTED, node->rank, 0, NULL)->sequence =

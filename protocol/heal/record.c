@@ -82,11 +82,10 @@ static void record_flood(struct node *node,
                          const struct peer *from)
 {
     struct frame frame = {.payload = NULL};
-    uint32_t slot;
 
     if (columns->count == 0)
         return;
-    for (slot = 0; slot < node->peer_count && !node->failed; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count && !node->failed; slot++) {
         struct peer *peer = node->peers[slot];
 
         if (!peer || peer == from || !node_is_attached(node, peer))
@@ -102,11 +101,10 @@ static void record_flood(struct node *node,
 void record_begin(struct node *node)
 {
     const struct roster *roster = &node->launching.roster;
-    uint32_t i;
     int r;
 
     r = table_new(&node->heal.table);
-    for (i = 0; r == 0 && i < roster->internal_count; i++)
+    for (uint32_t i = 0; r == 0 && i < roster->internal_count; i++)
         r = table_add(node->heal.table, roster->internals[i].rank,
                       roster->internals[i].parent, 0,
                       roster->internals[i].fan_out);
@@ -138,9 +136,8 @@ static void update_child(struct node *node,
                          uint32_t incarnation,
                          uint32_t parent)
 {
-    uint32_t slot;
-
-    for (slot = 0; parent == node->rank && slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; parent == node->rank && slot < node->peer_count;
+         slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (peer && peer->ready && peer->rank == rank)
@@ -244,12 +241,11 @@ static int split_backends(struct node *node,
     uint32_t *list = calloc((size_t)columns->count + 1, sizeof(*list));
     struct table_entry entry;
     size_t count = 0;
-    uint32_t i;
     int r;
 
     if (!list)
         return -ENOMEM;
-    for (i = 0; i < columns->count; i++) {
+    for (uint32_t i = 0; i < columns->count; i++) {
         uint32_t rank = columns->ranks[i];
 
         if (rank == RANK_NONE)
@@ -383,10 +379,8 @@ static void keep_end(struct node *node, uint32_t rank, struct frame frame)
 
 void record_repeat(struct node *node)
 {
-    size_t i;
-
     forget_ends(node);
-    for (i = 0; i < node->heal.end_count && node->parent; i++)
+    for (size_t i = 0; i < node->heal.end_count && node->parent; i++)
         node_send(node, node->parent, frame_ref(&node->heal.ends[i].frame));
 }
 
@@ -439,13 +433,12 @@ static void send_accusations(struct node *node, struct peer *peer)
     const struct orphan *orphan = &node->heal.orphan;
     struct columns columns = {0};
     struct table_entry entry;
-    uint32_t i;
 
     if (columns_reserve(&columns, LIMIT_ACCUSATIONS) < 0) {
         node->failed = true;
         return;
     }
-    for (i = 0; i < orphan->accusation_count; i++) {
+    for (uint32_t i = 0; i < orphan->accusation_count; i++) {
         const struct accusation *lost = &orphan->accusations[i];
 
         if (table_entry(node->heal.table, lost->rank, &entry) == 0 &&
@@ -573,7 +566,6 @@ static int record_judge(struct node *node,
                         const struct heard *heard)
 {
     const char *why;
-    uint32_t i;
 
     if (!peer->is_parent && peer->role == NODE_BACKEND) {
         if (peer->has_accused || heard->count > LIMIT_ACCUSATIONS)
@@ -581,7 +573,7 @@ static int record_judge(struct node *node,
                                      "parents");
         peer->has_accused = true;
     }
-    for (i = 0; i < heard->count; i++) {
+    for (uint32_t i = 0; i < heard->count; i++) {
         why = record_refusal(node, peer, heard->ranks[i],
                              heard->incarnations[i], heard->parents[i]);
         if (why)

@@ -147,9 +147,7 @@ static void file_report(struct node *node, const struct node_adoption *adoption)
 /* Whether the filter state of a stream has not gone up yet. */
 static bool is_compensating(const struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         if (node->streams[i]->up.compensating)
             return true;
     return false;
@@ -211,10 +209,8 @@ void recovery_refuted(struct node *node)
 
 void recovery_repeat(struct node *node)
 {
-    size_t i;
-
     drop_old_reports(node);
-    for (i = 0; i < node->heal.recovery.report_count; i++)
+    for (size_t i = 0; i < node->heal.recovery.report_count; i++)
         send_report(node, &node->heal.recovery.reports[i]);
     record_repeat(node);
 }

@@ -158,9 +158,8 @@ void suspect_adopted(struct node *node, uint32_t rank)
 void suspect_heard(struct node *node, uint32_t rank)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
-    size_t i;
 
-    for (i = 0; i < suspicion->count; i++)
+    for (size_t i = 0; i < suspicion->count; i++)
         if (suspicion->list[i].rank == rank)
             suspicion->list[i].since_ms = node->now_ms;
 }
@@ -267,11 +266,10 @@ static void suspect_knock(struct node *node)
     struct suspect *next = NULL;
     struct action *action;
     const char *address;
-    size_t i;
 
     if (node->now_ms < suspicion->knock_end_ms)
         return;
-    for (i = 0; i < suspicion->count; i++)
+    for (size_t i = 0; i < suspicion->count; i++)
         if (node->now_ms >= suspicion->list[i].knock_ms &&
             (!next || suspicion->list[i].knock_ms < next->knock_ms))
             next = &suspicion->list[i];
@@ -307,11 +305,10 @@ void suspect_tick(struct node *node)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
     char text[80];
-    size_t i;
 
     if (node->now_ms < suspect_deadline_ms(node))
         return;
-    for (i = 0; i < suspicion->count && !node->failed; i++) {
+    for (size_t i = 0; i < suspicion->count && !node->failed; i++) {
         struct suspect *one = &suspicion->list[i];
 
         if (node->now_ms < due_ms(node, one))
@@ -333,9 +330,8 @@ uint64_t suspect_deadline_ms(const struct node *node)
 {
     const struct suspicion *suspicion = &node->heal.suspicion;
     uint64_t deadline = UINT64_MAX;
-    size_t i;
 
-    for (i = 0; i < suspicion->count && !node->closing; i++) {
+    for (size_t i = 0; i < suspicion->count && !node->closing; i++) {
         const struct suspect *one = &suspicion->list[i];
         uint64_t knock_ms = one->knock_ms > suspicion->knock_end_ms
                                 ? one->knock_ms

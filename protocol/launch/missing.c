@@ -36,8 +36,6 @@ static uint32_t start_limit_ms(const struct node *node,
 
 int missing_init(struct node *node, const struct node_config *config)
 {
-    size_t i;
-
     node->launching.missing = config->missing;
     node->launching.start_limit_ms = start_limit_ms(node, config);
     node->launching.patience_ms =
@@ -50,7 +48,7 @@ int missing_init(struct node *node, const struct node_config *config)
         calloc(config->below_count + 1, sizeof(*node->launching.below));
     if (!node->launching.below)
         return -ENOMEM;
-    for (i = 0; i < config->below_count; i++) {
+    for (size_t i = 0; i < config->below_count; i++) {
         node->launching.below[i] = config->below[i];
         node->launching.below[i].host = strdup(config->below[i].host);
         if (!node->launching.below[i].host)
@@ -62,9 +60,7 @@ int missing_init(struct node *node, const struct node_config *config)
 
 void missing_fini(struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->launching.below_count; i++)
+    for (size_t i = 0; i < node->launching.below_count; i++)
         free((char *)(uintptr_t)node->launching.below[i].host);
     free(node->launching.below);
 }
@@ -74,11 +70,10 @@ void missing_fini(struct node *node)
 /* Add `rank` and all nodes planned below it. */
 static void add_subtree(struct node *node, uint32_t rank, struct ranks *out)
 {
-    size_t i;
     int r;
 
     r = ranks_add(out, rank, rank);
-    for (i = 0; r == 0 && i < node->launching.below_count; i++) {
+    for (size_t i = 0; r == 0 && i < node->launching.below_count; i++) {
         const struct node_child *child = &node->launching.below[i];
 
         if (ranks_has(out, child->parent))
@@ -90,9 +85,7 @@ static void add_subtree(struct node *node, uint32_t rank, struct ranks *out)
 
 static const char *host_of(const struct node *node, uint32_t rank)
 {
-    size_t i;
-
-    for (i = 0; i < node->launching.below_count; i++)
+    for (size_t i = 0; i < node->launching.below_count; i++)
         if (node->launching.below[i].rank == rank)
             return node->launching.below[i].host;
     return "";
@@ -124,9 +117,8 @@ static void remove_started(struct node *node,
     const struct roster *roster = &node->launching.roster;
     uint32_t *inner =
         calloc((size_t)roster->internal_count + 1, sizeof(*inner));
-    uint32_t i;
 
-    for (i = 0; inner && i < roster->internal_count; i++)
+    for (uint32_t i = 0; inner && i < roster->internal_count; i++)
         inner[i] = roster->internals[i].rank;
     if (!inner || ranks_unite(present, &roster->backends) < 0 ||
         ranks_add_list(present, inner, roster->internal_count) < 0 ||
@@ -135,7 +127,7 @@ static void remove_started(struct node *node,
         ranks_subtract(&node->backends, ranks) < 0)
         node->failed = true;
     free(inner);
-    for (i = 0; i < node->peer_count; i++) {
+    for (uint32_t i = 0; i < node->peer_count; i++) {
         struct peer *peer = node_child(node, i);
 
         if (!peer || !ranks_meet(&peer->below, ranks))
@@ -170,11 +162,10 @@ static void missing_skip(struct node *node,
                          const char *text)
 {
     uint32_t rank = child->rank;
-    size_t i;
 
     child->decided = child->missing = true;
     add_missing(node, rank, text);
-    for (i = 0; i < node->launching.below_count; i++) {
+    for (size_t i = 0; i < node->launching.below_count; i++) {
         const struct node_child *orphan = &node->launching.below[i];
 
         if (orphan->parent != rank)
@@ -259,11 +250,10 @@ static bool is_starting(const struct expected *child)
 uint64_t missing_deadline_ms(const struct node *node)
 {
     uint64_t begun_ms = UINT64_MAX;
-    size_t i;
 
     if (!missing_is_skipped(node))
         return UINT64_MAX;
-    for (i = 0; i < node->launching.expected_count; i++)
+    for (size_t i = 0; i < node->launching.expected_count; i++)
         if (is_starting(&node->launching.expected[i]) &&
             node->launching.expected[i].begun_ms < begun_ms)
             begun_ms = node->launching.expected[i].begun_ms;
@@ -274,13 +264,12 @@ uint64_t missing_deadline_ms(const struct node *node)
 void missing_tick(struct node *node)
 {
     char text[96];
-    size_t i;
 
     if (node->now_ms < missing_deadline_ms(node))
         return;
     snprintf(text, sizeof(text), "did not answer within %u ms (start_timeout)",
              node->launching.start_limit_ms);
-    for (i = 0; i < node->launching.expected_count; i++) {
+    for (size_t i = 0; i < node->launching.expected_count; i++) {
         struct expected *child = &node->launching.expected[i];
 
         if (is_starting(child) &&
@@ -292,9 +281,7 @@ void missing_tick(struct node *node)
 /* The link to child `rank`, or NULL. */
 static struct peer *link_of_child(const struct node *node, uint32_t rank)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++)
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->rank == rank)
             return node->peers[slot];
     return NULL;
@@ -304,9 +291,8 @@ void missing_close(struct node *node, const char *text)
 {
     struct ranks subtree = {0};
     struct peer *peer;
-    size_t n;
 
-    for (n = 0; n < node->launching.expected_count; n++) {
+    for (size_t n = 0; n < node->launching.expected_count; n++) {
         struct expected *child = &node->launching.expected[n];
 
         if (child->decided)

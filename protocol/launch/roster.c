@@ -13,11 +13,9 @@
 
 void roster_fini(struct roster *roster)
 {
-    uint32_t i;
-
-    for (i = 0; i < roster->internal_count; i++)
+    for (uint32_t i = 0; i < roster->internal_count; i++)
         free(roster->internals[i].address);
-    for (i = 0; i < roster->missing_count; i++) {
+    for (uint32_t i = 0; i < roster->missing_count; i++) {
         free(roster->missing[i].host);
         free(roster->missing[i].reason);
     }
@@ -67,9 +65,7 @@ int roster_add_missing(struct roster *roster,
 
 const char *roster_address(const struct roster *roster, uint32_t rank)
 {
-    uint32_t i;
-
-    for (i = 0; i < roster->internal_count; i++)
+    for (uint32_t i = 0; i < roster->internal_count; i++)
         if (roster->internals[i].rank == rank)
             return roster->internals[i].address;
     return "";
@@ -114,15 +110,14 @@ void roster_sort_missing(struct roster *roster)
 
 int roster_merge(struct roster *roster, const struct roster *other)
 {
-    uint32_t i;
     int r;
 
     r = ranks_unite(&roster->backends, &other->backends);
-    for (i = 0; r == 0 && i < other->internal_count; i++)
+    for (uint32_t i = 0; r == 0 && i < other->internal_count; i++)
         r = roster_add_internal(
             roster, other->internals[i].rank, other->internals[i].parent,
             other->internals[i].fan_out, other->internals[i].address);
-    for (i = 0; r == 0 && i < other->missing_count; i++)
+    for (uint32_t i = 0; r == 0 && i < other->missing_count; i++)
         r = roster_add_missing(roster, other->missing[i].rank,
                                other->missing[i].host,
                                other->missing[i].reason);
@@ -203,7 +198,6 @@ struct wire {
 
 static int roster_from_wire(const struct wire *wire, struct roster *roster)
 {
-    uint32_t i;
     int r;
 
     if (wire->rank_count != wire->parent_count ||
@@ -213,13 +207,13 @@ static int roster_from_wire(const struct wire *wire, struct roster *roster)
         wire->missing_count != wire->reason_count)
         return -EBADMSG;
     r = ranks_from_pairs(&roster->backends, wire->pairs, wire->pair_count);
-    for (i = 0; r == 0 && i < wire->rank_count; i++)
+    for (uint32_t i = 0; r == 0 && i < wire->rank_count; i++)
         r = wire->ranks[i] >= LIMIT_NODES ||
                     strlen(wire->addresses[i]) > 4 * LIMIT_ADDRESS
                 ? -EBADMSG
                 : roster_add_internal(roster, wire->ranks[i], wire->parents[i],
                                       wire->fan_outs[i], wire->addresses[i]);
-    for (i = 0; r == 0 && i < wire->missing_count; i++)
+    for (uint32_t i = 0; r == 0 && i < wire->missing_count; i++)
         r = wire->missing[i] >= LIMIT_NODES ||
                     strlen(wire->hosts[i]) > LIMIT_HOST_NAME
                 ? -EBADMSG

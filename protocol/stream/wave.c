@@ -79,13 +79,11 @@ int wave_new(struct wave **out, enum cop_sync sync, uint32_t timeout_ms)
 
 void wave_free(struct wave *wave)
 {
-    uint32_t i;
-
     if (!wave)
         return;
-    for (i = 0; i < wave->inlet_count; i++)
+    for (uint32_t i = 0; i < wave->inlet_count; i++)
         fifo_fini(&wave->inlets[i].fifo);
-    for (i = 0; i < wave->left_count; i++)
+    for (uint32_t i = 0; i < wave->left_count; i++)
         fifo_fini(&wave->left[i].fifo);
     fifo_fini(&wave->alone);
     free(wave->inlets);
@@ -141,7 +139,6 @@ static int compare_places(const void *a, const void *b)
 static int place_all(struct wave *wave)
 {
     struct place *places;
-    uint32_t i;
 
     if (wave->placed || wave->inlet_count == 0)
         return 0;
@@ -149,7 +146,7 @@ static int place_all(struct wave *wave)
     if (!places)
         return -ENOMEM;
     wave->places = places;
-    for (i = 0; i < wave->inlet_count; i++)
+    for (uint32_t i = 0; i < wave->inlet_count; i++)
         places[i] = (struct place){wave->inlets[i].rank, i};
     qsort(places, wave->inlet_count, sizeof(*places), compare_places);
     wave->placed = true;
@@ -448,14 +445,13 @@ static uint64_t lowest_wave(const struct wave *wave)
 {
     uint64_t low = UINT64_MAX;
     const struct frame *head;
-    uint32_t i;
 
-    for (i = 0; i < wave->inlet_count; i++) {
+    for (uint32_t i = 0; i < wave->inlet_count; i++) {
         head = fifo_peek(&wave->inlets[i].fifo);
         if (head && head->wave < low)
             low = head->wave;
     }
-    for (i = 0; i < wave->left_count; i++) {
+    for (uint32_t i = 0; i < wave->left_count; i++) {
         head = fifo_peek(&wave->left[i].fifo);
         if (head && head->wave < low)
             low = head->wave;
@@ -470,7 +466,6 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
     uint64_t level = UINT64_MAX;
     uint64_t low;
     uint32_t last = WAVE_NO_SLOT;
-    uint32_t i;
     int r;
 
     if (wave->blocker != WAVE_NO_SLOT)
@@ -478,7 +473,7 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
     low = lowest_wave(wave);
     if (low == UINT64_MAX)
         return 0;
-    for (i = 0; i < wave->inlet_count; i++) {
+    for (uint32_t i = 0; i < wave->inlet_count; i++) {
         if (wave->inlets[i].counts && wave->inlets[i].level < level) {
             level = wave->inlets[i].level;
             last = i;
@@ -508,12 +503,11 @@ static int take_timed(struct wave *wave,
 {
     bool all = true;
     uint64_t epoch;
-    uint32_t i;
     int r;
 
     if (wave->deadline_ms == UINT64_MAX)
         return 0;
-    for (i = 0; i < wave->inlet_count; i++)
+    for (uint32_t i = 0; i < wave->inlet_count; i++)
         if (wave->inlets[i].counts && wave->inlets[i].fifo.count == 0)
             all = false;
     if (!all && !hurry && now_ms < wave->deadline_ms)
@@ -526,7 +520,7 @@ static int take_timed(struct wave *wave,
     if (lowest_wave(wave) == UINT64_MAX)
         wave->deadline_ms = UINT64_MAX;
     set->late = epoch < wave->done >> PACKET_WAVE_BITS;
-    for (i = 0; set->late && i < set->count; i++)
+    for (uint32_t i = 0; set->late && i < set->count; i++)
         wave->frames[i].flags |= FRAME_LATE;
     if (!set->late) {
         if (set->sequence <= wave->done)
@@ -558,12 +552,11 @@ int wave_take(struct wave *wave,
 uint64_t wave_level(const struct wave *wave)
 {
     uint64_t level = UINT64_MAX;
-    uint32_t i;
 
     if (wave->blocker != WAVE_NO_SLOT)
         level = wave->inlets[wave->blocker].level;
     else
-        for (i = 0; i < wave->inlet_count; i++)
+        for (uint32_t i = 0; i < wave->inlet_count; i++)
             if (wave->inlets[i].counts && wave->inlets[i].level < level)
                 level = wave->inlets[i].level;
     return level == UINT64_MAX || level < wave->done ? wave->done : level;
@@ -571,11 +564,9 @@ uint64_t wave_level(const struct wave *wave)
 
 bool wave_is_counted(const struct wave *wave)
 {
-    uint32_t i;
-
     if (wave->blocker != WAVE_NO_SLOT)
         return true;
-    for (i = 0; i < wave->inlet_count; i++)
+    for (uint32_t i = 0; i < wave->inlet_count; i++)
         if (wave->inlets[i].counts)
             return true;
     return false;
@@ -628,9 +619,7 @@ uint64_t wave_lent(const struct wave *wave, uint32_t slot)
 
 void wave_unlink(struct wave *wave, uint32_t slot)
 {
-    uint32_t i;
-
-    for (i = 0; i < wave->alone.count; i++) {
+    for (uint32_t i = 0; i < wave->alone.count; i++) {
         struct from *from =
             &wave->from[(wave->from_head + i) % wave->from_room];
 
@@ -643,12 +632,11 @@ uint64_t wave_owed(const struct wave *wave, uint32_t slot)
 {
     const struct fifo *fifo;
     uint64_t bytes = 0;
-    uint32_t i;
 
     if (slot >= wave->inlet_count)
         return 0;
     fifo = &wave->inlets[slot].fifo;
-    for (i = 0; i < fifo->count; i++)
+    for (uint32_t i = 0; i < fifo->count; i++)
         bytes += fifo_at(fifo, i)->credit;
     return bytes;
 }

@@ -98,7 +98,6 @@ int history_decode(const struct frame *frame,
     const uint32_t *numbers;
     const uint64_t *times;
     uint64_t last;
-    size_t i;
     int r;
 
     r = msg_reports_decode(frame, &reports);
@@ -119,7 +118,7 @@ int history_decode(const struct frame *frame,
     *count = number_count / ENTRY_NUMBERS;
     if (*count > room)
         *count = room;
-    for (i = 0; i < *count; i++) {
+    for (size_t i = 0; i < *count; i++) {
         const uint32_t *n = numbers + i * ENTRY_NUMBERS;
         const uint64_t *t = times + i * ENTRY_TIMES;
 

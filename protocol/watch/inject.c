@@ -28,9 +28,8 @@ static struct peer *next_hop(const struct node *node, uint32_t rank)
     struct table_entry entry;
     bool internal =
         node->heal.table && table_entry(node->heal.table, rank, &entry) == 0;
-    uint32_t slot;
 
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (!peer || !peer->ready || peer->life.state == LINK_CLOSED)

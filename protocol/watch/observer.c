@@ -11,9 +11,7 @@
 
 static struct observer *observer_find(struct status *status, uint32_t link)
 {
-    uint32_t i;
-
-    for (i = 0; i < status->observer_count; i++)
+    for (uint32_t i = 0; i < status->observer_count; i++)
         if (status->observers[i].link == link)
             return &status->observers[i];
     return NULL;
@@ -171,9 +169,8 @@ void observer_tick(struct node *node)
 uint64_t observer_deadline_ms(const struct node *node)
 {
     uint64_t deadline_ms = UINT64_MAX;
-    uint32_t i;
 
-    for (i = 0; i < node->status.observer_count; i++)
+    for (uint32_t i = 0; i < node->status.observer_count; i++)
         if (node->status.observers[i].deadline_ms < deadline_ms)
             deadline_ms = node->status.observers[i].deadline_ms;
     return deadline_ms;
@@ -204,9 +201,7 @@ void observer_next(struct node *node)
 
 static struct loss *loss_of(const struct node *node, uint32_t rank)
 {
-    uint32_t i;
-
-    for (i = 0; i < node->status.loss_count; i++)
+    for (uint32_t i = 0; i < node->status.loss_count; i++)
         if (node->status.losses[i].first <= rank &&
             node->status.losses[i].last >= rank)
             return &node->status.losses[i];
@@ -252,9 +247,7 @@ void observer_given_up(struct node *node,
                        const struct ranks *ranks,
                        const char *text)
 {
-    size_t i;
-
-    for (i = 0; node->role == NODE_FRONTEND && i < ranks->count; i++) {
+    for (size_t i = 0; node->role == NODE_FRONTEND && i < ranks->count; i++) {
         struct loss loss = {ranks->runs[i].first, ranks->runs[i].last,
                             RANK_NONE, node->now_ms, NULL};
 
@@ -287,9 +280,8 @@ void observer_killed(struct node *node, uint32_t rank)
 void observer_fini(struct node *node)
 {
     struct status *status = &node->status;
-    uint32_t i;
 
-    for (i = 0; i < status->loss_count; i++)
+    for (uint32_t i = 0; i < status->loss_count; i++)
         free(status->losses[i].text);
     free(status->losses);
     ranks_fini(&status->killed);
@@ -416,9 +408,8 @@ static void add_internals(struct node *node,
                           struct rows *more)
 {
     struct table_entry entry;
-    uint32_t i;
 
-    for (i = 1; i < table_count(node->heal.table); i++) {
+    for (uint32_t i = 1; i < table_count(node->heal.table); i++) {
         table_at(node->heal.table, i, &entry);
         add_internal(node, &entry, rows_find(rows, entry.rank), more);
     }
@@ -429,9 +420,7 @@ static bool is_uncovered(const struct node *node,
                          uint32_t rank,
                          uint64_t *since_ms)
 {
-    size_t i;
-
-    for (i = 0; i < node->uncovered_count; i++)
+    for (size_t i = 0; i < node->uncovered_count; i++)
         if (ranks_has(&node->uncovered[i].ranks, rank)) {
             *since_ms = node->uncovered[i].since_ms;
             return true;
@@ -444,11 +433,8 @@ static void add_backends(struct node *node,
                          const struct rows *rows,
                          struct rows *more)
 {
-    size_t run;
-    uint32_t rank;
-
-    for (run = 0; run < node->backends.count; run++)
-        for (rank = node->backends.runs[run].first;
+    for (size_t run = 0; run < node->backends.count; run++)
+        for (uint32_t rank = node->backends.runs[run].first;
              rank <= node->backends.runs[run].last; rank++) {
             struct row *known = rows_find(rows, rank);
             struct row row = row_of(node, rank, NODE_BACKEND, ROW_SILENT);
@@ -471,10 +457,9 @@ static void add_absent(struct node *node,
                        const struct rows *rows,
                        struct rows *more)
 {
-    size_t run;
-    uint32_t rank, i;
+    uint32_t rank;
 
-    for (run = 0; run < node->lost.count; run++)
+    for (size_t run = 0; run < node->lost.count; run++)
         for (rank = node->lost.runs[run].first;
              rank <= node->lost.runs[run].last; rank++) {
             struct row row = row_of(node, rank, NODE_BACKEND, ROW_LOST);
@@ -483,7 +468,7 @@ static void add_absent(struct node *node,
             if (!rows_find(rows, rank))
                 add_row(node, more, &row);
         }
-    for (i = 0; i < node->launching.roster.missing_count; i++) {
+    for (uint32_t i = 0; i < node->launching.roster.missing_count; i++) {
         const struct roster_missing *missing =
             &node->launching.roster.missing[i];
         struct row row =

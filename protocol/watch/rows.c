@@ -27,9 +27,7 @@ static void row_fini(struct row *row)
 
 void rows_fini(struct rows *rows)
 {
-    uint32_t i;
-
-    for (i = 0; i < rows->count; i++)
+    for (uint32_t i = 0; i < rows->count; i++)
         row_fini(&rows->list[i]);
     free(rows->list);
     memset(rows, 0, sizeof(*rows));
@@ -65,10 +63,8 @@ int rows_add(struct rows *rows, const struct row *row)
 
 int rows_append(struct rows *rows, struct rows *from)
 {
-    uint32_t i;
-
     leave_off(rows, from->left_off);
-    for (i = 0; i < from->count; i++) {
+    for (uint32_t i = 0; i < from->count; i++) {
         if (rows->count >= LIMIT_STATUS_ROWS) {
             leave_off(rows, 1);
             continue;
@@ -296,9 +292,9 @@ static void count_in_parent(const struct rows *rows,
 /* Count each row in its parent's, once all rows below it are counted. */
 static void count_losses(const struct rows *rows, struct ascent *ascents)
 {
-    uint32_t i, at, lap;
+    uint32_t at;
 
-    for (i = 0; i < rows->count; i++)
+    for (uint32_t i = 0; i < rows->count; i++)
         for (at = i; ascents[at].below == 0 && !ascents[at].told;
              at = ascents[at].above) {
             ascents[at].told = true;
@@ -308,8 +304,8 @@ static void count_losses(const struct rows *rows, struct ascent *ascents)
             ascents[ascents[at].above].below--;
         }
     /* Rows from before and after a move may form circles: go around twice. */
-    for (i = 0; i < rows->count; i++)
-        for (lap = 0; !ascents[i].told || lap == 1; lap++) {
+    for (uint32_t i = 0; i < rows->count; i++)
+        for (uint32_t lap = 0; !ascents[i].told || lap == 1; lap++) {
             at = i;
             do {
                 ascents[at].told = true;
@@ -322,11 +318,10 @@ static void count_losses(const struct rows *rows, struct ascent *ascents)
 int rows_degrade(struct rows *rows)
 {
     struct ascent *ascents = calloc((size_t)rows->count + 1, sizeof(*ascents));
-    uint32_t i;
 
     if (!ascents)
         return -ENOMEM;
-    for (i = 0; i < rows->count; i++) {
+    for (uint32_t i = 0; i < rows->count; i++) {
         const struct row *above = rows_find(rows, rows->list[i].parent);
 
         ascents[i].above = above ? (uint32_t)(above - rows->list) : ROW_UNKNOWN;
@@ -334,7 +329,7 @@ int rows_degrade(struct rows *rows)
             ascents[ascents[i].above].below++;
     }
     count_losses(rows, ascents);
-    for (i = 0; i < rows->count; i++) {
+    for (uint32_t i = 0; i < rows->count; i++) {
         struct row *row = &rows->list[i];
 
         if (!is_live(row) || (ascents[i].lost == 0 && row->state == ROW_UP))

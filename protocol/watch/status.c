@@ -90,9 +90,8 @@ static void finish_round(struct node *node)
     struct status *status = &node->status;
     struct rows rows;
     struct frame frame;
-    uint32_t slot;
 
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (!peer || !peer->asked)
@@ -122,7 +121,6 @@ static void finish_round(struct node *node)
 void status_begin(struct node *node, uint64_t round, uint32_t budget_ms)
 {
     struct status *status = &node->status;
-    uint32_t slot;
 
     rows_fini(&status->rows);
     status->open = true;
@@ -130,7 +128,7 @@ void status_begin(struct node *node, uint64_t round, uint32_t budget_ms)
     status->waiting = 0;
     status->deadline_ms = node->now_ms + budget_ms;
     add_own(node);
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (!peer)
@@ -204,7 +202,6 @@ int status_rows(struct node *node, struct peer *peer, const struct frame *frame)
     struct status *status = &node->status;
     struct msg_rows answer;
     struct rows rows = {0};
-    uint32_t i;
     int r;
 
     if (msg_rows_decode(frame, &answer) < 0)
@@ -220,7 +217,7 @@ int status_rows(struct node *node, struct peer *peer, const struct frame *frame)
         return node_refuse(node, "a back-end may send only its own row");
     }
     measure_round_trip(node, peer);
-    for (i = 0; i < rows.count; i++) {
+    for (uint32_t i = 0; i < rows.count; i++) {
         if (rows.list[i].rank != peer->rank)
             continue;
         rows.list[i].parent = node->rank;
@@ -248,12 +245,11 @@ void status_forget(struct node *node, struct peer *peer)
 void status_orphaned(struct node *node, uint32_t lost)
 {
     struct status *status = &node->status;
-    uint32_t slot;
 
     status->open = false;
     status->adopted_from = lost;
     rows_fini(&status->rows);
-    for (slot = 0; slot < node->peer_count; slot++)
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node->peers[slot])
             node->peers[slot]->asked = false;
 }

@@ -6,7 +6,7 @@
 uint32_t character_read(const char *text, unsigned *len)
 {
     const unsigned char *bytes = (const unsigned char *)text;
-    unsigned count, i;
+    unsigned count;
     uint32_t code;
 
     *len = 1;
@@ -21,7 +21,7 @@ uint32_t character_read(const char *text, unsigned *len)
     else
         return CHARACTER_NONE;
     code = bytes[0] & (0xffu >> (count + 1));
-    for (i = 1; i < count; i++) {
+    for (unsigned i = 1; i < count; i++) {
         if ((bytes[i] & 0xc0) != 0x80)
             return CHARACTER_NONE;
         code = code << 6 | (bytes[i] & 0x3f);
@@ -41,9 +41,8 @@ bool character_is_control(uint32_t character)
         {0x00, 0x1f},     {0x7f, 0x9f},     {0x200e, 0x200f},
         {0x2028, 0x202e}, {0x2066, 0x2069},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+    for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
         if (character >= controls[i].first && character <= controls[i].last)
             return true;
     return false;

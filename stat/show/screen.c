@@ -87,13 +87,12 @@ int screen_new(struct screen **out)
 {
     struct screen *screen = calloc(1, sizeof(*screen));
     struct sigaction action = {.sa_handler = take_signal};
-    size_t i;
 
     if (!screen)
         return -ENOMEM;
     ended = 0;
     resized = 0;
-    for (i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++)
         sigaction(signals[i], &action, &screen->actions[i]);
     screen->terminal = isatty(STDOUT_FILENO);
     if (screen->terminal) {
@@ -107,8 +106,6 @@ int screen_new(struct screen **out)
 
 void screen_free(struct screen *screen)
 {
-    size_t i;
-
     if (!screen)
         return;
     if (screen->terminal) {
@@ -117,7 +114,7 @@ void screen_free(struct screen *screen)
     }
     if (screen->raw)
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &screen->before);
-    for (i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++)
         sigaction(signals[i], &screen->actions[i], NULL);
     free(screen);
 }
@@ -157,12 +154,11 @@ bool screen_is_resized(struct screen *screen)
 void screen_draw(struct screen *screen, const char *text, const char *footer)
 {
     unsigned room = height() - 1;
-    unsigned line;
 
     if (!screen->terminal)
         return;
     fputs("\033[H", stdout);
-    for (line = 0; *text && line < room; line++) {
+    for (unsigned line = 0; *text && line < room; line++) {
         size_t len = strcspn(text, "\n");
 
         printf("%.*s\033[K\n", (int)len, text);

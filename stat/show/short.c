@@ -96,9 +96,9 @@ static char *append_bare(char *out, const char *name, size_t begin, size_t end)
 {
     struct nesting nesting = {0, 0};
     unsigned kept = name[begin] == '<' ? 1 : 0; /* "<T as Trait>::f" */
-    size_t i, skip;
+    size_t skip;
 
-    for (i = begin; i < end; i++) {
+    for (size_t i = begin; i < end; i++) {
         unsigned before = nesting.angles;
 
         skip = operator_len(name + begin, name + i);

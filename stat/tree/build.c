@@ -67,20 +67,19 @@ int build_new(struct build **out, bool by_line)
 void build_free(struct build *build)
 {
     struct string *string, *next;
-    uint32_t i;
 
     if (!build)
         return;
     HASH_CLEAR(hh, build->hash);
-    for (i = 0; i < build->place_count; i++)
+    for (uint32_t i = 0; i < build->place_count; i++)
         free(build->places[i]);
     HASH_ITER (hh, build->strings, string, next) {
         HASH_DEL(build->strings, string);
         free(string);
     }
-    for (i = 0; i < build->end_count; i++)
+    for (uint32_t i = 0; i < build->end_count; i++)
         tasks_free(build->ends[i].tasks);
-    for (i = 0; i < build->progress_count; i++)
+    for (uint32_t i = 0; i < build->progress_count; i++)
         tasks_free(build->progress[i].tasks);
     free(build->places);
     free(build->ends);
@@ -280,10 +279,8 @@ static int put_strings(struct tree *tree, const struct build *build)
 /* Number the frames of `sorted` places, and put each once. */
 static void put_frames(struct tree *tree, struct place **sorted, uint32_t count)
 {
-    uint32_t i;
-
     qsort(sorted, count, sizeof(struct place *), by_frame);
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct place *place = sorted[i];
 
         if (i == 0 || by_frame(&sorted[i - 1], &sorted[i]) != 0)
@@ -531,7 +528,6 @@ int build_tree(struct tree **out, const struct build *build, uint64_t stop_ns)
     };
     const struct string *string;
     struct tree *tree = NULL;
-    uint32_t i;
     int r;
 
     for (string = build->strings; string; string = string->hh.next)
@@ -540,7 +536,7 @@ int build_tree(struct tree **out, const struct build *build, uint64_t stop_ns)
     if (r < 0)
         return r;
     put_stops(tree, build);
-    for (i = 0; i < build->progress_count; i++) {
+    for (uint32_t i = 0; i < build->progress_count; i++) {
         tree->progress[tree->progress_count++] = build->progress[i];
         tasks_ref(build->progress[i].tasks);
     }

@@ -96,12 +96,10 @@ static int merge_difference(void *newer_arg, const void *older_arg)
     struct state *newer = newer_arg;
     const struct state *older = older_arg;
     struct tree *rest;
-    size_t i;
-    size_t k;
     int r;
 
-    for (i = 0; i < newer->count; i++) {
-        for (k = 0; k < older->count; k++) {
+    for (size_t i = 0; i < newer->count; i++) {
+        for (size_t k = 0; k < older->count; k++) {
             r = tree_difference(&rest, newer->trees[i], older->trees[k]);
             if (r < 0)
                 return r;

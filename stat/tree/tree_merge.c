@@ -191,7 +191,6 @@ static int set_drop(struct tasks **set, struct tasks *gone, struct tasks *less)
 static int ends_join(struct tree *tree, struct span a, struct span b)
 {
     uint32_t first = tree->end_count;
-    uint32_t i;
     int r = 0;
 
     while (r == 0 && (a.count || b.count)) {
@@ -207,7 +206,7 @@ static int ends_join(struct tree *tree, struct span a, struct span b)
         r = set_without(&set, like->tasks, order >= 0 ? a.less : b.less);
         if (r == 0 && order == 0)
             r = set_add(&set, b.ends->tasks, b.less);
-        for (i = first; r == 0 && i < tree->end_count; i++)
+        for (uint32_t i = first; r == 0 && i < tree->end_count; i++)
             r = tasks_change(&set, TASKS_MINUS, tree->ends[i].tasks);
         if (r == 0)
             end_add(tree, like, set);
@@ -230,15 +229,13 @@ static int ends_subtract(struct tree *tree,
                          struct span newer,
                          struct span older)
 {
-    size_t i;
-    size_t k;
     int r = 0;
 
-    for (i = 0; r == 0 && i < newer.count; i++) {
+    for (size_t i = 0; r == 0 && i < newer.count; i++) {
         struct tasks *set = NULL;
 
         r = set_without(&set, newer.ends[i].tasks, newer.less);
-        for (k = 0; r == 0 && k < older.count; k++) {
+        for (size_t k = 0; r == 0 && k < older.count; k++) {
             if (tree_end_compare(&older.ends[k], &newer.ends[i]) >= 0)
                 r = set_drop(&set, older.ends[k].tasks, older.less);
         }
@@ -331,12 +328,11 @@ static int progress_add(struct tree *tree,
                         struct tasks *tasks)
 {
     struct tree_progress *list = tree->progress;
-    uint32_t i;
     int r = 0;
 
     if (tasks_count(tasks) == 0)
         goto out;
-    for (i = 0; i < tree->progress_count; i++) {
+    for (uint32_t i = 0; i < tree->progress_count; i++) {
         if (list[i].moved == moved && list[i].seen == seen) {
             r = tasks_change(&list[i].tasks, TASKS_UNION, tasks);
             goto out;
@@ -407,26 +403,24 @@ static int progress_merge(struct tree *tree,
                           const struct tree *a,
                           const struct tree *b)
 {
-    uint32_t i;
-    uint32_t k;
     int r = 0;
 
-    for (i = 0; r == 0 && i < a->progress_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < a->progress_count; i++) {
         const struct tree_progress *mine = &a->progress[i];
         struct tasks *rest = tasks_ref(mine->tasks);
 
-        for (k = 0; r == 0 && k < b->progress_count; k++)
+        for (uint32_t k = 0; r == 0 && k < b->progress_count; k++)
             r = progress_meet(tree, &room, mode, mine, &b->progress[k], &rest);
         if (r == 0)
             r = progress_add(tree, &room, mine->moved, mine->seen, rest);
         else
             tasks_free(rest);
     }
-    for (i = 0; r == 0 && mode == JOIN && i < b->progress_count; i++) {
+    for (uint32_t i = 0; r == 0 && mode == JOIN && i < b->progress_count; i++) {
         const struct tree_progress *mine = &b->progress[i];
         struct tasks *rest = tasks_ref(mine->tasks);
 
-        for (k = 0; r == 0 && k < a->progress_count; k++)
+        for (uint32_t k = 0; r == 0 && k < a->progress_count; k++)
             r = tasks_change(&rest, TASKS_MINUS, a->progress[k].tasks);
         if (r == 0)
             r = progress_add(tree, &room, mine->moved, mine->seen, rest);
@@ -492,14 +486,12 @@ static int rivals_find(struct rivals *rivals,
                        const struct tree *a,
                        const struct tree *b)
 {
-    uint32_t i;
-    uint32_t k;
     int r = 0;
 
-    for (i = 0; r == 0 && i < a->progress_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < a->progress_count; i++) {
         const struct tree_progress *x = &a->progress[i];
 
-        for (k = 0; r == 0 && k < b->progress_count; k++) {
+        for (uint32_t k = 0; r == 0 && k < b->progress_count; k++) {
             const struct tree_progress *y = &b->progress[k];
 
             if (x->moved != y->moved)

@@ -136,14 +136,12 @@ static int write_sets(struct writer *writer,
 
 static void write_nodes(struct writer *writer, const struct tree *tree)
 {
-    uint32_t i;
-
     write_number(writer, tree->stop_ns);
     write_number(writer, tree->string_count);
-    for (i = 0; i < tree->string_count; i++)
+    for (uint32_t i = 0; i < tree->string_count; i++)
         write_bytes(writer, tree->strings[i], strlen(tree->strings[i]) + 1);
     write_number(writer, tree->frame_count);
-    for (i = 0; i < tree->frame_count; i++) {
+    for (uint32_t i = 0; i < tree->frame_count; i++) {
         write_number(writer, tree->frames[i].function);
         write_number(writer, tree->frames[i].file);
         write_number(writer, tree->frames[i].line);
@@ -152,7 +150,7 @@ static void write_nodes(struct writer *writer, const struct tree *tree)
         write_number(writer, tree->frames[i].not_walked);
     }
     write_number(writer, tree->node_count);
-    for (i = 0; i < tree->node_count; i++) {
+    for (uint32_t i = 0; i < tree->node_count; i++) {
         uint32_t most = i > 0 ? tree->nodes[i - 1].depth + 1 : 0;
 
         write_number(writer, tree->nodes[i].frame);
@@ -164,10 +162,8 @@ static void write_ends(struct writer *writer,
                        const struct tree *tree,
                        const struct set_use *uses)
 {
-    uint32_t i;
-
     write_number(writer, tree->end_count);
-    for (i = 0; i < tree->end_count; i++) {
+    for (uint32_t i = 0; i < tree->end_count; i++) {
         const struct tree_end *end = &tree->ends[i];
 
         write_number(writer, end->node - (i > 0 ? end[-1].node : 0));
@@ -176,7 +172,7 @@ static void write_ends(struct writer *writer,
         write_number(writer, uses[i].number);
     }
     write_number(writer, tree->progress_count);
-    for (i = 0; i < tree->progress_count; i++) {
+    for (uint32_t i = 0; i < tree->progress_count; i++) {
         const struct tree_progress *progress = &tree->progress[i];
 
         write_number(writer, progress->moved);
@@ -184,7 +180,7 @@ static void write_ends(struct writer *writer,
         write_number(writer, uses[tree->end_count + i].number);
     }
     write_number(writer, tree->stop_count);
-    for (i = 0; i < tree->stop_count; i++) {
+    for (uint32_t i = 0; i < tree->stop_count; i++) {
         write_number(writer, tree->stops[i].task);
         write_number(writer, tree->stops[i].us);
     }

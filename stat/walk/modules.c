@@ -343,10 +343,10 @@ static void identity(char *text, size_t size, Dwfl_Module *dwfl_module)
     struct module *module;
     void **userdata;
     GElf_Addr address;
-    int len, i;
+    int len;
 
     len = dwfl_module_build_id(dwfl_module, &bits, &address);
-    for (i = 0; i < len && i < BUILD_ID_MAX; i++)
+    for (int i = 0; i < len && i < BUILD_ID_MAX; i++)
         snprintf(text + 2 * i, size - 2 * (size_t)i, "%02x", bits[i]);
     if (len > 0)
         return;

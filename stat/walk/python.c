@@ -160,9 +160,8 @@ static void find_symbols(struct python_place *out,
         header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
     GElf_Sym symbol;
     const char *name;
-    size_t i;
 
-    for (i = 0; data && i < count; i++) {
+    for (size_t i = 0; data && i < count; i++) {
         if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_value == 0)
             continue;
         name = elf_strptr(elf, header->sh_link, symbol.st_name);
@@ -188,14 +187,13 @@ bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid)
     Dwarf_Addr bias;
     const char *path;
     Elf *elf;
-    size_t i;
 
     path = dwfl_module_info(module, NULL, &place.first, &place.last, NULL, NULL,
                             NULL, NULL);
     if (!path || strstr(path, "python") == NULL)
         return false;
     elf = dwfl_module_getelf(module, &bias);
-    for (i = 0; elf && i < 2 && place.runtime == 0; i++)
+    for (size_t i = 0; elf && i < 2 && place.runtime == 0; i++)
         while ((section = elf_nextscn(elf, section)) != NULL)
             if (gelf_getshdr(section, &header) && header.sh_type == types[i])
                 find_symbols(&place, elf, section, &header, bias);
@@ -598,7 +596,7 @@ int python_read(struct python **out,
 {
     struct python *python;
     uint64_t interpreter, thread;
-    size_t interpreters, threads;
+    size_t threads;
     int r = 0;
 
     *out = NULL;
@@ -613,8 +611,8 @@ int python_read(struct python **out,
         goto out;
     interpreter = read_pointer(python, place->runtime +
                                            python->layout.runtime_interpreters);
-    for (interpreters = 0; interpreter && interpreters < INTERPRETERS_MAX;
-         interpreters++) {
+    for (size_t interpreters = 0;
+         interpreter && interpreters < INTERPRETERS_MAX; interpreters++) {
         thread = read_pointer(python,
                               interpreter + python->layout.interpreter_threads);
         for (threads = 0;

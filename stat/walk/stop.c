@@ -350,11 +350,10 @@ static int threads_seize(struct stop *stop)
 static size_t threads_look(struct stop *stop)
 {
     size_t asked = 0;
-    size_t i;
     int status;
     pid_t tid;
 
-    for (i = 0; i < stop->count; i++) {
+    for (size_t i = 0; i < stop->count; i++) {
         struct thread *thread = stop->threads[i];
 
         if (thread->state != STOP_ASKED)
@@ -382,9 +381,8 @@ static bool all_are_stuck(const struct stop *stop)
 {
     bool patient = stop_age_ns(stop) < stop->patience_ns;
     struct thread_status status;
-    size_t i;
 
-    for (i = 0; i < stop->count; i++) {
+    for (size_t i = 0; i < stop->count; i++) {
         const struct thread *thread = stop->threads[i];
 
         if (thread->state != STOP_ASKED)
@@ -430,10 +428,8 @@ static int threads_hold(struct stop *stop)
 /* Let all go, and free. */
 static void threads_release(struct stop *stop)
 {
-    size_t i;
-
     threads_look(stop);
-    for (i = 0; i < stop->count; i++) {
+    for (size_t i = 0; i < stop->count; i++) {
         const struct thread *thread = stop->threads[i];
 
         bool held = thread->state == STOP_HELD;
@@ -547,9 +543,7 @@ enum stop_state stop_state(const struct stop *stop, size_t index)
 
 bool stop_is_alive(const struct stop *stop)
 {
-    size_t i;
-
-    for (i = 0; i < stop->count; i++)
+    for (size_t i = 0; i < stop->count; i++)
         if (stop->threads[i]->state != STOP_GONE)
             return true;
     return false;

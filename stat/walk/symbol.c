@@ -25,9 +25,8 @@ static size_t name_len(const char *symbol)
         "@", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm.",
     };
     size_t len = strlen(symbol);
-    size_t i;
 
-    for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         const char *suffix = strstr(symbol, suffixes[i]);
 
         if (suffix && suffix > symbol && (size_t)(suffix - symbol) < len)

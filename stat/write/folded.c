@@ -11,9 +11,8 @@ static uint64_t weight(const struct report *report, uint32_t node)
 {
     const struct tree *tree = report->tree;
     uint64_t sum = 0;
-    uint32_t end;
 
-    for (end = report->first_end[node];
+    for (uint32_t end = report->first_end[node];
          end < tree->end_count && tree->ends[end].node == node; end++)
         sum += (uint64_t)tasks_count(tree->ends[end].tasks) *
                tree->ends[end].samples;
@@ -24,16 +23,14 @@ int folded_write(FILE *file, const struct report *report)
 {
     const struct tree *tree = report->tree;
     uint32_t above[TREE_DEPTH_MAX];
-    uint32_t node;
 
-    for (node = 0; node < tree->node_count; node++) {
+    for (uint32_t node = 0; node < tree->node_count; node++) {
         uint32_t depth = tree->nodes[node].depth;
-        uint32_t i;
 
         above[depth] = node;
         if (!report_has_end(report, node) || tree_is_not_walked(tree, above[0]))
             continue;
-        for (i = 0; i <= depth; i++) {
+        for (uint32_t i = 0; i <= depth; i++) {
             if (i > 0)
                 fputc(';', file);
             escape_folded(file, report_function(report, above[i]));

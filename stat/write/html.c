@@ -11,10 +11,9 @@
 
 int html_write(FILE *file, const struct report *report)
 {
-    size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && page_lines[i]; i++) {
+    for (size_t i = 0; r == 0 && page_lines[i]; i++) {
         if (strcmp(page_lines[i], DATA_LINE) == 0)
             r = json_write(file, report);
         else

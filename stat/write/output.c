@@ -19,9 +19,8 @@ static bool is_standard(const char *path)
 unsigned outputs_standard(const struct outputs *outputs)
 {
     unsigned count = 0;
-    int kind;
 
-    for (kind = 0; kind < OUTPUT_KINDS; kind++)
+    for (int kind = 0; kind < OUTPUT_KINDS; kind++)
         count += is_standard(outputs->paths[kind]);
     return count;
 }
@@ -79,9 +78,9 @@ int outputs_write(const struct outputs *outputs,
     struct output output = {.report = report};
     struct cop_error others, one;
     int first = 0;
-    int kind, r;
+    int r;
 
-    for (kind = 0; kind < OUTPUT_KINDS; kind++) {
+    for (int kind = 0; kind < OUTPUT_KINDS; kind++) {
         if (!outputs->paths[kind])
             continue;
         output.kind = (enum output_kind)kind;

@@ -56,9 +56,8 @@ TEST(the_oldest_of_the_node_goes)
 {
     struct cop_event event = COP_EVENT_INIT;
     struct news news = {0};
-    uint32_t number;
 
-    for (number = 0; number < 2 * LIMIT_EVENTS_OF_NODE; number++) {
+    for (uint32_t number = 0; number < 2 * LIMIT_EVENTS_OF_NODE; number++) {
         CHECK_OK(news_add(&news,
                           &(struct cop_event){.type = COP_EVENT_FILTER_ERROR,
                                               .rank = 7,
@@ -69,8 +68,8 @@ TEST(the_oldest_of_the_node_goes)
     }
     CHECK_OK(news_take(&news, &event));
     CU_ASSERT_EQUAL(event.type, COP_EVENT_BACKEND_LOST);
-    for (number = LIMIT_EVENTS_OF_NODE; number < 2 * LIMIT_EVENTS_OF_NODE;
-         number++) {
+    for (uint32_t number = LIMIT_EVENTS_OF_NODE;
+         number < 2 * LIMIT_EVENTS_OF_NODE; number++) {
         CHECK_OK(news_take(&news, &event));
         CU_ASSERT_EQUAL(event.stream_id, number);
     }

@@ -161,10 +161,9 @@ TEST(parameters_reach_the_filter)
     uint32_t count;
     int32_t parameter;
     int32_t waves;
-    int i;
 
     bench_init(&bench, "echo", "");
-    for (i = 1; i <= 3; i++) {
+    for (int i = 1; i <= 3; i++) {
         CHECK_OK(packet_pack(&payload, "%d", 100 * i));
         bench.call.parameters = payload;
         put_int(&bench, ECHO_SHOW, 0);
@@ -313,9 +312,8 @@ TEST(roles_may_differ)
     static const char *const names[] = {"nothing_front", NULL, "nothing_back"};
     struct loader *loader;
     struct cop_error error;
-    int i;
 
-    for (i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         int r = loader_new(&loader, &definition, roles[i], path, &error);
 
         CU_ASSERT_EQUAL(r, names[i] ? -ENOENT : 0);
@@ -386,9 +384,8 @@ TEST(damaged_packets_are_an_error)
 {
     static const char *const names[] = {"sum", "avg", "concat", "int_union"};
     struct bench bench;
-    size_t i;
 
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         bench_init(&bench, names[i], "");
         put_int(&bench, 1, 1);
         bench_clear(&bench);

@@ -134,7 +134,6 @@ TEST(the_greeting_goes_with_the_answer)
 {
     struct alone it = begin_candidate();
     const struct frame *greeting;
-    int late;
 
     alone_step(&it, (struct event){.type = EVENT_LINK_UP,
                                    .link = TO_ORPHAN,
@@ -142,7 +141,7 @@ TEST(the_greeting_goes_with_the_answer)
                                    .role = NODE_COMMNODE});
     CU_ASSERT_EQUAL(it.actions.count, 0);
     alone_fini(&it);
-    for (late = 0; late < 2; late++) {
+    for (int late = 0; late < 2; late++) {
         it = begin_candidate();
         ask_candidate(&it, 4, 3, NONE);
         if (late) {
@@ -262,13 +261,12 @@ TEST(an_orphan_that_raises_the_tree_is_refused)
 TEST(a_full_candidate_refuses)
 {
     struct alone it = begin_candidate();
-    uint32_t i;
 
     ask_candidate(&it, 5, 1, NONE);
     probed(&it, 5, 1, 1);
     CU_ASSERT_EQUAL_FATAL(answered(&it), OK);
     /* orphans below it ask, and the front-end does not answer */
-    for (i = 0; i <= LIMIT_CHILDREN; i++) {
+    for (uint32_t i = 0; i <= LIMIT_CHILDREN; i++) {
         alone_take(&it, TO_ORPHAN,
                    (struct frame){
                        .type = FRAME_PROBE,

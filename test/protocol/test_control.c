@@ -84,11 +84,10 @@ TEST(damaged_claims_do_no_harm)
 {
     struct claim claim = {.received = 5, .error = NULL};
     struct frame frame;
-    int i;
 
     CHECK_OK(ranks_add(&claim.members, 1, 1000));
     CHECK_OK(claim_encode(&claim, 1, &frame));
-    for (i = 0; i < MUTATIONS; i++) {
+    for (int i = 0; i < MUTATIONS; i++) {
         struct frame bad = mutate(&frame);
         struct claim back = {0};
 
@@ -203,10 +202,9 @@ TEST(damaged_openings_do_no_harm)
 {
     struct control control = an_opening();
     struct frame frame;
-    int i;
 
     CHECK_OK(control_encode(&control, &frame));
-    for (i = 0; i < MUTATIONS; i++) {
+    for (int i = 0; i < MUTATIONS; i++) {
         struct frame bad = mutate(&frame);
         struct control back = {0};
 
@@ -223,10 +221,9 @@ TEST(a_roster_comes_back)
 {
     struct roster roster = {0}, back = {0};
     struct frame frame;
-    int i;
 
     CHECK_OK(ranks_add(&roster.backends, 5, 90));
-    for (i = 0; i < 9; i++)
+    for (int i = 0; i < 9; i++)
         CHECK_OK(
             roster_add_internal(&roster, (uint32_t)i, 0, 7, "127.0.0.1 4000"));
     CHECK_OK(roster_add_missing(&roster, 3, "n3", "no route to host"));
@@ -236,7 +233,7 @@ TEST(a_roster_comes_back)
     CU_ASSERT_STRING_EQUAL(back.internals[8].address, "127.0.0.1 4000");
     CU_ASSERT_STRING_EQUAL(back.missing[0].host, "n3");
     CU_ASSERT_EQUAL(ranks_size(&back.backends), 86);
-    for (i = 0; i < MUTATIONS; i++) {
+    for (int i = 0; i < MUTATIONS; i++) {
         struct frame bad = mutate(&frame);
         struct roster other = {0};
 

@@ -202,10 +202,9 @@ TEST(a_joiner_is_adopted_by_the_front_end)
     } places[] = {{"0(1(4))", 1}, {"0(1(2(4)))", 2}};
     unsigned joined = 0;
     uint32_t joiner;
-    uint64_t at_ms;
 
     for (size_t i = 0; i < 2; i++)
-        for (at_ms = 1; at_ms <= 14; at_ms++) {
+        for (uint64_t at_ms = 1; at_ms <= 14; at_ms++) {
             struct sim *sim = sim_launch(places[i].tree);
 
             joiner = sim_attach(sim, places[i].at);
@@ -330,10 +329,10 @@ TEST(an_adopter_may_die)
  * to be lost at once: its children know which attempt it was. */
 TEST(an_orphan_may_die_with_its_adopter)
 {
-    uint64_t adopter_ms, orphan_ms;
+    uint64_t adopter_ms;
 
     for (adopter_ms = 1; adopter_ms <= 12; adopter_ms++)
-        for (orphan_ms = 1; orphan_ms <= 15; orphan_ms++) {
+        for (uint64_t orphan_ms = 1; orphan_ms <= 15; orphan_ms++) {
             struct sim *sim = sim_launch("0(1(3(7),4(8,9)),2(5(10),6(11)))");
 
             sim_kill_at(sim, 1, 0);
@@ -522,9 +521,7 @@ TEST(the_front_end_gives_up)
  * loses its way up at that moment. */
 TEST(a_certain_end_is_told_again)
 {
-    uint64_t at_ms;
-
-    for (at_ms = 1; at_ms <= 24; at_ms++) {
+    for (uint64_t at_ms = 1; at_ms <= 24; at_ms++) {
         struct sim *sim = sim_launch("0(1(3(7,8)),2(4(9)))");
 
         sim_kill_at(sim, 7, 12);

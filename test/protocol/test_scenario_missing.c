@@ -85,9 +85,8 @@ static void check_tree(struct sim *sim)
     const struct ranks *backends = node_backends(sim_node(sim, 0));
     struct table_entry entry;
     uint32_t children[OTHERS + 1] = {0};
-    uint32_t i, rank;
 
-    for (rank = 1; rank <= OTHERS; rank++) {
+    for (uint32_t rank = 1; rank <= OTHERS; rank++) {
         uint32_t at = rank;
 
         CU_ASSERT_EQUAL(ranks_has(backends, rank),
@@ -102,10 +101,10 @@ static void check_tree(struct sim *sim)
         CU_ASSERT_EQUAL(sim_parent(sim, at), parent_of(sim, rank));
         children[parent_of(sim, rank)]++;
     }
-    for (i = 0; i <= OTHERS; i++) {
+    for (uint32_t i = 0; i <= OTHERS; i++) {
         if (!sim_is_alive(sim, i))
             continue;
-        for (rank = 0; rank <= 6; rank++) {
+        for (uint32_t rank = 0; rank <= 6; rank++) {
             bool known =
                 table_entry(sim_node(sim, i)->heal.table, rank, &entry) == 0;
 
@@ -127,17 +126,16 @@ static void check_work(struct sim *sim)
     uint32_t stream = sim_open_filter(sim, "sum");
     const struct ranks *backends = node_backends(sim_node(sim, 0));
     int sum = 0;
-    uint64_t i;
 
     sim_echo(sim);
     sim_send_int(sim, 0, stream, 5);
     sim_run(sim, 50);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 5 * (int)ranks_size(backends));
-    for (i = 0; i < ranks_size(backends); i++)
+    for (uint64_t i = 0; i < ranks_size(backends); i++)
         sum += sim_taken(sim, ranks_at(backends, i), stream) == 1;
     CU_ASSERT_EQUAL(sum, (int)ranks_size(backends));
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    for (i = 1; i <= 6; i++)
+    for (uint64_t i = 1; i <= 6; i++)
         if (!is_missing(sim, (uint32_t)i)) {
             sim_crash(sim, (uint32_t)i);
             sim_run(sim, 5000);
@@ -145,7 +143,7 @@ static void check_work(struct sim *sim)
     sim_send_int(sim, 0, stream, 7);
     sim_run(sim, 5000);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 7 * (int)ranks_size(backends));
-    for (i = 7; i <= OTHERS; i++)
+    for (uint64_t i = 7; i <= OTHERS; i++)
         CU_ASSERT_EQUAL(sim_is_alive(sim, (uint32_t)i),
                         !is_missing(sim, (uint32_t)i));
 }

@@ -18,9 +18,7 @@ static struct sim *begin_with(const char *name)
 
 static bool is_among(uint32_t parent, const uint32_t *ranks, size_t count)
 {
-    size_t i;
-
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (ranks[i] == parent)
             return true;
     }
@@ -32,9 +30,8 @@ static bool is_among(uint32_t parent, const uint32_t *ranks, size_t count)
 TEST(each_algorithm_heals)
 {
     static const uint32_t far[] = {0, 1, 2, 5, 6, 7, 8};
-    uint32_t algorithm;
 
-    for (algorithm = 0; algorithm < ADOPTER_ALGORITHMS; algorithm++) {
+    for (uint32_t algorithm = 0; algorithm < ADOPTER_ALGORITHMS; algorithm++) {
         const char *name = adopter_name(algorithm);
         /* one; the front-end and its children; or all */
         size_t first = strchr(name, '+') || name[0] == 'N' ? 3
@@ -42,7 +39,6 @@ TEST(each_algorithm_heals)
                                                            : 1;
         struct sim *sim = begin_with(name);
         uint32_t stream = sim_open_filter(sim, "int_union");
-        uint32_t i;
 
         sim_crash(sim, 3);
         sim_run(sim, 500);
@@ -50,9 +46,9 @@ TEST(each_algorithm_heals)
         CU_ASSERT(is_among(sim_parent(sim, 10), far, first));
         sim_crash(sim, 9);
         sim_run(sim, 500);
-        for (i = 16; i <= 17; i++)
+        for (uint32_t i = 16; i <= 17; i++)
             CU_ASSERT(sim_parent(sim, i) != SIM_NONE);
-        for (i = 11; i <= 19; i++)
+        for (uint32_t i = 11; i <= 19; i++)
             sim_send_int(sim, i, stream, (int)i);
         CHECK_IS(sim_sync_now(sim, stream), 0);
         sim_end(sim);
@@ -98,13 +94,11 @@ TEST(a_grandparent_may_be_dead_too)
 TEST(random_choices_repeat)
 {
     static const char *const names[] = {"ANY-R", "NHI-WR"};
-    size_t i;
 
-    for (i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         uint32_t parents[2][2];
-        int run;
 
-        for (run = 0; run < 2; run++) {
+        for (int run = 0; run < 2; run++) {
             struct sim *sim = begin_with(names[i]);
 
             sim_crash(sim, 3);

@@ -214,13 +214,12 @@ TEST(an_epoch_pairs_again)
 TEST(do_not_wait_does_not_wait)
 {
     struct wave *wave = make_wave(COP_DO_NOT_WAIT);
-    uint32_t i;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
-    for (i = 1; i <= 50; i++)
+    for (uint32_t i = 1; i <= 50; i++)
         put_packet(wave, i % 2, i);
-    for (i = 1; i <= 50; i++)
+    for (uint32_t i = 1; i <= 50; i++)
         check_set(wave, i, 1);
     check_none(wave);
     wave_free(wave);
@@ -334,13 +333,12 @@ TEST(an_incomplete_wave_is_lent_credit)
 {
     struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
     struct frame part = {.type = FRAME_DATA, .origin = 10, .count = 1};
-    int i;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
     CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, 1);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
-    for (i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         struct frame copy = part;
 
         copy.sequence = 2;
@@ -402,11 +400,10 @@ static void put_from(struct wave *wave,
 static void check_order(struct wave *wave, const uint32_t *ranks, size_t count)
 {
     struct wave_set set;
-    size_t i;
 
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL_FATAL(set.count, count);
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         CU_ASSERT_EQUAL(set.inlets[i], ranks[i]);
 }
 

@@ -141,9 +141,7 @@ static int await(const struct pipes *pipes, pid_t pid)
 
 static void print_pids(const pid_t *pids, int count)
 {
-    int i;
-
-    for (i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         printf(i ? " %d" : "%d", (int)pids[i]);
     printf("\n");
     fflush(stdout);
@@ -157,11 +155,10 @@ int main(int argc, char **argv)
     char line[64], place[16];
     char order;
     int task;
-    int i;
 
     if (count < 1 || count > COUNT_MAX)
         return 2;
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         pids[i] = start(&pipes[i]);
         if (pids[i] < 0 || await(&pipes[i], pids[i]) < 0)
             return EXIT_FAILURE;
@@ -182,7 +179,7 @@ int main(int argc, char **argv)
             return EXIT_FAILURE;
         print_pids(pids, count);
     }
-    for (i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         kill(pids[i], SIGKILL);
     while (wait(NULL) > 0)
         ;

@@ -29,16 +29,14 @@ static inline struct tree *random_tree(uint64_t *seed,
     struct tree *tree = NULL, *more, *both;
     uint32_t count = random_below(seed, most + 1);
     uint32_t samples = 1 + random_below(seed, 3);
-    uint32_t i;
-    uint32_t k;
 
     CHECK_OK(traces_new(&traces));
     while (samples-- > 0) {
-        for (i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             struct frame frames[6];
             uint32_t depth = 1 + random_below(seed, 6);
 
-            for (k = 0; k < depth; k++)
+            for (uint32_t k = 0; k < depth; k++)
                 frames[k] = (struct frame){
                     functions[random_below(seed, 6)],
                     files[random_below(seed, 3)],

@@ -200,8 +200,3 @@ TEST(what_is_known_stays_without_anybody)
     tree_free(trees[0]);
     tree_free(trees[1]);
 }
-
-int main(void)
-{
-    return check_run("naming");
-}

@@ -45,9 +45,7 @@ static const struct {
 
 TEST(long_names_are_shown_short)
 {
-    size_t i;
-
-    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char *text = short_name(rows[i].name);
 
         CU_ASSERT_PTR_NOT_NULL_FATAL(text);
@@ -64,13 +62,12 @@ TEST(any_name_has_a_text)
     static const char alphabet[] = "<<>>(()){}[]-=: ,aoperator";
     uint64_t random = 7;
     char name[512];
-    size_t round, i;
 
-    for (round = 0; round < 20000; round++) {
+    for (size_t round = 0; round < 20000; round++) {
         size_t len = random_below(&random, sizeof(name));
         char *text;
 
-        for (i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++)
             name[i] = alphabet[random_below(&random, sizeof(alphabet) - 1)];
         if (round % 2)
             memcpy(name, "operator", len < 8 ? len : 8);

@@ -12,10 +12,10 @@ static int add_sample(struct traces *traces,
                       uint32_t sample,
                       uint64_t seed)
 {
-    uint32_t task;
     int r = 0;
 
-    for (task = number; r == 0 && task < 8 * daemons; task += daemons) {
+    for (uint32_t task = number; r == 0 && task < 8 * daemons;
+         task += daemons) {
         uint64_t draw = seed + 1000 * task + (task % 5 == 0 ? sample : 0);
         char text[32];
         struct frame frames[] = {{"main", "job.c", 1, "", 0, false},
@@ -30,7 +30,7 @@ static int add_sample(struct traces *traces,
 
 int main(int argc, char **argv)
 {
-    uint32_t daemons, samples, sample, i, k, len;
+    uint32_t daemons, samples, len;
     uint64_t seed;
 
     if (argc != 4)
@@ -38,12 +38,12 @@ int main(int argc, char **argv)
     seed = strtoull(argv[1], NULL, 10);
     daemons = (uint32_t)strtoul(argv[2], NULL, 10);
     samples = (uint32_t)strtoul(argv[3], NULL, 10);
-    for (i = 0; i < daemons; i++) {
+    for (uint32_t i = 0; i < daemons; i++) {
         struct traces *traces;
 
         if (traces_new(&traces) < 0)
             return 1;
-        for (sample = 0; sample < samples; sample++) {
+        for (uint32_t sample = 0; sample < samples; sample++) {
             const unsigned char *bytes;
             struct cop_packet *packet;
             struct tree *tree;
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
                 tree_pack(&packet, 1, tree) < 0 ||
                 cop_packet_unpack(packet, "%auc", &bytes, &len) < 0)
                 return 1;
-            for (k = 0; k < len; k++)
+            for (uint32_t k = 0; k < len; k++)
                 printf("%02x", bytes[k]);
             putchar('\n');
             cop_packet_free(packet);

@@ -47,10 +47,9 @@ static struct tree *spinning_tree(void)
     static const char *const spots[] = {"ucp_worker_progress", "sched_yield",
                                         "libuct.so.0.0.0+0x18489"};
     struct traces *traces;
-    uint32_t task;
 
     CHECK_OK(traces_new(&traces));
-    for (task = 0; task < 12; task++) {
+    for (uint32_t task = 0; task < 12; task++) {
         struct frame stall[] = {PLACE("main"), PLACE("do_SendOrStall")};
         struct frame wait[] = {PLACE("main"), PLACE("PMPI_Waitall"),
                                PLACE(spots[0])};
@@ -120,10 +119,9 @@ TEST(callers_of_a_mutex_differ)
     static const char *const expected[] = {"1", "0,2", NULL};
     struct traces *traces;
     struct tree *tree;
-    uint32_t task;
 
     CHECK_OK(traces_new(&traces));
-    for (task = 0; task < 3; task++) {
+    for (uint32_t task = 0; task < 3; task++) {
         struct frame stack[] = {PLACE(task == 1 ? "write" : "read"),
                                 PLACE("___pthread_mutex_lock"),
                                 PLACE(task ? "futex" : "lll_lock_wait")};
@@ -142,20 +140,14 @@ TEST(runtimes_are_known_by_name)
         "pMPI_x",      "pthread_join", "__GI___pthread_lock"};
     static const char *const none[] = {
         "MPIR_Wait", "main", "impi_x", "my_pthread_x", "mpi", "_", "", "__"};
-    size_t i;
 
-    for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         CU_ASSERT(runtime_is_call(calls[i]));
-    for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
         CU_ASSERT(!runtime_is_call(none[i]));
     CU_ASSERT(runtime_is_thread("libucs.so.0.0.0+0x18d1d"));
     CU_ASSERT(runtime_is_thread("opal_progress"));
     CU_ASSERT(!runtime_is_thread("libmine.so+0x12"));
     CU_ASSERT(!runtime_is_thread("main"));
     CU_ASSERT(!runtime_is_thread("[truncated]"));
-}
-
-int main(void)
-{
-    return check_run("classes");
 }

@@ -125,8 +125,3 @@ TEST(the_same_tree_with_failures)
         }
     }
 }
-
-int main(void)
-{
-    return check_run("heal");
-}

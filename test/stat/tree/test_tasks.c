@@ -29,10 +29,8 @@ static struct pair random_pair(uint64_t *seed)
     struct pair pair = {NULL, {false}};
     uint32_t kind = random_below(seed, 4);
     size_t count = random_below(seed, 30);
-    size_t i;
-    uint32_t t;
 
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t first = random_below(seed, MODEL);
         uint32_t len = kind == 0 ? 0 : random_below(seed, 9);
 
@@ -42,7 +40,7 @@ static struct pair random_pair(uint64_t *seed)
         }
         ranges[i].first = first;
         ranges[i].last = first + len < MODEL ? first + len : MODEL - 1;
-        for (t = ranges[i].first; t <= ranges[i].last; t++)
+        for (uint32_t t = ranges[i].first; t <= ranges[i].last; t++)
             pair.in[t] = true;
     }
     pair.tasks = make(ranges, count);
@@ -53,15 +51,13 @@ static void check_members(const struct tasks *tasks, const bool *in)
 {
     bool have[MODEL] = {false};
     uint32_t count = 0;
-    size_t i;
-    uint32_t t;
 
-    for (i = 0; i < tasks_range_count(tasks); i++) {
-        for (t = tasks_ranges(tasks)[i].first; t <= tasks_ranges(tasks)[i].last;
-             t++)
+    for (size_t i = 0; i < tasks_range_count(tasks); i++) {
+        for (uint32_t t = tasks_ranges(tasks)[i].first;
+             t <= tasks_ranges(tasks)[i].last; t++)
             have[t] = true;
     }
-    for (t = 0; t < MODEL; t++)
+    for (uint32_t t = 0; t < MODEL; t++)
         count += in[t];
     CU_ASSERT(memcmp(have, in, sizeof(have)) == 0);
     CU_ASSERT_EQUAL(tasks_count(tasks), count);
@@ -71,10 +67,8 @@ static void check_members(const struct tasks *tasks, const bool *in)
 TEST(operations_are_those_of_sets)
 {
     uint64_t seed = 20090401;
-    int round;
-    int t;
 
-    for (round = 0; round < 500; round++) {
+    for (int round = 0; round < 500; round++) {
         struct pair a = random_pair(&seed);
         struct pair b = random_pair(&seed);
         bool all[MODEL];
@@ -82,7 +76,7 @@ TEST(operations_are_those_of_sets)
         bool both[MODEL];
         struct tasks *result;
 
-        for (t = 0; t < MODEL; t++) {
+        for (int t = 0; t < MODEL; t++) {
             all[t] = a.in[t] || b.in[t];
             less[t] = a.in[t] && !b.in[t];
             both[t] = a.in[t] && b.in[t];
@@ -108,9 +102,8 @@ TEST(operations_are_those_of_sets)
 TEST(packing_round_trips)
 {
     uint64_t seed = 7;
-    int round;
 
-    for (round = 0; round < 500; round++) {
+    for (int round = 0; round < 500; round++) {
         struct pair a = random_pair(&seed);
         size_t len = tasks_packed_len(a.tasks);
         unsigned char *bytes = malloc(len + 1);
@@ -137,7 +130,6 @@ TEST(regular_sets_are_small)
     struct tasks_range hole[] = {{0, 499}, {501, MILLION - 1}};
     static struct tasks_range every[MILLION / 16];
     struct tasks *tasks;
-    uint32_t i;
 
     tasks = make(&all, 1);
     CU_ASSERT(tasks_packed_len(tasks) <= 5);
@@ -145,7 +137,7 @@ TEST(regular_sets_are_small)
     tasks = make(hole, 2);
     CU_ASSERT(tasks_packed_len(tasks) <= 10);
     tasks_free(tasks);
-    for (i = 0; i < MILLION / 16; i++)
+    for (uint32_t i = 0; i < MILLION / 16; i++)
         every[i] = (struct tasks_range){16 * i, 16 * i};
     tasks = make(every, MILLION / 16);
     CU_ASSERT(tasks_packed_len(tasks) <= 5);
@@ -162,9 +154,8 @@ TEST(irregular_sets_cost_a_bitmap)
     uint64_t seed = 99;
     size_t count = 0;
     size_t len;
-    uint32_t i;
 
-    for (i = 0; i < 8192; i++) {
+    for (uint32_t i = 0; i < 8192; i++) {
         if (random_below(&seed, 2))
             ranges[count++] = (struct tasks_range){i, i};
     }
@@ -193,7 +184,6 @@ TEST(hostile_bytes_are_refused)
     static const unsigned char touching[] = {0x02, 0x00, 0x02, 0x00};
     struct tasks *tasks;
     uint64_t seed = 3;
-    int round;
 
     CHECK_IS(tasks_unpack(&tasks, reaches_too_far, 6), -EBADMSG);
     CHECK_IS(tasks_unpack(&tasks, long_number, 3), -EBADMSG);
@@ -201,13 +191,12 @@ TEST(hostile_bytes_are_refused)
     CHECK_IS(tasks_unpack(&tasks, empty_bitmap, 3), -EBADMSG);
     CHECK_IS(tasks_unpack(&tasks, cut, 1), -EBADMSG);
     CHECK_IS(tasks_unpack(&tasks, touching, 4), -EBADMSG);
-    for (round = 0; round < 20000; round++) {
+    for (int round = 0; round < 20000; round++) {
         unsigned char bytes[12];
         unsigned char again[64];
         size_t len = 1 + random_below(&seed, sizeof(bytes));
-        size_t i;
 
-        for (i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++)
             bytes[i] = (unsigned char)random_below(
                 &seed, random_below(&seed, 4) ? 16 : 256);
         if (tasks_unpack(&tasks, bytes, len) < 0)
@@ -258,9 +247,4 @@ TEST(bad_ranges_are_refused)
 
     CHECK_IS(tasks_new(&tasks, &reversed, 1), -EINVAL);
     CHECK_IS(tasks_new(&tasks, &far, 1), -EINVAL);
-}
-
-int main(void)
-{
-    return check_run("tasks");
 }

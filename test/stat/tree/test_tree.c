@@ -27,9 +27,8 @@ static struct tree *minus(const struct tree *newer, const struct tree *older)
 TEST(joining_obeys_its_laws)
 {
     uint64_t seed = 1;
-    int round;
 
-    for (round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         struct tree *a = random_tree(&seed, 20, 40);
         struct tree *b = random_tree(&seed, 20, 40);
         struct tree *c = random_tree(&seed, 20, 40);
@@ -60,9 +59,8 @@ TEST(joining_obeys_its_laws)
 TEST(differences_join_to_the_newer)
 {
     uint64_t seed = 2;
-    int round;
 
-    for (round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         struct tree *older = random_tree(&seed, 20, 40);
         struct tree *more = random_tree(&seed, 20, 40);
         struct tree *newer = join(older, more);
@@ -95,11 +93,10 @@ TEST(joining_all_is_joining_each)
     struct tree *all;
     struct tree *each;
     struct tree *next;
-    size_t i;
 
     each = random_tree(&seed, 0, 1);
     each->stop_ns = 0;
-    for (i = 0; i < 13; i++) {
+    for (size_t i = 0; i < 13; i++) {
         trees[i] = random_tree(&seed, 20, 40);
         next = join(each, trees[i]);
         tree_free(each);
@@ -108,7 +105,7 @@ TEST(joining_all_is_joining_each)
     CHECK_OK(tree_join_all(&all, trees, 13));
     CU_ASSERT(tree_equal(all, each));
     CHECK_IS(tree_join_all(&next, trees, 0), -EINVAL);
-    for (i = 0; i < 13; i++)
+    for (size_t i = 0; i < 13; i++)
         tree_free(trees[i]);
     tree_free(all);
     tree_free(each);
@@ -179,9 +176,8 @@ TEST(who_moved_later_has_the_say)
 TEST(packing_round_trips)
 {
     uint64_t seed = 4;
-    int round;
 
-    for (round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         struct tree *tree = random_tree(&seed, 30, 500);
         struct cop_packet *packet;
         struct tree *again;
@@ -202,9 +198,8 @@ TEST(hostile_packets_are_refused)
 {
     uint64_t seed = 5;
     unsigned refused = 0;
-    int round;
 
-    for (round = 0; round < 5000; round++) {
+    for (int round = 0; round < 5000; round++) {
         struct tree *tree = random_tree(&seed, 12, 60);
         struct cop_packet *packet;
         struct cop_packet *bad;
@@ -368,22 +363,19 @@ TEST(other_formats_are_refused)
 TEST(under_a_node_is_its_subtree)
 {
     uint64_t seed = 6;
-    int round;
 
-    for (round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         struct tree *tree = random_tree(&seed, 20, 40);
         struct tasks **sets = calloc(tree->node_count + 1, sizeof(*sets));
-        uint32_t i;
-        uint32_t k;
 
         CU_ASSERT_FATAL(sets != NULL);
         CHECK_OK(tree_under(tree, sets));
-        for (i = 0; i < tree->node_count; i++) {
+        for (uint32_t i = 0; i < tree->node_count; i++) {
             struct tasks *sum;
             struct tasks *next;
 
             CHECK_OK(tasks_new(&sum, NULL, 0));
-            for (k = 0; k < tree->end_count; k++) {
+            for (uint32_t k = 0; k < tree->end_count; k++) {
                 if (tree->ends[k].node < i ||
                     tree->ends[k].node >= i + tree->nodes[i].size)
                     continue;
@@ -395,7 +387,7 @@ TEST(under_a_node_is_its_subtree)
             CU_ASSERT(tasks_equal(sum, sets[i]));
             tasks_free(sum);
         }
-        for (i = 0; i < tree->node_count; i++)
+        for (uint32_t i = 0; i < tree->node_count; i++)
             tasks_free(sets[i]);
         free(sets);
         tree_free(tree);
@@ -413,13 +405,12 @@ TEST(followers_keep_the_present)
     struct tree none = {0};
     struct traces *traces;
     struct tree *tree, *more, *both;
-    uint32_t sample;
     char name[16];
 
     CHECK_OK(traces_new(&traces));
     traces_forget(traces);
     CHECK_OK(tree_join(&tree, &none, &none));
-    for (sample = 1; sample <= 300; sample++) {
+    for (uint32_t sample = 1; sample <= 300; sample++) {
         snprintf(name, sizeof(name), "f%u", sample / 3);
         mover[1].function = name;
         CHECK_OK(traces_add(traces, 0, mover, 2));
@@ -443,9 +434,4 @@ TEST(followers_keep_the_present)
     tree_free(both);
     tree_free(tree);
     traces_free(traces);
-}
-
-int main(void)
-{
-    return check_run("tree");
 }

@@ -130,8 +130,3 @@ TEST(who_ends_is_waited_for)
         waitpid(pid, NULL, 0);
     close(said[0]);
 }
-
-int main(void)
-{
-    return check_run("stop");
-}

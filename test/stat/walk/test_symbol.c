@@ -39,9 +39,7 @@ static const struct row rows[] = {
 
 TEST(symbols_become_names)
 {
-    size_t i;
-
-    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char *name = symbol_name(rows[i].symbol);
 
         CU_ASSERT_PTR_NOT_NULL_FATAL(name);
@@ -71,9 +69,8 @@ TEST(fortran_symbols_have_the_name_of_the_source)
         {"solve.x", "solve", "solve.x"},
         {"_ZN6solver4stepEi", "step", "solver::step(int)"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *name = symbol_name_with_source(cases[i].symbol, cases[i].source);
 
         CU_ASSERT_PTR_NOT_NULL_FATAL(name);
@@ -87,16 +84,16 @@ TEST(any_symbol_has_a_name)
 {
     uint64_t random = 1;
     char text[256];
-    size_t round, i, len;
+    size_t len;
 
-    for (round = 0; round < 20000; round++) {
+    for (size_t round = 0; round < 20000; round++) {
         const char *from =
             rows[random_below(&random, sizeof(rows) / sizeof(rows[0]))].symbol;
         char *name;
 
         snprintf(text, sizeof(text), "%s", from);
         len = strlen(text);
-        for (i = random_below(&random, 6); len > 0 && i > 0; i--)
+        for (size_t i = random_below(&random, 6); len > 0 && i > 0; i--)
             text[random_below(&random, (uint32_t)len)] =
                 (char)(1 + random_below(&random, 255));
         name = symbol_name(text);

@@ -168,11 +168,10 @@ TEST(threads_have_states)
     pid_t pid = start(2, 1, 0);
     struct seen seen;
     uint64_t stop_ns;
-    int round;
 
     options.states = true;
     /* From their barrier threads come one by one; a walk lets them go on. */
-    for (round = 0; round < 1000; round++) {
+    for (int round = 0; round < 1000; round++) {
         walk(pid, &options, &seen, &stop_ns);
         if (seen.running == 1)
             break;
@@ -213,12 +212,11 @@ TEST(a_walk_is_given_up)
     unsigned deep = 0;
     struct seen seen;
     uint64_t stop_ns, shortest_ns = UINT64_MAX;
-    int round;
 
     walk(pid, &options, &seen, &stop_ns);
     CU_ASSERT_EQUAL(seen.given_up, 0);
     options.max_stop_ms = 1;
-    for (round = 0; round < 20 || (deep == 0 && round < 10000); round++) {
+    for (int round = 0; round < 20 || (deep == 0 && round < 10000); round++) {
         walk(pid, &options, &seen, &stop_ns);
         CU_ASSERT_EQUAL(seen.stacks, 1);
         CU_ASSERT_EQUAL(seen.given_up, 1);
@@ -232,9 +230,4 @@ TEST(a_walk_is_given_up)
     walk(pid, &options, &seen, &stop_ns);
     CU_ASSERT_EQUAL(seen.given_up, 0);
     end(pid);
-}
-
-int main(void)
-{
-    return check_run("threads");
 }

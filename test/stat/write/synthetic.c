@@ -15,10 +15,9 @@ static int merge(struct tree **out, const struct synthetic *job)
 {
     struct tree **parts = calloc(job->daemons, sizeof(struct tree *));
     struct tree *merged = NULL, *expected = NULL;
-    uint32_t i;
     int r = parts ? 0 : -ENOMEM;
 
-    for (i = 0; r == 0 && i < job->daemons; i++)
+    for (uint32_t i = 0; r == 0 && i < job->daemons; i++)
         r = synthetic_tree(&parts[i], job, i);
     if (r == 0)
         r = tree_join_all(&merged, parts, job->daemons);
@@ -26,7 +25,7 @@ static int merge(struct tree **out, const struct synthetic *job)
         r = synthetic_tree(&expected, job, SYNTHETIC_ALL);
     if (r == 0)
         r = tree_equal(merged, expected) ? tree_settle(out, merged) : -EBADE;
-    for (i = 0; parts && i < job->daemons; i++)
+    for (uint32_t i = 0; parts && i < job->daemons; i++)
         tree_free(parts[i]);
     free(parts);
     tree_free(merged);
@@ -52,11 +51,11 @@ int main(int argc, char **argv)
     struct report *report;
     struct synthetic job;
     struct tree *tree;
-    int kind, r;
+    int r;
 
     if (argc != 3)
         errx(2, "usage: synthetic KEYS FOLDER");
-    for (kind = 0; kind < OUTPUT_KINDS; kind++) {
+    for (int kind = 0; kind < OUTPUT_KINDS; kind++) {
         snprintf(paths[kind], sizeof(paths[kind]), "%s/%s", argv[2],
                  names[kind]);
         outputs.paths[kind] = paths[kind];

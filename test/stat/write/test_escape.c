@@ -54,9 +54,8 @@ TEST(languages_hold_names)
         {escape_folded, "a\"\\&lt:<b> [1m 2J" FFFD "3J  \xef\xbf\xbe" FFFD FFFD
                         "\xc3\xa9" FFFD FFFD},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
+    for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
         char *text = written(languages[i].write);
 
         CU_ASSERT_STRING_EQUAL(text, languages[i].expected);
@@ -72,9 +71,4 @@ TEST(terminals_are_not_spoken_to)
     columns_clean(text);
     CU_ASSERT_STRING_EQUAL(text,
                            "a\"\\&lt;<b>?[1m?2J?3J??\xef\xbf\xbe??\xc3\xa9??");
-}
-
-int main(void)
-{
-    return check_run("escape");
 }
