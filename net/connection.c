@@ -3,14 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -18,6 +14,7 @@
 
 #include "net/helm.h"
 #include "net/output.h"
+#include "net/tcp.h"
 #include "wire/limits.h"
 
 /* The receive buffer that all connections of a set share. */
@@ -117,7 +114,7 @@ static void write_some(struct connection *c)
     output_drop(&c->output);
 }
 
-/* ---- ends ---------------------------------------------------------------- */
+/* ---- ends ---- */
 
 static void connection_watch(struct connection *c, int events)
 {
@@ -243,21 +240,15 @@ void connection_write_last(const struct connection *c,
 
 void connection_reset(struct connection *c)
 {
-    struct sockaddr none = {.sa_family = AF_UNSPEC};
-
-    /* That is how one end of a TCP connection is told to forget it. */
-    if (connect(c->io.fd, &none, sizeof(none)) < 0)
-        shutdown(c->io.fd, SHUT_RDWR);
+    tcp_reset(c->io.fd);
 }
 
 /* ---- reading ---- */
 
 static void received_frame(struct connection *c, struct frame *frame)
 {
-    const struct connections_config *config = &c->set->config;
-
     c->framed = true;
-    config->ops->frame(config->arg, c, frame);
+    c->set->config.ops->frame(c->set->config.arg, c, frame);
 }
 
 /* Frames out of the shared buffer. */
@@ -321,15 +312,6 @@ static void take_handshake(struct connection *c,
     take_frames(c, bytes, len);
 }
 
-/* In the plain words of the C library: to translate them costs an orphan a
- * hundredth of its recovery. */
-static const char *connection_say(int error)
-{
-    const char *text = strerrordesc_np(error);
-
-    return text ? text : strerror(error);
-}
-
 static void read_end(struct connection *c, ssize_t n)
 {
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -337,9 +319,9 @@ static void read_end(struct connection *c, ssize_t n)
     if (c->no_memory)
         connection_fail(c, -ENOMEM, "no memory for what was to be sent");
     else if (n < 0)
-        connection_fail(c, -errno, connection_say(errno));
+        connection_fail(c, -errno, tcp_error(errno));
     else if (c->write_error)
-        connection_fail(c, -c->write_error, connection_say(c->write_error));
+        connection_fail(c, -c->write_error, tcp_error(c->write_error));
     else if (c->state == STATE_HANDSHAKE)
         connection_fail(
             c, -ECONNRESET,
@@ -472,20 +454,6 @@ void connections_be_busy(struct connections *set, bool busy)
     set->receive_len = busy ? BUSY_LEN : RECEIVE_LEN;
 }
 
-int connection_prepare(int fd, uint32_t failure_timeout_ms)
-{
-    int user_timeout_ms = INT_MAX; /* more the system does not take */
-    int on = 1;
-
-    if (failure_timeout_ms < INT_MAX / 3)
-        user_timeout_ms = 3 * (int)failure_timeout_ms;
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, /* PROTOCOL 6.1 */
-                   &user_timeout_ms, sizeof(user_timeout_ms)) < 0)
-        return -errno;
-    return 0;
-}
-
 /* Too many have not proved themselves: the oldest that called us goes
  * (PROTOCOL 1.2). Callers are not to cost us our own call to our parent. */
 static void close_oldest(struct connections *set)
@@ -536,7 +504,7 @@ int connection_new(struct connections *set,
     int r = 0;
 
     if (dialer)
-        r = connection_prepare(fd, config->failure_timeout_ms);
+        r = tcp_prepare(fd, config->failure_timeout_ms);
     if (r < 0) {
         close(fd);
         return r;

@@ -82,13 +82,6 @@ void connections_be_patient(struct connections *set,
  * senders then wait for the sockets, and queues here stay short. */
 void connections_be_busy(struct connections *set, bool busy);
 
-/* Set a TCP socket up for links (PROTOCOL 6.1): nothing waits to be sent, and
- * what is not acknowledged for three times `failure_timeout_ms` ends it. Of a
- * socket that listens, those that it accepts inherit that.
- *
- * Returns 0 or a negative errno. */
-int connection_prepare(int fd, uint32_t failure_timeout_ms);
-
 /* Begin a handshake on a connected socket.
  *
  * fd         taken, also on error

@@ -8,10 +8,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-#include <utlist.h>
+
+#include "net/forks.h"
+#include "net/timer.h"
 
 /* How long the helm may be free before the background thread takes it: at first;
  * at most, if its owner keeps coming back; if the application polls a descriptor
@@ -41,8 +42,7 @@ enum owner {
 };
 
 struct helm {
-    struct helm *prev; /* in the list of all */
-    struct helm *next;
+    struct forks_guard guard;
     const struct helm_ops *ops;
     void *arg;
     struct ev_loop *loop;
@@ -65,10 +65,9 @@ struct helm {
     uint64_t yield_ms; /* since when */
     uint32_t waiters;  /* in the foreground, while another has the helm */
     uint64_t now_ms;
-    uint64_t alarm_ms; /* when the alarm rings; UINT64_MAX: it does not */
-    int timer_fd;
-    uint64_t due_ms;   /* when the background is to look; UINT64_MAX: never */
-    uint64_t armed_ms; /* when the timerfd fires; UINT64_MAX: it does not */
+    uint64_t alarm_ms;  /* when the alarm rings; UINT64_MAX: it does not */
+    struct timer timer; /* wakes the background thread */
+    uint64_t due_ms;    /* when it is to look; UINT64_MAX: never */
     uint32_t abandoned_ms;
     bool patient; /* the last one in the foreground has waited for LONG_MS */
     bool attended;
@@ -77,52 +76,20 @@ struct helm {
     uint32_t awake; /* of these, not in a poll of the timerfd */
 };
 
-/* All helms of the process, for a fork. */
-static struct helm *all;
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-/* ---- forks ---- */
-
-static void before_fork(void)
+/* This process is a forked child now: the threads and the loop are the parent's.
+ */
+static void in_child(void *arg)
 {
-    struct helm *helm;
+    struct helm *helm = arg;
 
-    pthread_mutex_lock(&all_lock);
-    DL_FOREACH (all, helm)
-        pthread_mutex_lock(&helm->lock);
-}
-
-static void after_fork(void)
-{
-    struct helm *helm;
-
-    DL_FOREACH (all, helm)
-        pthread_mutex_unlock(&helm->lock);
-    pthread_mutex_unlock(&all_lock);
-}
-
-static void in_child(void)
-{
-    struct helm *helm;
-
-    DL_FOREACH (all, helm) {
-        helm->forked = true;
-        helm->thread_count = 0;
-        helm->awake = 0;
-        helm->polling = false;
-        if (!helm->broken) {
-            helm->ops->forked(helm->arg);
-            close(helm->timer_fd);
-        }
-        pthread_mutex_unlock(&helm->lock);
-    }
-    pthread_mutex_unlock(&all_lock);
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(before_fork, after_fork, in_child);
+    helm->forked = true;
+    helm->thread_count = 0;
+    helm->awake = 0;
+    helm->polling = false;
+    if (helm->broken)
+        return;
+    helm->ops->forked(helm->arg);
+    close(helm->timer.fd);
 }
 
 /* ---- the clock, the alarm, the timer ---- */
@@ -188,47 +155,6 @@ static void set_alarm(struct helm *helm, uint64_t at_ms)
     helm->alarm_ms = at_ms;
 }
 
-/* Set the timerfd, if it is not to fire before anyway. */
-static void helm_arm(struct helm *helm, uint64_t at_ms)
-{
-    struct itimerspec timer = {{0, 0}, {0, 0}};
-    uint64_t ms = at_ms > helm->now_ms ? at_ms - helm->now_ms : 0;
-
-    if (at_ms >= helm->armed_ms)
-        return;
-    timer.it_value.tv_sec = (time_t)(ms / 1000);
-    timer.it_value.tv_nsec = (long)(ms % 1000) * 1000000 + 1;
-    if (timerfd_settime(helm->timer_fd, 0, &timer, NULL) == 0)
-        helm->armed_ms = at_ms;
-}
-
-/* Stop the timerfd: nothing is queued. Returns false if the number is no
- * timerfd any more. */
-static bool stop_timer(struct helm *helm)
-{
-    const struct itimerspec never = {{0, 0}, {0, 0}};
-
-    if (timerfd_settime(helm->timer_fd, 0, &never, NULL) < 0)
-        return false;
-    helm->armed_ms = UINT64_MAX;
-    return true;
-}
-
-/* The timerfd has fired, or another file has its number by now: then all is
- * over. It is never read, as a read takes from whichever file it is. One that
- * was set again since it fired stays set. */
-static void disarm(struct helm *helm)
-{
-    struct itimerspec left;
-
-    if (helm->armed_ms > helm->now_ms && helm->armed_ms != UINT64_MAX) {
-        if (timerfd_gettime(helm->timer_fd, &left) < 0)
-            helm->broken = true;
-    } else if (!stop_timer(helm)) {
-        helm->broken = true;
-    }
-}
-
 static void on_timer(struct ev_loop *loop, ev_io *io, int events)
 {
     struct helm *helm = io->data;
@@ -236,7 +162,7 @@ static void on_timer(struct ev_loop *loop, ev_io *io, int events)
     (void)loop;
     (void)events;
     if (!helm->stopping) /* else still set, for the other one */
-        disarm(helm);    /* the work that follows the poll does the rest */
+        helm->broken |= !timer_rest(&helm->timer, helm->now_ms);
 }
 
 static void on_wake(struct ev_loop *loop, ev_async *waker, int events)
@@ -369,8 +295,8 @@ int helm_wait(struct helm *helm,
         if (next_ms > deadline_ms)
             next_ms = deadline_ms;
         if (helm->patient && !polled && !more && timeout_ms != 0 &&
-            helm->armed_ms != UINT64_MAX)
-            stop_timer(helm);
+            helm->timer.at_ms != UINT64_MAX)
+            timer_stop(&helm->timer);
         poll_once(helm, !more && timeout_ms != 0, next_ms);
         polled = true;
     }
@@ -390,13 +316,13 @@ static bool to_take(struct helm *helm)
             return false;
         if (helm->now_ms >= helm->due_ms)
             return true;
-        helm_arm(helm, helm->due_ms);
+        timer_arm(&helm->timer, helm->due_ms, helm->now_ms);
         return false;
     }
     if (helm->yielding && helm->slow && !helm->polling) {
         if (helm->now_ms >= helm->yield_ms + YIELD_MS)
             return true;
-        helm_arm(helm, helm->yield_ms + YIELD_MS);
+        timer_arm(&helm->timer, helm->yield_ms + YIELD_MS, helm->now_ms);
         return false;
     }
     /* Some thread is there all the time: look less often. */
@@ -433,7 +359,7 @@ static void helm_drive(struct helm *helm)
 static void *background(void *arg)
 {
     struct helm *helm = arg;
-    struct pollfd poller = {.fd = helm->timer_fd, .events = POLLIN};
+    struct pollfd poller = {.fd = helm->timer.fd, .events = POLLIN};
 
     pthread_mutex_lock(&helm->lock);
     while (!helm->stopping && !helm->broken) {
@@ -445,7 +371,7 @@ static void *background(void *arg)
         if (helm->stopping)
             break; /* still set, for the other one */
         helm_clock(helm);
-        disarm(helm);
+        helm->broken |= !timer_rest(&helm->timer, helm->now_ms);
         if (helm->broken ? helm->owner == OWNER_NONE : to_take(helm))
             helm_drive(helm);
     }
@@ -493,7 +419,7 @@ void helm_due(struct helm *helm, uint32_t ms)
     stand_by(helm, 1);
     if (at_ms < helm->due_ms)
         helm->due_ms = at_ms;
-    helm_arm(helm, at_ms);
+    timer_arm(&helm->timer, at_ms, helm->now_ms);
 }
 
 void helm_attended(struct helm *helm)
@@ -508,7 +434,7 @@ void helm_yield(struct helm *helm, bool slow)
     if (slow) {
         helm->yield_ms = helm_clock(helm);
         stand_by(helm, helm->owner == OWNER_BACKGROUND ? 2 : 1);
-        helm_arm(helm, helm->yield_ms + YIELD_MS);
+        timer_arm(&helm->timer, helm->yield_ms + YIELD_MS, helm->now_ms);
     }
     helm->yielding = true;
     helm->slow = slow;
@@ -584,7 +510,7 @@ static void init_watchers(struct helm *helm)
     ev_async_start(helm->loop, &helm->waker);
     ev_init(&helm->alarm, on_alarm);
     helm->alarm.data = helm;
-    ev_io_init(&helm->timer_io, on_timer, helm->timer_fd, EV_READ);
+    ev_io_init(&helm->timer_io, on_timer, helm->timer.fd, EV_READ);
     helm->timer_io.data = helm;
 }
 
@@ -620,14 +546,10 @@ int helm_new(struct helm **out,
     helm->arg = arg;
     helm->alarm_ms = UINT64_MAX;
     helm->due_ms = UINT64_MAX;
-    helm->armed_ms = UINT64_MAX;
     helm->abandoned_ms = ABANDONED_MS;
-    helm->timer_fd =
-        timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (helm->timer_fd < 0) {
-        r = -errno;
+    r = timer_open(&helm->timer);
+    if (r < 0)
         goto out;
-    }
     r = init_locks(helm);
     if (r < 0)
         goto out;
@@ -639,17 +561,16 @@ int helm_new(struct helm **out,
     if (mask)
         pthread_sigmask(SIG_SETMASK, NULL, mask);
     helm_clock(helm);
-    pthread_once(&fork_once, watch_forks);
-    pthread_mutex_lock(&all_lock);
-    DL_APPEND(all, helm);
-    pthread_mutex_unlock(&all_lock);
+    helm->guard = (struct forks_guard){
+        .lock = &helm->lock, .in_child = in_child, .arg = helm};
+    forks_add(&helm->guard);
     *out = helm;
     helm = NULL;
     r = 0;
 out:
     if (helm) {
-        if (helm->timer_fd >= 0)
-            close(helm->timer_fd);
+        if (helm->timer.fd >= 0)
+            close(helm->timer.fd);
         free(helm);
     }
     return r;
@@ -657,14 +578,12 @@ out:
 
 void helm_stop(struct helm *helm)
 {
-    struct itimerspec now = {{0, 0}, {0, 1}};
     bool wakes;
 
     pthread_mutex_lock(&helm->lock);
     helm->stopping = true;
     wakes =
-        helm->thread_count == 0 ||
-        (!helm->broken && timerfd_settime(helm->timer_fd, 0, &now, NULL) == 0);
+        helm->thread_count == 0 || (!helm->broken && timer_fire(&helm->timer));
     helm->broken |= !wakes;
     helm_wake(helm);
     while (!wakes && helm->awake > 0)
@@ -687,12 +606,10 @@ void helm_free(struct helm *helm)
 {
     if (!helm)
         return;
-    pthread_mutex_lock(&all_lock);
-    DL_DELETE(all, helm);
-    pthread_mutex_unlock(&all_lock);
+    forks_remove(&helm->guard);
     ev_loop_destroy(helm->loop);
     if (!helm->forked) {
-        close(helm->timer_fd);
+        close(helm->timer.fd);
         /* In a forked child, copies of the parent's waiters stay in them. */
         pthread_cond_destroy(&helm->changed);
         pthread_cond_destroy(&helm->passed);

@@ -11,6 +11,7 @@
 
 #include "net/address.h"
 #include "net/connection.h"
+#include "net/tcp.h"
 
 /* Calls taken in one turn. */
 #define CALLS_MAX 64
@@ -188,7 +189,7 @@ int listener_new(struct listener **out,
 
     fd = open_socket(bootstrap);
     if (fd >= 0) {
-        r = connection_prepare(fd, bootstrap->times.failure_timeout_ms);
+        r = tcp_prepare(fd, bootstrap->times.failure_timeout_ms);
         if (r < 0) {
             close(fd);
             fd = r;

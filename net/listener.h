@@ -16,7 +16,7 @@ typedef void listener_call_fn(void *arg, int fd);
 /* Listen as `bootstrap` says: on one of its ports; on loopback only if
  * `loopback`, otherwise on all interfaces, where calls to addresses outside
  * `networks` are dropped. When descriptors run out it pauses and goes on by
- * itself. Accepted sockets are set up as by connection_prepare().
+ * itself. Accepted sockets are set up as by tcp_prepare().
  *
  * bootstrap  kept
  *

@@ -15,6 +15,7 @@
 #include "net/libev.h"
 #include "net/listener.h"
 #include "net/output.h"
+#include "net/tcp.h"
 #include "test/check.h"
 #include "test/patience.h"
 #include "wire/limits.h"
@@ -781,7 +782,7 @@ TEST(any_time_out_is_set)
         unsigned user_ms = 0;
         socklen_t len = sizeof(user_ms);
 
-        CHECK_OK(connection_prepare(fd, cases[i].failure_ms));
+        CHECK_OK(tcp_prepare(fd, cases[i].failure_ms));
         CHECK_OK(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, &len));
         CU_ASSERT_EQUAL(user_ms, cases[i].user_ms);
     }

@@ -1,0 +1,39 @@
+/* tcp.c - sockets of links. */
+#include "net/tcp.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+int tcp_prepare(int fd, uint32_t failure_timeout_ms)
+{
+    int user_timeout_ms = INT_MAX; /* more the system does not take */
+    int on = 1;
+
+    if (failure_timeout_ms < INT_MAX / 3)
+        user_timeout_ms = 3 * (int)failure_timeout_ms;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, /* PROTOCOL 6.1 */
+                   &user_timeout_ms, sizeof(user_timeout_ms)) < 0)
+        return -errno;
+    return 0;
+}
+
+void tcp_reset(int fd)
+{
+    struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+    /* That is how one end of a TCP connection is told to forget it. */
+    if (connect(fd, &none, sizeof(none)) < 0)
+        shutdown(fd, SHUT_RDWR);
+}
+
+const char *tcp_error(int error)
+{
+    const char *text = strerrordesc_np(error);
+
+    return text ? text : strerror(error);
+}
