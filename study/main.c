@@ -207,22 +207,29 @@ static int take_algorithms(const char *text, struct settings *settings)
     return 0;
 }
 
-enum option_code {
-    OPTION_TREE = 1,
-    OPTION_FAILURES,
-    OPTION_WHERE,
-    OPTION_ALGORITHM,
-    OPTION_SEEDS,
-    OPTION_LAG,
-    OPTION_COST,
-    OPTION_FORMAT,
-    OPTION_MEDIAN,
-    OPTION_EVERY,
-    OPTION_OUTPUT,
-    OPTION_JOBS,
-    OPTION_CHOICES,
-    OPTION_HELP,
-};
+/* Take an option whose argument is a number; returns -ENOENT for another. */
+static int take_numbered(int code, const char *text, struct settings *settings)
+{
+    const struct {
+        char code;
+        const char *name;
+        uint64_t low;
+        uint64_t high;
+        uint32_t *out;
+    } numbered[] = {
+        {'f', "failures", 1, UINT32_MAX, &settings->failures},
+        {'l', "lag", 0, LAG_MAX, &settings->lag},
+        {'e', "every", 1, UINT32_MAX, &settings->every},
+        {'j', "jobs", 1, JOBS_MAX, &settings->jobs},
+        {'C', "choices", 1, UINT32_MAX, &settings->choices},
+    };
+
+    for (size_t i = 0; i < sizeof numbered / sizeof numbered[0]; i++)
+        if (code == numbered[i].code)
+            return take_number(numbered[i].name, text, numbered[i].low,
+                               numbered[i].high, numbered[i].out);
+    return -ENOENT;
+}
 
 static int take_option(int code, const char *text, struct settings *settings)
 {
@@ -231,65 +238,55 @@ static int take_option(int code, const char *text, struct settings *settings)
     int word = 0;
     int r;
 
-    switch ((enum option_code)code) {
-    case OPTION_TREE:
+    switch (code) {
+    case 't':
         settings->tree = text;
         return 0;
-    case OPTION_FAILURES:
-        return take_number("failures", text, 1, UINT32_MAX,
-                           &settings->failures);
-    case OPTION_WHERE:
+    case 'w':
         r = take_word("failures-in", text, places, &word);
         settings->where = (enum study_where)word;
         return r;
-    case OPTION_ALGORITHM:
+    case 'a':
         return take_algorithms(text, settings);
-    case OPTION_SEEDS:
+    case 's':
         return take_seeds(text, settings);
-    case OPTION_LAG:
-        return take_number("lag", text, 0, LAG_MAX, &settings->lag);
-    case OPTION_COST:
+    case 'c':
         return take_cost(text, settings);
-    case OPTION_FORMAT:
+    case 'F':
         r = take_word("format", text, formats, &word);
         settings->format = (enum study_format)word;
         return r;
-    case OPTION_MEDIAN:
+    case 'm':
         settings->median = true;
         return 0;
-    case OPTION_EVERY:
-        return take_number("every", text, 1, UINT32_MAX, &settings->every);
-    case OPTION_OUTPUT:
+    case 'o':
         settings->output = text;
         return 0;
-    case OPTION_JOBS:
-        return take_number("jobs", text, 1, JOBS_MAX, &settings->jobs);
-    case OPTION_CHOICES:
-        return take_number("choices", text, 1, UINT32_MAX, &settings->choices);
-    case OPTION_HELP:
+    case 'h':
         fputs(usage, stdout);
         exit(EXIT_SUCCESS);
     }
-    return complain("try --help");
+    r = take_numbered(code, text, settings);
+    return r == -ENOENT ? complain("try --help") : r;
 }
 
 static int read_options(int argc, char **argv, struct settings *settings)
 {
     static const struct option options[] = {
-        {"tree", required_argument, NULL, OPTION_TREE},
-        {"failures", required_argument, NULL, OPTION_FAILURES},
-        {"failures-in", required_argument, NULL, OPTION_WHERE},
-        {"algorithm", required_argument, NULL, OPTION_ALGORITHM},
-        {"seeds", required_argument, NULL, OPTION_SEEDS},
-        {"lag", required_argument, NULL, OPTION_LAG},
-        {"cost", required_argument, NULL, OPTION_COST},
-        {"format", required_argument, NULL, OPTION_FORMAT},
-        {"median", no_argument, NULL, OPTION_MEDIAN},
-        {"every", required_argument, NULL, OPTION_EVERY},
-        {"output", required_argument, NULL, OPTION_OUTPUT},
-        {"jobs", required_argument, NULL, OPTION_JOBS},
-        {"choices", required_argument, NULL, OPTION_CHOICES},
-        {"help", no_argument, NULL, OPTION_HELP},
+        {"tree", required_argument, NULL, 't'},
+        {"failures", required_argument, NULL, 'f'},
+        {"failures-in", required_argument, NULL, 'w'},
+        {"algorithm", required_argument, NULL, 'a'},
+        {"seeds", required_argument, NULL, 's'},
+        {"lag", required_argument, NULL, 'l'},
+        {"cost", required_argument, NULL, 'c'},
+        {"format", required_argument, NULL, 'F'},
+        {"median", no_argument, NULL, 'm'},
+        {"every", required_argument, NULL, 'e'},
+        {"output", required_argument, NULL, 'o'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"choices", required_argument, NULL, 'C'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     int option;

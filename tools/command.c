@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-int command_complain(const char *program, const char *what, const char *value)
+int command_complain(const char *what, const char *value)
 {
-    fprintf(stderr, "%s: %s%s%s\nTry: %s --help\n", program, what,
-            value ? ": " : "", value ? value : "", program);
+    fprintf(stderr, "%s: %s%s%s\nTry: %s --help\n", command_program, what,
+            value ? ": " : "", value ? value : "", command_program);
     return -EINVAL;
 }
 
@@ -21,10 +21,10 @@ static int take_option(const struct command *command, int option)
         fputs(command->usage, stdout);
         return 1;
     case 'v':
-        printf("%s %s\n", command->program, COPPICE_VERSION);
+        printf("%s %s\n", command_program, COPPICE_VERSION);
         return 1;
     case '?': /* getopt_long() has printed a message */
-        fprintf(stderr, "Try: %s --help\n", command->program);
+        fprintf(stderr, "Try: %s --help\n", command_program);
         return -EINVAL;
     default:
         return command->take(command->arg, option);
@@ -45,22 +45,20 @@ int command_read(const struct command *command,
     if (r != 0)
         return r;
     if (optind == argc)
-        return command_complain(command->program, "no session file was given",
-                                NULL);
+        return command_complain("no session file was given", NULL);
     if (optind + 1 < argc)
-        return command_complain(command->program,
-                                "more than one session file was given",
+        return command_complain("more than one session file was given",
                                 argv[optind + 1]);
     *session = argv[optind];
     return 0;
 }
 
-int command_end(const char *program, int status, int failed)
+int command_end(int status, int failed)
 {
     errno = EIO; /* if an earlier flush failed, its error is lost */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    fprintf(stderr, "%s: cannot write: %s\n", program, strerror(errno));
+    fprintf(stderr, "%s: cannot write: %s\n", command_program, strerror(errno));
     return status == 0 ? failed : status;
 }
 

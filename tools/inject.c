@@ -10,7 +10,7 @@
 #include "tools/failure.h"
 #include "tools/measure.h"
 
-#define PROGRAM "coppice-inject"
+const char command_program[] = "coppice-inject";
 
 #define EVERY_DEFAULT_MS 30000
 #define EVERY_MAX_MS     (UINT32_C(31) * 86400 * 1000)
@@ -81,11 +81,9 @@ static int read_victim(struct arguments *arguments, const char *text)
     if (strcmp(text, "random") == 0)
         return 0;
     if (measure_number(text, 0, COP_RANK_NONE - 1, &arguments->plan.rank) < 0)
-        return command_complain(PROGRAM, "--kill needs a rank or random, not",
-                                text);
+        return command_complain("--kill needs a rank or random, not", text);
     if (arguments->plan.rank == 0)
-        return command_complain(PROGRAM,
-                                "rank 0 is the front-end: it cannot be a "
+        return command_complain("rank 0 is the front-end: it cannot be a "
                                 "victim",
                                 NULL);
     return 0;
@@ -94,13 +92,11 @@ static int read_victim(struct arguments *arguments, const char *text)
 static int read_freeze(struct failure_plan *plan, const char *text)
 {
     if (plan->kind == COP_INJECT_CUT)
-        return command_complain(PROGRAM,
-                                "--freeze and --cut exclude each other", NULL);
+        return command_complain("--freeze and --cut exclude each other", NULL);
     plan->kind = COP_INJECT_FREEZE;
     if (measure_number(text, 1, FREEZE_MAX_MS, &plan->freeze_ms) < 0)
         return command_complain(
-            PROGRAM, "--freeze needs milliseconds from 1 to 3600000, not",
-            text);
+            "--freeze needs milliseconds from 1 to 3600000, not", text);
     return 0;
 }
 
@@ -111,8 +107,7 @@ static int read_seed(uint64_t *seed, const char *text)
     errno = 0;
     *seed = strtoull(text, &end, 10);
     if (errno || end == text || *end || *text == '-' || *seed == 0)
-        return command_complain(PROGRAM, "--seed needs a number above 0, not",
-                                text);
+        return command_complain("--seed needs a number above 0, not", text);
     return 0;
 }
 
@@ -128,26 +123,24 @@ static int take_option(void *arg, int option)
         return read_freeze(plan, optarg);
     case 'c':
         if (plan->kind == COP_INJECT_FREEZE)
-            return command_complain(
-                PROGRAM, "--freeze and --cut exclude each other", NULL);
+            return command_complain("--freeze and --cut exclude each other",
+                                    NULL);
         plan->kind = COP_INJECT_CUT;
         return 0;
     case 'n':
         if (measure_number(optarg, 1, COUNT_MAX, &arguments->count) < 0)
             return command_complain(
-                PROGRAM, "--count needs a number from 1 to 1000000, not",
-                optarg);
+                "--count needs a number from 1 to 1000000, not", optarg);
         return 0;
     case 'e':
         if (measure_time(optarg, EVERY_MAX_MS, &arguments->every_ms) < 0)
             return command_complain(
-                PROGRAM, "--every needs a time such as 30 or 30s, not", optarg);
+                "--every needs a time such as 30 or 30s, not", optarg);
         return 0;
     case 't':
         if (measure_time(optarg, EVERY_MAX_MS, &plan->wait_ms) < 0)
             return command_complain(
-                PROGRAM, "--timeout needs a time such as 30 or 30s, not",
-                optarg);
+                "--timeout needs a time such as 30 or 30s, not", optarg);
         return 0;
     case 's':
         return read_seed(&arguments->seed, optarg);
@@ -172,14 +165,13 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
     };
-    struct command command = {PROGRAM, usage, options, take_option, arguments};
+    struct command command = {usage, options, take_option, arguments};
     int r = command_read(&command, argc, argv, &arguments->plan.session);
 
     if (r != 0)
         return r;
     if (!arguments->named)
-        return command_complain(PROGRAM,
-                                "no victim was given: use --kill RANK or "
+        return command_complain("no victim was given: use --kill RANK or "
                                 "--kill random",
                                 NULL);
     return 0;
@@ -364,8 +356,7 @@ int main(int argc, char **argv)
 
     r = read_arguments(&arguments, argc, argv);
     if (r != 0)
-        return command_end(PROGRAM, r < 0 ? STATUS_USAGE : STATUS_HEALED,
-                           STATUS_FAILED);
+        return command_end(r < 0 ? STATUS_USAGE : STATUS_HEALED, STATUS_FAILED);
     if (arguments.seed == 0) {
         clock_gettime(CLOCK_REALTIME, &now);
         arguments.seed = 1 + (uint64_t)(now.tv_nsec ^ getpid()) % 1000000;
@@ -378,5 +369,5 @@ int main(int argc, char **argv)
                "connect_us,compensate_us,cleanup_us,overall_us\n");
     else if (arguments.plan.rank == COP_RANK_NONE)
         printf("seed %llu\n", (unsigned long long)arguments.seed);
-    return command_end(PROGRAM, cause_all(&arguments), STATUS_FAILED);
+    return command_end(cause_all(&arguments), STATUS_FAILED);
 }

@@ -14,7 +14,7 @@
 #include "tools/measure.h"
 #include "tools/view.h"
 
-#define PROGRAM "coppice-status"
+const char command_program[] = "coppice-status";
 
 #define TIMEOUT_DEFAULT_MS 5000
 #define TIMEOUT_MAX_MS     60000
@@ -77,7 +77,7 @@ static const char usage[] =
 
 static int complain(const char *text)
 {
-    fprintf(stderr, PROGRAM ": %s\n", text);
+    fprintf(stderr, "%s: %s\n", command_program, text);
     return STATUS_FAILED;
 }
 
@@ -88,8 +88,8 @@ static int read_wish(enum wish *wish, const char *text)
             *wish = (enum wish)i;
             return 0;
         }
-    return command_complain(
-        PROGRAM, "--wait needs up, degraded, healed or lost, not", text);
+    return command_complain("--wait needs up, degraded, healed or lost, not",
+                            text);
 }
 
 static int take_option(void *arg, int option)
@@ -108,8 +108,7 @@ static int take_option(void *arg, int option)
     case 't':
         if (measure_time(optarg, WAIT_MAX_MS, &arguments->timeout_ms) < 0)
             return command_complain(
-                PROGRAM, "--timeout needs a time such as 30 or 30s, not",
-                optarg);
+                "--timeout needs a time such as 30 or 30s, not", optarg);
         return 0;
     case 'C':
         arguments->style.colour = false;
@@ -157,14 +156,13 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
     };
-    struct command command = {PROGRAM, usage, options, take_option, arguments};
+    struct command command = {usage, options, take_option, arguments};
     int r = command_read(&command, argc, argv, &arguments->session);
 
     if (r != 0)
         return r;
     if (!arguments->wish && arguments->timeout_ms > TIMEOUT_MAX_MS)
-        return command_complain(PROGRAM,
-                                "--timeout without --wait is at most 60 "
+        return command_complain("--timeout without --wait is at most 60 "
                                 "seconds",
                                 NULL);
     return 0;
@@ -278,7 +276,7 @@ static int wait_for_wish(struct arguments *arguments)
         nanosleep(&pause, NULL);
     }
     if (r == STATUS_TIMEOUT)
-        fprintf(stderr, PROGRAM ": not %s within the time-out\n",
+        fprintf(stderr, "coppice-status: not %s within the time-out\n",
                 wishes[arguments->wish]);
     return r;
 }
@@ -291,8 +289,7 @@ int main(int argc, char **argv)
     read_terminal(&arguments.style);
     r = read_arguments(&arguments, argc, argv);
     if (r != 0)
-        return command_end(PROGRAM, r < 0 ? STATUS_USAGE : STATUS_SHOWN,
-                           STATUS_FAILED);
+        return command_end(r < 0 ? STATUS_USAGE : STATUS_SHOWN, STATUS_FAILED);
     if (arguments.wish)
         r = wait_for_wish(&arguments);
     else
@@ -300,5 +297,5 @@ int main(int argc, char **argv)
                        arguments.timeout_ms ? arguments.timeout_ms
                                             : TIMEOUT_DEFAULT_MS,
                        true);
-    return command_end(PROGRAM, r, STATUS_FAILED);
+    return command_end(r, STATUS_FAILED);
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test/frontend/dawdle.h"
+#include "test/frontend/member.h"
 
 /* Sleep for `ms`, at most 20. */
 static void nap(uint32_t ms)

@@ -30,6 +30,9 @@ enum {
                 */
 };
 
+/* For the filter "dawdle", in place of a rank: every node is slow. */
+#define DAWDLE_EVERYWHERE UINT32_MAX
+
 /* The number that back-end `rank` sends as its `index`-th. */
 static inline int32_t member_number(uint32_t rank, int index)
 {

@@ -1,4 +1,5 @@
 /* test_launch.c - starting networks, and what can go wrong. */
+#include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -48,6 +49,15 @@ static void expect(const struct cop_launch *launch, int code, const char *say)
     CU_ASSERT_EQUAL(tree_descriptors(), descriptors);
 }
 
+/* A good launch with something set fails with `code` and says `say`. */
+#define WRONG(code, say, ...)                                                  \
+    do {                                                                       \
+        struct cop_launch bad = good;                                          \
+                                                                               \
+        __VA_ARGS__;                                                           \
+        expect(&bad, code, say);                                               \
+    } while (0)
+
 /* Wrong options are named before anything is started. */
 TEST(wrong_options_are_named)
 {
@@ -57,66 +67,38 @@ TEST(wrong_options_are_named)
     char *folder[] = {(char *)"/", NULL};
     char *empty[] = {NULL};
     struct cop_launch good = COP_LAUNCH_INIT;
-    struct cop_launch bad;
 
     good.topology_shape = "2x2";
     good.backend_argv = member;
-    bad = good;
-    bad.size = 0;
-    expect(&bad, -EINVAL, "COP_LAUNCH_INIT");
-    bad = good;
-    bad.topology_shape = NULL;
-    expect(&bad, -EINVAL, "none of topology_path");
-    bad = good;
-    bad.topology_text = "a:0 => b:0;";
-    expect(&bad, -EINVAL, "two of topology_path");
-    bad.topology_path = "x";
-    expect(&bad, -EINVAL, "all of topology_path");
-    bad = good;
-    bad.topology_shape = "2y2";
-    expect(&bad, -EINVAL, "2y2");
-    bad = good;
-    bad.topology_shape = NULL;
-    bad.topology_path = "/no/such.top";
-    expect(&bad, -ENOENT, "/no/such.top");
-    bad.topology_path = NULL;
-    bad.topology_text = "a:0 => b:0";
-    expect(&bad, -EINVAL, "topology_text:1:");
-    bad.hosts = "a,b";
-    expect(&bad, -EINVAL, "hosts are given without topology_shape");
-    bad = good;
-    bad.hosts = "node[1-";
-    expect(&bad, -EINVAL, "hosts:1:");
-    bad = good;
-    bad.backend_argv = missing;
-    expect(&bad, -ENOENT, "back-end program \"./no-such-back-end\"");
-    bad.backend_argv = nameless;
-    expect(&bad, -ENOENT, "in $PATH");
-    bad.backend_argv = folder;
-    expect(&bad, -EACCES, "no program that you may run");
-    bad.backend_argv = empty;
-    expect(&bad, -EINVAL, "backend_argv is empty");
-    bad = good;
-    bad.commnode_path = "/no/commnode";
-    expect(&bad, -ENOENT, "commnode program \"/no/commnode\"");
-    bad = good;
-    bad.filter_path = "/no/filters";
-    expect(&bad, -ENOENT, "/no/filters");
-    bad = good;
-    bad.launcher = "pigeon";
-    expect(&bad, -EINVAL, "pigeon");
-    bad = good;
-    bad.reconfiguration = "BEST";
-    expect(&bad, -EINVAL, "\"BEST\" is unknown: use one of NHI-WM, NHI-WR,");
-    bad = good;
-    bad.networks = "10.0.0.0/99";
-    expect(&bad, -EINVAL, "10.0.0.0/99");
-    bad = good;
-    bad.topology_shape = "99999999x99999999";
-    expect(&bad, -E2BIG, "99999999x99999999");
-    bad.topology_shape = NULL;
-    bad.topology_text = "a:0;";
-    expect(&bad, -EINVAL, "");
+    WRONG(-EINVAL, "COP_LAUNCH_INIT", bad.size = 0);
+    WRONG(-EINVAL, "none of topology_path", bad.topology_shape = NULL);
+    WRONG(-EINVAL, "two of topology_path", bad.topology_text = "a:0 => b:0;");
+    WRONG(-EINVAL, "all of topology_path", bad.topology_text = "a:0 => b:0;";
+          bad.topology_path = "x");
+    WRONG(-EINVAL, "2y2", bad.topology_shape = "2y2");
+    WRONG(-ENOENT, "/no/such.top", bad.topology_shape = NULL;
+          bad.topology_path = "/no/such.top");
+    WRONG(-EINVAL, "topology_text:1:", bad.topology_shape = NULL;
+          bad.topology_text = "a:0 => b:0");
+    WRONG(-EINVAL, "hosts are given without topology_shape",
+          bad.topology_shape = NULL;
+          bad.topology_text = "a:0 => b:0"; bad.hosts = "a,b");
+    WRONG(-EINVAL, "hosts:1:", bad.hosts = "node[1-");
+    WRONG(-ENOENT, "back-end program \"./no-such-back-end\"",
+          bad.backend_argv = missing);
+    WRONG(-ENOENT, "in $PATH", bad.backend_argv = nameless);
+    WRONG(-EACCES, "no program that you may run", bad.backend_argv = folder);
+    WRONG(-EINVAL, "backend_argv is empty", bad.backend_argv = empty);
+    WRONG(-ENOENT, "commnode program \"/no/commnode\"",
+          bad.commnode_path = "/no/commnode");
+    WRONG(-ENOENT, "/no/filters", bad.filter_path = "/no/filters");
+    WRONG(-EINVAL, "pigeon", bad.launcher = "pigeon");
+    WRONG(-EINVAL, "\"BEST\" is unknown: use one of NHI-WM, NHI-WR,",
+          bad.reconfiguration = "BEST");
+    WRONG(-EINVAL, "10.0.0.0/99", bad.networks = "10.0.0.0/99");
+    WRONG(-E2BIG, "99999999x99999999",
+          bad.topology_shape = "99999999x99999999");
+    WRONG(-EINVAL, "", bad.topology_shape = NULL; bad.topology_text = "a:0;");
 }
 
 /* Times in which every link would be silent. */
@@ -383,4 +365,24 @@ TEST(a_node_may_be_slow_to_start)
         CU_ASSERT_EQUAL(rmdir(mark), 0);
     }
     rmdir(folder);
+}
+
+/* libev exports libevent's names too. A process that sees them runs libev's
+ * where its other libraries mean libevent's. */
+TEST(libev_is_loaded_and_not_seen)
+{
+    static const char *const names[] = {
+        "ev_run", "ev_timer_again", "event_add", "event_base_loop", "event_set",
+    };
+    struct cop_network *network = tree_launch("2x2");
+    void *libev = dlopen("libev.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+
+    CU_ASSERT_FATAL(libev != NULL);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        CU_ASSERT(dlsym(libev, names[i]) != NULL);
+        if (dlsym(RTLD_DEFAULT, names[i]))
+            CU_FAIL(names[i]);
+    }
+    dlclose(libev);
+    tree_end(network);
 }

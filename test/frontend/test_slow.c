@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "test/frontend/dawdle.h"
 #include "test/frontend/tree.h"
 
 /* Open a stream with the filter "dawdle": calls at node `rank` take `ms`. */
