@@ -38,6 +38,7 @@ static int find_movers(struct tasks **out,
 struct below {
     uint32_t first; /* nodes, in pre-order */
     uint32_t last;
+    uint64_t samples; /* of all tasks, summed up */
     bool any;
 };
 
@@ -63,7 +64,7 @@ static int find_below(struct below *out,
     const struct tree *tree = report->tree;
     uint32_t behind = top + tree->nodes[top].size, node = top, end;
 
-    *out = (struct below){0, 0, false};
+    *out = (struct below){.any = false};
     for (; node < behind; node++) {
         for (end = report->first_end[node];
              end < tree->end_count && tree->ends[end].node == node; end++) {
@@ -79,6 +80,8 @@ static int find_below(struct below *out,
                 if (!out->any)
                     out->first = report->shown[node];
                 out->last = report->shown[node];
+                out->samples +=
+                    (uint64_t)tree->ends[end].samples * tasks_count(both);
                 out->any = true;
             }
             tasks_free(both);
@@ -130,7 +133,9 @@ static int find_deepest(uint32_t *out,
         r = find_below(&below, report, movers, top, still_too);
         if (r < 0)
             return r;
-        if (!below.any)
+        /* A thread that was elsewhere meanwhile has left what is here. */
+        if (!below.any || below.samples < (uint64_t)report->source.samples *
+                                              tasks_count(movers))
             continue;
         node = common_node(report, top, &below);
         if (tree_function(tree, node)[0] == '[')

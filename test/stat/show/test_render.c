@@ -396,6 +396,35 @@ TEST(who_computes_is_not_unchanged)
     tree_free(settled);
 }
 
+/* A task that came from another outermost function has left that. */
+TEST(what_came_from_elsewhere_left_it)
+{
+    struct report_source source = {
+        .hosts = 1, .samples = 2, .interval_ms = 100};
+    struct frame before[] = {{"start", "s.c", 1, "", 0, false},
+                             {"import", "s.c", 2, "", 0, false}};
+    struct frame after[] = {MAIN, {"work", "ring.c", 1, "", 0, false}};
+    struct tree *trees[2], *tree, *settled;
+    struct traces *traces;
+    char *text;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, before, 2));
+    CHECK_OK(traces_sample(&trees[0], traces, 0));
+    CHECK_OK(traces_add(traces, 0, after, 2));
+    CHECK_OK(traces_sample(&trees[1], traces, 0));
+    traces_free(traces);
+    CHECK_OK(tree_join(&tree, trees[0], trees[1]));
+    CHECK_OK(tree_settle(&settled, tree));
+    text = drawn(settled, &source, 200, false);
+    CU_ASSERT_PTR_NULL(strstr(text, "never le"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "task 0 is in work (ring.c:1)"));
+    free(text);
+    tree_free(trees[0]);
+    tree_free(trees[1]);
+    tree_free(tree);
+}
+
 /* What is somewhere else in each sample is unchanged for none; what has come
  * in the last but one, for two. */
 TEST(what_moves_is_not_unchanged)
