@@ -8,6 +8,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "stat/list.h"
+
 /* A string, once. */
 struct string {
     UT_hash_handle hh;
@@ -41,16 +43,12 @@ struct build {
     struct place *hash;
     struct place **places;
     uint32_t place_count;
-    uint32_t place_room;
     struct tree_end *ends;
     uint32_t end_count;
-    uint32_t end_room;
     struct tree_progress *progress;
     uint32_t progress_count;
-    uint32_t progress_room;
     struct tree_stop *stops;
     uint32_t stop_count;
-    uint32_t stop_room;
 };
 
 int build_new(struct build **out, bool by_line)
@@ -88,23 +86,6 @@ void build_free(struct build *build)
     free(build);
 }
 
-/* Make room for one more in `*list`. Returns 0 or -ENOMEM. */
-static int grow_list(void *list, uint32_t count, uint32_t *room, size_t size)
-{
-    void **at = list;
-    uint32_t more = *room ? 2 * *room : 64;
-    void *grown;
-
-    if (count < *room)
-        return 0;
-    grown = reallocarray(*at, more, size);
-    if (!grown)
-        return -ENOMEM;
-    *at = grown;
-    *room = more;
-    return 0;
-}
-
 /* The one copy of `text`; NULL without memory. */
 static struct string *intern(struct build *build, const char *text)
 {
@@ -135,8 +116,8 @@ static int place_add(struct build *build,
 {
     struct place *place;
 
-    if (grow_list(&build->places, build->place_count, &build->place_room,
-                  sizeof(struct place *)) < 0)
+    if (list_grow(&build->places, build->place_count, sizeof(struct place *)) <
+        0)
         return -ENOMEM;
     place = calloc(1, sizeof(*place));
     if (!place)
@@ -187,8 +168,7 @@ int build_node(struct build *build,
 
 int build_end(struct build *build, const struct tree_end *end)
 {
-    if (grow_list(&build->ends, build->end_count, &build->end_room,
-                  sizeof(*build->ends)) < 0)
+    if (list_grow(&build->ends, build->end_count, sizeof(*build->ends)) < 0)
         return -ENOMEM;
     build->ends[build->end_count] = *end;
     tasks_ref(build->ends[build->end_count++].tasks);
@@ -197,8 +177,8 @@ int build_end(struct build *build, const struct tree_end *end)
 
 int build_progress(struct build *build, const struct tree_progress *progress)
 {
-    if (grow_list(&build->progress, build->progress_count,
-                  &build->progress_room, sizeof(*build->progress)) < 0)
+    if (list_grow(&build->progress, build->progress_count,
+                  sizeof(*build->progress)) < 0)
         return -ENOMEM;
     build->progress[build->progress_count] = *progress;
     tasks_ref(build->progress[build->progress_count++].tasks);
@@ -207,8 +187,7 @@ int build_progress(struct build *build, const struct tree_progress *progress)
 
 int build_stop(struct build *build, const struct tree_stop *stop)
 {
-    if (grow_list(&build->stops, build->stop_count, &build->stop_room,
-                  sizeof(*build->stops)) < 0)
+    if (list_grow(&build->stops, build->stop_count, sizeof(*build->stops)) < 0)
         return -ENOMEM;
     build->stops[build->stop_count++] = *stop;
     return 0;

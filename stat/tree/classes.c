@@ -8,6 +8,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "stat/list.h"
 #include "stat/walk/runtime.h"
 
 /* From task `at` on (`begins`), or not any more, a trace ends at `node`. */
@@ -23,7 +24,6 @@ struct class
     uint32_t *nodes; /* where its traces end, rising */
     struct tasks_range *ranges;
     size_t count;
-    size_t room;
     UT_hash_handle hh;
 };
 
@@ -202,19 +202,10 @@ static struct class *class_get(struct sweep *sweep)
 static int sweep_found(struct sweep *sweep, uint32_t first, uint32_t last)
 {
     struct class *class = class_get(sweep);
-    struct tasks_range *grown;
-    size_t room;
 
-    if (!class)
+    if (!class ||
+        list_grow(&class->ranges, class->count, sizeof(*class->ranges)) < 0)
         return -ENOMEM;
-    if (class->count == class->room) {
-        room = class->room ? 2 * class->room : 4;
-        grown = reallocarray(class->ranges, room, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        class->ranges = grown;
-        class->room = room;
-    }
     class->ranges[class->count++] = (struct tasks_range){first, last};
     return 0;
 }

@@ -18,6 +18,7 @@
 #include <uthash.h>
 
 #include "stat/clock.h"
+#include "stat/list.h"
 #include "stat/walk/thread.h"
 
 /* Longest pause between two looks at threads that are to stop. */
@@ -42,7 +43,6 @@ struct stop {
     struct thread *hash;
     struct thread **threads;
     size_t count;
-    size_t room;
     size_t threads_max;
     size_t left_out;
     bool sparing;
@@ -193,17 +193,10 @@ static int say_not_permitted(pid_t pid, struct cop_error *error)
 /* Note one more thread; NULL without memory. */
 static struct thread *thread_add(struct stop *stop, pid_t tid)
 {
-    struct thread *thread, **grown;
-    size_t room;
+    struct thread *thread;
 
-    if (stop->count == stop->room) {
-        room = stop->room ? 2 * stop->room : 16;
-        grown = reallocarray(stop->threads, room, sizeof(struct thread *));
-        if (!grown)
-            return NULL;
-        stop->threads = grown;
-        stop->room = room;
-    }
+    if (list_grow(&stop->threads, stop->count, sizeof(struct thread *)) < 0)
+        return NULL;
     thread = calloc(1, sizeof(*thread));
     if (!thread)
         return NULL;
@@ -239,7 +232,6 @@ static bool is_spared(const struct stop *stop, struct thread *thread)
 static int find_likely(struct stop *stop)
 {
     struct dirent *entry;
-    size_t room = 0;
     char path[64];
     DIR *folder;
     int r = 0;
@@ -247,20 +239,13 @@ static int find_likely(struct stop *stop)
     snprintf(path, sizeof(path), "/proc/%d/task", (int)stop->pid);
     folder = stop->sparing ? opendir(path) : NULL;
     while (folder && r == 0 && (entry = readdir(folder)) != NULL) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10), *grown;
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
         if (tid <= 0 || !quiet_is_likely(stop->pid, tid))
             continue;
-        if (stop->likely_count == room) {
-            room = room ? 2 * room : 16;
-            grown = reallocarray(stop->likely, room, sizeof(*grown));
-            if (!grown) {
-                r = -ENOMEM;
-                break;
-            }
-            stop->likely = grown;
-        }
-        stop->likely[stop->likely_count++] = tid;
+        r = list_grow(&stop->likely, stop->likely_count, sizeof(tid));
+        if (r == 0)
+            stop->likely[stop->likely_count++] = tid;
     }
     if (folder)
         closedir(folder);

@@ -9,6 +9,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "stat/list.h"
 #include "stat/tree/build.h"
 
 /* Stacks that are kept before it is first looked which of them are needed. */
@@ -63,7 +64,6 @@ struct seen {
     bool stop_new;    /* it is longer than in the sample before */
     struct spot *spots;
     uint32_t count;
-    uint32_t room;
 };
 
 struct traces {
@@ -201,25 +201,17 @@ static struct seen *seen_of(struct traces *traces, uint32_t task)
 /* One more thread of the task is there. Returns 0 or -ENOMEM. */
 static int spot_add(struct seen *seen, struct stack *stack)
 {
-    struct spot *spots = seen->spots;
     uint32_t i;
 
-    for (i = 0; i < seen->count && spots[i].stack != stack; i++)
+    for (i = 0; i < seen->count && seen->spots[i].stack != stack; i++)
         ;
-    if (i == seen->room) {
-        uint32_t room = seen->room ? 2 * seen->room : 2;
-
-        spots = reallocarray(spots, room, sizeof(*spots));
-        if (!spots)
-            return -ENOMEM;
-        seen->spots = spots;
-        seen->room = room;
-    }
     if (i == seen->count) {
-        spots[i] = (struct spot){.stack = stack};
+        if (list_grow(&seen->spots, i, sizeof(*seen->spots)) < 0)
+            return -ENOMEM;
+        seen->spots[i] = (struct spot){.stack = stack};
         seen->count++;
     }
-    spots[i].now++;
+    seen->spots[i].now++;
     seen->here = true;
     return 0;
 }
