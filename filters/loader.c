@@ -22,6 +22,7 @@ struct instance {
 struct loader {
     struct instance up;
     struct instance down;
+    bool is_cumulative;
     struct slots slots;          /* of a cumulative stream */
     struct cop_packet **packets; /* of the current call */
     size_t packet_room;
@@ -289,7 +290,8 @@ int loader_new(struct loader **out,
     r = instance_init(&loader->down, directories, down, error);
     if (r < 0)
         goto out;
-    if (definition->kind == STREAM_CUMULATIVE) {
+    loader->is_cumulative = definition->kind == STREAM_CUMULATIVE;
+    if (loader->is_cumulative) {
         r = check_cumulative(loader, error);
         if (r < 0)
             goto out;
@@ -322,7 +324,8 @@ struct stream_filters loader_facts(const struct loader *loader)
 
     return (struct stream_filters){
         .up = up != NULL,
-        .up_single = up && (up->laws & skippable) != skippable,
+        .up_single = up && (loader->is_cumulative ||
+                            (up->laws & skippable) != skippable),
         .down = down != NULL,
         .down_one_to_one = !down || (down->laws & COP_STATELESS &&
                                      down->laws & COP_ONE_TO_ONE),
@@ -332,6 +335,8 @@ struct stream_filters loader_facts(const struct loader *loader)
 
 const char *loader_why_not_recoverable(const struct loader *loader)
 {
+    if (loader->is_cumulative)
+        return NULL;
     if (!loader->up.filter)
         return "it has no upstream filter";
     return plugin_why_not_recoverable(loader->up.filter);

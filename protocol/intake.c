@@ -181,6 +181,10 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
         return downward_feed(node, peer, frame);
     case FRAME_COMPENSATION:
         return upward_compensate(node, peer, frame);
+    case FRAME_TOTAL:
+        return slot_take(node, peer, frame);
+    case FRAME_FAREWELL:
+        return farewell_take(node, frame);
     case FRAME_GOODBYE:
         peer->left = true;
         return 0;

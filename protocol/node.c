@@ -240,7 +240,8 @@ static void lose_parent(struct node *node,
         return;
     }
     node_remove_peer(node, peer);
-    if (!node->launched || node->closing || node->leaving ||
+    if (!node->launched || node->closing ||
+        (node->leaving && !node->farewell) ||
         (node->attached && node->streams[0]->down.last == 0))
         launch_end(node, text); /* it cannot be adopted yet */
     else
@@ -338,7 +339,9 @@ static void stream_free(struct stream *stream)
         ranks_fini(&stream->branches[slot].members);
         claim_fini(&stream->branches[slot].claim);
         fifo_fini(&stream->branches[slot].aside);
+        slot_free(stream->branches[slot].slot);
     }
+    totals_free(stream->totals);
     for (i = 0; i < stream->pending_count; i++)
         payload_free(stream->pending[i].parameters);
     free(stream->branches);
@@ -373,6 +376,8 @@ struct stream *node_add_stream(struct node *node,
         sync = COP_DO_NOT_WAIT; /* its own packets come one by one */
     if (!list || !stream || (node->role == NODE_FRONTEND && !stream->root) ||
         definition_copy(&stream->definition, definition) < 0 ||
+        (definition->kind == STREAM_CUMULATIVE &&
+         totals_new(&stream->totals) < 0) ||
         wave_new(&stream->up.wave, sync, definition->wave_timeout_ms) < 0) {
         stream_free(stream);
         node->failed = true;
@@ -515,6 +520,7 @@ void node_free(struct node *node)
     free(node->heal.ends);
     free(node->heal.doubts);
     free(node->heal.probes);
+    farewell_free(node->farewell);
     orphan_fini(node);
     recovery_fini(node);
     suspect_fini(node);
@@ -663,6 +669,7 @@ static void node_beat(struct node *node)
         return;
     node->next_beat_ms = node->now_ms + node->times.heartbeat_ms;
     settle_beat(node);
+    farewell_beat(node);
     fan_out_beat(node);
     heartbeat_beat(node);
 }

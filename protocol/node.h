@@ -66,7 +66,7 @@ struct node_config {
 enum stream_kind {
     STREAM_PLAIN,
     STREAM_EXACT,      /* a wave has each member exactly once */
-    STREAM_CUMULATIVE, /* a total has all that each member sent, once */
+    STREAM_CUMULATIVE, /* a total has all that each member sent, once: 17 */
 };
 
 /* A stream's definition, as it travels in OPEN. Strings are "" for none. */

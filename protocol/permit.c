@@ -47,6 +47,8 @@ static const struct permit {
     [FRAME_SILENCE] = {ANYBODY, false},
     [FRAME_RECOVERED] = {CHILD, true},
     [FRAME_FAN_OUT] = {PARENT | COMMNODE, false},
+    [FRAME_TOTAL] = {CHILD, true},
+    [FRAME_FAREWELL] = {CHILD, true},
     [FRAME_STATUS] = {PARENT, false},
     [FRAME_HEARD] = {COMMNODE, false},
     [FRAME_ROWS] = {CHILD, true},

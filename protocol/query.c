@@ -151,5 +151,5 @@ uint64_t node_held_bytes(const struct node *node, uint32_t stream_id)
         return 0;
     return stream->down.feed.store.bytes + stream->down.in.bytes +
            stream->up.out.bytes + stream->up.late_out.bytes +
-           wave_bytes(stream->up.wave);
+           wave_bytes(stream->up.wave) + totals_bytes(stream);
 }

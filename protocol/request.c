@@ -167,8 +167,13 @@ static int request_shutdown(struct node *node)
 {
     if (node->role == NODE_COMMNODE)
         return -EPERM;
+    if (node->role == NODE_BACKEND && node->farewell) {
+        launch_end(node, "this back-end has left, before the front-end knew");
+        return 0;
+    }
     if (node->role == NODE_BACKEND) {
         node->leaving = true;
+        farewell_begin(node);
         launch_try_end(node);
         return 0;
     }

@@ -85,7 +85,8 @@ struct node {
     bool shifted;  /* a child was lost or adopted since the launch */
     bool attached; /* a back-end that has joined by itself */
     bool closing;  /* SHUTDOWN was seen */
-    bool leaving;  /* a back-end whose application leaves */
+    bool leaving;  /* a back-end whose application leaves ... */
+    struct farewell *farewell; /* ... and what it leaves in totals; or NULL */
     bool ended;
     uint32_t next_rank;
     struct launching launching;

@@ -55,7 +55,9 @@
     X(FRAME_SILENCE, 25, "silence") /* both: we heard nothing, and close */    \
     X(FRAME_RECOVERED, 26, "recovered") /* up: an orphan's report */           \
     X(FRAME_FAN_OUT, 27, "fan-out") /* both: how many back-ends nodes have */  \
-    X(FRAME_FINAL, 30, "final")     /* down: waves that are accepted */        \
+    X(FRAME_TOTAL, 28, "total")     /* up: a total, and whose it is (17.4) */  \
+    X(FRAME_FAREWELL, 29, "farewell") /* up: the totals of one that leaves */  \
+    X(FRAME_FINAL, 30, "final")       /* down: waves that are accepted */      \
     X(FRAME_STATUS, 40, "status")   /* down, from an observer: how are you */  \
     X(FRAME_HEARD, 41, "heard")     /* up: STATUS has come */                  \
     X(FRAME_ROWS, 42, "rows")       /* up, to an observer: how we are */       \
@@ -73,6 +75,7 @@ enum frame_flag {
     FRAME_LATE = 1 << 1,         /* up: its wave has gone already */
     FRAME_EMPTY = 1 << 2,        /* a wave or a number without a packet */
     FRAME_COMPENSATING = 1 << 3, /* up: output for a compensation (9.2) */
+    FRAME_VOID = 1 << 7,  /* never sent: a total has this packet (17.3) */
     FRAME_EXACT = 1 << 4, /* up: it has a check and a generation (16.2) */
     FRAME_OVER = 1 << 5,  /* up: the wave behind an epoch (16.10) */
     FRAME_ASK = 1 << 6,   /* up: FINAL is wanted at once (16.5) */

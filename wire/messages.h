@@ -10,8 +10,8 @@
  * `sender` is the rank of the node that made the frame.
  *
  * Not in the table: DATA, whose values have names in struct frame; END, GOODBYE
- * and SILENCE, which have none; READY, CLAIM, CONTROL, RECORD, FAN_OUT and
- * EXPEL, whose values are in the payload (the tag of CONTROL is its type). */
+ * and SILENCE, which have none; READY, CLAIM, CONTROL, RECORD, FAN_OUT, EXPEL,
+ * TOTAL and FAREWELL, whose values are in the payload (the tag of CONTROL is its type). */
 #ifndef WIRE_MESSAGES_H
 #define WIRE_MESSAGES_H
 

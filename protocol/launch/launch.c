@@ -618,6 +618,6 @@ void launch_try_end(struct node *node)
         return;
     if (node->closing && !has_ready_child(node))
         launch_end(node, "the front-end has ended the network");
-    else if (node->leaving && is_drained(node))
+    else if (node->leaving && is_drained(node) && !farewell_waits(node))
         launch_end(node, "this back-end has left the network");
 }

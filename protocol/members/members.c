@@ -61,6 +61,7 @@ void member_forget(struct node *node, struct peer *peer)
 
         if (!branch)
             continue;
+        slot_free(branch->slot);
         if (branch->claim.lossy > node->streams[i]->settle.lossy)
             node->streams[i]->settle.lossy = branch->claim.lossy;
         upward_unlink(node, node->streams[i], peer->slot);
@@ -78,6 +79,8 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
 
     peer->below = none;
     node->shifted = true;
+    for (i = 0; i < node->stream_count; i++)
+        slot_end(node, node->streams[i], peer->slot);
     member_trim(node, peer);
     member_forget(node, peer);
     /* A stream without members may have waited for the branch (10.1b). */
@@ -145,7 +148,9 @@ void member_lost(struct node *node, const struct ranks *ranks)
     size_t i;
 
     if (node->role == NODE_BACKEND && ranks_has(ranks, node->rank)) {
-        launch_end(node, "the front-end has given this back-end up");
+        launch_end(node, node->farewell
+                             ? "this back-end has left the network"
+                             : "the front-end has given this back-end up");
         return;
     }
     if (ranks_subtract(&node->backends, ranks) < 0 ||
@@ -156,6 +161,9 @@ void member_lost(struct node *node, const struct ranks *ranks)
 
         if (peer && ranks_subtract(&peer->below, ranks) < 0)
             node->failed = true;
+        if (peer && peer->role == NODE_BACKEND && ranks_has(ranks, peer->rank))
+            for (i = 0; i < node->stream_count; i++)
+                slot_end(node, node->streams[i], slot);
     }
     for (i = 0; i < node->stream_count; i++)
         remove_lost(node, node->streams[i], ranks);
@@ -504,7 +512,10 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     }
     if (ranks_intersect(&branch->claim.members, &branch->members) < 0)
         node->failed = true;
-    settle_fall_back(node, stream, branch->claim.settled);
+    slot_settle(stream, peer->slot, branch->claim.settled);
+    settle_fall_back(node, stream,
+                     stream->totals ? totals_settled(node, stream)
+                                    : branch->claim.settled);
     level = (uint64_t)branch->claim.settled.epoch << PACKET_WAVE_BITS;
     wave_answer(stream->up.wave, peer->slot, level);
     if (branch->claim.settled.number > stream->settle.hurried)

@@ -84,6 +84,33 @@ void cover_ended(struct node *node, uint32_t rank, const char *text);
 /* Free what cover.c has. */
 void cover_fini(struct node *node);
 
+/* ---- farewell.c (17.7) ---- */
+
+struct farewell; /* the totals of this back-end, which leaves */
+
+/* This back-end leaves: collect its totals if it has any. */
+void farewell_begin(struct node *node);
+
+/* Free `farewell`. NULL is fine. */
+void farewell_free(struct farewell *farewell);
+
+/* The total of `stream` was packed: keep it if it is to be said. */
+void farewell_collect(struct node *node,
+                      const struct stream *stream,
+                      const struct event *event);
+
+/* Everything was sent: go on with the farewell. Returns true until the node may
+ * end without one; LOST ends it after one. */
+bool farewell_waits(struct node *node);
+
+/* Say it again. */
+void farewell_beat(struct node *node);
+
+/* FAREWELL has come: pass it on; at the front-end, keep the totals and declare
+ * the back-end lost. `frame` is borrowed. Returns 0 or an error as in intake.c.
+ */
+int farewell_take(struct node *node, const struct frame *frame);
+
 /* ---- snapshot.c (3.1) ---- */
 
 /* Send a snapshot of stream 0 to a child that has just joined, or that lacks

@@ -17,6 +17,10 @@ static void claim_anew(struct node *node, struct stream *stream)
 
 void upward_call_for_state(struct node *node, struct stream *stream)
 {
+    if (stream->totals) {
+        totals_call(node, stream);
+        return;
+    }
     fifo_fini(&stream->up.out);
     fifo_fini(&stream->up.late_out);
     stream->up.resumes = 0;
@@ -70,6 +74,10 @@ void upward_send_state(struct node *node,
         .level = stream->up.level,
     };
 
+    if (stream->totals) {
+        totals_packed(node, stream, event);
+        return;
+    }
     if (node->role == NODE_FRONTEND) {
         upward_tell_state(node, stream, event, event->text ? -EIO : 0);
         return;
@@ -99,6 +107,8 @@ void upward_orphaned(struct node *node, struct stream *stream)
     memset(&stream->up.late_credit, 0, sizeof(stream->up.late_credit));
     downward_orphaned(node, stream);
     stream->settle.has_sent = false;
+    if (stream->totals)
+        stream->totals->told = false;
     stream->settle.claim_due = false;
     stream->settle.told = (struct mark){0};
     stream->up.compensating = false;
@@ -177,6 +187,8 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
     stream = node_stream(node, compensation.stream);
     if (!stream || stream->definition.id == 0)
         return compensation.stream > node->last_seen ? -EPROTO : 0;
+    if (stream->totals)
+        return node_refuse(node, "a cumulative stream has none");
     branch = stream_branch(stream, peer->slot);
     if (!branch)
         return -ENOMEM;

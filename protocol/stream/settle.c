@@ -53,6 +53,8 @@ bool stream_is_drained(const struct node *node, const struct stream *stream)
 {
     uint32_t slot;
 
+    if (stream->totals && totals_wait(stream))
+        return false;
     if (stream->definition.id == 0 || !upward_is_drained(stream) ||
         !upward_is_idle(node, stream) || stream_has_members(node, stream))
         return false;
@@ -123,6 +125,8 @@ static void settle_build(struct node *node,
         claim->replayable &= theirs->replayable;
         claim_add_error(node, claim, theirs->error, theirs->error_rank);
     }
+    if (stream->totals)
+        claim->settled = totals_settled(node, stream);
 }
 
 /* Pack and send `claim`, and remember it as the last one sent. */
@@ -173,6 +177,8 @@ void settle_send_claim(struct node *node,
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
     settle_build(node, stream, &claim);
+    if (stream->totals && claim.settled.number > claim.received)
+        claim.settled = (struct mark){0}; /* to be settled again, and told */
     settle_fall_back(node, stream, claim.settled);
     if (settled.number < claim.settled.number)
         claim.settled = settled;
@@ -317,7 +323,9 @@ void settle_update(struct node *node, struct stream *stream)
         claim_fini(&claim);
         return;
     }
-    if (is_claim_urgent(node, stream, &claim) && stream->up.resumes == 0)
+    if (stream->totals && !stream->totals->told)
+        totals_send(node, stream); /* the claim follows (17.4) */
+    else if (is_claim_urgent(node, stream, &claim) && stream->up.resumes == 0)
         settle_send_claim(node, stream, stream->settle.told);
     else
         stream->settle.claim_due = true;
@@ -371,6 +379,7 @@ void settle_beat(struct node *node)
 
         if (stream->settle.claim_due)
             settle_send_claim(node, stream, stream->settle.told);
+        totals_beat(node, stream);
         if (stream->settle.stable_due && stream_is_replayable(stream))
             send_stable(node, stream);
         if (stream->closing)
@@ -406,7 +415,8 @@ static void marker_reached(struct node *node,
         news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
         news->sequence = settled.number;
         /* All epochs since the last sync count: joiners had markers too. */
-        news->code = claim->lossy > stream->root->synced_epoch;
+        news->code =
+            !stream->totals && claim->lossy > stream->root->synced_epoch;
         stream->root->synced_epoch = settled.epoch;
         if (news->code)
             stream->root->given_up = settled.epoch;
@@ -427,15 +437,23 @@ static bool is_behind(const struct node *node,
 static void try_settle_internal(struct node *node, struct stream *stream)
 {
     struct claim claim;
-    bool covered;
+    bool covered, nobody;
 
     settle_build(node, stream, &claim);
-    if (!stream_has_members(node, stream))
+    /* Where slots still have members, TOTAL will say that they are gone. */
+    nobody = stream->totals && stream->root
+                 ? stream->definition.members.count == 0
+                 : !stream_has_members(node, stream);
+    if (nobody)
         claim.settled = stream->root ? (struct mark){stream->root->sync,
                                                      stream->root->sent.epoch}
                                      : (struct mark){0};
-    covered = node->role != NODE_FRONTEND ||
-              ranks_cover(&claim.members, &stream->definition.members);
+    if (node->role != NODE_FRONTEND)
+        covered = true;
+    else if (stream->totals)
+        covered = totals_are_whole(node, stream);
+    else
+        covered = ranks_cover(&claim.members, &stream->definition.members);
     if (covered && claim.settled.number > stream->settle.settled.number &&
         claim.settled.number <= claim.received && /* our own marker has come */
         !is_behind(node, stream, claim.settled.epoch))

@@ -7,6 +7,7 @@
 #include "protocol/stream/claim.h"
 #include "protocol/stream/credit.h"
 #include "protocol/stream/feed.h"
+#include "protocol/stream/slot.h"
 #include "protocol/stream/wave.h"
 #include "wire/messages.h"
 
@@ -25,6 +26,7 @@ struct branch {
     struct debit up;
     struct debit late; /* of LATE packets (3.4) */
     struct fifo aside; /* packets without a number (5.6) */
+    struct slot *slot; /* of a cumulative stream (17.2), or NULL */
 };
 
 /* A control that takes effect after a packet (3.1b). */
@@ -120,6 +122,7 @@ struct stream {
     struct settling settle;
     struct reading app;
     struct stream_root *root; /* the front-end only, else NULL */
+    struct totals *totals;    /* a cumulative stream (17), else NULL */
 };
 
 /* The one filter call that is out (5.1). */

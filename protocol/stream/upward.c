@@ -320,6 +320,8 @@ static void upward_call(struct node *node,
         .inputs = set->frames,
         .inlets = set->inlets,
         .input_count = set->count,
+        .slots = stream->totals ? CALL_JOIN : CALL_WITHOUT_SLOTS,
+        .keys = set->slots,
     };
     node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }
@@ -330,6 +332,8 @@ static void release_set(struct node *node,
                         struct wave_set *set)
 {
     return_credit_of_set(node, stream, set);
+    if (stream->totals)
+        totals_sort(node, stream, set);
     if (set->count == 0)
         emit_empty(node, stream, set->late ? 0 : set->sequence,
                    set->contributors);
@@ -392,7 +396,8 @@ void upward_run(struct node *node, struct stream *stream)
     if (stream->root && !node->filter.is_out &&
         stream->root->state_asked > stream->root->state_called)
         upward_call_for_state(node, stream);
-    while (stream->loaded && may_release(node, stream)) {
+    while (!totals_run(node, stream) && stream->loaded &&
+           may_release(node, stream)) {
         if (stream->up.compensating && !node->filter.is_out) {
             upward_call_for_state(node, stream);
             break;
@@ -420,7 +425,8 @@ void upward_run(struct node *node, struct stream *stream)
 uint64_t upward_deadline_ms(const struct node *node,
                             const struct stream *stream)
 {
-    if (!stream->loaded || node->filter.is_out || !may_release(node, stream))
+    if (!stream->loaded || node->filter.is_out || !may_release(node, stream) ||
+        (stream->totals && totals_wait(stream)))
         return UINT64_MAX;
     return wave_deadline_ms(stream->up.wave);
 }
@@ -465,6 +471,10 @@ int upward_take(struct node *node,
 
     if (is_given_up(node, stream, frame))
         return upward_discard(node, stream, peer, frame);
+    if (stream->totals && (frame->flags & FRAME_COMPENSATING)) {
+        frame_fini(frame);
+        return node_refuse(node, "a cumulative stream has no compensations");
+    }
     if (r == 0 && is_charged(frame))
         r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
                        peer->grant, frame_len(frame));
@@ -635,9 +645,11 @@ void upward_filtered(struct node *node, const struct event *event)
     size_t i;
 
     drop_call_inputs(node);
+    if (stream && stream->totals && node->filter.expired)
+        totals_missed(node, stream);
     if (!stream || node->filter.expired)
         return;
-    if (node->filter.what.state) {
+    if (node->filter.what.state || node->filter.what.slots == CALL_PACK) {
         upward_send_state(node, stream, event);
         return;
     }

@@ -101,6 +101,10 @@ uint64_t wave_lent(const struct wave *wave, uint32_t slot);
  * alone belong to no slot any more. */
 void wave_unlink(struct wave *wave, uint32_t slot);
 
+/* The packets from `slot` that wait become FRAME_VOID: they keep their places,
+ * and are not to be used. */
+void wave_void(struct wave *wave, uint32_t slot);
+
 /* The credit that is to be returned for the packets from `slot` that wait. */
 uint64_t wave_owed(const struct wave *wave, uint32_t slot);
 

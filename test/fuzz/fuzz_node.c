@@ -135,6 +135,8 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_PROBE:
     case FRAME_FEED:
     case FRAME_COMPENSATION:
+    case FRAME_TOTAL:
+    case FRAME_FAREWELL:
     case FRAME_RECOVERED:
     case FRAME_HEARD:
     case FRAME_ROWS:

@@ -21,7 +21,22 @@ static struct {
     struct node_adoption adoption[NODES];
     unsigned taken[NODES][STREAMS];
     int last[NODES][STREAMS];
+    int state; /* the value of the last TELL_STATE */
 } seen;
+
+/* The "%d" in `frame`; 0 if it is none. */
+static int read_int(const struct frame *frame)
+{
+    struct cop_packet *packet;
+    int32_t value = 0;
+
+    if (!frame->payload || packet_open(&packet, frame->payload) < 0)
+        return 0;
+    if (cop_packet_unpack(packet, "%d", &value) < 0)
+        value = 0;
+    cop_packet_free(packet);
+    return value;
+}
 
 static void note_tell(struct sim *sim,
                       uint32_t index,
@@ -35,6 +50,8 @@ static void note_tell(struct sim *sim,
     seen.rank[tell->tell] = tell->rank;
     snprintf(seen.text[tell->tell], sizeof(seen.text[0]), "%s",
              tell->text ? tell->text : "");
+    if (tell->tell == TELL_STATE)
+        seen.state = read_int(&tell->frame);
     if (index != 0 || tell->tell != TELL_NODE_ADOPTED)
         return;
     CU_ASSERT_FATAL(tell->rank < NODES && tell->adoption);
@@ -241,6 +258,17 @@ int sim_sync_now(struct sim *sim, uint32_t stream)
     CHECK_OK(sim_sync(sim, stream, NULL));
     wait_more(sim, 0, TELL_SYNCED, count);
     return seen.code[TELL_SYNCED];
+}
+
+int sim_state_now(struct sim *sim, uint32_t stream, int *value)
+{
+    unsigned count = seen.told[0][TELL_STATE];
+
+    CHECK_OK(sim_ask_state(sim, stream));
+    wait_more(sim, 0, TELL_STATE, count);
+    if (value)
+        *value = seen.state;
+    return seen.code[TELL_STATE];
 }
 
 unsigned sim_taken(struct sim *sim, uint32_t rank, uint32_t stream)

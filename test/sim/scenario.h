@@ -94,6 +94,10 @@ const char *sim_text(enum tell_type tell);
  * time. */
 unsigned sim_adopted(uint32_t rank, struct node_adoption *out);
 
+/* Ask for the state of a stream, and wait for it. Returns TELL_STATE's code, and
+ * in `value`, unless it is NULL, the "%d" that it is; 0 if there is none. */
+int sim_state_now(struct sim *sim, uint32_t stream, int *value);
+
 /* How many packets `rank` has taken on `stream`, and the first value, a "%d",
  * of the last. */
 unsigned sim_taken(struct sim *sim, uint32_t rank, uint32_t stream);

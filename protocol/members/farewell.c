@@ -1,0 +1,306 @@
+/* farewell.c - back-ends that leave: their totals on cumulative streams
+ * (PROTOCOL 17.7). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+/* By stream: its number, the tag of its total, whether there is one, and how
+ * many of the bytes are its. */
+#define FAREWELL_FORMAT "%aud %ad %auc %aud %auc"
+
+enum {
+    WORD_EMPTY, /* nothing was sent */
+    WORD_BARE,  /* a packet without a payload */
+    WORD_BYTES
+};
+
+/* The total of one stream. */
+struct word {
+    uint32_t stream;
+    bool is_known;
+    struct frame frame; /* FRAME_EMPTY: nothing was sent */
+};
+
+struct farewell {
+    struct word *words;
+    size_t count;
+    bool said;
+    struct frame frame; /* FAREWELL, once all totals are known */
+};
+
+void farewell_free(struct farewell *farewell)
+{
+    size_t i;
+
+    if (!farewell)
+        return;
+    for (i = 0; i < farewell->count; i++)
+        frame_fini(&farewell->words[i].frame);
+    frame_fini(&farewell->frame);
+    free(farewell->words);
+    free(farewell);
+}
+
+/* Whether this back-end has a part in the totals of `stream`. */
+static bool has_part(const struct stream *stream)
+{
+    return stream->totals && stream->active && stream->loaded &&
+           !stream->closing;
+}
+
+void farewell_begin(struct node *node)
+{
+    struct farewell *farewell;
+    size_t i, count = 0;
+
+    for (i = 0; i < node->stream_count; i++)
+        count += has_part(node->streams[i]);
+    if (node->farewell || count == 0)
+        return;
+    farewell = calloc(1, sizeof(*farewell));
+    if (farewell)
+        farewell->words = calloc(count, sizeof(*farewell->words));
+    if (!farewell || !farewell->words) {
+        farewell_free(farewell);
+        node->failed = true;
+        return;
+    }
+    for (i = 0; i < node->stream_count; i++)
+        if (has_part(node->streams[i]))
+            farewell->words[farewell->count++].stream =
+                node->streams[i]->definition.id;
+    node->farewell = farewell;
+}
+
+void farewell_collect(struct node *node,
+                      const struct stream *stream,
+                      const struct event *event)
+{
+    struct farewell *farewell = node->farewell;
+    size_t i;
+
+    for (i = 0; farewell && i < farewell->count; i++) {
+        struct word *word = &farewell->words[i];
+
+        if (word->stream != stream->definition.id || word->is_known)
+            continue;
+        word->is_known = true;
+        if (event->up_count > 0)
+            word->frame = frame_ref(&event->up[0]);
+        else
+            word->frame.flags = FRAME_EMPTY;
+    }
+}
+
+/* Pack the next total that is not known. Returns false if all are. */
+static bool collect_next(struct node *node)
+{
+    struct farewell *farewell = node->farewell;
+    size_t i;
+
+    for (i = 0; i < farewell->count; i++) {
+        struct word *word = &farewell->words[i];
+        struct stream *stream = node_stream(node, word->stream);
+
+        if (word->is_known)
+            continue;
+        if (!stream || stream->closing) {
+            word->is_known = true; /* there is no total any more */
+            word->frame.flags = FRAME_EMPTY;
+            continue;
+        }
+        if (node->filter.is_out || totals_call(node, stream))
+            return true;
+    }
+    return false;
+}
+
+/* Pack all words into one payload. Returns 0, -EMSGSIZE or -ENOMEM. */
+static int pack_words(const struct farewell *farewell, struct payload **out)
+{
+    uint32_t count = (uint32_t)farewell->count;
+    uint32_t *streams = calloc(count, sizeof(*streams));
+    uint32_t *lens = calloc(count, sizeof(*lens));
+    int32_t *tags = calloc(count, sizeof(*tags));
+    unsigned char *kinds = calloc(count, 1);
+    unsigned char *bytes = NULL;
+    uint64_t total = 0;
+    uint32_t i;
+    int r = -ENOMEM;
+
+    for (i = 0; i < count; i++)
+        total += frame_len(&farewell->words[i].frame) - FRAME_HEADER_LEN;
+    if (total <= LIMIT_FRAME)
+        bytes = malloc(total + 1);
+    else
+        r = -EMSGSIZE;
+    if (!streams || !lens || !tags || !kinds || !bytes)
+        goto out;
+    total = 0;
+    for (i = 0; i < count; i++) {
+        const struct frame *frame = &farewell->words[i].frame;
+
+        streams[i] = farewell->words[i].stream;
+        tags[i] = frame->tag;
+        kinds[i] = frame->flags & FRAME_EMPTY ? WORD_EMPTY
+                   : frame->payload           ? WORD_BYTES
+                                              : WORD_BARE;
+        lens[i] = frame->payload ? frame->payload->len : 0;
+        if (lens[i] > 0)
+            memcpy(bytes + total, frame->payload->bytes, lens[i]);
+        total += lens[i];
+    }
+    r = packet_pack(out, FAREWELL_FORMAT, streams, count, tags, count, kinds,
+                    count, lens, count, bytes, (uint32_t)total);
+out:
+    free(streams);
+    free(lens);
+    free(tags);
+    free(kinds);
+    free(bytes);
+    return r;
+}
+
+/* Say it, and again with each heartbeat, as it may be lost with a node. */
+static void say_farewell(struct node *node)
+{
+    if (node->parent && node->parent->life.state == LINK_UP)
+        node_send(node, node->parent, frame_ref(&node->farewell->frame));
+}
+
+bool farewell_waits(struct node *node)
+{
+    struct farewell *farewell = node->farewell;
+    int r;
+
+    if (!farewell || node->failed)
+        return false;
+    if (farewell->said || collect_next(node))
+        return true;
+    farewell->frame =
+        (struct frame){.type = FRAME_FAREWELL, .origin = node->rank};
+    r = pack_words(farewell, &farewell->frame.payload);
+    if (r == -ENOMEM)
+        node->failed = true;
+    if (r < 0)
+        return false; /* too large to be said: it goes as one that crashes */
+    farewell->said = true;
+    say_farewell(node);
+    return true;
+}
+
+void farewell_beat(struct node *node)
+{
+    if (node->farewell && node->farewell->said)
+        say_farewell(node);
+}
+
+/* ---- the front-end ---- */
+
+/* One FAREWELL as read. */
+struct words_read {
+    const uint32_t *streams;
+    const uint32_t *lens;
+    const int32_t *tags;
+    const unsigned char *kinds;
+    const unsigned char *bytes;
+    uint32_t count;
+};
+
+static int read_words(const struct cop_packet *packet, struct words_read *out)
+{
+    uint32_t tag_count, kind_count, len_count, byte_count, i;
+    uint64_t total = 0;
+    int r;
+
+    r = cop_packet_unpack(packet, FAREWELL_FORMAT, &out->streams, &out->count,
+                          &out->tags, &tag_count, &out->kinds, &kind_count,
+                          &out->lens, &len_count, &out->bytes, &byte_count);
+    if (r < 0)
+        return r;
+    if (tag_count != out->count || kind_count != out->count ||
+        len_count != out->count || out->count > LIMIT_STREAMS)
+        return -EBADMSG;
+    for (i = 0; i < out->count; i++) {
+        if (out->kinds[i] > WORD_BYTES ||
+            (out->kinds[i] != WORD_BYTES && out->lens[i] > 0))
+            return -EBADMSG;
+        total += out->lens[i];
+    }
+    return total == byte_count ? 0 : -EBADMSG;
+}
+
+/* Keep the totals of `rank`, one on each stream of which it is a member. */
+static int keep_words(struct node *node,
+                      uint32_t rank,
+                      const struct words_read *reading)
+{
+    const unsigned char *bytes = reading->bytes;
+    struct ranks done = {0};
+    uint32_t i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < reading->count; i++) {
+        uint32_t id = reading->streams[i];
+        struct stream *stream = node_stream(node, id);
+        struct frame frame = {
+            .type = FRAME_DATA,
+            .flags = reading->kinds[i] == WORD_EMPTY ? FRAME_EMPTY : 0,
+            .stream = id,
+            .tag = reading->tags[i],
+            .origin = rank,
+        };
+
+        if (stream && stream->totals && !ranks_has(&done, id) &&
+            ranks_has(&stream->definition.members, rank)) {
+            r = ranks_add(&done, id, id);
+            if (r == 0 && reading->kinds[i] == WORD_BYTES)
+                r = payload_new(&frame.payload, reading->lens[i]);
+            if (r == 0 && reading->lens[i] > 0)
+                memcpy(frame.payload->bytes, bytes, reading->lens[i]);
+            if (r == 0)
+                totals_part(node, stream, rank, &frame);
+        }
+        bytes += reading->lens[i];
+    }
+    ranks_fini(&done);
+    return r;
+}
+
+/* The back-end has left: keep what it gave, and say so. If it was given up, or
+ * has said this before, it is a member of no stream. */
+static int part_with(struct node *node,
+                     uint32_t rank,
+                     const struct words_read *reading)
+{
+    struct ranks ranks = {0};
+    int r = keep_words(node, rank, reading);
+
+    if (r == 0)
+        r = ranks_add(&ranks, rank, rank);
+    if (r == 0)
+        member_give_up(node, &ranks, "it has left");
+    ranks_fini(&ranks);
+    return r;
+}
+
+int farewell_take(struct node *node, const struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    struct words_read reading;
+    int r;
+
+    r = packet_open(&packet, frame->payload);
+    if (r < 0)
+        return r;
+    r = read_words(packet, &reading);
+    if (r == 0 && node->role == NODE_FRONTEND)
+        r = part_with(node, frame->origin, &reading);
+    else if (r == 0 && node->parent && node->parent->life.state == LINK_UP)
+        node_send(node, node->parent, frame_ref(frame));
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}

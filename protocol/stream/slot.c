@@ -1,0 +1,634 @@
+/* slot.c - the slots of a cumulative stream (PROTOCOL 17). */
+#include "protocol/stream/slot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+int totals_new(struct totals **out)
+{
+    *out = calloc(1, sizeof(**out));
+    return *out ? 0 : -ENOMEM;
+}
+
+void totals_free(struct totals *totals)
+{
+    size_t i;
+
+    if (!totals)
+        return;
+    for (i = 0; i < totals->parting_count; i++)
+        frame_fini(&totals->partings[i].frame);
+    total_fini(&totals->packing);
+    free(totals->partings);
+    free(totals->inputs);
+    free(totals->inlets);
+    free(totals->keys);
+    free(totals->kept);
+    free(totals);
+}
+
+void slot_free(struct slot *slot)
+{
+    if (!slot)
+        return;
+    ranks_fini(&slot->set);
+    total_fini(&slot->next);
+    free(slot);
+}
+
+/* The slot of branch `at` if its child is there; else NULL. */
+static struct slot *slot_at(const struct node *node,
+                            const struct stream *stream,
+                            uint32_t at)
+{
+    return node_child(node, at) ? stream->branches[at].slot : NULL;
+}
+
+/* ---- sets (17.5) ---- */
+
+/* The union of the sets. Returns false if a member is in two of them, here or
+ * below. */
+static bool unite_sets(struct node *node,
+                       const struct stream *stream,
+                       struct ranks *out)
+{
+    bool good = true;
+    uint32_t at;
+
+    for (at = 0; at < stream->branch_count; at++) {
+        const struct slot *slot = slot_at(node, stream, at);
+
+        if (!slot)
+            continue;
+        good &= !slot->is_doubted && !ranks_meet(out, &slot->set);
+        if (ranks_unite(out, &slot->set) < 0)
+            node->failed = true;
+    }
+    return good;
+}
+
+struct mark totals_settled(struct node *node, const struct stream *stream)
+{
+    struct mark settled = {0};
+    struct ranks set = {0};
+    bool first = true;
+    uint32_t at;
+
+    if (unite_sets(node, stream, &set) && !ranks_meet(&set, &node->lost)) {
+        for (at = 0; at < stream->branch_count; at++) {
+            const struct slot *slot = slot_at(node, stream, at);
+
+            if (!slot || slot->set.count == 0)
+                continue;
+            if (first || slot->settled.number < settled.number)
+                settled = slot->settled;
+            first = false;
+        }
+    }
+    ranks_fini(&set);
+    return settled;
+}
+
+/* Whether no slot has a part of `rank`. */
+static bool is_nowhere(const struct node *node,
+                       const struct stream *stream,
+                       uint32_t rank)
+{
+    uint32_t at;
+
+    for (at = 0; at < stream->branch_count; at++) {
+        const struct slot *slot = slot_at(node, stream, at);
+
+        if (slot && ranks_has(&slot->set, rank))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the total of a back-end that has left is to be joined now (17.7). */
+static bool may_part(const struct node *node, const struct stream *stream)
+{
+    size_t i;
+
+    for (i = 0; i < stream->totals->parting_count; i++)
+        if (is_nowhere(node, stream, stream->totals->partings[i].rank))
+            return true;
+    return false;
+}
+
+bool totals_are_whole(struct node *node, const struct stream *stream)
+{
+    struct ranks set = {0};
+    bool whole;
+
+    /* A commnode that was stopped may have an old part of a member whose new
+     * branch has ended: less than a sync has covered. */
+    if (stream->totals->changed ||
+        (stream->definition.members.count > 0 &&
+         totals_settled(node, stream).number < stream->settle.settled.number))
+        return false;
+    whole = unite_sets(node, stream, &set) && !ranks_meet(&set, &node->lost) &&
+            ranks_cover(&set, &stream->definition.members);
+    ranks_fini(&set);
+    return whole;
+}
+
+/* ---- changes ---- */
+
+bool totals_wait(const struct stream *stream)
+{
+    return stream->totals->changed || stream->up.compensating;
+}
+
+/* The total is another one now, by more than what was sent. */
+static void totals_change(struct node *node, struct stream *stream)
+{
+    stream->totals->changed = true;
+    if (node->parent && node->parent->life.state == LINK_UP)
+        stream->up.compensating = true;
+}
+
+void totals_send(struct node *node, struct stream *stream)
+{
+    stream->up.compensating = true;
+    totals_run(node, stream);
+}
+
+void totals_missed(struct node *node, struct stream *stream)
+{
+    totals_change(node, stream);
+}
+
+void slot_end(struct node *node, struct stream *stream, uint32_t at)
+{
+    struct branch *branch;
+
+    if (!stream->totals || at >= stream->branch_count)
+        return;
+    branch = &stream->branches[at];
+    if (!branch->slot)
+        return;
+    slot_free(branch->slot);
+    branch->slot = NULL;
+    totals_change(node, stream);
+}
+
+void slot_settle(struct stream *stream, uint32_t at, struct mark settled)
+{
+    struct slot *slot = stream->branches[at].slot;
+
+    if (!slot)
+        return;
+    if (slot->is_due) {
+        slot->later = settled; /* packets behind TOTAL may wait here */
+        slot->has_later = true;
+    } else {
+        slot->settled = settled;
+    }
+}
+
+/* The slot of `branch`, made if need be; NULL: out of memory. */
+static struct slot *slot_make(struct stream *stream, struct branch *branch)
+{
+    if (!branch->slot) {
+        branch->slot = calloc(1, sizeof(*branch->slot));
+        if (branch->slot)
+            branch->slot->key = ++stream->totals->last_key;
+    }
+    return branch->slot;
+}
+
+int slot_take(struct node *node, struct peer *peer, const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct branch *branch;
+    struct slot *slot;
+    struct total total = {0};
+    int r;
+
+    if (!stream)
+        return frame->stream > node->last_seen ? -EPROTO : 0;
+    if (!stream->totals)
+        return node_refuse(node, "the stream is not cumulative");
+    r = total_decode(frame, &total);
+    if (r < 0)
+        return r;
+    if (!member_may_claim(node, peer, &total.set) ||
+        (node->role == NODE_FRONTEND &&
+         total.settled.number > stream->down.last)) {
+        total_fini(&total);
+        return -EPROTO;
+    }
+    branch = stream_branch(stream, peer->slot);
+    /* a back-end that was given up: its link has ended for the stream (17.6) */
+    slot = branch && !(peer->role == NODE_BACKEND &&
+                       ranks_has(&node->lost, peer->rank))
+               ? slot_make(stream, branch)
+               : NULL;
+    if (!slot) {
+        total_fini(&total);
+        return branch ? 0 : -ENOMEM;
+    }
+    wave_void(stream->up.wave, peer->slot); /* the total has it all */
+    r = upward_count(stream, peer, total.level);
+    wave_answer(stream->up.wave, peer->slot,
+                (uint64_t)total.settled.epoch << PACKET_WAVE_BITS);
+    total_fini(&slot->next);
+    slot->next = total;
+    slot->is_due = true;
+    slot->has_later = false;
+    totals_change(node, stream);
+    upward_run(node, stream);
+    return r;
+}
+
+/* ---- the call ---- */
+
+/* Whether a child with members has not sent its first total yet: one total for
+ * all of them is enough, but it is not waited for longer than a heartbeat. */
+static bool is_awaited(const struct node *node, const struct stream *stream)
+{
+    uint32_t at;
+
+    if (node->role != NODE_COMMNODE || stream->totals->impatient)
+        return false;
+    for (at = 0; at < stream->branch_count; at++)
+        if (node_child(node, at) && stream->branches[at].members.count > 0 &&
+            !stream->branches[at].slot)
+            return true;
+    return false;
+}
+
+/* Whether nothing was joined yet, here or below: the total is known without a
+ * call, and need not wait for one. */
+static bool is_blank(const struct node *node, const struct stream *stream)
+{
+    uint32_t at;
+
+    if (stream->totals->used || stream->totals->parting_count > 0)
+        return false;
+    for (at = 0; at < stream->branch_count; at++) {
+        const struct slot *slot = slot_at(node, stream, at);
+
+        if (slot && slot->is_due && !slot->next.is_empty)
+            return false;
+    }
+    return true;
+}
+
+bool totals_run(struct node *node, struct stream *stream)
+{
+    if (!stream->totals || !stream->loaded)
+        return false;
+    if (may_part(node, stream))
+        stream->totals->changed = true;
+    while (totals_wait(stream)) {
+        bool is_late = node->filter.is_out && !is_blank(node, stream);
+
+        if (is_late)
+            stream->queued = true;
+        if (is_late || is_awaited(node, stream) || totals_call(node, stream))
+            return true;
+    }
+    return false;
+}
+
+void totals_beat(struct node *node, struct stream *stream)
+{
+    if (!stream->totals || !totals_wait(stream) || !is_awaited(node, stream))
+        return;
+    stream->totals->impatient = true;
+    upward_run(node, stream);
+}
+
+/* Make room for the arrays of a call. */
+static int reserve_call(struct totals *totals, size_t count)
+{
+    struct frame *inputs;
+    uint32_t **lists[] = {&totals->inlets, &totals->keys, &totals->kept};
+    size_t i;
+
+    if (count <= totals->room)
+        return 0;
+    inputs = reallocarray(totals->inputs, count, sizeof(*inputs));
+    if (!inputs)
+        return -ENOMEM;
+    totals->inputs = inputs;
+    for (i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+        uint32_t *list = reallocarray(*lists[i], count, sizeof(*list));
+
+        if (!list)
+            return -ENOMEM;
+        *lists[i] = list;
+    }
+    totals->room = count;
+    return 0;
+}
+
+static void add_input(struct totals *totals,
+                      struct node_call *call,
+                      uint32_t key,
+                      uint32_t rank,
+                      struct frame frame)
+{
+    totals->used |= !(frame.flags & FRAME_EMPTY);
+    totals->inputs[call->input_count] = frame;
+    totals->inlets[call->input_count] = rank;
+    totals->keys[call->input_count++] = key;
+}
+
+/* What replaces a slot becomes an input of the call, and is noted. */
+static void replace_slot(struct stream *stream,
+                         struct slot *slot,
+                         uint32_t rank,
+                         struct node_call *call)
+{
+    struct total *next = &slot->next;
+
+    add_input(stream->totals, call, slot->key, rank,
+              (struct frame){
+                  .type = FRAME_DATA,
+                  .flags = next->is_empty ? FRAME_EMPTY : 0,
+                  .stream = stream->definition.id,
+                  .tag = next->tag,
+                  .origin = rank,
+                  .payload = next->payload,
+              });
+    next->payload = NULL;
+    ranks_fini(&slot->set);
+    slot->set = next->set;
+    slot->settled = next->settled;
+    slot->is_doubted = next->is_doubted;
+    slot->is_due = false;
+    memset(next, 0, sizeof(*next));
+    if (slot->settled.number > stream->settle.hurried)
+        stream->settle.hurried = slot->settled.number;
+}
+
+/* The totals of back-ends that have left and are in no slot any more. */
+static void join_partings(const struct node *node,
+                          struct stream *stream,
+                          struct node_call *call)
+{
+    struct totals *totals = stream->totals;
+    size_t i, left = 0;
+
+    for (i = 0; i < totals->parting_count; i++) {
+        struct parting *parting = &totals->partings[i];
+
+        if (!is_nowhere(node, stream, parting->rank))
+            totals->partings[left++] = *parting;
+        else if (parting->frame.flags & FRAME_EMPTY)
+            frame_fini(&parting->frame);
+        else
+            add_input(totals, call, SLOT_OWN, parting->rank, parting->frame);
+    }
+    totals->parting_count = left;
+}
+
+/* The inputs of the call, and the slots that are left. Sets change here. */
+static void fill_call(struct node *node,
+                      struct stream *stream,
+                      struct node_call *call)
+{
+    struct totals *totals = stream->totals;
+    uint32_t at;
+
+    for (at = 0; at < stream->branch_count; at++) {
+        struct slot *slot = slot_at(node, stream, at);
+
+        if (!slot)
+            continue;
+        totals->kept[call->kept_count++] = slot->key;
+        if (slot->is_due)
+            replace_slot(stream, slot, node->peers[at]->rank, call);
+    }
+    join_partings(node, stream, call);
+    totals->changed = false;
+}
+
+/* What came behind the totals that are in now may be settled next. */
+static void settle_later(const struct node *node, struct stream *stream)
+{
+    uint32_t at;
+
+    for (at = 0; at < stream->branch_count; at++) {
+        struct slot *slot = slot_at(node, stream, at);
+
+        if (slot && slot->has_later) {
+            slot->settled = slot->later;
+            slot->has_later = false;
+        }
+    }
+}
+
+/* Note whose total is packed. What waits to go up is in it (17.4). */
+static void note_total(struct node *node, struct stream *stream)
+{
+    struct totals *totals = stream->totals;
+    bool vouches;
+
+    total_fini(&totals->packing);
+    if (node->role == NODE_BACKEND &&
+        ranks_add(&totals->packing.set, node->rank, node->rank) < 0)
+        node->failed = true;
+    vouches = totals_are_whole(node, stream);
+    totals->packing.is_doubted =
+        !unite_sets(node, stream, &totals->packing.set);
+    if (node->role == NODE_FRONTEND) {
+        totals->vouches = vouches;
+        return;
+    }
+    settle_fall_back(node, stream, totals_settled(node, stream));
+    settle_try(node, stream);
+    totals->packing.settled = stream->settle.settled;
+    totals->packing.level = stream->up.level;
+    totals->sends = stream->up.compensating;
+    if (!totals->sends)
+        return;
+    totals->impatient = false;
+    fifo_fini(&stream->up.out);
+    fifo_fini(&stream->up.late_out);
+    stream->up.resumes = 0;
+}
+
+/* The total is packed: it goes up, then the claim. */
+static void send_total(struct node *node,
+                       struct stream *stream,
+                       const struct event *event)
+{
+    struct totals *totals = stream->totals;
+    struct total *total = &totals->packing;
+    struct mark settled = total->settled;
+    struct frame frame;
+    int r;
+
+    total->is_empty = event->up_count == 0;
+    if (event->up_count > 0) {
+        total->tag = event->up[0].tag;
+        total->payload = event->up[0].payload;
+        event->up[0].payload = NULL;
+    }
+    r = total_encode(total, stream->definition.id, node->rank, &frame);
+    if (r == -EMSGSIZE)
+        upward_fault(node, FAULT_FILTER, stream->definition.id,
+                     "the total is larger than a frame may be");
+    else if (r < 0)
+        node->failed = true;
+    else
+        node_send(node, node->parent, frame);
+    total_fini(total);
+    totals->sends = false;
+    stream->up.compensating = totals->changed;
+    stream->up.counted =
+        node->role == NODE_BACKEND || stream_has_members(node, stream);
+    totals->told = true;
+    stream->settle.told = settled;
+    settle_update(node, stream);
+    if (stream->settle.settled.number > settled.number)
+        upward_claim(node, stream);
+}
+
+/* The total is packed, or is that of nothing. */
+static void take_packed(struct node *node,
+                        struct stream *stream,
+                        const struct event *event,
+                        bool asked)
+{
+    if (event->text)
+        upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
+    if (node->role == NODE_FRONTEND) {
+        if (asked)
+            upward_tell_state(node, stream, event,
+                              event->text               ? -EIO
+                              : stream->totals->vouches ? 0
+                                                        : 1);
+        return;
+    }
+    if (node->role == NODE_BACKEND)
+        farewell_collect(node, stream, event);
+    if (stream->totals->sends && stream->up.compensating && node->parent &&
+        node->parent->life.state == LINK_UP)
+        send_total(node, stream, event);
+}
+
+bool totals_call(struct node *node, struct stream *stream)
+{
+    struct totals *totals = stream->totals;
+    struct node_call call = {
+        .stream = stream->definition.id,
+        .upward = true,
+        .child_count = node_child_count(node),
+        .slots = CALL_PACK,
+    };
+
+    if (reserve_call(totals, stream->branch_count + totals->parting_count) <
+        0) {
+        node->failed = true;
+        return true;
+    }
+    fill_call(node, stream, &call);
+    note_total(node, stream);
+    settle_later(node, stream);
+    call.state = totals->sends || node->role == NODE_BACKEND;
+    if (stream->root &&
+        stream->root->state_asked > stream->root->state_called) {
+        stream->root->state_called = stream->root->state_asked;
+        call.state = true;
+    }
+    if (!totals->used) {
+        take_packed(node, stream, &(struct event){.type = EVENT_FILTERED},
+                    call.state);
+        return false;
+    }
+    call.inputs = totals->inputs;
+    call.inlets = totals->inlets;
+    call.keys = totals->keys;
+    call.kept = totals->kept;
+    call.parameters = node_call_parameters(node, stream, 0);
+    node_begin_call(node);
+    node->filter.what = call;
+    node_act(node, ACTION_FILTER)->call = &node->filter.what;
+    return true;
+}
+
+void totals_packed(struct node *node,
+                   struct stream *stream,
+                   const struct event *event)
+{
+    take_packed(node, stream, event, node->filter.what.state);
+}
+
+/* ---- waves ---- */
+
+void totals_sort(const struct node *node,
+                 struct stream *stream,
+                 struct wave_set *set)
+{
+    size_t i, left = 0;
+
+    for (i = 0; i < set->count; i++) {
+        struct frame *frame = &set->frames[i];
+        const struct slot *slot = NULL;
+
+        if (node->role != NODE_BACKEND && set->slots[i] != WAVE_NO_SLOT)
+            slot = slot_at(node, stream, set->slots[i]);
+        if ((frame->flags & FRAME_VOID) ||
+            (!slot && node->role != NODE_BACKEND)) {
+            set->contributors -= frame->contributors < set->contributors
+                                     ? frame->contributors
+                                     : set->contributors;
+            frame_fini(frame);
+            continue;
+        }
+        set->frames[left] = *frame;
+        set->inlets[left] = set->inlets[i];
+        set->slots[left++] = slot ? slot->key : SLOT_OWN;
+    }
+    set->count = left;
+    stream->totals->used |= left > 0;
+}
+
+/* ---- back-ends that leave (17.7) ---- */
+
+void totals_part(struct node *node,
+                 struct stream *stream,
+                 uint32_t rank,
+                 struct frame *frame)
+{
+    struct totals *totals = stream->totals;
+    struct parting *list = reallocarray(
+        totals->partings, totals->parting_count + 1, sizeof(*list));
+
+    if (!list) {
+        frame_fini(frame);
+        node->failed = true;
+        return;
+    }
+    totals->partings = list;
+    list[totals->parting_count++] = (struct parting){rank, *frame};
+    frame->payload = NULL;
+}
+
+uint64_t totals_bytes(const struct stream *stream)
+{
+    uint64_t bytes = 0;
+    uint32_t at;
+    size_t i;
+
+    if (!stream->totals)
+        return 0;
+    for (at = 0; at < stream->branch_count; at++) {
+        const struct slot *slot = stream->branches[at].slot;
+
+        if (slot && slot->next.payload)
+            bytes += slot->next.payload->len;
+    }
+    for (i = 0; i < stream->totals->parting_count; i++)
+        bytes += frame_len(&stream->totals->partings[i].frame);
+    return bytes;
+}

@@ -1,0 +1,127 @@
+/* slot.h - the slots of a cumulative stream at one node; private to the machine
+ * (PROTOCOL 17).
+ *
+ *      child 1 ---- slot 1 --+
+ *      child 2 ---- slot 2 --+--> total ---- parent's slot
+ *      own packets  slot 0 --+
+ *
+ * The states themselves are in the filter: calls change them, one after the
+ * other. What is noted here of a slot changes when such a call begins. */
+#ifndef PROTOCOL_STREAM_SLOT_H
+#define PROTOCOL_STREAM_SLOT_H
+
+#include "protocol/stream/total.h"
+
+struct frame;
+struct node;
+struct peer;
+struct stream;
+struct wave_set;
+struct event;
+
+/* What one link has brought. */
+struct slot {
+    uint32_t key;        /* in filter calls; never used again on the stream */
+    struct ranks set;    /* the members whose part it has */
+    struct mark settled; /* by all of them */
+    bool has_later;
+    struct mark later; /* behind `next`: takes its place when that is in */
+    bool is_doubted;   /* a part may be in it twice (17.5) */
+    bool is_due;       /* `next` has come, and replaces it with the next call */
+    struct total next;
+};
+
+/* Front-end: the total of a back-end that has left, until it is joined. */
+struct parting {
+    uint32_t rank;
+    struct frame frame; /* FRAME_EMPTY: it had sent nothing */
+};
+
+struct totals {
+    uint32_t last_key;
+    bool told; /* TOTAL was sent on this link */
+    bool used; /* something was joined here, ever */
+    bool
+        changed; /* a slot has ended or is to be replaced, or a parting is to be
+                     joined: the next call does it */
+    bool impatient;       /* do not wait for more totals (17.4) */
+    struct total packing; /* set and settled of the call that is out */
+    bool sends;           /* what it packs goes to the parent */
+    bool vouches;         /* front-end: nobody is missing or counts twice */
+    struct frame *inputs; /* storage of that call */
+    uint32_t *inlets;
+    uint32_t *keys;
+    uint32_t *kept;
+    size_t room;
+    struct parting *partings;
+    size_t parting_count;
+};
+
+/* Make the totals of a stream. Returns 0 or -ENOMEM. */
+int totals_new(struct totals **out);
+
+/* Free `totals`. NULL is fine. */
+void totals_free(struct totals *totals);
+
+/* Free `slot`. NULL is fine. */
+void slot_free(struct slot *slot);
+
+/* The link of the child in slot number `at` has ended, or the child is a
+ * back-end that was given up: its part leaves the total (17.3, 17.6). */
+void slot_end(struct node *node, struct stream *stream, uint32_t at);
+
+/* TOTAL has come. `frame` is borrowed. Returns 0 or an error as in intake.c. */
+int slot_take(struct node *node, struct peer *peer, const struct frame *frame);
+
+/* A claim of the child in slot number `at` says what it has settled. */
+void slot_settle(struct stream *stream, uint32_t at, struct mark settled);
+
+/* What all members of the slots have settled; 0 while a member is in two of
+ * them, or was given up (17.5). */
+struct mark totals_settled(struct node *node, const struct stream *stream);
+
+/* Front-end: whether each member counts once, and nobody else (17.5). */
+bool totals_are_whole(struct node *node, const struct stream *stream);
+
+/* Whether something waits to be put into a slot or to be told to the parent. */
+bool totals_wait(const struct stream *stream);
+
+/* The total is to be packed and sent up: the link is new, or a set has changed.
+ */
+void totals_send(struct node *node, struct stream *stream);
+
+/* Begin the call that is due, or wait for it. Returns true if no wave may be
+ * released before. */
+bool totals_run(struct node *node, struct stream *stream);
+
+/* Call the filter: replace slots, and pack the total. A total of nothing is known
+ * without a call. Returns whether a call is out. */
+bool totals_call(struct node *node, struct stream *stream);
+
+/* That call has ended. */
+void totals_packed(struct node *node,
+                   struct stream *stream,
+                   const struct event *event);
+
+/* Remove the packets without a slot from a released set, and find the slots of
+ * the others: they take the place of set->slots. */
+void totals_sort(const struct node *node,
+                 struct stream *stream,
+                 struct wave_set *set);
+
+/* A heartbeat has passed: wait for no more totals. */
+void totals_beat(struct node *node, struct stream *stream);
+
+/* A call of this stream lasted too long and its output was dropped. */
+void totals_missed(struct node *node, struct stream *stream);
+
+/* Front-end: `frame` (taken) is the total of `rank`, which leaves. */
+void totals_part(struct node *node,
+                 struct stream *stream,
+                 uint32_t rank,
+                 struct frame *frame);
+
+/* Bytes that wait, beside the states in the filter (PROTOCOL 17.9). */
+uint64_t totals_bytes(const struct stream *stream);
+
+#endif

@@ -1,0 +1,34 @@
+/* total.h - what a child has in total, and whose: the message TOTAL of a
+ * cumulative stream (PROTOCOL 17.4). */
+#ifndef PROTOCOL_STREAM_TOTAL_H
+#define PROTOCOL_STREAM_TOTAL_H
+
+#include "wire/fifo.h"
+#include "wire/ranks.h"
+
+/* Caller's storage; all zero: the total of nobody. */
+struct total {
+    struct ranks set;    /* the members whose part is in it */
+    struct mark settled; /* by all of them; what they had sent is in it */
+    uint64_t level;      /* the sender counts from the wave after it (4.5) */
+    int32_t tag;         /* of the packet that follows */
+    struct payload *payload; /* of the filter's `pack`; with `is_empty`: NULL */
+    bool is_empty;           /* nothing was joined yet */
+    bool is_doubted;         /* a member's part may be in it twice (17.5) */
+};
+
+/* Free what the total holds; it is then that of nobody. */
+void total_fini(struct total *total);
+
+/* Pack `total` on `stream`, of node `sender`, into a frame, whose payload is the
+ * caller's. Returns 0 or -ENOMEM. */
+int total_encode(const struct total *total,
+                 uint32_t stream,
+                 uint32_t sender,
+                 struct frame *out);
+
+/* Read a TOTAL from the network. `out` is untouched on error.
+ * Returns 0, -EBADMSG or -ENOMEM. */
+int total_decode(const struct frame *frame, struct total *out);
+
+#endif
