@@ -41,6 +41,10 @@
 #define DRAWING_POISON_FROM UINT64_C(1500000)
 #define DRAWING_POISON_TO   UINT64_C(2000000)
 
+/* Seeds from the first of these up to the second have cumulative streams. */
+#define DRAWING_TOTALS     UINT64_C(2000000)
+#define DRAWING_TOTALS_END UINT64_C(2500000)
+
 /* The least and the most that the windows of a stream share, where it is less
  * than in a real node. */
 #define DRAWING_BUDGET_MIN (64u << 10)
@@ -73,6 +77,7 @@ struct drawing {
     bool hangs;   /* filter calls of commnodes may hang */
     bool poisons; /* ... or crash */
     bool liars;   /* back-ends may send what they must not */
+    bool totals;  /* streams may be cumulative */
     bool joins;
     bool closes;
     bool opens;
@@ -241,6 +246,10 @@ static void draw_open(struct drawing *drawing)
     draw_shape(drawing);
     step.numbers[1] = filter;
     step.numbers[2] = chance(drawing, 60) ? 0 : draw_number(drawing, 0, 2);
+    if (drawing->totals && chance(drawing, 70)) {
+        step.numbers[1] = MODEL_TOTAL;
+        step.numbers[2] = draw_number(drawing, 0, 2);
+    }
     if (drawing->unasked && random_chance(&drawing->chatters, 50))
         step.numbers[2] = COP_TIME_OUT;
     /* Where two do, members that answer with more than a window each, one on
@@ -580,6 +589,7 @@ void schedule_draw(struct schedule *out,
     *out = (struct schedule){.seed = seed};
     if (wish->stress > 0)
         drawing.stress = wish->stress;
+    drawing.totals = seed >= DRAWING_TOTALS && seed < DRAWING_TOTALS_END;
     random_seed(&drawing.random, ~seed);
     random_seed(&drawing.shapes, seed ^ DRAWING_SHAPES);
     random_seed(&drawing.hung, seed ^ DRAWING_HANGS);

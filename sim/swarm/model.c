@@ -13,6 +13,7 @@ static const char *const names[] = {
     [MODEL_NONE] = "",         [MODEL_SUM] = "sum",
     [MODEL_MAX] = "max",       [MODEL_COUNT] = "count",
     [MODEL_CONCAT] = "concat", [MODEL_UNION] = "int_union",
+    [MODEL_TOTAL] = "total",
 };
 
 /* Fillers are as large as this, values are not. */
@@ -188,6 +189,7 @@ static int64_t reduce(enum model_filter filter, int64_t so_far, int32_t value)
     case MODEL_NONE:
     case MODEL_CONCAT:
     case MODEL_UNION:
+    case MODEL_TOTAL:
         break;
     }
     return 0;

@@ -18,8 +18,9 @@ enum model_filter {
     MODEL_COUNT,
     MODEL_CONCAT,
     MODEL_UNION,
+    MODEL_TOTAL, /* a cumulative stream: ledger.h, not this model */
 };
-#define MODEL_FILTERS (MODEL_UNION + 1)
+#define MODEL_FILTERS (MODEL_TOTAL + 1)
 
 /* A value that was sent up. */
 struct model_sent {

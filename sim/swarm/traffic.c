@@ -49,6 +49,11 @@ static struct traffic_stream *stream_at(struct traffic *traffic,
     return NULL;
 }
 
+static bool is_total(const struct traffic_stream *stream)
+{
+    return stream->model.filter == MODEL_TOTAL;
+}
+
 /* ---- the front-end ---- */
 
 static void make_room(struct traffic_stream *stream, uint32_t count)
@@ -104,10 +109,14 @@ bool traffic_open(struct traffic *traffic,
                   .sync = (enum cop_sync)numbers[2]},
     };
     make_room(stream, traffic->rank_count);
+    ledger_init(&stream->ledger, traffic->rank_count);
     ranks_copy(&stream->members, all);
     if (ranks_meet(&step->members, all))
         ranks_intersect(&stream->members, &step->members);
-    snprintf(up, sizeof(up), "%s", model_filter_name(stream->model.filter));
+    snprintf(
+        up, sizeof(up), "%s",
+        model_filter_name(is_total(stream) ? MODEL_SUM : stream->model.filter));
+    definition.kind = is_total(stream) ? STREAM_CUMULATIVE : STREAM_PLAIN;
     definition.sync = stream->model.sync;
     definition.grow = stream->grow;
     definition.members = stream->members;
@@ -227,6 +236,17 @@ static struct payload *pack_answer(const struct traffic_stream *stream,
     return r < 0 ? NULL : payload;
 }
 
+/* A member of a cumulative stream gives its next item, if it has any left. */
+static void post_item(struct sim *sim,
+                      uint32_t index,
+                      struct traffic_stream *stream)
+{
+    struct payload *item = ledger_post(&stream->ledger, sim_rank(sim, index));
+
+    if (item)
+        sim_post(sim, index, stream->id, 100, item);
+}
+
 /* Each value is sent only once, but for those that are to be added up. */
 void traffic_answer(struct traffic *traffic,
                     struct sim *sim,
@@ -251,7 +271,10 @@ void traffic_answer(struct traffic *traffic,
     for (uint32_t i = 0; i < count && i < TRAFFIC_ANSWERS; i++) {
         uint32_t value = (own * TRAFFIC_PACKETS + number) * TRAFFIC_ANSWERS + i;
 
-        sim_post(sim, index, id, 100, pack_answer(stream, (int32_t)value));
+        if (is_total(stream))
+            post_item(sim, index, stream);
+        else
+            sim_post(sim, index, id, 100, pack_answer(stream, (int32_t)value));
     }
 }
 
@@ -287,7 +310,10 @@ static void chatter(struct sim *sim, void *arg)
             continue;
         if (stream->model.filter == MODEL_SUM)
             value = (int32_t)(stream->times % TRAFFIC_ANSWERS);
-        sim_post(sim, i, stream->id, 100, pack_small(stream, value));
+        if (is_total(stream))
+            post_item(sim, i, stream);
+        else
+            sim_post(sim, i, stream->id, 100, pack_small(stream, value));
     }
     sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
 }
@@ -348,6 +374,11 @@ void traffic_sent(struct traffic *traffic,
     struct cop_value value;
     uint32_t epoch;
 
+    if (index > 0 && stream && is_total(stream)) {
+        ledger_give(&stream->ledger, rank, frame,
+                    epoch_now(stream, sim, index));
+        return;
+    }
     if (index == 0 || !stream || packet_open(&packet, frame->payload) < 0)
         return;
     if (cop_packet_value(packet, 0, &value) == 0) {
@@ -396,6 +427,10 @@ static void check_stream(const struct traffic *traffic,
     uint64_t count;
     char *text;
 
+    if (is_total(stream)) {
+        stream->ledger.due = stream->epoch;
+        return; /* it is checked when a total has come */
+    }
     stream->checked = true;
     if (stream->closed || stream->closing)
         return;
@@ -465,6 +500,8 @@ void traffic_taken(struct traffic *traffic,
         sim_fail(sim, "a packet of stream %u, which is not open", id);
     else if (index > 0)
         take_down(sim, stream, sim_rank(sim, index), frame);
+    else if (is_total(stream))
+        sim_fail(sim, "stream %u is cumulative, and a packet came", id);
     else if (is_given_up(stream, frame))
         sim_fail(sim, "stream %u: a packet came behind the sync that covers it",
                  id);
@@ -472,6 +509,50 @@ void traffic_taken(struct traffic *traffic,
         sim_fail(sim, "the front-end took what no filter makes");
     else if (stream->left > 0 && --stream->left == 0)
         check_stream(traffic, sim, stream);
+}
+
+/* ---- totals ---- */
+
+/* A total has come. If it is vouched for, it must be the truth; if it was asked
+ * for behind the last sync, that sync is checked. */
+static void take_total(struct sim *sim,
+                       struct traffic_stream *stream,
+                       const struct action *tell)
+{
+    struct ledger *ledger = &stream->ledger;
+    char *text;
+
+    ledger->asked = false;
+    if (tell->code != 0)
+        return;
+    text = ledger_check(ledger, &tell->frame);
+    if (text)
+        sim_fail(sim, "stream %u: a total is vouched for, and %s", stream->id,
+                 text);
+    free(text);
+    stream->checked |= stream->synced && ledger->asked_due == stream->epoch;
+}
+
+/* Ask for the totals, again and again: one at a time, in turn, as the filter
+ * calls of the front-end may take longer than it is to the next question. */
+static void ask_totals(struct traffic *traffic, struct sim *sim)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (traffic->streams[i].ledger.asked && !traffic->streams[i].closing &&
+            !traffic->streams[i].closed)
+            return;
+    for (uint32_t k = 0; k < traffic->count && !sim_is_frozen(sim, 0); k++) {
+        uint32_t turn = ++traffic->turn % traffic->count;
+        struct traffic_stream *stream = &traffic->streams[turn];
+
+        if (!is_total(stream) || !stream->opened || stream->closing ||
+            stream->closed || stream->ledger.asked)
+            continue;
+        ledger_ask(&stream->ledger, sim_now_ms(sim));
+        if (sim_ask_state(sim, stream->id) == 0)
+            return;
+        stream->ledger.asked = false;
+    }
 }
 
 /* ---- news ---- */
@@ -541,8 +622,15 @@ void traffic_told(struct traffic *traffic,
         !ranks_has(traffic->hung, tell->rank) &&
         !ranks_has(&traffic->crashed, tell->rank))
         sim_fail(sim, "a filter failed: %s", tell->text);
+    for (uint32_t i = 0;
+         index == 0 && tell->tell == TELL_BACKEND_LOST && i < traffic->count;
+         i++)
+        ledger_lose(&traffic->streams[i].ledger, tell->rank, tell->text,
+                    sim_now_ms(sim));
     if (!stream)
         return;
+    if (tell->tell == TELL_STATE && index == 0)
+        take_total(sim, stream, tell);
     if (tell->tell == TELL_CLOSED && index > 0) {
         if (stream->told_closed[rank]++ > 0)
             sim_fail(sim, "%u was told twice that stream %u is closed", rank,
@@ -734,8 +822,9 @@ static uint64_t most_of(const struct traffic *traffic,
     return 2 * LIMIT_UNSTABLE + 2 * links * (window + most);
 }
 
-void traffic_look(const struct traffic *traffic, struct sim *sim)
+void traffic_look(struct traffic *traffic, struct sim *sim)
 {
+    ask_totals(traffic, sim);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
             if (node_held_bytes(sim_node(sim, i), traffic->streams[k].id) >
@@ -751,6 +840,7 @@ void traffic_fini(struct traffic *traffic)
         struct traffic_stream *stream = &traffic->streams[i];
 
         model_fini(&stream->model);
+        ledger_fini(&stream->ledger);
         ranks_fini(&stream->members);
         free(stream->first);
         free(stream->last);

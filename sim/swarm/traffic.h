@@ -8,6 +8,7 @@
 #define SIM_SWARM_TRAFFIC_H
 
 #include "sim/sim.h"
+#include "sim/swarm/ledger.h"
 #include "sim/swarm/model.h"
 #include "sim/swarm/schedule.h"
 
@@ -36,6 +37,7 @@ struct traffic_stream {
     uint64_t failed_ms; /* ... then */
     struct ranks members; /* at its opening */
     struct model model;
+    struct ledger ledger; /* of a cumulative stream */
     uint32_t epoch;
     uint32_t sent_down;
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
@@ -69,6 +71,7 @@ struct traffic {
     const struct ranks *hung; /* nodes with a filter call that hangs */
     bool only_poison;         /* no node or link fails of anything else */
     struct ranks crashed;     /* commnodes whose filter call has crashed */
+    uint32_t turn;            /* of the stream whose total is asked for */
     uint32_t count;
     struct traffic_stream streams[TRAFFIC_STREAMS];
     /* by the number in the schedule: what it is to be opened with */
@@ -159,8 +162,9 @@ void traffic_told(struct traffic *traffic,
                   uint32_t index,
                   const struct action *tell);
 
-/* Fail the world if a node holds more than its credit (PROTOCOL 3.4, 3.5). */
-void traffic_look(const struct traffic *traffic, struct sim *sim);
+/* Fail the world if a node holds more than its credit (PROTOCOL 3.4, 3.5), or
+ * vouches for a total that is not the truth (17.5). */
+void traffic_look(struct traffic *traffic, struct sim *sim);
 
 /* Free the storage. */
 void traffic_fini(struct traffic *traffic);

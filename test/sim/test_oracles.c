@@ -23,6 +23,7 @@
 #define UNION  STREAM("int_union", "wait_for_all")
 #define MAXIMA STREAM("max", "wait_for_all")
 #define VALUES STREAM("none", "wait_for_all")
+#define TOTALS STREAM("total", "do_not_wait")
 #define LARGE                                                                  \
     "+0 open stream=1 filter=none sync=do_not_wait timeout=5 uneven=0 big=1 "  \
     "grow=0 "                                                                  \
@@ -105,6 +106,25 @@ DEFECT(moves_epoch,
        is_sending(sim, index, 1, action, FRAME_DATA) &&
            action->frame.sequence >> PACKET_WAVE_BITS == 0,
        action->frame.sequence += UINT64_C(1) << PACKET_WAVE_BITS;
+       return SIM_KEEP)
+DEFECT(loses_a_delta,
+       is_sending(sim, index, 3, action, FRAME_DATA),
+       return SIM_DROP)
+DEFECT(repeats_a_delta,
+       is_sending(sim, index, 3, action, FRAME_DATA),
+       return SIM_TWICE)
+DEFECT(loses_a_total,
+       is_sending(sim, index, 1, action, FRAME_TOTAL),
+       return SIM_DROP)
+DEFECT(vouches_always,
+       is_telling(index, action, TELL_STATE) && action->code == 1,
+       action->code = 0;
+       return SIM_KEEP)
+DEFECT(forgets_the_farewell,
+       index == 0 && action->type == ACTION_TELL &&
+           action->tell == TELL_BACKEND_LOST,
+       free(action->text);
+       action->text = strdup("it has left");
        return SIM_KEEP)
 DEFECT(never_launched,
        is_telling(index, action, TELL_LAUNCHED),
@@ -387,6 +407,15 @@ static const struct oracle_case cases[] = {
     {CALM STREAM("count", "wait_for_all") SEND3 "+0 send stream=1 answers=1\n"
                                                 "+0 kill node=1 in=6\n" SYNC,
      miscount, 1, "the count is"},
+    /* totals: each item once, none of one that was given up, and the sync's */
+    {CALM TOTALS SEND3 SYNC, loses_a_delta, 2, "is missing, and a sync covers"},
+    {CALM TOTALS SEND3 SYNC, repeats_a_delta, 2, "counts more than once"},
+    {CALM TOTALS SEND3 SYNC, loses_a_total, 1, "it sticks: sync"},
+    {CALM TOTALS SEND3 "+20 half node=3 in=0 up=1\n+2000 sync\n",
+     vouches_always, 0, "a total is vouched for"},
+    {CALM TOTALS SEND3 "+20 kill node=3 in=0\n" SYNC, forgets_the_farewell, 0,
+     "is missing, and its member has left"},
+    {CALM TOTALS SEND3 "+20 leave node=3\n+99 sync\n", NULL, 0, NULL},
     /* liveness: what is waited for comes */
     {CALM VALUES, launches_ill, 0, "the launch failed"},
     {SKIP VALUES, launches_ill, 0, "launch failed, and 4 back-ends were left"},
