@@ -34,6 +34,24 @@ static int check_name(const char *what,
     return 0;
 }
 
+/* A total is joined in all nodes alike. */
+static int check_cumulative(const struct cop_stream_options *options,
+                            struct cop_error *error)
+{
+    if (!options->cumulative)
+        return 0;
+    if (!options->up_filter)
+        return cop_error_set(error, -EINVAL,
+                             "cumulative is set, but no up_filter; name one "
+                             "that has `join`, such as sum");
+    if (options->up_filter_frontend || options->up_filter_backend)
+        return cop_error_set(error, -EINVAL,
+                             "cumulative is set: up_filter is that of all "
+                             "nodes; leave up_filter_frontend and "
+                             "up_filter_backend NULL");
+    return 0;
+}
+
 static int check_options(const struct cop_stream_options *options,
                          struct cop_error *error)
 {
@@ -59,6 +77,8 @@ static int check_options(const struct cop_stream_options *options,
         r = check_name("up_filter_backend", options->up_filter_backend, error);
     if (r == 0)
         r = check_name("down_filter", options->down_filter, error);
+    if (r == 0)
+        r = check_cumulative(options, error);
     return r;
 }
 
@@ -154,6 +174,7 @@ int cop_stream_open(struct cop_stream **out,
     definition.sync = options.sync;
     definition.wave_timeout_ms = options.wave_timeout_ms;
     definition.grow = options.grow;
+    definition.kind = options.cumulative ? STREAM_CUMULATIVE : STREAM_PLAIN;
     definition.up_filter = open_name(options.up_filter);
     definition.up_filter_frontend = open_name(options.up_filter_frontend);
     definition.up_filter_backend = open_name(options.up_filter_backend);

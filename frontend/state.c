@@ -36,7 +36,8 @@ static int wait_told(struct asking *asking,
     if (!stream->root->state.payload)
         return -ENODATA;
     frame = frame_ref(&stream->root->state);
-    return packet_from_frame(packet, &frame);
+    r = packet_from_frame(packet, &frame);
+    return r < 0 ? r : stream->root->state_code;
 }
 
 int cop_stream_state(struct cop_stream *stream,

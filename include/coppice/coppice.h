@@ -123,10 +123,15 @@ struct cop_stream_options {
     const char *up_filter_backend;
     const char *down_filter;
     const struct cop_packet *parameters; /* for the filters; or NULL */
-    bool grow; /* late joiners become members: they get each packet that
+    bool grow;       /* late joiners become members: they get each packet that
                   follows; what they send is in the waves after the next
                   sync, before it may come flagged late. While there is no
                   member, calls return -ENODEV */
+    bool cumulative; /* the stream keeps a total of everything that its members
+                        send, exact whatever dies: cop_stream_state() gives it,
+                        and nothing is received. `up_filter` makes totals: it
+                        has `join` and `pack`, is associative and commutative,
+                        and is that of all nodes (PROTOCOL 17) */
 };
 #define COP_STREAM_OPTIONS_INIT COP_INIT(cop_stream_options)
 
@@ -469,9 +474,14 @@ COP_API int cop_stream_settle(struct cop_stream *stream);
  * After cop_stream_sync() it has everything that was sent before. Front-end
  * only; the packet is the caller's.
  *
- * Returns 0, or:
+ * On a cumulative stream: the total of everything that the members, and those
+ * that have left, have sent, each packet once. The part of a back-end that died
+ * or was given up is not in it. While nodes look for a parent the total may
+ * lack members, or have one twice: then the call returns 1.
+ *
+ * Returns 0; 1 if the total of a cumulative stream is not exact now; or:
  *   -EAGAIN      not within `timeout_ms`
- *   -ENODATA     the filter has no state yet
+ *   -ENODATA     the filter has no state yet: nothing was sent
  *   -EOPNOTSUPP  the front-end's filter is not recoverable
  *   -EIO         the filter could not pack it, or the stream has failed
  *   -ETIMEDOUT   packing it took longer than `filter_timeout`
@@ -489,7 +499,8 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       ...);
 
 /* Whether the stream survives the death of commnodes without loss: its upstream
- * filter is idempotent and can pack its state, at every node. Otherwise
+ * filter is idempotent and can pack its state, at every node; or the stream is
+ * cumulative. Otherwise
  * packets on their way up may be lost with a node, and the next
  * cop_stream_sync() returns 1. `reason`, if not NULL, is set to a static
  * sentence if the result is false, otherwise to NULL. */

@@ -155,7 +155,8 @@ COP_API uint32_t cop_filter_depth(const struct cop_filter_call *call);
 /* How many living children this node has. */
 COP_API uint32_t cop_filter_child_count(const struct cop_filter_call *call);
 
-/* Whether this node is the front-end. */
+/* Whether this node is the front-end. In `init` on a cumulative stream: whether
+ * this state is packed for the application. */
 COP_API bool cop_filter_is_root(const struct cop_filter_call *call);
 
 /* Whether this node is a back-end. */

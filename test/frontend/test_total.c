@@ -1,0 +1,167 @@
+/* test_total.c - cumulative streams with real processes (PROTOCOL 17). */
+#include "test/frontend/tree.h"
+
+/* Numbers that each back-end sends, so many in a second. */
+#define NUMBERS 40
+#define RATE    100
+
+static struct cop_stream *open_total(struct cop_network *network,
+                                     enum cop_sync sync,
+                                     const char *filter)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+
+    options.cumulative = true;
+    options.sync = sync;
+    options.wave_timeout_ms = sync == COP_TIME_OUT ? 20 : 0;
+    options.up_filter = filter;
+    return tree_open_with(network, &options);
+}
+
+/* What a member sends in all. */
+static int64_t part_of(uint32_t rank)
+{
+    int64_t part = 0;
+
+    for (int i = 0; i < NUMBERS; i++)
+        part += member_number(rank, i);
+    return part;
+}
+
+static int64_t truth(struct cop_network *network)
+{
+    const struct cop_communicator *all = cop_network_everyone(network);
+    int64_t total = 0;
+
+    for (size_t m = 0; m < cop_communicator_size(all); m++)
+        total += part_of(cop_communicator_rank(all, m));
+    return total;
+}
+
+/* The total now, which is vouched for. */
+static int64_t total_of(struct cop_stream *stream)
+{
+    struct cop_packet *packet = NULL;
+    const int32_t *numbers;
+    int64_t total = -1;
+    uint32_t count;
+
+    CHECK_IS(cop_stream_state(stream, &packet, TREE_PATIENCE_MS), 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(packet);
+    CHECK_OK(cop_packet_unpack(packet, "%ad", &numbers, &count));
+    CU_ASSERT_EQUAL_FATAL(count, 1);
+    total = numbers[0];
+    cop_packet_free(packet);
+    return total;
+}
+
+/* While they send, every commnode is killed, one after the other. The sync
+ * returns 0, and the sum has each number of each member once. */
+TEST(a_sum_survives_every_commnode)
+{
+    static const struct {
+        const char *shape;
+        enum cop_sync sync;
+    } cases[] = {{"2x2x2", COP_DO_NOT_WAIT}, {"4x4", COP_WAIT_FOR_ALL}};
+    struct cop_packet *packet;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct cop_network *network = tree_launch(cases[i].shape);
+        struct cop_stream *stream = open_total(network, cases[i].sync, "sum");
+        pid_t commnodes[NODES_MAX];
+        size_t count = nodes_all(commnodes), k;
+        const char *reason = "";
+        struct cop_event event;
+
+        CU_ASSERT(cop_stream_recoverable(stream, &reason));
+        CU_ASSERT_PTR_NULL(reason);
+        CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, RATE));
+        CU_ASSERT(count >= 4);
+        for (k = 0; k < count; k++) {
+            CHECK_OK(kill(commnodes[k], SIGKILL));
+            CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
+        }
+        CHECK_IS(tree_sync(stream), 0);
+        CU_ASSERT_EQUAL(total_of(stream), truth(network));
+        CHECK_IS(cop_stream_receive(stream, &packet, 0), -EAGAIN);
+        tree_end(network);
+    }
+}
+
+/* What a back-end that leaves has sent stays; the part of one that is killed
+ * does not. */
+TEST(who_leaves_counts_and_who_dies_does_not)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = open_total(network, COP_DO_NOT_WAIT, "sum");
+    struct cop_stream *single;
+    struct cop_event event;
+    uint32_t leaver = tree_rank(network, 0), victim = tree_rank(network, 3);
+    int64_t all = truth(network);
+
+    CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, 1000));
+    CHECK_IS(tree_sync(stream), 0);
+    CU_ASSERT_EQUAL(total_of(stream), all);
+    CHECK_OK(kill(tree_pid(network, victim), SIGKILL));
+    CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    CHECK_IS(tree_sync(stream), 0);
+    CU_ASSERT_EQUAL(total_of(stream), all - part_of(victim));
+    single = tree_open_one(network, leaver);
+    CHECK_OK(cop_stream_send(single, TAG_LEAVE, ""));
+    CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    CU_ASSERT_EQUAL(event.rank, leaver);
+    CHECK_IS(tree_sync(stream), 0);
+    CU_ASSERT_EQUAL(total_of(stream), all - part_of(victim));
+    tree_end(network);
+}
+
+/* Nothing was sent: there is no total yet. */
+TEST(nothing_has_no_total)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = open_total(network, COP_WAIT_FOR_ALL, "avg");
+    struct cop_packet *packet = NULL;
+
+    CHECK_IS(tree_sync(stream), 0);
+    CHECK_IS(cop_stream_state(stream, &packet, TREE_PATIENCE_MS), -ENODATA);
+    CU_ASSERT_PTR_NULL(packet);
+    tree_end(network);
+}
+
+/* `options` are refused with `code` and `words`. */
+static void check_refused(struct cop_network *network,
+                          const struct cop_stream_options *options,
+                          int code,
+                          const char *words)
+{
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+
+    CHECK_IS(cop_stream_open(&stream, network, cop_network_everyone(network),
+                             options, &error),
+             code);
+    CU_ASSERT_PTR_NULL(stream);
+    if (!strstr(error.text, words))
+        printf("\n\"%s\" does not say \"%s\"\n", error.text, words);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, words));
+}
+
+TEST(filters_that_make_no_totals_are_refused)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+
+    options.cumulative = true;
+    check_refused(network, &options, -EINVAL, "no up_filter");
+    options.up_filter = "concat";
+    check_refused(network, &options, -ELIBBAD, "no `join`");
+    options.up_filter = "sum";
+    options.up_filter_frontend = "max";
+    check_refused(network, &options, -EINVAL, "up_filter_frontend");
+    tree_end(network);
+}
+
+int main(void)
+{
+    return check_run("totals");
+}
