@@ -833,6 +833,14 @@ void traffic_look(struct traffic *traffic, struct sim *sim)
                          sim_rank(sim, i), traffic->streams[k].id);
 }
 
+bool traffic_has_totals(const struct traffic *traffic)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (is_total(&traffic->streams[i]))
+            return true;
+    return false;
+}
+
 void traffic_fini(struct traffic *traffic)
 {
     ranks_fini(&traffic->crashed);

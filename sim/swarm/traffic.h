@@ -166,6 +166,9 @@ void traffic_told(struct traffic *traffic,
  * vouches for a total that is not the truth (17.5). */
 void traffic_look(struct traffic *traffic, struct sim *sim);
 
+/* Whether a stream is cumulative. */
+bool traffic_has_totals(const struct traffic *traffic);
+
 /* Free the storage. */
 void traffic_fini(struct traffic *traffic);
 
