@@ -92,7 +92,8 @@ static uint32_t moved_in(struct traces *traces,
     CHECK_OK(traces_sample(&tree, traces, 0));
     CU_ASSERT_EQUAL_FATAL(tree->progress_count, 1);
     moved = tree->progress[0].moved;
-    CU_ASSERT_EQUAL(tree->end_count, moved == tree->progress[0].seen);
+    /* also the place that it has left, of which more samples are known now */
+    CU_ASSERT_EQUAL(tree->end_count > 0, moved == tree->progress[0].seen);
     tree_free(tree);
     return moved;
 }
