@@ -218,6 +218,7 @@ static int event_for(enum tell_type tell)
     case TELL_OPENED:
     case TELL_SYNCED:
     case TELL_STATE:
+    case TELL_REDO:
         return -1;
     }
     return -1;
@@ -306,6 +307,7 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_BACKEND_JOINED:
     case TELL_FILTER_ERROR:
     case TELL_NODE_REFUSED:
+    case TELL_REDO:
         break;
     }
     if (is_for_application(network, news))

@@ -224,6 +224,9 @@ static void check_branch(struct check *check,
     const struct branch *branch = &stream->branches[slot];
     const struct peer *child = node_child(check->node, slot);
     uint32_t id = stream->definition.id;
+    uint64_t waiting = stream->exact && stream->exact->tally
+                           ? tally_held(stream->exact->tally, slot)
+                           : wave_owed(stream->up.wave, slot);
 
     check_that(check, child || branch->members.count == 0,
                "stream %u: slot %u has members and no child", id, slot);
@@ -231,11 +234,9 @@ static void check_branch(struct check *check,
     check_claim(check, stream, &branch->claim, "a branch's claim");
     check_that(check, branch->claimed || branch->claim.members.count == 0,
                "stream %u: slot %u has a claim and none came", id, slot);
-    check_that(check,
-               wave_owed(stream->up.wave, slot) + branch->up.owed <=
-                   branch->up.taken,
+    check_that(check, waiting + branch->up.owed <= branch->up.taken,
                "stream %u: slot %u: %" PRIu64 " bytes wait, %" PRIu64 " came",
-               id, slot, wave_owed(stream->up.wave, slot), branch->up.taken);
+               id, slot, waiting, branch->up.taken);
     for (uint32_t i = 0; i < branch->aside.count; i++)
         check_that(check, fifo_at(&branch->aside, i)->frame.number == 0,
                    "stream %u: slot %u: a numbered packet goes aside", id,
@@ -245,6 +246,43 @@ static void check_branch(struct check *check,
                "stream %u: slot %u claims for others", id, slot);
     check_ranks(check, &branch->members, "a branch's members");
     check_fifo(check, &branch->aside, id, "aside");
+}
+
+/* An exact stream: what is kept is not final, and counted right (16.5, 16.6);
+ * only members of a branch count there (16.9). */
+static void check_exact(struct check *check, const struct stream *stream)
+{
+    const struct exact *exact = stream->exact;
+    const struct retaining *retain = &exact->retain;
+    uint32_t id = stream->definition.id;
+    uint64_t bytes = 0, wave = 0;
+
+    for (uint32_t i = 0; i < retain->kept.count; i++) {
+        const struct frame *frame = &fifo_at(&retain->kept, i)->frame;
+        bool over = frame->flags & FRAME_OVER;
+
+        bytes += over ? 0 : frame_len(frame);
+        check_that(check,
+                   frame->wave >= wave && (over || frame->wave > exact->final),
+                   "stream %u: wave %" PRIu64 " is kept at %u, final %" PRIu64,
+                   id, frame->wave, i, exact->final);
+        wave = frame->wave;
+    }
+    check_that(check, bytes == retain->bytes,
+               "stream %u: %" PRIu64 " bytes are kept, says %" PRIu64, id,
+               bytes, retain->bytes);
+    check_fifo(check, &retain->kept, id, "kept");
+    check_that(check,
+               !exact->tally || check->node->role == NODE_COMMNODE ||
+                   tally_level(exact->tally).wave == exact->final,
+               "stream %u: the front-end's level is not what is final", id);
+    for (uint32_t slot = 0; slot < exact->set_count; slot++)
+        check_that(check,
+                   slot < stream->branch_count
+                       ? ranks_cover(&stream->branches[slot].members,
+                                     &exact->sets[slot])
+                       : exact->sets[slot].count == 0,
+                   "stream %u: slot %u counts for others", id, slot);
 }
 
 /* A stream has a root at the front-end, and at no other node. */
@@ -303,6 +341,8 @@ static void check_stream(struct check *check, const struct stream *stream)
                    stream->app.settle_at <= node->takes,
                "stream %u: taken at %" PRIu64 " of %" PRIu64, id,
                stream->app.taken_at, node->takes);
+    if (stream->exact)
+        check_exact(check, stream);
     check_downflow(check, stream);
     check_upflow(check, stream);
 }

@@ -81,7 +81,10 @@ static int take_resume(struct node *node,
     stream = node_stream(node, resume.stream);
     if (!stream)
         return 0;
-    if (upward_count(stream, peer, resume.level) < 0)
+    if (stream->exact)
+        exact_resumed(node, stream, peer,
+                      (struct wave_number){resume.generation, resume.level});
+    else if (upward_count(stream, peer, resume.level) < 0)
         return -ENOMEM;
     upward_run(node, stream);
     return 0;
@@ -241,6 +244,8 @@ static int from_parent(struct node *node,
         return snapshot_take(node, frame);
     case FRAME_STABLE:
         return take_stable(node, frame);
+    case FRAME_FINAL:
+        return exact_final(node, frame);
     case FRAME_CREDIT:
         return take_credit(node, peer, frame);
     case FRAME_HEARTBEAT:

@@ -241,7 +241,7 @@ static void lose_parent(struct node *node,
     }
     node_remove_peer(node, peer);
     if (!node->launched || node->closing ||
-        (node->leaving && !node->farewell) ||
+        (node->leaving && !node->farewell && retain_is_done(node)) ||
         (node->attached && node->streams[0]->down.last == 0))
         launch_end(node, text); /* it cannot be adopted yet */
     else
@@ -355,6 +355,7 @@ static void stream_free(struct stream *stream)
         ranks_fini(&stream->root->entering);
     free(stream->root);
     wave_free(stream->up.wave);
+    exact_free(stream->exact);
     claim_fini(&stream->settle.sent);
     definition_fini(&stream->definition);
     free(stream);
@@ -378,6 +379,8 @@ struct stream *node_add_stream(struct node *node,
         definition_copy(&stream->definition, definition) < 0 ||
         (definition->kind == STREAM_CUMULATIVE &&
          totals_new(&stream->totals) < 0) ||
+        (definition->kind == STREAM_EXACT &&
+         exact_new(&stream->exact, node) < 0) ||
         wave_new(&stream->up.wave, sync, definition->wave_timeout_ms) < 0) {
         stream_free(stream);
         node->failed = true;
@@ -559,6 +562,7 @@ static int filters_loaded(struct node *node, const struct event *event)
             node->failed = true;
     } else if (event->filters) {
         stream->filters = *event->filters;
+        stream->filters.recoverable &= stream->exact == NULL;
     }
     settle_update(node, stream);
     downward_run(node, stream);
@@ -872,6 +876,8 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     r = dispatch_event(node, event);
     if (node->recovering != RECOVERY_NOT)
         recovery_check(node);
+    if (node->hopeless && !node->ended)
+        accept_end_hopeless(node);
     if (node->heal.suspicion.stale)
         suspect_update(node);
     out->exact = node->recovering != RECOVERY_NOT;

@@ -238,6 +238,9 @@ enum tell_type {
     TELL_LAUNCH_FAILED,  /* text: what is missing and why; code */
     TELL_OPENED,         /* stream; code 0, or an error with text */
     TELL_SYNCED,         /* stream, sequence; code 1 if lossy */
+    TELL_REDO,           /* front-end: stream, sequence: the wave that is not
+                            whole; rank: the generation that begins; code: the
+                            members that are expected in it */
     TELL_STATE,          /* stream, sequence, frame: the front-end's state, none
                             without a payload; or code, with text */
     TELL_CLOSED,         /* stream */
@@ -349,6 +352,13 @@ bool node_is_recoverable(const struct node *node, uint32_t stream);
 
 /* Whether what goes down on `stream` can be replayed (5.5). */
 bool node_is_replayable(const struct node *node, uint32_t stream);
+
+/* A back-end: what it keeps on an exact stream because it is not final
+ * (PROTOCOL 16.5). Returns 0, or -ENOENT if there is no such stream. */
+int node_unfinal(const struct node *node,
+                 uint32_t stream,
+                 uint64_t *packets,
+                 uint64_t *bytes);
 
 /* Front-end: the members that a pending EVENT_SYNC waits for, as far as it can
  * tell: all members below a child that has not settled, for a child claims for

@@ -49,6 +49,7 @@ static const struct permit {
     [FRAME_FAN_OUT] = {PARENT | COMMNODE, false},
     [FRAME_TOTAL] = {CHILD, true},
     [FRAME_FAREWELL] = {CHILD, true},
+    [FRAME_FINAL] = {PARENT, false},
     [FRAME_STATUS] = {PARENT, false},
     [FRAME_HEARD] = {COMMNODE, false},
     [FRAME_ROWS] = {CHILD, true},

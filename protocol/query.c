@@ -75,6 +75,20 @@ bool node_is_replayable(const struct node *node, uint32_t stream_id)
     return stream && stream_is_replayable(stream);
 }
 
+int node_unfinal(const struct node *node,
+                 uint32_t stream_id,
+                 uint64_t *packets,
+                 uint64_t *bytes)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    if (!stream || !stream->exact)
+        return -ENOENT;
+    *packets = stream->exact->retain.packets;
+    *bytes = stream->exact->retain.bytes;
+    return 0;
+}
+
 int node_unsettled(const struct node *node,
                    uint32_t stream_id,
                    struct ranks *out)
@@ -151,5 +165,5 @@ uint64_t node_held_bytes(const struct node *node, uint32_t stream_id)
         return 0;
     return stream->down.feed.store.bytes + stream->down.in.bytes +
            stream->up.out.bytes + stream->up.late_out.bytes +
-           wave_bytes(stream->up.wave) + totals_bytes(stream);
+           upward_bytes(stream) + totals_bytes(stream);
 }

@@ -22,6 +22,8 @@ static int open_stream(struct node *node, const struct event *event)
         return -EINVAL;
     if (definition_copy(&control.definition, event->definition) < 0)
         return -ENOMEM;
+    if (control.definition.keep == 0)
+        control.definition.keep = LIMIT_KEEP;
     if (ranks_intersect(&control.definition.members, &node->backends) < 0) {
         definition_fini(&control.definition);
         return -ENOMEM;
@@ -31,6 +33,7 @@ static int open_stream(struct node *node, const struct event *event)
     downward_control(node, &control);
     stream = node_stream(node, control.definition.id);
     if (stream) {
+        stream->definition.redo_limit = event->definition->redo_limit;
         stream->root->opening = true;
         stream->root->open_deadline_ms =
             node->now_ms + node->times.open_timeout_ms;
@@ -118,7 +121,9 @@ static int request_sync(struct node *node, const struct event *event)
         return -EOPNOTSUPP;
     stream->root->sync = stream->down.last + 1;
     node->out->result = stream->root->sync;
-    downward_marker(node, stream);
+    downward_marker(node, stream, NULL);
+    if (stream->exact)
+        accept_sync(stream);
     upward_run(node, stream);
     return 0;
 }

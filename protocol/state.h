@@ -11,6 +11,7 @@
 #include "protocol/link.h"
 #include "protocol/members/members.h"
 #include "protocol/node.h"
+#include "protocol/stream/exact.h"
 #include "protocol/stream/stream.h"
 #include "protocol/watch/status.h"
 #include "wire/messages.h"
@@ -60,6 +61,7 @@ struct node {
     struct actions *out;
     /* Read in every step, and mostly 0: side by side in one cache line. */
     bool failed;
+    bool hopeless; /* front-end: an exact stream is to end (16.13) */
     enum recovery_phase recovering;
     size_t uncovered_count;
     size_t doubt_count;

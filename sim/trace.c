@@ -20,6 +20,7 @@ static const char *const tell_names[] = {
     [TELL_OPENED] = "opened",
     [TELL_SYNCED] = "synced",
     [TELL_STATE] = "state",
+    [TELL_REDO] = "redo",
     [TELL_CLOSED] = "closed",
     [TELL_NODE_SUSPECTED] = "node suspected",
     [TELL_NODE_BACK] = "node back",
@@ -287,6 +288,10 @@ void world_trace_tell(struct sim *sim,
     case TELL_SYNCED:
         snprintf(what, sizeof(what), " stream %u%s", tell->stream,
                  tell->code == 1 ? " lossy" : "");
+        break;
+    case TELL_REDO:
+        snprintf(what, sizeof(what), " %u of stream %u", tell->rank,
+                 tell->stream);
         break;
     case TELL_NODE_ADOPTED:
     case TELL_NODE_SUSPECTED:

@@ -22,6 +22,11 @@
 /* How far the front-end runs ahead of stability (PROTOCOL 3.5). */
 #define LIMIT_UNSTABLE (UINT64_C(4) << 20)
 
+/* What a back-end keeps on an exact stream, and how often one wave may begin a
+ * redo, if a stream does not say (PROTOCOL 16.6, 16.13). */
+#define LIMIT_KEEP  (4u << 20)
+#define LIMIT_REDOS 8
+
 /* Nodes of one network, children of one node, open streams. */
 #define LIMIT_NODES    (UINT32_C(1) << 21)
 #define LIMIT_CHILDREN (UINT32_C(1) << 17)

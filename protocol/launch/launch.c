@@ -597,7 +597,7 @@ static bool is_drained(const struct node *node)
     for (i = 0; i < node->stream_count; i++)
         if (!upward_is_drained(node->streams[i]))
             return false;
-    return !node->filter.is_out;
+    return !node->filter.is_out && retain_is_done(node);
 }
 
 /* Whether a child is left that is ready. The others, which ask to join or to be

@@ -15,6 +15,7 @@
 #define ENTER_FORMAT      "%aud %aud %auld %auld %aud"
 #define LOST_FORMAT       "%aud"
 #define FAIL_FORMAT       "%ud"
+#define REDO_FORMAT       "%ud %ud %uld"
 
 /* OPEN has `grow` and the stream's kind in one byte. */
 #define OPEN_GROWS      1
@@ -126,6 +127,9 @@ int control_encode(const struct control *control, struct frame *out)
         return 0;
     case CONTROL_FAIL:
         return packet_pack(&out->payload, FAIL_FORMAT, control->stream);
+    case CONTROL_REDO:
+        return packet_pack(&out->payload, REDO_FORMAT, control->stream,
+                           control->generation, control->after);
     }
     return 0;
 }
@@ -260,6 +264,9 @@ static int decode_packet(struct cop_packet *packet, struct control *control)
         return 0;
     case CONTROL_FAIL:
         return cop_packet_unpack(packet, FAIL_FORMAT, &control->stream);
+    case CONTROL_REDO:
+        return cop_packet_unpack(packet, REDO_FORMAT, &control->stream,
+                                 &control->generation, &control->after);
     }
     return -EBADMSG;
 }
@@ -270,7 +277,7 @@ int control_decode(const struct frame *frame, struct control *out)
     struct cop_packet *packet = NULL;
     int r;
 
-    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_FAIL)
+    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_REDO)
         return -EBADMSG;
     control.type = (enum control_type)frame->tag;
     r = packet_open(&packet, frame->payload);

@@ -17,6 +17,7 @@ enum control_type {
     CONTROL_LOST,       /* ranks */
     CONTROL_SHUTDOWN,
     CONTROL_FAIL, /* stream: it ends at once, wherever it is (11.5) */
+    CONTROL_REDO, /* stream, generation, after: the last final wave */
 };
 
 /* One control packet. Caller's storage; all zero is empty. */
@@ -25,6 +26,7 @@ struct control {
     struct stream_definition definition; /* OPEN */
     uint32_t stream;
     uint64_t after; /* takes effect behind this packet of `stream` (3.1b) */
+    uint32_t generation;
     struct payload *parameters;
     struct ranks ranks; /* ENTER: the joiners; LOST: the lost back-ends */
 

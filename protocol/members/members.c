@@ -30,6 +30,8 @@ static void members_changed(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND)
         return;
+    if (stream->exact)
+        exact_trimmed(node, stream);
     if (stream->up.counted && node->role == NODE_COMMNODE &&
         stream->definition.id != 0 && !stream_has_members(node, stream))
         stream->up.counted = false;
@@ -127,6 +129,8 @@ static void remove_lost(struct node *node,
 {
     uint32_t slot;
 
+    if (stream->exact && node->role == NODE_FRONTEND)
+        accept_lost(node, stream, ranks);
     if (ranks_subtract(&stream->definition.members, ranks) < 0)
         node->failed = true;
     for (slot = 0; slot < stream->branch_count; slot++) {
@@ -210,6 +214,8 @@ static void enter_stream(struct node *node,
 
     if (ranks_unite(&stream->definition.members, joined) < 0)
         node->failed = true;
+    if (stream->exact && node->role == NODE_FRONTEND)
+        accept_entered(node, stream, joined);
     if (node->role == NODE_BACKEND) {
         if (stream->active || !ranks_has(joined, node->rank))
             return;
@@ -223,9 +229,14 @@ static void enter_stream(struct node *node,
         stream->settle.told = stream->settle.settled;
         if (node->parent)
             upward_grant(stream, node->parent->granted);
-        upward_resume(node, stream,
-                      (uint64_t)(stream->up.epoch + 1) << PACKET_WAVE_BITS);
-        upward_pump(node, stream);
+        if (stream->exact) {
+            retain_enter(stream, stream->up.epoch);
+            exact_announce(node, stream);
+        } else {
+            upward_resume(node, stream,
+                          (uint64_t)(stream->up.epoch + 1) << PACKET_WAVE_BITS);
+            upward_pump(node, stream);
+        }
         if (node->parent && node->incarnation > 0)
             downward_ask(node, stream); /* the parent had ENTER earlier */
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
@@ -516,6 +527,8 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     settle_fall_back(node, stream,
                      stream->totals ? totals_settled(node, stream)
                                     : branch->claim.settled);
+    if (stream->exact)
+        exact_claimed(node, stream, peer);
     level = (uint64_t)branch->claim.settled.epoch << PACKET_WAVE_BITS;
     wave_answer(stream->up.wave, peer->slot, level);
     if (branch->claim.settled.number > stream->settle.hurried)

@@ -40,6 +40,13 @@ static void send_stream(struct node *node,
     send_unnumbered(node, peer,
                     &(struct control){.type = CONTROL_OPEN,
                                       .definition = stream->definition});
+    if (stream->exact)
+        send_unnumbered(
+            node, peer,
+            &(struct control){.type = CONTROL_REDO,
+                              .stream = id,
+                              .generation = stream->exact->generation,
+                              .after = stream->exact->final});
     for (i = 0; i < stream->pending_count; i++)
         send_unnumbered(
             node, peer,

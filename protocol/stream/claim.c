@@ -9,6 +9,7 @@
 #include "wire/packet.h"
 
 #define CLAIM_FORMAT "%aud %uld %uld %ud %ud %uc %ud %s"
+#define EXACT_FORMAT CLAIM_FORMAT " %aud"
 
 enum claim_flag {
     CLAIM_RECOVERABLE = 1,
@@ -19,6 +20,7 @@ enum claim_flag {
 void claim_fini(struct claim *claim)
 {
     ranks_fini(&claim->members);
+    ranks_fini(&claim->counting);
     free(claim->error);
     memset(claim, 0, sizeof(*claim));
 }
@@ -33,18 +35,21 @@ int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
     out->type = FRAME_CLAIM;
     out->stream = stream;
     return packet_pack(
-        &out->payload, CLAIM_FORMAT, ranks_pairs(&claim->members),
-        (uint32_t)(2 * claim->members.count), claim->received,
-        claim->settled.number, claim->settled.epoch, claim->lossy, flags,
-        claim->error_rank, claim->error ? claim->error : "");
+        &out->payload, claim->exact ? EXACT_FORMAT : CLAIM_FORMAT,
+        ranks_pairs(&claim->members), (uint32_t)(2 * claim->members.count),
+        claim->received, claim->settled.number, claim->settled.epoch,
+        claim->lossy, flags, claim->error_rank,
+        claim->error ? claim->error : "", ranks_pairs(&claim->counting),
+        (uint32_t)(2 * claim->counting.count));
 }
 
 int claim_decode(const struct frame *frame, struct claim *out)
 {
     struct cop_packet *packet = NULL;
     struct claim claim = {0};
-    const uint32_t *pairs;
-    uint32_t count;
+    const uint32_t *pairs, *counting = NULL;
+    uint32_t count, counting_len = 0;
+    const char *format;
     unsigned char flags;
     const char *error;
     int r;
@@ -52,15 +57,21 @@ int claim_decode(const struct frame *frame, struct claim *out)
     r = packet_open(&packet, frame->payload);
     if (r < 0)
         return r;
-    r = cop_packet_unpack(packet, CLAIM_FORMAT, &pairs, &count, &claim.received,
+    format = cop_packet_format(packet);
+    claim.exact = format && strcmp(format, EXACT_FORMAT) == 0;
+    r = cop_packet_unpack(packet, claim.exact ? EXACT_FORMAT : CLAIM_FORMAT,
+                          &pairs, &count, &claim.received,
                           &claim.settled.number, &claim.settled.epoch,
-                          &claim.lossy, &flags, &claim.error_rank, &error);
+                          &claim.lossy, &flags, &claim.error_rank, &error,
+                          &counting, &counting_len);
     if (r < 0)
         goto out;
     r = -EBADMSG;
     if (claim.settled.number > claim.received || strlen(error) > LIMIT_TEXT)
         goto out;
     r = ranks_from_pairs(&claim.members, pairs, count);
+    if (r == 0 && claim.exact)
+        r = ranks_from_pairs(&claim.counting, counting, counting_len);
     if (r < 0)
         goto out;
     if (error[0] && !(claim.error = strdup(error))) {

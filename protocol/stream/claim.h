@@ -12,6 +12,8 @@
 /* Caller's storage; all zero: no members. */
 struct claim {
     struct ranks members;
+    bool exact;            /* of an exact stream: it has the next too */
+    struct ranks counting; /* members for whose packets waves wait (16.9) */
     uint64_t received;
     struct mark settled; /* its number is at most `received` */
     uint32_t lossy;      /* 1 + the last epoch that may have lost something */

@@ -118,6 +118,8 @@ void upward_orphaned(struct node *node, struct stream *stream)
         fifo_fini(&stream->up.out);
         fifo_fini(&stream->up.late_out);
         stream->up.resumes = 0;
+    } else if (stream->exact) {
+        exact_orphaned(stream);
     } else if (stream->settle.lossy < stream->up.put) {
         stream->settle.lossy = stream->up.put;
     }
@@ -139,7 +141,10 @@ static uint64_t level_sent(const struct stream *stream)
 
 void upward_count_anew(struct node *node, struct stream *stream)
 {
-    if (node->role == NODE_COMMNODE) {
+    if (stream->exact) {
+        exact_uncount(stream);
+        exact_announce(node, stream);
+    } else if (node->role == NODE_COMMNODE) {
         stream->up.counted = false; /* RESUME when a child counts */
     } else if (stream->up.resumes == 0) {
         upward_resume(node, stream, stream->up.level);
@@ -164,6 +169,8 @@ void upward_adopted(struct node *node, struct stream *stream)
     } else if (node->role == NODE_COMMNODE &&
                !stream_has_members(node, stream)) {
         stream->up.counted = false;
+    } else if (stream->exact) {
+        claim_anew(node, stream); /* RESUME goes ahead of it (16.9) */
     } else {
         node_send(node, node->parent,
                   msg_resume_encode(&(struct msg_resume){
@@ -189,6 +196,8 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
         return compensation.stream > node->last_seen ? -EPROTO : 0;
     if (stream->totals)
         return node_refuse(node, "a cumulative stream has none");
+    if (stream->exact)
+        return node_refuse(node, "an exact stream has no states");
     branch = stream_branch(stream, peer->slot);
     if (!branch)
         return -ENOMEM;

@@ -175,8 +175,7 @@ void downward_passed(struct node *node, struct stream *stream)
     feed_drop(&stream->down.feed, upto);
 }
 
-/* Whether a packet of the stream is in its downstream filter. */
-static bool is_in_filter(const struct node *node, const struct stream *stream)
+bool downward_is_filtering(const struct node *node, const struct stream *stream)
 {
     return node->filter.is_out && !node->filter.what.upward &&
            node->filter.what.stream == stream->definition.id;
@@ -192,7 +191,7 @@ void downward_orphaned(struct node *node, struct stream *stream)
         fifo_at(&stream->down.feed.store, i)->credit = 0;
     for (i = 0; i < stream->down.in.count; i++)
         fifo_at(&stream->down.in, i)->credit = 0;
-    if (is_in_filter(node, stream))
+    if (downward_is_filtering(node, stream))
         node->filter.credit = 0;
 }
 
@@ -227,144 +226,6 @@ void downward_aside(struct node *node,
     frame_fini(&frame);
 }
 
-/* Remove the stream if it is closed and nothing of it may be needed again. */
-static void try_remove_stream(struct node *node, struct stream *stream)
-{
-    if (!stream->closing || !upward_is_idle(node, stream))
-        return;
-    if (node->role != NODE_BACKEND &&
-        (stream->down.passed < stream->close_at ||
-         (stream_is_replayable(stream) &&
-          stream->down.feed.stable < stream->close_at)))
-        return;
-    node_remove_stream(node, stream);
-}
-
-static void close_stream(struct node *node,
-                         struct stream *stream,
-                         uint64_t after)
-{
-    if (stream->closing)
-        return; /* by a snapshot */
-    stream->closing = true;
-    stream->close_at =
-        stream_is_replayable(stream) ? after : feed_last(&stream->down.feed);
-    upward_close(node, stream);
-    if (node->role == NODE_BACKEND && stream->active)
-        settle_send_claim(node, stream, stream->settle.told);
-    if (node->role != NODE_COMMNODE)
-        node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
-}
-
-/* The last packet that this node has passed on, as numbered in CLOSE and
- * PARAMETERS. If filters renumber packets (5.5), the numbers of two nodes
- * differ: then a control takes effect as soon as no packet waits here. */
-static uint64_t position_of(const struct node *node,
-                            const struct stream *stream)
-{
-    if (stream->loaded && !stream_is_replayable(stream))
-        return stream->down.in.count > 0 || is_in_filter(node, stream)
-                   ? 0
-                   : UINT64_MAX;
-    return node->role == NODE_BACKEND ? stream->down.passed
-                                      : feed_last(&stream->down.feed);
-}
-
-struct payload *downward_parameters(const struct stream *stream,
-                                    uint64_t number)
-{
-    struct payload *found = stream->definition.parameters;
-    size_t i;
-
-    for (i = 0; i < stream->pending_count; i++) {
-        const struct pending *pending = &stream->pending[i];
-
-        if (pending->type == CONTROL_PARAMETERS &&
-            (number > 0 ? pending->after < number : i < stream->applied))
-            found = pending->parameters;
-    }
-    return found;
-}
-
-/* Drop the controls that precede every packet which may still come. Packets
- * that are not stable may come again, here or, after a snapshot, at a child. */
-static void forget_applied_controls(const struct node *node,
-                                    struct stream *stream)
-{
-    uint64_t upto = stream->down.feed.stable;
-    size_t done = 0;
-
-    if (node->role == NODE_BACKEND ||
-        (stream->loaded && !stream_is_replayable(stream)))
-        upto = UINT64_MAX;
-    while (done < stream->applied) {
-        struct pending *pending = &stream->pending[done];
-
-        if (pending->type == CONTROL_PARAMETERS) {
-            if (pending->after > upto)
-                break;
-            payload_free(stream->definition.parameters);
-            stream->definition.parameters = pending->parameters;
-        }
-        done++;
-    }
-    stream->applied -= done;
-    stream->pending_count -= done;
-    if (done > 0 && stream->pending_count > 0)
-        memmove(stream->pending, stream->pending + done,
-                stream->pending_count * sizeof(*stream->pending));
-}
-
-void downward_pending(struct node *node, struct stream *stream)
-{
-    uint64_t position = position_of(node, stream);
-
-    while (stream->applied < stream->pending_count) {
-        const struct pending *pending = &stream->pending[stream->applied];
-
-        if (stream->active && pending->after > position)
-            break;
-        stream->applied++;
-        if (pending->type == CONTROL_CLOSE)
-            close_stream(node, stream, pending->after);
-    }
-    forget_applied_controls(node, stream);
-    try_remove_stream(node, stream);
-}
-
-/* Queue a control that takes effect after a packet, and apply it if that packet
- * has passed. */
-static void defer_control(struct node *node, struct control *control)
-{
-    struct stream *stream = node_stream(node, control->stream);
-    struct pending *list, *last = NULL;
-
-    if (!stream || control->stream == 0)
-        return;
-    if (stream->pending_count > 0)
-        last = &stream->pending[stream->pending_count - 1];
-    if (last && last->type == control->type && last->after == control->after) {
-        payload_free(last->parameters); /* the new ones replace them */
-        last->parameters = control->parameters;
-        control->parameters = NULL;
-        return;
-    }
-    list =
-        realloc(stream->pending, (stream->pending_count + 1) * sizeof(*list));
-    if (!list) {
-        node->failed = true;
-        return;
-    }
-    stream->pending = list;
-    list[stream->pending_count++] = (struct pending){
-        .type = control->type,
-        .after = control->after,
-        .parameters = control->parameters,
-    };
-    control->parameters = NULL;
-    downward_pending(node, stream);
-}
-
 /* Prepare the branch to one child for a stream that is being opened. */
 static void open_branch(struct node *node,
                         struct stream *stream,
@@ -379,8 +240,10 @@ static void open_branch(struct node *node,
     }
     credit_grant(&branch->down, peer->granted);
     branch->fed = true;
-    if (branch->members.count > 0 &&
-        wave_join(stream->up.wave, peer->slot, peer->rank, 0) < 0)
+    if (stream->exact)
+        exact_open_branch(node, stream, peer);
+    else if (branch->members.count > 0 &&
+             wave_join(stream->up.wave, peer->slot, peer->rank, 0) < 0)
         node->failed = true;
 }
 
@@ -423,6 +286,8 @@ int downward_open(struct node *node,
         stream->up.counted = wave_is_counted(stream->up.wave);
         stream->down.sourced = stream_has_members(node, stream);
     }
+    if (stream->exact)
+        exact_opened(node, stream);
     if (stream->active && node->parent &&
         (node->incarnation > 0 || node->shifted)) {
         /* the parent may have opened it before it had us or our members */
@@ -444,7 +309,7 @@ static int downward_apply(struct node *node,
         return downward_open(node, &control->definition, number);
     case CONTROL_CLOSE:
     case CONTROL_PARAMETERS:
-        defer_control(node, control);
+        pending_add(node, control);
         return 0;
     case CONTROL_ENTER:
         member_enter(node, control);
@@ -452,6 +317,13 @@ static int downward_apply(struct node *node,
     case CONTROL_LOST:
         member_lost(node, &control->ranks);
         return 0;
+    case CONTROL_REDO: {
+        struct stream *stream = node_stream(node, control->stream);
+
+        if (stream && stream->exact)
+            exact_redo(node, stream, control->generation, control->after);
+        return 0;
+    }
     case CONTROL_SHUTDOWN:
         if (number == 0 && !node->closing)
             snapshot_pass_end(node);
@@ -518,7 +390,10 @@ static void commit_packet(struct node *node,
         msg_marker_decode(&frame, &marker);
         node->markers += stream->app.marker.number == 0;
         stream->app.marker = (struct mark){marker.number, marker.epoch};
-        settle_try(node, stream);
+        if (stream->exact && retain_marker(node, stream, &frame))
+            upward_settle(node, stream);
+        else
+            settle_try(node, stream);
     } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY)) {
         stream->app.untaken++;
         action = node_act(node, ACTION_DELIVER);
@@ -558,7 +433,7 @@ void downward_run(struct node *node, struct stream *stream)
     bool moved = false;
 
     /* A packet that is not filtered does not overtake one in the filter. */
-    while (stream->loaded && !is_in_filter(node, stream) &&
+    while (stream->loaded && !downward_is_filtering(node, stream) &&
            (head = fifo_peek(&stream->down.in))) {
         if (stream->filters.down && is_charged(head)) {
             if (node->filter.is_out) {
@@ -631,6 +506,18 @@ static void commit_renumbered(struct node *node,
     }
 }
 
+/* What a downstream filter emits upwards is in no wave: it has no place on an
+ * exact stream. */
+static void refuse_against(struct node *node,
+                           struct stream *stream,
+                           struct frame frame)
+{
+    upward_fault(node, FAULT_FILTER, stream->definition.id,
+                 "the downstream filter emits upwards, which an exact stream "
+                 "does not allow: its packet is dropped");
+    frame_fini(&frame);
+}
+
 void downward_filtered(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, node->filter.what.stream);
@@ -672,7 +559,10 @@ void downward_filtered(struct node *node, const struct event *event)
         };
 
         event->up[i].payload = NULL;
-        upward_emit(node, stream, frame);
+        if (stream->exact)
+            refuse_against(node, stream, frame);
+        else
+            upward_emit(node, stream, frame);
     }
     upward_pump(node, stream);
     settle_update(node, stream);
@@ -848,15 +738,27 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
     return 0;
 }
 
-uint64_t downward_marker(struct node *node, struct stream *stream)
+uint64_t downward_marker(struct node *node,
+                         struct stream *stream,
+                         const struct ranks *named)
 {
-    struct frame marker = msg_marker_encode(&(struct msg_marker){
+    struct payload *names = NULL;
+    struct frame marker;
+
+    stream->root->sent.epoch++;
+    if (stream->exact && named) {
+        accept_named(stream, named, stream->root->sent.epoch);
+        if (packet_pack(&names, "%aud", ranks_pairs(named),
+                        (uint32_t)(2 * named->count)) < 0)
+            node->failed = true;
+    }
+    marker = msg_marker_encode(&(struct msg_marker){
         .stream = stream->definition.id,
-        .epoch = ++stream->root->sent.epoch,
+        .epoch = stream->root->sent.epoch,
         .sender = node->rank,
         .number = ++stream->down.last,
+        .payload = names,
     });
-
     stream->root->sent.number = stream->down.last;
     if (fifo_push(&stream->down.in, &marker, 0) < 0)
         node->failed = true;

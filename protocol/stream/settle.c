@@ -97,6 +97,8 @@ static void settle_build(struct node *node,
                             .received = stream->down.last,
                             .lossy = stream->settle.lossy};
     claim_add_error(node, claim, stream->error, node->rank);
+    if (stream->exact)
+        exact_count(node, stream, claim);
     if (node->role == NODE_BACKEND) {
         if (stream->active &&
             ranks_add(&claim->members, node->rank, node->rank) < 0)
@@ -176,9 +178,13 @@ void settle_send_claim(struct node *node,
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
+    if (stream->exact)
+        exact_announce(node, stream);
     settle_build(node, stream, &claim);
     if (stream->totals && claim.settled.number > claim.received)
         claim.settled = (struct mark){0}; /* to be settled again, and told */
+    if (stream->exact)
+        exact_told(node, stream, &claim.counting);
     settle_fall_back(node, stream, claim.settled);
     if (settled.number < claim.settled.number)
         claim.settled = settled;
@@ -187,6 +193,13 @@ void settle_send_claim(struct node *node,
     stream->settle.told = claim.settled;
     pack_and_send_claim(node, stream, &claim);
     claim_fini(&claim);
+}
+
+/* Whether the parent is to be told that other members count (16.9). */
+static bool is_recounted(const struct stream *stream, const struct claim *claim)
+{
+    return stream->exact &&
+           !ranks_equal(&claim->counting, &stream->exact->told);
 }
 
 /* Whether `claim` should go now, not with the next heartbeat (10.1a). */
@@ -200,7 +213,8 @@ static bool is_claim_urgent(const struct node *node,
     if (stream->definition.id == 0)
         return claim->received > sent->received ||
                !ranks_equal(&sent->members, &claim->members);
-    if (claim->drained && !sent->drained)
+    if ((claim->drained && !sent->drained) ||
+        (stream->settle.has_sent && is_recounted(stream, claim)))
         return true;
     if (stream->settle.has_sent &&
         ranks_equal(&sent->members, &claim->members)) {
@@ -277,12 +291,17 @@ static void settle_joiners(struct node *node,
                            struct stream *stream,
                            const struct claim *claim)
 {
+    struct ranks named = {0};
+
     if (!ranks_meet(&stream->root->entering, &claim->members))
         return;
-    if (ranks_subtract(&stream->root->entering, &claim->members) < 0)
+    if (ranks_copy(&named, &stream->root->entering) < 0 ||
+        ranks_intersect(&named, &claim->members) < 0 ||
+        ranks_subtract(&stream->root->entering, &named) < 0)
         node->failed = true;
     if (!stream->closing && stream_is_replayable(stream))
-        downward_marker(node, stream);
+        downward_marker(node, stream, &named);
+    ranks_fini(&named);
 }
 
 /* Front-end: what every member has received is stable (10.2). */
@@ -319,13 +338,15 @@ void settle_update(struct node *node, struct stream *stream)
     if (stream->settle.has_sent &&
         claim.received <= stream->settle.sent.received &&
         claim.drained == stream->settle.sent.drained &&
+        !is_recounted(stream, &claim) &&
         ranks_equal(&claim.members, &stream->settle.sent.members)) {
         claim_fini(&claim);
         return;
     }
     if (stream->totals && !stream->totals->told)
         totals_send(node, stream); /* the claim follows (17.4) */
-    else if (is_claim_urgent(node, stream, &claim) && stream->up.resumes == 0)
+    else if (is_claim_urgent(node, stream, &claim) &&
+             (stream->up.resumes == 0 || stream->exact))
         settle_send_claim(node, stream, stream->settle.told);
     else
         stream->settle.claim_due = true;
@@ -380,6 +401,8 @@ void settle_beat(struct node *node)
         if (stream->settle.claim_due)
             settle_send_claim(node, stream, stream->settle.told);
         totals_beat(node, stream);
+        if (stream->exact)
+            exact_beat(node, stream);
         if (stream->settle.stable_due && stream_is_replayable(stream))
             send_stable(node, stream);
         if (stream->closing)
@@ -409,7 +432,8 @@ static void marker_reached(struct node *node,
 
     stream->settle.settled = settled;
     if (node->role == NODE_FRONTEND) {
-        if (!stream->root->sync || settled.number < stream->root->sync)
+        if (!stream->root->sync || settled.number < stream->root->sync ||
+            stream->exact) /* it returns when the wave is accepted (16.10) */
             return;
         stream->root->sync = 0;
         news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);

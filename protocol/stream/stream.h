@@ -11,6 +11,7 @@
 #include "protocol/stream/wave.h"
 #include "wire/messages.h"
 
+struct exact;
 struct peer;
 
 /* One child on one stream. */
@@ -123,6 +124,7 @@ struct stream {
     struct reading app;
     struct stream_root *root; /* the front-end only, else NULL */
     struct totals *totals;    /* a cumulative stream (17), else NULL */
+    struct exact *exact;      /* an exact stream, else NULL (16) */
 };
 
 /* The one filter call that is out (5.1). */
@@ -200,8 +202,11 @@ int downward_send(struct node *node,
                   struct stream *stream,
                   struct frame *frame);
 
-/* Front-end: send a marker, and return its number. */
-uint64_t downward_marker(struct node *node, struct stream *stream);
+/* Front-end: send a marker, and return its number. `named`: the joiners that
+ * count from its epoch on (16.11), or NULL. */
+uint64_t downward_marker(struct node *node,
+                         struct stream *stream,
+                         const struct ranks *named);
 
 /* Filter and pass on queued packets. The stream may be freed. */
 void downward_run(struct node *node, struct stream *stream);
@@ -236,6 +241,16 @@ int downward_open(struct node *node,
 void downward_aside(struct node *node,
                     struct stream *stream,
                     struct frame frame);
+
+/* Whether a packet of the stream is in its downstream filter. */
+bool downward_is_filtering(const struct node *node,
+                           const struct stream *stream);
+
+/* ---- pending.c ---- */
+
+/* Queue a control that takes effect after a packet, and apply it if that packet
+ * has passed. What it holds is taken. The stream may be freed. */
+void pending_add(struct node *node, struct control *control);
 
 /* Apply the controls whose packet has passed. The stream may be freed. */
 void downward_pending(struct node *node, struct stream *stream);
@@ -281,6 +296,26 @@ void upward_close(struct node *node, struct stream *stream);
  * Returns 0, -ENOENT or -EAGAIN. */
 int upward_send(struct node *node, struct stream *stream, struct frame *frame);
 
+/* Whether a frame that goes up uses credit (3.4). */
+bool upward_is_charged(const struct frame *frame);
+
+/* Return credit for `len` bytes to a child, in portions. `late`: of the lane of
+ * LATE packets. */
+void upward_return_credit(struct node *node,
+                          struct stream *stream,
+                          struct peer *peer,
+                          bool late,
+                          size_t len);
+
+/* Whether waves may be released. If not, packets wait here, keep their credit,
+ * and so hold up their senders. */
+bool upward_may_release(const struct node *node, const struct stream *stream);
+
+/* Filter a released set, or send it up as it is. */
+void upward_release(struct node *node,
+                    struct stream *stream,
+                    struct wave_set *set);
+
 /* Queue a claim of the settled marker behind the packets that it covers. */
 void upward_claim(struct node *node, struct stream *stream);
 
@@ -298,6 +333,9 @@ int upward_count(struct stream *stream,
 
 /* Queue RESUME: the parent counts us from the wave after `level`. */
 void upward_resume(struct node *node, struct stream *stream, uint64_t level);
+
+/* Bytes of packets that wait for their wave. */
+uint64_t upward_bytes(const struct stream *stream);
 
 /* Whether nothing waits to go up. */
 bool upward_is_drained(const struct stream *stream);

@@ -8,8 +8,7 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* Return credit for `len` bytes to the child in `slot`, in portions. */
-static void return_credit(struct node *node,
+void upward_return_credit(struct node *node,
                           struct stream *stream,
                           struct peer *peer,
                           bool late,
@@ -43,7 +42,8 @@ static void return_credit_of_set(struct node *node,
 
         if (set->credits[i] > 0 && peer && peer->rank == set->inlets[i] &&
             peer->slot < stream->branch_count)
-            return_credit(node, stream, peer, set->late_lane, set->credits[i]);
+            upward_return_credit(node, stream, peer, set->late_lane,
+                                 set->credits[i]);
     }
 }
 
@@ -59,7 +59,7 @@ static void upward_lend(struct node *node, struct stream *stream)
         uint64_t bytes = peer ? wave_lend(stream->up.wave, slot) : 0;
 
         if (bytes > 0)
-            return_credit(node, stream, peer, false, bytes);
+            upward_return_credit(node, stream, peer, false, bytes);
     }
 }
 
@@ -68,14 +68,20 @@ void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
     struct peer *peer = node_child(node, slot);
     uint64_t owed = wave_owed(stream->up.wave, slot);
 
+    if (stream->exact)
+        return; /* exact_trimmed() follows */
     if (wave_leave(stream->up.wave, slot) < 0)
         node->failed = true;
     else if (owed > 0 && peer && peer->life.state == LINK_UP)
-        return_credit(node, stream, peer, false, owed);
+        upward_return_credit(node, stream, peer, false, owed);
 }
 
 void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
 {
+    if (stream->exact) {
+        exact_unlink(node, stream, slot);
+        return;
+    }
     if (wave_leave(stream->up.wave, slot) < 0)
         node->failed = true;
     wave_unlink(stream->up.wave, slot);
@@ -126,6 +132,8 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
             frame_fini(&frame);
         return;
     }
+    if (stream->exact && frame.type == FRAME_DATA)
+        exact_stamp(node, stream, &frame);
     if (frame.flags & FRAME_COMPENSATING) {
         /* Ahead of the queue; an orphan's own state covers it (9.2). */
         if (node->parent)
@@ -143,7 +151,7 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
 }
 
 /* Empty answers, compensations and other frames need no credit (3.4). */
-static bool is_charged(const struct frame *frame)
+bool upward_is_charged(const struct frame *frame)
 {
     return frame->type == FRAME_DATA &&
            !(frame->flags & (FRAME_EMPTY | FRAME_COMPENSATING));
@@ -156,8 +164,10 @@ static void upward_put(struct node *node,
 {
     uint32_t epoch = (uint32_t)(frame.wave >> PACKET_WAVE_BITS);
 
-    if (is_charged(&frame) && frame.wave > 0 && stream->up.put <= epoch)
+    if (upward_is_charged(&frame) && frame.wave > 0 && stream->up.put <= epoch)
         stream->up.put = 1 + epoch;
+    if (stream->exact && frame.type == FRAME_DATA)
+        exact_sent(stream, &frame);
     node_send(node, node->parent, frame);
 }
 
@@ -194,7 +204,7 @@ void upward_pump(struct node *node, struct stream *stream)
     while ((head = fifo_peek(&stream->up.out))) {
         struct queued next;
 
-        if (is_charged(head)) {
+        if (upward_is_charged(head)) {
             if (!credit_allows(&stream->up.credit, frame_len(head)))
                 return;
             credit_spend(&stream->up.credit, frame_len(head));
@@ -221,16 +231,23 @@ void upward_grant(struct stream *stream, uint32_t window)
     credit_grant(&stream->up.late_credit, window);
 }
 
-bool upward_is_drained(const struct stream *stream)
+uint64_t upward_bytes(const struct stream *stream)
 {
-    return stream->up.out.count == 0 && stream->up.late_out.count == 0 &&
-           wave_bytes(stream->up.wave) == 0;
+    if (stream->exact && stream->exact->tally)
+        return tally_bytes(stream->exact->tally);
+    return wave_bytes(stream->up.wave);
 }
 
-/* Whether waves may be released. If not, packets wait here, keep their credit,
- * and so hold up their senders. During a sync every wave may. */
-static bool may_release(const struct node *node, const struct stream *stream)
+bool upward_is_drained(const struct stream *stream)
 {
+    /* At the front-end of an exact stream only whole waves matter. */
+    return stream->up.out.count == 0 && stream->up.late_out.count == 0 &&
+           ((stream->exact && stream->root) || upward_bytes(stream) == 0);
+}
+
+bool upward_may_release(const struct node *node, const struct stream *stream)
+{
+    /* During a sync every wave may. */
     if (node->role == NODE_FRONTEND)
         return stream->root->sync || stream->closing ||
                stream->app.untaken_bytes < LIMIT_WINDOW_MAX;
@@ -326,14 +343,10 @@ static void upward_call(struct node *node,
     node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }
 
-/* Filter one released set, or send it up as it is. */
-static void release_set(struct node *node,
-                        struct stream *stream,
-                        struct wave_set *set)
+void upward_release(struct node *node,
+                    struct stream *stream,
+                    struct wave_set *set)
 {
-    return_credit_of_set(node, stream, set);
-    if (stream->totals)
-        totals_sort(node, stream, set);
     if (set->count == 0)
         emit_empty(node, stream, set->late ? 0 : set->sequence,
                    set->contributors);
@@ -349,7 +362,10 @@ void upward_resume(struct node *node, struct stream *stream, uint64_t level)
     stream->up.counted = true;
     raise_level(stream, level);
     upward_emit(node, stream,
-                msg_resume_encode(&(struct msg_resume){.level = level}));
+                msg_resume_encode(&(struct msg_resume){
+                    .generation = stream->exact ? stream->exact->generation : 0,
+                    .level = level,
+                }));
 }
 
 /* Send RESUME if no packet tells the parent from which wave we count (4.5). */
@@ -393,11 +409,15 @@ void upward_run(struct node *node, struct stream *stream)
     bool hurry = stream->settle.hurried > stream->settle.settled.number;
     int r;
 
+    if (stream->exact && node->role != NODE_BACKEND) {
+        exact_run(node, stream);
+        return;
+    }
     if (stream->root && !node->filter.is_out &&
         stream->root->state_asked > stream->root->state_called)
         upward_call_for_state(node, stream);
     while (!totals_run(node, stream) && stream->loaded &&
-           may_release(node, stream)) {
+           upward_may_release(node, stream)) {
         if (stream->up.compensating && !node->filter.is_out) {
             upward_call_for_state(node, stream);
             break;
@@ -413,7 +433,10 @@ void upward_run(struct node *node, struct stream *stream)
             node->failed = true;
         if (r <= 0)
             break;
-        release_set(node, stream, &set);
+        return_credit_of_set(node, stream, &set);
+        if (stream->totals)
+            totals_sort(node, stream, &set);
+        upward_release(node, stream, &set);
     }
     upward_lend(node, stream);
     if (upward_is_idle(node, stream))
@@ -425,7 +448,8 @@ void upward_run(struct node *node, struct stream *stream)
 uint64_t upward_deadline_ms(const struct node *node,
                             const struct stream *stream)
 {
-    if (!stream->loaded || node->filter.is_out || !may_release(node, stream) ||
+    if (!stream->loaded || node->filter.is_out ||
+        !upward_may_release(node, stream) ||
         (stream->totals && totals_wait(stream)))
         return UINT64_MAX;
     return wave_deadline_ms(stream->up.wave);
@@ -456,7 +480,7 @@ static bool is_given_up(const struct node *node,
                         const struct stream *stream,
                         const struct frame *frame)
 {
-    return node->role == NODE_FRONTEND && is_charged(frame) &&
+    return node->role == NODE_FRONTEND && upward_is_charged(frame) &&
            frame->wave > 0 &&
            frame->wave >> PACKET_WAVE_BITS < stream->root->given_up;
 }
@@ -469,13 +493,17 @@ int upward_take(struct node *node,
     struct branch *branch = stream_branch(stream, peer->slot);
     int r = branch ? 0 : -ENOMEM;
 
+    if (stream->exact)
+        return exact_take(node, stream, peer, frame);
+    if (frame->flags & (FRAME_EXACT | FRAME_OVER | FRAME_ASK))
+        r = node_refuse(node, "its stream is not exact");
     if (is_given_up(node, stream, frame))
         return upward_discard(node, stream, peer, frame);
     if (stream->totals && (frame->flags & FRAME_COMPENSATING)) {
         frame_fini(frame);
         return node_refuse(node, "a cumulative stream has no compensations");
     }
-    if (r == 0 && is_charged(frame))
+    if (r == 0 && upward_is_charged(frame))
         r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
                        peer->grant, frame_len(frame));
     if (r == 0 && peer->role == NODE_BACKEND &&
@@ -486,7 +514,7 @@ int upward_take(struct node *node,
         return r;
     }
     if (wave_put(stream->up.wave, peer->slot, peer->rank, frame,
-                 is_charged(frame) ? (uint32_t)frame_len(frame) : 0,
+                 upward_is_charged(frame) ? (uint32_t)frame_len(frame) : 0,
                  node->now_ms) < 0)
         node->failed = true;
     upward_run(node, stream);
@@ -502,11 +530,11 @@ int upward_discard(struct node *node,
     bool late = frame->flags & FRAME_LATE;
     int r = branch ? 0 : -ENOMEM;
 
-    if (r == 0 && is_charged(frame)) {
+    if (r == 0 && upward_is_charged(frame)) {
         r = debit_take(late ? &branch->late : &branch->up, peer->grant,
                        frame_len(frame));
         if (r == 0)
-            return_credit(node, stream, peer, late, frame_len(frame));
+            upward_return_credit(node, stream, peer, late, frame_len(frame));
     }
     frame_fini(frame);
     return r;
@@ -516,6 +544,10 @@ void upward_close(struct node *node, struct stream *stream)
 {
     uint32_t slot;
 
+    if (stream->exact) {
+        exact_close(node, stream);
+        return;
+    }
     for (slot = 0; slot < stream->branch_count; slot++)
         if (node_child(node, slot))
             upward_leave(node, stream, slot);
@@ -527,6 +559,7 @@ bool upward_accepts(const struct node *node,
 {
     return node->parent && node->parent->life.state == LINK_UP &&
            stream->loaded && stream->up.out.count == 0 &&
+           (!stream->exact || retain_accepts(node, stream)) &&
            wave_bytes(stream->up.wave) == 0 &&
            credit_allows(&stream->up.credit, len);
 }
@@ -655,6 +688,8 @@ void upward_filtered(struct node *node, const struct event *event)
     }
     if (event->text)
         upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
+    if (stream->exact && exact_is_stale(node, stream))
+        return; /* a redo has begun meanwhile (16.8) */
     if (event->up_count > 0)
         emit_outputs(node, stream, event->up, event->up_count);
     else
@@ -712,6 +747,8 @@ void upward_expire(struct node *node)
  * (10.6). The packets that it sent until now are ahead of the claim. */
 void upward_settle(struct node *node, struct stream *stream)
 {
+    if (stream->exact)
+        retain_settle(node, stream, stream->app.marker);
     stream->settle.settled = stream->app.marker;
     stream->up.epoch = stream->app.marker.epoch;
     stream->up.count = 0;

@@ -32,6 +32,7 @@
 #define DRAWING_HANGS    UINT64_C(0x4a9655)
 #define DRAWING_LIES     UINT64_C(0x11e5)
 #define DRAWING_POISON   UINT64_C(0x9015)
+#define DRAWING_EXACT    UINT64_C(0xe8ac7)
 
 /* Back-ends lie in worlds of higher seeds only: lower ones stay what they were.
  */
@@ -44,6 +45,13 @@
 /* Seeds from the first of these up to the second have cumulative streams. */
 #define DRAWING_TOTALS     UINT64_C(2000000)
 #define DRAWING_TOTALS_END UINT64_C(2500000)
+
+/* Streams are exact in worlds of seeds from here on. */
+#define DRAWING_WHOLE UINT64_C(2500000)
+
+/* The least and the most that a back-end keeps on an exact stream. */
+#define DRAWING_KEEP_MIN 64
+#define DRAWING_KEEP_MAX (64u << 10)
 
 /* The least and the most that the windows of a stream share, where it is less
  * than in a real node. */
@@ -62,6 +70,7 @@ struct drawing {
     struct random hung;
     struct random lies;
     struct random poison;
+    struct random exact;
     struct schedule *out;
     struct tree tree;
     uint32_t joiners;
@@ -71,13 +80,15 @@ struct drawing {
     uint64_t now_ms;
     uint64_t stalled_ms; /* the last short stop has ended */
     /* features */
-    bool narrow;  /* windows are small ... */
-    bool aligned; /* ... and a stream waits for all */
-    bool unasked; /* members send what nothing asked for */
-    bool hangs;   /* filter calls of commnodes may hang */
-    bool poisons; /* ... or crash */
-    bool liars;   /* back-ends may send what they must not */
-    bool totals;  /* streams may be cumulative */
+    bool narrow;       /* windows are small ... */
+    bool aligned;      /* ... and a stream waits for all */
+    bool unasked;      /* members send what nothing asked for */
+    bool hangs;        /* filter calls of commnodes may hang */
+    bool poisons;      /* ... or crash */
+    bool liars;        /* back-ends may send what they must not */
+    bool totals;       /* streams may be cumulative */
+    bool whole;        /* streams may be exact ... */
+    bool keeps_little; /* ... and the last one keeps less than a member sends */
     bool joins;
     bool closes;
     bool opens;
@@ -196,6 +207,30 @@ static void draw_shape(struct drawing *drawing)
         add_step(drawing, 0, SCHEDULE_WITH, drawing->streams, down, large, 0);
 }
 
+/* Make the stream that is opened next an exact one. Where `keep` is less than
+ * what a member sends, it is the only one that waits for all: else a member that
+ * waits to send on this holds up what another needs on that. Nor does it grow: a
+ * joiner may answer alone in its first epoch, and would wait for a sync. */
+static void draw_exact(struct drawing *drawing, struct schedule_step *open)
+{
+    static const uint32_t filters[] = {MODEL_SUM, MODEL_CONCAT, MODEL_NONE};
+    bool small = random_chance(&drawing->exact, 50) || open->numbers[5];
+
+    drawing->keeps_little = false;
+    if (!drawing->whole || !random_chance(&drawing->exact, 75) ||
+        (drawing->aligned && (small || drawing->narrow)))
+        return;
+    drawing->narrow |= small;
+    drawing->keeps_little = small;
+    open->numbers[1] = filters[random_between(&drawing->exact, 0, 2)];
+    open->numbers[2] = COP_WAIT_FOR_ALL;
+    add_step(drawing, 0, SCHEDULE_EXACT, drawing->streams,
+             small ? (uint32_t)random_between(&drawing->exact, DRAWING_KEEP_MIN,
+                                              DRAWING_KEEP_MAX)
+                   : 0,
+             0, 0);
+}
+
 /* The members that `number` stands for: 60 of 100, of the back-ends and of what
  * may join; 0: all. */
 static struct ranks draw_members(const struct drawing *drawing, uint32_t number)
@@ -256,11 +291,14 @@ static void draw_open(struct drawing *drawing)
      * this and one on that, wait for each other: no fault of the network's. */
     if (drawing->narrow && drawing->aligned && step.numbers[2] == 0)
         step.numbers[2] = 1;
-    drawing->aligned |= step.numbers[2] == 0;
     step.numbers[3] = draw_number(drawing, 1, 50);
     step.numbers[4] = chance(drawing, 30);
     step.numbers[5] = chance(drawing, 15);
+    draw_exact(drawing, &step);
+    drawing->aligned |= step.numbers[2] == 0;
     step.numbers[6] = drawing->joins && chance(drawing, 70);
+    if (drawing->keeps_little)
+        step.numbers[6] = 0;
     step.members = draw_members(
         drawing, chance(drawing, 50) ? draw_number(drawing, 1, 1000) : 0);
     schedule_add(drawing->out, &step);
@@ -599,6 +637,8 @@ void schedule_draw(struct schedule *out,
                       random_chance(&drawing.poison, 60);
     random_seed(&drawing.lies, seed ^ DRAWING_LIES);
     drawing.liars = seed > DRAWING_HONEST && random_chance(&drawing.lies, 40);
+    random_seed(&drawing.exact, seed ^ DRAWING_EXACT);
+    drawing.whole = seed >= DRAWING_WHOLE;
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

@@ -511,6 +511,8 @@ static bool take_traffic(struct swarm *swarm, const struct schedule_step *step)
 
     if (step->verb == SCHEDULE_WITH)
         return traffic_with(traffic, step);
+    if (step->verb == SCHEDULE_EXACT)
+        return traffic_exact(traffic, step);
     if (step->verb == SCHEDULE_OPEN)
         return traffic_open(traffic, swarm->sim, step);
     if (step->verb == SCHEDULE_CHATTER)
@@ -538,6 +540,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_TRAP:
         return prepare(swarm, step);
     case SCHEDULE_WITH:
+    case SCHEDULE_EXACT:
     case SCHEDULE_OPEN:
     case SCHEDULE_CHATTER:
     case SCHEDULE_SEND:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/memory.h"
+#include "sim/swarm/wholeness.h"
 #include "wire/limits.h"
 #include "wire/packet.h"
 
@@ -27,6 +28,9 @@
 /* How long FAIL may take to all nodes: a tree has at most 12 levels, a link
  * delays by at most 23 ms, and a node that crashes stops 25 ms before. */
 #define TRAFFIC_FAIL_MS 400
+
+/* So many redos may one wave begin: there are more failures than that. */
+#define TRAFFIC_REDOS 200
 
 static const char ballast[TRAFFIC_BIG];
 
@@ -58,8 +62,10 @@ static bool is_total(const struct traffic_stream *stream)
 
 static void make_room(struct traffic_stream *stream, uint32_t count)
 {
-    uint32_t **lists[] = {&stream->first, &stream->last, &stream->answered,
-                          &stream->answered_epoch, &stream->told_closed};
+    uint32_t **lists[] = {&stream->first,       &stream->last,
+                          &stream->answered,    &stream->answered_epoch,
+                          &stream->told_closed, &stream->serials,
+                          &stream->wave_epochs, &stream->wave_counts};
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         *lists[i] = memory_new(count * sizeof(**lists[i]));
@@ -73,6 +79,17 @@ bool traffic_with(struct traffic *traffic, const struct schedule_step *step)
         return false;
     traffic->down[number] = step->numbers[1];
     traffic->large[number] = step->numbers[2];
+    return true;
+}
+
+bool traffic_exact(struct traffic *traffic, const struct schedule_step *step)
+{
+    uint32_t number = step->numbers[0];
+
+    if (number > TRAFFIC_STREAMS)
+        return false;
+    traffic->is_exact[number] = true;
+    traffic->keeps[number] = step->numbers[1];
     return true;
 }
 
@@ -108,6 +125,14 @@ bool traffic_open(struct traffic *traffic,
         .model = {.filter = (enum model_filter)numbers[1],
                   .sync = (enum cop_sync)numbers[2]},
     };
+    if (listed && traffic->is_exact[numbers[0]] &&
+        stream->model.sync == COP_WAIT_FOR_ALL) {
+        stream->exact = true;
+        stream->keep = traffic->keeps[numbers[0]];
+        definition.kind = STREAM_EXACT;
+        definition.keep = stream->keep;
+        definition.redo_limit = TRAFFIC_REDOS;
+    }
     make_room(stream, traffic->rank_count);
     ledger_init(&stream->ledger, traffic->rank_count);
     ranks_copy(&stream->members, all);
@@ -116,7 +141,8 @@ bool traffic_open(struct traffic *traffic,
     snprintf(
         up, sizeof(up), "%s",
         model_filter_name(is_total(stream) ? MODEL_SUM : stream->model.filter));
-    definition.kind = is_total(stream) ? STREAM_CUMULATIVE : STREAM_PLAIN;
+    if (is_total(stream))
+        definition.kind = STREAM_CUMULATIVE;
     definition.sync = stream->model.sync;
     definition.grow = stream->grow;
     definition.members = stream->members;
@@ -194,6 +220,14 @@ static int read_down(const struct frame *frame,
     r = cop_packet_unpack(packet, "%ud %ud %ac", number, count, &bytes, &len);
     cop_packet_free(packet);
     return r;
+}
+
+/* The ballast of a packet on an exact stream. */
+static uint32_t exact_weight(const struct traffic_stream *stream)
+{
+    if (stream->big)
+        return stream->model.filter == MODEL_CONCAT ? 0 : TRAFFIC_BIG;
+    return stream->large ? TRAFFIC_LARGE : 0;
 }
 
 /* A packet of nothing but its value, in the form that the filter takes. */
@@ -274,7 +308,10 @@ void traffic_answer(struct traffic *traffic,
         if (is_total(stream))
             post_item(sim, index, stream);
         else
-            sim_post(sim, index, id, 100, pack_answer(stream, (int32_t)value));
+            sim_post(sim, index, id, 100,
+                     stream->exact
+                         ? exact_pack(stream, rank, exact_weight(stream))
+                         : pack_answer(stream, (int32_t)value));
     }
 }
 
@@ -313,7 +350,10 @@ static void chatter(struct sim *sim, void *arg)
         if (is_total(stream))
             post_item(sim, i, stream);
         else
-            sim_post(sim, i, stream->id, 100, pack_small(stream, value));
+            sim_post(sim, i, stream->id, 100,
+                     stream->exact
+                         ? exact_pack(stream, rank, exact_weight(stream))
+                         : pack_small(stream, value));
     }
     sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
 }
@@ -377,6 +417,10 @@ void traffic_sent(struct traffic *traffic,
     if (index > 0 && stream && is_total(stream)) {
         ledger_give(&stream->ledger, rank, frame,
                     epoch_now(stream, sim, index));
+        return;
+    }
+    if (index > 0 && stream && stream->exact) {
+        exact_sent_up(stream, sim, index, frame);
         return;
     }
     if (index == 0 || !stream || packet_open(&packet, frame->payload) < 0)
@@ -445,7 +489,13 @@ static void check_stream(const struct traffic *traffic,
             sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
                      stream->last[rank], stream->sent_down, stream->id);
     }
-    if (traffic->exact)
+    if (stream->exact) {
+        const char *wrong = whole_check(
+            &stream->whole, &living,
+            (uint64_t)stream->begun[stream->epoch - 1] << PACKET_WAVE_BITS);
+
+        text = wrong ? memory_text(wrong) : NULL;
+    } else if (traffic->exact)
         text = model_check_all(&stream->model);
     else
         text = model_check_living(&stream->model, &living,
@@ -502,12 +552,14 @@ void traffic_taken(struct traffic *traffic,
         take_down(sim, stream, sim_rank(sim, index), frame);
     else if (is_total(stream))
         sim_fail(sim, "stream %u is cumulative, and a packet came", id);
+    else if (stream->exact)
+        exact_taken(stream, sim, frame);
     else if (is_given_up(stream, frame))
         sim_fail(sim, "stream %u: a packet came behind the sync that covers it",
                  id);
     else if (model_take(&stream->model, frame) < 0)
         sim_fail(sim, "the front-end took what no filter makes");
-    else if (stream->left > 0 && --stream->left == 0)
+    if (stream && index == 0 && stream->left > 0 && --stream->left == 0)
         check_stream(traffic, sim, stream);
 }
 
@@ -564,6 +616,8 @@ static void told_synced(const struct traffic *traffic,
 {
     stream->synced = true;
     stream->left = sim_waiting_on(sim, 0, stream->id);
+    if (code != 0 && stream->exact)
+        sim_fail(sim, "sync of %u is %d, and it is exact", stream->id, code);
     if (code == 1 && node_is_recoverable(sim_node(sim, 0), stream->id))
         sim_fail(sim, "sync of %u is lossy, and it recovers", stream->id);
     if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS) {
@@ -618,6 +672,12 @@ void traffic_told(struct traffic *traffic,
     struct traffic_stream *stream = stream_of(traffic, tell->stream);
     uint32_t rank = sim_rank(sim, index);
 
+    if (tell->tell == TELL_NODE_ADOPTED || tell->tell == TELL_BACKEND_LOST ||
+        tell->tell == TELL_BACKEND_JOINED)
+        traffic->causes++;
+    for (uint32_t i = 0; i < traffic->count && index == 0; i++)
+        if (tell->tell == TELL_BACKEND_LOST)
+            whole_lose(&traffic->streams[i].whole, tell->rank);
     if (tell->tell == TELL_FILTER_ERROR &&
         !ranks_has(traffic->hung, tell->rank) &&
         !ranks_has(&traffic->crashed, tell->rank))
@@ -643,6 +703,8 @@ void traffic_told(struct traffic *traffic,
         return;
     if (tell->tell == TELL_OPENED)
         told_opened(traffic, sim, stream, tell);
+    if (tell->tell == TELL_REDO)
+        exact_told_redo(traffic, stream, sim);
     if (tell->tell == TELL_SYNCED)
         told_synced(traffic, sim, stream, tell->code);
     if (tell->tell == TELL_CLOSED)
@@ -740,6 +802,7 @@ void traffic_sync(struct traffic *traffic, struct sim *sim)
         if (stream->synced)
             continue;
         stream->epoch++;
+        traffic->causes++;
         if (epoch < MODEL_EPOCHS)
             stream->begun[epoch] = 1 + node_epoch(sim_node(sim, 0), stream->id);
         r = sim_sync(sim, stream->id, NULL);
@@ -827,6 +890,9 @@ void traffic_look(struct traffic *traffic, struct sim *sim)
     ask_totals(traffic, sim);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
+            exact_look(&traffic->streams[k], sim, i, TRAFFIC_MOST);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
             if (node_held_bytes(sim_node(sim, i), traffic->streams[k].id) >
                 most_of(traffic, sim, i, traffic->streams[k].large))
                 sim_fail(sim, "%u holds more than its credit on stream %u",
@@ -849,6 +915,10 @@ void traffic_fini(struct traffic *traffic)
 
         model_fini(&stream->model);
         ledger_fini(&stream->ledger);
+        whole_fini(&stream->whole);
+        free(stream->serials);
+        free(stream->wave_epochs);
+        free(stream->wave_counts);
         ranks_fini(&stream->members);
         free(stream->first);
         free(stream->last);

@@ -11,6 +11,7 @@
 #include "sim/swarm/ledger.h"
 #include "sim/swarm/model.h"
 #include "sim/swarm/schedule.h"
+#include "sim/swarm/whole.h"
 
 /* Streams of one schedule, packets downwards on each, answers to each. */
 #define TRAFFIC_STREAMS 6
@@ -38,6 +39,13 @@ struct traffic_stream {
     struct ranks members; /* at its opening */
     struct model model;
     struct ledger ledger; /* of a cumulative stream */
+    bool exact;         /* it is an exact stream: of `whole`, not of `model` */
+    uint64_t keep;      /* bytes that a back-end keeps on it */
+    struct whole whole; /* what was sent and taken on it */
+    uint32_t *serials;  /* by rank: packets packed */
+    uint32_t *wave_epochs; /* by rank: the epoch of the last packet sent ... */
+    uint32_t *wave_counts; /* ... and how many were sent in it */
+    uint32_t redos;
     uint32_t epoch;
     uint32_t sent_down;
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
@@ -77,11 +85,17 @@ struct traffic {
     /* by the number in the schedule: what it is to be opened with */
     bool down[TRAFFIC_STREAMS + 1];
     bool large[TRAFFIC_STREAMS + 1];
+    bool is_exact[TRAFFIC_STREAMS + 1];
+    uint32_t keeps[TRAFFIC_STREAMS + 1];
+    uint32_t causes; /* of redos: what changed the tree, members or epochs */
 };
 
 /* What a stream is to be opened with: a downstream filter, and answers of which
  * its filter makes more than a small window holds; false: there is none. */
 bool traffic_with(struct traffic *traffic, const struct schedule_step *step);
+
+/* The stream that is to be opened is an exact one; false: there is none. */
+bool traffic_exact(struct traffic *traffic, const struct schedule_step *step);
 
 /* Open the stream of that step; false: it cannot be now. */
 bool traffic_open(struct traffic *traffic,

@@ -1,0 +1,349 @@
+/* accept.c - exact streams at the front-end: which wave is whole, and when to
+ * begin a redo (PROTOCOL 16.4, 16.7, 16.10, 16.11, 16.13). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "protocol/stream/exact.h"
+#include "wire/packet.h"
+
+static uint32_t epoch_of(uint64_t wave)
+{
+    return (uint32_t)(wave >> PACKET_WAVE_BITS);
+}
+
+/* The place of `rank` among the late; the count if it is not there. */
+static size_t find_late(const struct accepting *accept, uint32_t rank)
+{
+    size_t i = 0;
+
+    while (i < accept->late_count && accept->late[i].rank != rank)
+        i++;
+    return i;
+}
+
+/* The first epoch in which `rank` is expected. */
+static uint32_t first_epoch(const struct accepting *accept, uint32_t rank)
+{
+    size_t i = find_late(accept, rank);
+
+    return i < accept->late_count ? accept->late[i].epoch : 0;
+}
+
+void accept_changed(struct stream *stream)
+{
+    stream->exact->accept.wanted = false;
+}
+
+/* The members that are expected now in an epoch. Returns 0 or -ENOMEM. */
+static int list_expected(const struct stream *stream,
+                         uint32_t epoch,
+                         struct ranks *out)
+{
+    const struct accepting *accept = &stream->exact->accept;
+    struct ranks later = {0};
+    size_t i;
+    int r = ranks_copy(out, &stream->definition.members);
+
+    for (i = 0; r == 0 && i < accept->late_count; i++)
+        if (accept->late[i].epoch > epoch)
+            r = ranks_add(&later, accept->late[i].rank, accept->late[i].rank);
+    if (r == 0)
+        r = ranks_subtract(out, &later);
+    ranks_fini(&later);
+    return r;
+}
+
+/* Compute what the next wave is compared with. */
+static void compute_want(struct node *node, struct stream *stream)
+{
+    struct accepting *accept = &stream->exact->accept;
+    uint32_t epoch = epoch_of(stream->exact->final), rank = RANK_NONE;
+    struct ranks expected = {0};
+
+    if (accept->wanted)
+        return;
+    if (list_expected(stream, epoch, &expected) < 0)
+        node->failed = true;
+    accept->want = 0;
+    accept->want_count = 0;
+    while ((rank = ranks_after(&expected, rank)) != RANK_NONE) {
+        accept->want += exact_hash(rank);
+        accept->want_count++;
+    }
+    accept->wanted = true;
+    ranks_fini(&expected);
+}
+
+/* Whether the next wave is whole: with the members of now, or also with those
+ * that were given up last (16.4). `*settled`: so many of those given up are in
+ * no later wave. */
+static bool is_whole(struct node *node, struct stream *stream, size_t *settled)
+{
+    struct accepting *accept = &stream->exact->accept;
+    uint32_t epoch = epoch_of(stream->exact->final), count;
+    uint64_t sum = tally_sum(stream->exact->tally), want;
+    size_t i;
+    bool whole;
+
+    compute_want(node, stream);
+    want = accept->want;
+    count = accept->want_count;
+    *settled = accept->gone_count;
+    whole = count > 0 && sum == want;
+    for (i = accept->gone_count; i-- > 0;) {
+        if (accept->gone[i].epoch > epoch)
+            continue;
+        want += exact_hash(accept->gone[i].rank);
+        count++;
+        if (sum != want)
+            continue;
+        whole = true;
+        *settled = i;
+    }
+    return whole;
+}
+
+/* ---- members ---- */
+
+static int add_joined(struct joined **list, size_t *count, struct joined joined)
+{
+    if (array_grow(list, *count, sizeof(**list)) < 0)
+        return -ENOMEM;
+    (*list)[(*count)++] = joined;
+    return 0;
+}
+
+void accept_entered(struct node *node,
+                    struct stream *stream,
+                    const struct ranks *ranks)
+{
+    struct accepting *accept = &stream->exact->accept;
+    uint32_t rank = RANK_NONE;
+
+    while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
+        if (add_joined(&accept->late, &accept->late_count,
+                       (struct joined){rank, EXACT_UNNAMED}) < 0)
+            node->failed = true;
+    accept_changed(stream);
+}
+
+void accept_named(struct stream *stream,
+                  const struct ranks *ranks,
+                  uint32_t epoch)
+{
+    struct accepting *accept = &stream->exact->accept;
+    size_t i;
+
+    for (i = 0; i < accept->late_count; i++)
+        if (accept->late[i].epoch == EXACT_UNNAMED &&
+            ranks_has(ranks, accept->late[i].rank))
+            accept->late[i].epoch = epoch;
+    accept_changed(stream);
+}
+
+void accept_lost(struct node *node,
+                 struct stream *stream,
+                 const struct ranks *ranks)
+{
+    struct accepting *accept = &stream->exact->accept;
+    uint32_t rank = RANK_NONE;
+
+    while ((rank = ranks_after(ranks, rank)) != RANK_NONE) {
+        uint32_t epoch = first_epoch(accept, rank);
+        size_t at = find_late(accept, rank);
+
+        if (!ranks_has(&stream->definition.members, rank))
+            continue;
+        if (at < accept->late_count)
+            accept->late[at] = accept->late[--accept->late_count];
+        if (epoch != EXACT_UNNAMED &&
+            add_joined(&accept->gone, &accept->gone_count,
+                       (struct joined){rank, epoch}) < 0)
+            node->failed = true;
+    }
+    accept_changed(stream);
+}
+
+/* ---- waves ---- */
+
+void accept_sync(struct stream *stream)
+{
+    stream->exact->accept.sync_epoch = stream->root->sent.epoch;
+}
+
+/* A sync returns when the epochs before its marker are final (16.10). */
+static void answer_sync(struct node *node, struct stream *stream)
+{
+    struct stream_root *root = stream->root;
+    uint32_t epoch = stream->exact->accept.sync_epoch;
+    struct action *news;
+
+    if (!root->sync || epoch_of(stream->exact->final) < epoch)
+        return;
+    news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
+    news->sequence = root->sync;
+    root->sync = 0;
+    root->synced_epoch = epoch;
+}
+
+/* Waves up to the tally's level are final now. */
+static void rise(struct node *node, struct stream *stream, bool ask)
+{
+    uint64_t final = tally_level(stream->exact->tally).wave;
+
+    if (epoch_of(final) != epoch_of(stream->exact->final))
+        accept_changed(stream);
+    exact_rise(node, stream, final, ask);
+    answer_sync(node, stream);
+}
+
+static void accept_wave(struct node *node,
+                        struct stream *stream,
+                        size_t settled)
+{
+    struct accepting *accept = &stream->exact->accept;
+    struct tally_set set;
+    bool over;
+
+    accept->gone_count -= settled;
+    if (settled > 0 && accept->gone_count > 0)
+        memmove(accept->gone, accept->gone + settled,
+                accept->gone_count * sizeof(*accept->gone));
+    if (tally_accept(stream->exact->tally, &set, &over) < 0) {
+        node->failed = true;
+        return;
+    }
+    rise(node, stream, set.ask);
+    stream->exact->call = set.number;
+    if (!over)
+        upward_release(node, stream, &set.set);
+}
+
+/* Whether the branches cover all that are expected now. */
+static bool is_covered(struct node *node, struct stream *stream)
+{
+    struct exact *exact = stream->exact;
+    struct ranks expected = {0};
+    uint32_t slot;
+    bool covered;
+
+    if (list_expected(stream, epoch_of(exact->final), &expected) < 0)
+        node->failed = true;
+    for (slot = 0; slot < exact->set_count; slot++)
+        if (ranks_subtract(&expected, &exact->sets[slot]) < 0)
+            node->failed = true;
+    covered = expected.count == 0;
+    ranks_fini(&expected);
+    return covered;
+}
+
+static uint32_t redo_limit(const struct stream *stream)
+{
+    return stream->definition.redo_limit ? stream->definition.redo_limit
+                                         : LIMIT_REDOS;
+}
+
+/* Have all back-ends put out again what is not final (16.7). */
+static void begin_redo(struct node *node, struct stream *stream)
+{
+    struct exact *exact = stream->exact;
+    struct accepting *accept = &exact->accept;
+    struct control control = {
+        .type = CONTROL_REDO,
+        .stream = stream->definition.id,
+        .generation = exact->generation + 1,
+        .after = exact->final,
+    };
+    struct action *news;
+
+    if (accept->redo_final != exact->final)
+        accept->redos = 0;
+    accept->redo_final = exact->final;
+    if (accept->redos++ == redo_limit(stream)) {
+        accept->hopeless = true; /* it is ended when the step ends */
+        node->hopeless = true;
+        return;
+    }
+    news = node_tell(node, TELL_REDO, control.generation, control.stream, NULL);
+    news->sequence = exact->final + 1;
+    news->code = (int)accept->want_count;
+    downward_control(node, &control);
+}
+
+/* Accept the next wave, or end an epoch; else begin a redo, if the wave cannot
+ * become whole any more. Returns false if it has to wait. */
+static bool accept_next(struct node *node, struct stream *stream)
+{
+    struct exact *exact = stream->exact;
+    size_t settled;
+
+    if (is_whole(node, stream, &settled)) {
+        accept_wave(node, stream, settled);
+        return true;
+    }
+    if (exact->accept.want_count > 0) {
+        if (tally_is_answered(exact->tally) && is_covered(node, stream))
+            begin_redo(node, stream);
+        return false;
+    }
+    if (epoch_of(exact->final) >= stream->root->sent.epoch)
+        return false;
+    tally_end_epoch(exact->tally); /* nobody is left of those that count */
+    rise(node, stream, false);
+    return true;
+}
+
+void accept_run(struct node *node, struct stream *stream)
+{
+    bool more = !stream->exact->accept.hopeless;
+
+    while (more && stream->loaded && !stream->closing &&
+           upward_may_release(node, stream)) {
+        if (node->filter.is_out &&
+            (stream->filters.up || stream->filters.down)) {
+            stream->queued = true;
+            return;
+        }
+        more = accept_next(node, stream);
+    }
+}
+
+/* The wave that every redo has failed for, and who was lost meanwhile. */
+static void end_hopeless(struct node *node, struct stream *stream)
+{
+    const struct accepting *accept = &stream->exact->accept;
+    uint64_t wave = stream->exact->final + 1;
+    struct ranks lost = {0};
+    char names[256] = "none", text[LIMIT_TEXT];
+
+    for (size_t i = 0; i < accept->gone_count; i++)
+        if (ranks_add(&lost, accept->gone[i].rank, accept->gone[i].rank) < 0)
+            node->failed = true;
+    if (lost.count > 0)
+        node_name_ranks(node, &lost, names, sizeof(names));
+    snprintf(text, sizeof(text),
+             "wave %u.%" PRIu64 " did not become whole in %u redos: a packet "
+             "of it may crash a filter, or nodes fail faster than a wave can "
+             "pass; back-ends lost meanwhile: %s",
+             epoch_of(wave), wave & PACKET_WAVE_MASK, redo_limit(stream),
+             names);
+    ranks_fini(&lost);
+    failure_end(node, stream, 0, text);
+}
+
+void accept_end_hopeless(struct node *node)
+{
+    size_t i;
+
+    node->hopeless = false;
+    for (i = node->stream_count; i-- > 0;) {
+        struct stream *stream = node->streams[i];
+
+        if (stream->exact && stream->exact->accept.hopeless && !stream->closing)
+            end_hopeless(node, stream);
+    }
+}

@@ -1,0 +1,569 @@
+/* exact.c - exact streams (PROTOCOL 16): what all nodes do. */
+#include "protocol/stream/exact.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "wire/packet.h"
+
+/* PROTOCOL 16.3: splitmix64. Nobody chooses ranks, so a fixed hash will do. */
+uint64_t exact_hash(uint32_t rank)
+{
+    uint64_t x = (rank + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+int exact_new(struct exact **out, const struct node *node)
+{
+    struct exact *exact = calloc(1, sizeof(*exact));
+
+    if (!exact ||
+        (node->role != NODE_BACKEND && tally_new(&exact->tally) < 0)) {
+        free(exact);
+        return -ENOMEM;
+    }
+    exact->retain.entered = true;
+    *out = exact;
+    return 0;
+}
+
+void exact_free(struct exact *exact)
+{
+    uint32_t slot;
+
+    if (!exact)
+        return;
+    tally_free(exact->tally);
+    for (slot = 0; slot < exact->set_count; slot++)
+        ranks_fini(&exact->sets[slot]);
+    free(exact->sets);
+    ranks_fini(&exact->told);
+    fifo_fini(&exact->retain.kept);
+    free(exact->accept.late);
+    free(exact->accept.gone);
+    free(exact);
+}
+
+/* ---- who is counted ---- */
+
+/* The set of `slot`, made if need be; NULL: out of memory. */
+static struct ranks *set_at(struct exact *exact, uint32_t slot)
+{
+    uint32_t count = exact->set_count ? exact->set_count : 2;
+    struct ranks *sets;
+
+    if (slot < exact->set_count)
+        return &exact->sets[slot];
+    while (count <= slot)
+        count *= 2;
+    sets = realloc(exact->sets, count * sizeof(*sets));
+    if (!sets)
+        return NULL;
+    memset(sets + exact->set_count, 0,
+           (count - exact->set_count) * sizeof(*sets));
+    exact->sets = sets;
+    exact->set_count = count;
+    return &sets[slot];
+}
+
+/* The members below the child that count are those of `members`. */
+static void set_members(struct node *node,
+                        struct stream *stream,
+                        const struct peer *peer,
+                        const struct ranks *members)
+{
+    struct exact *exact = stream->exact;
+    struct ranks *set = set_at(exact, peer->slot);
+    bool had = set && set->count > 0;
+
+    if (!set || ranks_copy(set, members) < 0 ||
+        ranks_intersect(set, &stream->branches[peer->slot].members) < 0)
+        node->failed = true;
+    /* it may have sent RESUME, and not its claim yet */
+    else if ((had || set->count > 0) &&
+             tally_expect(exact->tally, peer->slot, peer->rank,
+                          set->count > 0) < 0)
+        node->failed = true;
+}
+
+void exact_open_branch(struct node *node,
+                       struct stream *stream,
+                       const struct peer *peer)
+{
+    const struct ranks *members = &stream->branches[peer->slot].members;
+
+    if (members->count > 0 &&
+        tally_join(stream->exact->tally, peer->slot, peer->rank,
+                   (struct wave_number){0}) < 0)
+        node->failed = true;
+    set_members(node, stream, peer, members);
+}
+
+/* Whether members are below this node, or it is one. */
+static bool has_members(const struct node *node, const struct stream *stream)
+{
+    const struct exact *exact = stream->exact;
+    uint32_t slot;
+
+    if (node->role == NODE_BACKEND)
+        return stream->active;
+    for (slot = 0; slot < exact->set_count; slot++)
+        if (exact->sets[slot].count > 0)
+            return true;
+    return false;
+}
+
+void exact_opened(struct node *node, struct stream *stream)
+{
+    struct exact *exact = stream->exact;
+    uint32_t slot;
+
+    exact->counted = has_members(node, stream);
+    for (slot = 0; slot < exact->set_count; slot++)
+        if (ranks_unite(&exact->told, &exact->sets[slot]) < 0)
+            node->failed = true;
+}
+
+void exact_resumed(struct node *node,
+                   struct stream *stream,
+                   struct peer *peer,
+                   struct wave_number level)
+{
+    struct exact *exact = stream->exact;
+    const struct branch *branch = stream_branch(stream, peer->slot);
+
+    if (!branch) {
+        node->failed = true;
+        return;
+    }
+    if (branch->members.count == 0)
+        return; /* they have left since (4.5) */
+    if (tally_join(exact->tally, peer->slot, peer->rank, level) < 0)
+        node->failed = true;
+    if (exact->final > 0) /* first on a new link (16.5) */
+        node_send(node, peer,
+                  msg_final_encode(&(struct msg_final){
+                      .stream = stream->definition.id,
+                      .sender = node->rank,
+                      .level = exact->final,
+                  }));
+}
+
+void exact_claimed(struct node *node,
+                   struct stream *stream,
+                   const struct peer *peer)
+{
+    set_members(node, stream, peer,
+                &stream->branches[peer->slot].claim.counting);
+}
+
+void exact_trimmed(struct node *node, struct stream *stream)
+{
+    struct exact *exact = stream->exact;
+    bool had = exact->told.count > 0;
+    struct ranks below = {0};
+    uint32_t slot;
+
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        const struct peer *peer = node_child(node, slot);
+        const struct ranks *members = &stream->branches[slot].members;
+        struct ranks *set = set_at(exact, slot);
+        bool was = set && set->count > 0;
+
+        if (!set || ranks_intersect(set, members) < 0 ||
+            ranks_unite(&below, members) < 0)
+            node->failed = true;
+        /* it may have sent RESUME, and not its claim yet */
+        if (peer && set && set->count == 0 && (was || members->count == 0) &&
+            tally_expect(exact->tally, slot, peer->rank, false) < 0)
+            node->failed = true;
+    }
+    if (ranks_intersect(&exact->told, &below) < 0)
+        node->failed = true;
+    if (!has_members(node, stream) || (had && exact->told.count == 0))
+        exact->counted = false;
+    ranks_fini(&below);
+}
+
+void exact_unlink(struct node *node, struct stream *stream, uint32_t slot)
+{
+    struct ranks *set = set_at(stream->exact, slot);
+
+    if (!set) {
+        node->failed = true;
+        return;
+    }
+    ranks_fini(set);
+    tally_unlink(stream->exact->tally, slot);
+}
+
+/* The wave behind which this node counts on its link: what has not been sent
+ * yet is still to come (16.9). */
+static struct wave_number stand(const struct node *node,
+                                const struct stream *stream)
+{
+    const struct exact *exact = stream->exact;
+    uint32_t i;
+
+    for (i = 0; i < stream->up.out.count; i++) {
+        const struct frame *frame = &fifo_at(&stream->up.out, i)->frame;
+
+        if (frame->type == FRAME_DATA && frame->flags & FRAME_EXACT)
+            return (struct wave_number){frame->generation, frame->wave - 1};
+    }
+    if (node->role == NODE_BACKEND)
+        return exact->retain.level;
+    if (!upward_is_idle(node, stream) && node->filter.what.upward &&
+        !exact_is_stale(node, stream))
+        return (struct wave_number){exact->call.generation,
+                                    exact->call.wave - 1};
+    return tally_level(exact->tally);
+}
+
+static struct frame make_resume(const struct node *node,
+                                const struct stream *stream,
+                                struct wave_number level)
+{
+    return msg_resume_encode(&(struct msg_resume){
+        .stream = stream->definition.id,
+        .sender = node->rank,
+        .generation = level.generation,
+        .level = level.wave,
+    });
+}
+
+void exact_announce(struct node *node, struct stream *stream)
+{
+    struct exact *exact = stream->exact;
+
+    if (!node->parent || node->parent->life.state != LINK_UP ||
+        !node->reported || exact->counted || !has_members(node, stream))
+        return;
+    exact->counted = true;
+    node_send(node, node->parent,
+              make_resume(node, stream, stand(node, stream)));
+}
+
+void exact_count(struct node *node,
+                 const struct stream *stream,
+                 struct claim *claim)
+{
+    const struct exact *exact = stream->exact;
+    uint32_t slot;
+
+    claim->exact = true;
+    if (node->role == NODE_BACKEND && stream->active &&
+        ranks_add(&claim->counting, node->rank, node->rank) < 0)
+        node->failed = true;
+    for (slot = 0; slot < exact->set_count; slot++)
+        if (ranks_unite(&claim->counting, &exact->sets[slot]) < 0)
+            node->failed = true;
+}
+
+void exact_told(struct node *node,
+                struct stream *stream,
+                const struct ranks *counting)
+{
+    if (ranks_copy(&stream->exact->told, counting) < 0)
+        node->failed = true;
+}
+
+void exact_uncount(struct stream *stream)
+{
+    stream->exact->counted = false;
+    ranks_fini(&stream->exact->told);
+}
+
+void exact_sent(struct stream *stream, const struct frame *frame)
+{
+    stream->exact->part =
+        frame->flags & FRAME_LAST
+            ? (struct wave_number){0}
+            : (struct wave_number){frame->generation, frame->wave};
+}
+
+void exact_orphaned(struct stream *stream)
+{
+    struct wave_number part = stream->exact->part;
+    const struct frame *head;
+
+    exact_uncount(stream);
+    stream->exact->part = (struct wave_number){0};
+    while (part.wave > 0 && (head = fifo_peek(&stream->up.out)) &&
+           head->type == FRAME_DATA && head->generation == part.generation &&
+           head->wave == part.wave) {
+        struct queued rest = fifo_pop(&stream->up.out);
+
+        frame_fini(&rest.frame);
+    }
+}
+
+/* ---- waves ---- */
+
+/* Whether a child may send such a packet. Returns 0 or -EPROTO. */
+static int check_packet(struct node *node,
+                        const struct peer *peer,
+                        const struct frame *frame)
+{
+    uint8_t ending = FRAME_EMPTY | FRAME_LAST;
+
+    if (!(frame->flags & FRAME_EXACT) ||
+        frame->flags & (FRAME_LATE | FRAME_COMPENSATING) ||
+        (frame->wave & PACKET_WAVE_MASK) == 0)
+        return node_refuse(node, "it is no packet of an exact stream");
+    if (frame->flags & FRAME_OVER && (frame->flags & ending) != ending)
+        return node_refuse(node, "the end of an epoch has no packet");
+    if (peer->role == NODE_BACKEND && frame->flags & FRAME_LAST &&
+        frame->check != exact_hash(peer->rank))
+        return node_refuse(node, "it accounts for others than itself");
+    return 0;
+}
+
+int exact_take(struct node *node,
+               struct stream *stream,
+               struct peer *peer,
+               struct frame *frame)
+{
+    struct exact *exact = stream->exact;
+    struct branch *branch = stream_branch(stream, peer->slot);
+    uint32_t credit = upward_is_charged(frame) ? (uint32_t)frame_len(frame) : 0;
+    int r = branch ? check_packet(node, peer, frame) : -ENOMEM;
+
+    if (r == 0 && credit > 0)
+        r = debit_take(&branch->up, peer->grant, credit);
+    if (r == 0 && peer->role == NODE_BACKEND &&
+        tally_parts(exact->tally, peer->slot) > LIMIT_FRAME)
+        r = node_refuse(node, "its wave is larger than any packet may be");
+    if (r < 0) {
+        frame_fini(frame);
+        return r;
+    }
+    if (!(frame->flags & FRAME_LAST))
+        frame->check = 0;
+    if (tally_put(exact->tally, peer->slot, peer->rank, frame, credit) < 0)
+        node->failed = true;
+    exact_run(node, stream);
+    return 0;
+}
+
+void exact_stamp(struct node *node, struct stream *stream, struct frame *frame)
+{
+    const struct exact *exact = stream->exact;
+
+    if (node->role == NODE_BACKEND) {
+        retain_put(node, stream, frame);
+        return;
+    }
+    frame->flags &= (uint8_t)~FRAME_ASK;
+    frame->flags |= FRAME_EXACT;
+    frame->generation = exact->call.generation;
+    frame->check = 0;
+    if (!(frame->flags & FRAME_LAST))
+        return;
+    frame->check = exact->check;
+    if (exact->ask)
+        frame->flags |= FRAME_ASK;
+}
+
+bool exact_is_stale(const struct node *node, const struct stream *stream)
+{
+    return node->role == NODE_COMMNODE &&
+           stream->exact->call.generation < stream->exact->generation;
+}
+
+/* All children have ended the epoch: so has this node (16.10). */
+static void emit_over(struct node *node,
+                      struct stream *stream,
+                      struct wave_number number)
+{
+    upward_emit(node, stream,
+                (struct frame){
+                    .type = FRAME_DATA,
+                    .flags = FRAME_EMPTY | FRAME_LAST | FRAME_OVER,
+                    .origin = node->rank,
+                    .wave = number.wave,
+                });
+}
+
+void exact_return_credit(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    if (!tally_owes(stream->exact->tally))
+        return;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+        uint64_t bytes = tally_credit(stream->exact->tally, slot);
+
+        if (bytes > 0 && peer && peer->life.state == LINK_UP)
+            upward_return_credit(node, stream, peer, false, bytes);
+    }
+}
+
+/* Commnode: release one wave, or what takes its place. Returns false if there
+ * is none. */
+static bool release_next(struct node *node, struct stream *stream)
+{
+    struct exact *exact = stream->exact;
+    struct tally_set set;
+    int r = tally_next(exact->tally, &set);
+
+    if (r < 0)
+        node->failed = true;
+    if (r <= TALLY_NOTHING)
+        return false;
+    if (r == TALLY_SKIP) {
+        upward_emit(node, stream, make_resume(node, stream, set.number));
+        return true;
+    }
+    exact->call = set.number;
+    exact->check = set.check;
+    exact->ask = set.ask;
+    if (r == TALLY_OVER)
+        emit_over(node, stream, set.number);
+    else
+        upward_release(node, stream, &set.set);
+    return true;
+}
+
+static void release_waves(struct node *node, struct stream *stream)
+{
+    while (stream->loaded && upward_may_release(node, stream)) {
+        if (node->filter.is_out &&
+            (stream->filters.up || stream->filters.down)) {
+            stream->queued = true;
+            return;
+        }
+        if (!release_next(node, stream))
+            return;
+    }
+}
+
+void exact_run(struct node *node, struct stream *stream)
+{
+    if (node->role == NODE_FRONTEND) {
+        accept_run(node, stream);
+    } else {
+        exact_announce(node, stream);
+        release_waves(node, stream);
+    }
+    exact_return_credit(node, stream);
+    settle_try(node, stream);
+    upward_pump(node, stream);
+}
+
+void exact_close(struct node *node, struct stream *stream)
+{
+    if (!stream->exact->tally)
+        return;
+    tally_drop(stream->exact->tally);
+    exact_return_credit(node, stream);
+}
+
+/* ---- final, and again ---- */
+
+static void send_final(struct node *node, struct stream *stream)
+{
+    uint32_t slot;
+
+    stream->exact->final_due = false;
+    for (slot = 0; slot < stream->branch_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && stream->branches[slot].members.count > 0)
+            node_send(node, peer,
+                      msg_final_encode(&(struct msg_final){
+                          .stream = stream->definition.id,
+                          .sender = node->rank,
+                          .level = stream->exact->final,
+                      }));
+    }
+}
+
+void exact_rise(struct node *node,
+                struct stream *stream,
+                uint64_t final,
+                bool at_once)
+{
+    struct exact *exact = stream->exact;
+
+    if (final <= exact->final)
+        return;
+    exact->final = final;
+    exact->final_due = true;
+    if (node->role == NODE_BACKEND) {
+        retain_final(exact);
+        launch_try_end(node);
+    } else if (at_once) {
+        send_final(node, stream);
+    }
+}
+
+void exact_beat(struct node *node, struct stream *stream)
+{
+    if (stream->exact->final_due && node->role != NODE_BACKEND)
+        send_final(node, stream);
+}
+
+int exact_final(struct node *node, const struct frame *frame)
+{
+    struct msg_final final;
+    struct stream *stream;
+
+    if (msg_final_decode(frame, &final) < 0)
+        return -EPROTO;
+    stream = node_stream(node, final.stream);
+    if (stream && stream->exact)
+        exact_rise(node, stream, final.level, true);
+    return 0;
+}
+
+/* Drop what waits to go up of older generations; RESUME too, at a commnode. */
+static void drop_old_output(struct node *node, struct stream *stream)
+{
+    uint32_t i;
+
+    for (i = stream->up.out.count; i > 0; i--) {
+        struct queued waits = fifo_pop(&stream->up.out);
+        bool old = waits.frame.type == FRAME_DATA &&
+                   waits.frame.generation < stream->exact->generation;
+
+        if (old) {
+            frame_fini(&waits.frame);
+            continue;
+        }
+        if (waits.frame.type == 0) {
+            if (fifo_push_settled(&stream->up.out, waits.settled) < 0)
+                node->failed = true;
+        } else if (fifo_push(&stream->up.out, &waits.frame, waits.credit) < 0) {
+            node->failed = true;
+        }
+    }
+}
+
+void exact_redo(struct node *node,
+                struct stream *stream,
+                uint32_t generation,
+                uint64_t final)
+{
+    struct exact *exact = stream->exact;
+
+    exact_rise(node, stream, final, true);
+    if (generation <= exact->generation)
+        return;
+    exact->generation = generation;
+    drop_old_output(node, stream);
+    if (node->role == NODE_BACKEND) {
+        retain_redo(node, stream);
+        upward_pump(node, stream);
+        return;
+    }
+    tally_enter(exact->tally, generation, final);
+    if (node->role == NODE_COMMNODE)
+        exact_run(node, stream);
+}

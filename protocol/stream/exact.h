@@ -1,0 +1,227 @@
+/* exact.h - exact streams (PROTOCOL 16): the state of one at one node; private
+ * to the machine.
+ *
+ * exact.c has what all nodes do, retain.c the back-end's part, accept.c the
+ * front-end's. */
+#ifndef PROTOCOL_STREAM_EXACT_H
+#define PROTOCOL_STREAM_EXACT_H
+
+#include "protocol/stream/stream.h"
+#include "protocol/stream/tally.h"
+
+/* A member of a stream, and the first epoch in which it is expected. */
+struct joined {
+    uint32_t rank;
+    uint32_t epoch; /* EXACT_UNNAMED: no marker has named it yet (16.11) */
+};
+
+#define EXACT_UNNAMED UINT32_MAX
+
+/* What the front-end alone knows. */
+struct accepting {
+    struct joined *late; /* members that do not count from epoch 0 on */
+    size_t late_count;
+    struct joined *gone; /* given up, in order: the next wave may have them */
+    size_t gone_count;
+    uint64_t want; /* the check of the members expected in the next wave ... */
+    uint32_t want_count; /* ... and their number */
+    bool wanted;         /* both are up to date */
+    uint32_t sync_epoch; /* that the marker of the pending sync begins */
+    uint64_t redo_final; /* the last redo began behind this wave ... */
+    uint32_t redos;      /* ... and was this one there */
+    bool hopeless;       /* there were too many: the stream is to end (16.13) */
+};
+
+/* What a back-end alone knows. */
+struct retaining {
+    struct fifo kept;         /* what it has put out and is not final */
+    uint64_t packets;         /* of these, without OVER: how many ... */
+    uint64_t bytes;           /* ... and how long */
+    uint64_t unasked;         /* bytes since the last packet with FRAME_ASK */
+    struct wave_number level; /* the last that it has put out */
+    uint32_t entered_epoch;   /* in which it began to count */
+    bool entered;             /* a joiner: a marker has named it */
+    bool closed;              /* CLOSE was read: nothing is kept any more */
+};
+
+struct exact {
+    uint32_t generation;
+    uint64_t final;      /* waves up to here are accepted (16.5) */
+    bool final_due;      /* the children are told with the next heartbeat */
+    bool counted;        /* the parent was told from where we count (16.9) */
+    struct tally *tally; /* NULL at a back-end */
+    struct ranks *sets;  /* by slot: members whose packets waves wait for */
+    uint32_t set_count;
+    struct ranks told;       /* the set that the parent has of us */
+    struct wave_number part; /* the last packet sent, if more of its wave
+                                follow; else 0 */
+    /* the wave that is being filtered, or has just been */
+    struct wave_number call;
+    uint64_t check;
+    bool ask;
+    struct retaining retain;
+    struct accepting accept;
+};
+
+/* ---- exact.c ---- */
+
+/* The hash of a member, which its packets bear (16.3). */
+uint64_t exact_hash(uint32_t rank);
+
+/* Make and free the state of a stream. Returns 0 or -ENOMEM. */
+int exact_new(struct exact **out, const struct node *node);
+void exact_free(struct exact *exact);
+
+/* A packet from a child; its payload reference is taken. Returns 0 or an error
+ * as in intake.c. */
+int exact_take(struct node *node,
+               struct stream *stream,
+               struct peer *peer,
+               struct frame *frame);
+
+/* Release what is complete, and send what may go. */
+void exact_run(struct node *node, struct stream *stream);
+
+/* A packet that is put out gets what 16.2 says. */
+void exact_stamp(struct node *node, struct stream *stream, struct frame *frame);
+
+/* Whether the call that has ended was of a generation that is over (16.8). */
+bool exact_is_stale(const struct node *node, const struct stream *stream);
+
+/* The stream is being opened: this child counts if it has members. */
+void exact_open_branch(struct node *node,
+                       struct stream *stream,
+                       const struct peer *peer);
+
+/* The stream is open here, and the parent counts us. */
+void exact_opened(struct node *node, struct stream *stream);
+
+/* RESUME came: the child counts from the wave after `level`. */
+void exact_resumed(struct node *node,
+                   struct stream *stream,
+                   struct peer *peer,
+                   struct wave_number level);
+
+/* The child has claimed members of the stream. */
+void exact_claimed(struct node *node,
+                   struct stream *stream,
+                   const struct peer *peer);
+
+/* Members were removed from branches. */
+void exact_trimmed(struct node *node, struct stream *stream);
+
+/* The link of `slot` has ended. */
+void exact_unlink(struct node *node, struct stream *stream, uint32_t slot);
+
+/* Before a claim: send RESUME if the parent does not count us (16.9). */
+void exact_announce(struct node *node, struct stream *stream);
+
+/* Add to a claim for which members waves are to wait. */
+void exact_count(struct node *node,
+                 const struct stream *stream,
+                 struct claim *claim);
+
+/* A claim was sent with those. */
+void exact_told(struct node *node,
+                struct stream *stream,
+                const struct ranks *counting);
+
+/* The parent does not count us: RESUME is to be sent again. */
+void exact_uncount(struct stream *stream);
+
+/* The parent is lost. What is left of a wave that was sent in part is dropped:
+ * its check would speak of packets that were lost (16.9). */
+void exact_orphaned(struct stream *stream);
+
+/* This packet has been given to the link. */
+void exact_sent(struct stream *stream, const struct frame *frame);
+
+/* REDO came: generation `generation` continues behind wave `final` (16.8). */
+void exact_redo(struct node *node,
+                struct stream *stream,
+                uint32_t generation,
+                uint64_t final);
+
+/* FINAL came from the parent. Returns 0 or -EPROTO. */
+int exact_final(struct node *node, const struct frame *frame);
+
+/* Waves up to `final` are accepted. Tell the children at once, or, not
+ * `at_once`, with the next heartbeat. */
+void exact_rise(struct node *node,
+                struct stream *stream,
+                uint64_t final,
+                bool at_once);
+
+/* The time of a heartbeat: tell the children what has become final. */
+void exact_beat(struct node *node, struct stream *stream);
+
+/* CLOSE has taken effect: drop packets that wait, and return their credit. */
+void exact_close(struct node *node, struct stream *stream);
+
+/* Return the credit that the tally owes. */
+void exact_return_credit(struct node *node, struct stream *stream);
+
+/* ---- retain.c: a back-end ---- */
+
+/* Keep a packet that is put out, and complete it. */
+void retain_put(struct node *node, struct stream *stream, struct frame *frame);
+
+/* Whether a packet may be sent now: there is room, and the node counts. */
+bool retain_accepts(const struct node *node, const struct stream *stream);
+
+/* Forget what is final. */
+void retain_final(struct exact *exact);
+
+/* A new generation has begun: put out again what is kept (16.8). */
+void retain_redo(struct node *node, struct stream *stream);
+
+/* Before a marker is settled: end the epochs before it (16.10). */
+void retain_settle(struct node *node,
+                   struct stream *stream,
+                   struct mark marker);
+
+/* A marker came. Returns whether this node was not counting yet: then it needs
+ * no settling (16.11). */
+bool retain_marker(struct node *node,
+                   struct stream *stream,
+                   const struct frame *marker);
+
+/* The stream enters this joiner, in epoch `epoch`. */
+void retain_enter(struct stream *stream, uint32_t epoch);
+
+/* CLOSE was read: nothing is kept any more. */
+void retain_close(struct stream *stream);
+
+/* Whether all that was sent on every exact stream is final (16.12). */
+bool retain_is_done(const struct node *node);
+
+/* ---- accept.c: the front-end ---- */
+
+/* Accept the next waves, or begin a redo. */
+void accept_run(struct node *node, struct stream *stream);
+
+/* The members of the stream have changed. */
+void accept_changed(struct stream *stream);
+
+/* `ranks` are given up, and still in the definition. */
+void accept_lost(struct node *node,
+                 struct stream *stream,
+                 const struct ranks *ranks);
+
+/* `ranks` join: no marker has named them yet. */
+void accept_entered(struct node *node,
+                    struct stream *stream,
+                    const struct ranks *ranks);
+
+/* The marker that begins `epoch` names `ranks`. */
+void accept_named(struct stream *stream,
+                  const struct ranks *ranks,
+                  uint32_t epoch);
+
+/* End the streams for which too many redos were begun (16.13). */
+void accept_end_hopeless(struct node *node);
+
+/* A sync waits for the marker that was sent last. */
+void accept_sync(struct stream *stream);
+
+#endif

@@ -1,0 +1,220 @@
+/* retain.c - exact streams at a back-end: what it has put out is kept until it
+ * is final, and put out again in each new generation (PROTOCOL 16.5 to 16.12).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "protocol/state.h"
+#include "protocol/stream/exact.h"
+#include "wire/packet.h"
+
+static struct wave_number level_of(const struct frame *frame)
+{
+    return (struct wave_number){frame->generation,
+                                frame->flags & FRAME_OVER
+                                    ? wave_epoch_after(frame->wave)
+                                    : frame->wave};
+}
+
+/* Keep a reference to `frame`. */
+static void keep(struct node *node,
+                 struct retaining *retain,
+                 const struct frame *frame)
+{
+    struct frame copy = frame_ref(frame);
+
+    if (!(frame->flags & FRAME_OVER)) {
+        retain->packets++;
+        retain->bytes += frame_len(frame);
+    }
+    if (fifo_push(&retain->kept, &copy, 0) < 0)
+        node->failed = true;
+}
+
+void retain_put(struct node *node, struct stream *stream, struct frame *frame)
+{
+    struct retaining *retain = &stream->exact->retain;
+
+    frame->flags |= FRAME_EXACT;
+    frame->generation = stream->exact->generation;
+    frame->check = frame->flags & FRAME_LAST ? exact_hash(node->rank) : 0;
+    retain->unasked += frame_len(frame);
+    if (frame->flags & FRAME_LAST) {
+        retain->level = level_of(frame);
+        if (retain->unasked >= stream->definition.keep / 2) {
+            frame->flags |= FRAME_ASK;
+            retain->unasked = 0;
+        }
+    }
+    if (!retain->closed)
+        keep(node, retain, frame);
+}
+
+bool retain_accepts(const struct node *node, const struct stream *stream)
+{
+    const struct retaining *retain = &stream->exact->retain;
+
+    /* A packet that is in our filter will be kept too. */
+    return retain->entered && upward_is_idle(node, stream) &&
+           (retain->closed || retain->bytes < stream->definition.keep);
+}
+
+/* Whether a kept frame is not needed any more: OVER accounts for its sender
+ * until its whole epoch is final (16.10). */
+static bool is_final(const struct frame *frame, uint64_t final)
+{
+    if (frame->flags & FRAME_OVER)
+        return final >= wave_epoch_after(frame->wave);
+    return frame->wave <= final;
+}
+
+void retain_final(struct exact *exact)
+{
+    struct retaining *retain = &exact->retain;
+    const struct frame *head;
+
+    while ((head = fifo_peek(&retain->kept)) && is_final(head, exact->final)) {
+        struct queued kept = fifo_pop(&retain->kept);
+
+        if (!(kept.frame.flags & FRAME_OVER)) {
+            retain->packets--;
+            retain->bytes -= frame_len(&kept.frame);
+        }
+        frame_fini(&kept.frame);
+    }
+}
+
+/* Put `kept` out again, in the present generation. OVER comes behind the last
+ * final wave of its epoch, as routers stand there (16.10). */
+static void put_again(struct node *node,
+                      struct stream *stream,
+                      const struct frame *kept)
+{
+    const struct exact *exact = stream->exact;
+    struct frame frame = frame_ref(kept);
+
+    frame.generation = exact->generation;
+    if (frame.flags & FRAME_OVER && frame.wave <= exact->final)
+        frame.wave = exact->final + 1;
+    if (frame.flags & FRAME_LAST)
+        stream->exact->retain.level = level_of(&frame);
+    if (fifo_push(&stream->up.out, &frame, 0) < 0)
+        node->failed = true;
+}
+
+/* The wave behind which this node begins in a new generation. */
+static uint64_t begin_of(const struct exact *exact)
+{
+    const struct retaining *retain = &exact->retain;
+    uint64_t begin = (uint64_t)retain->entered_epoch << PACKET_WAVE_BITS;
+
+    if (!retain->entered)
+        begin = retain->level.wave;
+    return begin > exact->final ? begin : exact->final;
+}
+
+void retain_redo(struct node *node, struct stream *stream)
+{
+    struct exact *exact = stream->exact;
+    struct wave_number begin = {exact->generation, begin_of(exact)};
+    uint32_t i;
+
+    exact->retain.level = begin;
+    if (!stream->active)
+        return;
+    if (begin.wave > exact->final)
+        upward_resume(node, stream, begin.wave);
+    for (i = 0; i < exact->retain.kept.count; i++)
+        put_again(node, stream, &fifo_at(&exact->retain.kept, i)->frame);
+}
+
+void retain_settle(struct node *node, struct stream *stream, struct mark marker)
+{
+    for (; stream->up.epoch < marker.epoch; stream->up.epoch++) {
+        upward_emit(
+            node, stream,
+            (struct frame){
+                .type = FRAME_DATA,
+                .flags = FRAME_EMPTY | FRAME_LAST | FRAME_OVER,
+                .origin = node->rank,
+                .wave = ((uint64_t)stream->up.epoch << PACKET_WAVE_BITS) +
+                        stream->up.count + 1,
+            });
+        stream->up.count = 0;
+    }
+}
+
+/* Whether the marker names this node. What cannot be read names nobody. */
+static bool is_named(const struct node *node, const struct msg_marker *marker)
+{
+    struct cop_packet *packet = NULL;
+    struct ranks named = {0};
+    const uint32_t *pairs;
+    uint32_t count;
+    bool found = false;
+
+    if (marker->payload && packet_open(&packet, marker->payload) == 0 &&
+        cop_packet_unpack(packet, "%aud", &pairs, &count) == 0 &&
+        ranks_from_pairs(&named, pairs, count) == 0)
+        found = ranks_has(&named, node->rank);
+    ranks_fini(&named);
+    cop_packet_free(packet);
+    return found;
+}
+
+bool retain_marker(struct node *node,
+                   struct stream *stream,
+                   const struct frame *frame)
+{
+    struct exact *exact = stream->exact;
+    struct retaining *retain = &exact->retain;
+    struct msg_marker marker;
+    uint64_t begin;
+
+    if (retain->entered || msg_marker_decode(frame, &marker) < 0)
+        return false;
+    retain->entered = is_named(node, &marker);
+    begin = (uint64_t)marker.epoch << PACKET_WAVE_BITS;
+    stream->up.epoch = marker.epoch;
+    if (retain->entered)
+        retain->entered_epoch = marker.epoch;
+    else
+        begin = wave_epoch_after(begin);
+    if (begin > retain->level.wave)
+        retain->level = (struct wave_number){exact->generation, begin};
+    if (!retain->entered)
+        upward_resume(node, stream, begin);
+    return true;
+}
+
+void retain_enter(struct stream *stream, uint32_t epoch)
+{
+    struct exact *exact = stream->exact;
+    uint64_t begin = (uint64_t)epoch << PACKET_WAVE_BITS;
+
+    exact->retain.entered = false;
+    exact->retain.level =
+        (struct wave_number){exact->generation, wave_epoch_after(begin)};
+    exact->counted = false;
+}
+
+void retain_close(struct stream *stream)
+{
+    struct retaining *retain = &stream->exact->retain;
+
+    retain->closed = true;
+    fifo_fini(&retain->kept);
+    retain->packets = 0;
+    retain->bytes = 0;
+}
+
+bool retain_is_done(const struct node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->stream_count; i++)
+        if (node->streams[i]->exact &&
+            node->streams[i]->exact->retain.kept.count > 0)
+            return false;
+    return true;
+}

@@ -1,0 +1,120 @@
+/* tally.h - the waves of an exact stream at one internal node (PROTOCOL 16).
+ *
+ * As in wave.h, packets come from children, each in a numbered wave, and a
+ * wave is released when every child that counts has answered. Here a number is
+ * (generation, epoch, n), each answer has a check, and a packet that comes too
+ * late is dropped. The last answer of an epoch, OVER, stays and accounts for
+ * its members in every later wave of the epoch (16.10).
+ *
+ *      child 1  [7][8][9]           wave 7: both have answered: released.
+ *      child 2  [7][OVER 8]   --->  wave 8: child 1's packet, and the check of
+ *                                   OVER; wave 9: the same */
+#ifndef PROTOCOL_STREAM_TALLY_H
+#define PROTOCOL_STREAM_TALLY_H
+
+#include "protocol/stream/wave.h"
+
+struct tally; /* opaque */
+
+/* The number of a wave of an exact stream; compared as one number. */
+struct wave_number {
+    uint32_t generation;
+    uint64_t wave; /* epoch and n, as in packet.h */
+};
+
+static inline int number_compare(struct wave_number a, struct wave_number b)
+{
+    if (a.generation != b.generation)
+        return a.generation < b.generation ? -1 : 1;
+    return a.wave < b.wave ? -1 : a.wave > b.wave;
+}
+
+/* The beginning of the epoch behind that of `wave`. */
+uint64_t wave_epoch_after(uint64_t wave);
+
+/* What tally_next() has found. */
+enum tally_next {
+    TALLY_NOTHING,
+    TALLY_WAVE, /* a wave is released: the whole set */
+    TALLY_OVER, /* all children have ended the epoch: number and check */
+    TALLY_SKIP, /* all have skipped to `number` */
+};
+
+/* What is released; see struct wave_set. Credit is not in it: tally_credit().
+ */
+struct tally_set {
+    struct wave_number number;
+    uint64_t check; /* the sum of the inputs' */
+    bool ask;       /* an input has FRAME_ASK */
+    struct wave_set set;
+};
+
+/* Make the waves of one stream. Returns 0 or -ENOMEM. */
+int tally_new(struct tally **out);
+
+/* Free `tally` and what waits in it. NULL is fine. */
+void tally_free(struct tally *tally);
+
+/* The child in `slot`, of this rank, counts from the wave after `level`; if it
+ * counts already, it only rises. Returns 0 or -ENOMEM. */
+int tally_join(struct tally *tally,
+               uint32_t slot,
+               uint32_t rank,
+               struct wave_number level);
+
+/* Whether the child has members: waves wait for it. Without members it does
+ * not count until it joins again. Returns 0 or -ENOMEM. */
+int tally_expect(struct tally *tally, uint32_t slot, uint32_t rank, bool has);
+
+/* The link of `slot` has ended. Its complete waves keep their place. */
+void tally_unlink(struct tally *tally, uint32_t slot);
+
+/* A packet from the child in `slot`; its payload reference is taken, also on
+ * error. If it is too old, or the child does not count, it is dropped.
+ * `credit`: bytes to be returned for it. Returns 0 or -ENOMEM. */
+int tally_put(struct tally *tally,
+              uint32_t slot,
+              uint32_t rank,
+              struct frame *frame,
+              uint32_t credit);
+
+/* Generation `generation` continues behind wave `final`: drop what is older. */
+void tally_enter(struct tally *tally, uint32_t generation, uint64_t final);
+
+/* Commnode: release what comes next. Returns enum tally_next or -ENOMEM. */
+int tally_next(struct tally *tally, struct tally_set *out);
+
+/* Front-end: the check of the next wave, as far as it has come. */
+uint64_t tally_sum(struct tally *tally);
+
+/* Front-end: whether every child with members has said from where it counts,
+ * and has answered the next wave. */
+bool tally_is_answered(struct tally *tally);
+
+/* Front-end: take the next wave, whoever has answered. `*over`: it ends the
+ * epoch. Returns 0 or -ENOMEM. */
+int tally_accept(struct tally *tally, struct tally_set *out, bool *over);
+
+/* Front-end: go on behind the present epoch. */
+void tally_end_epoch(struct tally *tally);
+
+/* Drop all packets. */
+void tally_drop(struct tally *tally);
+
+/* The number up to which all waves have gone. */
+struct wave_number tally_level(const struct tally *tally);
+
+/* Whether credit is to be returned to some child; take that of `slot`. */
+bool tally_owes(const struct tally *tally);
+uint64_t tally_credit(struct tally *tally, uint32_t slot);
+
+/* Credit that is still held for packets from `slot`. */
+uint64_t tally_held(const struct tally *tally, uint32_t slot);
+
+/* Bytes of the incomplete wave from `slot`. */
+uint64_t tally_parts(const struct tally *tally, uint32_t slot);
+
+/* Bytes of packets that wait; OVER does not count. */
+uint64_t tally_bytes(const struct tally *tally);
+
+#endif

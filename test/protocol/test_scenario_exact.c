@@ -1,0 +1,450 @@
+/* test_scenario_exact.c - exact streams (PROTOCOL 16). */
+#include "test/sim/scenario.h"
+
+#include "protocol/node.h"
+
+#define TREE "0(1(3,4),2(5,6))"
+
+/* Open an exact stream with the filter `sum` for everyone. */
+static uint32_t open_exact(struct sim *sim)
+{
+    return sim_open_stream(sim, .kind = STREAM_EXACT,
+                           .up_filter = (char *)"sum");
+}
+
+/* Each of the ranks from `first` to `last` sends `value`. */
+static void send_all(
+    struct sim *sim, uint32_t stream, uint32_t first, uint32_t last, int value)
+{
+    for (uint32_t rank = first; rank <= last; rank++)
+        sim_send_int(sim, rank, stream, value);
+}
+
+static uint64_t kept_packets(struct sim *sim, uint32_t rank, uint32_t stream)
+{
+    uint64_t packets = 0, bytes = 0;
+
+    CHECK_OK(node_unfinal(sim_node(sim, sim_find(sim, rank)), stream, &packets,
+                          &bytes));
+    return packets;
+}
+
+/* PROTOCOL 16.1, 16.4, 16.14: without failures the waves are those of any
+ * stream, and no redo begins. A sync returns 0. */
+TEST(waves_without_failures)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    sim_echo(sim);
+    for (int i = 1; i <= 10; i++)
+        sim_send_int(sim, 0, stream, i);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 10);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 40);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.5, 16.7, 16.8: what a commnode had in it when it died is sent
+ * again, once, and every wave is delivered. */
+TEST(a_commnode_dies)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    sim_echo(sim);
+    for (int i = 1; i <= 10; i++)
+        sim_send_int(sim, 0, stream, i);
+    sim_kill_at(sim, 1, 2);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 10);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 40);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
+    for (int i = 1; i <= 10; i++)
+        sim_send_int(sim, 0, stream, i);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 20);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.3, 16_3_filter_fails: the input of a commnode's filter that fails
+ * is accounted for: the wave is accepted with fewer contributors, and no redo
+ * begins, which could only fail again. */
+TEST(scenario_16_3_filter_fails)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    CHECK_OK(sim_send(sim, 3, stream, 100, "%s", "no number"));
+    send_all(sim, stream, 4, 6, 1);
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_FILTER_ERROR), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 2);
+    send_all(sim, stream, 3, 6, 1);
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.4, 16_4_death_no_redo: what a back-end sent before it died
+ * counts; later waves are without it; no redo begins. */
+TEST(scenario_16_4_death_no_redo)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    sim_trace(sim, SIM_TRACE_DELIVER);
+    for (int i = 1; i <= 3; i++)
+        sim_send_int(sim, 3, stream, i);
+    sim_run(sim, 20);
+    sim_kill_at(sim, 3, 0);
+    sim_wait(sim, 0, TELL_BACKEND_LOST);
+    for (int i = 1; i <= 5; i++)
+        send_all(sim, stream, 4, 6, 10);
+    sim_run(sim, 100);
+    expect_trace(sim,
+                 "[ 24] 0 deliver stream 1 wave 1: \"%d\" 31 (4 back-ends)\n"
+                 "[ 24] 0 deliver stream 1 wave 2: \"%d\" 32 (4 back-ends)\n"
+                 "[ 24] 0 deliver stream 1 wave 3: \"%d\" 33 (4 back-ends)\n"
+                 "[ 24] 0 deliver stream 1 wave 4: \"%d\" 30 (3 back-ends)\n"
+                 "[ 24] 0 deliver stream 1 wave 5: \"%d\" 30 (3 back-ends)\n");
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.4, 16_4_epoch_empty: all members of an epoch are given up, and a
+ * joiner continues in the next. */
+TEST(scenario_16_4_epoch_empty)
+{
+    struct sim *sim = sim_launch("0(1,2)");
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true,
+                                      .up_filter = (char *)"sum");
+
+    sim_send_int(sim, 1, stream, 5);
+    sim_run(sim, 10);
+    sim_kill_at(sim, 1, 0);
+    sim_kill_at(sim, 2, 0);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 2);
+    sim_attach(sim, 0);
+    sim_run(sim, 2000);
+    sim_send_int(sim, 3, stream, 7);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 7);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.6, 16_6_keep_full: a send blocks when what is not final is more
+ * than `keep`, and goes on when it is. The node lives on meanwhile. */
+TEST(scenario_16_6_keep_full)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .keep = 150,
+                                      .up_filter = (char *)"sum");
+    uint32_t fast = sim_find(sim, 3);
+
+    CHECK_OK(sim_send(sim, fast, stream, 100, "%d", 1));
+    sim_run(sim, 10);
+    CHECK_OK(sim_send(sim, fast, stream, 100, "%d", 1));
+    sim_run(sim, 10);
+    CHECK_IS(sim_send(sim, fast, stream, 100, "%d", 1), -EAGAIN);
+    CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 2);
+    sim_run(sim, 20000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
+    send_all(sim, stream, 4, 6, 1);
+    /* The packet with which half of `keep` is reached asks for FINAL. */
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 1);
+    CHECK_OK(sim_send(sim, fast, stream, 100, "%d", 1));
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.5, 16_5_final_new_link: FINAL is lost with a link; an orphan that
+ * waits for it gets it with its new parent. */
+TEST(scenario_16_5_final_new_link)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .keep = 64,
+                                      .up_filter = (char *)"sum");
+
+    sim_run(sim, 100);
+    send_all(sim, stream, 3, 6, 1);
+    sim_run(sim, 2);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 1);
+    CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 1);
+    sim_run(sim, 300);
+    CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.7, 16_7_lazy: a commnode dies while a member computes: the redo
+ * begins when that member has sent, not before. */
+TEST(scenario_16_7_lazy)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    send_all(sim, stream, 3, 5, 1);
+    sim_kill_at(sim, 1, 1);
+    sim_run(sim, 10000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    sim_send_int(sim, 6, stream, 1);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.7, 16_7_request_response: all members wait for the answer to the
+ * wave that died: RESUME alone says that it was answered. */
+TEST(scenario_16_7_request_response)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    send_all(sim, stream, 3, 6, 1);
+    sim_kill_at(sim, 1, 1);
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.7, 16_7_limbo: nobody takes an orphan: no redo begins, and when it
+ * is given up the wave is accepted without it. */
+TEST(scenario_16_7_limbo)
+{
+    struct sim *sim = sim_launch("0(1(3),2(4))");
+    uint32_t stream = open_exact(sim);
+
+    send_all(sim, stream, 3, 4, 1);
+    sim_freeze(sim, sim_find(sim, 3), 200000);
+    sim_kill_at(sim, 1, 1);
+    sim_run(sim, 50000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    sim_run(sim, 40000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 1);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.7, 16_7_behind_data: REDO reaches back-ends whose applications
+ * take nothing. */
+TEST(scenario_16_7_behind_data)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    for (uint32_t rank = 3; rank <= 6; rank++)
+        sim_by_hand(sim, rank);
+    for (int i = 0; i < 10; i++)
+        sim_send_int(sim, 0, stream, i);
+    sim_run(sim, 50);
+    send_all(sim, stream, 3, 6, 1);
+    sim_kill_at(sim, 1, 1);
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.8, 16_8_filter_running: REDO comes while a filter call is out: its
+ * result is dropped, and the wave comes once. */
+TEST(scenario_16_8_filter_running)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    sim_set_filter_ms(sim, 2, 2000);
+    send_all(sim, stream, 3, 6, 1);
+    sim_kill_at(sim, 1, 1);
+    sim_run(sim, 20000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.8, 16_8_overlap: one commnode after the other dies under the redo
+ * for the one before: at most one redo for each. */
+TEST(scenario_16_8_overlap)
+{
+    struct sim *sim = sim_launch("0(1(4,5),2(6,7),3(8,9))");
+    uint32_t stream = open_exact(sim);
+
+    for (int i = 1; i <= 20; i++)
+        send_all(sim, stream, 4, 9, i);
+    sim_kill_at(sim, 1, 1);
+    sim_wait(sim, 0, TELL_REDO);
+    sim_kill_at(sim, 2, 1);
+    sim_wait(sim, 0, TELL_REDO);
+    sim_kill_at(sim, 3, 1);
+    sim_run(sim, 10000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 20);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 120);
+    CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 3);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.8, 16_8_thawed: a commnode was stopped over a redo; what it then
+ * has to say is dropped. */
+TEST(scenario_16_8_thawed)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    send_all(sim, stream, 3, 6, 1);
+    sim_freeze(sim, 1, 10000);
+    sim_run(sim, 8000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    sim_run(sim, 30000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    send_all(sim, stream, 3, 6, 2);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 2);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 8);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.9: a wave of several packets is cut by the end of a link: the rest
+ * is not sent, for its check would speak of the packets that were lost. */
+TEST(a_wave_that_was_sent_in_part)
+{
+    struct sim_config config = {.bytes_per_ms = 100, .budget = 64u << 10};
+    struct sim *sim = sim_launch_as("0(1(3,4),2)", &config);
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT);
+
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        CHECK_OK(sim_send_bytes(sim, sim_find(sim, rank), stream, 60000));
+    sim_run(sim, 900);
+    sim_cut(sim, 1, 0);
+    sim_run(sim, 20000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.10, 16_10_unequal: members have sent unequal numbers of packets,
+ * and a commnode dies with the end of the epoch in it. */
+TEST(scenario_16_10_unequal)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    for (int i = 1; i <= 5; i++)
+        sim_send_int(sim, 3, stream, 1);
+    sim_send_int(sim, 4, stream, 10);
+    sim_send_int(sim, 5, stream, 100);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    sim_kill_at(sim, 1, 3);
+    sim_wait(sim, 0, TELL_SYNCED);
+    CHECK_IS(sim_code(TELL_SYNCED), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 5);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 1);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.10, 16_10_end_sent_again: a member that sent nothing has ended its
+ * epoch with its first wave; a redo behind this wave needs that end again. */
+TEST(scenario_16_10_end_sent_again)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    sim_by_hand(sim, 6);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 10);
+    for (int i = 1; i <= 3; i++)
+        send_all(sim, stream, 4, 6, i);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
+    for (int i = 4; i <= 6; i++)
+        sim_send_int(sim, 6, stream, i);
+    sim_kill_at(sim, 2, 1);
+    sim_run(sim, 2000);
+    CHECK_IS(sim_receive(sim, 6, stream), 1);
+    CHECK_IS(sim_receive(sim, 6, stream), 0);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 6);
+    CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 1);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.11, 16_11_joiner: nobody expects a joiner before a marker names
+ * it; a sync between its ENTER and that marker makes no short wave. */
+TEST(scenario_16_11_joiner)
+{
+    struct sim *sim = sim_launch("0(1(3,4),2)");
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true,
+                                      .up_filter = (char *)"sum");
+
+    send_all(sim, stream, 2, 4, 1);
+    sim_attach(sim, 1);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    send_all(sim, stream, 2, 4, 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 2);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3);
+    sim_run(sim, 100);
+    send_all(sim, stream, 2, 5, 1);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.12, 16_12_leave: a back-end that leaves stays until all that it
+ * has sent is final, even if a commnode dies meanwhile. */
+TEST(scenario_16_12_leave)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_exact(sim);
+
+    sim_send_int(sim, 3, stream, 1);
+    sim_run(sim, 10);
+    CHECK_OK(sim_shutdown(sim, sim_find(sim, 3)));
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 2000);
+    CU_ASSERT(!sim_has_exited(sim, sim_find(sim, 3)));
+    send_all(sim, stream, 4, 6, 1);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+    CU_ASSERT(sim_has_exited(sim, sim_find(sim, 3)));
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.13: a wave for which too many redos have begun ends the stream
+ * with an error that says so. */
+TEST(too_many_redos_end_the_stream)
+{
+    struct sim *sim = sim_launch("0(1(4,5),2(6,7),3(8,9))");
+    uint32_t stream = sim_open_stream(
+        sim, .kind = STREAM_EXACT, .redo_limit = 1, .up_filter = (char *)"sum");
+
+    for (int i = 1; i <= 20; i++)
+        send_all(sim, stream, 4, 9, i);
+    sim_kill_at(sim, 1, 1);
+    sim_wait(sim, 0, TELL_REDO);
+    sim_kill_at(sim, 2, 1);
+    sim_wait(sim, 0, TELL_STREAM_FAILED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(sim_text(TELL_STREAM_FAILED),
+                                  "did not become whole in 1 redos"));
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_CLOSED), 1);
+    CHECK_IS(sim_send(sim, sim_find(sim, 4), stream, 100, "%d", 1), -ENOENT);
+    sim_end(sim);
+}
