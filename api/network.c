@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "wire/packet.h"
+
 /* ---- time ---- */
 
 uint64_t network_deadline_ms(int timeout_ms)
@@ -213,12 +215,13 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_NODE_REFUSED;
     case TELL_ENDED:
         return COP_EVENT_ENDED;
+    case TELL_REDO:
+        return COP_EVENT_REDO;
     case TELL_LAUNCHED:
     case TELL_LAUNCH_FAILED:
     case TELL_OPENED:
     case TELL_SYNCED:
     case TELL_STATE:
-    case TELL_REDO:
         return -1;
     }
     return -1;
@@ -255,6 +258,13 @@ static void announce(struct cop_network *network, const struct action *news)
         snprintf(parent, sizeof(parent), "by rank %u",
                  (uint32_t)news->sequence);
         text = parent;
+    }
+    if (news->tell == TELL_REDO) {
+        event.rank = 0;
+        event.generation = news->rank;
+        event.epoch = (uint32_t)(news->sequence >> PACKET_WAVE_BITS);
+        event.wave = news->sequence & PACKET_WAVE_MASK;
+        event.members = (uint32_t)news->code;
     }
     if (news->adoption) {
         event.parent = news->adoption->parent;

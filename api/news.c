@@ -41,6 +41,7 @@ static bool is_repeated(enum cop_event_type type)
     case COP_EVENT_NODE_ADOPTED:
     case COP_EVENT_FILTER_ERROR:
     case COP_EVENT_NODE_REFUSED:
+    case COP_EVENT_REDO:
         return true;
     case COP_EVENT_BACKEND_LOST:
     case COP_EVENT_BACKEND_JOINED:

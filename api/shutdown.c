@@ -136,6 +136,72 @@ int cop_network_shutdown(struct cop_network *network, int timeout_ms)
     return r;
 }
 
+/* What this back-end has sent on exact streams and is not accepted. */
+static uint64_t count_unfinal(const struct cop_network *network,
+                              uint64_t *bytes)
+{
+    const struct cop_stream *stream;
+    uint64_t packets, size, all = 0;
+
+    *bytes = 0;
+    for (stream = network->streams; stream; stream = stream->hh.next) {
+        if (node_unfinal(driver_node(network->driver), stream->id, &packets,
+                         &size) < 0)
+            continue;
+        all += packets;
+        *bytes += size;
+    }
+    return all;
+}
+
+static bool is_final(void *arg)
+{
+    const struct cop_network *network = arg;
+    uint64_t bytes;
+
+    return network->ended || count_unfinal(network, &bytes) == 0;
+}
+
+/* Entered. */
+static int leave(struct cop_network *network,
+                 int timeout_ms,
+                 struct cop_error *error)
+{
+    uint64_t deadline_ms = network_deadline_ms(timeout_ms);
+    uint64_t packets, bytes;
+
+    if (network->role != NODE_BACKEND)
+        return cop_error_set(error, -EPERM,
+                             "only a back-end leaves: a front-end ends the "
+                             "network with cop_network_shutdown()");
+    network_wait(network, is_final, network, deadline_ms);
+    packets = network->ended ? 0 : count_unfinal(network, &bytes);
+    if (packets > 0)
+        return cop_error_set(error, -ETIMEDOUT,
+                             "%llu packets of %llu bytes are not accepted by "
+                             "the front-end yet",
+                             (unsigned long long)packets,
+                             (unsigned long long)bytes);
+    if (shut_down(network, network_left_ms(deadline_ms)) < 0)
+        return cop_error_set(error, -ETIMEDOUT, "the network did not end");
+    return 0;
+}
+
+int cop_network_leave(struct cop_network *network,
+                      int timeout_ms,
+                      struct cop_error *error)
+{
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return cop_error_set(error, r,
+                             "the network belongs to the parent process");
+    r = leave(network, timeout_ms, error);
+    network_leave(network);
+    return r;
+}
+
 void cop_network_free(struct cop_network *network)
 {
     if (!network)

@@ -283,6 +283,52 @@ size_t cop_stream_size(const struct cop_stream *stream)
     return size;
 }
 
+/* Entered. */
+static bool is_exact(const struct cop_stream *stream)
+{
+    return node_kind(driver_node(stream->network->driver), stream->id) ==
+           STREAM_EXACT;
+}
+
+bool cop_stream_exact(const struct cop_stream *stream, const char **reason)
+{
+    const char *why = "the network belongs to the parent process";
+
+    if (network_enter(stream->network) == 0) {
+        why = is_exact(stream) ? NULL : "it was not opened so";
+        network_leave(stream->network);
+    }
+    if (reason)
+        *reason = why;
+    return !why;
+}
+
+int cop_stream_unfinal(const struct cop_stream *stream,
+                       size_t *packets,
+                       size_t *bytes)
+{
+    struct cop_network *network = stream->network;
+    uint64_t packet_count = 0, byte_count = 0;
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    if (network->role != NODE_BACKEND)
+        r = -EPERM;
+    else if (stream->closed || network->ended)
+        r = -ENOTCONN;
+    else if (node_unfinal(driver_node(network->driver), stream->id,
+                          &packet_count, &byte_count) < 0)
+        r = -EOPNOTSUPP;
+    network_leave(network);
+    if (r == 0 && packets)
+        *packets = (size_t)packet_count;
+    if (r == 0 && bytes)
+        *bytes = (size_t)byte_count;
+    return r;
+}
+
 bool cop_stream_recoverable(const struct cop_stream *stream,
                             const char **reason)
 {
@@ -293,6 +339,8 @@ bool cop_stream_recoverable(const struct cop_stream *stream,
     r = network_enter(network);
     if (r == 0) {
         why = filtering_why_not(network->filtering, stream->id);
+        if (is_exact(stream))
+            why = "it is exact: what is lost is sent again";
         if (!why &&
             !node_is_recoverable(driver_node(network->driver), stream->id))
             why = "its filter at another node says that it is not";

@@ -270,6 +270,22 @@ static int check_cumulative(const struct loader *loader,
                          filter ? filter->name : "", why);
 }
 
+/* Whether the filter can be that of an exact stream at a commnode: a wave that
+ * is sent again passes it again (PROTOCOL 16.1). */
+static int check_exact(const struct loader *loader, struct cop_error *error)
+{
+    const struct cop_filter *filter = loader->up.filter;
+
+    if (!filter || filter->laws & COP_STATELESS)
+        return 0;
+    return cop_error_set(error, -ENOEXEC,
+                         "filter \"%s\" has a state, and on commnodes an exact "
+                         "stream allows none: use a filter that declares "
+                         "COP_STATELESS, and this one at the front-end "
+                         "(up_filter_frontend)",
+                         filter->name);
+}
+
 int loader_new(struct loader **out,
                const struct stream_definition *definition,
                enum node_role role,
@@ -293,6 +309,11 @@ int loader_new(struct loader **out,
     loader->is_cumulative = definition->kind == STREAM_CUMULATIVE;
     if (loader->is_cumulative) {
         r = check_cumulative(loader, error);
+        if (r < 0)
+            goto out;
+    }
+    if (definition->kind == STREAM_EXACT && role == NODE_COMMNODE) {
+        r = check_exact(loader, error);
         if (r < 0)
             goto out;
     }

@@ -82,6 +82,28 @@ static int check_options(const struct cop_stream_options *options,
     return r;
 }
 
+/* What a stream promises must fit its other options. */
+static int check_promise(const struct cop_stream_options *options,
+                         struct cop_error *error)
+{
+    if (!options->exact && options->keep != 0)
+        return cop_error_set(error, -EINVAL,
+                             "keep is given, but the stream is not exact");
+    if (!options->exact && options->redo_limit != 0)
+        return cop_error_set(error, -EINVAL,
+                             "redo_limit is given, but the stream is not "
+                             "exact");
+    if (options->exact && options->cumulative)
+        return cop_error_set(error, -EINVAL,
+                             "exact and cumulative are both set: a stream has "
+                             "whole waves or a total");
+    if (options->exact && options->sync != COP_WAIT_FOR_ALL)
+        return cop_error_set(error, -EINVAL,
+                             "an exact stream has waves of all members: sync "
+                             "must be COP_WAIT_FOR_ALL");
+    return 0;
+}
+
 /* The machine copies the definition; it only borrows these. */
 static char *open_name(const char *given)
 {
@@ -169,12 +191,18 @@ int cop_stream_open(struct cop_stream **out,
         return cop_error_set(error, -EINVAL,
                              "the communicator is another network's");
     r = check_options(&options, error);
+    if (r == 0)
+        r = check_promise(&options, error);
     if (r < 0)
         return r;
+    definition.keep = options.keep;
+    definition.redo_limit = options.redo_limit;
     definition.sync = options.sync;
     definition.wave_timeout_ms = options.wave_timeout_ms;
     definition.grow = options.grow;
-    definition.kind = options.cumulative ? STREAM_CUMULATIVE : STREAM_PLAIN;
+    definition.kind = options.cumulative ? STREAM_CUMULATIVE
+                      : options.exact    ? STREAM_EXACT
+                                         : STREAM_PLAIN;
     definition.up_filter = open_name(options.up_filter);
     definition.up_filter_frontend = open_name(options.up_filter_frontend);
     definition.up_filter_backend = open_name(options.up_filter_backend);

@@ -158,8 +158,8 @@ enum event_type {
     EVENT_PARAMETERS, /* stream, frame: payload (taken, also on error) */
     EVENT_SYNC,       /* stream; result: the marker's sequence */
     EVENT_STATE,      /* stream; result: TELL_STATE has it, or a higher one */
-    EVENT_SHUTDOWN,   /* front-end: end the network, asked again: at once;
-                         back-end: leave it */
+    EVENT_SHUTDOWN,   /* front-end: end the network; back-end: leave it, when
+                         all that it has sent is final. Asked again: at once */
 };
 
 struct event {
@@ -333,6 +333,9 @@ bool node_is_marked(const struct node *node);
 
 /* Back-ends now known to be in the network. Borrowed until the next step. */
 const struct ranks *node_backends(const struct node *node);
+
+/* What `stream` promises; STREAM_PLAIN if there is no such stream. */
+enum stream_kind node_kind(const struct node *node, uint32_t stream);
 
 /* Live members of `stream`; NULL if there is no such stream. Borrowed. */
 const struct ranks *node_members(const struct node *node, uint32_t stream);

@@ -37,6 +37,13 @@ const struct ranks *node_members(const struct node *node, uint32_t stream_id)
     return stream ? &stream->definition.members : NULL;
 }
 
+enum stream_kind node_kind(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream ? stream->definition.kind : STREAM_PLAIN;
+}
+
 uint32_t node_epoch(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);

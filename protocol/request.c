@@ -177,6 +177,8 @@ static int request_shutdown(struct node *node)
         return 0;
     }
     if (node->role == NODE_BACKEND) {
+        if (node->leaving) /* asked again: what is not final is left behind */
+            launch_end(node, "this back-end has left the network");
         node->leaving = true;
         farewell_begin(node);
         launch_try_end(node);

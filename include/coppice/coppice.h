@@ -132,6 +132,18 @@ struct cop_stream_options {
                         and nothing is received. `up_filter` makes totals: it
                         has `join` and `pack`, is associative and commutative,
                         and is that of all nodes (PROTOCOL 17) */
+    bool exact;      /* every packet that the front-end receives has each member
+                   that had sent exactly once, in order, whatever dies
+                   (PROTOCOL 16). COP_WAIT_FOR_ALL only. The upstream filter
+                   must be COP_STATELESS on commnodes; with
+                   `up_filter_frontend` and `up_filter_backend` those of the
+                   other nodes may have state. While a member cannot be reached
+                   the stream waits for it, until it is found or given up */
+    size_t keep;     /* exact: bytes that a back-end keeps because the front-end
+                    has not accepted them yet; then its send blocks. One packet
+                    may exceed it. 0: 4 MiB */
+    uint32_t redo_limit; /* exact: the stream fails if one wave is sent again
+                            more often than this without success. 0: 8 */
 };
 #define COP_STREAM_OPTIONS_INIT COP_INIT(cop_stream_options)
 
@@ -166,8 +178,14 @@ enum cop_event_type {
     COP_EVENT_STREAM_FAILED,  /* `stream_id` has ended with an error, in the
                                  whole tree: a filter of it has crashed the
                                  commnode `rank`, or has hung in two, the
-                                 second of which is `rank`. `text` says why.
-                                 Other streams go on */
+                                 second of which is `rank`; or it is exact, and
+                                 one wave was sent again `redo_limit` times in
+                                 vain. `text` says why. Other streams go on */
+    COP_EVENT_REDO, /* `stream_id` is exact, and a part of a wave was lost with
+                       a node: its back-ends send again what the front-end has
+                       not accepted. `epoch` and `wave`: the first wave of that;
+                       `generation`: how often so far; `members` of the stream
+                       are expected in it */
 };
 
 /* What the recovery of one orphan took, in microseconds of its own clock: the
@@ -208,6 +226,11 @@ struct cop_event {
     uint32_t lost_parent; /* the one that was lost: the same rank if only the
                              link to it was */
     struct cop_recovery recovery;
+    /* of COP_EVENT_REDO: */
+    uint32_t generation;
+    uint32_t epoch;
+    uint64_t wave;
+    uint32_t members;
 };
 #define COP_EVENT_INIT COP_INIT(cop_event)
 
@@ -320,6 +343,19 @@ COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
  * some had to be killed. */
 COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
 
+/* Leave the network, from a back-end, when all that it has sent on exact streams
+ * has been accepted by the front-end; at once if it has sent nothing on one.
+ * Without such streams this is cop_network_shutdown().
+ *
+ * Returns 0, or:
+ *   -ETIMEDOUT  not within `timeout_ms`: the back-end has not left, and `error`
+ *               says how much is not accepted. Call it again to wait longer, or
+ *               cop_network_shutdown() to leave without
+ *   -EPERM      this is no back-end */
+COP_API int cop_network_leave(struct cop_network *network,
+                              int timeout_ms,
+                              struct cop_error *error);
+
 /* Free `network` and its streams, after a shutdown of 10 s if there was none.
  * NULL is fine. */
 COP_API void cop_network_free(struct cop_network *network);
@@ -371,8 +407,8 @@ COP_API uint32_t cop_communicator_rank(
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL     an option is wrong
- *   -ELIBBAD    a filter could not be loaded; the text names the node and
- *               quotes the loader
+ *   -ELIBBAD    a filter could not be loaded, or cannot be that of an exact
+ *               stream; the text names the node and quotes the loader
  *   -ETIMEDOUT  no answer within `open_timeout`; the text names the members
  *               that have not answered */
 COP_API int cop_stream_open(struct cop_stream **out,
@@ -450,7 +486,7 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * and calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
  *
  * Returns 0; or 1 if something may have been lost with a link since the last
- * sync, because the stream is not recoverable. COP_EVENT_STREAM_LOSSY names the
+ * sync, because the stream is neither recoverable nor exact. COP_EVENT_STREAM_LOSSY names the
  * links, and what was lost does not come later. If several threads are in this
  * call for one stream, each of them returns 1. Or:
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members without
@@ -506,6 +542,19 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
  * sentence if the result is false, otherwise to NULL. */
 COP_API bool cop_stream_recoverable(const struct cop_stream *stream,
                                     const char **reason);
+
+/* Whether the stream is exact: opened so, and every packet that the front-end
+ * receives has each member that had sent exactly once. cop_stream_sync() never
+ * returns 1 then. `reason` as above. */
+COP_API bool cop_stream_exact(const struct cop_stream *stream,
+                              const char **reason);
+
+/* How many packets and bytes this back-end has sent on an exact stream that the
+ * front-end has not accepted yet. The pointers may be NULL. Returns 0, -EPERM at
+ * a front-end, -EOPNOTSUPP if the stream is not exact, or -ENOTCONN. */
+COP_API int cop_stream_unfinal(const struct cop_stream *stream,
+                               size_t *packets,
+                               size_t *bytes);
 
 /* Whether members get each packet downwards exactly once when commnodes die:
  * the stream has no downstream filter, or one that is stateless and one-to-one.

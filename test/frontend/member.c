@@ -54,6 +54,29 @@ static void send_many(struct cop_network *network,
         cop_stream_send(stream, TAG_MANY, "%d", 1);
 }
 
+static void send_hashes(struct cop_network *network,
+                        struct cop_stream *stream,
+                        int count)
+{
+    static uint32_t index;
+
+    while (count-- > 0)
+        if (cop_stream_send(stream, TAG_HASHES, "%uld",
+                            member_hash(cop_network_rank(network), index++)) <
+            0)
+            return;
+}
+
+static _Noreturn void go(struct cop_network *network)
+{
+    struct cop_error error;
+
+    if (cop_network_leave(network, COP_FOREVER, &error) < 0)
+        errx(1, "leaving: %s", error.text);
+    cop_network_free(network);
+    exit(0);
+}
+
 /* Send `count` numbers of our own, `rate` in a second, or until the network ends.
  */
 static void feed(struct cop_network *network,
@@ -175,6 +198,16 @@ static void close_all(struct cop_network *network, bool is_late)
     exit(0);
 }
 
+/* Obey a packet that may end the node. Returns whether the node goes on. */
+static bool goes_on(struct cop_network *network, int32_t tag)
+{
+    if (tag == TAG_GO)
+        go(network);
+    while (tag == TAG_STUCK)
+        pause();
+    return tag != TAG_LEAVE;
+}
+
 /* Obey one packet. Returns false at the end. */
 static bool obey(struct cop_network *network,
                  struct cop_stream *stream,
@@ -202,6 +235,9 @@ static bool obey(struct cop_network *network,
         break;
     case TAG_MANY:
         send_many(network, stream, number);
+        break;
+    case TAG_HASHES:
+        send_hashes(network, stream, number);
         break;
     case TAG_TEXT:
         cop_stream_send(stream, tag, "%s", "no number");
@@ -238,13 +274,8 @@ static bool obey(struct cop_network *network,
     case TAG_SPOUT:
         spout(stream);
         break;
-    case TAG_LEAVE:
-        return false;
-    case TAG_STUCK:
-        for (;;)
-            pause();
     default:
-        break;
+        return goes_on(network, tag);
     }
     return true;
 }

@@ -28,6 +28,7 @@
     "+0 open stream=1 filter=none sync=do_not_wait timeout=5 uneven=0 big=1 "  \
     "grow=0 "                                                                  \
     "members=all\n"
+#define EXACT "+0 exact stream=1 keep=0\n" STREAM("concat", "wait_for_all")
 #define SEND3                                                                  \
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
     "+20 send stream=1 answers=1\n"
@@ -144,6 +145,24 @@ DEFECT(opens_ill,
        return SIM_KEEP)
 DEFECT(never_synced, is_telling(index, action, TELL_SYNCED), return SIM_DROP)
 DEFECT(always_lossy, is_telling(index, action, TELL_SYNCED), action->code = 1;
+       return SIM_KEEP)
+DEFECT(redoes_nothing,
+       is_telling(index, action, TELL_SYNCED),
+       action->tell = TELL_REDO;
+       return SIM_KEEP)
+DEFECT(empties_wave,
+       is_sending(sim, index, 1, action, FRAME_DATA) &&
+           action->frame.flags & FRAME_EXACT && action->frame.payload,
+       frame_fini(&action->frame);
+       action->frame.flags |= FRAME_EMPTY;
+       return SIM_KEEP)
+DEFECT(delivers_late,
+       delivers(sim, index, action, false),
+       action->frame.flags |= FRAME_LATE;
+       return SIM_KEEP)
+DEFECT(keeps_too_much,
+       delivers(sim, index, action, true),
+       machine(sim, index)->streams[1]->definition.keep = UINT64_MAX;
        return SIM_KEEP)
 DEFECT(lost_untold, is_telling(index, action, TELL_NODE_LOST), return SIM_DROP)
 DEFECT(lost_twice, is_telling(index, action, TELL_NODE_LOST), return SIM_TWICE)
@@ -416,6 +435,22 @@ static const struct oracle_case cases[] = {
     {CALM TOTALS SEND3 "+20 kill node=3 in=0\n" SYNC, forgets_the_farewell, 0,
      "is missing, and its member has left"},
     {CALM TOTALS SEND3 "+20 leave node=3\n+99 sync\n", NULL, 0, NULL},
+    /* exact streams: each wave is what was sent in it */
+    {CALM EXACT SEND3 SYNC, lose_up, 2, "a wave is missing behind the sync"},
+    {CALM EXACT SEND3 SYNC, repeat_up, 2, "a wave is not what was sent in it"},
+    {CALM EXACT SEND3 SYNC, move_wave, 1,
+     "a wave was taken before a member sent it"},
+    {CALM EXACT KILL1 SEND3 SYNC, repeat_up, 2,
+     "a wave is not what was sent in it"},
+    {CALM EXACT SEND3 SYNC, empties_wave, 2,
+     "a wave is not what was sent in it"},
+    {CALM EXACT SEND3 SYNC, delivers_late, 2, "and has a late packet"},
+    {CALM EXACT KILL1 SEND3 SYNC, always_lossy, 0, "is 1, and it is exact"},
+    {CALM EXACT SEND3 SYNC, redoes_nothing, 0, "though nobody has failed"},
+    {CALM "+0 app node=6 take=400\n+0 exact stream=1 keep=64\n"
+          "+0 open stream=1 filter=none sync=wait_for_all timeout=5 uneven=0 "
+          "big=1 grow=0 members=all\n+20 send stream=1 answers=4\n" SYNC,
+     keeps_too_much, 0, "of stream 1, not 64"},
     /* liveness: what is waited for comes */
     {CALM VALUES, launches_ill, 0, "the launch failed"},
     {SKIP VALUES, launches_ill, 0, "launch failed, and 4 back-ends were left"},

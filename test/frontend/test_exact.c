@@ -1,0 +1,176 @@
+/* test_exact.c - exact streams over real processes (PROTOCOL 16). */
+#include <stdio.h>
+
+#include "test/frontend/tree.h"
+
+static struct cop_stream *open_exact(struct cop_network *network, size_t keep)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+
+    options.up_filter = "sum";
+    options.exact = true;
+    options.keep = keep;
+    return tree_open_with(network, &options);
+}
+
+/* The next wave is the `index`-th hash of each of `ranks`, added up. */
+static void check_wave(struct cop_stream *stream,
+                       const uint32_t *ranks,
+                       size_t count,
+                       uint32_t index)
+{
+    struct cop_packet *packet;
+    uint64_t sum = 0, want = 0;
+
+    for (size_t i = 0; i < count; i++)
+        want += member_hash(ranks[i], index);
+    CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+    CHECK_OK(cop_packet_unpack(packet, "%uld", &sum));
+    CU_ASSERT_EQUAL(sum, want);
+    CU_ASSERT_EQUAL(cop_packet_contributors(packet), count);
+    CU_ASSERT(!cop_packet_is_late(packet));
+    cop_packet_free(packet);
+}
+
+/* Every commnode is killed, one after the other, while waves pass: each wave has
+ * each back-end exactly once, in order, and each sync returns 0. */
+TEST(every_commnode_is_killed)
+{
+    struct cop_network *network = tree_launch("2x2x2");
+    struct cop_stream *stream = open_exact(network, 0);
+    pid_t commnodes[NODES_MAX];
+    size_t dead = (size_t)nodes_all(commnodes);
+    uint32_t ranks[8], index = 0;
+
+    for (size_t i = 0; i < 8; i++)
+        ranks[i] = tree_rank(network, i);
+    CU_ASSERT(cop_stream_exact(stream, NULL));
+    CU_ASSERT(!cop_stream_recoverable(stream, NULL));
+    CU_ASSERT_EQUAL_FATAL(dead, 6);
+    for (size_t i = 0; i < dead; i++) {
+        CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 200));
+        for (int k = 0; k < 20; k++)
+            check_wave(stream, ranks, 8, index++);
+        CHECK_OK(kill(commnodes[i], SIGKILL));
+        for (int k = 20; k < 200; k++)
+            check_wave(stream, ranks, 8, index++);
+        CHECK_IS(tree_sync(stream), 0);
+    }
+    tree_end(network);
+}
+
+/* A back-end is killed: later waves are without it, and none is wrong. */
+TEST(a_backend_is_killed)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = open_exact(network, 0);
+    pid_t victim = tree_pid(network, tree_rank(network, 0));
+    uint32_t ranks[4];
+    struct cop_event event;
+
+    for (size_t i = 0; i < 4; i++)
+        ranks[i] = tree_rank(network, i);
+    CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 1));
+    check_wave(stream, ranks, 4, 0);
+    CHECK_OK(kill(victim, SIGKILL));
+    CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 10));
+    for (uint32_t index = 1; index <= 10; index++)
+        check_wave(stream, ranks + 1, 3, index);
+    CHECK_IS(tree_sync(stream), 0);
+    tree_end(network);
+}
+
+/* A back-end that leaves stays until all that it has sent was accepted. */
+TEST(a_backend_leaves)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = open_exact(network, 0);
+    struct cop_stream *one = tree_open_one(network, tree_rank(network, 0));
+    struct cop_event event;
+    uint32_t ranks[4];
+
+    for (size_t i = 0; i < 4; i++)
+        ranks[i] = tree_rank(network, i);
+    CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 50));
+    CHECK_OK(cop_stream_send(one, TAG_GO, ""));
+    for (uint32_t index = 0; index < 50; index++)
+        check_wave(stream, ranks, 4, index);
+    CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    CU_ASSERT_EQUAL(event.rank, ranks[0]);
+    CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 1));
+    check_wave(stream, ranks + 1, 3, 50);
+    tree_end(network);
+}
+
+/* `keep` smaller than one packet: each packet waits for the one before, and all
+ * come. */
+TEST(keep_smaller_than_a_packet)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = open_exact(network, 1);
+    uint32_t ranks[4];
+
+    for (size_t i = 0; i < 4; i++)
+        ranks[i] = tree_rank(network, i);
+    CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 50));
+    for (uint32_t index = 0; index < 50; index++)
+        check_wave(stream, ranks, 4, index);
+    tree_end(network);
+}
+
+/* What `options` says when a stream is opened with them. */
+static int refused(struct cop_network *network,
+                   const struct cop_stream_options *options,
+                   const char *says)
+{
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+    int r = cop_stream_open(&stream, network, cop_network_everyone(network),
+                            options, &error);
+
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, says));
+    if (!strstr(error.text, says))
+        printf("\n%s\n", error.text);
+    return r;
+}
+
+/* Options that an exact stream cannot keep its promise with. */
+TEST(options_that_do_not_fit)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+
+    options.keep = 1;
+    CHECK_IS(refused(network, &options, "keep is given"), -EINVAL);
+    options.keep = 0;
+    options.redo_limit = 1;
+    CHECK_IS(refused(network, &options, "redo_limit is given"), -EINVAL);
+    options.redo_limit = 0;
+    options.exact = true;
+    options.sync = COP_DO_NOT_WAIT;
+    CHECK_IS(refused(network, &options, "COP_WAIT_FOR_ALL"), -EINVAL);
+    options.sync = COP_WAIT_FOR_ALL;
+    options.up_filter = "sum";
+    options.cumulative = true;
+    CHECK_IS(refused(network, &options, "are both set"), -EINVAL);
+    options.cumulative = false;
+    options.up_filter = "int_union";
+    CHECK_IS(refused(network, &options, "COP_STATELESS"), -ELIBBAD);
+    tree_end(network);
+}
+
+/* The calls that are for the other end, or for other streams. */
+TEST(calls_that_do_not_fit)
+{
+    struct cop_network *network = tree_launch("flat:2");
+    struct cop_stream *plain = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_error error;
+    const char *why = NULL;
+
+    CU_ASSERT(!cop_stream_exact(plain, &why));
+    CU_ASSERT_PTR_NOT_NULL(why);
+    CHECK_IS(cop_stream_unfinal(plain, NULL, NULL), -EPERM);
+    CHECK_IS(cop_network_leave(network, 0, &error), -EPERM);
+    tree_end(network);
+}
