@@ -106,7 +106,8 @@ static int reorder(void *array,
 
     if (!copy)
         return -ENOMEM;
-    memcpy(copy, array, (size_t)all * size);
+    if (all > 0) /* else there may be no array */
+        memcpy(copy, array, (size_t)all * size);
     for (i = 0; i < count; i++)
         memcpy((unsigned char *)array + (size_t)i * size,
                copy + (size_t)list[i].index * size, size);
