@@ -43,8 +43,10 @@ void failure_call_ended(struct node *node, uint32_t id)
 {
     struct stream *stream = node_stream(node, id);
 
-    if (stream && stream->failed)
-        node_remove_stream(node, stream);
+    if (!stream || !stream->failed)
+        return;
+    upward_drop_inputs(node); /* they are the stream's */
+    node_remove_stream(node, stream);
 }
 
 /* Write what `fault` of kind FAULT_CRASHED says. */

@@ -358,6 +358,9 @@ void upward_unlink(struct node *node, struct stream *stream, uint32_t slot);
 uint64_t upward_deadline_ms(const struct node *node,
                             const struct stream *stream);
 
+/* Free the inputs of the upward call that has ended. */
+void upward_drop_inputs(struct node *node);
+
 /* The upward call that was out has ended, or lasts too long. */
 void upward_filtered(struct node *node, const struct event *event);
 void upward_expire(struct node *node);

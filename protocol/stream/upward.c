@@ -651,8 +651,7 @@ static void emit_outputs(struct node *node,
     }
 }
 
-/* Free the inputs of the call that has ended. */
-static void drop_call_inputs(struct node *node)
+void upward_drop_inputs(struct node *node)
 {
     size_t i;
 
@@ -677,7 +676,7 @@ void upward_filtered(struct node *node, const struct event *event)
     struct stream *stream = node_stream(node, node->filter.what.stream);
     size_t i;
 
-    drop_call_inputs(node);
+    upward_drop_inputs(node);
     if (stream && stream->totals && node->filter.expired)
         totals_missed(node, stream);
     if (!stream || node->filter.expired)
