@@ -319,8 +319,10 @@ static char *append_group(char *text,
  * memory. */
 static char *append_locks(char *text, const struct judging *judging)
 {
-    const struct edge *edges = judging->edges + judging->rank_edges, *edge;
     size_t count = judging->edge_count - judging->rank_edges, tasks = 0;
+    const struct edge *edges =
+        count ? judging->edges + judging->rank_edges : NULL;
+    const struct edge *edge;
     size_t *circle = NULL;
     int len = count ? edges_circle(&circle, &tasks, edges, count) : 0, i;
 
