@@ -292,7 +292,7 @@ static bool accept_next(struct node *node, struct stream *stream)
     }
     if (epoch_of(exact->final) >= stream->root->sent.epoch)
         return false;
-    tally_end_epoch(exact->tally); /* nobody is left of those that count */
+    tally_end_epoch(exact->tally); /* no member that counts is left */
     rise(node, stream, false);
     return true;
 }
@@ -312,7 +312,8 @@ void accept_run(struct node *node, struct stream *stream)
     }
 }
 
-/* The wave that every redo has failed for, and who was lost meanwhile. */
+/* End the stream. The text names the wave for which every redo has failed, and
+ * the back-ends that were lost meanwhile. */
 static void end_hopeless(struct node *node, struct stream *stream)
 {
     const struct accepting *accept = &stream->exact->accept;

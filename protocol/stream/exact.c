@@ -49,7 +49,7 @@ void exact_free(struct exact *exact)
     free(exact);
 }
 
-/* ---- who is counted ---- */
+/* ---- the members that count ---- */
 
 /* The set of `slot`, made if need be; NULL: out of memory. */
 static struct ranks *set_at(struct exact *exact, uint32_t slot)

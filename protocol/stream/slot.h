@@ -47,7 +47,7 @@ struct totals {
     bool impatient;       /* do not wait for more totals (17.4) */
     struct total packing; /* set and settled of the call that is out */
     bool sends;           /* what it packs goes to the parent */
-    bool vouches;         /* front-end: nobody is missing or counts twice */
+    bool vouches;         /* front-end: each member counts exactly once */
     struct frame *inputs; /* storage of that call */
     uint32_t *inlets;
     uint32_t *keys;
@@ -80,7 +80,7 @@ void slot_settle(struct stream *stream, uint32_t at, struct mark settled);
  * them, or was given up (17.5). */
 struct mark totals_settled(struct node *node, const struct stream *stream);
 
-/* Front-end: whether each member counts once, and nobody else (17.5). */
+/* Front-end: whether each member counts once, and no other node (17.5). */
 bool totals_are_whole(struct node *node, const struct stream *stream);
 
 /* Whether something waits to be put into a slot or to be told to the parent. */

@@ -93,7 +93,8 @@ void tally_free(struct tally *tally)
     free(tally);
 }
 
-/* What is expected or waits has changed: compute anew what can be released. */
+/* The expected members or the waiting packets have changed: find the waves that
+ * can be released now. */
 static void tally_changed(struct tally *tally)
 {
     tally->blocker = NULL;

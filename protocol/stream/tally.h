@@ -91,8 +91,8 @@ uint64_t tally_sum(struct tally *tally);
  * and has answered the next wave. */
 bool tally_is_answered(struct tally *tally);
 
-/* Front-end: take the next wave, whoever has answered. `*over`: it ends the
- * epoch. Returns 0 or -ENOMEM. */
+/* Front-end: take the next wave, even if members have not answered. `*over`: it
+ * ends the epoch. Returns 0 or -ENOMEM. */
 int tally_accept(struct tally *tally, struct tally_set *out, bool *over);
 
 /* Front-end: go on behind the present epoch. */

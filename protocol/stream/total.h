@@ -6,7 +6,7 @@
 #include "wire/fifo.h"
 #include "wire/ranks.h"
 
-/* Caller's storage; all zero: the total of nobody. */
+/* Caller's storage. All zero: the total of no member. */
 struct total {
     struct ranks set;    /* the members whose part is in it */
     struct mark settled; /* by all of them; what they had sent is in it */
@@ -17,7 +17,7 @@ struct total {
     bool is_doubted;         /* a member's part may be in it twice (17.5) */
 };
 
-/* Free what the total holds; it is then that of nobody. */
+/* Free the contents of the total. It is the total of no member then. */
 void total_fini(struct total *total);
 
 /* Pack `total` on `stream`, of node `sender`, into a frame, whose payload is the

@@ -54,9 +54,9 @@ void ledger_lose(struct ledger *ledger,
 /* The total was asked for. */
 void ledger_ask(struct ledger *ledger, uint64_t now_ms);
 
-/* A total that is vouched for: each item of a member at most once, what is due
- * once, and nothing of those who were given up. Returns NULL, or a text to be
- * freed. */
+/* Check a total that is vouched for: it has each item of a member at most once,
+ * each item that is due once, and no item of a member that was given up.
+ * Returns NULL, or what is wrong: the caller frees the text. */
 char *ledger_check(struct ledger *ledger, const struct frame *total);
 
 #endif

@@ -481,7 +481,8 @@ static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
     if (index == SIM_NONE || !sim_is_alive(swarm->sim, index) ||
         sim_role(swarm->sim, index) != NODE_BACKEND || !swarm->launched)
         return false;
-    /* Who leaves again goes at once, without a farewell (PROTOCOL 17.7). */
+    /* A back-end that is told to leave twice ends at once, without FAREWELL
+     * (PROTOCOL 17.7). */
     if (swarm->healing.nodes[index].left && traffic_has_totals(&swarm->traffic))
         return false;
     swarm->healing.nodes[index].left = true;
