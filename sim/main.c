@@ -8,9 +8,11 @@
 
 #include "filters/loader.h"
 #include "sim/memory.h"
+#include "sim/scale.h"
 #include "sim/swarm/shrink.h"
 #include "sim/swarm/swarm.h"
 #include "sim/tree.h"
+#include "wire/limits.h"
 
 #define MAIN_LEVELS 8
 #define MAIN_STRESS 20
@@ -20,6 +22,7 @@ struct settings {
     uint64_t last;
     struct schedule_wish wish;
     char *tree;
+    char *scale;          /* the tree to run once, and to print its costs */
     const char *schedule; /* read from there; NULL: drawn by seed */
     const char *write;    /* written to there */
     bool trace;
@@ -31,6 +34,7 @@ static const char usage[] =
     "Usage: coppice-sim [--seeds A-B] [--tree SHAPE | --nodes N] [--stress N]\n"
     "                   [--schedule FILE] [--write FILE] [--shrink]\n"
     "                   [--trace] [--twice]\n"
+    "       coppice-sim --scale SHAPE\n"
     "Run random worlds, one for each seed, and hold them to the rules.\n\n"
     "  --seeds A-B      from seed A to B, or one seed A (default 1-100)\n"
     "  --tree SHAPE     fan-outs such as 4x4x2, or ranks such as 0(1(3,4),2);\n"
@@ -40,11 +44,14 @@ static const char usage[] =
     "  --schedule FILE  run what FILE says, not what a seed draws\n"
     "  --write FILE     write the schedule of the (last) seed\n"
     "  --shrink         make what fails as small as it can be, and print it\n"
+    "  --scale SHAPE    print what one tree of any size costs: messages and\n"
+    "                   bytes of a launch, a failure, a status ...\n"
     "  --trace          print all that happens\n"
     "  --twice          run each seed twice and compare the traces\n";
 
-/* A shape such as 2x3 as a tree's text, to be freed; NULL if it is none. */
-static char *shape_text(const char *shape)
+/* A shape such as 2x3, of at most `most` nodes, as a tree's text, to be freed;
+ * NULL if it is none. */
+static char *shape_text(const char *shape, uint32_t most)
 {
     uint32_t fanouts[MAIN_LEVELS];
     size_t count = 0;
@@ -57,12 +64,12 @@ static char *shape_text(const char *shape)
     for (; count < MAIN_LEVELS; shape = end + 1) {
         unsigned long fanout = strtoul(shape, &end, 10);
 
-        if (end == shape || fanout == 0 || fanout > SWARM_NODES)
+        if (end == shape || fanout == 0 || fanout > most)
             return NULL;
         fanouts[count++] = (uint32_t)fanout;
         level *= fanout;
         nodes += level;
-        if (nodes > SWARM_NODES || (*end != 'x' && *end != '\0'))
+        if (nodes > most || (*end != 'x' && *end != '\0'))
             return NULL;
         if (*end == '\0')
             break;
@@ -75,18 +82,18 @@ static char *shape_text(const char *shape)
     return text;
 }
 
-static char *read_tree(const char *text)
+static char *read_tree(const char *text, uint32_t most)
 {
     struct tree tree;
     uint32_t next;
 
     if (!strchr(text, '('))
-        return shape_text(text);
+        return shape_text(text, most);
     if (tree_read(&tree, text) < 0)
         return NULL;
     next = tree_next_rank(&tree);
     tree_fini(&tree);
-    return next <= SWARM_NODES ? memory_text(text) : NULL;
+    return next <= most ? memory_text(text) : NULL;
 }
 
 static int read_seeds(const char *text, struct settings *settings)
@@ -120,13 +127,23 @@ static int read_option(int option, struct settings *settings)
         return -EINVAL;
     case 't':
         free(settings->tree);
-        settings->wish.tree = settings->tree = read_tree(optarg);
+        settings->wish.tree = settings->tree = read_tree(optarg, SWARM_NODES);
         if (settings->tree)
             return 0;
         fprintf(stderr,
                 "coppice-sim: --tree %s: write fan-outs such as 2x2x2, or "
                 "ranks such as 0(1(3,4),2), of at most %d nodes\n",
                 optarg, SWARM_NODES);
+        return -EINVAL;
+    case 'c':
+        free(settings->scale);
+        settings->scale = read_tree(optarg, LIMIT_NODES);
+        if (settings->scale)
+            return 0;
+        fprintf(stderr,
+                "coppice-sim: --scale %s: write fan-outs such as 32x32x97, of "
+                "at most %u nodes\n",
+                optarg, LIMIT_NODES);
         return -EINVAL;
     case 'n':
         nodes = strtoul(optarg, &end, 10);
@@ -157,6 +174,7 @@ static int read_options(int argc, char **argv, struct settings *settings)
 {
     static const struct option options[] = {
         {"seeds", required_argument, NULL, 's'},
+        {"scale", required_argument, NULL, 'c'},
         {"tree", required_argument, NULL, 't'},
         {"nodes", required_argument, NULL, 'n'},
         {"stress", required_argument, NULL, 'x'},
@@ -180,7 +198,7 @@ static int read_options(int argc, char **argv, struct settings *settings)
         }
         if (option == '?')
             return -EINVAL;
-        if (strchr("stnxfw", option) && read_option(option, settings) < 0)
+        if (strchr("sctnxfw", option) && read_option(option, settings) < 0)
             return -EINVAL;
     }
     if (optind < argc) {
@@ -330,6 +348,17 @@ static int find_filters(void)
     return 0;
 }
 
+/* --scale, of a tree's text, which is freed. Returns the exit status. */
+static int run_scale(char *text)
+{
+    int r = scale_run(text, stdout);
+
+    free(text);
+    if (r == -EINVAL)
+        fprintf(stderr, "coppice-sim: --scale: the tree has no commnode\n");
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.first = 1, .last = 100};
@@ -339,12 +368,16 @@ int main(int argc, char **argv)
     if (read_options(argc, argv, &settings) < 0) {
         fputs(usage, stderr);
         free(settings.tree);
+        free(settings.scale);
         return 2;
     }
     if (find_filters() < 0) {
         free(settings.tree);
+        free(settings.scale);
         return 2;
     }
+    if (settings.scale)
+        return run_scale(settings.scale);
     if (settings.schedule)
         r = run_file(&settings, &tally);
     else

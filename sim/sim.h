@@ -71,6 +71,7 @@ struct sim_config {
     uint32_t budget;    /* of a stream's windows at a node; 0: a real one's */
     uint32_t next_rank; /* of the first that joins; 0: behind the tree's */
     bool allow_injection;
+    bool own_addresses; /* nodes have different addresses, as on a cluster */
     bool agents; /* start the nodes: the front-end is told of each end, at once
                     (12.5) */
     enum cop_missing missing; /* what becomes of a launch (12.2) */

@@ -5,6 +5,7 @@
 
 #include <coppice/status.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,9 @@
 
 /* A machine that wants this many ticks in one millisecond spins. */
 #define STEP_TICKS_MAX 1000
+
+/* Bytes of an address, with its end. */
+#define ADDRESS_ROOM 32
 
 static void plan_tick(struct sim *sim, struct world_node *node)
 {
@@ -435,15 +439,28 @@ int world_step(struct sim *sim,
     return r;
 }
 
+/* Where `node` listens: on its own host of a private network, at a port that its
+ * kernel has chosen. */
+static void write_address(const struct world_node *node,
+                          char text[ADDRESS_ROOM])
+{
+    uint32_t number = node->rank;
+
+    snprintf(text, ADDRESS_ROOM, "10.%u.%u.%u %u", number >> 16 & 255,
+             number >> 8 & 255, number & 255,
+             32768 + number * UINT32_C(2654435761) % 28232);
+}
+
 void world_start(struct sim *sim, struct world_node *node)
 {
+    char address[ADDRESS_ROOM] = "127.0.0.1 1";
     struct event event = {.type = EVENT_START};
     struct node_config config = {
         .role = node->role,
         .rank = node->rank,
         .depth = node->depth,
         .host = "sim",
-        .address = node->role == NODE_BACKEND ? "" : "127.0.0.1 1",
+        .address = node->role == NODE_BACKEND ? "" : address,
         .next_rank = sim->config.next_rank ? sim->config.next_rank
                                            : tree_next_rank(&sim->tree),
         .allow_injection = sim->config.allow_injection,
@@ -455,6 +472,8 @@ void world_start(struct sim *sim, struct world_node *node)
     struct node_child *below = NULL;
     int r;
 
+    if (sim->config.own_addresses)
+        write_address(node, address);
     if (node->shape) {
         config.children = node->shape->children;
         config.child_count = node->shape->child_count;

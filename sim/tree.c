@@ -12,6 +12,20 @@
 
 #define TREE_RANK_MAX (LIMIT_NODES - 1)
 
+/* In the place of an index: no node has the rank. */
+#define TREE_NOWHERE UINT32_MAX
+
+/* So that tree_find() finds `rank` at `index`. */
+static void note_place(struct tree *tree, uint32_t rank, uint32_t index)
+{
+    while (tree->next_rank <= rank) {
+        memory_grow(&tree->places, &tree->place_room, tree->next_rank,
+                    sizeof(*tree->places));
+        tree->places[tree->next_rank++] = TREE_NOWHERE;
+    }
+    tree->places[rank] = index;
+}
+
 static uint32_t add_node(struct tree *tree, uint32_t rank, uint32_t parent)
 {
     struct tree_node node = {.rank = rank, .parent = parent};
@@ -20,6 +34,7 @@ static uint32_t add_node(struct tree *tree, uint32_t rank, uint32_t parent)
         node.depth = tree->nodes[parent].depth + 1;
     memory_grow(&tree->nodes, &tree->room, tree->count, sizeof(node));
     tree->nodes[tree->count] = node;
+    note_place(tree, rank, (uint32_t)tree->count);
     return (uint32_t)tree->count++;
 }
 
@@ -164,17 +179,14 @@ void tree_grow(struct tree *out, struct random *random, uint32_t count)
 
 static void write_node(const struct tree *tree, uint32_t index, FILE *file)
 {
-    const char *before = "(";
+    const struct tree_node *node = &tree->nodes[index];
 
-    fprintf(file, "%u", tree->nodes[index].rank);
-    for (uint32_t i = index + 1; i < tree->count; i++) {
-        if (tree->nodes[i].parent != index)
-            continue;
-        fputs(before, file);
-        write_node(tree, i, file);
-        before = ",";
+    fprintf(file, "%u", node->rank);
+    for (size_t i = 0; i < node->child_count; i++) {
+        fputc(i == 0 ? '(' : ',', file);
+        write_node(tree, tree->places[node->children[i].rank], file);
     }
-    if (*before == ',')
+    if (node->child_count > 0)
         fputc(')', file);
 }
 
@@ -193,10 +205,31 @@ char *tree_text(const struct tree *tree)
 
 const struct tree_node *tree_find(const struct tree *tree, uint32_t rank)
 {
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->nodes[i].rank == rank)
-            return &tree->nodes[i];
-    return NULL;
+    uint32_t index = rank < tree->next_rank ? tree->places[rank] : TREE_NOWHERE;
+
+    return index == TREE_NOWHERE ? NULL : &tree->nodes[index];
+}
+
+/* The nodes below one node, as they are found. */
+struct below {
+    struct node_child *list;
+    size_t count;
+    size_t room;
+    uint32_t deepest;
+};
+
+static void find_below(const struct tree *tree,
+                       const struct tree_node *node,
+                       struct below *below)
+{
+    for (size_t i = 0; i < node->child_count; i++) {
+        memory_grow(&below->list, &below->room, below->count,
+                    sizeof(*below->list));
+        below->list[below->count++] = node->children[i];
+        find_below(tree, tree_find(tree, node->children[i].rank), below);
+    }
+    if (node->depth > below->deepest)
+        below->deepest = node->depth;
 }
 
 struct node_child *tree_below(const struct tree *tree,
@@ -204,40 +237,17 @@ struct node_child *tree_below(const struct tree *tree,
                               size_t *count,
                               uint32_t *height)
 {
-    struct node_child *below = memory_new(tree->count * sizeof(*below));
-    bool *is_below = memory_new(tree->count * sizeof(*is_below));
-    uint32_t depth = tree->nodes[index].depth;
+    struct below below = {0};
 
-    *count = 0;
-    *height = 0;
-    is_below[index] = true;
-    for (size_t i = index + 1; i < tree->count; i++) {
-        const struct tree_node *node = &tree->nodes[i];
-
-        if (!is_below[node->parent])
-            continue;
-        is_below[i] = true;
-        below[(*count)++] = (struct node_child){
-            .rank = node->rank,
-            .host = "sim",
-            .role = node->child_count > 0 ? NODE_COMMNODE : NODE_BACKEND,
-            .parent = tree->nodes[node->parent].rank,
-        };
-        if (node->depth - depth > *height)
-            *height = node->depth - depth;
-    }
-    free(is_below);
-    return below;
+    find_below(tree, &tree->nodes[index], &below);
+    *count = below.count;
+    *height = below.deepest - tree->nodes[index].depth;
+    return below.list;
 }
 
 uint32_t tree_next_rank(const struct tree *tree)
 {
-    uint32_t next = 0;
-
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->nodes[i].rank >= next)
-            next = tree->nodes[i].rank + 1;
-    return next;
+    return tree->next_rank;
 }
 
 void tree_fini(struct tree *tree)
@@ -245,5 +255,6 @@ void tree_fini(struct tree *tree)
     for (size_t i = 0; i < tree->count; i++)
         free(tree->nodes[i].children);
     free(tree->nodes);
+    free(tree->places);
     *tree = (struct tree){0};
 }

@@ -23,6 +23,9 @@ struct tree {
     struct tree_node *nodes; /* a parent before its children */
     size_t count;
     size_t room;
+    uint32_t *places; /* by rank: its index in `nodes` */
+    size_t place_room;
+    uint32_t next_rank; /* the highest rank plus one */
 };
 
 /* Read `text`. Returns 0, or -EINVAL if it is no tree, its root is not 0, or
