@@ -799,6 +799,22 @@ static bool is_delaying(const struct schedule_step *step)
              step->numbers[2] > LIMIT_FAILURE_TIMEOUT_MS));
 }
 
+/* Whether filter calls may do the same: a member of a cumulative stream answers
+ * OPEN on a new link with TOTAL, which waits for the calls that are out (17.4).
+ */
+static bool has_slow_totals(const struct schedule *schedule)
+{
+    bool slow = false, total = false;
+
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct schedule_step *step = &schedule->steps[i];
+
+        slow |= step->verb == SCHEDULE_SLOW && step->numbers[1] >= 1000;
+        total |= step->verb == SCHEDULE_OPEN && step->numbers[1] == MODEL_TOTAL;
+    }
+    return slow && total;
+}
+
 static bool is_poison(struct sim *sim,
                       uint32_t index,
                       const struct node_call *call,
@@ -843,7 +859,8 @@ static int run_world(const struct schedule *schedule,
     }
     swarm->traffic.budget = config.budget;
     swarm->traffic.is_rated = config.bytes_per_ms > 0;
-    swarm->traffic.may_open_late |= config.bytes_per_ms > 0;
+    swarm->traffic.may_open_late |=
+        config.bytes_per_ms > 0 || has_slow_totals(schedule);
     if (swarm->skips)
         config.missing = COP_MISSING_SKIP;
     swarm->schedule = schedule;

@@ -343,7 +343,8 @@ static void chatter(struct sim *sim, void *arg)
 
         if (!sim_is_alive(sim, i) || sim_is_frozen(sim, i) ||
             sim_role(sim, i) != NODE_BACKEND || rank == RANK_NONE ||
-            !ranks_has(stream->chatterers, rank) || sim_unsent(sim, i) > 0)
+            !ranks_has(stream->chatterers, rank) || sim_unsent(sim, i) > 0 ||
+            exact_is_full(stream, sim, i))
             continue;
         if (stream->model.filter == MODEL_SUM)
             value = (int32_t)(stream->times % TRAFFIC_ANSWERS);

@@ -87,17 +87,38 @@ void exact_told_redo(const struct traffic *traffic,
                  stream->redos);
 }
 
+/* The bytes that a back-end keeps; 0 if the stream is not exact. */
+static uint64_t kept_bytes(const struct traffic_stream *stream,
+                           struct sim *sim,
+                           uint32_t index)
+{
+    uint64_t packets, bytes = 0;
+
+    if (stream->exact && sim_role(sim, index) == NODE_BACKEND)
+        node_unfinal(sim_node(sim, index), stream->id, &packets, &bytes);
+    return bytes;
+}
+
+static uint64_t keep_of(const struct traffic_stream *stream)
+{
+    return stream->keep ? stream->keep : LIMIT_KEEP;
+}
+
+bool exact_is_full(const struct traffic_stream *stream,
+                   struct sim *sim,
+                   uint32_t index)
+{
+    return kept_bytes(stream, sim, index) >= keep_of(stream);
+}
+
 void exact_look(const struct traffic_stream *stream,
                 struct sim *sim,
                 uint32_t index,
                 uint64_t most)
 {
-    uint64_t keep = stream->keep ? stream->keep : LIMIT_KEEP;
-    uint64_t packets, bytes;
+    uint64_t bytes = kept_bytes(stream, sim, index);
 
-    if (stream->exact && sim_role(sim, index) == NODE_BACKEND &&
-        node_unfinal(sim_node(sim, index), stream->id, &packets, &bytes) == 0 &&
-        bytes >= keep + most)
+    if (bytes >= keep_of(stream) + most)
         sim_fail(sim, "%u keeps %" PRIu64 " bytes of stream %u, not %" PRIu64,
-                 sim_rank(sim, index), bytes, stream->id, keep);
+                 sim_rank(sim, index), bytes, stream->id, keep_of(stream));
 }

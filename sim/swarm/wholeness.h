@@ -27,6 +27,14 @@ void exact_told_redo(const struct traffic *traffic,
                      struct traffic_stream *stream,
                      struct sim *sim);
 
+/* Whether a back-end's send would wait until more is final (PROTOCOL 16.6). A
+ * member that waits in a send settles no marker, so that a sync of another stream
+ * waits for this one, and this one for members that send nothing before the next
+ * sync. */
+bool exact_is_full(const struct traffic_stream *stream,
+                   struct sim *sim,
+                   uint32_t index);
+
 /* What a back-end keeps is bounded (PROTOCOL 16.6): one packet, of at most
  * `most` bytes, in excess. */
 void exact_look(const struct traffic_stream *stream,
