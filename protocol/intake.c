@@ -167,7 +167,7 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_READY:
         return launch_ready(node, peer, frame);
     case FRAME_JOIN:
-        return launch_join(node, peer, frame);
+        return join_asked(node, peer, frame);
     case FRAME_FAULT:
         return take_fault(node, peer, frame);
     case FRAME_RECORD:
@@ -253,7 +253,7 @@ static int from_parent(struct node *node,
     case FRAME_TABLE:
         return launch_table(node, frame);
     case FRAME_JOINED:
-        return launch_joined(node, frame);
+        return join_answered(node, frame);
     case FRAME_END:
         launch_end(node, "the front-end has ended the network");
         return 0;

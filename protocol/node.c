@@ -169,7 +169,7 @@ static uint32_t free_slot(const struct node *node)
 /* The window that we grant on each stream of a link (3.4). */
 static uint32_t window_for(const struct node *node, bool is_parent)
 {
-    uint64_t children = node->launching.expected_count, window;
+    uint64_t children = node->planned_count, window;
 
     if (is_parent)
         children = 1;
@@ -222,7 +222,7 @@ void node_remove_peer(struct node *node, struct peer *peer)
 uint32_t node_patience_ms(const struct node *node)
 {
     return node->launched || node->attached ? node->times.failure_timeout_ms
-                                            : node->launching.patience_ms;
+                                            : node->launching->patience_ms;
 }
 
 /* The link to the parent or to a candidate has ended. */
@@ -262,7 +262,7 @@ static void node_lose(struct node *node,
         lose_parent(node, peer, text, silent);
         return;
     }
-    launch_forget(node, peer);
+    join_forget(node, peer);
     adoption_forget(node, peer);
     status_forget(node, peer);
     if (!node->launched && missing_is_skipped(node)) {
@@ -448,16 +448,6 @@ static void default_times(struct cop_times *times)
     default_time(&times->filter_timeout_ms, LIMIT_FILTER_TIMEOUT_MS);
 }
 
-static int copy_children(struct node *node, const struct node_config *config)
-{
-    size_t i;
-    int r = 0;
-
-    for (i = 0; r == 0 && i < config->child_count; i++)
-        r = launch_expect(node, &config->children[i]);
-    return r;
-}
-
 int node_new(struct node **out, const struct node_config *config)
 {
     struct node *node;
@@ -485,8 +475,8 @@ int node_new(struct node **out, const struct node_config *config)
     default_times(&node->times);
     node->address = strdup(config->address ? config->address : "");
     zero = node_add_stream(node, &(struct stream_definition){0});
-    if (!node->address || !zero || copy_children(node, config) < 0 ||
-        missing_init(node, config) < 0 || status_init(node, config) < 0) {
+    if (!node->address || !zero || launch_init(node, config) < 0 ||
+        status_init(node, config) < 0) {
         node_free(node);
         return -ENOMEM;
     }
@@ -508,14 +498,11 @@ void node_free(struct node *node)
         stream_free(node->streams[i]);
     for (i = 0; i < node->peer_count; i++)
         peer_free(node->peers[i]);
-    for (i = 0; i < node->launching.expected_count; i++)
-        free(node->launching.expected[i].host);
     free(node->streams);
     free(node->peers);
     free(node->links);
-    free(node->launching.expected);
-    missing_fini(node);
-    free(node->launching.joining);
+    launch_fini(node);
+    free(node->joins.list);
     free(node->address);
     cover_fini(node);
     for (i = 0; i < node->heal.end_count; i++)
@@ -530,7 +517,7 @@ void node_free(struct node *node)
     status_fini(node);
     free(node->heal.fan_outs);
     table_free(node->heal.table);
-    roster_fini(&node->launching.roster);
+    roster_fini(&node->roster);
     ranks_fini(&node->backends);
     payload_free(node->filter.parameters);
     forget_spare(node);

@@ -133,10 +133,10 @@ bool node_internal(const struct node *node,
                    uint32_t *rank,
                    const char **address)
 {
-    if (index >= node->launching.roster.internal_count)
+    if (index >= node->roster.internal_count)
         return false;
-    *rank = node->launching.roster.internals[index].rank;
-    *address = node->launching.roster.internals[index].address;
+    *rank = node->roster.internals[index].rank;
+    *address = node->roster.internals[index].address;
     return true;
 }
 
@@ -154,9 +154,9 @@ bool node_missing(const struct node *node,
                   const char **host,
                   const char **reason)
 {
-    const struct roster_missing *missing = node->launching.roster.missing;
+    const struct roster_missing *missing = node->roster.missing;
 
-    if (index >= node->launching.roster.missing_count)
+    if (index >= node->roster.missing_count)
         return false;
     *rank = missing[index].rank;
     *host = missing[index].host;

@@ -91,7 +91,11 @@ struct node {
     struct farewell *farewell; /* ... and what it leaves in totals; or NULL */
     bool ended;
     uint32_t next_rank;
-    struct launching launching;
+    uint64_t begin_ms;           /* when it started */
+    size_t planned_count;        /* children that the launch starts here */
+    struct launching *launching; /* NULL: the tree is complete */
+    struct roster roster; /* the ready subtree; after TABLE the whole tree */
+    struct joins joins;
 
     /* recovery */
     uint32_t incarnation;

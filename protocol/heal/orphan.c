@@ -56,7 +56,7 @@ static void orphan_dial(struct node *node, uint32_t rank)
     action->rank = rank;
     action->sequence = node->incarnation;
     if (action != &node->spare) {
-        action->text = strdup(roster_address(&node->launching.roster, rank));
+        action->text = strdup(roster_address(&node->roster, rank));
         if (!action->text)
             node->failed = true;
     }
@@ -252,7 +252,7 @@ int orphan_adopted(struct node *node,
     recovery_repeat(node);
     for (size_t i = 0; i < node->stream_count && !node->ended; i++)
         upward_adopted(node, node->streams[i]);
-    launch_ask_again(node);
+    join_ask_again(node);
     node_tell(node, TELL_NODE_ADOPTED, node->rank, 0, NULL)->sequence =
         peer->rank;
     recovery_cleaned(node);

@@ -100,7 +100,7 @@ static void record_flood(struct node *node,
 
 void record_begin(struct node *node)
 {
-    const struct roster *roster = &node->launching.roster;
+    const struct roster *roster = &node->roster;
     int r;
 
     r = table_new(&node->heal.table);
@@ -313,7 +313,7 @@ void record_gone_below(struct node *node,
                        const struct peer *peer,
                        const char *text)
 {
-    const struct roster *roster = &node->launching.roster;
+    const struct roster *roster = &node->roster;
     bool *inner; /* by rank: an internal node of the branch */
     struct columns columns = {0};
     uint32_t i, rank = RANK_NONE;

@@ -276,7 +276,7 @@ static void suspect_knock(struct node *node)
     if (!next)
         return;
     next->knock_ms = node->now_ms + node->times.heartbeat_ms;
-    address = roster_address(&node->launching.roster, next->rank);
+    address = roster_address(&node->roster, next->rank);
     if (!*address)
         return;
     suspicion->knocked = next->rank;

@@ -1,4 +1,4 @@
-/* launch.c - readiness, joins and ending (PROTOCOL 11.3, 11.4, 12). */
+/* launch.c - readiness and ending (PROTOCOL 11.3, 11.4, 12). */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@
 
 struct expected *launch_expected(struct node *node, uint32_t rank)
 {
-    size_t i;
+    struct launching *launching = node->launching;
 
-    for (i = 0; i < node->launching.expected_count; i++)
-        if (node->launching.expected[i].rank == rank)
-            return &node->launching.expected[i];
+    for (size_t i = 0; launching && i < launching->expected_count; i++)
+        if (launching->expected[i].rank == rank)
+            return &launching->expected[i];
     return NULL;
 }
 
@@ -27,22 +27,48 @@ int launch_expect(struct node *node, const struct node_child *child)
 {
     struct expected expected = {.rank = child->rank, .role = child->role};
 
-    if (array_grow(&node->launching.expected, node->launching.expected_count,
+    if (array_grow(&node->launching->expected, node->launching->expected_count,
                    sizeof(expected)) < 0)
         return -ENOMEM;
     expected.host = strdup(child->host);
     if (!expected.host)
         return -ENOMEM;
-    node->launching.expected[node->launching.expected_count++] = expected;
+    node->launching->expected[node->launching->expected_count++] = expected;
+    node->planned_count++;
     return 0;
+}
+
+int launch_init(struct node *node, const struct node_config *config)
+{
+    node->launching = calloc(1, sizeof(*node->launching));
+    if (!node->launching)
+        return -ENOMEM;
+    for (size_t i = 0; i < config->child_count; i++)
+        if (launch_expect(node, &config->children[i]) < 0)
+            return -ENOMEM;
+    return missing_init(node, config);
+}
+
+void launch_fini(struct node *node)
+{
+    struct launching *launching = node->launching;
+
+    if (!launching)
+        return;
+    for (size_t i = 0; i < launching->expected_count; i++)
+        free(launching->expected[i].host);
+    free(launching->expected);
+    missing_fini(node);
+    free(launching);
+    node->launching = NULL;
 }
 
 static bool is_complete(const struct node *node)
 {
     size_t i;
 
-    for (i = 0; i < node->launching.expected_count; i++)
-        if (!node->launching.expected[i].decided)
+    for (i = 0; i < node->launching->expected_count; i++)
+        if (!node->launching->expected[i].decided)
             return false;
     return true;
 }
@@ -52,18 +78,16 @@ static void add_missing(struct node *node,
                         const char *reason)
 {
     child->decided = child->missing = true;
-    if (roster_add_missing(&node->launching.roster, child->rank, child->host,
-                           reason) < 0)
+    if (roster_add_missing(&node->roster, child->rank, child->host, reason) < 0)
         node->failed = true;
 }
 
-/* Send TABLE to child `only`; NULL: to all ready children. */
-static void send_table(struct node *node, struct peer *only)
+void launch_send_table(struct node *node, struct peer *only)
 {
     struct frame frame;
     uint32_t slot, ordinal = 0;
 
-    if (roster_encode(&node->launching.roster, FRAME_TABLE, &frame) < 0) {
+    if (roster_encode(&node->roster, FRAME_TABLE, &frame) < 0) {
         node->failed = true;
         return;
     }
@@ -92,14 +116,14 @@ static uint64_t give_up_ms(const struct node *node, uint32_t depth)
 {
     uint32_t level = depth < LAUNCH_LEVELS ? depth : LAUNCH_LEVELS;
 
-    return node->launching.begin_ms + node->times.launch_timeout_ms -
+    return node->begin_ms + node->times.launch_timeout_ms -
            node->times.launch_timeout_ms / 32 * level;
 }
 
 /* Front-end: tell the application which nodes are missing. */
 static void tell_failed(struct node *node)
 {
-    const struct roster *roster = &node->launching.roster;
+    const struct roster *roster = &node->roster;
     char text[LIMIT_TEXT];
     size_t len = 0;
     uint32_t i;
@@ -126,7 +150,7 @@ static void tell_failed(struct node *node)
  * no back-end is left. */
 static bool is_failed(const struct node *node)
 {
-    const struct roster *roster = &node->launching.roster;
+    const struct roster *roster = &node->roster;
 
     if (roster->missing_count == 0)
         return false;
@@ -140,11 +164,11 @@ static void count_children(struct node *node)
     uint32_t count = 0;
     size_t i;
 
-    for (i = 0; i < node->launching.expected_count; i++)
-        count += node->launching.expected[i].decided &&
-                 !node->launching.expected[i].missing;
-    if (node->launching.roster.internal_count > 0)
-        node->launching.roster.internals[0].fan_out = count;
+    for (i = 0; i < node->launching->expected_count; i++)
+        count += node->launching->expected[i].decided &&
+                 !node->launching->expected[i].missing;
+    if (node->roster.internal_count > 0)
+        node->roster.internals[0].fan_out = count;
 }
 
 /* The tree is complete. From now on silence for failure_timeout is a failure
@@ -154,6 +178,7 @@ static void become_launched(struct node *node)
     uint32_t slot;
 
     node->launched = true;
+    launch_fini(node);
     for (slot = 0; slot < node->peer_count; slot++)
         if (node->peers[slot])
             link_limit(&node->peers[slot]->life, node_patience_ms(node),
@@ -167,7 +192,7 @@ static void report_root(struct node *node)
     struct stream *zero = node->streams[0];
 
     node->reported = true;
-    roster_sort_missing(&node->launching.roster);
+    roster_sort_missing(&node->roster);
     if (is_failed(node)) {
         tell_failed(node);
         return;
@@ -175,10 +200,10 @@ static void report_root(struct node *node)
     become_launched(node);
     if (node->ended)
         return;
-    if (ranks_copy(&node->backends, &node->launching.roster.backends) < 0 ||
+    if (ranks_copy(&node->backends, &node->roster.backends) < 0 ||
         ranks_copy(&zero->definition.members, &node->backends) < 0)
         node->failed = true;
-    send_table(node, NULL);
+    launch_send_table(node, NULL);
     node_tell(node, TELL_LAUNCHED, node->rank, 0, NULL);
 }
 
@@ -186,10 +211,10 @@ void launch_report(struct node *node)
 {
     struct frame frame;
 
-    if (node->reported || !node->started || node->rank == RANK_NONE)
+    if (node->reported || !node->started || !node->launching ||
+        node->rank == RANK_NONE)
         return;
-    if ((missing_is_skipped(node) ||
-         node->launching.roster.missing_count == 0) &&
+    if ((missing_is_skipped(node) || node->roster.missing_count == 0) &&
         !is_complete(node))
         return;
     count_children(node);
@@ -199,13 +224,13 @@ void launch_report(struct node *node)
     }
     if (!node->parent || node->parent->life.state == LINK_CLOSED)
         return;
-    if (roster_encode(&node->launching.roster, FRAME_READY, &frame) < 0) {
+    if (roster_encode(&node->roster, FRAME_READY, &frame) < 0) {
         node->failed = true;
         return;
     }
     node->reported = true;
     if (ranks_copy(&node->streams[0]->settle.sent.members,
-                   &node->launching.roster.backends) < 0)
+                   &node->roster.backends) < 0)
         node->failed = true;
     node_send(node, node->parent, frame);
 }
@@ -217,17 +242,17 @@ void launch_start(struct node *node)
     int r = 0;
 
     node->started = true;
-    node->launching.begin_ms = node->now_ms;
+    node->begin_ms = node->now_ms;
     if (node->role != NODE_BACKEND)
-        r = roster_add_internal(&node->launching.roster, node->rank, parent,
-                                (uint32_t)node->launching.expected_count,
+        r = roster_add_internal(&node->roster, node->rank, parent,
+                                (uint32_t)node->launching->expected_count,
                                 node->address);
     else if (node->rank != RANK_NONE)
-        r = ranks_add(&node->launching.roster.backends, node->rank, node->rank);
+        r = ranks_add(&node->roster.backends, node->rank, node->rank);
     if (r < 0)
         node->failed = true;
-    for (i = 0; i < node->launching.expected_count; i++)
-        node_act(node, ACTION_SPAWN)->rank = node->launching.expected[i].rank;
+    for (i = 0; i < node->launching->expected_count; i++)
+        node_act(node, ACTION_SPAWN)->rank = node->launching->expected[i].rank;
     launch_report(node);
 }
 
@@ -235,7 +260,8 @@ uint64_t launch_deadline_ms(const struct node *node)
 {
     uint64_t end_ms, start_ms;
 
-    if (!node->started || node->reported || is_complete(node))
+    if (!node->started || node->reported || !node->launching ||
+        is_complete(node))
         return UINT64_MAX;
     end_ms = give_up_ms(node, node->depth);
     start_ms = missing_deadline_ms(node);
@@ -258,76 +284,10 @@ void launch_tick(struct node *node)
         missing_close(node, text);
         return;
     }
-    for (i = 0; i < node->launching.expected_count; i++)
-        if (!node->launching.expected[i].decided)
-            add_missing(node, &node->launching.expected[i], text);
+    for (i = 0; i < node->launching->expected_count; i++)
+        if (!node->launching->expected[i].decided)
+            add_missing(node, &node->launching->expected[i], text);
     launch_report(node);
-}
-
-/* The joiner `peer` is linked to this node: send it its rank and the state. */
-static void welcome_joiner(struct node *node, struct peer *peer, uint32_t rank)
-{
-    peer->rank = rank;
-    peer->ready = true;
-    node_send(node, peer,
-              msg_joined_encode(&(struct msg_joined){
-                  .rank = rank,
-                  .depth = node->depth + 1,
-              }));
-    send_table(node, peer);
-    record_exchange(node, peer); /* what has changed since launch */
-    snapshot_send(node, peer);
-}
-
-/* A join has its answer, which goes where the question came from. */
-static int answer_join(struct node *node, const struct msg_joined *joined)
-{
-    struct launching *launching = &node->launching;
-    size_t i;
-
-    for (i = 0; i < launching->joining_count; i++) {
-        struct joining joining = launching->joining[i];
-        struct peer *child;
-
-        if (joining.question.asker != joined->asker ||
-            joining.question.link != joined->link)
-            continue;
-        launching->joining[i] = launching->joining[--launching->joining_count];
-        child =
-            joining.link < node->link_count ? node->links[joining.link] : NULL;
-        if (!child || child->is_parent)
-            return 0;
-        if (joined->asker != node->rank)
-            node_send(node, child, msg_joined_encode(joined));
-        else if (joined->rank == RANK_NONE)
-            node_drop(node, child, "there is no room for it");
-        else
-            welcome_joiner(node, child, joined->rank);
-        return 0;
-    }
-    return 0; /* the joiner's link has ended in the meantime */
-}
-
-/* Front-end: answer a join. Others: send it up, as soon as there is a parent.
- * Returns 0, -EAGAIN if there are too many joins or nodes, or -ENOMEM. */
-static int launch_ask(struct node *node, struct joining joining)
-{
-    if (node->launching.joining_count >= LIMIT_CHILDREN ||
-        (node->role == NODE_FRONTEND && node->next_rank >= LIMIT_NODES))
-        return -EAGAIN;
-    if (array_grow(&node->launching.joining, node->launching.joining_count,
-                   sizeof(joining)) < 0)
-        return -ENOMEM;
-    node->launching.joining[node->launching.joining_count++] = joining;
-    if (node->role == NODE_FRONTEND)
-        return answer_join(node, &(struct msg_joined){
-                                     .link = joining.question.link,
-                                     .asker = joining.question.asker,
-                                     .rank = node->next_rank++,
-                                 });
-    if (node->parent)
-        node_send(node, node->parent, msg_join_encode(&joining.question));
-    return 0;
 }
 
 /* Whether the peer's role is that of its rank: the table has all commnodes. */
@@ -355,11 +315,10 @@ int launch_child_up(struct node *node, struct peer *peer)
             return -EPROTO;
         if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;
-        return launch_ask(node,
-                          (struct joining){
-                              .question = {(int32_t)peer->link, node->rank},
-                              .link = peer->link,
-                          });
+        return join_ask(node, (struct joining){
+                                  .question = {(int32_t)peer->link, node->rank},
+                                  .link = peer->link,
+                              });
     }
     if (node->launched) /* an orphan: it will send ADOPT */
         return has_right_role(node, peer) ? 0 : -EPROTO;
@@ -394,28 +353,9 @@ void launch_agent_gone(struct node *node, uint32_t rank, const char *text)
 
 void launch_lost(struct node *node, uint32_t rank, const char *text)
 {
-    if (roster_add_missing(&node->launching.roster, rank, "", text) < 0)
+    if (roster_add_missing(&node->roster, rank, "", text) < 0)
         node->failed = true;
     launch_report(node);
-}
-
-void launch_ask_again(struct node *node)
-{
-    size_t i;
-
-    for (i = 0; i < node->launching.joining_count; i++)
-        node_send(node, node->parent,
-                  msg_join_encode(&node->launching.joining[i].question));
-}
-
-void launch_forget(struct node *node, const struct peer *peer)
-{
-    size_t i, kept = 0;
-
-    for (i = 0; i < node->launching.joining_count; i++)
-        if (node->launching.joining[i].link != peer->link)
-            node->launching.joining[kept++] = node->launching.joining[i];
-    node->launching.joining_count = kept;
 }
 
 /* Whether a child may report this roster. A back-end may report only itself; to
@@ -468,7 +408,7 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
     if (!zero || ranks_copy(&peer->below, &roster.backends) < 0 ||
         ranks_copy(&zero->members, &roster.backends) < 0 ||
         ranks_unite(&node->backends, &roster.backends) < 0 ||
-        roster_merge(&node->launching.roster, &roster) < 0)
+        roster_merge(&node->roster, &roster) < 0)
         node->failed = true;
     else
         zero->fed = true;
@@ -486,60 +426,16 @@ int launch_table(struct node *node, struct frame *frame)
 
     if (node->launched || msg_table_decode(frame, &table) < 0)
         return -EPROTO;
-    r = roster_decode(frame, &node->launching.roster);
+    r = roster_decode(frame, &node->roster);
     if (r < 0)
         return r;
     node->heal.orphan.ordinal = table.ordinal;
     become_launched(node);
     if (node->ended)
         return 0;
-    send_table(node, NULL);
+    launch_send_table(node, NULL);
     node_tell(node, TELL_LAUNCHED, node->rank, 0, NULL);
     return 0;
-}
-
-/* -EAGAIN must not close the link of the child that forwards the JOIN: that
- * child did nothing wrong. */
-int launch_join(struct node *node, struct peer *peer, struct frame *frame)
-{
-    struct joining joining = {.link = peer->link};
-    int r;
-
-    if (!node->launched || msg_join_decode(frame, &joining.question) < 0)
-        return -EPROTO;
-    r = launch_ask(node, joining);
-    if (r != -EAGAIN)
-        return r;
-    node_send(node, peer,
-              msg_joined_encode(&(struct msg_joined){
-                  .link = joining.question.link,
-                  .asker = joining.question.asker,
-                  .rank = RANK_NONE,
-              }));
-    return 0;
-}
-
-/* This back-end has joined: take its rank from JOINED. */
-static int take_own_rank(struct node *node, const struct msg_joined *joined)
-{
-    if (node->rank != RANK_NONE || joined->rank == RANK_NONE)
-        return -EPROTO;
-    node->rank = joined->rank;
-    node->depth = joined->depth;
-    node->reported = true;
-    node->outside = true;
-    node_act(node, ACTION_RANK)->rank = node->rank;
-    return 0;
-}
-
-int launch_joined(struct node *node, const struct frame *frame)
-{
-    struct msg_joined joined;
-
-    if (msg_joined_decode(frame, &joined) < 0)
-        return -EPROTO;
-    return node->role == NODE_BACKEND ? take_own_rank(node, &joined)
-                                      : answer_join(node, &joined);
 }
 
 /* Tell the shell; `code` is 0 or -ETIMEDOUT. */

@@ -28,9 +28,14 @@ struct joining {
     uint32_t link; /* on which it arrived */
 };
 
-/* The launch of this node's children, and the joins that pass through it. */
+/* The joins that pass through this node. */
+struct joins {
+    struct joining *list;
+    size_t count;
+};
+
+/* What a node needs until its tree is complete. */
 struct launching {
-    uint64_t begin_ms;
     struct expected *expected;
     size_t expected_count;
     enum cop_missing missing;
@@ -38,12 +43,13 @@ struct launching {
     size_t below_count;
     uint32_t start_limit_ms; /* how long one start may take */
     uint32_t patience_ms;    /* silence allowed before TABLE (12.2b) */
-    struct roster roster;    /* the ready subtree; after TABLE the whole tree */
-    struct joining *joining;
-    size_t joining_count;
 };
 
 /* ---- launch.c ---- */
+
+/* Make and free node->launching. Returns 0 or -ENOMEM. */
+int launch_init(struct node *node, const struct node_config *config);
+void launch_fini(struct node *node);
 
 /* Begin: ask the driver to start every child. */
 void launch_start(struct node *node);
@@ -106,22 +112,17 @@ uint64_t missing_deadline_ms(const struct node *node);
 
 /* ---- launch.c again ---- */
 
-/* Handle READY, TABLE, JOIN and JOINED. `frame` is borrowed. Each returns 0 or
- * an error as in intake.c. */
+/* Handle READY and TABLE. `frame` is borrowed. Each returns 0 or an error as in
+ * intake.c. */
 int launch_ready(struct node *node, struct peer *peer, struct frame *frame);
 int launch_table(struct node *node, struct frame *frame);
-int launch_join(struct node *node, struct peer *peer, struct frame *frame);
-int launch_joined(struct node *node, const struct frame *frame);
+
+/* Send TABLE to child `only`; NULL: to all ready children. */
+void launch_send_table(struct node *node, struct peer *only);
 
 /* Send READY, at the front-end tell the application, once every child is ready
  * or missing. Without COP_MISSING_SKIP the first missing child is enough. */
 void launch_report(struct node *node);
-
-/* This node has a new parent: send it the joins without an answer. */
-void launch_ask_again(struct node *node);
-
-/* The link to `peer` is gone: drop the joins that came over it. */
-void launch_forget(struct node *node, const struct peer *peer);
 
 /* End this node: send END down, close all links, tell the shell. `text` says
  * why. */
@@ -134,5 +135,21 @@ void launch_break(struct node *node, const char *text);
 /* End this node if the network is closing and no child is left, or if this
  * back-end leaves and has sent everything. */
 void launch_try_end(struct node *node);
+
+/* ---- join.c ---- */
+
+/* Front-end: answer a join. Others: send it up, as soon as there is a parent.
+ * Returns 0, -EAGAIN if there are too many joins or nodes, or -ENOMEM. */
+int join_ask(struct node *node, struct joining joining);
+
+/* This node has a new parent: send it the joins without an answer. */
+void join_ask_again(struct node *node);
+
+/* The link to `peer` is gone: drop the joins that came over it. */
+void join_forget(struct node *node, const struct peer *peer);
+
+/* Handle JOIN and JOINED, as launch_ready(). */
+int join_asked(struct node *node, struct peer *peer, struct frame *frame);
+int join_answered(struct node *node, const struct frame *frame);
 
 #endif

@@ -16,7 +16,7 @@
 
 bool missing_is_skipped(const struct node *node)
 {
-    return node->launching.missing == COP_MISSING_SKIP;
+    return node->launching && node->launching->missing == COP_MISSING_SKIP;
 }
 
 /* How long one start may take. Under COP_MISSING_SKIP the starts along a path
@@ -36,33 +36,33 @@ static uint32_t start_limit_ms(const struct node *node,
 
 int missing_init(struct node *node, const struct node_config *config)
 {
-    node->launching.missing = config->missing;
-    node->launching.start_limit_ms = start_limit_ms(node, config);
-    node->launching.patience_ms =
-        node->launching.start_limit_ms > node->times.failure_timeout_ms
-            ? node->launching.start_limit_ms
+    node->launching->missing = config->missing;
+    node->launching->start_limit_ms = start_limit_ms(node, config);
+    node->launching->patience_ms =
+        node->launching->start_limit_ms > node->times.failure_timeout_ms
+            ? node->launching->start_limit_ms
             : node->times.failure_timeout_ms;
     if (config->missing != COP_MISSING_SKIP)
         return 0;
-    node->launching.below =
-        calloc(config->below_count + 1, sizeof(*node->launching.below));
-    if (!node->launching.below)
+    node->launching->below =
+        calloc(config->below_count + 1, sizeof(*node->launching->below));
+    if (!node->launching->below)
         return -ENOMEM;
     for (size_t i = 0; i < config->below_count; i++) {
-        node->launching.below[i] = config->below[i];
-        node->launching.below[i].host = strdup(config->below[i].host);
-        if (!node->launching.below[i].host)
+        node->launching->below[i] = config->below[i];
+        node->launching->below[i].host = strdup(config->below[i].host);
+        if (!node->launching->below[i].host)
             return -ENOMEM;
-        node->launching.below_count++;
+        node->launching->below_count++;
     }
     return 0;
 }
 
 void missing_fini(struct node *node)
 {
-    for (size_t i = 0; i < node->launching.below_count; i++)
-        free((char *)(uintptr_t)node->launching.below[i].host);
-    free(node->launching.below);
+    for (size_t i = 0; i < node->launching->below_count; i++)
+        free((char *)(uintptr_t)node->launching->below[i].host);
+    free(node->launching->below);
 }
 
 /* ---- the subtree ---- */
@@ -73,8 +73,8 @@ static void add_subtree(struct node *node, uint32_t rank, struct ranks *out)
     int r;
 
     r = ranks_add(out, rank, rank);
-    for (size_t i = 0; r == 0 && i < node->launching.below_count; i++) {
-        const struct node_child *child = &node->launching.below[i];
+    for (size_t i = 0; r == 0 && i < node->launching->below_count; i++) {
+        const struct node_child *child = &node->launching->below[i];
 
         if (ranks_has(out, child->parent))
             r = ranks_add(out, child->rank, child->rank);
@@ -85,16 +85,16 @@ static void add_subtree(struct node *node, uint32_t rank, struct ranks *out)
 
 static const char *host_of(const struct node *node, uint32_t rank)
 {
-    for (size_t i = 0; i < node->launching.below_count; i++)
-        if (node->launching.below[i].rank == rank)
-            return node->launching.below[i].host;
+    for (size_t i = 0; i < node->launching->below_count; i++)
+        if (node->launching->below[i].rank == rank)
+            return node->launching->below[i].host;
     return "";
 }
 
 static void add_missing(struct node *node, uint32_t rank, const char *reason)
 {
-    if (roster_add_missing(&node->launching.roster, rank, host_of(node, rank),
-                           reason) < 0)
+    if (roster_add_missing(&node->roster, rank, host_of(node, rank), reason) <
+        0)
         node->failed = true;
 }
 
@@ -114,7 +114,7 @@ static void remove_started(struct node *node,
                            const struct ranks *ranks,
                            struct ranks *present)
 {
-    const struct roster *roster = &node->launching.roster;
+    const struct roster *roster = &node->roster;
     uint32_t *inner =
         calloc((size_t)roster->internal_count + 1, sizeof(*inner));
 
@@ -123,7 +123,7 @@ static void remove_started(struct node *node,
     if (!inner || ranks_unite(present, &roster->backends) < 0 ||
         ranks_add_list(present, inner, roster->internal_count) < 0 ||
         ranks_intersect(present, ranks) < 0 ||
-        roster_remove(&node->launching.roster, ranks) < 0 ||
+        roster_remove(&node->roster, ranks) < 0 ||
         ranks_subtract(&node->backends, ranks) < 0)
         node->failed = true;
     free(inner);
@@ -165,8 +165,8 @@ static void missing_skip(struct node *node,
 
     child->decided = child->missing = true;
     add_missing(node, rank, text);
-    for (size_t i = 0; i < node->launching.below_count; i++) {
-        const struct node_child *orphan = &node->launching.below[i];
+    for (size_t i = 0; i < node->launching->below_count; i++) {
+        const struct node_child *orphan = &node->launching->below[i];
 
         if (orphan->parent != rank)
             continue;
@@ -253,12 +253,12 @@ uint64_t missing_deadline_ms(const struct node *node)
 
     if (!missing_is_skipped(node))
         return UINT64_MAX;
-    for (size_t i = 0; i < node->launching.expected_count; i++)
-        if (is_starting(&node->launching.expected[i]) &&
-            node->launching.expected[i].begun_ms < begun_ms)
-            begun_ms = node->launching.expected[i].begun_ms;
+    for (size_t i = 0; i < node->launching->expected_count; i++)
+        if (is_starting(&node->launching->expected[i]) &&
+            node->launching->expected[i].begun_ms < begun_ms)
+            begun_ms = node->launching->expected[i].begun_ms;
     return begun_ms == UINT64_MAX ? begun_ms
-                                  : begun_ms + node->launching.start_limit_ms;
+                                  : begun_ms + node->launching->start_limit_ms;
 }
 
 void missing_tick(struct node *node)
@@ -268,12 +268,12 @@ void missing_tick(struct node *node)
     if (node->now_ms < missing_deadline_ms(node))
         return;
     snprintf(text, sizeof(text), "did not answer within %u ms (start_timeout)",
-             node->launching.start_limit_ms);
-    for (size_t i = 0; i < node->launching.expected_count; i++) {
-        struct expected *child = &node->launching.expected[i];
+             node->launching->start_limit_ms);
+    for (size_t i = 0; i < node->launching->expected_count; i++) {
+        struct expected *child = &node->launching->expected[i];
 
         if (is_starting(child) &&
-            node->now_ms >= child->begun_ms + node->launching.start_limit_ms)
+            node->now_ms >= child->begun_ms + node->launching->start_limit_ms)
             missing_stop(node, child, text);
     }
 }
@@ -292,8 +292,8 @@ void missing_close(struct node *node, const char *text)
     struct ranks subtree = {0};
     struct peer *peer;
 
-    for (size_t n = 0; n < node->launching.expected_count; n++) {
-        struct expected *child = &node->launching.expected[n];
+    for (size_t n = 0; n < node->launching->expected_count; n++) {
+        struct expected *child = &node->launching->expected[n];
 
         if (child->decided)
             continue;

@@ -468,15 +468,14 @@ static void add_absent(struct node *node,
             if (!rows_find(rows, rank))
                 add_row(node, more, &row);
         }
-    for (uint32_t i = 0; i < node->launching.roster.missing_count; i++) {
-        const struct roster_missing *missing =
-            &node->launching.roster.missing[i];
+    for (uint32_t i = 0; i < node->roster.missing_count; i++) {
+        const struct roster_missing *missing = &node->roster.missing[i];
         struct row row =
             row_of(node, missing->rank, NODE_COMMNODE, ROW_MISSING);
 
         row.host = missing->host;
         row.reason = missing->reason;
-        row.age_ms = age_ms(node, node->launching.begin_ms);
+        row.age_ms = age_ms(node, node->begin_ms);
         if (launched_index(node, missing->rank) != TOPOLOGY_NONE &&
             topology_is_leaf(node->status.tree,
                              launched_index(node, missing->rank)))

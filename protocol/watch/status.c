@@ -50,8 +50,7 @@ static void status_add(struct node *node, const struct row *row)
 static void add_own(struct node *node)
 {
     const struct status *status = &node->status;
-    uint64_t since_ms =
-        status->since_ms ? status->since_ms : node->launching.begin_ms;
+    uint64_t since_ms = status->since_ms ? status->since_ms : node->begin_ms;
     struct row row = {
         .rank = node->rank,
         .parent = node->parent ? node->parent->rank : RANK_NONE,
