@@ -111,21 +111,35 @@ static uint64_t stack_pointer(const struct waits *waits, size_t number)
                : 0;
 }
 
+/* Keep the stack, up to STACK_MAX bytes. It may end before, at a page: each part
+ * ends at one, and what is behind the first that cannot be read is left. */
+static void take_stack(struct waits *waits, pid_t pid, uint64_t bottom)
+{
+    struct iovec parts[STACK_MAX / PAGE];
+    size_t size = STACK_MAX - bottom % PAGE, at = 0, count = 0;
+    struct iovec here = {waits->stack, size};
+    ssize_t len;
+
+    while (at < size) {
+        uint64_t address = bottom + at;
+
+        parts[count++] =
+            (struct iovec){(void *)(uintptr_t)address, PAGE - address % PAGE};
+        at += PAGE - address % PAGE;
+    }
+    len = process_vm_readv(pid, &here, 1, parts, count, 0);
+    waits->stack_len = len > 0 ? (size_t)len : 0;
+}
+
 void waits_take_memory(struct waits *waits, pid_t pid)
 {
     uint64_t bottom = stack_pointer(waits, 0);
-    size_t len = STACK_MAX;
 
     if (waits->waits_at > 0)
         waits->has_mutex = read_memory(pid, waits->waits_at, &waits->mutex,
                                        sizeof(waits->mutex));
-    /* The stack may end before: at a page. */
-    while (bottom > 0 && len > 0 &&
-           !read_memory(pid, bottom, waits->stack, len))
-        len = len == STACK_MAX ? len - bottom % PAGE
-              : len > PAGE     ? len - PAGE
-                               : 0;
-    waits->stack_len = bottom > 0 ? len : 0;
+    if (bottom > 0)
+        take_stack(waits, pid, bottom);
 }
 
 /* A call that is being looked at. */
