@@ -72,17 +72,6 @@ static bool is_quick(const char *name)
     return false;
 }
 
-/* The name of the upstream filter for a role. */
-static const char *up_name(const struct stream_definition *definition,
-                           enum node_role role)
-{
-    const char *own = role == NODE_FRONTEND  ? definition->up_filter_frontend
-                      : role == NODE_BACKEND ? definition->up_filter_backend
-                                             : "";
-
-    return own[0] ? own : definition->up_filter;
-}
-
 int filtering_load(struct filtering *filtering,
                    const struct stream_definition *definition,
                    const struct loader_node *node,
@@ -110,7 +99,7 @@ int filtering_load(struct filtering *filtering,
     stream->id = definition->id;
     stream->node = *node;
     *filters = loader_facts(stream->loader);
-    *slow = !is_quick(up_name(definition, node->role)) ||
+    *slow = !is_quick(loader_up_name(definition, node->role)) ||
             !is_quick(definition->down_filter);
     pthread_mutex_lock(&filtering->lock);
     HASH_ADD(hh, filtering->streams, id, sizeof(stream->id), stream);

@@ -283,26 +283,6 @@ size_t cop_stream_size(const struct cop_stream *stream)
     return size;
 }
 
-/* Entered. */
-static bool is_exact(const struct cop_stream *stream)
-{
-    return node_kind(driver_node(stream->network->driver), stream->id) ==
-           STREAM_EXACT;
-}
-
-bool cop_stream_exact(const struct cop_stream *stream, const char **reason)
-{
-    const char *why = "the network belongs to the parent process";
-
-    if (network_enter(stream->network) == 0) {
-        why = is_exact(stream) ? NULL : "it was not opened so";
-        network_leave(stream->network);
-    }
-    if (reason)
-        *reason = why;
-    return !why;
-}
-
 int cop_stream_unfinal(const struct cop_stream *stream,
                        size_t *packets,
                        size_t *bytes)
@@ -329,26 +309,40 @@ int cop_stream_unfinal(const struct cop_stream *stream,
     return r;
 }
 
-bool cop_stream_recoverable(const struct cop_stream *stream,
-                            const char **reason)
+/* Entered. `why` is set if it is none. */
+static enum cop_guarantee guarantee_of(const struct cop_stream *stream,
+                                       const char **why)
 {
-    struct cop_network *network = stream->network;
-    const char *why = "the network belongs to the parent process";
-    int r;
+    const struct node *node = driver_node(stream->network->driver);
 
-    r = network_enter(network);
-    if (r == 0) {
-        why = filtering_why_not(network->filtering, stream->id);
-        if (is_exact(stream))
-            why = "it is exact: what is lost is sent again";
-        if (!why &&
-            !node_is_recoverable(driver_node(network->driver), stream->id))
-            why = "its filter at another node says that it is not";
-        network_leave(network);
+    *why = NULL;
+    switch (node_kind(node, stream->id)) {
+    case STREAM_EXACT:
+        return COP_GUARANTEE_WAVES;
+    case STREAM_CUMULATIVE:
+        return COP_GUARANTEE_TOTAL;
+    case STREAM_PLAIN:
+        break;
+    }
+    *why = filtering_why_not(stream->network->filtering, stream->id);
+    if (!*why && !node_is_recoverable(node, stream->id))
+        *why = "the filter of another node is not recoverable";
+    return *why ? COP_GUARANTEE_NONE : COP_GUARANTEE_COMPENSATION;
+}
+
+enum cop_guarantee cop_stream_guarantee(const struct cop_stream *stream,
+                                        const char **reason)
+{
+    enum cop_guarantee guarantee = COP_GUARANTEE_NONE;
+    const char *why = "the network belongs to the parent process";
+
+    if (network_enter(stream->network) == 0) {
+        guarantee = guarantee_of(stream, &why);
+        network_leave(stream->network);
     }
     if (reason)
         *reason = why;
-    return !why;
+    return guarantee;
 }
 
 bool cop_stream_replayable(const struct cop_stream *stream, const char **reason)

@@ -239,8 +239,7 @@ static void instance_fini(struct instance *instance)
     plugin_close(instance->plugin);
 }
 
-/* The upstream filter of nodes of `role`. */
-static const char *up_name(const struct stream_definition *definition,
+const char *loader_up_name(const struct stream_definition *definition,
                            enum node_role role)
 {
     const char *own = NULL;
@@ -259,15 +258,17 @@ static int check_cumulative(const struct loader *loader,
                             struct cop_error *error)
 {
     const struct cop_filter *filter = loader->up.filter;
-    const char *why = filter ? plugin_why_not_cumulative(filter)
-                             : "it has no upstream filter";
+    const char *why;
 
+    if (!filter)
+        return cop_error_set(error, -EOPNOTSUPP,
+                             "there is no upstream filter to make totals");
+    why = plugin_why_not_cumulative(filter);
     if (!why)
         return 0;
-    return cop_error_set(error, -ENOEXEC,
-                         "filter \"%s\": the stream is cumulative, and this "
-                         "filter cannot be: %s",
-                         filter ? filter->name : "", why);
+    return cop_error_set(error, -EOPNOTSUPP,
+                         "filter \"%s\" makes no totals: %s", filter->name,
+                         why);
 }
 
 /* Whether the filter can be that of an exact stream at a commnode: a wave that
@@ -278,11 +279,9 @@ static int check_exact(const struct loader *loader, struct cop_error *error)
 
     if (!filter || filter->laws & COP_STATELESS)
         return 0;
-    return cop_error_set(error, -ENOEXEC,
-                         "filter \"%s\" has a state, and on commnodes an exact "
-                         "stream allows none: use a filter that declares "
-                         "COP_STATELESS, and this one at the front-end "
-                         "(up_filter_frontend)",
+    return cop_error_set(error, -EOPNOTSUPP,
+                         "filter \"%s\" does not declare COP_STATELESS, as "
+                         "that of commnodes must; it may be up_filter_frontend",
                          filter->name);
 }
 
@@ -299,8 +298,8 @@ int loader_new(struct loader **out,
     loader = calloc(1, sizeof(*loader));
     if (!loader)
         return cop_error_set(error, -ENOMEM, "out of memory");
-    r = instance_init(&loader->up, directories, up_name(definition, role),
-                      error);
+    r = instance_init(&loader->up, directories,
+                      loader_up_name(definition, role), error);
     if (r < 0)
         goto out;
     r = instance_init(&loader->down, directories, down, error);

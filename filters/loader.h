@@ -40,12 +40,16 @@ void loader_output_clear(struct loader_output *output);
 /* Release the frames and free the storage. */
 void loader_output_fini(struct loader_output *output);
 
+/* The name of the upstream filter for nodes of `role`; "": none. */
+const char *loader_up_name(const struct stream_definition *definition,
+                           enum node_role role);
+
 /* Load the filters that `definition` names for nodes of `role`, by name from
  * `directories` (separated by colons). `definition` is borrowed.
  *
  * Returns 0, or with a sentence in `error`: -EINVAL if a name is invalid,
- * -ENOENT if there is no such filter, -ENOEXEC if it cannot be used, or
- * -ENOMEM. */
+ * -ENOENT if there is no such filter, -ENOEXEC if it cannot be used,
+ * -EOPNOTSUPP if its laws do not allow the stream's kind, or -ENOMEM. */
 int loader_new(struct loader **out,
                const struct stream_definition *definition,
                enum node_role role,

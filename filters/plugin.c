@@ -221,7 +221,7 @@ const char *plugin_why_not_cumulative(const struct cop_filter *filter)
     const uint32_t needed = COP_ASSOCIATIVE | COP_COMMUTATIVE;
 
     if (!filter->join)
-        return "it has no `join`, so no totals can be made with it";
+        return "it has no `join`";
     if ((filter->laws & needed) != needed)
         return "it does not declare COP_ASSOCIATIVE and COP_COMMUTATIVE";
     return NULL;

@@ -6,6 +6,7 @@
 #include "api/network.h"
 #include "api/options.h"
 #include "frontend/communicator.h"
+#include "frontend/guarantee.h"
 #include "wire/packet.h"
 
 /* ---- options ---- */
@@ -34,24 +35,6 @@ static int check_name(const char *what,
     return 0;
 }
 
-/* A total is joined in all nodes alike. */
-static int check_cumulative(const struct cop_stream_options *options,
-                            struct cop_error *error)
-{
-    if (!options->cumulative)
-        return 0;
-    if (!options->up_filter)
-        return cop_error_set(error, -EINVAL,
-                             "cumulative is set, but no up_filter; name one "
-                             "that has `join`, such as sum");
-    if (options->up_filter_frontend || options->up_filter_backend)
-        return cop_error_set(error, -EINVAL,
-                             "cumulative is set: up_filter is that of all "
-                             "nodes; leave up_filter_frontend and "
-                             "up_filter_backend NULL");
-    return 0;
-}
-
 static int check_options(const struct cop_stream_options *options,
                          struct cop_error *error)
 {
@@ -77,31 +60,7 @@ static int check_options(const struct cop_stream_options *options,
         r = check_name("up_filter_backend", options->up_filter_backend, error);
     if (r == 0)
         r = check_name("down_filter", options->down_filter, error);
-    if (r == 0)
-        r = check_cumulative(options, error);
     return r;
-}
-
-/* What a stream promises must fit its other options. */
-static int check_promise(const struct cop_stream_options *options,
-                         struct cop_error *error)
-{
-    if (!options->exact && options->keep != 0)
-        return cop_error_set(error, -EINVAL,
-                             "keep is given, but the stream is not exact");
-    if (!options->exact && options->redo_limit != 0)
-        return cop_error_set(error, -EINVAL,
-                             "redo_limit is given, but the stream is not "
-                             "exact");
-    if (options->exact && options->cumulative)
-        return cop_error_set(error, -EINVAL,
-                             "exact and cumulative are both set: a stream has "
-                             "whole waves or a total");
-    if (options->exact && options->sync != COP_WAIT_FOR_ALL)
-        return cop_error_set(error, -EINVAL,
-                             "an exact stream has waves of all members: sync "
-                             "must be COP_WAIT_FOR_ALL");
-    return 0;
 }
 
 /* The machine copies the definition; it only borrows these. */
@@ -191,8 +150,6 @@ int cop_stream_open(struct cop_stream **out,
         return cop_error_set(error, -EINVAL,
                              "the communicator is another network's");
     r = check_options(&options, error);
-    if (r == 0)
-        r = check_promise(&options, error);
     if (r < 0)
         return r;
     definition.keep = options.keep;
@@ -200,13 +157,14 @@ int cop_stream_open(struct cop_stream **out,
     definition.sync = options.sync;
     definition.wave_timeout_ms = options.wave_timeout_ms;
     definition.grow = options.grow;
-    definition.kind = options.cumulative ? STREAM_CUMULATIVE
-                      : options.exact    ? STREAM_EXACT
-                                         : STREAM_PLAIN;
     definition.up_filter = open_name(options.up_filter);
     definition.up_filter_frontend = open_name(options.up_filter_frontend);
     definition.up_filter_backend = open_name(options.up_filter_backend);
     definition.down_filter = open_name(options.down_filter);
+    r = guarantee_choose(&definition, options.guarantee, network->filter_path,
+                         error);
+    if (r < 0)
+        return r;
     if (options.parameters)
         definition.parameters = packet_frame(options.parameters)->payload;
     r = network_enter(network);

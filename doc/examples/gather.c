@@ -20,7 +20,6 @@ int main(int argc, char **argv)
     struct cop_packet *packet;
     struct cop_error error;
     const uint32_t *numbers;
-    const char *reason;
     uint32_t count, died = 0;
     size_t total = 0;
 
@@ -33,11 +32,10 @@ int main(int argc, char **argv)
         errx(1, "%s", error.text);
 
     options.up_filter = "gather";
+    options.guarantee = COP_GUARANTEE_COMPENSATION;
     if (cop_stream_open(&stream, network, cop_network_everyone(network),
                         &options, &error) < 0)
         errx(1, "%s", error.text);
-    if (!cop_stream_recoverable(stream, &reason))
-        errx(1, "%s", reason);
     cop_stream_send(stream, TAG_GO, "%ud", (uint32_t)atoi(argv[4]));
     printf("gathering\n");
     fflush(stdout);

@@ -112,6 +112,46 @@ enum cop_sync {
     COP_TIME_OUT,     /* what came within `wave_timeout_ms` of the first */
 };
 
+/* What holds of the packets of members when commnodes die, and how it is kept.
+ * `guarantee` of the options asks for it; cop_stream_guarantee() tells what was
+ * chosen, which is never COP_GUARANTEE_EXACT.
+ *
+ * All but COP_GUARANTEE_NONE promise: when cop_stream_sync() returns 0, the
+ * front-end has every packet that a member sent before, exactly once, whichever
+ * commnodes have died. They differ in what they ask of the upstream filter, and
+ * in how the front-end gets the result. */
+enum cop_guarantee {
+    COP_GUARANTEE_NONE,         /* packets may be lost with a commnode; then the
+                                   next cop_stream_sync() returns 1. A stream
+                                   whose filter allows compensation has it
+                                   nevertheless: it costs nothing before a
+                                   commnode dies */
+    COP_GUARANTEE_EXACT,        /* the first of those below that the filter and
+                                   the other options allow. With `sum` or `count`
+                                   that is a total, so nothing is received: a
+                                   tool that wants each wave asks for waves */
+    COP_GUARANTEE_COMPENSATION, /* children of a commnode that died send their
+                                   filter states to the new parent (PROTOCOL 9).
+                                   The filter is COP_IDEMPOTENT, not
+                                   COP_STATELESS, and has `get_state` or `pack`.
+                                   Results are received, and are in
+                                   cop_stream_state() */
+    COP_GUARANTEE_TOTAL, /* the front-end keeps a total of everything that
+                                   members have sent (PROTOCOL 17), which
+                                   cop_stream_state() gives; nothing is received.
+                                   The filter has `join` and `pack`, is
+                                   COP_ASSOCIATIVE and COP_COMMUTATIVE, and is
+                                   `up_filter` of all nodes */
+    COP_GUARANTEE_WAVES, /* each packet that is received has each member
+                                   that had sent exactly once, in order; what is
+                                   lost is sent again (PROTOCOL 16).
+                                   COP_WAIT_FOR_ALL only. The filter of commnodes
+                                   is COP_STATELESS, or there is none; those of
+                                   front-end and back-ends may have state. While
+                                   a member cannot be reached the stream waits
+                                   for it, until it is found or given up */
+};
+
 /* How a stream is opened. A filter named NULL passes everything through. The
  * name for one role, where given, goes before the name for all. */
 struct cop_stream_options {
@@ -123,27 +163,18 @@ struct cop_stream_options {
     const char *up_filter_backend;
     const char *down_filter;
     const struct cop_packet *parameters; /* for the filters; or NULL */
-    bool grow;       /* late joiners become members: they get each packet that
+    bool grow; /* late joiners become members: they get each packet that
                   follows; what they send is in the waves after the next
                   sync, before it may come flagged late. While there is no
                   member, calls return -ENODEV */
-    bool cumulative; /* the stream keeps a total of everything that its members
-                        send, exact whatever dies: cop_stream_state() gives it,
-                        and nothing is received. `up_filter` makes totals: it
-                        has `join` and `pack`, is associative and commutative,
-                        and is that of all nodes (PROTOCOL 17) */
-    bool exact;      /* every packet that the front-end receives has each member
-                   that had sent exactly once, in order, whatever dies
-                   (PROTOCOL 16). COP_WAIT_FOR_ALL only. The upstream filter
-                   must be COP_STATELESS on commnodes; with
-                   `up_filter_frontend` and `up_filter_backend` those of the
-                   other nodes may have state. While a member cannot be reached
-                   the stream waits for it, until it is found or given up */
-    size_t keep;     /* exact: bytes that a back-end keeps because the front-end
-                    has not accepted them yet; then its send blocks. One packet
-                    may exceed it. 0: 4 MiB */
-    uint32_t redo_limit; /* exact: the stream fails if one wave is sent again
-                            more often than this without success. 0: 8 */
+    enum cop_guarantee guarantee; /* COP_GUARANTEE_NONE unless set. The filters
+                                     must also be found by the front-end, which
+                                     reads their laws */
+    size_t keep;         /* whole waves: bytes that a back-end keeps because the
+                            front-end has not accepted them yet; then its send
+                            blocks. One packet may exceed it. 0: 4 MiB */
+    uint32_t redo_limit; /* whole waves: the stream fails if one wave is sent
+                            again more often than this without success. 0: 8 */
 };
 #define COP_STREAM_OPTIONS_INIT COP_INIT(cop_stream_options)
 
@@ -178,11 +209,11 @@ enum cop_event_type {
     COP_EVENT_STREAM_FAILED,  /* `stream_id` has ended with an error, in the
                                  whole tree: a filter of it has crashed the
                                  commnode `rank`, or has hung in two, the
-                                 second of which is `rank`; or it is exact, and
-                                 one wave was sent again `redo_limit` times in
-                                 vain. `text` says why. Other streams go on */
-    COP_EVENT_REDO, /* `stream_id` is exact, and a part of a wave was lost with
-                       a node: its back-ends send again what the front-end has
+                                 second of which is `rank`; or it has
+                                 COP_GUARANTEE_WAVES, and one wave was sent again
+                                 `redo_limit` times in vain. `text` says why. Other streams go on */
+    COP_EVENT_REDO, /* COP_GUARANTEE_WAVES: a part of a wave of `stream_id` was
+                       lost with a node, and its back-ends send again what the front-end has
                        not accepted. `epoch` and `wave`: the first wave of that;
                        `generation`: how often so far; `members` of the stream
                        are expected in it */
@@ -203,8 +234,8 @@ struct cop_recovery {
                                answer */
     uint64_t compensate_us; /* have filters pack their states, and hand the last
                                of them to the connection (9.1); waiting for a
-                               filter that computes is in it. 0 if no stream is
-                               recoverable */
+                               filter that computes is in it. 0 without
+                               COP_GUARANTEE_COMPENSATION and _TOTAL */
     uint64_t cleanup_us;    /* with the new parent: table and records (6.4),
                                claims and routes (10.1), feeds (10.4) */
     uint64_t overall_us;    /* from when the loss was noticed (the connection
@@ -343,8 +374,9 @@ COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
  * some had to be killed. */
 COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
 
-/* Leave the network, from a back-end, when all that it has sent on exact streams
- * has been accepted by the front-end; at once if it has sent nothing on one.
+/* Leave the network, from a back-end, when all that it has sent on streams with
+ * COP_GUARANTEE_WAVES has been accepted by the front-end; at once if it has sent
+ * nothing on one.
  * Without such streams this is cop_network_shutdown().
  *
  * Returns 0, or:
@@ -406,9 +438,11 @@ COP_API uint32_t cop_communicator_rank(
  * COP_EVENT_FILTER_ERROR.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
- *   -EINVAL     an option is wrong
- *   -ELIBBAD    a filter could not be loaded, or cannot be that of an exact
- *               stream; the text names the node and quotes the loader
+ *   -EINVAL     an option is wrong, or the filters do not allow `guarantee`: the
+ *               text says why
+ *   -ELIBBAD    a filter could not be loaded, or the one that another node has
+ *               does not allow `guarantee`; the text names the node and quotes
+ *               the loader
  *   -ETIMEDOUT  no answer within `open_timeout`; the text names the members
  *               that have not answered */
 COP_API int cop_stream_open(struct cop_stream **out,
@@ -486,8 +520,9 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * and calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
  *
  * Returns 0; or 1 if something may have been lost with a link since the last
- * sync, because the stream is neither recoverable nor exact. COP_EVENT_STREAM_LOSSY names the
- * links, and what was lost does not come later. If several threads are in this
+ * sync, which happens only if cop_stream_guarantee() is COP_GUARANTEE_NONE.
+ * COP_EVENT_STREAM_LOSSY names the links, and what was lost does not come later.
+ * If several threads are in this
  * call for one stream, each of them returns 1. Or:
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members without
  *                a path to the front-end, or, if there are none, the members of
@@ -510,15 +545,16 @@ COP_API int cop_stream_settle(struct cop_stream *stream);
  * After cop_stream_sync() it has everything that was sent before. Front-end
  * only; the packet is the caller's.
  *
- * On a cumulative stream: the total of everything that the members, and those
+ * Under COP_GUARANTEE_TOTAL: the total of everything that the members, and those
  * that have left, have sent, each packet once. The part of a back-end that died
  * or was given up is not in it. While nodes look for a parent the total may
  * lack members, or have one twice: then the call returns 1.
  *
- * Returns 0; 1 if the total of a cumulative stream is not exact now; or:
+ * Returns 0; 1 if such a total is not exact now; or:
  *   -EAGAIN      not within `timeout_ms`
  *   -ENODATA     the filter has no state yet: nothing was sent
- *   -EOPNOTSUPP  the front-end's filter is not recoverable
+ *   -EOPNOTSUPP  cop_stream_guarantee() is neither COP_GUARANTEE_COMPENSATION
+ *                nor COP_GUARANTEE_TOTAL
  *   -EIO         the filter could not pack it, or the stream has failed
  *   -ETIMEDOUT   packing it took longer than `filter_timeout`
  *   -ENOTCONN    the stream was closed or the network has ended
@@ -534,24 +570,17 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       const char *format,
                                       ...);
 
-/* Whether the stream survives the death of commnodes without loss: its upstream
- * filter is idempotent and can pack its state, at every node; or the stream is
- * cumulative. Otherwise
- * packets on their way up may be lost with a node, and the next
- * cop_stream_sync() returns 1. `reason`, if not NULL, is set to a static
- * sentence if the result is false, otherwise to NULL. */
-COP_API bool cop_stream_recoverable(const struct cop_stream *stream,
-                                    const char **reason);
+/* The guarantee that `stream` keeps: COP_GUARANTEE_COMPENSATION, _TOTAL, _WAVES
+ * or _NONE. `reason`, if not NULL, is set to a static sentence if the result is
+ * COP_GUARANTEE_NONE, otherwise to NULL; "it" in this sentence is the upstream
+ * filter. A back-end speaks of its own filter only. */
+COP_API enum cop_guarantee cop_stream_guarantee(const struct cop_stream *stream,
+                                                const char **reason);
 
-/* Whether the stream is exact: opened so, and every packet that the front-end
- * receives has each member that had sent exactly once. cop_stream_sync() never
- * returns 1 then. `reason` as above. */
-COP_API bool cop_stream_exact(const struct cop_stream *stream,
-                              const char **reason);
-
-/* How many packets and bytes this back-end has sent on an exact stream that the
+/* How many packets and bytes this back-end has sent on an exact stream
+ * (COP_GUARANTEE_WAVES) that the
  * front-end has not accepted yet. The pointers may be NULL. Returns 0, -EPERM at
- * a front-end, -EOPNOTSUPP if the stream is not exact, or -ENOTCONN. */
+ * a front-end, -EOPNOTSUPP without COP_GUARANTEE_WAVES, or -ENOTCONN. */
 COP_API int cop_stream_unfinal(const struct cop_stream *stream,
                                size_t *packets,
                                size_t *bytes);

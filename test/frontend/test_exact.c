@@ -1,6 +1,4 @@
 /* test_exact.c - exact streams over real processes (PROTOCOL 16). */
-#include <stdio.h>
-
 #include "test/frontend/tree.h"
 
 static struct cop_stream *open_exact(struct cop_network *network, size_t keep)
@@ -8,7 +6,7 @@ static struct cop_stream *open_exact(struct cop_network *network, size_t keep)
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
 
     options.up_filter = "sum";
-    options.exact = true;
+    options.guarantee = COP_GUARANTEE_WAVES;
     options.keep = keep;
     return tree_open_with(network, &options);
 }
@@ -44,8 +42,7 @@ TEST(every_commnode_is_killed)
 
     for (size_t i = 0; i < 8; i++)
         ranks[i] = tree_rank(network, i);
-    CU_ASSERT(cop_stream_exact(stream, NULL));
-    CU_ASSERT(!cop_stream_recoverable(stream, NULL));
+    CU_ASSERT_EQUAL(cop_stream_guarantee(stream, NULL), COP_GUARANTEE_WAVES);
     CU_ASSERT_EQUAL_FATAL(dead, 6);
     for (size_t i = 0; i < dead; i++) {
         CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 200));
@@ -119,57 +116,13 @@ TEST(keep_smaller_than_a_packet)
     tree_end(network);
 }
 
-/* What `options` says when a stream is opened with them. */
-static int refused(struct cop_network *network,
-                   const struct cop_stream_options *options,
-                   const char *says)
-{
-    struct cop_stream *stream = NULL;
-    struct cop_error error = {""};
-    int r = cop_stream_open(&stream, network, cop_network_everyone(network),
-                            options, &error);
-
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, says));
-    if (!strstr(error.text, says))
-        printf("\n%s\n", error.text);
-    return r;
-}
-
-/* Options that an exact stream cannot keep its promise with. */
-TEST(options_that_do_not_fit)
-{
-    struct cop_network *network = tree_launch("2x2");
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-
-    options.keep = 1;
-    CHECK_IS(refused(network, &options, "keep is given"), -EINVAL);
-    options.keep = 0;
-    options.redo_limit = 1;
-    CHECK_IS(refused(network, &options, "redo_limit is given"), -EINVAL);
-    options.redo_limit = 0;
-    options.exact = true;
-    options.sync = COP_DO_NOT_WAIT;
-    CHECK_IS(refused(network, &options, "COP_WAIT_FOR_ALL"), -EINVAL);
-    options.sync = COP_WAIT_FOR_ALL;
-    options.up_filter = "sum";
-    options.cumulative = true;
-    CHECK_IS(refused(network, &options, "are both set"), -EINVAL);
-    options.cumulative = false;
-    options.up_filter = "int_union";
-    CHECK_IS(refused(network, &options, "COP_STATELESS"), -ELIBBAD);
-    tree_end(network);
-}
-
 /* The calls that are for the other end, or for other streams. */
 TEST(calls_that_do_not_fit)
 {
     struct cop_network *network = tree_launch("flat:2");
     struct cop_stream *plain = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     struct cop_error error;
-    const char *why = NULL;
 
-    CU_ASSERT(!cop_stream_exact(plain, &why));
-    CU_ASSERT_PTR_NOT_NULL(why);
     CHECK_IS(cop_stream_unfinal(plain, NULL, NULL), -EPERM);
     CHECK_IS(cop_network_leave(network, 0, &error), -EPERM);
     tree_end(network);

@@ -19,7 +19,7 @@ static struct cop_stream *open_poison(struct cop_network *network)
     CHECK_OK(cop_communicator_new(&members, network, ranks, 2));
     stream = tree_open_to(network, members, &options);
     cop_communicator_free(members);
-    CU_ASSERT(cop_stream_recoverable(stream, NULL));
+    CU_ASSERT(cop_stream_guarantee(stream, NULL) == COP_GUARANTEE_COMPENSATION);
     return stream;
 }
 

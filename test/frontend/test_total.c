@@ -11,7 +11,7 @@ static struct cop_stream *open_total(struct cop_network *network,
 {
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
 
-    options.cumulative = true;
+    options.guarantee = COP_GUARANTEE_TOTAL;
     options.sync = sync;
     options.wave_timeout_ms = sync == COP_TIME_OUT ? 20 : 0;
     options.up_filter = filter;
@@ -73,7 +73,8 @@ TEST(a_sum_survives_every_commnode)
         const char *reason = "";
         struct cop_event event;
 
-        CU_ASSERT(cop_stream_recoverable(stream, &reason));
+        CU_ASSERT_EQUAL(cop_stream_guarantee(stream, &reason),
+                        COP_GUARANTEE_TOTAL);
         CU_ASSERT_PTR_NULL(reason);
         CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, RATE));
         CU_ASSERT(count >= 4);
@@ -125,39 +126,6 @@ TEST(nothing_has_no_total)
     CHECK_IS(tree_sync(stream), 0);
     CHECK_IS(cop_stream_state(stream, &packet, TREE_PATIENCE_MS), -ENODATA);
     CU_ASSERT_PTR_NULL(packet);
-    tree_end(network);
-}
-
-/* `options` are refused with `code` and `words`. */
-static void check_refused(struct cop_network *network,
-                          const struct cop_stream_options *options,
-                          int code,
-                          const char *words)
-{
-    struct cop_stream *stream = NULL;
-    struct cop_error error = {""};
-
-    CHECK_IS(cop_stream_open(&stream, network, cop_network_everyone(network),
-                             options, &error),
-             code);
-    CU_ASSERT_PTR_NULL(stream);
-    if (!strstr(error.text, words))
-        printf("\n\"%s\" does not say \"%s\"\n", error.text, words);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, words));
-}
-
-TEST(filters_that_make_no_totals_are_refused)
-{
-    struct cop_network *network = tree_launch("2x2");
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-
-    options.cumulative = true;
-    check_refused(network, &options, -EINVAL, "no up_filter");
-    options.up_filter = "concat";
-    check_refused(network, &options, -ELIBBAD, "no `join`");
-    options.up_filter = "sum";
-    options.up_filter_frontend = "max";
-    check_refused(network, &options, -EINVAL, "up_filter_frontend");
     tree_end(network);
 }
 

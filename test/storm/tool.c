@@ -217,9 +217,10 @@ static void flow_open(uint32_t i, uint64_t seed, const char *folder)
     if (r < 0)
         errx(1, "%s: open: %s", ledger->name, error.text);
     say("open %u %s", cop_stream_id(flow->stream), ledger->name);
-    if (cop_stream_recoverable(flow->stream, NULL) !=
-        (ledger->kind != KIND_SUM))
-        bad("%s: cop_stream_recoverable() is wrong", ledger->name);
+    if (cop_stream_guarantee(flow->stream, NULL) !=
+        (ledger->kind == KIND_SUM ? COP_GUARANTEE_NONE
+                                  : COP_GUARANTEE_COMPENSATION))
+        bad("%s: cop_stream_guarantee() is wrong", ledger->name);
 }
 
 static void launch(char **argv)

@@ -1,0 +1,21 @@
+/* guarantee.h - which kind of stream keeps what its options ask for. */
+#ifndef FRONTEND_GUARANTEE_H
+#define FRONTEND_GUARANTEE_H
+
+#include <coppice/coppice.h>
+
+#include "protocol/node.h"
+
+/* Set `definition->kind` so that the stream keeps `guarantee`, in the cheapest
+ * way that the rest of `definition` and the laws of its filters allow. The
+ * filters are looked up in `directories`, opened, and closed again.
+ *
+ * Returns 0, or with a sentence in `error`: -EINVAL if there is no such way, or
+ * `definition` has options of another; -ELIBBAD if a filter cannot be loaded
+ * here; or -ENOMEM. */
+int guarantee_choose(struct stream_definition *definition,
+                     enum cop_guarantee guarantee,
+                     const char *directories,
+                     struct cop_error *error);
+
+#endif

@@ -1,0 +1,203 @@
+/* test_guarantee.c - how a stream keeps the guarantee that it was opened with,
+ * and what is refused. */
+#include "test/frontend/tree.h"
+
+static int open_as(struct cop_network *network,
+                   const struct cop_stream_options *options,
+                   struct cop_stream **stream,
+                   struct cop_error *error)
+{
+    *stream = NULL;
+    return cop_stream_open(stream, network, cop_network_everyone(network),
+                           options, error);
+}
+
+static const struct {
+    const char *filter;
+    const char *frontend; /* or NULL */
+    enum cop_sync sync;
+    enum cop_guarantee asked;
+    enum cop_guarantee kept;
+} kept_cases[] = {
+    {"int_union", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_EXACT,
+     COP_GUARANTEE_COMPENSATION},
+    {"int_union", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_EXACT,
+     COP_GUARANTEE_COMPENSATION},
+    {"int_union", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_COMPENSATION,
+     COP_GUARANTEE_COMPENSATION},
+    {"int_union", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_TOTAL,
+     COP_GUARANTEE_TOTAL},
+    {"int_union", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_NONE,
+     COP_GUARANTEE_COMPENSATION},
+    {"sum", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_EXACT, COP_GUARANTEE_TOTAL},
+    {"max", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_EXACT, COP_GUARANTEE_TOTAL},
+    {"histogram", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_EXACT,
+     COP_GUARANTEE_TOTAL},
+    {"sum", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_WAVES, COP_GUARANTEE_WAVES},
+    {"sum", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_NONE, COP_GUARANTEE_NONE},
+    {"sum", "max", COP_WAIT_FOR_ALL, COP_GUARANTEE_EXACT, COP_GUARANTEE_WAVES},
+    {"concat", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_EXACT,
+     COP_GUARANTEE_WAVES},
+    {"concat", "poison", COP_WAIT_FOR_ALL, COP_GUARANTEE_WAVES,
+     COP_GUARANTEE_WAVES},
+    {NULL, NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_EXACT, COP_GUARANTEE_WAVES},
+    {NULL, NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_NONE, COP_GUARANTEE_NONE},
+};
+
+/* A stream is what its filters, its synchronisation and its guarantee allow. */
+TEST(the_cheapest_way_is_taken)
+{
+    struct cop_network *network;
+
+    tree_own_filters();
+    network = tree_launch("2x2");
+    for (size_t i = 0; i < sizeof(kept_cases) / sizeof(*kept_cases); i++) {
+        struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+        enum cop_guarantee kept;
+        struct cop_stream *stream;
+        const char *reason = "";
+
+        options.up_filter = kept_cases[i].filter;
+        options.up_filter_frontend = kept_cases[i].frontend;
+        options.sync = kept_cases[i].sync;
+        options.guarantee = kept_cases[i].asked;
+        stream = tree_open_with(network, &options);
+        kept = cop_stream_guarantee(stream, &reason);
+        if (kept != kept_cases[i].kept)
+            printf("\ncase %zu: %d\n", i, (int)kept);
+        CU_ASSERT_EQUAL(kept, kept_cases[i].kept);
+        CU_ASSERT_EQUAL(!reason, kept != COP_GUARANTEE_NONE);
+        cop_stream_close(stream);
+    }
+    tree_end(network);
+}
+
+static const struct {
+    const char *filter;
+    const char *frontend;
+    enum cop_sync sync;
+    enum cop_guarantee asked;
+    const char *says[3];
+} refused_cases[] = {
+    {"concat",
+     NULL,
+     COP_DO_NOT_WAIT,
+     COP_GUARANTEE_EXACT,
+     {"is stateless", "has no `join`", "COP_WAIT_FOR_ALL"}},
+    {"poison",
+     "sum",
+     COP_WAIT_FOR_ALL,
+     COP_GUARANTEE_EXACT,
+     {"filter \"sum\": it is stateless", "up_filter_frontend",
+      "filter \"poison\" does not declare COP_STATELESS"}},
+    {NULL,
+     NULL,
+     COP_DO_NOT_WAIT,
+     COP_GUARANTEE_EXACT,
+     {"no upstream filter", "no upstream filter to make totals",
+      "COP_WAIT_FOR_ALL"}},
+    {"sum",
+     NULL,
+     COP_WAIT_FOR_ALL,
+     COP_GUARANTEE_COMPENSATION,
+     {"COP_GUARANTEE_COMPENSATION cannot be kept", "is stateless"}},
+    {"concat",
+     NULL,
+     COP_WAIT_FOR_ALL,
+     COP_GUARANTEE_TOTAL,
+     {"COP_GUARANTEE_TOTAL cannot be kept", "has no `join`"}},
+    {NULL, NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_TOTAL, {"no upstream filter"}},
+    {"sum",
+     "max",
+     COP_WAIT_FOR_ALL,
+     COP_GUARANTEE_TOTAL,
+     {"up_filter_frontend"}},
+    {"int_union",
+     NULL,
+     COP_WAIT_FOR_ALL,
+     COP_GUARANTEE_WAVES,
+     {"COP_GUARANTEE_WAVES cannot be kept", "COP_STATELESS",
+      "up_filter_frontend"}},
+    {"sum", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_WAVES, {"COP_WAIT_FOR_ALL"}},
+    {"sum", NULL, COP_TIME_OUT, COP_GUARANTEE_WAVES, {"COP_WAIT_FOR_ALL"}},
+    {"sum",
+     NULL,
+     COP_WAIT_FOR_ALL,
+     (enum cop_guarantee)99,
+     {"guarantee is 99"}},
+};
+
+/* What no stream keeps is refused, and the reason is given. "poison" has a state
+ * and is idempotent; "concat" has neither law. */
+TEST(what_cannot_be_kept_is_refused)
+{
+    struct cop_network *network;
+
+    tree_own_filters();
+    network = tree_launch("2x2");
+    for (size_t i = 0; i < sizeof(refused_cases) / sizeof(*refused_cases);
+         i++) {
+        struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+        struct cop_error error = {""};
+        struct cop_stream *stream;
+
+        options.up_filter = refused_cases[i].filter;
+        options.up_filter_frontend = refused_cases[i].frontend;
+        options.sync = refused_cases[i].sync;
+        options.wave_timeout_ms = options.sync == COP_TIME_OUT ? 10 : 0;
+        options.guarantee = refused_cases[i].asked;
+        CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
+        CU_ASSERT_PTR_NULL(stream);
+        for (size_t k = 0; k < 3 && refused_cases[i].says[k]; k++) {
+            if (!strstr(error.text, refused_cases[i].says[k]))
+                printf("\n\"%s\" does not say \"%s\"\n", error.text,
+                       refused_cases[i].says[k]);
+            CU_ASSERT_PTR_NOT_NULL(
+                strstr(error.text, refused_cases[i].says[k]));
+        }
+    }
+    tree_end(network);
+}
+
+/* The bounds of whole waves fit no other guarantee. */
+TEST(bounds_need_waves)
+{
+    struct cop_network *network = tree_launch("flat:2");
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_error error = {""};
+    struct cop_stream *stream;
+
+    options.up_filter = "sum";
+    options.guarantee = COP_GUARANTEE_TOTAL;
+    options.keep = 1;
+    CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "keep is given"));
+    options.keep = 0;
+    options.redo_limit = 1;
+    options.guarantee = COP_GUARANTEE_NONE;
+    CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "redo_limit is given"));
+    tree_end(network);
+}
+
+/* A filter that the front-end cannot open has no laws to choose by. */
+TEST(a_filter_that_is_missing)
+{
+    struct cop_network *network = tree_launch("flat:2");
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_error error = {""};
+    struct cop_stream *stream;
+
+    options.up_filter = "no_such_filter";
+    for (int g = COP_GUARANTEE_EXACT; g <= COP_GUARANTEE_WAVES; g++) {
+        options.guarantee = (enum cop_guarantee)g;
+        CHECK_IS(open_as(network, &options, &stream, &error), -ELIBBAD);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no_such_filter.so"));
+    }
+    tree_end(network);
+}
+
+int main(void)
+{
+    return check_run("guarantees");
+}
