@@ -265,6 +265,24 @@ static int read_frames(struct reading *reading)
     return r;
 }
 
+/* The ids of the threads of an end, if it has them; the caller's. */
+static int read_tids(struct reading *reading,
+                     struct tasks **tids,
+                     const json_t *end,
+                     const char *where)
+{
+    const char *text = "";
+    int r = read_optional_text(reading, &text, end, where, "tids");
+
+    if (r < 0 || !text[0])
+        return r;
+    r = tasks_parse(tids, text);
+    if (r == -EINVAL)
+        r = cop_error_set(reading->error, r, "%s: %stids: no set of numbers",
+                          reading->name, where);
+    return r;
+}
+
 /* The ends of one node: to `build`, and their tasks into `*under`. */
 static int read_ends(struct reading *reading,
                      struct build *build,
@@ -285,7 +303,7 @@ static int read_ends(struct reading *reading,
     r = read_array(reading, &array, object, where, "ends");
     for (i = 0; r == 0 && i < json_array_size(array); i++) {
         const json_t *end = json_array_get(array, i);
-        struct tasks *tasks, *twice;
+        struct tasks *tasks, *twice, *tids = NULL;
 
         snprintf(where, sizeof(where), "nodes[%zu].ends[%zu].", index, i);
         r = read_set(reading, &tasks, end, where, "set");
@@ -308,10 +326,13 @@ static int read_ends(struct reading *reading,
         if (r == 0)
             r = tasks_change(under, TASKS_UNION, tasks);
         if (r == 0)
+            r = read_tids(reading, &tids, end, where);
+        if (r == 0)
             r = build_end(
                 build,
                 &(struct tree_end){place, (uint32_t)samples, (uint32_t)threads,
-                                   !json_object_get(end, "left"), tasks});
+                                   !json_object_get(end, "left"), tasks, tids});
+        tasks_free(tids);
     }
     return r;
 }

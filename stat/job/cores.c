@@ -21,8 +21,8 @@ static int add_stack(void *arg,
 {
     const struct sink *sink = arg;
 
-    (void)tid;
-    return traces_add(sink->traces, sink->task, frames, count);
+    return traces_add_thread(sink->traces, sink->task, tid, frames, count,
+                             count, false);
 }
 
 /* Read one file. One that cannot be read is a task all the same. */

@@ -13,6 +13,7 @@
 #include "stat/show/edges.h"
 #include "stat/show/movers.h"
 #include "stat/show/picture.h"
+#include "stat/show/threads.h"
 #include "stat/walk/runtime.h"
 
 /* So many places are told of besides that of most tasks. */
@@ -315,6 +316,94 @@ static char *append_group(char *text,
     return text;
 }
 
+/* By falling number of threads. */
+static int by_threads(const void *a, const void *b)
+{
+    const struct threads_place *x = a;
+    const struct threads_place *y = b;
+
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    if (x->odd != y->odd)
+        return x->odd ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Append where the threads of all tasks are, which are one class: those of most,
+ * then the odd ones. */
+static char *append_places(char *text,
+                           const struct judging *judging,
+                           const struct threads_place *places,
+                           int count)
+{
+    const struct group *group = judging->groups;
+    bool waits = group->doing == DOING_WAIT;
+    char ids[THREADS_IDS_SIZE];
+    uint32_t all = 0;
+    int i;
+
+    for (i = 0; i < count; i++)
+        all += places[i].count;
+    text = judging->tasks == 1 ? append_tasks(text, judging, group, false)
+                               : columns_append(text, "each of the %u %ss",
+                                                judging->tasks, judging->noun);
+    text = columns_append(text, ": ");
+    for (i = 0; i < count && i <= OTHERS_MAX; i++) {
+        bool one = places[i].count == 1;
+
+        if (threads_ids(ids, judging->report, places[i].node) < 0) {
+            free(text);
+            return NULL;
+        }
+        if (i == 0 && !one)
+            text =
+                columns_append(text, "%u of %u threads", places[i].count, all);
+        else if (one && ids[0])
+            text = columns_append(text, "%s%s", i > 0 ? "; " : "", ids);
+        else
+            text = columns_append(text, "%s%u thread%s", i > 0 ? "; " : "",
+                                  places[i].count, one ? "" : "s");
+        text = columns_append(text, "%s in ",
+                              waits ? (one ? " waits" : " wait")
+                                    : (one ? " is" : " are"));
+        text = append_place(text, judging, places[i].node);
+    }
+    if (count > OTHERS_MAX + 1)
+        text = columns_append(text, "; others are at %d more places",
+                              count - OTHERS_MAX - 1);
+    return text;
+}
+
+/* Append where the threads are, if all tasks are alike and have some that differ:
+ * odd ones, or any of the only task. `*done` becomes whether they do. NULL
+ * without memory. */
+static char *append_threads(char *text,
+                            const struct judging *judging,
+                            bool *done)
+{
+    const struct group *group = judging->groups;
+    struct threads_place *places = NULL;
+    int count, i;
+
+    *done = false;
+    if (judging->report->classes->count != 1 ||
+        (group->doing != DOING_WAIT && group->doing != DOING_NOTHING))
+        return text;
+    count = threads_places(&places, judging->report, 0);
+    if (count < 0) {
+        free(text);
+        return NULL;
+    }
+    for (i = 0; i < count; i++)
+        *done |= count > 1 && (places[i].odd || judging->tasks == 1);
+    if (*done) {
+        qsort(places, (size_t)count, sizeof(*places), by_threads);
+        text = append_places(text, judging, places, count);
+    }
+    free(places);
+    return text;
+}
+
 /* Append which threads hold each other's locks, and "; "; NULL without
  * memory. */
 static char *append_locks(char *text, const struct judging *judging)
@@ -441,13 +530,16 @@ static char *judging_text(const struct judging *judging)
     const struct group *group = judging->groups;
     size_t count = HASH_COUNT(judging->groups), i;
     char ranks[RANKS_SIZE], *text;
+    bool threads;
 
     if (count == 0)
         return strdup("");
     while (group->hh.next)
         group = group->hh.next;
     text = append_locks(strdup(""), judging);
-    text = append_group(text, judging, group, true);
+    text = append_threads(text, judging, &threads);
+    if (!threads)
+        text = append_group(text, judging, group, true);
     group = judging->groups;
     for (i = 0; i + 1 < count && i < OTHERS_MAX; i++) {
         text = columns_append(text, "; ");

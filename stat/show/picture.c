@@ -7,6 +7,7 @@
 
 #include "stat/show/columns.h"
 #include "stat/show/short.h"
+#include "stat/show/threads.h"
 #include "stat/walk/runtime.h"
 
 /* Below so many columns more of them are kept for names. */
@@ -104,6 +105,7 @@ static uint32_t chain_len(const struct drawing *drawing, uint32_t node)
 struct child {
     uint32_t node;
     const struct tasks *tasks;
+    bool odd; /* threads that are outliers are there or below */
 };
 
 static int by_count(const void *a, const void *b)
@@ -115,6 +117,8 @@ static int by_count(const void *a, const void *b)
     if (tasks_count(x->tasks) != tasks_count(y->tasks))
         return tasks_count(x->tasks) < tasks_count(y->tasks) ? -1 : 1;
     order = tasks_compare(x->tasks, y->tasks);
+    if (order == 0 && x->odd != y->odd)
+        return x->odd ? -1 : 1;
     return order ? order : (x->node > y->node) - (x->node < y->node);
 }
 
@@ -144,7 +148,8 @@ static long children_sorted(struct child **out,
             continue;
         if (drawing->drawn[node])
             children[count++] =
-                (struct child){node, drawing->report->under[node]};
+                (struct child){node, drawing->report->under[node],
+                               threads_odd_below(drawing->report, node)};
         else
             ++*others;
     }
@@ -212,7 +217,8 @@ static int node_line(struct drawing *drawing,
     }
     if (report_is_folded(report, *node))
         line.text = columns_append(line.text, LEADS_ON ELLIPSIS);
-    line.outlier = !in_outlier && report_is_outlier(report, line.tasks);
+    line.text = threads_append(line.text, report, *node);
+    line.outlier = !in_outlier && report_is_outlying(report, line.node);
     if (line.outlier)
         line.unchanged = report_unchanged(report, line.tasks);
     return line_add(drawing, line);
@@ -298,7 +304,7 @@ static int draw_children(struct drawing *drawing,
         if (skip > 0 && i == PICTURE_FIRST)
             i += skip;
         last = i + 1 == count && others + skip == 0;
-        odd = in_outlier || report_is_outlier(report, children[i].tasks);
+        odd = in_outlier || report_is_outlying(report, children[i].node);
         node = children[i].node;
         end = node + drawing->tree->nodes[node].size;
         r = node_line(drawing, &node, prefix, branch_of(top, last), in_outlier);

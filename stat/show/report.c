@@ -9,11 +9,8 @@
 
 #include "stat/show/columns.h"
 #include "stat/show/judgement.h"
+#include "stat/show/threads.h"
 #include "stat/walk/runtime.h"
-
-/* At most one task in so many makes an outlier, among OUTLIER_TASKS or more. */
-#define OUTLIER_SHARE 10
-#define OUTLIER_TASKS 4
 
 const char *report_noun(const struct report *report)
 {
@@ -175,16 +172,19 @@ uint64_t report_threads(const struct report *report, const struct tasks *tasks)
     return count;
 }
 
+uint32_t report_few(uint32_t all)
+{
+    return all < 2 * OUTLIER_SHARE ? 1 : all / OUTLIER_SHARE;
+}
+
 /* How many tasks an outlier has at most. Where no class has more, nobody lies
  * outside of anything: 0. */
 static uint32_t find_outlier_most(const struct report *report)
 {
     uint32_t all = tasks_count(report->everyone);
-    uint32_t most = all / OUTLIER_SHARE;
+    uint32_t most = report_few(all);
     size_t i;
 
-    if (most == 0)
-        most = 1;
     for (i = 0; all >= OUTLIER_TASKS && i < report->classes->count; i++)
         if (tasks_count(report->classes->sets[i]) > most)
             return most;
@@ -328,8 +328,9 @@ int report_new(struct report **out,
     report->first_end = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
     report->shown = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
     report->threads = calloc((size_t)tree->node_count + 1, sizeof(uint64_t));
+    report->odd = calloc((size_t)tree->node_count + 1, sizeof(bool));
     if (!report->under || !report->first_end || !report->shown ||
-        !report->threads)
+        !report->threads || !report->odd)
         goto out;
     for (i = 0; i < tree->node_count; i++)
         report->first_end[i] = tree->end_count;
@@ -353,6 +354,9 @@ int report_new(struct report **out,
     if (r < 0)
         goto out;
     report->outlier_most = find_outlier_most(report);
+    r = threads_find_odd(report->odd, report);
+    if (r < 0)
+        goto out;
     r = judgement_make(&report->judgement, report);
     if (r < 0)
         goto out;
@@ -388,6 +392,7 @@ void report_free(struct report *report)
     free(report->first_end);
     free(report->shown);
     free(report->threads);
+    free(report->odd);
     free(report->pieces);
     free(report->summary);
     free(report->judgement);
@@ -414,6 +419,11 @@ long report_class(const struct report *report, const struct tasks *tasks)
 bool report_is_outlier(const struct report *report, const struct tasks *tasks)
 {
     return tasks_count(tasks) <= report->outlier_most;
+}
+
+bool report_is_outlying(const struct report *report, uint32_t node)
+{
+    return report->odd[node] || report_is_outlier(report, report->under[node]);
 }
 
 uint32_t report_unchanged(const struct report *report, struct tasks *tasks)

@@ -38,6 +38,10 @@ struct report_piece {
     uint64_t threads;
 };
 
+/* At most one in so many is an outlier, among OUTLIER_TASKS or more. */
+#define OUTLIER_SHARE 10
+#define OUTLIER_TASKS 4
+
 /* Read it. `tree` and what `source` points to are borrowed. */
 struct report {
     struct report_source source;
@@ -57,6 +61,7 @@ struct report {
     char *missing; /* what, in a sentence that begins so too; "": nothing */
     char *judgement; /* what is wrong, in a sentence; "": nothing is seen */
     uint32_t outlier_most; /* an outlier has so many tasks at most */
+    bool *odd; /* by node: few threads of the tasks are there, see threads.h */
     uint64_t *threads; /* by node: so many were at and under it when its tasks
                           were last seen */
     struct report_piece *pieces; /* of all tasks, rising */
@@ -71,6 +76,9 @@ int report_new(struct report **out,
 /* Free `report`. NULL is fine. */
 void report_free(struct report *report);
 
+/* How many of `all` tasks or threads are few. */
+uint32_t report_few(uint32_t all);
+
 /* Whether traces end at `node` itself. */
 bool report_has_end(const struct report *report, uint32_t node);
 
@@ -84,6 +92,10 @@ long report_class(const struct report *report, const struct tasks *tasks);
 /* Whether `tasks` are few enough of all to be called an outlier: a tenth of
  * four or more, or one, where a class has more. */
 bool report_is_outlier(const struct report *report, const struct tasks *tasks);
+
+/* Whether `node` is to be marked as an outlier: of its tasks, or of their
+ * threads. */
+bool report_is_outlying(const struct report *report, uint32_t node);
 
 /* For how many samples, up to the last, none of `tasks` has moved; 0 if some
  * have just moved, or where there was one sample only. */

@@ -75,8 +75,10 @@ void build_free(struct build *build)
         HASH_DEL(build->strings, string);
         free(string);
     }
-    for (uint32_t i = 0; i < build->end_count; i++)
+    for (uint32_t i = 0; i < build->end_count; i++) {
         tasks_free(build->ends[i].tasks);
+        tasks_free(build->ends[i].tids);
+    }
     for (uint32_t i = 0; i < build->progress_count; i++)
         tasks_free(build->progress[i].tasks);
     free(build->places);
@@ -171,7 +173,9 @@ int build_end(struct build *build, const struct tree_end *end)
     if (list_grow(&build->ends, build->end_count, sizeof(*build->ends)) < 0)
         return -ENOMEM;
     build->ends[build->end_count] = *end;
-    tasks_ref(build->ends[build->end_count++].tasks);
+    tasks_ref(end->tasks);
+    tasks_ref(end->tids);
+    build->end_count++;
     return 0;
 }
 
@@ -369,15 +373,29 @@ static void put_stops(struct tree *tree, const struct build *build)
 }
 
 /* What a task's two ends at one node amount to: no sample is in both, unless
- * different threads were there. */
-static void end_sum(struct tree_end *end, const struct tree_end *other)
+ * different threads were there. `end->tids` is borrowed, and becomes a reference
+ * of the caller's. Returns 0 or -ENOMEM. */
+static int end_sum(struct tree_end *end, const struct tree_end *other)
 {
+    struct tasks *tids = end->tids;
+    int r = 0;
+
     end->samples += other->samples;
-    if (end->current && other->current)
+    if (end->current && other->current) {
         end->threads += other->threads;
-    else if (other->current || (!end->current && other->threads > end->threads))
-        end->threads = other->threads;
+        end->tids = NULL;
+        if (tids && other->tids)
+            r = tasks_combine(&end->tids, TASKS_UNION, tids, other->tids);
+    } else {
+        if (other->current ||
+            (!end->current && other->threads > end->threads)) {
+            end->threads = other->threads;
+            tids = other->tids;
+        }
+        end->tids = tasks_ref(tids);
+    }
     end->current |= other->current;
+    return r;
 }
 
 /* Put an end behind those from number `first` on, which are of its node. Tasks
@@ -401,7 +419,11 @@ static int put_end(struct tree *tree,
             tasks_free(both);
             continue;
         }
-        end_sum(&sum, &end);
+        r = end_sum(&sum, &end);
+        if (r < 0) {
+            tasks_free(both);
+            break;
+        }
         sum.tasks = both;
         tree->ends[tree->end_count++] = sum; /* there is room: see below */
         r = tasks_change(&tree->ends[i].tasks, TASKS_MINUS, both);
@@ -412,8 +434,9 @@ static int put_end(struct tree *tree,
         tasks_free(set);
         return r;
     }
-    tree->ends[tree->end_count] = end;
-    tree->ends[tree->end_count++].tasks = set;
+    end.tasks = set;
+    tasks_ref(end.tids);
+    tree->ends[tree->end_count++] = end;
     return 0;
 }
 
@@ -432,10 +455,12 @@ static int order_ends(struct tree *tree, uint32_t first)
 
         if (tasks_count(end->tasks) == 0) {
             tasks_free(end->tasks);
+            tasks_free(end->tids);
         } else if (kept > first && tree_end_compare(last, end) == 0) {
             if (r == 0)
                 r = tasks_change(&last->tasks, TASKS_UNION, end->tasks);
             tasks_free(end->tasks);
+            tasks_free(end->tids);
         } else {
             tree->ends[kept++] = *end;
         }

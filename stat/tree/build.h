@@ -32,7 +32,7 @@ int build_node(struct build *build,
                const struct frame *frame);
 
 /* Add an end, whose node is build_node()'s; one more reference is taken of its
- * tasks. Returns 0 or -ENOMEM. */
+ * tasks and thread ids. Returns 0 or -ENOMEM. */
 int build_end(struct build *build, const struct tree_end *end);
 
 /* Add the progress of tasks of which there is none yet; in the order that it

@@ -322,6 +322,8 @@ int classes_new(struct classes **out,
         r = sweep_run(&sweep);
     if (r == 0)
         r = classes_take(classes, &sweep);
+    classes->own = sweep.own;
+    sweep.own = NULL;
     sweep_fini(&sweep);
     if (r < 0) {
         classes_free(classes);
@@ -344,6 +346,7 @@ void classes_free(struct classes *classes)
     free(classes->sets);
     free(classes->ends);
     free(classes->end_counts);
+    free(classes->own);
     free(classes);
 }
 

@@ -13,6 +13,8 @@ struct classes {
     struct tasks **sets;  /* smallest first, then by lowest task */
     uint32_t **ends;      /* of each: the nodes where its traces end, rising */
     uint32_t *end_counts; /* of each: how many these are */
+    bool *own; /* by node: of a thread that a runtime has for itself, or that
+                  waits for work in one */
     size_t count;
 };
 

@@ -89,7 +89,8 @@ int tasks_new(struct tasks **out,
 
 struct tasks *tasks_ref(struct tasks *tasks)
 {
-    tasks->references++;
+    if (tasks)
+        tasks->references++;
     return tasks;
 }
 

@@ -35,7 +35,7 @@ int tasks_new(struct tasks **out,
               const struct tasks_range *ranges,
               size_t count);
 
-/* Take one more reference. Returns `tasks`. */
+/* Take one more reference. NULL is fine. Returns `tasks`. */
 struct tasks *tasks_ref(struct tasks *tasks);
 
 /* Give a reference back; the last one frees the set. NULL is fine. */

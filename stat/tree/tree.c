@@ -34,8 +34,10 @@ void tree_free(struct tree *tree)
 
     if (!tree)
         return;
-    for (i = 0; tree->ends && i < tree->end_count; i++)
+    for (i = 0; tree->ends && i < tree->end_count; i++) {
         tasks_free(tree->ends[i].tasks);
+        tasks_free(tree->ends[i].tids);
+    }
     for (i = 0; tree->progress && i < tree->progress_count; i++)
         tasks_free(tree->progress[i].tasks);
     free(tree->text);
@@ -91,7 +93,11 @@ int tree_end_compare(const struct tree_end *a, const struct tree_end *b)
         return a->samples < b->samples ? -1 : 1;
     if (a->threads != b->threads)
         return a->threads < b->threads ? -1 : 1;
-    return a->current - b->current;
+    if (a->current != b->current)
+        return a->current - b->current;
+    if (!a->tids || !b->tids)
+        return (a->tids != NULL) - (b->tids != NULL);
+    return tasks_compare(a->tids, b->tids);
 }
 
 int tree_progress_compare(const struct tree_progress *a,
@@ -384,6 +390,7 @@ static int settle_node(struct tree *tree,
             tasks_free(list[i].end.tasks);
         } else {
             list[i].end.node = node;
+            tasks_ref(list[i].end.tids);
             tree->ends[tree->end_count++] = list[i].end;
         }
     }
@@ -408,8 +415,10 @@ int tree_settle(struct tree **out, const struct tree *tree)
     ends = reallocarray(settled->ends, most, sizeof(*ends));
     if (ends)
         settled->ends = ends;
-    for (i = 0; i < settled->end_count; i++)
+    for (i = 0; i < settled->end_count; i++) {
         tasks_free(settled->ends[i].tasks);
+        tasks_free(settled->ends[i].tids);
+    }
     settled->end_count = 0;
     r = list && ends ? 0 : -ENOMEM;
     for (i = 0; r == 0 && i < tree->node_count; i++) {

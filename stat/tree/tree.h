@@ -47,14 +47,16 @@ struct tree_node {
 
 /* Traces of `tasks` end at `node`: in `samples` samples, up to the one in which
  * the task last moved; in the last of these `threads` threads of it. The ends
- * of one node have falling (samples, threads, current) and no task in common.
- */
+ * of one node have falling (samples, threads, current, tids) and no task in
+ * common. */
 struct tree_end {
     uint32_t node; /* index */
     uint32_t samples;
     uint32_t threads;
     bool current; /* also in the sample in which it last moved, and since */
     struct tasks *tasks; /* one reference is the tree's */
+    struct tasks *tids;  /* the ids of these threads, of each of `tasks`; NULL:
+                            not known; one reference is the tree's */
 };
 
 /* `tasks` last moved in sample `moved`, counted from 1, and were seen up to
@@ -115,9 +117,8 @@ void tree_free(struct tree *tree);
 
 /* Join: all traces of both. Of a task that is in both, the tree in which it
  * moved later has the say; where that is the same, what ends at the same node
- * keeps the higher (samples, threads, current). Of stops, the longer ones.
- * Linear in both. Associative, commutative, idempotent. Returns 0 or -ENOMEM.
- */
+ * keeps the higher (samples, threads, current, tids). Of stops, the longer
+ * ones. Linear in both. Associative, commutative, idempotent. Returns 0 or -ENOMEM. */
 int tree_join(struct tree **out, const struct tree *a, const struct tree *b);
 
 /* Join `count` trees, in pairs, then pairs of pairs, and so on.

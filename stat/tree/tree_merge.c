@@ -144,6 +144,7 @@ static void end_add(struct tree *tree,
     }
     tree->ends[tree->end_count] = *like;
     tree->ends[tree->end_count].node = tree->node_count - 1;
+    tasks_ref(like->tids);
     tree->ends[tree->end_count++].tasks = tasks;
 }
 

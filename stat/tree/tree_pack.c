@@ -13,8 +13,10 @@
  *   frames: count; function, file, line, module, offset, and whether
  *     it is not walked, of each
  *   nodes: count; frame, and by how much it is less deep than it could be
- *   sets: count; length and bytes of each
+ *   sets of tasks: count; length and bytes of each
+ *   sets of thread ids: count; length and bytes of each
  *   ends: count; node behind the last end's, samples, 2 threads + current, set
+ *     of tasks, set of thread ids from 1 on or 0
  *   progress: count; moved, seen - moved, set
  *   stops: count; task, microseconds of each */
 #define TREE_FORMAT "%auc"
@@ -78,6 +80,8 @@ static int by_set(const void *a, const void *b)
     const struct set_use *x = a;
     const struct set_use *y = b;
 
+    if (!x->tasks || !y->tasks)
+        return (x->tasks != NULL) - (y->tasks != NULL);
     return tasks_compare(x->tasks, y->tasks);
 }
 
@@ -89,34 +93,26 @@ static int by_place(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Write each distinct set once, in order. Behind it `*out` has the numbers of
- * the sets of all ends, then of all progress; the caller frees it. */
-static int write_sets(struct writer *writer,
-                      const struct tree *tree,
-                      struct set_use **out)
+/* Write each distinct one of `count` sets once, in order, and number them from 1
+ * on; NULL is number 0. */
+static void write_sets(struct writer *writer,
+                       struct set_use *uses,
+                       uint32_t count)
 {
-    uint32_t count = tree->end_count + tree->progress_count, sets = 0, i;
-    struct set_use *uses = calloc((size_t)count + 1, sizeof(*uses));
+    uint32_t sets = 0, i;
 
-    if (!uses)
-        return -ENOMEM;
-    for (i = 0; i < count; i++)
-        uses[i] = (struct set_use){
-            i < tree->end_count ? tree->ends[i].tasks
-                                : tree->progress[i - tree->end_count].tasks,
-            0, i};
     qsort(uses, count, sizeof(*uses), by_set);
     for (i = 0; i < count; i++) {
-        if (i == 0 || by_set(&uses[i - 1], &uses[i]) != 0)
+        if (uses[i].tasks && (i == 0 || by_set(&uses[i - 1], &uses[i]) != 0))
             sets++;
-        uses[i].number = sets - 1;
+        uses[i].number = sets;
     }
     write_number(writer, sets);
     for (i = 0; i < count && !writer->failed; i++) {
         unsigned char *bytes;
         size_t len;
 
-        if (i > 0 && uses[i].number == uses[i - 1].number)
+        if (uses[i].number == (i > 0 ? uses[i - 1].number : 0))
             continue;
         len = tasks_packed_len(uses[i].tasks);
         bytes = malloc(len);
@@ -130,8 +126,6 @@ static int write_sets(struct writer *writer,
         free(bytes);
     }
     qsort(uses, count, sizeof(*uses), by_place);
-    *out = uses;
-    return 0;
 }
 
 static void write_nodes(struct writer *writer, const struct tree *tree)
@@ -160,7 +154,8 @@ static void write_nodes(struct writer *writer, const struct tree *tree)
 
 static void write_ends(struct writer *writer,
                        const struct tree *tree,
-                       const struct set_use *uses)
+                       const struct set_use *uses,
+                       const struct set_use *tids)
 {
     write_number(writer, tree->end_count);
     for (uint32_t i = 0; i < tree->end_count; i++) {
@@ -169,7 +164,8 @@ static void write_ends(struct writer *writer,
         write_number(writer, end->node - (i > 0 ? end[-1].node : 0));
         write_number(writer, end->samples);
         write_number(writer, 2 * (uint64_t)end->threads + end->current);
-        write_number(writer, uses[i].number);
+        write_number(writer, uses[i].number - 1);
+        write_number(writer, tids[i].number);
     }
     write_number(writer, tree->progress_count);
     for (uint32_t i = 0; i < tree->progress_count; i++) {
@@ -177,7 +173,7 @@ static void write_ends(struct writer *writer,
 
         write_number(writer, progress->moved);
         write_number(writer, progress->seen - progress->moved);
-        write_number(writer, uses[tree->end_count + i].number);
+        write_number(writer, uses[tree->end_count + i].number - 1);
     }
     write_number(writer, tree->stop_count);
     for (uint32_t i = 0; i < tree->stop_count; i++) {
@@ -188,24 +184,32 @@ static void write_ends(struct writer *writer,
 
 int tree_pack(struct cop_packet **out, int32_t tag, const struct tree *tree)
 {
+    uint32_t ends = tree->end_count, count = ends + tree->progress_count, i;
+    struct set_use *uses = calloc((size_t)count + 1, sizeof(*uses));
+    struct set_use *tids = calloc((size_t)ends + 1, sizeof(*tids));
     struct writer writer = {0};
-    struct set_use *uses = NULL;
-    int r;
+    int r = -ENOMEM;
 
-    write_nodes(&writer, tree);
-    r = write_sets(&writer, tree, &uses);
-    if (r < 0)
+    if (!uses || !tids)
         goto out;
-    write_ends(&writer, tree, uses);
-    if (writer.failed)
-        r = -ENOMEM;
-    else if (writer.len > COP_PACKET_MAX)
-        r = -EMSGSIZE;
-    else
-        r = cop_packet_new(out, tag, TREE_FORMAT, writer.bytes,
-                           (uint32_t)writer.len);
+    for (i = 0; i < count; i++)
+        uses[i] = (struct set_use){i < ends ? tree->ends[i].tasks
+                                            : tree->progress[i - ends].tasks,
+                                   0, i};
+    for (i = 0; i < ends; i++)
+        tids[i] = (struct set_use){tree->ends[i].tids, 0, i};
+    write_nodes(&writer, tree);
+    write_sets(&writer, uses, count);
+    write_sets(&writer, tids, ends);
+    write_ends(&writer, tree, uses, tids);
+    if (!writer.failed)
+        r = writer.len > COP_PACKET_MAX
+                ? -EMSGSIZE
+                : cop_packet_new(out, tag, TREE_FORMAT, writer.bytes,
+                                 (uint32_t)writer.len);
 out:
     free(uses);
+    free(tids);
     free(writer.bytes);
     return r;
 }
@@ -214,6 +218,7 @@ out:
 struct reader {
     const unsigned char *at;
     size_t left;
+    uint64_t ranges; /* so many more sets may have */
     bool failed;
 };
 
@@ -352,19 +357,30 @@ static int read_nodes(struct tree *tree, struct reader *reader)
     return reader->failed ? -EBADMSG : 0;
 }
 
-/* Read the sets; the caller frees them, also on error. */
-static int read_sets(struct tasks ***out,
-                     uint32_t *count,
-                     struct reader *reader)
+/* Sets that were read. */
+struct sets {
+    struct tasks **list;
+    uint32_t count;
+};
+
+static void sets_fini(struct sets *sets)
 {
-    uint64_t ranges, room = RANGES_MAX + 4 * (uint64_t)reader->left;
+    for (uint32_t i = 0; i < sets->count; i++)
+        tasks_free(sets->list[i]);
+    free(sets->list);
+}
+
+/* Read sets; the caller frees them, also on error. */
+static int read_sets(struct sets *read, struct reader *reader)
+{
     uint32_t i, most = read_count(reader, 2);
     struct tasks **sets = calloc((size_t)most + 1, sizeof(struct tasks *));
+    uint64_t ranges;
     int r;
 
     if (!sets)
         return -ENOMEM;
-    *out = sets;
+    read->list = sets;
     for (i = 0; i < most; i++) {
         size_t len = (size_t)read_number(reader, reader->left);
 
@@ -373,12 +389,12 @@ static int read_sets(struct tasks ***out,
         r = tasks_unpack(&sets[i], reader->at, len);
         if (r < 0)
             return r;
-        ++*count;
+        read->count++;
         ranges = tasks_range_count(sets[i]);
-        if (ranges > room ||
+        if (ranges > reader->ranges ||
             (i > 0 && tasks_compare(sets[i - 1], sets[i]) >= 0))
             return -EBADMSG;
-        room -= ranges;
+        reader->ranges -= ranges;
         reader->at += len;
         reader->left -= len;
     }
@@ -386,14 +402,13 @@ static int read_sets(struct tasks ***out,
 }
 
 /* A set by its number; NULL if there is none, or it is empty. */
-static struct tasks *read_set(struct reader *reader,
-                              struct tasks **sets,
-                              uint32_t count)
+static struct tasks *read_set(struct reader *reader, const struct sets *sets)
 {
     uint64_t number = read_number(reader, UINT32_MAX);
 
-    return !reader->failed && number < count && tasks_count(sets[number]) > 0
-               ? sets[number]
+    return !reader->failed && number < sets->count &&
+                   tasks_count(sets->list[number]) > 0
+               ? sets->list[number]
                : NULL;
 }
 
@@ -418,13 +433,25 @@ static int is_disjoint(const struct tree *tree, struct tasks *tasks)
     return 0;
 }
 
+/* The thread ids of an end: as many as it has threads. Borrowed. Returns whether
+ * they are sensible. */
+static bool read_tids(struct tree_end *end,
+                      struct reader *reader,
+                      const struct sets *tids)
+{
+    uint64_t number = read_number(reader, tids->count);
+
+    end->tids = number > 0 ? tids->list[number - 1] : NULL;
+    return !end->tids || tasks_count(end->tids) == end->threads;
+}
+
 /* Ends by node; at one node the heavier first. */
 static int read_ends(struct tree *tree,
                      struct reader *reader,
-                     struct tasks **sets,
-                     uint32_t set_count)
+                     const struct sets *sets,
+                     const struct sets *tids)
 {
-    uint32_t count = read_count(reader, 4), node = 0, i;
+    uint32_t count = read_count(reader, 5), node = 0, i;
     int r;
 
     if (count > 0 && tree->node_count == 0)
@@ -441,11 +468,12 @@ static int read_ends(struct tree *tree,
         threads = read_number(reader, 2 * (uint64_t)UINT32_MAX + 1);
         end->threads = (uint32_t)(threads / 2);
         end->current = threads % 2;
-        end->tasks = read_set(reader, sets, set_count);
-        if (reader->failed || !end->tasks || end->samples == 0 ||
-            end->threads == 0)
+        end->tasks = read_set(reader, sets);
+        if (!read_tids(end, reader, tids) || reader->failed || !end->tasks ||
+            end->samples == 0 || end->threads == 0)
             return -EBADMSG;
         tasks_ref(end->tasks);
+        tasks_ref(end->tids);
         tree->end_count++;
         if (i > 0 && end[-1].node == node &&
             tree_end_compare(&end[-1], end) <= 0)
@@ -460,8 +488,7 @@ static int read_ends(struct tree *tree,
 /* Progress in order, no task in two; `known` has all of them behind it. */
 static int read_progress(struct tree *tree,
                          struct reader *reader,
-                         struct tasks **sets,
-                         uint32_t set_count,
+                         const struct sets *sets,
                          struct tasks **known)
 {
     uint32_t count = read_count(reader, 3), i, before = 0;
@@ -476,7 +503,7 @@ static int read_progress(struct tree *tree,
         progress->seen =
             progress->moved +
             (uint32_t)read_number(reader, UINT32_MAX - progress->moved);
-        progress->tasks = read_set(reader, sets, set_count);
+        progress->tasks = read_set(reader, sets);
         if (reader->failed || !progress->tasks || progress->moved == 0)
             return -EBADMSG;
         tasks_ref(progress->tasks);
@@ -515,8 +542,7 @@ static int read_stops(struct tree *tree, struct reader *reader)
 /* Each task that is in an end has progress; each string, frame and node that
  * is there is needed. */
 static int check_tree(struct tree *tree,
-                      struct tasks **sets,
-                      uint32_t set_count,
+                      const struct sets *sets,
                       struct tasks *known)
 {
     uint32_t strings = tree->string_count, frames = tree->frame_count;
@@ -525,8 +551,8 @@ static int check_tree(struct tree *tree,
     uint32_t count;
     int r;
 
-    for (i = 0; i < set_count; i++) {
-        r = tasks_combine(&rest, TASKS_MINUS, sets[i], known);
+    for (i = 0; i < sets->count; i++) {
+        r = tasks_combine(&rest, TASKS_MINUS, sets->list[i], known);
         if (r < 0)
             return r;
         count = tasks_count(rest);
@@ -546,16 +572,17 @@ static int check_tree(struct tree *tree,
 int tree_unpack(struct tree **out, const struct cop_packet *packet)
 {
     struct reader reader = {0};
-    struct tasks **sets = NULL;
+    struct sets sets = {NULL, 0}, tids = {NULL, 0};
     struct tasks *known = NULL;
     struct tree *tree = NULL;
-    uint32_t set_count = 0, i, len;
+    uint32_t len;
     int r;
 
     r = cop_packet_unpack(packet, TREE_FORMAT, &reader.at, &len);
     if (r < 0)
         return r;
     reader.left = len;
+    reader.ranges = RANGES_MAX + 4 * (uint64_t)len;
     r = tree_new(&tree, &(struct tree_size){0});
     if (r == 0)
         r = tasks_new(&known, NULL, 0);
@@ -568,23 +595,24 @@ int tree_unpack(struct tree **out, const struct cop_packet *packet)
     if (r == 0)
         r = read_nodes(tree, &reader);
     if (r == 0)
-        r = read_sets(&sets, &set_count, &reader);
+        r = read_sets(&sets, &reader);
     if (r == 0)
-        r = read_ends(tree, &reader, sets, set_count);
+        r = read_sets(&tids, &reader);
     if (r == 0)
-        r = read_progress(tree, &reader, sets, set_count, &known);
+        r = read_ends(tree, &reader, &sets, &tids);
+    if (r == 0)
+        r = read_progress(tree, &reader, &sets, &known);
     if (r == 0)
         r = read_stops(tree, &reader);
     if (r == 0)
-        r = check_tree(tree, sets, set_count, known);
+        r = check_tree(tree, &sets, known);
     if (r < 0)
         goto out;
     *out = tree;
     tree = NULL;
 out:
-    for (i = 0; i < set_count; i++)
-        tasks_free(sets[i]);
-    free(sets);
+    sets_fini(&sets);
+    sets_fini(&tids);
     tasks_free(known);
     tree_free(tree);
     return r;

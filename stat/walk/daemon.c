@@ -47,6 +47,10 @@ struct daemon {
  * the tree. */
 #define WAITS_TASKS_MAX 65536
 
+/* Of a larger job threads have no ids: each task has others, so none of the ends
+ * of a tree would be common to two tasks. */
+#define TIDS_TASKS_MAX 64
+
 /* How often to look whether late threads have stopped. */
 #define RELEASE_MS 5
 
@@ -61,6 +65,7 @@ static int take_stack(void *arg,
 {
     struct daemon *daemon = arg;
     struct motion_part part;
+    bool told = daemon->request.task_count <= TIDS_TASKS_MAX;
     int r;
 
     r = motion_part(&part, daemon->motion, walker_kinds(daemon->walker),
@@ -69,9 +74,9 @@ static int take_stack(void *arg,
         return r;
     if (daemon->request.flags & REQUEST_NATIVE)
         part.decisive = count;
-    return traces_add_thread(daemon->traces,
-                             request_task(&daemon->request, daemon->task),
-                             frames, count, part.decisive, part.ran);
+    return traces_add_thread(
+        daemon->traces, request_task(&daemon->request, daemon->task),
+        told ? tid : 0, frames, count, part.decisive, part.ran);
 }
 
 /* What `text` says behind "pid N: ", if it begins with that; never "". */

@@ -45,10 +45,13 @@ struct stack {
 /* One stack of one task. */
 struct spot {
     struct stack *stack;
-    uint32_t samples; /* up to the one in which the task last moved */
-    uint32_t threads; /* when it was last there */
-    uint32_t before;  /* in the sample before; above 0: it is current */
-    uint32_t now;     /* in this one */
+    uint32_t samples;   /* up to the one in which the task last moved */
+    uint32_t threads;   /* when it was last there */
+    uint32_t before;    /* in the sample before; above 0: it is current */
+    uint32_t now;       /* in this one */
+    uint32_t now_known; /* so many of them have an id: */
+    struct tasks_range *now_tids; /* ours */
+    struct tasks *tids;           /* of `threads`; NULL: not known. Ours */
 };
 
 struct seen {
@@ -86,6 +89,12 @@ int traces_new(struct traces **out)
     return 0;
 }
 
+static void spot_fini(struct spot *spot)
+{
+    free(spot->now_tids);
+    tasks_free(spot->tids);
+}
+
 void traces_free(struct traces *traces)
 {
     struct string *string, *next_string;
@@ -104,6 +113,8 @@ void traces_free(struct traces *traces)
     }
     HASH_ITER (hh, traces->tasks, seen, next_seen) {
         HASH_DEL(traces->tasks, seen);
+        for (uint32_t i = 0; i < seen->count; i++)
+            spot_fini(&seen->spots[i]);
         free(seen->spots);
         free(seen);
     }
@@ -199,8 +210,9 @@ static struct seen *seen_of(struct traces *traces, uint32_t task)
 }
 
 /* One more thread of the task is there. Returns 0 or -ENOMEM. */
-static int spot_add(struct seen *seen, struct stack *stack)
+static int spot_add(struct seen *seen, struct stack *stack, pid_t tid)
 {
+    struct spot *spot;
     uint32_t i;
 
     for (i = 0; i < seen->count && seen->spots[i].stack != stack; i++)
@@ -211,8 +223,36 @@ static int spot_add(struct seen *seen, struct stack *stack)
         seen->spots[i] = (struct spot){.stack = stack};
         seen->count++;
     }
-    seen->spots[i].now++;
+    spot = &seen->spots[i];
+    spot->now++;
     seen->here = true;
+    if (tid <= 0 || (uint32_t)tid >= TASKS_MAX)
+        return 0;
+    if (list_grow(&spot->now_tids, spot->now_known, sizeof(*spot->now_tids)) <
+        0)
+        return -ENOMEM;
+    spot->now_tids[spot->now_known++] =
+        (struct tasks_range){(uint32_t)tid, (uint32_t)tid};
+    return 0;
+}
+
+/* Keep the ids of the threads that are there now, if all are known. Returns 0 or
+ * -ENOMEM. */
+static int spot_keep_tids(struct spot *spot)
+{
+    struct tasks *tids = NULL;
+    int r = 0;
+
+    if (spot->now_known == spot->now)
+        r = tasks_new(&tids, spot->now_tids, spot->now);
+    if (r == 0 && tids && tasks_count(tids) != spot->now) {
+        tasks_free(tids); /* an id was used again in between */
+        tids = NULL;
+    }
+    if (r < 0)
+        return r;
+    tasks_free(spot->tids);
+    spot->tids = tids;
     return 0;
 }
 
@@ -230,6 +270,7 @@ static uint64_t places_hash(const struct stack *stack, size_t count)
 
 int traces_add_thread(struct traces *traces,
                       uint32_t task,
+                      pid_t tid,
                       const struct frame *frames,
                       size_t count,
                       size_t decisive,
@@ -246,7 +287,7 @@ int traces_add_thread(struct traces *traces,
         decisive = count;
     stack = stack_of(traces, frames, count);
     seen = stack ? seen_of(traces, task) : NULL;
-    if (!seen || spot_add(seen, stack) < 0)
+    if (!seen || spot_add(seen, stack, tid) < 0)
         return -ENOMEM;
     /* A sum: threads come in any order. */
     seen->places_now += places_hash(stack, decisive);
@@ -259,7 +300,7 @@ int traces_add(struct traces *traces,
                const struct frame *frames,
                size_t count)
 {
-    return traces_add_thread(traces, task, frames, count, count, false);
+    return traces_add_thread(traces, task, 0, frames, count, count, false);
 }
 
 /* A time in microseconds, rounded up so that few bits of it count: the longest
@@ -294,19 +335,29 @@ static void seen_stay(struct seen *seen)
     uint32_t kept = 0, i;
 
     for (i = 0; i < seen->count; i++) {
-        seen->spots[kept] = seen->spots[i];
-        seen->spots[kept].now = 0;
-        kept += seen->spots[i].before > 0 || seen->spots[i].samples > 0;
+        struct spot spot = seen->spots[i];
+
+        spot.now = 0;
+        spot.now_known = 0;
+        if (spot.before > 0 || spot.samples > 0)
+            seen->spots[kept++] = spot;
+        else
+            spot_fini(&spot);
     }
     seen->count = kept;
 }
 
-/* The task has moved, for the first time in `still` samples. */
-static void seen_move(struct seen *seen, uint32_t still)
+/* The task has moved, for the first time in `still` samples. Returns 0 or
+ * -ENOMEM. */
+static int seen_move(struct seen *seen, uint32_t still)
 {
-    uint32_t i;
+    uint32_t threads = 0, i;
+    int r = 0;
 
-    for (i = 0; i < seen->count; i++) {
+    for (i = 0; i < seen->count; i++)
+        threads += seen->spots[i].now;
+
+    for (i = 0; r == 0 && i < seen->count; i++) {
         struct spot *spot = &seen->spots[i];
 
         if (spot->before > 0)
@@ -314,20 +365,26 @@ static void seen_move(struct seen *seen, uint32_t still)
         if (spot->now > 0) {
             spot->samples++;
             spot->threads = spot->now;
+            if (threads > 1) /* else it is the pid */
+                r = spot_keep_tids(spot);
         }
         spot->before = spot->now;
         spot->now = 0;
+        spot->now_known = 0;
     }
+    return r;
 }
 
-/* Take this sample of one task into account. Returns whether it has moved. */
-static bool seen_advance(struct seen *seen)
+/* Take this sample of one task into account. Returns 1 if it has moved, 0 if
+ * not, or -ENOMEM. */
+static int seen_advance(struct seen *seen)
 {
     bool moved =
         seen->seen == 0 || seen->ran || seen->places_before != seen->places_now;
+    int r = 0;
 
     if (moved) {
-        seen_move(seen, seen->seen - seen->moved);
+        r = seen_move(seen, seen->seen - seen->moved);
         seen->moved = seen->seen + 1;
     } else {
         seen_stay(seen);
@@ -337,7 +394,7 @@ static bool seen_advance(struct seen *seen)
     seen->places_now = 0;
     seen->ran = false;
     seen->here = false;
-    return moved;
+    return r < 0 ? r : moved;
 }
 
 /* Forget where the task, which has just moved, was before. */
@@ -346,12 +403,14 @@ static void seen_forget(struct seen *seen)
     uint32_t kept = 0, i;
 
     for (i = 0; i < seen->count; i++) {
-        struct spot *spot = &seen->spots[kept];
+        struct spot spot = seen->spots[i];
 
-        *spot = seen->spots[i];
-        spot->samples = 1;
-        spot->threads = spot->before;
-        kept += spot->before > 0;
+        spot.samples = 1;
+        spot.threads = spot.before;
+        if (spot.before > 0)
+            seen->spots[kept++] = spot;
+        else
+            spot_fini(&spot);
     }
     seen->count = kept;
 }
@@ -363,6 +422,7 @@ struct entry {
     uint32_t threads; /* of progress: seen */
     uint32_t current;
     uint32_t task;
+    struct tasks *tids; /* borrowed; NULL: not known */
 };
 
 static int by_weight(const void *a, const void *b)
@@ -379,7 +439,11 @@ static int by_weight(const void *a, const void *b)
         return x->samples < y->samples ? -1 : 1;
     if (x->threads != y->threads)
         return x->threads < y->threads ? -1 : 1;
-    return (x->current > y->current) - (x->current < y->current);
+    if (x->current != y->current)
+        return x->current < y->current ? -1 : 1;
+    if (!x->tids || !y->tids)
+        return (x->tids != NULL) - (y->tids != NULL);
+    return tasks_compare(x->tids, y->tids);
 }
 
 static int by_task(const void *a, const void *b)
@@ -434,9 +498,9 @@ static int put_entries(struct build *build,
             r = put_stack(build, &node, entry->stack);
         put = entry->stack;
         if (r == 0 && entry->stack)
-            r = build_end(build, &(struct tree_end){node, entry->samples,
-                                                    entry->threads,
-                                                    entry->current, tasks});
+            r = build_end(
+                build, &(struct tree_end){node, entry->samples, entry->threads,
+                                          entry->current, tasks, entry->tids});
         else if (r == 0)
             r = build_progress(
                 build,
@@ -447,27 +511,30 @@ static int put_entries(struct build *build,
     return r;
 }
 
-/* What is new about one task, behind `count` entries. Returns how many more
- * there are. */
-static size_t put_seen(struct entry *entries, struct seen *seen, bool forgets)
+/* Put what is new about one task behind `*count` entries. Returns 0 or
+ * -ENOMEM. */
+static int put_seen(struct entry *entries,
+                    size_t *count,
+                    struct seen *seen,
+                    bool forgets)
 {
-    size_t count = 0;
+    int moved = seen_advance(seen);
     uint32_t i;
 
-    if (seen_advance(seen)) {
-        if (forgets)
-            seen_forget(seen);
-        for (i = 0; i < seen->count; i++) {
-            const struct spot *spot = &seen->spots[i];
+    if (moved < 0)
+        return moved;
+    if (moved && forgets)
+        seen_forget(seen);
+    for (i = 0; moved && i < seen->count; i++) {
+        const struct spot *spot = &seen->spots[i];
 
-            entries[count++] =
-                (struct entry){spot->stack, spot->samples, spot->threads,
-                               spot->before > 0, seen->task};
-        }
+        entries[(*count)++] =
+            (struct entry){spot->stack,      spot->samples, spot->threads,
+                           spot->before > 0, seen->task,    spot->tids};
     }
-    entries[count++] =
-        (struct entry){NULL, seen->moved, seen->seen, 0, seen->task};
-    return count;
+    entries[(*count)++] =
+        (struct entry){NULL, seen->moved, seen->seen, 0, seen->task, NULL};
+    return 0;
 }
 
 /* Put the stops that are longer than before. */
@@ -550,11 +617,13 @@ int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns)
     if (r < 0)
         goto out;
     count = 0;
-    for (seen = traces->tasks; seen; seen = seen->hh.next)
+    for (seen = traces->tasks; r == 0 && seen; seen = seen->hh.next)
         if (seen->here)
-            count += put_seen(entries + count, seen, traces->forgets);
-    qsort(entries, count, sizeof(*entries), by_task);
-    r = put_entries(build, entries, count);
+            r = put_seen(entries, &count, seen, traces->forgets);
+    if (r == 0) {
+        qsort(entries, count, sizeof(*entries), by_task);
+        r = put_entries(build, entries, count);
+    }
     if (r == 0)
         r = put_stops(build, traces);
     if (r == 0)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "stat/tree/frame.h"
 #include "stat/tree/tree.h"
@@ -38,12 +39,14 @@ int traces_add(struct traces *traces,
 /* The same, of a thread of which only a part counts when it is found out whether
  * the task has moved. A task that has not moved stays where it was seen first.
  *
+ * tid       its id; 0: not told. Kept of a task with several threads
  * decisive  how many frames from the outermost on: those behind, such as the
  *           inside of a call of MPI, may be others each time
  * ran       the thread has run since the sample before: it has moved, though it
  *           may be at the same place again */
 int traces_add_thread(struct traces *traces,
                       uint32_t task,
+                      pid_t tid,
                       const struct frame *frames,
                       size_t count,
                       size_t decisive,

@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stat/show/origin.h"
 #include "stat/show/palette.h"
+#include "stat/show/threads.h"
 #include "stat/walk/runtime.h"
 #include "stat/write/escape.h"
 
@@ -78,17 +80,23 @@ static int write_place(FILE *file,
                        uint32_t node)
 {
     const struct tasks *set = report->under[node];
-    int r = write_node(file, report, node);
+    char *tids = threads_append(strdup(""), report, node);
     char ranks[RANKS_SIZE];
+    int r = tids ? write_node(file, report, node) : -ENOMEM;
 
+    if (r < 0) {
+        free(tids);
+        return r;
+    }
     fprintf(file, "    %u -> %u [label=\"", above, node + 1);
     if (report->source.threads)
         fprintf(file, "%u %ss, %" PRIu64 " threads", tasks_count(set),
                 report_noun(report), report->threads[node]);
     else
         fprintf(file, "%u", tasks_count(set));
-    fprintf(file, ":[%s]%s\", ", tasks_text(set, ranks, sizeof(ranks)),
-            report_is_outlier(report, set) ? " (outlier)" : "");
+    fprintf(file, ":[%s]%s%s\", ", tasks_text(set, ranks, sizeof(ranks)), tids,
+            report_is_outlying(report, node) ? " (outlier)" : "");
+    free(tids);
     write_bv(file, set);
     fputs("];\n", file);
     return r;

@@ -203,18 +203,48 @@ int json_write_frames(FILE *file, const struct tree *tree)
     return r;
 }
 
-static void write_nodes(FILE *file,
-                        const struct report *report,
-                        const struct sets *sets)
+/* What ends at a node, number `*end` on, which moves behind it. Returns 0 or
+ * -ENOMEM. */
+static int write_ends(FILE *file,
+                      const struct tree *tree,
+                      const struct sets *sets,
+                      uint32_t *end)
+{
+    uint32_t node = tree->ends[*end].node;
+    const char *comma = "";
+    int r = 0;
+
+    fputs(",\"ends\":[", file);
+    for (; r == 0 && *end < tree->end_count && tree->ends[*end].node == node;
+         ++*end) {
+        const struct tree_end *at = &tree->ends[*end];
+
+        fprintf(file, "%s{\"set\":%u,\"samples\":%u,\"threads\":%u%s", comma,
+                sets->ends[*end], at->samples, at->threads,
+                at->current ? "" : ",\"left\":true");
+        if (at->tids) {
+            fputs(",\"tids\":\"", file);
+            r = escape_tasks(file, at->tids);
+            fputc('"', file);
+        }
+        fputc('}', file);
+        comma = ",";
+    }
+    fputc(']', file);
+    return r;
+}
+
+static int write_nodes(FILE *file,
+                       const struct report *report,
+                       const struct sets *sets)
 {
     const struct tree *tree = report->tree;
     uint32_t end = 0;
     uint32_t i;
+    int r = 0;
 
     fputs(",\n\"nodes\":[", file);
-    for (i = 0; i < tree->node_count; i++) {
-        const char *comma = "";
-
+    for (i = 0; r == 0 && i < tree->node_count; i++) {
         fprintf(file,
                 "%s{\"frame\":%u,\"depth\":%u,\"set\":%u,\"threads\":%" PRIu64,
                 i ? ",\n" : "\n", tree->nodes[i].frame, tree->nodes[i].depth,
@@ -223,20 +253,14 @@ static void write_nodes(FILE *file,
             fputs(",\"runtime\":true", file);
         if (tree->nodes[i].depth == 0 && runtime_is_own(tree, i))
             fputs(",\"progress\":true", file);
-        if (report_has_end(report, i)) {
-            fputs(",\"ends\":[", file);
-            for (; end < tree->end_count && tree->ends[end].node == i; end++) {
-                fprintf(file, "%s{\"set\":%u,\"samples\":%u,\"threads\":%u%s}",
-                        comma, sets->ends[end], tree->ends[end].samples,
-                        tree->ends[end].threads,
-                        tree->ends[end].current ? "" : ",\"left\":true");
-                comma = ",";
-            }
-            fputc(']', file);
-        }
+        if (report->odd[i])
+            fputs(",\"odd\":true", file);
+        if (report_has_end(report, i))
+            r = write_ends(file, tree, sets, &end);
         fputc('}', file);
     }
     fputs("]", file);
+    return r;
 }
 
 /* What is said of class number `i`, and the node that it never left, if there
@@ -429,7 +453,9 @@ int json_write(FILE *file, const struct report *report)
     r = json_write_frames(file, report->tree);
     if (r < 0)
         goto out;
-    write_nodes(file, report, &sets);
+    r = write_nodes(file, report, &sets);
+    if (r < 0)
+        goto out;
     r = write_classes(file, report, &sets);
     if (r < 0)
         goto out;

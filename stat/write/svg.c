@@ -6,11 +6,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "stat/show/columns.h"
 #include "stat/show/movers.h"
 #include "stat/show/origin.h"
 #include "stat/show/palette.h"
 #include "stat/show/short.h"
+#include "stat/show/threads.h"
 #include "stat/walk/runtime.h"
 #include "stat/write/escape.h"
 
@@ -95,6 +98,22 @@ static void write_label(
     fputs("</text>", svg->file);
 }
 
+/* How many and which tasks and threads are at `node`. NULL without memory. */
+static char *cell_counts(const struct report *report, uint32_t node)
+{
+    const struct tasks *set = report->under[node];
+    char ranks[RANKS_SIZE];
+    char *text = columns_append(strdup(""), "%u", tasks_count(set));
+
+    if (report->source.threads)
+        text = columns_append(text, " with %" PRIu64 " threads",
+                              report->threads[node]);
+    text = columns_append(text, ": %s", tasks_text(set, ranks, sizeof(ranks)));
+    text = threads_append(text, report, node);
+    return columns_append(text, "%s",
+                          report_is_outlying(report, node) ? " (outlier)" : "");
+}
+
 static int write_cell(struct svg *svg, uint32_t node, double x, double width)
 {
     const struct report *report = svg->report;
@@ -103,17 +122,14 @@ static int write_cell(struct svg *svg, uint32_t node, double x, double width)
     double y = HEAD + CELL * report->tree->nodes[node].depth;
     const char *source = report_file(report, node);
     uint32_t line = report_line(report, node);
-    char ranks[RANKS_SIZE];
-    char second[RANKS_SIZE + 64];
-    char threads[48] = "";
-    char *name;
+    char *second = cell_counts(report, node);
+    char *name = short_name(report_function(report, node));
 
-    tasks_text(set, ranks, sizeof(ranks));
-    if (report->source.threads)
-        snprintf(threads, sizeof(threads), " with %" PRIu64 " threads",
-                 report->threads[node]);
-    snprintf(second, sizeof(second), "%u%s: %s%s", tasks_count(set), threads,
-             ranks, report_is_outlier(report, set) ? " (outlier)" : "");
+    if (!second || !name) {
+        free(second);
+        free(name);
+        return -ENOMEM;
+    }
     fprintf(svg->file, "<g fill=\"%s\"><title>", palette_text(class));
     escape_xml(svg->file, report_function(report, node), 0);
     if (source[0]) {
@@ -131,14 +147,12 @@ static int write_cell(struct svg *svg, uint32_t node, double x, double width)
             report_noun(report), second, x, y, width > 2 ? width - 1 : width,
             CELL - 1, palette_fill(class));
     if (width >= LABEL_MIN) {
-        name = short_name(report_function(report, node));
-        if (!name)
-            return -ENOMEM;
         write_label(svg, x, y + 16, width, name);
         write_label(svg, x, y + 31, width, second);
-        free(name);
     }
     fputs("</g>\n", svg->file);
+    free(second);
+    free(name);
     return 0;
 }
 
@@ -147,6 +161,7 @@ struct child {
     uint32_t node;
     const struct tasks *set;
     bool own; /* of the runtime's own threads: last */
+    bool odd; /* threads that are outliers are there or below */
 };
 
 static int by_count(const void *a, const void *b)
@@ -160,6 +175,8 @@ static int by_count(const void *a, const void *b)
     if (tasks_count(x->set) != tasks_count(y->set))
         return tasks_count(x->set) < tasks_count(y->set) ? -1 : 1;
     order = tasks_compare(x->set, y->set);
+    if (order == 0 && x->odd != y->odd)
+        return x->odd ? -1 : 1;
     return order ? order : (x->node > y->node) - (x->node < y->node);
 }
 
@@ -185,7 +202,8 @@ static int draw_cells(
     for (node = first; node < behind; node += nodes[node].size)
         children[count++] = (struct child){
             node, report->under[node],
-            nodes[node].depth == 0 && runtime_is_own(report->tree, node)};
+            nodes[node].depth == 0 && runtime_is_own(report->tree, node),
+            threads_odd_below(report, node)};
     qsort(children, count, sizeof(*children), by_count);
     for (i = 0; r == 0 && i < count; i++) {
         double width = svg->weights[children[i].node] * scale;

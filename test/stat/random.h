@@ -49,8 +49,10 @@ static inline struct tree *random_tree(uint64_t *seed,
                 frames[0] = FRAME_NOT_WALKED(functions[random_below(seed, 6)]);
                 depth = 1;
             }
-            CHECK_OK(
-                traces_add(traces, random_below(seed, tasks), frames, depth));
+            CHECK_OK(traces_add_thread(
+                traces, random_below(seed, tasks),
+                random_below(seed, 2) ? 0 : 100 + (pid_t)random_below(seed, 4),
+                frames, depth, depth, false));
         }
         CHECK_OK(traces_sample(&more, traces, random_below(seed, 1000)));
         if (tree) {

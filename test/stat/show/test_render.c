@@ -243,7 +243,8 @@ TEST(ends_inside_are_shown)
                "\033[38;5;208m├─ (here)             1  0\033[0m\n"
                "\033[38;5;208m└─ work (w.c:2)       1  0\033[0m\n"
                "\033[38;5;208mclass 1: 1 task: 0\033[0m\n"
-               "task 0 is in main (1 sample)\n");
+               "task 0: 1 thread is in main; 1 thread is in work (w.c:2) "
+               "(1 sample)\n");
 }
 
 /* A chain that all tasks share is one line, its ends named. */
@@ -335,7 +336,7 @@ TEST(the_inside_of_mpi_makes_no_classes)
     CHECK_OK(traces_new(&traces));
     for (sample = 0; sample < 2; sample++) {
         for (task = 0; task < 3; task++)
-            CHECK_OK(traces_add_thread(traces, task, frames,
+            CHECK_OK(traces_add_thread(traces, task, 0, frames,
                                        2 + (task + sample) % 3, 1, false));
         CHECK_OK(traces_sample(sample ? &second : &first, traces, 0));
     }

@@ -263,7 +263,8 @@ static struct cop_packet *strided_sets(uint32_t count)
         put(bytes, &len, i);
         put(bytes, &len, 2);
     }
-    put(bytes, &len, 0); /* no ends */
+    put(bytes, &len, 0); /* no thread ids, no ends */
+    put(bytes, &len, 0);
     put(bytes, &len, 1);
     put(bytes, &len, 1); /* all have moved */
     put(bytes, &len, 0);
@@ -288,8 +289,12 @@ TEST(sets_together_have_a_limit)
 }
 
 /* A packet of task 0 at a frame "a", whose flag is `not_walked` and whose line
- * is `line`; `below`: a frame "b" is under it. */
-static int unpack_not_walked(uint32_t not_walked, uint32_t line, bool below)
+ * is `line`; `below`: a frame "b" is under it. It is one thread there, with
+ * `tids` ids: 0 and so on. */
+static int unpack_one(uint32_t not_walked,
+                      uint32_t line,
+                      bool below,
+                      uint32_t tids)
 {
     unsigned char bytes[64] = {0}; /* no stop */
     struct cop_packet *packet;
@@ -318,11 +323,18 @@ static int unpack_not_walked(uint32_t not_walked, uint32_t line, bool below)
     put(bytes, &len, 2);
     put(bytes, &len, 0);
     put(bytes, &len, 0);
+    put(bytes, &len, tids > 0); /* the same of threads */
+    if (tids > 0) {
+        put(bytes, &len, 2);
+        put(bytes, &len, (tids - 1) << 1);
+        put(bytes, &len, 0);
+    }
     put(bytes, &len, 1);
     put(bytes, &len, below);
     put(bytes, &len, 1);
     put(bytes, &len, 3);
     put(bytes, &len, 0);
+    put(bytes, &len, tids > 0);
     put(bytes, &len, 1); /* it moved in sample 1 */
     put(bytes, &len, 1);
     put(bytes, &len, 0);
@@ -333,6 +345,8 @@ static int unpack_not_walked(uint32_t not_walked, uint32_t line, bool below)
     cop_packet_free(packet);
     if (r == 0)
         CU_ASSERT_EQUAL(tree_is_not_walked(tree, 0), not_walked == 1);
+    if (r == 0 && tids > 0)
+        CU_ASSERT_EQUAL(tasks_count(tree->ends[0].tids), tids);
     tree_free(tree);
     return r;
 }
@@ -340,12 +354,19 @@ static int unpack_not_walked(uint32_t not_walked, uint32_t line, bool below)
 /* What could not be walked has a reason, and neither a place nor a stack. */
 TEST(not_walked_is_checked)
 {
-    CHECK_OK(unpack_not_walked(0, 7, true));
-    CHECK_OK(unpack_not_walked(0, 7, false));
-    CHECK_OK(unpack_not_walked(1, 0, false));
-    CHECK_IS(unpack_not_walked(2, 0, false), -EBADMSG);
-    CHECK_IS(unpack_not_walked(1, 7, false), -EBADMSG);
-    CHECK_IS(unpack_not_walked(1, 0, true), -EBADMSG);
+    CHECK_OK(unpack_one(0, 7, true, 0));
+    CHECK_OK(unpack_one(0, 7, false, 0));
+    CHECK_OK(unpack_one(1, 0, false, 0));
+    CHECK_IS(unpack_one(2, 0, false, 0), -EBADMSG);
+    CHECK_IS(unpack_one(1, 7, false, 0), -EBADMSG);
+    CHECK_IS(unpack_one(1, 0, true, 0), -EBADMSG);
+}
+
+/* An end has no other number of thread ids than of threads. */
+TEST(thread_ids_are_checked)
+{
+    CHECK_OK(unpack_one(0, 7, true, 1));
+    CHECK_IS(unpack_one(0, 7, true, 2), -EBADMSG);
 }
 
 /* A packet of another format is no tree. */

@@ -88,7 +88,7 @@ static uint32_t moved_in(struct traces *traces,
     struct tree *tree = NULL;
     uint32_t moved = 0;
 
-    CHECK_OK(traces_add_thread(traces, 0, frames, 3, 1, ran));
+    CHECK_OK(traces_add_thread(traces, 0, 0, frames, 3, 1, ran));
     CHECK_OK(traces_sample(&tree, traces, 0));
     CU_ASSERT_EQUAL_FATAL(tree->progress_count, 1);
     moved = tree->progress[0].moved;
