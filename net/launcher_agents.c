@@ -19,7 +19,8 @@
 #include "topology/topology.h"
 
 /* In the allocation that SLURM_JOB_ID names. `--overlap`: beside the job's own
- * step. Without `--mem=0` the job's step may have all memory. */
+ * step. Without `--mem=0` the job's step may have all memory. Variables of the
+ * job, such as SLURM_STDINMODE, give srun options that these override. */
 static const char *const slurm_argv[] = {"srun",
                                          "--overlap",
                                          "--nodelist={hostlist}",
@@ -28,6 +29,9 @@ static const char *const slurm_argv[] = {"srun",
                                          "--ntasks-per-node=1",
                                          "--mem=0",
                                          "--mpi=none",
+                                         "--input=all",
+                                         "--output=all",
+                                         "--error=all",
                                          "--kill-on-bad-exit=0",
                                          "--wait=0",
                                          "--no-kill",
@@ -43,9 +47,12 @@ static bool agents_reach(const struct bootstrap *bootstrap, const char *host)
 
 static void agents_take_line(struct child *command, char *line)
 {
+    size_t label = strspn(line, " 0123456789");
     uint32_t rank;
     int at = 0;
 
+    if (strncmp(line + label, ": ", 2) == 0) /* of srun, under SLURM_LABELIO */
+        line += label + 2;
     if (sscanf(line, AGENTS_ENDED " %" SCNu32 " %n", &rank, &at) == 1 && at > 0)
         child_ended(command, rank, line + at);
     else if (strncmp(line, AGENTS_LOST " ", sizeof(AGENTS_LOST)) == 0)

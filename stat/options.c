@@ -74,6 +74,7 @@ static const struct known {
 } known[] = {
     {"mpir", "PID", "the job of the launcher PID, such as mpirun, or below PID",
      OTHER, 0, 0, 0},
+    {"job", "ID[.STEP]", "the Slurm job ID, on all its hosts", OTHER, 0, 0, 0},
     {"children-of", "PID", "the processes under the launcher PID", OTHER, 0, 0,
      0},
     {"name", "NAME", "all processes called NAME", TEXT, AT(name), 0, 0},
@@ -143,6 +144,8 @@ static int read_other(struct options *options,
         return add_core(options, value);
     else if (strcmp(name, "file") == 0)
         return targets_add_file(targets, value, error);
+    else if (strcmp(name, "job") == 0)
+        return targets_add_job(targets, value, error);
     else {
         r = read_number(&pid, value, INT_MAX, name, error);
         if (r < 0)
@@ -209,7 +212,7 @@ static int find_by_name(struct options *options, struct cop_error *error)
                              "--hosts: give --name or --user too: which "
                              "processes are meant on these hosts?");
     if (options->hosts)
-        return targets_want(&options->targets, name, user, options->hosts,
+        return targets_want(&options->targets, name, user, "", options->hosts,
                             error);
     return name[0] || user[0]
                ? targets_add_name(&options->targets, name, user, error)
@@ -259,7 +262,7 @@ static int check_options(const struct options *options, struct cop_error *error)
          "both"},
         {!live && !cores && !diff && !options->replay && !options->command &&
              !options->help && !options->version,
-         "which processes? give pids, --name, --mpir or --children-of: see "
+         "which processes? give pids, --job, --mpir or --name: see "
          "coppice-stat --help"},
         {options->targets.count > TASKS_MAX,
          "too many processes: 16,777,216 at most"},

@@ -11,7 +11,7 @@
 #define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %aud %ad"
 #define QUESTION_FORMAT "%ud %aud %as %aud %auld"
 #define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud"
-#define FIND_FORMAT     "%aud %as %as"
+#define FIND_FORMAT     "%aud %as %as %as"
 #define FOUND_FORMAT    "%ud %ad %as %auld"
 
 /* Numbers about each process that was found. */
@@ -131,20 +131,21 @@ int find_pack(struct cop_packet **out, const struct find *find)
 {
     return cop_packet_new(out, STAT_TAG_FIND, FIND_FORMAT, find->daemons,
                           find->count, find->names, find->count, find->users,
-                          find->count);
+                          find->count, find->jobs, find->count);
 }
 
 int find_unpack(struct find *find, const struct cop_packet *packet)
 {
     struct find read;
-    uint32_t names, users;
+    uint32_t names, users, jobs;
     int r;
 
     r = cop_packet_unpack(packet, FIND_FORMAT, &read.daemons, &read.count,
-                          &read.names, &names, &read.users, &users);
+                          &read.names, &names, &read.users, &users, &read.jobs,
+                          &jobs);
     if (r < 0)
         return r;
-    if (names != read.count || users != read.count)
+    if (names != read.count || users != read.count || jobs != read.count)
         return -EBADMSG;
     *find = read;
     return 0;

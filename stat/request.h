@@ -74,12 +74,14 @@ int request_unpack(struct request *request, const struct cop_packet *packet);
 uint32_t request_task(const struct request *request, uint32_t index);
 
 /* Which processes has the program names[i] of user users[i], either "" for any,
- * at the daemon whose rank is daemons[i]? */
+ * or the Slurm job or step jobs[i] if that is not "", at the daemon whose rank is
+ * daemons[i]? */
 struct find {
     uint32_t count;
     const uint32_t *daemons;
     const char **names;
     const char **users;
+    const char **jobs;
 };
 
 /* One daemon's answer to number `index` of it: processes, and what is known of

@@ -207,6 +207,12 @@ static int launch_hosts(struct daemons *daemons,
     launch->topology_text = text;
     launch->launcher = "ssh";
     launch->ssh_argv = options->ssh ? argv : NULL;
+    if (targets->slurm_job && !options->ssh) {
+        launch->launcher = "slurm";
+        r = setenv("SLURM_JOB_ID", targets->slurm_job, 1) < 0 ? -ENOMEM : 0;
+        if (r < 0)
+            goto out;
+    }
     launch->missing = COP_MISSING_SKIP;
     r = cop_network_launch(&daemons->network, launch, error);
     if (r == 0)

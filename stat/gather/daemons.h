@@ -16,7 +16,8 @@ struct daemons_options {
     const char *shape;         /* ... its shape, such as "4x4". Neither: one
                                   daemon on each host that has targets */
     const char *ssh;           /* how to get to other hosts, with arguments;
-                                  NULL: "ssh" */
+                                  NULL: by srun if the targets have a job of
+                                  Slurm, else "ssh" */
     bool open_ended;           /* there is no end to wait for: give up an
                                   unreachable daemon late */
 };
@@ -29,7 +30,7 @@ uint32_t daemons_silence_ms(uint32_t timeout_ms);
 struct daemons; /* opaque */
 
 /* Start a tree of daemons for `targets`, which is kept, borrowed: on this host
- * only, or over ssh on every host that has some. Returns 0, or a negative errno
+ * only, or by ssh or srun on every host that has some. Returns 0, or a negative errno
  * with a sentence, within `timeout_ms`, which is for all that follows too. */
 int daemons_launch(struct daemons **out,
                    const struct targets *targets,

@@ -36,17 +36,19 @@ static int ask_wanted(struct findings *findings, struct cop_stream *stream)
     uint32_t *ranks = calloc((size_t)count + 1, sizeof(*ranks));
     const char **names = calloc((size_t)count + 1, sizeof(char *));
     const char **users = calloc((size_t)count + 1, sizeof(char *));
-    struct find find = {count, ranks, names, users};
+    const char **jobs = calloc((size_t)count + 1, sizeof(char *));
+    struct find find = {count, ranks, names, users, jobs};
     struct cop_packet *packet = NULL;
     int r = -ENOMEM;
 
-    if (!ranks || !names || !users)
+    if (!ranks || !names || !users || !jobs)
         goto out;
     for (i = 0; i < count; i++) {
         ranks[i] = daemons_of_host(findings->daemons, targets->wanted[i].host);
         findings->list[i].daemon = ranks[i];
         names[i] = targets->wanted[i].name;
         users[i] = targets->wanted[i].user;
+        jobs[i] = targets->wanted[i].job;
     }
     r = find_pack(&packet, &find);
     if (r == 0)
@@ -56,6 +58,7 @@ out:
     free(ranks);
     free(names);
     free(users);
+    free(jobs);
     return r;
 }
 
@@ -142,7 +145,8 @@ static int say_nothing(const struct findings *findings,
 
             if (!is_nothing(&findings->list[k]) ||
                 strcmp(wanted->name, other->name) != 0 ||
-                strcmp(wanted->user, other->user) != 0)
+                strcmp(wanted->user, other->user) != 0 ||
+                strcmp(wanted->job, other->job) != 0)
                 continue;
             hosts[here++] = targets_host_name(targets, other->host);
             done[k] = true;
@@ -150,7 +154,8 @@ static int say_nothing(const struct findings *findings,
         r = cop_hosts_text(&text, hosts, here);
         if (r < 0)
             break;
-        gathering_say(options->say, "no process%s%s%s%s on %s",
+        gathering_say(options->say, "no process%s%s%s%s%s%s on %s",
+                      wanted->job[0] ? " of job " : "", wanted->job,
                       wanted->user[0] ? " of user " : "", wanted->user,
                       wanted->name[0] ? " called " : "", wanted->name, text);
         free(text);

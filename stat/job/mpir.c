@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "stat/job/processes.h"
+#include "stat/job/step.h"
 #include "stat/walk/names.h"
 
 /* Bytes of a host's name in the table. */
@@ -28,6 +29,7 @@ struct row {
 struct symbols {
     Dwarf_Addr table;
     Dwarf_Addr size;
+    Dwarf_Addr job; /* of srun: a text */
 };
 
 static int find_symbols(Dwfl_Module *module,
@@ -48,12 +50,14 @@ static int find_symbols(Dwfl_Module *module,
         const char *text = dwfl_module_getsym_info(module, i, &symbol, &address,
                                                    NULL, NULL, NULL);
 
-        if (!text || symbol.st_shndx == 0 || strncmp(text, "MPIR_", 5) != 0)
+        if (!text || symbol.st_shndx == 0)
             continue;
         if (strcmp(text, "MPIR_proctable") == 0)
             symbols->table = address;
         else if (strcmp(text, "MPIR_proctable_size") == 0)
             symbols->size = address;
+        else if (strcmp(text, "totalview_jobid") == 0)
+            symbols->job = address;
     }
     return symbols->table && symbols->size ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
@@ -129,7 +133,7 @@ static int read_symbols(struct symbols *symbols,
     struct modules *modules = NULL;
     int r;
 
-    *symbols = (struct symbols){0, 0};
+    *symbols = (struct symbols){0, 0, 0};
     r = modules_new(&modules, pid);
     if (r == -ENOENT || r == -ESRCH)
         return cop_error_set(error, -ESRCH,
@@ -148,6 +152,25 @@ static int read_symbols(struct symbols *symbols,
     dwfl_getmodules(modules_dwfl(modules), find_symbols, symbols, 0);
     modules_free(modules);
     return 0;
+}
+
+/* Note the job of Slurm in which a launcher runs: srun knows it, others are in
+ * its environment. */
+static void note_slurm_job(struct targets *targets,
+                           int memory,
+                           const struct symbols *symbols,
+                           pid_t pid)
+{
+    char text[HOST_MAX + 1];
+    uint64_t at = 0;
+
+    free(targets->slurm_job);
+    targets->slurm_job = NULL;
+    if (symbols->job && read_at(memory, &at, sizeof(at), symbols->job) == 0 &&
+        at != 0 && read_text(memory, text, at) == 0)
+        targets->slurm_job = strdup(text);
+    else
+        targets->slurm_job = step_job_of(pid);
 }
 
 /* Add what is in the table of process `pid`. Returns 1, 0 if it has no table,
@@ -171,6 +194,8 @@ static int add_table(struct targets *targets,
                              "or root",
                              (int)pid, strerror(errno));
     r = add_rows(targets, memory, &symbols, pid, error);
+    if (r == 0)
+        note_slurm_job(targets, memory, &symbols, pid);
     close(memory);
     return r < 0 ? r : 1;
 }

@@ -336,9 +336,18 @@ bool process_is_wrapper(const struct process *process)
 
 bool process_is_remote_shell(const struct process *process)
 {
-    static const char *const names[] = {"ssh", "rsh", "dbclient", NULL};
+    static const char *const names[] = {"ssh", "rsh", "dbclient", "srun", NULL};
 
     return is_among(process->name, names, true);
+}
+
+bool process_is_proxy(const char *name)
+{
+    static const char *const begins[] = {"orted",          "prted",
+                                         "hydra_pmi_prox", "hydra_bstrap_p",
+                                         "pmi_proxy",      NULL};
+
+    return is_among(name, begins, false);
 }
 
 bool process_is_launcher(const char *name)

@@ -59,8 +59,12 @@ bool process_has_mpi(pid_t pid);
  * timeout, time, strace. */
 bool process_is_wrapper(const struct process *process);
 
-/* Whether it is a client of ssh or its like. */
+/* Whether it is a client of ssh or its like, or srun. */
 bool process_is_remote_shell(const struct process *process);
+
+/* Whether a program of that name starts the processes of a launcher on another
+ * host: orted, hydra_pmi_proxy. The name may be cut. */
+bool process_is_proxy(const char *name);
 
 /* Whether a process of that name is a launcher: mpirun, mpiexec, srun. */
 bool process_is_launcher(const char *name);

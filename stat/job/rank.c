@@ -137,6 +137,17 @@ void rank_read(struct rank *rank, pid_t pid)
     }
 }
 
+bool rank_of_step(struct rank *rank,
+                  uint32_t number,
+                  const char *job,
+                  const char *step)
+{
+    *rank = (struct rank){.source = RANK_SLURM,
+                          .number = number,
+                          .job = hash_text(1, job) + hash_text(2, step)};
+    return number < TASKS_MAX;
+}
+
 bool rank_equal(const struct rank *a, const struct rank *b)
 {
     return a->source == b->source && a->number == b->number && a->job == b->job;

@@ -33,6 +33,13 @@ struct rank {
  * environment may not be read. */
 void rank_read(struct rank *rank, pid_t pid);
 
+/* Make the rank that rank_read() reads of task `number` of the Slurm step
+ * `job`.`step`, but for its size. Returns false if no rank has that number. */
+bool rank_of_step(struct rank *rank,
+                  uint32_t number,
+                  const char *job,
+                  const char *step);
+
 /* Whether both are the same rank of the same job. */
 bool rank_equal(const struct rank *a, const struct rank *b);
 

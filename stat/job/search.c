@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "stat/job/processes.h"
+#include "stat/job/step.h"
 
 /* A process that was found. */
 struct candidate {
@@ -223,6 +224,97 @@ int targets_add_name(struct targets *targets,
     return r;
 }
 
+/* Whether it is a program of Coppice, also one that libtool runs. */
+static bool is_own(const struct process *process)
+{
+    const char *name = process->name;
+
+    return process->pid == getpid() ||
+           strncmp(name + (strncmp(name, "lt-", 3) == 0 ? 3 : 0), "coppice-",
+                   8) == 0;
+}
+
+/* Whether a process without a rank may still be meant: it is not one that waits
+ * for what it has started. */
+static bool may_be_meant(const struct process *process)
+{
+    return !process->has_child && !process_is_launcher(process->name);
+}
+
+/* Add the tasks whose environments do not tell, if there are any. */
+static int find_hidden(struct search *search, const char *job)
+{
+    struct step_task *tasks = NULL;
+    bool any = false;
+    int64_t count = 0, k;
+    size_t i;
+
+    for (i = 0; !any && i < search->processes.count; i++) {
+        const struct process *process = &search->processes.list[i];
+        const struct process *parent =
+            processes_find(&search->processes, process->parent);
+
+        any = parent && step_hides(process->pid, parent->name);
+    }
+    if (any)
+        count = step_list(&tasks, job);
+    for (k = 0; k < count; k++) {
+        const struct process *process =
+            processes_find(&search->processes, tasks[k].pid);
+
+        for (i = 0; i < search->count; i++)
+            if (search->list[i].process == process)
+                break;
+        if (process && i == search->count && !is_own(process))
+            search->list[search->count++] =
+                (struct candidate){.process = process, .rank = tasks[k].rank};
+    }
+    free(tasks);
+    if (search->count > 0)
+        qsort(search->list, search->count, sizeof(*search->list), by_pid);
+    return count < 0 ? (int)count : 0;
+}
+
+/* Take the candidates of a job or step of Slurm. */
+static int find_step(struct search *search, const char *job)
+{
+    size_t i;
+
+    for (i = 0; i < search->processes.count; i++) {
+        const struct process *process = &search->processes.list[i];
+
+        if (is_own(process) || process_is_proxy(process->name) ||
+            !step_has(job, process->pid))
+            continue;
+        add_candidate(search, process);
+        if (search->list[search->count - 1].rank.source == RANK_NONE &&
+            !may_be_meant(process))
+            search->count--;
+    }
+    return find_hidden(search, job);
+}
+
+int targets_add_step(struct targets *targets,
+                     const char *job,
+                     struct cop_error *error)
+{
+    struct search search = {.count = 0};
+    int r;
+
+    r = search_init(&search);
+    if (r == 0)
+        r = find_step(&search, job);
+    if (r == 0) {
+        find_helpers(&search);
+        r = add_candidates(targets, &search);
+    }
+    if (r == 0 && search.count == 0)
+        r = cop_error_set(error, -ENOENT, "no process of job %s on this host",
+                          job);
+    search_fini(&search);
+    return r;
+}
+
 /* Take the candidates below the launcher `pid`: those with a rank, and of the
  * others those that have no children. A rank that the launcher itself has is
  * from another one above it. */
@@ -261,6 +353,24 @@ static bool is_remote(const struct search *search)
     return search->count > 0;
 }
 
+/* Say where to look for the processes that the client `process` has started for
+ * the launcher `pid`. */
+static int say_remote(pid_t pid,
+                      const struct process *process,
+                      struct cop_error *error)
+{
+    char *job = step_job_of(pid);
+    int r =
+        cop_error_set(error, -EREMOTE,
+                      "pid %d has started its processes on other hosts "
+                      "(%s, pid %d): look for them there: --%s %s",
+                      (int)pid, process->name, (int)process->pid,
+                      job ? "job" : "hosts LIST --name", job ? job : "PROGRAM");
+
+    free(job);
+    return r;
+}
+
 int targets_add_children(struct targets *targets,
                          pid_t pid,
                          struct cop_error *error)
@@ -277,12 +387,7 @@ int targets_add_children(struct targets *targets,
     if (r == 0)
         find_below(&search, pid);
     if (r == 0 && is_remote(&search))
-        r = cop_error_set(error, -EREMOTE,
-                          "pid %d has started its processes on other hosts "
-                          "(%s, pid %d): look for them there: --hosts LIST "
-                          "--name PROGRAM",
-                          (int)pid, search.list[0].process->name,
-                          (int)search.list[0].process->pid);
+        r = say_remote(pid, search.list[0].process, error);
     if (r == 0) {
         find_helpers(&search);
         r = add_candidates(targets, &search);

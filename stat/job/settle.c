@@ -85,7 +85,8 @@ static const char *find_conflict(const struct targets *targets,
         const struct rank *other = &facts[list[i].index].rank;
 
         *index = list[i].index;
-        if (one->job != other->job || one->size != other->size)
+        if (one->job != other->job ||
+            (one->size && other->size && one->size != other->size))
             return "the processes are of several jobs";
         if (list[i - 1].number == list[i].number)
             return "several processes have the same rank";

@@ -64,6 +64,7 @@ void targets_fini(struct targets *targets)
     for (i = 0; i < targets->wanted_count; i++) {
         free(targets->wanted[i].name);
         free(targets->wanted[i].user);
+        free(targets->wanted[i].job);
     }
     free(targets->pids);
     free(targets->hosts);
@@ -73,6 +74,7 @@ void targets_fini(struct targets *targets)
     tasks_free(targets->absent);
     free(targets->host_names);
     free(targets->wanted);
+    free(targets->slurm_job);
     index_free(targets->index);
     *targets = (struct targets){0};
 }
@@ -259,15 +261,18 @@ static int add_given(struct targets *targets, uint32_t host, pid_t pid)
 static int add_wanted(struct targets *targets,
                       uint32_t host,
                       const char *name,
-                      const char *user)
+                      const char *user,
+                      const char *job)
 {
-    struct targets_wanted wanted = {host, NULL, strdup(user)};
+    struct targets_wanted wanted = {host, NULL, strdup(user), strdup(job)};
 
     if (process_full_name(&wanted.name, name) < 0 || !wanted.user ||
+        !wanted.job ||
         list_grow(&targets->wanted, targets->wanted_count,
                   sizeof(*targets->wanted)) < 0) {
         free(wanted.name);
         free(wanted.user);
+        free(wanted.job);
         return -ENOMEM;
     }
     targets->wanted[targets->wanted_count++] = wanted;
@@ -313,7 +318,7 @@ int targets_add_text(struct targets *targets,
         return add_given(targets, host, (pid_t)pid);
     if (host == 0)
         return targets_add_name(targets, colon + 1, "", error);
-    return add_wanted(targets, host, colon + 1, "");
+    return add_wanted(targets, host, colon + 1, "", "");
 }
 
 int targets_add_file(struct targets *targets,
@@ -360,6 +365,7 @@ int targets_add_file(struct targets *targets,
 int targets_want(struct targets *targets,
                  const char *name,
                  const char *user,
+                 const char *job,
                  const char *hosts,
                  struct cop_error *error)
 {
@@ -372,7 +378,7 @@ int targets_want(struct targets *targets,
     for (i = 0; r == 0 && i < cop_hosts_count(list); i++) {
         r = targets_host(targets, cop_hosts_name(list, i), &host, error);
         if (r == 0)
-            r = add_wanted(targets, host, name, user);
+            r = add_wanted(targets, host, name, user, job);
     }
     if (r == 0 || r == -ENOMEM)
         cop_hosts_free(list);

@@ -20,6 +20,7 @@ struct targets_wanted {
     uint32_t host;
     char *name; /* of a program, or of its file; "": any, of that user */
     char *user; /* "": of any user */
+    char *job;  /* of that Slurm job or step instead; "": of any */
 };
 
 /* What is known of a process. */
@@ -56,6 +57,7 @@ struct targets {
     uint32_t host_count; /* with this host: 0, before anything was added */
     struct targets_wanted *wanted;
     uint32_t wanted_count;
+    char *slurm_job;             /* that the hosts are in; NULL: not known */
     struct targets_index *index; /* who is there already; private */
 };
 
@@ -144,11 +146,27 @@ int targets_add_name(struct targets *targets,
                      const char *user,
                      struct cop_error *error);
 
-/* Have the same looked for on each host of the list `hosts`.
+/* Add the processes of this host that are of the Slurm job "12", or of its step
+ * "12.0": each that has a rank, and of the others each that has no children; not
+ * launchers, and nothing of Coppice. Returns as targets_add_name(). */
+int targets_add_step(struct targets *targets,
+                     const char *job,
+                     struct cop_error *error);
+
+/* Have the processes of a Slurm job looked for on its hosts, if it is running
+ * and ours: `text` is what people call it, "12", "12_3" of an array, or a step of
+ * it, "12.0". Returns 0, or a negative errno with a sentence. */
+int targets_add_job(struct targets *targets,
+                    const char *text,
+                    struct cop_error *error);
+
+/* Have what targets_add_name(), or with a `job` targets_add_step(), would add
+ * looked for on each host of the list `hosts`.
  * Returns 0, -EINVAL with a sentence, or -ENOMEM. */
 int targets_want(struct targets *targets,
                  const char *name,
                  const char *user,
+                 const char *job,
                  const char *hosts,
                  struct cop_error *error);
 

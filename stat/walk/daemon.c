@@ -438,7 +438,9 @@ static int find_all(const struct daemon *daemon,
 
         if (find->daemons[i] != daemon->rank)
             continue;
-        r = targets_add_name(&targets, find->names[i], find->users[i], &error);
+        r = find->jobs[i][0] ? targets_add_step(&targets, find->jobs[i], &error)
+                             : targets_add_name(&targets, find->names[i],
+                                                find->users[i], &error);
         if (r == 0 || r == -ENOENT)
             r = found_pack(&packet, i, &targets);
         if (r == 0) {

@@ -3,7 +3,8 @@
 #   slurm_hosts COUNT   network namespaces n1 to nCOUNT and ctl, at one switch
 #   slurm_start         slurmctld and munged on ctl, a slurmd on each other host
 #   slurm_on HOST CMD   run a command there
-#   slurm_stop          end the daemons
+#   slurm_kill HOST     end its daemon, and all that runs on that host
+#   slurm_stop          the same for all
 #
 # Must run as root of mount, process and network namespaces of its own: all that
 # it makes vanishes with them. Needs $work, a folder. The daemons' logs are in
@@ -13,7 +14,7 @@
 slurm_hosts() {
     slurm_count=$1
     slurm_dir=$work/slurm
-    mkdir -p "$slurm_dir/state" "$slurm_dir/log"
+    mkdir -p "$slurm_dir/state" "$slurm_dir/log" "$slurm_dir/cgroup"
     mount -t tmpfs none /run
     mkdir /run/netns
     {
@@ -43,15 +44,26 @@ slurm_on() {
     nsenter --net="/run/netns/$host" env SLURM_CONF="$slurm_dir/slurm.conf" "$@"
 }
 
-# Each host has a name of its own, as gethostname() tells it.
+# Each host has a name of its own, as gethostname() tells it, and sees only its
+# own processes and network devices. (slurmd needs the control groups.)
 slurm_daemon() { # HOST COMMAND...
     name=$1
     shift
     # shellcheck disable=SC2016 # for the inner shell
-    nsenter --net="/run/netns/$name" unshare -u sh -c \
-        'hostname "$0"; exec "$@"' "$name" "$@" \
+    nsenter --net="/run/netns/$name" \
+        unshare -u -p -m -f --mount-proc --kill-child sh -c \
+        'hostname "$1" && mount --rbind /sys/fs/cgroup "$0" &&
+            mount -t sysfs none /sys && mount --rbind "$0" /sys/fs/cgroup &&
+            shift && exec "$@"' "$slurm_dir/cgroup" "$name" "$@" \
         >"$slurm_dir/log/$name.out" 2>&1 </dev/null &
-    echo $! >>"$slurm_dir/pids"
+    echo $! >"$slurm_dir/pid-$name"
+}
+
+# slurm_kill HOST - the host dies, with all its processes.
+slurm_kill() {
+    read -r pid <"$slurm_dir/pid-$1"
+    kill -9 "$pid" 2>/dev/null || :
+    wait "$pid" 2>/dev/null || :
 }
 
 slurm_start() {
@@ -76,13 +88,13 @@ MpiDefault=none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmdTimeout=30
 KillWait=2
 MailProg=/bin/true
-NodeName=n[1-$slurm_count] CPUs=4 State=UNKNOWN
+NodeName=n[1-$slurm_count] CPUs=4 RealMemory=1000 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
     head -c 64 /dev/urandom >"$slurm_dir/munge.key"
@@ -91,7 +103,7 @@ END
         --key-file="$slurm_dir/munge.key" --pid-file="$slurm_dir/munge.pid" \
         --seed-file="$slurm_dir/munge.seed" --log-file="$slurm_dir/log/munge" \
         >/dev/null 2>&1 </dev/null &
-    echo $! >"$slurm_dir/pids"
+    echo $! >"$slurm_dir/pid-munge"
     slurm_daemon ctl slurmctld -D -f "$slurm_dir/slurm.conf"
     for n in $(seq "$slurm_count"); do
         slurm_daemon "n$n" slurmd -D -N "n$n" -f "$slurm_dir/slurm.conf"
@@ -109,8 +121,7 @@ END
 }
 
 slurm_stop() {
-    while read -r pid; do
-        kill "$pid" 2>/dev/null || :
-        wait "$pid" 2>/dev/null || :
-    done <"$slurm_dir/pids"
+    for pid in "$slurm_dir"/pid-*; do
+        slurm_kill "${pid##*/pid-}"
+    done
 }

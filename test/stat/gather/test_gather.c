@@ -84,7 +84,7 @@ static int look_run(struct look *look)
     said[0] = '\0';
     if (look->hosts) {
         look->options.daemons.shape = NULL;
-        CHECK_OK(targets_want(&targets, "solver", "", look->hosts, NULL));
+        CHECK_OK(targets_want(&targets, "solver", "", "", look->hosts, NULL));
     } else {
         CHECK_OK(targets_host(&targets, "", &host, NULL));
         for (i = 0; i < look->tasks; i++)
