@@ -7,7 +7,9 @@
  * The front-end launches the topology TREE, sums the back-ends' ranks, shuts
  * down, and prints the sum and the number of contributors. With "skip" the
  * launch skips dead hosts, and the missing nodes are printed. With "poison" a
- * filter crashes a commnode before; the event of that is printed. */
+ * filter crashes a commnode before; the event of that is printed. With
+ * FAR_TREE_TIMES in the environment it prints how long the launch took, and with
+ * FAR_TREE_STAYS it reports events until its input ends. */
 #include <coppice/coppice.h>
 
 #include <err.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test/frontend/poison.h"
@@ -115,12 +118,21 @@ static void crash_commnode(struct cop_network *network)
     printf("%s\n", event.text);
 }
 
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 int main(int argc, char **argv)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
     struct cop_absentee who = COP_ABSENTEE_INIT;
     struct cop_error error;
+    double begin = seconds_now();
     bool skips, poisons;
     int r;
 
@@ -148,6 +160,8 @@ int main(int argc, char **argv)
         errx(1, "%s", error.text);
     for (size_t i = 0; cop_network_missing(network, i, &who) == 0; i++)
         printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
+    if (getenv("FAR_TREE_TIMES"))
+        printf("ready %.3f\n", seconds_now() - begin);
     if (poisons)
         crash_commnode(network);
     sum_ranks(network);

@@ -46,17 +46,18 @@ slurm_on() {
 
 # Each host has a name of its own, as gethostname() tells it, and sees only its
 # own processes and network devices. (slurmd needs the control groups.)
-slurm_daemon() { # HOST COMMAND...
-    name=$1
-    shift
+slurm_daemon() { # NAME HOST COMMAND...
+    daemon=$1
+    name=$2
+    shift 2
     # shellcheck disable=SC2016 # for the inner shell
     nsenter --net="/run/netns/$name" \
         unshare -u -p -m -f --mount-proc --kill-child sh -c \
         'hostname "$1" && mount --rbind /sys/fs/cgroup "$0" &&
             mount -t sysfs none /sys && mount --rbind "$0" /sys/fs/cgroup &&
             shift && exec "$@"' "$slurm_dir/cgroup" "$name" "$@" \
-        >"$slurm_dir/log/$name.out" 2>&1 </dev/null &
-    echo $! >"$slurm_dir/pid-$name"
+        >"$slurm_dir/log/$daemon.out" 2>&1 </dev/null &
+    echo $! >"$slurm_dir/pid-$daemon"
 }
 
 # slurm_kill HOST - the host dies, with all its processes.
@@ -104,9 +105,9 @@ END
         --seed-file="$slurm_dir/munge.seed" --log-file="$slurm_dir/log/munge" \
         >/dev/null 2>&1 </dev/null &
     echo $! >"$slurm_dir/pid-munge"
-    slurm_daemon ctl slurmctld -D -f "$slurm_dir/slurm.conf"
+    slurm_daemon ctl ctl slurmctld -D -f "$slurm_dir/slurm.conf"
     for n in $(seq "$slurm_count"); do
-        slurm_daemon "n$n" slurmd -D -N "n$n" -f "$slurm_dir/slurm.conf"
+        slurm_daemon "n$n" "n$n" slurmd -D -N "n$n" -f "$slurm_dir/slurm.conf"
     done
     slurm_looks=1200
     until [ "$(slurm_on ctl sinfo -h -t idle -o %D 2>/dev/null)" = "$slurm_count" ]; do
