@@ -518,6 +518,7 @@ void node_free(struct node *node)
     free(node->heal.fan_outs);
     table_free(node->heal.table);
     roster_fini(&node->roster);
+    payload_free(node->table);
     ranks_fini(&node->backends);
     payload_free(node->filter.parameters);
     forget_spare(node);

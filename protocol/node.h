@@ -404,8 +404,8 @@ uint32_t node_depth(const struct node *node);
  * launch is complete, as long as a start may take (PROTOCOL 12.2b). */
 uint32_t node_patience_ms(const struct node *node);
 
-/* The launched tree's internal nodes: rank and address of number `index`;
- * false past the last. Borrowed until the next step. */
+/* The launched tree's internal nodes, at the front-end: rank and address of
+ * number `index`; false past the last. Borrowed until the next step. */
 bool node_internal(const struct node *node,
                    size_t index,
                    uint32_t *rank,

@@ -94,7 +94,9 @@ struct node {
     uint64_t begin_ms;           /* when it started */
     size_t planned_count;        /* children that the launch starts here */
     struct launching *launching; /* NULL: the tree is complete */
-    struct roster roster; /* the ready subtree; after TABLE the whole tree */
+    struct roster roster;  /* the ready subtree; empty with TABLE, but at the
+                              front-end, where it is the whole tree */
+    struct payload *table; /* of TABLE; NULL: it has not come */
     struct joins joins;
 
     /* recovery */

@@ -171,7 +171,7 @@ void adoption_forget(struct node *node, const struct peer *peer);
 
 /* ---- record.c: failures and adoptions, told to all (6) ---- */
 
-/* The launch is complete: make the topology table from the roster. */
+/* The launch is complete, and the topology table is there. */
 void record_begin(struct node *node);
 
 /* Apply a record that this node makes itself, and send it on.

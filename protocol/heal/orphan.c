@@ -55,11 +55,8 @@ static void orphan_dial(struct node *node, uint32_t rank)
     action = node_act(node, ACTION_DIAL);
     action->rank = rank;
     action->sequence = node->incarnation;
-    if (action != &node->spare) {
-        action->text = strdup(roster_address(&node->roster, rank));
-        if (!action->text)
-            node->failed = true;
-    }
+    if (action != &node->spare)
+        action->text = launch_address(node, rank);
     recovery_dial(node);
 }
 

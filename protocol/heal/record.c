@@ -100,22 +100,6 @@ static void record_flood(struct node *node,
 
 void record_begin(struct node *node)
 {
-    const struct roster *roster = &node->roster;
-    int r;
-
-    r = table_new(&node->heal.table);
-    for (uint32_t i = 0; r == 0 && i < roster->internal_count; i++)
-        r = table_add(node->heal.table, roster->internals[i].rank,
-                      roster->internals[i].parent, 0,
-                      roster->internals[i].fan_out);
-    if (r == -ENOMEM) {
-        node->failed = true;
-        return;
-    }
-    if (r < 0 || table_check(node->heal.table) < 0) {
-        launch_end(node, "the topology table that it received is invalid");
-        return;
-    }
     node->heal.height_limit = table_height(node->heal.table);
 }
 
@@ -309,41 +293,82 @@ void record_gone_all(struct node *node,
     columns_fini(&columns);
 }
 
+/* Where an internal node is, while the branch of a peer is looked for. */
+enum place {
+    PLACE_UNKNOWN,
+    PLACE_WALKED, /* on the path that is being walked */
+    PLACE_INSIDE,
+    PLACE_OUTSIDE
+};
+
+/* Find the internal nodes of `roster` below `top`, by rank: PLACE_INSIDE. The
+ * parents come from the network, in any order. Each node is visited twice.
+ * Returns NULL without memory. */
+static unsigned char *find_places(const struct roster *roster, uint32_t top)
+{
+    unsigned char *places = calloc(LIMIT_NODES, sizeof(*places));
+    uint32_t *above = malloc(LIMIT_NODES * sizeof(*above));
+    uint32_t i, at;
+
+    if (!places || !above) {
+        free(above);
+        free(places);
+        return NULL;
+    }
+    memset(above, 0xff, LIMIT_NODES * sizeof(*above)); /* RANK_NONE */
+    for (i = 0; i < roster->internal_count; i++)
+        above[roster->internals[i].rank] = roster->internals[i].parent;
+    places[top] = PLACE_INSIDE;
+    for (i = 0; i < roster->internal_count; i++) {
+        unsigned char place = PLACE_OUTSIDE;
+
+        at = roster->internals[i].rank;
+        for (; at < LIMIT_NODES && places[at] == PLACE_UNKNOWN; at = above[at])
+            places[at] = PLACE_WALKED;
+        if (at < LIMIT_NODES && places[at] == PLACE_INSIDE)
+            place = PLACE_INSIDE;
+        at = roster->internals[i].rank;
+        for (; at < LIMIT_NODES && places[at] == PLACE_WALKED; at = above[at])
+            places[at] = place;
+    }
+    free(above);
+    return places;
+}
+
 void record_gone_below(struct node *node,
                        const struct peer *peer,
                        const char *text)
 {
     const struct roster *roster = &node->roster;
-    bool *inner; /* by rank: an internal node of the branch */
+    unsigned char *places;
     struct columns columns = {0};
-    uint32_t i, rank = RANK_NONE;
+    uint32_t rank = RANK_NONE;
 
     if (!node->reported || !node->parent || peer->rank >= LIMIT_NODES)
         return; /* READY will tell it (PROTOCOL 12.2) */
-    inner = calloc(LIMIT_NODES, sizeof(*inner));
-    if (!inner || columns_reserve(&columns, (uint32_t)ranks_size(&peer->below) +
-                                                roster->internal_count) < 0) {
+    places = find_places(roster, peer->rank);
+    if (!places ||
+        columns_reserve(&columns, (uint32_t)ranks_size(&peer->below) +
+                                      roster->internal_count) < 0) {
         node->failed = true;
-        free(inner);
+        free(places);
         return;
     }
     columns_add(&columns, peer->rank, 0, GONE);
-    inner[peer->rank] = true;
-    /* the roster lists parents before their children */
-    for (i = 0; i < roster->internal_count; i++) {
-        const struct roster_internal *internal = &roster->internals[i];
+    for (uint32_t i = 0; i < roster->internal_count; i++) {
+        uint32_t inner = roster->internals[i].rank;
 
-        if (internal->parent >= LIMIT_NODES || !inner[internal->parent])
+        if (inner == peer->rank || places[inner] != PLACE_INSIDE)
             continue;
-        columns_add(&columns, internal->rank, 0, GONE);
-        inner[internal->rank] = true;
+        columns_add(&columns, inner, 0, GONE);
+        places[inner] = PLACE_OUTSIDE; /* once, if it comes twice */
     }
     while ((rank = ranks_after(&peer->below, rank)) != RANK_NONE)
         if (rank != peer->rank)
             columns_add(&columns, rank, 0, GONE);
     node_send(node, node->parent, record_pack(node, &columns, text));
     columns_fini(&columns);
-    free(inner);
+    free(places);
 }
 
 /* PROTOCOL 11.1: drop the ends that the front-end knows in any case. */

@@ -265,7 +265,7 @@ static void suspect_knock(struct node *node)
     struct suspicion *suspicion = &node->heal.suspicion;
     struct suspect *next = NULL;
     struct action *action;
-    const char *address;
+    char *address;
 
     if (node->now_ms < suspicion->knock_end_ms)
         return;
@@ -276,18 +276,17 @@ static void suspect_knock(struct node *node)
     if (!next)
         return;
     next->knock_ms = node->now_ms + node->times.heartbeat_ms;
-    address = roster_address(&node->roster, next->rank);
-    if (!*address)
+    address = launch_address(node, next->rank);
+    if (!address)
         return;
     suspicion->knocked = next->rank;
     suspicion->knock_end_ms = node->now_ms + node->times.connect_timeout_ms;
     action = node_act(node, ACTION_KNOCK);
     action->rank = next->rank;
     if (action == &node->spare)
-        return;
-    action->text = strdup(address);
-    if (!action->text)
-        node->failed = true;
+        free(address);
+    else
+        action->text = address;
 }
 
 void suspect_answered(struct node *node, uint32_t rank, bool refused)

@@ -84,13 +84,8 @@ static void add_missing(struct node *node,
 
 void launch_send_table(struct node *node, struct peer *only)
 {
-    struct frame frame;
     uint32_t slot, ordinal = 0;
 
-    if (roster_encode(&node->roster, FRAME_TABLE, &frame) < 0) {
-        node->failed = true;
-        return;
-    }
     for (slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
@@ -104,10 +99,18 @@ void launch_send_table(struct node *node, struct peer *only)
         node_send(node, peer,
                   msg_table_encode(&(struct msg_table){
                       .ordinal = ordinal - 1, /* PROTOCOL 7.2 */
-                      .payload = payload_ref(frame.payload),
+                      .payload = payload_ref(node->table),
                   }));
     }
-    frame_fini(&frame);
+}
+
+char *launch_address(struct node *node, uint32_t rank)
+{
+    char *address = NULL;
+
+    if (roster_address(node->table, rank, &address) == -ENOMEM)
+        node->failed = true;
+    return address;
 }
 
 /* When a node at `depth` declares children missing. Lower nodes do so earlier,
@@ -190,6 +193,8 @@ static void become_launched(struct node *node)
 static void report_root(struct node *node)
 {
     struct stream *zero = node->streams[0];
+    struct frame table;
+    int r;
 
     node->reported = true;
     roster_sort_missing(&node->roster);
@@ -197,9 +202,21 @@ static void report_root(struct node *node)
         tell_failed(node);
         return;
     }
-    become_launched(node);
-    if (node->ended)
+    if (roster_encode(&node->roster, FRAME_TABLE, &table) < 0) {
+        node->failed = true;
         return;
+    }
+    node->table = table.payload;
+    r = roster_table(table.payload, &node->heal.table);
+    if (r == -ENOMEM) {
+        node->failed = true;
+        return;
+    }
+    if (r < 0) {
+        launch_end(node, "its children have reported nodes that are no tree");
+        return;
+    }
+    become_launched(node);
     if (ranks_copy(&node->backends, &node->roster.backends) < 0 ||
         ranks_copy(&zero->definition.members, &node->backends) < 0)
         node->failed = true;
@@ -426,13 +443,13 @@ int launch_table(struct node *node, struct frame *frame)
 
     if (node->launched || msg_table_decode(frame, &table) < 0)
         return -EPROTO;
-    r = roster_decode(frame, &node->roster);
+    r = roster_table(table.payload, &node->heal.table);
     if (r < 0)
         return r;
     node->heal.orphan.ordinal = table.ordinal;
+    node->table = payload_ref(table.payload);
+    roster_fini(&node->roster);
     become_launched(node);
-    if (node->ended)
-        return 0;
     launch_send_table(node, NULL);
     node_tell(node, TELL_LAUNCHED, node->rank, 0, NULL);
     return 0;

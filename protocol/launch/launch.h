@@ -60,6 +60,10 @@ void launch_tick(struct node *node);
 /* When launch_tick() is due; UINT64_MAX: never. */
 uint64_t launch_deadline_ms(const struct node *node);
 
+/* The address of internal node `rank`, to be freed. NULL: it is not known, or
+ * there is no memory, and node->failed is set. */
+char *launch_address(struct node *node, uint32_t rank);
+
 /* The link of a possible child is up. Returns 0, or a negative errno if the
  * peer may not be a child: -EAGAIN if it may try again, else -EPROTO; or
  * -ENOMEM. */

@@ -2,10 +2,12 @@
  *
  * READY goes up with the back-ends and internal nodes of a subtree that have
  * started, and those that are missing (PROTOCOL 12.2). TABLE goes down with the
- * internal nodes of the whole tree. */
+ * internal nodes of the whole tree. A node keeps it packed: in a large tree the
+ * addresses of all are most of what it knows, and it needs few of them. */
 #ifndef PROTOCOL_LAUNCH_ROSTER_H
 #define PROTOCOL_LAUNCH_ROSTER_H
 
+#include "topology/table.h"
 #include "wire/frame.h"
 #include "wire/ranks.h"
 
@@ -45,10 +47,6 @@ int roster_add_missing(struct roster *roster,
                        const char *host,
                        const char *reason);
 
-/* The address at which internal node `rank` listens; "" if it is not known.
- * Borrowed from `roster`. */
-const char *roster_address(const struct roster *roster, uint32_t rank);
-
 /* Remove all entries of `ranks`. Returns 0 or -ENOMEM. */
 int roster_remove(struct roster *roster, const struct ranks *ranks);
 
@@ -58,7 +56,8 @@ void roster_sort_missing(struct roster *roster);
 /* Add all of `other`. Returns 0 or -ENOMEM. */
 int roster_merge(struct roster *roster, const struct roster *other);
 
-/* Pack into a frame of `type`; the payload is the caller's. 0 or -ENOMEM. */
+/* Pack into a frame, READY or TABLE; the payload is the caller's. TABLE has only
+ * the internal nodes. Returns 0 or -ENOMEM. */
 int roster_encode(const struct roster *roster,
                   enum frame_type type,
                   struct frame *out);
@@ -66,5 +65,15 @@ int roster_encode(const struct roster *roster,
 /* Read one from the network. `out` is untouched on error.
  * Returns 0, -EBADMSG or -ENOMEM. */
 int roster_decode(const struct frame *frame, struct roster *out);
+
+/* ---- the payload of TABLE, which each node keeps as it came ------------- */
+
+/* Make the topology table of it; table_free() it. Returns 0; -EBADMSG if it is
+ * malformed or no tree, or -ENOMEM. */
+int roster_table(struct payload *payload, struct table **out);
+
+/* The addresses at which internal node `rank` listens, to be freed. Returns 0;
+ * -ENOENT if there is no such node, -EBADMSG or -ENOMEM. */
+int roster_address(struct payload *payload, uint32_t rank, char **out);
 
 #endif

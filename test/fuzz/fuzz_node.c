@@ -390,6 +390,9 @@ static void make_roster(struct play *play, struct frame *frame)
     must(roster_encode(&roster, what & 4 ? FRAME_TABLE : FRAME_READY, frame) ==
          0);
     roster_fini(&roster);
+    for (uint32_t i = (what & 16) ? 1 + byte(&play->in) % 4 : 0; i > 0; i--)
+        frame->payload->bytes[number(&play->in) % frame->payload->len] =
+            byte(&play->in);
 }
 
 static void make_definition(struct play *play,

@@ -345,14 +345,23 @@ TEST(nonsense_costs_the_link)
     alone_fini(&it);
 }
 
-/* The rank that the node calls in this step, or, where it pauses, in a later one.
- */
+/* The rank that the node calls in this step, or, where it pauses, in a later one;
+ * at the address that TABLE has of it. */
 static uint32_t next_dialled(struct alone *it)
 {
+    char address[32];
+
     for (int i = 0; i < 1000; i++) {
-        for (size_t k = 0; k < it->actions.count; k++)
-            if (it->actions.list[k].type == ACTION_DIAL)
-                return it->actions.list[k].rank;
+        for (size_t k = 0; k < it->actions.count; k++) {
+            const struct action *action = &it->actions.list[k];
+
+            if (action->type != ACTION_DIAL)
+                continue;
+            snprintf(address, sizeof(address), "127.0.0.1 %u",
+                     action->rank + 1);
+            CU_ASSERT_STRING_EQUAL_FATAL(action->text, address);
+            return action->rank;
+        }
         it->now_ms += 10;
         alone_step(it, (struct event){.type = EVENT_TICK});
     }

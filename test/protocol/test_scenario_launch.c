@@ -20,8 +20,9 @@ TEST(every_node_is_told_of_the_launch)
         CU_ASSERT_EQUAL(sim_told(sim, i, TELL_LAUNCHED), 1);
         CU_ASSERT_EQUAL(node_depth(sim_node(sim, i)),
                         tree_find(sim_tree(sim), sim_rank(sim, i))->depth);
+        CU_ASSERT(!i || !node_internal(sim_node(sim, i), 0, &rank, &address));
     }
-    while (node_internal(sim_node(sim, 12), internals, &rank, &address)) {
+    while (node_internal(sim_node(sim, 0), internals, &rank, &address)) {
         CU_ASSERT(rank <= 6);
         internals++;
     }
