@@ -37,6 +37,25 @@ _Static_assert(sizeof(struct node) <= 12, "PROTOCOL 7.1: 12 bytes a node");
 _Static_assert(TOPOLOGY_NODES_MAX <= UINT32_C(1) << 21, "indices: 21 bits");
 _Static_assert(TOPOLOGY_CHILDREN_MAX < UINT32_C(1) << 18, "fan-outs: 18 bits");
 
+/* Nodes that differ in their parents only: each parent has `each` of them, and
+ * the parents follow each other. */
+struct run {
+    uint32_t index;  /* of the first node */
+    uint32_t parent; /* its parent's index; its own: it has none */
+    uint32_t each;
+    uint32_t inner;
+    uint32_t backends;
+};
+
+/* Nodes of a packed table of which one has changed, and their fan-outs'
+ * versions. */
+#define LEAF_NODES 64
+
+struct leaf {
+    struct node nodes[LEAF_NODES];
+    uint32_t versions[LEAF_NODES];
+};
+
 /* The last record of one back-end. */
 struct backend {
     uint32_t incarnation;
@@ -58,12 +77,15 @@ struct draft {
 };
 
 struct table {
-    uint32_t count; /* 0 until complete */
-    struct node *nodes;
-    uint32_t *versions;  /* of fan-outs; NULL: none was announced */
-    uint32_t *ranks;     /* ascending; NULL: rank and index are the same */
-    struct page **pages; /* PAGE_COUNT, or NULL: no record of a back-end yet */
-    uint64_t digest;     /* of all records since launch: table_version() */
+    uint32_t count;     /* 0 until complete */
+    struct node *nodes; /* NULL: the table is packed */
+    uint32_t *versions; /* of fan-outs; NULL: none was announced, or packed */
+    struct run *runs;   /* packed: the nodes as they were then */
+    uint32_t run_count;
+    struct leaf **leaves; /* packed: by index / LEAF_NODES, NULL where none */
+    uint32_t *ranks;      /* ascending; NULL: rank and index are the same */
+    struct page **pages;  /* PAGE_COUNT, or NULL: no record of a back-end yet */
+    uint64_t digest;      /* of all records since launch: table_version() */
     struct draft *drafts;
     uint32_t draft_count;
 };
@@ -84,6 +106,11 @@ int table_new(struct table **out)
     return 0;
 }
 
+static uint32_t leaf_count(const struct table *table)
+{
+    return (table->count + LEAF_NODES - 1) / LEAF_NODES;
+}
+
 void table_free(struct table *table)
 {
     if (!table)
@@ -91,6 +118,10 @@ void table_free(struct table *table)
     for (uint32_t i = 0; table->pages && i < PAGE_COUNT; i++)
         free(table->pages[i]);
     free(table->pages);
+    for (uint32_t i = 0; table->leaves && i < leaf_count(table); i++)
+        free(table->leaves[i]);
+    free(table->leaves);
+    free(table->runs);
     free(table->nodes);
     free(table->versions);
     free(table->ranks);
@@ -149,10 +180,103 @@ static uint32_t rank_of(const struct table *table, uint32_t index)
     return table->ranks ? table->ranks[index] : index;
 }
 
+/* The leaf of node `index` of a packed table; NULL: there is none. */
+static struct leaf *leaf_of(const struct table *table, uint32_t index)
+{
+    return table->leaves ? table->leaves[index / LEAF_NODES] : NULL;
+}
+
+/* A node of a packed table, as it was when that was packed. */
+static struct node packed_at(const struct table *table, uint32_t index)
+{
+    uint32_t low = 0, high = table->run_count;
+    const struct run *run;
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (table->runs[middle].index <= index)
+            low = middle;
+        else
+            high = middle;
+    }
+    run = &table->runs[low];
+    return (struct node){
+        .parent = run->parent + (index - run->index) / run->each,
+        .inner = run->inner,
+        .backends = run->backends,
+    };
+}
+
+static struct node node_at(const struct table *table, uint32_t index)
+{
+    const struct leaf *leaf;
+
+    if (table->nodes)
+        return table->nodes[index];
+    leaf = leaf_of(table, index);
+    return leaf ? leaf->nodes[index % LEAF_NODES] : packed_at(table, index);
+}
+
+/* The leaf of node `index` of a packed table, made if need be; NULL: no memory.
+ */
+static struct leaf *leaf_make(struct table *table, uint32_t index)
+{
+    uint32_t first = index - index % LEAF_NODES;
+    struct leaf *leaf = leaf_of(table, index);
+
+    if (leaf)
+        return leaf;
+    if (!table->leaves)
+        table->leaves = calloc(leaf_count(table), sizeof *table->leaves);
+    if (!table->leaves)
+        return NULL;
+    leaf = calloc(1, sizeof *leaf);
+    for (uint32_t i = first; leaf && i < first + LEAF_NODES && i < table->count;
+         i++)
+        leaf->nodes[i - first] = packed_at(table, i);
+    table->leaves[index / LEAF_NODES] = leaf;
+    return leaf;
+}
+
+/* Node `index`, to be changed; NULL: no memory. Valid as long as the table. */
+static struct node *node_edit(struct table *table, uint32_t index)
+{
+    struct leaf *leaf;
+
+    if (table->nodes)
+        return &table->nodes[index];
+    leaf = leaf_make(table, index);
+    return leaf ? &leaf->nodes[index % LEAF_NODES] : NULL;
+}
+
+static uint32_t version_at(const struct table *table, uint32_t index)
+{
+    const struct leaf *leaf = leaf_of(table, index);
+
+    if (table->nodes)
+        return table->versions ? table->versions[index] : 0;
+    return leaf ? leaf->versions[index % LEAF_NODES] : 0;
+}
+
+/* The version of a fan-out, to be changed; NULL: no memory. */
+static uint32_t *version_edit(struct table *table, uint32_t index)
+{
+    struct leaf *leaf;
+
+    if (!table->nodes) {
+        leaf = leaf_make(table, index);
+        return leaf ? &leaf->versions[index % LEAF_NODES] : NULL;
+    }
+    if (!table->versions)
+        table->versions = calloc(table->count, sizeof *table->versions);
+    return table->versions ? &table->versions[index] : NULL;
+}
+
 /* Whether the path upwards ends at `index`: the front-end, or a failed node. */
 static bool table_ends(const struct table *table, uint32_t index)
 {
-    return index == 0 || table->nodes[index].failed;
+    return index == 0 || node_at(table, index).failed;
 }
 
 /* Set the depth of every node from `index` up to the first node that has one.
@@ -165,12 +289,12 @@ static void table_walk(const struct table *table,
     uint32_t depth;
     uint32_t at;
 
-    for (at = index; sites[at].depth == FRESH; at = table->nodes[at].parent) {
+    for (at = index; sites[at].depth == FRESH; at = node_at(table, at).parent) {
         sites[at].depth = WALKED;
         steps++;
     }
     depth = sites[at].depth < WALKED ? sites[at].depth + steps : TABLE_NO_PATH;
-    for (at = index; sites[at].depth == WALKED; at = table->nodes[at].parent)
+    for (at = index; sites[at].depth == WALKED; at = node_at(table, at).parent)
         sites[at].depth = depth == TABLE_NO_PATH ? TABLE_NO_PATH : depth--;
 }
 
@@ -184,15 +308,15 @@ static void sites_from(const struct table *table,
     bool again = false;
 
     for (uint32_t i = 0; i < table->count; i++) {
-        const struct node *node = &table->nodes[i];
-        uint32_t parent = node->parent;
+        const struct node node = node_at(table, i);
+        uint32_t parent = node.parent;
         uint32_t depth = FRESH;
 
         if (i == cut)
             depth = TABLE_NO_PATH;
         else if (i == top)
             depth = 0;
-        else if (table_ends(table, i))
+        else if (i == 0 || node.failed)
             depth = TABLE_NO_PATH;
         else if (parent < i && sites[parent].depth < FRESH)
             depth = sites[parent].depth + 1;
@@ -200,7 +324,7 @@ static void sites_from(const struct table *table,
             depth = sites[parent].depth;
         again |= depth == FRESH;
         sites[i] = (struct table_site){
-            rank_of(table, i), (uint32_t)(node->inner + node->backends), depth};
+            rank_of(table, i), (uint32_t)(node.inner + node.backends), depth};
     }
     for (uint32_t i = 0; again && i < table->count; i++)
         table_walk(table, i, sites);
@@ -255,11 +379,10 @@ static uint64_t table_part(enum table_kind kind,
 
 static uint64_t node_part(const struct table *table, uint32_t index)
 {
-    const struct node *node = &table->nodes[index];
+    const struct node node = node_at(table, index);
 
-    return table_part(KIND_RECORD, rank_of(table, index), node->incarnation,
-                      node->failed ? TABLE_FAILED
-                                   : rank_of(table, node->parent));
+    return table_part(KIND_RECORD, rank_of(table, index), node.incarnation,
+                      node.failed ? TABLE_FAILED : rank_of(table, node.parent));
 }
 
 /* Make the nodes from the drafts; table->count and the ranks are set. */
@@ -337,6 +460,65 @@ int table_check(struct table *table)
     if (r < 0)
         table->count = 0;
     return r;
+}
+
+/* How many nodes from `index` on have its parent, and as many children. */
+static uint32_t count_siblings(const struct table *table, uint32_t index)
+{
+    const struct node *first = &table->nodes[index];
+    const struct node *node = first + 1;
+
+    while (node < table->nodes + table->count &&
+           node->parent == first->parent && node->inner == first->inner &&
+           node->backends == first->backends)
+        node++;
+    return (uint32_t)(node - first);
+}
+
+/* The run that begins at `index`. Returns how many nodes it has. */
+static uint32_t find_run(const struct table *table,
+                         uint32_t index,
+                         struct run *out)
+{
+    const struct node *first = &table->nodes[index];
+    uint32_t each = count_siblings(table, index);
+    uint32_t length = each;
+
+    *out =
+        (struct run){index, first->parent, each, first->inner, first->backends};
+    while (index > 0 && index + length < table->count &&
+           first[length].parent == first->parent + length / each &&
+           first[length].inner == first->inner &&
+           first[length].backends == first->backends &&
+           count_siblings(table, index + length) == each)
+        length += each;
+    return length;
+}
+
+int table_pack(struct table *table)
+{
+    struct run run;
+    uint32_t length;
+
+    if (!table->nodes || table->digest != 0)
+        return 0;
+    for (uint32_t i = 0; i < table->count; i += length) {
+        length = find_run(table, i, &run);
+        if ((table->run_count + 1) * sizeof run >
+            table->count * sizeof *table->nodes / 2)
+            goto irregular;
+        if (array_grow(&table->runs, table->run_count, sizeof run) < 0)
+            return -ENOMEM;
+        table->runs[table->run_count++] = run;
+    }
+    free(table->nodes);
+    table->nodes = NULL;
+    return 0;
+irregular:
+    free(table->runs);
+    table->runs = NULL;
+    table->run_count = 0;
+    return 0;
 }
 
 int table_from_topology(struct table **out, const struct topology *topo)
@@ -439,12 +621,18 @@ static int record_node(struct table *table,
                        bool failed,
                        uint32_t parent)
 {
-    struct node *node = &table->nodes[index];
+    const struct node before = node_at(table, index);
+    struct node *node, *old_parent, *new_parent;
 
-    if (!is_news(node->incarnation, node->failed, incarnation, failed))
+    if (!is_news(before.incarnation, before.failed, incarnation, failed))
         return 0;
+    node = node_edit(table, index);
+    old_parent = node_edit(table, before.parent);
+    new_parent = failed ? node : node_edit(table, parent);
+    if (!node || !old_parent || !new_parent)
+        return -ENOMEM;
     if (!node->failed)
-        table->nodes[node->parent].inner--;
+        old_parent->inner--;
     if (node->changed)
         table->digest ^= node_part(table, index);
     node->incarnation = incarnation;
@@ -452,7 +640,7 @@ static int record_node(struct table *table,
     node->changed = true;
     if (!failed) {
         node->parent = parent;
-        table->nodes[parent].inner++;
+        new_parent->inner++;
     }
     table->digest ^= node_part(table, index);
     return 1;
@@ -483,21 +671,33 @@ int table_set_backends(struct table *table,
                        uint32_t backend_count)
 {
     uint32_t index = find_index(table, rank);
+    struct node *node;
 
     if (backend_count > TOPOLOGY_CHILDREN_MAX)
         return -EBADMSG;
     if (index == TABLE_NONE)
         return -ENOENT;
-    if (table->nodes[index].backends == backend_count)
+    if (node_at(table, index).backends == backend_count)
         return 0;
-    table->nodes[index].backends = backend_count;
+    node = node_edit(table, index);
+    if (!node)
+        return -ENOMEM;
+    node->backends = backend_count;
     return 1;
 }
 
 size_t table_bytes(const struct table *table)
 {
-    return table->count *
-           (sizeof *table->nodes + (table->ranks ? sizeof *table->ranks : 0));
+    size_t bytes = table->ranks ? table->count * sizeof *table->ranks : 0;
+
+    if (table->nodes)
+        return bytes + table->count * sizeof *table->nodes;
+    bytes += table->run_count * sizeof *table->runs;
+    if (!table->leaves)
+        return bytes;
+    for (uint32_t i = 0; i < leaf_count(table); i++)
+        bytes += table->leaves[i] ? sizeof *table->leaves[i] : 0;
+    return bytes + leaf_count(table) * sizeof *table->leaves;
 }
 
 static struct table_fan_out fan_out_at(const struct table *table,
@@ -505,38 +705,40 @@ static struct table_fan_out fan_out_at(const struct table *table,
 {
     return (struct table_fan_out){
         .rank = rank_of(table, index),
-        .version = table->versions ? table->versions[index] : 0,
-        .backend_count = table->nodes[index].backends,
+        .version = version_at(table, index),
+        .backend_count = node_at(table, index).backends,
     };
 }
 
 static uint64_t fan_out_part(const struct table *table, uint32_t index)
 {
-    if (table->versions[index] == 0)
+    uint32_t version = version_at(table, index);
+
+    if (version == 0)
         return 0;
-    return table_part(KIND_FAN_OUT, rank_of(table, index),
-                      table->versions[index], table->nodes[index].backends);
+    return table_part(KIND_FAN_OUT, rank_of(table, index), version,
+                      node_at(table, index).backends);
 }
 
 int table_fan_out(struct table *table, const struct table_fan_out *record)
 {
     uint32_t index = find_index(table, record->rank);
+    uint32_t *version;
     uint64_t old;
     int r;
 
     if (index == TABLE_NONE)
         return -ENOENT;
-    if (!table->versions)
-        table->versions = calloc(table->count, sizeof *table->versions);
-    if (!table->versions)
-        return -ENOMEM;
-    if (record->version <= table->versions[index])
+    if (record->version <= version_at(table, index))
         return 0;
+    version = version_edit(table, index);
+    if (!version)
+        return -ENOMEM;
     old = fan_out_part(table, index);
     r = table_set_backends(table, record->rank, record->backend_count);
     if (r < 0)
         return r;
-    table->versions[index] = record->version;
+    *version = record->version;
     table->digest ^= old ^ fan_out_part(table, index);
     return 1;
 }
@@ -557,8 +759,8 @@ bool table_fan_out_changed(const struct table *table,
                            uint32_t *cursor,
                            struct table_fan_out *out)
 {
-    for (; table->versions && *cursor < table->count; ++*cursor) {
-        if (table->versions[*cursor] == 0)
+    for (; *cursor < table->count; ++*cursor) {
+        if (version_at(table, *cursor) == 0)
             continue;
         *out = fan_out_at(table, (*cursor)++);
         return true;
@@ -578,27 +780,28 @@ uint32_t table_count(const struct table *table)
 
 static uint32_t parent_rank(const struct table *table, uint32_t index)
 {
-    const struct node *node = &table->nodes[index];
+    const struct node node = node_at(table, index);
 
-    if (node->failed)
+    if (node.failed)
         return TABLE_FAILED;
-    return index == 0 ? TABLE_NONE : rank_of(table, node->parent);
+    return index == 0 ? TABLE_NONE : rank_of(table, node.parent);
 }
 
 void table_at(const struct table *table,
               uint32_t index,
               struct table_entry *out)
 {
-    const struct node *node = &table->nodes[index];
+    struct node node;
 
     assert(index < table->count);
+    node = node_at(table, index);
     *out = (struct table_entry){
         .rank = rank_of(table, index),
         .parent = parent_rank(table, index),
-        .incarnation = node->incarnation,
-        .fan_out = (uint32_t)(node->inner + node->backends),
-        .backend_count = node->backends,
-        .failed = node->failed,
+        .incarnation = node.incarnation,
+        .fan_out = (uint32_t)(node.inner + node.backends),
+        .backend_count = node.backends,
+        .failed = node.failed,
     };
 }
 
@@ -618,7 +821,7 @@ static struct table_record node_record(const struct table *table,
                                        uint32_t index)
 {
     return (struct table_record){rank_of(table, index),
-                                 table->nodes[index].incarnation,
+                                 node_at(table, index).incarnation,
                                  parent_rank(table, index)};
 }
 
@@ -636,7 +839,7 @@ bool table_changed(const struct table *table,
                    struct table_record *out)
 {
     for (; *cursor < table->count; ++*cursor) {
-        if (!table->nodes[*cursor].changed)
+        if (!node_at(table, *cursor).changed)
             continue;
         *out = node_record(table, (*cursor)++);
         return true;
@@ -686,7 +889,7 @@ uint32_t table_depth(const struct table *table, uint32_t rank)
     if (at == TABLE_NONE)
         return TABLE_NO_PATH;
     while (!table_ends(table, at) && depth < table->count) {
-        at = table->nodes[at].parent;
+        at = node_at(table, at).parent;
         depth++;
     }
     return at == 0 ? depth : TABLE_NO_PATH;
@@ -696,9 +899,12 @@ uint32_t table_last_parent(const struct table *table, uint32_t rank)
 {
     uint32_t index = find_index(table, rank);
 
-    if (index == TABLE_NONE || table->nodes[index].parent == index)
+    uint32_t parent;
+
+    if (index == TABLE_NONE)
         return TABLE_NONE;
-    return rank_of(table, table->nodes[index].parent);
+    parent = node_at(table, index).parent;
+    return parent == index ? TABLE_NONE : rank_of(table, parent);
 }
 
 void table_sites(const struct table *table,
@@ -716,7 +922,7 @@ static uint32_t table_climb(const struct table *table,
     uint32_t depth = 0;
 
     while (index != top && !table_ends(table, index) && depth < table->count) {
-        index = table->nodes[index].parent;
+        index = node_at(table, index).parent;
         depth++;
     }
     return index == top ? depth : TABLE_NO_PATH;
@@ -733,7 +939,7 @@ uint32_t table_subtree_height(const struct table *table, uint32_t rank)
     for (uint32_t i = 0; i < table->count; i++) {
         uint32_t depth = sites ? sites[i].depth : table_climb(table, i, top);
 
-        if (table->nodes[i].backends > 0 && depth != TABLE_NO_PATH &&
+        if (node_at(table, i).backends > 0 && depth != TABLE_NO_PATH &&
             depth + 1 > height)
             height = depth + 1;
     }
@@ -755,6 +961,6 @@ bool table_is_below(const struct table *table, uint32_t rank, uint32_t ancestor)
     if (at == TABLE_NONE || above == TABLE_NONE)
         return false;
     while (at != above && !table_ends(table, at) && steps++ < table->count)
-        at = table->nodes[at].parent;
+        at = node_at(table, at).parent;
     return at == above;
 }

@@ -91,6 +91,12 @@ int table_add(struct table *table,
  * fan-out; or -ENOMEM. After an error only table_free() may be called. */
 int table_check(struct table *table);
 
+/* Make a complete table small, before the first record: it takes a few bytes for
+ * each level of a regular tree, and 1 KiB for each 64 nodes of which one has
+ * changed. A table that would not become half as large stays as it is. Lookups
+ * take log(levels) steps more. Returns 0 or -ENOMEM. */
+int table_pack(struct table *table);
+
 /* ---- keeping it up to date --------------------------------------------- */
 
 /* Apply one record of an internal node or a back-end. The higher incarnation
@@ -102,7 +108,7 @@ int table_check(struct table *table);
  *   -EBADMSG  the rank is TABLE_RANKS_MAX or more, the parent is no internal
  *             node or the node itself, the front-end is given a parent, or the
  *             table is not complete
- *   -ENOMEM   out of memory; only for back-ends */
+ *   -ENOMEM   out of memory */
 int table_record(struct table *table,
                  uint32_t rank,
                  uint32_t incarnation,
@@ -112,13 +118,13 @@ int table_record(struct table *table,
  * are counted by their own records (PROTOCOL 6.6).
  *
  * Returns 1 if that is news, 0 if not; -EBADMSG above TOPOLOGY_CHILDREN_MAX;
- * -ENOENT if there is no such internal node. */
+ * -ENOENT if there is no such internal node; or -ENOMEM. */
 int table_set_backends(struct table *table,
                        uint32_t rank,
                        uint32_t backend_count);
 
-/* The bytes of the internal nodes: 12 each, and 4 more if ranks have gaps.
- * Records of back-ends are not counted. */
+/* The bytes of the internal nodes: 12 each, unless they are packed, and 4 more if
+ * ranks have gaps. Records of back-ends are not counted. */
 size_t table_bytes(const struct table *table);
 
 /* A node's announcement of its own fan-out (PROTOCOL 6.6). */

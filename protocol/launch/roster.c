@@ -299,6 +299,8 @@ int roster_table(struct payload *payload, struct table **out)
         r = table_add(table, node.rank, node.parent, 0, node.fan_out);
     if (r == 0)
         r = table_check(table);
+    if (r == 0)
+        r = table_pack(table);
     cop_packet_free(packet);
     if (r < 0)
         table_free(table);

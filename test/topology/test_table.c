@@ -376,3 +376,83 @@ TEST(a_topology_becomes_a_table)
         topology_free(topo);
     }
 }
+
+/* Change both tables by random records and fan-outs, and see that both call the
+ * same ones news. */
+static void change_both(struct table *a, struct table *b, uint64_t *state)
+{
+    uint32_t count = table_count(a);
+
+    for (uint32_t steps = tree_random(state) % 60; steps > 0; steps--) {
+        uint32_t rank = tree_random(state) % count;
+        uint32_t incarnation = tree_random(state) % 4;
+        uint32_t parent = tree_random(state) % count;
+        struct table_fan_out fan_out = {
+            .rank = rank,
+            .version = tree_random(state) % 3,
+            .backend_count = tree_random(state) % 9,
+        };
+
+        if (tree_random(state) % 3 == 0)
+            parent = TABLE_FAILED;
+        CU_ASSERT_EQUAL(table_record(a, rank, incarnation, parent),
+                        table_record(b, rank, incarnation, parent));
+        if (tree_random(state) % 3 == 0)
+            CU_ASSERT_EQUAL(table_fan_out(a, &fan_out),
+                            table_fan_out(b, &fan_out));
+    }
+}
+
+/* Depths, heights, paths and fan-outs of two tables agree. */
+static void compare_tables(const struct table *a, const struct table *b)
+{
+    struct table_fan_out from_a = {0}, from_b = {0};
+    uint32_t at_a = 0, at_b = 0;
+    bool more = true;
+
+    CU_ASSERT(same_entries(a, b));
+    CU_ASSERT(same_records(a, b));
+    CU_ASSERT_EQUAL(table_version(a), table_version(b));
+    CU_ASSERT_EQUAL(table_height(a), table_height(b));
+    for (uint32_t rank = 0; rank < table_count(a); rank++) {
+        CU_ASSERT_EQUAL(table_depth(a, rank), table_depth(b, rank));
+        CU_ASSERT_EQUAL(table_last_parent(a, rank), table_last_parent(b, rank));
+        CU_ASSERT_EQUAL(table_is_below(a, rank, 1), table_is_below(b, rank, 1));
+    }
+    while (more) {
+        more = table_fan_out_changed(a, &at_a, &from_a);
+        CU_ASSERT_EQUAL(table_fan_out_changed(b, &at_b, &from_b), more);
+        CU_ASSERT_EQUAL(from_a.rank, from_b.rank);
+        CU_ASSERT_EQUAL(from_a.version, from_b.version);
+        CU_ASSERT_EQUAL(from_a.backend_count, from_b.backend_count);
+    }
+}
+
+/* A packed table is what it was, also after records; of a regular tree it takes
+ * a few bytes, and another one is left as it is. */
+TEST(a_packed_table_is_the_same)
+{
+    static const char *const shapes[] = {"2^7",    "8x8x8",  "3x5x70x2",
+                                         "16x9x1", "k:4@64", "flat:16"};
+
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        const char *shape = shapes[seed % (sizeof shapes / sizeof shapes[0])];
+        struct topology *topo = NULL;
+        struct table *packed = NULL, *other = NULL;
+        uint64_t state = seed;
+
+        CHECK_OK(topology_from_shape(&topo, shape, NULL, NULL));
+        CHECK_OK(table_from_topology(&packed, topo));
+        CHECK_OK(table_from_topology(&other, topo));
+        CHECK_OK(table_pack(packed));
+        if (*shape != 'k' && *shape != 'f')
+            CU_ASSERT(table_bytes(packed) <= 20 * topology_height(topo));
+        CHECK_OK(table_pack(packed)); /* once more does nothing */
+        compare_tables(packed, other);
+        change_both(packed, other, &state);
+        compare_tables(packed, other);
+        table_free(packed);
+        table_free(other);
+        topology_free(topo);
+    }
+}
