@@ -45,7 +45,7 @@
  * kept for them, the most time for an answer, and the longest freeze that may
  * be asked for (PROTOCOL 15). */
 #define LIMIT_OBSERVERS      16
-#define LIMIT_STATUS_ROWS    (UINT32_C(1) << 16)
+#define LIMIT_STATUS_ROWS    (UINT32_C(1) << 20)
 #define LIMIT_STATUS_REPORTS 4096
 #define LIMIT_STATUS_MS      60000
 #define LIMIT_FREEZE_MS      3600000

@@ -96,7 +96,7 @@ COP_API int cop_status_read(struct cop_status **out,
 /* Free `status`. NULL is fine. */
 COP_API void cop_status_free(struct cop_status *status);
 
-/* How many nodes it has: 1 or more, at most 65,536. */
+/* How many nodes it has: 1 or more, at most 1,048,576. */
 COP_API size_t cop_status_count(const struct cop_status *status);
 
 /* How many more the network has. */
