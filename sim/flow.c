@@ -6,6 +6,9 @@
 
 #include "sim/memory.h"
 
+/* Room that an empty flow keeps: worlds have a hundred thousand of them. */
+#define FLOW_KEPT 1024
+
 static uint64_t arrival(struct flow *flow, uint64_t at_ms)
 {
     if (at_ms < flow->held_ms)
@@ -135,8 +138,14 @@ void flow_take(struct flow *flow, size_t len)
     }
     if (flow->piece_start == flow->piece_end)
         flow->piece_start = flow->piece_end = 0;
-    if (flow->start == flow->end)
-        flow->start = flow->end = 0;
+    if (flow->start < flow->end)
+        return;
+    flow->start = flow->end = 0;
+    if (flow->room > FLOW_KEPT) {
+        free(flow->bytes);
+        flow->bytes = NULL;
+        flow->room = 0;
+    }
 }
 
 bool flow_is_over(const struct flow *flow, uint64_t now_ms)
