@@ -113,10 +113,11 @@ static int find_shown(struct resolving *resolving, uint32_t number)
     const struct tree_frame *raw = &tree->frames[number];
     uint32_t count, i;
     const struct frame *names = naming_names(resolving->naming, number, &count);
-    struct frame frame = {.function = function_of(tree, number),
+    const char *function = function_of(tree, number);
+    struct frame frame = {.function = function,
                           .file = tree->strings[raw->file],
                           .line = raw->line,
-                          .module = "",
+                          .module = function[0] ? module_of(tree, number) : "",
                           .not_walked = raw->not_walked};
     bool addresses = resolving->detail == NAMING_ADDRESSES && count > 0;
 

@@ -59,22 +59,40 @@ static const char *plain_name(const char *function)
     return strncmp(function, "PMPI_", 5) == 0 ? function + 1 : function;
 }
 
-/* Append where `node` is: the deepest function that has a source, behind what it
- * has called, if that has none. */
+/* The deepest function at or above `node` that has a source and is no call of a
+ * runtime, and with `own` not of a library; else the outermost. What it has
+ * called is `*called`. */
+static uint32_t user_of(uint32_t *called,
+                        const struct judging *judging,
+                        uint32_t node,
+                        bool own)
+{
+    const struct report *report = judging->report;
+
+    *called = node;
+    while (report->tree->nodes[node].depth > 0 &&
+           (!report_file(report, node)[0] ||
+            runtime_is_call(report_function(report, node)) ||
+            (own && runtime_is_library_at(report->tree, node)))) {
+        *called = node;
+        node = judging->parents[node];
+    }
+    return node;
+}
+
+/* Append where `node` is: the deepest function of the program that has a source,
+ * behind what it has called. Where all are of libraries, one of these. */
 static char *append_place(char *text,
                           const struct judging *judging,
                           uint32_t node)
 {
     const struct report *report = judging->report;
-    uint32_t user = node, called = node;
+    uint32_t called, user = user_of(&called, judging, node, true);
     const char *function;
 
-    while (report->tree->nodes[user].depth > 0 &&
-           (!report_file(report, user)[0] ||
-            runtime_is_call(report_function(report, user)))) {
-        called = user;
-        user = judging->parents[user];
-    }
+    if (!report_file(report, user)[0] ||
+        runtime_is_library_at(report->tree, user))
+        user = user_of(&called, judging, node, false);
     function = report_function(report, called);
     if (!report_file(report, user)[0])
         return columns_append(text, "%s",

@@ -36,7 +36,7 @@
 
 /* Either an address that has no name yet: a module and an offset, `function`
  * "". Or a place with a name: `module` "", except where addresses are kept
- * apart. Strings are borrowed from who made the frame. */
+ * apart, and FRAME_PYTHON_LIBRARY. Strings are borrowed from who made the frame. */
 struct frame {
     const char *function; /* "module+0xoffset" where there is no name; a note
                              such as "[truncated]" stands in brackets */
@@ -47,6 +47,10 @@ struct frame {
     bool not_walked;      /* the task could not be walked: `function` is why, it
                              is the only frame, and all else is empty */
 };
+
+/* The module of functions of Python's own library, and of packages installed
+ * beside it. */
+#define FRAME_PYTHON_LIBRARY "python"
 
 /* What a module is called: the file's name, out of a frame's `module`. */
 const char *frame_module_name(const char *module);

@@ -125,6 +125,7 @@ struct code {
     uint64_t address;
     char *function;
     char *file;
+    bool is_library;
     uint32_t first_line;
     uint8_t *lines; /* NULL: not known */
     size_t lines_size;
@@ -351,6 +352,14 @@ static char *base_name(char *path)
     return path;
 }
 
+/* Whether a file is of Python's own library, or of a package that is installed
+ * beside it. */
+static bool is_library(const char *path)
+{
+    return strstr(path, "/lib/python3") || strstr(path, "/lib64/python3") ||
+           strncmp(path, "<frozen ", strlen("<frozen ")) == 0;
+}
+
 /* The function at `address`; NULL if there is none. */
 static const struct code *code_at(struct python *python, uint64_t address)
 {
@@ -369,8 +378,9 @@ static const struct code *code_at(struct python *python, uint64_t address)
         return NULL;
     code->address = address;
     code->function = read_text(python, number_at(bytes, layout->code_name));
-    code->file =
-        base_name(read_text(python, number_at(bytes, layout->code_file)));
+    code->file = read_text(python, number_at(bytes, layout->code_file));
+    code->is_library = code->file && is_library(code->file);
+    code->file = base_name(code->file);
     memcpy(&first_line, bytes + layout->code_first_line, sizeof(first_line));
     code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
     if (code->function && code->file) {
@@ -478,7 +488,7 @@ static int read_frames(struct python *python,
             thread->frames = grown;
         }
         thread->frames[thread->count++] = (struct python_frame){
-            code->function, code->file,
+            code->function, code->file, code->is_library,
             line_of(code,
                     (int64_t)(number_at(bytes, layout->frame_instruction) -
                               executable - layout->code_code)),

@@ -29,6 +29,7 @@ struct python_place {
 struct python_frame {
     const char *function; /* with its class, such as "Worker.run" */
     const char *file;     /* without folders */
+    bool is_library;      /* of Python's own library, or installed beside it */
     uint32_t line;        /* 0: not known */
     bool is_entry;        /* C has called the interpreter for this frame; it
                              runs the frames after it, up to the next entry */

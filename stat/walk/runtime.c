@@ -122,6 +122,14 @@ bool runtime_is_library(const char *function)
     return begins(name_behind_type(function), starts);
 }
 
+bool runtime_is_library_at(const struct tree *tree, uint32_t node)
+{
+    const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
+
+    return strcmp(tree->strings[frame->module], FRAME_PYTHON_LIBRARY) == 0 ||
+           runtime_is_library(tree_function(tree, node));
+}
+
 uint32_t runtime_behind(const struct tree *tree, uint32_t node)
 {
     return node + (runtime_is_call(tree_function(tree, node))

@@ -38,6 +38,9 @@ bool runtime_is_own(const struct tree *tree, uint32_t node);
  * it. What the program itself does stands above or below it. */
 bool runtime_is_library(const char *function);
 
+/* Whether `node` has such a function, or one of Python's library. */
+bool runtime_is_library_at(const struct tree *tree, uint32_t node);
+
 /* The first node behind what is to be taken as one place with `node`: behind
  * its whole subtree, if it is a runtime's call, else the node after it. Walk a
  * tree from 0 with it, and no node inside of a runtime is seen. */
