@@ -285,6 +285,54 @@ static void check_exact(struct check *check, const struct stream *stream)
                    "stream %u: slot %u counts for others", id, slot);
 }
 
+/* The slot of a link: it has a number of its own, and only a TOTAL that is to
+ * replace its part is waited for (17.2, 17.4). */
+static void check_slot(struct check *check,
+                       const struct stream *stream,
+                       uint32_t at)
+{
+    const struct totals *totals = stream->totals;
+    const struct slot *slot = stream->branches[at].slot;
+    uint32_t id = stream->definition.id;
+
+    if (!slot)
+        return;
+    check_that(check, totals && node_child(check->node, at),
+               "stream %u: slot %u has a total, and no child or no use for it",
+               id, at);
+    check_that(check, totals && slot->key > 0 && slot->key <= totals->last_key,
+               "stream %u: the key of slot %u is %u", id, at, slot->key);
+    for (uint32_t i = 0; i < at; i++)
+        check_that(check,
+                   !stream->branches[i].slot ||
+                       stream->branches[i].slot->key != slot->key,
+                   "stream %u: slots %u and %u have one key", id, i, at);
+    check_that(check, !slot->is_due || (totals && totals->changed),
+               "stream %u: slot %u is to be replaced, and by no call", id, at);
+    check_that(check, slot->is_due || !slot->has_later,
+               "stream %u: slot %u settles behind a total that is in", id, at);
+    check_ranks(check, &slot->set, "the set of a slot");
+    check_ranks(check, &slot->next.set, "the set of a total");
+}
+
+/* A cumulative stream: back-ends that have left are the front-end's, each once
+ * (17.7), and only it vouches for the total (17.5). */
+static void check_totals(struct check *check, const struct stream *stream)
+{
+    const struct totals *totals = stream->totals;
+    bool root = check->node->role == NODE_FRONTEND;
+    uint32_t id = stream->definition.id;
+
+    check_that(check, root || (totals->parting_count == 0 && !totals->vouches),
+               "stream %u: it vouches, or waits for those that left", id);
+    for (size_t i = 0; i < totals->parting_count; i++)
+        for (size_t k = 0; k < i; k++)
+            check_that(
+                check, totals->partings[k].rank != totals->partings[i].rank,
+                "stream %u: %u has left twice", id, totals->partings[i].rank);
+    check_ranks(check, &totals->packing.set, "the set of the last total");
+}
+
 /* A stream has a root at the front-end, and at no other node. */
 static void check_root(struct check *check, const struct stream *stream)
 {
@@ -319,8 +367,10 @@ static void check_stream(struct check *check, const struct stream *stream)
     check_that(check, stream->branch_count <= node->peer_count,
                "stream %u: %u branches, %u peers", id, stream->branch_count,
                node->peer_count);
-    for (uint32_t slot = 0; slot < stream->branch_count; slot++)
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         check_branch(check, stream, slot);
+        check_slot(check, stream, slot);
+    }
     check_that(check, stream->applied <= stream->pending_count,
                "stream %u: %zu of %zu controls have taken effect", id,
                stream->applied, stream->pending_count);
@@ -343,6 +393,8 @@ static void check_stream(struct check *check, const struct stream *stream)
                stream->app.taken_at, node->takes);
     if (stream->exact)
         check_exact(check, stream);
+    if (stream->totals)
+        check_totals(check, stream);
     check_downflow(check, stream);
     check_upflow(check, stream);
 }

@@ -18,6 +18,31 @@
         CU_ASSERT(node_check(node, text));                                     \
     } while (0)
 
+/* The slots of a cumulative stream: `stream` is made one for a while. */
+static void check_slots(struct node *node, struct stream *stream)
+{
+    struct ranks_run touching[] = {{4, 6}, {7, 7}};
+    struct parting twice[] = {{.rank = 3}, {.rank = 3}};
+    struct slot slot = {.key = 1};
+    struct totals totals = {.last_key = 1, .partings = twice};
+    struct branch *branch = stream_branch(stream, node->peers[0]->slot);
+
+    CU_ASSERT_FATAL(branch != NULL);
+    BREAKS(node, branch->slot, &slot, "no use for it");
+    stream->totals = &totals;
+    branch->slot = &slot;
+    BREAKS(node, slot.key, 0, "the key of slot 0 is 0");
+    BREAKS(node, slot.key, 2, "the key of slot 0 is 2");
+    BREAKS(node, slot.is_due, true, "by no call");
+    BREAKS(node, slot.has_later, true, "behind a total that is in");
+    BREAKS(node, slot.set, ((struct ranks){touching, 2, 2}), "set of a slot");
+    BREAKS(node, slot.next.set, ((struct ranks){touching, 2, 2}),
+           "set of a total");
+    BREAKS(node, totals.parting_count, 2, "3 has left twice");
+    stream->totals = NULL;
+    branch->slot = NULL;
+}
+
 TEST(what_does_not_hold_is_named)
 {
     struct node_child child = {1, "h", NODE_COMMNODE, 0};
@@ -63,6 +88,7 @@ TEST(what_does_not_hold_is_named)
     BREAKS(node, node->heal.probe_count, LIMIT_CHILDREN + 1, "probes");
     BREAKS(node, node->incarnation, UINT32_MAX, "incarnation");
     BREAKS(node, zero->definition.id, 1, "is at 0");
+    check_slots(node, zero);
     BREAKS(node, node->lost, ((struct ranks){touching, 2, 2}), "lost: run 1");
     alone_fini(&alone);
 }
