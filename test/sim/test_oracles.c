@@ -150,6 +150,25 @@ DEFECT(redoes_nothing,
        is_telling(index, action, TELL_SYNCED),
        action->tell = TELL_REDO;
        return SIM_KEEP)
+DEFECT(redoes_for_ever,
+       delivers(sim, index, action, false),
+       frame_fini(&action->frame);
+       action->type = ACTION_TELL;
+       action->tell = TELL_REDO;
+       return SIM_TWICE)
+DEFECT(moves_wave_back,
+       delivers(sim, index, action, false),
+       action->frame.wave = 1;
+       return SIM_KEEP)
+DEFECT(never_says_over,
+       is_sending(sim, index, 3, action, FRAME_DATA) &&
+           action->frame.flags & FRAME_OVER,
+       return SIM_DROP)
+DEFECT(never_redoes,
+       index == 0 && action->type == ACTION_SEND &&
+           action->frame.type == FRAME_CONTROL &&
+           action->frame.tag == CONTROL_REDO,
+       return SIM_DROP)
 DEFECT(empties_wave,
        is_sending(sim, index, 1, action, FRAME_DATA) &&
            action->frame.flags & FRAME_EXACT && action->frame.payload,
@@ -447,6 +466,12 @@ static const struct oracle_case cases[] = {
     {CALM EXACT SEND3 SYNC, delivers_late, 2, "and has a late packet"},
     {CALM EXACT KILL1 SEND3 SYNC, always_lossy, 0, "is 1, and it is exact"},
     {CALM EXACT SEND3 SYNC, redoes_nothing, 0, "though nobody has failed"},
+    {CALM EXACT KILL1 SEND3 SEND3 SYNC, redoes_for_ever, 0, "has no cause"},
+    {CALM EXACT SEND3 SYNC, moves_wave_back, 3,
+     "a wave came after a later one"},
+    {CALM EXACT SEND3 SYNC, never_says_over, 0, "it sticks: sync"},
+    {CALM EXACT "+20 send stream=1 answers=1\n+5 kill node=1 in=0\n" SYNC,
+     never_redoes, 0, "it sticks: sync"},
     {CALM "+0 app node=6 take=400\n+0 exact stream=1 keep=64\n"
           "+0 open stream=1 filter=none sync=wait_for_all timeout=5 uneven=0 "
           "big=1 grow=0 members=all\n+20 send stream=1 answers=4\n" SYNC,
