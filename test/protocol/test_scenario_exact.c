@@ -2,6 +2,7 @@
 #include "test/sim/scenario.h"
 
 #include "protocol/node.h"
+#include "protocol/stream/exact.h"
 
 #define TREE "0(1(3,4),2(5,6))"
 
@@ -113,6 +114,29 @@ TEST(scenario_16_4_death_no_redo)
                  "[ 24] 0 deliver stream 1 wave 4: \"%d\" 30 (3 back-ends)\n"
                  "[ 24] 0 deliver stream 1 wave 5: \"%d\" 30 (3 back-ends)\n");
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.4, 16_4_replaced: 3's packet is lost with its commnode, and 4 is
+ * given up after its packet came. As many are expected as there are, but the
+ * wave waits for 3, and is then without 4. */
+TEST(scenario_16_4_replaced)
+{
+    struct sim *sim = sim_launch("0(1(3),2(4),5)");
+    uint32_t stream = open_exact(sim);
+
+    for (uint32_t rank = 3, value = 1; rank <= 5; rank++, value *= 10)
+        sim_send_int(sim, rank, stream, (int)value);
+    sim_kill_at(sim, 1, 1);
+    sim_freeze(sim, sim_find(sim, 3), 1000);
+    sim_kill_at(sim, 4, 10);
+    sim_wait(sim, 0, TELL_BACKEND_LOST);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
+    sim_run(sim, 3000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 101);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
     sim_end(sim);
 }
 
@@ -276,6 +300,54 @@ TEST(scenario_16_8_filter_running)
     sim_end(sim);
 }
 
+/* A child's only packet of wave 1. */
+static struct frame packet_of(uint32_t rank, uint32_t generation)
+{
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .flags = FRAME_EXACT | FRAME_LAST,
+        .origin = rank,
+        .contributors = 1,
+        .generation = generation,
+        .wave = 1,
+        .check = exact_hash(rank),
+    };
+
+    CHECK_OK(packet_pack(&frame.payload, "%d", 1));
+    return frame;
+}
+
+/* PROTOCOL 16.8, 16_8_newer: a child is in generation 1, its parent in 0. What
+ * the child sends is kept until the parent reads REDO. (In a network REDO is
+ * ahead of the answer to a probe, so the tally is tested alone.) */
+TEST(scenario_16_8_newer)
+{
+    struct frame newer = packet_of(4, 1), old = packet_of(3, 0);
+    struct frame again = packet_of(3, 1);
+    struct wave_number start = {0};
+    struct tally_set set;
+    struct tally *tally;
+
+    CHECK_OK(tally_new(&tally));
+    for (uint32_t rank = 3; rank <= 4; rank++) {
+        CHECK_OK(tally_join(tally, rank, rank, start));
+        CHECK_OK(tally_expect(tally, rank, rank, true));
+    }
+    CHECK_OK(tally_put(tally, 4, 4, &newer, 0));
+    CHECK_IS(tally_next(tally, &set), TALLY_NOTHING);
+    tally_enter(tally, 1, 0);
+    CHECK_OK(tally_put(tally, 3, 3, &old, 0));
+    CHECK_IS(tally_next(tally, &set), TALLY_NOTHING);
+    CHECK_OK(tally_put(tally, 3, 3, &again, 0));
+    CHECK_IS(tally_next(tally, &set), TALLY_WAVE);
+    CU_ASSERT_EQUAL(set.number.generation, 1);
+    CU_ASSERT_EQUAL(set.check, exact_hash(3) + exact_hash(4));
+    CU_ASSERT_EQUAL(set.set.count, 2);
+    for (size_t i = 0; i < set.set.count; i++)
+        frame_fini(&set.set.frames[i]);
+    tally_free(tally);
+}
+
 /* PROTOCOL 16.8, 16_8_overlap: one commnode after the other dies under the redo
  * for the one before: at most one redo for each. */
 TEST(scenario_16_8_overlap)
@@ -402,6 +474,38 @@ TEST(scenario_16_11_joiner)
     send_all(sim, stream, 2, 5, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    sim_end(sim);
+}
+
+/* PROTOCOL 16.11, 16_11_joiner_dies: a joiner dies before a marker names it, and
+ * another one after: nobody waits for either. */
+TEST(scenario_16_11_joiner_dies)
+{
+    struct sim *sim = sim_launch("0(1(3,4),2)");
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true,
+                                      .up_filter = (char *)"sum");
+
+    for (uint32_t joiner = 5; joiner <= 6; joiner++) {
+        sim_attach(sim, 1);
+        sim_wait(sim, 0, TELL_BACKEND_JOINED);
+        CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_JOINED), joiner);
+        if (joiner == 6) {
+            CHECK_IS(sim_sync_now(sim, stream), 0);
+            sim_run(sim, 100);
+            send_all(sim, stream, 2, 4, 1);
+            sim_send_int(sim, 6, stream, 1);
+            sim_run(sim, 100);
+            CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
+        }
+        sim_kill_at(sim, joiner, 0);
+        send_all(sim, stream, 2, 4, 1);
+        sim_run(sim, 80000);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), joiner - 4);
+        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+    }
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
     sim_end(sim);
 }

@@ -59,6 +59,29 @@ static void send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value)
 
 #define TREE "0(1(5,6),2(7,8),3(9,10),4(11,12))"
 
+/* PROTOCOL 11.5, 16.13, 16_13_poison: an exact stream would put out the packet
+ * again and again. It fails at the first crash that is reported, and the tree
+ * lives. (Crashes that nobody reports: too_many_redos_end_the_stream.) */
+TEST(scenario_16_13_poison)
+{
+    struct sim *sim = launch(TREE);
+    uint32_t stream =
+        sim_open_stream(sim, .kind = STREAM_EXACT, .up_filter = (char *)"sum");
+    uint32_t other = sim_open_filter(sim, "sum");
+
+    for (uint32_t rank = 5; rank <= 12; rank++)
+        sim_send_int(sim, rank, stream, rank == 5 ? POISON : 1);
+    sim_run(sim, 60000);
+    CU_ASSERT_EQUAL(alive_count(sim), 12);
+    CU_ASSERT_FALSE(sim_is_alive(sim, 1));
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
+    for (uint32_t rank = 5; rank <= 12; rank++)
+        sim_send_int(sim, rank, other, 1);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, other), 8);
+    sim_end(sim);
+}
+
 /* PROTOCOL 11.5: the orphan's packed state would crash each adopter and, in the
  * end, the tool. The stream fails at the first crash: one node is lost. The
  * event names node, stream, wave and signal; another stream goes on. */

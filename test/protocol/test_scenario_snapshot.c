@@ -1,5 +1,7 @@
 /* test_scenario_snapshot.c - what a node learns that had stood still for so
  * long that the packets are not there any more (PROTOCOL 3.1). */
+#include "protocol/state.h"
+#include "protocol/stream/exact.h"
 #include "test/sim/scenario.h"
 
 #define TREE "0(1(3(5)),2(6(7),4),8,9,10,11)"
@@ -112,6 +114,37 @@ static unsigned calls_for(struct sim *sim, unsigned number, int parameters)
     for (; (at = strstr(at, call)) != NULL; at++, count++)
         CU_ASSERT(strncmp(strchr(at, ','), with, strlen(with)) == 0);
     return count;
+}
+
+/* PROTOCOL 16.7, 16_snapshot: two redos begin meanwhile. The snapshot tells their
+ * generation. */
+TEST(scenario_16_snapshot)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream =
+        sim_open_stream(sim, .kind = STREAM_EXACT, .up_filter = (char *)"sum");
+    const struct node *returned;
+
+    sim_echo(sim);
+    sim_trace(sim, SIM_TRACE_FRAME);
+    sim_send_int(sim, 0, stream, 1);
+    stop_commnode(sim, 2 * STOP_MS);
+    for (int i = 0; i < 2; i++) {
+        sim_send_int(sim, 0, stream, 1);
+        sim_kill_at(sim, i == 0 ? 6 : 2, i == 0 ? 4 : 3);
+        sim_run(sim, 1500);
+    }
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 2);
+    sim_run(sim, HEAL_MS);
+    CU_ASSERT(sim_lines(sim, " 3 <- *snapshot") > 0);
+    returned = sim_node(sim, sim_find(sim, 3));
+    CU_ASSERT_FATAL(returned->stream_count == 2);
+    CU_ASSERT_EQUAL(returned->streams[1]->exact->generation, 2);
+    sim_send_int(sim, 0, stream, 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 4);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 7);
+    sim_end(sim);
 }
 
 /* PROTOCOL 3.1, 3.1b: packets that were sent before parameters were, and come
