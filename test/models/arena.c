@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "wire/fifo.h"
+
 #define ARENA_LEN  ((size_t)64 << 20)
 #define ARENA_STEP ((size_t)32) /* sizes are rounded up to it */
 #define ARENA_SMALL                                                            \
@@ -15,9 +17,12 @@
 
 /* Before each block. */
 struct block {
-    size_t len; /* without this */
-    struct block *next;
+    size_t len;         /* without this */
+    struct block *next; /* if it is unused */
 };
+
+/* Blocks begin at multiples of this. */
+#define ARENA_GRAIN sizeof(struct block)
 
 /* At the arena's beginning, and so kept and put back with it. */
 struct head {
@@ -185,4 +190,101 @@ void arena_keep(struct arena_image *image)
 void arena_put_back(const struct arena_image *image)
 {
     memcpy(base, image->bytes, image->len);
+}
+
+/* ---- the digest ---- */
+
+struct queued __real_fifo_pop(struct fifo *fifo);
+struct queued __wrap_fifo_pop(struct fifo *fifo);
+
+/* Keep a queue at the beginning of its ring, and the rest empty: equal queues
+ * have equal bytes. */
+struct queued __wrap_fifo_pop(struct fifo *fifo)
+{
+    struct queued queued = __real_fifo_pop(fifo);
+
+    if (!fifo->ring)
+        return queued;
+    memmove(fifo->ring, fifo->ring + fifo->head,
+            fifo->count * sizeof(*fifo->ring));
+    memset(fifo->ring + fifo->count, 0,
+           (fifo->room - fifo->count) * sizeof(*fifo->ring));
+    fifo->head = 0;
+    return queued;
+}
+
+/* What is known of the place where a block may begin. */
+struct place {
+    uint32_t round; /* of the digest for which it holds */
+    uint32_t order; /* in which the block was met, from 1 on; 0: not yet */
+};
+
+static struct place *places;
+static const struct block **met;
+static uint32_t met_count;
+static uint32_t round_now;
+
+static uint64_t mix_word(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * UINT64_C(0x9fb21c651e98df25);
+    return sum ^ sum >> 32;
+}
+
+/* Note where each block begins. */
+static void find_blocks(void)
+{
+    const struct head *head = (const struct head *)base;
+    size_t at = sizeof(struct head);
+
+    if (!places) {
+        places = __real_calloc(ARENA_LEN / ARENA_GRAIN, sizeof(*places));
+        met = __real_calloc(ARENA_LEN / ARENA_GRAIN, sizeof(*met));
+        if (!places || !met) {
+            fprintf(stderr, "out of memory\n");
+            exit(2);
+        }
+    }
+    round_now++;
+    met_count = 0;
+    while (at < head->used) {
+        const struct block *block = (const struct block *)(base + at);
+
+        places[at / ARENA_GRAIN] = (struct place){round_now, 0};
+        at += sizeof(*block) + block->len;
+    }
+}
+
+/* What a word says: an address is the block, in the order in which blocks are
+ * met, and the place in it. */
+static uint64_t word_of(uint64_t word)
+{
+    const struct head *head = (const struct head *)base;
+    uint64_t offset = word - (uintptr_t)base;
+    size_t at;
+
+    if (offset < sizeof(struct head) || offset >= head->used)
+        return word;
+    at = offset / ARENA_GRAIN;
+    while (places[at].round != round_now)
+        at--;
+    if (places[at].order == 0) {
+        met[met_count++] = (const struct block *)(base + at * ARENA_GRAIN);
+        places[at].order = met_count;
+    }
+    return (uint64_t)places[at].order << 32 | (offset - at * ARENA_GRAIN);
+}
+
+uint64_t arena_digest(const void *root)
+{
+    uint64_t sum = 1;
+
+    find_blocks();
+    word_of((uintptr_t)root);
+    for (uint32_t i = 0; i < met_count; i++) {
+        const uint64_t *words = (const uint64_t *)(met[i] + 1);
+
+        for (size_t k = 0; k < met[i]->len / sizeof(*words); k++)
+            sum = mix_word(sum, word_of(words[k]));
+    }
+    return sum;
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The bytes of the arena at one moment; zero to begin with. */
 struct arena_image {
@@ -30,5 +31,10 @@ void arena_keep(struct arena_image *image);
 
 /* Make the arena what it was at arena_keep(). */
 void arena_put_back(const struct arena_image *image);
+
+/* A number for all that can be reached from `root`, the beginning of a block:
+ * the bytes of the blocks, and how they point to each other, wherever they lie.
+ * So states of one number can do the same; some that can have two numbers. */
+uint64_t arena_digest(const void *root);
 
 #endif

@@ -121,10 +121,15 @@ static void send_frame(struct field *field,
         return;
     }
     mutate(field, cause, &frame);
+    if (field->bounds.without == FIELD_NO_CHECK && frame.type == FRAME_DATA &&
+        index < field->bounds.internal_count && frame.flags & FRAME_LAST)
+        frame.check = waves_check(field);
     field_judge_frame(field, wire, end, &frame, cause);
     if (wire->ended || field->nodes[wire->node[!end]].inert ||
         (field->bounds.without == FIELD_DEAF && frame.type == FRAME_ADOPTED &&
          frame.tag == ADOPTION_OK) ||
+        (field->bounds.without == FIELD_NO_REDO &&
+         frame.type == FRAME_CONTROL && frame.tag == CONTROL_REDO) ||
         is_answered(field, wire, end, &frame, cause))
         return;
     if (frame.type == FRAME_ADOPT) {
@@ -171,8 +176,16 @@ static void act_on(struct field *field,
         field->wrong = "a node ends, and nobody asked it to";
         return;
     case ACTION_LOAD:
+        node->loading = action->definition->id;
+        return;
     case ACTION_FILTER:
         field->wrong = "a filter is called, and there is none";
+        return;
+    case ACTION_DELIVER:
+        waves_take(field, action);
+        return;
+    case ACTION_TELL:
+        waves_tell(field, action);
         return;
     case ACTION_CLOCK:
     case ACTION_KNOCK:
@@ -181,16 +194,11 @@ static void act_on(struct field *field,
     case ACTION_SPAWN:
     case ACTION_RANK:
     case ACTION_UNLOAD:
-    case ACTION_DELIVER:
-    case ACTION_TELL:
         return;
     }
 }
 
-/* Step one machine, and do what it asks for. A frame of the event is taken. */
-static void step_machine(struct field *field,
-                         uint32_t index,
-                         struct event *event)
+void field_step(struct field *field, uint32_t index, struct event *event)
 {
     struct field_node *node = &field->nodes[index];
     struct frame cause = frame_ref(&event->frame);
@@ -212,6 +220,17 @@ static void step_machine(struct field *field,
         node->machine->parent && node->machine->launched) {
         node->machine->incarnation = 0;
         node->taken = 0;
+    }
+    if (node->loading) {
+        const struct stream_filters none = {.down_one_to_one = true};
+        struct event loaded = {
+            .type = EVENT_LOADED,
+            .stream = node->loading,
+            .filters = &none,
+        };
+
+        node->loading = 0;
+        field_step(field, index, &loaded);
     }
 }
 
@@ -254,7 +273,7 @@ static void join_ends(struct field *field, uint32_t below, uint32_t above)
             .is_parent = end == 0,
         };
 
-        step_machine(field, ends[end], &event);
+        field_step(field, ends[end], &event);
     }
 }
 
@@ -268,7 +287,25 @@ static bool is_attempt(const struct frame *frame)
            frame->count < LIMIT_WINDOW_MIN;
 }
 
-bool field_is_aside(const struct frame *frame)
+/* Whether an exact stream depends on the moment at which the frame arrives. */
+static bool is_of_stream(const struct field *field, const struct frame *frame)
+{
+    switch (frame->type) {
+    case FRAME_DATA:
+    case FRAME_RESUME:
+    case FRAME_CLAIM:
+    case FRAME_FINAL:
+    case FRAME_EXPEL:
+        return frame->stream == field->stream;
+    case FRAME_CONTROL:
+    case FRAME_SNAPSHOT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool field_is_aside(const struct field *field, const struct frame *frame)
 {
     static const bool is[UINT8_MAX + 1] = {
         [FRAME_DATA] = true,      [FRAME_MARKER] = true,
@@ -280,6 +317,8 @@ bool field_is_aside(const struct frame *frame)
         [FRAME_RECOVERED] = true, [FRAME_EXPEL] = true,
     };
 
+    if (field->bounds.waves > 0)
+        return !is_of_stream(field, frame);
     return is[frame->type] && !is_attempt(frame);
 }
 
@@ -367,7 +406,7 @@ static void deliver(struct field *field, struct field_wire *wire, uint32_t end)
     memmove(queue->frames, queue->frames + 1,
             queue->count * sizeof(queue->frames[0]));
     memset(&queue->frames[queue->count], 0, sizeof(queue->frames[0]));
-    step_machine(field, wire->node[end], &event);
+    field_step(field, wire->node[end], &event);
 }
 
 static void go_down(struct field *field, struct field_wire *wire, uint32_t end)
@@ -380,7 +419,28 @@ static void go_down(struct field *field, struct field_wire *wire, uint32_t end)
     };
 
     end_close(wire, end);
-    step_machine(field, index, &event);
+    field_step(field, index, &event);
+}
+
+/* Whether nothing but the arrival of this frame can happen at a node, now and
+ * until it has: a back-end with one link that will not end. What happens
+ * elsewhere meanwhile gives the same states before it and after it. */
+static bool is_alone(const struct field *field, uint32_t wire, uint32_t end)
+{
+    const struct field_wire *on = &field->wires[wire];
+    const struct field_node *node = &field->nodes[on->node[end]];
+
+    if (field->bounds.waves == 0 || field->faults < field->bounds.faults ||
+        end == 1 || on->ended || node->machine->role != NODE_BACKEND ||
+        node->sent < field->bounds.waves || !node->machine->parent ||
+        node->machine->parent->link != on->link[0] ||
+        field->nodes[on->node[1]].stopped)
+        return false;
+    for (uint32_t i = 0; i < FIELD_WIRES; i++)
+        if (i != wire && field->wires[i].used &&
+            field->wires[i].node[0] == on->node[0] && field->wires[i].open[0])
+            return false;
+    return true;
 }
 
 /* Whether the first frame there need not wait for a choice. */
@@ -393,7 +453,8 @@ static bool is_free(const struct field *field,
     const struct frame *frame = &on->in[end].frames[0];
 
     return field_can_take(field, on, end) && on->in[end].count > 0 &&
-           (field_is_aside(frame) || is_idle(field, on->node[end], frame) ||
+           (field_is_aside(field, frame) || is_alone(field, wire, end) ||
+            is_idle(field, on->node[end], frame) ||
             field_is_needless(field, need, wire, end, frame) ||
             is_old(field->nodes[on->node[end]].machine, frame));
 }
@@ -407,7 +468,7 @@ static void tell_gone(struct field *field, uint32_t index)
     };
 
     field->nodes[index].gone_due = false;
-    step_machine(field, field->nodes[index].parent, &event);
+    field_step(field, field->nodes[index].parent, &event);
 }
 
 /* Let happen all that needs no choice. */
@@ -458,6 +519,8 @@ static void plant_backends(struct field *field)
     for (uint32_t i = 0; i < bounds->internal_count; i++)
         if (is_lowest(bounds, i) || (bounds->bushy && i > 0))
             field->nodes[field->node_count++].parent = i;
+    if (bounds->twins)
+        field->nodes[field->node_count++].parent = bounds->internal_count - 1;
 }
 
 static void make_machine(struct field *field, uint32_t index)
@@ -496,10 +559,25 @@ static void make_machine(struct field *field, uint32_t index)
         field->wrong = "a node cannot be made";
 }
 
+/* All frames arrive, and those that are sent because of them. */
+static void deliver_all(struct field *field)
+{
+    bool again = true;
+
+    while (again && !field->wrong) {
+        again = false;
+        for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++)
+            while (field_can_take(field, &field->wires[i / 2], i % 2) &&
+                   field->wires[i / 2].in[i % 2].count > 0) {
+                deliver(field, &field->wires[i / 2], i % 2);
+                again = true;
+            }
+    }
+}
+
 struct field *field_new(const struct field_bounds *bounds)
 {
     struct field *field;
-    bool again = true;
 
     arena_begin();
     field = calloc(1, sizeof(*field));
@@ -512,18 +590,10 @@ struct field *field_new(const struct field_bounds *bounds)
     for (uint32_t i = 0; i < field->node_count; i++)
         make_machine(field, i);
     for (uint32_t i = 0; i < field->node_count && !field->wrong; i++)
-        step_machine(field, i, &(struct event){.type = EVENT_START});
+        field_step(field, i, &(struct event){.type = EVENT_START});
     for (uint32_t i = 1; i < field->node_count && !field->wrong; i++)
         join_ends(field, i, field->nodes[i].parent);
-    while (again && !field->wrong) {
-        again = false;
-        for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++)
-            while (field_can_take(field, &field->wires[i / 2], i % 2) &&
-                   field->wires[i / 2].in[i % 2].count > 0) {
-                deliver(field, &field->wires[i / 2], i % 2);
-                again = true;
-            }
-    }
+    deliver_all(field);
     for (uint32_t i = 0; i < field->node_count; i++) {
         struct field_node *node = &field->nodes[i];
 
@@ -533,6 +603,13 @@ struct field *field_new(const struct field_bounds *bounds)
         node->machine->next_beat_ms = UINT64_MAX;
         if (bounds->any)
             node->machine->heal.height_limit = LIMIT_NODES;
+    }
+    if (bounds->waves > 0) {
+        waves_open(field);
+        deliver_all(field);
+        for (uint32_t i = 0; bounds->early && i < field->node_count; i++)
+            while (waves_can_send(field, i))
+                waves_send(field, i);
     }
     field->bounds.without = bounds->without;
     return field;
@@ -568,7 +645,7 @@ static void crash_node(struct field *field, uint32_t index)
 
 static void tick_node(struct field *field, uint32_t index)
 {
-    step_machine(field, index, &(struct event){.type = EVENT_TICK});
+    field_step(field, index, &(struct event){.type = EVENT_TICK});
 }
 
 /* Something is heard on all links of `index` but one. */
@@ -589,7 +666,7 @@ static void hear_others(struct field *field,
             event.frame.count = 1; /* the first names a window */
         if (wire->used && wire != but && wire->open[i % 2] &&
             wire->node[i % 2] == index)
-            step_machine(field, index, &event);
+            field_step(field, index, &event);
     }
 }
 
@@ -677,7 +754,7 @@ static void happen(struct field *field, const struct field_move *move)
         aim_dial(field, move->node, move->other);
         event.type = EVENT_UNREACHABLE;
         event.refused = true;
-        step_machine(field, move->node, &event);
+        field_step(field, move->node, &event);
         break;
     case FIELD_EXPIRE:
         expire(field, move->node);
@@ -693,6 +770,9 @@ static void happen(struct field *field, const struct field_move *move)
         break;
     case FIELD_RESUME:
         resume(field, move->node);
+        break;
+    case FIELD_SEND:
+        waves_send(field, move->node);
         break;
     case FIELD_CRASH:
     case FIELD_STOP:

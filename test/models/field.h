@@ -16,6 +16,7 @@
 #define FIELD_WIRES 16
 #define FIELD_QUEUE 16
 #define FIELD_MOVES 256
+#define FIELD_WAVES 4
 
 /* A rule of doc/protocol.md that is taken away, to see that it is missed. */
 enum field_rule {
@@ -24,7 +25,9 @@ enum field_rule {
     FIELD_NO_LOSS,  /* 8.3: only who loses its parent does */
     FIELD_NO_PROBE, /* 8.3: a candidate with a parent takes who asks */
     FIELD_ANEW,     /* 6.3: attempts are numbered anew after each adoption */
-    FIELD_DEAF      /* liveness: an orphan is not told that it was adopted */
+    FIELD_DEAF,     /* liveness: an orphan is not told that it was adopted */
+    FIELD_NO_REDO,  /* 16.7, liveness: nothing is put out again */
+    FIELD_NO_CHECK  /* 16.3: what a commnode sends has the check of all */
 };
 
 /* What is searched. */
@@ -35,10 +38,16 @@ struct field_bounds {
     uint32_t attempts;             /* of one node, in its life */
     bool any;     /* an orphan may ask any internal node, at any height */
     bool leaves;  /* back-ends are orphans too; else they only are there */
+    bool early;   /* all of them before anything else happens */
+    bool stops;   /* stops are among the faults; always if there are no waves */
+    bool twins;   /* the last internal node has a back-end more */
     bool bushy;   /* a back-end below each commnode, not only the lowest */
     bool late;    /* faults when they are noticed; no order of last records */
     bool needed;  /* what can matter no more is no part of a state */
     bool orderly; /* who closes a link has what it sent read; else any part */
+    uint32_t waves; /* that each back-end sends on an exact stream; 0: there is
+                       none. Then frames of streams arrive in any order, and
+                       those of an adoption at once */
     enum field_rule without;
 };
 
@@ -51,6 +60,7 @@ enum field_kind {
     FIELD_SILENCE, /* wire, end: that end has heard nothing for too long */
     FIELD_GONE,    /* node, other: its child's end is reported to it */
     FIELD_RESUME,  /* node: a stopped one goes on */
+    FIELD_SEND,    /* node: a back-end sends its next packet */
     FIELD_CRASH,   /* node; from here on: faults */
     FIELD_BREAK,   /* wire: both ends live, and will find it ended */
     FIELD_STOP,    /* node */
@@ -95,7 +105,9 @@ struct field_node {
     uint32_t target;
     uint32_t attempts;
     uint64_t clock_ms;
-    uint64_t taken; /* incarnations of it that somebody has adopted */
+    uint32_t sent;    /* packets on the exact stream */
+    uint32_t loading; /* a stream whose filters are to be loaded; 0: none */
+    uint64_t taken;   /* incarnations of it that somebody has adopted */
 };
 
 /* Refusals that were seen, by enum adoption_answer. */
@@ -109,6 +121,9 @@ struct field {
     bool settling;     /* no faults any more; attempts without end */
     const char *wrong; /* a violated oracle, or NULL */
     uint32_t answer;   /* that the last move gave; 0: none */
+    uint32_t stream;   /* the exact one; 0: none */
+    uint32_t redos;    /* of it, so far */
+    uint32_t whole[FIELD_WAVES]; /* by wave: ranks whose packet was delivered */
     struct field_node nodes[FIELD_NODES];
     struct field_wire wires[FIELD_WIRES];
 };
@@ -157,15 +172,39 @@ const char *field_settle(struct field *field);
 void field_show(const struct field *field, FILE *out);
 
 /* A number for all that can still matter (search.md). */
-uint64_t field_digest(const struct field *field);
+uint64_t field_digest(struct field *field);
 
 /* A number for the tree alone: who lives, whose parent is who, who was adopted
  * how often. */
 uint64_t field_tree_digest(const struct field *field);
 
-/* Whether a frame says nothing that an adoption depends on: it only changes
- * what streams know, which nothing of an adoption reads. */
-bool field_is_aside(const struct frame *frame);
+/* Whether the order in which a frame arrives is not searched: it only changes
+ * what streams know, which nothing of an adoption reads. With an exact stream,
+ * whether it is of an adoption. */
+bool field_is_aside(const struct field *field, const struct frame *frame);
+
+/* One step of a machine, and all that follows from it at once. What is in the
+ * event is taken. */
+void field_step(struct field *field, uint32_t index, struct event *event);
+
+/* ---- waves.c: an exact stream ---- */
+
+/* Open the stream, on the launched tree. Frames wait then. */
+void waves_open(struct field *field);
+
+/* Whether back-end `index` can send; let it. */
+bool waves_can_send(const struct field *field, uint32_t index);
+void waves_send(struct field *field, uint32_t index);
+
+/* The front-end's application gets a packet, or news. */
+void waves_take(struct field *field, const struct action *action);
+void waves_tell(struct field *field, const struct action *action);
+
+/* The check of a wave that has all back-ends. */
+uint64_t waves_check(const struct field *field);
+
+/* Nothing happens any more: what is wrong, or NULL. */
+const char *waves_settled(const struct field *field);
 
 /* Whether a record says that `rank` has failed. */
 bool field_accuses(const struct frame *frame, uint32_t rank);

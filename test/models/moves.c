@@ -68,6 +68,18 @@ static void list_dial(const struct field *field,
     }
 }
 
+/* Whether a timer of an orphan may run out: at any time; if an exact stream is
+ * searched, only where nothing else can come of the attempt. */
+static bool may_expire(const struct field *field, uint32_t index)
+{
+    const struct field_node *node = &field->nodes[index];
+    enum orphan_phase phase = node->machine->heal.orphan.phase;
+
+    if (field->bounds.waves == 0 || field->settling)
+        return phase != ORPHAN_NOT;
+    return phase == ORPHAN_PAUSE;
+}
+
 static void list_nodes(const struct field *field,
                        struct field_move *moves,
                        uint32_t *count)
@@ -90,9 +102,23 @@ static void list_nodes(const struct field *field,
             continue;
         if (node->dialling)
             list_dial(field, i, moves, count);
-        if (node->machine->heal.orphan.phase != ORPHAN_NOT)
+        if (may_expire(field, i))
             add_move(moves, count, FIELD_EXPIRE)->node = i;
+        if (waves_can_send(field, i))
+            add_move(moves, count, FIELD_SEND)->node = i;
     }
+}
+
+static bool may_stop(const struct field *field)
+{
+    return field->bounds.stops || field->bounds.waves == 0;
+}
+
+/* A back-end does not crash if it sends waves: it would have to be given up. */
+static bool may_crash(const struct field *field, uint32_t index)
+{
+    return index < field->bounds.internal_count ||
+           (field->bounds.leaves && field->bounds.waves == 0);
 }
 
 static void list_faults(const struct field *field,
@@ -104,9 +130,9 @@ static void list_faults(const struct field *field,
 
         if (!node->machine || node->inert)
             continue;
-        if (i > 0)
+        if (i > 0 && may_crash(field, i))
             add_move(moves, count, FIELD_CRASH)->node = i;
-        if (!node->stopped)
+        if (!node->stopped && may_stop(field))
             add_move(moves, count, FIELD_STOP)->node = i;
     }
     for (uint32_t i = 0; i < FIELD_WIRES; i++) {
@@ -220,10 +246,8 @@ static void list_late(const struct field *field,
                       struct field_move *moves,
                       uint32_t *count)
 {
-    for (uint32_t i = 1; i < field->bounds.internal_count ||
-                         (field->bounds.leaves && i < field->node_count);
-         i++)
-        if (field->nodes[i].machine)
+    for (uint32_t i = 1; i < field->node_count; i++)
+        if (field->nodes[i].machine && may_crash(field, i))
             list_late_crash(field, i, moves, count);
     for (uint32_t i = 0; i < 2 * FIELD_WIRES; i++) {
         const struct field_wire *wire = &field->wires[i / 2];
@@ -240,8 +264,8 @@ static void list_late(const struct field *field,
             move->fault = FIELD_BREAK;
             move->victim = i / 2;
         }
-        if (may_be_silent(field, wire, end) && field->nodes[other].machine &&
-            !field->nodes[other].stopped) {
+        if (may_stop(field) && may_be_silent(field, wire, end) &&
+            field->nodes[other].machine && !field->nodes[other].stopped) {
             uint32_t from = *count;
 
             move = add_move(moves, count, FIELD_SILENCE);
@@ -256,7 +280,8 @@ static void list_late(const struct field *field,
 
 bool field_is_calm(const struct field *field)
 {
-    if (!field->bounds.late || field->faults < field->bounds.faults)
+    if (!field->bounds.late || field->faults < field->bounds.faults ||
+        field->bounds.waves > 0)
         return false;
     for (uint32_t i = 0; i < field->node_count; i++) {
         const struct field_node *node = &field->nodes[i];
@@ -277,7 +302,7 @@ bool field_is_calm(const struct field *field)
         if (wire->ended)
             return false;
         for (uint32_t k = 0; k < queue->count; k++)
-            if (!field_is_aside(&queue->frames[k]) &&
+            if (!field_is_aside(field, &queue->frames[k]) &&
                 (queue->frames[k].type != FRAME_RECORD ||
                  field->bounds.needed) &&
                 queue->frames[k].type != FRAME_FAN_OUT)
@@ -350,5 +375,5 @@ const char *field_settle(struct field *field)
             !field_peer(field, wire, 1)->ready)
             return "a live node is not attached, and nothing is left to do";
     }
-    return NULL;
+    return waves_settled(field);
 }

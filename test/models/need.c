@@ -243,7 +243,8 @@ void field_need(const struct field *field, struct field_need *need)
     for (uint32_t i = 0; i < field->node_count; i++)
         stopped |= field->nodes[i].stopped;
     *need = (struct field_need){
-        .all = !field->bounds.needed || field->settling || field->flat ||
+        .all = !field->bounds.needed || field->bounds.waves > 0 ||
+               field->settling || field->flat ||
                (any && field->bounds.attempts > 2) ||
                field->bounds.without == FIELD_ANEW ||
                (!any && (faults || stopped)),

@@ -5,12 +5,16 @@
  *        search_adoption PARENTS FAULTS ATTEMPTS [any] [late] [needed]
  *                        [orderly] [leaves] [bushy]
  *                        [nofail | noloss | noprobe | anew | deaf]
+ *                        [waves=N [twins] [early] [stops] [noredo | nocheck]]
  *
- * PARENTS, such as 0,0,1, are those of the internal nodes 1, 2, 3. Depth
+ * PARENTS, such as 0,0,1, are those of the internal nodes 1, 2, 3; "-": the
+ * front-end is the only one. With `waves` each back-end sends N packets on an
+ * exact stream (PROTOCOL 16). SIGTERM ends a search that takes too long. Depth
  * first; a state is kept as the bytes of the arena on the stack, and known
  * again by its digest. Whether the digest says enough is checked too: where a
  * state is met again, now and then, its successors must have the digests that
  * they had the first time. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +28,7 @@
 
 /* A search that has met so many states is given up: 3.2 GB, an hour. */
 #define STATES_MAX ((size_t)120000000)
-#define TOO_MANY   "NOT complete: more states than are looked at"
+#define TOO_MANY   "NOT complete: stopped, or too many states"
 
 /* One of this many states that are met again has its successors compared. */
 #define COMPARE_ONE_OF 64
@@ -54,6 +58,25 @@ struct search {
 
 static struct level levels[DEPTH_MAX];
 
+/* SIGTERM has come: say how far the search has come, and end. */
+static volatile sig_atomic_t is_stopped;
+
+static void stop_search(int signal)
+{
+    (void)signal;
+    is_stopped = 1;
+}
+
+/* Make what is left of former calls on the stack zero: it gets into the padding
+ * of what is copied from there. */
+static __attribute__((noinline)) void clean_stack(void)
+{
+    char bytes[64 << 10];
+
+    memset(bytes, 0, sizeof(bytes));
+    __asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
 /* The digest of a state after `move` from `level`; the arena is then that
  * state. */
 static uint64_t follow(struct field *field,
@@ -64,6 +87,7 @@ static uint64_t follow(struct field *field,
 
     arena_put_back(&level->image);
     arena_use(true);
+    clean_stack();
     field_move(field, &level->moves[move]);
     digest = field_digest(field);
     arena_use(false);
@@ -130,7 +154,8 @@ static void compare(struct search *search, struct field *field, uint64_t digest)
     struct level *level = &levels[search->depth];
     uint32_t sum = 0;
 
-    if (mark == 0 || digest % COMPARE_ONE_OF != 0)
+    /* with an exact stream the digest has every byte */
+    if (mark == 0 || digest % COMPARE_ONE_OF != 0 || field->bounds.waves > 0)
         return;
     arena_keep(&level->image);
     list_moves(field, level);
@@ -181,7 +206,7 @@ static void run_search(struct search *search, struct field *field)
         search->answers[field->answer]++;
         if (search->wrong)
             break;
-        if (search->seen.count == STATES_MAX)
+        if (search->seen.count == STATES_MAX || is_stopped)
             search->wrong = TOO_MANY;
         else if (seen_add(&search->seen, digest))
             enter_state(search, field, digest);
@@ -199,12 +224,17 @@ static void print_bounds(const struct field_bounds *bounds)
         [FIELD_NO_PROBE] = " without PROBE",
         [FIELD_ANEW] = " numbered anew",
         [FIELD_DEAF] = " deaf",
+        [FIELD_NO_REDO] = " without REDO",
+        [FIELD_NO_CHECK] = " without checks",
     };
 
     for (uint32_t i = 1; i < bounds->internal_count; i++)
         printf("%s%u", i > 1 ? "," : "", bounds->parents[i]);
-    printf(" faults %u attempts %u%s%s%s%s%s%s%s:", bounds->faults,
-           bounds->attempts, bounds->any ? " any" : "",
+    printf(" faults %u attempts %u", bounds->faults, bounds->attempts);
+    if (bounds->waves > 0)
+        printf(" waves=%u%s%s%s", bounds->waves, bounds->twins ? " twins" : "",
+               bounds->early ? " early" : "", bounds->stops ? " stops" : "");
+    printf("%s%s%s%s%s%s%s:", bounds->any ? " any" : "",
            bounds->late ? " late" : "", bounds->needed ? " needed" : "",
            bounds->orderly ? " orderly" : "", bounds->leaves ? " leaves" : "",
            bounds->bushy ? " bushy" : "", rules[bounds->without]);
@@ -268,6 +298,7 @@ struct task {
 };
 
 #define CYCLE "the parents form a CYCLE"
+#define SHORT "a wave is not whole, and nothing is left to do"
 #define STUCK "an orphan is not adopted, and nothing fails any more"
 
 static const struct task tasks[] = {
@@ -293,6 +324,15 @@ static const struct task tasks[] = {
     {"0,0 1 1 deaf", PART_QUICK, STUCK},
     {"0,0 1 1 late deaf", PART_QUICK, STUCK},
     {"0,1 2 2 any late needed deaf", PART_QUICK, STUCK},
+    /* an exact stream */
+    {"- 2 2 late orderly waves=2 twins", PART_QUICK, NULL},
+    {"0 1 2 late orderly waves=1 stops", PART_QUICK, NULL},
+    {"0 1 2 late orderly waves=1 twins", PART_QUICK, NULL},
+    {"0,0 1 2 late orderly waves=1", PART_QUICK, NULL},
+    {"0,1 1 2 late orderly waves=1", PART_QUICK, NULL},
+    {"0 1 2 late orderly waves=1 noredo", PART_QUICK, SHORT},
+    {"0 1 2 late orderly waves=2 twins nocheck", PART_QUICK, SHORT},
+    {"0 2 2 late orderly waves=2", PART_FULL, NULL},
     /* all trees of three internal nodes */
     {"0 2 2 any leaves needed", PART_FULL, NULL},
     {"0 2 2 any leaves", PART_LONG, NULL},
@@ -347,6 +387,7 @@ static void take_word(struct field_bounds *bounds, const char *word)
         [FIELD_ALL_RULES] = "",     [FIELD_NO_FAIL] = "nofail",
         [FIELD_NO_LOSS] = "noloss", [FIELD_NO_PROBE] = "noprobe",
         [FIELD_ANEW] = "anew",      [FIELD_DEAF] = "deaf",
+        [FIELD_NO_REDO] = "noredo", [FIELD_NO_CHECK] = "nocheck",
     };
 
     bounds->any |= strcmp(word, "any") == 0;
@@ -355,7 +396,14 @@ static void take_word(struct field_bounds *bounds, const char *word)
     bounds->leaves |= strcmp(word, "leaves") == 0;
     bounds->needed |= strcmp(word, "needed") == 0;
     bounds->bushy |= strcmp(word, "bushy") == 0;
-    for (uint32_t i = FIELD_NO_FAIL; i <= FIELD_DEAF; i++)
+    bounds->early |= strcmp(word, "early") == 0;
+    bounds->stops |= strcmp(word, "stops") == 0;
+    bounds->twins |= strcmp(word, "twins") == 0;
+    if (strncmp(word, "waves=", 6) == 0 && atoi(word + 6) < FIELD_WAVES) {
+        bounds->waves = (uint32_t)atoi(word + 6);
+        bounds->leaves = true;
+    }
+    for (uint32_t i = FIELD_NO_FAIL; i <= FIELD_NO_CHECK; i++)
         if (strcmp(word, rules[i]) == 0)
             bounds->without = (enum field_rule)i;
 }
@@ -364,17 +412,18 @@ static void take_word(struct field_bounds *bounds, const char *word)
 static bool read_bounds(const char *text, struct field_bounds *bounds)
 {
     char copy[128], *save = NULL, *word;
-    const char *at = text;
+    const char *at = text[0] == '-' ? text + 2 : text;
 
     *bounds = (struct field_bounds){.internal_count = 1};
-    do {
+    while (at == text || at[-1] == ',') {
         uint32_t parent = (uint32_t)strtoul(at, (char **)&at, 10);
 
         if (bounds->internal_count >= FIELD_NODES / 2 ||
             parent >= bounds->internal_count)
             return false;
         bounds->parents[bounds->internal_count++] = parent;
-    } while (*at++ == ',');
+        at += *at != '\0';
+    }
     snprintf(copy, sizeof(copy), "%s", at);
     word = strtok_r(copy, " ", &save);
     bounds->faults = word ? (uint32_t)atoi(word) : 0;
@@ -448,6 +497,7 @@ int main(int argc, char **argv)
     char text[128] = "";
     size_t len = 0;
 
+    signal(SIGTERM, stop_search);
     if (argc == 1)
         return run_tasks(PART_QUICK) != 0;
     for (int i = PART_QUICK; argc == 2 && i <= PART_LONG; i++)
@@ -461,7 +511,9 @@ int main(int argc, char **argv)
                         "       search_adoption PARENTS FAULTS ATTEMPTS"
                         " [any] [late] [needed] [orderly]\n"
                         "                       [leaves] [bushy]"
-                        " [nofail | noloss | noprobe | anew | deaf]\n");
+                        " [nofail | noloss | noprobe | anew | deaf]\n"
+                        "                       [waves=N [twins] [early]"
+                        " [stops] [noredo | nocheck]]\n");
         return 2;
     }
     return search_one(&bounds, true, NULL) != NULL;
