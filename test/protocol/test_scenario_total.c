@@ -57,6 +57,13 @@ static int look(struct sim *sim, uint32_t stream, int times, int left)
     return code;
 }
 
+/* A sync returns, and the total is vouched for. */
+#define SYNCED(times, left)                                                    \
+    do {                                                                       \
+        CHECK_IS(sim_sync_now(sim, stream), 0);                                \
+        CHECK_IS(look(sim, stream, times, left), 0);                           \
+    } while (0)
+
 /* PROTOCOL 17.1, 17.2: without failures the total is that of all packets, under
  * any synchronisation, whatever its members have sent. */
 TEST(a_total_has_all_that_was_sent)
@@ -147,8 +154,7 @@ TEST(scenario_17_4_split)
         CHECK_IS(sim_sync_now(sim, stream), 0);
         look(sim, stream, 1, 0);
         sim_run(sim, 10000);
-        CHECK_IS(sim_sync_now(sim, stream), 0);
-        CHECK_IS(look(sim, stream, 1, 0), 0);
+        SYNCED(1, 0);
         CU_ASSERT_EQUAL(truth(sim, stream, 1), 1101);
         sim_end(sim);
     }
@@ -217,8 +223,7 @@ TEST(packets_of_an_ended_link_are_not_joined)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
     for (uint32_t rank = 4; rank <= 6; rank++)
         sim_send_int(sim, rank, stream, part_of(rank));
-    CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(look(sim, stream, 1, 0), 0);
+    SYNCED(1, 0);
     sim_end(sim);
 }
 
@@ -243,8 +248,7 @@ TEST(a_total_without_all_is_not_vouched_for)
     sim_crash(sim, 5);
     sim_wait(sim, 0, TELL_BACKEND_LOST);
     CHECK_IS(look(sim, stream, 1, 0), 1);
-    CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(look(sim, stream, 1, 0), 0);
+    SYNCED(1, 0);
     sim_end(sim);
 }
 
@@ -253,7 +257,7 @@ TEST(a_total_without_all_is_not_vouched_for)
  * until the old link has ended (PROTOCOL 17.5). */
 TEST(scenario_17_5_overlap)
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
     int total = 0;
 
@@ -299,7 +303,7 @@ TEST(an_overlap_below_a_child_is_doubted)
 TEST(a_claim_behind_a_total_waits_for_the_packets_between)
 {
     for (uint64_t slow_ms = 1; slow_ms < 60; slow_ms += 4) {
-        struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
+        struct sim *sim = sim_launch(TREE);
         uint32_t stream = open_total(sim);
 
         send_parts(sim, stream);
@@ -322,7 +326,7 @@ TEST(a_claim_behind_a_total_waits_for_the_packets_between)
  * then it continues. At no moment is anything vouched for twice. */
 TEST(scenario_17_5_thawed)
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
     int times = 0;
 
@@ -335,14 +339,12 @@ TEST(scenario_17_5_thawed)
         if (i == 120 || i == 200) {
             send_parts(sim, stream);
             times++;
-            CHECK_IS(sim_sync_now(sim, stream), 0);
-            CHECK_IS(look(sim, stream, times, 0), 0);
+            SYNCED(times, 0);
         }
         if (i > 2)
             look(sim, stream, times, 0);
     }
-    CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(look(sim, stream, times, 0), 0);
+    SYNCED(times, 0);
     sim_end(sim);
 }
 
@@ -352,7 +354,7 @@ TEST(scenario_17_5_thawed)
  * not vouched for. */
 TEST(an_old_part_is_not_vouched_for)
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
+    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
     int total = 0;
 
@@ -361,8 +363,7 @@ TEST(an_old_part_is_not_vouched_for)
     sim_freeze(sim, 1, 8000);
     sim_run(sim, 4500);
     send_parts(sim, stream);
-    CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(look(sim, stream, 2, 0), 0);
+    SYNCED(2, 0);
     sim_crash(sim, 3);
     for (int i = 0; i < 120; i++) {
         sim_run(sim, 50);
@@ -419,8 +420,7 @@ TEST(scenario_17_7_farewell)
         sim_run(sim, 5000);
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
         CU_ASSERT(sim_has_exited(sim, 3));
-        CHECK_IS(sim_sync_now(sim, stream), 0);
-        CHECK_IS(look(sim, stream, 1, part_of(3)), 0);
+        SYNCED(1, part_of(3));
         CU_ASSERT_EQUAL(truth(sim, stream, 1), 1110);
         sim_end(sim);
     }
@@ -472,8 +472,7 @@ TEST(scenario_17_7_given_up)
     sim_inject(sim, 1, 0, &farewell);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
-    CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(look(sim, stream, 1, 0), 0);
+    SYNCED(1, 0);
     CU_ASSERT_EQUAL(truth(sim, stream, 1), 1101);
     sim_end(sim);
 }
@@ -546,8 +545,7 @@ TEST(a_false_total_costs_the_link)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_REFUSED), 1);
     CU_ASSERT(strstr(sim_text(TELL_NODE_REFUSED), "not cumulative") != NULL);
     send_parts(sim, stream);
-    CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(look(sim, stream, 1, 0), 0);
+    SYNCED(1, 0);
     sim_end(sim);
 }
 
