@@ -119,7 +119,7 @@ void upward_orphaned(struct node *node, struct stream *stream)
         fifo_fini(&stream->up.late_out);
         stream->up.resumes = 0;
     } else if (stream->exact) {
-        exact_orphaned(stream);
+        exact_uncount(stream);
     } else if (stream->settle.lossy < stream->up.put) {
         stream->settle.lossy = stream->up.put;
     }

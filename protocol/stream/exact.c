@@ -154,12 +154,16 @@ void exact_resumed(struct node *node,
                   }));
 }
 
-void exact_claimed(struct node *node,
-                   struct stream *stream,
-                   const struct peer *peer)
+void exact_claimed(struct node *node, struct stream *stream, struct peer *peer)
 {
-    set_members(node, stream, peer,
-                &stream->branches[peer->slot].claim.counting);
+    struct claim *claim = &stream->branches[peer->slot].claim;
+
+    set_members(node, stream, peer, &claim->counting);
+    /* Its claim crossed LOST, which has left the branch without members here,
+     * and not there: it is to say again from where it counts (11.2, 16.9). */
+    if (!node->failed && stream->exact->sets[peer->slot].count > 0 &&
+        !tally_counts(stream->exact->tally, peer->slot))
+        member_expel_lost(node, peer, &claim->counting);
 }
 
 void exact_trimmed(struct node *node, struct stream *stream)
@@ -273,12 +277,6 @@ void exact_told(struct node *node,
         node->failed = true;
 }
 
-void exact_uncount(struct stream *stream)
-{
-    stream->exact->counted = false;
-    ranks_fini(&stream->exact->told);
-}
-
 void exact_sent(struct stream *stream, const struct frame *frame)
 {
     stream->exact->part =
@@ -287,12 +285,13 @@ void exact_sent(struct stream *stream, const struct frame *frame)
             : (struct wave_number){frame->generation, frame->wave};
 }
 
-void exact_orphaned(struct stream *stream)
+void exact_uncount(struct stream *stream)
 {
     struct wave_number part = stream->exact->part;
     const struct frame *head;
 
-    exact_uncount(stream);
+    stream->exact->counted = false;
+    ranks_fini(&stream->exact->told);
     stream->exact->part = (struct wave_number){0};
     while (part.wave > 0 && (head = fifo_peek(&stream->up.out)) &&
            head->type == FRAME_DATA && head->generation == part.generation &&

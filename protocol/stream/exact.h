@@ -103,9 +103,7 @@ void exact_resumed(struct node *node,
                    struct wave_number level);
 
 /* The child has claimed members of the stream. */
-void exact_claimed(struct node *node,
-                   struct stream *stream,
-                   const struct peer *peer);
+void exact_claimed(struct node *node, struct stream *stream, struct peer *peer);
 
 /* Members were removed from branches. */
 void exact_trimmed(struct node *node, struct stream *stream);
@@ -126,12 +124,10 @@ void exact_told(struct node *node,
                 struct stream *stream,
                 const struct ranks *counting);
 
-/* The parent does not count us: RESUME is to be sent again. */
+/* The parent is lost, or does not count us: RESUME is to be sent again. What is
+ * left of a wave that was sent in part is dropped: its check would speak of
+ * packets that were lost (16.9). */
 void exact_uncount(struct stream *stream);
-
-/* The parent is lost. What is left of a wave that was sent in part is dropped:
- * its check would speak of packets that were lost (16.9). */
-void exact_orphaned(struct stream *stream);
 
 /* This packet has been given to the link. */
 void exact_sent(struct stream *stream, const struct frame *frame);

@@ -254,6 +254,13 @@ int tally_expect(struct tally *tally, uint32_t slot, uint32_t rank, bool has)
     return 0;
 }
 
+bool tally_counts(const struct tally *tally, uint32_t slot)
+{
+    const struct lane *lane = lane_find(tally, slot);
+
+    return lane && lane->counts;
+}
+
 void tally_unlink(struct tally *tally, uint32_t slot)
 {
     struct lane *lane = lane_find(tally, slot);

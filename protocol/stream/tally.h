@@ -66,6 +66,9 @@ int tally_join(struct tally *tally,
  * not count until it joins again. Returns 0 or -ENOMEM. */
 int tally_expect(struct tally *tally, uint32_t slot, uint32_t rank, bool has);
 
+/* Whether the child in `slot` counts. */
+bool tally_counts(const struct tally *tally, uint32_t slot);
+
 /* The link of `slot` has ended. Its complete waves keep their place. */
 void tally_unlink(struct tally *tally, uint32_t slot);
 

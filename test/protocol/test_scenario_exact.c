@@ -409,6 +409,32 @@ TEST(a_wave_that_was_sent_in_part)
     sim_end(sim);
 }
 
+/* PROTOCOL 16.9, 11.2: 1 adopts 5 and claims it; that 6 is lost comes to the
+ * front-end between 1's claim on stream 0 and the one on the stream. There 1 has
+ * no member that counts for a moment; 1 itself always has one. */
+TEST(a_claim_on_the_stream_crosses_a_loss)
+{
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        struct sim_config config = {
+            .seed = seed,
+            .delay_min_ms = 1,
+            .delay_max_ms = 9,
+        };
+        struct sim *sim = sim_launch_as("0(1(3(5),4(6)),2)", &config);
+        uint32_t stream = open_exact(sim);
+
+        sim_kill_at(sim, 3, 10);
+        sim_kill_at(sim, 6, 10 + seed % 40);
+        sim_wait(sim, 0, TELL_BACKEND_LOST);
+        sim_run(sim, 100);
+        sim_send_int(sim, 2, stream, 1);
+        sim_send_int(sim, 5, stream, 1);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        CAME(1, 2);
+        sim_end(sim);
+    }
+}
+
 /* PROTOCOL 16.10, 16_10_unequal: members have sent unequal numbers of packets,
  * and a commnode dies with the end of the epoch in it. */
 TEST(scenario_16_10_unequal)
