@@ -209,8 +209,9 @@ static void draw_shape(struct drawing *drawing)
 
 /* Make the stream that is opened next an exact one. Where `keep` is less than
  * what a member sends, it is the only one that waits for all: else a member that
- * waits to send on this holds up what another needs on that. Nor does it grow: a
- * joiner may answer alone in its first epoch, and would wait for a sync. */
+ * waits to send on this holds up what another needs on that. Nor does it grow,
+ * then or with small windows: a joiner may answer alone in its first epoch, and
+ * would wait for a sync. */
 static void draw_exact(struct drawing *drawing, struct schedule_step *open)
 {
     static const uint32_t filters[] = {MODEL_SUM, MODEL_CONCAT, MODEL_NONE};
@@ -221,7 +222,7 @@ static void draw_exact(struct drawing *drawing, struct schedule_step *open)
         (drawing->aligned && (small || drawing->narrow)))
         return;
     drawing->narrow |= small;
-    drawing->keeps_little = small;
+    drawing->keeps_little = small || drawing->narrow;
     open->numbers[1] = filters[random_between(&drawing->exact, 0, 2)];
     open->numbers[2] = COP_WAIT_FOR_ALL;
     add_step(drawing, 0, SCHEDULE_EXACT, drawing->streams,
