@@ -155,6 +155,7 @@ int main(int argc, char **argv)
     else if (argc > 4)
         launch.start_argv = argv + 4;
     launch.networks = getenv("FAR_TREE_NETWORKS");
+    launch.ports = getenv("FAR_TREE_PORTS");
     be_patient(&launch);
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
