@@ -183,16 +183,14 @@ static int find_absent(struct targets *targets, uint32_t last)
     return r;
 }
 
-/* Say which processes are set aside. */
-static void say_asides(const struct targets *targets,
-                       bool helpers,
-                       void (*say)(const char *line))
+void targets_asides_text(char text[static TARGETS_ASIDES_SIZE],
+                         const struct targets *targets,
+                         bool helpers)
 {
-    char line[NAMED_MAX * 384 + 128];
     uint32_t count = 0, i;
     int len;
 
-    len = snprintf(line, sizeof(line), "%s: ",
+    len = snprintf(text, TARGETS_ASIDES_SIZE, "%s: ",
                    helpers ? "not looked at, as a rank has started them"
                            : "not looked at, as they have no rank");
     for (i = 0; i < targets->aside_count; i++) {
@@ -203,14 +201,28 @@ static void say_asides(const struct targets *targets,
             continue;
         process_text(process, sizeof(process), targets, aside->host, aside->pid,
                      aside->facts.name);
-        len += snprintf(line + len, sizeof(line) - (size_t)len, "%s%s",
+        len += snprintf(text + len, TARGETS_ASIDES_SIZE - (size_t)len, "%s%s",
                         count > 1 ? "; " : "", process);
     }
     if (count > NAMED_MAX)
-        snprintf(line + len, sizeof(line) - (size_t)len,
+        snprintf(text + len, TARGETS_ASIDES_SIZE - (size_t)len,
                  "; and %" PRIu32 " more", count - NAMED_MAX);
-    if (count > 0)
-        say(line);
+    if (count == 0)
+        text[0] = '\0';
+}
+
+/* Say which processes are set aside. */
+static void say_asides(const struct targets *targets,
+                       void (*say)(const char *line))
+{
+    char line[TARGETS_ASIDES_SIZE];
+    int helpers;
+
+    for (helpers = 0; helpers < 2; helpers++) {
+        targets_asides_text(line, targets, helpers);
+        if (line[0])
+            say(line);
+    }
 }
 
 /* Say how to look at the job of a launcher that was itself given. */
@@ -316,8 +328,7 @@ int targets_settle(struct targets *targets, void (*say)(const char *line))
     if (targets->ranked)
         r = find_absent(targets, targets->tasks[count - 1]);
     if (r == 0 && say) {
-        say_asides(targets, false, say);
-        say_asides(targets, true, say);
+        say_asides(targets, say);
         say_absent(targets, say);
         say_launchers(targets, say);
     }

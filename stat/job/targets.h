@@ -78,6 +78,14 @@ uint32_t targets_hosts_used(const struct targets *targets);
  * Returns 0 or -ENOMEM. */
 int targets_settle(struct targets *targets, void (*say)(const char *line));
 
+/* Bytes of a sentence about processes that were set aside. */
+#define TARGETS_ASIDES_SIZE 4096
+
+/* Write which helpers are set aside, or which others, and why; "": none. */
+void targets_asides_text(char text[static TARGETS_ASIDES_SIZE],
+                         const struct targets *targets,
+                         bool helpers);
+
 /* What a task is called: "rank" or "task". */
 const char *targets_noun(const struct targets *targets);
 

@@ -367,6 +367,15 @@ static int write_classes(struct render *render)
     return r;
 }
 
+/* A sentence in lines of its own, if there is one. */
+static void write_sentence(struct render *render, const char *text)
+{
+    if (!text[0])
+        return;
+    columns_wrap(render->file, text, render->width);
+    fputc('\n', render->file);
+}
+
 int render_report(FILE *file,
                   const struct report *report,
                   const struct render_options *options)
@@ -396,14 +405,14 @@ int render_report(FILE *file,
         r = write_lines(&render);
     if (r == 0)
         r = write_classes(&render);
-    if (r == 0 && report->judgement[0]) {
-        columns_wrap(file, report->judgement, render.width);
-        fputc('\n', file);
-    }
-    if (r == 0 && !options->headline && report->missing[0]) {
-        columns_wrap(file, report->missing, render.width);
-        fputc('\n', file);
-    }
+    if (r == 0)
+        write_sentence(&render, report->judgement);
+    if (r == 0)
+        write_sentence(&render, report->asides[0]);
+    if (r == 0)
+        write_sentence(&render, report->asides[1]);
+    if (r == 0 && !options->headline)
+        write_sentence(&render, report->missing);
     if (r == 0)
         r = output_end(file);
     picture_free(render.picture);

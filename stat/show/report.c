@@ -310,6 +310,24 @@ static char *find_summary(const struct report *report)
     return append_count(text, source->samples, "sample", "s");
 }
 
+/* Find which processes were set aside. Returns 0 or -ENOMEM. */
+static int find_asides(struct report *report)
+{
+    static const struct targets none = {.count = 0};
+    const struct targets *targets = report->source.targets;
+    char text[TARGETS_ASIDES_SIZE];
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        targets_asides_text(text, targets ? targets : &none, i == 1);
+        report->asides[i] = strdup(text);
+        if (!report->asides[i])
+            return -ENOMEM;
+        columns_clean(report->asides[i]);
+    }
+    return 0;
+}
+
 int report_new(struct report **out,
                const struct tree *tree,
                const struct report_source *source)
@@ -354,7 +372,9 @@ int report_new(struct report **out,
     if (r < 0)
         goto out;
     report->outlier_most = find_outlier_most(report);
-    r = threads_find_odd(report->odd, report);
+    r = find_asides(report);
+    if (r == 0)
+        r = threads_find_odd(report->odd, report);
     if (r < 0)
         goto out;
     r = judgement_make(&report->judgement, report);
@@ -396,6 +416,8 @@ void report_free(struct report *report)
     free(report->pieces);
     free(report->summary);
     free(report->judgement);
+    free(report->asides[0]);
+    free(report->asides[1]);
     free(report->missing);
     free(report);
 }

@@ -59,6 +59,8 @@ struct report {
     char *summary; /* how many tasks, threads, hosts, classes and samples there
                       are; begins with "partial: " if something is missing */
     char *missing; /* what, in a sentence that begins so too; "": nothing */
+    char *asides[2]; /* which processes were set aside as they have no rank, and
+                        which as a rank has started them; "": none */
     char *judgement; /* what is wrong, in a sentence; "": nothing is seen */
     uint32_t outlier_most; /* an outlier has so many tasks at most */
     bool *odd; /* by node: few threads of the tasks are there, see threads.h */

@@ -127,7 +127,7 @@ static int write_trees(FILE *file, const struct report *report, bool own)
 int dot_write(FILE *file, const struct report *report)
 {
     char *origin = origin_text(report);
-    int r;
+    int r, i;
 
     if (!origin)
         return -ENOMEM;
@@ -143,6 +143,10 @@ int dot_write(FILE *file, const struct report *report)
     escape_dot(file, report->missing[0] ? report->missing : report->summary);
     fputs("\\n", file);
     escape_dot(file, report->judgement);
+    for (i = 0; i < 2; i++) {
+        fputs(report->asides[i][0] ? "\\n" : "", file);
+        escape_dot(file, report->asides[i]);
+    }
     fputs("\\n", file);
     escape_dot(file, origin);
     fputs("\";\n", file);

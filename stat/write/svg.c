@@ -271,6 +271,25 @@ static void write_sentence(struct svg *svg, const char *text, double y)
     fputs("</text>\n", svg->file);
 }
 
+/* The sentences below the legend, from `y` on; how many they are. */
+static unsigned write_sentences(struct svg *svg, double y, bool drawn)
+{
+    const struct report *report = svg->report;
+    const char *sentences[] = {report->judgement, report->asides[0],
+                               report->asides[1], report->missing};
+    unsigned count = 0;
+    size_t i;
+
+    for (i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+        if (!sentences[i][0])
+            continue;
+        count++;
+        if (drawn)
+            write_sentence(svg, sentences[i], y + LEGEND_ROW * count - 6);
+    }
+    return count;
+}
+
 static int write_picture(struct svg *svg)
 {
     const struct report *report = svg->report;
@@ -279,9 +298,9 @@ static int write_picture(struct svg *svg)
                         ? LEGEND_MAX + 1
                         : report->classes->count;
     double below = HEAD + CELL * (svg->deepest + 1) + 10;
-    double rows = (double)legend + (report->missing[0] ? 1 : 0) +
-                  (report->judgement[0] ? 1 : 0);
-    double height = below + LEGEND_ROW * rows + 4;
+    double behind = below + LEGEND_ROW * (double)legend;
+    double height =
+        behind + LEGEND_ROW * write_sentences(svg, behind, false) + 4;
     char *origin = origin_text(report);
     double sum = 0;
     uint32_t node;
@@ -305,11 +324,7 @@ static int write_picture(struct svg *svg)
     escape_xml(svg->file, origin, (unsigned)((WIDTH - 2 * MARGIN) / LETTER));
     fputs("</text>\n", svg->file);
     free(origin);
-    if (report->missing[0])
-        write_sentence(svg, report->missing, height - 10);
-    if (report->judgement[0])
-        write_sentence(svg, report->judgement,
-                       height - 10 - (report->missing[0] ? LEGEND_ROW : 0));
+    write_sentences(svg, behind, true);
     r = write_legend(svg, below);
     if (r < 0 || sum <= 0)
         return r;
