@@ -299,3 +299,172 @@ const struct edge *edges_odd_tag(int32_t *others,
         }
     return differ == 1 ? odd : NULL;
 }
+
+/* The class of each of a span of tasks. */
+struct span {
+    struct tasks_range range;
+    size_t class;
+};
+
+static int by_span(const void *a, const void *b)
+{
+    const struct span *x = a;
+    const struct span *y = b;
+
+    return (x->range.first > y->range.first) -
+           (x->range.first < y->range.first);
+}
+
+/* Find the spans of all classes, rising. Returns 0 or -ENOMEM. */
+static int find_spans(struct span **out,
+                      size_t *count,
+                      const struct classes *classes)
+{
+    struct span *spans;
+    size_t most = 0, made = 0, i, k;
+
+    for (i = 0; i < classes->count; i++)
+        most += tasks_range_count(classes->sets[i]);
+    spans = calloc(most + 1, sizeof(*spans));
+    if (!spans)
+        return -ENOMEM;
+    for (i = 0; i < classes->count; i++)
+        for (k = 0; k < tasks_range_count(classes->sets[i]); k++)
+            spans[made++] = (struct span){tasks_ranges(classes->sets[i])[k], i};
+    qsort(spans, made, sizeof(*spans), by_span);
+    *out = spans;
+    *count = made;
+    return 0;
+}
+
+/* The class of `task`; `none` if it is in none. */
+static size_t class_of(const struct span *spans,
+                       size_t count,
+                       uint32_t task,
+                       size_t none)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (spans[middle].range.last < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && spans[low].range.first <= task ? spans[low].class
+                                                         : none;
+}
+
+/* An edge between classes in the making. */
+struct link {
+    size_t from;
+    size_t to;
+    const struct edge *edge;
+};
+
+static int by_link(const void *a, const void *b)
+{
+    const struct link *x = a;
+    const struct link *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return x->edge->receives - y->edge->receives;
+}
+
+/* Make the set of those that wait, or of those that they wait for. Returns 0 or
+ * -ENOMEM. */
+static int make_set(struct tasks **out,
+                    struct tasks_range *ranges,
+                    const struct link *links,
+                    size_t count,
+                    bool wanted)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        uint32_t task =
+            wanted ? (uint32_t)links[i].edge->to : links[i].edge->task;
+
+        ranges[i] = (struct tasks_range){task, task};
+    }
+    return tasks_new(out, ranges, count);
+}
+
+void edges_classes_free(struct class_edge *list, size_t count)
+{
+    size_t i;
+
+    for (i = 0; list && i < count; i++) {
+        tasks_free(list[i].waiting);
+        tasks_free(list[i].wanted);
+    }
+    free(list);
+}
+
+/* Put sorted links together. Returns how many edges they are, or -ENOMEM; what
+ * is made is in `list` all the same. */
+static long put_links(struct class_edge *list,
+                      const struct link *links,
+                      size_t count)
+{
+    struct tasks_range *ranges = calloc(count + 1, sizeof(*ranges));
+    size_t first, i;
+    long made = 0;
+    int r = ranges ? 0 : -ENOMEM;
+
+    for (first = 0; r == 0 && first < count; first = i) {
+        struct class_edge *at = &list[made++];
+
+        for (i = first; i < count && by_link(&links[first], &links[i]) == 0;)
+            i++;
+        at->from = links[first].from;
+        at->to = links[first].to;
+        at->receives = links[first].edge->receives;
+        r = make_set(&at->waiting, ranges, links + first, i - first, false);
+        if (r == 0)
+            r = make_set(&at->wanted, ranges, links + first, i - first, true);
+    }
+    free(ranges);
+    return r < 0 ? r : made;
+}
+
+int edges_classes(struct class_edge **out,
+                  size_t *out_count,
+                  const struct edge *edges,
+                  size_t count,
+                  const struct classes *classes)
+{
+    struct class_edge *list = calloc(count + 1, sizeof(*list));
+    struct link *links = calloc(count + 1, sizeof(*links));
+    struct span *spans = NULL;
+    size_t span_count = 0, made = 0, i;
+    long r = list && links ? find_spans(&spans, &span_count, classes) : -ENOMEM;
+
+    for (i = 0; r == 0 && i < count; i++) {
+        const struct edge *edge = &edges[i];
+
+        if (!edge->threads && (uint32_t)edge->to < TASKS_MAX)
+            links[made++] = (struct link){
+                class_of(spans, span_count, edge->task, classes->count),
+                class_of(spans, span_count, (uint32_t)edge->to, classes->count),
+                edge};
+    }
+    if (r == 0) {
+        qsort(links, made, sizeof(*links), by_link);
+        r = put_links(list, links, made);
+    }
+    free(spans);
+    free(links);
+    if (r < 0) {
+        edges_classes_free(list, count);
+        return (int)r;
+    }
+    *out = list;
+    *out_count = (size_t)r;
+    return 0;
+}

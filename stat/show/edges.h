@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stat/tree/classes.h"
 #include "stat/tree/tree.h"
 
 /* Most of them that are looked at. */
@@ -27,6 +28,27 @@ struct edge {
 /* Find those of a tree, by (threads, task, from). `*out` is a new array. Returns
  * 0 or -ENOMEM. */
 int edges_find(struct edge **out, size_t *count, const struct tree *tree);
+
+/* Tasks of a class that wait for tasks of a class. */
+struct class_edge {
+    size_t from;
+    size_t to; /* the number of classes: tasks in none */
+    bool receives;
+    struct tasks *waiting; /* ours */
+    struct tasks *wanted;  /* for which they wait; ours */
+};
+
+/* Bring those of `edges` that are of ranks together by classes: by (from, to,
+ * receives). `*out` is a new array, also of none, for edges_classes_free().
+ * Returns 0 or -ENOMEM. */
+int edges_classes(struct class_edge **out,
+                  size_t *out_count,
+                  const struct edge *edges,
+                  size_t count,
+                  const struct classes *classes);
+
+/* Free `list`, of `count`. NULL is fine. */
+void edges_classes_free(struct class_edge *list, size_t count);
 
 /* Find threads of one task that wait for each other: the first circle.
  *

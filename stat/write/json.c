@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/edges.h"
 #include "stat/show/movers.h"
 #include "stat/show/origin.h"
 #include "stat/show/short.h"
@@ -30,6 +31,12 @@ struct sets {
     uint32_t *hosts;         /* by host */
     struct tasks **of_hosts; /* by host; NULL: made up */
     size_t host_count;
+    struct edge *edges; /* who waits for whom */
+    size_t edge_count;
+    struct class_edge *links; /* the same between classes */
+    size_t link_count;
+    uint32_t *waiting;       /* by link */
+    uint32_t *wanted;        /* by link */
     uint32_t missing_number; /* tasks without an answer */
     uint32_t left_out_number;
 };
@@ -87,8 +94,23 @@ static void sets_fini(struct sets *sets)
     for (i = 0; sets->of_hosts && i < sets->host_count; i++)
         tasks_free(sets->of_hosts[i]);
     free(sets->of_hosts);
+    edges_classes_free(sets->links, sets->link_count);
+    free(sets->edges);
     free(sets->uses);
     free(sets->numbers);
+}
+
+/* Find who waits for whom: threads, and ranks if the tasks are ranks. Returns 0 or
+ * -ENOMEM. */
+static int find_edges(struct sets *sets, const struct report *report)
+{
+    const struct targets *targets = report->source.targets;
+    int r = edges_find(&sets->edges, &sets->edge_count, report->tree);
+
+    if (r < 0 || !targets || !targets->ranked)
+        return r;
+    return edges_classes(&sets->links, &sets->link_count, sets->edges,
+                         sets->edge_count, report->classes);
 }
 
 /* Find all sets of `report`, to be numbered. */
@@ -102,10 +124,12 @@ static int sets_init(struct sets *sets, const struct report *report)
 
     if (report->source.targets)
         r = find_hosts(sets, report->source.targets);
+    if (r == 0)
+        r = find_edges(sets, report);
     if (r < 0)
         return r;
     most = (size_t)tree->node_count + tree->end_count + classes->count +
-           sets->host_count;
+           sets->host_count + 2 * sets->link_count;
     sets->uses = calloc(most + 2, sizeof(*sets->uses));
     sets->numbers = calloc(most + 1, sizeof(uint32_t));
     if (!sets->uses || !sets->numbers)
@@ -114,6 +138,8 @@ static int sets_init(struct sets *sets, const struct report *report)
     sets->ends = sets->under + tree->node_count;
     sets->classes = sets->ends + tree->end_count;
     sets->hosts = sets->classes + classes->count;
+    sets->waiting = sets->hosts + sets->host_count;
+    sets->wanted = sets->waiting + sets->link_count;
     for (i = 0; i < tree->node_count; i++)
         use_set(sets, report->under[i], &sets->under[i]);
     for (i = 0; i < tree->end_count; i++)
@@ -122,6 +148,10 @@ static int sets_init(struct sets *sets, const struct report *report)
         use_set(sets, classes->sets[i], &sets->classes[i]);
     for (i = 0; i < sets->host_count; i++)
         use_set(sets, sets->of_hosts[i], &sets->hosts[i]);
+    for (i = 0; i < sets->link_count; i++) {
+        use_set(sets, sets->links[i].waiting, &sets->waiting[i]);
+        use_set(sets, sets->links[i].wanted, &sets->wanted[i]);
+    }
     use_set(sets, report->silent, &sets->missing_number);
     use_set(sets, report->left_out, &sets->left_out_number);
     qsort(sets->uses, sets->count, sizeof(*sets->uses), by_set);
@@ -368,6 +398,40 @@ static void write_hosts(FILE *file,
     fputs("]", file);
 }
 
+/* Who waits for whom: classes, and threads of one task. */
+static void write_edges(FILE *file,
+                        const struct report *report,
+                        const struct sets *sets)
+{
+    const char *comma = "\n";
+    size_t i;
+
+    fputs(",\n\"waits\":[", file);
+    for (i = 0; i < sets->link_count; i++) {
+        const struct class_edge *link = &sets->links[i];
+
+        fprintf(file, "%s{\"waiting\":%u,\"for\":%u,\"call\":\"%s\"",
+                i ? ",\n" : "\n", sets->waiting[i], sets->wanted[i],
+                link->receives ? "receive" : "send");
+        if (link->from < report->classes->count)
+            fprintf(file, ",\"class\":%zu", link->from);
+        if (link->to < report->classes->count)
+            fprintf(file, ",\"for_class\":%zu", link->to);
+        fputc('}', file);
+    }
+    fputs("],\n\"thread_waits\":[", file);
+    for (i = 0; i < sets->edge_count; i++) {
+        const struct edge *edge = &sets->edges[i];
+
+        if (!edge->threads)
+            continue;
+        fprintf(file, "%s{\"task\":%u,\"thread\":%d,\"for\":%d,\"node\":%u}",
+                comma, edge->task, (int)edge->from, (int)edge->to, edge->node);
+        comma = ",\n";
+    }
+    fputs("]", file);
+}
+
 /* The processes that are no ranks, and are not looked at. */
 static void write_asides(FILE *file, const struct targets *targets)
 {
@@ -465,6 +529,7 @@ int json_write(FILE *file, const struct report *report)
             sets.left_out_number);
     write_hosts(file, report, &sets);
     write_asides(file, source->targets);
+    write_edges(file, report, &sets);
     fputs("}\n", file);
 out:
     sets_fini(&sets);
