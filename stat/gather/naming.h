@@ -13,7 +13,8 @@
 
 /* What is one place in the tree that people see. */
 enum naming_detail {
-    NAMING_FUNCTIONS, /* a function; its line where all are at one */
+    NAMING_FUNCTIONS, /* a function; its line where all are at one. Each line of
+                         it where threads of a task stand at several */
     NAMING_LINES,     /* a line of a function */
     NAMING_ADDRESSES, /* an address, shown as [module+0xoffset] */
 };

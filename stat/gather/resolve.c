@@ -10,6 +10,7 @@
 #include "stat/gather/naming.h"
 #include "stat/tree/build.h"
 #include "stat/tree/fold.h"
+#include "stat/tree/lines.h"
 
 /* What one frame of the tree is shown as. */
 struct shown {
@@ -23,6 +24,8 @@ struct resolving {
     const struct naming *naming;
     const struct tree *tree;
     enum naming_detail detail;
+    const struct lines
+        *lines; /* functions whose lines are places; NULL: none */
     struct build *build;
     struct shown *shown;           /* by frame of the tree */
     uint32_t path[TREE_DEPTH_MAX]; /* nodes from the top on */
@@ -182,7 +185,11 @@ static int put_stack(struct resolving *resolving, uint32_t *node)
         same = same && i < resolving->known &&
                frame->function == before->function &&
                frame->file == before->file && frame->line == before->line;
-        if (!same)
+        if (!same && resolving->lines &&
+            lines_has(resolving->lines, frame->function, frame->file))
+            r = build_line(resolving->build, &resolving->nodes[i], parent,
+                           frame);
+        else if (!same)
             r = build_node(resolving->build, &resolving->nodes[i], parent,
                            frame);
         resolving->before[i] = *frame;
@@ -239,9 +246,11 @@ static int put_stacks(struct resolving *resolving, bool full)
     return r;
 }
 
-int naming_resolve(struct tree **out,
+/* Make the tree with names; `lines` as above. Returns 0 or -ENOMEM. */
+static int resolve(struct tree **out,
                    const struct naming *naming,
                    enum naming_detail detail,
+                   const struct lines *lines,
                    bool full)
 {
     const struct tree *tree = naming_tree(naming);
@@ -254,6 +263,7 @@ int naming_resolve(struct tree **out,
     resolving->naming = naming;
     resolving->tree = tree;
     resolving->detail = detail;
+    resolving->lines = lines;
     resolving->shown =
         calloc((size_t)tree->frame_count + 1, sizeof(*resolving->shown));
     if (resolving->shown)
@@ -271,5 +281,26 @@ int naming_resolve(struct tree **out,
         shown_fini(&resolving->shown[i]);
     free(resolving->shown);
     free(resolving);
+    return r;
+}
+
+int naming_resolve(struct tree **out,
+                   const struct naming *naming,
+                   enum naming_detail detail,
+                   bool full)
+{
+    struct tree *by_line = NULL;
+    struct lines *lines = NULL;
+    int r = 0;
+
+    if (detail != NAMING_FUNCTIONS)
+        return resolve(out, naming, detail, NULL, full);
+    r = resolve(&by_line, naming, NAMING_LINES, NULL, full);
+    if (r == 0)
+        r = lines_new(&lines, by_line);
+    if (r == 0)
+        r = resolve(out, naming, detail, lines_any(lines) ? lines : NULL, full);
+    lines_free(lines);
+    tree_free(by_line);
     return r;
 }

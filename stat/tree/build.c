@@ -138,10 +138,11 @@ static int place_add(struct build *build,
     return 0;
 }
 
-int build_node(struct build *build,
-               uint32_t *node,
-               uint32_t parent,
-               const struct frame *frame)
+static int find_node(struct build *build,
+                     uint32_t *node,
+                     uint32_t parent,
+                     const struct frame *frame,
+                     bool by_line)
 {
     uint32_t depth = parent == BUILD_TOP ? 0 : build->places[parent]->depth + 1;
     struct place_key key;
@@ -155,7 +156,7 @@ int build_node(struct build *build,
     key.file = intern(build, frame->file);
     key.module = intern(build, frame->module);
     key.offset = frame->offset;
-    key.line = build->by_line ? frame->line : 0;
+    key.line = by_line ? frame->line : 0;
     key.not_walked = frame->not_walked;
     if (!key.function || !key.file || !key.module)
         return -ENOMEM;
@@ -166,6 +167,22 @@ int build_node(struct build *build,
         place->line = 0;
     *node = place->node;
     return 0;
+}
+
+int build_node(struct build *build,
+               uint32_t *node,
+               uint32_t parent,
+               const struct frame *frame)
+{
+    return find_node(build, node, parent, frame, build->by_line);
+}
+
+int build_line(struct build *build,
+               uint32_t *node,
+               uint32_t parent,
+               const struct frame *frame)
+{
+    return find_node(build, node, parent, frame, true);
 }
 
 int build_end(struct build *build, const struct tree_end *end)

@@ -31,6 +31,12 @@ int build_node(struct build *build,
                uint32_t parent,
                const struct frame *frame);
 
+/* The same, of a place that another line makes another one. */
+int build_line(struct build *build,
+               uint32_t *node,
+               uint32_t parent,
+               const struct frame *frame);
+
 /* Add an end, whose node is build_node()'s; one more reference is taken of its
  * tasks and thread ids. Returns 0 or -ENOMEM. */
 int build_end(struct build *build, const struct tree_end *end);

@@ -188,6 +188,14 @@ size_t tasks_range_count(const struct tasks *tasks)
     return tasks->range_count;
 }
 
+bool tasks_has(const struct tasks *tasks, uint32_t task)
+{
+    for (size_t i = 0; i < tasks->range_count; i++)
+        if (tasks->ranges[i].first <= task && task <= tasks->ranges[i].last)
+            return true;
+    return false;
+}
+
 const struct tasks_range *tasks_ranges(const struct tasks *tasks)
 {
     return tasks->ranges;

@@ -56,6 +56,9 @@ int tasks_change(struct tasks **set, enum tasks_op op, struct tasks *other);
 uint32_t tasks_count(const struct tasks *tasks);
 size_t tasks_range_count(const struct tasks *tasks);
 
+/* Whether `task` is in the set. */
+bool tasks_has(const struct tasks *tasks, uint32_t task);
+
 /* The ranges, in order; borrowed. */
 const struct tasks_range *tasks_ranges(const struct tasks *tasks);
 
