@@ -470,14 +470,9 @@ static const struct group *group_of(const struct judging *judging,
 {
     const struct group *group;
 
-    for (group = judging->groups; group; group = group->hh.next) {
-        size_t i;
-
-        for (i = 0; i < tasks_range_count(group->tasks); i++)
-            if (tasks_ranges(group->tasks)[i].first <= rank &&
-                tasks_ranges(group->tasks)[i].last >= rank)
-                return group;
-    }
+    for (group = judging->groups; group; group = group->hh.next)
+        if (tasks_has(group->tasks, rank))
+            return group;
     return NULL;
 }
 

@@ -171,6 +171,21 @@ static int find_tids(struct tasks **tids,
     return r;
 }
 
+/* How many threads `task` has, without those that a runtime has for itself. */
+static uint64_t count_program(const struct report *report, uint32_t task)
+{
+    const struct tree *tree = report->tree;
+    uint64_t count = 0;
+    uint32_t i;
+
+    for (i = 0; i < tree->end_count; i++)
+        if (tree->ends[i].current &&
+            !report->classes->own[tree->ends[i].node] &&
+            tasks_has(tree->ends[i].tasks, task))
+            count += tree->ends[i].threads;
+    return count;
+}
+
 int threads_ids(char text[THREADS_IDS_SIZE],
                 const struct report *report,
                 uint32_t node)
@@ -181,7 +196,8 @@ int threads_ids(char text[THREADS_IDS_SIZE],
     uint32_t count;
 
     text[0] = '\0';
-    if (tasks_count(set) != 1 || report_threads(report, set) < 2)
+    if (tasks_count(set) != 1 ||
+        count_program(report, tasks_ranges(set)[0].first) < 2)
         return 0;
     if (find_tids(&tids, report, node) < 0)
         return -ENOMEM;

@@ -38,8 +38,8 @@ bool threads_odd_below(const struct report *report, uint32_t node);
 
 /* Write the ids of the threads at `node`, and inside of it where people see traces
  * end there: "thread 12", "threads 12-19", or how many they are if the ids do not
- * lie together; "" where they are not known, are of several tasks, or are a
- * task's only one. Returns 0 or -ENOMEM. */
+ * lie together; "" where they are not known, are of several tasks, or are the
+ * only one that a task has besides those of a runtime. Returns 0 or -ENOMEM. */
 int threads_ids(char text[THREADS_IDS_SIZE],
                 const struct report *report,
                 uint32_t node);
