@@ -154,16 +154,29 @@ void exact_resumed(struct node *node,
                   }));
 }
 
+/* Have the child say again from where it counts: EXPEL, which names nobody. */
+static void ask_resume(struct node *node, struct peer *peer)
+{
+    struct frame frame = {.type = FRAME_EXPEL, .origin = node->rank};
+    uint32_t none = 0;
+
+    if (packet_pack(&frame.payload, "%aud", &none, 0u) < 0)
+        node->failed = true;
+    else
+        node_send(node, peer, frame);
+}
+
 void exact_claimed(struct node *node, struct stream *stream, struct peer *peer)
 {
-    struct claim *claim = &stream->branches[peer->slot].claim;
+    const struct exact *exact = stream->exact;
 
-    set_members(node, stream, peer, &claim->counting);
-    /* Its claim crossed LOST, which has left the branch without members here,
-     * and not there: it is to say again from where it counts (11.2, 16.9). */
-    if (!node->failed && stream->exact->sets[peer->slot].count > 0 &&
-        !tally_counts(stream->exact->tally, peer->slot))
-        member_expel_lost(node, peer, &claim->counting);
+    set_members(node, stream, peer,
+                &stream->branches[peer->slot].claim.counting);
+    /* It has crossed what left the branch without members here, and not there:
+     * LOST, or a claim on stream 0 that itself has crossed OPEN (16.9). */
+    if (!node->failed && exact->sets[peer->slot].count > 0 &&
+        !tally_counts(exact->tally, peer->slot))
+        ask_resume(node, peer);
 }
 
 void exact_trimmed(struct node *node, struct stream *stream)
