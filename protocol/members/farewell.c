@@ -27,6 +27,7 @@ struct word {
 struct farewell {
     struct word *words;
     size_t count;
+    uint32_t asked; /* its total is packed for FAREWELL: all is sent; or 0 */
     bool said;
     struct frame frame; /* FAREWELL, once all totals are known */
 };
@@ -82,7 +83,10 @@ void farewell_collect(struct node *node,
     struct farewell *farewell = node->farewell;
     size_t i;
 
-    for (i = 0; farewell && i < farewell->count; i++) {
+    if (!farewell || farewell->asked != stream->definition.id)
+        return; /* a total for the parent: packets may wait for their call */
+    farewell->asked = 0;
+    for (i = 0; i < farewell->count; i++) {
         struct word *word = &farewell->words[i];
 
         if (word->stream != stream->definition.id || word->is_known)
@@ -112,7 +116,10 @@ static bool collect_next(struct node *node)
             word->frame.flags = FRAME_EMPTY;
             continue;
         }
-        if (node->filter.is_out || totals_call(node, stream))
+        if (node->filter.is_out)
+            return true;
+        farewell->asked = word->stream;
+        if (totals_call(node, stream))
             return true;
     }
     return false;

@@ -451,6 +451,25 @@ TEST(the_last_one_that_leaves_counts)
     sim_end(sim);
 }
 
+/* PROTOCOL 17.7: a back-end leaves while a packet waits for its filter, and gets
+ * another parent, for which it packs its total: FAREWELL has the packet too. */
+TEST(a_packet_that_waits_is_in_the_farewell)
+{
+    struct sim *sim = sim_launch("0(1(2(4)),3)");
+    uint32_t stream = open_total(sim);
+
+    sim_set_filter_ms(sim, 4, 2000);
+    for (int i = 0; i < 2; i++)
+        sim_send_int(sim, 4, stream, part_of(4));
+    sim_set_filter_ms(sim, 4, 0);
+    sim_run(sim, 10);
+    CHECK_OK(sim_shutdown(sim, sim_find(sim, 4)));
+    sim_cut(sim, 4, 2);
+    sim_wait(sim, 0, TELL_BACKEND_LOST);
+    SYNCED(0, 2 * part_of(4));
+    sim_end(sim);
+}
+
 /* 17_7_given_up: the farewell of a back-end that was given up before counts
  * nothing (PROTOCOL 17.7, 17.8). */
 TEST(scenario_17_7_given_up)
