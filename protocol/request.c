@@ -121,9 +121,9 @@ static int request_sync(struct node *node, const struct event *event)
         return -EOPNOTSUPP;
     stream->root->sync = stream->down.last + 1;
     node->out->result = stream->root->sync;
-    downward_marker(node, stream, NULL);
     if (stream->exact)
         accept_sync(stream);
+    downward_marker(node, stream, NULL);
     upward_run(node, stream);
     return 0;
 }

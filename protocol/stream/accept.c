@@ -172,7 +172,7 @@ void accept_lost(struct node *node,
 
 void accept_sync(struct stream *stream)
 {
-    stream->exact->accept.sync_epoch = stream->root->sent.epoch;
+    stream->exact->accept.sync_epoch = stream->root->sent.epoch + 1;
 }
 
 /* A sync returns when the epochs before its marker are final (16.10). */

@@ -217,7 +217,8 @@ void accept_named(struct stream *stream,
 /* End the streams for which too many redos were begun (16.13). */
 void accept_end_hopeless(struct node *node);
 
-/* A sync waits for the marker that was sent last. */
+/* A sync waits for the marker that is sent next: before it is, as waves may be
+ * accepted then. */
 void accept_sync(struct stream *stream);
 
 #endif
