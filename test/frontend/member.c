@@ -67,6 +67,49 @@ static void send_hashes(struct cop_network *network,
             return;
 }
 
+/* What was done for TAG_FILL. */
+static struct filled {
+    struct cop_stream *stream;
+    uint32_t sent;
+} filled;
+
+static void fill(struct cop_network *network,
+                 struct cop_stream *stream,
+                 const struct cop_packet *packet)
+{
+    int count = 0, numbers = 0, patience_ms = 0;
+    uint64_t *values;
+    int r = 0;
+
+    cop_packet_unpack(packet, "%d %d %d", &count, &numbers, &patience_ms);
+    values = calloc((size_t)numbers, sizeof(*values));
+    if (!values)
+        err(1, "%d numbers", numbers);
+    filled.stream = stream;
+    cop_stream_set_send_timeout(stream, patience_ms);
+    while (r == 0 && count-- > 0) {
+        values[0] = member_hash(cop_network_rank(network), filled.sent);
+        r = cop_stream_send(stream, TAG_FILL, "%auld", values,
+                            (uint32_t)numbers);
+        filled.sent += r == 0;
+    }
+    cop_stream_set_send_timeout(stream, COP_FOREVER);
+    free(values);
+}
+
+static void send_kept(struct cop_stream *stream)
+{
+    size_t packets = 0, bytes = 0;
+    uint64_t values[3];
+
+    if (filled.stream)
+        cop_stream_unfinal(filled.stream, &packets, &bytes);
+    values[0] = filled.sent;
+    values[1] = packets;
+    values[2] = bytes;
+    cop_stream_send(stream, TAG_KEPT, "%auld", values, (uint32_t)3);
+}
+
 static _Noreturn void go(struct cop_network *network)
 {
     struct cop_error error;
@@ -208,6 +251,33 @@ static bool goes_on(struct cop_network *network, int32_t tag)
     return tag != TAG_LEAVE;
 }
 
+/* Obey a packet that asks for many, or that may end the node. Returns whether the
+ * node goes on. */
+static bool obey_more(struct cop_network *network,
+                      struct cop_stream *stream,
+                      const struct cop_packet *packet)
+{
+    int number = 0;
+
+    cop_packet_unpack(packet, "%d", &number);
+    switch (cop_packet_tag(packet)) {
+    case TAG_MANY:
+        send_many(network, stream, number);
+        return true;
+    case TAG_HASHES:
+        send_hashes(network, stream, number);
+        return true;
+    case TAG_FILL:
+        fill(network, stream, packet);
+        return true;
+    case TAG_KEPT:
+        send_kept(stream);
+        return true;
+    default:
+        return goes_on(network, cop_packet_tag(packet));
+    }
+}
+
 /* Obey one packet. Returns false at the end. */
 static bool obey(struct cop_network *network,
                  struct cop_stream *stream,
@@ -232,12 +302,6 @@ static bool obey(struct cop_network *network,
         break;
     case TAG_BARE:
         close_all(network, number == 1);
-        break;
-    case TAG_MANY:
-        send_many(network, stream, number);
-        break;
-    case TAG_HASHES:
-        send_hashes(network, stream, number);
         break;
     case TAG_TEXT:
         cop_stream_send(stream, tag, "%s", "no number");
@@ -275,7 +339,7 @@ static bool obey(struct cop_network *network,
         spout(stream);
         break;
     default:
-        return goes_on(network, tag);
+        return obey_more(network, stream, packet);
     }
     return true;
 }

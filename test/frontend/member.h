@@ -28,6 +28,11 @@ enum {
     TAG_SHOUT,  /* "": it writes 1 MiB to standard error, then sends "%d", 1 */
     TAG_HASHES, /* "%d": its next so many "%uld", see member_hash() */
     TAG_GO,     /* "": it leaves by cop_network_leave(), and ends */
+    TAG_FILL,   /* "%d %d %d": it sends at most so many packets "%auld" of so
+                  many numbers, the first from member_hash(), until a send has
+                  found no room for so many ms */
+    TAG_KEPT,   /* "": "%auld": how many packets it has sent for TAG_FILL, and
+                  how many packets and bytes of these are not final */
     TAG_SPOUT,  /* "": it settles, then only sends "%d", 1, to the stream's end
                 */
 };
