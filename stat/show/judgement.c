@@ -95,13 +95,14 @@ static char *append_place(char *text,
         user = user_of(&called, judging, node, false);
     function = report_function(report, called);
     if (!report_file(report, user)[0])
-        return columns_append(text, "%s",
-                              plain_name(report_function(report, node)));
+        return picture_append_function(
+            text, plain_name(report_function(report, node)));
     if (called == user || function[0] == '[')
         return picture_append(text, report, user);
-    text = columns_append(text, "%s (%s, %s", plain_name(function),
-                          report_function(report, user),
-                          report_file(report, user));
+    text = picture_append_function(text, plain_name(function));
+    text = columns_append(text, " (");
+    text = picture_append_function(text, report_function(report, user));
+    text = columns_append(text, ", %s", report_file(report, user));
     if (text && report_line(report, user))
         text = columns_append(text, ":%u", report_line(report, user));
     return columns_append(text, ")");

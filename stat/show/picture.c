@@ -53,12 +53,9 @@ static int line_add(struct drawing *drawing, struct picture_line line)
     return 0;
 }
 
-/* `text` with the name of `node` behind it. */
-char *picture_append(char *text, const struct report *report, uint32_t node)
+char *picture_append_function(char *text, const char *function)
 {
-    const char *file = report_file(report, node);
-    uint32_t line = report_line(report, node);
-    char *name = short_name(report_function(report, node));
+    char *name = short_name(function);
 
     if (!name) {
         free(text);
@@ -66,6 +63,16 @@ char *picture_append(char *text, const struct report *report, uint32_t node)
     }
     text = columns_append(text, "%s", name);
     free(name);
+    return text;
+}
+
+/* `text` with the name of `node` behind it. */
+char *picture_append(char *text, const struct report *report, uint32_t node)
+{
+    const char *file = report_file(report, node);
+    uint32_t line = report_line(report, node);
+
+    text = picture_append_function(text, report_function(report, node));
     if (!file[0])
         return text;
     return line ? columns_append(text, " (%s:%u)", file, line)

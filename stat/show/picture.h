@@ -56,6 +56,10 @@ int picture_new(struct picture **out,
 /* Free `picture`. NULL is fine. */
 void picture_free(struct picture *picture);
 
+/* `text`, which is taken, with `function` behind it as pictures show it; NULL
+ * without memory, or if `text` is. */
+char *picture_append_function(char *text, const char *function);
+
 /* `text` with the name of `node` behind it, made anew; `text` is taken. NULL
  * without memory. */
 char *picture_append(char *text, const struct report *report, uint32_t node);

@@ -247,6 +247,54 @@ TEST(ends_inside_are_shown)
                "(1 sample)\n");
 }
 
+/* The judgement of a process whose only stack these frames are. */
+static void check_judgement(const struct frame *frames,
+                            size_t count,
+                            const char *judgement)
+{
+    struct report_source source = {.hosts = 1, .samples = 1};
+    struct traces *traces;
+    struct tree *tree;
+    char *text;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, frames, count));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    text = drawn(tree, &source, 300, false);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, judgement));
+    free(text);
+}
+
+/* The judgement names the program's function, not those of its language's
+ * library, and shortens names as the picture does. */
+TEST(judgements_name_functions_of_the_program)
+{
+    const struct frame python[] = {
+        {"<module>", "job.py", 9, "", 0, false},
+        {"collect", "job.py", 3, "", 0, false},
+        {"BaseProcess.join", "process.py", 149, FRAME_PYTHON_LIBRARY, 0, false},
+        {"Popen.poll", "popen_fork.py", 27, FRAME_PYTHON_LIBRARY, 0, false},
+        {"wait4", "", 0, "", 0, false}};
+    const struct frame library[] = {
+        {"Thread.run", "threading.py", 9, FRAME_PYTHON_LIBRARY, 0, false},
+        {"read", "", 0, "", 0, false}};
+    const struct frame templates[] = {
+        {"main", "mesh.cc", 38, "", 0, false},
+        {"solver::Mesh<std::map<int, double, std::less<int> > >::exchange("
+         "std::vector<std::map<int, double, std::less<int> > > const&)",
+         "mesh.cc", 19, "", 0, false},
+        {"pause", "", 0, "", 0, false}};
+
+    check_judgement(python, 5,
+                    "task 0 is in BaseProcess.join (collect, job.py:3) (1 ");
+    check_judgement(library, 2,
+                    "task 0 is in read (Thread.run, threading.py:9) (1 ");
+    check_judgement(templates, 3,
+                    "task 0 is in pause (solver::Mesh<…>::exchange(…), "
+                    "mesh.cc:19) (1 ");
+}
+
 /* A chain that all tasks share is one line, its ends named. */
 TEST(long_chains_are_counted)
 {
