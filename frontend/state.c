@@ -33,8 +33,12 @@ static int wait_told(struct asking *asking,
         return r == -EAGAIN ? r : stream->failed ? -EIO : -ENOTCONN;
     if (stream->root->state_code < 0)
         return stream->root->state_code;
-    if (!stream->root->state.payload)
-        return -ENODATA;
+    if (!stream->root->state.payload) {
+        if (stream->root->state_code == 0)
+            return -ENODATA;
+        *packet = NULL;
+        return stream->root->state_code;
+    }
     frame = frame_ref(&stream->root->state);
     r = packet_from_frame(packet, &frame);
     return r < 0 ? r : stream->root->state_code;

@@ -550,7 +550,7 @@ COP_API int cop_stream_settle(struct cop_stream *stream);
  * or was given up is not in it. While nodes look for a parent the total may
  * lack members, or have one twice: then the call returns 1.
  *
- * Returns 0; 1 if such a total is not exact now; or:
+ * Returns 0; 1 if such a total is not exact now (NULL: it lacks all); or:
  *   -EAGAIN      not within `timeout_ms`
  *   -ENODATA     the filter has no state yet: nothing was sent
  *   -EOPNOTSUPP  cop_stream_guarantee() is neither COP_GUARANTEE_COMPENSATION

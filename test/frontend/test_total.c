@@ -116,6 +116,38 @@ TEST(who_leaves_counts_and_who_dies_does_not)
     tree_end(network);
 }
 
+/* The front-end has lost all links: the total is not known, which is not the
+ * same as that nothing was sent. It is known again when the back-ends are back.
+ */
+TEST(without_links_the_total_is_not_known)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct cop_stream *stream;
+    struct cop_packet *packet = NULL;
+    struct cop_event event;
+    pid_t pids[2];
+
+    launch.times.failure_timeout_ms = 1000;
+    network = tree_launch_as(launch, "flat:2", NULL);
+    stream = open_total(network, COP_DO_NOT_WAIT, "sum");
+    CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, 1000));
+    CHECK_IS(tree_sync(stream), 0);
+    for (size_t i = 0; i < 2; i++)
+        pids[i] = tree_pid(network, tree_rank(network, i));
+    for (size_t i = 0; i < 2; i++)
+        tree_stop(pids[i]);
+    for (size_t i = 0; i < 2; i++)
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_SUSPECTED, &event));
+    CHECK_IS(cop_stream_state(stream, &packet, TREE_PATIENCE_MS), 1);
+    CU_ASSERT_PTR_NULL(packet);
+    for (size_t i = 0; i < 2; i++)
+        CHECK_OK(kill(pids[i], SIGCONT));
+    CHECK_IS(tree_sync(stream), 0);
+    CU_ASSERT_EQUAL(total_of(stream), truth(network));
+    tree_end(network);
+}
+
 /* Nothing was sent: there is no total yet. */
 TEST(nothing_has_no_total)
 {
