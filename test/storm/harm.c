@@ -1,7 +1,9 @@
 /* harm.c - what is done to the nodes of a round, and when. */
 #include "test/storm/harm.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -94,6 +96,23 @@ static void draw_resets(struct schedule *schedule,
     }
 }
 
+/* One to three back-ends are killed, and one leaves. */
+static void draw_members(struct schedule *schedule,
+                         uint64_t *seed,
+                         const struct tree *tree)
+{
+    bool is_drawn[RANKS_MAX] = {false};
+    uint32_t count = 2 + draw(seed, 3), rank, i;
+
+    for (i = 0; i < count; i++) {
+        rank = tree->first_leaf + draw(seed, tree->launched - tree->first_leaf);
+        if (!is_drawn[rank])
+            add(schedule, draw(seed, 2000), i == 0 ? BLOW_LEAVE : BLOW_KILL,
+                rank, 0);
+        is_drawn[rank] = true;
+    }
+}
+
 static int compare(const void *a, const void *b)
 {
     const struct blow *x = a, *y = b;
@@ -113,7 +132,7 @@ void schedule_draw(struct schedule *schedule,
         schedule->length_ms = CALM_MS;
     if (weather == KILLS || weather == ALL)
         draw_kills(schedule, &seed, tree, true);
-    if (weather == FRONT || weather == JOINER)
+    if (weather == FRONT || weather == JOINER || weather == MEMBERS)
         draw_kills(schedule, &seed, tree, draw(&seed, 2));
     if (weather == STOPS || weather == ALL)
         draw_stops(schedule, &seed, tree);
@@ -121,9 +140,11 @@ void schedule_draw(struct schedule *schedule,
         draw_resets(schedule, &seed, tree);
     if (weather == FRONT)
         draw_stop(schedule, &seed, 0, STOP_FIRST_MS + STOP_SPREAD_MS);
-    if (weather == JOINER)
+    if (weather == MEMBERS)
+        draw_members(schedule, &seed, tree);
+    if (weather == JOINER || weather == MEMBERS)
         add(schedule, draw(&seed, 1500), BLOW_JOIN, 0, 0);
-    if (weather == JOINER && draw(&seed, 2))
+    if ((weather == JOINER || weather == MEMBERS) && draw(&seed, 2))
         add(schedule, draw(&seed, 3000), BLOW_JOIN, 0, 0);
     qsort(schedule->blows, schedule->count, sizeof(*schedule->blows), compare);
 }
@@ -159,7 +180,25 @@ static bool reset(const struct blow *blow, struct tree *tree)
     return is_done;
 }
 
-bool blow_strike(const struct blow *blow, struct tree *tree)
+/* Say in the tally of a back-end that it is about to be killed. */
+static void tally_killed(const char *folder, uint32_t rank)
+{
+    bool is_killed = true;
+    char path[512];
+    ssize_t n = -1;
+    int fd;
+
+    tally_path(path, sizeof(path), folder, rank);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        n = pwrite(fd, &is_killed, sizeof(is_killed),
+                   offsetof(struct tally, is_killed));
+    if (n != sizeof(is_killed))
+        abort();
+    close(fd);
+}
+
+bool blow_strike(const struct blow *blow, struct tree *tree, const char *folder)
 {
     struct node *node = &tree->nodes[blow->rank];
 
@@ -170,6 +209,12 @@ bool blow_strike(const struct blow *blow, struct tree *tree)
     if (blow->kind == BLOW_CONTINUE)
         return kill(node->pid, SIGCONT) == 0;
     node->is_harmed = true;
-    node->is_killed = blow->kind == BLOW_KILL;
-    return kill(node->pid, blow->kind == BLOW_KILL ? SIGKILL : SIGSTOP) == 0;
+    if (blow->kind == BLOW_STOP)
+        return kill(node->pid, SIGSTOP) == 0;
+    node->is_killed = true;
+    if (blow->kind == BLOW_LEAVE)
+        return kill(node->pid, SIGTERM) == 0;
+    if (blow->rank >= tree->first_leaf)
+        tally_killed(folder, blow->rank);
+    return kill(node->pid, SIGKILL) == 0;
 }

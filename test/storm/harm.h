@@ -12,7 +12,8 @@ enum blow_kind {
     BLOW_STOP,
     BLOW_CONTINUE,
     BLOW_RESET,
-    BLOW_JOIN
+    BLOW_JOIN,
+    BLOW_LEAVE
 };
 
 struct blow {
@@ -34,7 +35,10 @@ void schedule_draw(struct schedule *schedule,
                    enum weather weather,
                    const struct tree *tree);
 
-/* Carry out a blow other than BLOW_JOIN. Returns whether it could be. */
-bool blow_strike(const struct blow *blow, struct tree *tree);
+/* Carry out a blow other than BLOW_JOIN in the round of `folder`. Returns
+ * whether it could be. */
+bool blow_strike(const struct blow *blow,
+                 struct tree *tree,
+                 const char *folder);
 
 #endif

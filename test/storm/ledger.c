@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "test/storm/parts.h"
+
 #define INDEX_MAX   1000000
 #define JOINERS_MAX 8 /* ranks that late joiners may have */
 
@@ -143,13 +145,13 @@ void ledger_packet(struct ledger *ledger, const struct cop_packet *packet)
         take_strings(ledger, packet);
     else if (ledger->kind == KIND_PEAKS)
         take_peaks(ledger, packet, ledger->peaks);
-    else
+    else if (ledger->kind == KIND_SUM)
         take_sums(ledger, packet);
+    else
+        parts_packet(ledger, packet);
 }
 
-/* The tallies of all that are or were members, one after another: `*i` counts
- * from 0. Returns whether there was one more. */
-static bool next_tally(const struct ledger *ledger,
+bool ledger_next_tally(const struct ledger *ledger,
                        uint32_t *i,
                        struct tally *tally)
 {
@@ -191,7 +193,7 @@ static void check_strings(struct ledger *ledger, int class)
     struct tally tally;
     uint32_t i = 0, first = 0;
 
-    while (next_tally(ledger, &i, &tally)) {
+    while (ledger_next_tally(ledger, &i, &tally)) {
         const struct flow_tally *sent = &tally.flows[ledger->flow];
         const struct seen *seen = &ledger->seen[tally.rank];
         uint32_t count = class == ANSWERS ? sent->answered : sent->unasked;
@@ -209,20 +211,33 @@ static void check_strings(struct ledger *ledger, int class)
     }
 }
 
+/* Whether a sync need not wait for this member: it ended before the last
+ * command, came after it, or is a joiner that did not count yet on an exact
+ * stream. */
+static bool is_excused(const struct ledger *ledger, const struct tally *tally)
+{
+    if (tally->is_killed || tally->leaves)
+        return true;
+    if (tally->rank < ledger->first_joiner)
+        return false;
+    return tally->flows[ledger->flow].first == 0 ||
+           (ledger->kind >= KIND_EXACT && !ledger->parts[tally->rank].is_known);
+}
+
 /* Each member has taken each command; a late joiner all from its first one. */
 static void check_commands(struct ledger *ledger)
 {
     struct tally tally;
     uint32_t i = 0;
 
-    while (next_tally(ledger, &i, &tally)) {
+    while (ledger_next_tally(ledger, &i, &tally)) {
         const struct flow_tally *got = &tally.flows[ledger->flow];
         bool is_joiner = tally.rank >= ledger->first_joiner;
 
         if (tally.wrong[0])
             ledger->bad("rank %u: %s", tally.rank, tally.wrong);
-        if (is_joiner && got->first == 0)
-            continue; /* it came after the last command */
+        if (is_excused(ledger, &tally))
+            continue;
         if (got->last != ledger->number || (!is_joiner && got->first != 1))
             ledger->bad("%s: rank %u took the commands %u to %u, but 1 to %u "
                         "were sent",
@@ -254,7 +269,7 @@ static void check_sums(struct ledger *ledger, bool is_lossy)
     struct tally tally;
     uint32_t i = 0, number;
 
-    while (next_tally(ledger, &i, &tally)) {
+    while (ledger_next_tally(ledger, &i, &tally)) {
         const struct flow_tally *got = &tally.flows[ledger->flow];
 
         for (number = ledger->synced + 1; number <= ledger->number; number++)
@@ -278,13 +293,15 @@ static void check_sums(struct ledger *ledger, bool is_lossy)
 
 void ledger_synced(struct ledger *ledger, bool is_lossy)
 {
+    check_commands(ledger);
     if (ledger->kind == KIND_SET)
         check_strings(ledger, ANSWERS);
     else if (ledger->kind == KIND_PEAKS)
         check_peaks(ledger);
-    else
+    else if (ledger->kind == KIND_SUM)
         check_sums(ledger, is_lossy);
-    check_commands(ledger);
+    else
+        parts_synced(ledger);
     ledger->synced = ledger->number;
 }
 
@@ -328,7 +345,7 @@ static void check_end_peaks(struct ledger *ledger,
 
     if (state)
         take_peaks(ledger, state, in_state);
-    while (next_tally(ledger, &i, &tally))
+    while (ledger_next_tally(ledger, &i, &tally))
         for (key = 0; key < KEYS; key++)
             if (tally.flows[ledger->flow].peaks[key] > sent[key])
                 sent[key] = tally.flows[ledger->flow].peaks[key];

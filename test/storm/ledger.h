@@ -18,6 +18,16 @@ struct seen {
     uint32_t count[2];
 };
 
+/* Of one back-end on an exact or cumulative stream. */
+struct part {
+    uint32_t count;  /* packets that have come, or are in the last total */
+    uint32_t synced; /* cumulative: packets that a sync has covered ... */
+    uint64_t sum;    /* ... and their sum */
+    bool is_known;   /* it had come before the last sync */
+    uint32_t epoch;  /* the last wave with it */
+    uint64_t wave;
+};
+
 struct ledger {
     const char *folder; /* of the round; borrowed */
     ledger_bad_fn bad;
@@ -36,6 +46,11 @@ struct ledger {
     int64_t peaks[KEYS];
     int64_t slots[SLOTS];
     struct seen seen[RANKS_MAX];
+    struct part parts[RANKS_MAX];
+    uint32_t epoch; /* exact: of the last wave that came */
+    uint64_t wave;
+    uint32_t syncs;
+    uint32_t totals; /* cumulative: that were vouched for */
 };
 
 /* Free what the ledger holds. */
@@ -46,6 +61,12 @@ uint32_t ledger_command(struct ledger *ledger, uint32_t items);
 
 /* `packet` came. */
 void ledger_packet(struct ledger *ledger, const struct cop_packet *packet);
+
+/* The tallies of all that are or were members, one after another: `*i` counts
+ * from 0. Returns whether there was one more. */
+bool ledger_next_tally(const struct ledger *ledger,
+                       uint32_t *i,
+                       struct tally *tally);
 
 /* A sync has returned 0, or 1 if `is_lossy`, and all that was there has been
  * received. */

@@ -5,11 +5,12 @@
  * windows, and each sync would wait for minutes of them. It checks that each
  * command of a stream comes once and in order. FOLDER/tally.RANK says
  * what was sent and what was wrong; it is a mapped file, so that nothing is
- * lost when the process dies. */
+ * lost when the process dies. After SIGTERM it leaves the network. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,6 +21,8 @@
 #define UNASKED_MS  40 /* at most between two unsolicited packets */
 #define UNASKED_MAX 16 /* behind one command */
 #define LAZY_US     3000
+#define LEAVE_MS    60000
+#define ALERT_MS    50 /* at most until it obeys SIGTERM */
 #define TEXT_LEN    32
 
 struct flow {
@@ -32,6 +35,7 @@ struct flow {
 static struct tally *tally;
 static struct flow flows[FLOWS];
 static uint64_t seed;
+static volatile sig_atomic_t is_told_to_leave;
 
 static void wrong(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
@@ -108,6 +112,25 @@ static int send_sum(uint32_t flow, uint32_t number)
                            (uint32_t)SLOTS);
 }
 
+/* Send `count` packets on an exact or cumulative stream. */
+static int send_parts(uint32_t flow, uint32_t count)
+{
+    struct flow_tally *sent = &tally->flows[flow];
+    uint64_t values[RANKS_MAX] = {0}, value;
+    int r = 0;
+
+    while (r == 0 && count-- > 0) {
+        value = part_value(tally->rank, flow, sent->sent++);
+        values[tally->rank] = value;
+        r = flows[flow].kind == KIND_PIECES
+                ? cop_stream_send(flows[flow].stream, TAG_ANSWER, "%ud %uld",
+                                  tally->rank, value)
+                : cop_stream_send(flows[flow].stream, TAG_ANSWER, "%auld",
+                                  values, (uint32_t)RANKS_MAX);
+    }
+    return r;
+}
+
 static void answer(uint32_t flow, uint32_t number, uint32_t items)
 {
     struct flow_tally *sent = &tally->flows[flow];
@@ -119,8 +142,11 @@ static void answer(uint32_t flow, uint32_t number, uint32_t items)
         r = send_strings(flow, 'a', from, from + items);
     else if (flows[flow].kind == KIND_PEAKS)
         r = send_peaks(flow, number, items);
-    else
+    else if (flows[flow].kind == KIND_SUM)
         r = send_sum(flow, number);
+    else
+        r = send_parts(flow, part_count(tally->rank, flow, number, items));
+    sent->settled = sent->sent;
     if (r < 0 && r != -ENOTCONN)
         wrong("flow %u: the answer to command %u: %s", flow, number,
               strerror(-r));
@@ -138,8 +164,10 @@ static void send_unasked(uint32_t flow)
         r = send_strings(flow, 'u', from, from + 1);
     else if (flows[flow].kind == KIND_PEAKS) /* the numbers of no command */
         r = send_peaks(flow, 0x80000000u + from, 1);
-    else
+    else if (flows[flow].kind == KIND_SUM)
         r = send_sum(flow, 0);
+    else
+        r = send_parts(flow, 1);
     if (r < 0 && r != -ENOTCONN)
         wrong("flow %u: unsolicited packet %u: %s", flow, from, strerror(-r));
     flows[flow].due_ms = now_ms() + 1 + draw(&seed, UNASKED_MS);
@@ -153,7 +181,7 @@ static void obey(struct cop_stream *stream, const struct cop_packet *packet)
 
     if (cop_packet_unpack(packet, COMMAND_FORMAT, &flow, &kind, &number, &items,
                           &flags) < 0 ||
-        flow >= FLOWS || kind > KIND_SUM || items > ITEMS_MAX) {
+        flow >= FLOWS || kind > KIND_TOTAL || items > ITEMS_MAX) {
         wrong("a packet on stream %u is no command: \"%s\"",
               cop_stream_id(stream), cop_packet_format(packet));
         return;
@@ -189,9 +217,28 @@ static int send_due(void)
             next_ms = flows[i].due_ms;
     }
     at_ms = now_ms();
-    if (next_ms == UINT64_MAX)
-        return COP_FOREVER;
-    return next_ms > at_ms ? (int)(next_ms - at_ms) : 0;
+    if (next_ms <= at_ms)
+        return 0;
+    return next_ms - at_ms < ALERT_MS ? (int)(next_ms - at_ms) : ALERT_MS;
+}
+
+static void on_term(int number)
+{
+    (void)number;
+    is_told_to_leave = 1;
+}
+
+/* Leave the network when all that was sent has been accepted. */
+static void leave(struct cop_network *network)
+{
+    struct cop_error error = {""};
+    int r;
+
+    tally->leaves = true;
+    r = cop_network_leave(network, LEAVE_MS, &error);
+    if (r < 0)
+        wrong("leave: %s, %s", strerror(-r), error.text);
+    tally->has_left = r == 0;
 }
 
 /* As cop_network_receive(), but waiting in poll(). */
@@ -230,6 +277,9 @@ int main(int argc, char **argv)
     r = cop_network_join(&network, &join, &error);
     if (r < 0)
         errx(1, "%s", error.text);
+    if (cop_network_rank(network) >= RANKS_MAX)
+        errx(1, "rank %u is too high", cop_network_rank(network));
+    signal(SIGTERM, on_term);
     tally_open(argv[2], cop_network_rank(network));
     seed = mix(strtoull(argv[1], NULL, 10) + tally->rank);
     polls = draw(&seed, 3) == 0;
@@ -241,8 +291,10 @@ int main(int argc, char **argv)
             obey(stream, packet);
             cop_packet_free(packet);
         }
-    } while (r == 0 || r == -EAGAIN);
-    if (r != -ENOTCONN)
+    } while ((r == 0 || r == -EAGAIN) && !is_told_to_leave);
+    if (is_told_to_leave)
+        leave(network);
+    else if (r != -ENOTCONN)
         wrong("receive: %s", strerror(-r));
     cop_network_free(network);
     return 0;

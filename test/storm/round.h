@@ -24,8 +24,8 @@
 #define TAG_COMMAND (COP_TAG_FIRST + 0)
 #define TAG_ANSWER  (COP_TAG_FIRST + 1)
 
-/* A command: flow, kind, number, items, flags. The answer has that many items.
- */
+/* A command: flow, kind, number, items, flags. The answer has that many items;
+ * on an exact or cumulative stream it is so many packets, see part_count(). */
 #define COMMAND_FORMAT "%ud %ud %ud %ud %ud"
 enum {
     FLAG_UNASKED = 1, /* send unsolicited packets, too */
@@ -35,7 +35,17 @@ enum {
 enum kind {
     KIND_SET,
     KIND_PEAKS,
-    KIND_SUM
+    KIND_SUM,
+    KIND_EXACT,  /* an exact stream, "sum" */
+    KIND_PIECES, /* an exact stream without a filter */
+    KIND_TOTAL   /* a cumulative stream, "sum" */
+};
+
+/* What the streams of a round are. */
+enum streams {
+    ORDINARY,
+    EXACT, /* exact and cumulative ones */
+    STREAMS
 };
 
 /* What happens to the nodes of a round. */
@@ -47,6 +57,7 @@ enum weather {
     ALL,
     FRONT,
     JOINER,
+    MEMBERS, /* exact and cumulative streams only */
     WEATHERS
 };
 
@@ -57,12 +68,18 @@ struct flow_tally {
     uint32_t last;     /* the last one */
     uint32_t answered; /* items sent in answer */
     uint32_t unasked;  /* items sent unsolicited */
+    uint32_t sent;     /* exact, cumulative: packets, also the one that a send
+                          waits with */
+    uint32_t settled;  /* the same, when the last command was answered */
     int64_t peaks[KEYS];
 };
 
 struct tally {
     uint32_t rank;
     int32_t pid;
+    bool is_killed;        /* written by the driver, before it does so */
+    bool leaves;           /* it takes no command any more */
+    bool has_left;         /* all that it had sent was accepted */
     char wrong[WRONG_LEN]; /* "": nothing */
     struct flow_tally flows[FLOWS];
 };
@@ -105,6 +122,23 @@ static inline uint32_t item_value(uint32_t rank,
 static inline int64_t sum_value(uint32_t rank, uint32_t flow, uint32_t number)
 {
     return (INT64_C(1) << 40) | item_value(rank, flow, number, 0);
+}
+
+/* What back-end `rank` sends as its packet number `index` on an exact or
+ * cumulative stream; never 0. */
+static inline uint64_t part_value(uint32_t rank, uint32_t flow, uint32_t index)
+{
+    return mix(((uint64_t)rank << 40) | ((uint64_t)flow << 32) | index) | 1;
+}
+
+/* How many packets `rank` answers command `number` with: not all the same, so
+ * that some have sent all of an epoch before others have. */
+static inline uint32_t part_count(uint32_t rank,
+                                  uint32_t flow,
+                                  uint32_t number,
+                                  uint32_t items)
+{
+    return 1 + item_value(rank, flow, number, 0) % (1 + items / 4);
 }
 
 static inline uint64_t now_ms(void)

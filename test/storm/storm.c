@@ -1,6 +1,6 @@
 /* storm.c - rounds of a tool whose nodes are killed, stopped and cut off, seen
  * from outside: storm [--time S] [--rounds N] [--seed N] [--tree SHAPE]
- * [--weather NAME] [--keep].
+ * [--weather NAME] [--streams NAME] [--keep].
  *
  * Each round starts a front-end of its own, does to its nodes what the seed
  * says, and compares what the network promised with what came. See README.md.
@@ -40,7 +40,9 @@ static const struct shape shapes[] = {
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))
 
 static const char *const weathers[WEATHERS] = {
-    "calm", "kills", "stops", "resets", "all", "front", "joiner"};
+    "calm", "kills", "stops", "resets", "all", "front", "joiner", "members"};
+
+static const char *const stream_names[STREAMS] = {"ordinary", "exact"};
 
 /* What is counted. */
 enum sum {
@@ -48,10 +50,14 @@ enum sum {
     STOPPED,
     RESET,
     JOINED,
+    LEFT,
     STRINGS,
     COMMANDS,
     SYNCS,
     LOSSY,
+    PARTS,
+    TOTALS,
+    REDOS,
     EVENTS,
     UNHARMED,
     VIOLATIONS,
@@ -59,11 +65,20 @@ enum sum {
 };
 
 static const char *const sum_names[SUMS] = {
-    "kills",      "stops",
-    "resets",     "late joiners",
-    "strings",    "commands taken",
-    "syncs",      "syncs that returned 1",
-    "events",     "links lost without a fault",
+    "kills",
+    "stops",
+    "resets",
+    "late joiners",
+    "back-ends that left",
+    "strings",
+    "commands taken",
+    "syncs",
+    "syncs that returned 1",
+    "packets exactly once",
+    "totals vouched for",
+    "redos",
+    "events",
+    "links lost without a fault",
     "violations",
 };
 
@@ -126,6 +141,7 @@ static void take_event(const char *text)
         return;
     event.text = text + at;
     the_round.sums[EVENTS]++;
+    the_round.sums[REDOS] += event.type == COP_EVENT_REDO;
     witness_event(&the_round.tree, &event, bad);
 }
 
@@ -145,8 +161,11 @@ static void take_line(const char *line)
     else
         memcpy(the_round.last, word, sizeof(word));
     if (strcmp(word, "settled") == 0)
-        sscanf(line + at, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-               &sums[STRINGS], &sums[COMMANDS], &sums[SYNCS], &sums[LOSSY]);
+        sscanf(line + at,
+               "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %" SCNu64,
+               &sums[STRINGS], &sums[COMMANDS], &sums[SYNCS], &sums[LOSSY],
+               &sums[PARTS], &sums[TOTALS]);
 }
 
 /* Take what the tool says for so long, or until it has said `word`. Returns
@@ -195,18 +214,26 @@ static void become(const char *program, char *const *argv)
     _exit(127);
 }
 
-static void tool_start(const char *shape, enum weather weather)
+static void tool_start(const char *shape,
+                       enum weather weather,
+                       enum streams streams)
 {
-    char program[4096], member[4096], seed[32], number[8];
-    char *argv[] = {
-        program, seed, the_round.folder, (char *)(uintptr_t)shape, member,
-        number,  NULL};
+    char program[4096], member[4096], seed[32], number[8], kinds[8];
+    char *argv[] = {program,
+                    seed,
+                    the_round.folder,
+                    (char *)(uintptr_t)shape,
+                    member,
+                    number,
+                    kinds,
+                    NULL};
     int to[2], from[2];
 
     snprintf(program, sizeof(program), "%s/tool", the_round.programs);
     snprintf(member, sizeof(member), "%s/member", the_round.programs);
     snprintf(seed, sizeof(seed), "%" PRIu64, the_round.seed);
     snprintf(number, sizeof(number), "%d", (int)weather);
+    snprintf(kinds, sizeof(kinds), "%d", (int)streams);
     if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
         err(2, "pipe");
     the_round.tool = fork();
@@ -245,8 +272,8 @@ static void joiner_start(void)
 
 static void strike_all(void)
 {
-    static const char *const words[] = {"kill", "stop", "continue", "reset",
-                                        "late joiner"};
+    static const char *const words[] = {"kill",  "stop",        "continue",
+                                        "reset", "late joiner", "leave"};
     uint64_t begin_ms = now_ms(), at_ms;
     size_t i;
 
@@ -260,12 +287,13 @@ static void strike_all(void)
         if (blow->kind == BLOW_JOIN)
             joiner_start();
         else
-            is_done = blow_strike(blow, &the_round.tree);
+            is_done = blow_strike(blow, &the_round.tree, the_round.folder);
         note("%s %u%s", words[blow->kind], blow->rank,
              is_done ? "" : ": not done");
         the_round.sums[KILLED] += is_done && blow->kind == BLOW_KILL;
         the_round.sums[STOPPED] += is_done && blow->kind == BLOW_STOP;
         the_round.sums[RESET] += is_done && blow->kind == BLOW_RESET;
+        the_round.sums[LEFT] += is_done && blow->kind == BLOW_LEAVE;
     }
     at_ms = now_ms() - begin_ms;
     if (the_round.schedule.length_ms > at_ms)
@@ -424,7 +452,10 @@ static size_t run(enum weather weather, struct socket sockets[SOCKETS_MAX])
 }
 
 /* Returns the number of violations. */
-static void round_run(size_t shape, enum weather weather, bool keeps)
+static void round_run(size_t shape,
+                      enum weather weather,
+                      enum streams streams,
+                      bool keeps)
 {
     static struct socket sockets[SOCKETS_MAX];
     char path[128];
@@ -440,7 +471,7 @@ static void round_run(size_t shape, enum weather weather, bool keeps)
     if (!the_round.log)
         err(2, "%s", path);
     tree_init(&the_round.tree, &shapes[shape]);
-    tool_start(shapes[shape].text, weather);
+    tool_start(shapes[shape].text, weather, streams);
     count = run(weather, sockets);
     fclose(the_round.to_tool);
     listen_for(NULL, 0);
@@ -463,9 +494,10 @@ static void round_print(uint64_t begin_ms)
     if (sums[VIOLATIONS] > 0)
         printf("\n ");
     printf(" %" PRIu64 " kills, %" PRIu64 " stops, %" PRIu64 " resets, %" PRIu64
-           " strings, %" PRIu64 " commands, %" PRIu64 " events: ",
-           sums[KILLED], sums[STOPPED], sums[RESET], sums[STRINGS],
-           sums[COMMANDS], sums[EVENTS]);
+           " %s, %" PRIu64 " commands, %" PRIu64 " redos, %" PRIu64 " events: ",
+           sums[KILLED], sums[STOPPED], sums[RESET],
+           sums[STRINGS] + sums[PARTS], sums[PARTS] ? "packets" : "strings",
+           sums[COMMANDS], sums[REDOS], sums[EVENTS]);
     if (sums[VIOLATIONS] > 0)
         printf("%" PRIu64 " VIOLATIONS, see %s/log\n", sums[VIOLATIONS],
                the_round.folder);
@@ -499,6 +531,7 @@ struct options {
     uint64_t rounds;
     const char *tree;
     const char *weather;
+    const char *streams;
     bool keeps;
 };
 
@@ -507,8 +540,8 @@ static void options_read(struct options *options, int argc, char **argv)
     static const struct option known[] = {
         {"time", 1, NULL, 't'},    {"seed", 1, NULL, 's'},
         {"rounds", 1, NULL, 'n'},  {"tree", 1, NULL, 'T'},
-        {"weather", 1, NULL, 'w'}, {"keep", 0, NULL, 'k'},
-        {NULL, 0, NULL, 0}};
+        {"weather", 1, NULL, 'w'}, {"streams", 1, NULL, 'S'},
+        {"keep", 0, NULL, 'k'},    {NULL, 0, NULL, 0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -522,6 +555,8 @@ static void options_read(struct options *options, int argc, char **argv)
             options->tree = optarg;
         else if (c == 'w')
             options->weather = optarg;
+        else if (c == 'S')
+            options->streams = optarg;
         else if (c == 'k')
             options->keeps = true;
         else
@@ -540,7 +575,7 @@ static size_t choose(uint64_t *seed, size_t count, size_t wanted)
 int main(int argc, char **argv)
 {
     struct options options = {.seed = 1, .time_s = 60, .rounds = UINT64_MAX};
-    size_t tree = SHAPES, weather = WEATHERS, i;
+    size_t tree = SHAPES, weather = WEATHERS, streams = STREAMS, i;
     unsigned count = 0, broken = 0;
     char programs[4096];
     uint64_t end_ms, begin_ms;
@@ -553,6 +588,9 @@ int main(int argc, char **argv)
     for (i = 0; options.weather && i < WEATHERS; i++)
         if (strcmp(options.weather, weathers[i]) == 0)
             weather = i;
+    for (i = 0; options.streams && i < STREAMS; i++)
+        if (strcmp(options.streams, stream_names[i]) == 0)
+            streams = i;
     len = readlink("/proc/self/exe", programs, sizeof(programs) - 1);
     programs[len > 0 ? len : 0] = '\0';
     *strrchr(programs, '/') = '\0';
@@ -563,15 +601,16 @@ int main(int argc, char **argv)
         uint64_t seed = mix(options.seed + count);
         size_t t = choose(&seed, SHAPES, tree);
         size_t w = choose(&seed, WEATHERS, weather);
+        size_t s = choose(&seed, STREAMS, w == MEMBERS ? EXACT : streams);
 
         memset(&the_round, 0, sizeof(the_round));
         the_round.seed = options.seed + count++;
         the_round.programs = programs;
-        printf("seed %" PRIu64 ", %s, %s:", the_round.seed, shapes[t].text,
-               weathers[w]);
+        printf("seed %" PRIu64 ", %s, %s, %s:", the_round.seed, shapes[t].text,
+               weathers[w], stream_names[s]);
         fflush(stdout);
         begin_ms = now_ms();
-        round_run(t, (enum weather)w, options.keeps);
+        round_run(t, (enum weather)w, (enum streams)s, options.keeps);
         rounds[t][w]++;
         broken += the_round.sums[VIOLATIONS] > 0;
         round_print(begin_ms);

@@ -1,5 +1,5 @@
 /* tool.c - the front-end of the storm:
- * tool SEED FOLDER SHAPE MEMBER WEATHER
+ * tool SEED FOLDER SHAPE MEMBER WEATHER STREAMS
  *
  * It launches the tree and works with several streams, a thread for each. What
  * happens to it comes from outside. Standard output tells the driver:
@@ -7,7 +7,7 @@
  *     TIME ready                    the tree stands, the streams are open
  *     TIME event TYPE RANK PARENT LOST_PARENT STREAM TEXT
  *     TIME bad TEXT                 a promise was broken
- *     TIME settled STRINGS COMMANDS SYNCS LOSSY
+ *     TIME settled STRINGS COMMANDS SYNCS LOSSY PARTS TOTALS
  *     TIME bye                      everything has been freed
  *
  * Standard input has "finish", which ends the work, and then "end". */
@@ -22,12 +22,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "test/storm/ledger.h"
+#include "test/storm/parts.h"
 
 #define SYNC_MS     60000 /* no sync may take longer */
 #define SHUTDOWN_MS 30000
 #define BURST_MAX   4 /* at most SLOTS / 2 */
-#define REST_MS     60
+#define KEEP_MIN                                                               \
+    98304 /* more than a back-end sends in two epochs: if it
+                             waited in the middle of one, and another back-end
+                             in one of another stream, both would for ever */
+#define REST_MS   60
+#define ORPHAN_MS 15000
+#define END_MS    90000 /* more than what gives a node up */
 
 struct flow {
     pthread_t thread;
@@ -42,8 +48,10 @@ struct flow {
 static struct cop_network *network;
 static struct flow flows[FLOWS];
 static enum weather weather;
+static enum streams streams;
 static atomic_bool finishes;
 static atomic_uint running;
+static atomic_uint incomplete; /* exact and cumulative streams */
 static atomic_uint bad_count;
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -91,12 +99,45 @@ static void flow_drain(struct flow *flow, int timeout_ms)
     }
 }
 
-/* Send some commands, sync, and compare. Returns whether all is well. */
+/* Compare the total of a cumulative stream, if the front-end vouches for it. */
+static void flow_total(struct flow *flow)
+{
+    struct cop_packet *total = NULL;
+    int r = cop_stream_state(flow->stream, &total, SYNC_MS);
+
+    if (r == 0 || r == -ENODATA)
+        parts_total(&flow->ledger, total);
+    else if (r < 0)
+        bad("%s: state: %s", flow->ledger.name, strerror(-r));
+    cop_packet_free(total);
+}
+
+/* Sync, receive what is there, and compare. Returns whether all is well. */
+static bool flow_sync(struct flow *flow)
+{
+    struct ledger *ledger = &flow->ledger;
+    struct cop_error error = {""};
+    int r = cop_stream_sync(flow->stream, SYNC_MS, &error);
+
+    flow_drain(flow, 0);
+    flow->syncs++;
+    flow->lossy += r == 1;
+    if (r < 0)
+        bad("%s: sync: %s, %s", ledger->name, strerror(-r), error.text);
+    else if (r == 1 && (ledger->kind != KIND_SUM || weather == CALM))
+        bad("%s: sync returned 1", ledger->name);
+    if (r >= 0)
+        ledger_synced(ledger, r == 1);
+    if (r >= 0 && ledger->kind == KIND_TOTAL)
+        flow_total(flow);
+    return r >= 0;
+}
+
+/* Send some commands, and sync. Returns whether all is well. */
 static bool flow_ask(struct flow *flow, uint32_t flags)
 {
     struct ledger *ledger = &flow->ledger;
     uint32_t count = 1 + draw(&flow->seed, BURST_MAX), items, number;
-    struct cop_error error = {""};
     int r = 0;
 
     flags |= flow->is_unasked ? FLAG_UNASKED : 0;
@@ -111,17 +152,26 @@ static bool flow_ask(struct flow *flow, uint32_t flags)
         bad("%s: send: %s", ledger->name, strerror(-r));
         return false;
     }
-    r = cop_stream_sync(flow->stream, SYNC_MS, &error);
-    flow_drain(flow, 0);
-    flow->syncs++;
-    flow->lossy += r == 1;
-    if (r < 0)
-        bad("%s: sync: %s, %s", ledger->name, strerror(-r), error.text);
-    else if (r == 1 && (ledger->kind != KIND_SUM || weather == CALM))
-        bad("%s: sync returned 1", ledger->name);
-    if (r >= 0)
-        ledger_synced(ledger, r == 1);
-    return r >= 0;
+    return flow_sync(flow);
+}
+
+/* Sync until everything has come that was sent on the exact and cumulative
+ * streams: also by late joiners and a back-end that leaves, for which a sync
+ * need not wait. */
+static void flow_complete(struct flow *flow)
+{
+    uint64_t end_ms = now_ms() + END_MS;
+    bool is_complete = false;
+
+    while (incomplete > 0 && bad_count == 0 && flow_sync(flow)) {
+        if (!is_complete && parts_are_all(&flow->ledger, NULL)) {
+            is_complete = true;
+            incomplete--;
+        }
+        if (!is_complete && now_ms() > end_ms)
+            parts_are_all(&flow->ledger, bad);
+        flow_drain(flow, 1 + (int)draw(&flow->seed, REST_MS));
+    }
 }
 
 static void flow_end(struct flow *flow)
@@ -129,6 +179,10 @@ static void flow_end(struct flow *flow)
     struct cop_packet *state = NULL;
     int r = 0;
 
+    if (flow->ledger.kind >= KIND_EXACT) {
+        flow_complete(flow);
+        return;
+    }
     if (flow->ledger.kind != KIND_SUM) {
         r = cop_stream_state(flow->stream, &state, SYNC_MS);
         if (r < 0)
@@ -146,6 +200,8 @@ static void *flow_run(void *arg)
 
     while (is_well && !finishes) {
         is_well = flow_ask(flow, 0);
+        if (flow->ledger.kind == KIND_TOTAL)
+            flow_total(flow);
         flow_drain(flow, (int)draw(&flow->seed, REST_MS));
     }
     is_well = is_well && flow_ask(flow, FLAG_STOP);
@@ -181,7 +237,21 @@ static struct cop_communicator *choose_members(struct flow *flow, bool is_half)
  * another mode. */
 static void flow_open(uint32_t i, uint64_t seed, const char *folder)
 {
-    static const char *const filters[] = {"set", "peaks", "sum"};
+    static const enum kind kinds[STREAMS][FLOWS] = {
+        {KIND_SET, KIND_PEAKS, KIND_SUM, KIND_SET, KIND_PEAKS, KIND_SUM},
+        {KIND_EXACT, KIND_TOTAL, KIND_TOTAL, KIND_EXACT, KIND_PIECES,
+         KIND_TOTAL}};
+    static const char *const names[] = {"set",   "peaks",  "sum",
+                                        "exact", "pieces", "total"};
+    static const char *const filters[] = {"set", "peaks", "sum",
+                                          "sum", NULL,    "sum"};
+    static const enum cop_guarantee guarantees[] = {
+        [KIND_SET] = COP_GUARANTEE_COMPENSATION,
+        [KIND_PEAKS] = COP_GUARANTEE_COMPENSATION,
+        [KIND_SUM] = COP_GUARANTEE_NONE,
+        [KIND_EXACT] = COP_GUARANTEE_WAVES,
+        [KIND_PIECES] = COP_GUARANTEE_WAVES,
+        [KIND_TOTAL] = COP_GUARANTEE_TOTAL};
     static const char *const modes[] = {"wait-for-all", "do-not-wait",
                                         "time-out"};
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
@@ -197,8 +267,13 @@ static void flow_open(uint32_t i, uint64_t seed, const char *folder)
     ledger->folder = folder;
     ledger->bad = bad;
     ledger->flow = i;
-    ledger->kind = i % 3;
-    options.sync = (draw(&shared, 3) + i / 3) % 3;
+    ledger->kind = kinds[streams][i];
+    if (ledger->kind >= KIND_EXACT)
+        options.guarantee = guarantees[ledger->kind];
+    if (options.guarantee == COP_GUARANTEE_WAVES)
+        options.keep = draw(&flow->seed, 2) ? KEEP_MIN : 0;
+    else
+        options.sync = (draw(&shared, 3) + i / 3) % 3;
     options.wave_timeout_ms =
         options.sync == COP_TIME_OUT ? 5 + draw(&flow->seed, 46) : 0;
     options.up_filter = filters[ledger->kind];
@@ -208,7 +283,7 @@ static void flow_open(uint32_t i, uint64_t seed, const char *folder)
     ledger->grows = options.grow;
     some = choose_members(flow, is_half);
     snprintf(ledger->name, sizeof(ledger->name), "flow %u (%s, %s%s, %u)", i,
-             filters[ledger->kind], modes[options.sync],
+             names[ledger->kind], modes[options.sync],
              flow->is_unasked ? ", unsolicited" : "", ledger->member_count);
     r = cop_stream_open(&flow->stream, network,
                         some ? some : cop_network_everyone(network), &options,
@@ -217,10 +292,9 @@ static void flow_open(uint32_t i, uint64_t seed, const char *folder)
     if (r < 0)
         errx(1, "%s: open: %s", ledger->name, error.text);
     say("open %u %s", cop_stream_id(flow->stream), ledger->name);
-    if (cop_stream_guarantee(flow->stream, NULL) !=
-        (ledger->kind == KIND_SUM ? COP_GUARANTEE_NONE
-                                  : COP_GUARANTEE_COMPENSATION))
+    if (cop_stream_guarantee(flow->stream, NULL) != guarantees[ledger->kind])
         bad("%s: cop_stream_guarantee() is wrong", ledger->name);
+    incomplete += ledger->kind >= KIND_EXACT;
 }
 
 static void launch(char **argv)
@@ -234,6 +308,9 @@ static void launch(char **argv)
     launch.topology_shape = argv[3];
     launch.backend_argv = member;
     launch.session_path = session;
+    if (weather == MEMBERS) /* a sync waits for a back-end that was killed with
+                               its parent until it is given up */
+        launch.times.orphan_timeout_ms = ORPHAN_MS;
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "launch: %s", error.text);
 }
@@ -278,18 +355,21 @@ static void watch(const char *word)
 
 static void report(void)
 {
-    uint64_t strings = 0, commands = 0;
-    uint32_t syncs = 0, lossy = 0, i;
+    uint64_t strings = 0, commands = 0, parts = 0;
+    uint32_t syncs = 0, lossy = 0, totals = 0, i, rank;
 
     for (i = 0; i < FLOWS; i++) {
+        for (rank = 0; rank < RANKS_MAX; rank++)
+            parts += flows[i].ledger.parts[rank].count;
+        totals += flows[i].ledger.totals;
         strings += flows[i].ledger.strings;
         commands +=
             (uint64_t)flows[i].ledger.number * flows[i].ledger.member_count;
         syncs += flows[i].syncs;
         lossy += flows[i].lossy;
     }
-    say("settled %" PRIu64 " %" PRIu64 " %u %u", strings, commands, syncs,
-        lossy);
+    say("settled %" PRIu64 " %" PRIu64 " %u %u %" PRIu64 " %u", strings,
+        commands, syncs, lossy, parts, totals);
 }
 
 int main(int argc, char **argv)
@@ -298,9 +378,10 @@ int main(int argc, char **argv)
     uint32_t i;
     int r;
 
-    if (argc < 6)
-        errx(2, "usage: tool SEED FOLDER SHAPE MEMBER WEATHER");
+    if (argc < 7)
+        errx(2, "usage: tool SEED FOLDER SHAPE MEMBER WEATHER STREAMS");
     weather = (enum weather)atoi(argv[5]);
+    streams = (enum streams)atoi(argv[6]);
     launch(argv);
     for (i = 0; i < FLOWS; i++)
         flow_open(i, strtoull(argv[1], NULL, 10), argv[2]);

@@ -13,7 +13,7 @@ struct node {
     pid_t pid;
     uint32_t parent;   /* as last reported */
     bool has_joined;   /* late */
-    bool is_killed;    /* by us */
+    bool is_killed;    /* by us, or told to leave */
     bool is_harmed;    /* killed, stopped, or at an end of a reset link */
     bool is_suspected; /* an event says so, and no other has ended it */
     bool is_lost;      /* an event says so */

@@ -97,8 +97,10 @@ static void node_event(struct tree *tree,
         node->is_suspected = false;
     } else if (event->type == COP_EVENT_NODE_ADOPTED) {
         adopted(tree, event, bad);
-    } else if (event->type == COP_EVENT_NODE_LOST && node->is_killed &&
-               event->rank < tree->first_leaf) {
+    } else if (node->is_killed &&
+               event->type == (event->rank < tree->first_leaf
+                                   ? COP_EVENT_NODE_LOST
+                                   : COP_EVENT_BACKEND_LOST)) {
         node->is_lost = true;
         node->is_suspected = false;
     } else {
@@ -113,6 +115,8 @@ void witness_event(struct tree *tree,
 {
     if (event->type == COP_EVENT_STREAM_LOSSY) {
         lossy(tree, event);
+    } else if (event->type == COP_EVENT_REDO) {
+        ; /* waves are put out again: any loss of a link may cause it */
     } else if (event->type == COP_EVENT_BACKEND_JOINED) {
         joined(tree, event, bad);
     } else if (event->rank == 0 || event->rank >= tree->count) {

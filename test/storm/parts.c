@@ -1,0 +1,221 @@
+/* parts.c - the ledger of an exact or cumulative stream. */
+#include "test/storm/parts.h"
+
+#include <inttypes.h>
+
+/* ---- exact streams: wave after wave ---- */
+
+/* Packet by packet: `value` is the next one that `rank` has sent. */
+static void take_part(struct ledger *ledger,
+                      uint32_t rank,
+                      uint64_t value,
+                      uint32_t epoch)
+{
+    struct part *part = &ledger->parts[rank];
+
+    if (value != part_value(rank, ledger->flow, part->count)) {
+        ledger->bad("%s: wave %u.%" PRIu64 " has %" PRIx64
+                    " of rank %u, which is not its packet %u",
+                    ledger->name, epoch, ledger->wave, value, rank,
+                    part->count);
+        return;
+    }
+    if (ledger->wave != 1 && (part->count == 0 || part->epoch != epoch ||
+                              part->wave != ledger->wave - 1))
+        ledger->bad("%s: rank %u is in wave %u.%" PRIu64 ", but not in the one "
+                    "before",
+                    ledger->name, rank, epoch, ledger->wave);
+    part->count++;
+    part->epoch = epoch;
+    part->wave = ledger->wave;
+}
+
+static void take_wave(struct ledger *ledger,
+                      const struct cop_packet *packet,
+                      uint32_t epoch)
+{
+    const uint64_t *values;
+    uint32_t count = 0, rank, members = 0;
+
+    if (cop_packet_unpack(packet, "%auld", &values, &count) < 0 ||
+        count != RANKS_MAX) {
+        ledger->bad("%s: a packet of format \"%s\"", ledger->name,
+                    cop_packet_format(packet));
+        return;
+    }
+    for (rank = 0; rank < RANKS_MAX; rank++) {
+        if (values[rank] == 0)
+            continue;
+        take_part(ledger, rank, values[rank], epoch);
+        members++;
+    }
+    if (members != cop_packet_contributors(packet))
+        ledger->bad("%s: wave %u.%" PRIu64 " has %u members, but says %u",
+                    ledger->name, epoch, ledger->wave, members,
+                    cop_packet_contributors(packet));
+}
+
+static void take_piece(struct ledger *ledger,
+                       const struct cop_packet *packet,
+                       uint32_t epoch)
+{
+    uint64_t value;
+    uint32_t rank;
+
+    if (cop_packet_unpack(packet, "%ud %uld", &rank, &value) < 0 ||
+        rank >= RANKS_MAX || cop_packet_origin(packet) != rank)
+        ledger->bad("%s: a packet of rank %u, format \"%s\"", ledger->name,
+                    cop_packet_origin(packet), cop_packet_format(packet));
+    else
+        take_part(ledger, rank, value, epoch);
+}
+
+/* Waves come in order, and none is left out. Several packets may be of one
+ * wave if there is no filter. */
+static void check_order(struct ledger *ledger, uint64_t wave, uint32_t epoch)
+{
+    bool is_same = epoch == ledger->epoch && wave == ledger->wave;
+    bool is_next = epoch == ledger->epoch ? wave == ledger->wave + 1
+                                          : epoch > ledger->epoch && wave == 1;
+
+    if (!is_next && !(is_same && ledger->kind == KIND_PIECES))
+        ledger->bad("%s: wave %u.%" PRIu64 " came behind %u.%" PRIu64,
+                    ledger->name, epoch, wave, ledger->epoch, ledger->wave);
+    ledger->epoch = epoch;
+    ledger->wave = wave;
+}
+
+void parts_packet(struct ledger *ledger, const struct cop_packet *packet)
+{
+    uint32_t epoch = cop_packet_epoch(packet);
+
+    if (ledger->kind == KIND_TOTAL) {
+        ledger->bad("%s: a packet came on a cumulative stream", ledger->name);
+        return;
+    }
+    if (cop_packet_is_late(packet) || cop_packet_is_compensation(packet))
+        ledger->bad("%s: a packet is flagged", ledger->name);
+    check_order(ledger, cop_packet_wave(packet), epoch);
+    if (ledger->kind == KIND_EXACT)
+        take_wave(ledger, packet, epoch);
+    else
+        take_piece(ledger, packet, epoch);
+}
+
+/* ---- cumulative streams: totals ---- */
+
+/* The part of `rank` in a total is what it has sent up to some packet, and not
+ * less than the last sync has covered. That of a back-end that was killed may
+ * be gone. */
+static void take_sum(struct ledger *ledger, uint32_t rank, uint64_t sum)
+{
+    struct part *part = &ledger->parts[rank];
+    uint64_t known = part->sum;
+    uint32_t count = part->synced;
+    struct tally tally;
+
+    /* Read behind the total: what is in it was counted before. */
+    if (!tally_read(ledger->folder, rank, &tally)) {
+        if (sum != 0)
+            ledger->bad("%s: the total has %" PRIx64 " of rank %u, of which "
+                        "there is none",
+                        ledger->name, sum, rank);
+        return;
+    }
+    if (tally.is_killed && sum == 0)
+        return;
+    while (known != sum && count < tally.flows[ledger->flow].sent)
+        known += part_value(rank, ledger->flow, count++);
+    if (known != sum)
+        ledger->bad("%s: the total has %" PRIx64 " of rank %u, which is not "
+                    "the sum of its first packets: %u were synced, %u sent",
+                    ledger->name, sum, rank, part->synced,
+                    tally.flows[ledger->flow].sent);
+    part->count = count;
+}
+
+void parts_total(struct ledger *ledger, const struct cop_packet *total)
+{
+    static const uint64_t none[RANKS_MAX];
+    const uint64_t *sums = none;
+    uint32_t count = RANKS_MAX, rank;
+
+    if (total && (cop_packet_unpack(total, "%auld", &sums, &count) < 0 ||
+                  count != RANKS_MAX)) {
+        ledger->bad("%s: a total of format \"%s\"", ledger->name,
+                    cop_packet_format(total));
+        return;
+    }
+    for (rank = 0; rank < RANKS_MAX; rank++)
+        take_sum(ledger, rank, sums[rank]);
+    ledger->totals++;
+}
+
+/* ---- both ---- */
+
+/* How many packets of a member a sync covers. What a late joiner sends first may
+ * be in the epoch behind that. */
+static uint32_t covered(const struct ledger *ledger, const struct tally *tally)
+{
+    const struct flow_tally *sent = &tally->flows[ledger->flow];
+    const struct part *part = &ledger->parts[tally->rank];
+
+    if (tally->is_killed ||
+        (tally->rank >= ledger->first_joiner && !part->is_known))
+        return 0;
+    if (tally->leaves)
+        return tally->has_left ? sent->sent : 0;
+    return sent->settled;
+}
+
+/* Note what a sync of a cumulative stream covers. */
+static void note_synced(struct ledger *ledger, uint32_t rank, uint32_t count)
+{
+    struct part *part = &ledger->parts[rank];
+
+    while (part->synced < count)
+        part->sum += part_value(rank, ledger->flow, part->synced++);
+}
+
+void parts_synced(struct ledger *ledger)
+{
+    struct tally tally;
+    uint32_t i = 0, count;
+
+    ledger->syncs++;
+    while (ledger_next_tally(ledger, &i, &tally)) {
+        struct part *part = &ledger->parts[tally.rank];
+
+        count = covered(ledger, &tally);
+        if (ledger->kind == KIND_TOTAL)
+            note_synced(ledger, tally.rank, count);
+        else if (part->count < count)
+            ledger->bad("%s: sync %u returned 0, but of rank %u came %u "
+                        "packets of %u",
+                        ledger->name, ledger->syncs, tally.rank, part->count,
+                        count);
+        part->is_known = part->count > 0;
+    }
+}
+
+bool parts_are_all(const struct ledger *ledger, ledger_bad_fn bad)
+{
+    struct tally tally;
+    bool is_well = true;
+    uint32_t i = 0;
+
+    while (ledger_next_tally(ledger, &i, &tally)) {
+        const struct flow_tally *sent = &tally.flows[ledger->flow];
+        const struct part *part = &ledger->parts[tally.rank];
+
+        if (tally.is_killed ||
+            (part->count == sent->sent && tally.leaves == tally.has_left))
+            continue;
+        is_well = false;
+        if (bad)
+            bad("%s: of rank %u came %u packets of %u%s", ledger->name,
+                tally.rank, part->count, sent->sent,
+                tally.leaves && !tally.has_left ? ", and it has not left" : "");
+    }
+    return is_well;
+}
