@@ -3,6 +3,7 @@
 
 #include "protocol/node.h"
 #include "protocol/stream/exact.h"
+#include "wire/packet.h"
 
 #define TREE "0(1(3,4),2(5,6))"
 
@@ -80,6 +81,78 @@ TEST(a_commnode_dies)
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 20);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
     sim_end(sim);
+}
+
+/* A child of rank 0 with so many back-ends, and 16 more with one each. */
+static char *write_tree(uint32_t orphans)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *file = open_memstream(&text, &len);
+    uint32_t rank = 18;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fprintf(file, "0(1(");
+    for (uint32_t i = 0; i < orphans; i++)
+        fprintf(file, "%s%u", i > 0 ? "," : "", rank++);
+    fprintf(file, ")");
+    for (uint32_t i = 2; i < 18; i++)
+        fprintf(file, ",%u(%u)", i, rank++);
+    fprintf(file, ")");
+    fclose(file);
+    return text;
+}
+
+/* A back-end sends 1, now or as soon as it may. */
+static void post_one(struct sim *sim, uint32_t rank, uint32_t stream)
+{
+    struct payload *payload = NULL;
+
+    CHECK_OK(packet_pack(&payload, "%d", 1));
+    sim_post(sim, sim_find(sim, rank), stream, 100, payload);
+}
+
+/* A commnode with so many back-ends dies at 100 waves a second; a hop takes
+ * 10 ms. Waves go on within three round trips of the tree after the last
+ * orphan's report, and each has every back-end. */
+static void check_waves_go_on(uint32_t orphans)
+{
+    struct sim_config config = {.delay_min_ms = 10, .delay_max_ms = 10};
+    uint32_t leaves = orphans + 16, trip_ms = 4 * 10;
+    char *tree = write_tree(orphans);
+    struct sim *sim = sim_launch_as(tree, &config);
+    uint32_t stream = open_exact(sim);
+    uint32_t kill_ms = 500, ms, last_ms = 0, reported_ms = 0, resumed_ms = 0;
+    unsigned taken = 0;
+
+    for (ms = 0; ms < kill_ms + 3000; ms++) {
+        for (uint32_t rank = 18; ms % 10 == 0 && rank < 18 + leaves; rank++)
+            post_one(sim, rank, stream);
+        if (ms == kill_ms)
+            sim_kill_at(sim, 1, 0);
+        sim_run(sim, 1);
+        if (reported_ms == 0 && sim_told(sim, 0, TELL_NODE_ADOPTED) == orphans)
+            reported_ms = ms;
+        if (sim_taken(sim, 0, stream) == taken)
+            continue;
+        taken = sim_taken(sim, 0, stream);
+        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), (int)leaves);
+        if (ms > kill_ms && ms > last_ms + 10 && resumed_ms == 0)
+            resumed_ms = ms;
+        last_ms = ms;
+    }
+    CU_ASSERT(reported_ms > kill_ms);
+    CU_ASSERT(resumed_ms > kill_ms);
+    CU_ASSERT(resumed_ms <= reported_ms + 3 * trip_ms);
+    CU_ASSERT(taken > 300);
+    sim_end(sim);
+    free(tree);
+}
+
+TEST(waves_go_on_after_a_commnode_with_many_children)
+{
+    check_waves_go_on(16);
+    check_waves_go_on(128);
 }
 
 /* PROTOCOL 16.3, 16_3_filter_fails: the input of a commnode's filter that fails
