@@ -14,6 +14,7 @@
 #define BENCH_RESCUE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "bench/sample.h"
 
@@ -35,6 +36,10 @@ struct rescue_times {
     struct sample connect; /* with authentication, and probe */
     struct sample compensate;
     struct sample cleanup;
+    /* of an exact stream, one for each failure */
+    struct sample resumed; /* from the kill until waves come again */
+    struct sample trip;    /* a round trip before */
+    struct sample behind;  /* from `overall` until `resumed`, in trips */
 };
 
 struct rescue {
@@ -54,7 +59,17 @@ struct rescue {
 };
 
 extern const struct rescue rescue_ours;
+extern const struct rescue rescue_exact; /* ours, with an exact stream */
 extern const struct rescue rescue_bare;
+
+/* ---- Coppice's trees: rescue_ours.c -------------------------------------- */
+
+/* The topology file's text; NULL: out of memory. The caller frees it. */
+char *rescue_topology(uint32_t orphans);
+
+/* Find the process that has so many children. Returns 0 or a negative errno,
+ * said. */
+int rescue_victim(uint32_t orphans, pid_t *victim);
 
 /* ---- the bare tree: from bare_rescue.c to rescue_bare.c ------------------ */
 

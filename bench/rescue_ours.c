@@ -25,7 +25,7 @@ struct ours {
 
 /* The front-end is node 0, the victim 1, then come the refuges with a back-end
  * each (a leaf is no commnode), then the victim's children. */
-static char *write_topology(uint32_t orphans)
+char *rescue_topology(uint32_t orphans)
 {
     char *text = NULL;
     size_t len;
@@ -50,8 +50,7 @@ static char *write_topology(uint32_t orphans)
     return NULL;
 }
 
-/* The process that has most children. */
-static int find_victim(struct ours *ours)
+int rescue_victim(uint32_t orphans, pid_t *victim)
 {
     struct family family;
     uint32_t most = 0;
@@ -61,11 +60,11 @@ static int find_victim(struct ours *ours)
         if (family.list[i].child_count <= most)
             continue;
         most = family.list[i].child_count;
-        ours->victim = family.list[i].pid;
+        *victim = family.list[i].pid;
     }
     family_fini(&family);
-    if (r == 0 && most != ours->orphans) {
-        warnx("coppice: no process has %u children", ours->orphans);
+    if (r == 0 && most != orphans) {
+        warnx("coppice: no process has %u children", orphans);
         r = -ESRCH;
     }
     return r;
@@ -98,7 +97,7 @@ static int ours_end(void *tree)
 static int ours_start(void **tree, uint32_t orphans)
 {
     struct ours *ours = calloc(1, sizeof(*ours));
-    char *topology = write_topology(orphans);
+    char *topology = rescue_topology(orphans);
     int r = ours && topology ? 0 : -ENOMEM;
 
     if (r == 0)
@@ -106,7 +105,7 @@ static int ours_start(void **tree, uint32_t orphans)
     if (r == 0)
         r = feeding_start(&ours->feeding, NULL, topology, RATE);
     if (r == 0)
-        r = find_victim(ours);
+        r = rescue_victim(orphans, &ours->victim);
     if (r == 0)
         r = send_warm_up(ours);
     free(topology);
