@@ -11,9 +11,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +98,27 @@ static void agent_start_node(struct agent *agent, struct started *node)
     bootstrap_free(bootstrap);
 }
 
+/* Whether no other agent of this network has the same nodes to start: each holds
+ * a name, while it lives, that only one process can have. */
+static bool agent_is_only(const struct agent *agent)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const unsigned char *session = agent->frontend->session;
+    uint32_t rank =
+        topology_rank(agent->frontend->subtree, agent->nodes[0].index);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+                       "coppice-agent-%u-", rank);
+    socklen_t size;
+
+    memcpy(address.sun_path + 1 + len, session, BOOTSTRAP_SESSION_LEN);
+    size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                       (size_t)len + BOOTSTRAP_SESSION_LEN);
+    /* The descriptor stays open until the end of this process. */
+    return fd < 0 || bind(fd, (struct sockaddr *)&address, size) == 0 ||
+           errno != EADDRINUSE;
+}
+
 /* Start all nodes of this host. Returns 0, or an error after a line. */
 static int agent_begin(struct agent *agent)
 {
@@ -120,6 +144,12 @@ static int agent_begin(struct agent *agent)
                               "not name",
                   own);
         return -ENOENT;
+    }
+    if (!agent_is_only(agent)) {
+        agent_say(AGENTS_LOST " the command has started two agents on %s: it "
+                              "must start one on each host",
+                  topology_host(tree, agent->nodes[0].index));
+        return -EEXIST;
     }
     for (i = 0; i < agent->count; i++)
         agent_start_node(agent, &agent->nodes[i]);

@@ -233,6 +233,15 @@ static const struct launcher *launcher_of(const struct cop_launch *launch,
     return launcher_find(name, error);
 }
 
+/* Whether the words of a command say on which hosts it is to start. */
+static bool names_hosts(char *const *words)
+{
+    for (; *words; words++)
+        if (strstr(*words, "{hosts}") || strstr(*words, "{hostlist}"))
+            return true;
+    return false;
+}
+
 /* Check the command that starts all nodes. srun without a job would ask for a
  * new one, and wait for it. */
 static int check_start(const struct cop_launch *launch, struct cop_error *error)
@@ -248,6 +257,12 @@ static int check_start(const struct cop_launch *launch, struct cop_error *error)
                              "start_argv is for the launchers \"command\" and "
                              "\"slurm\"; the launcher is \"%s\"",
                              launcher->name);
+    if (launch->start_argv && !names_hosts(launch->start_argv))
+        return cop_error_set(error, -EINVAL,
+                             "start_argv does not say on which hosts \"%s\" "
+                             "starts a program: one of its words needs {hosts} "
+                             "or {hostlist}",
+                             launch->start_argv[0]);
     if (launch->start_argv || !launcher->is_assembling)
         return 0;
     if (!launcher->argv)

@@ -79,7 +79,7 @@ struct cop_launch {
     char *const *start_argv;    /* one command that starts a program on all
                                    hosts at once, such as mpirun; in its words
                                    {hosts} becomes "a1,a2", {hostlist} "a[1-2]"
-                                   and {count} 2. NULL with "slurm": srun in the
+                                   (one of them is needed) and {count} 2. NULL with "slurm": srun in the
                                    allocation that SLURM_JOB_ID names */
     char *const *ssh_argv;      /* the ssh command; NULL: ssh, in batch mode */
     const char *networks;       /* CIDRs, comma-separated; NULL: all */

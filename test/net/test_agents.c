@@ -90,7 +90,7 @@ TEST(agent_knows_its_host)
 /* The nodes whose parent is on another host; the others are their parent's. */
 TEST(agent_starts_the_heads_of_its_host)
 {
-    char *argv[] = {(char[]){"run"}, NULL};
+    char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
     struct bootstrap *bootstrap;
     struct cop_error error;
     uint32_t first, second;
@@ -130,7 +130,7 @@ TEST(agent_starts_the_heads_of_its_host)
 
 TEST(unknown_host_of_a_parent_is_named)
 {
-    char *argv[] = {(char[]){"run"}, NULL};
+    char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
     struct bootstrap *bootstrap;
     struct cop_error error;
 
