@@ -108,10 +108,13 @@ struct frame {
 /* The name of `type` for traces and errors; "unknown" if there is none. */
 const char *frame_name(uint8_t type);
 
+_Static_assert((int)FRAME_EXACT == FRAME_EXACT_LEN,
+               "frame_head_len() adds the flag");
+
 /* Bytes of `frame` on a link before its payload. */
 static inline size_t frame_head_len(const struct frame *frame)
 {
-    return frame->flags & FRAME_EXACT ? FRAME_HEAD_MAX : FRAME_HEADER_LEN;
+    return FRAME_HEADER_LEN + (size_t)(frame->flags & FRAME_EXACT);
 }
 
 /* Bytes of `frame` on a link. */

@@ -258,8 +258,9 @@ void exact_announce(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
 
-    if (!node->parent || node->parent->life.state != LINK_UP ||
-        !node->reported || exact->counted || !has_members(node, stream))
+    if (exact->counted || !node->parent ||
+        node->parent->life.state != LINK_UP || !node->reported ||
+        !has_members(node, stream))
         return;
     exact->counted = true;
     node_send(node, node->parent,
@@ -359,7 +360,10 @@ int exact_take(struct node *node,
         frame->check = 0;
     if (tally_put(exact->tally, peer->slot, peer->rank, frame, credit) < 0)
         node->failed = true;
-    exact_run(node, stream);
+    /* Most packets of a wave change nothing else. */
+    if (node->role == NODE_FRONTEND || !exact->counted ||
+        !tally_is_waiting(exact->tally))
+        exact_run(node, stream);
     return 0;
 }
 
@@ -415,6 +419,7 @@ void exact_return_credit(struct node *node, struct stream *stream)
         if (bytes > 0 && peer && peer->life.state == LINK_UP)
             upward_return_credit(node, stream, peer, false, bytes);
     }
+    tally_paid(stream->exact->tally);
 }
 
 /* Commnode: release one wave, or what takes its place. Returns false if there

@@ -296,8 +296,13 @@ void upward_close(struct node *node, struct stream *stream);
  * Returns 0, -ENOENT or -EAGAIN. */
 int upward_send(struct node *node, struct stream *stream, struct frame *frame);
 
-/* Whether a frame that goes up uses credit (3.4). */
-bool upward_is_charged(const struct frame *frame);
+/* Whether a frame that goes up uses credit (3.4): empty answers, compensations
+ * and other frames need none. */
+static inline bool upward_is_charged(const struct frame *frame)
+{
+    return frame->type == FRAME_DATA &&
+           !(frame->flags & (FRAME_EMPTY | FRAME_COMPENSATING));
+}
 
 /* Return credit for `len` bytes to a child, in portions. `late`: of the lane of
  * LATE packets. */

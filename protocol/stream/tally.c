@@ -361,12 +361,11 @@ void tally_enter(struct tally *tally, uint32_t generation, uint64_t final)
  * are any. */
 static bool is_blocked(struct tally *tally, struct wave_number *low, bool *any)
 {
-    uint32_t i;
-
     *any = false;
     if (tally->blocker)
         return true;
-    for (i = 0; i < tally->lane_count; i++) {
+    /* Children often answer in order: the last one holds up the wave longest. */
+    for (uint32_t i = tally->lane_count; i-- > 0;) {
         struct lane *lane = tally->lanes[i];
 
         if (!lane->expected)
@@ -647,6 +646,11 @@ bool tally_owes(const struct tally *tally)
     return tally->owes;
 }
 
+bool tally_is_waiting(const struct tally *tally)
+{
+    return tally->blocker && !tally->owes;
+}
+
 uint64_t tally_credit(struct tally *tally, uint32_t slot)
 {
     struct lane *lane = lane_find(tally, slot);
@@ -654,9 +658,12 @@ uint64_t tally_credit(struct tally *tally, uint32_t slot)
 
     if (lane)
         lane->owed = 0;
-    if (slot + 1 >= tally->slot_count)
-        tally->owes = false;
     return owed;
+}
+
+void tally_paid(struct tally *tally)
+{
+    tally->owes = false;
 }
 
 static uint64_t credit_of(const struct fifo *fifo)

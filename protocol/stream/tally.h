@@ -107,9 +107,15 @@ void tally_drop(struct tally *tally);
 /* The number up to which all waves have gone. */
 struct wave_number tally_level(const struct tally *tally);
 
-/* Whether credit is to be returned to some child; take that of `slot`. */
+/* Whether credit is to be returned to some child; take that of `slot`; that of
+ * all slots was taken. */
 bool tally_owes(const struct tally *tally);
 uint64_t tally_credit(struct tally *tally, uint32_t slot);
+void tally_paid(struct tally *tally);
+
+/* Whether nothing can be released before a certain child has answered, and no
+ * credit is to be returned either. */
+bool tally_is_waiting(const struct tally *tally);
 
 /* Credit that is still held for packets from `slot`. */
 uint64_t tally_held(const struct tally *tally, uint32_t slot);

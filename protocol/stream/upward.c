@@ -150,17 +150,10 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
         node->failed = true;
 }
 
-/* Empty answers, compensations and other frames need no credit (3.4). */
-bool upward_is_charged(const struct frame *frame)
-{
-    return frame->type == FRAME_DATA &&
-           !(frame->flags & (FRAME_EMPTY | FRAME_COMPENSATING));
-}
-
 /* Send the head of a queue to the parent. */
-static void upward_put(struct node *node,
-                       struct stream *stream,
-                       struct frame frame)
+static inline void upward_put(struct node *node,
+                              struct stream *stream,
+                              struct frame frame)
 {
     uint32_t epoch = (uint32_t)(frame.wave >> PACKET_WAVE_BITS);
 
@@ -245,7 +238,8 @@ bool upward_is_drained(const struct stream *stream)
            ((stream->exact && stream->root) || upward_bytes(stream) == 0);
 }
 
-bool upward_may_release(const struct node *node, const struct stream *stream)
+inline bool upward_may_release(const struct node *node,
+                               const struct stream *stream)
 {
     /* During a sync every wave may. */
     if (node->role == NODE_FRONTEND)
@@ -343,9 +337,9 @@ static void upward_call(struct node *node,
     node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }
 
-void upward_release(struct node *node,
-                    struct stream *stream,
-                    struct wave_set *set)
+inline void upward_release(struct node *node,
+                           struct stream *stream,
+                           struct wave_set *set)
 {
     if (set->count == 0)
         emit_empty(node, stream, set->late ? 0 : set->sequence,
@@ -416,7 +410,7 @@ void upward_run(struct node *node, struct stream *stream)
     if (stream->root && !node->filter.is_out &&
         stream->root->state_asked > stream->root->state_called)
         upward_call_for_state(node, stream);
-    while (!totals_run(node, stream) && stream->loaded &&
+    while (!(stream->totals && totals_run(node, stream)) && stream->loaded &&
            upward_may_release(node, stream)) {
         if (stream->up.compensating && !node->filter.is_out) {
             upward_call_for_state(node, stream);
@@ -490,11 +484,13 @@ int upward_take(struct node *node,
                 struct peer *peer,
                 struct frame *frame)
 {
-    struct branch *branch = stream_branch(stream, peer->slot);
-    int r = branch ? 0 : -ENOMEM;
+    struct branch *branch;
+    int r;
 
     if (stream->exact)
         return exact_take(node, stream, peer, frame);
+    branch = stream_branch(stream, peer->slot);
+    r = branch ? 0 : -ENOMEM;
     if (frame->flags & (FRAME_EXACT | FRAME_OVER | FRAME_ASK))
         r = node_refuse(node, "its stream is not exact");
     if (is_given_up(node, stream, frame))

@@ -473,8 +473,9 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
     low = lowest_wave(wave);
     if (low == UINT64_MAX)
         return 0;
+    /* The last of them: children often answer in order. */
     for (uint32_t i = 0; i < wave->inlet_count; i++) {
-        if (wave->inlets[i].counts && wave->inlets[i].level < level) {
+        if (wave->inlets[i].counts && wave->inlets[i].level <= level) {
             level = wave->inlets[i].level;
             last = i;
         }
