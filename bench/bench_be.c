@@ -15,6 +15,7 @@
 /* What is fed at a rate. */
 struct feed {
     struct cop_stream *stream; /* NULL: nothing */
+    int32_t tag;               /* what is fed: BENCH_FEED or BENCH_COUNT */
     uint32_t rank;
     uint32_t count;  /* that were fed */
     uint32_t limit;  /* so many may be */
@@ -29,6 +30,20 @@ static int send_ints(struct cop_stream *stream, uint32_t count)
     for (uint32_t i = 0; r == 0 && i < count; i++)
         r = cop_stream_send(stream, BENCH_INTS, "%d",
                             (int32_t)(i & BENCH_INT_MASK));
+    return r;
+}
+
+static int send_range(struct cop_stream *stream,
+                      const struct cop_packet *packet)
+{
+    uint32_t first, count;
+    int r = cop_packet_unpack(packet, "%ud %ud", &first, &count);
+
+    for (uint32_t i = 0; r == 0 && i < count; i++) {
+        int32_t number = (int32_t)(first + i);
+
+        r = cop_stream_send(stream, BENCH_RANGE, "%ad", &number, UINT32_C(1));
+    }
     return r;
 }
 
@@ -70,6 +85,7 @@ static int begin_feed(struct feed *feed,
     if (rate == 0 || rate > NS_PER_S)
         return -EINVAL;
     feed->stream = stream;
+    feed->tag = cop_packet_tag(packet);
     feed->step_ns = NS_PER_S / rate;
     feed->due_ns = now_ns() + integers_draw(feed->rank, 0) % feed->step_ns;
     return 0;
@@ -85,6 +101,17 @@ static int idle_ms(const struct feed *feed)
     return left_ns <= 0 ? 0 : (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
+static int feed_one(const struct feed *feed)
+{
+    int32_t number = integers_draw(feed->rank, feed->count);
+
+    if (feed->tag == BENCH_COUNT)
+        return cop_stream_send(feed->stream, BENCH_COUNT, "%uld %uld",
+                               (uint64_t)number, UINT64_C(1));
+    return cop_stream_send(feed->stream, BENCH_FEED, "%ad", &number,
+                           UINT32_C(1));
+}
+
 /* Feed what is due by now. What the network held up for more than a second is
  * left out. */
 static int feed_due(struct feed *feed)
@@ -95,10 +122,7 @@ static int feed_due(struct feed *feed)
     if (feed->due_ns < now - NS_PER_S)
         feed->due_ns = now;
     while (r == 0 && feed->due_ns <= now && feed->count < feed->limit) {
-        int32_t number = integers_draw(feed->rank, feed->count);
-
-        r = cop_stream_send(feed->stream, BENCH_FEED, "%ad", &number,
-                            UINT32_C(1));
+        r = feed_one(feed);
         feed->count += r == 0;
         feed->due_ns += feed->step_ns;
     }
@@ -123,7 +147,10 @@ static int answer(struct feed *feed,
     case BENCH_ARRAYS:
         r = cop_packet_unpack(packet, "%ud", &count);
         return r < 0 ? r : send_arrays(stream, count);
+    case BENCH_RANGE:
+        return send_range(stream, packet);
     case BENCH_FEED:
+    case BENCH_COUNT:
         return begin_feed(feed, stream, packet);
     case BENCH_LIMIT:
         return cop_packet_unpack(packet, "%ud", &feed->limit);

@@ -13,6 +13,9 @@ enum bench_tag {
     BENCH_FEED,                 /* "%ud %ud" rate, limit: "%ad" of one integer,
                                    as in bench/integers.h, so many times a
                                    second, `limit` in all for now */
+    BENCH_COUNT,                /* the same of "%uld %uld": an integer, and 1 */
+    BENCH_RANGE,                /* "%ud %ud" first, count: "%ad" of one integer
+                                   each, from `first` on */
     BENCH_LIMIT,                /* "%ud" limit: so many may be fed by now */
     BENCH_STOP,                 /* feed no more; "%ud %ud": rank, and how many
                                    were fed */

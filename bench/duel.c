@@ -69,8 +69,7 @@ static void print_heading(struct duel *duel)
                "bare from-to");
 }
 
-/* Four digits that matter, whatever the size; `none` where there is none. */
-static void write_figure(char text[static 24], double value, const char *none)
+void duel_figure(char text[static 24], double value, const char *none)
 {
     int decimals = value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
 
@@ -87,8 +86,8 @@ static void write_range(char text[static 48], const struct sample *sample)
 
     if (sample->count == 0)
         return;
-    write_figure(low, sample_quantile(sample, 0), "");
-    write_figure(high, sample_quantile(sample, 1), "");
+    duel_figure(low, sample_quantile(sample, 0), "");
+    duel_figure(high, sample_quantile(sample, 1), "");
     snprintf(text, 48, "%s-%s", low, high);
 }
 
@@ -109,9 +108,9 @@ static void print_csv(const struct duel *duel,
     char text[24] = "";
 
     if (ours)
-        write_figure(text, figure_of(metric, ours), "");
+        duel_figure(text, figure_of(metric, ours), "");
     printf("%s,%s,%s,%s,", duel->name, shape->text, metric->name, text);
-    write_figure(text, figure_of(metric, bare), "");
+    duel_figure(text, figure_of(metric, bare), "");
     printf("%s,%s\n", text, metric->unit);
 }
 
@@ -153,10 +152,10 @@ static int print_line(const struct shape *shape,
     char range[3][48] = {"-", "-", "-"};
     int r = 0;
 
-    write_figure(figure[1], figure_of(metric, bare), "-");
+    duel_figure(figure[1], figure_of(metric, bare), "-");
     write_range(range[1], bare);
     if (ours) {
-        write_figure(figure[0], figure_of(metric, ours), "-");
+        duel_figure(figure[0], figure_of(metric, ours), "-");
         write_range(range[0], ours);
         r = write_ratio(figure[2], range[2], metric, ours, bare);
     }

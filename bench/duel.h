@@ -60,6 +60,9 @@ int duel_main(int argc,
               const struct options_usage *usage,
               int (*run)(struct duel *duel, const struct shape *shape));
 
+/* Write `value` with the four digits that matter; `none` if it is NAN. */
+void duel_figure(char text[static 24], double value, const char *none);
+
 /* Have all written that was printed: what cannot be written is a failure too.
  * Returns 0, or -1 with a sentence. */
 int duel_written(void);

@@ -57,7 +57,7 @@ int feeding_start(struct feeding **out,
         return -ENOMEM;
     r = integers_new(&feeding->seen);
     if (r == 0)
-        r = start_network(&feeding->network, "bench_be", shape, text);
+        r = start_network(&feeding->network, "bench_be", shape, text, NULL);
     if (r == 0)
         r = open_stream(feeding, &feeding->stream, COP_WAIT_FOR_ALL,
                         "int_union");

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,4 +98,43 @@ int footprint_below(pid_t root, struct sample *inner, struct sample *leaf)
     }
     family_fini(&family);
     return r < 0 ? r : taken;
+}
+
+/* Of all threads of a process. */
+static double cpu_of(pid_t pid)
+{
+    char path[PATH_LEN + NAME_MAX];
+    struct dirent *entry;
+    double sum_ns = 0;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    dir = opendir(path);
+    while (dir && (entry = readdir(dir))) {
+        double ns = 0;
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid,
+                 entry->d_name);
+        file = fopen(path, "re");
+        if (file && fscanf(file, "%lf", &ns) == 1)
+            sum_ns += ns;
+        if (file)
+            fclose(file);
+    }
+    if (dir)
+        closedir(dir);
+    return sum_ns / 1e3;
+}
+
+double footprint_cpu_us(pid_t root)
+{
+    double sum_us = cpu_of(root);
+    struct family family;
+    int r = family_read(&family, root);
+
+    for (size_t i = 0; r == 0 && i < family.count; i++)
+        sum_us += cpu_of(family.list[i].pid);
+    family_fini(&family);
+    return sum_us;
 }

@@ -20,4 +20,8 @@ enum footprint_what {
  * Returns how many there were, or -ENOMEM or an error from /proc. */
 int footprint_below(pid_t root, struct sample *inner, struct sample *leaf);
 
+/* Processor time of `root` and of all processes below it that live now, in
+ * microseconds. 0 where the kernel does not say it. */
+double footprint_cpu_us(pid_t root);
+
 #endif

@@ -57,7 +57,7 @@ static int ours_start(void **tree, const struct shape *shape)
     if (!ours)
         return -ENOMEM;
     ours->leaves = shape_leaves(shape);
-    r = start_network(&ours->network, "bench_be", shape->text, NULL);
+    r = start_network(&ours->network, "bench_be", shape->text, NULL, NULL);
     if (r < 0)
         goto out;
     members = cop_communicator_size(cop_network_everyone(ours->network));

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "bench/duel.h"
 #include "bench/rescue.h"
@@ -16,59 +14,6 @@
  * injection until the last of 128 orphans had reported. */
 #define PAPER_ORPHANS 128
 #define PAPER_MS      80
-
-static void rescue_times_fini(struct rescue_times *times)
-{
-    sample_fini(&times->overall);
-    sample_fini(&times->orphan);
-    sample_fini(&times->choose);
-    sample_fini(&times->connect);
-    sample_fini(&times->compensate);
-    sample_fini(&times->cleanup);
-    sample_fini(&times->resumed);
-    sample_fini(&times->trip);
-    sample_fini(&times->behind);
-}
-
-/* Wait for the victim's children too: they are ours since it died. Returns 0 or
- * -ETIMEDOUT, said. */
-static int reap_children(void)
-{
-    const struct timespec pause = {.tv_nsec = 1000000};
-    double end_s = duel_now_s() + RESCUE_STUCK_MS / 1e3;
-    pid_t pid;
-
-    while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0 || errno == EINTR) {
-        if (pid != 0)
-            continue;
-        if (duel_now_s() > end_s) {
-            warnx("a process of the tree has not ended within %d ms",
-                  RESCUE_STUCK_MS);
-            return -ETIMEDOUT;
-        }
-        nanosleep(&pause, NULL);
-    }
-    return 0;
-}
-
-/* One failure in a tree of its own: after it, a tree is another one. */
-static int measure(const struct rescue *rescue,
-                   uint32_t orphans,
-                   struct rescue_times *times)
-{
-    void *tree;
-    int ended, reaped;
-    int r = rescue->start(&tree, orphans);
-
-    if (r < 0)
-        return r;
-    r = rescue->fail(tree, times);
-    ended = rescue->end(tree);
-    reaped = reap_children();
-    if (r == 0)
-        r = ended;
-    return r < 0 ? r : reaped;
-}
 
 /* Print one line of what each side's times have at `offset`. */
 static int print_times(struct duel *duel,
@@ -164,9 +109,9 @@ static int measure_recovery(struct duel *duel, const struct shape *shape)
         rescues[0] = &rescue_bare;
     for (uint32_t k = 0; r == 0 && k < duel->options->rounds; k++) {
         for (size_t i = 0; r == 0 && i < duel->count; i++)
-            r = measure(rescues[i], shape->fanout[0], &times[i]);
+            r = rescue_measure(rescues[i], shape->fanout[0], &times[i]);
         if (r == 0 && duel->count > 1)
-            r = measure(&rescue_exact, shape->fanout[0], &exact);
+            r = rescue_measure(&rescue_exact, shape->fanout[0], &exact);
     }
     if (r == 0)
         r = print_all(duel, shape, times);

@@ -62,6 +62,18 @@ extern const struct rescue rescue_ours;
 extern const struct rescue rescue_exact; /* ours, with an exact stream */
 extern const struct rescue rescue_bare;
 
+/* One failure in a tree of its own: after it, a tree is another one. */
+int rescue_measure(const struct rescue *rescue,
+                   uint32_t orphans,
+                   struct rescue_times *times);
+
+/* Free what `times` holds. */
+void rescue_times_fini(struct rescue_times *times);
+
+/* Wait for the victim's children too, which are ours since it died, as we are a
+ * subreaper. Returns 0 or -ETIMEDOUT. */
+int rescue_reap(void);
+
 /* ---- Coppice's trees: rescue_ours.c -------------------------------------- */
 
 /* The topology file's text; NULL: out of memory. The caller frees it. */

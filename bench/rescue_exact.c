@@ -143,7 +143,7 @@ static int exact_start(void **tree, uint32_t orphans)
     if (r == 0)
         exact->orphans = orphans;
     if (r == 0)
-        r = start_network(&exact->network, "bench_be", NULL, topology);
+        r = start_network(&exact->network, "bench_be", NULL, topology, NULL);
     if (r == 0)
         r = rescue_victim(orphans, &exact->victim);
     if (r == 0)

@@ -24,7 +24,8 @@ static int find_part(char *path, const char *name, const char *variable)
 int start_network(struct cop_network **out,
                   const char *program,
                   const char *shape,
-                  const char *text)
+                  const char *text,
+                  const char *session_path)
 {
     char backend[PATH_MAX];
     char commnode[PATH_MAX];
@@ -39,6 +40,8 @@ int start_network(struct cop_network **out,
         return r;
     launch.topology_shape = shape;
     launch.topology_text = text;
+    launch.session_path = session_path;
+    launch.allow_injection = session_path != NULL;
     launch.backend_argv = argv;
     if (find_part(commnode, "../run/coppice-commnode", "COPPICE_COMMNODE"))
         launch.commnode_path = commnode;

@@ -6,14 +6,16 @@ struct cop_network;
 
 /* Launch a network on this machine. Every back-end runs `program`, which lies
  * beside the running one. Give exactly one of `shape` and `text`, the text of a
- * topology file. In the build tree its commnode and filters are used, unless
+ * topology file. With `session_path` a session file is written there, and nodes
+ * may be broken through it. In the build tree its commnode and filters are used, unless
  * the environment says otherwise; an installed library finds its own.
  *
  * Returns 0, or a negative errno, said. */
 int start_network(struct cop_network **out,
                   const char *program,
                   const char *shape,
-                  const char *text);
+                  const char *text,
+                  const char *session_path);
 
 /* main() of a back-end: join, and `serve` until the network ends, for which it
  * returns 0 or -ENOTCONN; else a negative errno, which is said. Returns the exit

@@ -274,7 +274,7 @@ static int merge_in_tree(const char *shape,
     struct cop_error error = {""};
     int r;
 
-    r = start_network(&network, "synthetic_be", shape, NULL);
+    r = start_network(&network, "synthetic_be", shape, NULL, NULL);
     if (r < 0)
         return r;
     options.up_filter = "stat_merge";

@@ -1,0 +1,272 @@
+/* death.c - bench/exactness when a commnode dies: how long until the first
+ * right answer, what is sent meanwhile, and what back-ends keep. */
+#include <err.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/census.h"
+#include "bench/duel.h"
+#include "bench/exactness.h"
+#include "bench/footprint.h"
+#include "bench/rescue.h"
+#include "bench/traffic.h"
+
+/* How long the tree works before the kill, and is looked at before and
+ * behind it. */
+#define WARM_S   0.3
+#define AROUND_S 0.7
+
+/* The rank of the commnode that is killed. */
+#define VICTIM 1
+
+enum {
+    ROW_FIRST,
+    ROW_ADOPTED,
+    ROW_WRONG,
+    ROW_REDOS,
+    ROW_PACKETS,
+    ROW_BYTES,
+    ROW_MEMORY,
+    ROW_CARRIED,
+    ROW_COUNT
+};
+
+struct death {
+    struct census *census;
+    uint32_t orphans;
+    double killed_s;
+    bool noticed;     /* the front-end knows that the link to it has ended */
+    uint32_t adopted; /* orphans that have another parent */
+    uint32_t redos;
+    double adopted_s; /* when the last was adopted; 0: not yet */
+    double first_s;   /* when the first right answer behind it came; 0: none */
+};
+
+/* Take answers for so long. */
+static int work(struct death *death, double for_s)
+{
+    double end_s = duel_now_s() + for_s;
+    bool right;
+    int r = 0;
+
+    while ((r == 0 || r == -EAGAIN) && duel_now_s() < end_s)
+        r = census_take(death->census, 1, &right);
+    return r == -EAGAIN ? 0 : r;
+}
+
+/* Take the answers that came before the front-end noticed. */
+static int drain(struct death *death)
+{
+    bool right;
+    int r;
+
+    death->noticed = true;
+    if (death->census->mode == MODE_CUMULATIVE)
+        return 0;
+    while ((r = census_take(death->census, 0, &right)) == 0)
+        continue;
+    return r == -EAGAIN ? 0 : r;
+}
+
+static int take_events(struct death *death)
+{
+    struct cop_event event = COP_EVENT_INIT;
+    int r = 0;
+
+    while (r == 0 &&
+           cop_network_event(death->census->network, &event, 0) == 0) {
+        if (event.type == COP_EVENT_REDO)
+            death->redos++;
+        if (event.type == COP_EVENT_NODE_ADOPTED &&
+            ++death->adopted == death->orphans)
+            death->adopted_s = duel_now_s();
+        if ((event.type == COP_EVENT_NODE_LOST ||
+             event.type == COP_EVENT_NODE_SUSPECTED) &&
+            event.rank == VICTIM && !death->noticed)
+            r = drain(death);
+    }
+    return r;
+}
+
+/* Until all orphans are adopted and a right answer has come. */
+static int await(struct death *death)
+{
+    double end_s = death->killed_s + RESCUE_STUCK_MS / 1e3;
+    int r = 0;
+
+    while (r == 0 && (death->first_s == 0 || death->adopted_s == 0)) {
+        bool right;
+
+        r = take_events(death);
+        if (r == 0)
+            r = census_take(death->census, 1, &right);
+        if (r == 0 && right && death->noticed && death->first_s == 0)
+            death->first_s = duel_now_s();
+        if (r == -EAGAIN)
+            r = 0;
+        if (r == 0 && duel_now_s() > end_s)
+            r = -ETIMEDOUT;
+    }
+    return r;
+}
+
+/* Private memory of a back-end, in KiB: the median. */
+static int measure_memory(struct sample *out)
+{
+    struct sample inner[FOOTPRINT_COUNT] = {{.values = NULL}};
+    struct sample leaf[FOOTPRINT_COUNT] = {{.values = NULL}};
+    int r = footprint_below(getpid(), inner, leaf);
+
+    if (r >= 0)
+        r = sample_add(out, sample_quantile(&leaf[FOOTPRINT_PRIVATE_KIB], 0.5));
+    for (int i = 0; i < FOOTPRINT_COUNT; i++) {
+        sample_fini(&inner[i]);
+        sample_fini(&leaf[i]);
+    }
+    return r;
+}
+
+/* What all nodes send from the kill until there is a right answer and every
+ * orphan is adopted. */
+static int add_traffic(struct exactness_row *rows,
+                       enum mode mode,
+                       const struct traffic *from,
+                       const struct traffic *to)
+{
+    int r = sample_add(&rows[ROW_PACKETS].columns[mode],
+                       (double)(to->packets - from->packets));
+
+    return r < 0 ? r
+                 : sample_add(&rows[ROW_BYTES].columns[mode],
+                              (double)(to->bytes - from->bytes) / 1e3);
+}
+
+static int add_times(struct exactness_row *rows, const struct death *death)
+{
+    enum mode mode = death->census->mode;
+    int r = sample_add(&rows[ROW_FIRST].columns[mode],
+                       (death->first_s - death->killed_s) * 1e3);
+
+    if (r == 0)
+        r = sample_add(&rows[ROW_ADOPTED].columns[mode],
+                       (death->adopted_s - death->killed_s) * 1e3);
+    if (r == 0 && mode != MODE_CUMULATIVE)
+        r = sample_add(&rows[ROW_WRONG].columns[mode], death->census->wrong);
+    if (r == 0 && mode == MODE_EXACT)
+        r = sample_add(&rows[ROW_REDOS].columns[mode], death->redos);
+    return r;
+}
+
+/* What the tree does before the kill: its rate, and the memory of back-ends. */
+static int run_calm(struct death *death, struct exactness_row *rows)
+{
+    enum mode mode = death->census->mode;
+    uint32_t began = death->census->wave;
+    int r = work(death, AROUND_S);
+
+    if (r == 0)
+        r = sample_add(&rows[ROW_CARRIED].columns[mode],
+                       (death->census->wave - began) / AROUND_S);
+    if (r == 0)
+        r = measure_memory(&rows[ROW_MEMORY].columns[mode]);
+    if (r == 0)
+        r = work(death, 0.1); /* what came meanwhile */
+    death->census->wrong = 0;
+    return r;
+}
+
+/* Kill the commnode in a tree that works. */
+static int run(struct death *death, struct exactness_row *rows)
+{
+    struct traffic from, to;
+    bool counted = traffic_read(&from) == 0;
+    pid_t victim;
+    double left_s;
+    int r = rescue_victim(death->orphans, &victim);
+
+    death->killed_s = duel_now_s();
+    if (r == 0 && kill(victim, SIGKILL) < 0)
+        r = -errno;
+    if (r == 0)
+        r = await(death);
+    if (r == 0 && counted && traffic_read(&to) == 0)
+        r = add_traffic(rows, death->census->mode, &from, &to);
+    left_s = death->killed_s + AROUND_S - duel_now_s();
+    if (r == 0)
+        r = work(death, left_s > 0 ? left_s : 0);
+    return r < 0 ? r : add_times(rows, death);
+}
+
+static int measure_mode(enum mode mode,
+                        uint32_t orphans,
+                        uint32_t rate,
+                        struct exactness_row *rows)
+{
+    struct death death = {.orphans = orphans};
+    char *topology = rescue_topology(orphans);
+    int r = topology ? 0 : -ENOMEM;
+
+    if (r == 0)
+        r = census_start(&death.census, mode, NULL, topology, NULL, rate);
+    if (r == 0)
+        r = work(&death, WARM_S);
+    if (r == 0)
+        r = run_calm(&death, rows);
+    if (r == 0)
+        r = run(&death, rows);
+    if (r < 0)
+        warnx("coppice: %s, %u orphans: %u adopted: %s", mode_name(mode),
+              orphans, death.adopted, strerror(-r));
+    if (r == 0)
+        r = census_check(death.census);
+    census_end(death.census);
+    rescue_reap();
+    free(topology);
+    return r;
+}
+
+static int measure_bare(uint32_t orphans, struct exactness_row *rows)
+{
+    struct rescue_times times = {.overall = {.values = NULL}};
+    int r = rescue_measure(&rescue_bare, orphans, &times);
+
+    if (r == 0)
+        r = sample_add(&rows[ROW_ADOPTED].columns[EXACTNESS_BARE],
+                       sample_quantile(&times.overall, 0.5));
+    rescue_times_fini(&times);
+    return r;
+}
+
+int death_measure(const struct options *options,
+                  const struct shape *shape,
+                  uint32_t rate)
+{
+    struct exactness_row rows[ROW_COUNT] = {
+        [ROW_FIRST] = {.metric = "first right", .unit = "ms"},
+        [ROW_ADOPTED] = {.metric = "last adopted", .unit = "ms"},
+        [ROW_WRONG] = {.metric = "wrong waves", .unit = ""},
+        [ROW_REDOS] = {.metric = "redos", .unit = ""},
+        [ROW_PACKETS] = {.metric = "packets sent", .unit = ""},
+        [ROW_BYTES] = {.metric = "bytes sent", .unit = "kB"},
+        [ROW_MEMORY] = {.metric = "back-end private", .unit = "KiB"},
+        [ROW_CARRIED] = {.metric = "carried before", .unit = "waves/s"},
+    };
+    uint32_t orphans = shape->fanout[0];
+    char name[32];
+    int r = 0;
+
+    snprintf(name, sizeof(name), "%u@%u", orphans, rate);
+    for (uint32_t k = 0; r == 0 && k < options->rounds; k++) {
+        for (int i = 0; r == 0 && i < MODE_COUNT; i++) {
+            exactness_progress("a commnode dies", name, (enum mode)i);
+            r = measure_mode((enum mode)i, orphans, rate, rows);
+        }
+        if (r == 0)
+            r = measure_bare(orphans, rows);
+    }
+    return r < 0 ? r : exactness_print(options, name, rows, ROW_COUNT);
+}
