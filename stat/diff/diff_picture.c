@@ -1,4 +1,4 @@
-/* diff_picture.c - what is different between two looks, on a terminal.
+/* diff_picture.c - the differences of two snapshots, on a terminal.
  *
  *     unchanged: 14 of 16 tasks; 2 moved
  *     A: before.json: 16 tasks, 3 classes
@@ -10,9 +10,9 @@
  *     ...
  *     moved: 1 task: 1 (node7 pid 101): do_SendOrStall ... → ring_waitall ...
  *
- * A line begins with "-" if tasks were there in A only, "+" in B only, "=" if
- * the same tasks were there in both, "~" if other ones: then those that have
- * left and those that have come are told. */
+ * A line begins with "-" if the place has tasks only in A, "+" only in B, "=" if
+ * it has the same tasks in both, and "~" if it has different ones: then the
+ * tasks that left and those that came are listed. */
 #include "stat/diff/comparison.h"
 
 #include <errno.h>
@@ -25,12 +25,13 @@
 #include "stat/show/picture.h"
 #include "stat/write/output.h"
 
-/* The fewest columns of a count, and of tasks; the most bytes of these. */
+/* The least width of a count and of a list of tasks, in columns; the greatest
+ * length of such a list, in bytes. */
 #define COUNT_COLUMNS_MIN 5
 #define TASKS_COLUMNS_MIN 10
 #define TASKS_SIZE        256
 
-/* Tasks whose processes are named. */
+/* How many tasks are listed with their processes. */
 #define NAMED_MAX 2
 
 #define ELLIPSIS "\xe2\x80\xa6"
@@ -59,7 +60,7 @@ static const char *plural(uint64_t count, const char *one, const char *many)
     return count == 1 ? one : many;
 }
 
-/* The colour of a mark: that of what was, or of what came. */
+/* The colour of a line with this mark. */
 static void colour_begin(const struct painting *painting, char mark)
 {
     if (painting->options->colour && (mark == '-' || mark == '+'))
@@ -82,7 +83,7 @@ static void row_fini(struct row *row)
     free(row->tasks);
 }
 
-/* Tasks that are in `a` and not in `b`, behind `sign` and `text`. */
+/* Append `sign` and the tasks that are in `a` but not in `b` to `text`. */
 static char *append_left(char *text,
                          const char *sign,
                          struct tasks *a,
@@ -138,7 +139,7 @@ out:
     return r;
 }
 
-/* Whether a class has tasks of this look. */
+/* Whether a class has tasks in this snapshot. */
 static bool class_is_in(const struct diff *diff,
                         size_t class,
                         enum diff_side side)
@@ -151,7 +152,7 @@ static bool class_is_in(const struct diff *diff,
                : ranges[tasks_range_count(set) - 1].last >= diff->count;
 }
 
-/* How many classes a look has. */
+/* How many classes a snapshot has. */
 static size_t count_classes(const struct diff *diff, enum diff_side side)
 {
     size_t count = 0, i;
@@ -161,7 +162,7 @@ static size_t count_classes(const struct diff *diff, enum diff_side side)
     return count;
 }
 
-/* Mark the places of a class; -1: of none. */
+/* Mark the places of class number `class`; -1: there is none. */
 static void draw_class(struct painting *painting, long class)
 {
     const struct classes *classes = painting->diff->report->classes;
@@ -171,7 +172,7 @@ static void draw_class(struct painting *painting, long class)
         painting->drawn[classes->ends[class][i]] = true;
 }
 
-/* How many of many moves are left out, behind the first. */
+/* How many moves are not listed, because there are too many. */
 static size_t moves_skipped(const struct diff *diff)
 {
     size_t shown = PICTURE_FIRST + PICTURE_LAST;
@@ -181,8 +182,8 @@ static size_t moves_skipped(const struct diff *diff)
                : diff->move_count - shown;
 }
 
-/* Find which nodes are to be drawn: with few classes all, with many those of
- * moves that are told of, and the largest class for where they are. */
+/* Find the nodes to draw: all if there are few classes; otherwise those of the
+ * moves that are listed, and those of the largest class. */
 static int find_drawn(struct painting *painting)
 {
     const struct diff *diff = painting->diff;
@@ -204,7 +205,7 @@ static int find_drawn(struct painting *painting)
         draw_class(painting, diff->moves[i].from);
         draw_class(painting, diff->moves[i].to);
     }
-    /* In pre-order what is below a node follows it. */
+    /* In pre-order a node is followed by its subtree. */
     for (node = tree->node_count; node-- > 0;)
         for (child = node + 1;
              !painting->drawn[node] && child < node + tree->nodes[node].size;
@@ -213,7 +214,7 @@ static int find_drawn(struct painting *painting)
     return 0;
 }
 
-/* The first lines: how much has changed, and of which files this is. */
+/* The first lines: how much has changed, and the names of the files. */
 static int write_head(struct painting *painting,
                       const char *const names[DIFF_SIDES])
 {
@@ -266,8 +267,7 @@ static int write_head(struct painting *painting,
     return 0;
 }
 
-/* `text`, cut to `room` columns with an ellipsis, without what would fill it.
- */
+/* `text`, cut to `room` columns with an ellipsis; not padded. */
 static void write_cut(FILE *file, const char *text, unsigned room)
 {
     unsigned want = columns_of(text);
@@ -339,8 +339,8 @@ static uint32_t parent_of(const struct tree *tree, uint32_t node)
     return tree->nodes[node].depth == 0 ? node : above;
 }
 
-/* The first end of `class` that `other` has not, or else its first; how many
- * others it has not, into `*more`. */
+/* The first end of `class` that `other` does not have, or else its first end.
+ * `*more` becomes the number of further ends that `other` does not have. */
 static uint32_t end_of(const struct classes *classes,
                        long class,
                        long other,
@@ -365,8 +365,8 @@ static uint32_t end_of(const struct classes *classes,
     return found;
 }
 
-/* `text` with where `class` is behind it, from where the way to `other` parts
- * from its own; -1: from the top. */
+/* Append to `text` where `class` is: the path from the node at which it parts
+ * from the path of `other`; -1: from the top. */
 static char *append_place(char *text,
                           const struct diff *diff,
                           long class,
@@ -381,8 +381,7 @@ static char *append_place(char *text,
     uint32_t first = last;
     uint32_t node = last;
 
-    /* Above `theirs` is what both have. A node is above another one if that is
-     * in its subtree. */
+    /* The nodes above `theirs` are common to both. */
     while (other >= 0 ? theirs < node || theirs >= node + tree->nodes[node].size
                       : report_file(diff->report, first)[0] == '\0') {
         first = node;
@@ -406,7 +405,7 @@ static char *append_place(char *text,
     return text;
 }
 
-/* `text` with the tasks behind it, few with their processes. */
+/* Append the tasks to `text`; if they are few, with their processes. */
 static char *append_tasks(char *text,
                           const struct painting *painting,
                           const struct tasks *set)
@@ -452,7 +451,7 @@ static int write_text(struct painting *painting, char mark, char *text)
     return 0;
 }
 
-/* Who went where. */
+/* List which tasks moved, and where to. */
 static int write_move(struct painting *painting, const struct diff_move *move)
 {
     const char *word = "moved: ";
@@ -499,7 +498,7 @@ static int write_moves(struct painting *painting)
     return r;
 }
 
-/* Who could not be looked at, and why. */
+/* List the tasks that could not be looked at, and why. */
 static int write_gaps(struct painting *painting)
 {
     const struct diff *diff = painting->diff;

@@ -21,11 +21,11 @@
 /* How often the guard looks while processes are held. */
 #define LOOK_MS 100
 
-/* So many looks in a row must find it too late: after the whole machine stood
- * still, the daemon is given time to go on. */
+/* The daemon is killed when this many looks in a row find it late. After a
+ * pause of the whole machine it so gets the time to let the process go. */
 #define LOOKS 3
 
-/* How long the guard may wait for who is to read what it says. */
+/* Seconds for which the guard may block while it writes its message. */
 #define SAY_S 1
 
 /* What both processes see. */
@@ -61,7 +61,8 @@ static _Noreturn void run_guard(struct shared *shared, pid_t daemon)
         late = until_ms > 0 && clock_now_ms() > until_ms ? late + 1 : 0;
         if (late < LOOKS)
             continue;
-        /* Before anything that may fail, or last; and it is not to end us. */
+        /* The kill comes first, since write() may block; and the end of the
+         * daemon must not end this process before its message is written. */
         prctl(PR_SET_PDEATHSIG, 0);
         kill(daemon, SIGKILL);
         alarm(SAY_S);
