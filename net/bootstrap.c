@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "net/address.h"
+#include "net/installed.h"
 #include "net/launcher.h"
 #include "topology/adopter.h"
 #include "topology/topology.h"
@@ -322,25 +323,24 @@ static int check_launch(const struct cop_launch *launch,
 static char *default_filter_path(void)
 {
     const char *path = getenv("COPPICE_FILTER_PATH");
-    char *text;
+    char *installed = installed_path(FILTERDIR), *text;
 
-    if (!path || !*path)
-        return strdup(FILTERDIR);
-    text = malloc(strlen(path) + sizeof(":" FILTERDIR));
-    if (text) {
-        strcpy(text, path);
-        strcat(text, ":" FILTERDIR);
-    }
+    if (!path || !*path || !installed)
+        return installed;
+    if (asprintf(&text, "%s:%s", path, installed) < 0)
+        text = NULL;
+    free(installed);
     return text;
 }
 
-static const char *commnode_path(const struct cop_launch *launch)
+static char *commnode_path(const struct cop_launch *launch)
 {
     const char *path = launch->commnode_path;
 
     if (!path)
         path = getenv("COPPICE_COMMNODE");
-    return path && *path ? path : BINDIR "/coppice-commnode";
+    return path && *path ? strdup(path)
+                         : installed_path(BINDIR "/coppice-commnode");
 }
 
 /* Whether all nodes are on this machine. */
@@ -364,7 +364,7 @@ int bootstrap_launch(struct bootstrap **out,
     char *const *launcher_argv;
     struct bootstrap *bootstrap;
     const char *strings[STRING_COUNT];
-    char *filter_path;
+    char *filter_path, *commnode;
     int r;
 
     r = check_launch(launch, error);
@@ -372,8 +372,12 @@ int bootstrap_launch(struct bootstrap **out,
         return r;
     filter_path = launch->filter_path ? strdup(launch->filter_path)
                                       : default_filter_path();
-    if (!filter_path)
+    commnode = commnode_path(launch);
+    if (!filter_path || !commnode) {
+        free(filter_path);
+        free(commnode);
         return cop_error_set(error, -ENOMEM, "out of memory");
+    }
     launcher_argv =
         launcher->is_assembling ? launch->start_argv : launch->ssh_argv;
     if (!launcher_argv)
@@ -383,12 +387,13 @@ int bootstrap_launch(struct bootstrap **out,
     strings[STRING_LAUNCHER] = launcher->name;
     strings[STRING_NETWORKS] = launch->networks ? launch->networks : "";
     strings[STRING_FILTER_PATH] = filter_path;
-    strings[STRING_COMMNODE_PATH] = commnode_path(launch);
+    strings[STRING_COMMNODE_PATH] = commnode;
     r = bootstrap_make(&bootstrap, strings, (const char *const *)launcher_argv,
                        argv_len(launcher_argv),
                        (const char *const *)launch->backend_argv,
                        argv_len(launch->backend_argv));
     free(filter_path);
+    free(commnode);
     if (r < 0)
         return cop_error_set(error, r, "cannot keep the session's key: %s",
                              strerror(-r));
