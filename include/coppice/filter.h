@@ -12,7 +12,7 @@
  *                3.8), compensation is the packed state.
  *
  * A filter may have both `filter` and `join`. Then `filter` is used, and `join`
- * and `pack` on cumulative streams only.
+ * and `pack` with COP_GUARANTEE_TOTAL only.
  *
  * Filters run in every node of the tree: front-end, commnodes, back-ends. All
  * calls for one node come one after another, never two at once, but not
@@ -68,7 +68,7 @@ struct cop_filter {
 
     /* Wave filter, optional: pack the state so that the filter, given the
      * packet in a wave of its own, has taken in everything that this one has.
-     * With COP_IDEMPOTENT it makes the filter recoverable. NULL in `out`
+     * With COP_IDEMPOTENT it allows COP_GUARANTEE_COMPENSATION. NULL in `out`
      * means "nothing yet". Returns 0 or a negative errno. */
     int (*get_state)(void *state, struct cop_packet **out);
 
@@ -155,7 +155,7 @@ COP_API uint32_t cop_filter_depth(const struct cop_filter_call *call);
 /* How many living children this node has. */
 COP_API uint32_t cop_filter_child_count(const struct cop_filter_call *call);
 
-/* Whether this node is the front-end. In `init` on a cumulative stream: whether
+/* Whether this node is the front-end. In `init` with COP_GUARANTEE_TOTAL: whether
  * this state is packed for the application. */
 COP_API bool cop_filter_is_root(const struct cop_filter_call *call);
 

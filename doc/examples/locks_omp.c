@@ -1,7 +1,8 @@
-/* deadlock.c - deadlock [mutex]: two threads of an OpenMP region wait for each
- * other's lock, at two lines of one function, in a function that is inlined
- * there. The first thread is done and waits at the end of the region. With
- * "mutex" the locks are those of pthread. test-deadlock compiles it. */
+/* locks_omp.c - two threads of an OpenMP region wait for each other's lock, at
+ * two lines of one function. The first thread is done and waits at the end of the
+ * region. With an argument the locks are those of pthread.
+ *
+ *     gcc -g -O1 -fopenmp -o locks_omp locks_omp.c */
 #include <omp.h>
 #include <pthread.h>
 
