@@ -125,7 +125,6 @@ static int agent_begin(struct agent *agent)
     const struct topology *tree = agent->frontend->subtree;
     char own[LIMIT_HOST_NAME + 1] = "";
     uint32_t index = 0;
-    size_t i;
 
     while ((index = agents_next(tree, index)) != TOPOLOGY_NONE) {
         if (array_grow(&agent->nodes, agent->count, sizeof(*agent->nodes)) <
@@ -151,7 +150,7 @@ static int agent_begin(struct agent *agent)
                   topology_host(tree, agent->nodes[0].index));
         return -EEXIST;
     }
-    for (i = 0; i < agent->count; i++)
+    for (size_t i = 0; i < agent->count; i++)
         agent_start_node(agent, &agent->nodes[i]);
     return 0;
 }
@@ -162,9 +161,7 @@ static int agent_begin(struct agent *agent)
  * RANK_NONE: of any node. */
 static void agent_end_waiting(struct agent *agent, uint32_t rank)
 {
-    size_t i;
-
-    for (i = 0; i < agent->count; i++) {
+    for (size_t i = 0; i < agent->count; i++) {
         const struct started *node = &agent->nodes[i];
 
         if (node->program.process >= 0 && !node->program.accepted &&

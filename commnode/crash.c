@@ -38,12 +38,11 @@ static bool is_own(const siginfo_t *info)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct driver *driver = atomic_exchange(&watched, NULL);
-    size_t i;
 
     (void)context;
     if (driver && is_own(info))
         driver_crash(driver, number);
-    for (i = 0; i < SIGNAL_COUNT; i++)
+    for (size_t i = 0; i < SIGNAL_COUNT; i++)
         if (signals[i] == number)
             sigaction(number, &actions[i], NULL);
     if (info->si_code <= 0)
@@ -64,12 +63,11 @@ void crash_watch(struct driver *driver)
         .sa_sigaction = on_signal,
         .sa_flags = SA_SIGINFO | SA_ONSTACK,
     };
-    size_t i;
 
     if (atomic_exchange(&watched, driver) || !driver)
         return;
     sigemptyset(&action.sa_mask);
-    for (i = 0; i < SIGNAL_COUNT; i++)
+    for (size_t i = 0; i < SIGNAL_COUNT; i++)
         sigaction(signals[i], &action, &actions[i]);
     atexit(on_exit_process);
 }

@@ -165,9 +165,7 @@ static union wide divide_sum(enum kind kind, union wide sum, uint64_t by)
 
 static void sums_fini(struct sums *sums)
 {
-    int i;
-
-    for (i = 0; i < sums->value_count; i++)
+    for (int i = 0; i < sums->value_count; i++)
         free((void *)sums->values[i].data);
 }
 
@@ -186,7 +184,6 @@ static bool read_sums(struct reading *out,
                       int count)
 {
     const unsigned char *head;
-    uint64_t i;
 
     if (count < 2 || values[0].type != COP_UCHAR ||
         values[0].shape != COP_ARRAY ||
@@ -199,7 +196,7 @@ static bool read_sums(struct reading *out,
     out->values = values + 1;
     out->count = count - 2;
     out->backends = *(const uint64_t *)values[count - 1].data;
-    for (i = 0; i < (uint64_t)out->count; i++) {
+    for (uint64_t i = 0; i < (uint64_t)out->count; i++) {
         out->types[i] = (enum cop_type)head[sizeof(mark) + i];
         if (out->types[i] >= COP_STRING ||
             out->values[i].type != wide_type(kind_of(out->types[i])))
@@ -214,7 +211,6 @@ static int read_packet(struct cop_filter_call *call,
                        struct reading *out)
 {
     int count = numeric_read(call, index, values);
-    int i;
 
     if (count < 0)
         return count;
@@ -227,7 +223,7 @@ static int read_packet(struct cop_filter_call *call,
                                cop_filter_inlet(call, index), count,
                                AVG_VALUES);
     *out = (struct reading){.values = values, .count = count, .backends = 1};
-    for (i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         out->types[i] = values[i].type;
     return 0;
 }
@@ -237,10 +233,9 @@ static int sums_begin(struct sums *sums, const struct reading *reading)
 {
     uint64_t count;
     void *data;
-    int i;
 
     sums->value_count = 0;
-    for (i = 0; i < reading->count; i++) {
+    for (int i = 0; i < reading->count; i++) {
         count = reading->values[i].count;
         data = calloc(count ? count : 1, sizeof(union wide));
         if (!data)
@@ -260,9 +255,7 @@ static int sums_begin(struct sums *sums, const struct reading *reading)
 static bool is_same_format(const struct sums *sums,
                            const struct reading *reading)
 {
-    int i;
-
-    for (i = 0; i < sums->value_count && i < reading->count; i++)
+    for (int i = 0; i < sums->value_count && i < reading->count; i++)
         if (sums->types[i] != reading->types[i] ||
             sums->values[i].shape != reading->values[i].shape ||
             sums->values[i].count != reading->values[i].count)
@@ -273,17 +266,14 @@ static bool is_same_format(const struct sums *sums,
 /* Whether all sums with `reading` fit; `sums` stays as it is. */
 static bool sums_fit(const struct sums *sums, const struct reading *reading)
 {
-    uint64_t i;
-    int v;
-
     if (reading->backends > INT64_MAX - sums->backends)
         return false;
-    for (v = 0; v < sums->value_count; v++) {
+    for (int v = 0; v < sums->value_count; v++) {
         const struct cop_value *value = &reading->values[v];
         const union wide *data = sums->values[v].data;
         enum kind kind = kind_of(sums->types[v]);
 
-        for (i = 0; i < value->count; i++) {
+        for (uint64_t i = 0; i < value->count; i++) {
             union wide sum = data[i];
 
             if (!add_element(kind, &sum,
@@ -296,17 +286,14 @@ static bool sums_fit(const struct sums *sums, const struct reading *reading)
 
 static bool sums_add(struct sums *sums, const struct reading *reading)
 {
-    uint64_t i;
-    int v;
-
     if (reading->backends > INT64_MAX - sums->backends)
         return false; /* it is what sums are divided by */
-    for (v = 0; v < sums->value_count; v++) {
+    for (int v = 0; v < sums->value_count; v++) {
         const struct cop_value *value = &reading->values[v];
         union wide *data = (union wide *)sums->values[v].data;
         enum kind kind = kind_of(sums->types[v]);
 
-        for (i = 0; i < value->count; i++)
+        for (uint64_t i = 0; i < value->count; i++)
             if (!add_element(kind, &data[i],
                              read_element(value->type, value->data, i)))
                 return false;
@@ -354,10 +341,9 @@ static int sums_pack(const struct sums *sums,
     unsigned char head[sizeof(mark) + AVG_VALUES];
     struct cop_value values[COP_VALUES_MAX];
     int count = sums->value_count;
-    int i;
 
     memcpy(head, mark, sizeof(mark));
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         head[sizeof(mark) + (size_t)i] = (unsigned char)sums->types[i];
         values[i + 1] = sums->values[i];
     }
@@ -371,15 +357,12 @@ static int sums_pack(const struct sums *sums,
 /* Divide the sums in place, and give them their original types. */
 static int sums_divide(struct sums *sums, int32_t tag, struct cop_packet **out)
 {
-    uint64_t i;
-    int v;
-
-    for (v = 0; v < sums->value_count; v++) {
+    for (int v = 0; v < sums->value_count; v++) {
         union wide *data = (union wide *)sums->values[v].data;
         enum kind kind = kind_of(sums->types[v]);
 
         /* No original type is wider, so no sum is overwritten unread. */
-        for (i = 0; i < sums->values[v].count; i++)
+        for (uint64_t i = 0; i < sums->values[v].count; i++)
             write_element(sums->types[v], data, i,
                           divide_sum(kind, data[i], sums->backends));
         sums->values[v].type = sums->types[v];
@@ -393,14 +376,13 @@ static int avg_filter(void *state, struct cop_filter_call *call)
     struct sums sums = {.value_count = -1};
     struct cop_packet *packet;
     int32_t tag;
-    size_t i;
     int r = 0;
 
     (void)state;
     if (!cop_filter_is_upward(call) || cop_filter_packet_count(call) == 0)
         return numeric_pass_on(call);
     tag = cop_packet_tag(cop_filter_packet(call, 0));
-    for (i = 0; i < cop_filter_packet_count(call) && r >= 0; i++)
+    for (size_t i = 0; i < cop_filter_packet_count(call) && r >= 0; i++)
         r = sums_take(&sums, call, i);
     if (r < 0)
         goto out;
@@ -443,7 +425,6 @@ static int avg_read(const struct cop_packet *packet,
                     struct reading *out)
 {
     int count = numeric_total_read(packet, call, values);
-    int i;
 
     if (count < 0)
         return count;
@@ -455,7 +436,7 @@ static int avg_read(const struct cop_packet *packet,
                                "averaged",
                                count, AVG_VALUES);
     *out = (struct reading){.values = values, .count = count, .backends = 1};
-    for (i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         out->types[i] = values[i].type;
     return 0;
 }

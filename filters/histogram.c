@@ -130,8 +130,7 @@ static int count_numbers(struct histogram *histogram,
     struct cop_value values[COP_VALUES_MAX];
     double lowest, highest;
     uint32_t bins;
-    int count, i, r;
-    uint64_t k;
+    int count, r;
 
     if (!parameters ||
         cop_packet_unpack(parameters, "%lf %lf %ud", &lowest, &highest, &bins) <
@@ -145,8 +144,8 @@ static int count_numbers(struct histogram *histogram,
     if (count < 0)
         return count;
     r = set_bins(histogram, call, lowest, highest, bins + OTHERS);
-    for (i = 0; r >= 0 && i < count; i++)
-        for (k = 0; k < values[i].count; k++)
+    for (int i = 0; r >= 0 && i < count; i++)
+        for (uint64_t k = 0; k < values[i].count; k++)
             histogram->counts[place_of(
                 histogram, read_number(values[i].type, values[i].data, k))]++;
     return r;
@@ -159,7 +158,7 @@ static int add_counts(struct histogram *histogram,
 {
     double lowest, highest;
     const uint64_t *counts;
-    uint32_t len, i;
+    uint32_t len;
     int r;
 
     if (cop_packet_unpack(packet, "%lf %lf %auld", &lowest, &highest, &counts,
@@ -169,7 +168,7 @@ static int add_counts(struct histogram *histogram,
                                "a packet of the format \"%s\" is no histogram",
                                cop_packet_format(packet));
     r = set_bins(histogram, call, lowest, highest, len);
-    for (i = 0; r >= 0 && i < len; i++)
+    for (uint32_t i = 0; r >= 0 && i < len; i++)
         histogram->counts[i] += counts[i];
     return r;
 }

@@ -34,9 +34,7 @@ struct loader {
 
 static void frames_clear(struct frame *frames, size_t *count)
 {
-    size_t i;
-
-    for (i = 0; i < *count; i++)
+    for (size_t i = 0; i < *count; i++)
         frame_fini(&frames[i]);
     *count = 0;
 }
@@ -401,10 +399,9 @@ static int run_filter(struct instance *instance, struct cop_filter_call *call)
 static int join_wave(void *wave, struct cop_filter_call *call)
 {
     int first = 0;
-    size_t i;
     int r;
 
-    for (i = 0; i < call->packet_count; i++) {
+    for (size_t i = 0; i < call->packet_count; i++) {
         r = call->filter->join(wave, call->loader->packets[i], call);
         if (r < 0)
             output_fail(call->output, call->filter, r);
@@ -452,7 +449,6 @@ static int packets_make(struct loader *loader, const struct node_call *call)
 {
     struct cop_packet **grown;
     struct frame frame;
-    size_t i;
     int r;
 
     if (call->input_count > loader->packet_room) {
@@ -463,7 +459,7 @@ static int packets_make(struct loader *loader, const struct node_call *call)
         loader->packets = grown;
         loader->packet_room = call->input_count;
     }
-    for (i = 0; i < call->input_count; i++) {
+    for (size_t i = 0; i < call->input_count; i++) {
         loader->packets[i] = NULL;
         if (call->inputs[i].flags & FRAME_EMPTY)
             continue;
@@ -503,10 +499,9 @@ static int parameters_make(struct loader *loader, const struct payload *payload)
 static int pass_inputs_on(const struct node_call *call,
                           struct loader_output *output)
 {
-    size_t i;
     int r;
 
-    for (i = 0; i < call->input_count; i++) {
+    for (size_t i = 0; i < call->input_count; i++) {
         r = output_add(output, call->upward, frame_ref(&call->inputs[i]));
         if (r < 0)
             return r;
@@ -584,7 +579,6 @@ int loader_call(struct loader *loader,
         .packet_count = call->input_count,
         .output = output,
     };
-    size_t i;
     int r;
 
     loader_output_clear(output);
@@ -599,7 +593,7 @@ int loader_call(struct loader *loader,
         return output_fail(output, instance->filter, r);
     r = call->slots ? slots_call(&loader->slots, loader->packets, &given)
                     : run_instance(instance, &given);
-    for (i = 0; i < call->input_count; i++)
+    for (size_t i = 0; i < call->input_count; i++)
         cop_packet_free(loader->packets[i]);
     return r;
 }

@@ -12,9 +12,7 @@ struct slot {
 
 void slots_fini(struct slots *slots, const struct cop_filter *filter)
 {
-    size_t i;
-
-    for (i = 0; i < slots->count; i++)
+    for (size_t i = 0; i < slots->count; i++)
         if (slots->list[i].state)
             filter->free(slots->list[i].state);
     free(slots->list);
@@ -25,9 +23,9 @@ void slots_fini(struct slots *slots, const struct cop_filter *filter)
  * list, so the search begins behind the last one found. */
 static struct slot *slot_find(struct slots *slots, uint32_t key)
 {
-    size_t i, at;
+    size_t at;
 
-    for (i = 0; i < slots->count; i++) {
+    for (size_t i = 0; i < slots->count; i++) {
         at = (slots->next + i) % slots->count;
         if (slots->list[at].key == key) {
             slots->next = at + 1;
@@ -101,10 +99,9 @@ static int join_all(struct slots *slots,
     bool sends = !cop_filter_is_root(call);
     void *wave = NULL;
     int first = 0;
-    size_t i;
     int r;
 
-    for (i = 0; i < call->call->input_count; i++) {
+    for (size_t i = 0; i < call->call->input_count; i++) {
         struct slot *slot = slot_at(slots, call->call->keys[i]);
 
         r = slot ? join_packet(&slot->state, packets[i], call) : -ENOMEM;
@@ -180,7 +177,6 @@ static int pack_all(const struct slots *slots, struct cop_filter_call *call)
 {
     void *total = NULL;
     int first = 0;
-    size_t i;
     int r;
 
     if (cop_filter_is_leaf(call))
@@ -188,7 +184,7 @@ static int pack_all(const struct slots *slots, struct cop_filter_call *call)
     r = call_new_state(&total, call);
     if (r < 0)
         return call_fail(call, r);
-    for (i = 0; i < slots->count; i++) {
+    for (size_t i = 0; i < slots->count; i++) {
         r = add_slot(total, &slots->list[i], call);
         if (r < 0 && first == 0)
             first = r;
@@ -203,12 +199,11 @@ int slots_call(struct slots *slots,
                struct cop_filter_call *call)
 {
     int first = 0;
-    size_t i;
     int r;
 
     if (call->call->slots == CALL_JOIN)
         return join_all(slots, packets, call);
-    for (i = 0; i < call->call->input_count; i++) {
+    for (size_t i = 0; i < call->call->input_count; i++) {
         r = replace(slots, call->call->keys[i], packets[i], call);
         if (r < 0 && first == 0)
             first = r;

@@ -109,18 +109,17 @@ static int list_hosts(const struct topology *tree, struct hosts *out)
     size_t len = 0;
     uint32_t found = 0;
     uint32_t count = 0;
-    uint32_t i;
     FILE *stream;
     int r = -ENOMEM;
 
     stream = hosts ? open_memstream(&out->names, &len) : NULL;
     if (!stream)
         goto out;
-    for (i = 1; i < node_count; i++)
+    for (uint32_t i = 1; i < node_count; i++)
         if (needs_agent(tree, i))
             hosts[found++] = topology_host(tree, i);
     qsort(hosts, found, sizeof(*hosts), compare_hosts);
-    for (i = 0; i < found; i++)
+    for (uint32_t i = 0; i < found; i++)
         if (i == 0 || strcmp(hosts[i], hosts[i - 1]) != 0)
             fprintf(stream, "%s%s", count++ ? "," : "", hosts[i]);
     snprintf(out->count, sizeof(out->count), "%u", count);
@@ -166,9 +165,7 @@ static char *fill_in(const char *word, const struct hosts *hosts)
 
 void agents_free_command(char **words)
 {
-    size_t i;
-
-    for (i = 0; words && words[i]; i++)
+    for (size_t i = 0; words && words[i]; i++)
         free(words[i]);
     free(words);
 }
@@ -178,14 +175,13 @@ int agents_command(char ***out, const struct bootstrap *bootstrap)
     struct hosts hosts = {0};
     size_t len = 0;
     char **words;
-    size_t i;
     int r;
 
     while (bootstrap->launcher_argv[len])
         len++;
     words = calloc(len + 3, sizeof(*words));
     r = words ? list_hosts(bootstrap->subtree, &hosts) : -ENOMEM;
-    for (i = 0; i < len && r == 0; i++) {
+    for (size_t i = 0; i < len && r == 0; i++) {
         words[i] = fill_in(bootstrap->launcher_argv[i], &hosts);
         r = words[i] ? 0 : -ENOMEM;
     }

@@ -110,9 +110,8 @@ void child_none_comes(struct child *command, const char *how)
 {
     struct children *children = command->children;
     struct child *child;
-    uint32_t i;
 
-    for (i = 1; i < children->room; i++) {
+    for (uint32_t i = 1; i < children->room; i++) {
         child = children->list[i];
         if (child && child->launcher->is_assembling && !child->met)
             child_over(child, how);

@@ -392,7 +392,6 @@ static void stand_by(struct helm *helm, uint32_t count)
     pthread_attr_t attributes;
     sigset_t none;
     sigset_t old;
-    size_t i;
 
     if (helm->thread_count >= count || helm->stopping)
         return;
@@ -400,7 +399,7 @@ static void stand_by(struct helm *helm, uint32_t count)
         return;
     pthread_attr_setstacksize(&attributes, STACK_LEN);
     sigfillset(&none);
-    for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
         sigdelset(&none, faults[i]);
     pthread_sigmask(SIG_SETMASK, &none, &old);
     if (pthread_create(&helm->threads[helm->thread_count], &attributes,

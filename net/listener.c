@@ -134,13 +134,12 @@ static int open_socket(const struct bootstrap *bootstrap)
     const struct ports *ports = &bootstrap->ports;
     uint32_t tries = ports->count;
     int fd = -EADDRINUSE;
-    uint32_t i;
 
     if (tries == 0)
         return open_port(bootstrap->loopback, 0);
     if (bootstrap->assembled && tries > PORTS_ASSEMBLED_TRIES)
         tries = PORTS_ASSEMBLED_TRIES;
-    for (i = 0; i < tries && (fd == -EADDRINUSE || fd == -EACCES); i++)
+    for (uint32_t i = 0; i < tries && (fd == -EADDRINUSE || fd == -EACCES); i++)
         fd = open_port(bootstrap->loopback,
                        ports_nth(ports, bootstrap->rank, i));
     return fd;

@@ -296,9 +296,8 @@ bool output_write_last(const struct output *output,
 {
     const unsigned char *at = output->bytes + output->start;
     size_t sent = output->piece_sent;
-    size_t i;
 
-    for (i = output->piece_start; i < output->piece_end; i++) {
+    for (size_t i = output->piece_start; i < output->piece_end; i++) {
         const struct output_piece *piece = &output->pieces[i];
 
         if (!write_all(fd, at, piece->copied, until_ms) ||

@@ -63,7 +63,6 @@ static void keep_words(struct remote *remote, const char *bytes, size_t len)
 {
     size_t room = REMOTE_WORDS_LEN - 1;
     size_t drop;
-    size_t i;
 
     if (remote->keeps_first && len > room - remote->words_len)
         len = room - remote->words_len;
@@ -76,7 +75,7 @@ static void keep_words(struct remote *remote, const char *bytes, size_t len)
         remote->words_len -= drop;
         memmove(remote->words, remote->words + drop, remote->words_len);
     }
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         remote->words[remote->words_len++] =
             isprint((unsigned char)bytes[i]) ? bytes[i] : ' ';
 }

@@ -330,19 +330,16 @@ struct stream *node_stream(const struct node *node, uint32_t id)
 
 static void stream_free(struct stream *stream)
 {
-    uint32_t slot;
-    size_t i;
-
     if (!stream)
         return;
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         ranks_fini(&stream->branches[slot].members);
         claim_fini(&stream->branches[slot].claim);
         fifo_fini(&stream->branches[slot].aside);
         slot_free(stream->branches[slot].slot);
     }
     totals_free(stream->totals);
-    for (i = 0; i < stream->pending_count; i++)
+    for (size_t i = 0; i < stream->pending_count; i++)
         payload_free(stream->pending[i].parameters);
     free(stream->branches);
     free(stream->pending);
@@ -488,15 +485,13 @@ int node_new(struct node **out, const struct node_config *config)
 
 void node_free(struct node *node)
 {
-    size_t i;
-
     if (!node)
         return;
-    for (i = 0; i < node->filter.what.input_count; i++)
+    for (size_t i = 0; i < node->filter.what.input_count; i++)
         frame_fini(&node->filter.what.inputs[i]);
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         stream_free(node->streams[i]);
-    for (i = 0; i < node->peer_count; i++)
+    for (size_t i = 0; i < node->peer_count; i++)
         peer_free(node->peers[i]);
     free(node->streams);
     free(node->peers);
@@ -505,7 +500,7 @@ void node_free(struct node *node)
     free(node->joins.list);
     free(node->address);
     cover_fini(node);
-    for (i = 0; i < node->heal.end_count; i++)
+    for (size_t i = 0; i < node->heal.end_count; i++)
         frame_fini(&node->heal.ends[i].frame);
     free(node->heal.ends);
     free(node->heal.doubts);
@@ -566,7 +561,6 @@ static void filter_call_ended(struct node *node, const struct event *event)
 {
     uint32_t id = node->filter.what.stream;
     struct stream *stream;
-    size_t i;
 
     if (node->filter.is_out && !node->ended) {
         node->filter.is_out = false;
@@ -577,9 +571,9 @@ static void filter_call_ended(struct node *node, const struct event *event)
         else
             downward_filtered(node, event);
     }
-    for (i = 0; i < event->up_count; i++)
+    for (size_t i = 0; i < event->up_count; i++)
         frame_fini(&event->up[i]);
-    for (i = 0; i < event->down_count; i++)
+    for (size_t i = 0; i < event->down_count; i++)
         frame_fini(&event->down[i]);
     if (node->ended)
         return;
@@ -603,11 +597,10 @@ static void filter_call_ended(struct node *node, const struct event *event)
 static void forgive_stall(struct node *node, uint64_t since_ms)
 {
     bool is_linked = false;
-    uint32_t slot;
 
     if (!node->started || since_ms < 2 * (uint64_t)node->times.heartbeat_ms)
         return;
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         if (!node->peers[slot])
             continue;
         link_forgive(&node->peers[slot]->life, since_ms, node->now_ms);
@@ -622,7 +615,6 @@ static void check_silence(struct node *node)
 {
     uint64_t next = UINT64_MAX;
     char text[80];
-    uint32_t slot;
 
     if (node->now_ms < node->silence_ms)
         return;
@@ -631,7 +623,7 @@ static void check_silence(struct node *node)
              node_patience_ms(node) == node->times.failure_timeout_ms
                  ? "failure_timeout"
                  : "start_timeout");
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node->peers[slot];
         struct action *close;
         uint64_t due;
@@ -668,9 +660,7 @@ static void node_beat(struct node *node)
 
 static void check_streams(struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->stream_count; i++) {
+    for (size_t i = 0; i < node->stream_count; i++) {
         struct stream *stream = node->streams[i];
 
         if (node->now_ms >= upward_deadline_ms(node, stream))
@@ -711,12 +701,10 @@ uint64_t node_deadline_ms(const struct node *node)
 {
     uint64_t deadline;
     bool linked = false;
-    uint32_t slot;
-    size_t i;
 
     if (node->ended || !node->started)
         return UINT64_MAX;
-    for (slot = 0; slot < node->peer_count && !linked; slot++)
+    for (uint32_t slot = 0; slot < node->peer_count && !linked; slot++)
         linked = node->peers[slot] != NULL;
     deadline = launch_deadline_ms(node);
     if (linked)
@@ -734,7 +722,7 @@ uint64_t node_deadline_ms(const struct node *node)
         deadline = node_least(deadline, record_deadline_ms(node));
     if (node->filter.is_out)
         deadline = node_least(deadline, node->filter.deadline_ms);
-    for (i = 0; i < node->stream_count; i++) {
+    for (size_t i = 0; i < node->stream_count; i++) {
         const struct stream *stream = node->streams[i];
 
         deadline = node_least(deadline, upward_deadline_ms(node, stream));

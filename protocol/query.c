@@ -102,13 +102,12 @@ int node_unsettled(const struct node *node,
 {
     const struct stream *stream = node_stream(node, stream_id);
     struct ranks left = {0};
-    uint32_t slot;
     int r;
 
     if (!stream || !stream->root)
         return 0;
     r = ranks_copy(&left, &stream->definition.members);
-    for (slot = 0; r == 0 && slot < stream->branch_count; slot++)
+    for (uint32_t slot = 0; r == 0 && slot < stream->branch_count; slot++)
         if (node_child(node, slot) &&
             stream->branches[slot].claim.settled.number >= stream->root->sync)
             r = ranks_subtract(&left, &stream->branches[slot].claim.members);

@@ -132,7 +132,6 @@ static int request_sync(struct node *node, const struct event *event)
 static int request_receive(struct node *node, const struct event *event)
 {
     struct stream *stream;
-    size_t i;
 
     if (event->stream != 0) {
         stream = node_stream(node, event->stream);
@@ -143,7 +142,7 @@ static int request_receive(struct node *node, const struct event *event)
         return 0;
     }
     node->receive_at = node->takes;
-    for (i = 0; node->markers > 0 && i < node->stream_count; i++)
+    for (size_t i = 0; node->markers > 0 && i < node->stream_count; i++)
         settle_try(node, node->streams[i]);
     return 0;
 }

@@ -281,10 +281,9 @@ int options_read(struct options *options,
 {
     struct option rows[KNOWN_COUNT + 1] = {{NULL, 0, NULL, 0}};
     int found, index, r = 0;
-    size_t i;
 
     /* The first option is 2: getopt_long() returns 1 for a word. */
-    for (i = 0; i < KNOWN_COUNT; i++)
+    for (size_t i = 0; i < KNOWN_COUNT; i++)
         rows[i] = (struct option){known[i].name, known[i].argument[0] != '\0',
                                   NULL, (int)i + 2};
     while (r == 0 &&
@@ -335,12 +334,11 @@ void options_fini(struct options *options)
 void options_usage(FILE *file)
 {
     char option[64];
-    size_t i;
 
     fputs("usage: coppice-stat [OPTIONS] PID|HOST:PID|HOST:NAME...\n"
           "Show where the processes of a parallel job are, merged.\n",
           file);
-    for (i = 0; i < KNOWN_COUNT; i++) {
+    for (size_t i = 0; i < KNOWN_COUNT; i++) {
         snprintf(option, sizeof(option), "%s%s %s",
                  known[i].name[0] || known[i].argument[0] ? "--" : "",
                  known[i].name, known[i].argument);

@@ -36,7 +36,7 @@ uint32_t request_task(const struct request *request, uint32_t index)
 int request_unpack(struct request *request, const struct cop_packet *packet)
 {
     struct request read;
-    uint32_t pid_count, number_count, i;
+    uint32_t pid_count, number_count;
     int r;
 
     r = cop_packet_unpack(packet, REQUEST_FORMAT, &read.boot, &read.samples,
@@ -56,7 +56,7 @@ int request_unpack(struct request *request, const struct cop_packet *packet)
         read.interval_ms > REQUEST_INTERVAL_MAX_MS || read.max_stop_ms == 0 ||
         read.max_stop_ms > REQUEST_MAX_STOP_MS || read.flags > REQUEST_FLAGS)
         return -EBADMSG;
-    for (i = 0; i < pid_count; i++) {
+    for (uint32_t i = 0; i < pid_count; i++) {
         if (read.pids[i] <= 0 || request_task(&read, i) >= TASKS_MAX)
             return -EBADMSG;
     }
@@ -76,7 +76,7 @@ int question_pack(struct cop_packet **out, const struct question *question)
 int question_unpack(struct question *question, const struct cop_packet *packet)
 {
     struct question read;
-    uint32_t names, offsets, i;
+    uint32_t names, offsets;
     int r;
 
     r = cop_packet_unpack(packet, QUESTION_FORMAT, &read.number, &read.daemons,
@@ -87,7 +87,7 @@ int question_unpack(struct question *question, const struct cop_packet *packet)
         return r;
     if (names != read.module_count || offsets != read.address_count)
         return -EBADMSG;
-    for (i = 0; i < read.address_count; i++)
+    for (uint32_t i = 0; i < read.address_count; i++)
         if (read.modules[i] >= read.module_count)
             return -EBADMSG;
     *question = read;
@@ -106,7 +106,7 @@ int answer_pack(struct cop_packet **out, const struct answer *answer)
 int answer_unpack(struct answer *answer, const struct cop_packet *packet)
 {
     struct answer read;
-    uint32_t counts, files, lines, i;
+    uint32_t counts, files, lines;
     uint64_t frames = 0;
     int r;
 
@@ -119,7 +119,7 @@ int answer_unpack(struct answer *answer, const struct cop_packet *packet)
     if (counts != read.count || files != read.frame_count ||
         lines != read.frame_count)
         return -EBADMSG;
-    for (i = 0; i < counts; i++)
+    for (uint32_t i = 0; i < counts; i++)
         frames += read.counts[i];
     if (frames != read.frame_count)
         return -EBADMSG;
@@ -181,7 +181,7 @@ int found_pack(struct cop_packet **out,
 int found_unpack(struct found *found, const struct cop_packet *packet)
 {
     struct found read;
-    uint32_t names, facts, i;
+    uint32_t names, facts;
     int r;
 
     r = cop_packet_unpack(packet, FOUND_FORMAT, &read.index, &read.pids,
@@ -192,7 +192,7 @@ int found_unpack(struct found *found, const struct cop_packet *packet)
     if (names != read.count || read.count > TASKS_MAX ||
         facts != read.count * FOUND_FACTS)
         return -EBADMSG;
-    for (i = 0; i < read.count; i++) {
+    for (uint32_t i = 0; i < read.count; i++) {
         const uint64_t *known = &read.facts[(size_t)i * FOUND_FACTS];
 
         if (read.pids[i] <= 0 || known[0] >= RANK_SOURCES ||

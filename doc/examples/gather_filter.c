@@ -26,11 +26,11 @@ static int set_join(void *state,
 {
     struct set *set = state;
     const uint32_t *numbers;
-    uint32_t count, i;
+    uint32_t count;
 
     if (cop_packet_unpack(packet, "%aud", &numbers, &count) < 0)
         return cop_filter_fail(call, "a packet is no \"%%aud\"");
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (numbers[i] < SPAN)
             set->has[numbers[i]] = true;
     return 0;
@@ -40,9 +40,8 @@ static int set_difference(void *newer, const void *older)
 {
     struct set *set = newer;
     const struct set *known = older;
-    size_t i;
 
-    for (i = 0; i < SPAN; i++)
+    for (size_t i = 0; i < SPAN; i++)
         set->has[i] = set->has[i] && !known->has[i];
     return 0;
 }

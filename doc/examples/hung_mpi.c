@@ -34,9 +34,7 @@ FRAME static double solve(double part)
 
 FRAME static void refine(void)
 {
-    int i;
-
-    for (i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++)
         cell = cell / 2 + 1;
 }
 

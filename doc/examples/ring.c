@@ -140,7 +140,6 @@ static int job_make(struct shared **shared, int (*pairs)[2], int count)
 {
     struct rlimit files;
     pthread_barrierattr_t attr;
-    int i;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -156,7 +155,7 @@ static int job_make(struct shared **shared, int (*pairs)[2], int count)
     pthread_barrierattr_destroy(&attr);
     if (errno)
         return -1;
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]) < 0)
             return -1;
     }
@@ -196,9 +195,7 @@ FRAME static int job_start(struct shared *shared,
 /* Whether each of the processes sleeps where it will stay. */
 static bool job_hangs(struct shared *shared, const pid_t *pids, int count)
 {
-    int i;
-
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         if (!__atomic_load_n(&shared->state[i], __ATOMIC_ACQUIRE) ||
             process_state(pids[i]) != 'S')
             return false;
@@ -219,11 +216,10 @@ static int job_watch(struct shared *shared,
     struct signalfd_siginfo info;
     bool printed = false;
     char buffer[4096];
-    int i;
 
     for (;;) {
         if (!printed && job_hangs(shared, pids, count)) {
-            for (i = 0; i < count; i++)
+            for (int i = 0; i < count; i++)
                 printf(i ? " %d" : "%d", (int)pids[i]);
             printf("\n");
             fflush(stdout);
@@ -254,7 +250,6 @@ FRAME static int job_run(int count, int stall_rank)
     sigset_t mask;
     int signals;
     int started;
-    int i;
 
     sigemptyset(&mask);
     sigaddset(&mask, SIGINT);
@@ -273,7 +268,7 @@ FRAME static int job_run(int count, int stall_rank)
                 count, strerror(errno));
     else
         status = job_watch(shared, pids, count, signals);
-    for (i = 0; i < started; i++)
+    for (int i = 0; i < started; i++)
         kill(pids[i], SIGKILL);
     while (wait(NULL) > 0)
         ;
@@ -300,9 +295,8 @@ int main(int argc, char **argv)
     int stall_rank = 1;
     bool good = true;
     int status;
-    int i;
 
-    for (i = 1; i < argc && good; i += 2) {
+    for (int i = 1; i < argc && good; i += 2) {
         if (i + 1 < argc && strcmp(argv[i], "-n") == 0)
             good = number_read(argv[i + 1], 2, COUNT_MAX, &count);
         else if (i + 1 < argc && strcmp(argv[i], "--stall") == 0)

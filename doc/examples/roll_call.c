@@ -21,7 +21,6 @@ int main(int argc, char **argv)
     struct cop_stream *stream;
     struct cop_packet *answer;
     struct cop_error error;
-    size_t i;
     int r;
 
     if (argc < 3)
@@ -37,7 +36,7 @@ int main(int argc, char **argv)
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
 
-    for (i = 0; cop_network_missing(network, i, &who) == 0; i++)
+    for (size_t i = 0; cop_network_missing(network, i, &who) == 0; i++)
         printf("rank %u on %s is missing: %s\n", who.rank, who.host,
                who.reason);
 

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     struct cop_packet *parameters, *answer;
     struct cop_error error;
     const int64_t *numbers;
-    uint32_t count, i;
+    uint32_t count;
     int r;
 
     if (argc != 4)
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
         errx(1, "unpack: %s", strerror(-r));
     printf("the largest numbers of %u back-ends:",
            cop_packet_contributors(answer));
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         printf(" %lld", (long long)numbers[i]);
     printf("\n");
 

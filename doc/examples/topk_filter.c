@@ -47,13 +47,12 @@ static int filter(void *state, struct cop_filter_call *call)
     int64_t *all = NULL;
     uint32_t count = 0;
     uint32_t keep;
-    size_t i;
     int r = 0;
 
     (void)state;
     if (!parameters || cop_packet_unpack(parameters, "%ud", &keep) < 0)
         return cop_filter_fail(call, "topk needs parameters, \"%%ud\"");
-    for (i = 0; r == 0 && i < cop_filter_packet_count(call); i++)
+    for (size_t i = 0; r == 0 && i < cop_filter_packet_count(call); i++)
         r = gather(call, i, &all, &count);
     if (r < 0)
         goto out;

@@ -308,7 +308,7 @@ static unsigned char *find_places(const struct roster *roster, uint32_t top)
 {
     unsigned char *places = calloc(LIMIT_NODES, sizeof(*places));
     uint32_t *above = malloc(LIMIT_NODES * sizeof(*above));
-    uint32_t i, at;
+    uint32_t at;
 
     if (!places || !above) {
         free(above);
@@ -316,10 +316,10 @@ static unsigned char *find_places(const struct roster *roster, uint32_t top)
         return NULL;
     }
     memset(above, 0xff, LIMIT_NODES * sizeof(*above)); /* RANK_NONE */
-    for (i = 0; i < roster->internal_count; i++)
+    for (uint32_t i = 0; i < roster->internal_count; i++)
         above[roster->internals[i].rank] = roster->internals[i].parent;
     places[top] = PLACE_INSIDE;
-    for (i = 0; i < roster->internal_count; i++) {
+    for (uint32_t i = 0; i < roster->internal_count; i++) {
         unsigned char place = PLACE_OUTSIDE;
 
         at = roster->internals[i].rank;

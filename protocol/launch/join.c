@@ -23,9 +23,8 @@ static void welcome_joiner(struct node *node, struct peer *peer, uint32_t rank)
 static int answer_join(struct node *node, const struct msg_joined *joined)
 {
     struct joins *joins = &node->joins;
-    size_t i;
 
-    for (i = 0; i < joins->count; i++) {
+    for (size_t i = 0; i < joins->count; i++) {
         struct joining joining = joins->list[i];
         struct peer *child;
 
@@ -69,9 +68,7 @@ int join_ask(struct node *node, struct joining joining)
 
 void join_ask_again(struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->joins.count; i++)
+    for (size_t i = 0; i < node->joins.count; i++)
         node_send(node, node->parent,
                   msg_join_encode(&node->joins.list[i].question));
 }

@@ -65,9 +65,7 @@ void launch_fini(struct node *node)
 
 static bool is_complete(const struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->launching->expected_count; i++)
+    for (size_t i = 0; i < node->launching->expected_count; i++)
         if (!node->launching->expected[i].decided)
             return false;
     return true;
@@ -129,10 +127,9 @@ static void tell_failed(struct node *node)
     const struct roster *roster = &node->roster;
     char text[LIMIT_TEXT];
     size_t len = 0;
-    uint32_t i;
     int n;
 
-    for (i = 0; i < roster->missing_count && i < NAMED_MISSING; i++) {
+    for (uint32_t i = 0; i < roster->missing_count && i < NAMED_MISSING; i++) {
         const struct roster_missing *missing = &roster->missing[i];
         bool named = *missing->host;
 
@@ -165,9 +162,8 @@ static bool is_failed(const struct node *node)
 static void count_children(struct node *node)
 {
     uint32_t count = 0;
-    size_t i;
 
-    for (i = 0; i < node->launching->expected_count; i++)
+    for (size_t i = 0; i < node->launching->expected_count; i++)
         count += node->launching->expected[i].decided &&
                  !node->launching->expected[i].missing;
     if (node->roster.internal_count > 0)
@@ -178,11 +174,9 @@ static void count_children(struct node *node)
  * (PROTOCOL 12.2b). */
 static void become_launched(struct node *node)
 {
-    uint32_t slot;
-
     node->launched = true;
     launch_fini(node);
-    for (slot = 0; slot < node->peer_count; slot++)
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node->peers[slot])
             link_limit(&node->peers[slot]->life, node_patience_ms(node),
                        node->now_ms);
@@ -255,7 +249,6 @@ void launch_report(struct node *node)
 void launch_start(struct node *node)
 {
     uint32_t parent = node->role == NODE_FRONTEND ? RANK_NONE : 0;
-    size_t i;
     int r = 0;
 
     node->started = true;
@@ -268,7 +261,7 @@ void launch_start(struct node *node)
         r = ranks_add(&node->roster.backends, node->rank, node->rank);
     if (r < 0)
         node->failed = true;
-    for (i = 0; i < node->launching->expected_count; i++)
+    for (size_t i = 0; i < node->launching->expected_count; i++)
         node_act(node, ACTION_SPAWN)->rank = node->launching->expected[i].rank;
     launch_report(node);
 }
@@ -288,7 +281,6 @@ uint64_t launch_deadline_ms(const struct node *node)
 void launch_tick(struct node *node)
 {
     char text[128];
-    size_t i;
 
     if (node->now_ms < launch_deadline_ms(node))
         return;
@@ -301,7 +293,7 @@ void launch_tick(struct node *node)
         missing_close(node, text);
         return;
     }
-    for (i = 0; i < node->launching->expected_count; i++)
+    for (size_t i = 0; i < node->launching->expected_count; i++)
         if (!node->launching->expected[i].decided)
             add_missing(node, &node->launching->expected[i], text);
     launch_report(node);
@@ -402,7 +394,6 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
     struct expected *child = launch_expected(node, peer->rank);
     struct roster roster = {0};
     struct branch *zero;
-    uint32_t i;
     int r;
 
     if (!child || peer->ready)
@@ -418,7 +409,7 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
         roster_fini(&roster);
         return -EPROTO;
     }
-    for (i = 0; i < roster.internal_count; i++)
+    for (uint32_t i = 0; i < roster.internal_count; i++)
         if (roster.internals[i].rank == peer->rank)
             roster.internals[i].parent = node->rank;
     zero = stream_branch(node->streams[0], peer->slot);
@@ -466,9 +457,7 @@ static void exit_node(struct node *node, int code, const char *text)
 
 void launch_break(struct node *node, const char *text)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node->peers[slot];
 
         if (!peer || peer->life.state == LINK_CLOSED)
@@ -481,11 +470,9 @@ void launch_break(struct node *node, const char *text)
 
 void launch_end(struct node *node, const char *text)
 {
-    uint32_t slot;
-
     if (node->ended)
         return;
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node->peers[slot];
 
         if (!peer || peer->life.state == LINK_CLOSED)
@@ -505,9 +492,7 @@ void launch_end(struct node *node, const char *text)
 /* Whether this back-end has sent all its packets. */
 static bool is_drained(const struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         if (!upward_is_drained(node->streams[i]))
             return false;
     return !node->filter.is_out && retain_is_done(node);
@@ -517,9 +502,7 @@ static bool is_drained(const struct node *node)
  * adopted, get END. */
 static bool has_ready_child(const struct node *node)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++)
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)
             return true;
     return false;

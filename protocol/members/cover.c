@@ -15,9 +15,7 @@
 /* Add the back-ends that the branches cover to `out`. */
 static int add_covered(const struct node *node, struct ranks *out)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         const struct peer *peer = node_child(node, slot);
 
         if (peer && peer->ready && ranks_unite(out, &peer->below) < 0)
@@ -83,10 +81,9 @@ int node_unreached(const struct node *node,
                    struct ranks *out)
 {
     struct ranks all = {0};
-    size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < node->uncovered_count; i++)
+    for (size_t i = 0; r == 0 && i < node->uncovered_count; i++)
         r = ranks_unite(&all, &node->uncovered[i].ranks);
     if (r == 0)
         r = ranks_intersect(&all, ranks);
@@ -98,9 +95,7 @@ int node_unreached(const struct node *node,
 
 void cover_exempt(struct node *node, struct ranks *ranks)
 {
-    size_t i;
-
-    for (i = 0; i < node->uncovered_count; i++)
+    for (size_t i = 0; i < node->uncovered_count; i++)
         if (node->uncovered[i].limbo &&
             ranks_subtract(ranks, &node->uncovered[i].ranks) < 0)
             node->failed = true;
@@ -123,9 +118,7 @@ void cover_ended(struct node *node, uint32_t rank, const char *text)
 
 static bool is_covered(const struct node *node, uint32_t rank)
 {
-    size_t i;
-
-    for (i = 0; i < node->uncovered_count; i++)
+    for (size_t i = 0; i < node->uncovered_count; i++)
         if (ranks_has(&node->uncovered[i].ranks, rank))
             return false;
     return ranks_has(&node->backends, rank);
@@ -158,12 +151,10 @@ static void give_up_ended(struct node *node)
 
 void cover_fini(struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->uncovered_count; i++)
+    for (size_t i = 0; i < node->uncovered_count; i++)
         ranks_fini(&node->uncovered[i].ranks);
     free(node->uncovered);
-    for (i = 0; i < node->ended_count; i++)
+    for (size_t i = 0; i < node->ended_count; i++)
         free(node->ended_list[i].text);
     free(node->ended_list);
 }
@@ -180,11 +171,10 @@ static uint64_t due_ms(const struct node *node, const struct uncovered *entry)
 uint64_t cover_deadline_ms(const struct node *node)
 {
     uint64_t deadline = UINT64_MAX;
-    size_t i;
 
     if (next_ended(node) < node->ended_count && !node->closing)
         return 0;
-    for (i = 0; i < node->uncovered_count && !node->closing; i++)
+    for (size_t i = 0; i < node->uncovered_count && !node->closing; i++)
         if (due_ms(node, &node->uncovered[i]) < deadline)
             deadline = due_ms(node, &node->uncovered[i]);
     return deadline;
@@ -208,12 +198,11 @@ static void give_up_oldest(struct node *node)
 void cover_tick(struct node *node)
 {
     bool news = false;
-    size_t i;
 
     if (node->now_ms < cover_deadline_ms(node))
         return;
     give_up_ended(node);
-    for (i = 0; i < node->uncovered_count; i++) {
+    for (size_t i = 0; i < node->uncovered_count; i++) {
         struct uncovered *entry = &node->uncovered[i];
 
         if (entry->limbo || node->now_ms < due_ms(node, entry))
@@ -222,7 +211,7 @@ void cover_tick(struct node *node)
         suspect_limbo(node, &entry->ranks);
         news = true;
     }
-    for (i = 0; news && i < node->stream_count; i++)
+    for (size_t i = 0; news && i < node->stream_count; i++)
         if (node->streams[i]->root->opening)
             settle_update(node, node->streams[i]);
     while (node->uncovered_count > 0 && node->uncovered[0].limbo &&

@@ -34,11 +34,9 @@ struct farewell {
 
 void farewell_free(struct farewell *farewell)
 {
-    size_t i;
-
     if (!farewell)
         return;
-    for (i = 0; i < farewell->count; i++)
+    for (size_t i = 0; i < farewell->count; i++)
         frame_fini(&farewell->words[i].frame);
     frame_fini(&farewell->frame);
     free(farewell->words);
@@ -81,12 +79,11 @@ void farewell_collect(struct node *node,
                       const struct event *event)
 {
     struct farewell *farewell = node->farewell;
-    size_t i;
 
     if (!farewell || farewell->asked != stream->definition.id)
         return; /* a total for the parent: packets may wait for their call */
     farewell->asked = 0;
-    for (i = 0; i < farewell->count; i++) {
+    for (size_t i = 0; i < farewell->count; i++) {
         struct word *word = &farewell->words[i];
 
         if (word->stream != stream->definition.id || word->is_known)
@@ -103,9 +100,8 @@ void farewell_collect(struct node *node,
 static bool collect_next(struct node *node)
 {
     struct farewell *farewell = node->farewell;
-    size_t i;
 
-    for (i = 0; i < farewell->count; i++) {
+    for (size_t i = 0; i < farewell->count; i++) {
         struct word *word = &farewell->words[i];
         struct stream *stream = node_stream(node, word->stream);
 
@@ -135,10 +131,9 @@ static int pack_words(const struct farewell *farewell, struct payload **out)
     unsigned char *kinds = calloc(count, 1);
     unsigned char *bytes = NULL;
     uint64_t total = 0;
-    uint32_t i;
     int r = -ENOMEM;
 
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         total += frame_len(&farewell->words[i].frame) - FRAME_HEADER_LEN;
     if (total <= LIMIT_FRAME)
         bytes = malloc(total + 1);
@@ -147,7 +142,7 @@ static int pack_words(const struct farewell *farewell, struct payload **out)
     if (!streams || !lens || !tags || !kinds || !bytes)
         goto out;
     total = 0;
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct frame *frame = &farewell->words[i].frame;
 
         streams[i] = farewell->words[i].stream;
@@ -219,7 +214,7 @@ struct words_read {
 
 static int read_words(const struct cop_packet *packet, struct words_read *out)
 {
-    uint32_t tag_count, kind_count, len_count, byte_count, i;
+    uint32_t tag_count, kind_count, len_count, byte_count;
     uint64_t total = 0;
     int r;
 
@@ -231,7 +226,7 @@ static int read_words(const struct cop_packet *packet, struct words_read *out)
     if (tag_count != out->count || kind_count != out->count ||
         len_count != out->count || out->count > LIMIT_STREAMS)
         return -EBADMSG;
-    for (i = 0; i < out->count; i++) {
+    for (uint32_t i = 0; i < out->count; i++) {
         if (out->kinds[i] > WORD_BYTES ||
             (out->kinds[i] != WORD_BYTES && out->lens[i] > 0))
             return -EBADMSG;
@@ -247,10 +242,9 @@ static int keep_words(struct node *node,
 {
     const unsigned char *bytes = reading->bytes;
     struct ranks done = {0};
-    uint32_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < reading->count; i++) {
+    for (uint32_t i = 0; r == 0 && i < reading->count; i++) {
         uint32_t id = reading->streams[i];
         struct stream *stream = node_stream(node, id);
         struct frame frame = {

@@ -46,9 +46,7 @@ static void members_changed(struct node *node, struct stream *stream)
 
 void member_trim(struct node *node, struct peer *peer)
 {
-    size_t i;
-
-    for (i = 0; i < node->stream_count; i++) {
+    for (size_t i = 0; i < node->stream_count; i++) {
         trim_branch(node, node->streams[i], peer);
         members_changed(node, node->streams[i]);
     }
@@ -56,9 +54,7 @@ void member_trim(struct node *node, struct peer *peer)
 
 void member_forget(struct node *node, struct peer *peer)
 {
-    size_t i;
-
-    for (i = 0; i < node->stream_count; i++) {
+    for (size_t i = 0; i < node->stream_count; i++) {
         struct branch *branch = stream_branch(node->streams[i], peer->slot);
 
         if (!branch)
@@ -77,16 +73,15 @@ void member_forget(struct node *node, struct peer *peer)
 void member_lost_child(struct node *node, struct peer *peer, const char *text)
 {
     struct ranks none = {0}, below = peer->below;
-    size_t i;
 
     peer->below = none;
     node->shifted = true;
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         slot_end(node, node->streams[i], peer->slot);
     member_trim(node, peer);
     member_forget(node, peer);
     /* A stream without members may have waited for the branch (10.1b). */
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         settle_update(node, node->streams[i]);
     peer->below = below;
     if (node->closing)
@@ -127,13 +122,11 @@ static void remove_lost(struct node *node,
                         struct stream *stream,
                         const struct ranks *ranks)
 {
-    uint32_t slot;
-
     if (stream->exact && node->role == NODE_FRONTEND)
         accept_lost(node, stream, ranks);
     if (ranks_subtract(&stream->definition.members, ranks) < 0)
         node->failed = true;
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct branch *branch = &stream->branches[slot];
         bool had = branch->members.count > 0;
 
@@ -148,9 +141,6 @@ static void remove_lost(struct node *node,
 
 void member_lost(struct node *node, const struct ranks *ranks)
 {
-    uint32_t slot;
-    size_t i;
-
     if (node->role == NODE_BACKEND && ranks_has(ranks, node->rank)) {
         launch_end(node, node->farewell
                              ? "this back-end has left the network"
@@ -160,16 +150,16 @@ void member_lost(struct node *node, const struct ranks *ranks)
     if (ranks_subtract(&node->backends, ranks) < 0 ||
         ranks_unite(&node->lost, ranks) < 0)
         node->failed = true;
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (peer && ranks_subtract(&peer->below, ranks) < 0)
             node->failed = true;
         if (peer && peer->role == NODE_BACKEND && ranks_has(ranks, peer->rank))
-            for (i = 0; i < node->stream_count; i++)
+            for (size_t i = 0; i < node->stream_count; i++)
                 slot_end(node, node->streams[i], slot);
     }
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         remove_lost(node, node->streams[i], ranks);
 }
 
@@ -210,7 +200,6 @@ static void enter_stream(struct node *node,
     bool first = !stream_has_members(node, stream);
     const struct ranks *joined = &control->ranks;
     uint64_t start = control->starts[index];
-    uint32_t slot;
 
     if (ranks_unite(&stream->definition.members, joined) < 0)
         node->failed = true;
@@ -245,7 +234,7 @@ static void enter_stream(struct node *node,
     if (first && node->role == NODE_COMMNODE && stream->down.last < start)
         downward_restart(node, stream, start);
     /* an orphan that asks to be adopted is not ready */
-    for (slot = 0; slot < node->peer_count; slot++)
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)
             enter_branch(node, stream, node->peers[slot], joined, start);
     /* After an adoption the parent may have handled ENTER before it knew of
@@ -261,13 +250,11 @@ static void enter_stream(struct node *node,
 
 void member_enter(struct node *node, const struct control *control)
 {
-    uint32_t i;
-
     if (ranks_unite(&node->streams[0]->definition.members, &control->ranks) < 0)
         node->failed = true;
     if (ranks_has(&control->ranks, node->rank))
         node->outside = false;
-    for (i = 0; i < control->stream_count; i++) {
+    for (uint32_t i = 0; i < control->stream_count; i++) {
         struct stream *stream = node_stream(node, control->streams[i]);
 
         if (stream && stream->definition.id != 0)
@@ -278,8 +265,6 @@ void member_enter(struct node *node, const struct control *control)
 /* List the streams that a joiner enters, each with its present position. */
 static int list_growing(struct node *node, struct control *control)
 {
-    size_t i;
-
     control->streams = calloc(node->stream_count, sizeof(*control->streams));
     control->starts = calloc(node->stream_count, sizeof(*control->starts));
     control->markers = calloc(node->stream_count, sizeof(*control->markers));
@@ -287,7 +272,7 @@ static int list_growing(struct node *node, struct control *control)
     if (!control->streams || !control->starts || !control->markers ||
         !control->epochs)
         return -ENOMEM;
-    for (i = 1; i < node->stream_count; i++) {
+    for (size_t i = 1; i < node->stream_count; i++) {
         struct stream *stream = node->streams[i];
 
         if (!stream->definition.grow || stream->closing)
@@ -327,9 +312,7 @@ static void member_gain(struct node *node,
                         struct peer *peer,
                         struct ranks *gained)
 {
-    size_t i;
-
-    for (i = 1; i < node->stream_count; i++) {
+    for (size_t i = 1; i < node->stream_count; i++) {
         struct stream *stream = node->streams[i];
         struct branch *branch = stream_branch(stream, peer->slot);
         struct ranks members = {0};
@@ -359,9 +342,7 @@ static void member_gain(struct node *node,
  * to this node, and its waves do not wait for this node. Ask for both again. */
 static void reenter_streams(struct node *node)
 {
-    size_t i;
-
-    for (i = 1; i < node->stream_count; i++) {
+    for (size_t i = 1; i < node->stream_count; i++) {
         struct stream *stream = node->streams[i];
 
         if (!stream_has_members(node, stream))
@@ -377,7 +358,7 @@ int member_expel(struct node *node, struct frame *frame)
     struct cop_packet *packet = NULL;
     struct ranks ranks = {0};
     const uint32_t *pairs;
-    uint32_t count, slot;
+    uint32_t count;
     int r;
 
     r = packet_open(&packet, frame->payload);
@@ -390,7 +371,7 @@ int member_expel(struct node *node, struct frame *frame)
         return r == -EINVAL ? -EBADMSG : r;
     if (node->role == NODE_BACKEND && ranks_has(&ranks, node->rank))
         launch_end(node, "the front-end has given this back-end up");
-    for (slot = 0; slot < node->peer_count && !node->ended; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count && !node->ended; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (peer && peer->ready && ranks_meet(&peer->below, &ranks))

@@ -35,7 +35,6 @@ static void send_stream(struct node *node,
                         const struct stream *stream)
 {
     uint32_t id = stream->definition.id;
-    size_t i;
 
     send_unnumbered(node, peer,
                     &(struct control){.type = CONTROL_OPEN,
@@ -47,7 +46,7 @@ static void send_stream(struct node *node,
                               .stream = id,
                               .generation = stream->exact->generation,
                               .after = stream->exact->final});
-    for (i = 0; i < stream->pending_count; i++)
+    for (size_t i = 0; i < stream->pending_count; i++)
         send_unnumbered(
             node, peer,
             &(struct control){.type = stream->pending[i].type,
@@ -80,7 +79,6 @@ void snapshot_send(struct node *node, struct peer *peer)
         .number =
             zero->down.feed.stable, /* later packets are sent as they are */
     };
-    size_t i;
 
     if (!branch || !ids) {
         node->failed = true;
@@ -91,7 +89,7 @@ void snapshot_send(struct node *node, struct peer *peer)
         send_unnumbered(
             node, peer,
             &(struct control){.type = CONTROL_LOST, .ranks = node->lost});
-    for (i = 1; i < node->stream_count; i++) {
+    for (size_t i = 1; i < node->stream_count; i++) {
         if (!is_in_snapshot(node->streams[i], peer) ||
             node->streams[i]->opened_at > snapshot.number)
             continue;
@@ -114,9 +112,8 @@ void snapshot_send(struct node *node, struct peer *peer)
 static void forward_snapshot(struct node *node)
 {
     const struct stream *zero = node->streams[0];
-    uint32_t slot;
 
-    for (slot = 0; slot < zero->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < zero->branch_count; slot++) {
         const struct branch *branch = &zero->branches[slot];
         struct peer *peer = node_child(node, slot);
 
@@ -129,9 +126,7 @@ static void forward_snapshot(struct node *node)
 
 void snapshot_pass_end(struct node *node)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < node->peer_count; slot++) {
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (peer && peer->ready)
@@ -146,8 +141,6 @@ void snapshot_refresh(struct node *node,
                       struct stream *stream,
                       const struct stream_definition *definition)
 {
-    size_t i;
-
     if (node->role == NODE_BACKEND && stream->active)
         return; /* it has received everything that is stable */
     /* Add members that joined while this node was cut off. None of them is
@@ -159,7 +152,7 @@ void snapshot_refresh(struct node *node,
     payload_free(stream->definition.parameters);
     stream->definition.parameters = payload_ref(definition->parameters);
     /* changes behind the stable packets follow in the snapshot */
-    for (i = 0; i < stream->pending_count; i++)
+    for (size_t i = 0; i < stream->pending_count; i++)
         payload_free(stream->pending[i].parameters);
     stream->pending_count = 0;
     stream->applied = 0;

@@ -45,10 +45,9 @@ static int list_expected(const struct stream *stream,
 {
     const struct accepting *accept = &stream->exact->accept;
     struct ranks later = {0};
-    size_t i;
     int r = ranks_copy(out, &stream->definition.members);
 
-    for (i = 0; r == 0 && i < accept->late_count; i++)
+    for (size_t i = 0; r == 0 && i < accept->late_count; i++)
         if (accept->late[i].epoch > epoch)
             r = ranks_add(&later, accept->late[i].rank, accept->late[i].rank);
     if (r == 0)
@@ -86,7 +85,6 @@ static bool is_whole(struct node *node, struct stream *stream, size_t *settled)
     struct accepting *accept = &stream->exact->accept;
     uint32_t epoch = epoch_of(stream->exact->final), count;
     uint64_t sum = tally_sum(stream->exact->tally), want;
-    size_t i;
     bool whole;
 
     compute_want(node, stream);
@@ -94,7 +92,7 @@ static bool is_whole(struct node *node, struct stream *stream, size_t *settled)
     count = accept->want_count;
     *settled = accept->gone_count;
     whole = count > 0 && sum == want;
-    for (i = accept->gone_count; i-- > 0;) {
+    for (size_t i = accept->gone_count; i-- > 0;) {
         if (accept->gone[i].epoch > epoch)
             continue;
         want += exact_hash(accept->gone[i].rank);
@@ -136,9 +134,8 @@ void accept_named(struct stream *stream,
                   uint32_t epoch)
 {
     struct accepting *accept = &stream->exact->accept;
-    size_t i;
 
-    for (i = 0; i < accept->late_count; i++)
+    for (size_t i = 0; i < accept->late_count; i++)
         if (accept->late[i].epoch == EXACT_UNNAMED &&
             ranks_has(ranks, accept->late[i].rank))
             accept->late[i].epoch = epoch;
@@ -228,12 +225,11 @@ static bool is_covered(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
     struct ranks expected = {0};
-    uint32_t slot;
     bool covered;
 
     if (list_expected(stream, epoch_of(exact->final), &expected) < 0)
         node->failed = true;
-    for (slot = 0; slot < exact->set_count; slot++)
+    for (uint32_t slot = 0; slot < exact->set_count; slot++)
         if (ranks_subtract(&expected, &exact->sets[slot]) < 0)
             node->failed = true;
     covered = expected.count == 0;
@@ -338,10 +334,8 @@ static void end_hopeless(struct node *node, struct stream *stream)
 
 void accept_end_hopeless(struct node *node)
 {
-    size_t i;
-
     node->hopeless = false;
-    for (i = node->stream_count; i-- > 0;) {
+    for (size_t i = node->stream_count; i-- > 0;) {
         struct stream *stream = node->streams[i];
 
         if (stream->exact && stream->exact->accept.hopeless && !stream->closing)

@@ -128,9 +128,7 @@ void upward_orphaned(struct node *node, struct stream *stream)
 /* The wave before the first in the queue; our level if there is none. */
 static uint64_t level_sent(const struct stream *stream)
 {
-    uint32_t i;
-
-    for (i = 0; i < stream->up.out.count; i++) {
+    for (uint32_t i = 0; i < stream->up.out.count; i++) {
         const struct frame *frame = &fifo_at(&stream->up.out, i)->frame;
 
         if (frame->type == FRAME_DATA && frame->wave > 0)

@@ -108,13 +108,11 @@ static void return_credit(struct node *node, struct stream *stream, size_t len)
 
 void downward_restart(struct node *node, struct stream *stream, uint64_t number)
 {
-    uint32_t i;
-
-    for (i = 0; i < stream->down.feed.store.count; i++)
+    for (uint32_t i = 0; i < stream->down.feed.store.count; i++)
         return_credit(node, stream,
                       fifo_at(&stream->down.feed.store, i)->credit);
     /* Packets without a number are not retransmitted: keep them. */
-    for (i = stream->down.in.count; i > 0; i--) {
+    for (uint32_t i = stream->down.in.count; i > 0; i--) {
         struct queued waits = fifo_pop(&stream->down.in);
 
         if (waits.frame.number == 0) {
@@ -143,9 +141,8 @@ static uint64_t lowest_cursor(const struct node *node,
                               const struct stream *stream)
 {
     uint64_t low = feed_last(&stream->down.feed);
-    uint32_t slot;
 
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = &stream->branches[slot];
         const struct peer *peer = node_child(node, slot);
 
@@ -183,13 +180,11 @@ bool downward_is_filtering(const struct node *node, const struct stream *stream)
 
 void downward_orphaned(struct node *node, struct stream *stream)
 {
-    uint32_t i;
-
     memset(&stream->down.debit, 0, sizeof(stream->down.debit));
     stream->down.unreturned = 0;
-    for (i = 0; i < stream->down.feed.store.count; i++)
+    for (uint32_t i = 0; i < stream->down.feed.store.count; i++)
         fifo_at(&stream->down.feed.store, i)->credit = 0;
-    for (i = 0; i < stream->down.in.count; i++)
+    for (uint32_t i = 0; i < stream->down.in.count; i++)
         fifo_at(&stream->down.in, i)->credit = 0;
     if (downward_is_filtering(node, stream))
         node->filter.credit = 0;
@@ -197,9 +192,7 @@ void downward_orphaned(struct node *node, struct stream *stream)
 
 void downward_pump(struct node *node, struct stream *stream)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < stream->branch_count; slot++)
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++)
         downward_pump_child(node, stream, slot);
     downward_passed(node, stream);
 }
@@ -208,11 +201,9 @@ void downward_aside(struct node *node,
                     struct stream *stream,
                     struct frame frame)
 {
-    uint32_t slot;
-
     frame.stream = stream->definition.id;
     frame.number = 0;
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct branch *branch = &stream->branches[slot];
         struct frame copy;
 
@@ -252,7 +243,6 @@ int downward_open(struct node *node,
                   uint64_t number)
 {
     struct stream *stream;
-    uint32_t slot;
     /* a snapshot may list a joiner before its ENTER, which has the start */
     bool member = ranks_has(&definition->members, node->rank) && !node->outside;
 
@@ -279,7 +269,7 @@ int downward_open(struct node *node,
     if (node->parent)
         upward_grant(stream, node->parent->granted);
     /* a peer that asks to be adopted is not a child yet */
-    for (slot = 0; slot < node->peer_count; slot++)
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)
             open_branch(node, stream, node->peers[slot]);
     if (node->role == NODE_COMMNODE) {
@@ -493,11 +483,9 @@ static void commit_renumbered(struct node *node,
                               struct frame frame,
                               uint32_t credit)
 {
-    size_t i;
-
     if (event->down_count == 0)
         return_credit(node, stream, credit);
-    for (i = 0; i < event->down_count; i++) {
+    for (size_t i = 0; i < event->down_count; i++) {
         frame.number = next_number(node, stream);
         frame.tag = event->down[i].tag;
         frame.payload = event->down[i].payload;
@@ -523,7 +511,6 @@ void downward_filtered(struct node *node, const struct event *event)
     struct stream *stream = node_stream(node, node->filter.what.stream);
     struct frame input = node->filter.down;
     uint32_t credit = node->filter.credit;
-    size_t i;
 
     frame_fini(&node->filter.down);
     node->filter.what.input_count = 0;
@@ -534,7 +521,7 @@ void downward_filtered(struct node *node, const struct event *event)
         upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
     if (input.number == 0) {
         return_credit(node, stream, credit);
-        for (i = 0; i < event->down_count; i++) {
+        for (size_t i = 0; i < event->down_count; i++) {
             struct frame frame = event->down[i];
 
             event->down[i].payload = NULL;
@@ -550,7 +537,7 @@ void downward_filtered(struct node *node, const struct event *event)
     } else {
         commit_renumbered(node, stream, event, input, credit);
     }
-    for (i = 0; i < event->up_count; i++) {
+    for (size_t i = 0; i < event->up_count; i++) {
         struct frame frame = {
             .type = FRAME_DATA,
             .tag = event->up[i].tag,
@@ -606,13 +593,11 @@ static void downward_lift(struct node *node,
                           struct stream *stream,
                           uint64_t stable)
 {
-    uint32_t slot;
-
     if (node->role != NODE_COMMNODE || stream->definition.id == 0 ||
         stable <= stream->down.last)
         return;
     downward_restart(node, stream, stable);
-    for (slot = 0; slot < stream->branch_count; slot++)
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++)
         if (stream->branches[slot].cursor < stable)
             stream->branches[slot].cursor = stable;
 }

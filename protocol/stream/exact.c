@@ -34,12 +34,10 @@ int exact_new(struct exact **out, const struct node *node)
 
 void exact_free(struct exact *exact)
 {
-    uint32_t slot;
-
     if (!exact)
         return;
     tally_free(exact->tally);
-    for (slot = 0; slot < exact->set_count; slot++)
+    for (uint32_t slot = 0; slot < exact->set_count; slot++)
         ranks_fini(&exact->sets[slot]);
     free(exact->sets);
     ranks_fini(&exact->told);
@@ -108,11 +106,10 @@ void exact_open_branch(struct node *node,
 static bool has_members(const struct node *node, const struct stream *stream)
 {
     const struct exact *exact = stream->exact;
-    uint32_t slot;
 
     if (node->role == NODE_BACKEND)
         return stream->active;
-    for (slot = 0; slot < exact->set_count; slot++)
+    for (uint32_t slot = 0; slot < exact->set_count; slot++)
         if (exact->sets[slot].count > 0)
             return true;
     return false;
@@ -121,10 +118,9 @@ static bool has_members(const struct node *node, const struct stream *stream)
 void exact_opened(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
-    uint32_t slot;
 
     exact->counted = has_members(node, stream);
-    for (slot = 0; slot < exact->set_count; slot++)
+    for (uint32_t slot = 0; slot < exact->set_count; slot++)
         if (ranks_unite(&exact->told, &exact->sets[slot]) < 0)
             node->failed = true;
 }
@@ -184,9 +180,8 @@ void exact_trimmed(struct node *node, struct stream *stream)
     struct exact *exact = stream->exact;
     bool had = exact->told.count > 0;
     struct ranks below = {0};
-    uint32_t slot;
 
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         const struct peer *peer = node_child(node, slot);
         const struct ranks *members = &stream->branches[slot].members;
         struct ranks *set = set_at(exact, slot);
@@ -225,9 +220,8 @@ static struct wave_number stand(const struct node *node,
                                 const struct stream *stream)
 {
     const struct exact *exact = stream->exact;
-    uint32_t i;
 
-    for (i = 0; i < stream->up.out.count; i++) {
+    for (uint32_t i = 0; i < stream->up.out.count; i++) {
         const struct frame *frame = &fifo_at(&stream->up.out, i)->frame;
 
         if (frame->type == FRAME_DATA && frame->flags & FRAME_EXACT)
@@ -272,13 +266,12 @@ void exact_count(struct node *node,
                  struct claim *claim)
 {
     const struct exact *exact = stream->exact;
-    uint32_t slot;
 
     claim->exact = true;
     if (node->role == NODE_BACKEND && stream->active &&
         ranks_add(&claim->counting, node->rank, node->rank) < 0)
         node->failed = true;
-    for (slot = 0; slot < exact->set_count; slot++)
+    for (uint32_t slot = 0; slot < exact->set_count; slot++)
         if (ranks_unite(&claim->counting, &exact->sets[slot]) < 0)
             node->failed = true;
 }
@@ -408,11 +401,9 @@ static void emit_over(struct node *node,
 
 void exact_return_credit(struct node *node, struct stream *stream)
 {
-    uint32_t slot;
-
     if (!tally_owes(stream->exact->tally))
         return;
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
         uint64_t bytes = tally_credit(stream->exact->tally, slot);
 
@@ -486,10 +477,8 @@ void exact_close(struct node *node, struct stream *stream)
 
 static void send_final(struct node *node, struct stream *stream)
 {
-    uint32_t slot;
-
     stream->exact->final_due = false;
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (peer && peer->ready && stream->branches[slot].members.count > 0)
@@ -543,9 +532,7 @@ int exact_final(struct node *node, const struct frame *frame)
 /* Drop what waits to go up of older generations; RESUME too, at a commnode. */
 static void drop_old_output(struct node *node, struct stream *stream)
 {
-    uint32_t i;
-
-    for (i = stream->up.out.count; i > 0; i--) {
+    for (uint32_t i = stream->up.out.count; i > 0; i--) {
         struct queued waits = fifo_pop(&stream->up.out);
         bool old = waits.frame.type == FRAME_DATA &&
                    waits.frame.generation < stream->exact->generation;

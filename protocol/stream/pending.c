@@ -52,9 +52,8 @@ struct payload *downward_parameters(const struct stream *stream,
                                     uint64_t number)
 {
     struct payload *found = stream->definition.parameters;
-    size_t i;
 
-    for (i = 0; i < stream->pending_count; i++) {
+    for (size_t i = 0; i < stream->pending_count; i++) {
         const struct pending *pending = &stream->pending[i];
 
         if (pending->type == CONTROL_PARAMETERS &&

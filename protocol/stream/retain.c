@@ -117,14 +117,13 @@ void retain_redo(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
     struct wave_number begin = {exact->generation, begin_of(exact)};
-    uint32_t i;
 
     exact->retain.level = begin;
     if (!stream->active)
         return;
     if (begin.wave > exact->final)
         upward_resume(node, stream, begin.wave);
-    for (i = 0; i < exact->retain.kept.count; i++)
+    for (uint32_t i = 0; i < exact->retain.kept.count; i++)
         put_again(node, stream, &fifo_at(&exact->retain.kept, i)->frame);
 }
 
@@ -211,9 +210,7 @@ void retain_close(struct stream *stream)
 
 bool retain_is_done(const struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->stream_count; i++)
+    for (size_t i = 0; i < node->stream_count; i++)
         if (node->streams[i]->exact &&
             node->streams[i]->exact->retain.kept.count > 0)
             return false;

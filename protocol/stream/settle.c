@@ -23,9 +23,7 @@ void settle_claimed(struct node *node,
                     const struct stream *stream,
                     struct ranks *out)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = branch_at(node, stream, slot);
         const struct ranks *members;
 
@@ -41,9 +39,7 @@ void settle_claimed(struct node *node,
 
 bool stream_has_members(const struct node *node, const struct stream *stream)
 {
-    uint32_t slot;
-
-    for (slot = 0; slot < stream->branch_count; slot++)
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++)
         if (branch_at(node, stream, slot))
             return true;
     return false;
@@ -51,14 +47,12 @@ bool stream_has_members(const struct node *node, const struct stream *stream)
 
 bool stream_is_drained(const struct node *node, const struct stream *stream)
 {
-    uint32_t slot;
-
     if (stream->totals && totals_wait(stream))
         return false;
     if (stream->definition.id == 0 || !upward_is_drained(stream) ||
         !upward_is_idle(node, stream) || stream_has_members(node, stream))
         return false;
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = &stream->branches[slot];
         struct peer *peer = node_child(node, slot);
 
@@ -89,7 +83,6 @@ static void settle_build(struct node *node,
                          const struct stream *stream,
                          struct claim *claim)
 {
-    uint32_t slot;
     bool first = true;
 
     *claim = (struct claim){.recoverable = stream->filters.recoverable,
@@ -109,7 +102,7 @@ static void settle_build(struct node *node,
     }
     settle_claimed(node, stream, &claim->members);
     claim->drained = stream_is_drained(node, stream);
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = branch_at(node, stream, slot);
         const struct claim *theirs;
 
@@ -156,13 +149,11 @@ void settle_fall_back(struct node *node,
                       struct stream *stream,
                       struct mark settled)
 {
-    uint32_t i;
-
     if (node->role != NODE_COMMNODE ||
         settled.number >= stream->settle.settled.number)
         return;
     stream->settle.settled = settled;
-    for (i = 0; i < stream->up.out.count; i++) {
+    for (uint32_t i = 0; i < stream->up.out.count; i++) {
         struct queued *queued = fifo_at(&stream->up.out, i);
 
         if (queued->frame.type == 0 && queued->settled.number > settled.number)
@@ -208,7 +199,6 @@ static bool is_claim_urgent(const struct node *node,
                             const struct claim *claim)
 {
     const struct claim *sent = &stream->settle.sent;
-    uint32_t slot;
 
     if (stream->definition.id == 0)
         return claim->received > sent->received ||
@@ -226,7 +216,7 @@ static bool is_claim_urgent(const struct node *node,
     if (claim->error || node->role == NODE_BACKEND)
         return true;
     /* wait for all children: one claim, not one for each */
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = branch_at(node, stream, slot);
 
         if (branch && !ranks_cover(&branch->claim.members, &branch->members))
@@ -377,10 +367,8 @@ void settle_tell_stable(struct node *node,
 /* Tell the commnodes below what is stable: no packet may follow with it. */
 static void send_stable(struct node *node, struct stream *stream)
 {
-    uint32_t slot;
-
     stream->settle.stable_due = false;
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
         const struct branch *branch = &stream->branches[slot];
 
@@ -393,9 +381,7 @@ static void send_stable(struct node *node, struct stream *stream)
 
 void settle_beat(struct node *node)
 {
-    size_t i;
-
-    for (i = node->stream_count; i-- > 0;) {
+    for (size_t i = node->stream_count; i-- > 0;) {
         struct stream *stream = node->streams[i];
 
         if (stream->settle.claim_due)

@@ -16,11 +16,9 @@ int totals_new(struct totals **out)
 
 void totals_free(struct totals *totals)
 {
-    size_t i;
-
     if (!totals)
         return;
-    for (i = 0; i < totals->parting_count; i++)
+    for (size_t i = 0; i < totals->parting_count; i++)
         frame_fini(&totals->partings[i].frame);
     total_fini(&totals->packing);
     free(totals->partings);
@@ -57,9 +55,8 @@ static bool unite_sets(struct node *node,
                        struct ranks *out)
 {
     bool good = true;
-    uint32_t at;
 
-    for (at = 0; at < stream->branch_count; at++) {
+    for (uint32_t at = 0; at < stream->branch_count; at++) {
         const struct slot *slot = slot_at(node, stream, at);
 
         if (!slot)
@@ -76,10 +73,9 @@ struct mark totals_settled(struct node *node, const struct stream *stream)
     struct mark settled = {0};
     struct ranks set = {0};
     bool first = true;
-    uint32_t at;
 
     if (unite_sets(node, stream, &set) && !ranks_meet(&set, &node->lost)) {
-        for (at = 0; at < stream->branch_count; at++) {
+        for (uint32_t at = 0; at < stream->branch_count; at++) {
             const struct slot *slot = slot_at(node, stream, at);
 
             if (!slot || slot->set.count == 0)
@@ -98,9 +94,7 @@ static bool is_nowhere(const struct node *node,
                        const struct stream *stream,
                        uint32_t rank)
 {
-    uint32_t at;
-
-    for (at = 0; at < stream->branch_count; at++) {
+    for (uint32_t at = 0; at < stream->branch_count; at++) {
         const struct slot *slot = slot_at(node, stream, at);
 
         if (slot && ranks_has(&slot->set, rank))
@@ -112,9 +106,7 @@ static bool is_nowhere(const struct node *node,
 /* Whether the total of a back-end that has left is to be joined now (17.7). */
 static bool may_part(const struct node *node, const struct stream *stream)
 {
-    size_t i;
-
-    for (i = 0; i < stream->totals->parting_count; i++)
+    for (size_t i = 0; i < stream->totals->parting_count; i++)
         if (is_nowhere(node, stream, stream->totals->partings[i].rank))
             return true;
     return false;
@@ -252,11 +244,9 @@ int slot_take(struct node *node, struct peer *peer, const struct frame *frame)
  * all of them is enough, but it is not waited for longer than a heartbeat. */
 static bool is_awaited(const struct node *node, const struct stream *stream)
 {
-    uint32_t at;
-
     if (node->role != NODE_COMMNODE || stream->totals->impatient)
         return false;
-    for (at = 0; at < stream->branch_count; at++)
+    for (uint32_t at = 0; at < stream->branch_count; at++)
         if (node_child(node, at) && stream->branches[at].members.count > 0 &&
             !stream->branches[at].slot)
             return true;
@@ -267,11 +257,9 @@ static bool is_awaited(const struct node *node, const struct stream *stream)
  * call, and need not wait for one. */
 static bool is_blank(const struct node *node, const struct stream *stream)
 {
-    uint32_t at;
-
     if (stream->totals->used || stream->totals->parting_count > 0)
         return false;
-    for (at = 0; at < stream->branch_count; at++) {
+    for (uint32_t at = 0; at < stream->branch_count; at++) {
         const struct slot *slot = slot_at(node, stream, at);
 
         if (slot && slot->is_due && !slot->next.is_empty)
@@ -310,7 +298,6 @@ static int reserve_call(struct totals *totals, size_t count)
 {
     struct frame *inputs;
     uint32_t **lists[] = {&totals->inlets, &totals->keys, &totals->kept};
-    size_t i;
 
     if (count <= totals->room)
         return 0;
@@ -318,7 +305,7 @@ static int reserve_call(struct totals *totals, size_t count)
     if (!inputs)
         return -ENOMEM;
     totals->inputs = inputs;
-    for (i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
         uint32_t *list = reallocarray(*lists[i], count, sizeof(*list));
 
         if (!list)
@@ -396,9 +383,8 @@ static void fill_call(struct node *node,
                       struct node_call *call)
 {
     struct totals *totals = stream->totals;
-    uint32_t at;
 
-    for (at = 0; at < stream->branch_count; at++) {
+    for (uint32_t at = 0; at < stream->branch_count; at++) {
         struct slot *slot = slot_at(node, stream, at);
 
         if (!slot)
@@ -414,9 +400,7 @@ static void fill_call(struct node *node,
 /* What came behind the totals that are in now may be settled next. */
 static void settle_later(const struct node *node, struct stream *stream)
 {
-    uint32_t at;
-
-    for (at = 0; at < stream->branch_count; at++) {
+    for (uint32_t at = 0; at < stream->branch_count; at++) {
         struct slot *slot = slot_at(node, stream, at);
 
         if (slot && slot->has_later) {
@@ -617,18 +601,16 @@ void totals_part(struct node *node,
 uint64_t totals_bytes(const struct stream *stream)
 {
     uint64_t bytes = 0;
-    uint32_t at;
-    size_t i;
 
     if (!stream->totals)
         return 0;
-    for (at = 0; at < stream->branch_count; at++) {
+    for (uint32_t at = 0; at < stream->branch_count; at++) {
         const struct slot *slot = stream->branches[at].slot;
 
         if (slot && slot->next.payload)
             bytes += slot->next.payload->len;
     }
-    for (i = 0; i < stream->totals->parting_count; i++)
+    for (size_t i = 0; i < stream->totals->parting_count; i++)
         bytes += frame_len(&stream->totals->partings[i].frame);
     return bytes;
 }

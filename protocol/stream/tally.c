@@ -80,11 +80,9 @@ static void lane_free(struct lane *lane)
 
 void tally_free(struct tally *tally)
 {
-    uint32_t i;
-
     if (!tally)
         return;
-    for (i = 0; i < tally->lane_count; i++)
+    for (uint32_t i = 0; i < tally->lane_count; i++)
         lane_free(tally->lanes[i]);
     free(tally->lanes);
     free(tally->slots);
@@ -186,11 +184,9 @@ static bool is_wanted(const struct tally *tally, const struct frame *frame)
  * wave give their credit back while they wait (3.4). */
 static void lend(struct tally *tally, struct lane *lane)
 {
-    uint32_t i;
-
     if (lane->waves.count > 0)
         return;
-    for (i = 0; i < lane->parts.count; i++) {
+    for (uint32_t i = 0; i < lane->parts.count; i++) {
         struct queued *part = fifo_at(&lane->parts, i);
 
         lane->owed += part->credit;
@@ -386,9 +382,7 @@ static bool is_blocked(struct tally *tally, struct wave_number *low, bool *any)
 static const struct frame *lane_next(const struct lane *lane,
                                      struct wave_number level)
 {
-    uint32_t i;
-
-    for (i = 0; i < lane->waves.count && i < 2; i++) {
+    for (uint32_t i = 0; i < lane->waves.count && i < 2; i++) {
         const struct frame *frame = &fifo_at(&lane->waves, i)->frame;
 
         if (number_compare(number_of(frame), level) > 0)
@@ -401,9 +395,8 @@ static const struct frame *lane_next(const struct lane *lane,
 static bool lowest_waiting(const struct tally *tally, struct wave_number *out)
 {
     bool any = false;
-    uint32_t i;
 
-    for (i = 0; i < tally->lane_count; i++) {
+    for (uint32_t i = 0; i < tally->lane_count; i++) {
         const struct frame *next = lane_next(tally->lanes[i], tally->level);
 
         if (!next || (any && number_compare(number_of(next), *out) >= 0))
@@ -478,11 +471,10 @@ static int gather_lane(struct tally *tally,
 /* Take wave `out->number` from all lanes. Returns 0 or -ENOMEM. */
 static int gather(struct tally *tally, struct tally_set *out, bool *any)
 {
-    uint32_t i;
     int r = 0;
 
     *any = false;
-    for (i = 0; r == 0 && i < tally->lane_count; i++)
+    for (uint32_t i = 0; r == 0 && i < tally->lane_count; i++)
         r = gather_lane(tally, tally->lanes[i], out, any);
     out->set.sequence = out->number.wave;
     out->set.frames = tally->frames;
@@ -506,10 +498,9 @@ static void rise(struct tally *tally, struct wave_number level)
 static bool sum_ended(const struct tally *tally, uint64_t *sum)
 {
     bool any = false;
-    uint32_t i;
 
     *sum = 0;
-    for (i = 0; i < tally->lane_count; i++) {
+    for (uint32_t i = 0; i < tally->lane_count; i++) {
         const struct frame *head = fifo_peek(&tally->lanes[i]->waves);
 
         if (!head || !(head->flags & FRAME_OVER) ||
@@ -571,17 +562,15 @@ int tally_next(struct tally *tally, struct tally_set *out)
 uint64_t tally_sum(struct tally *tally)
 {
     struct wave_number next = tally->level;
-    uint32_t i;
 
     if (tally->summed)
         return tally->sum;
     next.wave++;
     sum_ended(tally, &tally->sum);
-    for (i = 0; i < tally->lane_count; i++) {
+    for (uint32_t i = 0; i < tally->lane_count; i++) {
         const struct fifo *waves = &tally->lanes[i]->waves;
-        uint32_t k;
 
-        for (k = 0; k < waves->count; k++) {
+        for (uint32_t k = 0; k < waves->count; k++) {
             const struct frame *frame = &fifo_at(waves, k)->frame;
 
             if (frame->flags & FRAME_OVER ||
@@ -625,9 +614,7 @@ void tally_end_epoch(struct tally *tally)
 
 void tally_drop(struct tally *tally)
 {
-    uint32_t i;
-
-    for (i = 0; i < tally->lane_count; i++) {
+    for (uint32_t i = 0; i < tally->lane_count; i++) {
         drop_all(tally, tally->lanes[i], &tally->lanes[i]->waves);
         drop_all(tally, tally->lanes[i], &tally->lanes[i]->parts);
     }
@@ -669,9 +656,8 @@ void tally_paid(struct tally *tally)
 static uint64_t credit_of(const struct fifo *fifo)
 {
     uint64_t bytes = 0;
-    uint32_t i;
 
-    for (i = 0; i < fifo->count; i++)
+    for (uint32_t i = 0; i < fifo->count; i++)
         bytes += fifo_at(fifo, i)->credit;
     return bytes;
 }

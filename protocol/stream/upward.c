@@ -35,9 +35,7 @@ static void return_credit_of_set(struct node *node,
                                  struct stream *stream,
                                  struct wave_set *set)
 {
-    size_t i;
-
-    for (i = 0; i < set->count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         struct peer *peer = node_child(node, set->slots[i]);
 
         if (set->credits[i] > 0 && peer && peer->rank == set->inlets[i] &&
@@ -50,11 +48,9 @@ static void return_credit_of_set(struct node *node,
 /* Return credit early for packets of waves that are not complete (3.4). */
 static void upward_lend(struct node *node, struct stream *stream)
 {
-    uint32_t slot;
-
     if (!wave_has_parts(stream->up.wave))
         return;
-    for (slot = 0; slot < stream->branch_count; slot++) {
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
         uint64_t bytes = peer ? wave_lend(stream->up.wave, slot) : 0;
 
@@ -261,9 +257,7 @@ static void upward_pass(struct node *node,
                         struct stream *stream,
                         struct wave_set *set)
 {
-    size_t i;
-
-    for (i = 0; i < set->count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         struct frame frame = set->frames[i];
 
         frame.flags &= (uint8_t)~FRAME_LAST;
@@ -452,9 +446,8 @@ uint64_t upward_deadline_ms(const struct node *node,
 void upward_run_queued(struct node *node)
 {
     uint32_t id;
-    size_t i;
 
-    for (i = 0; i < node->stream_count && !node->filter.is_out; i++) {
+    for (size_t i = 0; i < node->stream_count && !node->filter.is_out; i++) {
         struct stream *stream = node->streams[i];
 
         if (!stream->queued)
@@ -538,13 +531,11 @@ int upward_discard(struct node *node,
 
 void upward_close(struct node *node, struct stream *stream)
 {
-    uint32_t slot;
-
     if (stream->exact) {
         exact_close(node, stream);
         return;
     }
-    for (slot = 0; slot < stream->branch_count; slot++)
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++)
         if (node_child(node, slot))
             upward_leave(node, stream, slot);
 }
@@ -623,9 +614,7 @@ static void emit_outputs(struct node *node,
                          struct frame *frames,
                          size_t count)
 {
-    size_t i;
-
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct frame frame = {
             .type = FRAME_DATA,
             .tag = frames[i].tag,
@@ -649,9 +638,7 @@ static void emit_outputs(struct node *node,
 
 void upward_drop_inputs(struct node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->filter.what.input_count; i++)
+    for (size_t i = 0; i < node->filter.what.input_count; i++)
         frame_fini(&node->filter.what.inputs[i]);
     node->filter.what.input_count = 0;
 }
@@ -670,7 +657,6 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
 void upward_filtered(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, node->filter.what.stream);
-    size_t i;
 
     upward_drop_inputs(node);
     if (stream && stream->totals && node->filter.expired)
@@ -691,7 +677,7 @@ void upward_filtered(struct node *node, const struct event *event)
         emit_empty(node, stream,
                    node->filter.late ? 0 : node->filter.what.sequence,
                    node->filter.what.contributors);
-    for (i = 0; i < event->down_count; i++) {
+    for (size_t i = 0; i < event->down_count; i++) {
         struct frame frame = {
             .type = FRAME_DATA,
             .tag = event->down[i].tag,

@@ -631,12 +631,10 @@ void wave_unlink(struct wave *wave, uint32_t slot)
 
 void wave_void(struct wave *wave, uint32_t slot)
 {
-    uint32_t i;
-
     if (slot < wave->inlet_count)
-        for (i = 0; i < wave->inlets[slot].fifo.count; i++)
+        for (uint32_t i = 0; i < wave->inlets[slot].fifo.count; i++)
             fifo_at(&wave->inlets[slot].fifo, i)->frame.flags |= FRAME_VOID;
-    for (i = 0; i < wave->alone.count; i++)
+    for (uint32_t i = 0; i < wave->alone.count; i++)
         if (wave->from[(wave->from_head + i) % wave->from_room].slot == slot)
             fifo_at(&wave->alone, i)->frame.flags |= FRAME_VOID;
 }

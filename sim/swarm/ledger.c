@@ -62,9 +62,8 @@ void ledger_give(struct ledger *ledger,
     struct ledger_member *member = &ledger->members[rank];
     struct cop_packet *packet = NULL;
     const unsigned char *items = read_items(ledger, frame, &packet);
-    uint32_t i;
 
-    for (i = 0; items && i < LEDGER_ITEMS; i++) {
+    for (uint32_t i = 0; items && i < LEDGER_ITEMS; i++) {
         if (items[rank * LEDGER_ITEMS + i] == 0)
             continue;
         member->given[i] = true;

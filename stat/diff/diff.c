@@ -38,15 +38,14 @@ static int host_numbers(uint32_t **out,
 {
     uint32_t *numbers =
         calloc((size_t)look->targets.host_count + 1, sizeof(*numbers));
-    uint32_t host, other;
 
     if (!numbers)
         return -ENOMEM;
-    for (host = 0; host < look->targets.host_count; host++) {
+    for (uint32_t host = 0; host < look->targets.host_count; host++) {
         const char *name = targets_host_name(&look->targets, host);
 
         numbers[host] = NOBODY;
-        for (other = 0; other < a->targets.host_count; other++)
+        for (uint32_t other = 0; other < a->targets.host_count; other++)
             if (strcmp(name, targets_host_name(&a->targets, other)) == 0)
                 numbers[host] = other;
     }
@@ -93,13 +92,12 @@ static long number_processes(uint32_t *to_b, const struct diff *diff)
     struct process *of_a = NULL;
     struct process *of_b = NULL;
     long both = 0;
-    uint32_t i;
     int r;
 
     r = processes_sorted(&of_a, a, a);
     if (r == 0)
         r = processes_sorted(&of_b, b, a);
-    for (i = 0; r == 0 && i < b->targets.count; i++) {
+    for (uint32_t i = 0; r == 0 && i < b->targets.count; i++) {
         const struct process *found = bsearch(&of_b[i], of_a, a->targets.count,
                                               sizeof(*of_a), by_process);
 
@@ -126,12 +124,11 @@ static int number(struct diff *diff, struct cop_error *error)
     uint32_t *to_b = calloc((size_t)b->tasks + 1, sizeof(*to_b));
     uint32_t count = a->tasks;
     long both = 1;
-    uint32_t i;
     int r = -ENOMEM;
 
     if (!to_b)
         goto out;
-    for (i = 0; i < b->tasks; i++)
+    for (uint32_t i = 0; i < b->tasks; i++)
         to_b[i] = numbered ? i : NOBODY;
     if (!numbered)
         both = number_processes(to_b, diff);
@@ -148,7 +145,7 @@ static int number(struct diff *diff, struct cop_error *error)
                           "no process is in both looks: they are of different "
                           "runs, which are compared by ranks of MPI: look "
                           "with --mpir");
-    for (i = 0; r == 0 && i < b->tasks; i++) {
+    for (uint32_t i = 0; r == 0 && i < b->tasks; i++) {
         if (to_b[i] == NOBODY)
             to_b[i] = count++;
         else if (to_b[i] >= count)
@@ -163,11 +160,11 @@ static int number(struct diff *diff, struct cop_error *error)
     if (r < 0)
         goto out;
     diff->count = count;
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         diff->numbers[DIFF_A][i] = i < a->tasks ? i : NOBODY;
         diff->numbers[DIFF_B][i] = NOBODY;
     }
-    for (i = 0; i < b->tasks; i++)
+    for (uint32_t i = 0; i < b->tasks; i++)
         diff->numbers[DIFF_B][to_b[i]] = i;
 out:
     free(to_b);
@@ -182,11 +179,10 @@ static int renumbering(uint32_t **out,
     const uint32_t *numbers = diff->numbers[side];
     uint32_t *tasks =
         calloc((size_t)diff->looks[side]->tasks + 1, sizeof(*tasks));
-    uint32_t i;
 
     if (!tasks)
         return -ENOMEM;
-    for (i = 0; i < diff->count; i++)
+    for (uint32_t i = 0; i < diff->count; i++)
         if (numbers[i] != NOBODY)
             tasks[numbers[i]] = i;
     *out = tasks;
@@ -201,7 +197,6 @@ static int renumber(struct tasks **out,
     struct tasks_range *ranges =
         calloc((size_t)tasks_count(set) + 1, sizeof(*ranges));
     size_t count = 0, i;
-    uint32_t task;
     int r;
 
     if (!ranges)
@@ -209,7 +204,7 @@ static int renumber(struct tasks **out,
     for (i = 0; i < tasks_range_count(set); i++) {
         const struct tasks_range *range = &tasks_ranges(set)[i];
 
-        for (task = range->first; task <= range->last; task++) {
+        for (uint32_t task = range->first; task <= range->last; task++) {
             uint32_t at = tasks[task];
 
             if (count > 0 && ranges[count - 1].last + 1 == at)
@@ -236,13 +231,12 @@ static int find_presence(struct presence *presence,
     const struct tree *tree = look->tree;
     struct tasks *all = NULL;
     struct tasks *unseen = tasks_ref(look->missing);
-    uint32_t end;
     int r;
 
     r = tree_tasks(&all, tree);
     if (r == 0)
         r = tasks_change(&all, TASKS_UNION, look->missing);
-    for (end = 0; r == 0 && end < tree->end_count; end++)
+    for (uint32_t end = 0; r == 0 && end < tree->end_count; end++)
         if (tree_is_not_walked(tree, tree->ends[end].node))
             r = tasks_change(&unseen, TASKS_UNION, tree->ends[end].tasks);
     if (r == 0)
@@ -281,22 +275,20 @@ static int gap_add(struct diff *diff,
 static int find_gaps(struct diff *diff, uint32_t *const *tasks)
 {
     size_t most = DIFF_SIDES;
-    int side;
     int r = 0;
 
-    for (side = 0; side < DIFF_SIDES; side++)
+    for (int side = 0; side < DIFF_SIDES; side++)
         most += diff->looks[side]->tree->end_count;
     diff->gaps = calloc(most, sizeof(*diff->gaps));
     if (!diff->gaps)
         return -ENOMEM;
-    for (side = 0; r == 0 && side < DIFF_SIDES; side++) {
+    for (int side = 0; r == 0 && side < DIFF_SIDES; side++) {
         const struct look *look = diff->looks[side];
         const struct tree *tree = look->tree;
-        uint32_t end;
 
         r = gap_add(diff, (enum diff_side)side, look->missing, tasks[side],
                     NO_ANSWER);
-        for (end = 0; r == 0 && end < tree->end_count; end++) {
+        for (uint32_t end = 0; r == 0 && end < tree->end_count; end++) {
             uint32_t node = tree->ends[end].node;
 
             if (tree_is_not_walked(tree, node))
@@ -311,10 +303,9 @@ static int find_gaps(struct diff *diff, uint32_t *const *tasks)
 static int find_presences(struct diff *diff, uint32_t *const *tasks)
 {
     struct presence of[DIFF_SIDES] = {{0}};
-    int side;
     int r = 0;
 
-    for (side = 0; r == 0 && side < DIFF_SIDES; side++)
+    for (int side = 0; r == 0 && side < DIFF_SIDES; side++)
         r = find_presence(&of[side], diff->looks[side], tasks[side]);
     if (r == 0)
         r = tasks_combine(&diff->appeared, TASKS_MINUS, of[DIFF_B].all,
@@ -333,7 +324,7 @@ static int find_presences(struct diff *diff, uint32_t *const *tasks)
         r = tasks_change(&of[DIFF_A].all, TASKS_UNION, of[DIFF_B].all);
     if (r == 0)
         diff->everyone = tasks_count(of[DIFF_A].all);
-    for (side = 0; side < DIFF_SIDES; side++) {
+    for (int side = 0; side < DIFF_SIDES; side++) {
         tasks_free(of[side].all);
         tasks_free(of[side].unseen);
     }
@@ -475,18 +466,16 @@ static int by_size(const void *a, const void *b)
 static void find_classes(struct step *steps, const struct diff *diff)
 {
     const struct classes *classes = diff->report->classes;
-    uint32_t task;
-    size_t i, k;
 
-    for (task = 0; task < diff->count; task++)
+    for (uint32_t task = 0; task < diff->count; task++)
         steps[task] = (struct step){-1, -1, task};
-    for (i = 0; i < classes->count; i++) {
+    for (size_t i = 0; i < classes->count; i++) {
         const struct tasks *set = classes->sets[i];
 
-        for (k = 0; k < tasks_range_count(set); k++) {
+        for (size_t k = 0; k < tasks_range_count(set); k++) {
             const struct tasks_range *range = &tasks_ranges(set)[k];
 
-            for (task = range->first; task <= range->last; task++) {
+            for (uint32_t task = range->first; task <= range->last; task++) {
                 if (task < diff->count)
                     steps[task].from = (long)i;
                 else
@@ -502,13 +491,13 @@ static int gather_moves(struct diff *diff,
                         size_t count,
                         struct tasks_range *ranges)
 {
-    size_t first, next;
+    size_t next;
     int r = 0;
 
     diff->moves = calloc(count + 1, sizeof(*diff->moves));
     if (!diff->moves)
         return -ENOMEM;
-    for (first = 0; r == 0 && first < count; first = next) {
+    for (size_t first = 0; r == 0 && first < count; first = next) {
         struct diff_move *move = &diff->moves[diff->move_count];
 
         for (next = first;
@@ -534,23 +523,22 @@ static int find_moves(struct diff *diff)
     struct tasks_range *ranges =
         calloc((size_t)diff->count + 1, sizeof(*ranges));
     size_t stayed = 0, moved = 0, count = 0;
-    uint32_t task;
     int r = -ENOMEM;
 
     if (!steps || !ranges)
         goto out;
     find_classes(steps, diff);
-    for (task = 0; task < diff->count; task++)
+    for (uint32_t task = 0; task < diff->count; task++)
         if (steps[task].from >= 0 && steps[task].from == steps[task].to)
             ranges[stayed++] = (struct tasks_range){task, task};
     r = tasks_new(&diff->unchanged, ranges, stayed);
-    for (task = 0; task < diff->count; task++)
+    for (uint32_t task = 0; task < diff->count; task++)
         if (steps[task].from >= 0 && steps[task].to >= 0 &&
             steps[task].from != steps[task].to)
             ranges[moved++] = (struct tasks_range){task, task};
     if (r == 0)
         r = tasks_new(&diff->moved, ranges, moved);
-    for (task = 0; task < diff->count; task++)
+    for (uint32_t task = 0; task < diff->count; task++)
         if (steps[task].from != steps[task].to)
             steps[count++] = steps[task];
     qsort(steps, count, sizeof(*steps), by_step);
@@ -604,13 +592,11 @@ int diff_new(struct diff **out,
 
 void diff_free(struct diff *diff)
 {
-    size_t i;
-
     if (!diff)
         return;
-    for (i = 0; i < diff->move_count; i++)
+    for (size_t i = 0; i < diff->move_count; i++)
         tasks_free(diff->moves[i].tasks);
-    for (i = 0; i < diff->gap_count; i++)
+    for (size_t i = 0; i < diff->gap_count; i++)
         tasks_free(diff->gaps[i].tasks);
     free(diff->moves);
     free(diff->gaps);
@@ -652,9 +638,7 @@ static const struct targets *targets_of(const struct diff *diff,
                                         uint32_t task,
                                         uint32_t *index)
 {
-    int side;
-
-    for (side = DIFF_B; side >= DIFF_A; side--) {
+    for (int side = DIFF_B; side >= DIFF_A; side--) {
         const struct targets *targets = &diff->looks[side]->targets;
 
         if (targets_find(targets, diff->numbers[side][task], index))

@@ -40,11 +40,10 @@ static int write_side(FILE *file,
 static int write_nodes(FILE *file, const struct diff *diff)
 {
     const struct tree *tree = diff->tree;
-    uint32_t i;
     int r = 0;
 
     fputs(",\n\"nodes\":[", file);
-    for (i = 0; r == 0 && i < tree->node_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < tree->node_count; i++) {
         fprintf(file, "%s{\"frame\":%u,\"depth\":%u,", i ? ",\n" : "\n",
                 tree->nodes[i].frame, tree->nodes[i].depth);
         r = write_side(file, "a", diff, DIFF_A, diff->report->under[i]);
@@ -63,21 +62,18 @@ static void write_places(FILE *file,
                          const struct classes *classes,
                          long class)
 {
-    uint32_t i;
-
     fprintf(file, ",\"%s\":[", name);
-    for (i = 0; class >= 0 && i < classes->end_counts[class]; i++)
+    for (uint32_t i = 0; class >= 0 && i < classes->end_counts[class]; i++)
         fprintf(file, "%s%u", i ? "," : "", classes->ends[class][i]);
     fputc(']', file);
 }
 
 static int write_moves(FILE *file, const struct diff *diff)
 {
-    size_t i;
     int r = 0;
 
     fputs(",\n\"moves\":[", file);
-    for (i = 0; r == 0 && i < diff->move_count; i++) {
+    for (size_t i = 0; r == 0 && i < diff->move_count; i++) {
         const struct diff_move *move = &diff->moves[i];
 
         fputs(i ? ",\n{" : "\n{", file);
@@ -92,11 +88,10 @@ static int write_moves(FILE *file, const struct diff *diff)
 
 static int write_gaps(FILE *file, const struct diff *diff)
 {
-    size_t i;
     int r = 0;
 
     fputs(",\n\"gaps\":[", file);
-    for (i = 0; r == 0 && i < diff->gap_count; i++) {
+    for (size_t i = 0; r == 0 && i < diff->gap_count; i++) {
         const struct diff_gap *gap = &diff->gaps[i];
 
         fprintf(file, "%s{\"look\":\"%c\",", i ? ",\n" : "\n",
@@ -120,13 +115,12 @@ int diff_json_write(FILE *file, const struct diff *diff)
                 {"appeared", diff->appeared},
                 {"vanished", diff->vanished},
                 {"unknown", diff->unknown}};
-    size_t i;
     int r = 0;
 
     fprintf(file,
             "{\"format\":\"coppice-stat-diff\",\"version\":%d,\n\"tasks\":%u",
             DIFF_JSON_VERSION, diff->everyone);
-    for (i = 0; r == 0 && i < sizeof(sets) / sizeof(sets[0]); i++) {
+    for (size_t i = 0; r == 0 && i < sizeof(sets) / sizeof(sets[0]); i++) {
         fputs(",\n", file);
         r = write_set(file, sets[i].name, sets[i].set);
     }

@@ -166,9 +166,8 @@ static size_t count_classes(const struct diff *diff, enum diff_side side)
 static void draw_class(struct painting *painting, long class)
 {
     const struct classes *classes = painting->diff->report->classes;
-    uint32_t i;
 
-    for (i = 0; class >= 0 && i < classes->end_counts[class]; i++)
+    for (uint32_t i = 0; class >= 0 && i < classes->end_counts[class]; i++)
         painting->drawn[classes->ends[class][i]] = true;
 }
 
@@ -190,7 +189,6 @@ static int find_drawn(struct painting *painting)
     const struct tree *tree = diff->tree;
     size_t count = diff->report->classes->count;
     size_t skip = moves_skipped(diff), i;
-    uint32_t node, child;
 
     painting->drawn = calloc((size_t)tree->node_count + 1, sizeof(bool));
     if (!painting->drawn)
@@ -206,8 +204,8 @@ static int find_drawn(struct painting *painting)
         draw_class(painting, diff->moves[i].to);
     }
     /* In pre-order a node is followed by its subtree. */
-    for (node = tree->node_count; node-- > 0;)
-        for (child = node + 1;
+    for (uint32_t node = tree->node_count; node-- > 0;)
+        for (uint32_t child = node + 1;
              !painting->drawn[node] && child < node + tree->nodes[node].size;
              child += tree->nodes[child].size)
             painting->drawn[node] = painting->drawn[child];
@@ -227,19 +225,18 @@ static int write_head(struct painting *painting,
                                   diff->looks[DIFF_B]->taken_s};
     const char *before = "; ";
     char *text;
-    int side, i;
 
     text = columns_append(strdup(""), "unchanged: %u of %u %s%s",
                           tasks_count(diff->unchanged), diff->everyone,
                           diff->noun, plural(diff->everyone, "", "s"));
-    for (i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++) {
         if (tasks_count(sets[i]) == 0)
             continue;
         text = columns_append(text, "%s%u %s", before, tasks_count(sets[i]),
                               words[i]);
         before = ", ";
     }
-    for (side = DIFF_A; text && side < DIFF_SIDES; side++) {
+    for (int side = DIFF_A; text && side < DIFF_SIDES; side++) {
         size_t classes = count_classes(diff, (enum diff_side)side);
         uint32_t tasks = tasks_count(diff->looks[side]->everyone);
 
@@ -312,10 +309,9 @@ static int write_tree(struct painting *painting)
     unsigned right = 2 * painting->count_columns + 6;
     unsigned most = painting->width - 2 - right - TASKS_COLUMNS_MIN;
     unsigned left = 0;
-    size_t i;
     int r = 0;
 
-    for (i = 0; i < picture->count; i++)
+    for (size_t i = 0; i < picture->count; i++)
         if (picture->lines[i].tasks &&
             columns_of(picture->lines[i].text) > left)
             left = columns_of(picture->lines[i].text);
@@ -324,7 +320,7 @@ static int write_tree(struct painting *painting)
     fprintf(painting->file, "%*s  %*s  %*s  %ss\n", (int)left + 2, "",
             (int)painting->count_columns, "A", (int)painting->count_columns,
             "B", painting->diff->noun);
-    for (i = 0; r == 0 && i < picture->count; i++)
+    for (size_t i = 0; r == 0 && i < picture->count; i++)
         r = write_row(painting, &picture->lines[i], left);
     return r;
 }
@@ -413,19 +409,17 @@ static char *append_tasks(char *text,
     unsigned room = painting->width / 2;
     const char *before = " (";
     char ranks[TASKS_SIZE];
-    uint32_t task;
-    size_t i;
 
     if (room > sizeof(ranks))
         room = sizeof(ranks);
     text = columns_append(
         text, "%u %s%s: %s", tasks_count(set), painting->diff->noun,
         plural(tasks_count(set), "", "s"), tasks_text(set, ranks, room));
-    for (i = 0; tasks_count(set) <= NAMED_MAX && i < tasks_range_count(set);
-         i++) {
+    for (size_t i = 0;
+         tasks_count(set) <= NAMED_MAX && i < tasks_range_count(set); i++) {
         const struct tasks_range *range = &tasks_ranges(set)[i];
 
-        for (task = range->first; task <= range->last; task++) {
+        for (uint32_t task = range->first; task <= range->last; task++) {
             const char *host = diff_host(painting->diff, task);
 
             if (host)
@@ -480,10 +474,9 @@ static int write_moves(struct painting *painting)
 {
     const struct diff *diff = painting->diff;
     size_t skip = moves_skipped(diff);
-    size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < diff->move_count; i++) {
+    for (size_t i = 0; r == 0 && i < diff->move_count; i++) {
         if (skip > 0 && i == PICTURE_FIRST) {
             r = write_text(painting, '=',
                            columns_append(strdup(""),
@@ -502,10 +495,9 @@ static int write_moves(struct painting *painting)
 static int write_gaps(struct painting *painting)
 {
     const struct diff *diff = painting->diff;
-    size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < diff->gap_count; i++) {
+    for (size_t i = 0; r == 0 && i < diff->gap_count; i++) {
         const struct diff_gap *gap = &diff->gaps[i];
         char *text;
 
@@ -529,10 +521,9 @@ int diff_picture_write(FILE *file,
                                              ? RENDER_WIDTH_MIN
                                              : options->width,
                                 .count_columns = COUNT_COLUMNS_MIN};
-    uint32_t most;
     int r;
 
-    for (most = diff->count; most > 99999; most /= 10)
+    for (uint32_t most = diff->count; most > 99999; most /= 10)
         painting.count_columns++;
     r = find_drawn(&painting);
     if (r == 0)

@@ -172,7 +172,6 @@ static int read_sets(struct reading *reading)
 {
     uint64_t ranges = 0;
     const json_t *array = NULL;
-    size_t i;
     int r;
 
     r = read_array(reading, &array, reading->top, "", "sets");
@@ -181,7 +180,7 @@ static int read_sets(struct reading *reading)
     reading->sets = calloc(json_array_size(array) + 1, sizeof(struct tasks *));
     if (!reading->sets)
         return -ENOMEM;
-    for (i = 0; r == 0 && i < json_array_size(array); i++) {
+    for (size_t i = 0; r == 0 && i < json_array_size(array); i++) {
         const char *text = json_string_value(json_array_get(array, i));
 
         r = text ? tasks_parse(&reading->sets[i], text) : -EINVAL;
@@ -228,7 +227,6 @@ static int read_frames(struct reading *reading)
     const json_t *array = NULL;
     char where[48];
     uint64_t line;
-    size_t i;
     int r;
 
     r = read_array(reading, &array, reading->top, "", "frames");
@@ -239,7 +237,7 @@ static int read_frames(struct reading *reading)
         calloc(reading->frame_count + 1, sizeof(*reading->frames));
     if (!reading->frames)
         return -ENOMEM;
-    for (i = 0; r == 0 && i < reading->frame_count; i++) {
+    for (size_t i = 0; r == 0 && i < reading->frame_count; i++) {
         const json_t *object = json_array_get(array, i);
         struct frame *frame = &reading->frames[i];
 
@@ -294,14 +292,13 @@ static int read_ends(struct reading *reading,
     const json_t *array = NULL;
     uint64_t samples, threads;
     char where[64];
-    size_t i;
     int r;
 
     if (!json_object_get(object, "ends"))
         return 0;
     snprintf(where, sizeof(where), "nodes[%zu].", index);
     r = read_array(reading, &array, object, where, "ends");
-    for (i = 0; r == 0 && i < json_array_size(array); i++) {
+    for (size_t i = 0; r == 0 && i < json_array_size(array); i++) {
         const json_t *end = json_array_get(array, i);
         struct tasks *tasks, *twice, *tids = NULL;
 
@@ -521,10 +518,9 @@ static int read_places(struct reading *reading,
     const char *name = "";
     uint32_t host;
     char where[48];
-    size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < json_array_size(array); i++) {
+    for (size_t i = 0; r == 0 && i < json_array_size(array); i++) {
         const json_t *object = json_array_get(array, i);
 
         snprintf(where, sizeof(where), "hosts[%zu].", i);
@@ -563,10 +559,9 @@ static int take_places(struct reading *reading,
 {
     struct look *look = reading->look;
     size_t range = 0;
-    uint32_t task;
     int r = 0;
 
-    for (task = 0; r == 0 && task < look->tasks; task++) {
+    for (uint32_t task = 0; r == 0 && task < look->tasks; task++) {
         while (range < tasks_range_count(placed) &&
                tasks_ranges(placed)[range].last < task)
             range++;
@@ -694,7 +689,6 @@ int look_read(struct look **out,
               struct cop_error *error)
 {
     struct reading reading = {.name = name, .error = error};
-    size_t i;
     int r;
 
     reading.look = calloc(1, sizeof(*reading.look));
@@ -716,7 +710,7 @@ int look_read(struct look **out,
         reading.look = NULL;
     }
     look_free(reading.look);
-    for (i = 0; i < reading.set_count; i++)
+    for (size_t i = 0; i < reading.set_count; i++)
         tasks_free(reading.sets[i]);
     free(reading.sets);
     free(reading.frames);

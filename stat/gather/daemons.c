@@ -160,7 +160,6 @@ static int note_hosts(struct daemons *daemons,
     const struct cop_communicator *all = cop_network_everyone(daemons->network);
     struct cop_absentee absentee = COP_ABSENTEE_INIT;
     uint32_t first = 1 + commnodes_for(count), i, host;
-    size_t k;
 
     daemons->ranks =
         calloc(daemons->targets->host_count, sizeof(*daemons->ranks));
@@ -169,12 +168,13 @@ static int note_hosts(struct daemons *daemons,
         return -ENOMEM;
     for (host = 0; host < daemons->targets->host_count; host++)
         daemons->ranks[host] = COP_RANK_NONE;
-    for (k = 0; k < cop_communicator_size(all); k++) {
+    for (size_t k = 0; k < cop_communicator_size(all); k++) {
         i = cop_communicator_rank(all, k) - first;
         if (i < count)
             daemons->ranks[hosts[i]] = first + i;
     }
-    for (k = 0; cop_network_missing(daemons->network, k, &absentee) == 0; k++) {
+    for (size_t k = 0; cop_network_missing(daemons->network, k, &absentee) == 0;
+         k++) {
         i = absentee.rank - first;
         if (absentee.rank >= first && i < count)
             daemons->reasons[hosts[i]] = absentee.reason;

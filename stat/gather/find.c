@@ -65,9 +65,7 @@ out:
 /* Whether an answer may still come. */
 static bool is_waiting(const struct findings *findings)
 {
-    uint32_t i;
-
-    for (i = 0; i < findings->targets->wanted_count; i++) {
+    for (uint32_t i = 0; i < findings->targets->wanted_count; i++) {
         const struct finding *finding = &findings->list[i];
 
         if (!finding->packet && finding->daemon != COP_RANK_NONE &&
@@ -192,16 +190,15 @@ static int add_found(struct targets *targets,
                      const struct gather_options *options,
                      struct cop_error *late)
 {
-    uint32_t i, k;
     int r = 0;
 
-    for (i = 0; r == 0 && i < targets->wanted_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < targets->wanted_count; i++) {
         const struct finding *finding = &findings->list[i];
 
         if (!finding->packet)
             say_unanswered(findings, i, options, late);
-        for (k = 0; r == 0 && finding->packet && k < finding->found.count;
-             k++) {
+        for (uint32_t k = 0;
+             r == 0 && finding->packet && k < finding->found.count; k++) {
             struct targets_facts facts = found_facts(&finding->found, k);
 
             r = targets_add(targets, targets->wanted[i].host,

@@ -55,9 +55,7 @@ void follow_say(const char *line)
 /* Whether no task is left that could move. */
 static bool is_over(const struct tree *tree)
 {
-    uint32_t i;
-
-    for (i = 0; i < tree->end_count; i++) {
+    for (uint32_t i = 0; i < tree->end_count; i++) {
         uint32_t node = tree->ends[i].node;
         const char *function = tree_function(tree, node);
 
@@ -267,13 +265,12 @@ static int follow_idle(void *arg)
 static void follow_end(void *arg)
 {
     struct follow *follow = arg;
-    size_t i;
 
     screen_free(follow->screen);
     follow->screen = NULL;
     if (follow->record)
         write_record(follow);
-    for (i = 0; i < follow->note_count; i++)
+    for (size_t i = 0; i < follow->note_count; i++)
         fprintf(stderr, "coppice-stat: %s\n", follow->notes[i]);
 }
 
@@ -297,15 +294,13 @@ int follow_new(struct follow **out, const struct follow_options *options)
 
 void follow_free(struct follow *follow)
 {
-    size_t i;
-
     if (!follow)
         return;
     following = NULL;
     record_free(follow->record);
     screen_free(follow->screen);
     history_fini(&follow->history);
-    for (i = 0; i < follow->note_count; i++)
+    for (size_t i = 0; i < follow->note_count; i++)
         free(follow->notes[i]);
     tree_free(follow->tree);
     free(follow->notes);

@@ -50,7 +50,6 @@ static int send_request(struct cop_stream *stream,
                               .pids = targets->pids};
     struct cop_packet *packet = NULL;
     char boot[REQUEST_BOOT_SIZE] = "";
-    uint32_t i;
     int r = -ENOMEM;
 
     if (!ranks)
@@ -65,7 +64,7 @@ static int send_request(struct cop_stream *stream,
     request.stop_ms = request.sample_ms / STOP_PART;
     if (request.stop_ms > GATHERING_STOP_MS)
         request.stop_ms = GATHERING_STOP_MS;
-    for (i = 0; i < targets->count; i++)
+    for (uint32_t i = 0; i < targets->count; i++)
         ranks[i] = daemons_of_target(daemons, i);
     r = request_pack(&packet, &request);
     if (r == 0)
@@ -100,11 +99,10 @@ static int64_t count_still(const struct tree *tree,
     const struct gather_options *options = gathering->options;
     struct tasks *present = NULL;
     int64_t still = 0;
-    uint32_t i;
     int r;
 
     r = tasks_new(&present, NULL, 0);
-    for (i = 0; r == 0 && i < tree->progress_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < tree->progress_count; i++) {
         const struct tree_progress *progress = &tree->progress[i];
         uint64_t behind = progress->seen < gathering->sample
                               ? gathering->sample - progress->seen
@@ -261,9 +259,7 @@ static void say_absent(const struct targets *targets,
                        const struct gather_options *options,
                        struct cop_error *late)
 {
-    uint32_t host;
-
-    for (host = 0; host < targets->host_count; host++) {
+    for (uint32_t host = 0; host < targets->host_count; host++) {
         const char *reason = daemons_reason(daemons, host);
 
         if (!reason[0])
@@ -280,9 +276,8 @@ static void say_absent(const struct targets *targets,
 static void say_missing(struct cop_network *network, gather_say_fn say_fn)
 {
     struct cop_absentee absentee = COP_ABSENTEE_INIT;
-    size_t i;
 
-    for (i = 0; cop_network_missing(network, i, &absentee) == 0; i++)
+    for (size_t i = 0; cop_network_missing(network, i, &absentee) == 0; i++)
         gathering_say(say_fn,
                       "node %u on %s is missing, others do its work: %s",
                       absentee.rank, absentee.host, absentee.reason);

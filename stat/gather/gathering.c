@@ -130,10 +130,10 @@ bool gathering_note(struct gathering *gathering,
 void gathering_check(struct gathering *gathering)
 {
     const struct daemons *daemons = gathering->daemons;
-    uint32_t i;
 
     gathering->is_over = true;
-    for (i = 0; gathering->is_over && i < gathering->targets->count; i++) {
+    for (uint32_t i = 0; gathering->is_over && i < gathering->targets->count;
+         i++) {
         uint32_t rank = daemons_of_target(daemons, i);
 
         gathering->is_over =

@@ -86,14 +86,14 @@ static int list_addresses(struct naming *naming, const uint32_t *tasks)
 {
     const struct tree *tree = naming->tree;
     uint32_t *others = calloc((size_t)tree->string_count + 1, sizeof(*others));
-    uint32_t i, task;
+    uint32_t task;
 
     if (!others)
         return -ENOMEM;
-    for (i = 0; i < tree->frame_count; i++)
+    for (uint32_t i = 0; i < tree->frame_count; i++)
         if (tasks[i] != NOBODY) /* one more than it is */
             others[tree->frames[i].module] = tasks[i] + 1;
-    for (i = 0; i < tree->frame_count; i++) {
+    for (uint32_t i = 0; i < tree->frame_count; i++) {
         task =
             tasks[i] != NOBODY ? tasks[i] : others[tree->frames[i].module] - 1;
         if (function_of(tree, i)[0] || task == NOBODY)
@@ -144,9 +144,7 @@ out:
 
 static void named_fini(struct named *named)
 {
-    uint32_t i;
-
-    for (i = 0; i < named->count; i++) {
+    for (uint32_t i = 0; i < named->count; i++) {
         free((char *)named->frames[i].function);
         free((char *)named->frames[i].file);
     }
@@ -156,11 +154,9 @@ static void named_fini(struct named *named)
 
 void naming_free(struct naming *naming)
 {
-    uint32_t i;
-
     if (!naming)
         return;
-    for (i = 0; naming->named && i < naming->tree->frame_count; i++)
+    for (uint32_t i = 0; naming->named && i < naming->tree->frame_count; i++)
         named_fini(&naming->named[i]);
     free(naming->named);
     free(naming->addresses);
@@ -242,9 +238,8 @@ static int named_set(struct named *named,
                      uint32_t count)
 {
     int r = named_reserve(named, count);
-    uint32_t i;
 
-    for (i = first; r == 0 && i < first + count; i++)
+    for (uint32_t i = first; r == 0 && i < first + count; i++)
         r = named_add(named, answer->functions[i], answer->files[i],
                       answer->lines[i]);
     return r;
@@ -256,9 +251,8 @@ static int named_copy(struct named *named,
                       uint32_t count)
 {
     int r = named_reserve(named, count);
-    uint32_t i;
 
-    for (i = 0; r == 0 && i < count; i++)
+    for (uint32_t i = 0; r == 0 && i < count; i++)
         r = named_add(named, frames[i].function, frames[i].file,
                       frames[i].line);
     return r;
@@ -316,10 +310,8 @@ static uint32_t count_addresses(const struct tree *tree)
 /* Count the addresses that are asked for and have no name. */
 static void count_missing(struct naming *naming)
 {
-    uint32_t i;
-
     naming->missing = 0;
-    for (i = 0; i < naming->count; i++)
+    for (uint32_t i = 0; i < naming->count; i++)
         naming->missing += naming->named[naming->addresses[i]].count == 0;
 }
 

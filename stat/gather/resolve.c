@@ -62,9 +62,8 @@ static bool is_startup(const char *function)
         "__GI___clone3",
         "__GI___clone",
     };
-    size_t i;
 
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(function, names[i]) == 0)
             return true;
     }
@@ -114,7 +113,7 @@ static int find_shown(struct resolving *resolving, uint32_t number)
     struct shown *shown = &resolving->shown[number];
     const struct tree *tree = resolving->tree;
     const struct tree_frame *raw = &tree->frames[number];
-    uint32_t count, i;
+    uint32_t count;
     const struct frame *names = naming_names(resolving->naming, number, &count);
     const char *function = function_of(tree, number);
     struct frame frame = {.function = function,
@@ -131,7 +130,7 @@ static int find_shown(struct resolving *resolving, uint32_t number)
     shown->frames = calloc(count, sizeof(*shown->frames));
     if (!shown->frames)
         return -ENOMEM;
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         char *text = NULL;
 
         shown->frames[shown->count] = names[i];
@@ -149,9 +148,7 @@ static int find_shown(struct resolving *resolving, uint32_t number)
 
 static void shown_fini(struct shown *shown)
 {
-    uint32_t i;
-
-    for (i = 0; shown->own && i < shown->count; i++)
+    for (uint32_t i = 0; shown->own && i < shown->count; i++)
         free((char *)shown->frames[i].function);
     free(shown->frames);
 }
@@ -160,10 +157,9 @@ static void shown_fini(struct shown *shown)
 static int add_frame(struct resolving *resolving, uint32_t number)
 {
     const struct shown *shown = &resolving->shown[number];
-    uint32_t i;
     int r = shown->frames ? 0 : find_shown(resolving, number);
 
-    for (i = 0; r == 0 && i < shown->count; i++)
+    for (uint32_t i = 0; r == 0 && i < shown->count; i++)
         fold_add(&resolving->fold, &shown->frames[i]);
     return r;
 }
@@ -175,10 +171,9 @@ static int put_stack(struct resolving *resolving, uint32_t *node)
     const struct fold *fold = &resolving->fold;
     uint32_t parent = BUILD_TOP;
     bool same = true;
-    size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < fold->count; i++) {
+    for (size_t i = 0; r == 0 && i < fold->count; i++) {
         const struct frame *frame = &fold->frames[i];
         const struct frame *before = &resolving->before[i];
 
@@ -255,7 +250,6 @@ static int resolve(struct tree **out,
 {
     const struct tree *tree = naming_tree(naming);
     struct resolving *resolving = calloc(1, sizeof(*resolving));
-    uint32_t i;
     int r = -ENOMEM;
 
     if (!resolving)
@@ -268,16 +262,16 @@ static int resolve(struct tree **out,
         calloc((size_t)tree->frame_count + 1, sizeof(*resolving->shown));
     if (resolving->shown)
         r = build_new(&resolving->build, detail != NAMING_FUNCTIONS);
-    for (i = 0; r == 0 && i < tree->progress_count; i++)
+    for (uint32_t i = 0; r == 0 && i < tree->progress_count; i++)
         r = build_progress(resolving->build, &tree->progress[i]);
-    for (i = 0; r == 0 && i < tree->stop_count; i++)
+    for (uint32_t i = 0; r == 0 && i < tree->stop_count; i++)
         r = build_stop(resolving->build, &tree->stops[i]);
     if (r == 0)
         r = put_stacks(resolving, full);
     if (r == 0)
         r = build_tree(out, resolving->build, tree->stop_ns);
     build_free(resolving->build);
-    for (i = 0; resolving->shown && i < tree->frame_count; i++)
+    for (uint32_t i = 0; resolving->shown && i < tree->frame_count; i++)
         shown_fini(&resolving->shown[i]);
     free(resolving->shown);
     free(resolving);

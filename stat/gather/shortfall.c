@@ -33,13 +33,12 @@ static void shortfall_fini(struct shortfall *shortfall)
 static void read_progress(struct shortfall *shortfall, const struct tree *tree)
 {
     const struct targets *targets = shortfall->wanted->targets;
-    uint32_t i, index;
-    size_t k;
+    uint32_t index;
 
-    for (i = 0; i < tree->progress_count; i++) {
+    for (uint32_t i = 0; i < tree->progress_count; i++) {
         const struct tree_progress *progress = &tree->progress[i];
 
-        for (k = 0; k < tasks_range_count(progress->tasks); k++) {
+        for (size_t k = 0; k < tasks_range_count(progress->tasks); k++) {
             struct tasks_range range = tasks_ranges(progress->tasks)[k];
 
             targets_find(targets, range.first, &index);
@@ -122,11 +121,10 @@ static int add_absent(struct tree **tree, const struct shortfall *shortfall)
     struct frame frame = FRAME_NOT_WALKED(reason);
     struct traces *traces = NULL;
     struct tree *absent = NULL, *both = NULL;
-    uint32_t index;
     int r;
 
     r = traces_new(&traces);
-    for (index = 0; r == 0 && index < shortfall->count; index++) {
+    for (uint32_t index = 0; r == 0 && index < shortfall->count; index++) {
         if (shortfall->seen[index] > 0)
             continue;
         reason_of(reason, sizeof(reason), shortfall, index);
@@ -155,12 +153,11 @@ static int collect(struct tasks **out,
     struct tasks_range *ranges =
         calloc((size_t)shortfall->count + 1, sizeof(*ranges));
     size_t count = 0;
-    uint32_t i;
     int r;
 
     if (!ranges)
         return -ENOMEM;
-    for (i = 0; i < shortfall->count; i++) {
+    for (uint32_t i = 0; i < shortfall->count; i++) {
         uint32_t task = shortfall->wanted->targets->tasks[i];
 
         if (!is(shortfall, i, arg))

@@ -80,11 +80,10 @@ static int movement(uint64_t *out, pid_t pid)
     struct targets targets = {0};
     struct cop_error error;
     uint64_t sum = processor_ticks(pid);
-    uint32_t i;
     int r;
 
     r = targets_add_children(&targets, pid, &error);
-    for (i = 0; i < targets.count; i++)
+    for (uint32_t i = 0; i < targets.count; i++)
         sum = sum * 31 + processor_ticks(targets.pids[i]) * 7 +
               (uint64_t)targets.pids[i];
     targets_fini(&targets);

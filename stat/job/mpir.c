@@ -205,12 +205,10 @@ static bool is_launcher_of(const struct processes *processes,
                            const struct process *process,
                            pid_t pid)
 {
-    size_t steps;
-
     if (!process_is_launcher(process->name) ||
         !processes_is_below(processes, process, pid))
         return false;
-    for (steps = 0; steps < processes->count; steps++) {
+    for (size_t steps = 0; steps < processes->count; steps++) {
         if (process->parent == pid)
             return true;
         process = processes_find(processes, process->parent);
@@ -226,7 +224,6 @@ static int find_launcher(pid_t *pid, char name[16], struct cop_error *error)
 {
     struct processes processes;
     const struct process *found = NULL;
-    size_t i;
     int r;
 
     process_name(name, *pid);
@@ -235,7 +232,7 @@ static int find_launcher(pid_t *pid, char name[16], struct cop_error *error)
     r = processes_read(&processes);
     if (r < 0)
         return r;
-    for (i = 0; r == 0 && i < processes.count; i++) {
+    for (size_t i = 0; r == 0 && i < processes.count; i++) {
         const struct process *process = &processes.list[i];
 
         if (!is_launcher_of(&processes, process, *pid))

@@ -68,9 +68,7 @@ static int by_pid(const void *a, const void *b)
 /* Note which processes have children. */
 static void find_parents(struct processes *processes)
 {
-    size_t i;
-
-    for (i = 0; i < processes->count; i++) {
+    for (size_t i = 0; i < processes->count; i++) {
         const struct process *parent =
             processes_find(processes, processes->list[i].parent);
 
@@ -131,10 +129,8 @@ bool processes_is_below(const struct processes *processes,
                         const struct process *process,
                         pid_t pid)
 {
-    size_t steps;
-
     /* As it is no snapshot, the parents may form a ring. */
-    for (steps = 0; process && steps < processes->count; steps++) {
+    for (size_t steps = 0; process && steps < processes->count; steps++) {
         if (process->pid == getpid())
             return false;
         if (process->parent == pid)

@@ -74,12 +74,11 @@ struct environment {
 static void read_line(struct environment *environment, const char *line)
 {
     const char *text;
-    uint32_t source, number;
-    size_t i;
+    uint32_t number;
 
     environment->slurm_job |= value_in(line, "SLURM_JOB_ID") != NULL;
     environment->slurm_step |= value_in(line, "SLURM_STEP_ID") != NULL;
-    for (source = RANK_SLURM; source < RANK_TABLE; source++) {
+    for (uint32_t source = RANK_SLURM; source < RANK_TABLE; source++) {
         struct rank *rank = &environment->ranks[source];
 
         text = value_in(line, variables[source].number);
@@ -87,7 +86,7 @@ static void read_line(struct environment *environment, const char *line)
             rank->number = number;
             rank->source = source;
         }
-        for (i = 0; i < 2; i++) {
+        for (size_t i = 0; i < 2; i++) {
             text = value_in(line, variables[source].sizes[i]);
             /* The first variable of the two counts, wherever it stands. */
             if (text && (i == 0 || rank->size == 0) &&

@@ -69,9 +69,8 @@ static struct candidate *candidate_above(const struct search *search,
 {
     const struct processes *processes = &search->processes;
     const struct process *at = below->process;
-    size_t steps;
 
-    for (steps = 0; at && steps < processes->count; steps++) {
+    for (size_t steps = 0; at && steps < processes->count; steps++) {
         struct candidate key = {.process =
                                     processes_find(processes, at->parent)};
         struct candidate *found = NULL;
@@ -101,9 +100,8 @@ static int likelihood(const struct candidate *candidate)
 static void find_helpers(struct search *search)
 {
     struct candidate *above;
-    size_t i;
 
-    for (i = 0; i < search->count; i++) {
+    for (size_t i = 0; i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
 
         above = candidate->rank.source == RANK_NONE
@@ -114,7 +112,7 @@ static void find_helpers(struct search *search)
         candidate->has_mpi = process_has_mpi(candidate->process->pid);
         above->has_mpi = process_has_mpi(above->process->pid);
     }
-    for (i = 0; i < search->count; i++) {
+    for (size_t i = 0; i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
 
         if (candidate->rank.source == RANK_NONE)
@@ -132,10 +130,9 @@ static void find_helpers(struct search *search)
 /* Add what was found to the targets; not what has only started a rank. */
 static int add_candidates(struct targets *targets, const struct search *search)
 {
-    size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < search->count; i++) {
+    for (size_t i = 0; r == 0 && i < search->count; i++) {
         const struct candidate *candidate = &search->list[i];
         struct targets_facts facts = {.rank = candidate->rank,
                                       .sought = true,
@@ -180,9 +177,7 @@ static void find_called(struct search *search,
                         const char *name,
                         const uid_t *uid)
 {
-    size_t i;
-
-    for (i = 0; i < search->processes.count; i++) {
+    for (size_t i = 0; i < search->processes.count; i++) {
         const struct process *process = &search->processes.list[i];
 
         if (process->pid != getpid() &&
@@ -278,9 +273,7 @@ static int find_hidden(struct search *search, const char *job)
 /* Take the candidates of a job or step of Slurm. */
 static int find_step(struct search *search, const char *job)
 {
-    size_t i;
-
-    for (i = 0; i < search->processes.count; i++) {
+    for (size_t i = 0; i < search->processes.count; i++) {
         const struct process *process = &search->processes.list[i];
 
         if (is_own(process) || process_is_proxy(process->name) ||
@@ -344,9 +337,7 @@ static void find_below(struct search *search, pid_t pid)
  * other hosts. */
 static bool is_remote(const struct search *search)
 {
-    size_t i;
-
-    for (i = 0; i < search->count; i++)
+    for (size_t i = 0; i < search->count; i++)
         if (search->list[i].rank.source != RANK_NONE ||
             !process_is_remote_shell(search->list[i].process))
             return false;

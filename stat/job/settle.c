@@ -78,9 +78,8 @@ static const char *find_conflict(const struct targets *targets,
                                  uint32_t *index)
 {
     const struct targets_facts *facts = targets->facts;
-    uint32_t i;
 
-    for (i = 1; i < count; i++) {
+    for (uint32_t i = 1; i < count; i++) {
         const struct rank *one = &facts[list[i - 1].index].rank;
         const struct rank *other = &facts[list[i].index].rank;
 
@@ -103,13 +102,12 @@ static int reorder(void *array,
                    uint32_t all)
 {
     unsigned char *copy = malloc((size_t)all * size + 1);
-    uint32_t i;
 
     if (!copy)
         return -ENOMEM;
     if (all > 0) /* else there may be no array */
         memcpy(copy, array, (size_t)all * size);
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         memcpy((unsigned char *)array + (size_t)i * size,
                copy + (size_t)list[i].index * size, size);
     free(copy);
@@ -162,10 +160,9 @@ static int find_absent(struct targets *targets, uint32_t last)
 {
     struct tasks_range range = {0, last};
     struct tasks *all = NULL, *present = NULL, *absent = NULL;
-    uint32_t i;
     int r;
 
-    for (i = 0; i < targets->count; i++) {
+    for (uint32_t i = 0; i < targets->count; i++) {
         if (!targets->facts[i].sought)
             return 0;
         if (targets->facts[i].rank.size > range.last + 1)
@@ -216,9 +213,8 @@ static void say_asides(const struct targets *targets,
                        void (*say)(const char *line))
 {
     char line[TARGETS_ASIDES_SIZE];
-    int helpers;
 
-    for (helpers = 0; helpers < 2; helpers++) {
+    for (int helpers = 0; helpers < 2; helpers++) {
         targets_asides_text(line, targets, helpers);
         if (line[0])
             say(line);
@@ -230,9 +226,8 @@ static void say_launchers(const struct targets *targets,
                           void (*say)(const char *line))
 {
     char line[128];
-    uint32_t i;
 
-    for (i = 0; i < targets->count; i++) {
+    for (uint32_t i = 0; i < targets->count; i++) {
         const struct targets_facts *facts = &targets->facts[i];
 
         if (facts->sought || !process_is_launcher(facts->name))
@@ -362,12 +357,11 @@ int targets_everyone(struct tasks **out, const struct targets *targets)
     struct tasks_range *ranges =
         calloc((size_t)targets->count + 1, sizeof(*ranges));
     struct tasks *all = NULL;
-    uint32_t i;
     int r;
 
     if (!ranges)
         return -ENOMEM;
-    for (i = 0; i < targets->count; i++)
+    for (uint32_t i = 0; i < targets->count; i++)
         ranges[i] = (struct tasks_range){targets->tasks[i], targets->tasks[i]};
     r = tasks_new(&all, ranges, targets->count);
     free(ranges);

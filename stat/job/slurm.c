@@ -28,9 +28,7 @@ struct job {
 /* Split `line` at "|" into `count` fields. Returns whether it has so many. */
 static bool split(char *line, char **fields, size_t count)
 {
-    size_t i;
-
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         fields[i] = line ? strsep(&line, "|") : NULL;
         if (!fields[i])
             return false;

@@ -59,9 +59,7 @@ static void index_free(struct targets_index *index)
 
 void targets_fini(struct targets *targets)
 {
-    uint32_t i;
-
-    for (i = 0; i < targets->wanted_count; i++) {
+    for (uint32_t i = 0; i < targets->wanted_count; i++) {
         free(targets->wanted[i].name);
         free(targets->wanted[i].user);
         free(targets->wanted[i].job);
@@ -371,11 +369,10 @@ int targets_want(struct targets *targets,
 {
     struct cop_hosts *list;
     uint32_t host;
-    size_t i;
     int r;
 
     r = cop_hosts_new(&list, hosts, error);
-    for (i = 0; r == 0 && i < cop_hosts_count(list); i++) {
+    for (size_t i = 0; r == 0 && i < cop_hosts_count(list); i++) {
         r = targets_host(targets, cop_hosts_name(list, i), &host, error);
         if (r == 0)
             r = add_wanted(targets, host, name, user, job);

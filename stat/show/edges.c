@@ -50,14 +50,11 @@ static int add_edges(struct edge **edges,
                      const struct edge *edge,
                      const struct tasks *tasks)
 {
-    size_t i;
-
-    for (i = 0; i < tasks_range_count(tasks); i++) {
+    for (size_t i = 0; i < tasks_range_count(tasks); i++) {
         const struct tasks_range *range = &tasks_ranges(tasks)[i];
-        uint32_t task;
 
-        for (task = range->first; task <= range->last && *count < EDGES_MAX;
-             task++) {
+        for (uint32_t task = range->first;
+             task <= range->last && *count < EDGES_MAX; task++) {
             if (*count == *room) {
                 size_t more = *room ? 2 * *room : 64;
                 struct edge *grown = reallocarray(*edges, more, sizeof(*grown));
@@ -138,9 +135,9 @@ static void follow(size_t *ends,
                    const struct edge *edges,
                    size_t count)
 {
-    size_t first, at, len, i;
+    size_t at, len;
 
-    for (first = 0; first < count; first++) {
+    for (size_t first = 0; first < count; first++) {
         size_t end;
         bool circle;
 
@@ -155,7 +152,7 @@ static void follow(size_t *ends,
         end = at == count             ? path[len - 1]
               : seen[at] == first + 1 ? at
                                       : ends[at];
-        for (i = 0; i < len; i++) {
+        for (size_t i = 0; i < len; i++) {
             ends[path[i]] = end;
             circles[path[i]] = circle;
         }
@@ -384,9 +381,7 @@ static int make_set(struct tasks **out,
                     size_t count,
                     bool wanted)
 {
-    size_t i;
-
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t task =
             wanted ? (uint32_t)links[i].edge->to : links[i].edge->task;
 
@@ -397,9 +392,7 @@ static int make_set(struct tasks **out,
 
 void edges_classes_free(struct class_edge *list, size_t count)
 {
-    size_t i;
-
-    for (i = 0; list && i < count; i++) {
+    for (size_t i = 0; list && i < count; i++) {
         tasks_free(list[i].waiting);
         tasks_free(list[i].wanted);
     }
@@ -413,11 +406,11 @@ static long put_links(struct class_edge *list,
                       size_t count)
 {
     struct tasks_range *ranges = calloc(count + 1, sizeof(*ranges));
-    size_t first, i;
+    size_t i;
     long made = 0;
     int r = ranges ? 0 : -ENOMEM;
 
-    for (first = 0; r == 0 && first < count; first = i) {
+    for (size_t first = 0; r == 0 && first < count; first = i) {
         struct class_edge *at = &list[made++];
 
         for (i = first; i < count && by_link(&links[first], &links[i]) == 0;)

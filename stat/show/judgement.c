@@ -257,7 +257,6 @@ static int judging_begin(struct judging *judging)
 {
     const struct tree *tree = judging->report->tree;
     uint32_t above[TREE_DEPTH_MAX], node;
-    size_t i;
     int r = 0;
 
     judging->parents = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
@@ -269,12 +268,12 @@ static int judging_begin(struct judging *judging)
         above[depth] = node;
         judging->parents[node] = depth > 0 ? above[depth - 1] : node;
     }
-    for (i = 0; r == 0 && i < judging->report->classes->count; i++)
+    for (size_t i = 0; r == 0 && i < judging->report->classes->count; i++)
         r = groups_add(judging, i);
     HASH_SORT(judging->groups, by_size);
     if (r == 0)
         r = edges_find(&judging->edges, &judging->edge_count, tree);
-    for (i = 0; r == 0 && i < judging->edge_count; i++)
+    for (size_t i = 0; r == 0 && i < judging->edge_count; i++)
         judging->rank_edges += !judging->edges[i].threads;
     return r;
 }
@@ -359,15 +358,14 @@ static char *append_places(char *text,
     bool waits = group->doing == DOING_WAIT;
     char ids[THREADS_IDS_SIZE];
     uint32_t all = 0;
-    int i;
 
-    for (i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         all += places[i].count;
     text = judging->tasks == 1 ? append_tasks(text, judging, group, false)
                                : columns_append(text, "each of the %u %ss",
                                                 judging->tasks, judging->noun);
     text = columns_append(text, ": ");
-    for (i = 0; i < count && i <= OTHERS_MAX; i++) {
+    for (int i = 0; i < count && i <= OTHERS_MAX; i++) {
         bool one = places[i].count == 1;
 
         if (threads_ids(ids, judging->report, places[i].node) < 0) {
@@ -402,7 +400,7 @@ static char *append_threads(char *text,
 {
     const struct group *group = judging->groups;
     struct threads_place *places = NULL;
-    int count, i;
+    int count;
 
     *done = false;
     if (judging->report->classes->count != 1 ||
@@ -413,7 +411,7 @@ static char *append_threads(char *text,
         free(text);
         return NULL;
     }
-    for (i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         *done |= count > 1 && (places[i].odd || judging->tasks == 1);
     if (*done) {
         qsort(places, (size_t)count, sizeof(*places), by_threads);

@@ -17,11 +17,10 @@ static int find_movers(struct tasks **out,
 {
     const struct tree *tree = report->tree;
     struct tasks *movers = NULL;
-    uint32_t i;
     int r;
 
     r = tasks_new(&movers, NULL, 0);
-    for (i = 0; r == 0 && i < tree->progress_count; i++)
+    for (uint32_t i = 0; r == 0 && i < tree->progress_count; i++)
         if (tree->progress[i].moved > 1)
             r = tasks_change(&movers, TASKS_UNION, tree->progress[i].tasks);
     if (r == 0)
@@ -121,9 +120,10 @@ static int find_deepest(uint32_t *out,
 {
     const struct tree *tree = report->tree;
     bool found = false;
-    uint32_t top, node;
+    uint32_t node;
 
-    for (top = 0; top < tree->node_count; top += tree->nodes[top].size) {
+    for (uint32_t top = 0; top < tree->node_count;
+         top += tree->nodes[top].size) {
         struct below below;
         int r;
 

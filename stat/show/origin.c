@@ -28,9 +28,8 @@ char *origin_words(int count, char *const *words)
 {
     char *text = strdup("");
     size_t len = 0;
-    int i;
 
-    for (i = 0; text && i < count && len < ORIGIN_WORDS_MAX; i++) {
+    for (int i = 0; text && i < count && len < ORIGIN_WORDS_MAX; i++) {
         const char *quote = is_plain(words[i]) ? "" : "'";
 
         text = columns_append(text, "%s%s%s%s", i ? " " : "", quote, words[i],
@@ -58,7 +57,7 @@ char *origin_command(int argc, char *const *argv)
 static char *command_of(pid_t pid)
 {
     char path[64], line[ORIGIN_WORDS_MAX + 1], *words[WORDS_MAX];
-    size_t len, at;
+    size_t len;
     int count = 0;
     FILE *file;
 
@@ -69,7 +68,8 @@ static char *command_of(pid_t pid)
     len = fread(line, 1, sizeof(line) - 1, file);
     fclose(file);
     line[len] = '\0';
-    for (at = 0; at < len && count < WORDS_MAX; at += strlen(line + at) + 1)
+    for (size_t at = 0; at < len && count < WORDS_MAX;
+         at += strlen(line + at) + 1)
         words[count++] = line + at;
     return count > 0 ? origin_words(count, words) : NULL;
 }

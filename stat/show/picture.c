@@ -141,16 +141,15 @@ static long children_sorted(struct child **out,
     const struct tree *tree = drawing->tree;
     struct child *children;
     long count = 0;
-    uint32_t node;
 
-    for (node = first; node < behind; node += tree->nodes[node].size)
+    for (uint32_t node = first; node < behind; node += tree->nodes[node].size)
         count++;
     children = calloc((size_t)count + 1, sizeof(*children));
     if (!children)
         return -ENOMEM;
     count = 0;
     *others = 0;
-    for (node = first; node < behind; node += tree->nodes[node].size) {
+    for (uint32_t node = first; node < behind; node += tree->nodes[node].size) {
         if (tree_is_not_walked(tree, node))
             continue;
         if (drawing->drawn[node])
@@ -238,11 +237,10 @@ static int here_line(struct drawing *drawing, uint32_t node, const char *prefix)
     const struct tree *tree = drawing->tree;
     struct picture_line line = {.node = node, .here = true};
     struct tasks *here = NULL;
-    uint32_t end;
     int r;
 
     r = tasks_new(&here, NULL, 0);
-    for (end = report->first_end[node];
+    for (uint32_t end = report->first_end[node];
          r == 0 && end < tree->end_count && tree->ends[end].node == node; end++)
         r = tasks_change(&here, TASKS_UNION, tree->ends[end].tasks);
     if (r == 0) {
@@ -358,11 +356,9 @@ int picture_new(struct picture **out,
 
 void picture_free(struct picture *picture)
 {
-    size_t i;
-
     if (!picture)
         return;
-    for (i = 0; i < picture->count; i++) {
+    for (size_t i = 0; i < picture->count; i++) {
         free(picture->lines[i].text);
         tasks_free(picture->lines[i].tasks);
     }

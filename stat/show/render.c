@@ -77,23 +77,20 @@ static int find_drawn(struct render *render)
     const struct classes *classes = report->classes;
     const struct tree_node *nodes = render->tree->nodes;
     size_t skip = classes_skipped(report);
-    uint32_t node;
-    uint32_t k;
-    size_t i;
 
     render->drawn = calloc((size_t)render->tree->node_count + 1, sizeof(bool));
     if (!render->drawn)
         return -ENOMEM;
-    for (i = 0; i < classes->count; i++) {
+    for (size_t i = 0; i < classes->count; i++) {
         if (skip > 0 && i == PICTURE_FIRST)
             i += skip;
-        for (k = 0; k < classes->end_counts[i]; k++)
+        for (uint32_t k = 0; k < classes->end_counts[i]; k++)
             render->drawn[classes->ends[i][k]] = true;
     }
     if (skip == 0)
         find_left(render);
     /* In pre-order what is below a node follows it. */
-    for (node = render->tree->node_count; node-- > 0;) {
+    for (uint32_t node = render->tree->node_count; node-- > 0;) {
         uint32_t child = node + 1;
 
         for (; !render->drawn[node] && child < node + nodes[node].size;
@@ -209,9 +206,8 @@ static unsigned columns_wanted(const struct render *render)
     unsigned most = RANKS_COLUMNS_MIN;
     char ranks[RANKS_COLUMNS_MIN];
     char note[64];
-    size_t i;
 
-    for (i = 0; i < render->picture->count; i++) {
+    for (size_t i = 0; i < render->picture->count; i++) {
         const struct picture_line *line = &render->picture->lines[i];
         unsigned want;
 
@@ -234,10 +230,9 @@ static unsigned left_columns(const struct render *render, const char *head)
     unsigned most = render->width - counts_columns(render);
     unsigned wanted = counts_columns(render) + columns_wanted(render);
     unsigned left = 0;
-    size_t i;
 
     most -= RANKS_COLUMNS_MIN;
-    for (i = 0; i < picture->count; i++) {
+    for (size_t i = 0; i < picture->count; i++) {
         unsigned want = columns_of(picture->lines[i].text);
 
         if (picture->lines[i].tasks && want > left)
@@ -256,7 +251,6 @@ static int write_lines(struct render *render)
     char *head = render->options->headline ? strdup(render->options->headline)
                                            : headline(render->report);
     unsigned left;
-    size_t i;
 
     if (!head)
         return -ENOMEM;
@@ -272,7 +266,7 @@ static int write_lines(struct render *render)
             "count", (int)render->thread_columns,
             render->thread_columns > 0 ? "threads" : "",
             report_noun(render->report));
-    for (i = 0; i < render->picture->count; i++)
+    for (size_t i = 0; i < render->picture->count; i++)
         write_line(render, &render->picture->lines[i], left);
     return 0;
 }
@@ -284,15 +278,13 @@ static char *append_processes(char *text,
 {
     const struct report *report = render->report;
     const char *before = " (";
-    uint32_t task;
-    size_t i;
 
     if (tasks_count(set) > NAMED_MAX)
         return text;
-    for (i = 0; i < tasks_range_count(set); i++) {
+    for (size_t i = 0; i < tasks_range_count(set); i++) {
         const struct tasks_range *range = &tasks_ranges(set)[i];
 
-        for (task = range->first; task <= range->last; task++) {
+        for (uint32_t task = range->first; task <= range->last; task++) {
             const char *host = report_host(report, task);
 
             if (!host)
@@ -349,10 +341,9 @@ static int write_classes(struct render *render)
 {
     size_t skip = classes_skipped(render->report);
     char line[96];
-    size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < render->report->classes->count; i++) {
+    for (size_t i = 0; r == 0 && i < render->report->classes->count; i++) {
         if (skip > 0 && i == PICTURE_FIRST) {
             snprintf(line, sizeof(line),
                      ELLIPSIS
@@ -388,14 +379,14 @@ int render_report(FILE *file,
                                          ? RENDER_WIDTH_MIN
                                          : options->width,
                             .count_columns = COUNT_COLUMNS_MIN};
-    uint64_t most;
     int r;
 
-    for (most = tasks_count(report->everyone); most > 999999; most /= 10)
+    for (uint64_t most = tasks_count(report->everyone); most > 999999;
+         most /= 10)
         render.count_columns++;
     if (report->source.threads)
         render.thread_columns = THREAD_COLUMNS_MIN;
-    for (most = report_threads(report, report->everyone);
+    for (uint64_t most = report_threads(report, report->everyone);
          report->source.threads && most > 9999999; most /= 10)
         render.thread_columns++;
     r = find_drawn(&render);

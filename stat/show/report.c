@@ -56,9 +56,8 @@ uint64_t report_threads_here(const struct report *report, uint32_t node)
 {
     const struct tree *tree = report->tree;
     uint64_t count = 0;
-    uint32_t end;
 
-    for (end = report->first_end[node];
+    for (uint32_t end = report->first_end[node];
          end < tree->end_count && tree->ends[end].node == node; end++)
         if (tree->ends[end].current && !tree_is_not_walked(tree, node))
             count += (uint64_t)tree->ends[end].threads *
@@ -70,11 +69,10 @@ uint64_t report_threads_here(const struct report *report, uint32_t node)
 static void count_threads(struct report *report)
 {
     const struct tree_node *nodes = report->tree->nodes;
-    uint32_t node, child;
 
-    for (node = report->tree->node_count; node-- > 0;) {
+    for (uint32_t node = report->tree->node_count; node-- > 0;) {
         report->threads[node] = report_threads_here(report, node);
-        for (child = node + 1; child < node + nodes[node].size;
+        for (uint32_t child = node + 1; child < node + nodes[node].size;
              child += nodes[child].size)
             report->threads[node] += report->threads[child];
     }
@@ -96,15 +94,14 @@ static int find_pieces(struct report *report)
     const struct tree *tree = report->tree;
     struct report_piece *pieces;
     size_t count = 0, kept = 0, i;
-    uint32_t end;
 
-    for (end = 0; end < tree->end_count; end++)
+    for (uint32_t end = 0; end < tree->end_count; end++)
         count += 2 * tasks_range_count(tree->ends[end].tasks);
     pieces = calloc(count + 1, sizeof(*pieces));
     if (!pieces)
         return -ENOMEM;
     count = 0;
-    for (end = 0; end < tree->end_count; end++) {
+    for (uint32_t end = 0; end < tree->end_count; end++) {
         const struct tree_end *at = &tree->ends[end];
         const struct tasks_range *ranges = tasks_ranges(at->tasks);
 
@@ -152,12 +149,11 @@ uint64_t report_threads(const struct report *report, const struct tasks *tasks)
 {
     const struct report_piece *pieces = report->pieces;
     uint64_t count = 0;
-    size_t i, k;
 
-    for (i = 0; i < tasks_range_count(tasks); i++) {
+    for (size_t i = 0; i < tasks_range_count(tasks); i++) {
         const struct tasks_range *range = &tasks_ranges(tasks)[i];
 
-        for (k = piece_of(report, range->first);
+        for (size_t k = piece_of(report, range->first);
              k < report->piece_count && pieces[k].from <= range->last; k++) {
             uint32_t first = pieces[k].from, last = range->last;
 
@@ -183,9 +179,8 @@ static uint32_t find_outlier_most(const struct report *report)
 {
     uint32_t all = tasks_count(report->everyone);
     uint32_t most = report_few(all);
-    size_t i;
 
-    for (i = 0; all >= OUTLIER_TASKS && i < report->classes->count; i++)
+    for (size_t i = 0; all >= OUTLIER_TASKS && i < report->classes->count; i++)
         if (tasks_count(report->classes->sets[i]) > most)
             return most;
     return 0;
@@ -232,7 +227,6 @@ static int find_left_out(struct report *report)
     static const struct targets none = {.count = 0};
     const struct targets *targets = report->source.targets;
     const struct tree *tree = report->tree;
-    uint32_t end;
     int r;
 
     r = targets_everyone(&report->silent, targets ? targets : &none);
@@ -243,7 +237,7 @@ static int find_left_out(struct report *report)
     if (r == 0)
         r = tasks_combine(&report->left_out, TASKS_UNION, report->silent,
                           report->silent);
-    for (end = 0; r == 0 && end < tree->end_count; end++)
+    for (uint32_t end = 0; r == 0 && end < tree->end_count; end++)
         if (tree_is_not_walked(tree, tree->ends[end].node))
             r = tasks_change(&report->left_out, TASKS_UNION,
                              tree->ends[end].tasks);
@@ -316,9 +310,8 @@ static int find_asides(struct report *report)
     static const struct targets none = {.count = 0};
     const struct targets *targets = report->source.targets;
     char text[TARGETS_ASIDES_SIZE];
-    int i;
 
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         targets_asides_text(text, targets ? targets : &none, i == 1);
         report->asides[i] = strdup(text);
         if (!report->asides[i])
@@ -334,7 +327,6 @@ int report_new(struct report **out,
 {
     struct report *report = calloc(1, sizeof(*report));
     uint32_t end = tree->end_count;
-    size_t i;
     int r = -ENOMEM;
 
     if (!report)
@@ -350,7 +342,7 @@ int report_new(struct report **out,
     if (!report->under || !report->first_end || !report->shown ||
         !report->threads || !report->odd)
         goto out;
-    for (i = 0; i < tree->node_count; i++)
+    for (size_t i = 0; i < tree->node_count; i++)
         report->first_end[i] = tree->end_count;
     while (end-- > 0)
         report->first_end[tree->ends[end].node] = end;
@@ -397,11 +389,9 @@ out:
 
 void report_free(struct report *report)
 {
-    uint32_t i;
-
     if (!report)
         return;
-    for (i = 0; report->under && i < report->tree->node_count; i++)
+    for (uint32_t i = 0; report->under && i < report->tree->node_count; i++)
         tasks_free(report->under[i]);
     tasks_free(report->everyone);
     tasks_free(report->silent);

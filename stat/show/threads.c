@@ -111,19 +111,18 @@ int threads_find_odd(bool *odd, const struct report *report)
     const struct tree_node *nodes = report->tree->nodes;
     unsigned char *marks = calloc((size_t)report->tree->node_count + 1, 1);
     size_t count = report->classes->count, i;
-    uint32_t node, child;
     int r = marks ? 0 : -ENOMEM;
 
     for (i = 0; r == 0 && i < count; i++)
         if (i < THREADS_CLASSES || i + 1 == count)
             r = note_class(marks, report, i);
-    for (node = r == 0 ? report->tree->node_count : 0; node-- > 0;) {
+    for (uint32_t node = r == 0 ? report->tree->node_count : 0; node-- > 0;) {
         if (report->shown[node] != node)
             continue;
         if (marks[node] == 0 && report_has_end(report, node))
             marks[node] = 2; /* of a class that was not looked at */
         if (!report_is_folded(report, node))
-            for (child = node + 1; child < node + nodes[node].size;
+            for (uint32_t child = node + 1; child < node + nodes[node].size;
                  child += nodes[child].size)
                 if (marks[node] < marks[child])
                     marks[node] = marks[child];
@@ -176,9 +175,8 @@ static uint64_t count_program(const struct report *report, uint32_t task)
 {
     const struct tree *tree = report->tree;
     uint64_t count = 0;
-    uint32_t i;
 
-    for (i = 0; i < tree->end_count; i++)
+    for (uint32_t i = 0; i < tree->end_count; i++)
         if (tree->ends[i].current &&
             !report->classes->own[tree->ends[i].node] &&
             tasks_has(tree->ends[i].tasks, task))

@@ -89,10 +89,8 @@ static void find_steps(struct sweep *sweep,
                        const struct tree *tree)
 {
     size_t count = 0;
-    uint32_t end;
-    size_t i;
 
-    for (end = 0; end < tree->end_count; end++) {
+    for (uint32_t end = 0; end < tree->end_count; end++) {
         const struct tasks *set = tree->ends[end].tasks;
         const struct tasks_range *ranges = tasks_ranges(set);
         uint32_t node = tree->ends[end].node;
@@ -100,7 +98,7 @@ static void find_steps(struct sweep *sweep,
         if (!tree->ends[end].current || tree_is_not_walked(tree, node))
             continue;
         node = places[node];
-        for (i = 0; i < tasks_range_count(set); i++) {
+        for (size_t i = 0; i < tasks_range_count(set); i++) {
             sweep->steps[count++] = (struct step){ranges[i].first, node, true};
             sweep->steps[count++] =
                 (struct step){ranges[i].last + 1, node, false};
@@ -116,9 +114,8 @@ static int sweep_init(struct sweep *sweep,
 {
     uint32_t *places = calloc((size_t)tree->node_count + 1, sizeof(*places));
     size_t count = 0;
-    uint32_t end;
 
-    for (end = 0; end < tree->end_count; end++)
+    for (uint32_t end = 0; end < tree->end_count; end++)
         count += 2 * tasks_range_count(tree->ends[end].tasks);
     sweep->steps = calloc(count + 1, sizeof(*sweep->steps));
     sweep->nodes = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
@@ -170,9 +167,8 @@ static struct class *class_get(struct sweep *sweep)
     struct class *class = NULL;
     size_t count = 0;
     size_t len;
-    size_t i;
 
-    for (i = 0; i < sweep->node_count; i++)
+    for (size_t i = 0; i < sweep->node_count; i++)
         if (!sweep->own[sweep->nodes[i]])
             sweep->key[count++] = sweep->nodes[i];
     if (count == 0) { /* nothing but threads of a runtime's own */
@@ -218,15 +214,14 @@ static int sweep_run(struct sweep *sweep)
     while (r == 0 && next < sweep->step_count) {
         uint32_t at = sweep->steps[next].at;
         size_t behind = next;
-        size_t i;
 
         while (behind < sweep->step_count && sweep->steps[behind].at == at)
             behind++;
         /* What goes first makes room for what comes. */
-        for (i = next; i < behind; i++)
+        for (size_t i = next; i < behind; i++)
             if (!sweep->steps[i].begins)
                 sweep_step(sweep, &sweep->steps[i]);
-        for (i = next; i < behind; i++)
+        for (size_t i = next; i < behind; i++)
             if (sweep->steps[i].begins)
                 sweep_step(sweep, &sweep->steps[i]);
         if (sweep->node_count > 0)
@@ -278,7 +273,6 @@ static int classes_take(struct classes *classes, struct sweep *sweep)
     struct sorted *sorted = calloc(count + 1, sizeof(*sorted));
     struct class *class;
     size_t made = 0;
-    size_t i;
     int r = 0;
 
     classes->sets = calloc(count + 1, sizeof(struct tasks *));
@@ -295,7 +289,7 @@ static int classes_take(struct classes *classes, struct sweep *sweep)
     }
     if (r == 0)
         qsort(sorted, made, sizeof(*sorted), by_size);
-    for (i = 0; i < made; i++) {
+    for (size_t i = 0; i < made; i++) {
         classes->sets[i] = sorted[i].set;
         classes->ends[i] = sorted[i].class->nodes;
         classes->end_counts[i] =
@@ -335,11 +329,9 @@ int classes_new(struct classes **out,
 
 void classes_free(struct classes *classes)
 {
-    size_t i;
-
     if (!classes)
         return;
-    for (i = 0; i < classes->count; i++) {
+    for (size_t i = 0; i < classes->count; i++) {
         tasks_free(classes->sets[i]);
         free(classes->ends[i]);
     }

@@ -50,8 +50,6 @@ static bool is_behind_cut(const struct fold *fold, const struct frame *frame)
 
 void fold_add(struct fold *fold, const struct frame *frame)
 {
-    size_t len;
-
     if (!fold->whole && fold->cut > 0) {
         if (is_behind_cut(fold, frame))
             fold->count = fold->cut;
@@ -65,7 +63,7 @@ void fold_add(struct fold *fold, const struct frame *frame)
         return;
     if (strcmp(frame->function, FRAME_CUT) == 0)
         fold->cut = fold->count;
-    for (len = 1; len <= FOLD_CIRCLE_MAX; len++) {
+    for (size_t len = 1; len <= FOLD_CIRCLE_MAX; len++) {
         if (!is_turn(fold, len))
             continue;
         fold->count -= len;

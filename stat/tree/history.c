@@ -6,9 +6,7 @@
 
 void history_fini(struct history *history)
 {
-    uint32_t i;
-
-    for (i = 0; i < HISTORY_MAX; i++)
+    for (uint32_t i = 0; i < HISTORY_MAX; i++)
         tasks_free(history->moved[i]);
     *history = (struct history){.count = 0};
 }
@@ -48,9 +46,8 @@ int history_times(const struct history *history,
     uint32_t known =
         history->count < HISTORY_MAX ? history->count : HISTORY_MAX;
     int times = 0;
-    uint32_t i;
 
-    for (i = 0; i < known; i++) {
+    for (uint32_t i = 0; i < known; i++) {
         struct tasks *both;
         int r = tasks_combine(&both, TASKS_BOTH, history->moved[i], tasks);
 

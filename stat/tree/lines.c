@@ -109,10 +109,9 @@ static bool stands(const struct tree *tree, uint32_t node, uint32_t task)
 static bool are_alike(const struct tree *tree, uint32_t a, uint32_t b)
 {
     const struct tree_node *nodes = tree->nodes;
-    uint32_t i, k;
 
-    for (i = a + 1; i < a + nodes[a].size; i += nodes[i].size)
-        for (k = b + 1; k < b + nodes[b].size; k += nodes[k].size)
+    for (uint32_t i = a + 1; i < a + nodes[a].size; i += nodes[i].size)
+        for (uint32_t k = b + 1; k < b + nodes[b].size; k += nodes[k].size)
             if (tree->frames[nodes[i].frame].function ==
                 tree->frames[nodes[k].frame].function)
                 return true;

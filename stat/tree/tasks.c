@@ -62,10 +62,9 @@ int tasks_new(struct tasks **out,
 {
     struct tasks_range *sorted = NULL;
     struct tasks *tasks = NULL;
-    size_t i;
     int r;
 
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (ranges[i].first > ranges[i].last || ranges[i].last >= TASKS_MAX)
             return -EINVAL;
     }
@@ -80,7 +79,7 @@ int tasks_new(struct tasks **out,
     if (count)
         memcpy(sorted, ranges, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), range_compare);
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         set_add(tasks, sorted[i].first, sorted[i].last);
     free(sorted);
     *out = tasks;
@@ -203,11 +202,9 @@ const struct tasks_range *tasks_ranges(const struct tasks *tasks)
 
 int tasks_compare(const struct tasks *a, const struct tasks *b)
 {
-    size_t i;
-
     if (a == b)
         return 0;
-    for (i = 0; i < a->range_count && i < b->range_count; i++) {
+    for (size_t i = 0; i < a->range_count && i < b->range_count; i++) {
         const struct tasks_range *x = &a->ranges[i];
         const struct tasks_range *y = &b->ranges[i];
 
@@ -330,15 +327,13 @@ static void bitmap_put(const struct tasks *tasks, unsigned char *bytes)
     uint32_t first = tasks->ranges[0].first;
     size_t len = bitmap_len(tasks);
     size_t head;
-    size_t i;
-    uint32_t task;
 
     memset(bytes, 0, len);
     head = number_put(bytes, BITMAP_MARK);
     head += number_put(bytes + head, first);
-    for (i = 0; i < tasks->range_count; i++) {
-        for (task = tasks->ranges[i].first; task <= tasks->ranges[i].last;
-             task++)
+    for (size_t i = 0; i < tasks->range_count; i++) {
+        for (uint32_t task = tasks->ranges[i].first;
+             task <= tasks->ranges[i].last; task++)
             bytes[head + (task - first) / 8] |=
                 (unsigned char)(1 << (task - first) % 8);
     }
@@ -368,7 +363,6 @@ static int bitmap_get(struct tasks *tasks,
 {
     size_t at = 1;
     uint32_t first;
-    size_t bit;
     int r;
 
     r = number_get(&first, bytes, len, &at);
@@ -376,7 +370,7 @@ static int bitmap_get(struct tasks *tasks,
         return r;
     if (first >= TASKS_MAX || (len - at) * 8 > TASKS_MAX - first + 7)
         return -EBADMSG;
-    for (bit = 0; bit < (len - at) * 8; bit++) {
+    for (size_t bit = 0; bit < (len - at) * 8; bit++) {
         if (!(bytes[at + bit / 8] & 1 << bit % 8))
             continue;
         if (first + bit >= TASKS_MAX)
@@ -425,7 +419,6 @@ static long runs_get(struct tasks *tasks,
 {
     struct tasks_run run = {0, 0, 1};
     uint32_t after = 0;
-    uint32_t task;
     long ranges = 0;
     size_t at = 0;
     int r;
@@ -441,7 +434,8 @@ static long runs_get(struct tasks *tasks,
         if (run.stride == 1)
             set_add(tasks, run.first, run.last);
         else
-            for (task = run.first; task <= run.last; task += run.stride)
+            for (uint32_t task = run.first; task <= run.last;
+                 task += run.stride)
                 set_add(tasks, task, task);
     }
     return ranges;

@@ -84,10 +84,9 @@ static int run_put(struct tasks_range **ranges,
                    const struct tasks_run *run)
 {
     uint32_t step = run->stride > 1 ? run->stride : run->last - run->first + 1;
-    uint32_t at;
     int r;
 
-    for (at = run->first; at <= run->last; at += step) {
+    for (uint32_t at = run->first; at <= run->last; at += step) {
         r = list_grow(ranges, *count, sizeof(**ranges));
         if (r < 0)
             return r;

@@ -30,15 +30,13 @@ int tree_new(struct tree **out, const struct tree_size *size)
 
 void tree_free(struct tree *tree)
 {
-    uint32_t i;
-
     if (!tree)
         return;
-    for (i = 0; tree->ends && i < tree->end_count; i++) {
+    for (uint32_t i = 0; tree->ends && i < tree->end_count; i++) {
         tasks_free(tree->ends[i].tasks);
         tasks_free(tree->ends[i].tids);
     }
-    for (i = 0; tree->progress && i < tree->progress_count; i++)
+    for (uint32_t i = 0; tree->progress && i < tree->progress_count; i++)
         tasks_free(tree->progress[i].tasks);
     free(tree->text);
     free(tree->strings);
@@ -154,11 +152,10 @@ static void drop_nodes(struct tree *tree)
     uint32_t depth_wanted = 0; /* the node above, one less deep, is needed */
     uint32_t end = tree->end_count;
     uint32_t kept = tree->node_count;
-    uint32_t i;
 
     /* Backwards, so that a node's subtree is known before it. What is kept
      * gathers at the back. */
-    for (i = tree->node_count; i-- > 0;) {
+    for (uint32_t i = tree->node_count; i-- > 0;) {
         bool ended = end > 0 && tree->ends[end - 1].node == i;
 
         if (!ended && tree->nodes[i].depth + 1 != depth_wanted)
@@ -171,7 +168,7 @@ static void drop_nodes(struct tree *tree)
     tree->node_count -= kept;
     memmove(tree->nodes, tree->nodes + kept,
             tree->node_count * sizeof(*tree->nodes));
-    for (i = 0; i < tree->end_count; i++)
+    for (uint32_t i = 0; i < tree->end_count; i++)
         tree->ends[i].node -= kept;
 }
 
@@ -182,14 +179,13 @@ static int drop_frames(struct tree *tree)
     uint32_t *strings = calloc(tree->string_count + 1, sizeof(*strings));
     char *text = tree->text;
     uint32_t kept = 0;
-    uint32_t i;
     int r = -ENOMEM;
 
     if (!frames || !strings)
         goto out;
-    for (i = 0; i < tree->node_count; i++)
+    for (uint32_t i = 0; i < tree->node_count; i++)
         frames[tree->nodes[i].frame] = 1;
-    for (i = 0; i < tree->frame_count; i++) {
+    for (uint32_t i = 0; i < tree->frame_count; i++) {
         if (!frames[i])
             continue;
         strings[tree->frames[i].function] = 1;
@@ -199,10 +195,10 @@ static int drop_frames(struct tree *tree)
         tree->frames[kept++] = tree->frames[i];
     }
     tree->frame_count = kept;
-    for (i = 0; i < tree->node_count; i++)
+    for (uint32_t i = 0; i < tree->node_count; i++)
         tree->nodes[i].frame = frames[tree->nodes[i].frame];
     kept = 0;
-    for (i = 0; i < tree->string_count; i++) {
+    for (uint32_t i = 0; i < tree->string_count; i++) {
         size_t len = strlen(tree->strings[i]) + 1;
 
         if (!strings[i])
@@ -213,7 +209,7 @@ static int drop_frames(struct tree *tree)
         text += len;
     }
     tree->string_count = kept;
-    for (i = 0; i < tree->frame_count; i++) {
+    for (uint32_t i = 0; i < tree->frame_count; i++) {
         tree->frames[i].function = strings[tree->frames[i].function];
         tree->frames[i].file = strings[tree->frames[i].file];
         tree->frames[i].module = strings[tree->frames[i].module];
@@ -230,9 +226,8 @@ static void fill_sizes(struct tree *tree)
 {
     uint32_t above[TREE_DEPTH_MAX]; /* the open node at each depth */
     uint32_t open = 0;
-    uint32_t i;
 
-    for (i = 0; i <= tree->node_count; i++) {
+    for (uint32_t i = 0; i <= tree->node_count; i++) {
         uint32_t depth = i < tree->node_count ? tree->nodes[i].depth : 0;
 
         assert(depth <= open && depth < TREE_DEPTH_MAX);
@@ -262,40 +257,38 @@ bool tree_is_empty(const struct tree *tree)
 
 bool tree_equal(const struct tree *a, const struct tree *b)
 {
-    uint32_t i;
-
     if (a->string_count != b->string_count || a->stop_ns != b->stop_ns ||
         a->frame_count != b->frame_count || a->node_count != b->node_count ||
         a->end_count != b->end_count ||
         a->progress_count != b->progress_count ||
         a->stop_count != b->stop_count)
         return false;
-    for (i = 0; i < a->stop_count; i++) {
+    for (uint32_t i = 0; i < a->stop_count; i++) {
         if (a->stops[i].task != b->stops[i].task ||
             a->stops[i].us != b->stops[i].us)
             return false;
     }
-    for (i = 0; i < a->string_count; i++) {
+    for (uint32_t i = 0; i < a->string_count; i++) {
         if (strcmp(a->strings[i], b->strings[i]) != 0)
             return false;
     }
-    for (i = 0; i < a->frame_count; i++) {
+    for (uint32_t i = 0; i < a->frame_count; i++) {
         if (tree_frame_compare(&a->frames[i], &b->frames[i]) != 0)
             return false;
     }
-    for (i = 0; i < a->node_count; i++) {
+    for (uint32_t i = 0; i < a->node_count; i++) {
         if (a->nodes[i].frame != b->nodes[i].frame ||
             a->nodes[i].depth != b->nodes[i].depth ||
             a->nodes[i].size != b->nodes[i].size)
             return false;
     }
-    for (i = 0; i < a->end_count; i++) {
+    for (uint32_t i = 0; i < a->end_count; i++) {
         if (a->ends[i].node != b->ends[i].node ||
             tree_end_compare(&a->ends[i], &b->ends[i]) != 0 ||
             !tasks_equal(a->ends[i].tasks, b->ends[i].tasks))
             return false;
     }
-    for (i = 0; i < a->progress_count; i++) {
+    for (uint32_t i = 0; i < a->progress_count; i++) {
         if (tree_progress_compare(&a->progress[i], &b->progress[i]) != 0 ||
             !tasks_equal(a->progress[i].tasks, b->progress[i].tasks))
             return false;
@@ -307,25 +300,23 @@ int tree_under(const struct tree *tree, struct tasks **sets)
 {
     struct tasks *none = NULL;
     uint32_t end = tree->end_count;
-    uint32_t i;
-    uint32_t child;
     int r;
 
     r = tasks_new(&none, NULL, 0);
     if (r < 0)
         return r;
-    for (i = 0; i < tree->node_count; i++)
+    for (uint32_t i = 0; i < tree->node_count; i++)
         sets[i] = tasks_ref(none);
-    for (i = tree->node_count; r == 0 && i-- > 0;) {
+    for (uint32_t i = tree->node_count; r == 0 && i-- > 0;) {
         uint32_t behind = i + tree->nodes[i].size;
 
         for (; r == 0 && end > 0 && tree->ends[end - 1].node == i; end--)
             r = tasks_change(&sets[i], TASKS_UNION, tree->ends[end - 1].tasks);
-        for (child = i + 1; r == 0 && child < behind;
+        for (uint32_t child = i + 1; r == 0 && child < behind;
              child += tree->nodes[child].size)
             r = tasks_change(&sets[i], TASKS_UNION, sets[child]);
     }
-    for (i = 0; r < 0 && i < tree->node_count; i++)
+    for (uint32_t i = 0; r < 0 && i < tree->node_count; i++)
         tasks_free(sets[i]);
     tasks_free(none);
     return r;
@@ -357,12 +348,10 @@ static int settle_node(struct tree *tree,
 {
     uint32_t first = tree->end_count;
     size_t count = 0;
-    size_t i;
-    uint32_t k;
     int r = 0;
 
-    for (i = 0; r == 0 && i < end_count; i++) {
-        for (k = 0; r == 0 && k < tree->progress_count; k++) {
+    for (size_t i = 0; r == 0 && i < end_count; i++) {
+        for (uint32_t k = 0; r == 0 && k < tree->progress_count; k++) {
             const struct tree_progress *progress = &tree->progress[k];
             struct settled *at = &list[count];
 
@@ -381,7 +370,7 @@ static int settle_node(struct tree *tree,
     }
     if (count)
         qsort(list, count, sizeof(*list), by_settled);
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct tree_end *last =
             tree->end_count > first ? &tree->ends[tree->end_count - 1] : NULL;
 
@@ -404,7 +393,6 @@ int tree_settle(struct tree **out, const struct tree *tree)
     struct tree *settled = NULL;
     struct tree_end *ends;
     uint32_t next = 0;
-    uint32_t i;
     size_t most = ((size_t)tree->end_count + 1) * (tree->progress_count + 1);
     int r;
 
@@ -415,13 +403,13 @@ int tree_settle(struct tree **out, const struct tree *tree)
     ends = reallocarray(settled->ends, most, sizeof(*ends));
     if (ends)
         settled->ends = ends;
-    for (i = 0; i < settled->end_count; i++) {
+    for (uint32_t i = 0; i < settled->end_count; i++) {
         tasks_free(settled->ends[i].tasks);
         tasks_free(settled->ends[i].tids);
     }
     settled->end_count = 0;
     r = list && ends ? 0 : -ENOMEM;
-    for (i = 0; r == 0 && i < tree->node_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < tree->node_count; i++) {
         uint32_t first = next;
 
         while (next < tree->end_count && tree->ends[next].node == i)
@@ -450,9 +438,8 @@ uint32_t tree_samples(const struct tree *tree)
 int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks)
 {
     int64_t least = 0;
-    uint32_t i;
 
-    for (i = 0; i < tree->progress_count; i++) {
+    for (uint32_t i = 0; i < tree->progress_count; i++) {
         const struct tree_progress *progress = &tree->progress[i];
         int64_t unmoved = (int64_t)progress->seen - progress->moved + 1;
         struct tasks *both;
@@ -471,11 +458,10 @@ int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks)
 int tree_tasks(struct tasks **out, const struct tree *tree)
 {
     struct tasks *all = NULL;
-    uint32_t i;
     int r;
 
     r = tasks_new(&all, NULL, 0);
-    for (i = 0; r == 0 && i < tree->end_count; i++)
+    for (uint32_t i = 0; r == 0 && i < tree->end_count; i++)
         r = tasks_change(&all, TASKS_UNION, tree->ends[i].tasks);
     if (r < 0) {
         tasks_free(all);

@@ -190,7 +190,6 @@ static int take_sample(struct daemon *daemon)
     const struct request *request = &daemon->request;
     char boot[REQUEST_BOOT_SIZE];
     uint64_t begin_ms;
-    uint32_t i;
     int r = 0;
 
     request_boot(boot);
@@ -198,7 +197,7 @@ static int take_sample(struct daemon *daemon)
     motion_sample(daemon->motion);
     begin_ms = clock_now_ms();
     guard_watch(daemon->guard);
-    for (i = 0; r == 0 && i < daemon->mine_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < daemon->mine_count; i++) {
         daemon->task = daemon->mine[i];
         if (request->boot[0] && strcmp(boot, request->boot) != 0)
             r = take_failure(daemon,
@@ -347,7 +346,6 @@ static int answer_add(struct naming_answer *making,
                       size_t count)
 {
     size_t room = making->frame_room;
-    size_t i;
 
     if (making->answer.frame_count + count > room) {
         const char **functions, **files;
@@ -364,7 +362,7 @@ static int answer_add(struct naming_answer *making,
             return -ENOMEM;
         making->frame_room = room;
     }
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         making->functions[making->answer.frame_count] = frames[i].function;
         making->files[making->answer.frame_count] = frames[i].file;
         making->lines[making->answer.frame_count++] = frames[i].line;
@@ -384,7 +382,6 @@ static int name_all(struct daemon *daemon,
     struct cop_packet *packet = NULL;
     const struct frame *frames;
     size_t count;
-    uint32_t i;
     int r = -ENOMEM;
 
     making.addresses = calloc((size_t)question->address_count + 1, 4);
@@ -392,7 +389,7 @@ static int name_all(struct daemon *daemon,
     if (!making.addresses || !making.counts)
         goto out;
     r = 0;
-    for (i = 0; r == 0 && i < question->address_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < question->address_count; i++) {
         uint32_t module = question->modules[i];
 
         if (question->daemons[module] != daemon->rank)
@@ -428,10 +425,9 @@ static int find_all(const struct daemon *daemon,
                     struct cop_stream *stream,
                     const struct find *find)
 {
-    uint32_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < find->count; i++) {
+    for (uint32_t i = 0; r == 0 && i < find->count; i++) {
         struct targets targets = {0};
         struct cop_error error;
         struct cop_packet *packet;

@@ -61,9 +61,8 @@ static enum kind kind_of(const char *function)
 {
     static const char *const starts[] = {"clone",    "clone3",       "__clone",
                                          "__clone3", "start_thread", NULL};
-    size_t i;
 
-    for (i = 0; starts[i]; i++)
+    for (size_t i = 0; starts[i]; i++)
         if (strcmp(function, starts[i]) == 0)
             return KIND_START;
     if (runtime_is_call(function))

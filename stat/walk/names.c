@@ -43,9 +43,7 @@ struct names {
 
 static void name_free(struct name *name)
 {
-    size_t i;
-
-    for (i = 0; i < name->count; i++) {
+    for (size_t i = 0; i < name->count; i++) {
         free((char *)name->frames[i].function);
         free((char *)name->frames[i].file);
     }

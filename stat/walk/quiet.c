@@ -31,9 +31,7 @@ static const long calls[] = {
 
 static bool is_such_call(long number)
 {
-    size_t i;
-
-    for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         if (calls[i] == number)
             return true;
     return false;
@@ -50,11 +48,10 @@ static const unsigned char order[] = {5, 4, 1, 10, 8, 9, 7, QUIET_PC};
 static bool read_registers(struct quiet *out, const char *text)
 {
     char *end;
-    size_t i;
 
     if (!is_such_call(strtol(text, &end, 10)) || end == text)
         return false;
-    for (i = 0; i < sizeof(order); i++) {
+    for (size_t i = 0; i < sizeof(order); i++) {
         text = end;
         out->registers[order[i]] = strtoull(text, &end, 16);
         if (end == text)

@@ -94,7 +94,6 @@ int stacks_new(struct stacks **out,
 void stacks_free(struct stacks *stacks)
 {
     struct before *before, *next;
-    size_t i;
 
     if (!stacks)
         return;
@@ -102,7 +101,7 @@ void stacks_free(struct stacks *stacks)
         HASH_DEL(stacks->before, before);
         free(before);
     }
-    for (i = 0; i < stacks->count; i++) {
+    for (size_t i = 0; i < stacks->count; i++) {
         free(stacks->stacks[i].pcs);
         waits_free(stacks->stacks[i].waits);
     }

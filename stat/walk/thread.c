@@ -129,7 +129,6 @@ pid_t thread_inner_tid(pid_t pid, pid_t tid)
 int thread_status(struct thread_status *out, pid_t pid, pid_t tid)
 {
     char text[1024], *name, *behind, *rest, *word;
-    int field;
 
     read_file(text, sizeof(text), pid, tid, "stat");
     name = strchr(text, '(');
@@ -140,7 +139,7 @@ int thread_status(struct thread_status *out, pid_t pid, pid_t tid)
     *out = (struct thread_status){.state = '?'};
     snprintf(out->name, sizeof(out->name), "%s", name + 1);
     rest = behind + 1;
-    for (field = FIELD_STATE - 1; (word = strsep(&rest, " \n")) != NULL;
+    for (int field = FIELD_STATE - 1; (word = strsep(&rest, " \n")) != NULL;
          field++) {
         if (field == FIELD_STATE)
             out->state = word[0];
@@ -182,7 +181,6 @@ pid_t thread_with_memory(pid_t pid)
 void thread_place(char text[static THREAD_PLACE_SIZE], pid_t pid, pid_t tid)
 {
     char line[THREAD_PLACE_SIZE], *end;
-    size_t i;
     long number;
 
     read_file(line, sizeof(line) - sizeof("system call "), pid, tid, "wchan");
@@ -195,7 +193,7 @@ void thread_place(char text[static THREAD_PLACE_SIZE], pid_t pid, pid_t tid)
     number = strtol(line, &end, 10);
     if (end == line || number < 0) /* "running", or outside of the kernel */
         return;
-    for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         if (calls[i].number == number) {
             snprintf(text, THREAD_PLACE_SIZE, "system call %s", calls[i].name);
             return;

@@ -261,9 +261,8 @@ static uint64_t places_hash(const struct stack *stack, size_t count)
 {
     const unsigned char *bytes = (const unsigned char *)stack->places;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    size_t i;
 
-    for (i = 0; i < count * sizeof(stack->places[0]); i++)
+    for (size_t i = 0; i < count * sizeof(stack->places[0]); i++)
         hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
@@ -483,10 +482,10 @@ static int put_entries(struct build *build,
     struct tasks_range *ranges = calloc(count + 1, sizeof(*ranges));
     const struct stack *put = NULL;
     uint32_t node = 0;
-    size_t first, i;
+    size_t i;
     int r = ranges ? 0 : -ENOMEM;
 
-    for (first = 0; r == 0 && first < count; first = i) {
+    for (size_t first = 0; r == 0 && first < count; first = i) {
         const struct entry *entry = &entries[first];
         struct tasks *tasks = NULL;
 
@@ -519,13 +518,12 @@ static int put_seen(struct entry *entries,
                     bool forgets)
 {
     int moved = seen_advance(seen);
-    uint32_t i;
 
     if (moved < 0)
         return moved;
     if (moved && forgets)
         seen_forget(seen);
-    for (i = 0; moved && i < seen->count; i++) {
+    for (uint32_t i = 0; moved && i < seen->count; i++) {
         const struct spot *spot = &seen->spots[i];
 
         entries[(*count)++] =
@@ -557,13 +555,12 @@ static void find_needed(struct traces *traces)
 {
     const struct seen *seen;
     struct stack *stack;
-    uint32_t i;
 
     for (seen = traces->tasks; seen; seen = seen->hh.next)
-        for (i = 0; i < seen->count; i++)
+        for (uint32_t i = 0; i < seen->count; i++)
             seen->spots[i].stack->needed = true;
     for (stack = traces->stacks; stack; stack = stack->hh.next) {
-        for (i = 0; stack->needed && i < stack->count; i++) {
+        for (uint32_t i = 0; stack->needed && i < stack->count; i++) {
             string_of(stack->places[i].function)->needed = true;
             string_of(stack->places[i].file)->needed = true;
             string_of(stack->places[i].module)->needed = true;

@@ -187,7 +187,7 @@ static const struct signature {
 static const struct signature *signature_of(const char *symbol, bool *fortran)
 {
     const char *name = symbol;
-    size_t len, i;
+    size_t len;
 
     name += (*name == 'P' || *name == 'p') ? 1 : 0;
     if (strncasecmp(name, "mpi_", 4) != 0)
@@ -195,7 +195,7 @@ static const struct signature *signature_of(const char *symbol, bool *fortran)
     name += 4;
     len = strcspn(name, "_");
     *fortran = name[len] == '_';
-    for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
+    for (size_t i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
         if (strlen(signatures[i].name) == len &&
             strncasecmp(name, signatures[i].name, len) == 0)
             return &signatures[i];
@@ -267,7 +267,7 @@ static bool arguments_find(struct arguments *arguments,
 {
     struct x86_call call = {.returns = pcs[number] + 1};
     unsigned char *code;
-    size_t len, i;
+    size_t len;
     bool found;
 
     arguments->asking = (struct asking){waits, pid};
@@ -279,7 +279,7 @@ static bool arguments_find(struct arguments *arguments,
     if (number >= waits->count || !call.callee || !call.function ||
         call.len > CODE_MAX || !calls_it(pid, call.returns, call.callee))
         return false;
-    for (i = 0; i < KEPT; i++)
+    for (size_t i = 0; i < KEPT; i++)
         call.registers[kept[i].number] = (struct x86_value){
             waits->known[number][i], waits->registers[number][i]};
     code = malloc(call.len);

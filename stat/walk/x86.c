@@ -76,9 +76,8 @@ static unsigned take_byte(struct cursor *cursor)
 static int64_t take_number(struct cursor *cursor, size_t len)
 {
     uint64_t number = 0;
-    size_t i;
 
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         number |= (uint64_t)take_byte(cursor) << (8 * i);
     if (len > 0 && len < 8 && (number >> (8 * len - 1)) & 1)
         number |= ~UINT64_C(0) << (8 * len);
@@ -418,9 +417,7 @@ static struct x86_value address_of(const struct path *path,
 /* Forget what was read from memory that may have been written since. */
 static void forget_loads(struct path *path)
 {
-    unsigned i;
-
-    for (i = 0; i < X86_REGISTERS; i++)
+    for (unsigned i = 0; i < X86_REGISTERS; i++)
         if (path->loaded[i])
             forget(path, i);
     path->load_count = 0;
@@ -429,9 +426,7 @@ static void forget_loads(struct path *path)
 /* Something of `len` bytes is written to memory. */
 static void store(struct path *path, struct x86_value address, size_t len)
 {
-    size_t i;
-
-    for (i = 0; i < path->load_count; i++)
+    for (size_t i = 0; i < path->load_count; i++)
         if (!address.known ||
             (address.value < path->loads[i].address + path->loads[i].len &&
              path->loads[i].address < address.value + len)) {
@@ -584,10 +579,8 @@ static void survey(struct path *path, uint64_t begin, uint64_t call_at)
 {
     const struct x86_call *call = path->call;
     struct instruction in;
-    uint64_t at;
-    unsigned i;
 
-    for (at = begin; at < call_at; at += in.len) {
+    for (uint64_t at = begin; at < call_at; at += in.len) {
         unsigned mask;
 
         take_instruction(&in, call->code + (at - call->function),
@@ -595,7 +588,7 @@ static void survey(struct path *path, uint64_t begin, uint64_t call_at)
         if (in.map == MAP_VECTOR && in.opcode >= 0xf0 && in.opcode < 0xf8)
             path->failed = true; /* its destination may be a third operand */
         mask = writes(&in);
-        for (i = 0; i < X86_REGISTERS; i++)
+        for (unsigned i = 0; i < X86_REGISTERS; i++)
             if (mask & 1u << i)
                 path->written[i] = at + in.len;
         path->moves += stack_move(&in, &path->moves_far);
@@ -709,9 +702,8 @@ bool x86_arguments(struct x86_value out[static X86_ARGUMENTS],
     struct path path = {.call = call};
     uint64_t begin, call_at, at;
     struct instruction in;
-    unsigned i;
 
-    for (i = 0; i < X86_ARGUMENTS; i++)
+    for (unsigned i = 0; i < X86_ARGUMENTS; i++)
         out[i] = (struct x86_value){false, 0};
     if (call->len > FUNCTION_MAX || !find_path(&begin, &call_at, call))
         return false;
@@ -729,7 +721,7 @@ bool x86_arguments(struct x86_value out[static X86_ARGUMENTS],
             skip(&path, &in);
     }
     path.at = call_at + 1;
-    for (i = 0; i < X86_ARGUMENTS; i++)
+    for (unsigned i = 0; i < X86_ARGUMENTS; i++)
         out[i] = get(&path, argument_registers[i]);
     return true;
 }

@@ -57,7 +57,6 @@ static void write_bv(FILE *file, const struct tasks *set)
 {
     const struct tasks_range *ranges = tasks_ranges(set);
     size_t count = tasks_range_count(set);
-    size_t i;
 
     if (count > BV_RANGES_MAX) {
         fprintf(file, "bv=\"(null)\", count=\"%u\", rep=\"%u\"",
@@ -65,7 +64,7 @@ static void write_bv(FILE *file, const struct tasks *set)
         return;
     }
     fputs("bv=\"[", file);
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         fprintf(file, "%s%u", i ? "," : "", ranges[i].first);
         if (ranges[i].last > ranges[i].first)
             fprintf(file, "-%u", ranges[i].last);
@@ -108,13 +107,14 @@ static int write_trees(FILE *file, const struct report *report, bool own)
 {
     const struct tree *tree = report->tree;
     uint32_t above[TREE_DEPTH_MAX + 1] = {0}; /* numbers of nodes; 0: root */
-    uint32_t top, node;
     int r = 0;
 
-    for (top = 0; top < tree->node_count; top += tree->nodes[top].size) {
+    for (uint32_t top = 0; top < tree->node_count;
+         top += tree->nodes[top].size) {
         if (runtime_is_own(tree, top) != own)
             continue;
-        for (node = top; r == 0 && node < top + tree->nodes[top].size; node++) {
+        for (uint32_t node = top; r == 0 && node < top + tree->nodes[top].size;
+             node++) {
             uint32_t depth = tree->nodes[node].depth;
 
             above[depth + 1] = node + 1;
@@ -127,7 +127,7 @@ static int write_trees(FILE *file, const struct report *report, bool own)
 int dot_write(FILE *file, const struct report *report)
 {
     char *origin = origin_text(report);
-    int r, i;
+    int r;
 
     if (!origin)
         return -ENOMEM;
@@ -143,7 +143,7 @@ int dot_write(FILE *file, const struct report *report)
     escape_dot(file, report->missing[0] ? report->missing : report->summary);
     fputs("\\n", file);
     escape_dot(file, report->judgement);
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         fputs(report->asides[i][0] ? "\\n" : "", file);
         escape_dot(file, report->asides[i]);
     }

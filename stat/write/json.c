@@ -64,8 +64,6 @@ static void use_set(struct sets *sets,
 static int find_hosts(struct sets *sets, const struct targets *targets)
 {
     struct tasks_range *ranges;
-    uint32_t host;
-    uint32_t i;
     int r = 0;
 
     sets->host_count = targets->host_count;
@@ -73,10 +71,10 @@ static int find_hosts(struct sets *sets, const struct targets *targets)
     ranges = calloc((size_t)targets->count + 1, sizeof(*ranges));
     if (!sets->of_hosts || !ranges)
         r = -ENOMEM;
-    for (host = 0; r == 0 && host < targets->host_count; host++) {
+    for (uint32_t host = 0; r == 0 && host < targets->host_count; host++) {
         size_t count = 0;
 
-        for (i = 0; i < targets->count; i++) {
+        for (uint32_t i = 0; i < targets->count; i++) {
             if (targets->hosts[i] == host)
                 ranges[count++] =
                     (struct tasks_range){targets->tasks[i], targets->tasks[i]};
@@ -89,9 +87,7 @@ static int find_hosts(struct sets *sets, const struct targets *targets)
 
 static void sets_fini(struct sets *sets)
 {
-    size_t i;
-
-    for (i = 0; sets->of_hosts && i < sets->host_count; i++)
+    for (size_t i = 0; sets->of_hosts && i < sets->host_count; i++)
         tasks_free(sets->of_hosts[i]);
     free(sets->of_hosts);
     edges_classes_free(sets->links, sets->link_count);
@@ -119,7 +115,6 @@ static int sets_init(struct sets *sets, const struct report *report)
     const struct tree *tree = report->tree;
     const struct classes *classes = report->classes;
     size_t most;
-    size_t i;
     int r = 0;
 
     if (report->source.targets)
@@ -140,15 +135,15 @@ static int sets_init(struct sets *sets, const struct report *report)
     sets->hosts = sets->classes + classes->count;
     sets->waiting = sets->hosts + sets->host_count;
     sets->wanted = sets->waiting + sets->link_count;
-    for (i = 0; i < tree->node_count; i++)
+    for (size_t i = 0; i < tree->node_count; i++)
         use_set(sets, report->under[i], &sets->under[i]);
-    for (i = 0; i < tree->end_count; i++)
+    for (size_t i = 0; i < tree->end_count; i++)
         use_set(sets, tree->ends[i].tasks, &sets->ends[i]);
-    for (i = 0; i < classes->count; i++)
+    for (size_t i = 0; i < classes->count; i++)
         use_set(sets, classes->sets[i], &sets->classes[i]);
-    for (i = 0; i < sets->host_count; i++)
+    for (size_t i = 0; i < sets->host_count; i++)
         use_set(sets, sets->of_hosts[i], &sets->hosts[i]);
-    for (i = 0; i < sets->link_count; i++) {
+    for (size_t i = 0; i < sets->link_count; i++) {
         use_set(sets, sets->links[i].waiting, &sets->waiting[i]);
         use_set(sets, sets->links[i].wanted, &sets->wanted[i]);
     }
@@ -162,11 +157,10 @@ static int sets_init(struct sets *sets, const struct report *report)
 static int write_sets(FILE *file, struct sets *sets)
 {
     uint32_t number = 0;
-    size_t i;
     int r = 0;
 
     fputs(",\n\"sets\":[", file);
-    for (i = 0; r == 0 && i < sets->count; i++) {
+    for (size_t i = 0; r == 0 && i < sets->count; i++) {
         if (i == 0 || by_set(&sets->uses[i - 1], &sets->uses[i]) != 0) {
             fputs(i ? ",\n\"" : "\n\"", file);
             r = escape_tasks(file, sets->uses[i].set);
@@ -205,11 +199,10 @@ static int write_short(FILE *file, const struct tree *tree, uint32_t frame)
 
 int json_write_frames(FILE *file, const struct tree *tree)
 {
-    uint32_t i;
     int r = 0;
 
     fputs(",\n\"frames\":[", file);
-    for (i = 0; r == 0 && i < tree->frame_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < tree->frame_count; i++) {
         const struct tree_frame *frame = &tree->frames[i];
 
         fputs(i ? ",\n{\"function\":\"" : "\n{\"function\":\"", file);
@@ -270,11 +263,10 @@ static int write_nodes(FILE *file,
 {
     const struct tree *tree = report->tree;
     uint32_t end = 0;
-    uint32_t i;
     int r = 0;
 
     fputs(",\n\"nodes\":[", file);
-    for (i = 0; r == 0 && i < tree->node_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < tree->node_count; i++) {
         fprintf(file,
                 "%s{\"frame\":%u,\"depth\":%u,\"set\":%u,\"threads\":%" PRIu64,
                 i ? ",\n" : "\n", tree->nodes[i].frame, tree->nodes[i].depth,
@@ -321,11 +313,9 @@ static int write_classes(FILE *file,
                          const struct sets *sets)
 {
     const struct classes *classes = report->classes;
-    uint32_t k;
-    size_t i;
 
     fputs(",\n\"classes\":[", file);
-    for (i = 0; i < classes->count; i++) {
+    for (size_t i = 0; i < classes->count; i++) {
         fprintf(file,
                 "%s{\"set\":%u,\"tasks\":%u,\"threads\":%" PRIu64
                 ",\"outlier\":%s,\"unchanged\":%u",
@@ -337,7 +327,7 @@ static int write_classes(FILE *file,
         if (write_note(file, report, i) < 0)
             return -ENOMEM;
         fputs(",\"nodes\":[", file);
-        for (k = 0; k < classes->end_counts[i]; k++)
+        for (uint32_t k = 0; k < classes->end_counts[i]; k++)
             fprintf(file, "%s%u", k ? "," : "", classes->ends[i][k]);
         fputs("]}", file);
     }
@@ -352,10 +342,10 @@ static void write_not_walked(FILE *file,
 {
     const struct tree *tree = report->tree;
     const char *comma = "\n";
-    uint32_t node;
 
     fputs(",\n\"not_walked\":[", file);
-    for (node = 0; node < tree->node_count; node += tree->nodes[node].size) {
+    for (uint32_t node = 0; node < tree->node_count;
+         node += tree->nodes[node].size) {
         if (!tree_is_not_walked(tree, node))
             continue;
         fprintf(file, "%s{\"set\":%u,", comma, sets->under[node]);
@@ -373,11 +363,9 @@ static void write_hosts(FILE *file,
 {
     const struct targets *targets = report->source.targets;
     const char *comma = "\n";
-    size_t host;
-    size_t i;
 
     fputs(",\n\"hosts\":[", file);
-    for (host = 0; host < sets->host_count; host++) {
+    for (size_t host = 0; host < sets->host_count; host++) {
         const struct tasks *set = sets->of_hosts[host];
         const char *pid_comma = "";
 
@@ -386,7 +374,7 @@ static void write_hosts(FILE *file,
         fprintf(file, "%s{", comma);
         write_string(file, "name", targets_host_name(targets, (uint32_t)host));
         fprintf(file, ",\"set\":%u,\"pids\":[", sets->hosts[host]);
-        for (i = 0; i < targets->count; i++) {
+        for (size_t i = 0; i < targets->count; i++) {
             if (targets->hosts[i] != host)
                 continue;
             fprintf(file, "%s%d", pid_comma, (int)targets->pids[i]);
@@ -404,10 +392,9 @@ static void write_edges(FILE *file,
                         const struct sets *sets)
 {
     const char *comma = "\n";
-    size_t i;
 
     fputs(",\n\"waits\":[", file);
-    for (i = 0; i < sets->link_count; i++) {
+    for (size_t i = 0; i < sets->link_count; i++) {
         const struct class_edge *link = &sets->links[i];
 
         fprintf(file, "%s{\"waiting\":%u,\"for\":%u,\"call\":\"%s\"",
@@ -420,7 +407,7 @@ static void write_edges(FILE *file,
         fputc('}', file);
     }
     fputs("],\n\"thread_waits\":[", file);
-    for (i = 0; i < sets->edge_count; i++) {
+    for (size_t i = 0; i < sets->edge_count; i++) {
         const struct edge *edge = &sets->edges[i];
 
         if (!edge->threads)
@@ -435,12 +422,10 @@ static void write_edges(FILE *file,
 /* The processes that are no ranks, and are not looked at. */
 static void write_asides(FILE *file, const struct targets *targets)
 {
-    uint32_t i;
-
     if (!targets || targets->aside_count == 0)
         return;
     fputs(",\n\"without_rank\":[", file);
-    for (i = 0; i < targets->aside_count; i++) {
+    for (uint32_t i = 0; i < targets->aside_count; i++) {
         const struct targets_aside *aside = &targets->asides[i];
 
         fputs(i ? ",\n{" : "\n{", file);

@@ -90,9 +90,8 @@ int record_add(struct record *record, const struct report *report)
 static int write_looks(FILE *file, const void *arg)
 {
     const struct record *record = arg;
-    size_t i;
 
-    for (i = 0; i < record->count; i++) {
+    for (size_t i = 0; i < record->count; i++) {
         const struct text *text =
             &record->looks[(record->first + i) % RECORD_LOOKS_MAX];
 

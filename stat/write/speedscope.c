@@ -24,9 +24,8 @@ static long find_samples(struct sample *samples,
 {
     const struct tree *tree = report->tree;
     long count = 0;
-    uint32_t i;
 
-    for (i = 0; i < tree->end_count; i++) {
+    for (uint32_t i = 0; i < tree->end_count; i++) {
         const struct tree_end *end = &tree->ends[i];
         struct tasks *both;
         uint64_t weight;
@@ -52,10 +51,8 @@ static long find_samples(struct sample *samples,
 
 static void write_frames(FILE *file, const struct tree *tree)
 {
-    uint32_t i;
-
     fputs("\"shared\":{\"frames\":[", file);
-    for (i = 0; i < tree->frame_count; i++) {
+    for (uint32_t i = 0; i < tree->frame_count; i++) {
         const struct tree_frame *frame = &tree->frames[i];
 
         fputs(i ? ",\n{\"name\":\"" : "\n{\"name\":\"", file);
@@ -81,12 +78,11 @@ static void write_stack(FILE *file,
 {
     uint32_t path[TREE_DEPTH_MAX];
     uint32_t depth = tree->nodes[node].depth;
-    uint32_t i;
 
-    for (i = depth + 1; i-- > 0; node = parents[node])
+    for (uint32_t i = depth + 1; i-- > 0; node = parents[node])
         path[i] = node;
     fputc('[', file);
-    for (i = 0; i <= depth; i++)
+    for (uint32_t i = 0; i <= depth; i++)
         fprintf(file, "%s%u", i ? "," : "", tree->nodes[path[i]].frame);
     fputc(']', file);
 }
@@ -127,14 +123,13 @@ static int write_profiles(FILE *file,
 {
     const struct classes *classes = report->classes;
     long count = find_samples(samples, report, NULL);
-    size_t i;
 
     if (count < 0)
         return (int)count;
     fprintf(file, "\"profiles\":[\n{\"type\":\"sampled\",\"name\":\"%s",
             report->summary);
     write_profile(file, report->tree, parents, samples, count);
-    for (i = 0; i < classes->count && i < SPEEDSCOPE_CLASSES; i++) {
+    for (size_t i = 0; i < classes->count && i < SPEEDSCOPE_CLASSES; i++) {
         char ranks[64];
 
         count = find_samples(samples, report, classes->sets[i]);
@@ -157,14 +152,13 @@ int speedscope_write(FILE *file, const struct report *report)
     uint32_t above[TREE_DEPTH_MAX];
     struct sample *samples;
     uint32_t *parents;
-    uint32_t node;
     int r = -ENOMEM;
 
     samples = calloc((size_t)tree->end_count + 1, sizeof(*samples));
     parents = calloc((size_t)tree->node_count + 1, sizeof(*parents));
     if (!samples || !parents)
         goto out;
-    for (node = 0; node < tree->node_count; node++) {
+    for (uint32_t node = 0; node < tree->node_count; node++) {
         uint32_t depth = tree->nodes[node].depth;
 
         above[depth] = node;

@@ -65,12 +65,10 @@ static void weigh_nodes(struct svg *svg)
     const struct report *report = svg->report;
     const struct tree *tree = report->tree;
     uint32_t above[TREE_DEPTH_MAX];
-    uint32_t node;
 
-    for (node = 0; node < tree->node_count; node++) {
+    for (uint32_t node = 0; node < tree->node_count; node++) {
         uint32_t depth = tree->nodes[node].depth;
         double weight;
-        uint32_t i;
 
         above[depth] = node;
         if (report->shown[node] != node || tree_is_not_walked(tree, above[0]))
@@ -80,7 +78,7 @@ static void weigh_nodes(struct svg *svg)
         if (!is_closed(report, node) && !report_has_end(report, node))
             continue;
         weight = weight_of(tasks_count(report->under[node]));
-        for (i = 0; i <= depth; i++)
+        for (uint32_t i = 0; i <= depth; i++)
             svg->weights[above[i]] += weight;
     }
 }
@@ -190,7 +188,6 @@ static int draw_cells(
     struct child *children;
     size_t count = 0;
     uint32_t node;
-    size_t i;
     int r = 0;
 
     for (node = first; node < behind; node += nodes[node].size)
@@ -205,7 +202,7 @@ static int draw_cells(
             nodes[node].depth == 0 && runtime_is_own(report->tree, node),
             threads_odd_below(report, node)};
     qsort(children, count, sizeof(*children), by_count);
-    for (i = 0; r == 0 && i < count; i++) {
+    for (size_t i = 0; r == 0 && i < count; i++) {
         double width = svg->weights[children[i].node] * scale;
 
         node = children[i].node;
@@ -226,9 +223,8 @@ static int write_legend(struct svg *svg, double y)
     const struct report *report = svg->report;
     const struct classes *classes = report->classes;
     char ranks[RANKS_SIZE];
-    size_t i;
 
-    for (i = 0; i < classes->count && i < LEGEND_MAX; i++) {
+    for (size_t i = 0; i < classes->count && i < LEGEND_MAX; i++) {
         const struct tasks *set = classes->sets[i];
         char *note;
         int r = movers_note(&note, report, i);
@@ -278,9 +274,8 @@ static unsigned write_sentences(struct svg *svg, double y, bool drawn)
     const char *sentences[] = {report->judgement, report->asides[0],
                                report->asides[1], report->missing};
     unsigned count = 0;
-    size_t i;
 
-    for (i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+    for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
         if (!sentences[i][0])
             continue;
         count++;
@@ -303,12 +298,12 @@ static int write_picture(struct svg *svg)
         behind + LEGEND_ROW * write_sentences(svg, behind, false) + 4;
     char *origin = origin_text(report);
     double sum = 0;
-    uint32_t node;
     int r;
 
     if (!origin)
         return -ENOMEM;
-    for (node = 0; node < tree->node_count; node += tree->nodes[node].size)
+    for (uint32_t node = 0; node < tree->node_count;
+         node += tree->nodes[node].size)
         sum += svg->weights[node];
     fprintf(svg->file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f "

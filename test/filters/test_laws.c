@@ -100,12 +100,11 @@ static struct tree *tree_new(const char *filter,
 {
     struct stream_definition definition = {.up_filter = (char *)filter};
     struct tree *tree = calloc(1, sizeof(*tree));
-    uint32_t i;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
     tree->filter = filter;
     grow_tree(tree, leaf_count, 0, flat, &seed);
-    for (i = 0; i < tree->count; i++)
+    for (uint32_t i = 0; i < tree->count; i++)
         CHECK_OK(loader_new(&tree->nodes[i].loader, &definition,
                             role_of(tree, i), path, NULL));
     return tree;
@@ -113,9 +112,7 @@ static struct tree *tree_new(const char *filter,
 
 static void tree_free(struct tree *tree)
 {
-    uint32_t i;
-
-    for (i = 0; i < tree->count; i++) {
+    for (uint32_t i = 0; i < tree->count; i++) {
         loader_free(tree->nodes[i].loader);
         loader_output_fini(&tree->nodes[i].output);
     }
@@ -141,9 +138,7 @@ static void inputs_add(struct inputs *inputs,
 
 static void inputs_reverse(struct inputs *inputs)
 {
-    size_t i;
-
-    for (i = 0; i < inputs->count / 2; i++) {
+    for (size_t i = 0; i < inputs->count / 2; i++) {
         size_t other = inputs->count - 1 - i;
         struct frame frame = inputs->frames[i];
         uint32_t inlet = inputs->inlets[i];
@@ -175,24 +170,21 @@ static int run_subtree(struct tree *tree,
         .inlets = inputs.inlets,
     };
     uint32_t times = tree->twice && rank != 0 ? 2 : 1;
-    uint32_t i;
-    uint32_t k;
-    size_t j;
     int first = 0;
     int r;
 
-    for (i = 0; i < node->child_count; i++) {
+    for (uint32_t i = 0; i < node->child_count; i++) {
         uint32_t child = node->children[i];
 
         r = run_subtree(tree, child, leaves);
         if (r < 0 && first == 0)
             first = r;
-        for (j = 0; j < tree->nodes[child].output.up_count; j++)
-            for (k = 0; k < times; k++)
+        for (size_t j = 0; j < tree->nodes[child].output.up_count; j++)
+            for (uint32_t k = 0; k < times; k++)
                 inputs_add(&inputs, &tree->nodes[child].output.up[j], child);
     }
     if (node->child_count == 0)
-        for (k = 0; k < times; k++)
+        for (uint32_t k = 0; k < times; k++)
             inputs_add(&inputs, packet_frame(leaves[node->leaf]), rank);
     if (tree->reversed)
         inputs_reverse(&inputs);
@@ -285,17 +277,15 @@ static struct cop_packet *roll_packet(const char *format,
     struct format parsed;
     struct cop_packet *packet;
     int count;
-    int i;
-    uint32_t k;
 
     CHECK_OK(format_parse(&parsed, format));
     count = (int)parsed.count;
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         values[i].type = (enum cop_type)parsed.items[i].type;
         values[i].shape = (enum cop_shape)parsed.items[i].shape;
         values[i].count = values[i].shape == COP_SCALAR ? 1 : len;
         values[i].data = room[i];
-        for (k = 0; k < values[i].count; k++) {
+        for (uint32_t k = 0; k < values[i].count; k++) {
             static const unsigned char lens[] = {
                 [COP_CHAR] = 1,
                 [COP_UCHAR] = 1,
@@ -368,16 +358,14 @@ static void compare(const struct usage *usage,
     struct tree *flat = tree_new(usage->filter, leaf_count, true, dice);
     struct tree *tree = tree_new(usage->filter, leaf_count, false, dice);
     struct cop_packet *leaves[LEAVES_MAX];
-    uint32_t i;
-    int w;
 
     change(tree);
-    for (w = 0; w < WAVES; w++) {
+    for (int w = 0; w < WAVES; w++) {
         uint32_t len = next_random(&dice) % 6;
         struct cop_packet *expected;
         struct cop_packet *found;
 
-        for (i = 0; i < leaf_count; i++)
+        for (uint32_t i = 0; i < leaf_count; i++)
             leaves[i] = roll_packet(format, len, &dice);
         expected = run_wave(flat, leaves);
         found = run_wave(tree, leaves);
@@ -390,7 +378,7 @@ static void compare(const struct usage *usage,
         CU_ASSERT(is_same_packet(expected, found));
         cop_packet_free(expected);
         cop_packet_free(found);
-        for (i = 0; i < leaf_count; i++)
+        for (uint32_t i = 0; i < leaf_count; i++)
             cop_packet_free(leaves[i]);
     }
     tree_free(flat);
@@ -416,16 +404,14 @@ static void change_number(struct tree *tree)
 static int compare_all(uint32_t law, void (*change)(struct tree *tree))
 {
     const char *const *format;
-    uint32_t seed;
     int claimed = 0;
-    size_t i;
 
-    for (i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
+    for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
         if (!(laws_of(usages[i].filter) & law))
             continue;
         claimed++;
         for (format = usages[i].formats; *format; format++)
-            for (seed = 1; seed <= SEEDS; seed++)
+            for (uint32_t seed = 1; seed <= SEEDS; seed++)
                 compare(&usages[i], *format, seed, change);
     }
     return claimed;
@@ -464,10 +450,9 @@ static int call_once(struct loader *loader,
                              .inputs = inputs.frames,
                              .inlets = inputs.inlets,
                              .input_count = count};
-    size_t i;
     int r;
 
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         inputs_add(&inputs, packet_frame(packets[i]), (uint32_t)i + 2);
     r = loader_call(loader, &call, &where, output);
     while (inputs.count > 0)
@@ -492,16 +477,14 @@ TEST(one_packet_gives_that_packet)
     struct loader_output output = {.up = NULL};
     const char *const *format;
     int claimed = 0;
-    uint32_t seed;
-    size_t i;
 
-    for (i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
+    for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
         uint32_t laws = laws_of(usages[i].filter);
         struct loader *loader = loader_of(usages[i].filter);
 
         claimed += (laws & COP_IDENTITY) != 0;
         for (format = usages[i].formats; *format; format++) {
-            for (seed = 1; seed <= SEEDS; seed++) {
+            for (uint32_t seed = 1; seed <= SEEDS; seed++) {
                 uint32_t dice = seed;
                 struct cop_packet *packet =
                     roll_packet(*format, seed % 6, &dice);
@@ -533,18 +516,16 @@ TEST(one_packet_gives_that_packet)
 TEST(a_state_survives_packing)
 {
     struct loader_output output = {.up = NULL};
-    uint32_t seed;
 
-    for (seed = 1; seed <= SEEDS; seed++) {
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
         struct loader *old = loader_of("int_union");
         struct loader *fresh = loader_of("int_union");
         struct cop_packet *packet;
         struct frame state;
         struct frame again;
         uint32_t dice = seed;
-        int w;
 
-        for (w = 0; w < WAVES; w++) {
+        for (int w = 0; w < WAVES; w++) {
             packet = roll_packet("%ad", 1 + seed % 6, &dice);
             CHECK_OK(call_once(old, &packet, 1, true, &output));
             cop_packet_free(packet);
@@ -602,9 +583,8 @@ static void check_refused(const char *name,
 TEST(wrong_formats_are_refused)
 {
     static const char *const names[] = {"sum", "min", "max", "avg"};
-    size_t i;
 
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *match = i == 3 ? "differ" : "all must have";
 
         check_refused(names[i], "%s", "%s", 1, "takes numbers only");
@@ -635,14 +615,12 @@ static void check_ints(const char *name,
 {
     struct cop_packet *leaves[LEAVES_MAX];
     struct cop_packet *found;
-    uint32_t seed;
     int32_t result = 0;
-    uint32_t i;
 
-    for (seed = 1; seed <= SEEDS; seed++) {
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
         struct tree *tree = tree_new(name, count, false, seed);
 
-        for (i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++)
             CHECK_OK(cop_packet_new(&leaves[i], 5, "%d", values[i]));
         found = run_wave(tree, leaves);
         CU_ASSERT_PTR_NOT_NULL_FATAL(found);
@@ -650,7 +628,7 @@ static void check_ints(const char *name,
         CU_ASSERT_EQUAL(result, expected);
         CU_ASSERT_EQUAL(cop_packet_tag(found), 5);
         cop_packet_free(found);
-        for (i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++)
             cop_packet_free(leaves[i]);
         tree_free(tree);
     }
@@ -679,13 +657,12 @@ TEST(an_average_that_overflows_is_an_error)
     struct loader_output output = {.up = NULL};
     struct loader *loader = loader_of("avg");
     struct cop_packet *packets[2];
-    int i;
 
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         CHECK_OK(cop_packet_new(&packets[i], 0, "%ld", INT64_MAX));
     CHECK_IS(call_once(loader, packets, 2, true, &output), -EPROTO);
     CU_ASSERT_PTR_NOT_NULL(strstr(output.text, "does not fit"));
-    for (i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++)
         cop_packet_free(packets[i]);
     loader_output_fini(&output);
     loader_free(loader);
@@ -697,9 +674,8 @@ TEST(nan_is_no_extreme)
     static const char *const names[] = {"min", "max"};
     struct loader_output output = {.up = NULL};
     int order;
-    int i;
 
-    for (i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++) {
         struct loader *loader = loader_of(names[i / 2]);
         struct cop_packet *packets[2];
         struct cop_packet *found;
@@ -726,21 +702,19 @@ TEST(count_counts_backends)
     struct cop_packet *leaves[LEAVES_MAX];
     struct cop_packet *found;
     uint32_t count;
-    uint32_t seed;
-    uint32_t i;
 
-    for (seed = 1; seed <= SEEDS; seed++) {
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
         uint32_t leaf_count = 1 + seed % LEAVES_MAX;
         struct tree *tree = tree_new("count", leaf_count, false, seed);
 
-        for (i = 0; i < leaf_count; i++)
+        for (uint32_t i = 0; i < leaf_count; i++)
             CHECK_OK(
                 cop_packet_new(&leaves[i], 5, i % 2 ? "%d" : "%s", "text"));
         found = run_wave(tree, leaves);
         CHECK_OK(cop_packet_unpack(found, "%ud", &count));
         CU_ASSERT_EQUAL(count, leaf_count);
         cop_packet_free(found);
-        for (i = 0; i < leaf_count; i++)
+        for (uint32_t i = 0; i < leaf_count; i++)
             cop_packet_free(leaves[i]);
         tree_free(tree);
     }
@@ -754,20 +728,18 @@ TEST(concat_keeps_the_order)
     const int32_t *values;
     const char *const *strings;
     uint32_t count;
-    uint32_t seed;
-    uint32_t i;
 
-    for (seed = 1; seed <= SEEDS; seed++) {
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
         struct tree *tree = tree_new("concat", LEAVES_MAX, false, seed);
 
-        for (i = 0; i < LEAVES_MAX; i++)
+        for (uint32_t i = 0; i < LEAVES_MAX; i++)
             CHECK_OK(cop_packet_new(&leaves[i], 5, "%d %s", (int)i,
                                     i % 2 ? "odd" : "even"));
         found = run_wave(tree, leaves);
         CHECK_OK(cop_packet_unpack(found, "%ad %as", &values, &count, &strings,
                                    &count));
         CU_ASSERT_EQUAL_FATAL(count, LEAVES_MAX);
-        for (i = 0; i < LEAVES_MAX; i++) {
+        for (uint32_t i = 0; i < LEAVES_MAX; i++) {
             CU_ASSERT_EQUAL(values[i], (int32_t)i);
             CU_ASSERT_STRING_EQUAL(strings[i], i % 2 ? "odd" : "even");
             cop_packet_free(leaves[i]);

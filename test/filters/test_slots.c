@@ -55,11 +55,9 @@ static void tree_init(struct tree *tree,
                       uint32_t leaf_count,
                       uint32_t *seed)
 {
-    uint32_t i;
-
     tree->inner = inner;
     tree->count = inner + leaf_count;
-    for (i = 0; i < tree->count; i++) {
+    for (uint32_t i = 0; i < tree->count; i++) {
         uint32_t above = i < inner ? i : inner;
 
         tree->parents[i] = above ? next_random(seed) % above : 0;
@@ -69,9 +67,7 @@ static void tree_init(struct tree *tree,
 
 static void tree_fini(struct tree *tree)
 {
-    uint32_t i;
-
-    for (i = 0; i < tree->count; i++)
+    for (uint32_t i = 0; i < tree->count; i++)
         loader_free(tree->loaders[i]);
 }
 
@@ -143,9 +139,8 @@ static struct frame pack_whole(struct tree *tree, uint32_t node)
 {
     uint32_t kept[NODES_MAX];
     size_t count = 0;
-    uint32_t i;
 
-    for (i = 1; i < tree->count; i++)
+    for (uint32_t i = 1; i < tree->count; i++)
         if (tree->parents[i] == node)
             kept[count++] = i;
     return pack(tree, node, kept, count);
@@ -160,9 +155,8 @@ static void put(struct tree *tree,
     uint32_t kept[NODES_MAX];
     struct node_call call = {.slots = CALL_PACK, .kept = kept};
     struct loader_output output = {.up = NULL};
-    uint32_t i;
 
-    for (i = 1; i < tree->count; i++)
+    for (uint32_t i = 1; i < tree->count; i++)
         kept[call.kept_count++] = i;
     if (!total.payload)
         total.flags |= FRAME_EMPTY;
@@ -208,9 +202,8 @@ static struct frame roll(enum taste taste, uint32_t *seed)
     double doubles[3];
     struct cop_packet *packet = NULL;
     struct frame frame;
-    uint32_t i;
 
-    for (i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         ints[i] = (int32_t)(next_random(seed) % 300) - 50;
         doubles[i] = ints[i];
     }
@@ -234,11 +227,9 @@ static void send_waves(struct tree *tree,
                        uint32_t *seed)
 {
     uint32_t leaves = tree->count - tree->inner;
-    uint32_t i;
-    int w;
 
-    for (w = 0; w < WAVES; w++) {
-        for (i = 0; i < leaves; i++) {
+    for (int w = 0; w < WAVES; w++) {
+        for (uint32_t i = 0; i < leaves; i++) {
             struct frame frame = roll(taste, seed);
 
             if (next_random(seed) % 3 > 0) { /* unequal numbers of packets */
@@ -257,11 +248,10 @@ TEST(totals_are_the_same_in_any_tree)
 {
     struct tree tree, flat;
     struct frame found, expected;
-    uint32_t seed, dice;
-    size_t u;
+    uint32_t dice;
 
-    for (u = 0; u < USAGES; u++) {
-        for (seed = 1; seed <= SEEDS; seed++) {
+    for (size_t u = 0; u < USAGES; u++) {
+        for (uint32_t seed = 1; seed <= SEEDS; seed++) {
             uint32_t leaves;
 
             dice = seed;
@@ -289,17 +279,16 @@ TEST(a_total_is_what_the_parent_has)
 {
     struct tree tree, flat;
     struct frame before, total, after;
-    uint32_t seed, dice, i;
-    size_t u;
+    uint32_t dice;
 
-    for (u = 0; u < USAGES; u++) {
-        for (seed = 1; seed <= SEEDS; seed++) {
+    for (size_t u = 0; u < USAGES; u++) {
+        for (uint32_t seed = 1; seed <= SEEDS; seed++) {
             dice = seed;
             tree_init(&flat, usages[u].filter, 1, 8, &dice);
             tree_init(&tree, usages[u].filter, 4, 8, &dice);
             send_waves(&tree, &flat, usages[u].taste, &dice);
             before = pack_whole(&tree, 0);
-            for (i = tree.count; i-- > 1;) {
+            for (uint32_t i = tree.count; i-- > 1;) {
                 total = pack_whole(&tree, i);
                 put(&tree, tree.parents[i], i, total);
                 frame_fini(&total);
@@ -477,9 +466,8 @@ TEST(packets_of_another_format_are_left_out)
     } cases[] = {{"sum", "the total so far \"%d\""},
                  {"max", "the total so far \"%d\""},
                  {"avg", "differ"}};
-    size_t i;
 
-    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct loader *loader = loader_for(cases[i].filter, NODE_COMMNODE);
         struct cop_packet *good = packet_of("%d", 4);
         struct cop_packet *bad = packet_of("%lf", 4.0);

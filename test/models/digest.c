@@ -143,9 +143,8 @@ static uint64_t wire_digest(const struct field *field,
 {
     uint64_t sum = mix_in((uint64_t)wire->node[0] << 32 | wire->node[1],
                           (uint64_t)wire->cut << 1 | wire->ended);
-    uint32_t end;
 
-    for (end = 0; end < 2; end++) {
+    for (uint32_t end = 0; end < 2; end++) {
         const struct node *node = field->nodes[wire->node[end]].machine;
 
         sum = mix_in(sum, wire->open[end]);
@@ -163,9 +162,8 @@ static uint64_t table_digest(const struct table *table)
     struct table_fan_out fan_out = {0};
     struct table_entry entry;
     uint64_t sum = 2;
-    uint32_t i;
 
-    for (i = 0; i < table_count(table); i++) {
+    for (uint32_t i = 0; i < table_count(table); i++) {
         table_at(table, i, &entry);
         sum = mix_in(sum, (uint64_t)entry.parent << 32 | entry.incarnation);
         table_fan_out_of(table, entry.rank, &fan_out);
@@ -178,7 +176,7 @@ static uint64_t table_digest(const struct table *table)
 static uint64_t orphan_digest(const struct orphan *orphan, bool any)
 {
     uint64_t sum = mix_in(3, orphan->phase);
-    uint32_t i, rank;
+    uint32_t rank;
 
     sum = mix_in(sum, orphan->front_end_lost);
     if (orphan->phase == ORPHAN_NOT)
@@ -190,7 +188,7 @@ static uint64_t orphan_digest(const struct orphan *orphan, bool any)
         return sum; /* the choice is not its own */
     sum = mix_in(sum, (uint64_t)orphan->ordinal << 32 | orphan->turn);
     sum = mix_in(sum, orphan->lost);
-    for (i = 0;
+    for (uint32_t i = 0;
          adopter_survey_pick(orphan->survey, &orphan->who, i, &rank) == 0; i++)
         sum = mix_in(sum, rank);
     return sum;
@@ -249,14 +247,13 @@ static uint64_t machine_digest(const struct field *field,
 {
     const struct node *node = field->nodes[index].machine;
     uint64_t sum = mix_in(4, need->any ? 0 : node->depth);
-    size_t i;
 
     if (!(!need->all && field_is_held(field, index)))
         sum = mix_in(sum, node->incarnation);
 
     sum = mix_in(sum, node->closing << 2 | node->leaving << 1 | node->ended);
     sum = mix_in(sum, known_digest(field, need, index));
-    for (i = 0; i < node->heal.probe_count; i++) {
+    for (size_t i = 0; i < node->heal.probe_count; i++) {
         const struct probe *probe = &node->heal.probes[i];
         const struct peer *peer =
             probe->link < node->link_count ? node->links[probe->link] : NULL;
@@ -276,10 +273,9 @@ static uint64_t whole_digest(const struct field *field)
 {
     uint64_t sum = field->faults, wires = 0;
     struct field_need need;
-    uint32_t i;
 
     field_need(field, &need);
-    for (i = 0; i < field->node_count; i++) {
+    for (uint32_t i = 0; i < field->node_count; i++) {
         const struct field_node *node = &field->nodes[i];
 
         if (node->inert)
@@ -301,7 +297,7 @@ static uint64_t whole_digest(const struct field *field)
             sum = mix_in(sum, node->taken >> need.attempt[i] & 1);
         sum = mix_in(sum, machine_digest(field, &need, i));
     }
-    for (i = 0; i < FIELD_WIRES; i++)
+    for (uint32_t i = 0; i < FIELD_WIRES; i++)
         if (field->wires[i].used)
             wires += wire_digest(field, &need, &field->wires[i]);
     return mix_in(sum, wires);
@@ -352,16 +348,15 @@ static uint64_t star_wire_digest(const struct field *field,
                                  uint32_t rank)
 {
     uint64_t sum = mix_in(8, (uint64_t)wire->cut << 1 | wire->ended);
-    uint32_t end, i;
 
-    for (end = 0; end < 2; end++) {
+    for (uint32_t end = 0; end < 2; end++) {
         const struct node *node = field->nodes[wire->node[end]].machine;
 
         sum = mix_in(sum, wire->open[end]);
         if (wire->open[end] && node)
             sum = mix_in(sum,
                          star_peer_digest(node, field_peer(field, wire, end)));
-        for (i = 0; i < wire->in[end].count; i++) {
+        for (uint32_t i = 0; i < wire->in[end].count; i++) {
             const struct frame *frame = &wire->in[end].frames[i];
 
             if (field_is_aside(field, frame) ||
@@ -382,12 +377,11 @@ static uint64_t star_node_digest(const struct field *field, uint32_t rank)
         mix_in(9, node->stopped << 2 | node->gone_due << 1 | node->dialling);
     uint64_t wires = 0;
     struct table_entry entry = {0};
-    uint32_t i;
 
     table_entry(field->nodes[0].machine->heal.table, rank, &entry);
     sum = mix_in(sum, (uint64_t)entry.incarnation << 1 |
                           (entry.parent == TABLE_FAILED));
-    for (i = 0; i < FIELD_WIRES; i++)
+    for (uint32_t i = 0; i < FIELD_WIRES; i++)
         if (field->wires[i].used && field->wires[i].node[0] == rank)
             wires += star_wire_digest(field, &field->wires[i], rank);
     sum = mix_in(sum, wires);

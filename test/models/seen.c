@@ -21,7 +21,6 @@ static void grow_table(struct seen *seen)
         .room = seen->room ? seen->room * 2 : FIRST_ROOM,
         .count = seen->count,
     };
-    size_t i;
 
     grown.digests = calloc(grown.room, sizeof(*grown.digests));
     grown.marks = calloc(grown.room, sizeof(*grown.marks));
@@ -29,7 +28,7 @@ static void grow_table(struct seen *seen)
         fprintf(stderr, "out of memory after %zu states\n", seen->count);
         exit(2);
     }
-    for (i = 0; i < seen->room; i++) {
+    for (size_t i = 0; i < seen->room; i++) {
         size_t at;
 
         if (seen->digests[i] == 0)
@@ -65,9 +64,8 @@ uint32_t *seen_mark(struct seen *seen, uint64_t digest)
 uint64_t seen_sum(const struct seen *seen)
 {
     uint64_t sum = 0;
-    size_t i;
 
-    for (i = 0; i < seen->room; i++)
+    for (size_t i = 0; i < seen->room; i++)
         sum += seen->digests[i];
     return sum;
 }

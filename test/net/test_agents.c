@@ -32,7 +32,6 @@ TEST(ranges_of_ports_are_read)
                          "1-65536",  "a-b",         "1-2x",   "-1-2", "1-2,3-4",
                          "70000-80", "20000 20001", "1--2"};
     struct ports ports;
-    size_t i;
 
     CHECK_OK(ports_read(&ports, "20000-20999"));
     CU_ASSERT_EQUAL(ports.low, 20000);
@@ -40,7 +39,7 @@ TEST(ranges_of_ports_are_read)
     CHECK_OK(ports_read(&ports, "1-65535"));
     CHECK_OK(ports_read(&ports, "7-7"));
     CU_ASSERT_EQUAL(ports_nth(&ports, 12, 34), 7);
-    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         CHECK_IS(ports_read(&ports, bad[i]), -EINVAL);
 }
 

@@ -16,9 +16,7 @@ enum {
 
 void ledger_fini(struct ledger *ledger)
 {
-    uint32_t rank;
-
-    for (rank = 0; rank < RANKS_MAX; rank++) {
+    for (uint32_t rank = 0; rank < RANKS_MAX; rank++) {
         free(ledger->seen[rank].has[ANSWERS]);
         free(ledger->seen[rank].has[UNASKED]);
     }
@@ -92,14 +90,14 @@ static void take_string(struct ledger *ledger, const char *text)
 static void take_strings(struct ledger *ledger, const struct cop_packet *packet)
 {
     const char **strings;
-    uint32_t count, i;
+    uint32_t count;
 
     if (cop_packet_unpack(packet, "%as", &strings, &count) < 0) {
         ledger->bad("%s: a packet of format \"%s\"", ledger->name,
                     cop_packet_format(packet));
         return;
     }
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         take_string(ledger, strings[i]);
 }
 
@@ -108,7 +106,7 @@ static void take_peaks(const struct ledger *ledger,
                        const struct cop_packet *packet,
                        int64_t *peaks)
 {
-    uint32_t key_count, count, i;
+    uint32_t key_count, count;
     const uint32_t *keys;
     const int64_t *values;
 
@@ -119,7 +117,7 @@ static void take_peaks(const struct ledger *ledger,
                     cop_packet_format(packet));
         return;
     }
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (keys[i] < KEYS && values[i] > peaks[keys[i]])
             peaks[keys[i]] = values[i];
 }
@@ -127,7 +125,7 @@ static void take_peaks(const struct ledger *ledger,
 static void take_sums(struct ledger *ledger, const struct cop_packet *packet)
 {
     const int64_t *values;
-    uint32_t count, i;
+    uint32_t count;
 
     if (cop_packet_unpack(packet, "%ald", &values, &count) < 0 ||
         count != SLOTS) {
@@ -135,7 +133,7 @@ static void take_sums(struct ledger *ledger, const struct cop_packet *packet)
                     cop_packet_format(packet));
         return;
     }
-    for (i = 0; i < SLOTS; i++)
+    for (uint32_t i = 0; i < SLOTS; i++)
         ledger->slots[i] += values[i];
 }
 
@@ -252,9 +250,7 @@ static void check_commands(struct ledger *ledger)
 
 static void check_peaks(struct ledger *ledger)
 {
-    uint32_t key;
-
-    for (key = 0; key < KEYS; key++)
+    for (uint32_t key = 0; key < KEYS; key++)
         if (ledger->peaks[key] < ledger->floor[key])
             ledger->bad("%s: the greatest value of key %u is %" PRId64
                         ", but %" PRId64 " was answered",

@@ -74,9 +74,8 @@ static int send_strings(uint32_t flow, char letter, uint32_t from, uint32_t to)
 {
     char texts[ITEMS_MAX][TEXT_LEN];
     const char *strings[ITEMS_MAX];
-    uint32_t i;
 
-    for (i = from; i < to; i++) {
+    for (uint32_t i = from; i < to; i++) {
         snprintf(texts[i - from], TEXT_LEN, "%u.%c.%u.%u", flow, letter,
                  tally->rank, i);
         strings[i - from] = texts[i - from];
@@ -208,9 +207,8 @@ static void obey(struct cop_stream *stream, const struct cop_packet *packet)
 static int send_due(void)
 {
     uint64_t next_ms = UINT64_MAX, at_ms = now_ms();
-    uint32_t i;
 
-    for (i = 0; i < FLOWS; i++) {
+    for (uint32_t i = 0; i < FLOWS; i++) {
         if (flows[i].unasked > 0 && flows[i].due_ms <= at_ms)
             send_unasked(i);
         if (flows[i].unasked > 0 && flows[i].due_ms < next_ms)

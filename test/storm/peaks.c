@@ -42,20 +42,19 @@ static int peaks_filter(void *state, struct cop_filter_call *call)
     struct peaks *peaks = state;
     bool is_news[KEYS] = {false};
     struct cop_packet *packet;
-    size_t i;
     int r;
 
-    for (i = 0; i < cop_filter_packet_count(call); i++) {
+    for (size_t i = 0; i < cop_filter_packet_count(call); i++) {
         const uint32_t *keys;
         const int64_t *values;
-        uint32_t key_count, count, k;
+        uint32_t key_count, count;
 
         if (cop_packet_unpack(cop_filter_packet(call, i), "%aud %ald", &keys,
                               &key_count, &values, &count) < 0 ||
             key_count != count)
             return cop_filter_fail(call, "rank %u sent no keys and values",
                                    cop_filter_inlet(call, i));
-        for (k = 0; k < count; k++)
+        for (uint32_t k = 0; k < count; k++)
             if (keys[k] < KEYS && values[k] > peaks->value[keys[k]]) {
                 peaks->value[keys[k]] = values[k];
                 is_news[keys[k]] = true;

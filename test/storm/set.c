@@ -46,7 +46,6 @@ static int set_grow(struct set *set, uint32_t more)
 {
     struct set old = *set;
     uint32_t room = old.room ? old.room : 16;
-    uint32_t i;
 
     while (room / 2 < old.count + more)
         room *= 2;
@@ -58,7 +57,7 @@ static int set_grow(struct set *set, uint32_t more)
         return -ENOMEM;
     }
     set->room = room;
-    for (i = 0; i < old.room; i++)
+    for (uint32_t i = 0; i < old.room; i++)
         if (old.slots[i])
             *set_find(set, old.slots[i]) = old.slots[i];
     free(old.slots);
@@ -75,11 +74,10 @@ static int set_init(void **state, struct cop_filter_call *call)
 static void set_free(void *state)
 {
     struct set *set = state;
-    uint32_t i;
 
     if (!set)
         return;
-    for (i = 0; i < set->packet_count; i++)
+    for (uint32_t i = 0; i < set->packet_count; i++)
         cop_packet_free(set->packets[i]);
     free(set->packets);
     free(set->slots);

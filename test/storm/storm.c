@@ -275,9 +275,8 @@ static void strike_all(void)
     static const char *const words[] = {"kill",  "stop",        "continue",
                                         "reset", "late joiner", "leave"};
     uint64_t begin_ms = now_ms(), at_ms;
-    size_t i;
 
-    for (i = 0; i < the_round.schedule.count; i++) {
+    for (size_t i = 0; i < the_round.schedule.count; i++) {
         const struct blow *blow = &the_round.schedule.blows[i];
         bool is_done = true;
 
@@ -307,7 +306,6 @@ static void await_truth(void)
     uint64_t end_ms = now_ms() + DEATHS_MS;
     char session[128];
     struct tally tally;
-    uint32_t rank;
 
     snprintf(session, sizeof(session), "%s/session", the_round.folder);
     while ((!witness_deaths(tree, NULL) ||
@@ -316,7 +314,7 @@ static void await_truth(void)
         listen_for(NULL, 100);
     witness_deaths(tree, bad);
     end_ms = now_ms() + TREE_MS;
-    for (rank = tree->launched; rank < tree->count; rank++)
+    for (uint32_t rank = tree->launched; rank < tree->count; rank++)
         if (tally_read(the_round.folder, rank, &tally))
             tree->nodes[rank].pid = tally.pid;
     while (!witness_tree(tree, session, NULL) && now_ms() < end_ms)
@@ -365,10 +363,9 @@ static void reap(void)
     bool is_killed = false;
     int status;
     pid_t pid;
-    size_t i;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) >= 0 || errno == EINTR) {
-        for (i = 0; i < the_round.joiner_count && pid > 0; i++)
+        for (size_t i = 0; i < the_round.joiner_count && pid > 0; i++)
             if (the_round.joiners[i] == pid && status != 0)
                 bad("a late joiner ended with status %d", status);
         if (pid == the_round.tool && WIFSIGNALED(status))
@@ -391,7 +388,6 @@ static void check_folder(bool keeps)
     char path[512];
     const struct dirent *entry;
     DIR *dir;
-    uint32_t rank;
 
     snprintf(path, sizeof(path), "%s/tmp", the_round.folder);
     dir = opendir(path);
@@ -403,7 +399,7 @@ static void check_folder(bool keeps)
     if (keeps || the_round.sums[VIOLATIONS] > 0)
         return;
     rmdir(path);
-    for (rank = 0; rank < RANKS_MAX; rank++) {
+    for (uint32_t rank = 0; rank < RANKS_MAX; rank++) {
         tally_path(path, sizeof(path), the_round.folder, rank);
         unlink(path);
     }
@@ -459,7 +455,7 @@ static void round_run(size_t shape,
 {
     static struct socket sockets[SOCKETS_MAX];
     char path[128];
-    size_t count, i;
+    size_t count;
 
     strcpy(the_round.folder, "/tmp/coppice-storm.XXXXXX");
     if (!mkdtemp(the_round.folder))
@@ -477,7 +473,7 @@ static void round_run(size_t shape,
     listen_for(NULL, 0);
     reap();
     close(the_round.from_tool);
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (sockets[i].listens && socket_listens(sockets[i].inode))
             bad("rank %u's listening socket is left", sockets[i].rank);
     check_folder(keeps);
@@ -487,9 +483,8 @@ static void round_run(size_t shape,
 static void round_print(uint64_t begin_ms)
 {
     const uint64_t *sums = the_round.sums;
-    size_t i;
 
-    for (i = 0; i < SUMS; i++)
+    for (size_t i = 0; i < SUMS; i++)
         totals[i] += sums[i];
     if (sums[VIOLATIONS] > 0)
         printf("\n ");
@@ -508,18 +503,16 @@ static void round_print(uint64_t begin_ms)
 
 static void table_print(unsigned count, unsigned broken)
 {
-    size_t shape, i;
-
     printf("\n%-10s", "rounds");
-    for (i = 0; i < WEATHERS; i++)
+    for (size_t i = 0; i < WEATHERS; i++)
         printf("%8s", weathers[i]);
-    for (shape = 0; shape < SHAPES; shape++) {
+    for (size_t shape = 0; shape < SHAPES; shape++) {
         printf("\n%-10s", shapes[shape].text);
-        for (i = 0; i < WEATHERS; i++)
+        for (size_t i = 0; i < WEATHERS; i++)
             printf("%8u", rounds[shape][i]);
     }
     printf("\n\n");
-    for (i = 0; i < SUMS; i++)
+    for (size_t i = 0; i < SUMS; i++)
         printf("%-28s %10" PRIu64 "\n", sum_names[i], totals[i]);
     printf("%-28s %10u\n%-28s %10u\n", "rounds", count,
            "rounds with violations", broken);

@@ -217,9 +217,8 @@ static struct cop_communicator *choose_members(struct flow *flow, bool is_half)
     const struct cop_communicator *all = cop_network_everyone(network);
     struct ledger *ledger = &flow->ledger;
     struct cop_communicator *some = NULL;
-    size_t i;
 
-    for (i = 0; i < cop_communicator_size(all); i++) {
+    for (size_t i = 0; i < cop_communicator_size(all); i++) {
         uint32_t rank = cop_communicator_rank(all, i);
 
         if (rank >= ledger->first_joiner)
@@ -375,7 +374,6 @@ static void report(void)
 int main(int argc, char **argv)
 {
     unsigned before = descriptors(), after;
-    uint32_t i;
     int r;
 
     if (argc < 7)
@@ -383,17 +381,17 @@ int main(int argc, char **argv)
     weather = (enum weather)atoi(argv[5]);
     streams = (enum streams)atoi(argv[6]);
     launch(argv);
-    for (i = 0; i < FLOWS; i++)
+    for (uint32_t i = 0; i < FLOWS; i++)
         flow_open(i, strtoull(argv[1], NULL, 10), argv[2]);
     running = FLOWS;
-    for (i = 0; i < FLOWS; i++)
+    for (uint32_t i = 0; i < FLOWS; i++)
         if (pthread_create(&flows[i].thread, NULL, flow_run, &flows[i]))
             errx(1, "no thread");
     say("ready");
     watch("finish");
     finishes = true;
     watch(NULL);
-    for (i = 0; i < FLOWS; i++)
+    for (uint32_t i = 0; i < FLOWS; i++)
         pthread_join(flows[i].thread, NULL);
     report();
     watch("end");
@@ -401,7 +399,7 @@ int main(int argc, char **argv)
     if (r < 0)
         bad("shutdown: %s", strerror(-r));
     cop_network_free(network);
-    for (i = 0; i < FLOWS; i++)
+    for (uint32_t i = 0; i < FLOWS; i++)
         ledger_fini(&flows[i].ledger);
     after = descriptors();
     if (after != before)

@@ -59,10 +59,9 @@ pid_t process_parent(pid_t pid, char *state)
 bool tree_census(struct tree *tree, const char *folder, pid_t front_end)
 {
     struct tally tally;
-    uint32_t rank;
     char state = 0;
 
-    for (rank = tree->count - 1; rank > 0; rank--) {
+    for (uint32_t rank = tree->count - 1; rank > 0; rank--) {
         struct node *node = &tree->nodes[rank];
         struct node *parent = &tree->nodes[node->parent];
         pid_t pid;

@@ -47,10 +47,8 @@ void witness_links(const struct tree *tree,
                    uint64_t *unharmed,
                    ledger_bad_fn bad)
 {
-    uint32_t child, parent;
-
-    for (child = 0; child < tree->count; child++)
-        for (parent = 0; parent < tree->count; parent++) {
+    for (uint32_t child = 0; child < tree->count; child++)
+        for (uint32_t parent = 0; parent < tree->count; parent++) {
             if (tree->nodes[child].is_harmed || tree->nodes[parent].is_harmed)
                 continue;
             if (tree->links[child][parent] == LINK_LOSSY)
@@ -130,9 +128,8 @@ void witness_event(struct tree *tree,
 bool witness_deaths(const struct tree *tree, ledger_bad_fn bad)
 {
     bool is_well = true;
-    uint32_t rank;
 
-    for (rank = 1; rank < tree->count; rank++) {
+    for (uint32_t rank = 1; rank < tree->count; rank++) {
         const struct node *node = &tree->nodes[rank];
 
         if (node->is_killed == node->is_lost && !node->is_suspected)
@@ -218,7 +215,6 @@ static bool is_status_true(struct tree *tree,
     struct cop_error error = {""};
     struct cop_status *status;
     bool is_well = true;
-    size_t i;
 
     if (cop_status_read(&status, session, STATUS_MS, &error) < 0) {
         if (bad)
@@ -231,7 +227,7 @@ static bool is_status_true(struct tree *tree,
             bad("the status has %zu nodes of %u", cop_status_count(status),
                 tree->launched + tree->joined);
     }
-    for (i = 0; i < cop_status_count(status); i++)
+    for (size_t i = 0; i < cop_status_count(status); i++)
         if (cop_status_node(status, i, &row) < 0 ||
             !is_row_true(tree, &row, bad))
             is_well = false;
@@ -245,7 +241,6 @@ static bool is_waited_for(const struct tree *tree, ledger_bad_fn bad)
     DIR *dir = opendir("/proc");
     const struct dirent *entry;
     bool is_well = true;
-    uint32_t rank;
     char state = 0;
 
     while (dir && (entry = readdir(dir))) {
@@ -254,7 +249,7 @@ static bool is_waited_for(const struct tree *tree, ledger_bad_fn bad)
         if (pid <= 0)
             continue;
         parent = process_parent(pid, &state);
-        for (rank = 0; rank < tree->count && state == 'Z'; rank++)
+        for (uint32_t rank = 0; rank < tree->count && state == 'Z'; rank++)
             if (parent > 0 && tree->nodes[rank].pid == parent &&
                 !tree->nodes[rank].is_killed) {
                 is_well = false;

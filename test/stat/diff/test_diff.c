@@ -156,9 +156,8 @@ TEST(cut_and_nested_files_are_refused)
     static char nested[200000];
     struct look *look = NULL;
     struct cop_error error;
-    size_t len;
 
-    for (len = 1; len < sizeof(whole) - 1; len++)
+    for (size_t len = 1; len < sizeof(whole) - 1; len++)
         CHECK_IS(read_bytes(&look, whole, len, &error), -EINVAL);
     memset(nested, '[', sizeof(nested));
     CHECK_IS(read_bytes(&look, nested, sizeof(nested), &error), -EINVAL);
@@ -173,10 +172,9 @@ static struct tree *job(uint32_t tasks, uint32_t step, uint32_t functions)
                              {name, "m.c", 2, "", 0, false}};
     struct traces *traces;
     struct tree *tree;
-    uint32_t task;
 
     CHECK_OK(traces_new(&traces));
-    for (task = 0; task < tasks; task++) {
+    for (uint32_t task = 0; task < tasks; task++) {
         snprintf(name, sizeof(name), "f%u", task * step % functions);
         CHECK_OK(traces_add(traces, task, frames, 2));
     }
@@ -211,9 +209,9 @@ TEST(looks_round_trip)
     struct tree *tree = job(40, 7, 9);
     struct look *look;
     char *text, *again;
-    uint32_t i, host;
+    uint32_t host;
 
-    for (i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < 40; i++) {
         CHECK_OK(
             targets_host(&targets, i % 3 ? "node1" : "node2", &host, NULL));
         CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i), NULL));
@@ -249,12 +247,12 @@ static struct look *made_up(uint32_t tasks, uint32_t step, uint32_t functions)
 /* Give a look processes: task t is pid first + t * step on one host. */
 static void give_pids(struct look *look, int32_t first, int32_t step)
 {
-    uint32_t task, host;
+    uint32_t host;
 
     targets_fini(&look->targets);
     look->targets = (struct targets){0};
     CHECK_OK(targets_host(&look->targets, "n", &host, NULL));
-    for (task = 0; task < look->tasks; task++)
+    for (uint32_t task = 0; task < look->tasks; task++)
         CHECK_OK(targets_add(&look->targets, host,
                              (pid_t)(first + (int32_t)task * step), NULL));
 }
@@ -263,9 +261,8 @@ static void give_pids(struct look *look, int32_t first, int32_t step)
 TEST(moves_are_those_of_each_task)
 {
     uint64_t seed = 17;
-    unsigned round;
 
-    for (round = 0; round < 40; round++) {
+    for (unsigned round = 0; round < 40; round++) {
         uint32_t tasks = 1 + random_below(&seed, 60);
         uint32_t functions = 1 + random_below(&seed, 9);
         uint32_t step_a = random_below(&seed, 9);
@@ -275,14 +272,13 @@ TEST(moves_are_those_of_each_task)
         uint32_t same = 0, in_moves = 0, task;
         struct cop_error error;
         struct diff *diff;
-        size_t i;
 
         CHECK_OK(diff_new(&diff, a, b, &error));
         for (task = 0; task < tasks; task++)
             same += task * step_a % functions == task * step_b % functions;
         CU_ASSERT_EQUAL(tasks_count(diff->unchanged), same);
         CU_ASSERT_EQUAL(tasks_count(diff->moved), tasks - same);
-        for (i = 0; i < diff->move_count; i++) {
+        for (size_t i = 0; i < diff->move_count; i++) {
             CU_ASSERT(diff->moves[i].from != diff->moves[i].to);
             in_moves += tasks_count(diff->moves[i].tasks);
         }
@@ -382,9 +378,8 @@ TEST(not_walked_is_read)
         "{\"function\":\"no [such] process\",\"not_walked\":true}",
     };
     char text[1024];
-    size_t i;
 
-    for (i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct look *look;
 
         snprintf(text, sizeof(text),
@@ -432,14 +427,14 @@ TEST(lines_fit_at_every_width)
     static const unsigned widths[] = {40, 60, 80, 200};
     struct look *a = made_up(2000, 1, 1000);
     struct look *b = made_up(2000, 3, 999);
-    unsigned lines, i;
+    unsigned lines;
     struct cop_error error;
     struct diff *diff;
     char *text, *line;
 
     CHECK_OK(diff_new(&diff, a, b, &error));
     CU_ASSERT(diff->move_count > 900);
-    for (i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+    for (unsigned i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
         text = drawn(diff, widths[i], true);
         CU_ASSERT_PTR_NOT_NULL(strstr(text, "\033[38;5;"));
         free(text);

@@ -14,17 +14,13 @@ static volatile double cell;
 
 FRAME static void coarsen(void)
 {
-    int i;
-
-    for (i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++)
         cell = cell / 2;
 }
 
 FRAME static void refine(void)
 {
-    int i;
-
-    for (i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++)
         cell = cell * 2 + 1;
 }
 

@@ -78,7 +78,7 @@ static int look_run(struct look *look)
 {
     struct targets targets = {0};
     uint64_t begin_ms = world.now_ms;
-    uint32_t host, i;
+    uint32_t host;
     int r;
 
     said[0] = '\0';
@@ -87,7 +87,7 @@ static int look_run(struct look *look)
         CHECK_OK(targets_want(&targets, "solver", "", "", look->hosts, NULL));
     } else {
         CHECK_OK(targets_host(&targets, "", &host, NULL));
-        for (i = 0; i < look->tasks; i++)
+        for (uint32_t i = 0; i < look->tasks; i++)
             CHECK_OK(targets_add(&targets, host, (pid_t)i + 1, NULL));
     }
     r = gather_tree(&look->tree, &targets, &look->options, &look->late,
@@ -133,10 +133,9 @@ static void stand(const struct look *look, const char *name, const char *set)
     const struct tree *tree = look->tree;
     struct tasks *there = NULL;
     char text[128];
-    uint32_t i;
 
     CHECK_OK(tasks_new(&there, NULL, 0));
-    for (i = 0; i < tree->end_count; i++) {
+    for (uint32_t i = 0; i < tree->end_count; i++) {
         const struct tree_node *node = &tree->nodes[tree->ends[i].node];
         const char *here = tree->strings[tree->frames[node->frame].function];
 
@@ -171,9 +170,8 @@ TEST(silence_is_a_tenth_of_the_timeout_within_limits)
 {
     const uint32_t expected[][2] = {{1, 250},   {2, 250},   {3, 300},
                                     {20, 2000}, {30, 3000}, {3600, 3000}};
-    size_t i;
 
-    for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         struct look look = look_new(expected[i][0]);
         uint32_t silence_ms = expected[i][1];
 
@@ -196,10 +194,10 @@ TEST(silence_is_a_tenth_of_the_timeout_within_limits)
  * the look ends when it is lost. Names come from the others. */
 TEST(a_frozen_daemon_does_not_end_the_samples)
 {
-    uint32_t rank, sample;
+    uint32_t rank;
 
     for (rank = 1; rank <= DAEMONS; rank++)
-        for (sample = 1; sample < 40; sample += 6) {
+        for (uint32_t sample = 1; sample < 40; sample += 6) {
             struct look look = look_new(60);
             char line[256];
 
@@ -226,9 +224,8 @@ TEST(a_frozen_daemon_does_not_end_the_samples)
 TEST(a_watch_goes_on_without_a_frozen_daemon)
 {
     const uint64_t moves_ms[] = {0, 15000, 30000};
-    size_t i;
 
-    for (i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) {
         uint64_t still_ms = moves_ms[i] + 10000;
         struct look look = look_new(60);
 
@@ -270,10 +267,9 @@ TEST(a_daemon_frozen_before_its_answer_is_missing_alone)
 {
     const uint32_t timeouts_s[] = {1, 2, 8, 20, 32, 60, 120, 240};
     const uint64_t times_ms[] = {1, WORLD_ASKED};
-    size_t i, k;
 
-    for (i = 0; i < sizeof(timeouts_s) / sizeof(timeouts_s[0]); i++)
-        for (k = i > 0 ? 0 : 1; k < 2; k++) {
+    for (size_t i = 0; i < sizeof(timeouts_s) / sizeof(timeouts_s[0]); i++)
+        for (size_t k = i > 0 ? 0 : 1; k < 2; k++) {
             struct look look = look_new(timeouts_s[i]);
 
             world_begin(DAEMONS);
@@ -314,9 +310,8 @@ TEST(a_daemon_that_does_not_answer_in_time_is_missing)
 TEST(the_loss_of_the_only_daemon_ends_the_samples)
 {
     const uint32_t watch_ms[] = {0, 3600000};
-    size_t i;
 
-    for (i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         struct look look = look_new(3600);
 
         world_begin(1);

@@ -50,9 +50,7 @@ void world_begin(uint32_t daemons)
 
 void world_end(void)
 {
-    uint32_t i;
-
-    for (i = 0; i <= DAEMONS_MAX; i++)
+    for (uint32_t i = 0; i <= DAEMONS_MAX; i++)
         traces_free(state.traces[i]);
     while (state.answers_taken < state.answer_count)
         cop_packet_free(state.answers[state.answers_taken++]);
@@ -210,7 +208,6 @@ void cop_stream_set_send_timeout(struct cop_stream *stream, int timeout_ms)
 static void take_request(const struct cop_packet *packet)
 {
     struct request request;
-    uint32_t i;
 
     CHECK_OK(request_unpack(&request, packet));
     CU_ASSERT_FATAL(request.task_count <= WORLD_TASKS);
@@ -220,9 +217,9 @@ static void take_request(const struct cop_packet *packet)
     state.interval_ms = request.interval_ms;
     state.asked_ms = world.now_ms;
     state.next = 1;
-    for (i = 0; i < request.task_count; i++)
+    for (uint32_t i = 0; i < request.task_count; i++)
         state.ranks[i] = request.daemons[i];
-    for (i = 1; i <= world.daemons; i++) {
+    for (uint32_t i = 1; i <= world.daemons; i++) {
         CHECK_OK(traces_new(&state.traces[i]));
         if (request.samples == REQUEST_FOLLOW)
             traces_forget(state.traces[i]);
@@ -239,10 +236,9 @@ static void push_answer(struct cop_packet *packet)
 static void answer_find(const struct cop_packet *packet)
 {
     struct find find;
-    uint32_t i;
 
     CHECK_OK(find_unpack(&find, packet));
-    for (i = 0; i < find.count; i++) {
+    for (uint32_t i = 0; i < find.count; i++) {
         struct targets targets = {.count = 0};
         struct cop_packet *answer;
 
@@ -340,9 +336,8 @@ static uint64_t due_ms(void)
 static struct tree *sample_of(uint32_t rank)
 {
     struct tree *tree;
-    uint32_t task;
 
-    for (task = 0; task < state.tasks; task++) {
+    for (uint32_t task = 0; task < state.tasks; task++) {
         bool moves = task == 0 && taken_ms(state.next) < world.moves_ms;
         struct frame frame = {
             "",

@@ -40,13 +40,11 @@ static struct tree *ring_tree(uint32_t samples)
     struct tree none = {0};
     struct traces *traces;
     struct tree *tree, *more, *both;
-    uint32_t sample;
-    uint32_t task;
 
     CHECK_OK(traces_new(&traces));
     CHECK_OK(tree_join(&tree, &none, &none));
-    for (sample = 0; sample < samples; sample++) {
-        for (task = 0; task < 16; task++) {
+    for (uint32_t sample = 0; sample < samples; sample++) {
+        for (uint32_t task = 0; task < 16; task++) {
             if (task == 1)
                 CHECK_OK(traces_add(traces, task, stall, 4));
             else if (task == 2)
@@ -103,10 +101,10 @@ TEST(the_ring_has_three_classes)
     struct targets targets = {0};
     struct report_source source = {
         .targets = &targets, .hosts = 2, .samples = 1};
-    uint32_t i, host;
+    uint32_t host;
 
     CHECK_OK(targets_host(&targets, "", &host, NULL));
-    for (i = 0; i < 16; i++) {
+    for (uint32_t i = 0; i < 16; i++) {
         CHECK_OK(targets_host(&targets, i < 2 ? "" : "node7", &host, NULL));
         CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i), NULL));
     }
@@ -303,9 +301,8 @@ TEST(long_chains_are_counted)
     struct frame frames[12];
     struct traces *traces;
     struct tree *tree;
-    unsigned i;
 
-    for (i = 0; i < 12; i++) {
+    for (unsigned i = 0; i < 12; i++) {
         snprintf(names[i], sizeof(names[i]), "f%u", i);
         frames[i] = (struct frame){names[i], "f.c", i + 1, "", 0, false};
     }
@@ -341,12 +338,11 @@ TEST(a_thousand_classes_are_bounded)
     char name[8];
     struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
                              {name, "m.c", 2, "", 0, false}};
-    uint32_t task;
     char *text;
     char *at;
 
     CHECK_OK(traces_new(&traces));
-    for (task = 0; task < 1000 + 5000; task++) {
+    for (uint32_t task = 0; task < 1000 + 5000; task++) {
         snprintf(name, sizeof(name), "f%04u", task < 1000 ? task : 999);
         CHECK_OK(traces_add(traces, task, frames, 2));
     }
@@ -379,11 +375,10 @@ TEST(the_inside_of_mpi_makes_no_classes)
     struct tree *tree, *first, *second, *settled;
     struct traces *traces;
     struct report *report;
-    uint32_t sample, task;
 
     CHECK_OK(traces_new(&traces));
-    for (sample = 0; sample < 2; sample++) {
-        for (task = 0; task < 3; task++)
+    for (uint32_t sample = 0; sample < 2; sample++) {
+        for (uint32_t task = 0; task < 3; task++)
             CHECK_OK(traces_add_thread(traces, task, 0, frames,
                                        2 + (task + sample) % 3, 1, false));
         CHECK_OK(traces_sample(sample ? &second : &first, traces, 0));
@@ -418,11 +413,10 @@ TEST(who_computes_is_not_unchanged)
     struct tree *tree, *trees[2], *settled;
     struct traces *traces;
     struct report *report;
-    uint32_t sample, task;
 
     CHECK_OK(traces_new(&traces));
-    for (sample = 0; sample < 2; sample++) {
-        for (task = 0; task < 3; task++) {
+    for (uint32_t sample = 0; sample < 2; sample++) {
+        for (uint32_t task = 0; task < 3; task++) {
             snprintf(rest, sizeof(rest), "rest%u", task);
             snprintf(work, sizeof(work), "w%u", task < 2 ? sample : 9);
             CHECK_OK(traces_add(traces, task, rests, 2));
@@ -486,14 +480,13 @@ TEST(what_moves_is_not_unchanged)
     struct tree none = {0};
     struct traces *traces;
     struct tree *tree, *more, *both;
-    uint32_t sample, task;
     char *text;
 
     CHECK_OK(traces_new(&traces));
     traces_forget(traces);
     CHECK_OK(tree_join(&tree, &none, &none));
-    for (sample = 1; sample <= 5; sample++) {
-        for (task = 0; task < 20; task++) {
+    for (uint32_t sample = 1; sample <= 5; sample++) {
+        for (uint32_t task = 0; task < 20; task++) {
             snprintf(name, sizeof(name), "m%u_%u", task,
                      task == 0 || sample < 4 ? sample : 4);
             CHECK_OK(traces_add(traces, task, task < 2 ? mover : stayer, 2));
@@ -681,14 +674,14 @@ static struct tree *large_tree(uint32_t classes)
     uint32_t each = 1200000 / classes;
     struct build *build;
     struct tree *tree;
-    uint32_t top, i;
+    uint32_t top;
 
     CHECK_OK(build_new(&build, false));
     CHECK_OK(build_node(build, &top, BUILD_TOP, &main_frame));
     range = (struct tasks_range){0, each * classes - 1};
     CHECK_OK(tasks_new(&progress.tasks, &range, 1));
     CHECK_OK(build_progress(build, &progress));
-    for (i = 0; i < classes; i++) {
+    for (uint32_t i = 0; i < classes; i++) {
         snprintf(name, sizeof(name),
                  "f\xc3\xbcr_\033[2J\xc2\x9bm_%u_with_a_name_without_end", i);
         range = (struct tasks_range){i * each, (i + 1) * each - 1};
@@ -709,12 +702,11 @@ TEST(lines_fit_at_every_width)
     static const unsigned widths[] = {40, 41, 60, 80, 100, 200};
     struct tree *trees[3] = {ring_tree(3), large_tree(1), large_tree(1000)};
     static const uint32_t tasks[3] = {16, 1200000, 1200000};
-    size_t i, k;
 
-    for (i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
-        for (k = 0; k < 3; k++)
+    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+        for (size_t k = 0; k < 3; k++)
             check_width(trees[k], widths[i], tasks[k]);
-    for (k = 0; k < 3; k++)
+    for (size_t k = 0; k < 3; k++)
         tree_free(trees[k]);
 }
 

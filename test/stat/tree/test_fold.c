@@ -10,17 +10,16 @@ static const char *folded(struct fold *fold, const char *stack)
     static const char *const letters[] = {"a", "b", "c", "d", "m"};
     static char text[TREE_DEPTH_MAX + 1];
     uint32_t line = 1;
-    size_t i;
 
     for (; *stack; stack++, line++) {
         struct frame frame = FRAME_NOTE(FRAME_CUT);
 
-        for (i = 0; i < 5; i++)
+        for (size_t i = 0; i < 5; i++)
             if (letters[i][0] == *stack)
                 frame = (struct frame){letters[i], "x.c", line, "", 0, false};
         fold_add(fold, &frame);
     }
-    for (i = 0; i < fold->count; i++)
+    for (size_t i = 0; i < fold->count; i++)
         text[i] = strcmp(fold->frames[i].function, FRAME_CUT) == 0
                       ? '|'
                       : fold->frames[i].function[0];

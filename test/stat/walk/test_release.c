@@ -431,9 +431,8 @@ TEST(a_killed_daemon_lets_go)
 {
     bool has_gdb = system("gdb --version >/dev/null 2>&1") == 0;
     struct job job = job_start();
-    int round;
 
-    for (round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         struct look look = catch_walk(&job, "60000", "1");
 
         CU_ASSERT_EQUAL(kill(look.daemon, SIGKILL), 0);

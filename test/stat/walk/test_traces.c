@@ -17,10 +17,9 @@ static struct tree *sample(struct traces *traces, uint32_t number)
     struct frame frames[DEPTH];
     char names[DEPTH][32];
     struct tree *tree = NULL;
-    uint32_t task, i;
 
-    for (task = 0; task < TASKS; task++) {
-        for (i = 0; i < DEPTH; i++) {
+    for (uint32_t task = 0; task < TASKS; task++) {
+        for (uint32_t i = 0; i < DEPTH; i++) {
             snprintf(names[i], sizeof(names[i]), "f%u_%u_%u", i, task,
                      task == 0 ? 0 : number);
             frames[i] = FRAME_NOTE(names[i]);
@@ -43,11 +42,10 @@ TEST(who_follows_keeps_the_present_only)
     struct traces *traces = NULL;
     struct tree *tree;
     size_t early = 0;
-    uint32_t i;
 
     CHECK_OK(traces_new(&traces));
     traces_forget(traces);
-    for (i = 0; i < SAMPLES; i++) {
+    for (uint32_t i = 0; i < SAMPLES; i++) {
         tree = sample(traces, i);
         CU_ASSERT_EQUAL(tree->end_count, i == 0 ? TASKS : TASKS - 1);
         tree_free(tree);
@@ -64,10 +62,9 @@ TEST(who_samples_keeps_all)
 {
     struct traces *traces = NULL;
     struct tree *tree;
-    uint32_t i;
 
     CHECK_OK(traces_new(&traces));
-    for (i = 0; i < 500; i++)
+    for (uint32_t i = 0; i < 500; i++)
         tree_free(sample(traces, i % 250));
     tree = sample(traces, 7);
     CU_ASSERT_EQUAL(tree->end_count, (TASKS - 1) * 250);

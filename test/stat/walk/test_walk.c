@@ -92,11 +92,10 @@ __attribute__((noinline)) static void walk_target_deep(int depth,
 static _Noreturn void target_run(int from, int to, int depth, int threads)
 {
     pthread_t thread;
-    int i;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     pthread_barrier_init(&in_place, NULL, (unsigned)threads + 1);
-    for (i = 0; i < threads; i++)
+    for (int i = 0; i < threads; i++)
         pthread_create(&thread, NULL, walk_target_thread, NULL);
     pthread_barrier_wait(&in_place);
     if (depth)
@@ -184,20 +183,19 @@ static int look(void *arg, pid_t tid, const struct frame *raw, size_t count)
 {
     struct seen *seen = arg;
     struct frame frames[PLACES_MAX];
-    size_t i;
 
     CU_ASSERT(tid > 0);
     CU_ASSERT_FATAL(count > 0);
     seen->stacks++;
     seen->stuck += strncmp(raw[0].function, "[stuck", 6) == 0;
     seen->stopped += strcmp(raw[0].function, "[stopped by SIGSTOP]") == 0;
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         seen->cut += strcmp(raw[i].function, FRAME_CUT) == 0;
         if (raw[i].function[0] == '[')
             snprintf(seen->note, sizeof(seen->note), "%s", raw[i].function);
     }
     count = name_all(seen->names, frames, raw, count);
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         seen->mains += strcmp(frames[i].function, "main") == 0;
         seen->threads += strcmp(frames[i].function, "walk_target_thread") == 0;
         if (strcmp(frames[i].file, "test_walk.c") == 0 && frames[i].line > 0)
@@ -237,9 +235,8 @@ TEST(all_threads_are_walked)
     struct target target = target_start(0, THREADS);
     struct cop_error error;
     struct seen seen;
-    int round;
 
-    for (round = 0; round < 5; round++) {
+    for (int round = 0; round < 5; round++) {
         CHECK_OK(walk(target.pid, 5000, &seen, &error));
         CU_ASSERT_EQUAL(seen.stacks, THREADS + 1);
         CU_ASSERT_EQUAL(seen.threads, THREADS);
@@ -311,7 +308,6 @@ TEST(a_stuck_thread_does_not_hold_us)
     int end[2];
     char byte;
     pid_t pid;
-    unsigned round;
 
     CU_ASSERT_FATAL(pipe(ready) == 0 && pipe(end) == 0);
     pid = fork();
@@ -332,7 +328,7 @@ TEST(a_stuck_thread_does_not_hold_us)
     CHECK_OK(walker_new(&walker));
     seen.names = walker_names(walker);
     options.patience_ms = 50;
-    for (round = 1; round < 4; round++) {
+    for (unsigned round = 1; round < 4; round++) {
         CHECK_OK(
             walk_process(walker, pid, &options, &stop_ns, look, &seen, &error));
         CU_ASSERT(stop_ns < (uint64_t)options.patience_ms * 1000000 / 2 ||
@@ -396,10 +392,9 @@ TEST(missing_processes_are_named)
     struct cop_error error;
     struct seen seen;
     siginfo_t info;
-    size_t i;
     pid_t pid;
 
-    for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         pid = fork();
         CU_ASSERT_FATAL(pid >= 0);
         if (pid == 0) {
@@ -463,7 +458,6 @@ TEST(no_signal_is_lost)
     sigset_t usr1;
     int status;
     pid_t pid;
-    int i;
 
     sigemptyset(&usr1);
     sigaddset(&usr1, SIGRTMIN);
@@ -472,7 +466,7 @@ TEST(no_signal_is_lost)
     CU_ASSERT_FATAL(pid >= 0);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (i = 0; i < 100; i++)
+        for (int i = 0; i < 100; i++)
             while (sigwaitinfo(&usr1, NULL) < 0)
                 ;
         _exit(7);
@@ -480,7 +474,7 @@ TEST(no_signal_is_lost)
     sigprocmask(SIG_UNBLOCK, &usr1, NULL);
     CHECK_OK(walker_new(&walker));
     seen.names = walker_names(walker);
-    for (i = 0; i < 99; i++) {
+    for (int i = 0; i < 99; i++) {
         CU_ASSERT_EQUAL(kill(pid, SIGRTMIN), 0);
         CHECK_OK(
             walk_process(walker, pid, &options, &stop_ns, look, &seen, &error));

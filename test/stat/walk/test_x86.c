@@ -64,10 +64,9 @@ TEST(arguments_come_from_the_frame)
     struct x86_value found[X86_ARGUMENTS];
     static const uint64_t wanted[X86_ARGUMENTS] = {
         0x77f0, 1, 42, 0x77fc, 0x77f4, FUNCTION + 23 + 0x3037};
-    size_t i;
 
     CU_ASSERT_FATAL(follow(found, code, sizeof(code), sizeof(code) - 1));
-    for (i = 0; i < X86_ARGUMENTS; i++) {
+    for (size_t i = 0; i < X86_ARGUMENTS; i++) {
         CU_ASSERT(found[i].known);
         CU_ASSERT_EQUAL(found[i].value, wanted[i]);
     }

@@ -20,10 +20,9 @@ static struct tree *made_tree(uint32_t count)
                                      {"progress_engine", "", 0, "", 0, false}};
     struct tree *tree, *settled;
     struct traces *traces;
-    uint32_t i;
 
     CHECK_OK(traces_new(&traces));
-    for (i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         CHECK_OK(traces_add(traces, i, i == 0 ? other : mains, 2));
     CHECK_OK(traces_add(traces, count - 1, progress, 2));
     CHECK_OK(traces_sample(&tree, traces, 0));
@@ -88,9 +87,7 @@ TEST(progress_threads_are_last)
 
 TEST(outliers_are_the_same_in_each_format)
 {
-    uint32_t count;
-
-    for (count = 2; count <= 8; count += 6) {
+    for (uint32_t count = 2; count <= 8; count += 6) {
         bool is = count == 8;
         char *svg = written(OUTPUT_SVG, count);
         char *dot = written(OUTPUT_DOT, count);
