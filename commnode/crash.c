@@ -74,12 +74,16 @@ void crash_watch(struct driver *driver)
 
 void crash_prepare(void)
 {
-    stack_t stack = {.ss_size = STACK_LEN};
+    stack_t stack = {.ss_size = STACK_LEN}, present;
     unsigned int mine;
 
     if (prepared)
         return;
     prepared = true;
+    /* AddressSanitizer has given the thread one, and unmaps the one that it
+     * finds when the thread ends. */
+    if (sigaltstack(NULL, &present) == 0 && !(present.ss_flags & SS_DISABLE))
+        return;
     mine = atomic_fetch_add(&stacks_used, 1);
     if (mine >= STACK_COUNT)
         return;
