@@ -19,6 +19,7 @@
 #include "protocol/node.h"
 #include "protocol/stream/claim.h"
 #include "protocol/watch/rows.h"
+#include "wire/fifo.h"
 #include "wire/limits.h"
 #include "wire/packet.h"
 
@@ -90,8 +91,9 @@ struct play {
     bool allowed; /* injections */
     bool calling;
     bool ended;
-    bool alone;             /* one back-end only, VILLAIN, says anything */
-    uint32_t load[STREAMS]; /* asked for, not answered */
+    bool alone; /* one back-end only, VILLAIN, says anything */
+    struct fifo delivered[STREAMS]; /* the application has not taken them */
+    uint32_t load[STREAMS];         /* asked for, not answered */
     size_t load_count;
     bool want_link_up_closed;
     bool dialling;
@@ -195,6 +197,11 @@ static void check_action(struct play *play, struct action *action)
     case ACTION_DELIVER:
         must(play->role != NODE_COMMNODE);
         must(action->frame.type == FRAME_DATA);
+        if (action->stream < STREAMS) {
+            struct frame frame = frame_ref(&action->frame);
+
+            must(fifo_push(&play->delivered[action->stream], &frame, 0) == 0);
+        }
         break;
     case ACTION_EXIT:
         play->ended = true;
@@ -649,7 +656,14 @@ static void application_asks(struct play *play, uint8_t what)
         event.frame.tag = what;
         event.frame.payload = raw_payload(play, what & 0x40 ? 100000 : what);
     }
+    if (event.type == EVENT_TAKEN) {
+        if (!fifo_peek(&play->delivered[event.stream]))
+            return;
+        event.frame = fifo_pop(&play->delivered[event.stream]).frame;
+    }
     step(play, &event);
+    if (event.type == EVENT_TAKEN)
+        frame_fini(&event.frame);
     definition_fini(&definition);
 }
 
@@ -809,6 +823,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         happen(&play);
     if (play.alone)
         check_others(&play);
+    for (size_t i = 0; i < STREAMS; i++)
+        fifo_fini(&play.delivered[i]);
     node_free(play.node);
     actions_fini(&play.actions);
     return 0;
