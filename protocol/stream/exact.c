@@ -150,7 +150,7 @@ void exact_resumed(struct node *node,
                   }));
 }
 
-/* Have the child say again from where it counts: EXPEL, which names nobody. */
+/* Ask the child for a RESUME: send it EXPEL with an empty set of members. */
 static void ask_resume(struct node *node, struct peer *peer)
 {
     struct frame frame = {.type = FRAME_EXPEL, .origin = node->rank};

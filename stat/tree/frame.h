@@ -36,7 +36,7 @@
 
 /* Either an address that has no name yet: a module and an offset, `function`
  * "". Or a place with a name: `module` "", except where addresses are kept
- * apart, and FRAME_PYTHON_LIBRARY. Strings are borrowed from who made the frame. */
+ * apart, and FRAME_PYTHON_LIBRARY. The maker of the frame owns the strings. */
 struct frame {
     const char *function; /* "module+0xoffset" where there is no name; a note
                              such as "[truncated]" stands in brackets */

@@ -87,8 +87,8 @@ enum stop_state stop_state(const struct stop *stop, size_t index);
 /* Whether a thread is left that has not ended. */
 bool stop_is_alive(const struct stop *stop);
 
-/* The signal by which the process had been stopped by somebody else, such as
- * SIGSTOP; it stays stopped after stop_free(). 0: it had not. */
+/* The signal, such as SIGSTOP, that had stopped the process before stop_new().
+ * The process stays stopped after stop_free(). 0: it had not been stopped. */
 int stop_signal(const struct stop *stop);
 
 #endif

@@ -96,8 +96,8 @@ static void sets_fini(struct sets *sets)
     free(sets->numbers);
 }
 
-/* Find who waits for whom: threads, and ranks if the tasks are ranks. Returns 0 or
- * -ENOMEM. */
+/* Find the edges between threads and, if the tasks are ranks, between ranks.
+ * Returns 0 or -ENOMEM. */
 static int find_edges(struct sets *sets, const struct report *report)
 {
     const struct targets *targets = report->source.targets;
@@ -386,7 +386,7 @@ static void write_hosts(FILE *file,
     fputs("]", file);
 }
 
-/* Who waits for whom: classes, and threads of one task. */
+/* Write the edges between classes, and between the threads of one task. */
 static void write_edges(FILE *file,
                         const struct report *report,
                         const struct sets *sets)

@@ -13,8 +13,8 @@ enum {
     TAG_TEXT,   /* "": "%s", a text: no number for a filter that adds */
     TAG_LEAVE,  /* "": leaves the network, and ends */
     TAG_BYTES,  /* "%d": an array of so many bytes */
-    TAG_FEED,   /* "%d %d": so many "%ad", each of one number that nobody
-                  else sends, see member_number(); so many in a second */
+    TAG_FEED,   /* "%d %d": a count of "%ad" packets and their rate per second;
+                  each has one number, unique by member_number() */
     TAG_STUCK,  /* "": never calls receive again, and does not end */
     TAG_SUM,    /* "%ac", "%Auc": "%ud", the sum of the bytes */
     TAG_TOTAL,  /* "": "%d", how many packets it has obeyed, without these */

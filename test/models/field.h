@@ -107,7 +107,7 @@ struct field_node {
     uint64_t clock_ms;
     uint32_t sent;    /* packets on the exact stream */
     uint32_t loading; /* a stream whose filters are to be loaded; 0: none */
-    uint64_t taken;   /* incarnations of it that somebody has adopted */
+    uint64_t taken;   /* its incarnations that a node has adopted */
 };
 
 /* Refusals that were seen, by enum adoption_answer. */

@@ -325,8 +325,8 @@ TEST(scenario_16_7_request_response)
     sim_end(sim);
 }
 
-/* PROTOCOL 16.7, 16_7_limbo: nobody takes an orphan: no redo begins, and when it
- * is given up the wave is accepted without it. */
+/* PROTOCOL 16.7, 16_7_limbo: no node adopts an orphan: no redo begins, and when
+ * the orphan is given up, the wave is accepted without it. */
 TEST(scenario_16_7_limbo)
 {
     struct sim *sim = sim_launch("0(1(3),2(4))");
@@ -555,8 +555,8 @@ TEST(scenario_16_10_end_sent_again)
     sim_end(sim);
 }
 
-/* PROTOCOL 16.11, 16_11_joiner: nobody expects a joiner before a marker names
- * it; a sync between its ENTER and that marker makes no short wave. */
+/* PROTOCOL 16.11, 16_11_joiner: no wave waits for a joiner before a marker
+ * names it; a sync between its ENTER and that marker makes no short wave. */
 TEST(scenario_16_11_joiner)
 {
     struct sim *sim = sim_launch("0(1(3,4),2)");
@@ -578,7 +578,7 @@ TEST(scenario_16_11_joiner)
 }
 
 /* PROTOCOL 16.11, 16_11_joiner_dies: a joiner dies before a marker names it, and
- * another one after: nobody waits for either. */
+ * another one after: no wave waits for either. */
 TEST(scenario_16_11_joiner_dies)
 {
     struct sim *sim = sim_launch("0(1(3,4),2)");

@@ -61,7 +61,7 @@ static void send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value)
 
 /* PROTOCOL 11.5, 16.13, 16_13_poison: an exact stream would put out the packet
  * again and again. It fails at the first crash that is reported, and the tree
- * lives. (Crashes that nobody reports: too_many_redos_end_the_stream.) */
+ * lives. (Crashes without a report: too_many_redos_end_the_stream.) */
 TEST(scenario_16_13_poison)
 {
     struct sim *sim = launch(TREE);
