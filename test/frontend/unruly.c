@@ -1,6 +1,7 @@
 /* unruly.c - an upstream filter for tests: adds up the "%uld" of a wave.
- * Parameters "%d %ud": how many times it emits the sum, and the rank of the node
- * in which each call fails (UINT32_MAX: none). */
+ * Parameters "%d %ud": how many packets it emits, 1 in each and the rest of the
+ * sum in the last, and the rank of the node in which each call fails (UINT32_MAX:
+ * none). What they add up to is the same at any depth. */
 #include <coppice/filter.h>
 
 static int run(void *state, struct cop_filter_call *call)
@@ -22,9 +23,10 @@ static int run(void *state, struct cop_filter_call *call)
             return cop_filter_fail(call, "no number");
         sum += number;
     }
-    while (r == 0 && times-- > 0) {
+    for (; r == 0 && times > 0; times--) {
         r = cop_packet_new(&packet, cop_packet_tag(cop_filter_packet(call, 0)),
-                           "%uld", sum);
+                           "%uld", times == 1 ? sum : 1);
+        sum--;
         if (r == 0)
             r = cop_filter_emit(call, packet);
     }
@@ -35,7 +37,7 @@ static const struct cop_filter filter = {
     .abi = COP_FILTER_ABI,
     .size = sizeof(filter),
     .name = "unruly",
-    .summary = "a sum that is emitted several times, or never, or fails",
+    .summary = "a sum in several packets, or never, or an error",
     .laws = COP_STATELESS,
     .filter = run,
 };
