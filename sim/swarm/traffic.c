@@ -7,23 +7,10 @@
 #include <string.h>
 
 #include "sim/memory.h"
+#include "sim/swarm/members.h"
 #include "sim/swarm/wholeness.h"
 #include "wire/limits.h"
 #include "wire/packet.h"
-
-#define TRAFFIC_BIG  100000              /* bytes of ballast in a big packet */
-#define TRAFFIC_MOST (TRAFFIC_BIG + 200) /* what such a packet weighs */
-
-#define TRAFFIC_LARGE  20000 /* bytes of ballast in what is put together */
-#define TRAFFIC_FILLED 1000  /* numbers of it in what is united */
-
-/* A sum of all answers must fit 32 bits. */
-#define TRAFFIC_SUM_RANKS 1024
-
-/* What is sent unasked is not below this; where values are added up, it is
- * below TRAFFIC_ANSWERS, and no answer is. */
-#define TRAFFIC_UNASKED (INT32_C(1) << 28)
-#define TRAFFIC_TIMES   64
 
 /* How long FAIL may take to all nodes: a tree has at most 12 levels, a link
  * delays by at most 23 ms, and a node that crashes stops 25 ms before. */
@@ -32,9 +19,7 @@
 /* So many redos may one wave begin: there are more failures than that. */
 #define TRAFFIC_REDOS 200
 
-static const char ballast[TRAFFIC_BIG];
-
-static struct traffic_stream *stream_of(struct traffic *traffic, uint32_t id)
+struct traffic_stream *traffic_stream(struct traffic *traffic, uint32_t id)
 {
     for (uint32_t i = 0; i < traffic->count; i++)
         if (traffic->streams[i].id == id)
@@ -42,9 +27,8 @@ static struct traffic_stream *stream_of(struct traffic *traffic, uint32_t id)
     return NULL;
 }
 
-/* The stream that a step names, if it can be used. */
-static struct traffic_stream *stream_at(struct traffic *traffic,
-                                        const struct schedule_step *step)
+struct traffic_stream *traffic_named(struct traffic *traffic,
+                                     const struct schedule_step *step)
 {
     for (uint32_t i = 0; i < traffic->count; i++)
         if (traffic->streams[i].number == step->numbers[0] &&
@@ -53,7 +37,7 @@ static struct traffic_stream *stream_at(struct traffic *traffic,
     return NULL;
 }
 
-static bool is_total(const struct traffic_stream *stream)
+bool traffic_is_total(const struct traffic_stream *stream)
 {
     return stream->model.filter == MODEL_TOTAL;
 }
@@ -138,10 +122,10 @@ bool traffic_open(struct traffic *traffic,
     ranks_copy(&stream->members, all);
     if (ranks_meet(&step->members, all))
         ranks_intersect(&stream->members, &step->members);
-    snprintf(
-        up, sizeof(up), "%s",
-        model_filter_name(is_total(stream) ? MODEL_SUM : stream->model.filter));
-    if (is_total(stream))
+    snprintf(up, sizeof(up), "%s",
+             model_filter_name(
+                 traffic_is_total(stream) ? MODEL_SUM : stream->model.filter));
+    if (traffic_is_total(stream))
         definition.kind = STREAM_CUMULATIVE;
     definition.sync = stream->model.sync;
     definition.grow = stream->grow;
@@ -157,14 +141,14 @@ bool traffic_send(struct traffic *traffic,
                   struct sim *sim,
                   const struct schedule_step *step)
 {
-    struct traffic_stream *stream = stream_at(traffic, step);
+    struct traffic_stream *stream = traffic_named(traffic, step);
     struct payload *payload = NULL;
 
     if (!stream || stream->sent_down + 1 >= TRAFFIC_PACKETS)
         return false;
     stream->sent_down++;
     packet_pack(&payload, "%ud %ud %ac", stream->sent_down, step->numbers[1],
-                ballast, (uint32_t)(stream->big ? TRAFFIC_BIG : 0));
+                traffic_ballast, (uint32_t)(stream->big ? TRAFFIC_BIG : 0));
     stream->epoch_of[stream->sent_down] = stream->epoch;
     sim_post(sim, 0, stream->id, 100, payload);
     return true;
@@ -174,7 +158,7 @@ bool traffic_parameters(struct traffic *traffic,
                         struct sim *sim,
                         const struct schedule_step *step)
 {
-    const struct traffic_stream *stream = stream_at(traffic, step);
+    const struct traffic_stream *stream = traffic_named(traffic, step);
 
     if (!stream)
         return false;
@@ -185,7 +169,7 @@ bool traffic_close(struct traffic *traffic,
                    struct sim *sim,
                    const struct schedule_step *step)
 {
-    struct traffic_stream *stream = stream_at(traffic, step);
+    struct traffic_stream *stream = traffic_named(traffic, step);
 
     if (!stream || sim_unsent(sim, 0) > 0)
         return false;
@@ -199,251 +183,6 @@ bool traffic_is_open(const struct traffic *traffic)
         if (!traffic->streams[i].opened && !traffic->streams[i].closing)
             return false;
     return true;
-}
-
-/* ---- the back-ends ---- */
-
-/* The number of a packet from the front-end, and how many answers it wants.
- * Returns 0, or an error: nobody sent that. */
-static int read_down(const struct frame *frame,
-                     uint32_t *number,
-                     uint32_t *count)
-{
-    struct cop_packet *packet;
-    const char *bytes;
-    uint32_t len;
-    int r;
-
-    r = packet_open(&packet, frame->payload);
-    if (r < 0)
-        return r;
-    r = cop_packet_unpack(packet, "%ud %ud %ac", number, count, &bytes, &len);
-    cop_packet_free(packet);
-    return r;
-}
-
-/* The ballast of a packet on an exact stream. */
-static uint32_t exact_weight(const struct traffic_stream *stream)
-{
-    if (stream->big)
-        return stream->model.filter == MODEL_CONCAT ? 0 : TRAFFIC_BIG;
-    return stream->large ? TRAFFIC_LARGE : 0;
-}
-
-/* A packet of nothing but its value, in the form that the filter takes. */
-static struct payload *pack_small(const struct traffic_stream *stream,
-                                  int32_t value)
-{
-    struct payload *payload = NULL;
-    int32_t values[2] = {value, value % 50};
-    int r;
-
-    if (stream->model.filter == MODEL_UNION)
-        r = packet_pack(&payload, "%ad", values, UINT32_C(2));
-    else if (stream->large && stream->model.filter == MODEL_CONCAT)
-        r = packet_pack(&payload, "%d %ac", value, ballast, UINT32_C(0));
-    else
-        r = packet_pack(&payload, "%d", value);
-    return r < 0 ? NULL : payload;
-}
-
-static struct payload *pack_answer(const struct traffic_stream *stream,
-                                   int32_t value)
-{
-    struct payload *payload = NULL;
-    int32_t values[2 + TRAFFIC_FILLED] = {value, value % 50};
-    uint32_t count = 2;
-    int r;
-
-    for (; stream->large && count < 2 + TRAFFIC_FILLED; count++)
-        values[count] = model_filler((uint32_t)value * TRAFFIC_FILLED + count);
-    if (stream->model.filter == MODEL_UNION)
-        r = packet_pack(&payload, "%ad", values, count);
-    else if (stream->large && stream->model.filter == MODEL_CONCAT)
-        r = packet_pack(&payload, "%d %ac", value, ballast,
-                        (uint32_t)TRAFFIC_LARGE);
-    else if (stream->big && stream->model.filter == MODEL_NONE)
-        r = packet_pack(&payload, "%d %ac", value, ballast,
-                        (uint32_t)TRAFFIC_BIG);
-    else
-        return pack_small(stream, value);
-    return r < 0 ? NULL : payload;
-}
-
-/* A member of a cumulative stream gives its next item, if it has any left. */
-static void post_item(struct sim *sim,
-                      uint32_t index,
-                      struct traffic_stream *stream)
-{
-    struct payload *item = ledger_post(&stream->ledger, sim_rank(sim, index));
-
-    if (item)
-        sim_post(sim, index, stream->id, 100, item);
-}
-
-/* Each value is sent only once, but for those that are to be added up. */
-void traffic_answer(struct traffic *traffic,
-                    struct sim *sim,
-                    uint32_t index,
-                    uint32_t id,
-                    const struct frame *frame)
-{
-    struct traffic_stream *stream = stream_of(traffic, id);
-    uint32_t rank = sim_rank(sim, index);
-    uint32_t own = rank;
-    uint32_t number = 0;
-    uint32_t count = 0;
-
-    if (!stream)
-        return;
-    if (read_down(frame, &number, &count) < 0)
-        sim_fail(sim, "%u took a packet that nobody sent", rank);
-    if (stream->uneven)
-        count = (count + rank) % 4;
-    if (stream->model.filter == MODEL_SUM)
-        own %= TRAFFIC_SUM_RANKS;
-    for (uint32_t i = 0; i < count && i < TRAFFIC_ANSWERS; i++) {
-        uint32_t value = (own * TRAFFIC_PACKETS + number) * TRAFFIC_ANSWERS + i;
-
-        if (is_total(stream))
-            post_item(sim, index, stream);
-        else
-            sim_post(sim, index, id, 100,
-                     stream->exact
-                         ? exact_pack(stream, rank, exact_weight(stream))
-                         : pack_answer(stream, (int32_t)value));
-    }
-}
-
-/* Node by node in the order of the tree's text, joiners last: a seed gives the
- * trace that it always gave. */
-static uint32_t node_at(const struct sim *sim, uint32_t place)
-{
-    const struct tree *tree = sim_tree(sim);
-
-    if (place < tree->count)
-        return tree->nodes[place].rank;
-    return tree_next_rank(tree) + place - (uint32_t)tree->count;
-}
-
-/* Each chosen member that is not waiting for credit sends once more. */
-static void chatter(struct sim *sim, void *arg)
-{
-    struct traffic_stream *stream = arg;
-
-    if (stream->times == 0 || stream->closing || stream->closed ||
-        stream->epoch >= MODEL_EPOCHS)
-        return;
-    stream->times--;
-    for (uint32_t k = 1; node_at(sim, k) < sim_count(sim); k++) {
-        uint32_t i = node_at(sim, k);
-        uint32_t rank = sim_rank(sim, i);
-        int32_t value =
-            TRAFFIC_UNASKED + (int32_t)(rank * TRAFFIC_TIMES + stream->times);
-
-        if (!sim_is_alive(sim, i) || sim_is_frozen(sim, i) ||
-            sim_role(sim, i) != NODE_BACKEND || rank == RANK_NONE ||
-            !ranks_has(stream->chatterers, rank) || sim_unsent(sim, i) > 0 ||
-            exact_is_full(stream, sim, i))
-            continue;
-        if (stream->model.filter == MODEL_SUM)
-            value = (int32_t)(stream->times % TRAFFIC_ANSWERS);
-        if (is_total(stream))
-            post_item(sim, i, stream);
-        else
-            sim_post(sim, i, stream->id, 100,
-                     stream->exact
-                         ? exact_pack(stream, rank, exact_weight(stream))
-                         : pack_small(stream, value));
-    }
-    sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
-}
-
-bool traffic_chatter(struct traffic *traffic,
-                     struct sim *sim,
-                     const struct schedule_step *step)
-{
-    struct traffic_stream *stream = stream_at(traffic, step);
-
-    if (!stream || stream->every_ms > 0)
-        return false;
-    stream->every_ms = step->numbers[1] ? step->numbers[1] : 1;
-    stream->times =
-        step->numbers[2] < TRAFFIC_TIMES ? step->numbers[2] : TRAFFIC_TIMES;
-    stream->chatterers = &step->members;
-    sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
-    return true;
-}
-
-void traffic_hush(struct traffic *traffic)
-{
-    for (uint32_t i = 0; i < traffic->count; i++)
-        traffic->streams[i].times = 0;
-}
-
-/* Whether no answer has this value. */
-static bool is_unasked(int32_t value)
-{
-    return value >= TRAFFIC_UNASKED || value < TRAFFIC_ANSWERS;
-}
-
-/* The number of the sync that is to cover what back-end `index` sends now. The
- * question tells that of an answer. */
-static uint32_t epoch_now(const struct traffic_stream *stream,
-                          const struct sim *sim,
-                          uint32_t index)
-{
-    uint32_t now = node_epoch(sim_node(sim, index), stream->id);
-    uint32_t epoch = 0;
-
-    while (epoch < stream->epoch && epoch < MODEL_EPOCHS &&
-           stream->begun[epoch] <= now)
-        epoch++;
-    return epoch;
-}
-
-/* A back-end's packet is written down with the wave that it must be in. */
-void traffic_sent(struct traffic *traffic,
-                  struct sim *sim,
-                  uint32_t index,
-                  uint32_t id,
-                  const struct frame *frame)
-{
-    struct traffic_stream *stream = stream_of(traffic, id);
-    uint32_t rank = sim_rank(sim, index);
-    struct cop_packet *packet;
-    struct cop_value value;
-    uint32_t epoch;
-
-    if (index > 0 && stream && is_total(stream)) {
-        ledger_give(&stream->ledger, rank, frame,
-                    epoch_now(stream, sim, index));
-        return;
-    }
-    if (index > 0 && stream && stream->exact) {
-        exact_sent_up(stream, sim, index, frame);
-        return;
-    }
-    if (index == 0 || !stream || packet_open(&packet, frame->payload) < 0)
-        return;
-    if (cop_packet_value(packet, 0, &value) == 0) {
-        const int32_t *values = value.data;
-        uint32_t number =
-            (uint32_t)values[0] / TRAFFIC_ANSWERS % TRAFFIC_PACKETS;
-
-        epoch = is_unasked(values[0]) ? epoch_now(stream, sim, index)
-                                      : stream->epoch_of[number];
-        if (stream->answered_epoch[rank] != epoch)
-            stream->answered[rank] = 0;
-        stream->answered_epoch[rank] = epoch;
-        stream->answered[rank]++;
-        for (uint64_t i = 0; i < value.count && i < 2; i++)
-            model_send(&stream->model, rank,
-                       ((uint64_t)epoch << PACKET_WAVE_BITS) +
-                           stream->answered[rank],
-                       values[i]);
-    }
-    cop_packet_free(packet);
 }
 
 /* ---- what came ---- */
@@ -472,7 +211,7 @@ static void check_stream(const struct traffic *traffic,
     uint64_t count;
     char *text;
 
-    if (is_total(stream)) {
+    if (traffic_is_total(stream)) {
         stream->ledger.due = stream->epoch;
         return; /* it is checked when a total has come */
     }
@@ -518,7 +257,7 @@ static void take_down(struct sim *sim,
     uint32_t number = 0;
     uint32_t count;
 
-    if (read_down(frame, &number, &count) < 0)
+    if (members_read(frame, &number, &count) < 0)
         return; /* who takes it says so */
     if (stream->first[rank] == 0)
         stream->first[rank] = number;
@@ -545,13 +284,13 @@ void traffic_taken(struct traffic *traffic,
                    uint32_t id,
                    const struct frame *frame)
 {
-    struct traffic_stream *stream = stream_of(traffic, id);
+    struct traffic_stream *stream = traffic_stream(traffic, id);
 
     if (!stream)
         sim_fail(sim, "a packet of stream %u, which is not open", id);
     else if (index > 0)
         take_down(sim, stream, sim_rank(sim, index), frame);
-    else if (is_total(stream))
+    else if (traffic_is_total(stream))
         sim_fail(sim, "stream %u is cumulative, and a packet came", id);
     else if (stream->exact)
         exact_taken(stream, sim, frame);
@@ -598,7 +337,7 @@ static void ask_totals(struct traffic *traffic, struct sim *sim)
         uint32_t turn = ++traffic->turn % traffic->count;
         struct traffic_stream *stream = &traffic->streams[turn];
 
-        if (!is_total(stream) || !stream->opened || stream->closing ||
+        if (!traffic_is_total(stream) || !stream->opened || stream->closing ||
             stream->closed || stream->ledger.asked)
             continue;
         ledger_ask(&stream->ledger, sim_now_ms(sim));
@@ -670,7 +409,7 @@ void traffic_told(struct traffic *traffic,
                   uint32_t index,
                   const struct action *tell)
 {
-    struct traffic_stream *stream = stream_of(traffic, tell->stream);
+    struct traffic_stream *stream = traffic_stream(traffic, tell->stream);
     uint32_t rank = sim_rank(sim, index);
 
     if (tell->tell == TELL_NODE_ADOPTED || tell->tell == TELL_BACKEND_LOST ||
@@ -718,7 +457,7 @@ void traffic_told(struct traffic *traffic,
 
 bool traffic_poison(struct traffic *traffic, const struct schedule_step *step)
 {
-    struct traffic_stream *stream = stream_at(traffic, step);
+    struct traffic_stream *stream = traffic_named(traffic, step);
 
     if (!stream)
         return false;
@@ -738,7 +477,7 @@ bool traffic_is_poison(struct traffic *traffic,
                        uint32_t index,
                        const struct node_call *call)
 {
-    struct traffic_stream *stream = stream_of(traffic, call->stream);
+    struct traffic_stream *stream = traffic_stream(traffic, call->stream);
     uint32_t rank = sim_rank(sim, index);
 
     if (!stream || !stream->poison[!call->upward])
@@ -903,7 +642,7 @@ void traffic_look(struct traffic *traffic, struct sim *sim)
 bool traffic_has_totals(const struct traffic *traffic)
 {
     for (uint32_t i = 0; i < traffic->count; i++)
-        if (is_total(&traffic->streams[i]))
+        if (traffic_is_total(&traffic->streams[i]))
             return true;
     return false;
 }

@@ -90,6 +90,16 @@ struct traffic {
     uint32_t causes; /* of redos: what changed the tree, members or epochs */
 };
 
+/* The stream with that id; NULL: there is none. */
+struct traffic_stream *traffic_stream(struct traffic *traffic, uint32_t id);
+
+/* The stream that a step names, if it can be used. */
+struct traffic_stream *traffic_named(struct traffic *traffic,
+                                     const struct schedule_step *step);
+
+/* Whether a stream is cumulative. */
+bool traffic_is_total(const struct traffic_stream *stream);
+
 /* What a stream is to be opened with: a downstream filter, and answers of which
  * its filter makes more than a small window holds; false: there is none. */
 bool traffic_with(struct traffic *traffic, const struct schedule_step *step);
@@ -180,7 +190,7 @@ void traffic_told(struct traffic *traffic,
  * vouches for a total that is not the truth (17.5). */
 void traffic_look(struct traffic *traffic, struct sim *sim);
 
-/* Whether a stream is cumulative. */
+/* Whether any stream is. */
 bool traffic_has_totals(const struct traffic *traffic);
 
 /* Free the storage. */
