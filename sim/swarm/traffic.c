@@ -37,6 +37,18 @@ struct traffic_stream *traffic_named(struct traffic *traffic,
     return NULL;
 }
 
+/* The bytes that one of `children` may send before it needs credit (PROTOCOL
+ * 3.4). */
+static uint64_t window_of(const struct traffic *traffic, uint64_t children)
+{
+    uint64_t window = traffic->budget ? traffic->budget : LIMIT_STREAM_BUDGET;
+
+    window /= children ? children : 1;
+    if (window > LIMIT_WINDOW_MAX)
+        return LIMIT_WINDOW_MAX;
+    return window < LIMIT_WINDOW_MIN ? LIMIT_WINDOW_MIN : window;
+}
+
 bool traffic_is_total(const struct traffic_stream *stream)
 {
     return stream->model.filter == MODEL_TOTAL;
@@ -113,6 +125,7 @@ bool traffic_open(struct traffic *traffic,
         stream->model.sync == COP_WAIT_FOR_ALL) {
         stream->exact = true;
         stream->keep = traffic->keeps[numbers[0]];
+        stream->least_window = window_of(traffic, sim_count(sim));
         definition.kind = STREAM_EXACT;
         definition.keep = stream->keep;
         definition.redo_limit = TRAFFIC_REDOS;
@@ -603,31 +616,46 @@ bool traffic_is_lossy(const struct traffic *traffic)
 
 /* What a node may hold: what it has made for its parent, or keeps for its
  * children, and what each neighbour may have sent it, on time and late, with a
- * packet of each in excess. */
+ * packet of each in excess. Packets stay when their link ends. */
 static uint64_t most_of(const struct traffic *traffic,
                         const struct sim *sim,
                         uint32_t index,
                         bool large)
 {
-    uint64_t links = sim_link_count(sim, index);
+    uint64_t window = window_of(traffic, sim_child_count(sim, index));
     uint64_t most = TRAFFIC_MOST;
-    uint64_t children = sim_child_count(sim, index);
-    uint64_t window = traffic->budget ? traffic->budget : LIMIT_STREAM_BUDGET;
 
-    window /= children ? children : 1;
-
-    if (window > LIMIT_WINDOW_MAX)
-        window = LIMIT_WINDOW_MAX;
-    if (window < LIMIT_WINDOW_MIN)
-        window = LIMIT_WINDOW_MIN;
     if (large) /* all that anybody may have sent, in one */
         most += (uint64_t)traffic->rank_count * TRAFFIC_ANSWERS * TRAFFIC_LARGE;
-    return 2 * LIMIT_UNSTABLE + 2 * links * (window + most);
+    return 2 * LIMIT_UNSTABLE +
+           2 * traffic->links[index].ever * (window + most);
+}
+
+/* Count the links that each node has got since the last look. */
+static void count_links(struct traffic *traffic, const struct sim *sim)
+{
+    uint32_t count = sim_count(sim);
+
+    if (count > traffic->links_count) {
+        traffic->links =
+            reallocarray(traffic->links, count, sizeof(*traffic->links));
+        memset(traffic->links + traffic->links_count, 0,
+               (count - traffic->links_count) * sizeof(*traffic->links));
+        traffic->links_count = count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct traffic_links *links = &traffic->links[i];
+        uint32_t now = sim_link_count(sim, i);
+
+        links->ever += now > links->now ? now - links->now : 0;
+        links->now = now;
+    }
 }
 
 void traffic_look(struct traffic *traffic, struct sim *sim)
 {
     ask_totals(traffic, sim);
+    count_links(traffic, sim);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
             exact_look(&traffic->streams[k], sim, i, TRAFFIC_MOST);
@@ -650,6 +678,7 @@ bool traffic_has_totals(const struct traffic *traffic)
 void traffic_fini(struct traffic *traffic)
 {
     ranks_fini(&traffic->crashed);
+    free(traffic->links);
     for (uint32_t i = 0; i < traffic->count; i++) {
         struct traffic_stream *stream = &traffic->streams[i];
 

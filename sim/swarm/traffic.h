@@ -39,10 +39,11 @@ struct traffic_stream {
     struct ranks members; /* at its opening */
     struct model model;
     struct ledger ledger; /* of a cumulative stream */
-    bool exact;         /* it is an exact stream: of `whole`, not of `model` */
-    uint64_t keep;      /* bytes that a back-end keeps on it */
-    struct whole whole; /* what was sent and taken on it */
-    uint32_t *serials;  /* by rank: packets packed */
+    bool exact;    /* it is an exact stream: of `whole`, not of `model` */
+    uint64_t keep; /* bytes that a back-end keeps on it */
+    uint64_t least_window; /* of a link, in bytes */
+    struct whole whole;    /* what was sent and taken on it */
+    uint32_t *serials;     /* by rank: packets packed */
     uint32_t *wave_epochs; /* by rank: the epoch of the last packet sent ... */
     uint32_t *wave_counts; /* ... and how many were sent in it */
     uint32_t redos;
@@ -64,6 +65,12 @@ struct traffic_stream {
     uint32_t *answered; /* packets sent in this epoch */
     uint32_t *answered_epoch;
     uint32_t *told_closed;
+};
+
+/* The links of a node, and those that it has ever had. */
+struct traffic_links {
+    uint32_t now;
+    uint32_t ever;
 };
 
 /* Caller's storage; all zero but for `rank_count` to begin. */
@@ -88,6 +95,8 @@ struct traffic {
     bool is_exact[TRAFFIC_STREAMS + 1];
     uint32_t keeps[TRAFFIC_STREAMS + 1];
     uint32_t causes; /* of redos: what changed the tree, members or epochs */
+    struct traffic_links *links; /* by index of the node */
+    uint32_t links_count;
 };
 
 /* The stream with that id; NULL: there is none. */

@@ -108,7 +108,10 @@ bool exact_is_full(const struct traffic_stream *stream,
                    struct sim *sim,
                    uint32_t index)
 {
-    return kept_bytes(stream, sim, index) >= keep_of(stream);
+    uint64_t kept = kept_bytes(stream, sim, index);
+
+    return stream->exact &&
+           (kept >= keep_of(stream) || kept >= stream->least_window / 2);
 }
 
 void exact_look(const struct traffic_stream *stream,

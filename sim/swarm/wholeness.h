@@ -27,8 +27,8 @@ void exact_told_redo(const struct traffic *traffic,
                      struct traffic_stream *stream,
                      struct sim *sim);
 
-/* Whether a back-end's send would wait until more is final (PROTOCOL 16.6). A
- * member that waits in a send settles no marker, so that a sync of another stream
+/* Whether a back-end's send may wait: until more is final (PROTOCOL 16.6), or
+ * for credit, which half a window left never does (PROTOCOL 3.4). A member that waits in a send settles no marker, so that a sync of another stream
  * waits for this one, and this one for members that send nothing before the next
  * sync. */
 bool exact_is_full(const struct traffic_stream *stream,
