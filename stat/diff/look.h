@@ -10,6 +10,7 @@
 
 #include "stat/gather/naming.h"
 #include "stat/job/targets.h"
+#include "stat/tree/history.h"
 #include "stat/tree/tasks.h"
 #include "stat/tree/tree.h"
 
@@ -28,9 +29,20 @@ struct look {
     struct tasks *missing;  /* targets of which there was no answer */
     uint32_t tasks;         /* one above the highest */
     uint32_t samples;
+    uint32_t interval_ms;
     uint64_t taken_s; /* when, in seconds since 1970; 0: not known */
     enum naming_detail detail;
     bool full;
+    bool threads;           /* pictures count them too */
+    struct history history; /* who moved in the last samples */
+    uint32_t *never_left;   /* by class: the node that its movers never left;
+                               UINT32_MAX: none */
+    size_t class_count;
+    char *origin; /* what is said of it, each NULL where it is not known */
+    char *job;
+    char *command;
+    char *tool;
+    char *late; /* what is missing for another reason than a task */
 };
 
 /* Read a look from `file`, to its end or, of several looks (record.h), to

@@ -25,6 +25,29 @@ static int print_look(const struct report *report,
     return render_report(stdout, report, options);
 }
 
+/* The report of a look, as it was when it was taken. */
+static int report_of(struct report **out, const struct look *look)
+{
+    struct report_source source = {.targets = &look->targets,
+                                   .hosts = targets_hosts_used(&look->targets),
+                                   .samples = look->samples,
+                                   .interval_ms = look->interval_ms,
+                                   .history = &look->history,
+                                   .never_left = look->never_left,
+                                   .never_left_count = look->class_count,
+                                   .threads = look->threads,
+                                   .full = look->full,
+                                   .detail = look->detail,
+                                   .late = look->late,
+                                   .command = look->command,
+                                   .job = look->job,
+                                   .tool = look->tool,
+                                   .origin = look->origin,
+                                   .taken_s = look->taken_s};
+
+    return report_new(out, look->tree, &source);
+}
+
 /* Whether there is one more look in the file, which is at its end or at a
  * separator. */
 static bool has_more(FILE *file)
@@ -51,19 +74,12 @@ int replay_run(const char *path,
         return cop_error_set(error, -errno, "%s: cannot read it: %s", path,
                              strerror(errno));
     while (r == 0 && more) {
-        struct report_source source = {.samples = 1};
         struct report *report = NULL;
 
         r = look_read(&look, file, path, error);
         if (r < 0)
             break;
-        source.targets = &look->targets;
-        source.hosts = targets_hosts_used(&look->targets);
-        source.present_only = true;
-        source.full = look->full;
-        source.detail = look->detail;
-        source.taken_s = look->taken_s;
-        r = report_new(&report, look->tree, &source);
+        r = report_of(&report, look);
         more = has_more(file);
         if (r == 0)
             r = print_look(report, ++number, options);

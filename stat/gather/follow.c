@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "stat/show/columns.h"
+#include "stat/show/origin.h"
 #include "stat/show/render.h"
 #include "stat/show/screen.h"
 #include "stat/tree/frame.h"
@@ -26,6 +27,7 @@ struct follow {
     char late[sizeof(struct cop_error)];
     uint32_t sample; /* its number */
     struct history history;
+    char *job; /* a command line of it; NULL: not yet known */
     char **notes;
     size_t note_count;
     struct record *record; /* NULL: none is wanted */
@@ -165,6 +167,19 @@ static int print_changed(struct follow *follow, char *text)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
+/* Keep the last sample for --record. Returns 0 or -ENOMEM. */
+static int record_picture(struct follow *follow,
+                          const struct report_source *source)
+{
+    struct report *report = NULL;
+    int r = report_new(&report, follow->tree, source);
+
+    if (r == 0)
+        r = record_add(follow->record, report);
+    report_free(report);
+    return r;
+}
+
 /* Show the last sample. Returns 0, 1 if there is nobody to see it, or a
  * negative errno. */
 static int draw_picture(struct follow *follow, bool is_new)
@@ -173,26 +188,31 @@ static int draw_picture(struct follow *follow, bool is_new)
     struct report_source source = {
         .targets = follow->options.targets,
         .hosts = targets_hosts_used(follow->options.targets),
-        .samples = live ? follow->sample : 1,
+        .samples = follow->sample,
         .interval_ms = follow->options.interval_ms,
         .history = &follow->history,
         .present_only = true,
         .threads = follow->options.threads,
         .full = follow->options.full,
         .command = follow->options.command,
+        .job = follow->job,
         .taken_s = (uint64_t)time(NULL),
         .detail = follow->options.detail};
     struct report *report = NULL;
     char *text = NULL;
     FILE *file = NULL;
     size_t len;
-    int r;
+    int r = 0;
 
-    r = report_new(&report, follow->tree, &source);
+    if (is_new && follow->record)
+        r = record_picture(follow, &source);
+    /* Where there is no terminal, time alone must not make another picture. */
+    if (!live)
+        source.samples = 1;
+    if (r == 0)
+        r = report_new(&report, follow->tree, &source);
     if (r < 0)
         return r;
-    if (is_new && follow->record)
-        r = record_add(follow->record, report);
     file = open_memstream(&text, &len);
     if (r == 0)
         r = file ? write_picture(file, follow, report) : -ENOMEM;
@@ -218,6 +238,8 @@ static int follow_look(void *arg, const struct tree *tree, const char *late)
 
     if (!follow->screen)
         r = screen_new(&follow->screen);
+    if (!follow->job)
+        follow->job = origin_job(follow->options.targets);
     if (r == 0)
         r = tree_join(&kept, tree, &none);
     if (r == 0)
@@ -305,6 +327,7 @@ void follow_free(struct follow *follow)
     tree_free(follow->tree);
     free(follow->notes);
     free(follow->printed);
+    free(follow->job);
     free(follow);
 }
 

@@ -114,15 +114,14 @@ static int reorder(void *array,
     return 0;
 }
 
-/* Note process `i` as set aside. */
-static int add_aside(struct targets *targets, uint32_t i)
+int targets_set_aside(struct targets *targets,
+                      const struct targets_aside *aside)
 {
     int r = list_grow(&targets->asides, targets->aside_count,
                       sizeof(*targets->asides));
 
     if (r == 0)
-        targets->asides[targets->aside_count++] = (struct targets_aside){
-            targets->hosts[i], targets->pids[i], targets->facts[i]};
+        targets->asides[targets->aside_count++] = *aside;
     return r;
 }
 
@@ -139,7 +138,10 @@ static int keep(struct targets *targets,
         kept[list[i].index] = true;
     for (i = 0; r == 0 && i < all; i++)
         if (!kept[i])
-            r = add_aside(targets, i);
+            r = targets_set_aside(targets,
+                                  &(struct targets_aside){targets->hosts[i],
+                                                          targets->pids[i],
+                                                          targets->facts[i]});
     if (r == 0)
         r = reorder(targets->pids, sizeof(*targets->pids), list, count, all);
     if (r == 0)

@@ -78,6 +78,10 @@ uint32_t targets_hosts_used(const struct targets *targets);
  * Returns 0 or -ENOMEM. */
 int targets_settle(struct targets *targets, void (*say)(const char *line));
 
+/* Note that a process was set aside. Returns 0 or -ENOMEM. */
+int targets_set_aside(struct targets *targets,
+                      const struct targets_aside *aside);
+
 /* Bytes of a sentence about processes that were set aside. */
 #define TARGETS_ASIDES_SIZE 4096
 

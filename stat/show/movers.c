@@ -153,6 +153,12 @@ int movers_never_left(uint32_t *node, const struct report *report, size_t class)
     struct tasks *movers = NULL;
     int r;
 
+    if (report->source.never_left) {
+        *node = class < report->source.never_left_count
+                    ? report->source.never_left[class]
+                    : UINT32_MAX;
+        return *node != UINT32_MAX;
+    }
     if (report->source.samples < 2 || report->source.present_only ||
         (class >= MOVERS_CLASSES && class + 1 < classes->count))
         return 0;

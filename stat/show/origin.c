@@ -121,6 +121,8 @@ char *origin_text(const struct report *report)
     struct tm local;
     char *text;
 
+    if (source->origin)
+        return strdup(source->origin);
     if (taken > 0 && localtime_r(&taken, &local))
         strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S %z", &local);
     text = strdup(stamp);

@@ -28,7 +28,14 @@ struct report_source {
                          or "": nothing */
     const char *command; /* of coppice-stat; NULL: not known */
     const char *job;     /* a command line of the job; NULL or "": not known */
-    uint64_t taken_s;    /* when it was complete, in seconds since 1970; 0: not
+    const char *tool;    /* the version of coppice-stat; NULL: this one's */
+    const char *origin;  /* how it was made, as origin_text() says it, of a look
+                            that was read; NULL: it is made */
+    const uint32_t *never_left; /* the same of what movers_never_left() finds,
+                                   by class, UINT32_MAX: nothing; NULL: it is
+                                   found */
+    size_t never_left_count;
+    uint64_t taken_s; /* when it was complete, in seconds since 1970; 0: not
                          known */
 };
 

@@ -35,8 +35,11 @@ struct sets {
     size_t edge_count;
     struct class_edge *links; /* the same between classes */
     size_t link_count;
-    uint32_t *waiting;       /* by link */
-    uint32_t *wanted;        /* by link */
+    uint32_t *waiting;  /* by link */
+    uint32_t *wanted;   /* by link */
+    uint32_t *progress; /* by progress of the tree */
+    uint32_t *moved;    /* by sample of the history */
+    uint32_t moved_count;
     uint32_t missing_number; /* tasks without an answer */
     uint32_t left_out_number;
 };
@@ -114,6 +117,7 @@ static int sets_init(struct sets *sets, const struct report *report)
 {
     const struct tree *tree = report->tree;
     const struct classes *classes = report->classes;
+    const struct history *history = report->source.history;
     size_t most;
     int r = 0;
 
@@ -123,8 +127,12 @@ static int sets_init(struct sets *sets, const struct report *report)
         r = find_edges(sets, report);
     if (r < 0)
         return r;
+    sets->moved_count = history ? history->count : 0;
+    if (sets->moved_count > HISTORY_MAX)
+        sets->moved_count = HISTORY_MAX;
     most = (size_t)tree->node_count + tree->end_count + classes->count +
-           sets->host_count + 2 * sets->link_count;
+           sets->host_count + 2 * sets->link_count + tree->progress_count +
+           sets->moved_count;
     sets->uses = calloc(most + 2, sizeof(*sets->uses));
     sets->numbers = calloc(most + 1, sizeof(uint32_t));
     if (!sets->uses || !sets->numbers)
@@ -135,6 +143,8 @@ static int sets_init(struct sets *sets, const struct report *report)
     sets->hosts = sets->classes + classes->count;
     sets->waiting = sets->hosts + sets->host_count;
     sets->wanted = sets->waiting + sets->link_count;
+    sets->progress = sets->wanted + sets->link_count;
+    sets->moved = sets->progress + tree->progress_count;
     for (size_t i = 0; i < tree->node_count; i++)
         use_set(sets, report->under[i], &sets->under[i]);
     for (size_t i = 0; i < tree->end_count; i++)
@@ -147,6 +157,10 @@ static int sets_init(struct sets *sets, const struct report *report)
         use_set(sets, sets->links[i].waiting, &sets->waiting[i]);
         use_set(sets, sets->links[i].wanted, &sets->wanted[i]);
     }
+    for (size_t i = 0; i < tree->progress_count; i++)
+        use_set(sets, tree->progress[i].tasks, &sets->progress[i]);
+    for (size_t i = 0; i < sets->moved_count; i++)
+        use_set(sets, history->moved[i], &sets->moved[i]);
     use_set(sets, report->silent, &sets->missing_number);
     use_set(sets, report->left_out, &sets->left_out_number);
     qsort(sets->uses, sets->count, sizeof(*sets->uses), by_set);
@@ -335,6 +349,24 @@ static int write_classes(FILE *file,
     return 0;
 }
 
+/* When tasks moved. */
+static void write_progress(FILE *file,
+                           const struct report *report,
+                           const struct sets *sets)
+{
+    const struct tree *tree = report->tree;
+
+    fputs(",\n\"progress\":[", file);
+    for (uint32_t i = 0; i < tree->progress_count; i++)
+        fprintf(file, "%s{\"set\":%u,\"moved\":%u,\"seen\":%u}",
+                i ? ",\n" : "\n", sets->progress[i], tree->progress[i].moved,
+                tree->progress[i].seen);
+    fputs("],\n\"moved\":[", file);
+    for (uint32_t i = 0; i < sets->moved_count; i++)
+        fprintf(file, "%s%u", i ? "," : "", sets->moved[i]);
+    fputs("]", file);
+}
+
 /* Who could not be looked at, and why. */
 static void write_not_walked(FILE *file,
                              const struct report *report,
@@ -457,7 +489,12 @@ static int write_origin(FILE *file, const struct report *report)
         fputc(',', file);
         write_string(file, "command", source->command);
         fputc(',', file);
-        write_string(file, "tool", COPPICE_VERSION);
+        write_string(file, "tool",
+                     source->tool ? source->tool : COPPICE_VERSION);
+    }
+    if (source->late && source->late[0]) {
+        fputc(',', file);
+        write_string(file, "partial_reason", source->late);
     }
     return 0;
 }
@@ -479,14 +516,17 @@ int json_write(FILE *file, const struct report *report)
     fprintf(file,
             "{\"format\":\"coppice-stat\",\"version\":%d,\n"
             "\"tasks\":%u,\"host_count\":%u,\"samples\":%u,"
+            "\"interval_ms\":%u,"
             "\"stopped_ns\":%" PRIu64 ",\"stopped_median_ns\":%" PRIu64
             ",\n\"threads\":%" PRIu64 ",\"full\":%s,\"detail\":\"%s\"",
             JSON_VERSION, tasks_count(report->everyone), source->hosts,
-            source->samples, report->tree->stop_ns,
+            source->samples, source->interval_ms, report->tree->stop_ns,
             (uint64_t)tree_median_stop_us(report->tree) * 1000,
             report_threads(report, report->everyone),
             source->full ? "true" : "false", details[source->detail]);
     fprintf(file, ",\n\"outlier_most\":%u", report->outlier_most);
+    if (source->threads)
+        fputs(",\"threads_shown\":true", file);
     if (source->taken_s)
         fprintf(file, ",\"taken\":%" PRIu64, source->taken_s);
     r = write_origin(file, report);
@@ -508,6 +548,7 @@ int json_write(FILE *file, const struct report *report)
     r = write_classes(file, report, &sets);
     if (r < 0)
         goto out;
+    write_progress(file, report, &sets);
     write_not_walked(file, report, &sets);
     fprintf(file, ",\n\"missing\":%u,\"partial\":%s,\"not_looked_at\":%u",
             sets.missing_number, report->missing[0] ? "true" : "false",

@@ -55,6 +55,25 @@ run() {
     [ "$status" = "$wanted" ] || fail "$what: status $status, not $wanted"
 }
 
+# same_again STATUS ARGS... - a look, whose files tell the same when it is read
+# back from what --json wrote.
+same_again() {
+    mkdir -p "$work/first" "$work/again"
+    run "$@" --json "$work/first/json" --html "$work/first/html" \
+        --svg "$work/first/svg" --dot "$work/first/dot" \
+        --folded "$work/first/folded" --speedscope "$work/first/speedscope"
+    mv "$work/out" "$work/first/out"
+    run 0 --replay "$work/first/json" \
+        --json "$work/again/json" --html "$work/again/html" \
+        --svg "$work/again/svg" --dot "$work/again/dot" \
+        --folded "$work/again/folded" --speedscope "$work/again/speedscope"
+    tail -n +2 "$work/out" >"$work/again/out"
+    for format in out json html svg dot folded speedscope; do
+        cmp "$work/first/$format" "$work/again/$format" ||
+            fail "$what: $format is not as in the look"
+    done
+}
+
 # has FILE TEXT - one line of out or err must have the text.
 has() {
     grep -qF -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"

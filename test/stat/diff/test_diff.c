@@ -147,6 +147,27 @@ TEST(what_does_not_add_up_is_refused)
                   "\"pids\":[7,8,9]},{\"name\":\"m\",\"set\":1,"
                   "\"pids\":[7]}]}",
                   "hosts[1].set: task 0");
+    /* When tasks moved, for some of them, twice, before it began. */
+    check_refused(HEAD SETS FRAMES NODES "\"progress\":[]," TAIL, "progress");
+    check_refused(HEAD SETS FRAMES NODES
+                  "\"progress\":[{\"set\":1,\"moved\":1,\"seen\":1},"
+                  "{\"set\":3,\"moved\":2,\"seen\":2}]," TAIL,
+                  "progress[1].set");
+    check_refused(HEAD SETS FRAMES NODES
+                  "\"progress\":[{\"set\":3,\"moved\":2,\"seen\":1}]," TAIL,
+                  "progress[0].moved");
+    check_refused(HEAD SETS FRAMES NODES "\"moved\":[7]," TAIL, "moved[0]");
+    check_refused(HEAD SETS FRAMES NODES
+                  "\"moved\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]," TAIL,
+                  "moved: more than");
+    check_refused(HEAD SETS FRAMES NODES
+                  "\"classes\":[{\"never_left\":2}],\"missing\":0,"
+                  "\"hosts\":[]}",
+                  "classes[0].never_left");
+    check_refused(HEAD SETS FRAMES NODES
+                  "\"without_rank\":[{\"name\":\"tee\",\"host\":\"-x\","
+                  "\"pid\":1,\"helper\":false}]," TAIL,
+                  "without_rank[0].host");
 }
 
 /* However deep values are nested, and wherever the file ends. */
