@@ -300,6 +300,9 @@ static int gather_looks(struct tree **tree,
         /* Ctrl-C ends a pager that reads the pictures, too. */
         signal(SIGPIPE, SIG_IGN);
     }
+    arguments->gather.quiet_asides = isatty(STDOUT_FILENO) &&
+                                     isatty(STDERR_FILENO) &&
+                                     outputs_standard(&arguments->outputs) == 0;
     if (!arguments->is_quick)
         arguments->gather.is_ended = is_interrupted;
     else

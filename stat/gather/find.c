@@ -222,7 +222,7 @@ int find_targets(struct gathering *gathering)
     if (r == 0)
         r = add_found(targets, &findings, gathering->options, gathering->late);
     if (r == 0)
-        r = targets_settle(targets, gathering->options->say);
+        r = gathering_settle(targets, gathering->options);
     gathering_check(gathering);
     for (i = 0; findings.list && i < count; i++)
         cop_packet_free(findings.list[i].packet);

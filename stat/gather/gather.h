@@ -49,10 +49,12 @@ struct gather_options {
                                            samples. NULL: nobody */
     struct history *history; /* notes who moves, without a viewer; NULL: nobody
                                 wants to know */
-    bool (*is_ended)(void);  /* whether the user wants to end it; first called
+    bool quiet_asides; /* what was set aside is not told, as the same terminal
+                          shows it */
+    bool (*is_ended)(void); /* whether the user wants to end it; first called
                                when samples are due; NULL: never */
-    gather_say_fn show;      /* progress, of several samples */
-    gather_say_fn say;       /* nodes lost or adopted, and other news */
+    gather_say_fn show;     /* progress, of several samples */
+    gather_say_fn say;      /* nodes lost or adopted, and other news */
 };
 
 /* Start a tree of daemons, have them find what `targets` wants, divide the

@@ -49,6 +49,16 @@ void gathering_say(gather_say_fn fn, const char *format, ...)
     fn(line);
 }
 
+int gathering_settle(struct targets *targets,
+                     const struct gather_options *options)
+{
+    int r = targets_settle(targets, options->say);
+
+    if (r == 0 && options->say && !options->quiet_asides)
+        targets_say_asides(targets, options->say);
+    return r;
+}
+
 int gathering_receive(struct cop_stream *stream,
                       struct cop_packet **packet,
                       int timeout_ms)

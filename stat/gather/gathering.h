@@ -53,6 +53,11 @@ __attribute__((format(printf, 2, 3))) void gathering_say(gather_say_fn fn,
                                                          const char *format,
                                                          ...);
 
+/* Decide what the tasks are, and tell what is to be told of it. Returns 0 or
+ * -ENOMEM. */
+int gathering_settle(struct targets *targets,
+                     const struct gather_options *options);
+
 /* As cop_stream_receive(), but -EAGAIN also if no daemon is left, which
  * gathering_events() tells. */
 int gathering_receive(struct cop_stream *stream,

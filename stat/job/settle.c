@@ -210,9 +210,8 @@ void targets_asides_text(char text[static TARGETS_ASIDES_SIZE],
         text[0] = '\0';
 }
 
-/* Say which processes are set aside. */
-static void say_asides(const struct targets *targets,
-                       void (*say)(const char *line))
+void targets_say_asides(const struct targets *targets,
+                        void (*say)(const char *line))
 {
     char line[TARGETS_ASIDES_SIZE];
 
@@ -325,7 +324,6 @@ int targets_settle(struct targets *targets, void (*say)(const char *line))
     if (targets->ranked)
         r = find_absent(targets, targets->tasks[count - 1]);
     if (r == 0 && say) {
-        say_asides(targets, say);
         say_absent(targets, say);
         say_launchers(targets, say);
     }

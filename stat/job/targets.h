@@ -73,7 +73,7 @@ uint32_t targets_hosts_used(const struct targets *targets);
  * missing of the job is noted. Else tasks are numbered in their order. Helpers
  * are set aside in any case.
  *
- * say  told what is set aside, and why ranks are not used; may be NULL
+ * say  told what is missing, and why ranks are not used; may be NULL
  *
  * Returns 0 or -ENOMEM. */
 int targets_settle(struct targets *targets, void (*say)(const char *line));
@@ -89,6 +89,10 @@ int targets_set_aside(struct targets *targets,
 void targets_asides_text(char text[static TARGETS_ASIDES_SIZE],
                          const struct targets *targets,
                          bool helpers);
+
+/* Tell `say` which processes are set aside, if any. */
+void targets_say_asides(const struct targets *targets,
+                        void (*say)(const char *line));
 
 /* What a task is called: "rank" or "task". */
 const char *targets_noun(const struct targets *targets);
