@@ -99,6 +99,11 @@ static void reason_of(char *text,
         snprintf(text, size, "%s has no daemon", host);
     else if (loss)
         snprintf(text, size, "the daemon on %s was lost: %s", host, loss);
+    else if (shortfall->wanted->answered && shortfall->seen[index] > 0)
+        snprintf(text, size,
+                 "the daemon on %s lives, but has sent no later sample: is the "
+                 "host overloaded, or does a process need long to stop?",
+                 host);
     else if (shortfall->wanted->answered)
         snprintf(text, size,
                  "the daemon on %s has sent nothing about it: is it of the "

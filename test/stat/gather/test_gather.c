@@ -219,6 +219,53 @@ TEST(a_frozen_daemon_does_not_end_the_samples)
         }
 }
 
+/* A process may be stopped for as long as --max-stop says: so long a sample is
+ * waited for, and longer, but not for ever. */
+TEST(a_sample_may_take_as_long_as_max_stop)
+{
+    const uint32_t max_stop_ms[] = {100, 30000};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct look look = look_new(60);
+
+        world_begin(DAEMONS);
+        world.frozen = DAEMONS;
+        world.frozen_ms = world.now_ms + 150;
+        world.held_ms = 25000;
+        world.lost_ms = 1000000;
+        world.is_busy = true;
+        look.options.samples = 40;
+        look.options.max_stop_ms = max_stop_ms[i];
+        CHECK_OK(look_run(&look));
+        CU_ASSERT_EQUAL(strstr(said, "sample 40 of 40") != NULL, i == 1);
+        CU_ASSERT_EQUAL(look.took_ms > 25000, i == 1);
+        look_end(&look);
+    }
+}
+
+/* A daemon that was seen, and answers, but sends no more samples: the reason is
+ * not that it is of another version. */
+TEST(a_daemon_that_is_late_is_not_called_another_version)
+{
+    struct look look = look_new(60);
+    char line[256];
+
+    world_begin(DAEMONS);
+    world.frozen = DAEMONS;
+    world.frozen_ms = world.now_ms + 150;
+    world.lost_ms = 1000000;
+    world.is_busy = true;
+    look.options.samples = 40;
+    CHECK_OK(look_run(&look));
+    snprintf(line, sizeof(line),
+             "last seen in sample 2 of 40: tasks %s: the daemon on localhost "
+             "lives, but has sent no later sample",
+             tasks_of(DAEMONS));
+    has(said, line);
+    CU_ASSERT_PTR_NULL(strstr(said, "same version"));
+    look_end(&look);
+}
+
 /* A watch ends when the others have not moved for long enough, and not when its
  * time is up, whether the frozen daemon is lost before that or after. */
 TEST(a_watch_goes_on_without_a_frozen_daemon)

@@ -427,7 +427,7 @@ int cop_stream_sync(struct cop_stream *stream,
     uint64_t due = world.now_ms;
 
     CU_ASSERT_PTR_EQUAL(stream, SAMPLES);
-    if (is_frozen(world.frozen, due))
+    if (is_frozen(world.frozen, due) && !world.is_busy)
         due = lost_at_ms();
     if (!wait_until(due, (uint64_t)timeout_ms))
         return cop_error_set(error, -ETIMEDOUT, "not settled in time");

@@ -23,6 +23,7 @@ struct world {
     uint64_t ends_ms;   /* then the network ends; 0: it does not */
     bool hurried;       /* a sample always waits; each takes 1 ms to take */
 
+    bool is_busy; /* the frozen daemon answers, but takes no more samples */
     bool is_mute; /* no daemon answers when it is asked for names */
 
     uint64_t now_ms;
