@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/machine.h"
+
 double duel_now_s(void)
 {
     struct timespec now;
@@ -59,6 +61,8 @@ static void print_heading(struct duel *duel)
     if (duel->headed)
         return;
     duel->headed = true;
+    if (!duel->options->csv)
+        machine_print();
     if (duel->options->csv)
         printf("benchmark,case,metric,ours,limit,unit\n");
     else
@@ -206,7 +210,10 @@ int duel_main(int argc,
     duel_init(&duel, usage->name, &options);
     /* What we were given open is no node's: memory counts descriptors. */
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-    print_heading(&duel); /* a run that is ended too early has begun */
+    if (!usage->own_tables || options.csv)
+        print_heading(&duel); /* a run that is ended too early has begun */
+    else
+        machine_print();
     fflush(stdout);
     for (size_t i = 0; i < options.case_count; i++) {
         r = run(&duel, &options.cases[i]);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bench/duel.h"
+#include "bench/machine.h"
 #include "bench/rescue.h"
 #include "bench/traffic.h"
 
@@ -35,6 +36,7 @@ static void print_heading(const struct options *options)
         printf("benchmark,case,metric,mode,value,least,greatest,unit\n");
         return;
     }
+    machine_print();
     printf("exactness, %u rounds; medians; ratio: exact by none\n%-10s %-16s",
            options->rounds, "case", "metric");
     for (int i = 0; i < MODE_COUNT; i++)

@@ -17,6 +17,7 @@
 #include "bench/duel.h"
 #include "bench/family.h"
 #include "bench/feeding.h"
+#include "bench/machine.h"
 #include "bench/pulse.h"
 
 /* What is looked at before and after a kill, at most. */
@@ -288,6 +289,8 @@ static void print_run(const struct run *run, bool first)
         print_csv(run, first);
         return;
     }
+    if (first)
+        machine_print();
     printf(
         "%sperturbation, %s: %u packets/s asked of each of %u back-ends, "
         "%.1f carried (%.0f in all),\n%u sent for what follows; the union is "

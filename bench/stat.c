@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 #include "bench/duel.h"
+#include "bench/machine.h"
+#include "bench/merging.h"
 #include "bench/sample.h"
 #include "bench/side.h"
-#include "bench/start.h"
 #include "bench/synthetic.h"
 #include "stat/request.h"
 #include "stat/tree/build.h"
@@ -42,11 +43,8 @@
 /* Of these, those of descend(): the others are what called it, and pause(). */
 #define FRAMES_DOWN ((uintptr_t)60)
 
-#define WALKS      101
-#define SAMPLES    100
-#define TIMEOUT_MS 120000
-
-#define SHUTDOWN_MS 30000
+#define WALKS   101
+#define SAMPLES 100
 
 struct bench {
     uint32_t rounds;
@@ -69,6 +67,8 @@ static void print_row(struct bench *bench,
     if (!bench->headed && bench->csv)
         puts("benchmark,case,metric,ours,limit,unit");
     else if (!bench->headed)
+        machine_print();
+    if (!bench->headed && !bench->csv)
         printf("%-30s %-10s %12s %12s %7s  %-5s %s\n", "stat", "", "ours",
                "limit", "ratio", "", "from - to");
     bench->headed = true;
@@ -208,59 +208,6 @@ static int bare_trip(struct sample *limit, const struct shape *shape)
     return r;
 }
 
-/* Have the back-ends compute their parts of `keys`, and wait until all have. */
-static int prepare_backends(struct cop_stream *stream,
-                            const struct cop_communicator *backends,
-                            const char *keys,
-                            struct cop_error *error)
-{
-    uint32_t count = (uint32_t)cop_communicator_size(backends), i;
-    uint32_t *ranks = calloc((size_t)count + 1, sizeof(*ranks));
-    int r;
-
-    if (!ranks)
-        return -ENOMEM;
-    for (i = 0; i < count; i++)
-        ranks[i] = cop_communicator_rank(backends, i);
-    r = cop_stream_send(stream, SYNTHETIC_TAG_PREPARE, "%s %aud", keys, ranks,
-                        count);
-    if (r == 0)
-        r = cop_stream_sync(stream, TIMEOUT_MS, error);
-    free(ranks);
-    return r < 0 ? r : 0;
-}
-
-/* Have the trees sent, and receive what the filters made of them. Compare it
- * with what must come out. */
-static int merge_once(struct cop_stream *stream,
-                      const struct synthetic *job,
-                      struct sample *merge,
-                      struct sample *bytes)
-{
-    struct cop_packet *packet = NULL;
-    struct tree *tree = NULL, *expected = NULL;
-    double start = duel_now_s();
-    int r;
-
-    r = cop_stream_send(stream, SYNTHETIC_TAG_GO, "%ud", UINT32_C(1));
-    if (r == 0)
-        r = cop_stream_receive(stream, &packet, TIMEOUT_MS);
-    if (r == 0)
-        r = tree_unpack(&tree, packet);
-    if (r == 0)
-        r = sample_add(merge, (duel_now_s() - start) * 1e3);
-    if (r == 0)
-        r = sample_add(bytes, (double)cop_packet_size(packet));
-    if (r == 0)
-        r = synthetic_tree(&expected, job, SYNTHETIC_ALL);
-    if (r == 0 && !tree_equal(tree, expected))
-        r = -EBADE;
-    cop_packet_free(packet);
-    tree_free(tree);
-    tree_free(expected);
-    return r;
-}
-
 /* Launch a tree of back-ends, and merge the synthetic job once. */
 static int merge_in_tree(const char *shape,
                          const char *keys,
@@ -268,30 +215,12 @@ static int merge_in_tree(const char *shape,
                          struct sample *merge,
                          struct sample *bytes)
 {
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-    struct cop_network *network = NULL;
-    struct cop_stream *stream;
-    struct cop_error error = {""};
-    int r;
+    struct merging merging;
+    int r = merging_start(&merging, shape, keys);
 
-    r = start_network(&network, "synthetic_be", shape, NULL, NULL);
-    if (r < 0)
-        return r;
-    options.up_filter = "stat_merge";
-    r = cop_stream_open(&stream, network, cop_network_everyone(network),
-                        &options, &error);
     if (r == 0)
-        r = prepare_backends(stream, cop_network_everyone(network), keys,
-                             &error);
-    if (r == 0)
-        r = merge_once(stream, job, merge, bytes);
-    if (r < 0)
-        fprintf(stderr, "stat: %s: %s: %s\n", shape, keys,
-                r == -EBADE     ? "the merged tree is wrong"
-                : error.text[0] ? error.text
-                                : strerror(-r));
-    cop_network_shutdown(network, SHUTDOWN_MS);
-    cop_network_free(network);
+        r = merging_run(&merging, job, merge, bytes);
+    merging_end(&merging, r);
     return r;
 }
 

@@ -1,0 +1,20 @@
+/* machine.h - what this machine asks for the three things of which the figures
+ * of all benchmarks are made. */
+#ifndef BENCH_MACHINE_H
+#define BENCH_MACHINE_H
+
+struct machine {
+    double fault_us;   /* the first touch of a page of anonymous memory */
+    double wake_up_us; /* from a write into a pipe until its reader, which was
+                          blocked, has written its answer */
+    double exec_us;    /* start `true`, and wait for its end */
+};
+
+/* Measure, in some 0.2 s. Each is the least of several medians: what else runs
+ * can only add to it. Returns 0 or a negative errno. */
+int machine_measure(struct machine *machine);
+
+/* Measure and print one line, which stands above every table. */
+void machine_print(void);
+
+#endif
