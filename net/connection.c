@@ -20,6 +20,10 @@
 /* The receive buffer that all connections of a set share. */
 #define RECEIVE_LEN 65536
 
+/* So much of it is read behind a long payload: mostly the header of the next
+ * one, which then goes to its place too. */
+#define BEHIND_LEN 4096
+
 /* So much of it is read at once while the node has other work to do. */
 #define BUSY_LEN 4096
 
@@ -355,7 +359,7 @@ static void read_some(struct connection *c)
         if (space_len > TURN_LEN)
             space_len = TURN_LEN;
         parts[0] = (struct iovec){space, space_len};
-        parts[1] = (struct iovec){set->buffer, set->receive_len};
+        parts[1] = (struct iovec){set->buffer, BEHIND_LEN};
         n = readv(c->io.fd, parts, 2);
     }
     if (n <= 0) {

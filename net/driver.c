@@ -143,6 +143,7 @@ static bool driver_work(void *arg, uint64_t *next_ms)
         return false;
     }
     driver_links_log_refusals(driver, helm_now_ms(driver->helm));
+    payload_age(helm_now_ms(driver->helm));
     more = children_work(driver->children);
     if (!driver->ended &&
         driver_machine_deadline_ms(driver) <= helm_now_ms(driver->helm))
@@ -317,6 +318,7 @@ void driver_free(struct driver *driver)
     bootstrap_free(driver->bootstrap);
     filter_calls_fini(&driver->filters);
     free(driver);
+    payload_give_back();
 }
 
 int driver_start(struct driver *driver)

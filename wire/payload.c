@@ -2,87 +2,41 @@
 #include "wire/payload.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "wire/limits.h"
+#include "wire/spares.h"
 
-/* malloc() gives large blocks back to the system and takes them from it
- * again, page by page: for a stream of 1 MiB arrays that costs more than all
- * copying. So a few of them are kept, in steps of one length, by the process:
- * who frees is mostly not the thread that makes. A sanitizer is to see every
- * use after free, so none are kept for it. */
-#define SPARE_STEP ((size_t)64 << 10)
-#define SPARE_MAX  ((size_t)2 << 20)
+/* A sanitizer is to see every use after free, so all memory is from malloc(). */
 #if defined(__SANITIZE_ADDRESS__)
-#define SPARES 0
+#define USES_SPARES 0
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define SPARES 0
+#define USES_SPARES 0
 #endif
 #endif
-#ifndef SPARES
-#define SPARES 8
+#ifndef USES_SPARES
+#define USES_SPARES 1
 #endif
 
-/* Blocks that nobody uses; NULL: none. Taken and put by exchange alone. */
-static struct payload *spares[SPARES + 1];
+static struct spares spares;
 
-/* Which step a block of `len` payload bytes is of; 0: it is not kept. */
-static size_t payload_step(size_t len)
+/* The length of the block of a payload of `len` bytes; 0: it is from malloc(). */
+static size_t block_len_of(size_t len)
 {
-    size_t total = sizeof(struct payload) + len;
-
-    if (total < SPARE_STEP || total > SPARE_MAX)
-        return 0;
-    return (total + SPARE_STEP - 1) / SPARE_STEP;
-}
-
-/* Keep `payload` for later. False if there is no room. */
-static bool spare_put(struct payload *payload)
-{
-    struct payload *none;
-
-    for (int i = 0; i < SPARES; i++) {
-        none = NULL;
-        if (__atomic_compare_exchange_n(&spares[i], &none, payload, false,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-            return true;
-    }
-    return false;
-}
-
-/* A kept block of `wanted` steps, or NULL. */
-static struct payload *spare_take(size_t wanted)
-{
-    struct payload *payload;
-
-    for (int i = 0; i < SPARES; i++) {
-        if (!__atomic_load_n(&spares[i], __ATOMIC_RELAXED))
-            continue;
-        payload = __atomic_exchange_n(&spares[i], NULL, __ATOMIC_ACQUIRE);
-        if (!payload)
-            continue;
-        if (payload_step(payload->len) == wanted)
-            return payload;
-        /* Other lengths are in use now: let this one go. */
-        free(payload);
-    }
-    return NULL;
+    return USES_SPARES ? spare_len(sizeof(struct payload) + len) : 0;
 }
 
 int payload_new(struct payload **out, size_t len)
 {
-    struct payload *payload = NULL;
-    size_t steps = payload_step(len);
+    struct payload *payload;
+    size_t block_len;
 
     if (len > LIMIT_FRAME)
         return -EMSGSIZE;
-    if (steps > 0)
-        payload = spare_take(steps);
-    if (!payload)
-        payload =
-            malloc(steps > 0 ? steps * SPARE_STEP : sizeof(*payload) + len);
+    block_len = block_len_of(len);
+    payload = block_len > 0 ? spares_take(&spares, block_len)
+                            : malloc(sizeof(*payload) + len);
     if (!payload)
         return -ENOMEM;
     payload->refs = 1;
@@ -100,9 +54,24 @@ struct payload *payload_ref(struct payload *payload)
 
 void payload_free(struct payload *payload)
 {
+    size_t block_len;
+
     if (!payload ||
         __atomic_sub_fetch(&payload->refs, 1, __ATOMIC_ACQ_REL) != 0)
         return;
-    if (payload_step(payload->len) == 0 || !spare_put(payload))
+    block_len = block_len_of(payload->len);
+    if (block_len > 0)
+        spares_put(&spares, payload, block_len);
+    else
         free(payload);
+}
+
+void payload_age(uint64_t now_ms)
+{
+    spares_age(&spares, now_ms);
+}
+
+void payload_give_back(void)
+{
+    spares_clear(&spares);
 }

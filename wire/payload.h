@@ -23,7 +23,15 @@ int payload_new(struct payload **out, size_t len);
 /* Take one more reference. NULL is fine. Returns `payload`. */
 struct payload *payload_ref(struct payload *payload);
 
-/* Give one reference back; the last one frees. NULL is fine. */
+/* Give one reference back; the last one frees. NULL is fine. Memory of large
+ * payloads is kept for the next ones (spares.h). */
 void payload_free(struct payload *payload);
+
+/* Free kept memory that was not used for a while. `now_ms` is of a monotonic
+ * clock. Each driver calls this about once a heartbeat. */
+void payload_age(uint64_t now_ms);
+
+/* Free all kept memory. */
+void payload_give_back(void);
 
 #endif

@@ -232,19 +232,23 @@ TEST_OF_TREES(a_member_that_closes_its_end)
     CHECK_IS(cop_stream_receive(one, &packet, 0), -EAGAIN);
 }
 
-/* The address space of this process, in bytes. */
-static rlim_t address_space(void)
+/* The address space of this process in bytes, and how much of it is resident. */
+static rlim_t address_space(rlim_t *resident)
 {
     FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long pages = 0;
+    rlim_t page_len = (rlim_t)sysconf(_SC_PAGESIZE);
+    unsigned long pages[2] = {0};
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-    CU_ASSERT_EQUAL_FATAL(fscanf(file, "%lu", &pages), 1);
+    CU_ASSERT_EQUAL_FATAL(fscanf(file, "%lu %lu", &pages[0], &pages[1]), 2);
     fclose(file);
-    return pages * (rlim_t)sysconf(_SC_PAGESIZE);
+    if (resident)
+        *resident = pages[1] * page_len;
+    return pages[0] * page_len;
 }
 
-/* A sanitizer's allocator ends the process where memory is short. */
+/* A sanitizer's allocator keeps what was freed, and ends the process where
+ * memory is short. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* A packet for which the front-end has no memory ends the network with an error
  * that says so, once. */
@@ -259,13 +263,44 @@ TEST(a_packet_without_memory)
     CU_ASSERT_EQUAL(tree_echo(stream, 1), 1);
     CHECK_OK(getrlimit(RLIMIT_AS, &before));
     less = before;
-    less.rlim_cur = address_space() + (32 << 20);
+    less.rlim_cur = address_space(NULL) + (32 << 20);
     CHECK_OK(setrlimit(RLIMIT_AS, &less));
     CHECK_OK(cop_stream_send(stream, TAG_BYTES, "%d", 128 << 20));
     CHECK_IS(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS), -ENOTCONN);
     CHECK_OK(tree_await(network, COP_EVENT_ENDED, &event));
     CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "no memory for a frame of 134"));
     CHECK_OK(setrlimit(RLIMIT_AS, &before));
+    tree_free(network);
+}
+
+/* The memory of large packets is given back some time after they were freed. */
+TEST(memory_of_large_packets_is_given_back)
+{
+    enum {
+        PACKETS = 16,
+        LEN = 2 << 20
+    };
+    struct cop_network *network = tree_launch("flat:1");
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, NULL);
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    struct cop_packet *packets[PACKETS];
+    rlim_t before, now;
+
+    CU_ASSERT_EQUAL(tree_echo(stream, 1), 1);
+    address_space(&before);
+    for (int i = 0; i < PACKETS; i++) {
+        CHECK_OK(cop_stream_send(stream, TAG_BYTES, "%d", LEN));
+        CHECK_OK(cop_stream_receive(stream, &packets[i], TREE_PATIENCE_MS));
+    }
+    address_space(&now);
+    CU_ASSERT(now > before + (rlim_t)PACKETS * LEN / 2);
+    for (int i = 0; i < PACKETS; i++)
+        cop_packet_free(packets[i]);
+    do {
+        CHECK_IS(cop_stream_receive(stream, &packets[0], 50), -EAGAIN);
+        address_space(&now);
+    } while (now > before + 2 * LEN && tree_now_ms() < deadline_ms);
+    CU_ASSERT(now <= before + 2 * LEN);
     tree_free(network);
 }
 #endif

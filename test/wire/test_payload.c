@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "test/check.h"
 #include "wire/limits.h"
@@ -48,6 +49,39 @@ TEST(references_are_counted)
     payload_free(NULL);
     CU_ASSERT_PTR_NULL(payload_ref(NULL));
 }
+
+#ifndef __SANITIZE_ADDRESS__ /* which sees every use after free, so none is kept */
+/* The page faults of a payload of `len` bytes that is written and freed. */
+static long faults_of(size_t len)
+{
+    struct payload *payload;
+    struct rusage before, after;
+
+    getrusage(RUSAGE_SELF, &before);
+    CHECK_OK(payload_new(&payload, len));
+    memset(payload->bytes, 1, len);
+    payload_free(payload);
+    getrusage(RUSAGE_SELF, &after);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+/* The next large payload has the memory of the last one. After some time without
+ * one, or when asked to, that memory is given back. */
+TEST(memory_of_large_payloads_is_kept)
+{
+    const size_t len = 8 << 20;
+    long first = faults_of(len);
+
+    CU_ASSERT(first > 0);
+    for (int i = 0; i < 100; i++)
+        CU_ASSERT(faults_of(len) <= first / 8);
+    for (uint64_t now_ms = 0; now_ms <= 3000; now_ms += 1000)
+        payload_age(now_ms);
+    CU_ASSERT(faults_of(len) > first / 2);
+    payload_give_back();
+    CU_ASSERT(faults_of(len) > first / 2);
+}
+#endif
 
 static void *take_and_give(void *arg)
 {

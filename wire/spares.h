@@ -1,0 +1,64 @@
+/* spares.h - large blocks of memory, which are kept for the next use.
+ *
+ * malloc() returns large blocks to the system and takes them from it again, page
+ * by page. For a stream of large packets the page faults cost more than all
+ * copying. So large blocks come from the system directly. Within a bound, freed
+ * ones are kept; those that were not used for a while go back to the system.
+ *
+ * Any thread may call at any time, also in a child that was forked meanwhile:
+ * no call waits. While another thread changes the set, a call does without it. */
+#ifndef WIRE_SPARES_H
+#define WIRE_SPARES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Shorter and longer blocks are for malloc(). */
+#define SPARE_MIN ((size_t)64 << 10)
+#define SPARE_MAX ((size_t)16 << 20)
+
+/* How many blocks are kept, and how many bytes of them. */
+#define SPARES_MAX       128
+#define SPARES_BYTES_MAX ((size_t)64 << 20)
+
+/* A block that is not used for so long goes back, or within as long again. */
+#define SPARE_IDLE_MS 500
+
+/* A kept block. */
+struct spare {
+    void *block;
+    size_t len;
+    uint64_t period; /* in which it was put */
+};
+
+/* Caller's storage; all zero is the empty set. */
+struct spares {
+    bool busy; /* a thread changes it */
+    uint32_t count;
+    size_t bytes;
+    uint64_t period; /* counts up every SPARE_IDLE_MS */
+    uint64_t period_end_ms;
+    struct spare list[SPARES_MAX]; /* the newest last */
+};
+
+/* The length of the block for `len` bytes: at most an eighth more. All blocks
+ * that are taken and put have such a length. 0: it is for malloc(). */
+size_t spare_len(size_t len);
+
+/* A block of `block_len` bytes: the kept one that was put last, or a new one.
+ * NULL: out of memory. */
+void *spares_take(struct spares *spares, size_t block_len);
+
+/* Put back a block that was taken, from any set. The oldest kept blocks go if
+ * there are too many. */
+void spares_put(struct spares *spares, void *block, size_t block_len);
+
+/* Give back the blocks that were not used for SPARE_IDLE_MS. To be called from
+ * time to time. `now_ms` is of a monotonic clock. */
+void spares_age(struct spares *spares, uint64_t now_ms);
+
+/* Give back all that are kept. */
+void spares_clear(struct spares *spares);
+
+#endif
