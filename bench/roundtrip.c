@@ -91,7 +91,7 @@ int main(int argc, char **argv)
         .what = "Broadcast a token down a tree and reduce an int with sum on "
                 "the way back.",
         .cases = "flat:16,4x4,8x8,16x16,32x32",
-        .rounds = 10,
+        .rounds = 5,
     };
 
     return duel_main(argc, argv, &usage, measure_trips);
