@@ -15,7 +15,8 @@
 struct instance {
     struct plugin *plugin; /* NULL: no filter */
     const struct cop_filter *filter;
-    bool is_ready; /* `state` has been made */
+    bool is_ready;   /* `state` has been made */
+    bool has_joined; /* a join filter's `state` is not the empty one */
     void *state;
 };
 
@@ -411,6 +412,23 @@ static int join_wave(void *wave, struct cop_filter_call *call)
     return first;
 }
 
+/* Take what `wave` holds, which is also in `packet`, into the state. An empty
+ * state changes places with `wave`, so that the first wave is read only once. */
+static int keep_wave(struct instance *instance,
+                     void **wave,
+                     const struct cop_packet *packet,
+                     struct cop_filter_call *call)
+{
+    void *empty = instance->state;
+
+    if (instance->has_joined)
+        return instance->filter->join(instance->state, packet, call);
+    instance->state = *wave;
+    instance->has_joined = true;
+    *wave = empty;
+    return 0;
+}
+
 /* Run a join filter. Equation 3.8: out = wave - state; state = state + out. */
 static int run_join(struct instance *instance, struct cop_filter_call *call)
 {
@@ -425,12 +443,12 @@ static int run_join(struct instance *instance, struct cop_filter_call *call)
     if (r < 0)
         return output_fail(call->output, filter, r);
     first = join_wave(wave, call);
-    if (keeps && filter->laws & COP_IDEMPOTENT)
+    if (instance->has_joined && filter->laws & COP_IDEMPOTENT)
         r = filter->difference(wave, instance->state);
     if (r >= 0)
         r = filter->pack(wave, &packet);
     if (r >= 0 && packet && keeps)
-        r = filter->join(instance->state, packet, call);
+        r = keep_wave(instance, &wave, packet, call);
     if (r < 0) {
         output_fail(call->output, filter, r);
     } else if (packet) {

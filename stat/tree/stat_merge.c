@@ -7,11 +7,20 @@
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 
+/* A tree, or the packet that it comes from until it is needed. */
+struct part {
+    struct tree *tree; /* NULL: not read yet */
+    struct cop_packet *packet;
+};
+
 /* What was joined, as trees whose sizes at least halve from one to the next.
  * So the state is a few trees, however many packets it took in, and a wave of
- * small packets does not rewrite a large tree for each of them. */
+ * small packets does not rewrite a large tree for each of them.
+ *
+ * A daemon keeps its first packet as it is: most often it has only to send it
+ * on. */
 struct state {
-    struct tree **trees; /* what they stand for is their join */
+    struct part *parts; /* what they stand for is their join */
     size_t count;
     size_t room;
 };
@@ -27,18 +36,46 @@ static int merge_init(void **out, struct cop_filter_call *call)
     return 0;
 }
 
-static void state_clear(struct state *state)
+static void part_fini(struct part *part)
 {
-    while (state->count > 0)
-        tree_free(state->trees[--state->count]);
+    tree_free(part->tree);
+    cop_packet_free(part->packet);
+}
+
+/* Read the part's packet, unless that was done. */
+static int part_read(struct part *part)
+{
+    int r;
+
+    if (part->tree)
+        return 0;
+    r = tree_unpack(&part->tree, part->packet);
+    if (r < 0)
+        return r;
+    cop_packet_free(part->packet);
+    part->packet = NULL;
+    return 0;
+}
+
+/* Read the packet of a daemon's only part. One that is not a tree is dropped:
+ * the parent, which has it too, reports it. */
+static int state_read(struct state *state)
+{
+    int r = state->count > 0 ? part_read(&state->parts[0]) : 0;
+
+    if (r != -EINVAL && r != -EBADMSG)
+        return r;
+    part_fini(&state->parts[--state->count]);
+    return 0;
 }
 
 static void merge_free(void *arg)
 {
     struct state *state = arg;
 
-    state_clear(state);
-    free(state->trees);
+    while (state->count > 0)
+        part_fini(&state->parts[--state->count]);
+    free(state->parts);
     free(state);
 }
 
@@ -46,20 +83,37 @@ static void merge_free(void *arg)
  * as they are, which is as true. */
 static void state_compact(struct state *state)
 {
-    struct tree **trees = state->trees;
+    struct part *parts = state->parts;
     struct tree *both;
 
     while (state->count > 1) {
         size_t last = state->count - 1;
 
-        if (trees[last - 1]->node_count / 2 > trees[last]->node_count ||
-            tree_join(&both, trees[last - 1], trees[last]) < 0)
+        if (parts[last - 1].tree->node_count / 2 >
+                parts[last].tree->node_count ||
+            tree_join(&both, parts[last - 1].tree, parts[last].tree) < 0)
             return;
-        tree_free(trees[last - 1]);
-        tree_free(trees[last]);
-        trees[last - 1] = both;
+        part_fini(&parts[last - 1]);
+        part_fini(&parts[last]);
+        parts[last - 1] = (struct part){both, NULL};
         state->count--;
     }
+}
+
+/* Make room for one more part. */
+static int state_grow(struct state *state)
+{
+    size_t room = state->room ? 2 * state->room : 4;
+    struct part *grown;
+
+    if (state->count < state->room)
+        return 0;
+    grown = reallocarray(state->parts, room, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    state->parts = grown;
+    state->room = room;
+    return 0;
 }
 
 static int merge_join(void *arg,
@@ -67,19 +121,20 @@ static int merge_join(void *arg,
                       struct cop_filter_call *call)
 {
     struct state *state = arg;
-    struct tree **grown;
-    size_t room;
+    struct part *part;
     int r;
 
-    if (state->count == state->room) {
-        room = state->room ? 2 * state->room : 16;
-        grown = reallocarray(state->trees, room, sizeof(struct tree *));
-        if (!grown)
-            return -ENOMEM;
-        state->trees = grown;
-        state->room = room;
-    }
-    r = tree_unpack(&state->trees[state->count], packet);
+    r = state_grow(state);
+    if (r == 0)
+        r = state_read(state);
+    if (r < 0)
+        return r;
+    part = &state->parts[state->count];
+    *part = (struct part){NULL, cop_packet_ref(packet)};
+    if (state->count > 0 || !cop_filter_is_leaf(call))
+        r = part_read(part);
+    if (r < 0)
+        cop_packet_free(part->packet);
     if (r == -EINVAL || r == -EBADMSG)
         return cop_filter_fail(call, "stat_merge: a packet is not a tree of "
                                      "stacks: are all daemons of this "
@@ -91,35 +146,70 @@ static int merge_join(void *arg,
     return 0;
 }
 
+/* Take out of `newer` what `older` has. */
+static int part_subtract(struct part *newer, struct part *older)
+{
+    struct tree *rest;
+    int r;
+
+    r = part_read(older);
+    if (r == -EINVAL || r == -EBADMSG)
+        return 0; /* it is not a tree, so it has nothing */
+    if (r == 0)
+        r = part_read(newer);
+    if (r == 0)
+        r = tree_difference(&rest, newer->tree, older->tree);
+    if (r < 0)
+        return r;
+    tree_free(newer->tree);
+    newer->tree = rest;
+    return 0;
+}
+
 static int merge_difference(void *newer_arg, const void *older_arg)
 {
     struct state *newer = newer_arg;
     const struct state *older = older_arg;
-    struct tree *rest;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < newer->count; i++)
+        for (size_t k = 0; r == 0 && k < older->count; k++)
+            r = part_subtract(&newer->parts[i], &older->parts[k]);
+    return r;
+}
+
+/* The join of all parts, of which there are some. */
+static int state_join(struct tree **out, const struct state *state)
+{
+    struct tree **trees = calloc(state->count, sizeof(*trees));
     int r;
 
-    for (size_t i = 0; i < newer->count; i++) {
-        for (size_t k = 0; k < older->count; k++) {
-            r = tree_difference(&rest, newer->trees[i], older->trees[k]);
-            if (r < 0)
-                return r;
-            tree_free(newer->trees[i]);
-            newer->trees[i] = rest;
-        }
-    }
-    return 0;
+    if (!trees)
+        return -ENOMEM;
+    for (size_t i = 0; i < state->count; i++)
+        trees[i] = state->parts[i].tree;
+    r = tree_join_all(out, trees, state->count);
+    free(trees);
+    return r;
 }
 
 static int merge_pack(const void *arg, struct cop_packet **out)
 {
     const struct state *state = arg;
+    const struct part *first = state->parts;
     struct tree *tree;
     int r;
 
     *out = NULL;
-    if (state->count == 0)
+    if (state->count == 1 && first->packet) {
+        *out = cop_packet_ref(first->packet);
         return 0;
-    r = tree_join_all(&tree, state->trees, state->count);
+    }
+    if (state->count == 1 && !tree_is_empty(first->tree))
+        return tree_pack(out, STAT_TAG_TREE, first->tree);
+    if (state->count <= 1)
+        return 0;
+    r = state_join(&tree, state);
     if (r < 0)
         return r;
     if (!tree_is_empty(tree))

@@ -114,6 +114,16 @@ static bool has_ints(const struct frame *frame, const int *values, uint32_t n)
     return has;
 }
 
+static int32_t read_int(const struct frame *frame)
+{
+    struct cop_packet *packet = open_frame(frame);
+    int32_t value;
+
+    CHECK_OK(cop_packet_unpack(packet, "%d", &value));
+    cop_packet_free(packet);
+    return value;
+}
+
 #define HAS(frame, ...)                                                        \
     has_ints(frame, (const int[]){__VA_ARGS__},                                \
              sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
@@ -353,6 +363,72 @@ TEST(a_join_filter_emits_what_is_new)
     CU_ASSERT(HAS(&state, -7, 1, 3, 5, 9));
     frame_fini(&state);
     bench_fini(&bench);
+}
+
+/* What the first wave left is the state: its output is not joined to it. That of
+ * the second wave is. */
+TEST(the_first_wave_is_joined_once)
+{
+    struct bench bench;
+    struct frame state;
+
+    bench_init(&bench, "joins", "");
+    for (int32_t i = 0; i < 3; i++)
+        put_int(&bench, 1, i);
+    CHECK_OK(run_wave(&bench));
+    CHECK_IS(loader_state(bench.loader, &state), 1);
+    CHECK_IS(read_int(&state), 3);
+    frame_fini(&state);
+    put_int(&bench, 1, 3);
+    CHECK_OK(run_wave(&bench));
+    CHECK_IS(loader_state(bench.loader, &state), 1);
+    CHECK_IS(read_int(&state), 4);
+    frame_fini(&state);
+    bench_fini(&bench);
+}
+
+/* A tree of stacks without stacks, but with a longest stop of `byte` ns. */
+static void put_stacks(struct bench *bench, unsigned char byte)
+{
+    unsigned char bytes[9] = {byte};
+    struct cop_packet *packet;
+
+    CHECK_OK(cop_packet_new(&packet, 1, "%auc", bytes, 9u));
+    add_packet(bench, packet);
+}
+
+/* A daemon's first packet goes up as it is, and is read when the second one
+ * comes. If it is not a tree, the parent says so, and the daemon goes on. */
+TEST(a_daemon_sends_its_first_stacks_on)
+{
+    const struct payload *payload;
+    struct bench bench;
+    struct frame state;
+
+    for (int good = 0; good < 2; good++) {
+        bench_init(&bench, "stat_merge", "");
+        bench.node.role = NODE_BACKEND;
+        if (good)
+            put_stacks(&bench, 7);
+        else
+            put_int(&bench, 1, 7);
+        payload = bench.inputs[0].payload;
+        CHECK_OK(run_wave(&bench));
+        CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
+        CU_ASSERT_PTR_EQUAL(bench.output.up[0].payload, payload);
+        put_stacks(&bench, 7);
+        CHECK_OK(run_wave(&bench));
+        CU_ASSERT_EQUAL(bench.output.up_count, good ? 0 : 1);
+        put_stacks(&bench, 9);
+        CHECK_OK(run_wave(&bench));
+        CU_ASSERT_EQUAL(bench.output.up_count, 1);
+        put_int(&bench, 1, 7);
+        CU_ASSERT(run_wave(&bench) < 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(bench.output.text, "stat_merge"));
+        CHECK_IS(loader_state(bench.loader, &state), 1);
+        frame_fini(&state);
+        bench_fini(&bench);
+    }
 }
 
 /* PROTOCOL 5.3: if one packet cannot be joined, the others still are. */
