@@ -249,19 +249,17 @@ static size_t write_decimal(char *out, uint64_t value)
 /* Change the numbers of `mask` in the address. */
 static int take_changes(struct internals_reader *reader, uint64_t mask)
 {
-    char before[INTERNALS_ADDRESS];
-    const char *from = before;
-    char *to = reader->address;
-    char *end = to + INTERNALS_ADDRESS - 1 - DIGITS_MAX;
+    char text[INTERNALS_ADDRESS + DIGITS_MAX];
+    const char *from = reader->address;
     uint64_t value;
     int64_t number;
+    size_t len = 0;
 
-    memcpy(before, to, strlen(to) + 1);
-    while (*from && mask > 0 && to < end) {
+    while (*from && mask > 0 && len < INTERNALS_ADDRESS) {
         const char *start = from;
 
         if (!is_digit(*from)) {
-            *to++ = *from++;
+            text[len++] = *from++;
             continue;
         }
         if (!read_decimal(&from, &number))
@@ -270,14 +268,15 @@ static int take_changes(struct internals_reader *reader, uint64_t mask)
         if (mask & 1 && take_step(reader, NUMBER_MAX, &value) < 0)
             return -EBADMSG;
         if (mask & 1)
-            to += write_decimal(to, value);
+            len += write_decimal(text + len, value);
         while (!(mask & 1) && start < from)
-            *to++ = *start++;
+            text[len++] = *start++;
         mask >>= 1;
     }
-    if (mask > 0 || to + strlen(from) > end)
+    if (mask > 0 || len + strlen(from) >= INTERNALS_ADDRESS)
         return -EBADMSG;
-    memcpy(to, from, strlen(from) + 1);
+    memmove(reader->address + len, from, strlen(from) + 1);
+    memcpy(reader->address, text, len);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "protocol/launch/roster.h"
 #include "test/check.h"
 #include "wire/ranks.h"
+#include "wire/varint.h"
 
 #define NODES_MAX 6000
 
@@ -162,6 +163,205 @@ TEST(wild_bytes_do_no_harm)
         free(bad);
     }
     free(bytes);
+}
+
+/* ---- bounds ---- */
+
+/* What a stranger has written. */
+struct wild {
+    unsigned char bytes[2 * INTERNALS_ADDRESS + 64];
+    size_t len;
+};
+
+static void put(struct wild *wild, uint64_t value)
+{
+    wild->len += varint_write(wild->bytes + wild->len, value);
+}
+
+static void put_text(struct wild *wild, const char *text)
+{
+    put(wild, 0);
+    put(wild, strlen(text));
+    memcpy(wild->bytes + wild->len, text, strlen(text));
+    wild->len += strlen(text);
+}
+
+/* What a run says: its first rank and parent as steps from those before. */
+struct run {
+    int64_t rank;
+    uint64_t more;
+    int64_t parent;
+    uint64_t more_siblings;
+    uint64_t fan_out;
+};
+
+static void put_run(struct wild *wild, const struct run *run)
+{
+    put(wild, varint_fold(run->rank));
+    put(wild, run->more);
+    put(wild, varint_fold(run->parent));
+    put(wild, run->more_siblings);
+    put(wild, run->fan_out);
+}
+
+/* Read it all, from memory that ends with the last byte. Returns 0, or what
+ * internals_next() returned. */
+static int read_all(const struct wild *wild)
+{
+    unsigned char *bytes = malloc(wild->len);
+    struct internals_reader reader;
+    struct roster_internal node;
+    int r;
+
+    memcpy(bytes, wild->bytes, wild->len);
+    r = internals_begin(&reader, bytes, wild->len);
+    while (r == 0 && (r = internals_next(&reader, &node)) > 0)
+        r = 0;
+    free(bytes);
+    return r;
+}
+
+/* The greatest numbers of a run, each alone, are read; one more is refused. */
+TEST(a_run_has_bounds)
+{
+    static const struct {
+        struct run last, refused;
+    } bounds[] = {
+        {{.rank = LIMIT_NODES - 2, .more = 1},
+         {.rank = LIMIT_NODES - 1, .more = 1}},
+        {{.rank = LIMIT_NODES - 2, .more = 1}, {.rank = -1, .more = 1}},
+        {{.rank = 1, .more = 1}, {.rank = INT64_MAX, .more = 1}},
+        {{.more = 1}, {.more = 2}},
+        {{.more = 1}, {.more = UINT64_MAX}},
+        {{.more = 1, .parent = UINT32_MAX - 1},
+         {.more = 1, .parent = UINT32_MAX}},
+        {{.more = 1, .parent = UINT32_MAX, .more_siblings = 1},
+         {.more = 1, .parent = INT64_C(1) << 32, .more_siblings = 1}},
+        {{.more = 1, .more_siblings = LIMIT_NODES},
+         {.more = 1, .more_siblings = LIMIT_NODES + 1}},
+        {{.more = 1}, {.more = 1, .more_siblings = UINT64_MAX}},
+        {{.more = 1, .fan_out = UINT32_MAX},
+         {.more = 1, .fan_out = UINT64_C(1) << 32}},
+    };
+
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++) {
+        for (int more = 0; more < 2; more++) {
+            struct wild wild = {.len = 0};
+
+            put(&wild, 2);
+            put_run(&wild, more ? &bounds[i].refused : &bounds[i].last);
+            put(&wild, 1); /* the addresses are empty */
+            put(&wild, 1);
+            CHECK_IS(read_all(&wild), more ? -EBADMSG : 0);
+        }
+    }
+}
+
+/* A step that would overflow its sum is refused. */
+TEST(a_step_has_a_bound)
+{
+    struct wild wild = {.len = 0};
+
+    put(&wild, 2);
+    put_run(&wild, &(struct run){.rank = 1, .parent = 1});
+    put(&wild, 1);
+    put_run(&wild, &(struct run){.rank = INT64_MAX});
+    put(&wild, 1);
+    CHECK_IS(read_all(&wild), -EBADMSG);
+}
+
+TEST(nodes_have_a_bound)
+{
+    struct internals_reader reader;
+    struct wild wild = {.len = 0};
+
+    put(&wild, LIMIT_NODES);
+    CHECK_OK(internals_begin(&reader, wild.bytes, wild.len));
+    wild.len = 0;
+    put(&wild, LIMIT_NODES + 1);
+    CHECK_IS(internals_begin(&reader, wild.bytes, wild.len), -EBADMSG);
+}
+
+/* Read a node with the address `text`, and one whose address differs in the
+ * numbers of it that `mask` names, each by `step`. */
+static int read_changed(const char *text, uint64_t mask, int64_t step)
+{
+    struct wild wild = {.len = 0};
+
+    put(&wild, 2);
+    put_run(&wild, &(struct run){.more = 1});
+    put_text(&wild, text);
+    put(&wild, mask + 1);
+    for (; mask > 0; mask >>= 1)
+        if (mask & 1)
+            put(&wild, varint_fold(step));
+    return read_all(&wild);
+}
+
+TEST(addresses_have_bounds)
+{
+    static const char nines[] = "9.9.9.9.9.9.9.9.9.9.9.9.9.9.9.9."
+                                "9.9.9.9.9.9.9.9.9.9.9.9.9.9.9.9.9";
+    static const uint64_t first_32 = UINT32_MAX;
+    char text[INTERNALS_ADDRESS + 1];
+    char *last = text + INTERNALS_ADDRESS - 2; /* byte of the longest */
+
+    CHECK_OK(read_changed("1", 1, 999999998));
+    CHECK_IS(read_changed("1", 1, 999999999), -EBADMSG);
+    CHECK_OK(read_changed("1", 1, -1));
+    CHECK_IS(read_changed("1", 1, -2), -EBADMSG);
+    CHECK_OK(read_changed(nines, first_32, 1));
+    CHECK_IS(read_changed(nines, first_32 + 1, 1), -EBADMSG);
+
+    memset(text, '.', sizeof(text));
+    text[INTERNALS_ADDRESS] = '\0';
+    CHECK_IS(read_changed(text, 0, 0), -EBADMSG);
+    last[1] = '\0';
+    CHECK_OK(read_changed(text, 0, 0));
+    *last = '9';
+    CHECK_OK(read_changed(text, 1, -1));
+    CHECK_IS(read_changed(text, 1, 1), -EBADMSG);
+    CHECK_IS(read_changed(text, 1, 999999990), -EBADMSG);
+    strcpy(last + 2 - sizeof(nines), nines);
+    CHECK_OK(read_changed(text, first_32, -1));
+    CHECK_IS(read_changed(text, first_32, 999999990), -EBADMSG);
+}
+
+/* Each part of what is right ends too early. */
+TEST(what_is_cut_off_is_refused)
+{
+    struct wild wild = {.len = 0};
+
+    put(&wild, 2);
+    put_run(&wild, &(struct run){.more = 1});
+    put_text(&wild, "10.0.0.1 4711");
+    put(&wild, 1 + 0x11);
+    put(&wild, varint_fold(300));
+    put(&wild, varint_fold(-300));
+    CHECK_OK(read_all(&wild));
+    while (--wild.len > 0)
+        CHECK_IS(read_all(&wild), -EBADMSG);
+}
+
+/* The longest addresses, and those with more numbers than may change, come
+ * back. */
+TEST(long_addresses_come_back)
+{
+    static char texts[4][INTERNALS_ADDRESS];
+
+    nodes.count = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        memset(texts[i], i < 2 ? 'a' : '.', INTERNALS_ADDRESS - 1);
+        texts[i][INTERNALS_ADDRESS - 2] = (char)('1' + i);
+        for (size_t k = 0; k < 33 && i >= 2; k++)
+            texts[i][2 * k] = (char)('1' + i);
+        add(i, 0, 0);
+        nodes.list[i].address = texts[i];
+    }
+    come_back();
+    for (size_t k = 0; k < 32; k++) /* now the 33rd alone */
+        texts[3][2 * k] = texts[2][2 * k];
+    come_back();
 }
 
 /* What each rule refuses. */
