@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -72,7 +74,8 @@ static double time_trips(int to, int from)
     return us;
 }
 
-static double measure_wake_up(void)
+/* Between two processes on these CPUs. */
+static double measure_pair(const cpu_set_t *here, const cpu_set_t *there)
 {
     int down[2], up[2];
     double us;
@@ -87,6 +90,7 @@ static double measure_wake_up(void)
     }
     pid = fork();
     if (pid == 0) {
+        sched_setaffinity(0, sizeof(*there), there);
         close(down[1]);
         close(up[0]);
         echo(down[0], up[1]);
@@ -94,12 +98,48 @@ static double measure_wake_up(void)
     }
     close(down[0]);
     close(up[1]);
+    sched_setaffinity(0, sizeof(*here), here);
     us = pid < 0 ? -EAGAIN : time_trips(down[1], up[0]);
     close(down[1]);
     close(up[0]);
     if (pid > 0)
         waitpid(pid, NULL, 0);
     return us;
+}
+
+/* 0: there is no other CPU. */
+static double measure_wait(bool other)
+{
+    cpu_set_t all, first, last;
+    double us = 0;
+
+    if (sched_getaffinity(0, sizeof(all), &all) < 0)
+        return -errno;
+    CPU_ZERO(&first);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        if (CPU_COUNT(&first) == 0)
+            CPU_SET(cpu, &first);
+        CPU_ZERO(&last);
+        CPU_SET(cpu, &last);
+    }
+    if (!other)
+        us = measure_pair(&first, &first);
+    else if (CPU_COUNT(&all) > 1)
+        us = measure_pair(&first, &last);
+    sched_setaffinity(0, sizeof(all), &all);
+    return us;
+}
+
+static double measure_switch(void)
+{
+    return measure_wait(false);
+}
+
+static double measure_wake_up(void)
+{
+    return measure_wait(true);
 }
 
 static double measure_exec(void)
@@ -125,6 +165,7 @@ int machine_measure(struct machine *machine)
         double *into;
     } each[] = {
         {measure_fault, &machine->fault_us},
+        {measure_switch, &machine->switch_us},
         {measure_wake_up, &machine->wake_up_us},
         {measure_exec, &machine->exec_us},
     };
@@ -150,8 +191,9 @@ void machine_print(void)
     if (r < 0)
         printf("machine: cannot be measured: %s\n", strerror(-r));
     else
-        printf("machine: %ld CPUs; a fault costs %.2f us, a wake-up %.1f us, "
-               "fork and exec of `true` %.2f ms\n",
+        printf("machine: %ld CPUs; a fault costs %.2f us, a wake-up %.1f us on "
+               "the same CPU and %.1f us on another, fork and exec of `true` "
+               "%.2f ms\n",
                sysconf(_SC_NPROCESSORS_ONLN), machine.fault_us,
-               machine.wake_up_us, machine.exec_us / 1e3);
+               machine.switch_us, machine.wake_up_us, machine.exec_us / 1e3);
 }

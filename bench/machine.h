@@ -5,8 +5,10 @@
 
 struct machine {
     double fault_us;   /* the first touch of a page of anonymous memory */
-    double wake_up_us; /* from a write into a pipe until its reader, which was
-                          blocked, has written its answer */
+    double switch_us;  /* from a write into a pipe until its reader, which was
+                          blocked on the same CPU, has the byte */
+    double wake_up_us; /* the same, with the reader on another CPU; 0: this
+                          process has only one */
     double exec_us;    /* start `true`, and wait for its end */
 };
 

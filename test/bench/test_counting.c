@@ -2,6 +2,7 @@
 #include "bench/counting.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -233,10 +234,15 @@ TEST(only_the_children_of_a_parent_count)
 
 TEST(the_machine_is_measured)
 {
-    struct machine machine = {0, 0, 0};
+    cpu_set_t before, after;
+    struct machine machine = {0, 0, 0, 0};
 
+    CHECK_OK(sched_getaffinity(0, sizeof(before), &before));
     CHECK_OK(machine_measure(&machine));
+    CHECK_OK(sched_getaffinity(0, sizeof(after), &after));
+    CU_ASSERT(CPU_EQUAL(&before, &after));
     CU_ASSERT(machine.fault_us > 0);
-    CU_ASSERT(machine.wake_up_us > 0);
+    CU_ASSERT(machine.switch_us > 0);
+    CU_ASSERT(machine.wake_up_us >= 0); /* 0: there is one CPU */
     CU_ASSERT(machine.exec_us > machine.fault_us);
 }
