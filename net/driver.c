@@ -13,6 +13,7 @@
 
 #include "net/descriptors.h"
 #include "net/driver_parts.h"
+#include "wire/spares.h"
 
 /* Queued frames leave when there are so many bytes, or after this time
  * (PROTOCOL 14.3). */
@@ -129,6 +130,17 @@ static void on_gone(void *arg, uint32_t rank, const char *text, bool is_other)
 
 /* ---- turns ---- */
 
+/* Not in each turn: that would touch two pages more. */
+static void age_payloads(struct driver *driver)
+{
+    uint64_t now_ms = helm_now_ms(driver->helm);
+
+    if (now_ms < driver->age_ms)
+        return;
+    driver->age_ms = now_ms + SPARE_IDLE_MS;
+    payload_age(now_ms);
+}
+
 static bool driver_work(void *arg, uint64_t *next_ms)
 {
     struct driver *driver = arg;
@@ -143,7 +155,7 @@ static bool driver_work(void *arg, uint64_t *next_ms)
         return false;
     }
     driver_links_log_refusals(driver, helm_now_ms(driver->helm));
-    payload_age(helm_now_ms(driver->helm));
+    age_payloads(driver);
     more = children_work(driver->children);
     if (!driver->ended &&
         driver_machine_deadline_ms(driver) <= helm_now_ms(driver->helm))

@@ -66,6 +66,7 @@ struct driver {
     ev_io starter;    /* the socket to the process that started us, until we are
                       accepted */
     uint64_t next_ms; /* when the thread that polls looks again */
+    uint64_t age_ms;  /* when kept memory is looked at again */
     uint64_t abort_ms; /* a filter call hangs: when to abort; 0: not */
     bool fresh;        /* nothing was flushed since a thread waited */
     bool changed;      /* what a thread waits for may have happened */

@@ -116,13 +116,11 @@ void spares_age(struct spares *spares, uint64_t now_ms)
 {
     uint64_t period = 0;
 
-    if (now_ms < __atomic_load_n(&spares->period_end_ms, __ATOMIC_RELAXED) ||
-        !enter(spares))
+    if (!enter(spares))
         return;
     if (now_ms >= spares->period_end_ms) {
         period = spares->period++;
-        __atomic_store_n(&spares->period_end_ms, now_ms + SPARE_IDLE_MS,
-                         __ATOMIC_RELAXED);
+        spares->period_end_ms = now_ms + SPARE_IDLE_MS;
     }
     leave(spares);
     give_back_older(spares, period);
