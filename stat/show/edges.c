@@ -417,6 +417,7 @@ static long put_links(struct class_edge *list,
             i++;
         at->from = links[first].from;
         at->to = links[first].to;
+        at->node = links[first].edge->node;
         at->receives = links[first].edge->receives;
         r = make_set(&at->waiting, ranges, links + first, i - first, false);
         if (r == 0)

@@ -32,7 +32,8 @@ int edges_find(struct edge **out, size_t *count, const struct tree *tree);
 /* Tasks of a class that wait for tasks of a class. */
 struct class_edge {
     size_t from;
-    size_t to; /* the number of classes: tasks in none */
+    size_t to;     /* the number of classes: tasks in none */
+    uint32_t node; /* where one of them waits: a note */
     bool receives;
     struct tasks *waiting; /* ours */
     struct tasks *wanted;  /* for which they wait; ours */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/arrows.h"
 #include "stat/show/origin.h"
 #include "stat/show/palette.h"
 #include "stat/show/threads.h"
@@ -124,6 +125,26 @@ static int write_trees(FILE *file, const struct report *report, bool own)
     return r;
 }
 
+/* Who waits for whom: lines that do not move the places of the tree. */
+static int write_arrows(FILE *file, const struct report *report)
+{
+    struct arrow *arrows = NULL;
+    size_t count;
+    int r = arrows_find(&arrows, &count, report);
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        fprintf(file,
+                "    %u -> %u [style=dashed, constraint=false, "
+                "color=\"#b3261e\", fontcolor=\"#b3261e\", label=\"%s\", ",
+                arrows[i].from + 1, arrows[i].to + 1, arrows[i].text);
+        write_bv(file, arrows[i].waiting);
+        fputs("];\n", file);
+    }
+    if (r == 0)
+        arrows_free(arrows, count);
+    return r;
+}
+
 int dot_write(FILE *file, const struct report *report)
 {
     char *origin = origin_text(report);
@@ -153,6 +174,8 @@ int dot_write(FILE *file, const struct report *report)
     r = write_trees(file, report, false);
     if (r == 0)
         r = write_trees(file, report, true);
+    if (r == 0)
+        r = write_arrows(file, report);
     fputs("}\n", file);
     free(origin);
     return r;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/arrows.h"
 #include "stat/show/columns.h"
 #include "stat/show/movers.h"
 #include "stat/show/origin.h"
@@ -25,7 +26,8 @@
 #define CELL             40.0
 #define CELL_MIN         0.05
 #define LABEL_MIN        24.0
-#define LETTER           6.7 /* of 11 pixels */
+#define LOOP             12.0 /* half of an arrow from a cell to itself */
+#define LETTER           6.7  /* of 11 pixels */
 #define SENTENCE_COLUMNS 170
 #define LEGEND_ROW       20.0
 
@@ -40,6 +42,7 @@ struct svg {
     const struct report *report;
     double *weights; /* by node: the width of its subtree, in no unit */
     uint32_t deepest;
+    double *middles; /* by node: of its cell; -1: it is not drawn */
 };
 
 /* Nothing of `node` is drawn below it. */
@@ -208,6 +211,7 @@ static int draw_cells(
         node = children[i].node;
         if (width < CELL_MIN)
             continue;
+        svg->middles[node] = x + width / 2;
         r = write_cell(svg, node, x, width);
         if (r == 0 && !is_closed(report, node))
             r = draw_cells(svg, node + 1, node + nodes[node].size, x, scale);
@@ -305,16 +309,17 @@ static int write_picture(struct svg *svg)
     for (uint32_t node = 0; node < tree->node_count;
          node += tree->nodes[node].size)
         sum += svg->weights[node];
-    fprintf(svg->file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f "
-            "%.0f\" width=\"%.0f\" height=\"%.0f\">\n"
-            "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace}"
-            ".t{fill:#222}.q{fill:#5b6270}.b{fill:#fff}@media "
-            "(prefers-color-scheme:dark){.t{fill:#ddd}.q{fill:#a0a7b4}"
-            ".b{fill:#181a1f}}</style>\n"
-            "<rect class=\"b\" width=\"100%%\" height=\"100%%\"/>\n"
-            "<text class=\"t\" x=\"%.1f\" y=\"21\">%s</text>\n",
-            WIDTH, height, WIDTH, height, MARGIN, report->summary);
+    fprintf(
+        svg->file,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f "
+        "%.0f\" width=\"%.0f\" height=\"%.0f\">\n"
+        "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace}"
+        ".t{fill:#222}.q{fill:#5b6270}.b{fill:#fff}@media "
+        "(prefers-color-scheme:dark){.t{fill:#ddd}.q{fill:#a0a7b4}"
+        ".b{fill:#181a1f}}.a{fill:none;stroke:#b3261e;stroke-width:2}</style>\n"
+        "<rect class=\"b\" width=\"100%%\" height=\"100%%\"/>\n"
+        "<text class=\"t\" x=\"%.1f\" y=\"21\">%s</text>\n",
+        WIDTH, height, WIDTH, height, MARGIN, report->summary);
     fprintf(svg->file, "<text class=\"q\" x=\"%.1f\" y=\"39\">", MARGIN);
     escape_xml(svg->file, origin, (unsigned)((WIDTH - 2 * MARGIN) / LETTER));
     fputs("</text>\n", svg->file);
@@ -327,6 +332,47 @@ static int write_picture(struct svg *svg)
                       (WIDTH - 2 * MARGIN) / sum);
 }
 
+/* A line from the upper edge of a cell to that of another one, or of itself. */
+static void write_arrow(const struct svg *svg, const struct arrow *arrow)
+{
+    const struct tree_node *nodes = svg->report->tree->nodes;
+    double from = svg->middles[arrow->from], to = svg->middles[arrow->to];
+    double y = HEAD + CELL * nodes[arrow->from].depth + 2;
+    double end = HEAD + CELL * nodes[arrow->to].depth + 2;
+    double top = (y < end ? y : end) - CELL / 2;
+
+    if (from < 0 || to < 0)
+        return;
+    if (arrow->from == arrow->to) {
+        from += LOOP;
+        to -= LOOP;
+    }
+    fprintf(svg->file,
+            "<path class=\"a\" marker-end=\"url(#a)\" d=\"M%.1f %.1fC%.1f "
+            "%.1f %.1f %.1f %.1f %.1f\"><title>%s</title></path>\n",
+            from, y, from, top, to, top, to, end, arrow->text);
+}
+
+/* Who waits for whom. Returns 0 or -ENOMEM. */
+static int write_arrows(const struct svg *svg)
+{
+    struct arrow *arrows = NULL;
+    size_t count;
+    int r = arrows_find(&arrows, &count, svg->report);
+
+    if (r < 0)
+        return r;
+    if (count > 0)
+        fputs("<marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" "
+              "markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">"
+              "<path fill=\"#b3261e\" d=\"M0 0L8 4L0 8z\"/></marker>\n",
+              svg->file);
+    for (size_t i = 0; i < count; i++)
+        write_arrow(svg, &arrows[i]);
+    arrows_free(arrows, count);
+    return 0;
+}
+
 int svg_write(FILE *file, const struct report *report)
 {
     struct svg svg = {.file = file, .report = report};
@@ -334,11 +380,19 @@ int svg_write(FILE *file, const struct report *report)
 
     svg.weights =
         calloc((size_t)report->tree->node_count + 1, sizeof(*svg.weights));
-    if (!svg.weights)
-        return -ENOMEM;
-    weigh_nodes(&svg);
-    r = write_picture(&svg);
+    svg.middles =
+        calloc((size_t)report->tree->node_count + 1, sizeof(*svg.middles));
+    r = svg.weights && svg.middles ? 0 : -ENOMEM;
+    for (uint32_t node = 0; r == 0 && node < report->tree->node_count; node++)
+        svg.middles[node] = -1;
+    if (r == 0) {
+        weigh_nodes(&svg);
+        r = write_picture(&svg);
+    }
+    if (r == 0)
+        r = write_arrows(&svg);
     fputs("</svg>\n", file);
     free(svg.weights);
+    free(svg.middles);
     return r;
 }
