@@ -19,6 +19,7 @@
 #include "stat/options.h"
 #include "stat/show/columns.h"
 #include "stat/show/origin.h"
+#include "stat/show/past.h"
 #include "stat/show/remarks.h"
 #include "stat/show/render.h"
 #include "stat/show/report.h"
@@ -124,6 +125,7 @@ static void say_overrun(const struct options *arguments,
 /* Show the answer. Returns the exit status, or a negative errno. */
 static int show_report(const struct options *arguments,
                        const struct tree *tree,
+                       const struct window *window,
                        const char *late,
                        struct cop_error *error)
 {
@@ -142,6 +144,7 @@ static int show_report(const struct options *arguments,
                                    .taken_s = (uint64_t)time(NULL)};
     struct render_options options = {.width = screen_width(),
                                      .colour = wants_colour(arguments)};
+    struct past past = {NULL, NULL};
     struct report *report = NULL;
     char *job = arguments->core_count > 0 ? strdup("")
                                           : origin_job(&arguments->targets);
@@ -155,7 +158,10 @@ static int show_report(const struct options *arguments,
     /* There may be fewer samples than were asked for. */
     if (arguments->core_count == 0)
         source.samples = tree_samples(tree);
-    r = report_new(&report, tree, &source);
+    r = past_init(&past, window, &source);
+    source.past = past.report;
+    if (r == 0)
+        r = report_new(&report, tree, &source);
     if (r < 0)
         goto out;
     classes = report->classes->count;
@@ -182,6 +188,7 @@ static int show_report(const struct options *arguments,
         status = classes == 1 ? STATUS_ONE : STATUS_SEVERAL;
 out:
     report_free(report);
+    past_fini(&past);
     free(job);
     return r < 0 ? r : status;
 }
@@ -276,6 +283,7 @@ static bool is_interrupted(void)
 /* Take looks at the job: one, or many. */
 static int gather_looks(struct tree **tree,
                         struct options *arguments,
+                        struct window *window,
                         struct cop_error *late,
                         struct cop_error *error)
 {
@@ -286,6 +294,8 @@ static int gather_looks(struct tree **tree,
                                      .threads = arguments->gather.names,
                                      .full = arguments->full,
                                      .record = arguments->record,
+                                     .history = arguments->gather.history,
+                                     .window = window,
                                      .command = arguments->words,
                                      .colour = wants_colour(arguments)};
     struct follow *follow = NULL;
@@ -320,6 +330,7 @@ int main(int argc, char **argv)
     struct cop_error error = {""};
     struct cop_error late = {""};
     struct history history = {.count = 0};
+    struct window window = {.count = 0};
     struct tree *tree = NULL;
     int status = 0;
     int r;
@@ -354,9 +365,9 @@ int main(int argc, char **argv)
                        arguments.core_count, arguments.gather.detail,
                        arguments.full, progress_say, &error);
     else if (r == 0)
-        r = gather_looks(&tree, &arguments, &late, &error);
+        r = gather_looks(&tree, &arguments, &window, &late, &error);
     if (r == 0 && tree)
-        r = show_report(&arguments, tree, late.text, &error);
+        r = show_report(&arguments, tree, &window, late.text, &error);
     if (late.text[0])
         progress_say(late.text);
     if (r < 0) {
@@ -366,6 +377,7 @@ int main(int argc, char **argv)
 out:
     tree_free(tree);
     history_fini(&history);
+    window_fini(&window);
     options_fini(&arguments);
     return r;
 }

@@ -85,6 +85,47 @@ void known_fini(struct known *known)
     tree_free(known->tree);
 }
 
+/* Take the answers that have come already. Returns 0 or a negative errno. */
+static int take_names(struct gathering *gathering)
+{
+    struct cop_packet *packet;
+    int r = 0;
+
+    while (r == 0 && gathering_receive(gathering->answers, &packet, 0) == 0) {
+        r = naming_take(gathering->known.naming, packet);
+        cop_packet_free(packet);
+    }
+    return r;
+}
+
+int complete_ahead(struct gathering *gathering, const struct tree *tree)
+{
+    struct known *known = &gathering->known, next = {NULL, NULL};
+    struct cop_packet *packet = NULL;
+    struct tree none = {0};
+    int r = known->naming ? take_names(gathering) : 0;
+
+    if (r < 0 || (known->naming && naming_missing(known->naming) > 0))
+        return r;
+    r = tree_join(&next.tree, tree, &none);
+    if (r == 0)
+        r = naming_new(&next.naming, next.tree, NULL);
+    if (r == 0 && known->naming)
+        r = naming_inherit(next.naming, known->naming);
+    if (r == 0 && naming_missing(next.naming) > 0)
+        r = naming_ask(&packet, next.naming, task_daemon, gathering);
+    if (r == 0 && packet)
+        r = cop_stream_send_packet(gathering->answers, packet);
+    cop_packet_free(packet);
+    if (r < 0) {
+        known_fini(&next);
+        return r;
+    }
+    known_fini(known);
+    *known = next;
+    return 0;
+}
+
 /* Replace `*tree` by one with names; what was known need not be asked for. */
 static int name_tree(struct gathering *gathering,
                      struct tree **tree,
@@ -101,6 +142,8 @@ static int name_tree(struct gathering *gathering,
     if (options->viewer)
         timeout_ms = FOLLOW_NAMES_MS;
     r = naming_new(&naming, *tree, silent);
+    if (r == 0 && known->naming)
+        r = take_names(gathering);
     if (r == 0 && known->naming)
         r = naming_inherit(naming, known->naming);
     if (r == 0 && naming_missing(naming) > 0)

@@ -8,6 +8,7 @@
 
 #include "stat/show/columns.h"
 #include "stat/show/origin.h"
+#include "stat/show/past.h"
 #include "stat/show/render.h"
 #include "stat/show/screen.h"
 #include "stat/tree/frame.h"
@@ -26,8 +27,7 @@ struct follow {
     struct tree *tree; /* the last sample */
     char late[sizeof(struct cop_error)];
     uint32_t sample; /* its number */
-    struct history history;
-    char *job; /* a command line of it; NULL: not yet known */
+    char *job;       /* a command line of it; NULL: not yet known */
     char **notes;
     size_t note_count;
     struct record *record; /* NULL: none is wanted */
@@ -190,7 +190,7 @@ static int draw_picture(struct follow *follow, bool is_new)
         .hosts = targets_hosts_used(follow->options.targets),
         .samples = follow->sample,
         .interval_ms = follow->options.interval_ms,
-        .history = &follow->history,
+        .history = follow->options.history,
         .present_only = true,
         .threads = follow->options.threads,
         .full = follow->options.full,
@@ -202,17 +202,23 @@ static int draw_picture(struct follow *follow, bool is_new)
     char *text = NULL;
     FILE *file = NULL;
     size_t len;
+    struct past past = {NULL, NULL};
     int r = 0;
 
-    if (is_new && follow->record)
+    if (live || follow->record)
+        r = past_init(&past, follow->options.window, &source);
+    source.past = past.report;
+    if (r == 0 && is_new && follow->record)
         r = record_picture(follow, &source);
     /* Where there is no terminal, time alone must not make another picture. */
     if (!live)
         source.samples = 1;
     if (r == 0)
         r = report_new(&report, follow->tree, &source);
-    if (r < 0)
+    if (r < 0) {
+        past_fini(&past);
         return r;
+    }
     file = open_memstream(&text, &len);
     if (r == 0)
         r = file ? write_picture(file, follow, report) : -ENOMEM;
@@ -226,6 +232,7 @@ static int draw_picture(struct follow *follow, bool is_new)
     }
     free(text);
     report_free(report);
+    past_fini(&past);
     return r;
 }
 
@@ -243,7 +250,9 @@ static int follow_look(void *arg, const struct tree *tree, const char *late)
     if (r == 0)
         r = tree_join(&kept, tree, &none);
     if (r == 0)
-        r = history_note(&follow->history, tree);
+        r = history_note(follow->options.history, tree);
+    if (r == 0)
+        r = window_note(follow->options.window, tree);
     if (r < 0) {
         tree_free(kept);
         return r;
@@ -321,7 +330,6 @@ void follow_free(struct follow *follow)
     following = NULL;
     record_free(follow->record);
     screen_free(follow->screen);
-    history_fini(&follow->history);
     for (size_t i = 0; i < follow->note_count; i++)
         free(follow->notes[i]);
     tree_free(follow->tree);

@@ -8,6 +8,7 @@
 #include "stat/gather/gather.h"
 #include "stat/job/targets.h"
 #include "stat/show/report.h"
+#include "stat/tree/window.h"
 
 struct follow_options {
     const struct targets *targets; /* kept; may be found later */
@@ -15,8 +16,10 @@ struct follow_options {
     enum naming_detail detail;
     bool threads;
     bool full;
-    const char *record;  /* file for the last looks; NULL: none */
-    const char *command; /* of coppice-stat, for that file */
+    struct history *history; /* notes who moves; kept */
+    struct window *window;   /* notes where tasks were; kept */
+    const char *record;      /* file for the last looks; NULL: none */
+    const char *command;     /* of coppice-stat, for that file */
     bool colour;
 };
 

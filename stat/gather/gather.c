@@ -205,6 +205,8 @@ static int follow_samples(struct gathering *gathering, struct tree **tree)
             if (r >= 0 && options->history &&
                 history_note(options->history, *tree) < 0)
                 r = -ENOMEM;
+            if (r == 0 && complete_ahead(gathering, *tree) == -ENOMEM)
+                r = -ENOMEM;
         }
         if (r == 0 && gathering_left_ms(gathering, 0) == 0)
             r = 1;

@@ -147,8 +147,72 @@ static int find_deepest(uint32_t *out,
     return found;
 }
 
+/* Whether two nodes of two trees are the same function. */
+static bool is_same(const struct report *a,
+                    uint32_t node_a,
+                    const struct report *b,
+                    uint32_t node_b)
+{
+    return strcmp(report_function(a, node_a), report_function(b, node_b)) ==
+               0 &&
+           strcmp(report_file(a, node_a), report_file(b, node_b)) == 0;
+}
+
+/* Find the one node from `first` on to before `behind`, side by side, that is
+ * the same function as node `wanted` of `past`. Returns how many there are. */
+static unsigned find_same(uint32_t *found,
+                          const struct report *report,
+                          uint32_t first,
+                          uint32_t behind,
+                          const struct report *past,
+                          uint32_t wanted)
+{
+    unsigned count = 0;
+
+    for (; first < behind; first += report->tree->nodes[first].size) {
+        if (!is_same(report, first, past, wanted))
+            continue;
+        *found = first;
+        count++;
+    }
+    return count;
+}
+
+/* Find in `report` the place that is node `*node` of `past`: where the same
+ * function is there several times, what is above. Returns whether there is
+ * one. */
+static bool find_again(uint32_t *node,
+                       const struct report *report,
+                       const struct report *past)
+{
+    const struct tree *tree = past->tree;
+    uint32_t path[TREE_DEPTH_MAX], at = *node, first = 0, found;
+    uint32_t behind = report->tree->node_count, depth = tree->nodes[at].depth;
+    bool any = false;
+
+    path[depth] = at;
+    for (uint32_t i = depth; i > 0; i--) {
+        while (tree->nodes[at].depth >= i)
+            at--;
+        path[i - 1] = at;
+    }
+    for (uint32_t i = 0; i <= depth; i++) {
+        if (find_same(&found, report, first, behind, past, path[i]) != 1)
+            break;
+        if (report_file(report, found)[0]) {
+            *node = found;
+            any = true;
+        }
+        first = found + 1;
+        behind = found + report->tree->nodes[found].size;
+    }
+    return any;
+}
+
 int movers_never_left(uint32_t *node, const struct report *report, size_t class)
 {
+    const struct report *past = report->source.past;
+    const struct report *known = past ? past : report;
     const struct classes *classes = report->classes;
     struct tasks *movers = NULL;
     int r;
@@ -159,16 +223,16 @@ int movers_never_left(uint32_t *node, const struct report *report, size_t class)
                     : UINT32_MAX;
         return *node != UINT32_MAX;
     }
-    if (report->source.samples < 2 || report->source.present_only ||
+    if (report->source.samples < 2 || (report->source.present_only && !past) ||
         (class >= MOVERS_CLASSES && class + 1 < classes->count))
         return 0;
-    r = find_movers(&movers, report, classes->sets[class]);
+    r = find_movers(&movers, known, classes->sets[class]);
     if (r == 0 && tasks_count(movers) > 0)
-        r = find_deepest(node, report, movers, false);
+        r = find_deepest(node, known, movers, false);
     if (r == 0 && tasks_count(movers) > 0)
-        r = find_deepest(node, report, movers, true);
+        r = find_deepest(node, known, movers, true);
     tasks_free(movers);
-    return r;
+    return r > 0 && past ? find_again(node, report, past) : r;
 }
 
 int movers_note(char **out, const struct report *report, size_t class)

@@ -21,7 +21,8 @@ struct report_source {
                                       known */
     bool present_only; /* the tree has only where tasks are now, not where they
                           were before */
-    bool threads;      /* pictures count them too */
+    const struct report *past; /* then: of the last samples; NULL: not known */
+    bool threads;              /* pictures count them too */
     bool full; /* runtime frames are places like others, and make classes */
     enum naming_detail detail;
     const char *late;    /* what is missing for another reason than a task; NULL
