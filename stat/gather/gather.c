@@ -146,7 +146,8 @@ static int say_sample(const struct tree *tree,
  * daemons still send: a sync does not wait for samples not taken yet. */
 static uint64_t quiet_ms(const struct gathering *gathering, uint64_t pause_ms)
 {
-    uint64_t due = gathering_due_ms(gathering, pause_ms);
+    uint64_t due =
+        gathering_due_ms(gathering, pause_ms) + gathering->options->max_stop_ms;
     uint64_t left = gathering_left_ms(gathering, 0);
 
     return due < left ? due : left;

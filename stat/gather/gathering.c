@@ -108,7 +108,7 @@ uint64_t gathering_due_ms(const struct gathering *gathering, uint64_t pause_ms)
     if (slow_ms < PAUSES * pause_ms)
         slow_ms = PAUSES * pause_ms;
     return 2 * (uint64_t)options->interval_ms + 2 * GATHERING_STOP_MS +
-           options->max_stop_ms + gathering_frozen_ms(options) + slow_ms;
+           gathering_frozen_ms(options) + slow_ms;
 }
 
 int gathering_join(struct tree **tree, const struct cop_packet *packet)

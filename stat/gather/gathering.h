@@ -81,7 +81,7 @@ uint64_t gathering_frozen_ms(const struct gather_options *options);
 uint64_t gathering_left_ms(const struct gathering *gathering,
                            uint64_t least_ms);
 
-/* When a sample is due, at the latest.
+/* When a sample is due, at the latest, if no process was stopped for long.
  *
  * pause_ms  the longest so far */
 uint64_t gathering_due_ms(const struct gathering *gathering, uint64_t pause_ms);
