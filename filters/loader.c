@@ -284,6 +284,25 @@ static int check_exact(const struct loader *loader, struct cop_error *error)
                          filter->name);
 }
 
+/* Whether the filters of `role` allow what the stream promises. */
+static int check_promise(const struct loader *loader,
+                         const struct stream_definition *definition,
+                         enum node_role role,
+                         struct cop_error *error)
+{
+    const char *why;
+
+    if (loader->is_cumulative)
+        return check_cumulative(loader, error);
+    if (definition->kind == STREAM_EXACT && role == NODE_COMMNODE)
+        return check_exact(loader, error);
+    why = definition->compensates ? loader_why_not_recoverable(loader) : NULL;
+    if (!why)
+        return 0;
+    return cop_error_set(error, -EOPNOTSUPP, "upstream filter \"%s\": %s",
+                         loader_up_name(definition, role), why);
+}
+
 int loader_new(struct loader **out,
                const struct stream_definition *definition,
                enum node_role role,
@@ -305,16 +324,9 @@ int loader_new(struct loader **out,
     if (r < 0)
         goto out;
     loader->is_cumulative = definition->kind == STREAM_CUMULATIVE;
-    if (loader->is_cumulative) {
-        r = check_cumulative(loader, error);
-        if (r < 0)
-            goto out;
-    }
-    if (definition->kind == STREAM_EXACT && role == NODE_COMMNODE) {
-        r = check_exact(loader, error);
-        if (r < 0)
-            goto out;
-    }
+    r = check_promise(loader, definition, role, error);
+    if (r < 0)
+        goto out;
     *out = loader;
     loader = NULL; /* now the caller's */
 out:

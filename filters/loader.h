@@ -49,7 +49,8 @@ const char *loader_up_name(const struct stream_definition *definition,
  *
  * Returns 0, or with a sentence in `error`: -EINVAL if a name is invalid,
  * -ENOENT if there is no such filter, -ENOEXEC if it cannot be used,
- * -EOPNOTSUPP if its laws do not allow the stream's kind, or -ENOMEM. */
+ * -EOPNOTSUPP if its laws do not allow the stream's kind or its compensation, or
+ * -ENOMEM. */
 int loader_new(struct loader **out,
                const struct stream_definition *definition,
                enum node_role role,

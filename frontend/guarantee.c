@@ -34,27 +34,18 @@ static int check_options(const struct way *way,
     return 0;
 }
 
-/* Whether the filters of nodes of `role` allow `way`. */
-static int check_filters(const struct way *way,
-                         const struct stream_definition *definition,
+/* Whether the filters of nodes of `role` allow that. */
+static int check_filters(const struct stream_definition *definition,
                          enum node_role role,
                          const char *directories,
                          struct cop_error *error)
 {
     struct loader *loader = NULL;
-    const char *why = NULL;
     int r;
 
     r = loader_new(&loader, definition, role, directories, error);
-    if (r < 0)
-        return r;
-    if (way->guarantee == COP_GUARANTEE_COMPENSATION)
-        why = loader_why_not_recoverable(loader);
     loader_free(loader);
-    if (!why)
-        return 0;
-    return cop_error_set(error, -EOPNOTSUPP, "upstream filter \"%s\": %s",
-                         loader_up_name(definition, role), why);
+    return r;
 }
 
 /* Make `definition` one of `way`. Returns 0, -EOPNOTSUPP with the reason if they
@@ -70,9 +61,10 @@ static int take_way(const struct way *way,
     int r;
 
     definition->kind = way->kind;
+    definition->compensates = way->guarantee == COP_GUARANTEE_COMPENSATION;
     r = check_options(way, definition, error);
     for (size_t i = 0; r == 0 && i < sizeof(roles) / sizeof(*roles); i++) {
-        r = check_filters(way, definition, roles[i], directories, &why);
+        r = check_filters(definition, roles[i], directories, &why);
         if (r == -EOPNOTSUPP || r == -ENOMEM)
             cop_error_set(error, r, "%s", why.text);
         else if (r < 0)

@@ -79,6 +79,7 @@ struct stream_definition {
     enum cop_sync sync;
     uint32_t wave_timeout_ms;
     bool grow;
+    bool compensates; /* promised: each upstream filter is recoverable (9.4) */
     struct ranks members;
     char *up_filter; /* by role: front-end, commnode, back-end */
     char *up_filter_frontend;

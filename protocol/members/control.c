@@ -17,9 +17,11 @@
 #define FAIL_FORMAT       "%ud"
 #define REDO_FORMAT       "%ud %ud %uld"
 
-/* OPEN has `grow` and the stream's kind in one byte. */
-#define OPEN_GROWS      1
-#define OPEN_KIND_SHIFT 1
+/* OPEN has `grow`, the stream's kind and `compensates` in one byte. */
+#define OPEN_GROWS       1
+#define OPEN_KIND_SHIFT  1
+#define OPEN_KIND        3
+#define OPEN_COMPENSATES 8
 
 void definition_fini(struct stream_definition *definition)
 {
@@ -47,6 +49,7 @@ int definition_copy(struct stream_definition *to,
         .sync = from->sync,
         .wave_timeout_ms = from->wave_timeout_ms,
         .grow = from->grow,
+        .compensates = from->compensates,
         .keep = from->keep,
         .redo_limit = from->redo_limit,
         .parameters = payload_ref(from->parameters),
@@ -84,7 +87,8 @@ static uint32_t pair_count(const struct ranks *set)
 
 static int encode_open(const struct stream_definition *d, struct payload **out)
 {
-    int flags = (d->grow ? OPEN_GROWS : 0) | (int)d->kind << OPEN_KIND_SHIFT;
+    int flags = (d->grow ? OPEN_GROWS : 0) | (int)d->kind << OPEN_KIND_SHIFT |
+                (d->compensates ? OPEN_COMPENSATES : 0);
 
     return packet_pack(
         out, d->kind == STREAM_EXACT ? EXACT_FORMAT : OPEN_FORMAT, d->id,
@@ -165,9 +169,13 @@ static int decode_open(struct cop_packet *packet, struct control *control)
                           &len, &raw.keep);
     if (r < 0)
         return r;
-    if (raw.id == 0 || sync > COP_TIME_OUT ||
-        flags >> OPEN_KIND_SHIFT > STREAM_CUMULATIVE ||
-        exact != (flags >> OPEN_KIND_SHIFT == STREAM_EXACT) ||
+    raw.grow = flags & OPEN_GROWS;
+    raw.kind = (enum stream_kind)(flags >> OPEN_KIND_SHIFT & OPEN_KIND);
+    raw.compensates = flags & OPEN_COMPENSATES;
+    if (raw.id == 0 || sync > COP_TIME_OUT || flags >= 2 * OPEN_COMPENSATES ||
+        raw.kind > STREAM_CUMULATIVE ||
+        (raw.compensates && raw.kind != STREAM_PLAIN) ||
+        exact != (raw.kind == STREAM_EXACT) ||
         (exact && sync != COP_WAIT_FOR_ALL) ||
         strlen(raw.up_filter) > LIMIT_FILTER_NAME ||
         strlen(raw.up_filter_frontend) > LIMIT_FILTER_NAME ||
@@ -175,8 +183,6 @@ static int decode_open(struct cop_packet *packet, struct control *control)
         strlen(raw.down_filter) > LIMIT_FILTER_NAME)
         return -EBADMSG;
     raw.sync = (enum cop_sync)sync;
-    raw.grow = flags & OPEN_GROWS;
-    raw.kind = (enum stream_kind)(flags >> OPEN_KIND_SHIFT);
     r = definition_copy(&control->definition, &raw);
     if (r < 0)
         return r;

@@ -1,5 +1,7 @@
 /* test_guarantee.c - how a stream keeps the guarantee that it was opened with,
  * and what is refused. */
+#include <sys/stat.h>
+
 #include "test/frontend/tree.h"
 
 static int open_as(struct cop_network *network,
@@ -195,6 +197,98 @@ TEST(a_filter_that_is_missing)
         CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no_such_filter.so"));
     }
     tree_end(network);
+}
+
+/* Make `folder`/filters, with the built-in filters or, if `older`, with other
+ * versions of two of them. */
+static void make_filters(const char *folder, bool older)
+{
+    static const char *const names[] = {"sum", "int_union"};
+    static const char *const files[] = {"older_sum", "older_union"};
+    const char *build = getenv("BUILD");
+    char from[4200], to[4200];
+
+    snprintf(to, sizeof(to), "%s/filters", folder);
+    CHECK_OK(mkdir(folder, 0700));
+    CHECK_OK(mkdir(to, 0700));
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(from, sizeof(from),
+                 older ? "%s/test/frontend/.libs/%s.so"
+                       : "%s/run/filters/%s.so",
+                 build ? build : ".", older ? files[i] : names[i]);
+        snprintf(to, sizeof(to), "%s/filters/%s.so", folder, names[i]);
+        CHECK_OK(symlink(from, to));
+    }
+}
+
+/* Launch 2x2 where one commnode, and the back-ends that it starts, find another
+ * version of the filters. Makes `work`, a folder, and goes there. */
+static struct cop_network *launch_mixed(char *work)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    char wrapper[64];
+    FILE *file;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(work));
+    CHECK_OK(chdir(work));
+    make_filters("newer", false);
+    make_filters("older", true);
+    snprintf(wrapper, sizeof(wrapper), "%s/commnode", work);
+    file = fopen(wrapper, "we");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fprintf(file,
+            "#!/bin/sh\n"
+            "mkdir '%s/first' 2>/dev/null && cd '%s/older'\n"
+            "exec '%s' \"$@\"\n",
+            work, work, getenv("COPPICE_COMMNODE"));
+    fclose(file);
+    CHECK_OK(chmod(wrapper, 0700));
+    CHECK_OK(chdir("newer"));
+    launch.commnode_path = wrapper;
+    launch.filter_path = "/proc/self/cwd/filters";
+    return tree_launch_as(launch, "2x2", NULL);
+}
+
+/* One host has another version of a filter, whose laws do not allow what the
+ * front-end's version allows: the opening is refused, and the node is named. */
+TEST(another_version_on_one_host_is_refused)
+{
+    static const struct {
+        const char *filter;
+        enum cop_guarantee asked;
+        const char *says;
+    } cases[] = {
+        {"int_union", COP_GUARANTEE_COMPENSATION, "COP_IDEMPOTENT"},
+        {"int_union", COP_GUARANTEE_EXACT, "COP_IDEMPOTENT"},
+        {"sum", COP_GUARANTEE_TOTAL, "it has no `join`"},
+        {"sum", COP_GUARANTEE_EXACT, "it has no `join`"},
+        {"sum", COP_GUARANTEE_WAVES, "COP_STATELESS"},
+    };
+    char work[] = "/tmp/coppice-test-XXXXXX";
+    char clean[64];
+    struct cop_network *network = launch_mixed(work);
+    struct cop_stream *stream;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+        struct cop_error error = {""};
+        unsigned rank = 0;
+
+        options.up_filter = cases[i].filter;
+        options.guarantee = cases[i].asked;
+        CHECK_IS(open_as(network, &options, &stream, &error), -ELIBBAD);
+        CU_ASSERT_EQUAL(sscanf(error.text, "node %u cannot load", &rank), 1);
+        CU_ASSERT(rank > 0);
+        if (!strstr(error.text, cases[i].says) ||
+            !strstr(error.text, cases[i].filter))
+            printf("\ncase %zu: %s\n", i, error.text);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, cases[i].says));
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, cases[i].filter));
+    }
+    tree_end(network);
+    CHECK_OK(chdir("/"));
+    snprintf(clean, sizeof(clean), "rm -r '%s'", work);
+    CHECK_OK(system(clean));
 }
 
 int main(void)

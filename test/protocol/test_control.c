@@ -133,7 +133,8 @@ TEST(an_opening_comes_back)
     control_fini(&back);
 }
 
-/* `grow` and the kind share a byte; a kind that does not exist is refused. */
+/* `grow`, the kind and `compensates` share a byte; a kind that does not exist is
+ * refused, and compensation of any other than a plain stream. */
 TEST(the_kind_of_a_stream_comes_back)
 {
     struct control control = an_opening(), back = {0};
@@ -145,11 +146,13 @@ TEST(the_kind_of_a_stream_comes_back)
     for (kind = STREAM_PLAIN; kind <= STREAM_CUMULATIVE; kind++) {
         control.definition.kind = (enum stream_kind)kind;
         control.definition.grow = !control.definition.grow;
+        control.definition.compensates = kind == STREAM_PLAIN;
         CHECK_OK(control_encode(&control, &frame));
         CHECK_OK(control_decode(&frame, &back));
         CU_ASSERT_EQUAL(back.definition.kind, kind);
         CU_ASSERT_EQUAL(back.definition.keep, kind == STREAM_EXACT ? 12345 : 0);
         CU_ASSERT_EQUAL(back.definition.grow, control.definition.grow);
+        CU_ASSERT_EQUAL(back.definition.compensates, kind == STREAM_PLAIN);
         frame_fini(&frame);
         control_fini(&back);
     }
@@ -157,6 +160,12 @@ TEST(the_kind_of_a_stream_comes_back)
     CHECK_OK(control_encode(&control, &frame));
     CHECK_IS(control_decode(&frame, &back), -EBADMSG);
     frame_fini(&frame);
+    control.definition.kind = STREAM_CUMULATIVE;
+    control.definition.compensates = true;
+    CHECK_OK(control_encode(&control, &frame));
+    CHECK_IS(control_decode(&frame, &back), -EBADMSG);
+    frame_fini(&frame);
+    control.definition.compensates = false;
     control.definition.kind = STREAM_EXACT;
     control.definition.sync = COP_DO_NOT_WAIT;
     CHECK_OK(control_encode(&control, &frame));
