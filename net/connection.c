@@ -55,6 +55,9 @@ struct connection {
     int write_error; /* an errno, or 0 */
     bool write_shut; /* CLOSING: end-of-file is sent */
     bool dialer;
+    bool active;       /* it has brought more than repetitions since the rest */
+    bool resting;      /* a repetition alone does not wake us */
+    uint64_t heard_ms; /* when what is being read came; 0: now */
     struct output output;
     struct frame_reader reader;
 };
@@ -69,7 +72,9 @@ struct connections {
     size_t queued;
     uint32_t unproved_count;
     uint32_t closing_count;
-    bool abandoned; /* descriptors are closed, nothing is to be touched */
+    uint64_t turn_ms; /* when those that were not active come to rest */
+    uint64_t tick_ms; /* within connections_tick(): its time; else 0 */
+    bool abandoned;   /* descriptors are closed, nothing is to be touched */
 };
 
 /* ---- writing ---- */
@@ -249,6 +254,13 @@ void connection_reset(struct connection *c)
 
 /* ---- reading ---- */
 
+/* Be woken by repetitions alone, or not (PROTOCOL 6.1e). */
+static void set_resting(struct connection *c, bool resting)
+{
+    if (tcp_set_low_water(c->io.fd, resting ? FRAME_HEADER_LEN : 1) == 0)
+        c->resting = resting;
+}
+
 static void received_frame(struct connection *c, struct frame *frame)
 {
     c->framed = true;
@@ -311,6 +323,7 @@ static void take_handshake(struct connection *c,
     c->handshake = NULL;
     c->set->unproved_count--;
     c->state = STATE_OPEN;
+    c->active = true;
     ev_timer_stop(config->loop, &c->timer);
     config->ops->up(config->arg, c, &peer);
     take_frames(c, bytes, len);
@@ -340,6 +353,14 @@ static void read_end(struct connection *c, ssize_t n)
                             : "the other end closed the link");
 }
 
+/* What the other end says is more than that it lives: be woken by all of it. */
+static void be_active(struct connection *c)
+{
+    c->active = true;
+    if (c->resting)
+        set_resting(c, false);
+}
+
 /* Read once: a long payload goes straight to its place, what comes behind it,
  * as everything else, through the shared buffer. */
 static void read_some(struct connection *c)
@@ -366,6 +387,7 @@ static void read_some(struct connection *c)
         read_end(c, n);
         return;
     }
+    c->heard_ms = set->tick_ms ? set->tick_ms - tcp_heard_ago_ms(c->io.fd) : 0;
     if (c->state == STATE_HANDSHAKE) {
         take_handshake(c, set->buffer, (size_t)n);
     } else if (c->state == STATE_OPEN) {
@@ -377,6 +399,9 @@ static void read_some(struct connection *c)
         take_frames(c, set->buffer, (size_t)n - space_len);
         if (!c->framed && c->state == STATE_OPEN && set->config.ops->bytes)
             set->config.ops->bytes(set->config.arg, c);
+        if (c->state == STATE_OPEN &&
+            ((size_t)n >= FRAME_HEADER_LEN || !frame_reader_rests(&c->reader)))
+            be_active(c);
     }
 }
 
@@ -456,6 +481,27 @@ void connections_be_patient(struct connections *set,
 void connections_be_busy(struct connections *set, bool busy)
 {
     set->receive_len = busy ? BUSY_LEN : RECEIVE_LEN;
+}
+
+void connections_tick(struct connections *set, uint64_t now_ms)
+{
+    bool turn = now_ms >= set->turn_ms;
+    struct connection *c;
+
+    if (turn)
+        set->turn_ms = now_ms + set->config.heartbeat_ms;
+    set->tick_ms = now_ms;
+    DL_FOREACH (set->all, c) {
+        if (c->state != STATE_OPEN)
+            continue;
+        if (c->resting)
+            read_some(c);
+        else if (turn && !c->active)
+            set_resting(c, true);
+        if (turn)
+            c->active = false;
+    }
+    set->tick_ms = 0;
 }
 
 /* Too many have not proved themselves: the oldest that called us goes
@@ -556,6 +602,11 @@ void connection_set_link(struct connection *connection, uint32_t link)
 uint32_t connection_link(const struct connection *connection)
 {
     return connection->link;
+}
+
+uint64_t connection_heard_ms(const struct connection *connection)
+{
+    return connection->heard_ms;
 }
 
 bool connection_is_dialer(const struct connection *connection)

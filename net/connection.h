@@ -51,6 +51,7 @@ struct connections_config {
     const unsigned char *key;     /* kept */
     const unsigned char *session; /* kept */
     struct handshake_identity own;
+    uint32_t heartbeat_ms;
     uint32_t failure_timeout_ms;
     uint32_t handshake_timeout_ms;
     uint32_t unproved_max; /* more in a handshake: the oldest is closed */
@@ -82,6 +83,11 @@ void connections_be_patient(struct connections *set,
  * senders then wait for the sockets, and queues here stay short. */
 void connections_be_busy(struct connections *set, bool busy);
 
+/* Time is `now_ms`, and the node is about to look for silence. A connection on
+ * which nothing but repeated heartbeats has come for `heartbeat_ms` is not polled
+ * for more of them (PROTOCOL 6.1e): read those that have come. */
+void connections_tick(struct connections *set, uint64_t now_ms);
+
 /* Begin a handshake on a connected socket.
  *
  * fd         taken, also on error
@@ -101,6 +107,9 @@ void connections_hang_up(struct connections *set);
 /* A number of the caller's, 0 at first. */
 void connection_set_link(struct connection *connection, uint32_t link);
 uint32_t connection_link(const struct connection *connection);
+
+/* When the bytes came that are being read; 0: now. */
+uint64_t connection_heard_ms(const struct connection *connection);
 
 /* Whether we have called. */
 bool connection_is_dialer(const struct connection *connection);

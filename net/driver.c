@@ -141,10 +141,18 @@ static void age_payloads(struct driver *driver)
     payload_age(now_ms);
 }
 
+/* What has come on links at rest is read before their silence is judged. */
+static void driver_tick(struct driver *driver)
+{
+    struct event tick = {.type = EVENT_TICK};
+
+    connections_tick(driver->links.connections, helm_now_ms(driver->helm));
+    driver_machine_step(driver, &tick, NULL);
+}
+
 static bool driver_work(void *arg, uint64_t *next_ms)
 {
     struct driver *driver = arg;
-    struct event tick = {.type = EVENT_TICK};
     uint64_t again_ms;
     bool more;
 
@@ -159,7 +167,7 @@ static bool driver_work(void *arg, uint64_t *next_ms)
     more = children_work(driver->children);
     if (!driver->ended &&
         driver_machine_deadline_ms(driver) <= helm_now_ms(driver->helm))
-        driver_machine_step(driver, &tick, NULL);
+        driver_tick(driver);
     driver_call_deadline_ms(driver);
     driver_call_begin(driver);
     again_ms = driver_call_deadline_ms(driver);

@@ -178,6 +178,7 @@ static void on_frame(void *arg,
     struct event event = {
         .type = EVENT_FRAME,
         .link = connection_link(connection),
+        .heard_ms = connection_heard_ms(connection),
         .frame = *frame,
     };
 
@@ -186,10 +187,13 @@ static void on_frame(void *arg,
 
 static void on_bytes(void *arg, struct connection *connection)
 {
-    uint32_t link = connection_link(connection);
+    struct event event = {
+        .type = EVENT_BYTES,
+        .link = connection_link(connection),
+        .heard_ms = connection_heard_ms(connection),
+    };
 
-    driver_machine_step(arg, &(struct event){.type = EVENT_BYTES, .link = link},
-                        NULL);
+    driver_machine_step(arg, &event, NULL);
 }
 
 static void on_down(void *arg,
@@ -279,6 +283,7 @@ int driver_links_make(struct driver *driver)
         .key = bootstrap->key,
         .session = bootstrap->session,
         .own = {.rank = bootstrap->rank, .role = bootstrap->role},
+        .heartbeat_ms = bootstrap->times.heartbeat_ms,
         .failure_timeout_ms = bootstrap->times.failure_timeout_ms,
         .handshake_timeout_ms = bootstrap->times.handshake_timeout_ms,
         .unproved_max = UNPROVED_SPARE,

@@ -151,7 +151,7 @@ static int put_piece(struct output *output, struct payload *payload)
 int output_put_frame(struct output *output, struct frame *frame)
 {
     unsigned char header[FRAME_HEAD_MAX];
-    size_t len = frame_encode(frame, header);
+    size_t len = frame_writer_encode(&output->writer, frame, header);
     int r;
 
     r = output_put_bytes(output, header, len);

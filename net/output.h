@@ -31,6 +31,7 @@ struct output {
     size_t piece_end;
     size_t piece_room;
     size_t piece_sent; /* bytes of the first piece's payload */
+    struct frame_writer writer;
 };
 
 /* Whether nothing is queued. */

@@ -22,6 +22,22 @@ int tcp_prepare(int fd, uint32_t failure_timeout_ms)
     return 0;
 }
 
+int tcp_set_low_water(int fd, int len)
+{
+    return setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &len, sizeof(len)) < 0
+               ? -errno
+               : 0;
+}
+
+uint32_t tcp_heard_ago_ms(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+
+    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+    return info.tcpi_last_data_recv;
+}
+
 void tcp_reset(int fd)
 {
     struct sockaddr none = {.sa_family = AF_UNSPEC};

@@ -11,6 +11,14 @@
  * Returns 0 or a negative errno. */
 int tcp_prepare(int fd, uint32_t failure_timeout_ms);
 
+/* Have the socket be readable only with `len` bytes or more, or at its end. A
+ * read takes what there is. Returns 0 or a negative errno. */
+int tcp_set_low_water(int fd, int len);
+
+/* How long ago the last bytes came, to a tick of the system's clock; 0 if the
+ * system does not say. */
+uint32_t tcp_heard_ago_ms(int fd);
+
 /* Break the connection, as a fault of the network would: both ends see a reset.
  */
 void tcp_reset(int fd);

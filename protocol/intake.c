@@ -307,12 +307,18 @@ static void report_breach(struct node *node, struct peer *peer, uint8_t type)
         node_send(node, node->parent, msg_fault_encode(&fault));
 }
 
-void intake_bytes(struct node *node, uint32_t link)
+static uint64_t came_ms(const struct node *node, const struct event *event)
 {
-    struct peer *peer = link < node->link_count ? node->links[link] : NULL;
+    return event->heard_ms > 0 ? event->heard_ms : node->now_ms;
+}
+
+void intake_bytes(struct node *node, const struct event *event)
+{
+    struct peer *peer =
+        event->link < node->link_count ? node->links[event->link] : NULL;
 
     if (peer && peer->life.state != LINK_CLOSED)
-        link_heard(&peer->life, node->now_ms);
+        link_heard(&peer->life, came_ms(node, event));
 }
 
 void intake_frame(struct node *node, const struct event *event)
@@ -326,7 +332,7 @@ void intake_frame(struct node *node, const struct event *event)
         frame_fini(&frame);
         return;
     }
-    link_heard(&peer->life, node->now_ms);
+    link_heard(&peer->life, came_ms(node, event));
     node->refusal = permit_refusal(node, peer, &frame);
     if (node->refusal)
         r = -EPROTO;

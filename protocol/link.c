@@ -36,9 +36,10 @@ void link_limit(struct link *link, uint32_t silence_ms, uint64_t now_ms)
     link->heard_ms = now_ms;
 }
 
-void link_heard(struct link *link, uint64_t now_ms)
+void link_heard(struct link *link, uint64_t at_ms)
 {
-    link->heard_ms = now_ms;
+    if (at_ms > link->heard_ms)
+        link->heard_ms = at_ms;
 }
 
 void link_sent(struct link *link, uint64_t now_ms)

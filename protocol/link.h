@@ -40,8 +40,8 @@ void link_init(struct link *link,
  * counted from now at the earliest. */
 void link_limit(struct link *link, uint32_t silence_ms, uint64_t now_ms);
 
-/* Something came from the other end. */
-void link_heard(struct link *link, uint64_t now_ms);
+/* Something came from the other end at `at_ms`; it may be read later. */
+void link_heard(struct link *link, uint64_t at_ms);
 
 /* Something was sent to it. */
 void link_sent(struct link *link, uint64_t now_ms);

@@ -611,31 +611,39 @@ static void forgive_stall(struct node *node, uint64_t since_ms)
         node->filter.deadline_ms += since_ms;
 }
 
-static void check_silence(struct node *node)
+static void lose_silent(struct node *node, struct peer *peer)
 {
-    uint64_t next = UINT64_MAX;
+    struct action *close;
     char text[80];
 
-    if (node->now_ms < node->silence_ms)
-        return;
     snprintf(text, sizeof(text), "nothing was heard for %u ms (%s)",
              node_patience_ms(node),
              node_patience_ms(node) == node->times.failure_timeout_ms
                  ? "failure_timeout"
                  : "start_timeout");
+    node_send_bare(node, peer, FRAME_SILENCE);
+    close = node_act(node, ACTION_CLOSE);
+    close->link = peer->link;
+    close->code = -ETIMEDOUT;
+    node_lose(node, peer, text, true);
+}
+
+/* Each heartbeat puts `silence_ms` off, so that a node whose links are not silent
+ * is never woken for it. */
+static void check_silence(struct node *node)
+{
+    uint64_t next = UINT64_MAX;
+
+    if (node->now_ms < node->silence_ms && node->now_ms < node->next_beat_ms)
+        return;
     for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node->peers[slot];
-        struct action *close;
         uint64_t due;
 
         if (!peer)
             continue;
         if (link_is_silent(&peer->life, node->now_ms)) {
-            node_send_bare(node, peer, FRAME_SILENCE);
-            close = node_act(node, ACTION_CLOSE);
-            close->link = peer->link;
-            close->code = -ETIMEDOUT;
-            node_lose(node, peer, text, true);
+            lose_silent(node, peer);
             if (node->ended)
                 return;
             continue;
@@ -789,7 +797,7 @@ static int dispatch_event(struct node *node, const struct event *event)
             intake_frame(node, event);
         return 0;
     case EVENT_BYTES:
-        intake_bytes(node, event->link);
+        intake_bytes(node, event);
         return 0;
     case EVENT_TICK:
         node_tick(node);

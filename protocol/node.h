@@ -170,6 +170,7 @@ struct event {
                         actions before it say `exact`, and where
                         event_is_timed(). 0: nothing finer is known */
     uint32_t link;
+    uint64_t heard_ms; /* EVENT_FRAME, EVENT_BYTES: when it came; 0: now */
     uint32_t rank;
     uint32_t incarnation;
     enum node_role role;

@@ -216,7 +216,7 @@ void intake_link_up(struct node *node, const struct event *event);
 void intake_frame(struct node *node, const struct event *event);
 
 /* A part of a frame has come on `link`: the other end lives (PROTOCOL 6.1). */
-void intake_bytes(struct node *node, uint32_t link);
+void intake_bytes(struct node *node, const struct event *event);
 
 /* ---- request.c ---- */
 

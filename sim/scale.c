@@ -66,14 +66,12 @@ static void watch_wrote(struct sim *sim,
                         uint32_t index,
                         uint32_t peer,
                         const struct frame *frame,
+                        size_t len,
                         void *arg)
 {
     struct scale *scale = arg;
     struct cost *costs =
         frame->type == FRAME_HEARTBEAT ? scale->beats : scale->costs;
-    unsigned char head[FRAME_HEAD_MAX];
-    size_t len =
-        frame_encode(frame, head) + (frame->payload ? frame->payload->len : 0);
 
     (void)sim;
     count_at(costs, scale, index, len);

@@ -105,7 +105,9 @@ static void tick_node(struct sim *sim, struct world_node *node)
     struct event event = {.type = EVENT_TICK};
 
     node->tick_ms = UINT64_MAX;
-    world_step(sim, node, &event, NULL);
+    world_read_repeats(sim, node);
+    if (node->state == WORLD_ALIVE)
+        world_step(sim, node, &event, NULL);
 }
 
 static void report_gone(struct sim *sim, struct world_node *node, uint32_t rank)

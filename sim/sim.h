@@ -117,11 +117,12 @@ struct sim_watch {
     void (*parted)(struct sim *sim, uint32_t index, void *arg);
     /* `index` dials `rank`, to be adopted. */
     void (*dialled)(struct sim *sim, uint32_t index, uint32_t rank, void *arg);
-    /* `index` has put this frame on its link to node `peer`. */
+    /* `index` has put this frame on its link to node `peer`, as `len` bytes. */
     void (*wrote)(struct sim *sim,
                   uint32_t index,
                   uint32_t peer,
                   const struct frame *frame,
+                  size_t len,
                   void *arg);
     /* `index` is about to close its link of that number for silence. */
     void (*accused)(struct sim *sim, uint32_t index, uint32_t link, void *arg);

@@ -176,7 +176,7 @@ void world_write(struct sim *sim,
     struct world_end *end = world_end_at(node, link);
     struct world_end *other;
     unsigned char header[FRAME_HEAD_MAX];
-    size_t len = frame_encode(frame, header);
+    size_t len;
     uint64_t at_ms = sim->now_ms + world_delay_ms(sim);
     bool arrives = true;
 
@@ -198,13 +198,16 @@ void world_write(struct sim *sim,
             plan_entry(sim, AGENDA_BYTES, end, link, reset_ms);
         return;
     }
+    len = frame_writer_encode(&end->writer, frame, header);
     if (!write_pieces(sim, other, end->peer_link, header, len, at_ms))
         arrives = false; /* nothing more does: it is mute, or has ended */
     else if (frame->payload)
         write_pieces(sim, other, end->peer_link, frame->payload->bytes,
                      frame->payload->len, at_ms);
     if (sim->watch.wrote)
-        sim->watch.wrote(sim, node->index, end->peer, frame, sim->watch.arg);
+        sim->watch.wrote(sim, node->index, end->peer, frame,
+                         len + (frame->payload ? frame->payload->len : 0),
+                         sim->watch.arg);
     if (is_adoption(frame))
         end->taken = true;
     if (arrives)
@@ -360,7 +363,11 @@ static void check_lie(struct sim *sim,
                  frame_name(type), (int)sim->nodes[end->peer]->rank);
 }
 
-void world_read(struct sim *sim, struct world_node *node, uint32_t link)
+/* Read what has arrived on `end`; it came at `heard_ms`. */
+static void read_end(struct sim *sim,
+                     struct world_node *node,
+                     uint32_t link,
+                     uint64_t heard_ms)
 {
     struct world_end *end = node->ends[link];
     uint64_t life = end->life;
@@ -370,8 +377,6 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
     size_t count = 0;
     size_t len;
 
-    if (!end->up)
-        return;
     bytes = flow_arrived(&end->in, sim->now_ms, &len);
     if (len > 1 && random_chance(&sim->random, sim->config.fragment_percent)) {
         len = random_between(&sim->random, 1, len - 1);
@@ -383,13 +388,19 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
         flow_take(&end->in, len);
     }
     if (len > 0)
-        end->heard_ms = sim->now_ms;
+        end->heard_ms = heard_ms;
     if (len > 0 && count == 0)
         world_step(sim, node,
-                   &(struct event){.type = EVENT_BYTES, .link = link}, NULL);
+                   &(struct event){
+                       .type = EVENT_BYTES, .link = link, .heard_ms = heard_ms},
+                   NULL);
     for (size_t i = 0; i < count; i++) {
         struct event event = {
-            .type = EVENT_FRAME, .link = link, .frame = frames[i]};
+            .type = EVENT_FRAME,
+            .link = link,
+            .heard_ms = heard_ms,
+            .frame = frames[i],
+        };
         uint8_t type = frames[i].type;
 
         end = world_end_at(node, link);
@@ -408,4 +419,33 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
     end = world_end_at(node, link);
     if (end && end->life == life && flow_is_over(&end->in, sim->now_ms))
         go_down(sim, node, link);
+}
+
+/* Whether what has arrived on `end` is nothing but repeated heartbeats. */
+static bool is_at_rest(const struct sim *sim, const struct world_end *end)
+{
+    size_t len;
+
+    flow_arrived(&end->in, sim->now_ms, &len);
+    return len < FRAME_HEADER_LEN && frame_reader_rests(&end->reader) &&
+           !(end->in.ended && end->in.last_ms <= sim->now_ms);
+}
+
+void world_read(struct sim *sim, struct world_node *node, uint32_t link)
+{
+    const struct world_end *end = node->ends[link];
+
+    if (end->up && !is_at_rest(sim, end))
+        read_end(sim, node, link, sim->now_ms);
+}
+
+void world_read_repeats(struct sim *sim, struct world_node *node)
+{
+    for (uint32_t link = 0; link < node->end_count; link++) {
+        const struct world_end *end = node->ends[link];
+        uint64_t heard_ms = end ? flow_waiting_ms(&end->in, sim->now_ms) : 0;
+
+        if (heard_ms > 0 && end->up && is_at_rest(sim, end))
+            read_end(sim, node, link, heard_ms);
+    }
 }

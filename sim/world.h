@@ -23,6 +23,7 @@ struct world_end {
     uint64_t heard_ms;  /* when it was up, or a frame was read last */
     bool silent;        /* ends as by a time-out, not by the other end */
     struct frame_reader reader;
+    struct frame_writer writer;
     struct flow in; /* what comes to this end */
 };
 
@@ -194,8 +195,12 @@ void world_let_go(struct sim *sim,
 /* The link at this end is proved. */
 void world_up(struct sim *sim, struct world_node *node, uint32_t link);
 
-/* Read what has arrived. */
+/* Read what has arrived, unless it is nothing but repeated heartbeats: they wake
+ * no node (PROTOCOL 6.1e). */
 void world_read(struct sim *sim, struct world_node *node, uint32_t link);
+
+/* The node is awake, and about to look for silence: read those, too. */
+void world_read_repeats(struct sim *sim, struct world_node *node);
 
 /* ---- applications (app.c) ---- */
 

@@ -94,6 +94,22 @@ size_t frame_encode(const struct frame *frame,
     return FRAME_HEAD_MAX;
 }
 
+size_t frame_writer_encode(struct frame_writer *writer,
+                           const struct frame *frame,
+                           unsigned char out[FRAME_HEAD_MAX])
+{
+    size_t len = frame_encode(frame, out);
+
+    if (frame->type != FRAME_HEARTBEAT || frame->payload)
+        return len;
+    if (memcmp(writer->beat, out, FRAME_HEADER_LEN) == 0) {
+        put32(out, UINT32_MAX);
+        return FRAME_REPEAT_LEN;
+    }
+    memcpy(writer->beat, out, FRAME_HEADER_LEN);
+    return len;
+}
+
 /* Read the header that `reader` holds and make room for its payload. */
 static int decode_header(struct frame_reader *reader)
 {
@@ -121,7 +137,18 @@ static int decode_header(struct frame_reader *reader)
         .check = exact ? get64(in + 32) : 0,
         .generation = exact ? get32(in + 40) : 0,
     };
+    if (frame->type == FRAME_HEARTBEAT && len == 0)
+        reader->beat = *frame;
     return len ? payload_new(&frame->payload, len) : 0;
+}
+
+/* The reader holds the sign that a HEARTBEAT has come once more. */
+static int repeat_beat(struct frame_reader *reader)
+{
+    if (reader->beat.type == 0)
+        return -EBADMSG;
+    reader->frame = reader->beat;
+    return 0;
 }
 
 void frame_reader_init(struct frame_reader *reader, uint32_t limit)
@@ -130,14 +157,27 @@ void frame_reader_init(struct frame_reader *reader, uint32_t limit)
     reader->limit = limit;
 }
 
+bool frame_reader_rests(const struct frame_reader *reader)
+{
+    return reader->header_len == 0;
+}
+
 void frame_reader_fini(struct frame_reader *reader)
 {
     frame_fini(&reader->frame);
 }
 
+static bool is_repeat(const struct frame_reader *reader)
+{
+    return reader->header_len >= FRAME_REPEAT_LEN &&
+           get32(reader->header) == UINT32_MAX;
+}
+
 /* The bytes of the header that is being read, as far as is known. */
 static uint32_t head_len(const struct frame_reader *reader)
 {
+    if (reader->header_len < FRAME_REPEAT_LEN || is_repeat(reader))
+        return FRAME_REPEAT_LEN;
     return reader->header_len >= FRAME_HEADER_LEN &&
                    reader->header[5] & FRAME_EXACT
                ? FRAME_HEAD_MAX
@@ -177,7 +217,7 @@ int frame_reader_take(struct frame_reader *reader,
         } while (n > 0 && reader->header_len < head_len(reader));
         if (reader->header_len < head_len(reader))
             return 0;
-        r = decode_header(reader);
+        r = is_repeat(reader) ? repeat_beat(reader) : decode_header(reader);
         if (r < 0)
             return r;
     }

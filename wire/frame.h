@@ -23,6 +23,11 @@
 #define FRAME_HEADER_LEN 32
 #define FRAME_EXACT_LEN  16
 
+/* Bytes of a HEARTBEAT that repeats the last one on its link: UINT32_MAX in the
+ * place of a length. All other frames are longer than several of these, so that
+ * an idle link wakes its reader for the others only (PROTOCOL 6.1e). */
+#define FRAME_REPEAT_LEN 4
+
 /* The longest header. */
 #define FRAME_HEAD_MAX (FRAME_HEADER_LEN + FRAME_EXACT_LEN)
 
@@ -138,6 +143,20 @@ static inline void frame_fini(struct frame *frame)
 size_t frame_encode(const struct frame *frame,
                     unsigned char out[FRAME_HEAD_MAX]);
 
+/* ---- writing frames to a stream of bytes ---- */
+
+/* The state between two frames of one link: the header of the last HEARTBEAT.
+ * Caller's storage; zeros to begin. */
+struct frame_writer {
+    unsigned char beat[FRAME_HEADER_LEN];
+};
+
+/* The same as frame_encode() for the next frame on that link, or
+ * FRAME_REPEAT_LEN bytes. */
+size_t frame_writer_encode(struct frame_writer *writer,
+                           const struct frame *frame,
+                           unsigned char out[FRAME_HEAD_MAX]);
+
 /* ---- reading frames from a stream of bytes ---- */
 
 /* The state between two reads of one link; caller's storage. */
@@ -147,10 +166,14 @@ struct frame_reader {
     uint32_t body_len;   /* payload bytes that are here */
     unsigned char header[FRAME_HEAD_MAX];
     struct frame frame; /* being read; payload allocated with its length */
+    struct frame beat;  /* the last HEARTBEAT without a payload; type 0: none */
 };
 
 /* Begin; no payload above `limit` bytes is accepted. */
 void frame_reader_init(struct frame_reader *reader, uint32_t limit);
+
+/* Whether no frame is in part read. */
+bool frame_reader_rests(const struct frame_reader *reader);
 
 /* Free what was begun. */
 void frame_reader_fini(struct frame_reader *reader);
@@ -159,8 +182,8 @@ void frame_reader_fini(struct frame_reader *reader);
  * whole. `out` is then the caller's.
  *
  * Returns 1 with a frame in `out`; 0 when all bytes were taken and more are
- * needed; -EBADMSG for an unknown type, flag or reserved bits; -EMSGSIZE above
- * the limit; -ENOMEM. After an error the link can only be closed. */
+ * needed; -EBADMSG for an unknown type, flag or reserved bits, or a repetition of
+ * nothing; -EMSGSIZE above the limit; -ENOMEM. After an error the link can only be closed. */
 int frame_reader_take(struct frame_reader *reader,
                       const unsigned char **bytes,
                       size_t *len,

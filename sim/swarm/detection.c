@@ -5,7 +5,6 @@
 
 #include "protocol/node.h"
 #include "sim/world.h"
-#include "wire/limits.h"
 
 /* What is being read, piece by piece, may wait so long. */
 #define DETECTION_READ_MS 10
@@ -76,7 +75,7 @@ void detection_look(struct sim *sim)
             if (since_ms < node->launched_ms)
                 since_ms = node->launched_ms; /* it was patient (12.2b) */
             if (sim->now_ms >
-                since_ms + node_patience_ms(node->machine) + LIMIT_HEARTBEAT_MS)
+                since_ms + node_patience_ms(node->machine) + DETECTION_READ_MS)
                 sim_fail(sim, "%d has not noticed the silence of %d",
                          (int)node->rank, (int)sim->nodes[end->peer]->rank);
         }

@@ -1,7 +1,7 @@
 /* detection.h - whether silence is found, and only silence (PROTOCOL 6.1, 6.2).
  *
- * Promises: a link on which nothing comes is closed within failure_timeout and
- * one heartbeat, by a node that runs; none is closed for silence before
+ * Promises: a link is closed failure_timeout after the last byte came, also if
+ * that is read later, by a node that runs; none is closed for silence before
  * failure_timeout, nor when its other end was neither dead nor stopped nor cut
  * off. Until the launch is complete the same with a start's limit instead of
  * failure_timeout (PROTOCOL 12.2b). */

@@ -127,6 +127,7 @@ static void watch_wrote(struct sim *sim,
                         uint32_t index,
                         uint32_t peer,
                         const struct frame *frame,
+                        size_t len,
                         void *arg)
 {
     struct swarm *swarm = arg;
@@ -136,6 +137,7 @@ static void watch_wrote(struct sim *sim,
     (void)sim;
     (void)index;
     (void)peer;
+    (void)len;
     swarm->tally->frames++;
     if (frame->type == FRAME_ADOPTED &&
         msg_adopted_decode(frame, &adopted) == 0 && adopted.answer > 0)

@@ -12,6 +12,7 @@
 
 #include "net/connection.h"
 #include "net/dial.h"
+#include "net/helm.h"
 #include "net/libev.h"
 #include "net/listener.h"
 #include "net/output.h"
@@ -41,6 +42,7 @@ struct end {
     bool wrong;        /* one was not as it should be */
     size_t echo;       /* send so many frames back at once */
     bool close_it;     /* close upon the first frame */
+    uint64_t heard_ms; /* of the last frame */
 };
 
 static struct ev_loop *loop;
@@ -94,6 +96,7 @@ static void on_frame(void *arg,
     struct frame answer;
     size_t len = frame->payload ? frame->payload->len : 0;
 
+    end->heard_ms = connection_heard_ms(connection);
     if (frame->sequence != end->next++)
         end->wrong = true;
     for (size_t i = 0; i < len; i++)
@@ -154,6 +157,7 @@ static void make_end(int i, const unsigned char *key, uint32_t handshake_ms)
         .key = key,
         .session = session,
         .own = {.rank = i ? 5 : 2, .role = i ? NODE_BACKEND : NODE_COMMNODE},
+        .heartbeat_ms = LIMIT_HEARTBEAT_MS,
         .failure_timeout_ms = 3000,
         .handshake_timeout_ms = handshake_ms,
         .unproved_max = 2,
@@ -327,6 +331,113 @@ TEST(parts_of_a_frame_are_told)
     RUN_UNTIL(ends[0].frame_count == 2);
     CU_ASSERT(ends[0].part_count >= 10);
     CU_ASSERT_EQUAL(ends[1].part_count, 0);
+    finish();
+}
+
+static uint64_t now_ms(void)
+{
+    return helm_clock_us() / 1000;
+}
+
+/* Nothing comes to the acceptor for a while: its link is at rest then. */
+static void come_to_rest(uint64_t *at_ms)
+{
+    connections_tick(ends[0].set, *at_ms += LIMIT_HEARTBEAT_MS);
+    connections_tick(ends[0].set, *at_ms += LIMIT_HEARTBEAT_MS);
+}
+
+static void send_beat(void)
+{
+    struct frame beat = {.type = FRAME_HEARTBEAT};
+
+    connection_send(ends[1].connection, &beat);
+    flush_all();
+}
+
+/* Wait until `len` bytes wait at the acceptor, whether it is woken or not. */
+static void wait_bytes(int len)
+{
+    uint64_t until_ms = now_ms() + PATIENCE_MS;
+    int there = 0;
+
+    while (there < len) {
+        CU_ASSERT_FATAL(now_ms() < until_ms);
+        CHECK_OK(ioctl(sockets[0], FIONREAD, &there));
+    }
+    CU_ASSERT_EQUAL(there, len);
+}
+
+/* PROTOCOL 6.1e: on a link at rest a heartbeat that is repeated wakes no process.
+ * It is read with the next tick, and counts from when it came. */
+TEST(a_repeated_heartbeat_wakes_no_process)
+{
+    uint64_t at_ms = now_ms(), sent_ms, came_ms;
+
+    begin_proved_link();
+    send_beat();
+    RUN_UNTIL(ends[0].frame_count == 1);
+    CU_ASSERT_EQUAL(ends[0].heard_ms, 0);
+    send_beat(); /* the link is not at rest yet */
+    RUN_UNTIL(ends[0].frame_count == 2);
+    come_to_rest(&at_ms);
+    sent_ms = now_ms();
+    send_beat();
+    wait_bytes(FRAME_REPEAT_LEN);
+    came_ms = now_ms();
+    ev_run(loop, EVRUN_NOWAIT);
+    CU_ASSERT_EQUAL(ends[0].frame_count, 2);
+    poll(NULL, 0, 100);
+    connections_tick(ends[0].set, now_ms());
+    CU_ASSERT_EQUAL(ends[0].frame_count, 3);
+    CU_ASSERT_EQUAL(ends[0].part_count, 0);
+    /* the system's clock ticks every 10 ms, or more often */
+    CU_ASSERT(ends[0].heard_ms + 20 >= sent_ms);
+    CU_ASSERT(ends[0].heard_ms <= came_ms + 20);
+    finish();
+}
+
+/* Send a part of `bytes`, without a frame of its own, to the acceptor. */
+static void send_raw(const unsigned char *bytes, size_t len)
+{
+    CU_ASSERT_EQUAL(send(sockets[1], bytes, len, 0), (ssize_t)len);
+}
+
+/* PROTOCOL 6.1e: everything else wakes a link at rest, its end and the last bytes
+ * of a long frame included. */
+TEST(all_else_wakes_a_link_at_rest)
+{
+    struct frame small = numbered(0, 0), large = numbered(1, 100);
+    unsigned char bytes[FRAME_HEAD_MAX + 100];
+    uint64_t at_ms = now_ms();
+    size_t len = frame_encode(&large, bytes) + 100;
+
+    memcpy(bytes + len - 100, large.payload->bytes, 100);
+    frame_fini(&large);
+    begin_proved_link();
+    send_beat();
+    RUN_UNTIL(ends[0].frame_count == 1);
+    come_to_rest(&at_ms);
+    connection_send(ends[1].connection, &small);
+    RUN_UNTIL(ends[0].frame_count == 2);
+    send_beat(); /* it is not at rest any more */
+    RUN_UNTIL(ends[0].frame_count == 3);
+    come_to_rest(&at_ms);
+    send_raw(bytes, len - 1);
+    RUN_UNTIL(ends[0].part_count == 1);
+    send_raw(bytes + len - 1, 1);
+    RUN_UNTIL(ends[0].frame_count == 4);
+    come_to_rest(&at_ms);
+    send_raw(bytes, 7);
+    wait_bytes(7);
+    connections_tick(ends[0].set, now_ms()); /* it reads a part of a header */
+    CU_ASSERT_EQUAL(ends[0].part_count, 2);
+    send_raw(bytes + 7, 1);
+    RUN_UNTIL(ends[0].part_count == 3);
+    send_raw(bytes + 8, len - 8);
+    RUN_UNTIL(ends[0].frame_count == 5);
+    come_to_rest(&at_ms);
+    connection_close(ends[1].connection);
+    RUN_UNTIL(ends[0].down);
     finish();
 }
 

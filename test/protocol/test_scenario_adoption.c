@@ -233,6 +233,7 @@ TEST(tables_are_compared)
     sim_inject(sim, 1, 0, &odd);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_lines(sim, "1 <- 0 record"), 0);
+    odd.count++; /* no mere repetition: it is read at once (6.1e) */
     sim_inject(sim, 1, 0, &odd);
     sim_run(sim, 10);
     expect(sim, "1 <- 0 record*[3]");

@@ -1,5 +1,7 @@
 /* test_scenario_link.c - heartbeats, silence, broken links (PROTOCOL 1.3, 6.1,
  * 11.3). */
+#include "protocol/state.h"
+#include "sim/world.h"
 #include "test/sim/scenario.h"
 
 #define TREE "0(1(3,4),2)"
@@ -15,29 +17,67 @@ TEST(idle_links_live)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.1: silence ends a link at `failure_timeout` after what was heard
- * last, and not one millisecond before. */
-TEST(silence_ends_a_link_at_the_deadline)
+/* Mute the link from `from` to `to` at `at_ms`. Returns how long after the last
+ * byte had come `to` has closed it. */
+static uint64_t found_after_ms(uint32_t from, uint32_t to, uint64_t at_ms)
 {
     struct sim_config config = {
         .times = {.heartbeat_ms = 100, .failure_timeout_ms = 700}};
     struct sim *sim = sim_launch_as(TREE, &config);
-    unsigned heard_ms;
-    unsigned closed_ms;
+    const struct world_end *end;
+    uint64_t came_ms;
+    char line[32];
 
-    sim_trace(sim, SIM_TRACE_FRAME | SIM_TRACE_LIFE);
-    sim_run(sim, 1234);
-    sim_mute(sim, 4, 1);
-    for (int i = 0; i < 3000 && !sim_line_ms(sim, " 1 closes link"); i++)
+    snprintf(line, sizeof(line), " %u closes link", to);
+    sim_trace(sim, SIM_TRACE_LIFE);
+    sim_run(sim, at_ms);
+    end = world_end_to(sim->nodes[to], from);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+    sim_mute(sim, from, to);
+    sim_run(sim, 10); /* what is on its way comes */
+    came_ms = flow_waiting_ms(&end->in, sim_now_ms(sim));
+    if (came_ms < end->heard_ms)
+        came_ms = end->heard_ms;
+    for (int i = 0; i < 3000 && !sim_line_ms(sim, line); i++)
         sim_run(sim, 1);
-    heard_ms = sim_line_ms(sim, " 1 <- 4 ");
-    closed_ms = sim_line_ms(sim, " 1 closes link");
+    CU_ASSERT(came_ms > 1000);
+    came_ms = sim_now_ms(sim) - came_ms;
     sim_run(sim, 1000);
-    CU_ASSERT(heard_ms > 1000);
-    CU_ASSERT_EQUAL(closed_ms, heard_ms + 700);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_NODE_ADOPTED), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_NODE_ADOPTED), 0);
+    sim_end(sim);
+    return came_ms;
+}
+
+/* PROTOCOL 6.1, 6.1b, 6.1e: silence ends a link at `failure_timeout` after the
+ * last byte came, and not one millisecond before or after, at the parent and at
+ * the child, although a repeated heartbeat is read later than it comes. */
+TEST(silence_ends_a_link_at_the_deadline)
+{
+    for (uint64_t at_ms = 1200; at_ms < 1350; at_ms += 7) {
+        CU_ASSERT_EQUAL(found_after_ms(4, 1, at_ms), 700);
+        CU_ASSERT_EQUAL(found_after_ms(1, 4, at_ms), 700);
+    }
+}
+
+/* PROTOCOL 6.1e: heartbeats that repeat the last one wake no node, whatever the
+ * number of its children. */
+TEST(repeated_heartbeats_wake_no_node)
+{
+    struct sim *sim = sim_launch("0(1(3,4,5,6,7,8,9),2)");
+    uint64_t last_ms = 0;
+    int wakes = 0;
+
+    sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
+    for (int i = 0; i < 10 * LIMIT_HEARTBEAT_MS; i++) {
+        const struct node *node = sim_node(sim, 1);
+
+        wakes += node->now_ms != last_ms;
+        last_ms = node->now_ms;
+        sim_run(sim, 1);
+    }
+    CU_ASSERT_EQUAL(wakes, 1 + 10); /* one was before */
     sim_end(sim);
 }
 

@@ -353,3 +353,85 @@ TEST(types_have_names)
     CU_ASSERT_STRING_EQUAL(frame_name(NO_TYPE), "unknown");
     CU_ASSERT_STRING_EQUAL(frame_name(255), "unknown");
 }
+
+/* Write `frame` to a link, and read it. Returns its bytes on the link. */
+static size_t pass_on(struct frame_writer *writer,
+                      struct frame_reader *reader,
+                      const struct frame *frame)
+{
+    unsigned char bytes[FRAME_HEAD_MAX];
+    size_t len = frame_writer_encode(writer, frame, bytes), left = 1;
+    struct frame out = {0};
+
+    for (size_t i = 0; i < len; i++, left = 1) {
+        const unsigned char *next = bytes + i;
+
+        CU_ASSERT_EQUAL(frame_reader_rests(reader), i == 0);
+        CHECK_IS(frame_reader_take(reader, &next, &left, &out), i + 1 == len);
+        CU_ASSERT_EQUAL(left, 0);
+    }
+    CU_ASSERT(frame_reader_rests(reader));
+    CU_ASSERT(same(&out, frame));
+    return len;
+}
+
+/* PROTOCOL 6.1e: of equal heartbeats on a link only the first has a header,
+ * whatever comes between them. */
+TEST(a_repeated_heartbeat_is_short)
+{
+    struct frame beat = {.type = FRAME_HEARTBEAT, .origin = 3, .sequence = 9};
+    struct frame other = {.type = FRAME_CREDIT, .stream = 1, .count = 5};
+    struct frame_writer writer = {{0}};
+    struct frame_reader reader;
+
+    frame_reader_init(&reader, LIMIT_FRAME);
+    CU_ASSERT_EQUAL(pass_on(&writer, &reader, &beat), FRAME_HEADER_LEN);
+    CU_ASSERT_EQUAL(pass_on(&writer, &reader, &beat), FRAME_REPEAT_LEN);
+    CU_ASSERT_EQUAL(pass_on(&writer, &reader, &other), FRAME_HEADER_LEN);
+    CU_ASSERT_EQUAL(pass_on(&writer, &reader, &other), FRAME_HEADER_LEN);
+    CU_ASSERT_EQUAL(pass_on(&writer, &reader, &beat), FRAME_REPEAT_LEN);
+    beat.sequence++;
+    CU_ASSERT_EQUAL(pass_on(&writer, &reader, &beat), FRAME_HEADER_LEN);
+    CU_ASSERT_EQUAL(pass_on(&writer, &reader, &beat), FRAME_REPEAT_LEN);
+    frame_reader_fini(&reader);
+}
+
+/* Read `bytes`, and give the last result of the reader. */
+static int read_bytes(const unsigned char *bytes, size_t len)
+{
+    struct frame_reader reader;
+    struct frame frame;
+    int r;
+
+    frame_reader_init(&reader, LIMIT_FRAME);
+    do {
+        r = frame_reader_take(&reader, &bytes, &len, &frame);
+        if (r == 1)
+            frame_fini(&frame);
+    } while (r == 1 && len > 0);
+    frame_reader_fini(&reader);
+    return r;
+}
+
+/* PROTOCOL 6.1e: nothing is repeated that is no heartbeat, or has a payload. */
+TEST(a_repetition_of_nothing_is_refused)
+{
+    unsigned char bytes[FRAME_HEAD_MAX + 8];
+    struct frame beat = {.type = FRAME_HEARTBEAT};
+    struct frame data = {.type = FRAME_DATA};
+    size_t len;
+
+    memset(bytes, 0xff, sizeof(bytes));
+    CHECK_IS(read_bytes(bytes, FRAME_REPEAT_LEN), -EBADMSG);
+    len = frame_encode(&data, bytes);
+    memset(bytes + len, 0xff, FRAME_REPEAT_LEN);
+    CHECK_IS(read_bytes(bytes, len + FRAME_REPEAT_LEN), -EBADMSG);
+    CHECK_OK(payload_new(&beat.payload, 1));
+    len = frame_encode(&beat, bytes);
+    memset(bytes + len, 0xff, 1 + FRAME_REPEAT_LEN);
+    CHECK_IS(read_bytes(bytes, len + 1 + FRAME_REPEAT_LEN), -EBADMSG);
+    frame_fini(&beat);
+    len = frame_encode(&beat, bytes);
+    memset(bytes + len, 0xff, FRAME_REPEAT_LEN);
+    CHECK_IS(read_bytes(bytes, len + FRAME_REPEAT_LEN), 1);
+}
