@@ -306,6 +306,10 @@ static void add_events(struct snapshot *snapshot,
             continue;
         if (list[i].call == EVENT_FAULT)
             add_fault(seen, &list[i]);
+        else if (list[i].call == EVENT_BLOCKED)
+            seen->sum[COUNTING_BLOCKED]++;
+        else if (list[i].call == EVENT_PREEMPTED)
+            seen->sum[COUNTING_PREEMPTED]++;
         else if (list[i].call >= 0)
             add_call(seen, &roles[seen->role], &list[i]);
     }
@@ -417,6 +421,11 @@ int counting_end(struct counting *counting, struct counts roles[COUNTING_ROLES])
     if (r < 0)
         goto out;
     subtract(&after, &counting->before);
+    for (size_t i = 0; counting->events && i < after.count; i++) {
+        /* events tell them, without those while all processes are looked at */
+        after.list[i].sum[COUNTING_BLOCKED] = 0;
+        after.list[i].sum[COUNTING_PREEMPTED] = 0;
+    }
     count = keep_window(list, count, counting->began_ns, ended_ns);
     add_events(&after, roles, list, count);
     for (size_t i = 0; i < after.count; i++) {

@@ -1,7 +1,7 @@
 /* counting.h - what a piece of work costs the processes of a tree, by role:
  * counts, which a busy machine does not change as it changes times.
  *
- * Context switches, faults and processor time are those of /proc; system calls,
+ * Faults and processor time are those of /proc; system calls, context switches,
  * and where faults fall, those of bench/events.h. Processes that end meanwhile
  * are left out. */
 #ifndef BENCH_COUNTING_H

@@ -1,4 +1,4 @@
-/* events.c - system calls and page faults, as perf events tell them. */
+/* events.c - system calls, faults and switches, as perf events tell them. */
 #include "bench/events.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static int perf_open(struct perf_event_attr *attr, int cpu)
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Faults; and when a process has become another program. */
+/* Faults; when a process has become another program; and switches. */
 static int open_faults(int cpu)
 {
     struct perf_event_attr attr = {
@@ -68,6 +68,7 @@ static int open_faults(int cpu)
                        PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR,
         .comm = 1,
         .comm_exec = 1,
+        .context_switch = 1,
     };
     int fd = perf_open(&attr, cpu);
 
@@ -216,17 +217,49 @@ static int take_sample(struct events *events,
     return add_event(events, &event);
 }
 
-/* A name record: process and thread, the name, and at its end process and
- * thread, time, and identity. */
-static int take_exec(struct events *events, const char *data, size_t len)
+/* A record that begins with process and thread, and has at its end the same,
+ * the time, and the identity. */
+static int take_record(struct events *events,
+                       int32_t call,
+                       const char *data,
+                       size_t len)
 {
-    struct event event = {.call = EVENT_EXEC};
+    struct event event = {.call = call};
     uint32_t pid;
 
     memcpy(&pid, data, sizeof(pid));
     memcpy(&event.time_ns, data + len - 16, sizeof(event.time_ns));
     event.pid = (pid_t)pid;
     return add_event(events, &event);
+}
+
+static int take_any(struct events *events,
+                    const struct ring *ring,
+                    const struct perf_event_header *header,
+                    const char *data)
+{
+    size_t len = header->size - sizeof(*header);
+
+    switch (header->type) {
+    case PERF_RECORD_SAMPLE:
+        return take_sample(events, ring, data);
+    case PERF_RECORD_COMM:
+        if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
+            return take_record(events, EVENT_EXEC, data, len);
+        return 0;
+    case PERF_RECORD_SWITCH:
+        if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
+            return 0;
+        return take_record(events,
+                           header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT
+                               ? EVENT_PREEMPTED
+                               : EVENT_BLOCKED,
+                           data, len);
+    case PERF_RECORD_LOST:
+        events->lost = true;
+        return 0;
+    }
+    return 0;
 }
 
 static void copy_from_ring(const struct ring *ring,
@@ -256,13 +289,7 @@ static int take_ring(struct events *events, struct ring *ring)
         copy_from_ring(ring, at, &header, sizeof(header));
         copy_from_ring(ring, at + sizeof(header), data,
                        header.size - sizeof(header));
-        if (header.type == PERF_RECORD_SAMPLE)
-            r = take_sample(events, ring, data);
-        else if (header.type == PERF_RECORD_COMM &&
-                 (header.misc & PERF_RECORD_MISC_COMM_EXEC))
-            r = take_exec(events, data, header.size - sizeof(header));
-        else if (header.type == PERF_RECORD_LOST)
-            events->lost = true;
+        r = take_any(events, ring, &header, data);
         at += header.size;
     }
     atomic_thread_fence(memory_order_release);

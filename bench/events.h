@@ -1,5 +1,5 @@
 /* events.h - what this process and all that it starts ask of the kernel: each
- * system call and each minor page fault, as the kernel's perf events tell.
+ * system call, minor page fault and context switch, as the kernel's perf events tell.
  *
  * Nobody is stopped for it: an event costs its process some 0.2 us. System
  * calls are told to root only (or with kernel.perf_event_paranoid -1), faults
@@ -13,8 +13,10 @@
 #include <sys/types.h>
 
 /* In place of a system call's number. */
-#define EVENT_FAULT (-1) /* `value` is the address */
-#define EVENT_EXEC  (-2) /* the process now runs another program */
+#define EVENT_FAULT     (-1) /* `value` is the address */
+#define EVENT_EXEC      (-2) /* the process now runs another program */
+#define EVENT_BLOCKED   (-3) /* a thread waits: it leaves the CPU */
+#define EVENT_PREEMPTED (-4) /* a thread that could go on leaves the CPU */
 
 struct event {
     uint64_t time_ns; /* CLOCK_MONOTONIC */
