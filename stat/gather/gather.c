@@ -24,6 +24,9 @@
 /* While samples are due: how often to check for Ctrl-C and for lost daemons. */
 #define WATCH_MS 100
 
+/* A look of so many samples is too short to ask for names meanwhile. */
+#define SHORT_SAMPLES 3
+
 /* How long to wait for the tree to end by itself; and if a daemon was lost or
  * has not answered. */
 #define SHUTDOWN_MS       5000
@@ -206,7 +209,9 @@ static int follow_samples(struct gathering *gathering, struct tree **tree)
             if (r >= 0 && options->history &&
                 history_note(options->history, *tree) < 0)
                 r = -ENOMEM;
-            if (r == 0 && complete_ahead(gathering, *tree) == -ENOMEM)
+            if (r == 0 &&
+                (options->watch_ms > 0 || options->samples > SHORT_SAMPLES) &&
+                complete_ahead(gathering, *tree) == -ENOMEM)
                 r = -ENOMEM;
         }
         if (r == 0 && gathering_left_ms(gathering, 0) == 0)
