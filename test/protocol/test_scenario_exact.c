@@ -508,6 +508,36 @@ TEST(a_claim_on_the_stream_crosses_a_loss)
     }
 }
 
+/* PROTOCOL 16.9: OPEN crosses claims on stream 0. The front-end opens the stream
+ * with one member of a branch, or with none, and the child with another one: it
+ * is asked from where it counts. */
+TEST(a_claim_crosses_the_opening)
+{
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct sim_config config = {
+            .seed = seed,
+            .delay_min_ms = 2,
+            .delay_max_ms = 22,
+        };
+        struct sim *sim = sim_launch_as("0(1,2(3),4(5))", &config);
+        uint32_t stream;
+
+        sim_run(sim, 200);
+        sim_cut(sim, sim_find(sim, 5), sim_find(sim, 4));
+        sim_run(sim, seed % 60);
+        sim_cut(sim, sim_find(sim, 3), sim_find(sim, 2));
+        sim_run(sim, seed * 7 % 90);
+        stream = open_exact(sim);
+        sim_run(sim, 2000);
+        sim_send_int(sim, 1, stream, 1);
+        sim_send_int(sim, 3, stream, 1);
+        sim_send_int(sim, 5, stream, 1);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        CAME(1, 3);
+        sim_end(sim);
+    }
+}
+
 /* PROTOCOL 16.10, 16_10_unequal: members have sent unequal numbers of packets,
  * and a commnode dies with the end of the epoch in it. */
 TEST(scenario_16_10_unequal)

@@ -123,6 +123,25 @@ TEST(a_dead_commnode_costs_nothing)
     }
 }
 
+/* PROTOCOL 17.9: when a sync has returned and credit is back, no node holds a
+ * packet or a TOTAL any more, not where totals were exchanged either. */
+TEST(nothing_is_kept_behind_a_sync)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_total(sim);
+
+    send_parts(sim, stream);
+    sim_kill_at(sim, 1, 2);
+    sim_run(sim, 500);
+    send_parts(sim, stream);
+    SYNCED(2, 0);
+    sim_run(sim, 1000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        if (sim_is_alive(sim, i))
+            CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
+    sim_end(sim);
+}
+
 /* PROTOCOL 17.4: a commnode waits for the first totals of all its children, and
  * sends one. */
 TEST(an_opening_takes_one_total_on_each_link)
