@@ -22,4 +22,9 @@ int call_new_state(void **state, struct cop_filter_call *call);
  * Returns `code`, a negative errno. */
 int call_fail(struct cop_filter_call *call, int code);
 
+/* What `function` of the call's filter has returned, as a code: one above 0,
+ * which no function may return, is -EINVAL. Says which function failed, unless a
+ * reason was given before. */
+int call_result(struct cop_filter_call *call, const char *function, int result);
+
 #endif

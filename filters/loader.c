@@ -384,7 +384,7 @@ int call_new_state(void **state, struct cop_filter_call *call)
     if (!call->filter->init)
         return 0;
     call->packet_count = 0;
-    r = call->filter->init(state, call);
+    r = call_result(call, "init", call->filter->init(state, call));
     call->packet_count = packet_count;
     return r;
 }
@@ -394,17 +394,31 @@ int call_fail(struct cop_filter_call *call, int code)
     return output_fail(call->output, call->filter, code);
 }
 
+int call_result(struct cop_filter_call *call, const char *function, int result)
+{
+    if (result > 0) {
+        cop_filter_fail(call,
+                        "%s returned %d; it may return 0 or a negative errno",
+                        function, result);
+        return -EINVAL;
+    }
+    if (result < 0)
+        cop_filter_fail(call, "%s: %s", function, strerror(-result));
+    return result;
+}
+
 /* Run a wave filter. If it fails, its output is dropped. */
 static int run_filter(struct instance *instance, struct cop_filter_call *call)
 {
     int r;
 
-    r = instance->filter->filter(instance->state, call);
-    if (r >= 0)
+    r = call_result(call, "filter",
+                    instance->filter->filter(instance->state, call));
+    if (r == 0)
         return 0;
     frames_clear(call->output->up, &call->output->up_count);
     frames_clear(call->output->down, &call->output->down_count);
-    return output_fail(call->output, instance->filter, r);
+    return r;
 }
 
 /* Join the wave into `wave`; a packet that cannot be joined is left out.
@@ -415,9 +429,9 @@ static int join_wave(void *wave, struct cop_filter_call *call)
     int r;
 
     for (size_t i = 0; i < call->packet_count; i++) {
-        r = call->filter->join(wave, call->loader->packets[i], call);
-        if (r < 0)
-            output_fail(call->output, call->filter, r);
+        r = call_result(
+            call, "join",
+            call->filter->join(wave, call->loader->packets[i], call));
         if (r < 0 && first == 0)
             first = r;
     }
@@ -434,7 +448,9 @@ static int keep_wave(struct instance *instance,
     void *empty = instance->state;
 
     if (instance->has_joined)
-        return instance->filter->join(instance->state, packet, call);
+        return call_result(
+            call, "join",
+            instance->filter->join(instance->state, packet, call));
     instance->state = *wave;
     instance->has_joined = true;
     *wave = empty;
@@ -453,17 +469,16 @@ static int run_join(struct instance *instance, struct cop_filter_call *call)
 
     r = call_new_state(&wave, call);
     if (r < 0)
-        return output_fail(call->output, filter, r);
+        return r;
     first = join_wave(wave, call);
     if (instance->has_joined && filter->laws & COP_IDEMPOTENT)
-        r = filter->difference(wave, instance->state);
-    if (r >= 0)
-        r = filter->pack(wave, &packet);
-    if (r >= 0 && packet && keeps)
+        r = call_result(call, "difference",
+                        filter->difference(wave, instance->state));
+    if (r == 0)
+        r = call_result(call, "pack", filter->pack(wave, &packet));
+    if (r == 0 && packet && keeps)
         r = keep_wave(instance, &wave, packet, call);
-    if (r < 0) {
-        output_fail(call->output, filter, r);
-    } else if (packet) {
+    if (r == 0 && packet) {
         r = cop_filter_emit(call, packet);
         packet = NULL; /* was taken */
         if (r < 0)
@@ -572,8 +587,10 @@ int loader_state(struct loader *loader, struct frame *out)
         r = up->filter->get_state(up->state, &packet);
     else
         return 0;
+    if (r > 0)
+        r = -EINVAL; /* no result that a filter may return */
     if (r < 0 || !packet)
-        return r < 0 ? r : 0;
+        return r;
     frame = packet_frame(packet);
     *out = (struct frame){
         .type = FRAME_DATA,

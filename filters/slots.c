@@ -77,17 +77,19 @@ static int join_packet(void **state,
     if (!*state)
         r = new_part(state, call);
     if (r >= 0)
-        r = call->filter->join(*state, packet, call);
-    return r < 0 ? call_fail(call, r) : 0;
+        r = call_result(call, "join", call->filter->join(*state, packet, call));
+    return r;
 }
 
 /* Pack `state`, if there is one, and emit the packet, if it has any. */
 static int emit_state(const void *state, struct cop_filter_call *call)
 {
     struct cop_packet *packet = NULL;
-    int r = state ? call->filter->pack(state, &packet) : 0;
+    int r = 0;
 
-    if (r >= 0 && packet)
+    if (state)
+        r = call_result(call, "pack", call->filter->pack(state, &packet));
+    if (r == 0 && packet)
         r = cop_filter_emit(call, packet);
     return r < 0 ? call_fail(call, r) : 0;
 }
@@ -163,12 +165,14 @@ static int add_slot(void *total,
                     struct cop_filter_call *call)
 {
     struct cop_packet *packet = NULL;
-    int r = slot->state ? call->filter->pack(slot->state, &packet) : 0;
+    int r = 0;
 
-    if (r >= 0 && packet)
-        r = call->filter->join(total, packet, call);
+    if (slot->state)
+        r = call_result(call, "pack", call->filter->pack(slot->state, &packet));
+    if (r == 0 && packet)
+        r = call_result(call, "join", call->filter->join(total, packet, call));
     cop_packet_free(packet);
-    return r < 0 ? call_fail(call, r) : 0;
+    return r;
 }
 
 /* Pack the join of all slots. A back-end has one, of its application's packets,

@@ -234,6 +234,25 @@ static const struct launcher *launcher_of(const struct cop_launch *launch,
     return launcher_find(name, error);
 }
 
+/* Without a launcher all nodes are of this machine; a topology with other hosts
+ * was made for one. */
+static int check_hosts(const struct cop_launch *launch,
+                       const struct topology *topology,
+                       struct cop_error *error)
+{
+    for (uint32_t i = 0; i < topology_count(topology); i++)
+        if (!launch->launcher && !launch->start_argv &&
+            !address_is_local(topology_host(topology, i)))
+            return cop_error_set(
+                error, -EINVAL,
+                "the topology names host %s, and no launcher is given: set "
+                "launcher to \"ssh\" or \"slurm\", or to \"local\" if all "
+                "nodes "
+                "are to run on this machine",
+                topology_host(topology, i));
+    return 0;
+}
+
 /* Whether the words of a command say on which hosts it is to start. */
 static bool names_hosts(char *const *words)
 {
@@ -368,6 +387,8 @@ int bootstrap_launch(struct bootstrap **out,
     int r;
 
     r = check_launch(launch, error);
+    if (r == 0)
+        r = check_hosts(launch, topology, error);
     if (r < 0)
         return r;
     filter_path = launch->filter_path ? strdup(launch->filter_path)

@@ -74,19 +74,24 @@ struct cop_launch {
                                    the default: name the installed one, too,
                                    for the built-in filters; NULL:
                                    $COPPICE_FILTER_PATH and the installed */
-    const char *launcher;       /* "local" (NULL), "ssh", "slurm" or "command":
-                                   see `start_argv` */
+    const char *launcher;       /* "local": all nodes run on this machine,
+                                   whatever hosts the topology names; "ssh",
+                                   "slurm" or "command": see `start_argv`. NULL:
+                                   "command" with `start_argv`, else "local", and
+                                   a topology with other hosts is -EINVAL */
     char *const *start_argv;    /* one command that starts a program on all
                                    hosts at once, such as mpirun; in its words
                                    {hosts} becomes "a1,a2", {hostlist} "a[1-2]"
-                                   (one of them is needed) and {count} 2. NULL with "slurm": srun in the
-                                   allocation that SLURM_JOB_ID names */
+                                   (one of them is needed) and {count} 2. NULL
+                                   with "slurm": srun in the allocation that
+                                   SLURM_JOB_ID names */
     char *const *ssh_argv;      /* the ssh command; NULL: ssh, in batch mode */
     const char *networks;       /* CIDRs, comma-separated; NULL: all */
     const char *ports;          /* "LOW-HIGH": nodes listen on these only, as a
                                    firewall lets them; NULL: any port, but with
                                    `start_argv` or "slurm" 20000-31999 */
-    const char *session_path;   /* write a session file here, mode 0600 */
+    const char *session_path;   /* write a session file here, mode 0600; it
+                                   stays until the tool removes it */
     enum cop_missing missing;   /* COP_MISSING_FAIL unless set */
     struct cop_times times;
     const char *reconfiguration; /* how orphans choose a parent: a name such as
@@ -118,8 +123,9 @@ enum cop_sync {
  *
  * All but COP_GUARANTEE_NONE promise: when cop_stream_sync() returns 0, the
  * front-end has every packet that a member sent before, exactly once, whichever
- * commnodes have died. They differ in what they ask of the upstream filter, and
- * in how the front-end gets the result. */
+ * commnodes have died, but for those that a filter failed on
+ * (COP_EVENT_FILTER_ERROR). They differ in what they ask of the upstream filter,
+ * and in how the front-end gets the result. */
 enum cop_guarantee {
     COP_GUARANTEE_NONE,         /* packets may be lost with a commnode; then the
                                    next cop_stream_sync() returns 1. A stream
@@ -139,6 +145,10 @@ enum cop_guarantee {
     COP_GUARANTEE_TOTAL, /* the front-end keeps a total of everything that
                                    members have sent (PROTOCOL 17), which
                                    cop_stream_state() gives; nothing is received.
+                                   With COP_WAIT_FOR_ALL a packet is in the total
+                                   when each member has sent one, or at the next
+                                   sync: where members send unequally often, use
+                                   COP_TIME_OUT or COP_DO_NOT_WAIT
                                    The filter has `join` and `pack`, is
                                    COP_ASSOCIATIVE and COP_COMMUTATIVE, and is
                                    `up_filter` of all nodes */
@@ -211,10 +221,12 @@ enum cop_event_type {
                                  commnode `rank`, or has hung in two, the
                                  second of which is `rank`; or it has
                                  COP_GUARANTEE_WAVES, and one wave was sent again
-                                 `redo_limit` times in vain. `text` says why. Other streams go on */
+                                 `redo_limit` times in vain. `text` says why.
+                                 Other streams go on */
     COP_EVENT_REDO, /* COP_GUARANTEE_WAVES: a part of a wave of `stream_id` was
-                       lost with a node, and its back-ends send again what the front-end has
-                       not accepted. `epoch` and `wave`: the first wave of that;
+                       lost with a node, and its back-ends send again what
+                       the front-end has not accepted. `epoch` and `wave`:
+                       the first wave of that;
                        `generation`: how often so far; `members` of the stream
                        are expected in it */
 };
@@ -547,8 +559,10 @@ COP_API int cop_stream_settle(struct cop_stream *stream);
  *
  * Under COP_GUARANTEE_TOTAL: the total of everything that the members, and those
  * that have left, have sent, each packet once. The part of a back-end that died
- * or was given up is not in it. While nodes look for a parent the total may
- * lack members, or have one twice: then the call returns 1.
+ * or was given up is not in it. Packets that wait for those of other members, as
+ * options.sync has it, are not in it yet; a sync takes them in. While nodes look
+ * for a parent the total may lack members, or have one twice: then the call
+ * returns 1.
  *
  * Returns 0; 1 if such a total is not exact now (NULL: it lacks all); or:
  *   -EAGAIN      not within `timeout_ms`
@@ -578,9 +592,8 @@ COP_API enum cop_guarantee cop_stream_guarantee(const struct cop_stream *stream,
                                                 const char **reason);
 
 /* How many packets and bytes this back-end has sent on an exact stream
- * (COP_GUARANTEE_WAVES) that the
- * front-end has not accepted yet. The pointers may be NULL. Returns 0, -EPERM at
- * a front-end, -EOPNOTSUPP without COP_GUARANTEE_WAVES, or -ENOTCONN. */
+ * (COP_GUARANTEE_WAVES) that the front-end has not accepted yet. The pointers
+ * may be NULL. Returns 0, -EPERM at a front-end, -EOPNOTSUPP without COP_GUARANTEE_WAVES, or -ENOTCONN. */
 COP_API int cop_stream_unfinal(const struct cop_stream *stream,
                                size_t *packets,
                                size_t *bytes);

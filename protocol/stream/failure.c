@@ -49,23 +49,30 @@ void failure_call_ended(struct node *node, uint32_t id)
     node_remove_stream(node, stream);
 }
 
-/* Write what `fault` of kind FAULT_CRASHED says. */
-static void write_crash(const struct msg_fault *fault, char *text, size_t len)
+/* Write what `fault` of kind FAULT_CRASHED says; `stream`, if not NULL, is its
+ * own. */
+static void write_crash(const struct msg_fault *fault,
+                        const struct stream *stream,
+                        char *text,
+                        size_t len)
 {
     char how[32] = "called exit()";
-    char where[64] = "";
+    char name[LIMIT_FILTER_NAME + 8] = "a filter";
+    char where[96] = "";
 
     if (fault->about > 0)
         snprintf(how, sizeof(how), "crashed with signal %" PRIu32,
                  fault->about);
+    if (stream && fault->wave > 0)
+        snprintf(name, sizeof(name), "filter \"%s\"",
+                 stream->definition.up_filter);
     if (fault->wave > 0)
-        snprintf(where, sizeof(where), " in wave %" PRIu64 ".%" PRIu64,
-                 fault->wave >> PACKET_WAVE_BITS,
-                 fault->wave & ((UINT64_C(1) << PACKET_WAVE_BITS) - 1));
+        snprintf(where, sizeof(where), " in wave %" PRIu64 " of epoch %" PRIu64,
+                 fault->wave & ((UINT64_C(1) << PACKET_WAVE_BITS) - 1),
+                 fault->wave >> PACKET_WAVE_BITS);
     snprintf(text, len,
-             "node %" PRIu32 ": a filter of stream %" PRIu32
-             " %s%s, and the node with it",
-             fault->reporter, fault->stream, how, where);
+             "node %" PRIu32 " has ended: %s of stream %" PRIu32 " %s%s",
+             fault->reporter, name, fault->stream, how, where);
 }
 
 void failure_reported(struct node *node,
@@ -78,12 +85,19 @@ void failure_reported(struct node *node,
     char said[LIMIT_TEXT];
 
     if (!text) {
-        write_crash(fault, said, sizeof(said));
+        write_crash(fault, stream, said, sizeof(said));
         text = said;
     }
     if (fault->kind == FAULT_HUNG || !ends)
         node_tell(node, TELL_FILTER_ERROR, fault->reporter, fault->stream,
                   text);
+    if (ends && fault->kind == FAULT_HUNG) {
+        snprintf(said, sizeof(said),
+                 "a filter of stream %" PRIu32
+                 " has hung in a second node, so the stream has ended: %.200s",
+                 fault->stream, text);
+        text = said;
+    }
     if (ends)
         failure_end(node, stream, fault->reporter, text);
     else if (known)

@@ -67,6 +67,9 @@ static int echo_run(void *state, struct cop_filter_call *call)
         return cop_filter_fail(call, "again");
     case ECHO_ERROR:
         return -EIO;
+    case ECHO_POSITIVE:
+        r = cop_filter_emit(call, cop_packet_ref(packet));
+        return r < 0 ? r : EIO;
     case ECHO_AGAINST:
         r = cop_filter_emit(call, cop_packet_ref(packet));
         if (r < 0)

@@ -201,7 +201,14 @@ TEST(a_failed_call_has_a_text)
     CU_ASSERT_EQUAL(bench.output.up_count, 0);
     put_int(&bench, ECHO_ERROR, 0);
     CHECK_IS(run_wave(&bench), -EIO);
-    CU_ASSERT_STRING_EQUAL(bench.output.text, "echo: Input/output error");
+    CU_ASSERT_STRING_EQUAL(bench.output.text,
+                           "echo: filter: Input/output error");
+    put_int(&bench, ECHO_POSITIVE, 0);
+    CHECK_IS(run_wave(&bench), -EINVAL);
+    CU_ASSERT_STRING_EQUAL(bench.output.text,
+                           "echo: filter returned 5; it may return 0 or a "
+                           "negative errno");
+    CU_ASSERT_EQUAL(bench.output.up_count, 0);
     put_int(&bench, ECHO_SHOW, 0);
     CHECK_OK(run_wave(&bench));
     CU_ASSERT_STRING_EQUAL(bench.output.text, "");

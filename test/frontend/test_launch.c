@@ -93,6 +93,9 @@ TEST(wrong_options_are_named)
           bad.commnode_path = "/no/commnode");
     WRONG(-ENOENT, "/no/filters", bad.filter_path = "/no/filters");
     WRONG(-EINVAL, "pigeon", bad.launcher = "pigeon");
+    WRONG(-EINVAL, "names host far.example, and no launcher is given",
+          bad.topology_shape = NULL;
+          bad.topology_text = "localhost:0 => far.example:0;");
     WRONG(-EINVAL, "\"BEST\" is unknown: use one of NHI-WM, NHI-WR,",
           bad.reconfiguration = "BEST");
     WRONG(-EINVAL, "10.0.0.0/99", bad.networks = "10.0.0.0/99");

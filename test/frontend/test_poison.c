@@ -70,7 +70,7 @@ static void check_death(enum poison how)
     CU_ASSERT_EQUAL(event.rank, 1);
     CU_ASSERT_EQUAL(event.stream_id, cop_stream_id(stream));
     CU_ASSERT_PTR_NOT_NULL(strstr(event.text, says[how]));
-    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "in wave 0.2"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "in wave 2 of epoch 0"));
     CHECK_IS(cop_stream_send(stream, TAG_ECHO, "%d", 1), -EIO);
     CHECK_IS(cop_stream_sync(stream, 0, &error), -EIO);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "COP_EVENT_STREAM_FAILED"));

@@ -103,8 +103,8 @@ TEST(a_state_that_crashes_every_adopter)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 0);
     CU_ASSERT_EQUAL(sim_about(TELL_STREAM_FAILED), 1);
     CU_ASSERT_STRING_EQUAL(sim_text(TELL_STREAM_FAILED),
-                           "node 1: a filter of stream 1 crashed with signal "
-                           "11 in wave 0.2, and the node with it");
+                           "node 1 has ended: filter \"int_union\" of stream 1 "
+                           "crashed with signal 11 in wave 2 of epoch 0");
     for (uint32_t rank = 5; rank <= 12; rank++)
         CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_CLOSED), 1);
     CU_ASSERT_EQUAL(sim_send(sim, 5, stream, 100, "%d", 1), -ENOENT);
@@ -216,6 +216,10 @@ TEST(a_call_that_hangs_at_every_adopter)
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), node);
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), node - 1);
     }
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(sim_text(TELL_STREAM_FAILED),
+               "a filter of stream 1 has hung in a second node, so the stream "
+               "has ended: node 2: "));
     CU_ASSERT_EQUAL(alive_count(sim), 11);
     sim_end(sim);
 }
