@@ -96,14 +96,14 @@ static void on_exit_node(void *arg, const char *text)
         snprintf(commnode->end, sizeof(commnode->end), "%s", text);
 }
 
-/* The children find other parents: do not wait for them. */
-static void on_abort(void *arg)
+/* The children find other parents, or have ended: do not wait for them. */
+static void on_abort(void *arg, const char *text)
 {
     struct commnode *commnode = arg;
     const struct bootstrap *bootstrap = driver_bootstrap(commnode->driver);
 
     fprintf(stderr, "coppice-commnode: rank %u (%s): %s\n", bootstrap->rank,
-            bootstrap->host, commnode->end);
+            bootstrap->host, text ? text : commnode->end);
     _exit(EXIT_FAILURE);
 }
 

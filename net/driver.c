@@ -20,6 +20,9 @@
 #define FLUSH_LEN 65536
 #define FLUSH_MS  1
 
+/* How long a filter call may take that is out when the node ends. */
+#define CALL_MS 3000
+
 /* How long links that were closed may take to be read at the end. */
 #define LINGER_MS 1000
 
@@ -56,6 +59,7 @@ void driver_end(struct driver *driver, int code, const char *text)
     driver->ended = true;
     driver->error = code;
     driver->changed = true;
+    driver->call_end_ms = helm_now_ms(driver->helm) + CALL_MS;
     filter_calls_end(&driver->filters);
     if (code != -EBADF) /* then the descriptors are not ours any more */
         driver_links_close_all(driver);
@@ -154,6 +158,7 @@ static bool driver_work(void *arg, uint64_t *next_ms)
 {
     struct driver *driver = arg;
     uint64_t again_ms;
+    bool is_stuck;
     bool more;
 
     if (helm_is_broken(driver->helm)) {
@@ -182,12 +187,19 @@ static bool driver_work(void *arg, uint64_t *next_ms)
     if (driver->abort_ms > 0 &&
         (!connections_linger(driver->links.connections) ||
          helm_now_ms(driver->helm) >= driver->abort_ms))
-        driver->ops->abort(driver->arg);
+        driver->ops->abort(driver->arg, NULL);
+    is_stuck = driver->ended && driver->filters.running && driver->ops->abort;
+    if (is_stuck && helm_now_ms(driver->helm) >= driver->call_end_ms)
+        driver->ops->abort(driver->arg,
+                           "a filter call has not returned since the node's "
+                           "end");
     *next_ms = driver->ended ? UINT64_MAX : driver_machine_deadline_ms(driver);
     if (!driver->ended && again_ms < *next_ms)
         *next_ms = again_ms;
     if (driver->abort_ms > 0)
         *next_ms = driver->abort_ms;
+    else if (is_stuck)
+        *next_ms = driver->call_end_ms;
     driver->next_ms = *next_ms;
     return more || *next_ms <= helm_now_ms(driver->helm);
 }

@@ -64,9 +64,11 @@ struct driver_ops {
     void (*exit)(void *arg, const char *text);
 
     /* A commnode has ended because a filter call does not return, and its last
-     * frames have left: end the process, of which some thread is in that call.
-     * Must not return. */
-    void (*abort)(void *arg);
+     * frames have left; or it has ended for another reason, which `text` has,
+     * and the call that was out has not returned for 3 s. End the process, of
+     * which some thread is in that call. Must not return. NULL in other nodes:
+     * the process is the application's. */
+    void (*abort)(void *arg, const char *text);
 
     /* Optional: a line for a log, such as "LINK-DOWN" and "rank 12: reset". */
     void (*log)(void *arg, const char *id, const char *text);

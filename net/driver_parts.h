@@ -67,9 +67,10 @@ struct driver {
                       accepted */
     uint64_t next_ms; /* when the thread that polls looks again */
     uint64_t age_ms;  /* when kept memory is looked at again */
-    uint64_t abort_ms; /* a filter call hangs: when to abort; 0: not */
-    bool fresh;        /* nothing was flushed since a thread waited */
-    bool changed;      /* what a thread waits for may have happened */
+    uint64_t abort_ms;    /* a filter call hangs: when to abort; 0: not */
+    uint64_t call_end_ms; /* when a call that is out at the end is given up */
+    bool fresh;           /* nothing was flushed since a thread waited */
+    bool changed;         /* what a thread waits for may have happened */
     bool ended;
     int error;
 };

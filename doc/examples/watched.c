@@ -31,6 +31,7 @@ static void launch(struct cop_network **network, char **argv)
     launch.allow_injection = true; /* whoever has the file may break it */
     launch.backend_argv = backend;
     launch.hosts = argv[4];
+    launch.launcher = "local"; /* whatever the hosts are called */
     if (cop_network_launch(network, &launch, &error) < 0)
         errx(1, "%s", error.text);
 }

@@ -109,6 +109,42 @@ static void is_joined(int ready)
         pause();
 }
 
+/* A filter call of commnode 1 does not return. */
+static void hangs(int ready)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    char *argv[] = {tree_program("member"), NULL};
+    char folder[] = "/tmp/coppice-dawdle-XXXXXX", begun[64];
+    struct cop_packet *parameters;
+    struct cop_network *network;
+    struct cop_stream *stream;
+    struct cop_error error;
+
+    if (!mkdtemp(folder) || setenv("DAWDLE_FOLDER", folder, 1) < 0)
+        _exit(1);
+    tree_own_filters();
+    launch.topology_shape = "2x2";
+    launch.backend_argv = argv;
+    options.up_filter = "dawdle";
+    if (cop_packet_new(&parameters, 0, "%ud %ud", 1, 24 * 3600 * 1000) < 0)
+        _exit(1);
+    options.parameters = parameters;
+    if (cop_network_launch(&network, &launch, &error) < 0 ||
+        cop_stream_open(&stream, network, cop_network_everyone(network),
+                        &options, &error) < 0 ||
+        cop_stream_send(stream, TAG_ECHO, "%d", 1) < 0 ||
+        cop_stream_flush(stream) < 0)
+        _exit(1);
+    snprintf(begun, sizeof(begun), "%s/begun", folder);
+    while (rmdir(begun) < 0)
+        tree_pause();
+    rmdir(folder);
+    say_ready(ready);
+    for (;;)
+        pause();
+}
+
 /* Start a front-end, and wait until it is ready. */
 static pid_t front_end_begin(front_end_fn *front_end)
 {
@@ -187,6 +223,12 @@ TEST(a_commnode_dies_with_it)
 {
     ends_with(just_works, true);
     ends_with(is_joined, true);
+}
+
+/* The commnode whose filter call does not return ends too, 3 s later. */
+TEST(a_call_that_never_returns_ends_with_it)
+{
+    CU_ASSERT(end_of(hangs, false) >= 0);
 }
 
 /* Exits with 0 if all numbers were received. */
