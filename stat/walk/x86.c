@@ -595,18 +595,19 @@ static void survey(struct path *path, uint64_t begin, uint64_t call_at)
     }
 }
 
-/* An addition or subtraction. */
+/* An addition or subtraction of `more`, which may be `loaded` from memory. */
 static void add(struct path *path,
                 const struct instruction *in,
                 unsigned to,
                 struct x86_value more,
+                bool loaded,
                 bool minus)
 {
     struct x86_value sum = get(path, to);
 
     sum.known &= more.known;
     sum.value += minus ? 0 - more.value : more.value;
-    set(path, in, to, sum, true); /* in doubt it is from memory */
+    set(path, in, to, sum, loaded || path->loaded[to]);
 }
 
 /* Take an instruction that computes. Returns whether it was one. */
@@ -649,12 +650,15 @@ static bool compute(struct path *path, const struct instruction *in)
                in->mod == 3 && in->reg == in->rm) {
         set(path, in, in->rm, zero, false);
     } else if (op == 0x03 || op == 0x2b) {
-        add(path, in, in->reg, operand(path, in, len), op == 0x2b);
+        value = operand(path, in, len);
+        add(path, in, in->reg, value, in->mod != 3 || path->loaded[in->rm],
+            op == 0x2b);
     } else if ((op == 0x01 || op == 0x29) && in->mod == 3) {
-        add(path, in, in->rm, get(path, in->reg), op == 0x29);
+        add(path, in, in->rm, get(path, in->reg), path->loaded[in->reg],
+            op == 0x29);
     } else if ((op == 0x81 || op == 0x83) && in->mod == 3 &&
                ((in->reg & 7) == 0 || (in->reg & 7) == 5)) {
-        add(path, in, in->rm, immediate, (in->reg & 7) == 5);
+        add(path, in, in->rm, immediate, false, (in->reg & 7) == 5);
     } else {
         return false;
     }
@@ -672,6 +676,17 @@ static bool stores_much(const struct instruction *in)
            ((op >= 0xa4 && op < 0xac) || (op >= 0xd8 && op < 0xe0));
 }
 
+/* Whether it may write the operand of its modrm: multiplications and divisions
+ * have their results in registers. */
+static bool stores(const struct instruction *in)
+{
+    bool divides = in->map == MAP_ONE &&
+                   (in->opcode == 0xf6 || in->opcode == 0xf7) &&
+                   (in->reg & 7) >= 4;
+
+    return in->has_modrm && in->mod != 3 && !only_reads(in) && !divides;
+}
+
 /* Take an instruction of another kind: what it writes is not known any more. */
 static void skip(struct path *path, const struct instruction *in)
 {
@@ -686,7 +701,7 @@ static void skip(struct path *path, const struct instruction *in)
             forget(path, i);
     if (calls || stores_much(in))
         forget_loads(path);
-    else if (in->has_modrm && in->mod != 3 && !only_reads(in))
+    else if (stores(in))
         store(path, address_of(path, in), in->map == MAP_ONE ? WORD : VECTOR);
     if (mask & 1u << RSP) {
         stack.value += (uint64_t)stack_move(in, &far);

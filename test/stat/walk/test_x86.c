@@ -72,6 +72,47 @@ TEST(arguments_come_from_the_frame)
     }
 }
 
+/* from = (r + 1) % n; if (r == 2) MPI_Recv(&x, 1, type, from, 9, comm, NULL), a
+ * whole function of gcc -O0: neither the division nor what is pushed writes to
+ * `from`. */
+TEST(a_division_and_a_push_write_elsewhere)
+{
+    static const unsigned char code[] = {
+        0x55,                                     /* push %rbp */
+        0x48, 0x89, 0xe5,                         /* mov %rsp,%rbp */
+        0x48, 0x83, 0xec, 0x20,                   /* sub $0x20,%rsp */
+        0x89, 0x7d, 0xec,                         /* mov %edi,-0x14(%rbp) */
+        0x89, 0x75, 0xe8,                         /* mov %esi,-0x18(%rbp) */
+        0x8b, 0x45, 0xec,                         /* mov -0x14(%rbp),%eax */
+        0x83, 0xc0, 0x01,                         /* add $1,%eax */
+        0x99,                                     /* cltd */
+        0xf7, 0x7d, 0xe8,                         /* idivl -0x18(%rbp) */
+        0x89, 0x55, 0xfc,                         /* mov %edx,-0x4(%rbp) */
+        0x83, 0x7d, 0xec, 0x02,                   /* cmpl $2,-0x14(%rbp) */
+        0x75, 0x34,                               /* jne behind the call */
+        0x8b, 0x55, 0xfc,                         /* mov -0x4(%rbp),%edx */
+        0x48, 0x8d, 0x45, 0xf8,                   /* lea -0x8(%rbp),%rax */
+        0x48, 0x83, 0xec, 0x08,                   /* sub $8,%rsp */
+        0x6a, 0x00,                               /* push $0 */
+        0x4c, 0x8d, 0x0d, 0x7b, 0x30, 0x00, 0x00, /* lea 0x307b(%rip),%r9 */
+        0x41, 0xb8, 0x09, 0x00, 0x00, 0x00,       /* mov $9,%r8d */
+        0x89, 0xd1,                               /* mov %edx,%ecx */
+        0x48, 0x8d, 0x15, 0x6c, 0x2e, 0x00, 0x00, /* lea 0x2e6c(%rip),%rdx */
+        0xbe, 0x01, 0x00, 0x00, 0x00,             /* mov $1,%esi */
+        0x48, 0x89, 0xc7,                         /* mov %rax,%rdi */
+        0xe8, 0x00, 0x00, 0x00, 0x00,             /* call */
+        0x48, 0x83, 0xc4, 0x10, 0xc9, 0xc3};
+    const size_t returns = sizeof(code) - 6;
+    const uint64_t frame = 0x7700 + 0x30; /* rbp, from rsp at the call */
+    struct x86_value found[X86_ARGUMENTS];
+
+    CU_ASSERT_FATAL(follow(found, code, sizeof(code), returns));
+    CU_ASSERT(found[3].known);
+    CU_ASSERT_EQUAL(found[3].value, frame - 4);
+    CU_ASSERT(found[4].known);
+    CU_ASSERT_EQUAL(found[4].value, 9);
+}
+
 /* What another path may have set is not known: tag = cond ? 8 : 7. */
 TEST(what_comes_from_two_paths_is_unknown)
 {
