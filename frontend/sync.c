@@ -90,17 +90,17 @@ static int timed_out(const struct cop_stream *stream, struct cop_error *error)
     if (unreached.count > 0)
         r = cop_error_set(
             error, -ETIMEDOUT,
-            "%llu member(s) of stream %u cannot be reached: %s; a "
-            "sync waits for them until they are given up",
-            (unsigned long long)ranks_size(&unreached), stream->id, text);
+            "members of stream %u cannot be reached: %s (%llu in all); a sync "
+            "waits for them until they are given up",
+            stream->id, text, (unsigned long long)ranks_size(&unreached));
     else
         r = cop_error_set(
             error, -ETIMEDOUT,
-            "%llu member(s) of stream %u have not settled: %s; a member "
+            "members of stream %u have not settled: %s (%llu in all); a member "
             "settles when it calls receive again, or cop_stream_settle(), and "
             "when the filters between here and the member have had what it "
             "sent",
-            (unsigned long long)ranks_size(&left), stream->id, text);
+            stream->id, text, (unsigned long long)ranks_size(&left));
     ranks_fini(&unreached);
     ranks_fini(&left);
     return r;

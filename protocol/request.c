@@ -54,9 +54,10 @@ void request_expire(struct node *node, struct stream *stream)
         node->failed = true;
     node_name_ranks(node, &left, names, sizeof(names));
     snprintf(text, sizeof(text),
-             "%llu member(s) did not answer within open_timeout (%u ms): %s",
-             (unsigned long long)ranks_size(&left), node->times.open_timeout_ms,
-             names);
+             "members did not answer within open_timeout (%u ms): %s (%llu in "
+             "all)",
+             node->times.open_timeout_ms, names,
+             (unsigned long long)ranks_size(&left));
     stream->root->opening = false;
     node_tell(node, TELL_OPENED, 0, stream->definition.id, text)->code =
         -ETIMEDOUT;

@@ -384,7 +384,10 @@ int targets_add_children(struct targets *targets,
         r = add_candidates(targets, &search);
     }
     if (r == 0 && search.count == 0)
-        r = cop_error_set(error, -ENOENT, "pid %d has no children", (int)pid);
+        r = cop_error_set(error, -ENOENT,
+                          "pid %d has no children; to look at it alone, give "
+                          "the pid without an option",
+                          (int)pid);
     search_fini(&search);
     return r;
 }

@@ -97,20 +97,26 @@ await() {
 
 # below PID NAME - the processes under process PID, all the way down, whose
 # program is NAME, or what libtool makes of it. 15 bytes of its name are what
-# the kernel keeps. In one look, for they may not live long.
+# the kernel keeps. In one look, for they may not live long. Of a process and
+# another one of that name below it the first: the other may be one that it is
+# about to start, which has its name until then.
 below() {
     ps -eo pid=,ppid=,comm= | awk -v top="$1" -v name="$2" '
+        function runs(pid) {
+            return program[pid] == substr(name, 1, 15) ||
+                program[pid] == substr("lt-" name, 1, 15)
+        }
         { parent[$1] = $2; program[$1] = $3 }
         END {
             for (pid in parent) {
-                if (program[pid] != substr(name, 1, 15) &&
-                    program[pid] != substr("lt-" name, 1, 15))
+                if (!runs(pid))
                     continue
                 for (at = pid; at in parent; at = parent[at])
                     if (parent[at] == top) {
                         print pid
                         break
-                    }
+                    } else if (runs(parent[at]))
+                        break
             }
         }'
 }
