@@ -21,6 +21,8 @@ static int dig(volatile int *above)
     return here[0] == 0 ? 0 : dig(here) + here[0];
 }
 
+static bool stopped; /* on purpose */
+
 static void die(int how, uint32_t rank)
 {
     volatile uintptr_t nowhere = 16;
@@ -53,9 +55,11 @@ static void die(int how, uint32_t rank)
         if (rank == 1)
             kill(getpid(), SIGKILL);
         break;
-    case POISON_STOP:
-        if (rank == 1)
+    case POISON_STOP: /* once: the wave has such a number of each child, and to
+                       * stop again would hold up the signal that ends us */
+        if (rank == 1 && !stopped)
             kill(getpid(), SIGSTOP);
+        stopped = true;
     }
 }
 
