@@ -381,6 +381,29 @@ static double weight_of(const struct adopter_survey *survey, uint32_t key)
     return key % 2 ? room / 2 : room;
 }
 
+/* The binary logarithm of `x` > 0, to some 1e-15 of its value or of 1. That of
+ * the C library would be the only reason to load libm, in each process. */
+static double log_2(double x)
+{
+    int exponent;
+    double mantissa = frexp(x, &exponent); /* 0.5 to 1 */
+    double ratio, square, term, sum = 0;
+
+    if (mantissa < M_SQRT1_2) {
+        mantissa *= 2;
+        exponent--;
+    }
+    /* ln m = 2 artanh((m - 1) / (m + 1)) */
+    ratio = (mantissa - 1) / (mantissa + 1);
+    square = ratio * ratio;
+    term = ratio;
+    for (int i = 1; i < 24; i += 2) {
+        sum += term / i;
+        term *= square;
+    }
+    return exponent + 2 / M_LN2 * sum;
+}
+
 /* WR: the rank with the largest r^(1/w). The logarithm is computed only if r is
  * large enough to win with the largest weight. */
 static uint32_t first_weighted(const struct adopter_survey *survey,
@@ -398,12 +421,12 @@ static uint32_t first_weighted(const struct adopter_survey *survey,
 
         if (fraction < least)
             continue;
-        log_key = log2(fraction) / weight_of(survey, key_of(survey, site));
+        log_key = log_2(fraction) / weight_of(survey, key_of(survey, site));
         if (log_key <= best)
             continue;
         best = log_key;
         rank = site->rank;
-        least = pow(2, best * weight_max) * (1 - 1e-9);
+        least = 1 + best * weight_max * M_LN2 - 1e-9; /* below the power */
     }
     return rank;
 }
@@ -429,7 +452,7 @@ static int draw_weighted(struct adopter_survey *survey, uint64_t seed)
         uint32_t rank = survey->all[i].rank;
 
         lots[i].rank = rank;
-        lots[i].log_key = log2(fraction_at(seed, rank)) /
+        lots[i].log_key = log_2(fraction_at(seed, rank)) /
                           weight_of(survey, key_of(survey, &survey->all[i]));
     }
     qsort(lots, survey->count, sizeof *lots, lot_compare);
