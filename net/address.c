@@ -180,45 +180,57 @@ static bool usable(const struct ifaddrs *own, const char *networks)
     return address_within(networks, own->ifa_addr);
 }
 
-static bool has_loopback4(const struct ifaddrs *list)
+static bool is_loopback(const struct sockaddr *address)
 {
-    const struct ifaddrs *own;
-
-    for (own = list; own; own = own->ifa_next)
-        if (own->ifa_addr && own->ifa_addr->sa_family == AF_INET &&
-            (own->ifa_flags & IFF_LOOPBACK))
-            return true;
-    return false;
+    if (address->sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(
+            &((const struct sockaddr_in6 *)address)->sin6_addr);
+    return ((const struct sockaddr_in *)address)->sin_addr.s_addr ==
+           htonl(INADDR_LOOPBACK);
 }
 
-int address_own(
-    const char *networks, bool loopback, uint16_t port, char *out, size_t room)
+/* Append the addresses of all usable interfaces. Returns how many. */
+static int append_interfaces(char *out,
+                             size_t room,
+                             const char *networks,
+                             uint16_t port)
 {
     struct ifaddrs *list;
-    struct ifaddrs *own;
-    char text[LIMIT_ADDRESS + 1] = "";
     int count = 0;
+
+    if (getifaddrs(&list) < 0)
+        return -errno;
+    for (struct ifaddrs *own = list; own; own = own->ifa_next)
+        if (count < ADDRESS_COUNT_MAX && usable(own, networks) &&
+            append(out, room, own->ifa_addr, port) == 0)
+            count++;
+    freeifaddrs(list);
+    return count > 0 ? count : -EADDRNOTAVAIL;
+}
+
+int address_own(const char *networks,
+                const struct sockaddr *bound,
+                char *out,
+                size_t room)
+{
+    uint16_t port = bound->sa_family == AF_INET6
+                        ? ((const struct sockaddr_in6 *)bound)->sin6_port
+                        : ((const struct sockaddr_in *)bound)->sin_port;
+    char text[LIMIT_ADDRESS + 1] = "";
+    int r;
 
     if (address_networks_check(networks, NULL) < 0)
         return -EINVAL;
-    if (getifaddrs(&list) < 0)
-        return -errno;
-    if (loopback) {
-        snprintf(text, sizeof(text), "%s %u",
-                 has_loopback4(list) ? "127.0.0.1" : "::1", (unsigned)port);
-        count = 1;
-    }
-    for (own = loopback ? NULL : list; own; own = own->ifa_next)
-        if (count < ADDRESS_COUNT_MAX && usable(own, networks) &&
-            append(text, sizeof(text), own->ifa_addr, port) == 0)
-            count++;
-    freeifaddrs(list);
-    if (count == 0)
-        return -EADDRNOTAVAIL;
+    if (is_loopback(bound))
+        r = append(text, sizeof(text), bound, ntohs(port));
+    else
+        r = append_interfaces(text, sizeof(text), networks, ntohs(port));
+    if (r < 0)
+        return r;
     if (strlen(text) >= room)
         return -ENOSPC;
     strcpy(out, text);
-    return count;
+    return 0;
 }
 
 /* Read a word into `out`. Returns its length, 0 at the end, or -EBADMSG. */

@@ -22,14 +22,16 @@ int address_networks_check(const char *networks, const char **where);
 /* Whether `address` is within `networks`; everything is within "". */
 bool address_within(const char *networks, const struct sockaddr *address);
 
-/* Write the addresses of our own interfaces that are within `networks`, with
- * `port`, to `out`. Loopback addresses count only where `networks` names them,
- * or with `loopback`: then 127.0.0.1, or ::1 where there is no IPv4, alone.
+/* Write the addresses at which a socket that is bound to `bound` can be called to
+ * `out`: a loopback address itself, else those of our interfaces that are within
+ * `networks`. Loopback interfaces count only where `networks` names them.
  *
- * Returns how many, at least 1; -EADDRNOTAVAIL if there is none; -EINVAL for
- * bad networks; or what the system gave. */
-int address_own(
-    const char *networks, bool loopback, uint16_t port, char *out, size_t room);
+ * Returns 0; -EADDRNOTAVAIL if there is none; -EINVAL for bad networks; -ENOSPC;
+ * or what the system gave. */
+int address_own(const char *networks,
+                const struct sockaddr *bound,
+                char *out,
+                size_t room);
 
 /* Read the next address of such a text, moving `*text` behind it.
  * Returns 1; 0 at the end; or -EBADMSG. */

@@ -145,19 +145,6 @@ static int open_socket(const struct bootstrap *bootstrap)
     return fd;
 }
 
-static int own_port(int fd, uint16_t *port)
-{
-    struct sockaddr_storage own;
-    socklen_t len = sizeof(own);
-
-    if (getsockname(fd, (struct sockaddr *)&own, &len) < 0)
-        return -errno;
-    *port = own.ss_family == AF_INET6
-                ? ntohs(((struct sockaddr_in6 *)&own)->sin6_port)
-                : ntohs(((struct sockaddr_in *)&own)->sin_port);
-    return 0;
-}
-
 static int listen_error(const struct bootstrap *bootstrap,
                         int code,
                         struct cop_error *error)
@@ -181,8 +168,9 @@ int listener_new(struct listener **out,
                  struct cop_error *error)
 {
     const char *networks = bootstrap->networks;
+    struct sockaddr_storage bound;
+    socklen_t len = sizeof(bound);
     struct listener *listener;
-    uint16_t port = 0;
     int fd;
     int r;
 
@@ -197,9 +185,11 @@ int listener_new(struct listener **out,
     if (fd < 0)
         return listen_error(bootstrap, fd, error);
     listener = calloc(1, sizeof(*listener));
-    r = listener ? own_port(fd, &port) : -ENOMEM;
+    r = listener ? 0 : -ENOMEM;
+    if (r == 0 && getsockname(fd, (struct sockaddr *)&bound, &len) < 0)
+        r = -errno;
     if (r == 0)
-        r = address_own(networks, bootstrap->loopback, port, listener->address,
+        r = address_own(networks, (struct sockaddr *)&bound, listener->address,
                         sizeof(listener->address));
     if (r < 0) {
         free(listener);

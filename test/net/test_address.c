@@ -61,32 +61,52 @@ TEST(prefixes_decide)
     CU_ASSERT(within("10.0.0.0/8", "::ffff:10.0.0.1"));
 }
 
+/* address_own() of an IPv4 socket that is bound to `host`. */
+static int own(
+    const char *networks, in_addr_t host, uint16_t port, char *out, size_t room)
+{
+    struct sockaddr_in bound = {
+        .sin_family = AF_INET,
+        .sin_port = htons(port),
+        .sin_addr.s_addr = htonl(host),
+    };
+
+    return address_own(networks, (struct sockaddr *)&bound, out, room);
+}
+
 TEST(local_tree_uses_loopback_alone)
 {
+    struct sockaddr_in6 six = {
+        .sin6_family = AF_INET6,
+        .sin6_port = htons(9),
+        .sin6_addr = in6addr_loopback,
+    };
     struct sockaddr_storage address;
     char text[LIMIT_ADDRESS + 1];
     const char *at = text;
     socklen_t len;
 
-    CHECK_IS(address_own("", true, 4711, text, sizeof(text)), 1);
+    CHECK_OK(own("", INADDR_LOOPBACK, 4711, text, sizeof(text)));
     CU_ASSERT_STRING_EQUAL(text, "127.0.0.1 4711");
     CHECK_IS(address_next(&at, &address, &len), 1);
     CU_ASSERT_EQUAL(address.ss_family, AF_INET);
     CU_ASSERT_EQUAL(len, sizeof(struct sockaddr_in));
     CU_ASSERT_EQUAL(ntohs(((struct sockaddr_in *)&address)->sin_port), 4711);
     CHECK_IS(address_next(&at, &address, &len), 0);
+    CHECK_OK(address_own("", (struct sockaddr *)&six, text, sizeof(text)));
+    CU_ASSERT_STRING_EQUAL(text, "::1 9");
 }
 
 TEST(own_addresses_are_those_within_the_networks)
 {
     char text[LIMIT_ADDRESS + 1];
 
-    CHECK_IS(address_own("127.0.0.0/8", false, 1, text, sizeof(text)), 1);
+    CHECK_OK(own("127.0.0.0/8", INADDR_ANY, 1, text, sizeof(text)));
     CU_ASSERT_STRING_EQUAL(text, "127.0.0.1 1");
-    CHECK_IS(address_own("203.0.113.0/24", false, 1, text, sizeof(text)),
+    CHECK_IS(own("203.0.113.0/24", INADDR_ANY, 1, text, sizeof(text)),
              -EADDRNOTAVAIL);
-    CHECK_IS(address_own("oops", false, 1, text, sizeof(text)), -EINVAL);
-    CHECK_IS(address_own("127.0.0.0/8", false, 1, text, 5), -ENOSPC);
+    CHECK_IS(own("oops", INADDR_ANY, 1, text, sizeof(text)), -EINVAL);
+    CHECK_IS(own("127.0.0.0/8", INADDR_ANY, 1, text, 5), -ENOSPC);
 }
 
 TEST(text_from_strangers_is_checked)
