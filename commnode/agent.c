@@ -72,18 +72,19 @@ static void agent_start_node(struct agent *agent, struct started *node)
     char *commnode[2] = {agent->frontend->commnode_path, NULL};
     char *const *argv = commnode;
     struct cop_error error = {""};
-    struct bootstrap *bootstrap = NULL;
+    struct bootstrap bootstrap = {.subtree = NULL};
+    char address[LIMIT_ADDRESS + 1];
     unsigned char *bytes = NULL;
     size_t len = 0;
     int r;
 
     node->program = (struct program){.fd = -1, .process = -1};
     r = agents_bootstrap(&bootstrap, agent->frontend, node->index, node->parent,
-                         &error);
-    if (r == 0 && bootstrap->role == NODE_BACKEND)
-        argv = bootstrap->backend_argv;
+                         address, &error);
+    if (r == 0 && bootstrap.role == NODE_BACKEND)
+        argv = bootstrap.backend_argv;
     if (r == 0)
-        r = bootstrap_encode(bootstrap, &bytes, &len);
+        r = bootstrap_encode(&bootstrap, &bytes, &len);
     if (r == 0)
         r = program_start(&node->program, argv, bytes, len);
     if (r < 0)
@@ -95,7 +96,7 @@ static void agent_start_node(struct agent *agent, struct started *node)
     if (bytes)
         explicit_bzero(bytes, len);
     free(bytes);
-    bootstrap_free(bootstrap);
+    topology_free(bootstrap.subtree);
 }
 
 /* Whether no other agent of this network has the same nodes to start: each holds

@@ -54,25 +54,25 @@ uint32_t agents_next(const struct topology *tree, uint32_t index)
     return TOPOLOGY_NONE;
 }
 
-int agents_bootstrap(struct bootstrap **out,
+int agents_bootstrap(struct bootstrap *out,
                      const struct bootstrap *frontend,
                      uint32_t index,
                      uint32_t parent,
+                     char address[LIMIT_ADDRESS + 1],
                      struct cop_error *error)
 {
     const struct topology *tree = frontend->subtree;
     uint32_t parent_rank = topology_rank(tree, parent);
     const char *host = topology_host(tree, parent);
-    char address[LIMIT_ADDRESS + 1];
     const char *why;
     int r;
 
-    snprintf(address, sizeof(address), "%s", frontend->parent_address);
+    snprintf(address, LIMIT_ADDRESS + 1, "%s", frontend->parent_address);
     r = parent == 0
             ? 0
             : address_resolve(host, frontend->networks,
                               ports_nth(&frontend->ports, parent_rank, 0),
-                              address, sizeof(address), &why);
+                              address, LIMIT_ADDRESS + 1, &why);
     if (r < 0)
         return cop_error_set(error, r,
                              "rank %u cannot find its parent's host %s: %s",
@@ -80,9 +80,9 @@ int agents_bootstrap(struct bootstrap **out,
     r = bootstrap_child(out, frontend, topology_rank(tree, index), address);
     if (r < 0)
         return cop_error_set(error, r, "%s", strerror(-r));
-    (*out)->depth = topology_depth(tree, parent) + 1;
-    (*out)->parent_rank = parent_rank;
-    (*out)->awaits_parent = true;
+    out->depth = topology_depth(tree, parent) + 1;
+    out->parent_rank = parent_rank;
+    out->awaits_parent = true;
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <coppice/error.h>
 
 #include "net/bootstrap.h"
+#include "wire/limits.h"
 
 /* The lines that an agent writes to its standard output, and so to that of the
  * command: a node has ended, "ended RANK how"; a node cannot come, "lost why". */
@@ -37,14 +38,16 @@ bool agents_is_own(const char *host);
  * machine's agent starts; TOPOLOGY_NONE if there is none. */
 uint32_t agents_next(const struct topology *tree, uint32_t index);
 
-/* Make the bootstrap of the node at `index`, as the node at index `parent` would,
- * its parent or, where that is missing, a node above. The address is found by
- * the resolver, which may block. Returns 0, -ENOMEM, or -EHOSTUNREACH with a
+/* Fill in the bootstrap of the node at `index`, as the node at index `parent`
+ * would (bootstrap_child()): its parent or, where that is missing, a node above.
+ * The resolver, which may block, finds the address, which is written to
+ * `address` and borrowed from there. Returns 0, -ENOMEM, or -EHOSTUNREACH with a
  * sentence. */
-int agents_bootstrap(struct bootstrap **out,
+int agents_bootstrap(struct bootstrap *out,
                      const struct bootstrap *frontend,
                      uint32_t index,
                      uint32_t parent,
+                     char address[LIMIT_ADDRESS + 1],
                      struct cop_error *error);
 
 #endif

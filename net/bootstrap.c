@@ -443,56 +443,35 @@ int bootstrap_launch(struct bootstrap **out,
     return 0;
 }
 
-int bootstrap_child(struct bootstrap **out,
+int bootstrap_child(struct bootstrap *out,
                     const struct bootstrap *parent,
                     uint32_t rank,
                     const char *parent_address)
 {
-    uint32_t index =
-        parent->subtree ? topology_index(parent->subtree, rank) : TOPOLOGY_NONE;
-    const char *strings[STRING_COUNT];
-    struct bootstrap *child;
-    int r;
+    struct topology *tree = parent->subtree;
+    uint32_t index = tree ? topology_index(tree, rank) : TOPOLOGY_NONE;
+    struct bootstrap child = *parent;
+    int r = 0;
 
     if (index == TOPOLOGY_NONE || index == 0)
         return -EINVAL;
-    strings[STRING_PARENT_ADDRESS] = parent_address;
-    strings[STRING_HOST] = topology_host(parent->subtree, index);
-    strings[STRING_LAUNCHER] = parent->launcher;
-    strings[STRING_NETWORKS] = parent->networks;
-    strings[STRING_FILTER_PATH] = parent->filter_path;
-    strings[STRING_COMMNODE_PATH] = parent->commnode_path;
-    r = bootstrap_make(&child, strings,
-                       (const char *const *)parent->launcher_argv,
-                       argv_len(parent->launcher_argv),
-                       (const char *const *)parent->backend_argv,
-                       argv_len(parent->backend_argv));
-    if (r < 0)
-        return r;
-    memcpy(child->key, parent->key, BOOTSTRAP_KEY_LEN);
-    memcpy(child->session, parent->session, sizeof(child->session));
-    child->rank = rank;
-    child->depth = parent->depth + 1;
-    child->attach = parent->attach;
-    child->allow_injection = parent->allow_injection;
-    child->missing = parent->missing;
-    child->loopback = parent->loopback;
-    child->assembled = parent->assembled;
-    child->ports = parent->ports;
-    child->parent_rank = parent->rank;
-    child->times = parent->times;
-    child->algorithm = parent->algorithm;
-    child->role = topology_is_leaf(parent->subtree, index) && !parent->attach
-                      ? NODE_BACKEND
-                      : NODE_COMMNODE;
-    if (child->role == NODE_COMMNODE)
-        r = topology_subtree(&child->subtree, parent->subtree, rank);
-    if (r < 0) {
-        bootstrap_free(child);
-        return r;
-    }
-    *out = child;
-    return 0;
+    child.parent_address = (char *)(uintptr_t)parent_address;
+    child.host = (char *)(uintptr_t)topology_host(tree, index);
+    child.rank = rank;
+    child.depth = parent->depth + 1;
+    child.next_rank = 0;
+    child.parent_rank = parent->rank;
+    child.awaits_parent = false;
+    child.fd = -1;
+    child.subtree = NULL;
+    child.role = topology_is_leaf(tree, index) && !parent->attach
+                     ? NODE_BACKEND
+                     : NODE_COMMNODE;
+    if (child.role == NODE_COMMNODE)
+        r = topology_subtree(&child.subtree, tree, rank);
+    if (r == 0)
+        *out = child;
+    return r;
 }
 
 /* ---- the wire ------------------------------------------------------------ */

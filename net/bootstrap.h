@@ -78,9 +78,11 @@ int bootstrap_launch(struct bootstrap **out,
                      struct topology *topology,
                      struct cop_error *error);
 
-/* Make the one of child `rank`, whose parent is `parent`, reached at
- * `parent_address`. Returns 0, -EINVAL if it is no child, or -ENOMEM. */
-int bootstrap_child(struct bootstrap **out,
+/* Fill in the one of child `rank`, whose parent is `parent`, reached at
+ * `parent_address`. It borrows all from these two, the key as well, except its
+ * subtree, which topology_free() frees. Returns 0, -EINVAL if it is no child, or
+ * -ENOMEM. */
+int bootstrap_child(struct bootstrap *out,
                     const struct bootstrap *parent,
                     uint32_t rank,
                     const char *parent_address);

@@ -318,21 +318,20 @@ int child_spawn(struct child *child, struct spawn *spawn)
 /* The command that starts all nodes gets the front-end's own. */
 static int make_bootstrap(struct child *child)
 {
-    struct bootstrap *bootstrap;
+    const char *address = child->children->address;
     struct bootstrap own;
     int r;
 
     if (child->rank == RANK_NONE) {
         own = *child_bootstrap(child);
-        own.parent_address = (char *)(uintptr_t)child->children->address;
+        own.parent_address = (char *)(uintptr_t)address;
         return bootstrap_encode(&own, &child->bytes, &child->len);
     }
-    r = bootstrap_child(&bootstrap, child_bootstrap(child), child->rank,
-                        child->children->address);
+    r = bootstrap_child(&own, child_bootstrap(child), child->rank, address);
     if (r < 0)
         return r;
-    r = bootstrap_encode(bootstrap, &child->bytes, &child->len);
-    bootstrap_free(bootstrap);
+    r = bootstrap_encode(&own, &child->bytes, &child->len);
+    topology_free(own.subtree);
     return r;
 }
 

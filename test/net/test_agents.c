@@ -90,7 +90,8 @@ TEST(agent_knows_its_host)
 TEST(agent_starts_the_heads_of_its_host)
 {
     char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
-    struct bootstrap *bootstrap;
+    char address[LIMIT_ADDRESS + 1];
+    struct bootstrap bootstrap;
     struct cop_error error;
     uint32_t first, second;
 
@@ -104,25 +105,26 @@ TEST(agent_starts_the_heads_of_its_host)
     CU_ASSERT_EQUAL(topology_instance(frontend->subtree, second), 2);
     CU_ASSERT_EQUAL(agents_next(frontend->subtree, second), TOPOLOGY_NONE);
 
-    CHECK_OK(agents_bootstrap(&bootstrap, frontend, first, 0, &error));
-    CU_ASSERT_EQUAL(bootstrap->role, NODE_COMMNODE);
-    CU_ASSERT_STRING_EQUAL(bootstrap->parent_address, "10.0.0.1 5");
-    CU_ASSERT_EQUAL(bootstrap->parent_rank, 0);
-    bootstrap_free(bootstrap);
+    CHECK_OK(agents_bootstrap(&bootstrap, frontend, first, 0, address, &error));
+    CU_ASSERT_EQUAL(bootstrap.role, NODE_COMMNODE);
+    CU_ASSERT_STRING_EQUAL(bootstrap.parent_address, "10.0.0.1 5");
+    CU_ASSERT_EQUAL(bootstrap.parent_rank, 0);
+    topology_free(bootstrap.subtree);
 
     CHECK_OK(agents_bootstrap(&bootstrap, frontend, second,
                               topology_parent(frontend->subtree, second),
-                              &error));
-    CU_ASSERT_EQUAL(bootstrap->role, NODE_BACKEND);
-    CU_ASSERT_EQUAL(bootstrap->depth, 2);
-    CU_ASSERT_STRING_EQUAL(bootstrap->parent_address, "127.0.0.3 20002");
-    bootstrap_free(bootstrap);
+                              address, &error));
+    CU_ASSERT_EQUAL(bootstrap.role, NODE_BACKEND);
+    CU_ASSERT_EQUAL(bootstrap.depth, 2);
+    CU_ASSERT_STRING_EQUAL(bootstrap.parent_address, "127.0.0.3 20002");
+    topology_free(bootstrap.subtree);
 
     /* its parent is missing */
-    CHECK_OK(agents_bootstrap(&bootstrap, frontend, second, 0, &error));
-    CU_ASSERT_EQUAL(bootstrap->depth, 1);
-    CU_ASSERT_EQUAL(bootstrap->parent_rank, 0);
-    bootstrap_free(bootstrap);
+    CHECK_OK(
+        agents_bootstrap(&bootstrap, frontend, second, 0, address, &error));
+    CU_ASSERT_EQUAL(bootstrap.depth, 1);
+    CU_ASSERT_EQUAL(bootstrap.parent_rank, 0);
+    topology_free(bootstrap.subtree);
     bootstrap_free(frontend);
     unsetenv("SLURMD_NODENAME");
 }
@@ -130,12 +132,13 @@ TEST(agent_starts_the_heads_of_its_host)
 TEST(unknown_host_of_a_parent_is_named)
 {
     char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
-    struct bootstrap *bootstrap;
+    char address[LIMIT_ADDRESS + 1];
+    struct bootstrap bootstrap;
     struct cop_error error;
 
     launch("fe:0 => no.such.host.invalid:0; no.such.host.invalid:0 => b:0;",
            argv);
-    CHECK_IS(agents_bootstrap(&bootstrap, frontend, 2, 1, &error),
+    CHECK_IS(agents_bootstrap(&bootstrap, frontend, 2, 1, address, &error),
              -EHOSTUNREACH);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no.such.host.invalid"));
     bootstrap_free(frontend);

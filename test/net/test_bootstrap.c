@@ -57,13 +57,13 @@ TEST(front_ends_is_complete)
 TEST(children_are_told_everything)
 {
     struct bootstrap *parent = front_end("2x2");
-    struct bootstrap *child;
+    struct bootstrap child;
     struct bootstrap *read;
     unsigned char *bytes;
     size_t len;
 
     CHECK_OK(bootstrap_child(&child, parent, 2, "127.0.0.1 99"));
-    CHECK_OK(bootstrap_encode(child, &bytes, &len));
+    CHECK_OK(bootstrap_encode(&child, &bytes, &len));
     CHECK_OK(bootstrap_decode(&read, bytes, len));
     CU_ASSERT_EQUAL(read->role, NODE_COMMNODE);
     CU_ASSERT_EQUAL(read->rank, 2);
@@ -80,14 +80,13 @@ TEST(children_are_told_everything)
     CU_ASSERT_STRING_EQUAL(adopter_name(read->algorithm), "GP+-WR");
     CU_ASSERT_EQUAL(topology_count(read->subtree), 3);
     free(bytes);
-    bootstrap_free(child);
+    topology_free(child.subtree);
 
     CHECK_OK(bootstrap_child(&child, read, 5, "127.0.0.1 98"));
-    CU_ASSERT_EQUAL(child->role, NODE_BACKEND);
-    CU_ASSERT_EQUAL(child->depth, 2);
-    CU_ASSERT_EQUAL(child->parent_rank, 2);
-    CU_ASSERT_PTR_NULL(child->subtree);
-    bootstrap_free(child);
+    CU_ASSERT_EQUAL(child.role, NODE_BACKEND);
+    CU_ASSERT_EQUAL(child.depth, 2);
+    CU_ASSERT_EQUAL(child.parent_rank, 2);
+    CU_ASSERT_PTR_NULL(child.subtree);
     CHECK_IS(bootstrap_child(&child, read, 3, ""), -EINVAL);
     CHECK_IS(bootstrap_child(&child, read, 2, ""), -EINVAL);
     bootstrap_free(read);
@@ -98,14 +97,14 @@ TEST(children_are_told_everything)
 TEST(damaged_bytes_are_refused)
 {
     struct bootstrap *parent = front_end("2x2");
-    struct bootstrap *child;
+    struct bootstrap child;
     struct bootstrap *read;
     unsigned char *bytes;
     size_t len;
     int r;
 
     CHECK_OK(bootstrap_child(&child, parent, 2, "127.0.0.1 99"));
-    CHECK_OK(bootstrap_encode(child, &bytes, &len));
+    CHECK_OK(bootstrap_encode(&child, &bytes, &len));
     for (size_t i = 0; i < len; i++)
         CHECK_IS(bootstrap_decode(&read, bytes, i), -EBADMSG);
     for (size_t i = 0; i < len * 8; i++) {
@@ -120,7 +119,7 @@ TEST(damaged_bytes_are_refused)
     CHECK_OK(bootstrap_decode(&read, bytes, len));
     bootstrap_free(read);
     free(bytes);
-    bootstrap_free(child);
+    topology_free(child.subtree);
     bootstrap_free(parent);
 }
 
@@ -160,7 +159,7 @@ static void name_descriptor(int fd)
 TEST(descriptor_is_inherited_and_answered)
 {
     struct bootstrap *parent = front_end("flat:2");
-    struct bootstrap *child;
+    struct bootstrap child;
     struct bootstrap *read;
     unsigned char *bytes;
     size_t len;
@@ -168,7 +167,7 @@ TEST(descriptor_is_inherited_and_answered)
     char byte = 0;
 
     CHECK_OK(bootstrap_child(&child, parent, 1, "127.0.0.1 99"));
-    CHECK_OK(bootstrap_encode(child, &bytes, &len));
+    CHECK_OK(bootstrap_encode(&child, &bytes, &len));
     CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
     CHECK_IS(write(pair[0], bytes, len), len);
     name_descriptor(pair[1]);
@@ -182,7 +181,7 @@ TEST(descriptor_is_inherited_and_answered)
     close(pair[0]);
     free(bytes);
     bootstrap_free(read);
-    bootstrap_free(child);
+    topology_free(child.subtree);
     bootstrap_free(parent);
 }
 
