@@ -122,7 +122,7 @@ struct node {
     struct filter_call filter;
 };
 
-/* ---- actions (node.c) ---- */
+/* ---- actions (actions.c) ---- */
 
 /* Append an action; the pointer is valid until the next one. */
 struct action *node_act(struct node *node, enum action_type type);
@@ -133,8 +133,8 @@ void node_send(struct node *node, struct peer *peer, struct frame frame);
 /* Send a frame that has only its type and the rank of the sender. */
 void node_send_bare(struct node *node, struct peer *peer, enum frame_type type);
 
-/* A filter call begins: the caller sets `call`. */
-void node_begin_call(struct node *node);
+/* Free the action that was written to without memory. */
+void node_free_spare(struct node *node);
 
 /* Tell the application; `text` may be NULL. The action is returned. */
 struct action *node_tell(struct node *node,
@@ -142,6 +142,24 @@ struct action *node_tell(struct node *node,
                          uint32_t rank,
                          uint32_t stream,
                          const char *text);
+
+/* ---- peers (peers.c) ---- */
+
+/* Make the record of a new link from its EVENT_LINK_UP; NULL: no memory. */
+struct peer *node_add_peer(struct node *node, const struct event *event);
+
+/* Free the record of a link that is in no list, or NULL. */
+void node_free_peer(struct peer *peer);
+
+/* Forget a link, and free its record. */
+void node_remove_peer(struct node *node, struct peer *peer);
+
+/* The link has ended: see to all that depended on it. `silent`: nothing was
+ * heard for too long. */
+void node_lose(struct node *node,
+               struct peer *peer,
+               const char *text,
+               bool silent);
 
 /* Close the link, and treat it as lost. `text` says why. */
 void node_drop(struct node *node, struct peer *peer, const char *text);
@@ -170,12 +188,17 @@ bool node_is_attached(const struct node *node, const struct peer *peer);
 /* How many children are ready. */
 uint32_t node_ready_count(const struct node *node);
 
+/* ---- streams (stream/streams.c) ---- */
+
 /* Stream `id`, or NULL. */
 struct stream *node_stream(const struct node *node, uint32_t id);
 
 /* Make the stream of `definition` (copied); NULL: out of memory. */
 struct stream *node_add_stream(struct node *node,
                                const struct stream_definition *definition);
+
+/* Free a stream that is in no list, or NULL. */
+void node_free_stream(struct stream *stream);
 
 /* Remove and free it. */
 void node_remove_stream(struct node *node, struct stream *stream);
@@ -186,17 +209,16 @@ struct branch *stream_branch(struct stream *stream, uint32_t slot);
 /* Whether a downward packet has a number that can be replayed (5.5). */
 bool stream_is_replayable(const struct stream *stream);
 
-/* Make the record of a new link from its EVENT_LINK_UP; NULL: no memory. */
-struct peer *node_add_peer(struct node *node, const struct event *event);
+/* ---- filter calls (node.c, stream/upward.c) ---- */
+
+/* A filter call begins: the caller sets `call`. */
+void node_begin_call(struct node *node);
 
 /* Keep the parameters of a filter call that begins; they may change during it.
  * `number`: of the packet that is sent down; 0: those in force now. */
 const struct payload *node_call_parameters(struct node *node,
                                            const struct stream *stream,
                                            uint64_t number);
-
-/* Forget a link, and free its record. */
-void node_remove_peer(struct node *node, struct peer *peer);
 
 /* ---- permit.c ---- */
 
