@@ -1,0 +1,364 @@
+/* steps.c - the steps of a schedule are taken, and what they lead to awaited. */
+#include "sim/swarm/steps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/swarm/absence.h"
+#include "sim/swarm/faults.h"
+
+/* Virtual time after which something that was waited for sticks: a member that
+ * is given up costs a minute, and there may be some in a row. */
+#define SWARM_WAIT_MS UINT64_C(300000)
+
+/* The same where links have a rate: the slowest passes 50 MB meanwhile. */
+#define SWARM_SLOW_WAIT_MS UINT64_C(2500000)
+
+#define SWARM_POLL_MS 5 /* between looks at whether a wait is over */
+#define SWARM_ANSWERS 2 /* to the packets that end a schedule */
+
+static bool is_launched(const struct swarm *swarm)
+{
+    return swarm->launched || swarm->launch_failed;
+}
+
+static bool is_open(const struct swarm *swarm)
+{
+    return traffic_is_open(&swarm->traffic);
+}
+
+static bool is_sent(const struct swarm *swarm)
+{
+    return sim_unsent(swarm->sim, 0) == 0;
+}
+
+static bool is_synced(const struct swarm *swarm)
+{
+    return traffic_is_synced(&swarm->traffic, swarm->sim);
+}
+
+/* What was in by the sync has been taken too. */
+static bool is_taken(const struct swarm *swarm)
+{
+    return traffic_is_checked(&swarm->traffic, swarm->sim);
+}
+
+static bool is_whole(const struct swarm *swarm)
+{
+    char *lack;
+
+    if (sim_now_ms(swarm->sim) < swarm->calm_ms)
+        return false;
+    lack = healing_lack(&swarm->healing, swarm->sim);
+    free(lack);
+    return !lack;
+}
+
+static bool is_told(const struct swarm *swarm)
+{
+    return traffic_is_told(&swarm->traffic, swarm->sim);
+}
+
+static bool is_ended(const struct swarm *swarm)
+{
+    for (uint32_t i = 0; i < sim_count(swarm->sim); i++)
+        if (sim_is_alive(swarm->sim, i))
+            return false;
+    return true;
+}
+
+/* Wait for it. Returns 0, or -EIO with the failure noted. */
+static int wait_for(struct swarm *swarm,
+                    bool (*done)(const struct swarm *swarm),
+                    const char *what)
+{
+    uint64_t from_ms = sim_now_ms(swarm->sim);
+
+    if (swarm->calm_ms > from_ms)
+        from_ms = swarm->calm_ms;
+    while (!done(swarm)) {
+        uint64_t now_ms = sim_now_ms(swarm->sim);
+
+        if (now_ms > from_ms + (swarm->traffic.is_rated ? SWARM_SLOW_WAIT_MS
+                                                        : SWARM_WAIT_MS)) {
+            char *lack = done == is_whole
+                             ? healing_lack(&swarm->healing, swarm->sim)
+                             : NULL;
+
+            sim_fail(swarm->sim, "it sticks: %s%s%s", what, lack ? ": " : "",
+                     lack ? lack : "");
+            free(lack);
+            return -EIO;
+        }
+        if (sim_run_until(swarm->sim, now_ms + SWARM_POLL_MS) < 0)
+            return -EIO;
+    }
+    return sim_failure(swarm->sim) ? -EIO : 0;
+}
+
+/* Sync all streams and hold the result against the model. */
+static int sync_all(struct swarm *swarm)
+{
+    int r;
+
+    r = wait_for(swarm, is_open, "opening");
+    if (r == 0)
+        r = wait_for(swarm, is_sent, "sending");
+    if (r < 0)
+        return r;
+    traffic_sync(&swarm->traffic, swarm->sim);
+    r = wait_for(swarm, is_synced, "sync");
+    return r == 0 ? wait_for(swarm, is_taken, "taking") : r;
+}
+
+static void answer(struct sim *sim,
+                   uint32_t index,
+                   uint32_t id,
+                   const struct frame *frame,
+                   void *arg)
+{
+    struct swarm *swarm = arg;
+
+    traffic_answer(&swarm->traffic, sim, index, id, frame);
+}
+
+void steps_set_app(struct swarm *swarm, uint32_t index, uint32_t take_ms)
+{
+    struct sim_app app = {.arg = swarm, .take_ms = take_ms};
+
+    if (index == 0)
+        app.two_threads = true;
+    else
+        app.taken = answer;
+    sim_set_app(swarm->sim, index, &app);
+}
+
+static bool take_join(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t parent = faults_node(swarm, step->numbers[0]);
+
+    if (!swarm->launched || swarm->joiner_count == SWARM_JOINERS)
+        return false;
+    if (parent == SIM_NONE || !sim_is_alive(swarm->sim, parent) ||
+        sim_role(swarm->sim, parent) == NODE_BACKEND)
+        parent = 0;
+    swarm->joiner_count++;
+    steps_set_app(swarm, sim_attach(swarm->sim, parent), 0);
+    return true;
+}
+
+static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t index = faults_node(swarm, step->numbers[0]);
+
+    if (index == SIM_NONE || !sim_is_alive(swarm->sim, index) ||
+        sim_role(swarm->sim, index) != NODE_BACKEND || !swarm->launched)
+        return false;
+    /* A back-end that is told to leave twice ends at once, without FAREWELL
+     * (PROTOCOL 17.7). */
+    if (swarm->healing.nodes[index].left && traffic_has_totals(&swarm->traffic))
+        return false;
+    swarm->healing.nodes[index].left = true;
+    return sim_shutdown(swarm->sim, index) == 0;
+}
+
+/* A step about one node as it is, before or after the launch. */
+static bool prepare(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t index = faults_node(swarm, step->numbers[0]);
+
+    if (index == SIM_NONE)
+        return false;
+    if (step->verb == SCHEDULE_APP)
+        steps_set_app(swarm, index, step->numbers[1]);
+    else if (step->verb == SCHEDULE_FILTER)
+        sim_set_filter_ms(swarm->sim, index, step->numbers[1]);
+    else
+        swarm->traps[index] = 1 + step->numbers[1];
+    return step->verb != SCHEDULE_TRAP;
+}
+
+/* Traffic of the front-end's. */
+static bool take_traffic(struct swarm *swarm, const struct schedule_step *step)
+{
+    struct traffic *traffic = &swarm->traffic;
+
+    if (step->verb == SCHEDULE_WITH)
+        return traffic_with(traffic, step);
+    if (step->verb == SCHEDULE_EXACT)
+        return traffic_exact(traffic, step);
+    if (step->verb == SCHEDULE_OPEN)
+        return traffic_open(traffic, swarm->sim, step);
+    if (step->verb == SCHEDULE_CHATTER)
+        return traffic_chatter(traffic, swarm->sim, step);
+    if (step->verb == SCHEDULE_SEND)
+        return traffic_send(traffic, swarm->sim, step);
+    if (step->verb == SCHEDULE_POISON)
+        return traffic_poison(traffic, step);
+    if (step->verb == SCHEDULE_PARAMETERS)
+        return traffic_parameters(traffic, swarm->sim, step);
+    return traffic_close(traffic, swarm->sim, step);
+}
+
+/* Take one step. Returns 1 if it had an effect, 0 if not, or -EIO. */
+static int take_step(struct swarm *swarm, const struct schedule_step *step)
+{
+    switch (step->verb) {
+    case SCHEDULE_BUDGET:
+    case SCHEDULE_RATE:
+    case SCHEDULE_SKIP:
+    case SCHEDULE_ABSENT:
+        return 1; /* from the begin on */
+    case SCHEDULE_APP:
+    case SCHEDULE_FILTER:
+    case SCHEDULE_TRAP:
+        return prepare(swarm, step);
+    case SCHEDULE_WITH:
+    case SCHEDULE_EXACT:
+    case SCHEDULE_OPEN:
+    case SCHEDULE_CHATTER:
+    case SCHEDULE_SEND:
+    case SCHEDULE_PARAMETERS:
+    case SCHEDULE_CLOSE:
+    case SCHEDULE_POISON:
+        return swarm->launched && take_traffic(swarm, step);
+    case SCHEDULE_OPENED:
+        return wait_for(swarm, is_open, "opening") < 0 ? -EIO : 1;
+    case SCHEDULE_SYNC:
+        return sync_all(swarm) < 0 ? -EIO : 1;
+    case SCHEDULE_JOIN:
+        return take_join(swarm, step);
+    case SCHEDULE_LEAVE:
+        return take_leave(swarm, step);
+    case SCHEDULE_SLOW:
+        return faults_slow_down(swarm, step);
+    case SCHEDULE_HANG:
+        return faults_hang(swarm, step);
+    case SCHEDULE_END:
+        swarm->crash = step->numbers[0];
+        return 0;
+    case SCHEDULE_KILL:
+    case SCHEDULE_VANISH:
+    case SCHEDULE_CUT:
+    case SCHEDULE_HALF:
+    case SCHEDULE_MUTE:
+    case SCHEDULE_HOLD:
+    case SCHEDULE_ISOLATE:
+    case SCHEDULE_FREEZE:
+    case SCHEDULE_LIE:
+        faults_plan(swarm, step);
+        return 0; /* counted when it strikes */
+    case SCHEDULE_VERB_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* Whether a step may come before the launch is over. */
+static bool is_before_launch(enum schedule_verb verb)
+{
+    return verb == SCHEDULE_APP || verb == SCHEDULE_FILTER ||
+           verb == SCHEDULE_BUDGET || verb == SCHEDULE_RATE ||
+           verb == SCHEDULE_SKIP || verb == SCHEDULE_ABSENT ||
+           verb == SCHEDULE_KILL || verb == SCHEDULE_FREEZE;
+}
+
+/* Wait for the launch, and see whether it went as it should. */
+static int launch(struct swarm *swarm)
+{
+    if (wait_for(swarm, is_launched, "launch") < 0)
+        return -EIO;
+    if (swarm->skips)
+        absence_check(swarm->sim, swarm->launched, swarm->deadly);
+    else if (swarm->launch_failed && !swarm->deadly)
+        sim_fail(swarm->sim, "the launch failed");
+    return sim_failure(swarm->sim) ? -EIO : 0;
+}
+
+static int take_steps(struct swarm *swarm)
+{
+    for (size_t i = 0; i < swarm->schedule->count; i++) {
+        const struct schedule_step *step = &swarm->schedule->steps[i];
+        int r;
+
+        if (!is_before_launch(step->verb) && !is_launched(swarm) &&
+            launch(swarm) < 0)
+            return -EIO;
+        if (swarm->launch_failed)
+            return 0;
+        if (sim_run_until(swarm->sim, sim_now_ms(swarm->sim) + step->after_ms) <
+            0)
+            return -EIO;
+        r = take_step(swarm, step);
+        if (r < 0)
+            return -EIO;
+        swarm->tally->steps[step->verb] += (uint64_t)r;
+    }
+    return is_launched(swarm) ? 0 : launch(swarm);
+}
+
+/* A trap that no orphan has stepped into is no fault. A call that hangs is
+ * ended by its time-out. No other call hangs or crashes from now on. */
+static void disarm(struct swarm *swarm)
+{
+    memset(swarm->traps, 0, swarm->room * sizeof(*swarm->traps));
+    traffic_cure(&swarm->traffic);
+    for (uint32_t i = 0; i < swarm->room; i++) {
+        if (!ranks_has(&swarm->hung, i))
+            continue;
+        sim_set_filter_ms(swarm->sim, faults_node(swarm, i), 0);
+        faults_lasts_until(swarm, SWARM_FILTER_TIMEOUT_MS);
+    }
+}
+
+/* Each back-end that was cut off for a lie was reported to the application. */
+static void check_refusals(const struct swarm *swarm)
+{
+    struct sim *sim = swarm->sim;
+
+    for (uint32_t i = 1; swarm->only_lies && i < sim_count(sim); i++)
+        if (sim_is_caught(sim, i) &&
+            !ranks_has(&swarm->refused, sim_rank(sim, i)))
+            sim_fail(sim, "%u was cut off, and the front-end was not told why",
+                     sim_rank(sim, i));
+}
+
+/* Faults have ended: the tree heals, and what is sent now all comes. */
+static int converge(struct swarm *swarm)
+{
+    struct schedule_step send = {.verb = SCHEDULE_SEND};
+
+    disarm(swarm);
+    traffic_hush(&swarm->traffic);
+    if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0)
+        return -EIO;
+    if (swarm->faulty)
+        healing_check(&swarm->healing, swarm->sim);
+    check_refusals(swarm);
+    traffic_check_poison(&swarm->traffic, swarm->sim);
+    for (uint32_t i = 0; i < swarm->traffic.count; i++) {
+        send.numbers[0] = swarm->traffic.streams[i].number;
+        send.numbers[1] = SWARM_ANSWERS;
+        traffic_send(&swarm->traffic, swarm->sim, &send);
+    }
+    if (sync_all(swarm) < 0 || wait_for(swarm, is_told, "closing") < 0)
+        return -EIO;
+    if (traffic_is_lossy(&swarm->traffic))
+        sim_fail(swarm->sim, "a sync is lossy though nothing has failed since");
+    return sim_failure(swarm->sim) ? -EIO : 0;
+}
+
+void steps_take_all(struct swarm *swarm)
+{
+    if (take_steps(swarm) < 0)
+        return;
+    if (swarm->launched && converge(swarm) < 0)
+        return;
+    swarm->over = true;
+    if (swarm->crash)
+        sim_crash(swarm->sim, 0);
+    else
+        sim_shutdown(swarm->sim, 0);
+    wait_for(swarm, is_ended, "ending");
+}
