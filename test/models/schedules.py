@@ -1,4 +1,4 @@
-"""Trees, links and schedules: what exact.py and cumulative.py share.
+"""Trees, links and schedules: what the models share.
 
 A link is two FIFO queues. After a crash or a reset the bytes in flight may be cut anywhere, and each end finds the link
 down at its own time. (So a router that was stopped and continued is one that has not looked at its links yet.) A node
@@ -8,7 +8,8 @@ entails travels. A back-end is a node without children.
 import random, sys, time
 
 ROOT, COMM, LEAF = 0, 1, 2
-CHILD, PARENT, UP, DOWN, UP_CLOSED, DOWN_CLOSED, USED, OWED = range(8)    # a link; _CLOSED: None when it has been read
+CHILD, PARENT, UP, DOWN, UP_CLOSED, DOWN_CLOSED, USED, OWED, USED_LATE = range(9)
+# of a link; _CLOSED: None when it has been read; the last three: packets that took credit
 
 class Violation(Exception):
     pass
@@ -46,7 +47,7 @@ class BaseWorld:
         for i in range(n - 1, 0, -1):
             self.below_first[parents[i]] |= self.below_first[i]
         for c in range(1, n):
-            self.links[c * 32] = [c, parents[c], (), (), False, False, 0, 0]
+            self.links[c * 32] = [c, parents[c], (), (), False, False, 0, 0, 0]
             self.nodes[c].parent = c * 32
 
     def clone(self):
@@ -97,7 +98,7 @@ class BaseWorld:
         x = self.nodes[i]
         x.inc += 1
         x.parent = i * 32 + x.inc
-        self.links[x.parent] = [i, parent, (), (), False, False, 0, 0]
+        self.links[x.parent] = [i, parent, (), (), False, False, 0, 0, 0]
         return x.parent
 
     def read_end(self, lid, way):
@@ -143,6 +144,9 @@ class BaseWorld:
     def step(self, event):
         getattr(self, 'do_' + event[0])(*event[1:])
         self.check()
+
+    def check(self):
+        """What must hold after each event."""
 
     def do_cut(self, lid, way):
         self.links[lid][way] = ()
