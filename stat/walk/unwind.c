@@ -101,7 +101,8 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
     if (!from && !held_registers(&held, unwind->tid))
         return false;
     from = from ? from : &held;
-    for (int i = 0; i < QUIET_PC; i++) {
+    /* The PC too: the frame of a linkage table's entry is computed from it. */
+    for (int i = 0; i < QUIET_REGISTERS; i++) {
         Dwarf_Word word = from->registers[i];
 
         if ((from->known >> i & 1) &&
