@@ -330,9 +330,11 @@ static int threads_seize(struct stop *stop)
     return r < 0 ? r : found;
 }
 
-/* Take note of what became of the threads. Returns how many are still asked
- * to stop. */
-static size_t threads_look(struct stop *stop)
+/* Take note of what became of the threads; with `all`, also of those that are
+ * held: of a process that was killed meanwhile, the first thread ends for us
+ * only once we have waited for all others. Returns how many are still asked to
+ * stop. */
+static size_t threads_look(struct stop *stop, bool all)
 {
     size_t asked = 0;
     int status;
@@ -341,11 +343,11 @@ static size_t threads_look(struct stop *stop)
     for (size_t i = 0; i < stop->count; i++) {
         struct thread *thread = stop->threads[i];
 
-        if (thread->state != STOP_ASKED)
+        if (thread->state != STOP_ASKED && (!all || thread->state != STOP_HELD))
             continue;
         tid = waitpid(thread->tid, &status, __WALL | WNOHANG);
         if (tid == 0) {
-            asked++;
+            asked += thread->state == STOP_ASKED;
         } else if (tid < 0 || !WIFSTOPPED(status)) {
             thread->state = STOP_GONE;
         } else {
@@ -394,7 +396,7 @@ static int threads_hold(struct stop *stop)
         found = settled ? 0 : threads_seize(stop);
         if (found < 0)
             return found;
-        asked = threads_look(stop);
+        asked = threads_look(stop, pause.tv_nsec >= PAUSE_MAX_NS);
         if (asked == 0 && found == 0 && !settled)
             return 0;
         if (stop_age_ns(stop) >= stop->limit_ns || all_are_stuck(stop))
@@ -413,7 +415,7 @@ static int threads_hold(struct stop *stop)
 /* Let all go, and free. */
 static void threads_release(struct stop *stop)
 {
-    threads_look(stop);
+    threads_look(stop, false);
     for (size_t i = 0; i < stop->count; i++) {
         const struct thread *thread = stop->threads[i];
 

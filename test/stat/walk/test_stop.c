@@ -1,11 +1,14 @@
 /* test_stop.c - threads that end while they are stopped are waited for. */
+#include <dirent.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -71,26 +74,135 @@ static _Noreturn void tracer_run(pid_t pid, int to)
     _exit(1);
 }
 
-/* Whether somebody traces `pid`. */
-static bool is_traced(pid_t pid)
+/* The number behind `key` in /proc/PID/status. */
+static long status_number(pid_t pid, const char *key)
 {
     char path[64], line[256];
-    long tracer = 0;
+    long number = 0;
     FILE *file;
 
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     file = fopen(path, "re");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     while (fgets(line, sizeof(line), file))
-        if (strncmp(line, "TracerPid:", 10) == 0)
-            tracer = strtol(line + 10, NULL, 10);
+        if (strncmp(line, key, strlen(key)) == 0)
+            number = strtol(line + strlen(key), NULL, 10);
     fclose(file);
-    return tracer > 0;
+    return number;
+}
+
+static bool is_traced(pid_t pid)
+{
+    return status_number(pid, "TracerPid:") > 0;
+}
+
+/* How often `pid` has gone to sleep. */
+static long sleeps_of(pid_t pid)
+{
+    return status_number(pid, "voluntary_ctxt_switches:");
+}
+
+/* The state of a thread of `pid` other than the first; 0: there is none. */
+static char state_of_second(pid_t pid)
+{
+    char path[64], state = 0;
+    struct dirent *entry;
+    DIR *folder;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    folder = opendir(path);
+    while (folder && (entry = readdir(folder)) != NULL) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (tid <= 0 || tid == pid)
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid,
+                 (int)tid);
+        file = fopen(path, "re");
+        if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+            state = 0;
+        if (file)
+            fclose(file);
+    }
+    if (folder)
+        closedir(folder);
+    return state;
+}
+
+static void *sleep_on(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+/* A process with a thread that can be stopped; its first cannot, as it waits
+ * for what it has started by vfork(). */
+static _Noreturn void half_stoppable(void)
+{
+    pthread_t thread;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (pthread_create(&thread, NULL, sleep_on, NULL) == 0 && vfork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    _exit(1);
+}
+
+/* Kill `pid` once its tracer, the parent, knows that a thread has stopped: it
+ * looks each time that it has slept. */
+static _Noreturn void kill_half_stopped(pid_t pid, time_t end_s)
+{
+    long sleeps;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (state_of_second(pid) != 't' && now_s() < end_s)
+        sched_yield();
+    sleeps = sleeps_of(getppid());
+    while (sleeps_of(getppid()) < sleeps + 3 && now_s() < end_s)
+        sched_yield();
+    _exit(kill(pid, SIGKILL) != 0);
+}
+
+/* A process is killed while only one of its threads has stopped: it has ended,
+ * which is seen long before the patience is at its end. */
+TEST(a_process_killed_while_half_stopped_has_ended)
+{
+    time_t begin_s = now_s();
+    struct stragglers *stragglers = NULL;
+    struct stop *stop = NULL;
+    struct cop_error error;
+    pid_t pid = fork(), killer;
+
+    if (pid == 0)
+        half_stoppable();
+    CU_ASSERT_FATAL(pid > 0);
+    while (state_of_second(pid) != 'S' && now_s() - begin_s < PATIENCE_S)
+        sched_yield();
+    killer = fork();
+    if (killer == 0)
+        kill_half_stopped(pid, begin_s + PATIENCE_S);
+    CU_ASSERT_FATAL(killer > 0);
+    CU_ASSERT_EQUAL_FATAL(stragglers_new(&stragglers), 0);
+    CU_ASSERT_EQUAL_FATAL(
+        stop_new(&stop, stragglers, pid, (uint64_t)PATIENCE_S * 1000000000,
+                 (uint64_t)PATIENCE_S * 1000000000, 16, false, &error),
+        0);
+    CU_ASSERT(now_s() - begin_s < PATIENCE_S);
+    CU_ASSERT_EQUAL(stop_count(stop), 2);
+    CU_ASSERT(!stop_is_alive(stop));
+    stop_free(stop);
+    stragglers_free(stragglers);
+    CU_ASSERT_EQUAL(waitpid(killer, NULL, 0), killer);
+    waitpid(pid, NULL, 0);
 }
 
 /* A process that ends between being seized and being interrupted is its
  * parent's at once. */
-TEST(who_ends_is_waited_for)
+TEST(a_process_that_ends_is_waited_for)
 {
     time_t end_s = now_s() + PATIENCE_S;
     pid_t pid = fork(), tracer, found = 0;
