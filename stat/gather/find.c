@@ -13,6 +13,9 @@
 /* How often lost daemons are looked for. */
 #define POLL_MS 100
 
+/* A look does without what is known of given pids after such a part of its time. */
+#define PIDS_PART 8
+
 /* What came for one of the wanted. The answers are kept until all are there, so
  * that the processes are in the order of the hosts. */
 struct finding {
@@ -94,13 +97,25 @@ static int take_found(struct findings *findings, struct cop_packet *packet)
     return 0;
 }
 
+/* Whether it is only asked for what is known of pids: these are looked at in any
+ * case. */
+static bool is_of_pids(const struct targets *targets, uint32_t i)
+{
+    return strcmp(targets->wanted[i].job, TARGETS_PIDS) == 0;
+}
+
 /* Wait until all have answered, or are lost, or the time is up. */
 static int await_found(struct findings *findings, struct gathering *gathering)
 {
-    uint64_t end_ms =
-        clock_now_ms() + gathering_left_ms(gathering, GATHERING_LEAST_MS);
+    uint64_t left_ms = gathering_left_ms(gathering, GATHERING_LEAST_MS);
+    bool only_pids = true;
     struct cop_packet *packet;
+    uint64_t end_ms;
     int r = 0;
+
+    for (uint32_t i = 0; i < findings->targets->wanted_count; i++)
+        only_pids = only_pids && is_of_pids(findings->targets, i);
+    end_ms = clock_now_ms() + (only_pids ? left_ms / PIDS_PART : left_ms);
 
     while (r == 0 && is_waiting(findings) && clock_now_ms() < end_ms) {
         uint64_t poll_ms = clock_now_ms() + POLL_MS;
@@ -195,7 +210,7 @@ static int add_found(struct targets *targets,
     for (uint32_t i = 0; r == 0 && i < targets->wanted_count; i++) {
         const struct finding *finding = &findings->list[i];
 
-        if (!finding->packet)
+        if (!finding->packet && !is_of_pids(targets, i))
             say_unanswered(findings, i, options, late);
         for (uint32_t k = 0;
              r == 0 && finding->packet && k < finding->found.count; k++) {

@@ -372,7 +372,9 @@ int gather_tree(struct tree **out,
     late->text[0] = '\0';
     if (targets->host_count > 1)
         gathering_say(options->say, "starting a daemon on each host");
-    r = targets->wanted_count > 0 ? 0 : gathering_settle(targets, options);
+    r = targets_want_given(targets);
+    if (r == 0 && targets->wanted_count == 0)
+        r = gathering_settle(targets, options);
     if (r == 0)
         r = daemons_launch(&daemons, targets, &daemons_options,
                            options->timeout_ms, error);

@@ -1,4 +1,7 @@
 /* targets.c - see targets.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* asprintf() */
+#endif
 #include "stat/job/targets.h"
 
 #include <errno.h>
@@ -24,6 +27,7 @@ struct known_process {
         uint32_t host;
         int32_t pid;
     } key;
+    uint32_t index;
 };
 
 /* A host, by its name. */
@@ -196,6 +200,12 @@ static int append(struct targets *targets,
     return 0;
 }
 
+/* Whether nothing is known of a process but that its pid was given. */
+static bool is_unknown(const struct targets_facts *facts)
+{
+    return facts->rank.source == RANK_NONE && !facts->name[0] && !facts->sought;
+}
+
 int targets_add(struct targets *targets,
                 uint32_t host,
                 pid_t pid,
@@ -216,9 +226,12 @@ int targets_add(struct targets *targets,
     HASH_FIND(hh, targets->index->processes, &known->key, sizeof(known->key),
               found);
     if (found) {
+        if (facts && is_unknown(&targets->facts[found->index]))
+            targets->facts[found->index] = *facts;
         free(known);
         return 0;
     }
+    known->index = targets->count;
     r = append(targets, host, pid, facts);
     if (r == 0) {
         HASH_ADD(hh, targets->index->processes, key, sizeof(known->key), known);
@@ -255,6 +268,20 @@ static int add_given(struct targets *targets, uint32_t host, pid_t pid)
     return targets_add(targets, host, pid, &facts);
 }
 
+int targets_add_pids(struct targets *targets, const char *text)
+{
+    char *end = NULL;
+    int r = 0;
+
+    for (long pid = strtol(text, &end, 10);
+         r == 0 && end != text && pid > 0 && pid <= INT_MAX;
+         pid = strtol(text, &end, 10)) {
+        r = add_given(targets, 0, (pid_t)pid);
+        text = end;
+    }
+    return r;
+}
+
 /* Remember what is to be found at a host. Returns 0 or -ENOMEM. */
 static int add_wanted(struct targets *targets,
                       uint32_t host,
@@ -275,6 +302,33 @@ static int add_wanted(struct targets *targets,
     }
     targets->wanted[targets->wanted_count++] = wanted;
     return 0;
+}
+
+int targets_want_given(struct targets *targets)
+{
+    char **texts = calloc((size_t)targets->host_count + 1, sizeof(*texts));
+    int r = texts ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; r == 0 && i < targets->count; i++) {
+        char **text = &texts[targets->hosts[i]], *longer;
+
+        if (targets->hosts[i] == 0 || !is_unknown(&targets->facts[i]))
+            continue;
+        if (asprintf(&longer, "%s%s%d", *text ? *text : "", *text ? " " : "",
+                     (int)targets->pids[i]) < 0) {
+            r = -ENOMEM;
+        } else {
+            free(*text);
+            *text = longer;
+        }
+    }
+    for (uint32_t host = 1; texts && host < targets->host_count; host++) {
+        if (r == 0 && texts[host])
+            r = add_wanted(targets, host, texts[host], "", TARGETS_PIDS);
+        free(texts[host]);
+    }
+    free(texts);
+    return r;
 }
 
 /* Whether all of `text` is a pid. */

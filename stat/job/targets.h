@@ -20,8 +20,12 @@ struct targets_wanted {
     uint32_t host;
     char *name; /* of a program, or of its file; "": any, of that user */
     char *user; /* "": of any user */
-    char *job;  /* of that Slurm job or step instead; "": of any */
+    char *job;  /* of that Slurm job or step instead; "": of any;
+                   TARGETS_PIDS: what is known of the pids of `name` */
 };
+
+/* In place of a job. */
+#define TARGETS_PIDS "pids"
 
 /* What is known of a process. */
 struct targets_facts {
@@ -121,7 +125,8 @@ int targets_host(struct targets *targets,
 /* What people call host number `host`. */
 const char *targets_host_name(const struct targets *targets, uint32_t host);
 
-/* Add process `pid` of a host, unless it is there already.
+/* Add process `pid` of a host. If it is there already and nothing was known of
+ * it, `facts` are.
  *
  * facts  what is known of it; NULL: nothing
  *
@@ -145,6 +150,14 @@ int targets_append(struct targets *targets,
 int targets_add_text(struct targets *targets,
                      const char *text,
                      struct cop_error *error);
+
+/* Have what is known of the processes that were given by the pids of other hosts
+ * asked for there, once for each host. Returns 0 or -ENOMEM. */
+int targets_want_given(struct targets *targets);
+
+/* Add the processes of this host that have the pids of `text`: "812 790". What is
+ * no pid ends it. Returns 0 or -ENOMEM. */
+int targets_add_pids(struct targets *targets, const char *text);
 
 /* Add what the words of the file `path` say, "-": of standard input; from "#"
  * to the end of a line is a comment. Returns as targets_add_text(), or what

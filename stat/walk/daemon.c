@@ -434,9 +434,13 @@ static int find_all(const struct daemon *daemon,
 
         if (find->daemons[i] != daemon->rank)
             continue;
-        r = find->jobs[i][0] ? targets_add_step(&targets, find->jobs[i], &error)
-                             : targets_add_name(&targets, find->names[i],
-                                                find->users[i], &error);
+        if (strcmp(find->jobs[i], TARGETS_PIDS) == 0)
+            r = targets_add_pids(&targets, find->names[i]);
+        else if (find->jobs[i][0])
+            r = targets_add_step(&targets, find->jobs[i], &error);
+        else
+            r = targets_add_name(&targets, find->names[i], find->users[i],
+                                 &error);
         if (r == 0 || r == -ENOENT)
             r = found_pack(&packet, i, &targets);
         if (r == 0) {

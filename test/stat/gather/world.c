@@ -232,7 +232,8 @@ static void push_answer(struct cop_packet *packet)
     state.answers[state.answer_count++] = packet;
 }
 
-/* Each daemon but the frozen one has one process of each name. */
+/* Each daemon but the frozen one has one process of each name, and knows nothing
+ * of those whose pids it is asked about. */
 static void answer_find(const struct cop_packet *packet)
 {
     struct find find;
@@ -244,7 +245,8 @@ static void answer_find(const struct cop_packet *packet)
 
         if (is_frozen(find.daemons[i], world.now_ms))
             continue;
-        CHECK_OK(targets_add(&targets, 0, 100 + (pid_t)i, NULL));
+        if (strcmp(find.jobs[i], TARGETS_PIDS) != 0)
+            CHECK_OK(targets_add(&targets, 0, 100 + (pid_t)i, NULL));
         CHECK_OK(found_pack(&answer, i, &targets));
         targets_fini(&targets);
         push_answer(answer);
